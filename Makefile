@@ -1,0 +1,93 @@
+# Thin: every target is one command of `python -m checker`, or of a tool.
+#
+#   PUZZLE=4       which puzzle; none: all of them
+#   FILE=…         another file or notebook than puzzles/p4_*.py
+#   DEVICE=…       interpreter (default), cuda or auto
+#   PYTHON=…       the Python that .venv is made with
+#   VENV=…         use this environment as it is, and install nothing
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+DEVICE ?= interpreter
+
+ifdef VENV
+  bin := $(abspath $(VENV))/bin
+  layer = needs-$(1)
+else
+  bin := $(CURDIR)/.venv/bin
+  layer = .venv/.layer-$(1)
+  # A venv knows its own folder and its Python. If either has changed, start again.
+  made_for := $(shell cat .venv/.made-for 2>/dev/null)
+  asked_for := $(CURDIR) $(if $(filter default undefined file,$(origin PYTHON)),$(lastword $(made_for)),$(PYTHON))
+  ifneq ($(strip $(made_for)),)
+    ifneq ($(made_for):$(shell test -x .venv/bin/python && echo works),$(strip $(asked_for)):works)
+      $(shell rm -rf .venv)
+    endif
+  endif
+endif
+
+check_size := about 800 MB on disk, 220 MB to download
+lab_size   := about 300 MB on disk
+test_size  := about 1 GB on disk with a CPU build of torch, several with a CUDA build
+
+# Make calls exit status 4 (the stub as shipped) a success: it says what to do next.
+checker = PYTHONPATH="$(CURDIR)" "$(bin)/python" -m checker
+friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
+
+.PHONY: help check test test-all lint clean needs-check needs-lab needs-test
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
+	@echo "  Start with: make check PUZZLE=1"
+
+check: $(call layer,check) ## check one puzzle (PUZZLE=1), or all
+	@$(checker) check $(PUZZLE) $(if $(FILE),--file "$(FILE)") --device $(DEVICE) $(friendly)
+
+test: $(call layer,test) ## the project's own tests, at most ten minutes
+	@"$(bin)/python" -m pytest -q -m "not slow"
+
+test-all: $(call layer,test) ## every test there is
+	@"$(bin)/python" -m pytest -q
+
+lint: $(call layer,test) ## style and types
+	@"$(bin)/ruff" check .
+	@"$(bin)/ruff" format --check .
+	@"$(bin)/mypy"
+
+clean: ## remove what make has installed; never a file of yours
+	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# --- what is installed, in layers; an up-to-date stamp means no network and no delay ---
+
+.venv/.made-for:
+	@checker/supported.sh "$(PYTHON)"
+	@"$(PYTHON)" -m venv .venv
+	@echo "$(CURDIR) $(PYTHON)" > $@
+
+.venv/.layer-check: pyproject.toml constraints.txt | .venv/.made-for
+	@echo "Installing into .venv what checking needs: $(check_size). This happens once."
+	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+.venv/.layer-lab: .venv/.layer-check
+	@echo "Installing into .venv what notebooks need: $(lab_size). This happens once."
+	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[lab]'
+	@touch $@
+
+.venv/.layer-test: .venv/.layer-lab
+	@echo "Installing into .venv what the project's own tests need: $(test_size). This happens once."
+	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[test]'
+	@touch $@
+
+# --- with VENV=…: say what is missing ---
+
+missing = "$(bin)/python" -c "import importlib.util as u, sys; m = [n for n in sys.argv[1:] if u.find_spec(n) is None]; m and sys.exit('$(VENV) has no ' + ', '.join(m) + '. Install it there, or leave VENV out.')"
+
+needs-check:
+	@$(missing) triton numpy click rich
+needs-lab: needs-check
+	@$(missing) jupyterlab jupytext matplotlib nbgrader
+needs-test: needs-lab
+	@$(missing) pytest hypothesis torch ruff mypy

@@ -1,0 +1,8 @@
+"""The judge of the course: one straight road from a submission to a verdict.
+
+    submission ──▶ submission/ ──▶ box/ ──▶ judge/ ──▶ Verdict ──▶ report/
+
+`checker.road` walks it; everything else is a room along it.
+"""
+
+__version__ = "0.1.0"

@@ -1,0 +1,226 @@
+"""The child's own main: import Triton once, read the request, run each pass in a process of its own.
+
+The first process (the *base*) never runs a line of the submission: it imports Triton, patches it,
+reads the request, forks one *runner* per pass, waits for them and reports how each one ended. A
+runner limits itself, loads the kernels and answers with one frame per launch on a pipe of its own.
+
+File descriptors, given as arguments: the base's report, then one answer and one output per pass.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from checker.box import seccomp, wire
+from checker.box.memory import BoxTensor, Memory, RefusedAccess
+
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
+MESSAGE_LIMIT = 2000  # characters of an exception's text that leave the box
+
+
+def main(report: int, answers: list[int], outputs: list[int]) -> None:
+    """Serve one request from standard input and exit."""
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # nothing outlives the checker
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)  # and nothing a runner starts gets away from here
+
+    import triton
+
+    from checker.box import interpreter
+
+    interpreter.prepare()
+    header, buffers = next(wire.unpack(sys.stdin.buffer.read()))
+    hello = {"triton": triton.__version__, "numpy": np.__version__}
+    _write_all(report, wire.pack({"hello": hello}))
+    path = os.path.join(os.getcwd(), "submission.py")
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        file.write(header["source"])
+    os.close(0)
+    os.open(os.devnull, os.O_RDONLY)
+    runners = {}
+    for number, launches in enumerate(header["passes"]):
+        pid = os.fork()
+        if pid == 0:
+            _become_runner(answers[number], outputs[number])
+            _run_pass(header, buffers, path, launches, answers[number])
+            os._exit(0)
+        runners[pid] = number
+    for descriptor in answers + outputs:
+        os.close(descriptor)
+    while runners:
+        pid, status = os.wait()
+        if (finished := runners.pop(pid, None)) is not None:
+            ending = {"pass": finished, "code": os.waitstatus_to_exitcode(status)}
+            _write_all(report, wire.pack(ending))
+    _end_strays()
+
+
+def _end_strays() -> None:
+    """Kill what runners left behind: it has become a child of this process, their subreaper."""
+    while True:
+        with open(f"/proc/self/task/{os.getpid()}/children") as file:
+            strays = [int(word) for word in file.read().split()]
+        if not strays:
+            return
+        for pid in strays:
+            os.kill(pid, signal.SIGKILL)
+        for pid in strays:
+            os.waitpid(pid, 0)
+
+
+def _become_runner(answer: int, output: int) -> None:
+    """Only this runner's pipes stay open; output goes to its own."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and int(name) != answer:
+            try:
+                os.close(int(name))
+            except OSError:
+                pass  # the descriptor that listed the folder
+
+
+def _limit(limits: dict[str, int]) -> None:
+    """Lower every limit for good, then enter the system-call filter."""
+    for name, value in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_AS, limits["memory_bytes"]),
+        (resource.RLIMIT_FSIZE, limits["file_bytes"]),
+        (resource.RLIMIT_NPROC, 0),
+    ):
+        resource.setrlimit(name, (value, value))
+    # The soft limit sends SIGXCPU, which tells the parent what happened; the hard one kills.
+    resource.setrlimit(resource.RLIMIT_CPU, (limits["cpu_seconds"], limits["cpu_seconds"] + 1))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    if limits["filter"]:
+        seccomp.enter()
+
+
+def _run_pass(
+    header: dict[str, Any], buffers: list[memoryview], path: str, launches: list[dict[str, Any]], answer: int
+) -> None:
+    """Answer every launch of a pass, in order. Nothing raised by the submission gets further."""
+    from checker.box import interpreter
+
+    sys.stdout = sys.stderr = open(1, "w", encoding="utf-8", errors="replace", buffering=1, closefd=False)  # noqa: SIM115
+    _limit(header["limits"])
+    stream = os.fdopen(answer, "wb", buffering=0)
+    try:
+        kernels = interpreter.load_kernels(path, header["source"], header["kernels"])
+    except BaseException as error:
+        _send(stream, {"launch": None, "error": _described(error, path)})
+        return
+    for asked in launches:
+        launch = header["launches"][asked["launch"]]
+        tensors = [
+            (spec, np.frombuffer(buffers[spec["buffer"]], dtype=spec["dtype"])) for spec in launch["tensors"]
+        ]
+        _answer(stream, asked, launch, tensors, kernels[launch["kernel"]], path)
+
+
+def _answer(
+    stream: BinaryIO,
+    asked: dict[str, Any],
+    launch: dict[str, Any],
+    tensors: list[tuple[dict[str, Any], npt.NDArray[Any]]],
+    kernel: Any,
+    path: str,
+) -> None:
+    """Run one launch and send what came of it.
+
+    If masked lanes without `other` were loaded and a NaN came out, the launch runs once more with 0
+    in those lanes, so that the judge can tell what the NaN came from.
+    """
+    answer, memory = _launched(asked, launch, tensors, kernel, path, float("nan"))
+    buffers = [tensor.values.tobytes() for tensor in memory.tensors]
+    answer["again"] = False
+    if memory.poisoned and answer["error"] is None and answer["refused"] is None and _has_nan(memory):
+        repeat, filled = _launched(asked, launch, tensors, kernel, path, 0.0)
+        if repeat["error"] is None and repeat["refused"] is None:
+            answer["again"] = True
+            buffers += [tensor.values.tobytes() for tensor in filled.tensors]
+    records, touched = memory.log()
+    _send(stream, answer, [*buffers, records.tobytes(), touched.tobytes()])
+
+
+def _launched(
+    asked: dict[str, Any],
+    launch: dict[str, Any],
+    tensors: list[tuple[dict[str, Any], npt.NDArray[Any]]],
+    kernel: Any,
+    path: str,
+    poison: float,
+) -> tuple[dict[str, Any], Memory]:
+    from checker.box import interpreter
+
+    memory = Memory(
+        [
+            BoxTensor(spec["name"], values.reshape(spec["shape"]).copy(), tuple(spec["strides"]))
+            for spec, values in tensors
+        ],
+        interpreter.running_position,
+        poison,
+    )
+    arguments: dict[str, Any] = {tensor.name: interpreter.pointer(tensor) for tensor in memory.tensors}
+    for name, (dtype, value) in launch["scalars"].items():
+        arguments[name] = interpreter.scalar(value, dtype)
+    arguments.update(launch["constexprs"])
+    answer: dict[str, Any] = {"launch": asked["launch"], "refused": None, "error": None}
+    order = np.array(asked["order"], dtype=np.int64)
+    grid = tuple(launch["grid"])
+    try:
+        interpreter.launch(kernel, memory, arguments, grid, order, launch["debug"])
+    except BaseException as error:
+        cause = _root(error)
+        if isinstance(cause, RefusedAccess):
+            answer["refused"] = cause.report
+        else:
+            answer["error"] = {**_described(error, path), "program": interpreter.program_now()}
+    return answer, memory
+
+
+def _has_nan(memory: Memory) -> bool:
+    return any(t.values.dtype.kind == "f" and bool(np.isnan(t.values).any()) for t in memory.tensors)
+
+
+def _root(error: BaseException) -> BaseException:
+    """What was raised first: Triton wraps the errors of device functions once per call."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
+def _described(error: BaseException, path: str) -> dict[str, Any]:
+    """Type, message and line of the submission, as data. Says nothing of the box's own frames."""
+    cause = _root(error)
+    line = 0
+    for wrapped in (error, cause):
+        for frame in traceback.extract_tb(wrapped.__traceback__):
+            if frame.filename == path:
+                line = frame.lineno or 0
+    try:
+        message = str(cause)[:MESSAGE_LIMIT]
+    except BaseException:
+        message = ""
+    return {"type": type(cause).__name__[:100], "message": message, "line": line, "program": 0}
+
+
+def _send(stream: BinaryIO, header: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
+    _write_all(stream.fileno(), wire.pack(header, buffers))
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]

@@ -1,0 +1,181 @@
+"""Triton's interpreter, instrumented: runs one kernel over a grid without torch and without a GPU.
+
+Few names of Triton are touched, and all of them in `prepare`, because tools that copied its
+internals broke at every release. Everything here was tried on triton 3.6.0, 3.7.1 and 3.9.0.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported: must come first
+
+import triton
+import triton.language as tl
+from triton.runtime import interpreter
+
+from checker.box.memory import BoxTensor, Memory
+
+_POINTEES = {"float16": tl.float16, "float32": tl.float32, "int32": tl.int32, "int64": tl.int64}
+_SCALARS = {"int32": (np.int32, tl.int32), "int64": (np.int64, tl.int64), "float32": (np.float32, tl.float32)}
+
+
+class _Unpatched:
+    """Stands for the scope that Triton's `_patch_lang` returns; the patch is never undone."""
+
+    def restore(self) -> None:
+        """Nothing: this process runs kernels in interpreter mode until it ends."""
+
+
+class _Running:
+    """What the hooks need to know of the launch in progress; one launch at a time."""
+
+    def __init__(self) -> None:
+        self.memory: Memory | None = None
+        self.program = 0
+        self.filename = ""
+
+    def where(self) -> tuple[int, int]:
+        """(program, line of the submission that is being executed; 0 if there is none)."""
+        frame = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename != self.filename:
+            frame = frame.f_back  # type: ignore[assignment]
+        return self.program, frame.f_lineno if frame is not None else 0
+
+
+_running = _Running()
+
+
+def _memory() -> Memory:
+    if _running.memory is None:
+        raise RuntimeError("memory was touched outside a launch")
+    return _running.memory
+
+
+def _masked_load(builder: Any, ptrs: Any, mask: Any, other: Any, *_: Any, **__: Any) -> Any:
+    element = ptrs.get_element_ty()
+    dtype = interpreter._get_np_dtype(element)
+    values = _memory().load(
+        ptrs.data, np.asarray(mask.data, dtype=bool), None if other is None else other.data, dtype
+    )
+    return interpreter.TensorHandle(values, element)
+
+
+def _masked_store(builder: Any, ptrs: Any, value: Any, mask: Any, *_: Any, **__: Any) -> None:
+    dtype = interpreter._get_np_dtype(ptrs.get_element_ty())
+    _memory().store(ptrs.data, value.data, np.asarray(mask.data, dtype=bool), dtype)
+
+
+def _barrier(builder: Any, *_: Any, **__: Any) -> None:
+    _memory().barrier()
+
+
+def _atomic(builder: Any, *_: Any, **__: Any) -> Any:
+    raise TypeError("atomic operations are not part of this course: no puzzle needs one")
+
+
+def _truth(tensor: Any) -> bool:
+    """A block has no truth value. Triton's interpreter calls every block true; a GPU refuses it.
+
+    Triton itself asks `if mask:` of blocks in its own code, so only the submission is refused.
+    """
+    if tensor.handle.data.size != 1:
+        if sys._getframe(1).f_code.co_filename != _running.filename:
+            return True
+        raise TypeError(
+            f"`if`, `and`, `or` and `not` need a scalar, but this is a block of shape "
+            f"{tensor.handle.data.shape}: use tl.where, & or | instead"
+        )
+    return bool(tensor.handle.data.squeeze())
+
+
+def prepare() -> None:
+    """Patch Triton once, for the life of this process, before any kernel is loaded.
+
+    Triton patches its language again at each call of a device function, `tl.max` and `tl.sum`
+    included: about a third of the time of a launch. Done once here, then switched off.
+    """
+    from types import SimpleNamespace
+
+    interpreter._patch_lang(SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
+    interpreter._patch_lang = lambda *_, **__: _Unpatched()
+    # triton 3.6 converts a one-element array here, which numpy 2.4 refuses.
+    tl.tensor.__index__ = lambda self: int(self.handle.data.squeeze())
+    tl.tensor.__bool__ = _truth
+    builder = interpreter.InterpreterBuilder
+    builder.create_masked_load = _masked_load
+    builder.create_masked_store = _masked_store
+    builder.create_barrier = _barrier
+    builder.create_atomic_rmw = _atomic
+    builder.create_atomic_cas = _atomic
+    np.seterr(all="ignore")  # a kernel may divide by zero; the judge will see what comes of it
+
+
+def _print(*values: Any) -> None:
+    """`print` inside a kernel, with the program it came from."""
+    print(f"program {_running.program}:", *values)
+
+
+def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]:
+    """The kernels `names` of the submission, ready to launch. `path` must hold `source`."""
+    _running.filename = path
+    namespace: dict[str, Any] = {"__name__": "submission", "triton": triton, "tl": tl, "print": _print}
+    exec(compile(source, path, "exec"), namespace)
+    return {name: namespace[name] for name in names}
+
+
+def pointer(tensor: BoxTensor) -> Any:
+    """The kernel argument that points at `tensor`'s first element."""
+    kind = tl.pointer_type(_POINTEES[tensor.values.dtype.name])
+    return tl.tensor(interpreter.TensorHandle(np.array([tensor.base], np.uint64), kind), kind)
+
+
+def scalar(value: float, dtype: str) -> Any:
+    """The kernel argument that holds a run-time number (`int32`, `int64` or `float32`)."""
+    numpy_type, kind = _SCALARS[dtype]
+    return tl.tensor(interpreter.TensorHandle(np.array([value], numpy_type), kind), kind)
+
+
+def launch(
+    kernel: Any,
+    memory: Memory,
+    arguments: Mapping[str, Any],
+    grid: tuple[int, int, int],
+    order: npt.NDArray[np.int64],
+    debug: bool,
+) -> None:
+    """Run `kernel` for the programs of `grid` in `order` (linear numbers, x fastest).
+
+    `debug` switches on Triton's checks for integer overflow and `tl.device_assert`, which cost
+    about a third of the time. Raises whatever the kernel raises, or RefusedAccess.
+    """
+    builder = interpreter.interpreter_builder
+    builder.options = dataclasses.replace(builder.options, debug=debug, sanitize_overflow=debug)
+    builder.set_grid_dim(*grid)
+    function = kernel.rewrite()
+    _running.memory = memory
+    try:
+        for program in order.tolist():
+            _running.program = program
+            x, rest = program % grid[0], program // grid[0]
+            builder.set_grid_idx(x, rest % grid[1], rest // grid[1])
+            function(**arguments)
+    finally:
+        _running.memory = None
+
+
+def running_position() -> tuple[int, int]:
+    """(program, line) of the kernel code on the stack of the caller."""
+    return _running.where()
+
+
+def program_now() -> int:
+    """The program that ran last."""
+    return _running.program

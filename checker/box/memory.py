@@ -1,0 +1,181 @@
+"""The memory a kernel sees inside the box: made-up addresses, every access checked and recorded.
+
+A kernel gets pointers that are only numbers. Each tensor owns a range of them, 16 TiB apart, and
+an access is translated to an element of a tensor or refused *before* it happens. So no kernel can
+reach real memory, nothing can be overwritten by accident, and a row stride of 2**30 costs nothing.
+Because there is no memory around a tensor, there is nothing there to guard with canaries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+ADDRESS_BITS = 44  # the range of addresses of one tensor
+LOAD, STORE, BARRIER = 0, 1, 2
+RECORD_FIELDS = 7  # kind, tensor, program, line, distinct elements, lanes, contradicted lanes
+
+Ints = npt.NDArray[np.int64]
+
+
+class RefusedAccess(Exception):
+    """An access outside every tensor. `report` says what was tried; the launch ends here."""
+
+    def __init__(self, report: dict[str, Any]):
+        super().__init__("an access outside its tensor was refused")
+        self.report = report
+
+
+@dataclass
+class BoxTensor:
+    """One argument tensor: its values, stored densely, under a strided virtual address range.
+
+    `strides` are in elements and nested (each at least the extent of what lies inside it), as in
+    any row-major tensor with padding.
+    """
+
+    name: str
+    values: npt.NDArray[Any]
+    strides: tuple[int, ...]
+    slot: int = 0
+    seen: npt.NDArray[np.bool_] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.seen = np.zeros(self.values.size, dtype=bool)
+
+    @property
+    def base(self) -> int:
+        """Address of the first element: the middle of the range, so that offsets may be negative."""
+        return (self.slot << ADDRESS_BITS) + (1 << (ADDRESS_BITS - 1))
+
+    def elements(self, offsets: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
+        """Dense element number of each offset (in elements from the base), and which are inside."""
+        inside = offsets >= 0
+        remainder = offsets
+        index = np.zeros_like(offsets)
+        for extent, stride in zip(self.values.shape, self.strides, strict=True):
+            coordinate, remainder = np.divmod(remainder, stride)
+            inside &= coordinate < extent
+            index = index * extent + coordinate
+        return index, inside & (remainder == 0)
+
+
+class Memory:
+    """All tensors of one launch, and the log of what was done to them."""
+
+    def __init__(self, tensors: list[BoxTensor], where: Callable[[], tuple[int, int]], poison: float):
+        """`where` gives (program, source line) of the access in progress; `poison` is what a masked
+        lane without `other` holds: NaN normally, 0 to learn whether such lanes matter."""
+        self.tensors = tensors
+        for slot, tensor in enumerate(tensors):
+            tensor.slot = slot + 1
+        self.where = where
+        self.poison = poison
+        self.poisoned = False
+        self.records: list[tuple[int, ...]] = []
+        self.touched: list[npt.NDArray[np.int32]] = []
+
+    def load(
+        self,
+        addresses: npt.NDArray[np.uint64],
+        mask: npt.NDArray[np.bool_],
+        other: npt.NDArray[Any] | None,
+        dtype: np.dtype[Any],
+    ) -> npt.NDArray[Any]:
+        """Values at `addresses` where `mask` holds, `other` (or poison) elsewhere; same shape."""
+        if other is not None:
+            result = np.array(np.broadcast_to(other, addresses.shape), dtype=dtype)
+        else:
+            poison = self.poison if dtype.kind == "f" else 0
+            result = np.full(addresses.shape, poison, dtype=dtype)
+            self.poisoned = self.poisoned or not mask.all()
+        if mask.any():
+            tensor, elements = self._translate(LOAD, addresses[mask], dtype)
+            result[mask] = tensor.values.reshape(-1)[elements]
+            self._record(LOAD, tensor, elements)
+        return result
+
+    def store(
+        self,
+        addresses: npt.NDArray[np.uint64],
+        values: npt.NDArray[Any],
+        mask: npt.NDArray[np.bool_],
+        dtype: np.dtype[Any],
+    ) -> None:
+        """Write `values` at `addresses` where `mask` holds."""
+        if not mask.any():
+            return
+        tensor, elements = self._translate(STORE, addresses[mask], dtype)
+        written = np.broadcast_to(values, addresses.shape)[mask]
+        flat = tensor.values.reshape(-1)
+        flat[elements] = written
+        # Two lanes of one store may hit one element; on a GPU it is open which of them wins.
+        kept = flat[elements]
+        contradicted = int(np.count_nonzero((kept != written) & ~((kept != kept) & (written != written))))
+        self._record(STORE, tensor, elements, contradicted)
+
+    def barrier(self) -> None:
+        """Note a `tl.debug_barrier()`."""
+        program, line = self.where()
+        self.records.append((BARRIER, 0, program, line, 0, 0, 0))
+
+    def log(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """All records, shape (accesses, RECORD_FIELDS), and the distinct elements of each, joined."""
+        records = np.array(self.records, dtype=np.int32).reshape(-1, RECORD_FIELDS)
+        touched = np.concatenate(self.touched) if self.touched else np.zeros(0, np.int32)
+        return records, touched
+
+    def _record(self, kind: int, tensor: BoxTensor, elements: Ints, contradicted: int = 0) -> None:
+        tensor.seen[elements] = True
+        distinct = np.flatnonzero(tensor.seen)
+        tensor.seen[distinct] = False
+        program, line = self.where()
+        self.touched.append(distinct.astype(np.int32))
+        self.records.append((kind, tensor.slot - 1, program, line, distinct.size, elements.size, contradicted))
+
+    def _translate(
+        self, kind: int, addresses: npt.NDArray[np.uint64], dtype: np.dtype[Any]
+    ) -> tuple[BoxTensor, Ints]:
+        """The one tensor that all `addresses` lie in, and their elements, or RefusedAccess."""
+        where = addresses.reshape(-1).view(np.int64)
+        slot = int(where[0]) >> ADDRESS_BITS
+        if not 1 <= slot <= len(self.tensors):
+            raise self._refusal(kind, None, where, dtype, np.zeros(where.shape, bool))
+        tensor = self.tensors[slot - 1]
+        size = tensor.values.dtype.itemsize
+        offsets, misaligned = np.divmod(where - tensor.base, size)
+        elements, inside = tensor.elements(offsets)
+        inside &= misaligned == 0
+        if tensor.values.dtype != dtype:
+            inside[:] = False
+        if not inside.all():
+            raise self._refusal(kind, tensor, offsets, dtype, inside)
+        return tensor, elements
+
+    def _refusal(
+        self,
+        kind: int,
+        tensor: BoxTensor | None,
+        offsets: Ints,
+        dtype: np.dtype[Any],
+        inside: npt.NDArray[np.bool_],
+    ) -> RefusedAccess:
+        program, line = self.where()
+        return RefusedAccess(
+            {
+                "kind": kind,
+                "tensor": None if tensor is None else tensor.name,
+                "program": program,
+                "line": line,
+                "first": int(offsets[int(np.argmin(inside))]),
+                "lowest": int(offsets.min()),
+                "highest": int(offsets.max()),
+                "lanes": int(offsets.size),
+                "outside": int(np.count_nonzero(~inside)),
+                "dtype": dtype.name,
+            }
+        )

@@ -1,0 +1,319 @@
+"""The trusted side of the box: start the child, feed it, read its bytes within limits, leave nothing.
+
+The child is started before anything slow is imported here, so that both import at the same time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from checker.box import seccomp, wire
+
+if TYPE_CHECKING:
+    from checker.box.results import Launch
+
+PASSES = 2  # in order, and shuffled; each in a process of its own
+_ROOT = Path(__file__).parents[2]
+_BOOT = (
+    "import json, sys; a = json.loads(sys.argv[1]); sys.path[:] = a['path']; "
+    "from checker.box.child import main; main(a['report'], a['answers'], a['outputs'])"
+)
+_CHUNK = 1 << 20
+STARTUP_SECONDS = 120.0  # to import Triton, also from a cold disk
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a check may use. The wall clock is the parent's; the rest binds each runner."""
+
+    wall_seconds: float = 20.0
+    cpu_seconds: int = 15
+    memory_bytes: int = 2 << 30  # address space; importing Triton takes 0.3 GB of it
+    file_bytes: int = 1 << 20
+    output_bytes: int = 1 << 20
+    answer_bytes: int = 256 << 20
+    filter: bool = True  # the system-call filter, where the kernel has one
+
+
+class Ending(str, Enum):
+    """How a runner ended."""
+
+    FINISHED = "finished"
+    EXITED = "exited"  # left without having answered everything
+    KILLED = "killed"  # by a signal that was not ours
+    CPU_TIME = "cpu-time"
+    WALL_TIME = "wall-time"
+    FLOODED = "flooded"
+
+
+@dataclass
+class PassReport:
+    """One runner's bytes, and how it ended."""
+
+    answer: bytearray = field(default_factory=bytearray)
+    output: bytearray = field(default_factory=bytearray)
+    ending: Ending = Ending.EXITED
+    code: int = 0
+
+
+@dataclass
+class BoxReport:
+    """Everything that came out of the box."""
+
+    passes: list[PassReport]
+    versions: dict[str, str]
+    seconds: float
+    complaint: str  # what the base printed, if it failed before any submission ran
+
+
+class Box:
+    """A child process that is importing Triton, and the pipes to it. Use as a context manager."""
+
+    def __init__(self, limits: Limits):
+        self.limits = limits
+
+    def __enter__(self) -> Box:
+        self.folder = tempfile.mkdtemp(prefix="flash-puzzles-box-")
+        pipes = [os.pipe() for _ in range(1 + 2 * PASSES)]
+        self.readers = [reader for reader, _ in pipes]
+        writers = [writer for _, writer in pipes]
+        boot = {
+            # our own folder last: a file of the student's called numpy.py must not win
+            "path": [p for p in sys.path if p and Path(p).resolve() not in (_ROOT, Path.cwd())] + [str(_ROOT)],
+            "report": writers[0],
+            "answers": writers[1 : 1 + PASSES],
+            "outputs": writers[1 + PASSES :],
+        }
+        try:
+            self.child = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, json.dumps(boot)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                cwd=self.folder,
+                env=self._environment(),
+                pass_fds=writers,
+                start_new_session=True,
+            )
+        except BaseException:
+            self._close_files()
+            raise
+        finally:
+            for writer in writers:
+                os.close(writer)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._kill()
+        for stream in (self.child.stdin, self.child.stderr):
+            if stream is not None:
+                with contextlib.suppress(OSError):  # a broken pipe: the child went first
+                    stream.close()
+        self._close_files()
+
+    def run(self, source: str, kernels: list[str], launches: list[Launch], passes: list[Any]) -> BoxReport:
+        """Run `passes` over `launches`: each a list of (launch number, program order)."""
+        started = time.monotonic()
+        exchange = _Exchange(self.child, self.readers, self.limits)
+        exchange.run(self._request(source, kernels, launches, passes))
+        if exchange.early:
+            self._kill()
+        versions: dict[str, str] = {}
+        codes: dict[int, int] = {}
+        for header in _whole_headers(bytes(exchange.report)):
+            versions.update(header.get("hello", {}))
+            if "pass" in header:
+                codes[header["pass"]] = header["code"]
+        for number, one in enumerate(exchange.passes):
+            one.ending, one.code = _ending(exchange.early.get(number), codes.get(number))
+        return BoxReport(
+            exchange.passes,
+            versions,
+            time.monotonic() - started,
+            exchange.complaint.decode(errors="replace")[-2000:],
+        )
+
+    def _environment(self) -> dict[str, str]:
+        """A closed environment: nothing of the caller's but where shared libraries lie."""
+        environment = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
+        environment |= {name: self.folder for name in ("HOME", "TMPDIR", "TRITON_CACHE_DIR")}
+        environment |= {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TRITON_INTERPRET": "1"}
+        if "LD_LIBRARY_PATH" in os.environ:
+            environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
+        return environment
+
+    def _request(
+        self, source: str, kernels: list[str], launches: list[Launch], passes: list[Any]
+    ) -> memoryview:
+        buffers: list[bytes] = []
+        asked = []
+        for launch in launches:
+            tensors = []
+            for name, argument in launch.tensors.items():
+                tensors.append(
+                    {
+                        "name": name,
+                        "dtype": argument.values.dtype.name,
+                        "shape": argument.values.shape,
+                        "strides": argument.strides,
+                        "buffer": len(buffers),
+                    }
+                )
+                buffers.append(argument.values.tobytes())
+            asked.append(
+                {
+                    "kernel": launch.kernel,
+                    "grid": launch.grid,
+                    "tensors": tensors,
+                    "scalars": launch.scalars,
+                    "constexprs": launch.constexprs,
+                    "debug": launch.debug,
+                }
+            )
+        header = {
+            "source": source,
+            "kernels": kernels,
+            "limits": asdict(self.limits),
+            "launches": asked,
+            "passes": [
+                [{"launch": number, "order": [int(p) for p in order]} for number, order in one]
+                for one in passes
+            ],
+        }
+        return memoryview(wire.pack(header, buffers))
+
+    def _kill(self) -> None:
+        """End the child and all that came of it, also what left its process group."""
+        if self.child.poll() is None:
+            while strays := _descendants(self.child.pid):
+                for pid in strays:
+                    with contextlib.suppress(ProcessLookupError):  # it ended meanwhile
+                        os.kill(pid, signal.SIGKILL)
+                time.sleep(0.002)
+                if self.child.poll() is not None:
+                    break
+        with contextlib.suppress(ProcessLookupError):  # all gone by themselves
+            os.killpg(self.child.pid, signal.SIGKILL)
+        self.child.wait()
+
+    def _close_files(self) -> None:
+        for reader in self.readers:
+            os.close(reader)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class _Exchange:
+    """One request written and every pipe read, until all are closed, a limit is hit or time is up."""
+
+    def __init__(self, child: subprocess.Popen[bytes], readers: list[int], limits: Limits):
+        assert child.stdin is not None and child.stderr is not None
+        self.stdin = child.stdin
+        self.limits = limits
+        self.report, self.complaint = bytearray(), bytearray()
+        self.passes = [PassReport() for _ in range(PASSES)]
+        self.early: dict[int, Ending] = {}  # passes that we ended
+        self.sinks: dict[int, tuple[bytearray, int, int | None]] = {  # where to, how much, which pass
+            readers[0]: (self.report, 1 << 16, None),
+            child.stderr.fileno(): (self.complaint, 1 << 20, None),
+        }
+        for number, one in enumerate(self.passes):
+            self.sinks[readers[1 + number]] = (one.answer, limits.answer_bytes, number)
+            self.sinks[readers[1 + PASSES + number]] = (one.output, limits.output_bytes, number)
+
+    def run(self, request: memoryview) -> None:
+        """Serve all pipes. The wall clock starts when the base says hello, not while it imports."""
+        deadline = time.monotonic() + STARTUP_SECONDS
+        ready = False
+        os.set_blocking(self.stdin.fileno(), False)
+        with selectors.DefaultSelector() as selector:
+            for descriptor in self.sinks:
+                selector.register(descriptor, selectors.EVENT_READ)
+            selector.register(self.stdin, selectors.EVENT_WRITE)
+            while selector.get_map() and not self.early:
+                events = selector.select(max(0.0, deadline - time.monotonic()))
+                if not events and time.monotonic() >= deadline:
+                    waiting = {self.sinks[fd][2] for fd in selector.get_map() if fd in self.sinks}
+                    self.early = {number: Ending.WALL_TIME for number in waiting if number is not None}
+                    return
+                for key, _ in events:
+                    if key.fileobj is self.stdin:
+                        request = self._feed(request)
+                        if not request:
+                            selector.unregister(self.stdin)
+                            self.stdin.close()
+                    elif not self._drain(key.fd):
+                        selector.unregister(key.fd)
+                if self.report and not ready:
+                    ready = True
+                    deadline = time.monotonic() + self.limits.wall_seconds
+
+    def _feed(self, request: memoryview) -> memoryview:
+        """What is left of `request` after one write."""
+        try:
+            return request[os.write(self.stdin.fileno(), request[:_CHUNK]) :]
+        except BrokenPipeError:
+            return request[:0]  # the child is gone: its complaint says why
+
+    def _drain(self, descriptor: int) -> bool:
+        """Read once; False at the end of the stream. Too much ends the exchange."""
+        sink, most, number = self.sinks[descriptor]
+        data = os.read(descriptor, _CHUNK)
+        sink += data
+        if len(sink) > most:
+            del sink[most:]
+            if number is not None:
+                self.early[number] = Ending.FLOODED
+        return bool(data)
+
+
+def sandbox(limits: Limits) -> str:
+    """What separates a practice check from the rest of the machine, in words for the record."""
+    filtered = limits.filter and seccomp.available()
+    return "practice: process limits" + (", system-call filter" if filtered else "")
+
+
+def _whole_headers(data: bytes) -> Iterator[dict[str, Any]]:
+    """Headers of the frames that arrived whole; the base may have been killed in the middle of one."""
+    with contextlib.suppress(wire.MalformedFrame):
+        for header, _ in wire.unpack(data):
+            yield header
+
+
+def _ending(early: Ending | None, code: int | None) -> tuple[Ending, int]:
+    if early is not None:
+        return early, 0
+    if code is None or code == -signal.SIGKILL:
+        return Ending.KILLED, signal.SIGKILL
+    if code == -signal.SIGXCPU:
+        return Ending.CPU_TIME, signal.SIGXCPU
+    if code < 0:
+        return Ending.KILLED, -code
+    return (Ending.FINISHED if code == 0 else Ending.EXITED), code
+
+
+def _descendants(pid: int) -> list[int]:
+    """Children of `pid`, their children, and so on."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            children = [int(word) for word in file.read().split()]
+    except OSError:
+        return []
+    return children + [grandchild for child in children for grandchild in _descendants(child)]
+

@@ -1,0 +1,199 @@
+"""What a runner sent back, believed only after shape, type and length have been checked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from checker.box import wire
+from checker.box.memory import BARRIER, LOAD, RECORD_FIELDS, STORE
+
+
+class MalformedAnswer(ValueError):
+    """A runner's answer does not have the form that was asked for."""
+
+
+@dataclass(frozen=True)
+class TensorArgument:
+    """A tensor that a launch passes by pointer: its dense values and its strides in elements."""
+
+    values: npt.NDArray[Any]
+    strides: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch of one kernel: everything the child is told."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    tensors: dict[str, TensorArgument]
+    scalars: dict[str, tuple[str, float]]  # name → (int32, int64 or float32; value)
+    constexprs: dict[str, int | float | bool]
+    debug: bool = False  # check for integer overflow and tl.device_assert
+
+    @property
+    def programs(self) -> int:
+        """Number of programs in the grid."""
+        return math.prod(self.grid)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An access that was refused. Offsets count elements from the tensor's first one."""
+
+    store: bool
+    tensor: str | None  # None: the address is near no tensor
+    program: int
+    line: int
+    first: int  # offset of the first lane that is outside
+    lowest: int  # smallest and largest offset of all active lanes
+    highest: int
+    lanes: int
+    outside: int
+    dtype: str  # what the kernel took the elements for
+
+
+@dataclass(frozen=True)
+class KernelError:
+    """What the kernel raised."""
+
+    type: str
+    message: str
+    line: int
+    program: int
+
+
+@dataclass(frozen=True)
+class AccessLog:
+    """Every load and store of a launch, in the order in which they happened.
+
+    Arrays of one entry per access: `kind` (LOAD, STORE or BARRIER), `tensor` (position among the
+    launch's tensors), `program`, `line`, `distinct` (number of distinct elements), `lanes` (active
+    lanes), `contradicted` (lanes of a store whose element another lane gave another value).
+    `elements` joins the distinct dense element numbers of all accesses.
+    """
+
+    kind: npt.NDArray[np.int32]
+    tensor: npt.NDArray[np.int32]
+    program: npt.NDArray[np.int32]
+    line: npt.NDArray[np.int32]
+    distinct: npt.NDArray[np.int32]
+    lanes: npt.NDArray[np.int32]
+    contradicted: npt.NDArray[np.int32]
+    elements: npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class LaunchResult:
+    """What came of one launch: tensors afterwards, the log, and how it ended."""
+
+    tensors: dict[str, npt.NDArray[Any]]
+    filled: dict[str, npt.NDArray[Any]] | None  # the same with 0 in masked lanes, if that was tried
+    log: AccessLog
+    refused: Refusal | None
+    error: KernelError | None
+
+
+@dataclass
+class Answers:
+    """What one runner answered: results by launch number, as far as it got."""
+
+    results: dict[int, LaunchResult]
+    loading: KernelError | None = None  # what kept the kernels from being loaded
+    malformed: str | None = None  # why nothing after the last result can be believed
+
+
+def parse(data: bytes, launches: list[Launch], asked: list[int]) -> Answers:
+    """Read a runner's answers. `asked` are the launches of its pass, in order."""
+    answers = Answers({})
+    try:
+        for header, buffers in wire.unpack(data):
+            if header.get("launch", 0) is None:
+                answers.loading = _error(header.get("error"))
+                return answers
+            done = len(answers.results)
+            if done == len(asked) or header.get("launch") != asked[done]:
+                raise MalformedAnswer("an answer to something that was not asked")
+            answers.results[asked[done]] = _result(header, buffers, launches[asked[done]])
+    except (MalformedAnswer, wire.MalformedFrame) as error:
+        answers.malformed = str(error)
+    return answers
+
+
+def _result(header: dict[str, Any], buffers: list[memoryview], launch: Launch) -> LaunchResult:
+    count = len(launch.tensors)
+    again = header.get("again")
+    if not isinstance(again, bool) or len(buffers) != count * (1 + again) + 2:
+        raise MalformedAnswer("an answer with the wrong number of buffers")
+    log = _log(buffers[-2], buffers[-1], launch)
+    refused = header.get("refused")
+    error = header.get("error")
+    return LaunchResult(
+        tensors=_tensors(buffers[:count], launch),
+        filled=_tensors(buffers[count : 2 * count], launch) if again else None,
+        log=log,
+        refused=None if refused is None else _refusal(refused, launch),
+        error=None if error is None else _error(error),
+    )
+
+
+def _tensors(buffers: list[memoryview], launch: Launch) -> dict[str, npt.NDArray[Any]]:
+    tensors = {}
+    for (name, argument), buffer in zip(launch.tensors.items(), buffers, strict=True):
+        if len(buffer) != argument.values.nbytes:
+            raise MalformedAnswer(f"tensor {name} came back with another size")
+        tensors[name] = np.frombuffer(buffer, argument.values.dtype).reshape(argument.values.shape)
+    return tensors
+
+
+def _log(records: memoryview, elements: memoryview, launch: Launch) -> AccessLog:
+    if len(records) % (4 * RECORD_FIELDS) or len(elements) % 4:
+        raise MalformedAnswer("the access log has a broken length")
+    table = np.frombuffer(records, np.int32).reshape(-1, RECORD_FIELDS)
+    log = AccessLog(*(table[:, column] for column in range(RECORD_FIELDS)), np.frombuffer(elements, np.int32))
+    sizes = np.array([a.values.size for a in launch.tensors.values()] or [0])
+    sound = (
+        np.isin(log.kind, (LOAD, STORE, BARRIER)).all()
+        and ((log.tensor >= 0) & (log.tensor < max(1, len(launch.tensors)))).all()
+        and ((log.program >= 0) & (log.program < launch.programs)).all()
+        and (log.distinct >= 0).all()
+        and log.distinct.sum(dtype=np.int64) == log.elements.size
+    )
+    if sound:
+        extent = np.repeat(sizes[log.tensor], log.distinct)
+        sound = bool(((log.elements >= 0) & (log.elements < extent)).all())
+    if not sound:
+        raise MalformedAnswer("the access log contradicts itself")
+    return log
+
+
+def _integers(fields: dict[str, Any], *names: str) -> list[int]:
+    values = [fields.get(name) for name in names]
+    if not all(isinstance(value, int) and not isinstance(value, bool) for value in values):
+        raise MalformedAnswer("a number is missing")
+    return values  # type: ignore[return-value]
+
+
+def _refusal(fields: Any, launch: Launch) -> Refusal:
+    if not isinstance(fields, dict):
+        raise MalformedAnswer("a refusal is not an object")
+    kind, program, line, first, lowest, highest, lanes, outside = _integers(
+        fields, "kind", "program", "line", "first", "lowest", "highest", "lanes", "outside"
+    )
+    tensor = fields.get("tensor")
+    if tensor is not None and tensor not in launch.tensors:
+        raise MalformedAnswer("a refusal names an unknown tensor")
+    dtype = str(fields.get("dtype"))[:20]
+    return Refusal(kind == STORE, tensor, program, line, first, lowest, highest, lanes, outside, dtype)
+
+
+def _error(fields: Any) -> KernelError:
+    if not isinstance(fields, dict):
+        raise MalformedAnswer("an error is not an object")
+    line, program = _integers(fields, "line", "program")
+    return KernelError(str(fields.get("type"))[:100], str(fields.get("message"))[:4000], line, program)

@@ -1,0 +1,56 @@
+"""Frames of JSON and raw buffers: the only language spoken through the wall of the box.
+
+A frame is a 4-byte length of a JSON header, a 4-byte count of buffers, an 8-byte length for each
+buffer, then the header and the buffers themselves, all little-endian. No pickle: reading a frame
+can never run anything.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+_PREFIX = struct.Struct("<II")
+_LENGTH = struct.Struct("<Q")
+
+
+class MalformedFrame(ValueError):
+    """The bytes are not a whole number of well-formed frames."""
+
+
+def pack(header: dict[str, Any], buffers: Sequence[bytes] = ()) -> bytes:
+    """One frame holding `header` and `buffers`."""
+    text = json.dumps(header).encode()
+    sizes = b"".join(_LENGTH.pack(len(buffer)) for buffer in buffers)
+    return b"".join([_PREFIX.pack(len(text), len(buffers)), sizes, text, *buffers])
+
+
+def unpack(data: bytes) -> Iterator[tuple[dict[str, Any], list[memoryview]]]:
+    """The frames in `data`, in order.
+
+    Raises MalformedFrame at the first byte that does not fit; frames before it have been yielded.
+    """
+    view = memoryview(data)
+    at = 0
+
+    def take(size: int) -> memoryview:
+        nonlocal at
+        if size > len(view) - at:
+            raise MalformedFrame("a frame ends too early")
+        at += size
+        return view[at - size : at]
+
+    while at < len(view):
+        text_length, count = _PREFIX.unpack(take(_PREFIX.size))
+        if count * _LENGTH.size > len(view) - at:
+            raise MalformedFrame("a frame announces more buffers than there are bytes")
+        sizes = [_LENGTH.unpack(take(_LENGTH.size))[0] for _ in range(count)]
+        try:
+            header = json.loads(bytes(take(text_length)))
+        except (ValueError, RecursionError) as error:
+            raise MalformedFrame("a frame's header is not JSON") from error
+        if not isinstance(header, dict):
+            raise MalformedFrame("a frame's header is not an object")
+        yield header, [take(size) for size in sizes]

@@ -1,0 +1,54 @@
+"""Misconceptions that any kernel can have, recognised by what Triton says of them."""
+
+from __future__ import annotations
+
+import re
+
+from checker.puzzle import Misconception
+
+COMMON = (
+    Misconception(
+        "half-not-upcast",
+        "fp16 values were not converted to fp32",
+        "The inputs of this case are fp16, and Triton computes exponentials in fp32 only. fp16 would also "
+        "overflow: it ends at 65504, which exp passes at x = 11.1.",
+        "Convert right after the load, x.to(tl.float32). tl.store converts back to the output's type.",
+        error=re.compile(r"Expected dtype .*fp32.* but got fp16"),
+    ),
+    Misconception(
+        "row-offset-32-bit",
+        "a 32-bit row offset overflows",
+        "row * stride was computed in 32 bits, and in a large tensor it passes 2**31: the address is then "
+        "far away from the row.",
+        "Keep the stub's line row = tl.program_id(0).to(tl.int64), and multiply row, not the program id.",
+        error=re.compile(r"int32 overflow detected"),
+    ),
+    Misconception(
+        "block-in-condition",
+        "a block was used as a condition",
+        "A block holds many values, so it is neither true nor false.",
+        "Use tl.where(condition, a, b), and & or | instead of `and` or `or`.",
+        error=re.compile(r"need a scalar, but this is a block"),
+    ),
+    Misconception(
+        "shapes-do-not-fit",
+        "two blocks have shapes that do not fit together",
+        "Blocks combine when their sides are equal or 1.",
+        "Check the shapes: [:, None] makes a column of a vector, [None, :] a row.",
+        error=re.compile(r"incompatible dimensions|could not be broadcast|Cannot broadcast"),
+    ),
+    Misconception(
+        "axis-out-of-range",
+        "the axis does not exist",
+        "A block of one dimension has only axis 0; of two dimensions, axes 0 and 1.",
+        "Reduce a one-dimensional block with axis=0.",
+        error=re.compile(r"axis -?\d+ (is )?out of bounds|axis .* out of range"),
+    ),
+    Misconception(
+        "arange-not-power-of-two",
+        "a block's length must be a power of two",
+        "tl.arange makes blocks whose length is a power of two and known when the kernel is compiled.",
+        "Use tl.arange(0, BLOCK_SIZE) and a mask for the lanes that are too many.",
+        error=re.compile(r"power of (2|two)|arange's (range|arguments)"),
+    ),
+)

@@ -1,0 +1,297 @@
+"""Puzzle 1: one program per row, the whole row in one block, exp(x) / sum(exp(x))."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from checker.catalog import softmax
+from checker.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Puzzle, Reach
+
+KERNEL = Kernel(
+    name="naive_softmax_kernel",
+    parameters=("x_ptr", "y_ptr", "x_row_stride", "y_row_stride", "n_cols", "BLOCK_SIZE"),
+    constexprs=("BLOCK_SIZE",),
+)
+
+FULL, LENGTHS, VALUES, STRIDES, HALF, FAR, TRAFFIC = (
+    Property("full-block", "a row that fills its block", 25),
+    Property("any-length", "rows of any length", 25),
+    Property("values", "rows of every kind of value", 15),
+    Property("strides", "rows that lie apart in memory, x and y differently", 10),
+    Property("half", "fp16 in and out, fp32 inside", 10),
+    Property("far-rows", "row offsets beyond 2**31", 5),
+    Property("traffic", "reads x once, writes y once", 10, traffic=True),
+)
+
+
+def _case(
+    name: str, proves: tuple[Property, ...], x: Array, gaps: tuple[int, int] = (24, 24), rows: tuple[str, ...] = ()
+) -> Case:
+    """The launch of the stub: one program per row, one block per row; `gaps` pad the rows of x and y."""
+    n = x.shape[1]
+    strides = tuple(gap if gap >= 2**30 else n + gap for gap in gaps)
+    return Case(
+        name=name,
+        kernel=KERNEL.name,
+        proves=tuple(p.name for p in proves),
+        grid=(x.shape[0],),
+        tensors=softmax.tensors(x, *strides),
+        scalars={"x_row_stride": strides[0], "y_row_stride": strides[1], "n_cols": n},
+        constexprs={"BLOCK_SIZE": 1 << (n - 1).bit_length()},
+        rows=rows,
+        checked_arithmetic=strides[0] >= 2**30,
+    )
+
+
+def _kinds(random: np.random.Generator, n: int) -> dict[str, Array]:
+    """Rows that a softmax without max subtraction can do: |x| <= 80 and sum(exp(x)) < 1e38."""
+
+    def normal(sigma: float = 1.0, offset: float = 0.0) -> Array:
+        return random.normal(offset, sigma, n).clip(-80, 80)
+
+    def peak(position: int) -> Array:
+        return np.where(np.arange(n) == position, 60.0, normal())
+
+    return {
+        "normal, sigma 1": normal(),
+        "normal, sigma 5": normal(5.0),
+        "normal around +40": normal(1.0, 40.0),
+        "normal around -60": normal(1.0, -60.0),
+        "all 79 or 80": random.integers(79, 81, n).astype(float),
+        "all near -80": normal(1.0, -78.0),
+        "maximum first": peak(0),
+        "maximum in the middle": peak(n // 2),
+        "maximum last": peak(n - 1),
+        "ascending": np.linspace(-30, 30, n),
+        "descending": np.linspace(30, -30, n),
+        "all equal": np.full(n, float(random.integers(1, 9))),
+        "one entry -inf": np.where(np.arange(n) == random.integers(n), -np.inf, normal()),
+        "one-hot": np.where(np.arange(n) == random.integers(n), 80.0, -80.0),
+    }
+
+
+def cases(draw: Draw) -> list[Case]:
+    """Lengths around a power of two; rows are value kinds; strides unequal in one case."""
+
+    def random(name: str) -> np.random.Generator:
+        return draw.case("p1_naive_softmax", name)
+
+    def rows(name: str, count: int, n: int) -> Array:
+        return random(name).normal(0.0, 2.0, (count, n)).astype(np.float32)
+
+    sizes = random("sizes")
+    block = int(sizes.choice([64, 128]))
+    short = int(sizes.integers(block // 2 + 1, block // 2 + 9))
+    kinds = _kinds(random("kinds"), int(sizes.integers(block - 15, block)))
+    half = _kinds(random("half"), block - int(sizes.integers(1, 15)))
+    half_rows = ("normal, sigma 5", "maximum last", "normal around +40")
+    return [
+        _case("a full block", (FULL, TRAFFIC), rows("full", 3, block), gaps=(0, 0)),
+        _case("seven short of a block", (LENGTHS, TRAFFIC), rows("tail", 2, block - 7)),
+        _case("just over half a block", (LENGTHS,), rows("short", 2, short)),
+        _case("a single column", (LENGTHS,), rows("one", 2, 1)),
+        _case("every kind of row", (VALUES,), np.stack([*kinds.values()]).astype(np.float32), rows=(*kinds,)),
+        _case("x and y strided differently", (STRIDES,), rows("strides", 3, block - 9), gaps=(16, 40)),
+        _case("fp16", (HALF,), np.stack([half[r] for r in half_rows]).astype(np.float16), rows=half_rows),
+        _case("rows 2**30 apart", (FAR,), rows("far", 3, 27), gaps=(2**30, 2**30 + 64)),
+    ]
+
+
+def _y(formula: Callable[[Array, Case], Array]) -> Callable[[Case], dict[str, Array]]:
+    """Outputs of a kernel that writes `formula(x, case)` to y."""
+    return lambda case: {"y_ptr": formula(softmax.row_input(case), case)}
+
+
+def _padding(case: Case) -> int:
+    return int(case.constexprs["BLOCK_SIZE"]) - int(case.scalars["n_cols"])
+
+
+def _over_padding(x: Array, case: Case) -> Array:
+    """Softmax of the row continued with zeros to the end of the block."""
+    padded = np.pad(x, ((0, 0), (0, _padding(case))))
+    return softmax.softmax(padded)[:, : x.shape[1]]
+
+
+def _half_sum(x: Array, case: Case) -> Array:
+    if case.tensors["x_ptr"].values.dtype != np.float16:
+        return softmax.softmax(x)
+    e = np.exp(x).astype(np.float16)
+    return np.asarray(e / e.sum(axis=1, keepdims=True, dtype=np.float16))
+
+
+def _stride(name: str) -> Callable[[Case, int], int]:
+    return lambda case, program: program * int(case.scalars[name])
+
+
+def _columns(case: Case) -> int:
+    return int(case.scalars["n_cols"])
+
+
+def _block(case: Case) -> int:
+    return int(case.constexprs["BLOCK_SIZE"])
+
+
+def _next_row(case: Case, program: int) -> tuple[Reach, ...]:
+    start = (program + 1) * int(case.scalars["x_row_stride"])
+    return (Reach(False, "x_ptr", start, start + _columns(case) - 1),)
+
+
+def _column(case: Case, program: int) -> tuple[Reach, ...]:
+    last = (_columns(case) - 1) * int(case.scalars["x_row_stride"])
+    return (Reach(False, "x_ptr", program, program + last),)
+
+
+MISCONCEPTIONS = (
+    Misconception(
+        "sums-padded-lanes",
+        "the padding is counted in the sum",
+        "BLOCK_SIZE is the next power of two, so the last BLOCK_SIZE - n_cols lanes hold no element of "
+        "the row. They were loaded as 0, and exp(0) = 1: each of them adds 1 to the denominator.",
+        "Give the padded lanes a value whose exponential is 0: tl.load(..., mask=mask, other=-float('inf')).",
+        outputs=_y(_over_padding),
+    ),
+    Misconception(
+        "no-division",
+        "the exponentials were stored without dividing",
+        "y holds exp(x) itself. A softmax divides by the sum of the row's exponentials.",
+        "Compute tl.sum of the exponentials over the row and divide by it before you store.",
+        outputs=_y(lambda x, _: np.exp(x)),
+    ),
+    Misconception(
+        "no-division",
+        "the exponentials were stored without dividing by their sum",
+        "y holds exp(x - max(x)): the largest element of each row is exactly 1, and rows do not sum to 1.",
+        "The denominator is the sum of the exponentials, tl.sum(numerator, axis=0).",
+        outputs=_y(lambda x, _: np.exp(x - x.max(axis=1, keepdims=True))),
+    ),
+    Misconception(
+        "divides-by-max",
+        "divided by the maximum instead of the sum",
+        "y = exp(x) / max(x). The denominator of a softmax is the sum of the exponentials of the row.",
+        "Replace the maximum by tl.sum over the exponentials.",
+        outputs=_y(lambda x, _: np.exp(x) / x.max(axis=1, keepdims=True)),
+    ),
+    Misconception(
+        "no-exponential",
+        "normalised x itself, without the exponential",
+        "y = x / sum(x). A softmax normalises exp(x), which is positive whatever the sign of x.",
+        "Take tl.exp of what you loaded before you sum it.",
+        outputs=_y(lambda x, _: x / x.sum(axis=1, keepdims=True)),
+    ),
+    Misconception(
+        "sum-of-x",
+        "divided by the sum of x instead of the sum of exp(x)",
+        "The numerator is right, but the denominator adds up the inputs, not their exponentials.",
+        "Sum the numerator: tl.sum(numerator, axis=0).",
+        outputs=_y(lambda x, _: np.exp(x) / x.sum(axis=1, keepdims=True)),
+    ),
+    Misconception(
+        "log-softmax",
+        "this is the logarithm of the softmax",
+        "y holds x - log(sum(exp(x))), which is the log-softmax.",
+        "Divide the exponentials by their sum; no logarithm is needed.",
+        outputs=_y(lambda x, _: x - np.log(np.exp(x).sum(axis=1, keepdims=True))),
+    ),
+    Misconception(
+        "base-two",
+        "2**x was used where e**x is asked for",
+        "tl.exp2 is a power of two. exp(x) = exp2(x * log2(e)) with log2(e) = 1.4426950408889634.",
+        "Use tl.exp, or multiply x by log2(e) before tl.exp2.",
+        outputs=_y(lambda x, _: np.exp2(x) / np.exp2(x).sum(axis=1, keepdims=True)),
+    ),
+    Misconception(
+        "wrong-row-map",
+        "every program works on the same row",
+        "All rows of y hold the softmax of row 0 of x.",
+        "Program number tl.program_id(0) owns the row of that number: use `row` in the load as well.",
+        outputs=_y(lambda x, _: np.broadcast_to(softmax.softmax(x[:1]), x.shape)),
+    ),
+    Misconception(
+        "wrong-row-map",
+        "a program reads a row that is not its own",
+        "The program's loads begin one row further down than its own row, so the last program leaves x.",
+        "Program p owns row p: rows count from 0, as tl.program_id(0) does.",
+        reach=_next_row,
+    ),
+    Misconception(
+        "wrong-axis",
+        "a program reads a column of x instead of a row",
+        "Neighbours in a row are 1 element apart; x_row_stride leads to the next row.",
+        "Address the row with x_ptr + row * x_row_stride + cols.",
+        reach=_column,
+    ),
+    Misconception(
+        "half-sum",
+        "the exponentials are added up in fp16",
+        "fp16 ends at 65504, which exp passes at x = 11.1: the sum becomes infinite and y 0 or NaN.",
+        "Convert right after the load, x.to(tl.float32), and do everything up to the store in fp32.",
+        outputs=_y(_half_sum),
+    ),
+    Misconception(
+        "load-without-mask",
+        "the load has no mask",
+        "A block of BLOCK_SIZE lanes is longer than the row, and the load reads all of them: what lies "
+        "behind the row belongs to somebody else.",
+        "Only lanes with cols < n_cols are yours: tl.load(..., mask=cols < n_cols, other=-float('inf')).",
+        reach=softmax.row_reach(_stride("x_row_stride"), _block, store=False),
+    ),
+    Misconception(
+        "store-without-mask",
+        "the store has no mask",
+        "The store writes all BLOCK_SIZE lanes of the block, also those behind the end of the row.",
+        "Store with the same mask as you load: tl.store(..., mask=cols < n_cols).",
+        reach=softmax.row_reach(_stride("y_row_stride"), _block, store=True),
+    ),
+    Misconception(
+        "mask-off-by-one",
+        "the mask lets one lane too many through",
+        "The access covers columns 0 to n_cols, but the last column of a row is n_cols - 1.",
+        "Columns count from 0: the mask is cols < n_cols, not <=.",
+        reach=lambda case, p: (
+            *softmax.row_reach(_stride("x_row_stride"), lambda c: _columns(c) + 1, store=False)(case, p),
+            *softmax.row_reach(_stride("y_row_stride"), lambda c: _columns(c) + 1, store=True)(case, p),
+        ),
+    ),
+    Misconception(
+        "y-with-x-stride",
+        "y is addressed with x's row stride",
+        "x and y are laid out separately: the next row of y begins y_row_stride elements further on.",
+        "Use y_ptr + row * y_row_stride + cols in the store.",
+        reach=softmax.row_reach(_stride("x_row_stride"), _columns, store=True),
+    ),
+    Misconception(
+        "x-with-y-stride",
+        "x is addressed with y's row stride",
+        "x and y are laid out separately: the next row of x begins x_row_stride elements further on.",
+        "Use x_ptr + row * x_row_stride + cols in the load.",
+        reach=softmax.row_reach(_stride("y_row_stride"), _columns, store=False),
+    ),
+    Misconception(
+        "width-as-stride",
+        "rows are assumed to follow each other without a gap",
+        "The kernel steps n_cols elements to the next row. A tensor may be padded or be a slice of a "
+        "larger one, so the distance between rows is its stride, not its width.",
+        "Use row * x_row_stride for x and row * y_row_stride for y.",
+        reach=lambda case, p: tuple(
+            reach
+            for store in (False, True)
+            for reach in softmax.row_reach(lambda c, q: q * _columns(c), _columns, store)(case, p)
+        ),
+    ),
+)
+
+
+PUZZLE = Puzzle(
+    number=1,
+    slug="naive_softmax",
+    title="Naive softmax",
+    kernels=(KERNEL,),
+    properties=(FULL, LENGTHS, VALUES, STRIDES, HALF, FAR, TRAFFIC),
+    cases=cases,
+    expected=softmax.expected,
+    budget=softmax.budget(sweeps=1),
+    misconceptions=MISCONCEPTIONS,
+    invariants=(softmax.ROWS_SUM_TO_ONE,),
+)

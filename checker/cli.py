@@ -1,0 +1,228 @@
+"""The command line. Every verb is thin: it finds files, walks the road, and prints."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from checker import catalog
+from checker.judge.verdict import ExitStatus, Finding, Status, Verdict
+from checker.submission.read import Submission, Unreadable, from_file
+
+ROOT = Path(__file__).parents[1]
+TRACEBACK_VARIABLE = "CHECKER_TRACEBACK"
+
+
+class Misuse(Exception):
+    """The command was used wrongly: a sentence, and nothing was checked."""
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def cli() -> None:
+    """Check Triton kernels of the course, without a GPU.
+
+    `make check PUZZLE=1` runs `python -m checker check 1`.
+    """
+
+
+@cli.command()
+@click.argument("puzzle", required=False, metavar="[N]")
+@click.option("--file", "file", type=click.Path(path_type=Path), help="Check this .py file or .ipynb notebook.")
+@click.option(
+    "--device",
+    type=click.Choice(["interpreter", "cuda", "auto"]),
+    default="interpreter",
+    show_default=True,
+    help="Where the kernels run. auto: on the interpreter, and on a GPU where that is supported.",
+)
+@click.option("--key", help="Draw sizes and values from this key, as grading does, instead of practice.")
+@click.option("--targets", help="GPU architectures to compile for.")
+@click.option("--no-compile", is_flag=True, help="Do not compile for any GPU.")
+@click.option("--json", "json_path", metavar="PATH|-", help="Also write the verdict as JSON; `-`: to standard output.")
+def check(
+    puzzle: str | None,
+    file: Path | None,
+    device: str,
+    key: str | None,
+    targets: str | None,
+    no_compile: bool,
+    json_path: str | None,
+) -> NoReturn:
+    """Check puzzle N, or all puzzles if no number is given.
+
+    \b
+    Exit status:
+      0    accepted
+      1    refused: the kernel is wrong, unsafe, or moves too much memory
+      2    misused: there is no such puzzle or file, or an option is wrong
+      3    the checker itself failed; never the submission's fault
+      4    not started: the stub is as it was
+      130  interrupted
+    Of several puzzles, the worst.
+    """
+    try:
+        if device == "cuda":
+            raise Misuse("Kernels cannot be run on a GPU yet. Use --device interpreter.")
+        if targets is not None:
+            raise Misuse("Kernels cannot be compiled for a GPU yet. Leave --targets out.")
+        if puzzle is None:
+            if file is not None:
+                raise Misuse("Say which puzzle the file solves: python -m checker check N --file PATH.")
+            verdicts = [checked(number, None, key) for number in catalog.stems()]
+        else:
+            verdicts = [checked(_number(puzzle), file, key)]
+    except Misuse as misuse:
+        verdicts = [_without_puzzle(Status.MISUSED, "misused", str(misuse), "See python -m checker check --help.")]
+    _write(verdicts, json_path, table=puzzle is None and len(verdicts) > 1)
+    worst = max((v.exit_status for v in verdicts), key=_SERIOUSNESS.index)
+    sys.exit(worst)
+
+
+_SERIOUSNESS = [
+    ExitStatus.ACCEPTED,
+    ExitStatus.NOT_STARTED,
+    ExitStatus.REFUSED,
+    ExitStatus.MISUSED,
+    ExitStatus.FAULT,
+]
+
+
+def checked(number: int, file: Path | None, key: str | None) -> Verdict:
+    """The verdict on one puzzle. Never raises but for misuse: a failure of ours is a verdict too."""
+    from checker.road import Terms, check, unreadable
+
+    path = file if file is not None else _default_file(number)
+    try:
+        submission = from_file(path)
+    except Unreadable as problem:
+        if problem.missing:
+            raise Misuse(str(problem)) from problem
+        return unreadable(number, str(path), str(problem))
+    try:
+        verdict = check(number, submission, Terms(key=key))
+    except Exception as error:
+        return _fault(number, error)
+    if verdict.status is Status.NOT_STARTED and file is None:
+        return _with_notebook(verdict, number)
+    return verdict
+
+
+def _number(text: str) -> int:
+    stems = catalog.stems()
+    if not text.isascii() or not text.isdigit() or int(text) not in stems:
+        there = ", ".join(map(str, stems))
+        raise Misuse(f"There is no puzzle {text!r}. There is: {there}.")
+    return int(text)
+
+
+def _default_file(number: int) -> Path:
+    path = ROOT / "puzzles" / f"{catalog.stems()[number]}.py"
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def _with_notebook(verdict: Verdict, number: int) -> Verdict:
+    """If only the notebook was edited, say what to type to check it."""
+    from dataclasses import replace
+
+    from checker.road import started
+
+    notebook = ROOT / "notebooks" / f"{catalog.stems()[number]}.ipynb"
+    try:
+        edited = started(number, from_file(notebook))
+    except Unreadable:
+        edited = False
+    if not edited:
+        return verdict
+    shown = os.path.relpath(notebook)
+    finding = replace(
+        verdict.findings[0],
+        explanation=f"The file is as it was, but your notebook is not. To check the notebook, type:\n"
+        f"  make check PUZZLE={number} FILE={shown}",
+    )
+    return replace(verdict, findings=(finding,))
+
+
+def _without_puzzle(status: Status, id: str, sentence: str, hint: str) -> Verdict:
+    return Verdict(None, "", status, (Finding(id, status, sentence, "", hint),))
+
+
+def _fault(number: int, error: Exception) -> Verdict:
+    if os.environ.get(TRACEBACK_VARIABLE):
+        traceback.print_exception(error)
+    sentence = f"{type(error).__name__}: {error}"
+    hint = (
+        "This is not your kernel's fault, and it costs no points. Check again; if it stays, report it with "
+        f"the output of {TRACEBACK_VARIABLE}=1 python -m checker check {number}."
+    )
+    finding = Finding("checker-fault", Status.CHECKER_FAULT, "the checker itself failed", sentence, hint)
+    return Verdict(number, catalog.stems()[number], Status.CHECKER_FAULT, (finding,))
+
+
+def _write(verdicts: list[Verdict], json_path: str | None, *, table: bool) -> None:
+    """Print the report, and write the JSON if it was asked for."""
+    from rich.console import Console
+
+    from checker.report import terminal
+
+    console = Console(stderr=json_path == "-", markup=False, highlight=False, emoji=False)
+    if table:
+        terminal.show_table(console, verdicts)
+    else:
+        terminal.show(console, verdicts[0])
+    if json_path is None:
+        return
+    from checker.report.as_json import SCHEMA, as_dict, dumps
+
+    data: dict[str, Any] = as_dict(verdicts[0])
+    if table:
+        data = {"schema": SCHEMA, "puzzles": [as_dict(verdict) for verdict in verdicts]}
+    if json_path == "-":
+        sys.stdout.write(dumps(data))
+        return
+    try:
+        Path(json_path).write_text(dumps(data), encoding="utf-8")
+    except OSError as error:
+        console.print(f"The JSON could not be written to {json_path}: {error.strerror}.")
+        sys.exit(ExitStatus.MISUSED)
+
+
+def _stop(number: int, frame: object) -> None:
+    """Turn SIGTERM and SIGHUP into an orderly end, so that the box is taken down."""
+    raise SystemExit(128 + number)
+
+
+def main() -> NoReturn:
+    """Run the command line; the only place that turns what happens into an exit status."""
+    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGHUP, _stop)
+    try:
+        cli.main(standalone_mode=False)
+        sys.exit(ExitStatus.ACCEPTED)
+    except click.exceptions.Exit as end:
+        sys.exit(end.exit_code)
+    except click.ClickException as error:
+        error.show()
+        path = _asked_json(sys.argv)
+        if path is not None:
+            verdict = _without_puzzle(Status.MISUSED, "misused", error.format_message(), "See --help.")
+            _write([verdict], path, table=False)
+        sys.exit(ExitStatus.MISUSED)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("Interrupted.", err=True)
+        sys.exit(ExitStatus.INTERRUPTED)
+
+
+def _asked_json(arguments: list[str]) -> str | None:
+    """Where JSON was asked for in a command line that could not be parsed."""
+    for position, word in enumerate(arguments):
+        if word == "--json" and position + 1 < len(arguments):
+            return arguments[position + 1]
+        if word.startswith("--json="):
+            return word.partition("=")[2]
+    return None

@@ -1,0 +1,281 @@
+"""Name the mistake: find the misconception that explains what was seen, or else say where it is.
+
+A misconception explains a case when its model gives just what the kernel did, and the right answer
+would have been something else. The one that explains most cases is named first; if it leaves cases
+unexplained, they are looked at again, so two mistakes in one kernel get two names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from checker.box.results import KernelError, Refusal
+from checker.catalog.common import COMMON
+from checker.judge.compare import explains, wrong_elements
+from checker.judge.evidence import Locator, element_name, grid_position, tensor_name
+from checker.judge.memory import refusal_finding
+from checker.judge.verdict import Finding, Status, Where
+from checker.puzzle import Array, Case, Expected, Misconception, Outputs, Puzzle, Reach
+
+MOST_EXAMPLES = 5
+MOST_NAMES = 3
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Wrong:
+    """A case whose outputs differ from the reference."""
+
+    case: Case
+    outputs: Outputs  # as the kernel left them
+    filled: Outputs | None  # the same with 0 in masked lanes that had no `other`
+    expected: Mapping[str, Expected]
+    wrong: Mapping[str, npt.NDArray[np.bool_]]  # per output that is not right everywhere
+    store_line: int | None
+
+
+def name_errors(puzzle: Puzzle, errors: list[tuple[Case, KernelError]], where: Locator) -> Iterator[Finding]:
+    """Findings for what the kernel raised."""
+
+    def explains_error(misconception: Misconception, item: tuple[Case, KernelError]) -> bool:
+        return misconception.error is not None and bool(misconception.error.search(item[1].message))
+
+    named, rest = _cover((*puzzle.misconceptions, *COMMON), errors, explains_error)
+    for misconception, items in named:
+        case, error = items[0]
+        place = where(error.line, case=case.name, program=grid_position(case, error.program))
+        yield _named(misconception, Status.CRASHED, place)
+    seen: set[tuple[str, int]] = set()
+    for case, error in rest:
+        if (error.type, error.line) in seen:
+            continue
+        seen.add((error.type, error.line))
+        yield error_finding(case, error, where)
+
+
+def error_finding(case: Case | None, error: KernelError, where: Locator) -> Finding:
+    """What the kernel raised, in its own words."""
+    place = where(error.line) if case is None else where(
+        error.line, case=case.name, program=grid_position(case, error.program)
+    )
+    if error.type == "MemoryError":
+        return Finding(
+            "out-of-memory",
+            Status.OUT_OF_MEMORY,
+            "the kernel asks for more memory than there is",
+            "A block of this size does not fit into the memory of the box, let alone of a GPU's core.",
+            "Work on one block at a time: its size is given by the constexpr parameters.",
+            place,
+        )
+    message = error.message.strip().split("\n")[0] or "no message"
+    return Finding(
+        "kernel-error",
+        Status.CRASHED,
+        "the kernel stopped with an error",
+        f"Triton says: {error.type}: {message}",
+        "Look at the marked line: the shapes, types and names in it. print(...) works inside a kernel.",
+        place,
+    )
+
+
+def name_refusals(puzzle: Puzzle, refusals: list[tuple[Case, Refusal]], where: Locator) -> Iterator[Finding]:
+    """Findings for accesses outside a tensor."""
+
+    def explains_refusal(misconception: Misconception, item: tuple[Case, Refusal]) -> bool:
+        case, seen = item
+        if misconception.reach is None or seen.tensor is None:
+            return False
+        reach = Reach(seen.store, seen.tensor, seen.lowest, seen.highest)
+        return reach in misconception.reach(case, seen.program)
+
+    named, rest = _cover(puzzle.misconceptions, refusals, explains_refusal)
+    for misconception, items in named:
+        general = refusal_finding(*items[0], where)
+        finding = _named(misconception, Status.OUT_OF_BOUNDS, general.where)
+        yield _with_examples(finding, (general.explanation,))
+    seen: set[tuple[int, bool]] = set()
+    for case, refusal in rest:
+        if (refusal.line, refusal.store) not in seen:
+            seen.add((refusal.line, refusal.store))
+            yield refusal_finding(case, refusal, where)
+
+
+def name_wrong(puzzle: Puzzle, items: list[Wrong], where: Locator) -> Iterator[Finding]:
+    """Findings for outputs that differ from the reference."""
+    undefined = [item for item in items if item.filled is not None]
+    if undefined:
+        yield _undefined_lanes(undefined, where)
+    named, rest = _cover(puzzle.misconceptions, items, _explains_outputs)
+    for misconception, explained in named:
+        first = explained[0]
+        finding = _named(
+            misconception,
+            _status(first),
+            where(first.store_line, case=first.case.name, tensor=next(iter(first.wrong))),
+        )
+        yield _with_examples(finding, _examples(first, next(iter(first.wrong))))
+    unexplained = [item for item in rest if item.filled is None]
+    if unexplained:
+        yield _located(unexplained, where)
+
+
+def _explains_outputs(misconception: Misconception, item: Wrong) -> bool:
+    if misconception.outputs is None:
+        return False
+    with np.errstate(all="ignore"):
+        predicted = misconception.outputs(item.case)
+        if not any(
+            wrong_elements(np.asarray(p).astype(item.outputs[name].dtype), item.expected[name]).any()
+            for name, p in predicted.items()
+        ):
+            return False  # in this case the wrong idea gives the right answer
+        seen = [item.outputs] if item.filled is None else [item.outputs, item.filled]
+        return any(all(explains(np.asarray(p), o[name]) for name, p in predicted.items()) for o in seen)
+
+
+def _cover(
+    candidates: tuple[Misconception, ...], items: list[T], test: Callable[[Misconception, T], bool]
+) -> tuple[list[tuple[Misconception, list[T]]], list[T]]:
+    """Candidates that together explain the most items, best first, and what none explains."""
+    chosen: list[tuple[Misconception, list[T]]] = []
+    rest = list(items)
+    while rest and len(chosen) < MOST_NAMES:
+        explained = [[item for item in rest if test(candidate, item)] for candidate in candidates]
+        best = max(range(len(candidates)), key=lambda i: len(explained[i]), default=None)
+        if best is None or not explained[best]:
+            break
+        chosen.append((candidates[best], explained[best]))
+        rest = [item for item in rest if not any(item is e for e in explained[best])]
+    return chosen, rest
+
+
+def _named(misconception: Misconception, status: Status, where: Where) -> Finding:
+    return Finding(
+        id=misconception.id,
+        status=status,
+        title=misconception.title,
+        explanation=misconception.explanation,
+        hint=misconception.hint,
+        where=where,
+    )
+
+
+def _with_examples(finding: Finding, examples: tuple[str, ...]) -> Finding:
+    return replace(finding, examples=examples[:MOST_EXAMPLES])
+
+
+def _status(item: Wrong) -> Status:
+    nan = any(np.isnan(item.outputs[name][mask]).any() for name, mask in item.wrong.items())
+    return Status.NOT_A_NUMBER if nan else Status.WRONG
+
+
+def _undefined_lanes(items: list[Wrong], where: Locator) -> Finding:
+    first = items[0]
+    return Finding(
+        id="undefined-masked-lanes",
+        status=Status.NOT_A_NUMBER,
+        title="the result depends on lanes that were masked off",
+        explanation="A masked load without `other` leaves its masked lanes undefined: on a GPU they hold "
+        "anything. Here they held NaN, and it reached the output.",
+        hint="Say what those lanes hold, other=..., so that they do not change a sum or a maximum, or "
+        "remove them with tl.where.",
+        where=where(first.store_line, case=first.case.name, tensor=next(iter(first.wrong))),
+    )
+
+
+def _examples(item: Wrong, name: str) -> tuple[str, ...]:
+    at = np.argwhere(item.wrong[name])[:MOST_EXAMPLES]
+    return tuple(
+        f"{element_name(name, index)} is {item.outputs[name][tuple(index)]:.6g}, "
+        f"expected {item.expected[name].values[tuple(index)]:.6g}"
+        for index in at
+    )
+
+
+def _located(items: list[Wrong], where: Locator) -> Finding:
+    """No misconception fits: say in one sentence which elements are wrong, in the most telling case.
+
+    The most telling case is the one with the smallest share of wrong elements.
+    """
+    item = min(items, key=lambda i: float(np.mean([m.mean() for m in i.wrong.values()])))
+    name, wrong = next(iter(item.wrong.items()))
+    status = _status(item)
+    index = tuple(int(i) for i in np.argwhere(wrong)[0])
+    return Finding(
+        id="not-a-number" if status is Status.NOT_A_NUMBER else "wrong-values",
+        status=status,
+        title=f"{tensor_name(name)} is {'not a number' if status is Status.NOT_A_NUMBER else 'wrong'} {_region(item, name)}",
+        explanation=_shape_of_error(item, name),
+        hint="Take one of the examples and follow it through the kernel by hand; print(...) works inside it.",
+        where=where(item.store_line, case=item.case.name, tensor=name, index=index),
+        examples=_examples(item, name),
+    )
+
+
+def _region(item: Wrong, name: str) -> str:
+    """Which part of an output is wrong: rows, the tail, one block, or some elements."""
+    wrong = item.wrong[name]
+    if wrong.all():
+        return "everywhere"
+    if wrong.ndim < 2:
+        return f"in {wrong.sum()} of {wrong.size} elements, from {element_name(name, np.argwhere(wrong)[0])} on"
+    table = wrong.reshape(-1, wrong.shape[-1])
+    rows, columns = np.flatnonzero(table.any(axis=1)), np.flatnonzero(table.any(axis=0))
+    if table[rows].all() or len(rows) <= min(3, len(table) - 1):
+        return f"in {_rows(item.case, rows, len(table))}"
+    block = next((int(v) for k, v in item.case.constexprs.items() if k.startswith("BLOCK") or k == "Bc"), 0)
+    tail = table.shape[1] // block * block if block else 0
+    if tail and columns[0] >= tail:
+        return f"only in the tail: columns {columns[0]} to {columns[-1]}, after the last whole block of {block}"
+    if block and columns[0] // block == columns[-1] // block and table.shape[1] > block:
+        return f"only in block {columns[0] // block} (columns {columns[0]} to {columns[-1]})"
+    if len(columns) <= 3:
+        return f"only in column {', '.join(map(str, columns))}"
+    return f"in {wrong.sum()} of {wrong.size} elements, from {element_name(name, np.argwhere(wrong)[0])} on"
+
+
+def _rows(case: Case, rows: npt.NDArray[np.int64], count: int) -> str:
+    if len(rows) == count:
+        return f"every one of the {count} rows"
+    labels = [f"{r} ({case.rows[r]})" if r < len(case.rows) else str(r) for r in rows[:4]]
+    more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
+    return f"row{'s' if len(rows) > 1 else ''} {', '.join(labels)}{more} of {count}; the others are right"
+
+
+def _shape_of_error(item: Wrong, name: str) -> str:
+    """Whether rows are off by a constant factor or a constant amount, which says where to look."""
+    actual = item.outputs[name].astype(np.float64)
+    right = item.expected[name].values
+    rows = item.wrong[name].any(axis=-1)
+    if actual.ndim >= 2 and actual.shape[-1] > 2:
+        a, b = actual[rows], right[rows]
+        with np.errstate(all="ignore"):
+            factor = a / b
+            if _constant_along_rows(factor):
+                return (
+                    f"Each wrong row is off by one factor ({_range(factor)}): the numerators are right, what "
+                    "they are divided by is not."
+                )
+    if np.isnan(actual[item.wrong[name]]).any():
+        return "NaN comes from inf - inf, 0 * inf, 0 / 0, or from memory that nobody wrote."
+    return "The values differ from the reference by more than rounding explains."
+
+
+def _constant_along_rows(values: Array) -> bool:
+    finite = np.isfinite(values)
+    if not finite.any(axis=-1).all():
+        return False
+    low = np.min(np.where(finite, values, np.inf), axis=-1)
+    high = np.max(np.where(finite, values, -np.inf), axis=-1)
+    return bool((finite.sum(axis=-1) > 2).all() and (high - low <= 1e-3 * np.abs(high)).all())
+
+
+def _range(values: Array) -> str:
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    return f"{low:.3g}" if f"{low:.3g}" == f"{high:.3g}" else f"{low:.3g} to {high:.3g}"

@@ -1,0 +1,102 @@
+"""What is known of each case once the box is closed, and the words to talk about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from checker.box.results import Launch, LaunchResult, TensorArgument
+from checker.judge.verdict import Where
+from checker.puzzle import Case, Role
+from checker.submission.read import Submission
+
+CONTEXT = 2  # lines shown before and after a marked one
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """A case and its two runs. A case with checked arithmetic has only the second one."""
+
+    case: Case
+    ordered: LaunchResult | None
+    shuffled: LaunchResult | None
+
+    @property
+    def result(self) -> LaunchResult | None:
+        """The run that is judged: programs in order, unless the case has only the other one."""
+        return self.shuffled if self.case.checked_arithmetic else self.ordered
+
+    @property
+    def results(self) -> tuple[LaunchResult, ...]:
+        """Both runs, as far as they exist."""
+        return tuple(r for r in (self.ordered, self.shuffled) if r is not None)
+
+
+Locator = Callable[..., Where]
+
+
+def launch_of(case: Case) -> Launch:
+    """The case as the box is told of it: data without roles, names or expectations."""
+    x, y, z = (*case.grid, 1, 1)[:3]
+    return Launch(
+        kernel=case.kernel,
+        grid=(x, y, z),
+        tensors={name: TensorArgument(t.values, t.strides) for name, t in case.tensors.items()},
+        scalars={name: (_scalar_type(value), value) for name, value in case.scalars.items()},
+        constexprs=dict(case.constexprs),
+        debug=case.checked_arithmetic,
+    )
+
+
+def _scalar_type(value: int | float) -> str:
+    """The type that Triton gives a number passed to a kernel."""
+    if isinstance(value, float):
+        return "float32"
+    return "int32" if -(2**31) <= value < 2**31 else "int64"
+
+
+def locator(submission: Submission) -> Locator:
+    """A function that turns a line of the submission's text and other facts into a `Where`."""
+    lines = submission.text.split("\n")
+
+    def where(line: int | None = None, **facts: object) -> Where:
+        if not line or line > len(lines):
+            return Where(**facts)  # type: ignore[arg-type]
+        cell, local = submission.place(line)
+        near = range(max(1, line - CONTEXT), min(len(lines), line + CONTEXT) + 1)
+        shown = [(local + n - line, lines[n - 1]) for n in near if submission.place(n)[0] == cell]
+        return Where(line=local, cell=cell, source=tuple(shown), **facts)  # type: ignore[arg-type]
+
+    return where
+
+
+def grid_position(case: Case, program: int) -> tuple[int, ...]:
+    """A program's linear number as a position in the grid, one number per dimension of it."""
+    position = []
+    for extent in case.grid:
+        position.append(program % extent)
+        program //= extent
+    return tuple(position)
+
+
+def program_name(case: Case, program: int) -> str:
+    """`program 3`, or `program (3, 1)` in a grid of two dimensions."""
+    position = grid_position(case, program)
+    return f"program {position[0] if len(position) == 1 else position}"
+
+
+def tensor_name(parameter: str) -> str:
+    """What a tensor is called in a sentence: `x` for the parameter `x_ptr`."""
+    return parameter.removesuffix("_ptr")
+
+
+def element_name(parameter: str, index: tuple[int, ...] | np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> str:
+    """`y[3, 17]`."""
+    return f"{tensor_name(parameter)}[{', '.join(str(int(i)) for i in index)}]"
+
+
+def written_tensors(case: Case) -> list[str]:
+    """Parameters that the kernel is to write."""
+    return [name for name, tensor in case.tensors.items() if tensor.role is not Role.INPUT]

@@ -1,0 +1,162 @@
+"""Weigh the evidence: findings, properties, traffic. The parent's only use of expected values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from checker.box.memory import STORE
+from checker.box.results import KernelError, LaunchResult, Refusal
+from checker.judge.compare import wrong_elements
+from checker.judge.diagnose import Wrong, name_errors, name_refusals, name_wrong
+from checker.judge.evidence import Evidence, Locator, element_name, tensor_name, written_tensors
+from checker.judge.memory import memory_findings, never_stored
+from checker.judge.traffic import total, traffic_findings
+from checker.judge.verdict import Finding, PropertyResult, Status, Traffic
+from checker.puzzle import Case, Puzzle
+
+
+@dataclass
+class Judgement:
+    """What the judge made of the evidence. `failed` says of each case why, in a few words."""
+
+    findings: list[Finding] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    over_traffic: set[str] = field(default_factory=set)  # kernels
+    traffic: tuple[Traffic, ...] = ()
+
+    def add(self, case: Case, findings: Iterable[Finding], reason: str = "") -> None:
+        """Note findings on a case, once per id; the case has failed if there is one."""
+        for finding in findings:
+            self.failed.setdefault(case.name, reason or finding.title)
+            if finding.id not in {f.id for f in self.findings}:
+                self.findings.append(finding)
+
+
+def judge(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> Judgement:
+    """Findings on every case that was run. Cases without a result have failed; the caller says why."""
+    made = Judgement()
+    errors: list[tuple[Case, KernelError]] = []
+    refusals: list[tuple[Case, Refusal]] = []
+    wrongs: list[Wrong] = []
+    for one in evidence:
+        case = one.case
+        stopped = next((r for r in one.results if r.error or r.refused), None)
+        if one.result is None or (stopped is None and len(one.results) < runs_of(case)):
+            made.failed[case.name] = "did not get that far"
+        elif stopped is not None and stopped.error is not None:
+            errors.append((case, stopped.error))
+            made.failed[case.name] = f"stopped with {stopped.error.type}"
+        elif stopped is not None and stopped.refused is not None:
+            refusals.append((case, stopped.refused))
+            did = "wrote" if stopped.refused.store else "read"
+            made.failed[case.name] = f"{did} outside {tensor_name(stopped.refused.tensor or 'its tensors')}"
+        else:
+            made.add(case, memory_findings(one, where))
+            made.add(case, _differing_runs(one, where))
+            wrong = _wrong(puzzle, case, one.result)
+            if wrong is not None:
+                wrongs.append(wrong)
+                made.failed.setdefault(case.name, _amount(wrong))
+            elif case.name not in made.failed:
+                made.add(case, _broken_invariants(puzzle, case, one.result, where))
+            over = list(traffic_findings(puzzle, one, where))
+            made.findings += [f for f in over if f.id not in {g.id for g in made.findings}]
+            made.over_traffic |= {case.kernel} if over else set()
+    made.findings += name_errors(puzzle, errors, where)
+    made.findings += name_refusals(puzzle, refusals, where)
+    made.findings += name_wrong(puzzle, wrongs, where)
+    made.findings.sort(key=lambda finding: finding.status.severity)
+    counted = {p.name for p in puzzle.properties if p.traffic}
+    made.traffic = total(puzzle, [e for e in evidence if counted & set(e.case.proves)])
+    return made
+
+
+def properties(puzzle: Puzzle, cases: list[Case], made: Judgement) -> tuple[PropertyResult, ...]:
+    """A property is proven when all its cases passed, and within budget if it is about traffic."""
+    results = []
+    for p in puzzle.properties:
+        proving = [case for case in cases if p.name in case.proves]
+        failed = [case for case in proving if case.name in made.failed]
+        detail = f"{failed[0].name}: {made.failed[failed[0].name]}" if failed else ""
+        if p.traffic and not failed and {case.kernel for case in proving} & made.over_traffic:
+            detail = next(f.title for f in made.findings if f.status is Status.OVER_TRAFFIC)
+        results.append(PropertyResult(p.name, p.title, bool(proving) and not detail, p.weight, detail))
+    return tuple(results)
+
+
+def status_of(findings: list[Finding], results: tuple[PropertyResult, ...]) -> Status:
+    """The most severe status of the findings; wrong values with something proven are partly right."""
+    if not findings:
+        return Status.ACCEPTED if all(p.passed for p in results) else Status.WRONG
+    worst = min((f.status for f in findings), key=lambda s: s.severity)
+    if worst is Status.WRONG and any(p.passed for p in results):
+        return Status.PARTLY_RIGHT
+    return worst
+
+
+def runs_of(case: Case) -> int:
+    """How many runs a case gets: one if only one order of its programs exists, or arithmetic is checked."""
+    return 1 if case.checked_arithmetic or np.prod(case.grid) == 1 else 2
+
+
+def _wrong(puzzle: Puzzle, case: Case, result: LaunchResult) -> Wrong | None:
+    """The case as a wrong one, or None if every output that was stored is right."""
+    expected = puzzle.expected(case)
+    wrong = {}
+    for name in written_tensors(case):
+        mask = wrong_elements(result.tensors[name], expected[name]) & ~never_stored(case, result, name)
+        if mask.any():
+            wrong[name] = mask
+    if not wrong:
+        return None
+    stores = np.flatnonzero(result.log.kind == STORE)
+    filled = result.filled
+    if filled is not None and all(
+        np.array_equal(filled[n], result.tensors[n], equal_nan=True) for n in written_tensors(case)
+    ):
+        filled = None
+    line = int(result.log.line[stores[-1]]) if stores.size else None
+    return Wrong(case, result.tensors, filled, expected, wrong, line)
+
+
+def _amount(wrong: Wrong) -> str:
+    name, mask = next(iter(wrong.wrong.items()))
+    return f"{mask.sum()} of {mask.size} elements of {tensor_name(name)} are wrong"
+
+
+def _broken_invariants(puzzle: Puzzle, case: Case, result: LaunchResult, where: Locator) -> Iterable[Finding]:
+    for invariant in puzzle.invariants:
+        broken = np.flatnonzero(invariant.broken(case, result.tensors))
+        if broken.size:
+            yield Finding(
+                invariant.id,
+                Status.WRONG,
+                invariant.title,
+                f"{invariant.explanation} Row {broken[0]} does not.",
+                "Every element is close to its reference, so look for a small error that adds up.",
+                where(None, case=case.name),
+            )
+
+
+def _differing_runs(evidence: Evidence, where: Locator) -> Iterable[Finding]:
+    """The second run has the same inputs and another order of programs: every bit must be the same."""
+    first, second = evidence.ordered, evidence.shuffled
+    if first is None or second is None:
+        return
+    for name in written_tensors(evidence.case):
+        a, b = first.tensors[name], second.tensors[name]
+        if a.tobytes() != b.tobytes() and not np.array_equal(a, b, equal_nan=True):
+            index = tuple(int(i) for i in np.argwhere(~((a == b) | (np.isnan(a) & np.isnan(b))))[0])
+            yield Finding(
+                "order-dependent",
+                Status.NOT_DETERMINISTIC,
+                f"{tensor_name(name)} depends on the order in which programs run",
+                f"{element_name(name, index)} was {a[index]:.6g} with the programs in order, and {b[index]:.6g} "
+                "with the same inputs and the programs shuffled. A GPU promises no order.",
+                "No program may use what another one writes, nor keep anything from one program to the next.",
+                where(None, case=evidence.case.name, tensor=name, index=index),
+            )
+

@@ -1,0 +1,204 @@
+"""What the access log says of a launch: refused accesses, races, results never written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from checker.box.memory import LOAD, STORE
+from checker.box.results import AccessLog, LaunchResult, Refusal
+from checker.judge.evidence import (
+    Evidence,
+    Locator,
+    element_name,
+    grid_position,
+    program_name,
+    tensor_name,
+    written_tensors,
+)
+from checker.judge.verdict import Finding, Status
+from checker.puzzle import Case, Role
+
+
+def refusal_finding(case: Case, refusal: Refusal, where: Locator) -> Finding:
+    """An access outside its tensor that no misconception explains, in plain words."""
+    did = "wrote" if refusal.store else "read"
+    who = program_name(case, refusal.program)
+    index: tuple[int, ...] | None = None
+    if refusal.tensor is None:
+        text = f"{who} {did} at an address that is near none of the tensors."
+    else:
+        index, text = _outside(case, refusal, who, did)
+    return Finding(
+        id="writes-outside" if refusal.store else "reads-outside",
+        status=Status.OUT_OF_BOUNDS,
+        title=f"the kernel {'writes' if refusal.store else 'reads'} outside its tensors",
+        explanation=text[0].upper() + text[1:],
+        hint="Check the mask first, then the offset: base + row * stride + column, with the tensor's own stride.",
+        where=where(
+            refusal.line,
+            case=case.name,
+            program=grid_position(case, refusal.program),
+            tensor=refusal.tensor,
+            index=index,
+        ),
+    )
+
+
+def _outside(case: Case, refusal: Refusal, who: str, did: str) -> tuple[tuple[int, ...] | None, str]:
+    """(index that the address would have, sentence)."""
+    assert refusal.tensor is not None
+    tensor = case.tensors[refusal.tensor]
+    name = tensor_name(refusal.tensor)
+    shape = " x ".join(map(str, tensor.values.shape))
+    lanes = f"{refusal.outside} of {refusal.lanes} lanes are outside"
+    if refusal.dtype != tensor.values.dtype.name:
+        return None, f"{who} {did} {name} as {refusal.dtype}, but its elements are {tensor.values.dtype.name}."
+    if refusal.first < 0:
+        return None, f"{who} {did} {-refusal.first} elements before the start of {name} ({shape}); {lanes}."
+    index, rest = [], refusal.first
+    for stride in tensor.strides:
+        index.append(rest // stride)
+        rest %= stride
+    element = element_name(refusal.tensor, tuple(index))
+    too_far = [a for a, (i, extent) in enumerate(zip(index, tensor.values.shape, strict=True)) if i >= extent]
+    axis = {0: "rows", len(index) - 1: "columns"}.get(too_far[0], f"axis {too_far[0]}") if too_far else ""
+    ends = f", but its {axis} end at {tensor.values.shape[too_far[0]] - 1}" if too_far else ""
+    return tuple(index), f"{who} {did} {element}{ends} ({name} is {shape}); {lanes}."
+
+
+def memory_findings(evidence: Evidence, where: Locator) -> Iterator[Finding]:
+    """Observations on a launch that ran to its end, apart from its values."""
+    case, result = evidence.case, evidence.result
+    assert result is not None
+    yield from _inputs_changed(case, result, where)
+    sharing = list(_shared_elements(case, result.log, where))
+    unwritten = list(_never_written(case, result, where))
+    if sharing and unwritten:
+        yield _wrong_map(case, sharing[0], unwritten[0])
+    else:
+        yield from sharing
+        yield from unwritten
+    yield from _colliding_lanes(case, result.log, where)
+
+
+def _inputs_changed(case: Case, result: LaunchResult, where: Locator) -> Iterator[Finding]:
+    for position, (name, tensor) in enumerate(case.tensors.items()):
+        stores = (result.log.kind == STORE) & (result.log.tensor == position)
+        changed = result.tensors[name].tobytes() != tensor.values.tobytes()
+        if tensor.role is Role.INPUT and (changed or stores.any()):
+            yield Finding(
+                id="input-changed",
+                status=Status.INPUT_CHANGED,
+                title=f"the kernel writes to its input {tensor_name(name)}",
+                explanation=f"{tensor_name(name)} belongs to the caller, who will want to use it again.",
+                hint="Store to the output only: check which pointer stands in tl.store.",
+                where=where(int(result.log.line[stores][0]) if stores.any() else None, case=case.name, tensor=name),
+            )
+
+
+def _accesses(log: AccessLog, kind: int, tensor: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """(programs, elements) of all accesses of a kind to a tensor, one entry per distinct element."""
+    chosen = (log.kind == kind) & (log.tensor == tensor)
+    return np.repeat(log.program[chosen], log.distinct[chosen]), log.elements[np.repeat(chosen, log.distinct)]
+
+
+def _shared_elements(case: Case, log: AccessLog, where: Locator) -> Iterator[Finding]:
+    """Elements that one program writes and another one writes or reads: a race on a GPU."""
+    for position, (name, tensor) in enumerate(case.tensors.items()):
+        programs, elements = _accesses(log, STORE, position)
+        if elements.size == 0:
+            continue
+        last = np.full(tensor.values.size, -1, np.int64)
+        last[elements] = programs
+        twice = last[elements] != programs
+        readers, read = _accesses(log, LOAD, position)
+        foreign = (last[read] >= 0) & (last[read] != readers)
+        for other, at, id, verb in (
+            (programs, np.flatnonzero(twice), "written-twice", "wrote"),
+            (readers, np.flatnonzero(foreign), "reads-anothers-result", "read"),
+        ):
+            if at.size == 0:
+                continue
+            element = int((elements if verb == "wrote" else read)[at[0]])
+            index = tuple(int(i) for i in np.unravel_index(element, tensor.values.shape))
+            first, second = int(other[at[0]]), int(last[element])
+            yield Finding(
+                id=id,
+                status=Status.NOT_DETERMINISTIC,
+                title=f"two programs meet in {tensor_name(name)}",
+                explanation=f"{program_name(case, first).capitalize()} {verb} {element_name(name, index)}, which "
+                f"{program_name(case, second)} also writes. Programs run in any order, or at once, so the "
+                "result is a matter of luck.",
+                hint="Give every element of the output to exactly one program.",
+                where=where(
+                    _line(log, position, element),
+                    case=case.name,
+                    program=grid_position(case, first),
+                    tensor=name,
+                    index=index,
+                ),
+            )
+
+
+def _line(log: AccessLog, tensor: int, element: int) -> int | None:
+    """The line of the first store to an element."""
+    record = np.repeat(np.arange(log.kind.size), log.distinct)
+    hits = record[log.elements == element]
+    hits = hits[(log.kind[hits] == STORE) & (log.tensor[hits] == tensor)]
+    return int(log.line[hits[0]]) if hits.size else None
+
+
+def never_stored(case: Case, result: LaunchResult, name: str) -> npt.NDArray[np.bool_]:
+    """Which elements of a tensor no program stored; same shape as the tensor."""
+    position = list(case.tensors).index(name)
+    missing = np.ones(case.tensors[name].values.size, dtype=bool)
+    missing[_accesses(result.log, STORE, position)[1]] = False
+    return missing.reshape(case.tensors[name].values.shape)
+
+
+def _never_written(case: Case, result: LaunchResult, where: Locator) -> Iterator[Finding]:
+    for name in written_tensors(case):
+        missing = never_stored(case, result, name)
+        if not missing.any():
+            continue
+        first = tuple(int(i) for i in np.argwhere(missing)[0])
+        amount = "no element" if missing.all() else f"{missing.sum()} of {missing.size} elements not"
+        yield Finding(
+            id="not-written",
+            status=Status.WRONG,
+            title=f"{tensor_name(name)} is not written" + ("" if missing.all() else " completely"),
+            explanation=f"Of {tensor_name(name)}, {amount} stored; the first one missing is "
+            f"{element_name(name, first)}.",
+            hint="Every element of the output needs a tl.store: check the mask, the offsets and the loop's end.",
+            where=where(None, case=case.name, tensor=name, index=first),
+        )
+
+
+def _wrong_map(case: Case, sharing: Finding, unwritten: Finding) -> Finding:
+    return Finding(
+        id="wrong-row-map",
+        status=Status.NOT_DETERMINISTIC,
+        title="programs share some of the output and leave the rest out",
+        explanation=f"{sharing.explanation} At the same time {unwritten.explanation[0].lower()}{unwritten.explanation[1:]}",
+        hint="tl.program_id(0) must decide which part of the output a program owns: each part one program.",
+        where=sharing.where,
+    )
+
+
+def _colliding_lanes(case: Case, log: AccessLog, where: Locator) -> Iterator[Finding]:
+    hits = np.flatnonzero(log.contradicted > 0)
+    if hits.size:
+        hit = hits[0]
+        name = list(case.tensors)[int(log.tensor[hit])]
+        yield Finding(
+            id="lanes-collide",
+            status=Status.NOT_DETERMINISTIC,
+            title=f"lanes of one store write different values to the same element of {tensor_name(name)}",
+            explanation=f"{program_name(case, int(log.program[hit])).capitalize()} stored "
+            f"{int(log.contradicted[hit])} values that another lane of the same store overwrote.",
+            hint="Each lane needs an address of its own: check the offsets for a missing tl.arange.",
+            where=where(int(log.line[hit]), case=case.name, tensor=name),
+        )

@@ -1,0 +1,83 @@
+"""Memory traffic against its bound: whether the kernel is the algorithm that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from checker.box.memory import LOAD, STORE
+from checker.box.results import LaunchResult
+from checker.judge.evidence import Evidence, Locator, tensor_name
+from checker.judge.verdict import Finding, Status, Traffic
+from checker.puzzle import Budget, Case, Puzzle
+
+
+def moved(puzzle: Puzzle, case: Case, result: LaunchResult) -> Iterator[Traffic]:
+    """What one launch moved, per tensor, in distinct elements per load or store instruction."""
+    budget = puzzle.budget(case)
+    for position, (name, tensor) in enumerate(case.tensors.items()):
+        of_tensor = result.log.tensor == position
+        loads, stores = (
+            int(result.log.distinct[of_tensor & (result.log.kind == kind)].sum(dtype=np.int64))
+            for kind in (LOAD, STORE)
+        )
+        bound = budget.get(name, Budget())
+        yield Traffic(name, tensor.values.size, loads, stores, bound.loads, bound.stores)
+
+
+def total(puzzle: Puzzle, evidence: Iterable[Evidence]) -> tuple[Traffic, ...]:
+    """Traffic summed over launches."""
+    sums: dict[str, Traffic] = {}
+    for one in evidence:
+        if one.result is None:
+            continue
+        for t in moved(puzzle, one.case, one.result):
+            s = sums.get(t.tensor, Traffic(t.tensor, 0, 0, 0, 0, 0))
+            sums[t.tensor] = Traffic(
+                t.tensor,
+                s.elements + t.elements,
+                s.loads + t.loads,
+                s.stores + t.stores,
+                s.most_loads + t.most_loads,
+                s.most_stores + t.most_stores,
+            )
+    return tuple(sums.values())
+
+
+def traffic_findings(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Finding]:
+    """One finding per tensor and direction that is over its bound."""
+    case, result = evidence.case, evidence.result
+    assert result is not None
+    for position, t in enumerate(moved(puzzle, case, result)):
+        for kind, verb, done, most in (
+            (LOAD, "read", t.loads, t.most_loads),
+            (STORE, "written", t.stores, t.most_stores),
+        ):
+            if done <= most:
+                continue
+            name = tensor_name(t.tensor)
+            chosen = (result.log.kind == kind) & (result.log.tensor == position)
+            lines = sorted({int(n) for n in result.log.line[chosen]})
+            yield Finding(
+                id=f"{verb}-too-often" if most else f"{verb}-at-all",
+                status=Status.OVER_TRAFFIC,
+                title=f"{name} is {verb} {_times(done, t.elements)} per element, "
+                + (f"{_times(most, t.elements)} is enough" if most else "which this puzzle does not need"),
+                explanation=f"{done} elements of {name} were {verb} where {most} are enough. Moving data is what "
+                "such a kernel spends its time on, so this costs speed in proportion.",
+                hint=f"{name} is {verb} at {_places(lines)}: keep what you have in registers instead."
+                if most
+                else f"This puzzle needs no {'load from' if kind == LOAD else 'store to'} {name}.",
+                where=where(lines[-1] if lines else None, case=case.name, tensor=t.tensor),
+            )
+
+
+def _times(done: int, elements: int) -> str:
+    ratio = done / elements
+    text = f"{ratio:.0f}" if abs(ratio - round(ratio)) < 0.005 else f"{ratio:.2f}"
+    return "once" if text == "1" else f"{text} times"
+
+
+def _places(lines: list[int]) -> str:
+    return ("line " if len(lines) == 1 else "lines ") + " and ".join(map(str, lines))

@@ -1,0 +1,187 @@
+"""What a puzzle *is*: the words that every catalog module is written in.
+
+A catalog module fills in one `Puzzle`. It is declarative: the judge asks it for cases, expected
+values, traffic budgets and misconceptions, and does everything else itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Outputs = Mapping[str, Array]
+
+PRACTICE_KEY = "practice"
+
+
+class Role(str, Enum):
+    """What a kernel may do with a tensor."""
+
+    INPUT = "input"  # must be unchanged afterwards
+    OUTPUT = "output"  # starts as NaN; every element must be stored
+    STATE = "state"  # read and written; starts with the launch's own values
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """A tensor argument: dense `values` and the `strides` (in elements) that it is laid out with."""
+
+    values: Array
+    strides: tuple[int, ...]
+    role: Role = Role.INPUT
+
+    @staticmethod
+    def output(shape: tuple[int, ...], dtype: npt.DTypeLike, strides: tuple[int, ...]) -> Tensor:
+        """A tensor to be written, full of NaN."""
+        return Tensor(np.full(shape, np.nan, dtype), strides, Role.OUTPUT)
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One launch: inputs, grid and arguments, and the properties that it is evidence for."""
+
+    name: str
+    kernel: str
+    proves: tuple[str, ...]
+    grid: tuple[int, ...]
+    tensors: Mapping[str, Tensor]  # by parameter name
+    scalars: Mapping[str, int | float] = field(default_factory=dict)
+    constexprs: Mapping[str, int | float | bool] = field(default_factory=dict)
+    rows: tuple[str, ...] = ()  # what the rows of the outputs hold, in a few words each
+    checked_arithmetic: bool = False  # run with checks for integer overflow and tl.device_assert
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel the student writes: its name and parameters in order."""
+
+    name: str
+    parameters: tuple[str, ...]
+    constexprs: tuple[str, ...] = ()
+
+    @property
+    def signature(self) -> str:
+        """The `def` line's parentheses, as in the stub."""
+        return ", ".join(f"{p}: tl.constexpr" if p in self.constexprs else p for p in self.parameters)
+
+
+@dataclass(frozen=True)
+class Property:
+    """A named requirement, proven when every case that names it passes; the unit of credit.
+
+    `traffic` properties also require that those cases stay within their budgets.
+    """
+
+    name: str
+    title: str
+    weight: int
+    traffic: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """Right values of one output in float64, and how far from them a right kernel may be."""
+
+    values: Array
+    tolerance: Array
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Upper bounds for one tensor and launch, in distinct elements per load or store instruction."""
+
+    loads: int = 0
+    stores: int = 0
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The elements one access covers: offsets from the tensor's first element, as laid out."""
+
+    store: bool
+    tensor: str
+    lowest: int
+    highest: int
+
+
+@dataclass(frozen=True)
+class Misconception:
+    """A wrong idea with a name, and at least one way to recognise a kernel that has it.
+
+    `outputs(case)` computes what such a kernel would write. `reach(case, program)` computes the
+    first access of such a kernel that is refused. `error` matches what Triton says of it.
+    """
+
+    id: str
+    title: str
+    explanation: str
+    hint: str
+    outputs: Callable[[Case], Mapping[str, Array]] | None = None
+    reach: Callable[[Case, int], tuple[Reach, ...]] | None = None
+    error: re.Pattern[str] | None = None
+
+
+@dataclass(frozen=True)
+class Invariant:
+    """A law that right outputs obey whatever the reference says.
+
+    `broken(case, outputs)` gives the rows of the first output that break it, as a boolean array.
+    """
+
+    id: str
+    title: str
+    explanation: str
+    broken: Callable[[Case, Outputs], npt.NDArray[np.bool_]]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Where cases come from: a key, and for grading also the submission that is graded.
+
+    Practice uses a public key, so the same example comes back until it is solved. Grading mixes a
+    secret key with the submission's hash, so that no example can be prepared for.
+    """
+
+    key: str = PRACTICE_KEY
+    submission: str = ""
+
+    def case(self, puzzle: str, name: str) -> np.random.Generator:
+        """The random numbers of one case: HMAC-SHA256 of key, puzzle, case and submission."""
+        message = "\0".join((puzzle, name, self.submission)).encode()
+        digest = hmac.digest(self.key.encode(), message, hashlib.sha256)
+        return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "little")))
+
+
+@dataclass(frozen=True)
+class Puzzle:
+    """Everything the judge knows about one puzzle."""
+
+    number: int
+    slug: str
+    title: str
+    kernels: tuple[Kernel, ...]
+    properties: tuple[Property, ...]
+    cases: Callable[[Draw], list[Case]]
+    expected: Callable[[Case], Mapping[str, Expected]]
+    budget: Callable[[Case], Mapping[str, Budget]]
+    misconceptions: tuple[Misconception, ...] = ()
+    invariants: tuple[Invariant, ...] = ()
+
+    @property
+    def stem(self) -> str:
+        """The name that the puzzle's files share."""
+        return f"p{self.number}_{self.slug}"
+
+    @property
+    def possible(self) -> int:
+        """The full score."""
+        return sum(p.weight for p in self.properties)

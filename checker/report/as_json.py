@@ -1,0 +1,90 @@
+"""The verdict as strict JSON: the stable interface for machines."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from checker.judge.verdict import Finding, Run, Verdict, Where
+
+SCHEMA = 1
+
+
+def as_dict(verdict: Verdict) -> dict[str, Any]:
+    """Everything a machine may want to know, in plain types."""
+    return {
+        "schema": SCHEMA,
+        "puzzle": verdict.puzzle,
+        "verdict": verdict.status.value,
+        "accepted": verdict.accepted,
+        "score": {"earned": verdict.earned, "possible": verdict.possible},
+        "properties": [
+            {"name": p.name, "title": p.title, "passed": p.passed, "weight": p.weight, "detail": p.detail}
+            for p in verdict.properties
+        ],
+        "findings": [_finding(finding) for finding in verdict.findings],
+        "runs": [_run(run) for run in verdict.runs],
+        "compiled": {},
+        "printed": verdict.printed,
+        "file": verdict.file,
+        "mode": verdict.mode,
+        "sandbox": verdict.sandbox,
+        "submission_sha256": verdict.submission_sha256,
+        "versions": verdict.versions,
+    }
+
+
+def dumps(data: Any) -> str:
+    """Strict JSON: numbers that JSON does not have become texts such as "nan"."""
+    return json.dumps(_finite(data), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "id": finding.id,
+        "verdict": finding.status.value,
+        "title": finding.title,
+        "explanation": finding.explanation,
+        "hint": finding.hint,
+        "where": _where(finding.where),
+        "examples": list(finding.examples),
+    }
+
+
+def _where(where: Where) -> dict[str, Any]:
+    return {
+        "cell": where.cell,
+        "line": where.line,
+        "case": where.case,
+        "program": None if where.program is None else list(where.program),
+        "tensor": where.tensor,
+        "index": None if where.index is None else list(where.index),
+    }
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {
+        "device": run.device,
+        "seconds": run.seconds,
+        "traffic": {
+            t.tensor: {
+                "elements": t.elements,
+                "loads": t.loads,
+                "stores": t.stores,
+                "most_loads": t.most_loads,
+                "most_stores": t.most_stores,
+            }
+            for t in run.traffic
+        },
+    }
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value

@@ -1,0 +1,41 @@
+"""Make text that came from a submission harmless to look at, and short."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+LONGEST = 2000  # characters of one text
+LONGEST_PRINT = 4000
+
+T = TypeVar("T")
+
+
+def clean(text: str, longest: int = LONGEST) -> str:
+    """`text` without control, format and unassigned characters (ANSI codes, bidirectional marks,
+    surrogates), and with its middle left out if it is long. Line ends and tabs stay."""
+    if len(text) > longest:
+        half = longest // 2
+        text = f"{text[:half]} […] {text[-half:]}"
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(c if c in "\n\t" or unicodedata.category(c)[0] != "C" else "�" for c in text)
+
+
+def cleaned(value: T) -> T:
+    """A copy of a frozen dataclass with every text in it cleaned, however deep."""
+    return _cleaned(value)  # type: ignore[no-any-return]
+
+
+def _cleaned(value: Any, longest: int = LONGEST) -> Any:
+    if isinstance(value, str) and type(value) is str:
+        return clean(value, longest)
+    if isinstance(value, tuple):
+        return tuple(_cleaned(item) for item in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        changes = {
+            f.name: _cleaned(getattr(value, f.name), LONGEST_PRINT if f.name == "printed" else LONGEST)
+            for f in fields(value)
+        }
+        return replace(value, **changes)
+    return value

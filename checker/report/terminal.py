@@ -1,0 +1,180 @@
+"""The verdict for a person at a terminal: what happened, where, why it matters, what to try.
+
+Colour only underlines what signs and words say already; works in 40 columns and in a pipe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from checker.judge.verdict import Finding, PropertyResult, Status, Traffic, Verdict
+
+MOST_FINDINGS = 3  # the worst ones; the rest often follow from them
+MOST_PRINTED_LINES = 20
+
+_PLAIN_WORDS = {
+    Status.CHECKER_FAULT: "the checker failed",
+    Status.MISUSED: "nothing was checked",
+    Status.INVALID: "cannot be read as a submission",
+    Status.FORBIDDEN: "uses what a kernel may not use",
+    Status.NOT_STARTED: "not started",
+    Status.DOES_NOT_COMPILE: "does not compile for a GPU",
+    Status.OUTPUT_FLOOD: "printed too much",
+    Status.OUT_OF_MEMORY: "out of memory",
+    Status.TIME_LIMIT: "did not come to an end",
+    Status.CRASHED: "stopped with an error",
+    Status.NO_OUTPUT: "gave no result",
+    Status.MALFORMED_OUTPUT: "gave something that is not a result",
+    Status.OUT_OF_BOUNDS: "leaves its tensors",
+    Status.INPUT_CHANGED: "changes its input",
+    Status.NOT_A_NUMBER: "gives NaN",
+    Status.NOT_DETERMINISTIC: "depends on luck",
+    Status.WRONG: "wrong",
+    Status.OVER_TRAFFIC: "moves too much memory",
+    Status.PARTLY_RIGHT: "partly right",
+    Status.ACCEPTED: "accepted",
+}
+
+
+def headline(verdict: Verdict) -> Text:
+    """One line: sign, word, score."""
+    sign, style = {
+        Status.ACCEPTED: ("✓", "bold green"),
+        Status.NOT_STARTED: ("○", "bold cyan"),
+        Status.CHECKER_FAULT: ("!", "bold magenta"),
+        Status.MISUSED: ("!", "bold magenta"),
+    }.get(verdict.status, ("✗", "bold red"))
+    line = Text(f"{sign} {_PLAIN_WORDS[verdict.status]}", style=style)
+    if verdict.runs:
+        line.append(f"  {verdict.earned}/{verdict.possible} points", style="default")
+    return line
+
+
+def show(console: Console, verdict: Verdict) -> None:
+    """Print the whole report."""
+    console.print(Group(*_report(verdict)))
+
+
+def show_table(console: Console, verdicts: Iterable[Verdict]) -> None:
+    """Print one line per puzzle."""
+    table = Table.grid(padding=(0, 2))
+    for verdict in verdicts:
+        finding = verdict.findings[0].title if verdict.findings and not verdict.accepted else ""
+        table.add_row(f"{verdict.puzzle}", verdict.title, headline(verdict), Text(finding, style="dim"))
+    console.print(table)
+    console.print(Text("make check PUZZLE=N tells more about one of them.", style="dim"))
+
+
+def _report(verdict: Verdict) -> Iterator[RenderableType]:
+    title = f"Puzzle {verdict.puzzle}: {verdict.title}" if verdict.puzzle else "flash-puzzles"
+    yield Rule(Text(title, style="bold"), align="left", characters="─")
+    yield headline(verdict)
+    if verdict.status is Status.NOT_STARTED:
+        yield from _invitation(verdict)
+        return
+    for finding in verdict.findings[:MOST_FINDINGS]:
+        yield Text()
+        yield from _finding(verdict, finding)
+    if len(verdict.findings) > MOST_FINDINGS:
+        yield Text()
+        yield Text(f"and {len(verdict.findings) - MOST_FINDINGS} more, which may follow from these.")
+    if verdict.runs:
+        yield Text()
+        yield _properties(verdict.properties)
+        yield Text()
+        yield from _traffic(verdict.runs[0].traffic)
+    if verdict.printed:
+        yield Text()
+        yield from _printed(verdict.printed)
+    if verdict.runs:
+        yield Text()
+        yield _closing(verdict)
+
+
+def _invitation(verdict: Verdict) -> Iterator[RenderableType]:
+    finding = verdict.findings[0]
+    yield Text()
+    yield Text(finding.explanation)
+    yield Text("The lesson stands above the kernel; hints stand below it.")
+    yield Text(f"Then type `make check PUZZLE={verdict.puzzle}` again.")
+
+
+def _finding(verdict: Verdict, finding: Finding) -> Iterator[RenderableType]:
+    yield Text.assemble((finding.title[:1].upper() + finding.title[1:], "bold"), (f"  [{finding.id}]", "dim"))
+    place = _place(verdict, finding)
+    if place:
+        yield Padding(Text(place, style="cyan"), (0, 0, 0, 2))
+    if finding.where.source:
+        yield Padding(_source(finding), (0, 0, 0, 2))
+    for text in (finding.explanation, *finding.examples):
+        if text:
+            yield Padding(Text(text), (0, 0, 0, 2))
+    if finding.hint:
+        yield Padding(Text.assemble(("Try: ", "bold"), finding.hint), (0, 0, 0, 2))
+
+
+def _place(verdict: Verdict, finding: Finding) -> str:
+    where = finding.where
+    parts = []
+    if where.line is not None:
+        parts.append(
+            f"{verdict.file}:{where.line}" if where.cell is None else f"{verdict.file}, cell {where.cell}, line {where.line}"
+        )
+    if where.case is not None:
+        parts.append(f"seen with: {where.case}")
+    return ", ".join(parts)
+
+
+def _source(finding: Finding) -> Text:
+    text = Text(no_wrap=True, overflow="ellipsis")
+    for number, line in finding.where.source:
+        marked = number == finding.where.line
+        text.append(f"{'▶' if marked else ' '} {number:4d} │ {line}\n", style="bold" if marked else "dim")
+    text.rstrip()
+    return text
+
+
+def _properties(results: Iterable[PropertyResult]) -> RenderableType:
+    table = Table.grid(padding=(0, 1))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_column(justify="right", no_wrap=True)
+    for p in results:
+        sign = Text("✓", style="green") if p.passed else Text("✗", style="red")
+        words = Text(p.title)
+        if p.detail:
+            words.append(f" ({p.detail})", style="dim")
+        table.add_row(sign, words, f"{p.weight if p.passed else 0}/{p.weight}")
+    return table
+
+
+def _traffic(traffic: Iterable[Traffic]) -> Iterator[RenderableType]:
+    for t in traffic:
+        name = t.tensor.removesuffix("_ptr")
+        for verb, done, most in (("read", t.loads, t.most_loads), ("written", t.stores, t.most_stores)):
+            if not done and not most:
+                continue
+            sign = "≤" if done <= most else ">"
+            yield Text(f"  {name} {verb} {done / t.elements:.2f} times per element {sign} {most / t.elements:.2f}")
+
+
+def _printed(printed: str) -> Iterator[RenderableType]:
+    lines = printed.rstrip("\n").split("\n")
+    yield Text("Your kernel printed:", style="bold")
+    for line in lines[:MOST_PRINTED_LINES]:
+        yield Padding(Text(line), (0, 0, 0, 2))
+    if len(lines) > MOST_PRINTED_LINES:
+        yield Text(f"  … and {len(lines) - MOST_PRINTED_LINES} more lines")
+
+
+def _closing(verdict: Verdict) -> Text:
+    seconds = f"checked on the interpreter in {verdict.runs[0].seconds:.2f} s"
+    if verdict.accepted:
+        return Text(f"All of it is right ({seconds}).")
+    return Text(f"Mend the first finding, then check again ({seconds}).", style="dim")

@@ -1,0 +1,251 @@
+"""The one road from a submission to a `Verdict`; commands, notebooks, graders and tests all walk it."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import checker
+from checker import catalog
+from checker.box.parent import Box, BoxReport, Ending, Limits, sandbox
+from checker.judge.verdict import Finding, Status, Verdict, Where
+from checker.report.clean import cleaned
+from checker.submission.read import Submission
+
+if TYPE_CHECKING:  # numpy is imported while the box starts
+    from checker.box.results import Launch
+    from checker.judge.evidence import Evidence, Locator
+    from checker.puzzle import Case, Puzzle
+    from checker.submission.extract import Program
+
+ROOT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Under which terms a submission is checked."""
+
+    key: str | None = None  # None: practice, with the public key
+    limits: Limits = Limits()
+    lint: bool = True  # the tests switch it off, to show that the box holds alone
+
+
+def check(number: int, submission: Submission, terms: Terms = Terms()) -> Verdict:
+    """Walk the road. Whatever the submission does, this returns a verdict; a fault of ours raises."""
+    with Box(terms.limits) as box:  # starts importing Triton now; so do we, at the same time
+        puzzle = catalog.load(number)
+        return _Check(puzzle, submission, terms).run(box)
+
+
+def started(number: int, submission: Submission) -> bool:
+    """Whether some kernel of the submission does anything yet; False also if it cannot be read."""
+    from checker.submission.extract import NotASubmission, extract
+
+    try:
+        program = extract(submission, catalog.load(number).kernels)
+    except NotASubmission:
+        return False
+    return not all(program.empty(kernel) for kernel in program.kernels)
+
+
+def unreadable(number: int, name: str, sentence: str) -> Verdict:
+    """The verdict on a file that could not be read as a submission."""
+    finding = Finding("unreadable", Status.INVALID, "the file cannot be read", sentence, "")
+    return cleaned(Verdict(number, catalog.load(number).title, Status.INVALID, (finding,), file=name))
+
+
+class _Check:
+    """One check: the facts that every verdict of it shares."""
+
+    def __init__(self, puzzle: Puzzle, submission: Submission, terms: Terms):
+        from checker.judge.evidence import locator
+
+        self.puzzle = puzzle
+        self.submission = submission
+        self.terms = terms
+        self.where: Locator = locator(submission)
+        self.sha256 = hashlib.sha256(submission.text.encode("utf-8", "surrogatepass")).hexdigest()
+        self.versions = {"checker": checker.__version__, "python": ".".join(map(str, sys.version_info[:3]))}
+
+    def run(self, box: Box) -> Verdict:
+        from checker.submission.extract import NotASubmission, extract
+        from checker.submission.lint import lint
+
+        try:
+            program = extract(self.submission, self.puzzle.kernels)
+        except NotASubmission as problem:
+            return self._without_running(Status.INVALID, [self._problem(problem)])
+        started = [kernel for kernel in program.kernels if not program.empty(kernel)]
+        if not started:
+            return self._not_started(program)
+        if self.terms.lint and (complaints := lint(program)):
+            findings = [
+                Finding(
+                    c.id,
+                    Status.FORBIDDEN if c.compiles else Status.DOES_NOT_COMPILE,
+                    c.sentence,
+                    "",
+                    c.hint,
+                    self.where(c.line),
+                )
+                for c in complaints
+            ]
+            return self._without_running(min((f.status for f in findings), key=lambda s: s.severity), findings)
+        return self._judged(program, started, box)
+
+    def _problem(self, problem: object) -> Finding:
+        from checker.submission.extract import NotASubmission
+
+        assert isinstance(problem, NotASubmission)
+        return Finding(problem.problem, Status.INVALID, str(problem), "", problem.hint, self.where(problem.line))
+
+    def _not_started(self, program: Program) -> Verdict:
+        function = next(iter(program.kernels.values()))
+        cell, line = self.submission.place(function.lineno)
+        place = f"{self.submission.name}, " + (f"cell {cell}, " if cell else "") + f"line {line}"
+        finding = Finding(
+            "not-started",
+            Status.NOT_STARTED,
+            f"{function.name} is still empty",
+            f"Open {place}, and fill in the kernel.",
+            "The lesson above it says what it has to do.",
+            Where(line=line, cell=cell),
+        )
+        return self._without_running(Status.NOT_STARTED, [finding], start_line=line)
+
+    def _without_running(
+        self, status: Status, findings: list[Finding], start_line: int | None = None
+    ) -> Verdict:
+        from checker.judge.verdict import PropertyResult
+
+        results = tuple(PropertyResult(p.name, p.title, False, p.weight, "") for p in self.puzzle.properties)
+        return self._verdict(status, findings, properties=results, start_line=start_line)
+
+    def _judged(self, program: Program, started: list[str], box: Box) -> Verdict:
+        from checker.judge.evidence import launch_of
+        from checker.judge.judge import judge, properties, runs_of, status_of
+        from checker.judge.verdict import Run
+        from checker.puzzle import PRACTICE_KEY, Draw
+
+        key = self.terms.key
+        draw = Draw(PRACTICE_KEY) if key is None else Draw(key, self.sha256)
+        cases = self.puzzle.cases(draw)
+        runnable = [case for case in cases if case.kernel in started]
+        launches = [launch_of(case) for case in runnable]
+        shuffle = draw.case(self.puzzle.stem, "order of programs")
+        in_order, shuffled = [], []
+        for number, (case, launch) in enumerate(zip(runnable, launches, strict=True)):
+            if not case.checked_arithmetic:
+                in_order.append((number, range(launch.programs)))
+            if case.checked_arithmetic or runs_of(case) == 2:
+                shuffled.append((number, shuffle.permutation(launch.programs)))
+        passes = [in_order, shuffled]
+        report = box.run(program.source, list(program.kernels), launches, passes)
+        if not report.versions:
+            raise RuntimeError(f"the box did not start: {report.complaint.strip() or 'no reason given'}")
+        self.versions |= report.versions
+
+        asked = [[number for number, _ in one] for one in passes]
+        evidence, endings = self._evidence(runnable, launches, report, asked)
+        made = judge(self.puzzle, evidence, self.where)
+        for case in cases:
+            if case.kernel not in started:
+                made.failed[case.name] = f"{case.kernel} is still empty"
+        findings = sorted(endings + made.findings, key=lambda f: f.status.severity)
+        results = properties(self.puzzle, cases, made)
+        return self._verdict(
+            status_of(findings, results),
+            findings,
+            properties=results,
+            runs=(Run("interpreter", report.seconds, made.traffic),),
+            printed=bytes(report.passes[0].output).decode(errors="replace") if key is None else "",
+        )
+
+    def _evidence(
+        self, cases: list[Case], launches: list[Launch], report: BoxReport, asked: list[list[int]]
+    ) -> tuple[list[Evidence], list[Finding]]:
+        """Results by case, and findings on how the runners ended."""
+        from checker.box.results import parse
+        from checker.judge.diagnose import error_finding
+        from checker.judge.evidence import Evidence
+
+        results, findings = [], []
+        for one, numbers in zip(report.passes, asked, strict=True):
+            answers = parse(bytes(one.answer), launches, numbers)
+            results.append(answers.results)
+            if answers.loading is not None:
+                findings.append(error_finding(None, answers.loading, self.where))
+            elif answers.malformed is not None and one.ending in (Ending.FINISHED, Ending.EXITED):
+                findings.append(_malformed(answers.malformed))
+            elif len(answers.results) < len(numbers):
+                missing = cases[numbers[len(answers.results)]]
+                findings.append(_ended(one.ending, one.code, self.terms.limits, missing))
+        evidence = [Evidence(case, results[0].get(n), results[1].get(n)) for n, case in enumerate(cases)]
+        unique = {finding.id: finding for finding in reversed(findings)}
+        return evidence, list(unique.values())
+
+    def _verdict(self, status: Status, findings: list[Finding], **facts: object) -> Verdict:
+        verdict = Verdict(
+            puzzle=self.puzzle.number,
+            title=self.puzzle.title,
+            status=status,
+            findings=tuple(findings),
+            file=self.submission.name,
+            mode="practice" if self.terms.key is None else "grading",
+            sandbox=sandbox(self.terms.limits),
+            submission_sha256=self.sha256,
+            versions=self.versions,
+            **facts,  # type: ignore[arg-type]
+        )
+        return cleaned(verdict)
+
+
+def _malformed(what: str) -> Finding:
+    return Finding(
+        "malformed-output",
+        Status.MALFORMED_OUTPUT,
+        "the box sent back something that is not a result",
+        f"What came out was {what}.",
+        "A kernel computes; it does not talk to the checker.",
+    )
+
+
+def _ended(ending: Ending, code: int, limits: Limits, missing: Case) -> Finding:
+    """The finding for a runner that did not answer everything; `missing` is what it was at."""
+    match ending:
+        case Ending.FLOODED:
+            facts = (
+                "output-flood",
+                Status.OUTPUT_FLOOD,
+                "the kernel printed too much",
+                f"More than {limits.output_bytes >> 10} KB came out in one check.",
+                "Print less: one program, one small block, and take the print out when you are done.",
+            )
+        case Ending.WALL_TIME | Ending.CPU_TIME:
+            facts = (
+                "time-limit",
+                Status.TIME_LIMIT,
+                "the kernel did not come to an end",
+                f"It was stopped after {limits.wall_seconds:g} s; a right kernel takes well under one.",
+                "Look at the bounds and the step of your loops.",
+            )
+        case Ending.KILLED:
+            facts = (
+                "crashed",
+                Status.CRASHED,
+                "the process that ran the kernel died",
+                f"It was ended by signal {code}.",
+                "Keep to the allowed operations; if you did, please report this with your kernel.",
+            )
+        case _:
+            facts = (
+                "no-output",
+                Status.NO_OUTPUT,
+                "the kernel ended the process that ran it",
+                "No result came back.",
+                "A kernel ends by reaching its last line.",
+            )
+    return Finding(*facts, where=Where(case=missing.name))

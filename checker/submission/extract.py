@@ -1,0 +1,242 @@
+"""Reduce a submission to what a puzzle needs: its kernels, their helpers, literal constants.
+
+Everything else in the file (imports, launches, experiments, tests) is left out, and is never
+executed anywhere. What is kept stays at its line number, so that a finding can point at it.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from checker.puzzle import Kernel
+from checker.submission.read import Submission
+
+
+class NotASubmission(Exception):
+    """The text is not what the puzzle asks for: a sentence, a next step, and the line if there is one."""
+
+    def __init__(self, problem: str, sentence: str, hint: str, line: int | None = None):
+        super().__init__(sentence)
+        self.problem = problem
+        self.hint = hint
+        self.line = line
+
+
+@dataclass(frozen=True)
+class Program:
+    """The kept part of a submission. `source` has the line numbers of `Submission.text`."""
+
+    source: str
+    kernels: dict[str, ast.FunctionDef]  # those that the puzzle asks for
+    helpers: dict[str, ast.FunctionDef]  # @triton.jit functions that they call, directly or not
+    constants: dict[str, ast.expr]  # literals at module level, by name
+    definitions: frozenset[str]  # every name that the whole text defines at module level
+
+    @property
+    def functions(self) -> dict[str, ast.FunctionDef]:
+        """Kernels and helpers."""
+        return self.kernels | self.helpers
+
+    def empty(self, kernel: str) -> bool:
+        """Whether a kernel is as its stub was: it touches no memory, nor do its helpers."""
+        reached = [self.functions[name] for name in _reachable(self.kernels[kernel], self.functions)]
+        calls = (node for f in reached for node in ast.walk(f) if isinstance(node, ast.Attribute))
+        return not any(call.attr in {"load", "store"} for call in calls)
+
+
+def extract(submission: Submission, asked: Sequence[Kernel]) -> Program:
+    """The program of a submission. Raises NotASubmission."""
+    statements = list(_statements(submission, asked))
+    functions = _functions(statements)
+    kernels = {kernel.name: _find(kernel, functions, statements) for kernel in asked}
+    jitted = {
+        name: found[-1] for name, found in functions.items() if _is_jit(found[-1]) and name not in kernels
+    }
+    reached: set[str] = set()
+    for kernel in kernels.values():
+        reached |= _reachable(kernel, jitted | kernels)
+    helpers = {name: function for name, function in jitted.items() if name in reached}
+    for name in helpers:
+        if len(functions[name]) > 1:
+            raise _twice(name, functions[name])
+    used = {n.id for f in (*kernels.values(), *helpers.values()) for n in ast.walk(f) if isinstance(n, ast.Name)}
+    assigned = dict(_constants(statements))
+    constants = {name: value for name, (value, _) in assigned.items() if name in used}
+    lines = submission.text.split("\n")
+    kept = [""] * len(lines)
+    for name in constants:
+        statement = assigned[name][1]
+        kept[statement.lineno - 1] += ("; " if kept[statement.lineno - 1] else "") + ast.unparse(statement)
+    for function in (*kernels.values(), *helpers.values()):
+        first = min([function.lineno, *(d.lineno for d in function.decorator_list)])
+        last = function.end_lineno or function.lineno
+        kept[first - 1 : last] = lines[first - 1 : last]
+        _blank_docstring(function, kept)
+    definitions = frozenset(functions) | frozenset(assigned)
+    return Program("\n".join(kept) + "\n", kernels, helpers, constants, definitions)
+
+
+def _statements(submission: Submission, asked: Sequence[Kernel]) -> Iterator[ast.stmt]:
+    """Top-level statements of all chunks, with the line numbers of the joined text.
+
+    A notebook's cell that does not parse is passed over unless it defines one of the kernels.
+    """
+    before = 0
+    for chunk in submission.chunks:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # such as an invalid escape in a lesson's text
+                tree = ast.parse(chunk.text)
+        except SyntaxError as error:
+            if chunk.cell is None or any(f"def {kernel.name}" in chunk.text for kernel in asked):
+                raise NotASubmission(
+                    "syntax-error",
+                    f"Python cannot read this: {error.msg}.",
+                    "Mend the line that is marked, or the one before it.",
+                    before + (error.lineno or 1),
+                ) from error
+        except (RecursionError, MemoryError, ValueError) as error:
+            raise NotASubmission(
+                "unreadable-code",
+                "The code is nested too deeply to be read.",
+                "Keep to the form of the stub.",
+                before + 1,
+            ) from error
+        else:
+            for statement in tree.body:
+                ast.increment_lineno(statement, before)
+                yield statement
+        before += chunk.text.count("\n") + 1
+
+
+def _functions(statements: list[ast.stmt]) -> dict[str, list[ast.FunctionDef]]:
+    functions: dict[str, list[ast.FunctionDef]] = {}
+    for statement in statements:
+        if isinstance(statement, ast.FunctionDef):
+            functions.setdefault(statement.name, []).append(statement)
+    return functions
+
+
+def _find(
+    kernel: Kernel, functions: dict[str, list[ast.FunctionDef]], statements: list[ast.stmt]
+) -> ast.FunctionDef:
+    """The one definition of a kernel, with the right decorator and signature."""
+    found = functions.get(kernel.name, [])
+    if not found:
+        raise _missing(kernel, functions, statements)
+    if len(found) > 1:
+        raise _twice(kernel.name, found)
+    function = found[0]
+    if not _is_jit(function):
+        raise NotASubmission(
+            "not-decorated",
+            f"{kernel.name} must be decorated with @triton.jit, and with nothing else.",
+            "Write @triton.jit on the line above its def.",
+            function.lineno,
+        )
+    if _signature(function) != kernel.signature:
+        raise NotASubmission(
+            "signature-changed",
+            f"The parameters of {kernel.name} were changed, so the judge cannot launch it.",
+            f"The def line must read: def {kernel.name}({kernel.signature}):",
+            function.lineno,
+        )
+    return function
+
+
+def _missing(
+    kernel: Kernel, functions: dict[str, list[ast.FunctionDef]], statements: list[ast.stmt]
+) -> NotASubmission:
+    jitted = [name for name, found in functions.items() if _is_jit(found[-1])]
+    close = difflib.get_close_matches(kernel.name, jitted, n=1, cutoff=0.4) or jitted[:1]
+    if close:
+        return NotASubmission(
+            "kernel-renamed",
+            f"There is no kernel {kernel.name}, but there is one called {close[0]}.",
+            f"Give it back its name: def {kernel.name}({kernel.signature}):",
+            functions[close[0]][-1].lineno,
+        )
+    nested = [n for s in statements for n in ast.walk(s) if isinstance(n, ast.FunctionDef) and n.name == kernel.name]
+    where = " at the top level of the file (it stands inside something else)" if nested else ""
+    return NotASubmission(
+        "kernel-missing",
+        f"There is no kernel {kernel.name}{where}.",
+        "Keep the kernel from the stub and fill it in; `make reset` brings the stub back.",
+        nested[0].lineno if nested else None,
+    )
+
+
+def _twice(name: str, found: list[ast.FunctionDef]) -> NotASubmission:
+    return NotASubmission(
+        "defined-twice",
+        f"{name} is defined {len(found)} times, so it is open which one is meant.",
+        "Keep one definition, and give the others other names.",
+        found[1].lineno,
+    )
+
+
+def _is_jit(function: ast.FunctionDef) -> bool:
+    return [ast.unparse(d) for d in function.decorator_list] in (["triton.jit"], ["triton.jit()"], ["jit"])
+
+
+def _signature(function: ast.FunctionDef) -> str:
+    return ast.unparse(function.args)
+
+
+def _reachable(start: ast.FunctionDef, functions: dict[str, ast.FunctionDef]) -> set[str]:
+    """Names of the functions that `start` calls, directly or not, and its own."""
+    reached: set[str] = set()
+    waiting = [start.name]
+    while waiting:
+        name = waiting.pop()
+        if name in reached or name not in functions:
+            continue
+        reached.add(name)
+        waiting += [n.id for n in ast.walk(functions[name]) if isinstance(n, ast.Name)]
+    return reached
+
+
+def _constants(statements: list[ast.stmt]) -> Iterator[tuple[str, tuple[ast.expr, ast.stmt]]]:
+    """(name, (value, statement)) of each module-level assignment of a literal; the last one wins."""
+    for statement in statements:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                pass
+            case ast.AnnAssign(target=ast.Name(id=name), value=value, annotation=a) if (
+                value is not None and ast.unparse(a) == "tl.constexpr"
+            ):
+                pass
+            case _:
+                continue
+        if _is_literal(value):
+            yield name, (value, statement)
+
+
+def _is_literal(value: ast.expr) -> bool:
+    """A number, or arithmetic on numbers, alone or inside tl.constexpr(...) or float('inf')."""
+    match value:
+        case ast.Constant(value=bool() | int() | float()):
+            return True
+        case ast.UnaryOp(op=ast.UAdd() | ast.USub(), operand=operand):
+            return _is_literal(operand)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div(), right=right):
+            return _is_literal(left) and _is_literal(right)
+        case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str(text))], keywords=[]):
+            return text.strip("+-").lower() in {"inf", "infinity"}
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="tl"), attr="constexpr"), args=[inner], keywords=[]):
+            return _is_literal(inner)
+    return False
+
+
+def _blank_docstring(function: ast.FunctionDef, kept: list[str]) -> None:
+    """Empty the lines of a docstring: Triton takes the last line that begins with `def ` for the def."""
+    first = function.body[0]
+    if ast.get_docstring(function, clean=False) is None or len(function.body) == 1:
+        return
+    start, end = first.lineno, first.end_lineno or first.lineno
+    if function.body[1].lineno > end and function.lineno < start:
+        kept[start - 1 : end] = [""] * (end - start + 1)

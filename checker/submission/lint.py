@@ -1,0 +1,321 @@
+"""The allow-list lint: a kernel says nothing but what a kernel needs to say.
+
+Two kinds of complaint. *Forbidden*: it reaches for something that no kernel of this course needs.
+*Does not compile*: Triton's interpreter, which is Python, would run it, but no GPU ever will.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from checker.submission.extract import Program
+from checker.submission.vocabulary import (
+    ATOMICS,
+    ATTRIBUTES,
+    BUILTINS,
+    EXPLAINED,
+    PRINTING,
+    TL_FUNCTIONS,
+    TL_TYPES,
+)
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """One thing that is not allowed, at one line of the submission's text."""
+
+    id: str
+    sentence: str
+    hint: str
+    line: int
+    compiles: bool = True  # False: not forbidden, but no GPU will run it
+
+
+def lint(program: Program) -> list[Complaint]:
+    """Complaints about all kernels and helpers, in the order of their lines, one a line."""
+    found: dict[int, Complaint] = {}
+    for function in program.functions.values():
+        for complaint in _FunctionLint(function, program).complaints():
+            found.setdefault(complaint.line, complaint)
+    return [found[line] for line in sorted(found)]
+
+
+class _FunctionLint:
+    """Walks one function; every node type that is not handled here is refused."""
+
+    _PLAIN: ClassVar[tuple[type[ast.AST], ...]] = (
+        ast.Load,
+        ast.Store,
+        ast.Pass,
+        ast.Add,
+        ast.Sub,
+        ast.Mult,
+        ast.Div,
+        ast.FloorDiv,
+        ast.Mod,
+        ast.Pow,
+        ast.LShift,
+        ast.RShift,
+        ast.BitAnd,
+        ast.BitOr,
+        ast.BitXor,
+        ast.Invert,
+        ast.Not,
+        ast.UAdd,
+        ast.USub,
+        ast.And,
+        ast.Or,
+        ast.Eq,
+        ast.NotEq,
+        ast.Lt,
+        ast.LtE,
+        ast.Gt,
+        ast.GtE,
+    )
+    # Node types whose children are all looked at in turn.
+    _OPEN: ClassVar[tuple[type[ast.AST], ...]] = (
+        ast.BinOp,
+        ast.UnaryOp,
+        ast.BoolOp,
+        ast.IfExp,
+        ast.If,
+        ast.Return,
+        ast.Expr,
+    )
+    _UNCOMPILABLE: ClassVar[dict[type[ast.AST], str]] = {
+        ast.Break: "Triton cannot compile `break`: give the loop the right bounds instead.",
+        ast.Continue: "Triton cannot compile `continue`: use `if` or a mask instead.",
+        ast.While: "Use a `for` loop over range: its number of turns is known when the loop starts.",
+        ast.List: "A kernel has no lists: use a block, or separate variables.",
+        ast.Dict: "A kernel has no dictionaries: use separate variables.",
+        ast.Set: "A kernel has no sets: use separate variables.",
+        ast.ListComp: "A kernel has no comprehensions: use a block, or a `for` loop over range.",
+        ast.GeneratorExp: "A kernel has no comprehensions: use a block, or a `for` loop over range.",
+        ast.MatMult: "Write tl.dot(a, b) for a matrix product.",
+        ast.Assert: "Use tl.device_assert or tl.static_assert.",
+        ast.FunctionDef: "Define helpers at the top level of the file, with @triton.jit.",
+    }
+
+    def __init__(self, function: ast.FunctionDef, program: Program):
+        self.function = function
+        self.program = program
+        self.locals = {a.arg for a in function.args.args} | {
+            node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        }
+
+    def complaints(self) -> Iterator[Complaint]:
+        yield from self._header()
+        for position, statement in enumerate(self.function.body):
+            if position == 0 and ast.get_docstring(self.function, clean=False) is not None:
+                continue
+            yield from self._visit(statement)
+
+    def _header(self) -> Iterator[Complaint]:
+        arguments = self.function.args
+        if arguments.vararg or arguments.kwarg or arguments.posonlyargs or arguments.kwonlyargs:
+            yield self._forbid(self.function, "parameters", "Helpers take plain parameters only: no *args, no **kwargs.")
+        for argument in arguments.args:
+            if argument.annotation is not None and ast.unparse(argument.annotation) != "tl.constexpr":
+                yield self._forbid(argument, "annotation", "The only annotation a kernel may use is tl.constexpr.")
+        if arguments.defaults or self.function.returns is not None:
+            yield self._forbid(
+                self.function, "parameters", "Kernels and helpers have no default values and no return annotation."
+            )
+
+    def _visit(self, node: ast.AST) -> Iterator[Complaint]:
+        if isinstance(node, self._PLAIN):
+            return
+        method = getattr(self, f"_visit_{type(node).__name__}", None)
+        if method is not None:
+            yield from method(node)
+        elif isinstance(node, self._OPEN):
+            yield from self._children(node)
+        elif type(node) in self._UNCOMPILABLE:
+            yield self._reject(node, "not-a-kernel", self._UNCOMPILABLE[type(node)])
+        else:
+            kind = type(node).__name__
+            yield self._forbid(node, "syntax", f"Python's `{kind}` has no place in a kernel.")
+
+    def _children(self, node: ast.AST) -> Iterator[Complaint]:
+        for child in ast.iter_child_nodes(node):
+            for complaint in self._visit(child):
+                yield complaint
+
+    def _visit_Assign(self, node: ast.Assign) -> Iterator[Complaint]:
+        if len(node.targets) > 1:
+            yield self._reject(node, "not-a-kernel", "Triton cannot compile `a = b = …`: write two assignments.")
+        yield from self._target(node.targets[0])
+        yield from self._visit(node.value)
+
+    def _visit_AugAssign(self, node: ast.AugAssign) -> Iterator[Complaint]:
+        yield from self._target(node.target)
+        yield from self._visit(node.op)
+        yield from self._visit(node.value)
+
+    def _visit_AnnAssign(self, node: ast.AnnAssign) -> Iterator[Complaint]:
+        yield from self._target(node.target)
+        if ast.unparse(node.annotation) != "tl.constexpr":
+            yield self._forbid(node, "annotation", "The only annotation a kernel may use is tl.constexpr.")
+        if node.value is not None:
+            yield from self._visit(node.value)
+
+    def _target(self, node: ast.expr) -> Iterator[Complaint]:
+        if isinstance(node, ast.Tuple):
+            for element in node.elts:
+                yield from self._target(element)
+        elif not isinstance(node, ast.Name):
+            yield self._reject(
+                node, "not-a-kernel", "A kernel assigns to names only. Blocks are values: use tl.where or tl.store."
+            )
+        elif node.id in {"tl", "triton"} or node.id in BUILTINS or node.id.startswith("__"):
+            yield self._forbid(node, "reserved-name", f"The name `{node.id}` is taken: choose another one.")
+
+    def _visit_For(self, node: ast.For) -> Iterator[Complaint]:
+        yield from self._target(node.target)
+        call = node.iter
+        if not (isinstance(call, ast.Call) and ast.unparse(call.func) in {"range", "tl.range", "tl.static_range"}):
+            yield self._reject(node, "not-a-kernel", "A kernel loops over range, tl.range or tl.static_range only.")
+        else:
+            yield from self._visit(call)
+        if node.orelse:
+            yield self._reject(node, "not-a-kernel", "Triton cannot compile `for … else`.")
+        for statement in node.body:
+            yield from self._visit(statement)
+
+    def _visit_Compare(self, node: ast.Compare) -> Iterator[Complaint]:
+        if len(node.ops) > 1:
+            yield self._reject(
+                node, "not-a-kernel", "Triton cannot compile a < b < c: write (a < b) & (b < c) with parentheses."
+            )
+        yield from self._children(node)
+
+    def _visit_Constant(self, node: ast.Constant) -> Iterator[Complaint]:
+        if isinstance(node.value, str) and node.end_lineno != node.lineno:
+            yield self._forbid(node, "syntax", "Text inside a kernel must fit on one line.")
+        elif not isinstance(node.value, bool | int | float | str | None):
+            yield self._forbid(node, "syntax", f"A kernel has no constants like {ast.unparse(node)}.")
+
+    def _visit_Tuple(self, node: ast.Tuple) -> Iterator[Complaint]:
+        for element in node.elts:
+            yield from self._visit(element)
+
+    def _visit_Subscript(self, node: ast.Subscript) -> Iterator[Complaint]:
+        yield from self._visit(node.value)
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        for part in parts:
+            if isinstance(part, ast.Slice):
+                if part.lower or part.upper or part.step:
+                    yield self._reject(
+                        node, "not-a-kernel", "A block cannot be sliced: only [:, None] and [None, :] exist."
+                    )
+            else:
+                yield from self._visit(part)
+
+    def _visit_Name(self, node: ast.Name) -> Iterator[Complaint]:
+        name = node.id
+        if name in self.locals or name in self.program.functions or name in BUILTINS:
+            return
+        if name in {"tl", "triton"}:
+            yield self._forbid(node, "bare-module", f"`{name}` can only be used as {name}.something here.")
+        elif name in self.program.constants:
+            yield from self._constant(node, self.program.constants[name])
+        elif name in self.program.definitions:
+            yield self._forbid(
+                node,
+                "not-a-kernel",
+                f"`{name}` is not something a kernel can use: only other @triton.jit functions and literal numbers are.",
+            )
+        else:
+            known = sorted(self.locals | set(self.program.functions) | set(self.program.constants) | BUILTINS)
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"Did you mean `{close[0]}`?" if close else "Define it before you use it, or pass it as a parameter."
+            yield Complaint(
+                "unknown-name", f"The name `{name}` is not defined in this kernel.", hint, node.lineno, compiles=False
+            )
+
+    def _constant(self, node: ast.Name, value: ast.expr) -> Iterator[Complaint]:
+        if not ast.unparse(value).startswith("tl.constexpr("):
+            text = ast.unparse(value)
+            yield Complaint(
+                "global-not-constexpr",
+                f"The kernel uses the global {node.id}, which is an ordinary Python number. The interpreter "
+                "allows that; a GPU compiler does not.",
+                f"Write {node.id} = tl.constexpr({text}) at the top of the file.",
+                node.lineno,
+                compiles=False,
+            )
+
+    def _visit_Attribute(self, node: ast.Attribute) -> Iterator[Complaint]:
+        owner = node.value
+        if isinstance(owner, ast.Name) and owner.id == "tl" and "tl" not in self.locals:
+            if node.attr not in TL_FUNCTIONS | TL_TYPES:
+                yield self._unknown_tl(node)
+        elif isinstance(owner, ast.Name) and owner.id == "triton" and "triton" not in self.locals:
+            hint = f"Inside a kernel write tl.{node.attr}." if node.attr in TL_FUNCTIONS else "Use functions of tl."
+            yield self._forbid(node, "not-tl", f"triton.{node.attr} is for the host, not for a kernel.", hint)
+        else:
+            if node.attr not in ATTRIBUTES:
+                yield self._forbid(node, "attribute", f"The attribute `.{node.attr}` is not on the list of what a kernel needs.")
+            yield from self._visit(owner)
+
+    def _unknown_tl(self, node: ast.Attribute) -> Complaint:
+        if node.attr.startswith("atomic_"):
+            return Complaint("atomics", f"tl.{node.attr} is an atomic operation.", ATOMICS, node.lineno)
+        close = difflib.get_close_matches(node.attr, sorted(TL_FUNCTIONS), n=1, cutoff=0.75)
+        hint = EXPLAINED.get(node.attr) or (f"Did you mean tl.{close[0]}?" if close else "Use what the lesson uses.")
+        return self._forbid(node, "not-allowed", f"tl.{node.attr} is not on the list of what a kernel needs.", hint)
+
+    def _visit_Call(self, node: ast.Call) -> Iterator[Complaint]:
+        function = ast.unparse(node.func)
+        if isinstance(node.func, ast.Name) and node.func.id in self.locals:
+            yield self._forbid(node, "call", f"`{function}` is a variable here; only functions can be called.")
+        elif isinstance(node.func, ast.Name | ast.Attribute):
+            yield from self._visit(node.func)
+        else:
+            yield self._forbid(node, "call", "Only named functions can be called.")
+        if function in self._chain():
+            yield self._reject(node, "recursion", "Triton cannot compile a function that calls itself.")
+        printing = function.removeprefix("tl.") in PRINTING
+        for argument in node.args:
+            if isinstance(argument, ast.Starred):
+                yield self._forbid(node, "call", "A call names its arguments one by one: no *.")
+            elif isinstance(argument, ast.JoinedStr) and printing:
+                for part in argument.values:
+                    if isinstance(part, ast.FormattedValue):
+                        yield from self._visit(part.value)
+                        if part.format_spec is not None:
+                            yield self._forbid(node, "syntax", "Print the value as it is, without a format.")
+            else:
+                yield from self._visit(argument)
+        for keyword in node.keywords:
+            if keyword.arg is None or keyword.arg.startswith("_") or function in {"print", "tl.static_print"}:
+                yield self._forbid(node, "call", "This keyword argument has no place in a kernel.")
+            else:
+                yield from self._visit(keyword.value)
+
+    def _chain(self) -> set[str]:
+        """Functions from which the one being looked at can be reached again: calling one is recursion."""
+        return {
+            name
+            for name, function in self.program.functions.items()
+            if self.function.name in self._called(function)
+        } & self._called(self.function)
+
+    def _called(self, function: ast.FunctionDef) -> set[str]:
+        seen: set[str] = set()
+        waiting = [function]
+        while waiting:
+            names = {n.id for n in ast.walk(waiting.pop()) if isinstance(n, ast.Name)} & set(self.program.functions)
+            waiting += [self.program.functions[name] for name in names - seen]
+            seen |= names
+        return seen
+
+    def _forbid(self, node: ast.AST, id: str, sentence: str, hint: str = "Keep to the stub's way of writing.") -> Complaint:
+        return Complaint(id, sentence, hint, getattr(node, "lineno", self.function.lineno))
+
+    def _reject(self, node: ast.AST, id: str, hint: str) -> Complaint:
+        return Complaint(id, "This is Python that Triton cannot compile for a GPU.", hint, getattr(node, "lineno", self.function.lineno), compiles=False)

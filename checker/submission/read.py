@@ -1,0 +1,131 @@
+"""Read a submission as text, and remember where each line came from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SIZE_LIMIT = 10 << 20  # bytes of a file; a lesson's notebook without outputs has about 60 thousand
+CODE_LIMIT = 512 << 10  # characters of code
+
+
+class Unreadable(Exception):
+    """The submission cannot be read: a sentence for the student. `missing`: there is no such file."""
+
+    def __init__(self, sentence: str, *, missing: bool = False):
+        super().__init__(sentence)
+        self.missing = missing
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A piece of Python text and where it stands: a whole file, or one code cell of a notebook."""
+
+    text: str
+    cell: int | None = None  # counted from 1 among all cells; None: a file
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What a student handed in: a name to call it by, and its code."""
+
+    name: str
+    chunks: tuple[Chunk, ...]
+
+    @property
+    def text(self) -> str:
+        """All code as one text, chunk after chunk."""
+        return "\n".join(chunk.text for chunk in self.chunks)
+
+    def place(self, line: int) -> tuple[int | None, int]:
+        """(cell, line within it) of a line of `text`, both counted from 1."""
+        for chunk in self.chunks:
+            length = chunk.text.count("\n") + 1
+            if line <= length:
+                return chunk.cell, line
+            line -= length
+        return (self.chunks[-1].cell if self.chunks else None), line
+
+
+def from_file(path: Path) -> Submission:
+    """Read a `.py` file or an `.ipynb` notebook. Raises Unreadable with a sentence."""
+    if not path.exists():
+        raise Unreadable(f"There is no file {path}.", missing=True)
+    if not path.is_file():
+        raise Unreadable(f"{path} is not a file. Name a .py file or an .ipynb notebook.", missing=True)
+    size = path.stat().st_size
+    if size > SIZE_LIMIT:
+        raise Unreadable(
+            f"{path} has {size >> 20} MB; more than {SIZE_LIMIT >> 20} MB are not read. If it is a "
+            "notebook, clear its outputs and save it again."
+        )
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise Unreadable(f"{path} could not be read: {error.strerror}.", missing=True) from error
+    if not data.strip():
+        raise Unreadable(f"{path} is empty. `make reset` brings the stub back.")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Unreadable(
+            f"{path} is not UTF-8 text (byte {error.start} is 0x{data[error.start]:02x}). "
+            "Save it again with UTF-8 encoding."
+        ) from error
+    if path.suffix == ".ipynb":
+        return from_cells(_notebook_cells(path, text), str(path))
+    return from_cells([("code", text)], str(path), numbered=False)
+
+
+def from_cells(cells: Sequence[tuple[str, str]], name: str, *, numbered: bool = True) -> Submission:
+    """A submission from (kind, text) of each cell; only cells of kind `code` are kept."""
+    chunks = tuple(
+        Chunk(_plain(text) if not numbered else _without_magics(_plain(text)), number if numbered else None)
+        for number, (kind, text) in enumerate(cells, start=1)
+        if kind == "code"
+    )
+    if sum(len(chunk.text) for chunk in chunks) > CODE_LIMIT:
+        raise Unreadable(f"{name} holds more than {CODE_LIMIT >> 10} thousand characters of code.")
+    if any("\0" in chunk.text for chunk in chunks):
+        raise Unreadable(f"{name} holds zero bytes: it is not a text file.")
+    return Submission(name, chunks)
+
+
+def _plain(text: str) -> str:
+    """Line ends as Python counts them: CRLF and CR become LF, a form feed a space."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", " ")
+
+
+def _without_magics(text: str) -> str:
+    """The cell with IPython's own lines blanked; lines keep their numbers."""
+    if text.lstrip().startswith("%%"):
+        return ""
+    lines = text.split("\n")
+    return "\n".join("" if line.lstrip()[:1] in {"%", "!", "?"} else line for line in lines)
+
+
+def _notebook_cells(path: Path, text: str) -> list[tuple[str, str]]:
+    try:
+        notebook: Any = json.loads(text)
+    except RecursionError as error:
+        raise Unreadable(f"{path} is nested too deeply to be a notebook.") from error
+    except ValueError as error:
+        where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
+        raise Unreadable(
+            f"{path} is not a whole notebook: its JSON ends or breaks{where}. Save it again from Jupyter."
+        ) from error
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    if not isinstance(cells, list):
+        raise Unreadable(f"{path} is JSON, but not a Jupyter notebook: it has no list of cells.")
+    read = []
+    for cell in cells:
+        source = cell.get("source", "") if isinstance(cell, dict) else None
+        if isinstance(source, list) and all(isinstance(line, str) for line in source):
+            source = "".join(source)
+        if not isinstance(source, str):
+            raise Unreadable(f"{path} has a cell without text: it is not a Jupyter notebook of format 4.")
+        read.append((str(cell.get("cell_type")), source))
+    return read
