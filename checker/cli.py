@@ -13,7 +13,7 @@ import click
 
 from checker import catalog
 from checker.judge.verdict import ExitStatus, Finding, Status, Verdict
-from checker.submission.read import Submission, Unreadable, from_file
+from checker.submission.read import Unreadable, from_file
 
 ROOT = Path(__file__).parents[1]
 TRACEBACK_VARIABLE = "CHECKER_TRACEBACK"

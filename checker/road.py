@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import checker
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # numpy is imported while the box starts
     from checker.puzzle import Case, Puzzle
     from checker.submission.extract import Program
 
-ROOT = Path(__file__).parents[1]
+GAP = "FILL IN"  # marks in a stub what is left to write
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,13 @@ class Terms:
     """Under which terms a submission is checked."""
 
     key: str | None = None  # None: practice, with the public key
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     lint: bool = True  # the tests switch it off, to show that the box holds alone
 
 
-def check(number: int, submission: Submission, terms: Terms = Terms()) -> Verdict:
+def check(number: int, submission: Submission, terms: Terms | None = None) -> Verdict:
     """Walk the road. Whatever the submission does, this returns a verdict; a fault of ours raises."""
+    terms = terms or Terms()
     with Box(terms.limits) as box:  # starts importing Triton now; so do we, at the same time
         puzzle = catalog.load(number)
         return _Check(puzzle, submission, terms).run(box)
@@ -104,7 +105,9 @@ class _Check:
 
     def _not_started(self, program: Program) -> Verdict:
         function = next(iter(program.kernels.values()))
-        cell, line = self.submission.place(function.lineno)
+        lines = self.submission.text.split("\n")
+        gap = next((n for n in range(function.lineno, len(lines) + 1) if GAP in lines[n - 1]), function.lineno)
+        cell, line = self.submission.place(gap)
         place = f"{self.submission.name}, " + (f"cell {cell}, " if cell else "") + f"line {line}"
         finding = Finding(
             "not-started",
@@ -116,9 +119,7 @@ class _Check:
         )
         return self._without_running(Status.NOT_STARTED, [finding], start_line=line)
 
-    def _without_running(
-        self, status: Status, findings: list[Finding], start_line: int | None = None
-    ) -> Verdict:
+    def _without_running(self, status: Status, findings: list[Finding], start_line: int | None = None) -> Verdict:
         from checker.judge.verdict import PropertyResult
 
         results = tuple(PropertyResult(p.name, p.title, False, p.weight, "") for p in self.puzzle.properties)
@@ -136,7 +137,8 @@ class _Check:
         runnable = [case for case in cases if case.kernel in started]
         launches = [launch_of(case) for case in runnable]
         shuffle = draw.case(self.puzzle.stem, "order of programs")
-        in_order, shuffled = [], []
+        in_order: list[tuple[int, Iterable[int]]] = []
+        shuffled: list[tuple[int, Iterable[int]]] = []
         for number, (case, launch) in enumerate(zip(runnable, launches, strict=True)):
             if not case.checked_arithmetic:
                 in_order.append((number, range(launch.programs)))

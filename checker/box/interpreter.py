@@ -62,9 +62,7 @@ def _memory() -> Memory:
 def _masked_load(builder: Any, ptrs: Any, mask: Any, other: Any, *_: Any, **__: Any) -> Any:
     element = ptrs.get_element_ty()
     dtype = interpreter._get_np_dtype(element)
-    values = _memory().load(
-        ptrs.data, np.asarray(mask.data, dtype=bool), None if other is None else other.data, dtype
-    )
+    values = _memory().load(ptrs.data, np.asarray(mask.data, dtype=bool), None if other is None else other.data, dtype)
     return interpreter.TensorHandle(values, element)
 
 

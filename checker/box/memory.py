@@ -137,9 +137,7 @@ class Memory:
         self.touched.append(distinct.astype(np.int32))
         self.records.append((kind, tensor.slot - 1, program, line, distinct.size, elements.size, contradicted))
 
-    def _translate(
-        self, kind: int, addresses: npt.NDArray[np.uint64], dtype: np.dtype[Any]
-    ) -> tuple[BoxTensor, Ints]:
+    def _translate(self, kind: int, addresses: npt.NDArray[np.uint64], dtype: np.dtype[Any]) -> tuple[BoxTensor, Ints]:
         """The one tensor that all `addresses` lie in, and their elements, or RefusedAccess."""
         where = addresses.reshape(-1).view(np.int64)
         slot = int(where[0]) >> ADDRESS_BITS

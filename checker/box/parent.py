@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -34,6 +34,7 @@ _BOOT = (
     "from checker.box.child import main; main(a['report'], a['answers'], a['outputs'])"
 )
 _CHUNK = 1 << 20
+Pass = list[tuple[int, Iterable[int]]]  # (launch number, order of its programs)
 STARTUP_SECONDS = 120.0  # to import Triton, also from a cold disk
 
 
@@ -43,7 +44,7 @@ class Limits:
 
     wall_seconds: float = 20.0
     cpu_seconds: int = 15
-    memory_bytes: int = 2 << 30  # address space; importing Triton takes 0.3 GB of it
+    memory_bytes: int = 1 << 30  # address space; importing Triton takes 0.3 GB of it
     file_bytes: int = 1 << 20
     output_bytes: int = 1 << 20
     answer_bytes: int = 256 << 20
@@ -128,7 +129,7 @@ class Box:
                     stream.close()
         self._close_files()
 
-    def run(self, source: str, kernels: list[str], launches: list[Launch], passes: list[Any]) -> BoxReport:
+    def run(self, source: str, kernels: list[str], launches: list[Launch], passes: list[Pass]) -> BoxReport:
         """Run `passes` over `launches`: each a list of (launch number, program order)."""
         started = time.monotonic()
         exchange = _Exchange(self.child, self.readers, self.limits)
@@ -152,16 +153,14 @@ class Box:
 
     def _environment(self) -> dict[str, str]:
         """A closed environment: nothing of the caller's but where shared libraries lie."""
-        environment = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
-        environment |= {name: self.folder for name in ("HOME", "TMPDIR", "TRITON_CACHE_DIR")}
+        environment = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        environment |= dict.fromkeys(("HOME", "TMPDIR", "TRITON_CACHE_DIR"), self.folder)
         environment |= {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TRITON_INTERPRET": "1"}
         if "LD_LIBRARY_PATH" in os.environ:
             environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
         return environment
 
-    def _request(
-        self, source: str, kernels: list[str], launches: list[Launch], passes: list[Any]
-    ) -> memoryview:
+    def _request(self, source: str, kernels: list[str], launches: list[Launch], passes: list[Any]) -> memoryview:
         buffers: list[bytes] = []
         asked = []
         for launch in launches:
@@ -193,8 +192,7 @@ class Box:
             "limits": asdict(self.limits),
             "launches": asked,
             "passes": [
-                [{"launch": number, "order": [int(p) for p in order]} for number, order in one]
-                for one in passes
+                [{"launch": number, "order": [int(p) for p in order]} for number, order in one] for one in passes
             ],
         }
         return memoryview(wire.pack(header, buffers))
@@ -316,4 +314,3 @@ def _descendants(pid: int) -> list[int]:
     except OSError:
         return []
     return children + [grandchild for child in children for grandchild in _descendants(child)]
-

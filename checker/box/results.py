@@ -155,7 +155,8 @@ def _log(records: memoryview, elements: memoryview, launch: Launch) -> AccessLog
     if len(records) % (4 * RECORD_FIELDS) or len(elements) % 4:
         raise MalformedAnswer("the access log has a broken length")
     table = np.frombuffer(records, np.int32).reshape(-1, RECORD_FIELDS)
-    log = AccessLog(*(table[:, column] for column in range(RECORD_FIELDS)), np.frombuffer(elements, np.int32))
+    kind, tensor, program, line, distinct, lanes, contradicted = table.T
+    log = AccessLog(kind, tensor, program, line, distinct, lanes, contradicted, np.frombuffer(elements, np.int32))
     sizes = np.array([a.values.size for a in launch.tensors.values()] or [0])
     sound = (
         np.isin(log.kind, (LOAD, STORE, BARRIER)).all()

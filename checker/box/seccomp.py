@@ -11,6 +11,7 @@ import ctypes
 import os
 import platform
 import struct
+from pathlib import Path
 
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
@@ -84,7 +85,7 @@ def program(machine: str) -> bytes:
 
 def available() -> bool:
     """Whether this machine is one the filter is written for and its kernel has seccomp filters."""
-    return platform.machine() in _AUDIT_ARCH and os.path.exists("/proc/sys/kernel/seccomp/actions_avail")
+    return platform.machine() in _AUDIT_ARCH and Path("/proc/sys/kernel/seccomp/actions_avail").exists()
 
 
 def enter() -> bool:

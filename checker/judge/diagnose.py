@@ -2,7 +2,8 @@
 
 A misconception explains a case when its model gives just what the kernel did, and the right answer
 would have been something else. The one that explains most cases is named first; if it leaves cases
-unexplained, they are looked at again, so two mistakes in one kernel get two names.
+unexplained, they are looked at again, so two mistakes in one kernel get two names. What no name
+explains is located, but only if there is no name at all: the report says one thing at a time.
 """
 
 from __future__ import annotations
@@ -61,8 +62,10 @@ def name_errors(puzzle: Puzzle, errors: list[tuple[Case, KernelError]], where: L
 
 def error_finding(case: Case | None, error: KernelError, where: Locator) -> Finding:
     """What the kernel raised, in its own words."""
-    place = where(error.line) if case is None else where(
-        error.line, case=case.name, program=grid_position(case, error.program)
+    place = (
+        where(error.line)
+        if case is None
+        else where(error.line, case=case.name, program=grid_position(case, error.program))
     )
     if error.type == "MemoryError":
         return Finding(
@@ -120,9 +123,8 @@ def name_wrong(puzzle: Puzzle, items: list[Wrong], where: Locator) -> Iterator[F
             where(first.store_line, case=first.case.name, tensor=next(iter(first.wrong))),
         )
         yield _with_examples(finding, _examples(first, next(iter(first.wrong))))
-    unexplained = [item for item in rest if item.filled is None]
-    if unexplained:
-        yield _located(unexplained, where)
+    if rest and not named and not undefined:
+        yield _located(rest, where)
 
 
 def _explains_outputs(misconception: Misconception, item: Wrong) -> bool:
@@ -136,7 +138,9 @@ def _explains_outputs(misconception: Misconception, item: Wrong) -> bool:
         ):
             return False  # in this case the wrong idea gives the right answer
         seen = [item.outputs] if item.filled is None else [item.outputs, item.filled]
-        return any(all(explains(np.asarray(p), o[name]) for name, p in predicted.items()) for o in seen)
+        return any(
+            all(explains(np.asarray(p), o[name], item.wrong.get(name)) for name, p in predicted.items()) for o in seen
+        )
 
 
 def _cover(
@@ -206,11 +210,12 @@ def _located(items: list[Wrong], where: Locator) -> Finding:
     item = min(items, key=lambda i: float(np.mean([m.mean() for m in i.wrong.values()])))
     name, wrong = next(iter(item.wrong.items()))
     status = _status(item)
+    nan = "not a number" if status is Status.NOT_A_NUMBER else ""
     index = tuple(int(i) for i in np.argwhere(wrong)[0])
     return Finding(
-        id="not-a-number" if status is Status.NOT_A_NUMBER else "wrong-values",
+        id=nan.replace(" ", "-") or "wrong-values",
         status=status,
-        title=f"{tensor_name(name)} is {'not a number' if status is Status.NOT_A_NUMBER else 'wrong'} {_region(item, name)}",
+        title=f"{tensor_name(name)} is {nan or 'wrong'} {_region(item, name)}",
         explanation=_shape_of_error(item, name),
         hint="Take one of the examples and follow it through the kernel by hand; print(...) works inside it.",
         where=where(item.store_line, case=item.case.name, tensor=name, index=index),

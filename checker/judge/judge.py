@@ -54,17 +54,24 @@ def judge(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> Judgement
             did = "wrote" if stopped.refused.store else "read"
             made.failed[case.name] = f"{did} outside {tensor_name(stopped.refused.tensor or 'its tensors')}"
         else:
-            made.add(case, memory_findings(one, where))
-            made.add(case, _differing_runs(one, where))
+            made.add(case, memory_findings(one, where) or _differing_runs(one, where))
             wrong = _wrong(puzzle, case, one.result)
-            if wrong is not None:
+            if case.name in made.failed:
+                pass  # values follow from what was found already
+            elif wrong is not None:
                 wrongs.append(wrong)
-                made.failed.setdefault(case.name, _amount(wrong))
-            elif case.name not in made.failed:
+                made.failed[case.name] = _amount(wrong)
+            else:
                 made.add(case, _broken_invariants(puzzle, case, one.result, where))
             over = list(traffic_findings(puzzle, one, where))
             made.findings += [f for f in over if f.id not in {g.id for g in made.findings}]
             made.over_traffic |= {case.kernel} if over else set()
+    # A launch in huge tensors trips over every mistake in an address: it is heard only if nothing else is.
+    if len(made.failed) > sum(
+        case.checked_arithmetic and case.name in made.failed for case in (e.case for e in evidence)
+    ):
+        errors = [(case, error) for case, error in errors if not case.checked_arithmetic]
+        refusals = [(case, refusal) for case, refusal in refusals if not case.checked_arithmetic]
     made.findings += name_errors(puzzle, errors, where)
     made.findings += name_refusals(puzzle, refusals, where)
     made.findings += name_wrong(puzzle, wrongs, where)
@@ -159,4 +166,3 @@ def _differing_runs(evidence: Evidence, where: Locator) -> Iterable[Finding]:
                 "No program may use what another one writes, nor keep anything from one program to the next.",
                 where(None, case=evidence.case.name, tensor=name, index=index),
             )
-

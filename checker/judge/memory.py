@@ -69,19 +69,18 @@ def _outside(case: Case, refusal: Refusal, who: str, did: str) -> tuple[tuple[in
     return tuple(index), f"{who} {did} {element}{ends} ({name} is {shape}); {lanes}."
 
 
-def memory_findings(evidence: Evidence, where: Locator) -> Iterator[Finding]:
+def memory_findings(evidence: Evidence, where: Locator) -> list[Finding]:
     """Observations on a launch that ran to its end, apart from its values."""
     case, result = evidence.case, evidence.result
     assert result is not None
-    yield from _inputs_changed(case, result, where)
+    found = list(_inputs_changed(case, result, where))
     sharing = list(_shared_elements(case, result.log, where))
     unwritten = list(_never_written(case, result, where))
     if sharing and unwritten:
-        yield _wrong_map(case, sharing[0], unwritten[0])
+        found.append(_wrong_map(case, sharing[0], unwritten[0]))
     else:
-        yield from sharing
-        yield from unwritten
-    yield from _colliding_lanes(case, result.log, where)
+        found += sharing + unwritten
+    return found + list(_colliding_lanes(case, result.log, where))
 
 
 def _inputs_changed(case: Case, result: LaunchResult, where: Locator) -> Iterator[Finding]:
@@ -182,7 +181,7 @@ def _wrong_map(case: Case, sharing: Finding, unwritten: Finding) -> Finding:
         id="wrong-row-map",
         status=Status.NOT_DETERMINISTIC,
         title="programs share some of the output and leave the rest out",
-        explanation=f"{sharing.explanation} At the same time {unwritten.explanation[0].lower()}{unwritten.explanation[1:]}",
+        explanation=f"{sharing.explanation} {unwritten.explanation}",
         hint="tl.program_id(0) must decide which part of the output a program owns: each part one program.",
         where=sharing.where,
     )

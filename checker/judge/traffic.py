@@ -10,7 +10,7 @@ from checker.box.memory import LOAD, STORE
 from checker.box.results import LaunchResult
 from checker.judge.evidence import Evidence, Locator, tensor_name
 from checker.judge.verdict import Finding, Status, Traffic
-from checker.puzzle import Budget, Case, Puzzle
+from checker.puzzle import Budget, Case, Puzzle, Role
 
 
 def moved(puzzle: Puzzle, case: Case, result: LaunchResult) -> Iterator[Traffic]:
@@ -54,8 +54,8 @@ def traffic_findings(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iter
             (LOAD, "read", t.loads, t.most_loads),
             (STORE, "written", t.stores, t.most_stores),
         ):
-            if done <= most:
-                continue
+            if done <= most or (kind == STORE and case.tensors[t.tensor].role is Role.INPUT):
+                continue  # a changed input has a finding of its own
             name = tensor_name(t.tensor)
             chosen = (result.log.kind == kind) & (result.log.tensor == position)
             lines = sorted({int(n) for n in result.log.line[chosen]})

@@ -124,7 +124,9 @@ def _place(verdict: Verdict, finding: Finding) -> str:
     parts = []
     if where.line is not None:
         parts.append(
-            f"{verdict.file}:{where.line}" if where.cell is None else f"{verdict.file}, cell {where.cell}, line {where.line}"
+            f"{verdict.file}:{where.line}"
+            if where.cell is None
+            else f"{verdict.file}, cell {where.cell}, line {where.line}"
         )
     if where.case is not None:
         parts.append(f"seen with: {where.case}")

@@ -53,9 +53,7 @@ def extract(submission: Submission, asked: Sequence[Kernel]) -> Program:
     statements = list(_statements(submission, asked))
     functions = _functions(statements)
     kernels = {kernel.name: _find(kernel, functions, statements) for kernel in asked}
-    jitted = {
-        name: found[-1] for name, found in functions.items() if _is_jit(found[-1]) and name not in kernels
-    }
+    jitted = {name: found[-1] for name, found in functions.items() if _is_jit(found[-1]) and name not in kernels}
     reached: set[str] = set()
     for kernel in kernels.values():
         reached |= _reachable(kernel, jitted | kernels)
@@ -121,9 +119,7 @@ def _functions(statements: list[ast.stmt]) -> dict[str, list[ast.FunctionDef]]:
     return functions
 
 
-def _find(
-    kernel: Kernel, functions: dict[str, list[ast.FunctionDef]], statements: list[ast.stmt]
-) -> ast.FunctionDef:
+def _find(kernel: Kernel, functions: dict[str, list[ast.FunctionDef]], statements: list[ast.stmt]) -> ast.FunctionDef:
     """The one definition of a kernel, with the right decorator and signature."""
     found = functions.get(kernel.name, [])
     if not found:
@@ -148,9 +144,7 @@ def _find(
     return function
 
 
-def _missing(
-    kernel: Kernel, functions: dict[str, list[ast.FunctionDef]], statements: list[ast.stmt]
-) -> NotASubmission:
+def _missing(kernel: Kernel, functions: dict[str, list[ast.FunctionDef]], statements: list[ast.stmt]) -> NotASubmission:
     jitted = [name for name, found in functions.items() if _is_jit(found[-1])]
     close = difflib.get_close_matches(kernel.name, jitted, n=1, cutoff=0.4) or jitted[:1]
     if close:

@@ -117,7 +117,9 @@ class _FunctionLint:
     def _header(self) -> Iterator[Complaint]:
         arguments = self.function.args
         if arguments.vararg or arguments.kwarg or arguments.posonlyargs or arguments.kwonlyargs:
-            yield self._forbid(self.function, "parameters", "Helpers take plain parameters only: no *args, no **kwargs.")
+            yield self._forbid(
+                self.function, "parameters", "Helpers take plain parameters only: no *args, no **kwargs."
+            )
         for argument in arguments.args:
             if argument.annotation is not None and ast.unparse(argument.annotation) != "tl.constexpr":
                 yield self._forbid(argument, "annotation", "The only annotation a kernel may use is tl.constexpr.")
@@ -142,8 +144,7 @@ class _FunctionLint:
 
     def _children(self, node: ast.AST) -> Iterator[Complaint]:
         for child in ast.iter_child_nodes(node):
-            for complaint in self._visit(child):
-                yield complaint
+            yield from self._visit(child)
 
     def _visit_Assign(self, node: ast.Assign) -> Iterator[Complaint]:
         if len(node.targets) > 1:
@@ -227,7 +228,7 @@ class _FunctionLint:
             yield self._forbid(
                 node,
                 "not-a-kernel",
-                f"`{name}` is not something a kernel can use: only other @triton.jit functions and literal numbers are.",
+                f"`{name}` is not something a kernel can use: only @triton.jit functions and literal numbers are.",
             )
         else:
             known = sorted(self.locals | set(self.program.functions) | set(self.program.constants) | BUILTINS)
@@ -259,7 +260,9 @@ class _FunctionLint:
             yield self._forbid(node, "not-tl", f"triton.{node.attr} is for the host, not for a kernel.", hint)
         else:
             if node.attr not in ATTRIBUTES:
-                yield self._forbid(node, "attribute", f"The attribute `.{node.attr}` is not on the list of what a kernel needs.")
+                sentence = f"The attribute `.{node.attr}` is not on the list of what a kernel needs."
+                hint = f"Write tl.{node.attr}(...) instead." if node.attr in TL_FUNCTIONS else "Do without it."
+                yield self._forbid(node, "attribute", sentence, hint)
             yield from self._visit(owner)
 
     def _unknown_tl(self, node: ast.Attribute) -> Complaint:
@@ -300,9 +303,7 @@ class _FunctionLint:
     def _chain(self) -> set[str]:
         """Functions from which the one being looked at can be reached again: calling one is recursion."""
         return {
-            name
-            for name, function in self.program.functions.items()
-            if self.function.name in self._called(function)
+            name for name, function in self.program.functions.items() if self.function.name in self._called(function)
         } & self._called(self.function)
 
     def _called(self, function: ast.FunctionDef) -> set[str]:
@@ -314,8 +315,16 @@ class _FunctionLint:
             seen |= names
         return seen
 
-    def _forbid(self, node: ast.AST, id: str, sentence: str, hint: str = "Keep to the stub's way of writing.") -> Complaint:
+    def _forbid(
+        self, node: ast.AST, id: str, sentence: str, hint: str = "Keep to the stub's way of writing."
+    ) -> Complaint:
         return Complaint(id, sentence, hint, getattr(node, "lineno", self.function.lineno))
 
     def _reject(self, node: ast.AST, id: str, hint: str) -> Complaint:
-        return Complaint(id, "This is Python that Triton cannot compile for a GPU.", hint, getattr(node, "lineno", self.function.lineno), compiles=False)
+        return Complaint(
+            id,
+            "This is Python that Triton cannot compile for a GPU.",
+            hint,
+            getattr(node, "lineno", self.function.lineno),
+            compiles=False,
+        )

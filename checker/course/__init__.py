@@ -1,0 +1,1 @@
+"""What is built from the puzzles: notebooks, and the README's table."""

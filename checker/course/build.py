@@ -1,0 +1,78 @@
+"""Build what is derived from the puzzle files: the notebooks, and the table of puzzles in the README.
+
+For course authors. A test compares what is there with what would be built, outside the parts that
+are a student's to change.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from checker import catalog
+from checker.puzzle import Puzzle
+
+ROOT = Path(__file__).parents[2]
+_TABLE = re.compile(r"(<!-- puzzles -->\n).*(<!-- /puzzles -->)", re.DOTALL)
+
+
+def notebook_text(puzzle_file: str) -> str:
+    """A puzzle's py:percent text as the JSON of a notebook; cells are numbered, so it is reproducible."""
+    import jupytext  # part of the lab layer
+
+    notebook: Any = jupytext.reads(puzzle_file, fmt="py:percent")
+    for number, cell in enumerate(notebook.cells):
+        cell["id"] = f"cell-{number}"
+    notebook.metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def puzzle_table() -> str:
+    """The README's table of puzzles, in Markdown."""
+    lines = ["| # | puzzle | you write | file |", "|---|---|---|---|"]
+    for number, stem in catalog.stems().items():
+        puzzle = catalog.load(number)
+        kernels = ", ".join(f"`{kernel.name}`" for kernel in puzzle.kernels)
+        lines.append(f"| {number} | {puzzle.title} | {kernels} | [`puzzles/{stem}.py`](puzzles/{stem}.py) |")
+    return "\n".join(lines) + "\n"
+
+
+def readme_text(readme: str) -> str:
+    """The README with its table brought up to date."""
+    return _TABLE.sub(lambda match: match[1] + puzzle_table() + match[2], readme)
+
+
+def emptied(puzzle_file: str, puzzle: Puzzle) -> str:
+    """A puzzle file whose kernels hold only what precedes their FILL IN mark: the stub, whatever was filled in."""
+    lines = puzzle_file.split("\n")
+    names = {kernel.name for kernel in puzzle.kernels}
+    for node in reversed(ast.parse(puzzle_file).body):
+        if isinstance(node, ast.FunctionDef) and node.name in names:
+            end = node.end_lineno or node.lineno
+            while end < len(lines) and lines[end].startswith("    "):
+                end += 1  # comments at the end of the body
+            mark = next((n for n in range(node.lineno, end) if "FILL IN" in lines[n]), None)
+            if mark is not None:
+                lines[mark + 1 : end] = []
+    return "\n".join(lines)
+
+
+def build(root: Path = ROOT) -> list[Path]:
+    """Write every built file that is not up to date; return those."""
+    wanted = {root / "README.md": readme_text((root / "README.md").read_text(encoding="utf-8"))}
+    for number, stem in catalog.stems().items():
+        text = (root / "puzzles" / f"{stem}.py").read_text(encoding="utf-8")
+        wanted[root / "notebooks" / f"{stem}.ipynb"] = notebook_text(emptied(text, catalog.load(number)))
+    written = []
+    for path, text in wanted.items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+            written.append(path)
+    return written

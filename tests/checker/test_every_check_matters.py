@@ -1,0 +1,79 @@
+"""Switch off one check of the judge at a time: a kernel that only this check refuses must get away.
+
+If a test here fails, a check has become superfluous, or something else has started to hide it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from checker import catalog
+from checker.box.parent import Limits
+from checker.catalog import softmax
+from checker.judge import diagnose, judge, memory
+from checker.judge.verdict import Finding, Status, Verdict
+from checker.puzzle import Case, Expected
+from checker.road import Terms
+from tests.conftest import ROOT, check_path
+
+
+def _nothing(*_: Any, **__: Any) -> tuple[()]:
+    return ()
+
+
+def _none_wrong(actual: np.ndarray, expected: Expected) -> np.ndarray:
+    return np.zeros(actual.shape, bool)
+
+
+SWITCHED_OFF = Finding("switched-off", Status.ACCEPTED, "", "", "")
+
+JUDGE: list[tuple[Any, str, Callable[..., Any], str]] = [
+    (judge, "wrong_elements", _none_wrong, "wrong/p1_adds_epsilon"),
+    (judge, "traffic_findings", _nothing, "wrong/p1_reads_twice"),
+    (memory, "_inputs_changed", _nothing, "wrong/p1_in_place"),
+    (memory, "_shared_elements", _nothing, "wrong/p1_same_output_row"),
+    (memory, "_never_written", _nothing, "wrong/p1_result_not_stored"),
+    (memory, "_colliding_lanes", _nothing, "wrong/p1_lanes_collide"),
+    (judge, "_differing_runs", _nothing, "hostile/p1_keeps_state"),
+    (diagnose, "_undefined_lanes", lambda *_: SWITCHED_OFF, "wrong/p1_padding_undefined"),
+    (diagnose, "explains", lambda *_: False, "wrong/p1_no_division"),
+]
+
+
+def _lint_off(path: str) -> Terms:
+    return Terms(lint="hostile" not in path, limits=Limits(wall_seconds=5))
+
+
+@pytest.mark.parametrize(("room", "name", "instead", "kernel"), JUDGE, ids=[entry[1] for entry in JUDGE])
+def test_the_judge_needs_this_check(
+    room: Any, name: str, instead: Callable[..., Any], kernel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = ROOT / "tests" / f"{kernel}.py"
+    before = check_path(path, _lint_off(kernel))
+    monkeypatch.setattr(room, name, instead)
+    after = check_path(path, _lint_off(kernel))
+    assert _told(before) != _told(after)
+
+
+def _told(verdict: Verdict) -> tuple[object, ...]:
+    return verdict.status, tuple(finding.id for finding in verdict.findings)
+
+
+def test_the_invariant_catches_what_a_loose_tolerance_lets_through(
+    monkeypatch: pytest.MonkeyPatch, check_text: Callable[..., Verdict]
+) -> None:
+    puzzle = catalog.load(1)
+
+    def loose(case: Case) -> dict[str, Expected]:
+        return {n: Expected(e.values, e.tolerance + 0.02) for n, e in puzzle.expected(case).items()}
+
+    change = {"old": "numerator / denominator", "new": "numerator / denominator + 0.01"}
+    monkeypatch.setattr(catalog, "load", lambda _: replace(puzzle, expected=loose, invariants=()))
+    assert check_text(**change).accepted
+    monkeypatch.setattr(catalog, "load", lambda _: replace(puzzle, expected=loose))
+    assert check_text(**change).findings[0].id == softmax.ROWS_SUM_TO_ONE.id

@@ -1,0 +1,88 @@
+"""What the tests share: the folders of kernels, and a way to check a kernel that is only a text."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from checker.judge.verdict import Verdict
+from checker.road import Terms, check
+from checker.submission.read import from_cells, from_file
+
+ROOT = Path(__file__).parents[1]
+SOLUTION = (ROOT / "solutions" / "p1_naive_softmax.py").read_text()
+
+
+def kernels(folder: str) -> list[Path]:
+    """The kernel files of a folder of `tests/`, in order."""
+    return sorted((ROOT / "tests" / folder).glob("p*.py"))
+
+
+def puzzle_of(path: Path) -> int:
+    """The number of the puzzle that a kernel file is for."""
+    found = re.match(r"p(\d+)_", path.name)
+    assert found, f"{path} must be named pN_….py"
+    return int(found[1])
+
+
+def said(path: Path, label: str) -> str:
+    """What a kernel file's docstring says after `label:`."""
+    found = re.search(rf"^{label}: (\S+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    assert found, f"{path} must say `{label}: …`"
+    return found[1]
+
+
+def need(tool: str) -> None:
+    """Skip the test if a tool is missing; under REQUIRE_ALL_TOOLS that is a failure."""
+    if shutil.which(tool) is None:
+        if os.environ.get("REQUIRE_ALL_TOOLS"):
+            pytest.fail(f"{tool} is missing, and REQUIRE_ALL_TOOLS is set")
+        pytest.skip(f"{tool} is not installed")
+
+
+def boxed_processes(folder: Path) -> list[str]:
+    """Command lines of processes that live in a box below `folder`."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if str(folder).encode() in (entry / "environ").read_bytes():
+                    found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()[:200])
+            except OSError:
+                continue
+    return found
+
+
+@pytest.fixture
+def box_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Boxes of this test keep their folders here. Afterwards nothing may be left, in it or running."""
+    folder = tmp_path / "boxes"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    yield folder
+    assert list(folder.iterdir()) == []
+    assert boxed_processes(folder) == []
+
+
+@pytest.fixture
+def check_text() -> Callable[..., Verdict]:
+    """Check a text, or a change of the solution: `check_text(old="…", new="…")`."""
+
+    def run(text: str | None = None, *, old: str = "", new: str = "", terms: Terms | None = None) -> Verdict:
+        if text is None:
+            assert old in SOLUTION
+            text = SOLUTION.replace(old, new)
+        return check(1, from_cells([("code", text)], "kernel.py", numbered=False), terms)
+
+    return run
+
+
+def check_path(path: Path, terms: Terms | None = None) -> Verdict:
+    """Check a kernel file."""
+    return check(puzzle_of(path), from_file(path), terms)

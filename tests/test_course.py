@@ -1,0 +1,124 @@
+"""Every puzzle has its three files, and they agree with each other."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from checker import catalog
+from checker.judge.verdict import Status
+from checker.puzzle import Draw
+from checker.road import check
+from checker.submission.read import from_file
+from tests.conftest import ROOT
+
+STEMS = catalog.stems()
+numbers = pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
+
+
+def stub(number: int) -> Path:
+    return ROOT / "puzzles" / f"{STEMS[number]}.py"
+
+
+def shipped_stub(number: int, tmp_path: Path) -> Path:
+    """The stub as it was shipped, even if a student has filled in the one in the folder."""
+    from checker.course.build import emptied
+
+    text = stub(number).read_text()
+    if text.count("FILL IN") < len(catalog.load(number).kernels):
+        pytest.skip(f"{stub(number).name} has been filled in, and its FILL IN mark is gone")
+    path = tmp_path / stub(number).name
+    path.write_text(emptied(text, catalog.load(number)))
+    return path
+
+
+def test_no_file_is_stray() -> None:
+    for folder, kind in (("puzzles", "py"), ("solutions", "py"), ("notebooks", "ipynb")):
+        found = {path.name for path in (ROOT / folder).glob("*") if path.is_file() and not path.name.endswith(".bak")}
+        assert found == {f"{stem}.{kind}" for stem in STEMS.values()}
+
+
+@numbers
+def test_the_module_is_what_its_name_says(number: int) -> None:
+    puzzle = catalog.load(number)
+    assert (puzzle.number, puzzle.stem) == (number, STEMS[number])
+    assert puzzle.possible == 100
+
+
+@numbers
+def test_the_stub_is_not_started(number: int, tmp_path: Path) -> None:
+    verdict = check(number, from_file(shipped_stub(number, tmp_path)))
+    assert verdict.status is Status.NOT_STARTED
+    assert verdict.earned == 0
+
+
+@numbers
+def test_the_solution_is_accepted(number: int) -> None:
+    verdict = check(number, from_file(ROOT / "solutions" / f"{STEMS[number]}.py"))
+    assert verdict.accepted, verdict.findings
+
+
+@numbers
+def test_the_solution_only_adds_lines_to_the_stub(number: int, tmp_path: Path) -> None:
+    """So a student can reach it by filling in, and the stub never leads astray."""
+
+    def kernel_lines(path: Path) -> dict[str, list[str]]:
+        functions = (node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef))
+        return {f.name: [ast.unparse(f.args), *(ast.unparse(s) for s in f.body)] for f in functions}
+
+    given = kernel_lines(shipped_stub(number, tmp_path))
+    solved = kernel_lines(ROOT / "solutions" / f"{STEMS[number]}.py")
+    for kernel in catalog.load(number).kernels:
+        remaining = iter(solved[kernel.name])
+        assert all(line in remaining for line in given[kernel.name]), kernel.name
+
+
+@numbers
+def test_cases_name_real_properties_and_every_property_is_proven(number: int) -> None:
+    puzzle = catalog.load(number)
+    for key in ("practice", "another"):
+        cases = puzzle.cases(Draw(key))
+        assert len({case.name for case in cases}) == len(cases)
+        assert {name for case in cases for name in case.proves} == {p.name for p in puzzle.properties}
+        for case in cases:
+            kernel = next(k for k in puzzle.kernels if k.name == case.kernel)
+            assert {*case.tensors, *case.scalars, *case.constexprs} == set(kernel.parameters)
+            assert set(case.constexprs) == set(kernel.constexprs)
+
+
+@numbers
+def test_every_misconception_is_told_from_the_right_answer(number: int) -> None:
+    """A model that equals the reference in all cases could never be named."""
+    import numpy as np
+
+    from checker.judge.compare import wrong_elements
+
+    puzzle = catalog.load(number)
+    cases = puzzle.cases(Draw())
+    for misconception in puzzle.misconceptions:
+        assert misconception.hint and misconception.explanation
+        if misconception.outputs is not None:
+            with np.errstate(all="ignore"):
+                differs = [
+                    wrong_elements(np.asarray(value), puzzle.expected(case)[name]).any()
+                    for case in cases
+                    for name, value in misconception.outputs(case).items()
+                ]
+            assert any(differs), misconception.title
+
+
+def test_catalogs_know_nothing_of_solutions() -> None:
+    for path in (ROOT / "checker").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not any(name.split(".")[0] in {"solutions", "tests", "torch"} for name in names), path
+
+
+def test_the_box_imports_no_other_room() -> None:
+    for path in (ROOT / "checker" / "box").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("checker"):
+                assert node.module.startswith("checker.box"), f"{path.name} imports {node.module}"

@@ -1,0 +1,57 @@
+"""Right kernels pass; wrong ones are refused by name; hostile ones get nothing, lint or no lint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from checker.box.parent import Limits
+from checker.road import Terms
+from tests.conftest import check_path, kernels, said
+
+SHORT = Limits(wall_seconds=3)
+
+
+def ids(path: Path) -> str:
+    return path.stem
+
+
+@pytest.mark.parametrize("path", kernels("right"), ids=ids)
+def test_right_kernels_are_accepted(path: Path) -> None:
+    verdict = check_path(path)
+    assert verdict.accepted, verdict.findings
+    assert verdict.earned == verdict.possible
+    assert verdict.findings == ()
+
+
+@pytest.mark.parametrize("path", kernels("wrong"), ids=ids)
+def test_wrong_kernels_are_refused_by_name(path: Path) -> None:
+    verdict = check_path(path)
+    assert not verdict.accepted
+    assert verdict.earned < verdict.possible
+    assert verdict.findings[0].id == said(path, "Finding"), verdict.findings
+
+
+@pytest.mark.parametrize("key", ["autumn", "winter", "spring"])
+@pytest.mark.parametrize("folder", ["right", "wrong"])
+def test_verdicts_do_not_depend_on_the_key(folder: str, key: str) -> None:
+    """Grading draws other sizes and values; what is right or wrong stays so, under the same name."""
+    for path in kernels(folder):
+        verdict = check_path(path, Terms(key=key))
+        assert verdict.accepted == (folder == "right"), (path.name, verdict.findings)
+        if folder == "wrong":
+            assert verdict.findings[0].id == said(path, "Finding"), (path.name, verdict.findings)
+
+
+@pytest.mark.parametrize("lint", [True, False], ids=["lint-on", "lint-off"])
+@pytest.mark.parametrize("path", kernels("hostile"), ids=ids)
+def test_attacks_fail(path: Path, lint: bool, box_folder: Path) -> None:
+    verdict = check_path(path, Terms(lint=lint, limits=SHORT))
+    assert verdict.status.value == said(path, "Lint on" if lint else "Lint off"), verdict.findings
+    assert verdict.earned == 0
+    for finding in verdict.findings:
+        words = finding.title + finding.explanation + finding.hint
+        assert len(words) < 8000
+        assert all(c.isprintable() or c in "\n\t" for c in words)
+        assert "Traceback" not in words

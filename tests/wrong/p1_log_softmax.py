@@ -1,0 +1,16 @@
+"""The logarithm of the softmax.
+
+Finding: log-softmax
+"""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK_SIZE)
+    mask = cols < n_cols
+    x = tl.load(x_ptr + row * x_row_stride + cols, mask=mask, other=-float("inf")).to(tl.float32)
+    tl.store(y_ptr + row * y_row_stride + cols, x - tl.log(tl.sum(tl.exp(x), axis=0)), mask=mask)
