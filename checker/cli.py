@@ -79,7 +79,7 @@ def check(
             verdicts = [checked(_number(puzzle), file, key)]
     except Misuse as misuse:
         verdicts = [_without_puzzle(Status.MISUSED, "misused", str(misuse), "See python -m checker check --help.")]
-    _write(verdicts, json_path, table=puzzle is None and len(verdicts) > 1)
+    _write(verdicts, json_path, table=puzzle is None and verdicts[0].status is not Status.MISUSED)
     worst = max((v.exit_status for v in verdicts), key=_SERIOUSNESS.index)
     sys.exit(worst)
 

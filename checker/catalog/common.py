@@ -38,6 +38,13 @@ COMMON = (
         error=re.compile(r"incompatible dimensions|could not be broadcast|Cannot broadcast"),
     ),
     Misconception(
+        "other-without-mask",
+        "the load has `other`, but no mask",
+        "`other` is what masked lanes hold; without a mask no lane is masked.",
+        "Give the load its mask: tl.load(..., mask=cols < n_cols, other=...).",
+        error=re.compile(r"other. cannot be provided without .mask"),
+    ),
+    Misconception(
         "axis-out-of-range",
         "the axis does not exist",
         "A block of one dimension has only axis 0; of two dimensions, axes 0 and 1.",

@@ -38,8 +38,13 @@ def explains(prediction: Array, actual: Array, wrong: npt.NDArray[np.bool_] | No
             ),
             dtype=bool,
         )
-    rows = same.reshape(-1, same.shape[-1]).all(axis=-1) if same.ndim > 1 else same
+    rows = _all_along_rows(same)
     if wrong is None:
         return bool(rows.all())
-    counted = wrong.reshape(-1, wrong.shape[-1]).any(axis=-1) if wrong.ndim > 1 else wrong
+    counted = ~_all_along_rows(~wrong)
     return bool(rows[counted].mean() >= MOSTLY)
+
+
+def _all_along_rows(mask: Array) -> npt.NDArray[np.bool_]:
+    """Whether a mask holds in every element of a row, for all rows; a vector's elements are its rows."""
+    return np.asarray(mask.reshape(-1, mask.shape[-1]).all(axis=-1) if mask.ndim > 1 else mask)

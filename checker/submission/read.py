@@ -113,10 +113,10 @@ def _notebook_cells(path: Path, text: str) -> list[tuple[str, str]]:
     except RecursionError as error:
         raise Unreadable(f"{path} is nested too deeply to be a notebook.") from error
     except ValueError as error:
-        where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
-        raise Unreadable(
-            f"{path} is not a whole notebook: its JSON ends or breaks{where}. Save it again from Jupyter."
-        ) from error
+        if not text.lstrip().startswith("{"):
+            raise Unreadable(f"{path} is called a notebook, but holds no JSON. A script's name ends in .py.") from error
+        where = f" in line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise Unreadable(f"{path} is not a whole notebook: its JSON breaks off{where}. Save it again.") from error
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if not isinstance(cells, list):
         raise Unreadable(f"{path} is JSON, but not a Jupyter notebook: it has no list of cells.")
