@@ -84,6 +84,20 @@ def check(
     sys.exit(worst)
 
 
+@cli.command()
+def build() -> None:
+    """Rebuild the notebooks and the README's table from the puzzles (for course authors)."""
+    from checker.course.build import build as build_files
+
+    try:
+        written = build_files()
+    except ImportError as error:
+        raise click.ClickException(f"{error.name} is missing: make lint installs it.") from error
+    for path in written:
+        click.echo(os.path.relpath(path))
+    click.echo(f"{len(written)} files written.")
+
+
 _SERIOUSNESS = [
     ExitStatus.ACCEPTED,
     ExitStatus.NOT_STARTED,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import json
 from pathlib import Path
 
 import pytest
 
 from checker import catalog
+from checker.course.build import emptied, notebook_text, puzzle_table, readme_text
 from checker.judge.verdict import Status
 from checker.puzzle import Draw
 from checker.road import check
@@ -24,8 +26,6 @@ def stub(number: int) -> Path:
 
 def shipped_stub(number: int, tmp_path: Path) -> Path:
     """The stub as it was shipped, even if a student has filled in the one in the folder."""
-    from checker.course.build import emptied
-
     text = stub(number).read_text()
     if text.count("FILL IN") < len(catalog.load(number).kernels):
         pytest.skip(f"{stub(number).name} has been filled in, and its FILL IN mark is gone")
@@ -38,6 +38,26 @@ def test_no_file_is_stray() -> None:
     for folder, kind in (("puzzles", "py"), ("solutions", "py"), ("notebooks", "ipynb")):
         found = {path.name for path in (ROOT / folder).glob("*") if path.is_file() and not path.name.endswith(".bak")}
         assert found == {f"{stem}.{kind}" for stem in STEMS.values()}
+
+
+@numbers
+def test_the_notebook_is_up_to_date(number: int) -> None:
+    """Compared outside the kernels, which are the student's to fill in."""
+    names = [kernel.name for kernel in catalog.load(number).kernels]
+
+    def cells(notebook: str) -> list[str]:
+        sources = ("".join(cell["source"]) for cell in json.loads(notebook)["cells"])
+        return [source for source in sources if not any(f"def {name}" in source for name in names)]
+
+    there = (ROOT / "notebooks" / f"{STEMS[number]}.ipynb").read_text()
+    assert cells(there) == cells(notebook_text(stub(number).read_text())), "run: python -m checker build"
+    assert len(there.encode()) < 60_000
+
+
+def test_the_readme_is_up_to_date() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert readme == readme_text(readme), "run: python -m checker build"
+    assert puzzle_table() in readme
 
 
 @numbers

@@ -259,11 +259,12 @@ class _FunctionLint:
             hint = f"Inside a kernel write tl.{node.attr}." if node.attr in TL_FUNCTIONS else "Use functions of tl."
             yield self._forbid(node, "not-tl", f"triton.{node.attr} is for the host, not for a kernel.", hint)
         else:
-            if node.attr not in ATTRIBUTES:
+            inner = list(self._visit(owner))
+            yield from inner
+            if not inner and node.attr not in ATTRIBUTES:
                 sentence = f"The attribute `.{node.attr}` is not on the list of what a kernel needs."
                 hint = f"Write tl.{node.attr}(...) instead." if node.attr in TL_FUNCTIONS else "Do without it."
                 yield self._forbid(node, "attribute", sentence, hint)
-            yield from self._visit(owner)
 
     def _unknown_tl(self, node: ast.Attribute) -> Complaint:
         if node.attr.startswith("atomic_"):

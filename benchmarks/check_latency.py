@@ -1,0 +1,169 @@
+"""How long a check takes, beside `python -c "import torch, triton"` in the same run.
+
+    python benchmarks/check_latency.py [--runs 15] [--fresh] [--write]
+
+Every command runs as a whole process, in turn (A B C A B C …), so that a drift of the machine hits
+all alike; medians and ratios are quoted. Memory is the sum over all processes of a check, sampled
+from /proc: PSS counts a page that processes share once, RSS once for each of them. `--fresh` also
+clones the repository into an empty directory and times the first `make check PUZZLE=1` there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+CHECK = [sys.executable, "-m", "checker", "check", "1", "--file"]
+COMMANDS = {
+    "import torch, triton": [sys.executable, "-c", "import torch, triton"],
+    "right submission": [*CHECK, "solutions/p1_naive_softmax.py"],
+    "wrong submission, with diagnosis": [*CHECK, "tests/wrong/p1_padding_loaded_as_zero.py"],
+    "stub, not started": [*CHECK, "puzzles/p1_naive_softmax.py"],
+}
+
+
+def seconds(command: list[str]) -> float:
+    """Wall-clock time of a whole process."""
+    started = time.perf_counter()
+    subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
+    return time.perf_counter() - started
+
+
+def peak_memory(command: list[str]) -> dict[str, float]:
+    """Largest sum of PSS and of RSS over a process and its descendants, in MB."""
+    child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+    peak = {"PSS": 0.0, "RSS": 0.0}
+    while child.poll() is None:
+        total = dict.fromkeys(peak, 0.0)
+        for pid in [child.pid, *_descendants(child.pid)]:
+            try:
+                lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+            except OSError:
+                continue
+            for line in lines:
+                name, _, rest = line.partition(":")
+                if name.upper() in total:
+                    total[name.upper()] += int(rest.split()[0]) / 1000
+        peak = {name: max(peak[name], total[name]) for name in peak}
+        time.sleep(0.003)
+    return peak
+
+
+def _descendants(pid: int) -> list[int]:
+    try:
+        children = [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+    return children + [below for child in children for below in _descendants(child)]
+
+
+def fresh_clone() -> dict[str, float]:
+    """Seconds and MB from an empty directory to the first verdict; downloads whatever pip has not cached."""
+    with tempfile.TemporaryDirectory() as folder:
+        started = time.perf_counter()
+        subprocess.run(["git", "clone", "-q", str(ROOT), f"{folder}/course"], check=True)
+        command = ["make", "check", "PUZZLE=1", f"PYTHON={Path(sys.executable).resolve()}"]
+        subprocess.run(command, cwd=f"{folder}/course", stdout=subprocess.DEVNULL, check=True)
+        passed = time.perf_counter() - started
+        size = subprocess.run(["du", "-sm", f"{folder}/course"], capture_output=True, text=True, check=True)
+        return {"seconds": passed, "MB": float(size.stdout.split()[0])}
+
+
+def measure(runs: int, fresh: bool) -> dict[str, Any]:
+    """All figures, as data."""
+    times: dict[str, list[float]] = {name: [] for name in COMMANDS}
+    for turn in range(runs + 1):
+        for name, command in COMMANDS.items():
+            passed = seconds(command)
+            if turn:  # the first turn warms the disk cache
+                times[name].append(passed)
+    yardstick = statistics.median(times["import torch, triton"])
+    return {
+        "date": datetime.date.today().isoformat(),
+        "machine": f"{_cpu()}, {os.cpu_count()} cores, Linux {platform.release().split('-')[0]}",
+        "versions": {"python": platform.python_version(), **{n: version(n) for n in ("triton", "torch", "numpy")}},
+        "commit": _git("rev-parse", "--short", "HEAD") + ("+" if _git("status", "--porcelain") else ""),
+        "runs": runs,
+        "commands": {
+            name: {
+                "median": statistics.median(values),
+                "min": min(values),
+                "max": max(values),
+                "ratio": statistics.median(values) / yardstick,
+            }
+            for name, values in times.items()
+        },
+        "memory_MB": {name: peak_memory(COMMANDS[name]) for name in list(COMMANDS)[:3]},
+        "fresh_clone": fresh_clone() if fresh else None,
+    }
+
+
+def _cpu() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def markdown(figures: dict[str, Any]) -> str:
+    """The figures as a page."""
+    versions = ", ".join(f"{name} {value}" for name, value in figures["versions"].items())
+    lines = [
+        "# How long a check takes",
+        "",
+        f"{figures['date']}, {figures['machine']}; {versions}; commit {figures['commit']}; "
+        f"{figures['runs']} runs of each, in turn. Made by `python benchmarks/check_latency.py --fresh --write`.",
+        "",
+        "| whole process | median s | min–max s | of `import torch, triton` | PSS MB | RSS MB |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, row in figures["commands"].items():
+        memory = figures["memory_MB"].get(name, {})
+        sizes = " | ".join(f"{memory[kind]:.0f}" if memory else "" for kind in ("PSS", "RSS"))
+        span = f"{row['min']:.2f}–{row['max']:.2f}"
+        lines.append(f"| {name} | {row['median']:.2f} | {span} | {row['ratio']:.2f} | {sizes} |")
+    if figures["fresh_clone"]:
+        one = figures["fresh_clone"]
+        lines += [
+            "",
+            f"From an empty directory to the first verdict: {one['seconds']:.0f} s, {one['MB']:.0f} MB on disk",
+        ]
+        lines[-1] += " (wheels came from a registry nearby, or from pip's cache)."
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Measure, print, and write the results if asked."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=15)
+    parser.add_argument("--fresh", action="store_true", help="also install into an empty directory")
+    parser.add_argument("--write", action="store_true", help="write benchmarks/results/check_latency.{md,json}")
+    options = parser.parse_args()
+    figures = measure(options.runs, options.fresh)
+    page = markdown(figures)
+    print(page)
+    if options.write:
+        RESULTS.mkdir(exist_ok=True)
+        (RESULTS / "check_latency.md").write_text(page, encoding="utf-8")
+        (RESULTS / "check_latency.json").write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,196 @@
+"""The box from outside: what comes back is believed only if it fits what was asked."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checker.box import seccomp, wire
+from checker.box.parent import Box, Ending, Limits
+from checker.box.results import Launch, LaunchResult, TensorArgument, parse
+from tests.conftest import ROOT, SOLUTION
+
+SOURCE = SOLUTION.replace("import", "# import")  # the box provides triton and tl itself
+KERNEL = "naive_softmax_kernel"
+
+
+def launch(rows: int = 2, n: int = 5) -> Launch:
+    x = np.arange(rows * n, dtype=np.float32).reshape(rows, n) / n
+    tensors = {
+        "x_ptr": TensorArgument(x, (n, 1)),
+        "y_ptr": TensorArgument(np.full((rows, n), np.nan, np.float32), (n + 3, 1)),
+    }
+    scalars = {"x_row_stride": ("int32", n), "y_row_stride": ("int32", n + 3), "n_cols": ("int32", n)}
+    return Launch(KERNEL, (rows, 1, 1), tensors, dict(scalars), {"BLOCK_SIZE": 8})
+
+
+def answers(source: str, limits: Limits | None = None) -> tuple[list[Ending], list[bytes], list[Launch]]:
+    launches = [launch(), launch(3, 8)]
+    passes = [[(0, range(2)), (1, range(3))], [(1, [2, 0, 1])]]
+    with Box(limits or Limits()) as box:
+        report = box.run(source, [KERNEL], launches, passes)
+    assert report.versions["triton"]
+    return [one.ending for one in report.passes], [bytes(one.answer) for one in report.passes], launches
+
+
+@pytest.fixture(scope="module")
+def right() -> tuple[bytes, list[Launch]]:
+    endings, data, launches = answers(SOURCE)
+    assert endings == [Ending.FINISHED] * 2
+    return data[0], launches
+
+
+def test_launches_come_back_computed_and_logged(right: tuple[bytes, list[Launch]]) -> None:
+    data, launches = right
+    parsed = parse(data, launches, [0, 1])
+    assert parsed.malformed is None
+    assert list(parsed.results) == [0, 1]
+    for number, result in parsed.results.items():
+        x = launches[number].tensors["x_ptr"].values.astype(float)
+        e = np.exp(x)
+        assert np.allclose(result.tensors["y_ptr"], e / e.sum(axis=1, keepdims=True))
+        assert np.array_equal(result.tensors["x_ptr"], launches[number].tensors["x_ptr"].values)
+        assert result.log.program.tolist() == [p for p in range(len(x)) for _ in range(2)]
+        assert set(result.log.line.tolist()) == {
+            n for n, text in enumerate(SOURCE.split("\n"), 1) if "tl.load" in text or "tl.store" in text
+        }
+        assert (result.log.distinct == x.shape[1]).all()
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_damaged_answers_are_refused_or_change_only_what_they_may(
+    right: tuple[bytes, list[Launch]], data: st.DataObject
+) -> None:
+    """Whatever bytes come back, parsing ends, raises nothing, and keeps to what was asked for."""
+    good, launches = right
+    damaged = bytearray(good)
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(damaged) - 1))
+        match data.draw(st.sampled_from(["flip", "cut", "insert", "repeat"])):
+            case "flip":
+                damaged[at] ^= data.draw(st.integers(1, 255))
+            case "cut":
+                del damaged[at : at + data.draw(st.integers(1, 200))]
+            case "insert":
+                damaged[at:at] = data.draw(st.binary(max_size=20))
+            case "repeat":
+                damaged += damaged[at:]
+        if not damaged:
+            break
+    parsed = parse(bytes(damaged), launches, [0, 1])
+    for number, result in parsed.results.items():
+        _fits(result, launches[number])
+
+
+def _fits(result: LaunchResult, asked: Launch) -> None:
+    for name, argument in asked.tensors.items():
+        assert result.tensors[name].shape == argument.values.shape
+        assert result.tensors[name].dtype == argument.values.dtype
+    assert result.log.distinct.sum() == result.log.elements.size
+    assert ((result.log.program >= 0) & (result.log.program < asked.programs)).all()
+    extent = [list(asked.tensors.values())[t].values.size for t in result.log.tensor]
+    assert (result.log.elements < np.repeat(extent, result.log.distinct)).all()
+
+
+def test_answers_in_another_order_are_malformed(right: tuple[bytes, list[Launch]]) -> None:
+    data, launches = right
+    assert parse(data, launches, [1, 0]).malformed is not None
+    assert parse(data, launches, [0]).malformed is not None
+    assert parse(data + b"x", launches, [0, 1]).malformed is not None
+
+
+def test_frames_survive_the_wire() -> None:
+    frames = [({"a": 1}, [b"", b"xyz"]), ({}, []), ({"n": float("inf")}, [b"\0" * 100])]
+    data = b"".join(wire.pack(header, buffers) for header, buffers in frames)
+    assert [(header, [bytes(b) for b in buffers]) for header, buffers in wire.unpack(data)] == frames
+
+
+def test_a_length_that_lies_takes_no_memory() -> None:
+    lie = (2**32 - 1).to_bytes(4, "little") * 2 + b"{}"
+    with pytest.raises(wire.MalformedFrame):
+        list(wire.unpack(lie))
+
+
+def test_a_slow_kernel_does_not_take_what_was_answered_before(box_folder: Path) -> None:
+    slow = SOURCE.replace(
+        "    row = ",
+        "    for turn in range(0, n_cols - 5):\n        for step in range(0, 1 << 40):\n            pass\n    row = ",
+    )
+    endings, data, launches = answers(slow, Limits(wall_seconds=3))
+    assert endings[0] is Ending.WALL_TIME
+    assert list(parse(data[0], launches, [0, 1]).results) == [0]
+
+
+def test_cpu_time_is_limited_too(box_folder: Path) -> None:
+    slow = SOURCE.replace("    row = ", "    for step in range(0, 1 << 40):\n        pass\n    row = ")
+    endings, _, _ = answers(slow, Limits(cpu_seconds=2, wall_seconds=60))
+    assert endings == [Ending.CPU_TIME] * 2
+
+
+def test_without_the_filter_strays_are_still_ended(box_folder: Path) -> None:
+    """The second wall alone: processes that leave session and group, where nothing forbids to start them."""
+    stray = (
+        "    import os, time\n    if os.fork() == 0:\n        os.setsid()\n        os.fork()\n        time.sleep(600)\n"
+    )
+    if os.geteuid() != 0:
+        pytest.skip("an ordinary user's process limit of 0 already forbids it")
+    answers(SOURCE.replace("    row = ", stray + "    row = "), Limits(filter=False, wall_seconds=5))
+
+
+def test_the_filter_is_in_force_on_this_machine() -> None:
+    """All further tests of attacks rest on it; where it is missing they must not pass silently."""
+    if not seccomp.available():
+        if os.environ.get("REQUIRE_ALL_TOOLS"):
+            pytest.fail("no system-call filters on this machine, and REQUIRE_ALL_TOOLS is set")
+        pytest.skip("no system-call filters on this machine")
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from checker.box import seccomp\n"
+        "import os, socket, threading, time\n"
+        "assert seccomp.enter()\n"
+        "def denied(call, *a):\n"
+        "    try: call(*a)\n"
+        "    except (PermissionError, RuntimeError): return\n"
+        "    raise SystemExit(f'{call} was allowed')\n"
+        "denied(os.fork); denied(os.kill, os.getppid(), 0); denied(socket.socket); denied(os.setsid)\n"
+        "denied(open, '/tmp/never-made', 'w'); denied(os.mkdir, '/tmp/never-made'); denied(os.unlink, '/tmp/x')\n"
+        "denied(os.execv, '/bin/true', ['true']); denied(os.symlink, 'a', '/tmp/never-made')\n"
+        "denied(threading.Thread(target=time.sleep, args=(0,)).start)\n"
+        "open('/etc/passwd').read(); os.write(1, b'fine')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(ROOT)], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("fine", 0), done.stderr
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_the_filter_is_well_formed(machine: str) -> None:
+    """Every jump stays inside, and the last instruction returns."""
+    code = seccomp.program(machine)
+    rules = [code[at : at + 8] for at in range(0, len(code), 8)]
+    assert len(rules) < 4096
+    for at, rule in enumerate(rules):
+        operation, yes, no = int.from_bytes(rule[:2], "little"), rule[2], rule[3]
+        if operation & 7 == 5:
+            assert at + 1 + max(yes, no) < len(rules)
+    assert int.from_bytes(rules[-1][:2], "little") == 6
+
+
+def test_numbers_of_system_calls_are_those_of_this_machine() -> None:
+    """Against the kernel's own header, where it is installed."""
+    header = Path("/usr/include") / f"{platform.machine()}-linux-gnu" / "asm" / "unistd_64.h"
+    if not header.exists():
+        pytest.skip(f"{header} is not installed")
+    known = dict(line.split()[1:3] for line in header.read_text().splitlines() if line.startswith("#define __NR_"))
+    column = {"x86_64": 0, "aarch64": 1}[platform.machine()]
+    for name, numbers in {**seccomp._DENIED, **seccomp._OPEN}.items():
+        if numbers[column] is not None and f"__NR_{name}" in known:
+            assert int(known[f"__NR_{name}"]) == numbers[column], name

@@ -1,0 +1,187 @@
+"""Reading, reducing and linting text; none of it ever runs."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checker.catalog.p1_naive_softmax import KERNEL
+from checker.submission.extract import NotASubmission, Program, extract
+from checker.submission.lint import lint
+from checker.submission.read import Submission, Unreadable, from_cells
+from tests.conftest import ROOT, SOLUTION, kernels
+
+HEAD, _, BODY = SOLUTION.partition("    row = ")
+
+
+def submission(text: str) -> Submission:
+    return from_cells([("code", text)], "kernel.py", numbered=False)
+
+
+def program(text: str) -> Program:
+    return extract(submission(text), [KERNEL])
+
+
+def complaints(statement: str, before: str = "") -> list[str]:
+    """Ids of what the lint says of the solution with a statement added, and text before the kernel."""
+    inside = "".join(f"    {line}\n" for line in statement.split("\n"))
+    head = HEAD.replace("@triton.jit", before + "\n\n@triton.jit", 1) if before else HEAD
+    return [c.id for c in lint(program(head + inside + "    row = " + BODY))]
+
+
+def test_only_kernels_helpers_and_literals_are_kept() -> None:
+    text = (
+        "import os\nos.system('true')\nGOOD = tl.constexpr(2.0)\nUNUSED = 3\nBAD = open('/etc/passwd')\n"
+        "@triton.jit\ndef helper(x):\n    return x * GOOD\n\n@triton.jit\ndef unused(x):\n    return x\n\n"
+        "def host():\n    return 1\n\n" + SOLUTION.replace("tl.exp(", "helper(") + "\nhost()\n"
+    )
+    kept = program(text)
+    assert set(kept.helpers) == {"helper"}
+    assert set(kept.constants) == {"GOOD"}
+    assert [type(node).__name__ for node in ast.parse(kept.source).body] == ["Assign", "FunctionDef", "FunctionDef"]
+    lines = text.split("\n")
+    for number, line in enumerate(kept.source.split("\n")):
+        assert line in ("", lines[number] if number < len(lines) else ""), "kept lines stay where they were"
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_read_or_refused_with_a_sentence(text: str) -> None:
+    try:
+        kept = program(text)
+    except (NotASubmission, Unreadable) as problem:
+        assert str(problem)
+    else:
+        lint(kept)
+
+
+@given(st.lists(st.sampled_from(SOLUTION.split()), max_size=60).map(" ".join), st.integers(0, len(SOLUTION)))
+def test_any_cut_of_the_solution_is_read_or_refused(words: str, at: int) -> None:
+    try:
+        lint(program(SOLUTION[:at] + words + SOLUTION[at:]))
+    except NotASubmission as problem:
+        assert problem.hint
+
+
+@pytest.mark.parametrize("path", [*kernels("right"), ROOT / "solutions" / "p1_naive_softmax.py"], ids=lambda p: p.stem)
+def test_right_kernels_have_nothing_to_complain_of(path: object) -> None:
+    assert lint(program(path.read_text())) == []  # type: ignore[attr-defined]
+
+
+FORBIDDEN = {
+    "import": ("import os", "syntax"),
+    "from-import": ("from os import system", "syntax"),
+    "dunder": ("x = x_ptr.__class__", "attribute"),
+    "tl-core": ("x = tl.core.sys", "not-allowed"),
+    "tl-dunder": ("x = tl.__builtins__", "not-allowed"),
+    "tl-itself": ("x = tl", "bare-module"),
+    "triton": ("x = triton.cdiv(n_cols, 2)", "not-tl"),
+    "triton-runtime": ("x = triton.runtime.interpreter", "not-tl"),
+    "handle": ("x = tl.arange(0, 2).handle.data", "attribute"),
+    "eval": ("x = eval('1')", "unknown-name"),
+    "getattr": ("x = getattr(tl, 'core')", "unknown-name"),
+    "injected-numpy": ("x = np.zeros(3)", "unknown-name"),
+    "injected-module": ("x = inspect.stack()", "unknown-name"),
+    "lambda": ("x = lambda: 1", "syntax"),
+    "comprehension": ("x = [i for i in range(3)]", "not-a-kernel"),
+    "generator": ("x = sum(i for i in range(3))", "unknown-name"),
+    "try": ("try:\n    pass\nexcept tl.exp:\n    pass", "syntax"),
+    "with": ("with tl.exp:\n    pass", "syntax"),
+    "global": ("global x", "syntax"),
+    "raise": ("raise x_ptr", "syntax"),
+    "delete": ("del x_ptr", "syntax"),
+    "walrus": ("tl.exp((x := 1.0))", "syntax"),
+    "match": ("match n_cols:\n    case 1:\n        pass", "syntax"),
+    "async": ("async def f():\n    pass", "syntax"),
+    "yield": ("yield 1", "syntax"),
+    "class": ("class A:\n    pass", "syntax"),
+    "nested-def": ("def f():\n    pass", "not-a-kernel"),
+    "star": ("tl.exp(*x_ptr)", "call"),
+    "keywords": ("tl.exp(**x_ptr)", "call"),
+    "semantic": ("tl.exp(x_ptr, _semantic=1)", "call"),
+    "print-to-file": ("print(1, file=x_ptr)", "call"),
+    "print-format": ("print(f'{n_cols:>{n_cols}}')", "syntax"),
+    "f-string": ("x = f'{n_cols}'", "syntax"),
+    "bytes": ("x = b'1'", "syntax"),
+    "complex": ("x = 1j", "syntax"),
+    "ellipsis": ("x = ...", "syntax"),
+    "long-text": ("x = '''\ndef f():\n'''", "syntax"),
+    "call-a-call": ("tl.exp(n_cols)(1)", "call"),
+    "call-a-value": ("x_ptr(1)", "call"),
+    "launch": ("naive_softmax_kernel[(1,)](x_ptr)", "call"),
+    "rename-tl": ("tl = x_ptr", "reserved-name"),
+    "rename-range": ("range = x_ptr", "reserved-name"),
+    "annotation": ("x: print(1) = 1", "annotation"),
+    "atomics": ("tl.atomic_add(y_ptr, 1.0)", "atomics"),
+    "softmax": ("x = tl.softmax(x_ptr)", "not-allowed"),
+    "assembly": ("x = tl.inline_asm_elementwise('', '', [], tl.int32, True, 1)", "not-allowed"),
+    "map": ("x = tl.map_elementwise(tl.exp, x_ptr)", "not-allowed"),
+    "math": ("x = tl.math.exp2(1.0)", "not-allowed"),
+}
+UNCOMPILABLE = {
+    "while": ("while n_cols > 0:\n    pass", "not-a-kernel"),
+    "break": ("for i in range(3):\n    break", "not-a-kernel"),
+    "continue": ("for i in range(3):\n    continue", "not-a-kernel"),
+    "for-else": ("for i in range(3):\n    pass\nelse:\n    pass", "not-a-kernel"),
+    "for-over-a-block": ("for i in x_ptr:\n    pass", "not-a-kernel"),
+    "chained-assignment": ("a = b = 1", "not-a-kernel"),
+    "chained-comparison": ("a = 0 < n_cols < 3", "not-a-kernel"),
+    "element-assignment": ("x_ptr[0] = 1", "not-a-kernel"),
+    "slice": ("a = tl.arange(0, 4)[1:2]", "not-a-kernel"),
+    "list": ("a = [1, 2]", "not-a-kernel"),
+    "matrix-product": ("a = x_ptr @ y_ptr", "not-a-kernel"),
+    "assert": ("assert n_cols > 0", "not-a-kernel"),
+    "misspelled": ("a = n_col + 1", "unknown-name"),
+    "recursion": ("naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE)", "recursion"),
+}
+
+
+@pytest.mark.parametrize("name", FORBIDDEN)
+def test_what_is_not_on_the_list_is_refused(name: str) -> None:
+    statement, id = FORBIDDEN[name]
+    assert id in complaints(statement)
+
+
+@pytest.mark.parametrize("name", UNCOMPILABLE)
+def test_what_no_gpu_will_run_is_refused(name: str) -> None:
+    statement, id = UNCOMPILABLE[name]
+    assert id in complaints(statement)
+    kept = lint(program(HEAD + "".join(f"    {line}\n" for line in statement.split("\n")) + "    row = " + BODY))
+    assert not any(c.compiles for c in kept if c.id == id)
+
+
+def test_a_global_must_be_a_constexpr() -> None:
+    assert complaints("a = SCALE * 2.0", before="SCALE = 1.5") == ["global-not-constexpr"]
+    assert complaints("a = SCALE * 2.0", before="SCALE = tl.constexpr(1.5)") == []
+    assert complaints("a = THING", before="THING = object()") != []
+
+
+@pytest.mark.parametrize(
+    ("helper", "id"),
+    [
+        ("def helper(*x):\n    return 1", "parameters"),
+        ("def helper(x=1):\n    return 1", "parameters"),
+        ("def helper(x: print(1)):\n    return 1", "annotation"),
+        ("def helper(x) -> int:\n    return 1", "parameters"),
+        ("def helper(x):\n    return other(x)\n\n\n@triton.jit\ndef other(x):\n    return helper(x)", "recursion"),
+        ("def helper(x):\n    return x.handle", "attribute"),
+    ],
+)
+def test_helpers_are_held_to_the_same_rules(helper: str, id: str) -> None:
+    assert id in complaints("a = helper(n_cols)", before=f"@triton.jit\n{helper}")
+
+
+def test_hints_name_the_likely_word() -> None:
+    (finding,) = lint(program(HEAD + "    a = n_col + 1\n    row = " + BODY))
+    assert "n_cols" in finding.hint
+    (finding,) = lint(program(HEAD + "    a = tl.maximun(1, 2)\n    row = " + BODY))
+    assert "tl.maximum" in finding.hint
+
+
+def test_lines_of_cells_are_found_again() -> None:
+    book = from_cells([("markdown", "# x"), ("code", "a\nb"), ("code", "%%time\nc"), ("code", "d\n!ls\nf")], "book")
+    lines = book.text.split("\n")
+    assert [book.place(n) for n in range(1, len(lines) + 1)] == [(2, 1), (2, 2), (3, 1), (4, 1), (4, 2), (4, 3)]
+    assert lines == ["a", "b", "", "d", "", "f"]

@@ -1,0 +1,119 @@
+"""A puzzle is three files: one in puzzles/, one in solutions/, one in checker/catalog/."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+KERNEL = """
+@triton.jit
+def double_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    # FILL IN (roughly 2 lines)
+"""
+
+STUB = f"""# %% [markdown]
+# # Puzzle 8: twice as much
+
+# %%
+import triton
+import triton.language as tl
+
+# %%{KERNEL}"""
+
+SOLUTION = (
+    '"""Puzzle 8, solved."""\n\nimport triton\nimport triton.language as tl\n\n'
+    + KERNEL.replace("    # FILL IN (roughly 2 lines)\n", "")
+    + "    x = tl.load(x_ptr + at, mask=at < n)\n    tl.store(y_ptr + at, 2 * x, mask=at < n)\n"
+)
+
+CATALOG = '''"""Puzzle 8: a vector, doubled."""
+
+import numpy as np
+
+from checker.puzzle import Budget, Case, Expected, Kernel, Misconception, Property, Puzzle, Tensor
+
+KERNEL = Kernel("double_kernel", ("x_ptr", "y_ptr", "n", "BLOCK"), ("BLOCK",))
+
+
+def cases(draw):
+    x = draw.case("p8_double", "x").normal(size=50).astype(np.float32)
+    y = Tensor.output(x.shape, x.dtype, (1,))
+    tensors = {"x_ptr": Tensor(x, (1,)), "y_ptr": y}
+    return [Case("fifty", KERNEL.name, ("right", "traffic"), (4,), tensors, {"n": 50}, {"BLOCK": 16})]
+
+
+def expected(case):
+    y = 2.0 * case.tensors["x_ptr"].values.astype(float)
+    return {"y_ptr": Expected(y, 1e-6 * abs(y))}
+
+
+PUZZLE = Puzzle(
+    number=8,
+    slug="double",
+    title="Twice as much",
+    kernels=(KERNEL,),
+    properties=(Property("right", "doubles", 90), Property("traffic", "reads once", 10, traffic=True)),
+    cases=cases,
+    expected=expected,
+    budget=lambda case: {"x_ptr": Budget(loads=50), "y_ptr": Budget(stores=50)},
+    misconceptions=(
+        Misconception(
+            "copied", "copied", "y is x.", "Multiply by 2.",
+            outputs=lambda case: {"y_ptr": case.tensors["x_ptr"].values},
+        ),
+    ),
+)
+'''
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The repository with the toy puzzle added: three files, and nothing else touched."""
+    root = tmp_path_factory.mktemp("course")
+    for name in ("checker", "puzzles", "solutions", "notebooks"):
+        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+    (root / "tests").mkdir()
+    for name in ("README.md", "pyproject.toml", "tests/__init__.py", "tests/conftest.py", "tests/test_course.py"):
+        shutil.copy(ROOT / name, root / name)
+    (root / "puzzles" / "p8_double.py").write_text(STUB)
+    (root / "solutions" / "p8_double.py").write_text(SOLUTION)
+    (root / "checker" / "catalog" / "p8_double.py").write_text(CATALOG)
+    return root
+
+
+def python(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(copy), "COLUMNS": "200"}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=copy, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_it_is_checked(copy: Path) -> None:
+    stub = python(copy, "-m", "checker", "check", "8")
+    assert (stub.returncode, "line 12" in stub.stdout) == (4, True), stub.stdout + stub.stderr
+    right = python(copy, "-m", "checker", "check", "8", "--file", "solutions/p8_double.py")
+    assert (right.returncode, "100/100" in right.stdout) == (0, True), right.stdout
+    (copy / "wrong.py").write_text(SOLUTION.replace("2 * x", "x"))
+    wrong = python(copy, "-m", "checker", "check", "8", "--file", "wrong.py")
+    assert (wrong.returncode, "[copied]" in wrong.stdout) == (1, True), wrong.stdout
+    (copy / "wrong.py").write_text(SOLUTION.replace("mask=at < n)\n    tl.store", "mask=at < n - 1)\n    tl.store"))
+    undefined = python(copy, "-m", "checker", "check", "8", "--file", "wrong.py")
+    assert "[undefined-masked-lanes]" in undefined.stdout
+
+
+def test_it_is_built_and_tested(copy: Path) -> None:
+    built = python(copy, "-m", "checker", "build")
+    assert built.returncode == 0, built.stderr
+    assert "notebooks/p8_double.ipynb" in built.stdout
+    assert "Twice as much" in (copy / "README.md").read_text()
+    tested = python(copy, "-m", "pytest", "-q", "tests/test_course.py", "-p", "no:cacheprovider")
+    assert tested.returncode == 0, tested.stdout
+    assert "p8_double" in python(copy, "-m", "pytest", "--collect-only", "-q", "tests/test_course.py").stdout
