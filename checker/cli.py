@@ -78,7 +78,14 @@ def check(
         else:
             verdicts = [checked(_number(puzzle), file, key)]
     except Misuse as misuse:
-        verdicts = [_without_puzzle(Status.MISUSED, "misused", str(misuse), "See python -m checker check --help.")]
+        verdicts = [
+            _without_puzzle(
+                Status.MISUSED,
+                "misused",
+                str(misuse),
+                "Type: make check PUZZLE=1, or see python -m checker check --help.",
+            )
+        ]
     _write(verdicts, json_path, table=puzzle is None and verdicts[0].status is not Status.MISUSED)
     worst = max((v.exit_status for v in verdicts), key=_SERIOUSNESS.index)
     sys.exit(worst)
@@ -156,8 +163,8 @@ def _with_notebook(verdict: Verdict, number: int) -> Verdict:
     shown = os.path.relpath(notebook)
     finding = replace(
         verdict.findings[0],
-        explanation=f"The file is as it was, but your notebook is not. To check the notebook, type:\n"
-        f"  make check PUZZLE={number} FILE={shown}",
+        explanation="The file is as it was, but your notebook is not. To check the notebook, type:",
+        examples=(f"make check PUZZLE={number} FILE={shown}",),
     )
     return replace(verdict, findings=(finding,))
 
@@ -174,7 +181,7 @@ def _fault(number: int, error: Exception) -> Verdict:
         "This is not your kernel's fault, and it costs no points. Check again; if it stays, report it with "
         f"the output of {TRACEBACK_VARIABLE}=1 python -m checker check {number}."
     )
-    finding = Finding("checker-fault", Status.CHECKER_FAULT, "the checker itself failed", sentence, hint)
+    finding = Finding("checker-fault", Status.CHECKER_FAULT, "The checker itself failed", sentence, hint)
     return Verdict(number, catalog.stems()[number], Status.CHECKER_FAULT, (finding,))
 
 

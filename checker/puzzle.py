@@ -128,6 +128,7 @@ class Misconception:
     outputs: Callable[[Case], Mapping[str, Array]] | None = None
     reach: Callable[[Case, int], tuple[Reach, ...]] | None = None
     error: re.Pattern[str] | None = None
+    points_at: str = ""  # "load": the line to look at is where data comes in, not where it goes out
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import checker
 from checker import catalog
 from checker.box.parent import Box, BoxReport, Ending, Limits, sandbox
+from checker.box.wire import LAUNCH_MARK
 from checker.judge.verdict import Finding, Status, Verdict, Where
 from checker.report.clean import cleaned
 from checker.submission.read import Submission
@@ -20,8 +21,6 @@ if TYPE_CHECKING:  # numpy is imported while the box starts
     from checker.judge.evidence import Evidence, Locator
     from checker.puzzle import Case, Puzzle
     from checker.submission.extract import Program
-
-GAP = "FILL IN"  # marks in a stub what is left to write
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ def started(number: int, submission: Submission) -> bool:
 
 def unreadable(number: int, name: str, sentence: str) -> Verdict:
     """The verdict on a file that could not be read as a submission."""
-    finding = Finding("unreadable", Status.INVALID, "the file cannot be read", sentence, "")
+    finding = Finding("unreadable", Status.INVALID, "The file cannot be read", sentence, "")
     return cleaned(Verdict(number, catalog.load(number).title, Status.INVALID, (finding,), file=name))
 
 
@@ -105,17 +104,16 @@ class _Check:
 
     def _not_started(self, program: Program) -> Verdict:
         function = next(iter(program.kernels.values()))
-        lines = self.submission.text.split("\n")
-        gap = next((n for n in range(function.lineno, len(lines) + 1) if GAP in lines[n - 1]), function.lineno)
-        cell, line = self.submission.place(gap)
+        cell, line = self.submission.place(program.gaps.get(function.name, function.lineno))
         place = f"{self.submission.name}, " + (f"cell {cell}, " if cell else "") + f"line {line}"
         finding = Finding(
             "not-started",
             Status.NOT_STARTED,
             f"{function.name} is still empty",
-            f"Open {place}, and fill in the kernel.",
-            "The lesson above it says what it has to do.",
+            f"Open {place}, and fill in the kernel. The lesson stands above it, hints stand below it. Then type:",
+            "",
             Where(line=line, cell=cell),
+            (f"make check PUZZLE={self.puzzle.number}",),
         )
         return self._without_running(Status.NOT_STARTED, [finding], start_line=line)
 
@@ -127,7 +125,7 @@ class _Check:
 
     def _judged(self, program: Program, started: list[str], box: Box) -> Verdict:
         from checker.judge.evidence import launch_of
-        from checker.judge.judge import judge, properties, runs_of, status_of
+        from checker.judge.judge import in_order_of_cases, judge, properties, runs_of, status_of
         from checker.judge.verdict import Run
         from checker.puzzle import PRACTICE_KEY, Draw
 
@@ -156,14 +154,14 @@ class _Check:
         for case in cases:
             if case.kernel not in started:
                 made.failed[case.name] = f"{case.kernel} is still empty"
-        findings = sorted(endings + made.findings, key=lambda f: f.status.severity)
+        findings = in_order_of_cases(endings + made.findings, cases)
         results = properties(self.puzzle, cases, made)
         return self._verdict(
             status_of(findings, results),
             findings,
             properties=results,
             runs=(Run("interpreter", report.seconds, made.traffic),),
-            printed=bytes(report.passes[0].output).decode(errors="replace") if key is None else "",
+            printed=_printed(bytes(report.passes[0].output), runnable) if key is None else (),
         )
 
     def _evidence(
@@ -205,11 +203,21 @@ class _Check:
         return cleaned(verdict)
 
 
+def _printed(output: bytes, cases: list[Case]) -> tuple[tuple[str, str], ...]:
+    """(case, text) of everything the kernels printed; the child marks where each launch begins."""
+    sections = []
+    for section in output.decode(errors="replace").split(LAUNCH_MARK)[1:]:
+        number, _, text = section.partition("\n")
+        if text.strip() and number.isascii() and number.isdigit() and int(number) < len(cases):
+            sections.append((cases[int(number)].name, text))
+    return tuple(sections)
+
+
 def _malformed(what: str) -> Finding:
     return Finding(
         "malformed-output",
         Status.MALFORMED_OUTPUT,
-        "the box sent back something that is not a result",
+        "The box sent back something that is not a result",
         f"What came out was {what}.",
         "A kernel computes; it does not talk to the checker.",
     )
@@ -222,23 +230,24 @@ def _ended(ending: Ending, code: int, limits: Limits, missing: Case) -> Finding:
             facts = (
                 "output-flood",
                 Status.OUTPUT_FLOOD,
-                "the kernel printed too much",
+                "The kernel printed too much",
                 f"More than {limits.output_bytes >> 10} KB came out in one check.",
                 "Print less: one program, one small block, and take the print out when you are done.",
             )
         case Ending.WALL_TIME | Ending.CPU_TIME:
+            after = limits.wall_seconds if ending is Ending.WALL_TIME else limits.cpu_seconds
             facts = (
                 "time-limit",
                 Status.TIME_LIMIT,
-                "the kernel did not come to an end",
-                f"It was stopped after {limits.wall_seconds:g} s; a right kernel takes well under one.",
+                "The kernel did not come to an end",
+                f"It was stopped after {after:g} s; a right kernel takes well under one.",
                 "Look at the bounds and the step of your loops.",
             )
         case Ending.KILLED:
             facts = (
                 "crashed",
                 Status.CRASHED,
-                "the process that ran the kernel died",
+                "The process that ran the kernel died",
                 f"It was ended by signal {code}.",
                 "Keep to the allowed operations; if you did, please report this with your kernel.",
             )
@@ -246,7 +255,7 @@ def _ended(ending: Ending, code: int, limits: Limits, missing: Case) -> Finding:
             facts = (
                 "no-output",
                 Status.NO_OUTPUT,
-                "the kernel ended the process that ran it",
+                "The kernel ended the process that ran it",
                 "No result came back.",
                 "A kernel ends by reaching its last line.",
             )

@@ -20,16 +20,16 @@
 # arithmetic on it while it is on the chip, store the result once.
 #
 # ```
-#                  global memory                         on the chip (one program)
-#   x   ┌─────────────────────────────┐
-# row 0 │ 2.0  1.0  0.1               │
-# row 1 │ 0.5  3.0  1.0  ◀── program 1 │──load──▶ [0.5  3.0  1.0  -inf]   cols 0 1 2 (3 is padding)
-# row 2 │ 1.0  1.0  1.0               │              │ exp
-#       └─────────────────────────────┘          [1.65 20.1 2.72  0  ]
-#                                                    │ sum = 24.5
-#   y   ┌─────────────────────────────┐              ▼
-# row 1 │ .067 .822 .111              │◀─store── [.067 .822 .111  0  ]   stored with the same mask
-#       └─────────────────────────────┘
+#            global memory                        on the chip, in program 1
+#   x   ┌──────────────────┐
+# row 0 │ 2.0   1.0   0.1  │
+# row 1 │ 0.5   3.0   1.0  │ ──load──▶  [ 0.5   3.0   1.0    ?  ]   lanes 0 1 2, and padding
+# row 2 │ 1.0   1.0   1.0  │                    │ exp
+#       └──────────────────┘            [ 1.65  20.1  2.72   ?  ]
+#                                               │ divide by the sum, 24.5
+#   y   ┌──────────────────┐                    ▼
+# row 1 │ .067  .821  .111 │ ◀─store──  [ .067  .821  .111   ?  ]
+#       └──────────────────┘
 # ```
 #
 # ## The idea
@@ -44,33 +44,39 @@
 # one kernel it crosses twice: in, and out.
 #
 # A Triton kernel is a program that runs once for each point of a grid. Here the grid has one program
-# per row, and a program works on *blocks*: `tl.arange(0, BLOCK_SIZE)` is a block of column numbers,
-# `x_ptr + cols` a block of addresses, `tl.load` of that a block of values.
+# per row, and a program computes with *blocks*: many values at once, one in each *lane* of the block.
+# `tl.arange(0, BLOCK_SIZE)` is a block of the numbers 0, 1, 2, …: here, of columns.
 #
-# A block's length must be a power of two that is known when the kernel is compiled, and rows are as
-# long as they are. So the launch takes `BLOCK_SIZE`, the next power of two, and the lanes from `n_cols`
-# on are *padding*. A **mask** keeps them from touching memory. What they hold instead is for you to
-# say, with `other=`: choose it so that it leaves the sum alone.
+# **Where a row begins.** Memory is one long line. Row 0 of x begins at `x_ptr`, and each further row
+# `x_row_stride` elements after the one before it. So row `row` begins at `x_ptr + row * x_row_stride`,
+# and adding the block `cols` to that gives a block of addresses, one for each column of the row.
+# `tl.load` of a block of addresses is a block of values.
+#
+# **Where a row ends.** A block's length must be a power of two that is known when the kernel is compiled;
+# rows are as long as they are. So the launch takes the next power of two as `BLOCK_SIZE` (4 for a row of
+# 3), and the lanes from `n_cols` on are *padding*: no element of the row belongs to them. A **mask**, a
+# block of true and false, keeps them from touching memory. What a masked lane holds after a load is for
+# you to say, with `other=`. Choose it so that the sum of the exponentials is right.
 #
 # ## The signature
 #
 # | parameter | what it is |
 # |---|---|
 # | `x_ptr`, `y_ptr` | pointers to the first elements of x and y, shape `(n_rows, n_cols)`, fp32 or fp16 |
-# | `x_row_stride`, `y_row_stride` | elements from one row to the next; rows may be padded, and x and y differently |
+# | `x_row_stride`, `y_row_stride` | elements from the beginning of one row to that of the next, at least `n_cols`; x and y may differ |
 # | `n_cols` | length of a row, at least 1 |
 # | `BLOCK_SIZE` | a power of two, at least `n_cols` |
 #
-# Neighbours within a row are 1 element apart. Compute in fp32 (`x.to(tl.float32)`); `tl.store` converts
-# back to y's type. Inputs here are such that $e^x$ and its sum stay finite in fp32: $|x| \le 80$.
+# Neighbours within a row are 1 element apart. Compute in fp32 (`x.to(tl.float32)` right after the load);
+# `tl.store` converts back to y's type. Inputs are such that $e^x$ and its sum stay finite in fp32: $|x| \le 80$.
 #
 # `row` is 64 bits wide in the stub, because `row * x_row_stride` passes $2^{31}$ in a large tensor.
 #
 # ## The traffic bound
 #
-# Per row: each element of x is loaded **once**, each element of y stored **once**. The checker counts.
-# Moving data is what this kernel spends its time on: an H200 moves a few bytes in the time in which it
-# could do a hundred additions.
+# Per row, each element of x is loaded **once**, and each element of y stored **once**. The checker counts.
+# Moving data is what this kernel spends its time on: while an H200 moves one fp32 number to the chip or
+# back, it could do dozens of additions.
 
 # %%
 import triton
@@ -79,7 +85,7 @@ import triton.language as tl
 # %% [markdown]
 # ## Your turn
 #
-# About five lines are missing: a mask, a load, the exponentials, their sum, a store.
+# About five lines are missing: a mask, a load, the exponentials, their sum, and a store of the quotient.
 
 # %%
 @triton.jit
@@ -110,32 +116,40 @@ def naive_softmax(x):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=1`. It takes less than a second, and needs no GPU.
+# In a terminal: `make check PUZZLE=1`, or `make check PUZZLE=1 FILE=notebooks/p1_naive_softmax.ipynb` if you
+# work in the notebook. It takes less than a second, and needs no GPU. `print("x", x)` inside the kernel
+# shows you a block.
 #
 # ## Hints
 #
 # <details><summary>1: a nudge</summary>
-# Which lanes of <code>cols</code> are columns of the row? That comparison is the mask, of the load and of
-# the store.
+#
+# Which lanes of `cols` are columns of the row? That comparison is the mask, of the load and of the store.
+#
 # </details>
 # <details><summary>2: the padding</summary>
-# The sum runs over the whole block, padding included. Which value of x has the exponential 0?
+#
+# The sum runs over the whole block, padding included. Which x has the exponential 0?
+#
 # </details>
 # <details><summary>3: nearly there</summary>
-# Load with <code>mask=cols &lt; n_cols, other=-float("inf")</code>, take <code>tl.exp</code> of it in fp32,
-# divide by <code>tl.sum(..., axis=0)</code>, and store with the same mask at
-# <code>y_ptr + row * y_row_stride + cols</code>.
+#
+# The row begins at `x_ptr + row * x_row_stride`. Load it with `mask=cols < n_cols, other=-float("inf")`,
+# convert it to fp32, take `tl.exp` of it, divide that by `tl.sum(..., axis=0)` of it, and store the
+# quotient with the same mask to the row of y, which has its own stride.
+#
 # </details>
 #
 # ## What to notice afterwards
 #
-# The kernel is fast, and it is fragile. fp32 ends at $3.4 \cdot 10^{38}$, and $e^{89}$ is more than that: one
-# single $x \ge 89$ makes the sum infinite, its own result $\infty / \infty$ = NaN, and all others 0. Try it on
-# a GPU with `naive_softmax(torch.tensor([[100.0, 1.0]], device="cuda"))`. Real attention scores get there.
-# Puzzle 2 mends it, and takes rows that are longer than a block.
+# The kernel is fast, and it is fragile. fp32 ends at $3.4 \cdot 10^{38}$, and $e^{89}$ is more than that: a
+# single $x \ge 89$ makes the sum infinite, its own result $\infty / \infty$ = NaN, and all others 0. If you
+# have a GPU, try `naive_softmax(torch.tensor([[100.0, 1.0]], device="cuda"))`. Real attention scores get
+# there. Puzzle 2 mends it, and takes rows that are longer than a block.
 #
 # ## Where to read on
 #
-# * Triton's own tutorial on fused softmax, for the same kernel with a loop over rows.
-# * M. Milakov, N. Gimelshein, *Online normalizer calculation for softmax* (2018), sections 1 and 2: the naive
-#   and the safe algorithm, and how often each of them touches memory.
+# * [Triton's tutorial on fused softmax](https://triton-lang.org/main/getting-started/tutorials/02-fused-softmax.html):
+#   the same kernel, with a loop over rows.
+# * M. Milakov, N. Gimelshein, [*Online normalizer calculation for softmax*](https://arxiv.org/abs/1805.02867)
+#   (2018), sections 1 and 2: the naive and the safe algorithm, and how often each of them touches memory.

@@ -125,6 +125,7 @@ def _run_pass(
     for asked in launches:
         launch = header["launches"][asked["launch"]]
         tensors = [(spec, np.frombuffer(buffers[spec["buffer"]], dtype=spec["dtype"])) for spec in launch["tensors"]]
+        print(f"{wire.LAUNCH_MARK}{asked['launch']}")
         _answer(stream, asked, launch, tensors, kernels[launch["kernel"]], path)
 
 

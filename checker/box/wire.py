@@ -12,6 +12,8 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+LAUNCH_MARK = "\x1e"  # with the launch's number, begins what that launch prints (ASCII's record separator)
+
 _PREFIX = struct.Struct("<II")
 _LENGTH = struct.Struct("<Q")
 

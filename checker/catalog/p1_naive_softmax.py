@@ -32,14 +32,15 @@ def _case(
     """The launch of the stub: one program per row, one block per row; `gaps` pad the rows of x and y."""
     n = x.shape[1]
     strides = tuple(gap if gap >= 2**30 else n + gap for gap in gaps)
+    block = 1 << (n - 1).bit_length()
     return Case(
-        name=name,
+        name=f"{name} ({len(x)} x {n}, BLOCK_SIZE={block})",
         kernel=KERNEL.name,
         proves=tuple(p.name for p in proves),
         grid=(x.shape[0],),
         tensors=softmax.tensors(x, *strides),
         scalars={"x_row_stride": strides[0], "y_row_stride": strides[1], "n_cols": n},
-        constexprs={"BLOCK_SIZE": 1 << (n - 1).bit_length()},
+        constexprs={"BLOCK_SIZE": block},
         rows=rows,
         checked_arithmetic=strides[0] >= 2**30,
     )
@@ -86,7 +87,7 @@ def cases(draw: Draw) -> list[Case]:
     short = int(sizes.integers(block // 2 + 1, block // 2 + 9))
     kinds = _kinds(random("kinds"), int(sizes.integers(block - 15, block)))
     half = _kinds(random("half"), block - int(sizes.integers(1, 15)))
-    half_rows = ("normal, sigma 5", "maximum last", "normal around +40")
+    half_rows = ("normal, sigma 1", "normal, sigma 5", "maximum last", "normal around +40")
     return [
         _case("a full block", (FULL, TRAFFIC), rows("full", 3, block), gaps=(0, 0)),
         _case("seven short of a block", (LENGTHS, TRAFFIC), rows("tail", 2, block - 7)),
@@ -139,57 +140,74 @@ def _next_row(case: Case, program: int) -> tuple[Reach, ...]:
 
 
 def _column(case: Case, program: int) -> tuple[Reach, ...]:
+    if _columns(case) == 1:
+        return ()  # a column of one element is any element
     last = (_columns(case) - 1) * int(case.scalars["x_row_stride"])
     return (Reach(False, "x_ptr", program, program + last),)
+
+
+def _both(offset: Callable[[Case, int], int]) -> Callable[[Case, int], tuple[Reach, ...]]:
+    """Reach of a row's load, and of its store, that both begin at a wrong offset."""
+    load, store = (softmax.row_reach(offset, _columns, store) for store in (False, True))
+    return lambda case, program: (*load(case, program), *store(case, program))
 
 
 MISCONCEPTIONS = (
     Misconception(
         "sums-padded-lanes",
-        "the padding is counted in the sum",
+        "The padding is counted in the sum",
         "BLOCK_SIZE is the next power of two, so the last BLOCK_SIZE - n_cols lanes hold no element of "
         "the row. They were loaded as 0, and exp(0) = 1: each of them adds 1 to the denominator.",
         "Give the padded lanes a value whose exponential is 0: tl.load(..., mask=mask, other=-float('inf')).",
         outputs=_y(_over_padding),
+        points_at="load",
+    ),
+    Misconception(
+        "infinite-padding",
+        "The padding makes the sum infinite",
+        "The lanes behind the row were loaded as +inf, and exp(inf) is inf: everything divided by the sum is 0.",
+        "The padding's exponential must be 0, so its x is minus infinity: other=-float('inf').",
+        outputs=_y(lambda x, case: np.zeros_like(x) if _padding(case) else softmax.softmax(x)),
+        points_at="load",
     ),
     Misconception(
         "no-division",
-        "the exponentials were stored without dividing",
+        "The exponentials were stored without dividing",
         "y holds exp(x) itself. A softmax divides by the sum of the row's exponentials.",
         "Compute tl.sum of the exponentials over the row and divide by it before you store.",
         outputs=_y(lambda x, _: np.exp(x)),
     ),
     Misconception(
         "no-division",
-        "the exponentials were stored without dividing by their sum",
+        "The exponentials were stored without dividing by their sum",
         "y holds exp(x - max(x)): the largest element of each row is exactly 1, and rows do not sum to 1.",
         "The denominator is the sum of the exponentials, tl.sum(numerator, axis=0).",
         outputs=_y(lambda x, _: np.exp(x - x.max(axis=1, keepdims=True))),
     ),
     Misconception(
         "divides-by-max",
-        "divided by the maximum instead of the sum",
+        "Divided by the maximum instead of the sum",
         "y = exp(x) / max(x). The denominator of a softmax is the sum of the exponentials of the row.",
         "Replace the maximum by tl.sum over the exponentials.",
         outputs=_y(lambda x, _: np.exp(x) / x.max(axis=1, keepdims=True)),
     ),
     Misconception(
         "no-exponential",
-        "normalised x itself, without the exponential",
+        "Normalised x itself, without the exponential",
         "y = x / sum(x). A softmax normalises exp(x), which is positive whatever the sign of x.",
         "Take tl.exp of what you loaded before you sum it.",
         outputs=_y(lambda x, _: x / x.sum(axis=1, keepdims=True)),
     ),
     Misconception(
         "sum-of-x",
-        "divided by the sum of x instead of the sum of exp(x)",
+        "Divided by the sum of x instead of the sum of exp(x)",
         "The numerator is right, but the denominator adds up the inputs, not their exponentials.",
         "Sum the numerator: tl.sum(numerator, axis=0).",
         outputs=_y(lambda x, _: np.exp(x) / x.sum(axis=1, keepdims=True)),
     ),
     Misconception(
         "log-softmax",
-        "this is the logarithm of the softmax",
+        "This is the logarithm of the softmax",
         "y holds x - log(sum(exp(x))), which is the log-softmax.",
         "Divide the exponentials by their sum; no logarithm is needed.",
         outputs=_y(lambda x, _: x - np.log(np.exp(x).sum(axis=1, keepdims=True))),
@@ -203,35 +221,35 @@ MISCONCEPTIONS = (
     ),
     Misconception(
         "wrong-row-map",
-        "every program works on the same row",
+        "Every program works on the same row",
         "All rows of y hold the softmax of row 0 of x.",
         "Program number tl.program_id(0) owns the row of that number: use `row` in the load as well.",
         outputs=_y(lambda x, _: np.broadcast_to(softmax.softmax(x[:1]), x.shape)),
     ),
     Misconception(
         "wrong-row-map",
-        "a program reads a row that is not its own",
+        "A program reads a row that is not its own",
         "The program's loads begin one row further down than its own row, so the last program leaves x.",
         "Program p owns row p: rows count from 0, as tl.program_id(0) does.",
         reach=_next_row,
     ),
     Misconception(
         "wrong-axis",
-        "a program reads a column of x instead of a row",
+        "A program reads a column of x instead of a row",
         "Neighbours in a row are 1 element apart; x_row_stride leads to the next row.",
         "Address the row with x_ptr + row * x_row_stride + cols.",
         reach=_column,
     ),
     Misconception(
         "half-sum",
-        "the exponentials are added up in fp16",
+        "The exponentials are added up in fp16",
         "fp16 ends at 65504, which exp passes at x = 11.1: the sum becomes infinite and y 0 or NaN.",
         "Convert right after the load, x.to(tl.float32), and do everything up to the store in fp32.",
         outputs=_y(_half_sum),
     ),
     Misconception(
         "load-without-mask",
-        "the load has no mask",
+        "The load has no mask",
         "A block of BLOCK_SIZE lanes is longer than the row, and the load reads all of them: what lies "
         "behind the row belongs to somebody else.",
         "Only lanes with cols < n_cols are yours: tl.load(..., mask=cols < n_cols, other=-float('inf')).",
@@ -239,14 +257,14 @@ MISCONCEPTIONS = (
     ),
     Misconception(
         "store-without-mask",
-        "the store has no mask",
+        "The store has no mask",
         "The store writes all BLOCK_SIZE lanes of the block, also those behind the end of the row.",
         "Store with the same mask as you load: tl.store(..., mask=cols < n_cols).",
         reach=softmax.row_reach(_stride("y_row_stride"), _block, store=True),
     ),
     Misconception(
         "mask-off-by-one",
-        "the mask lets one lane too many through",
+        "The mask lets one lane too many through",
         "The access covers columns 0 to n_cols, but the last column of a row is n_cols - 1.",
         "Columns count from 0: the mask is cols < n_cols, not <=.",
         reach=lambda case, p: (
@@ -269,16 +287,27 @@ MISCONCEPTIONS = (
         reach=softmax.row_reach(_stride("y_row_stride"), _columns, store=False),
     ),
     Misconception(
+        "block-as-stride",
+        "BLOCK_SIZE is used as the distance between rows",
+        "The kernel steps BLOCK_SIZE elements to the next row, as one does in a vector that is cut into blocks. "
+        "Here the rows of a matrix are x_row_stride and y_row_stride elements apart.",
+        "Use row * x_row_stride for x and row * y_row_stride for y.",
+        reach=_both(lambda case, program: program * _block(case)),
+    ),
+    Misconception(
+        "row-without-stride",
+        "The row number is added to the pointer as it is",
+        "x_ptr + row is the element number `row`, not the beginning of that row.",
+        "Multiply by the distance between rows: row * x_row_stride for x, row * y_row_stride for y.",
+        reach=_both(lambda case, program: program),
+    ),
+    Misconception(
         "width-as-stride",
-        "rows are assumed to follow each other without a gap",
+        "Rows are assumed to follow each other without a gap",
         "The kernel steps n_cols elements to the next row. A tensor may be padded or be a slice of a "
         "larger one, so the distance between rows is its stride, not its width.",
         "Use row * x_row_stride for x and row * y_row_stride for y.",
-        reach=lambda case, p: tuple(
-            reach
-            for store in (False, True)
-            for reach in softmax.row_reach(lambda c, q: q * _columns(c), _columns, store)(case, p)
-        ),
+        reach=_both(lambda case, program: program * _columns(case)),
     ),
 )
 

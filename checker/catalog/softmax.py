@@ -67,7 +67,7 @@ def _rows_not_one(case: Case, outputs: Outputs) -> np.ndarray[tuple[int, ...], n
 
 ROWS_SUM_TO_ONE = Invariant(
     id="rows-do-not-sum-to-one",
-    title="the rows do not sum to 1",
+    title="The rows do not sum to 1",
     explanation="A softmax is a probability distribution: each row of y must sum to 1.",
     broken=_rows_not_one,
 )

@@ -25,6 +25,7 @@ from checker.puzzle import Array, Case, Expected, Misconception, Outputs, Puzzle
 
 MOST_EXAMPLES = 5
 MOST_NAMES = 3
+PRINT_HINT = 'print("x", x) works inside a kernel.'
 
 T = TypeVar("T")
 
@@ -38,7 +39,8 @@ class Wrong:
     filled: Outputs | None  # the same with 0 in masked lanes that had no `other`
     expected: Mapping[str, Expected]
     wrong: Mapping[str, npt.NDArray[np.bool_]]  # per output that is not right everywhere
-    store_line: int | None
+    store_line: int | None  # the last store
+    load_line: int | None  # the last load
 
 
 def name_errors(puzzle: Puzzle, errors: list[tuple[Case, KernelError]], where: Locator) -> Iterator[Finding]:
@@ -71,7 +73,7 @@ def error_finding(case: Case | None, error: KernelError, where: Locator) -> Find
         return Finding(
             "out-of-memory",
             Status.OUT_OF_MEMORY,
-            "the kernel asks for more memory than there is",
+            "The kernel asks for more memory than there is",
             "A block of this size does not fit into the memory of the box, let alone of a GPU's core.",
             "Work on one block at a time: its size is given by the constexpr parameters.",
             place,
@@ -80,9 +82,9 @@ def error_finding(case: Case | None, error: KernelError, where: Locator) -> Find
     return Finding(
         "kernel-error",
         Status.CRASHED,
-        "the kernel stopped with an error",
-        f"Triton says: {error.type}: {message}",
-        "Look at the marked line: the shapes, types and names in it. print(...) works inside a kernel.",
+        "The kernel stopped with an error",
+        f"{error.type}: {message}",
+        f"Look at the marked line: the shapes, types and names in it. {PRINT_HINT}",
         place,
     )
 
@@ -97,11 +99,13 @@ def name_refusals(puzzle: Puzzle, refusals: list[tuple[Case, Refusal]], where: L
         reach = Reach(seen.store, seen.tensor, seen.lowest, seen.highest)
         return reach in misconception.reach(case, seen.program)
 
-    named, rest = _cover(puzzle.misconceptions, refusals, explains_refusal)
+    # Only one name: in a case with a single column, say, wrong addresses look all alike.
+    named, rest = _cover(puzzle.misconceptions, refusals, explains_refusal, most=1)
     for misconception, items in named:
         general = refusal_finding(*items[0], where)
         finding = _named(misconception, Status.OUT_OF_BOUNDS, general.where)
         yield _with_examples(finding, (general.explanation,))
+        return
     seen: set[tuple[int, bool]] = set()
     for case, refusal in rest:
         if (refusal.line, refusal.store) not in seen:
@@ -114,16 +118,17 @@ def name_wrong(puzzle: Puzzle, items: list[Wrong], where: Locator) -> Iterator[F
     undefined = [item for item in items if item.filled is not None]
     if undefined:
         yield _undefined_lanes(undefined, where)
+        return
     named, rest = _cover(puzzle.misconceptions, items, _explains_outputs)
     for misconception, explained in named:
         first = explained[0]
         finding = _named(
             misconception,
             _status(first),
-            where(first.store_line, case=first.case.name, tensor=next(iter(first.wrong))),
+            _place(first, misconception.points_at, where),
         )
-        yield _with_examples(finding, _examples(first, next(iter(first.wrong))))
-    if rest and not named and not undefined:
+        yield _with_examples(finding, _examples(first, next(iter(first.wrong)))[:2])
+    if rest and not named:
         yield _located(rest, where)
 
 
@@ -137,19 +142,19 @@ def _explains_outputs(misconception: Misconception, item: Wrong) -> bool:
             for name, p in predicted.items()
         ):
             return False  # in this case the wrong idea gives the right answer
-        seen = [item.outputs] if item.filled is None else [item.outputs, item.filled]
-        return any(
-            all(explains(np.asarray(p), o[name], item.wrong.get(name)) for name, p in predicted.items()) for o in seen
-        )
+        return all(explains(np.asarray(p), item.outputs[n], item.wrong.get(n)) for n, p in predicted.items())
 
 
 def _cover(
-    candidates: tuple[Misconception, ...], items: list[T], test: Callable[[Misconception, T], bool]
+    candidates: tuple[Misconception, ...],
+    items: list[T],
+    test: Callable[[Misconception, T], bool],
+    most: int = MOST_NAMES,
 ) -> tuple[list[tuple[Misconception, list[T]]], list[T]]:
     """Candidates that together explain the most items, best first, and what none explains."""
     chosen: list[tuple[Misconception, list[T]]] = []
     rest = list(items)
-    while rest and len(chosen) < MOST_NAMES:
+    while rest and len(chosen) < most:
         explained = [[item for item in rest if test(candidate, item)] for candidate in candidates]
         best = max(range(len(candidates)), key=lambda i: len(explained[i]), default=None)
         if best is None or not explained[best]:
@@ -184,13 +189,21 @@ def _undefined_lanes(items: list[Wrong], where: Locator) -> Finding:
     return Finding(
         id="undefined-masked-lanes",
         status=Status.NOT_A_NUMBER,
-        title="the result depends on lanes that were masked off",
+        title="The result depends on lanes that were masked off",
         explanation="A masked load without `other` leaves its masked lanes undefined: on a GPU they hold "
         "anything. Here they held NaN, and it reached the output.",
         hint="Say what those lanes hold, other=..., so that they do not change a sum or a maximum, or "
         "remove them with tl.where.",
-        where=where(first.store_line, case=first.case.name, tensor=next(iter(first.wrong))),
+        where=_place(first, "load", where),
     )
+
+
+def _place(item: Wrong, points_at: str, where: Locator) -> Where:
+    """The line to look at: where the wrong output is stored, or where the last load stands."""
+    name = next(iter(item.wrong))
+    if points_at == "load" and item.load_line is not None:
+        return where(item.load_line, case=item.case.name, tensor=name)
+    return where(item.store_line, role=f"where {tensor_name(name)} is stored", case=item.case.name, tensor=name)
 
 
 def _examples(item: Wrong, name: str) -> tuple[str, ...]:
@@ -205,9 +218,10 @@ def _examples(item: Wrong, name: str) -> tuple[str, ...]:
 def _located(items: list[Wrong], where: Locator) -> Finding:
     """No misconception fits: say in one sentence which elements are wrong, in the most telling case.
 
-    The most telling case is the one with the smallest share of wrong elements.
+    The most telling case is the one with the smallest share of wrong elements, if that is less than
+    half of them; otherwise the first, which is the most basic.
     """
-    item = min(items, key=lambda i: float(np.mean([m.mean() for m in i.wrong.values()])))
+    item = min(items, key=lambda i: _share(i) if _share(i) < 0.5 else 1.0)
     name, wrong = next(iter(item.wrong.items()))
     status = _status(item)
     nan = "not a number" if status is Status.NOT_A_NUMBER else ""
@@ -217,10 +231,14 @@ def _located(items: list[Wrong], where: Locator) -> Finding:
         status=status,
         title=f"{tensor_name(name)} is {nan or 'wrong'} {_region(item, name)}",
         explanation=_shape_of_error(item, name),
-        hint="Take one of the examples and follow it through the kernel by hand; print(...) works inside it.",
-        where=where(item.store_line, case=item.case.name, tensor=name, index=index),
+        hint=f"Take one of the examples and follow it through the kernel by hand. {PRINT_HINT}",
+        where=replace(_place(item, "", where), index=index),
         examples=_examples(item, name),
     )
+
+
+def _share(item: Wrong) -> float:
+    return float(np.mean([mask.mean() for mask in item.wrong.values()]))
 
 
 def _region(item: Wrong, name: str) -> str:
@@ -262,6 +280,8 @@ def _shape_of_error(item: Wrong, name: str) -> str:
         a, b = actual[rows], right[rows]
         with np.errstate(all="ignore"):
             factor = a / b
+            if np.all(a == 0):
+                return "Each wrong row is 0 throughout. Is the denominator infinite there?"
             if _constant_along_rows(factor):
                 return (
                     f"Each wrong row is off by one factor ({_range(factor)}): the numerators are right, what "

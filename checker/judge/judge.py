@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from checker.box.memory import STORE
+from checker.box.memory import LOAD, STORE
 from checker.box.results import KernelError, LaunchResult, Refusal
 from checker.judge.compare import wrong_elements
 from checker.judge.diagnose import Wrong, name_errors, name_refusals, name_wrong
@@ -73,9 +73,12 @@ def judge(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> Judgement
         errors = [(case, error) for case, error in errors if not case.checked_arithmetic]
         refusals = [(case, refusal) for case, refusal in refusals if not case.checked_arithmetic]
     made.findings += name_errors(puzzle, errors, where)
-    made.findings += name_refusals(puzzle, refusals, where)
+    outside = list(name_refusals(puzzle, refusals, where))
+    if any(finding.id in {m.id for m in puzzle.misconceptions} for finding in outside):
+        # A wrong address that has a name also explains where programs met, and what was left out.
+        made.findings = [f for f in made.findings if f.status is Status.OVER_TRAFFIC]
+    made.findings += outside
     made.findings += name_wrong(puzzle, wrongs, where)
-    made.findings.sort(key=lambda finding: finding.status.severity)
     counted = {p.name for p in puzzle.properties if p.traffic}
     made.traffic = total(puzzle, [e for e in evidence if counted & set(e.case.proves)])
     return made
@@ -90,8 +93,15 @@ def properties(puzzle: Puzzle, cases: list[Case], made: Judgement) -> tuple[Prop
         detail = f"{failed[0].name}: {made.failed[failed[0].name]}" if failed else ""
         if p.traffic and not failed and {case.kernel for case in proving} & made.over_traffic:
             detail = next(f.title for f in made.findings if f.status is Status.OVER_TRAFFIC)
-        results.append(PropertyResult(p.name, p.title, bool(proving) and not detail, p.weight, detail))
+        case = failed[0].name if failed else ""
+        results.append(PropertyResult(p.name, p.title, bool(proving) and not detail, p.weight, detail, case))
     return tuple(results)
+
+
+def in_order_of_cases(findings: list[Finding], cases: list[Case]) -> list[Finding]:
+    """Findings on the box first, then as the catalog orders its cases: what is basic before what is special."""
+    position = {case.name: number for number, case in enumerate(cases)}
+    return sorted(findings, key=lambda f: (position.get(f.where.case or "", -1), f.status.severity))
 
 
 def status_of(findings: list[Finding], results: tuple[PropertyResult, ...]) -> Status:
@@ -119,14 +129,18 @@ def _wrong(puzzle: Puzzle, case: Case, result: LaunchResult) -> Wrong | None:
             wrong[name] = mask
     if not wrong:
         return None
-    stores = np.flatnonzero(result.log.kind == STORE)
     filled = result.filled
     if filled is not None and all(
         np.array_equal(filled[n], result.tensors[n], equal_nan=True) for n in written_tensors(case)
     ):
         filled = None
-    line = int(result.log.line[stores[-1]]) if stores.size else None
-    return Wrong(case, result.tensors, filled, expected, wrong, line)
+    return Wrong(case, result.tensors, filled, expected, wrong, _last(result, STORE), _last(result, LOAD))
+
+
+def _last(result: LaunchResult, kind: int) -> int | None:
+    """Line of the last access of a kind."""
+    lines = result.log.line[result.log.kind == kind]
+    return int(lines[-1]) if lines.size else None
 
 
 def _amount(wrong: Wrong) -> str:

@@ -34,7 +34,7 @@ def refusal_finding(case: Case, refusal: Refusal, where: Locator) -> Finding:
     return Finding(
         id="writes-outside" if refusal.store else "reads-outside",
         status=Status.OUT_OF_BOUNDS,
-        title=f"the kernel {'writes' if refusal.store else 'reads'} outside its tensors",
+        title=f"The kernel {'writes' if refusal.store else 'reads'} outside its tensors",
         explanation=text[0].upper() + text[1:],
         hint="Check the mask first, then the offset: base + row * stride + column, with the tensor's own stride.",
         where=where(
@@ -73,7 +73,10 @@ def memory_findings(evidence: Evidence, where: Locator) -> list[Finding]:
     """Observations on a launch that ran to its end, apart from its values."""
     case, result = evidence.case, evidence.result
     assert result is not None
-    found = list(_inputs_changed(case, result, where))
+    changed = list(_inputs_changed(case, result, where))
+    if changed:
+        return changed  # that y was not written then goes without saying
+    found = []
     sharing = list(_shared_elements(case, result.log, where))
     unwritten = list(_never_written(case, result, where))
     if sharing and unwritten:
@@ -91,7 +94,7 @@ def _inputs_changed(case: Case, result: LaunchResult, where: Locator) -> Iterato
             yield Finding(
                 id="input-changed",
                 status=Status.INPUT_CHANGED,
-                title=f"the kernel writes to its input {tensor_name(name)}",
+                title=f"The kernel writes to its input {tensor_name(name)}",
                 explanation=f"{tensor_name(name)} belongs to the caller, who will want to use it again.",
                 hint="Store to the output only: check which pointer stands in tl.store.",
                 where=where(int(result.log.line[stores][0]) if stores.any() else None, case=case.name, tensor=name),
@@ -127,7 +130,7 @@ def _shared_elements(case: Case, log: AccessLog, where: Locator) -> Iterator[Fin
             yield Finding(
                 id=id,
                 status=Status.NOT_DETERMINISTIC,
-                title=f"two programs meet in {tensor_name(name)}",
+                title=f"Two programs meet in {tensor_name(name)}",
                 explanation=f"{program_name(case, first).capitalize()} {verb} {element_name(name, index)}, which "
                 f"{program_name(case, second)} also writes. Programs run in any order, or at once, so the "
                 "result is a matter of luck.",
@@ -163,7 +166,11 @@ def _never_written(case: Case, result: LaunchResult, where: Locator) -> Iterator
         missing = never_stored(case, result, name)
         if not missing.any():
             continue
+        if _only_first_row(missing):
+            yield _first_row_only(case, name, where)
+            continue
         first = tuple(int(i) for i in np.argwhere(missing)[0])
+        stores = _lines(result.log, list(case.tensors).index(name))
         amount = "no element" if missing.all() else f"{missing.sum()} of {missing.size} elements not"
         yield Finding(
             id="not-written",
@@ -171,16 +178,45 @@ def _never_written(case: Case, result: LaunchResult, where: Locator) -> Iterator
             title=f"{tensor_name(name)} is not written" + ("" if missing.all() else " completely"),
             explanation=f"Of {tensor_name(name)}, {amount} stored; the first one missing is "
             f"{element_name(name, first)}.",
-            hint="Every element of the output needs a tl.store: check the mask, the offsets and the loop's end.",
-            where=where(None, case=case.name, tensor=name, index=first),
+            hint="Every element needs a tl.store: check its mask and its offsets."
+            if stores
+            else f"No tl.store to {tensor_name(name)} was carried out: is there one, and is its mask ever true?",
+            where=where(
+                stores[-1] if stores else None,
+                role=f"where {tensor_name(name)} is stored",
+                case=case.name,
+                tensor=name,
+                index=first,
+            ),
         )
+
+
+def _lines(log: AccessLog, tensor: int) -> list[int]:
+    """Lines that store to a tensor."""
+    return sorted({int(line) for line in log.line[(log.kind == STORE) & (log.tensor == tensor)]})
+
+
+def _only_first_row(missing: npt.NDArray[np.bool_]) -> bool:
+    return missing.ndim > 1 and len(missing) > 1 and not missing[0].any() and bool(missing[1:].all())
+
+
+def _first_row_only(case: Case, name: str, where: Locator) -> Finding:
+    return Finding(
+        id="only-first-row",
+        status=Status.WRONG,
+        title=f"only row 0 of {tensor_name(name)} is written",
+        explanation="In all other programs the mask of the store is false everywhere. That happens when it compares "
+        "offsets into the whole matrix, which grow from row to row, with the length of one row.",
+        hint="The mask compares columns: cols < n_cols. Add the row's offset to the pointer only.",
+        where=where(None, case=case.name, tensor=name),
+    )
 
 
 def _wrong_map(case: Case, sharing: Finding, unwritten: Finding) -> Finding:
     return Finding(
         id="wrong-row-map",
         status=Status.NOT_DETERMINISTIC,
-        title="programs share some of the output and leave the rest out",
+        title="Programs share some of the output and leave the rest out",
         explanation=f"{sharing.explanation} {unwritten.explanation}",
         hint="tl.program_id(0) must decide which part of the output a program owns: each part one program.",
         where=sharing.where,
@@ -195,7 +231,7 @@ def _colliding_lanes(case: Case, log: AccessLog, where: Locator) -> Iterator[Fin
         yield Finding(
             id="lanes-collide",
             status=Status.NOT_DETERMINISTIC,
-            title=f"lanes of one store write different values to the same element of {tensor_name(name)}",
+            title=f"Lanes of one store write different values to the same element of {tensor_name(name)}",
             explanation=f"{program_name(case, int(log.program[hit])).capitalize()} stored "
             f"{int(log.contradicted[hit])} values that another lane of the same store overwrote.",
             hint="Each lane needs an address of its own: check the offsets for a missing tl.arange.",

@@ -66,6 +66,7 @@ class Where:
     """Where a finding was seen; what is not known is None."""
 
     line: int | None = None  # of the file, or within the cell
+    role: str = ""  # what happens in that line, if it is not itself the mistake
     cell: int | None = None  # counted from 1
     source: tuple[tuple[int, str], ...] = ()  # the line and its neighbours: (number, text)
     case: str | None = None
@@ -96,6 +97,7 @@ class PropertyResult:
     passed: bool
     weight: int
     detail: str
+    case: str = ""  # the first case that failed
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ class Verdict:
     findings: tuple[Finding, ...]
     properties: tuple[PropertyResult, ...] = ()
     runs: tuple[Run, ...] = ()
-    printed: str = ""  # what the kernels printed, in practice
+    printed: tuple[tuple[str, str], ...] = ()  # (case, what the kernels printed in it), in practice
     file: str = ""
     start_line: int | None = None  # where an unfinished kernel begins
     mode: str = "practice"

@@ -26,7 +26,7 @@ def as_dict(verdict: Verdict) -> dict[str, Any]:
         "findings": [_finding(finding) for finding in verdict.findings],
         "runs": [_run(run) for run in verdict.runs],
         "compiled": {},
-        "printed": verdict.printed,
+        "printed": [{"case": case, "text": text} for case, text in verdict.printed],
         "file": verdict.file,
         "mode": verdict.mode,
         "sandbox": verdict.sandbox,

@@ -7,7 +7,6 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 LONGEST = 2000  # characters of one text
-LONGEST_PRINT = 4000
 
 T = TypeVar("T")
 
@@ -31,11 +30,8 @@ def _cleaned(value: Any, longest: int = LONGEST) -> Any:
     if isinstance(value, str) and type(value) is str:
         return clean(value, longest)
     if isinstance(value, tuple):
-        return tuple(_cleaned(item) for item in value)
+        return tuple(_cleaned(item, longest) for item in value)
     if is_dataclass(value) and not isinstance(value, type):
-        changes = {
-            f.name: _cleaned(getattr(value, f.name), LONGEST_PRINT if f.name == "printed" else LONGEST)
-            for f in fields(value)
-        }
+        changes = {f.name: _cleaned(getattr(value, f.name), longest) for f in fields(value)}
         return replace(value, **changes)
     return value

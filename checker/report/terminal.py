@@ -13,7 +13,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from checker.judge.verdict import Finding, PropertyResult, Status, Traffic, Verdict
+from checker.judge.verdict import ExitStatus, Finding, PropertyResult, Status, Traffic, Verdict
 
 MOST_FINDINGS = 3  # the worst ones; the rest often follow from them
 MOST_PRINTED_LINES = 20
@@ -73,7 +73,7 @@ def show_table(console: Console, verdicts: Iterable[Verdict]) -> None:
 
 def _report(verdict: Verdict) -> Iterator[RenderableType]:
     title = f"Puzzle {verdict.puzzle}: {verdict.title}" if verdict.puzzle else "flash-puzzles"
-    yield Rule(Text(title, style="bold"), align="left", characters="─")
+    yield Rule(Text(title, style="bold"), align="left", characters="─", style="dim")
     yield headline(verdict)
     if verdict.status is Status.NOT_STARTED:
         yield from _invitation(verdict)
@@ -87,59 +87,75 @@ def _report(verdict: Verdict) -> Iterator[RenderableType]:
     if verdict.runs:
         yield Text()
         yield _properties(verdict.properties)
-        yield Text()
-        yield from _traffic(verdict.runs[0].traffic)
+        if verdict.accepted or any(f.status is Status.OVER_TRAFFIC for f in verdict.findings):
+            yield Text()
+            yield from _traffic(verdict.runs[0].traffic)
     if verdict.printed:
         yield Text()
-        yield from _printed(verdict.printed)
-    if verdict.runs:
-        yield Text()
-        yield _closing(verdict)
+        yield from _printed(verdict)
+    yield Text()
+    yield _closing(verdict)
 
 
 def _invitation(verdict: Verdict) -> Iterator[RenderableType]:
     finding = verdict.findings[0]
     yield Text()
     yield Text(finding.explanation)
-    yield Text("The lesson stands above the kernel; hints stand below it.")
-    yield Text(f"Then type `make check PUZZLE={verdict.puzzle}` again.")
+    yield from _command(finding)
+    yield Text(finding.hint)
+
+
+def _command(finding: Finding) -> Iterator[RenderableType]:
+    """Lines to be typed: never broken, so that they can be copied."""
+    for line in finding.examples:
+        yield Text(f"  {line}", no_wrap=True, overflow="ignore", style="bold")
 
 
 def _finding(verdict: Verdict, finding: Finding) -> Iterator[RenderableType]:
-    yield Text.assemble((finding.title[:1].upper() + finding.title[1:], "bold"), (f"  [{finding.id}]", "dim"))
+    yield Text.assemble((finding.title, "bold"), (f"  [{finding.id}]", "dim"))
     place = _place(verdict, finding)
     if place:
-        yield Padding(Text(place, style="cyan"), (0, 0, 0, 2))
+        yield _indented(Text(place, style="cyan"))
     if finding.where.source:
-        yield Padding(_source(finding), (0, 0, 0, 2))
+        yield _source(finding)
     for text in (finding.explanation, *finding.examples):
         if text:
-            yield Padding(Text(text), (0, 0, 0, 2))
+            yield _indented(Text(text))
     if finding.hint:
-        yield Padding(Text.assemble(("Try: ", "bold"), finding.hint), (0, 0, 0, 2))
+        yield _indented(Text.assemble(("Try: ", "bold"), finding.hint))
+
+
+def _indented(text: Text) -> RenderableType:
+    return Padding(text, (0, 0, 0, 2), expand=False)
 
 
 def _place(verdict: Verdict, finding: Finding) -> str:
     where = finding.where
     parts = []
     if where.line is not None:
-        parts.append(
-            f"{verdict.file}:{where.line}"
-            if where.cell is None
-            else f"{verdict.file}, cell {where.cell}, line {where.line}"
-        )
+        cell = f":{where.line}" if where.cell is None else f", cell {where.cell}, line {where.line}"
+        parts.append(verdict.file + cell + (f" ({where.role})" if where.role else ""))
     if where.case is not None:
         parts.append(f"seen with: {where.case}")
     return ", ".join(parts)
 
 
-def _source(finding: Finding) -> Text:
-    text = Text(no_wrap=True, overflow="ellipsis")
-    for number, line in finding.where.source:
-        marked = number == finding.where.line
-        text.append(f"{'▶' if marked else ' '} {number:4d} │ {line}\n", style="bold" if marked else "dim")
-    text.rstrip()
-    return text
+def _source(finding: Finding) -> RenderableType:
+    """The line and its neighbours: the line itself whole, its neighbours as far as there is room."""
+    lines = list(finding.where.source)
+    while lines and not lines[-1][1].strip():
+        lines.pop()
+    table = Table.grid(padding=(0, 1))
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
+    for number, line in lines:
+        if number == finding.where.line:
+            table.add_row("  ▶", f"{number} │", Text(line, style="bold"))
+        else:
+            text = Text(line, style="dim", no_wrap=True, overflow="ellipsis")
+            table.add_row("", Text(f"{number} │", style="dim"), text)
+    return table
 
 
 def _properties(results: Iterable[PropertyResult]) -> RenderableType:
@@ -150,8 +166,8 @@ def _properties(results: Iterable[PropertyResult]) -> RenderableType:
     for p in results:
         sign = Text("✓", style="green") if p.passed else Text("✗", style="red")
         words = Text(p.title)
-        if p.detail:
-            words.append(f" ({p.detail})", style="dim")
+        if p.case:
+            words.append(f": not with {p.case.partition(' (')[0]}", style="dim")
         table.add_row(sign, words, f"{p.weight if p.passed else 0}/{p.weight}")
     return table
 
@@ -162,21 +178,29 @@ def _traffic(traffic: Iterable[Traffic]) -> Iterator[RenderableType]:
         for verb, done, most in (("read", t.loads, t.most_loads), ("written", t.stores, t.most_stores)):
             if not done and not most:
                 continue
-            sign = "≤" if done <= most else ">"
-            yield Text(f"  {name} {verb} {done / t.elements:.2f} times per element {sign} {most / t.elements:.2f}")
+            words = "at most" if done <= most else "too often, at most"
+            yield _indented(
+                Text(f"{name} {verb} {done / t.elements:.2f} times per element ({words} {most / t.elements:.2f})")
+            )
 
 
-def _printed(printed: str) -> Iterator[RenderableType]:
-    lines = printed.rstrip("\n").split("\n")
-    yield Text("Your kernel printed:", style="bold")
+def _printed(verdict: Verdict) -> Iterator[RenderableType]:
+    """What was printed in the case that matters: the one of the first finding, else the first."""
+    of_interest = verdict.findings[0].where.case if verdict.findings else None
+    case, text = next((p for p in verdict.printed if p[0] == of_interest), verdict.printed[0])
+    yield Text.assemble(("Your kernel printed", "bold"), f", with {case}:")
+    lines = text.strip("\n").split("\n")
     for line in lines[:MOST_PRINTED_LINES]:
-        yield Padding(Text(line), (0, 0, 0, 2))
+        yield _indented(Text(line))
     if len(lines) > MOST_PRINTED_LINES:
-        yield Text(f"  … and {len(lines) - MOST_PRINTED_LINES} more lines")
+        yield _indented(Text(f"… and {len(lines) - MOST_PRINTED_LINES} more lines"))
 
 
 def _closing(verdict: Verdict) -> Text:
-    seconds = f"checked on the interpreter in {verdict.runs[0].seconds:.2f} s"
+    seconds = f" ({verdict.runs[0].seconds:.2f} s on the interpreter)" if verdict.runs else ""
     if verdict.accepted:
-        return Text(f"All of it is right ({seconds}).")
-    return Text(f"Mend the first finding, then check again ({seconds}).", style="dim")
+        return Text(f"All of it is right{seconds}.")
+    if verdict.exit_status is not ExitStatus.REFUSED:
+        return Text()
+    first = "the first finding" if len(verdict.findings) > 1 else "this"
+    return Text(f"Mend {first}, then check again{seconds}.", style="dim")

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from checker.puzzle import Kernel
 from checker.submission.read import Submission
 
+GAP = "FILL IN"  # marks in a stub what is left to write
+
 
 class NotASubmission(Exception):
     """The text is not what the puzzle asks for: a sentence, a next step, and the line if there is one."""
@@ -35,6 +37,7 @@ class Program:
     helpers: dict[str, ast.FunctionDef]  # @triton.jit functions that they call, directly or not
     constants: dict[str, ast.expr]  # literals at module level, by name
     definitions: frozenset[str]  # every name that the whole text defines at module level
+    gaps: dict[str, int]  # line of the FILL IN mark of each kernel that still has one
 
     @property
     def functions(self) -> dict[str, ast.FunctionDef]:
@@ -42,10 +45,14 @@ class Program:
         return self.kernels | self.helpers
 
     def empty(self, kernel: str) -> bool:
-        """Whether a kernel is as its stub was: it touches no memory, nor do its helpers."""
-        reached = [self.functions[name] for name in _reachable(self.kernels[kernel], self.functions)]
-        calls = (node for f in reached for node in ast.walk(f) if isinstance(node, ast.Attribute))
-        return not any(call.attr in {"load", "store"} for call in calls)
+        """Whether a kernel is as its stub was: the mark is there, nothing follows it, nothing touches memory."""
+        nodes = list(ast.walk(self.kernels[kernel]))
+        touches = any(isinstance(node, ast.Attribute) and node.attr in {"load", "store"} for node in nodes)
+        gap = self.gaps.get(kernel)
+        if gap is None:
+            return len(nodes) > 0 and all(_does_nothing(statement) for statement in self.kernels[kernel].body)
+        follows = any(isinstance(n, ast.stmt) and n.lineno > gap and not _does_nothing(n) for n in nodes)
+        return not touches and not follows
 
 
 def extract(submission: Submission, asked: Sequence[Kernel]) -> Program:
@@ -54,6 +61,12 @@ def extract(submission: Submission, asked: Sequence[Kernel]) -> Program:
     functions = _functions(statements)
     kernels = {kernel.name: _find(kernel, functions, statements) for kernel in asked}
     jitted = {name: found[-1] for name, found in functions.items() if _is_jit(found[-1]) and name not in kernels}
+    if not _imports_tl(statements):
+        raise NotASubmission(
+            "import-missing",
+            "The kernels use tl, but nothing imports it.",
+            "Put back the stub's line: import triton.language as tl",
+        )
     reached: set[str] = set()
     for kernel in kernels.values():
         reached |= _reachable(kernel, jitted | kernels)
@@ -75,7 +88,31 @@ def extract(submission: Submission, asked: Sequence[Kernel]) -> Program:
         kept[first - 1 : last] = lines[first - 1 : last]
         _blank_docstring(function, kept)
     definitions = frozenset(functions) | frozenset(assigned)
-    return Program("\n".join(kept) + "\n", kernels, helpers, constants, definitions)
+    gaps = {name: line for name, f in kernels.items() if (line := _gap(f, lines)) is not None}
+    return Program("\n".join(kept) + "\n", kernels, helpers, constants, definitions, gaps)
+
+
+def _gap(function: ast.FunctionDef, lines: list[str]) -> int | None:
+    """Line of the mark in a function, or in the indented comments that end it."""
+    for number in range(function.lineno, len(lines) + 1):
+        line = lines[number - 1]
+        if number > (function.end_lineno or function.lineno) and line.strip() and not line[0].isspace():
+            return None
+        if GAP in line:
+            return number
+    return None
+
+
+def _does_nothing(statement: ast.stmt) -> bool:
+    """A docstring, `pass`, or the barrier that a stub ends with."""
+    return isinstance(statement, ast.Pass) or (
+        isinstance(statement, ast.Expr) and ast.unparse(statement.value).startswith(("'", '"', "tl.debug_barrier("))
+    )
+
+
+def _imports_tl(statements: list[ast.stmt]) -> bool:
+    wanted = {"import triton.language as tl", "from triton import language as tl"}
+    return any(isinstance(s, ast.Import | ast.ImportFrom) and ast.unparse(s) in wanted for s in statements)
 
 
 def _statements(submission: Submission, asked: Sequence[Kernel]) -> Iterator[ast.stmt]:

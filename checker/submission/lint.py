@@ -18,6 +18,7 @@ from checker.submission.vocabulary import (
     ATTRIBUTES,
     BUILTINS,
     EXPLAINED,
+    HOST_MODULES,
     PRINTING,
     TL_FUNCTIONS,
     TL_TYPES,
@@ -36,11 +37,14 @@ class Complaint:
 
 
 def lint(program: Program) -> list[Complaint]:
-    """Complaints about all kernels and helpers, in the order of their lines, one a line."""
+    """Complaints about all kernels and helpers, in the order of their lines: one a line, each once."""
     found: dict[int, Complaint] = {}
+    said: set[str] = set()
     for function in program.functions.values():
         for complaint in _FunctionLint(function, program).complaints():
-            found.setdefault(complaint.line, complaint)
+            if complaint.line not in found and complaint.sentence + complaint.hint not in said:
+                found[complaint.line] = complaint
+                said.add(complaint.sentence + complaint.hint)
     return [found[line] for line in sorted(found)]
 
 
@@ -57,7 +61,6 @@ class _FunctionLint:
         ast.Div,
         ast.FloorDiv,
         ast.Mod,
-        ast.Pow,
         ast.LShift,
         ast.RShift,
         ast.BitAnd,
@@ -83,14 +86,24 @@ class _FunctionLint:
         ast.BoolOp,
         ast.IfExp,
         ast.If,
-        ast.Return,
         ast.Expr,
     )
+    # What would compile, or might, but has no place here: the word for it, and what to do instead.
+    _UNWANTED: ClassVar[dict[type[ast.AST], tuple[str, str]]] = {
+        ast.While: ("while", "Use a `for` loop over range: its number of turns is known when the loop starts."),
+        ast.List: ("[…]", "Use a block, or separate variables."),
+        ast.Import: ("import", "Everything that a kernel needs is in tl."),
+        ast.ImportFrom: ("import", "Everything that a kernel needs is in tl."),
+        ast.Raise: ("raise", "Use tl.device_assert if you want to check something."),
+        ast.Try: ("try", "A kernel has no exceptions."),
+        ast.With: ("with", "A kernel has no contexts."),
+        ast.Lambda: ("lambda", "Define a helper at the top level, with @triton.jit."),
+        ast.JoinedStr: ('f"…"', 'Write print("x", x): a text first, then values.'),
+    }
     _UNCOMPILABLE: ClassVar[dict[type[ast.AST], str]] = {
         ast.Break: "Triton cannot compile `break`: give the loop the right bounds instead.",
         ast.Continue: "Triton cannot compile `continue`: use `if` or a mask instead.",
-        ast.While: "Use a `for` loop over range: its number of turns is known when the loop starts.",
-        ast.List: "A kernel has no lists: use a block, or separate variables.",
+        ast.Pow: "Blocks have no `**`: use tl.exp, tl.exp2, or a product.",
         ast.Dict: "A kernel has no dictionaries: use separate variables.",
         ast.Set: "A kernel has no sets: use separate variables.",
         ast.ListComp: "A kernel has no comprehensions: use a block, or a `for` loop over range.",
@@ -139,8 +152,8 @@ class _FunctionLint:
         elif type(node) in self._UNCOMPILABLE:
             yield self._reject(node, "not-a-kernel", self._UNCOMPILABLE[type(node)])
         else:
-            kind = type(node).__name__
-            yield self._forbid(node, "syntax", f"Python's `{kind}` has no place in a kernel.")
+            word, hint = self._UNWANTED.get(type(node), (type(node).__name__, "Keep to the stub's way of writing."))
+            yield self._forbid(node, "syntax", f"Python's `{word}` has no place in a kernel.", hint)
 
     def _children(self, node: ast.AST) -> Iterator[Complaint]:
         for child in ast.iter_child_nodes(node):
@@ -204,17 +217,27 @@ class _FunctionLint:
         for element in node.elts:
             yield from self._visit(element)
 
+    def _visit_Return(self, node: ast.Return) -> Iterator[Complaint]:
+        if node.value is not None and self.function.name in self.program.kernels:
+            yield self._reject(node, "returns-a-value", "A kernel returns nothing: its result is what it stores.")
+        if node.value is not None:
+            yield from self._visit(node.value)
+
     def _visit_Subscript(self, node: ast.Subscript) -> Iterator[Complaint]:
         yield from self._visit(node.value)
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        of_shape = isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
         for part in parts:
-            if isinstance(part, ast.Slice):
-                if part.lower or part.upper or part.step:
-                    yield self._reject(
-                        node, "not-a-kernel", "A block cannot be sliced: only [:, None] and [None, :] exist."
-                    )
-            else:
-                yield from self._visit(part)
+            whole = isinstance(part, ast.Slice) and not (part.lower or part.upper or part.step)
+            new_axis = isinstance(part, ast.Constant) and part.value is None
+            if not (whole or new_axis or (of_shape and isinstance(part, ast.Constant | ast.UnaryOp))):
+                yield self._reject(
+                    node,
+                    "indexed",
+                    "Neither a pointer nor a block can be indexed. Memory is reached by tl.load(x_ptr + offsets) and "
+                    "tl.store; of a block there is only [:, None] and [None, :].",
+                )
+                return
 
     def _visit_Name(self, node: ast.Name) -> Iterator[Complaint]:
         name = node.id
@@ -228,15 +251,22 @@ class _FunctionLint:
             yield self._forbid(
                 node,
                 "not-a-kernel",
-                f"`{name}` is not something a kernel can use: only @triton.jit functions and literal numbers are.",
+                f"The kernel uses `{name}`, which is neither a @triton.jit function nor a literal number.",
+                "Put @triton.jit above a helper function; write a constant as tl.constexpr(number).",
             )
         else:
-            known = sorted(self.locals | set(self.program.functions) | set(self.program.constants) | BUILTINS)
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"Did you mean `{close[0]}`?" if close else "Define it before you use it, or pass it as a parameter."
-            yield Complaint(
-                "unknown-name", f"The name `{name}` is not defined in this kernel.", hint, node.lineno, compiles=False
-            )
+            sentence = f"The name `{name}` is not defined in this kernel."
+            yield Complaint("unknown-name", sentence, self._what_was_meant(name), node.lineno, compiles=False)
+
+    def _what_was_meant(self, name: str) -> str:
+        if name in HOST_MODULES:
+            return f"{name} runs on the host. Inside a kernel, tl has what you need: tl.exp, tl.sum, tl.max, …"
+        if name in TL_FUNCTIONS | TL_TYPES:
+            return f"Write tl.{name}."
+        known = sorted(self.locals | set(self.program.functions) | set(self.program.constants) | BUILTINS)
+        other_case = [word for word in known if word.lower() == name.lower()]
+        close = other_case or difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+        return f"Did you mean `{close[0]}`?" if close else "Define it before you use it, or put the stub's line back."
 
     def _constant(self, node: ast.Name, value: ast.expr) -> Iterator[Complaint]:
         if not ast.unparse(value).startswith("tl.constexpr("):
@@ -263,7 +293,9 @@ class _FunctionLint:
             yield from inner
             if not inner and node.attr not in ATTRIBUTES:
                 sentence = f"The attribute `.{node.attr}` is not on the list of what a kernel needs."
-                hint = f"Write tl.{node.attr}(...) instead." if node.attr in TL_FUNCTIONS else "Do without it."
+                hint = EXPLAINED.get(node.attr) or (
+                    f"Write tl.{node.attr}(...) instead." if node.attr in TL_FUNCTIONS else "Do without it."
+                )
                 yield self._forbid(node, "attribute", sentence, hint)
 
     def _unknown_tl(self, node: ast.Attribute) -> Complaint:
@@ -283,16 +315,13 @@ class _FunctionLint:
             yield self._forbid(node, "call", "Only named functions can be called.")
         if function in self._chain():
             yield self._reject(node, "recursion", "Triton cannot compile a function that calls itself.")
-        printing = function.removeprefix("tl.") in PRINTING
+        if function in PRINTING and not (node.args and _is_text(node.args[0])):
+            yield self._reject(node, "print-without-text", 'Begin with a text, then the values: print("x", x).')
+        if function.endswith(".to") and any(isinstance(a, ast.Name) and a.id in BUILTINS for a in node.args):
+            yield self._reject(node, "python-type", "A block's types are those of tl: x.to(tl.float32).")
         for argument in node.args:
             if isinstance(argument, ast.Starred):
                 yield self._forbid(node, "call", "A call names its arguments one by one: no *.")
-            elif isinstance(argument, ast.JoinedStr) and printing:
-                for part in argument.values:
-                    if isinstance(part, ast.FormattedValue):
-                        yield from self._visit(part.value)
-                        if part.format_spec is not None:
-                            yield self._forbid(node, "syntax", "Print the value as it is, without a format.")
             else:
                 yield from self._visit(argument)
         for keyword in node.keywords:
@@ -324,8 +353,12 @@ class _FunctionLint:
     def _reject(self, node: ast.AST, id: str, hint: str) -> Complaint:
         return Complaint(
             id,
-            "This is Python that Triton cannot compile for a GPU.",
+            "Triton cannot compile this for a GPU.",
             hint,
             getattr(node, "lineno", self.function.lineno),
             compiles=False,
         )
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)

@@ -29,7 +29,8 @@ ATTRIBUTES = _words("""
     sum max min argmax argmin abs
 """)  # x.exp() and its like fail on the interpreter of triton 3.6 and 3.7: tl.exp(x) works everywhere
 
-PRINTING = frozenset({"print", "static_print", "device_print"})
+PRINTING = frozenset({"print", "tl.static_print", "tl.device_print"})  # a text comes first
+HOST_MODULES = frozenset({"np", "numpy", "torch", "math", "jnp", "F"})
 
 # Names that are refused like all others, but that deserve a sentence of their own.
 EXPLAINED = {
@@ -40,6 +41,9 @@ EXPLAINED = {
     "load_tensor_descriptor": "This course addresses memory with pointers and masks.",
     "math": "Its functions are in tl itself: write tl.exp2 for tl.math.exp2.",
     "inline_asm_elementwise": "Assembly is not judged here.",
+    "inf": 'Write float("inf"), or -float("inf").',
+    "float": "Write x.to(tl.float32).",
+    "half": "Write x.to(tl.float16).",
     "reduce": "Use tl.sum, tl.max or tl.min.",
     "associative_scan": "Use tl.sum, tl.max or tl.min.",
 }

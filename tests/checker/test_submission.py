@@ -85,7 +85,8 @@ FORBIDDEN = {
     "injected-numpy": ("x = np.zeros(3)", "unknown-name"),
     "injected-module": ("x = inspect.stack()", "unknown-name"),
     "lambda": ("x = lambda: 1", "syntax"),
-    "comprehension": ("x = [i for i in range(3)]", "not-a-kernel"),
+    "list": ("a = [1, 2]", "syntax"),
+    "while": ("while n_cols > 0:\n    pass", "syntax"),
     "generator": ("x = sum(i for i in range(3))", "unknown-name"),
     "try": ("try:\n    pass\nexcept tl.exp:\n    pass", "syntax"),
     "with": ("with tl.exp:\n    pass", "syntax"),
@@ -101,8 +102,8 @@ FORBIDDEN = {
     "star": ("tl.exp(*x_ptr)", "call"),
     "keywords": ("tl.exp(**x_ptr)", "call"),
     "semantic": ("tl.exp(x_ptr, _semantic=1)", "call"),
-    "print-to-file": ("print(1, file=x_ptr)", "call"),
-    "print-format": ("print(f'{n_cols:>{n_cols}}')", "syntax"),
+    "print-to-file": ("print('x', file=x_ptr)", "call"),
+    "print-format": ("print('n', f'{n_cols}')", "syntax"),
     "f-string": ("x = f'{n_cols}'", "syntax"),
     "bytes": ("x = b'1'", "syntax"),
     "complex": ("x = 1j", "syntax"),
@@ -121,7 +122,14 @@ FORBIDDEN = {
     "math": ("x = tl.math.exp2(1.0)", "not-allowed"),
 }
 UNCOMPILABLE = {
-    "while": ("while n_cols > 0:\n    pass", "not-a-kernel"),
+    "comprehension": ("x = [i for i in range(3)]", "not-a-kernel"),
+    "index-a-pointer": ("x = x_ptr[cols]", "indexed"),
+    "index-a-block": ("x = tl.arange(0, 4)[0]", "indexed"),
+    "power": ("x = 2.0 ** n_cols", "not-a-kernel"),
+    "return": ("return n_cols", "returns-a-value"),
+    "print-a-block": ("print(n_cols)", "print-without-text"),
+    "print-f-string": ("print(f'{n_cols}')", "print-without-text"),
+    "python-type": ("x = tl.arange(0, 4).to(float)", "python-type"),
     "break": ("for i in range(3):\n    break", "not-a-kernel"),
     "continue": ("for i in range(3):\n    continue", "not-a-kernel"),
     "for-else": ("for i in range(3):\n    pass\nelse:\n    pass", "not-a-kernel"),
@@ -129,8 +137,7 @@ UNCOMPILABLE = {
     "chained-assignment": ("a = b = 1", "not-a-kernel"),
     "chained-comparison": ("a = 0 < n_cols < 3", "not-a-kernel"),
     "element-assignment": ("x_ptr[0] = 1", "not-a-kernel"),
-    "slice": ("a = tl.arange(0, 4)[1:2]", "not-a-kernel"),
-    "list": ("a = [1, 2]", "not-a-kernel"),
+    "slice": ("a = tl.arange(0, 4)[1:2]", "indexed"),
     "matrix-product": ("a = x_ptr @ y_ptr", "not-a-kernel"),
     "assert": ("assert n_cols > 0", "not-a-kernel"),
     "misspelled": ("a = n_col + 1", "unknown-name"),
@@ -176,8 +183,38 @@ def test_helpers_are_held_to_the_same_rules(helper: str, id: str) -> None:
 def test_hints_name_the_likely_word() -> None:
     (finding,) = lint(program(HEAD + "    a = n_col + 1\n    row = " + BODY))
     assert "n_cols" in finding.hint
-    (finding,) = lint(program(HEAD + "    a = tl.maximun(1, 2)\n    row = " + BODY))
-    assert "tl.maximum" in finding.hint
+    for statement, word in (
+        ("a = tl.maximun(1, 2)", "tl.maximum"),
+        ("a = np.exp(n_cols)", "host"),
+        ("a = exp(n_cols)", "tl.exp"),
+        ("a = N_COLS", "`n_cols`"),
+        ("a = tl.inf", 'float("inf")'),
+        ("a = tl.arange(0, 2).float()", "tl.float32"),
+        ("a = x_ptr[0]", "tl.load"),
+    ):
+        (finding,) = lint(program(HEAD + f"    {statement}\n    row = " + BODY))
+        assert word in finding.hint, statement
+
+
+def test_a_missing_line_is_reported_once() -> None:
+    assert len(lint(program(SOLUTION.replace("    cols = tl.arange(0, BLOCK_SIZE)\n", "")))) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "empty"),
+    [
+        ("    row = 1\n    # FILL IN (roughly 5 lines)\n", True),
+        ("    row = 1\n    # FILL IN (roughly 5 lines)\n    pass\n", True),
+        ("    row = 1\n    # FILL IN (roughly 5 lines)\n    mask = row < n_cols\n", False),
+        ("    row = 1\n    x = tl.load(x_ptr)\n    # FILL IN (roughly 5 lines)\n", False),
+        ("    row = 1\n", False),
+        ("    pass\n", True),
+        ("    for j in range(0, n_cols):\n        # FILL IN\n        tl.debug_barrier()\n", True),
+        ("    for j in range(0, n_cols):\n        # FILL IN\n        x = j\n        tl.debug_barrier()\n", False),
+    ],
+)
+def test_a_kernel_is_empty_as_long_as_nothing_was_filled_in(body: str, empty: bool) -> None:
+    assert program(HEAD + body).empty("naive_softmax_kernel") is empty
 
 
 def test_lines_of_cells_are_found_again() -> None:

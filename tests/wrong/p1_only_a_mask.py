@@ -1,0 +1,14 @@
+"""A first line, and nothing more.
+
+Finding: not-written
+"""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK_SIZE)
+    mask = cols < n_cols
