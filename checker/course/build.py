@@ -1,4 +1,4 @@
-"""Build what is derived from the puzzle files: the notebooks, and the table of puzzles in the README.
+"""Build what is derived from the puzzles: the notebooks, and the README's table and sample reports.
 
 For course authors. A test compares what is there with what would be built, outside the parts that
 are a student's to change.
@@ -7,6 +7,7 @@ are a student's to change.
 from __future__ import annotations
 
 import ast
+import io
 import json
 import re
 from pathlib import Path
@@ -14,9 +15,10 @@ from typing import Any
 
 from checker import catalog
 from checker.puzzle import Puzzle
+from checker.submission.read import from_cells
 
 ROOT = Path(__file__).parents[2]
-_TABLE = re.compile(r"(<!-- puzzles -->\n).*(<!-- /puzzles -->)", re.DOTALL)
+EXAMPLES = {"refused": "tests/wrong/p1_padding_loaded_as_zero.py", "accepted": "solutions/p1_naive_softmax.py"}
 
 
 def notebook_text(puzzle_file: str) -> str:
@@ -44,9 +46,31 @@ def puzzle_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def readme_text(readme: str) -> str:
-    """The README with its table brought up to date."""
-    return _TABLE.sub(lambda match: match[1] + puzzle_table() + match[2], readme)
+def example_report(path: Path) -> str:
+    """The report on a kernel as a Markdown block, as if it stood in the puzzle's own file; without the time."""
+    from rich.console import Console
+
+    from checker.report.terminal import show
+    from checker.road import check
+
+    number = int(path.name[1 : path.name.index("_")])
+    text = path.read_text(encoding="utf-8")
+    submission = from_cells([("code", text)], f"puzzles/{catalog.stems()[number]}.py", numbered=False)
+    out = io.StringIO()
+    console = Console(file=out, width=80, markup=False, highlight=False, emoji=False, color_system=None)
+    show(console, check(number, submission))
+    lines = (re.sub(r" \(\d+\.\d+ s on .*\)", "", line).rstrip() for line in out.getvalue().split("\n"))
+    return "```\n" + "\n".join(lines).strip("\n") + "\n```\n"
+
+
+def readme_text(readme: str, root: Path = ROOT) -> str:
+    """The README with its table and its two reports brought up to date."""
+    parts = {"puzzles": puzzle_table()}
+    parts |= {name: example_report(root / path) for name, path in EXAMPLES.items() if (root / path).exists()}
+    for name, text in parts.items():
+        pattern = re.compile(rf"(<!-- {name} -->\n).*(<!-- /{name} -->)", re.DOTALL)
+        readme = pattern.sub(lambda match, text=text: match[1] + text + match[2], readme)  # type: ignore[misc]
+    return readme
 
 
 def emptied(puzzle_file: str, puzzle: Puzzle) -> str:
@@ -66,7 +90,7 @@ def emptied(puzzle_file: str, puzzle: Puzzle) -> str:
 
 def build(root: Path = ROOT) -> list[Path]:
     """Write every built file that is not up to date; return those."""
-    wanted = {root / "README.md": readme_text((root / "README.md").read_text(encoding="utf-8"))}
+    wanted = {root / "README.md": readme_text((root / "README.md").read_text(encoding="utf-8"), root)}
     for number, stem in catalog.stems().items():
         text = (root / "puzzles" / f"{stem}.py").read_text(encoding="utf-8")
         wanted[root / "notebooks" / f"{stem}.ipynb"] = notebook_text(emptied(text, catalog.load(number)))

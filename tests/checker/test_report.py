@@ -1,0 +1,111 @@
+"""What a person sees, and what a machine reads."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from checker.judge.verdict import Finding, Status, Verdict, Where
+from checker.report.as_json import as_dict, dumps
+from checker.report.clean import clean, cleaned
+from checker.report.terminal import _PLAIN_WORDS, show, show_table
+from tests.conftest import SOLUTION, check_path, kernels
+
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def shown(verdict: Verdict, width: int = 80, **options: object) -> str:
+    out = io.StringIO()
+    show(Console(file=out, width=width, markup=False, highlight=False, emoji=False, **options), verdict)  # type: ignore[arg-type]
+    return out.getvalue()
+
+
+@pytest.fixture(scope="module")
+def wrong() -> list[Verdict]:
+    return [check_path(path) for path in kernels("wrong")[::5]]
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_reports_fit_the_terminal(wrong: list[Verdict], width: int) -> None:
+    for verdict in wrong:
+        for line in shown(verdict, width).split("\n"):
+            assert len(line) <= width
+
+
+def test_colour_says_nothing_that_words_do_not(wrong: list[Verdict]) -> None:
+    for verdict in wrong:
+        plain = shown(verdict)
+        coloured = shown(verdict, force_terminal=True, color_system="standard", no_color=False)
+        assert "\x1b[" in coloured
+        assert ANSI.sub("", coloured) == plain
+        assert "\x1b[3" not in shown(verdict, force_terminal=True, no_color=True)
+
+
+def test_a_report_names_line_reason_and_next_step(wrong: list[Verdict]) -> None:
+    for verdict in wrong:
+        text = " ".join(shown(verdict, 200).split())
+        finding = verdict.findings[0]
+        for part in (finding.title, finding.hint, f"[{finding.id}]"):
+            assert " ".join(part.split()) in text
+        assert "then check again" in text
+        assert finding.title[0] == finding.title[0].upper() or finding.title.split()[0] in {"x", "y", "fp16", "only"}
+
+
+def test_every_status_has_plain_words() -> None:
+    assert set(_PLAIN_WORDS) == set(Status)
+    assert len(set(_PLAIN_WORDS.values())) == len(Status)
+
+
+@pytest.mark.parametrize("status", list(Status))
+def test_every_status_can_be_shown(status: Status) -> None:
+    finding = Finding("some-id", status, "Title", "Explanation.", "Hint.", Where(line=3, cell=2))
+    verdict = Verdict(1, "A puzzle", status, () if status is Status.ACCEPTED else (finding,), file="a.ipynb")
+    assert _PLAIN_WORDS[status] in shown(verdict)
+    out = io.StringIO()
+    show_table(Console(file=out, width=80), [verdict, verdict])
+    assert out.getvalue().count(_PLAIN_WORDS[status].split()[0]) >= 2
+    assert json.loads(dumps(as_dict(verdict)))["verdict"] == status.value
+
+
+def test_text_of_the_student_is_shown_as_it_is_but_cannot_act(check_text: Callable[..., Verdict]) -> None:
+    """Markup is text, control characters are gone; also in what the kernel prints."""
+    loud = '    print("[bold]\\x1b[2J\\x07\\u202e<script>", n_cols)  # [red]\x1b[31m\n    row = '
+    verdict = check_text(SOLUTION.replace("    row = ", loud).replace("mask=mask, other", "other"))
+    report = shown(verdict, 200)
+    assert "\x1b" not in report and "\x07" not in report and "\u202e" not in report
+    assert "[bold]" in report and "<script>" in report
+    assert "\\u001b" not in dumps(as_dict(verdict))
+
+
+def test_prints_are_shown_with_their_program_and_case(check_text: Callable[..., Verdict]) -> None:
+    verdict = check_text(old="    numerator =", new='    print("n", n_cols)\n    numerator =')
+    assert verdict.accepted
+    assert verdict.printed[0][0].startswith("a full block")
+    assert verdict.printed[0][1].split("\n")[0] == "program 0: n [128]"
+    assert "program 0: n [128]" in shown(verdict)
+
+
+@given(st.text())
+def test_clean_text_is_harmless(text: str) -> None:
+    assert all(c.isprintable() or c in "\n\t" or ord(c) > 0xFFFF or c.isspace() for c in clean(text))
+    assert clean(clean(text)) == clean(text)
+
+
+def test_long_text_is_cut_in_the_middle() -> None:
+    verdict = cleaned(Verdict(1, "x" * 10**6, Status.WRONG, ()))
+    assert len(verdict.title) < 2100
+    assert "[…]" in verdict.title
+
+
+def test_json_is_strict() -> None:
+    data = json.loads(
+        dumps({"a": float("nan"), "b": [float("inf"), 1.5], "c": -float("inf")}), parse_constant=pytest.fail
+    )
+    assert data == {"a": "nan", "b": ["inf", 1.5], "c": "-inf"}
