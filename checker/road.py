@@ -76,12 +76,15 @@ class _Check:
 
         try:
             program = extract(self.submission, self.puzzle.kernels)
+            complaints = lint(program) if self.terms.lint else []
         except NotASubmission as problem:
             return self._without_running(Status.INVALID, [self._problem(problem)])
+        except (RecursionError, MemoryError, ValueError):  # text that was made to be hard to read
+            return self._without_running(Status.INVALID, [_UNREADABLE_CODE])
         started = [kernel for kernel in program.kernels if not program.empty(kernel)]
         if not started:
             return self._not_started(program)
-        if self.terms.lint and (complaints := lint(program)):
+        if complaints:
             findings = [
                 Finding(
                     c.id,
@@ -201,6 +204,11 @@ class _Check:
             **facts,  # type: ignore[arg-type]
         )
         return cleaned(verdict)
+
+
+_UNREADABLE_CODE = Finding(
+    "unreadable-code", Status.INVALID, "The code cannot be taken apart", "", "Keep to the form of the stub."
+)
 
 
 def _printed(output: bytes, cases: list[Case]) -> tuple[tuple[str, str], ...]:

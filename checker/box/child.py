@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.box import seccomp, wire
-from checker.box.memory import BoxTensor, Memory, RefusedAccess
+from checker.box.memory import FILLS, BoxTensor, Memory, RefusedAccess
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
 MESSAGE_LIMIT = 2000  # characters of an exception's text that leave the box
@@ -139,17 +139,18 @@ def _answer(
 ) -> None:
     """Run one launch and send what came of it.
 
-    If masked lanes without `other` were loaded and a NaN came out, the launch runs once more with 0
-    in those lanes, so that the judge can tell what the NaN came from.
+    If masked lanes without `other` were loaded, the launch runs again with other values in those
+    lanes, so that the judge can tell whether anything of them arrives. (NaN alone would not do:
+    the interpreter's maximum ignores it.)
     """
     answer, memory = _launched(asked, launch, tensors, kernel, path, float("nan"))
     buffers = [tensor.values.tobytes() for tensor in memory.tensors]
-    answer["again"] = False
-    if memory.poisoned and answer["error"] is None and answer["refused"] is None and _has_nan(memory):
-        repeat, filled = _launched(asked, launch, tensors, kernel, path, 0.0)
-        if repeat["error"] is None and repeat["refused"] is None:
-            answer["again"] = True
-            buffers += [tensor.values.tobytes() for tensor in filled.tensors]
+    answer["again"] = 0
+    if memory.poisoned and answer["error"] is None and answer["refused"] is None:
+        repeats = [_launched(asked, launch, tensors, kernel, path, fill) for fill in FILLS]
+        if all(repeat["error"] is None and repeat["refused"] is None for repeat, _ in repeats):
+            answer["again"] = len(FILLS)
+            buffers += [tensor.values.tobytes() for _, filled in repeats for tensor in filled.tensors]
     records, touched = memory.log()
     _send(stream, answer, [*buffers, records.tobytes(), touched.tobytes()])
 
@@ -190,10 +191,6 @@ def _launched(
     return answer, memory
 
 
-def _has_nan(memory: Memory) -> bool:
-    return any(t.values.dtype.kind == "f" and bool(np.isnan(t.values).any()) for t in memory.tensors)
-
-
 def _root(error: BaseException) -> BaseException:
     """What was raised first: Triton wraps the errors of device functions once per call."""
     while error.__cause__ is not None:
@@ -206,9 +203,9 @@ def _described(error: BaseException, path: str) -> dict[str, Any]:
     cause = _root(error)
     line = 0
     for wrapped in (error, cause):
-        for frame in traceback.extract_tb(wrapped.__traceback__):
-            if frame.filename == path:
-                line = frame.lineno or 0
+        for frame, number in traceback.walk_tb(wrapped.__traceback__):
+            if frame.f_code.co_filename == path:
+                line = number
     try:
         message = str(cause)[:MESSAGE_LIMIT]
     except BaseException:

@@ -6,10 +6,12 @@ internals broke at every release. Everything here was tried on triton 3.6.0, 3.7
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -100,8 +102,6 @@ def prepare() -> None:
     Triton patches its language again at each call of a device function, `tl.max` and `tl.sum`
     included: about a third of the time of a launch. Done once here, then switched off.
     """
-    from types import SimpleNamespace
-
     interpreter._patch_lang(SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
     interpreter._patch_lang = lambda *_, **__: _Unpatched()
     # triton 3.6 converts a one-element array here, which numpy 2.4 refuses.
@@ -122,10 +122,26 @@ def _print(*values: Any) -> None:
 
 
 def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]:
-    """The kernels `names` of the submission, ready to launch. `path` must hold `source`."""
+    """The kernels `names` of the submission, ready to launch. `path` names the source in tracebacks.
+
+    Triton would look for a function's text again, by its first line that seems to begin with `def`,
+    and so run something else than what was linted. Here the syntax tree itself is rewritten, and
+    nothing but the two names that the rewriting needs is added to what a kernel can see.
+    """
     _running.filename = path
     namespace: dict[str, Any] = {"__name__": "submission", "triton": triton, "tl": tl, "print": _print}
-    exec(compile(source, path, "exec"), namespace)
+    tree = ast.parse(source)
+    exec(compile(tree, path, "exec"), namespace)
+    functions = ast.Module(body=[n for n in tree.body if isinstance(n, ast.FunctionDef)], type_ignores=[])
+    for definition in functions.body:
+        definition.decorator_list = []
+    rewritten = interpreter.ASTTransformer().visit(functions)
+    plain: dict[str, Any] = {}
+    exec(compile(ast.fix_missing_locations(rewritten), path, "exec"), namespace, plain)
+    for name, function in plain.items():
+        interpreter.InterpretedFunction.rewritten_fn[namespace[name].fn] = function
+    for name in ("interpreter_semantic", "_InterpreterComparison"):  # the latter since triton 3.9
+        namespace[name] = getattr(interpreter, name, None)
     return {name: namespace[name] for name in names}
 
 

@@ -17,6 +17,8 @@ import numpy.typing as npt
 
 ADDRESS_BITS = 44  # the range of addresses of one tensor
 LOAD, STORE, BARRIER = 0, 1, 2
+FILLS = (0.0, 6e4)  # what undefined masked lanes hold in the repetitions; the second fits into fp16
+MOST_TOUCHED = 1_000_000  # elements of one launch; the largest case needs less than a tenth
 RECORD_FIELDS = 7  # kind, tensor, program, line, distinct elements, lanes, contradicted lanes
 
 Ints = npt.NDArray[np.int64]
@@ -28,6 +30,10 @@ class RefusedAccess(Exception):
     def __init__(self, report: dict[str, Any]):
         super().__init__("an access outside its tensor was refused")
         self.report = report
+
+
+class TooMuchTraffic(Exception):
+    """A launch has touched more elements than any reasonable kernel, and is ended."""
 
 
 @dataclass
@@ -69,7 +75,7 @@ class Memory:
 
     def __init__(self, tensors: list[BoxTensor], where: Callable[[], tuple[int, int]], poison: float):
         """`where` gives (program, source line) of the access in progress; `poison` is what a masked
-        lane without `other` holds: NaN normally, 0 to learn whether such lanes matter."""
+        lane without `other` holds: NaN at first, then FILLS, to learn whether such lanes matter."""
         self.tensors = tensors
         for slot, tensor in enumerate(tensors):
             tensor.slot = slot + 1
@@ -78,6 +84,7 @@ class Memory:
         self.poisoned = False
         self.records: list[tuple[int, ...]] = []
         self.touched: list[npt.NDArray[np.int32]] = []
+        self.left = MOST_TOUCHED
 
     def load(
         self,
@@ -134,6 +141,9 @@ class Memory:
         distinct = np.flatnonzero(tensor.seen)
         tensor.seen[distinct] = False
         program, line = self.where()
+        self.left -= distinct.size + 1
+        if self.left < 0:
+            raise TooMuchTraffic(f"more than {MOST_TOUCHED} elements were loaded and stored in one launch")
         self.touched.append(distinct.astype(np.int32))
         self.records.append((kind, tensor.slot - 1, program, line, distinct.size, elements.size, contradicted))
 

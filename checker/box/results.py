@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.box import wire
-from checker.box.memory import BARRIER, LOAD, RECORD_FIELDS, STORE
+from checker.box.memory import BARRIER, FILLS, LOAD, RECORD_FIELDS, STORE
+
+LONGEST_HEADER = 1 << 16  # bytes; an honest one has less than ten thousand
 
 
 class MalformedAnswer(ValueError):
@@ -93,7 +95,7 @@ class LaunchResult:
     """What came of one launch: tensors afterwards, the log, and how it ended."""
 
     tensors: dict[str, npt.NDArray[Any]]
-    filled: dict[str, npt.NDArray[Any]] | None  # the same with 0 in masked lanes, if that was tried
+    filled: list[dict[str, npt.NDArray[Any]]]  # the same with other values in undefined masked lanes
     log: AccessLog
     refused: Refusal | None
     error: KernelError | None
@@ -112,7 +114,7 @@ def parse(data: bytes, launches: list[Launch], asked: list[int]) -> Answers:
     """Read a runner's answers. `asked` are the launches of its pass, in order."""
     answers = Answers({})
     try:
-        for header, buffers in wire.unpack(data):
+        for header, buffers in wire.unpack(data, longest_header=LONGEST_HEADER):
             if header.get("launch", 0) is None:
                 answers.loading = _error(header.get("error"))
                 return answers
@@ -128,14 +130,14 @@ def parse(data: bytes, launches: list[Launch], asked: list[int]) -> Answers:
 def _result(header: dict[str, Any], buffers: list[memoryview], launch: Launch) -> LaunchResult:
     count = len(launch.tensors)
     again = header.get("again")
-    if not isinstance(again, bool) or len(buffers) != count * (1 + again) + 2:
+    if again not in (0, len(FILLS)) or len(buffers) != count * (1 + again) + 2:
         raise MalformedAnswer("an answer with the wrong number of buffers")
     log = _log(buffers[-2], buffers[-1], launch)
     refused = header.get("refused")
     error = header.get("error")
     return LaunchResult(
         tensors=_tensors(buffers[:count], launch),
-        filled=_tensors(buffers[count : 2 * count], launch) if again else None,
+        filled=[_tensors(buffers[count * n : count * (n + 1)], launch) for n in range(1, 1 + again)],
         log=log,
         refused=None if refused is None else _refusal(refused, launch),
         error=None if error is None else _error(error),
@@ -187,7 +189,7 @@ def _refusal(fields: Any, launch: Launch) -> Refusal:
         fields, "kind", "program", "line", "first", "lowest", "highest", "lanes", "outside"
     )
     tensor = fields.get("tensor")
-    if tensor is not None and tensor not in launch.tensors:
+    if tensor is not None and (not isinstance(tensor, str) or tensor not in launch.tensors):
         raise MalformedAnswer("a refusal names an unknown tensor")
     dtype = str(fields.get("dtype"))[:20]
     return Refusal(kind == STORE, tensor, program, line, first, lowest, highest, lanes, outside, dtype)

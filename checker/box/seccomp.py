@@ -1,8 +1,9 @@
-"""A system-call filter for the child: no processes, no network, no signals, no writing to disk.
+"""A system-call filter for the child: what arithmetic needs is allowed, everything else fails.
 
-Needs no root and no library: `prctl` is called through ctypes. It works for root too, where the
-process limit (RLIMIT_NPROC) means nothing. Calls on the list fail with EPERM. Numbers come from the
-kernel's tables for each machine; the filter follows seccomp(2) and linux/filter.h.
+No processes or threads, no network, no signals to anybody, no writing to disk, no lasting settings:
+calls that are not on the list fail with EPERM, and so do new ones that a later kernel may bring.
+Needs no root and no library, and works for root too, where the process limit (RLIMIT_NPROC) means
+nothing. Files can still be opened for reading. See seccomp(2) and linux/filter.h.
 """
 
 from __future__ import annotations
@@ -16,34 +17,40 @@ from pathlib import Path
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 # fmt: off
-_DENIED = {
-    # name: (x86_64, aarch64); None where the machine does not have the call
-    "fork": (57, None), "vfork": (58, None), "clone": (56, 220), "clone3": (435, 435),
-    "execve": (59, 221), "execveat": (322, 281),
-    "kill": (62, 129), "tkill": (200, 130), "tgkill": (234, 131),
-    "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240), "pidfd_send_signal": (424, 424),
-    "setsid": (112, 157), "setpgid": (109, 154), "ptrace": (101, 117),
-    "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "pidfd_getfd": (438, 438),
-    "setrlimit": (160, 164), "prlimit64": (302, 261),
-    "socket": (41, 198), "socketpair": (53, 199), "connect": (42, 203), "bind": (49, 200),
-    "unlink": (87, None), "unlinkat": (263, 35), "rename": (82, None), "renameat": (264, 38),
-    "renameat2": (316, 276), "mkdir": (83, None), "mkdirat": (258, 34), "rmdir": (84, None),
-    "link": (86, None), "linkat": (265, 37), "symlink": (88, None), "symlinkat": (266, 36),
-    "mknod": (133, None), "mknodat": (259, 33), "creat": (85, None), "truncate": (76, 45),
-    "ftruncate": (77, 46), "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53),
-    "fchmodat2": (452, 452), "chown": (92, None), "lchown": (94, None), "fchown": (93, 55),
-    "fchownat": (260, 54), "utime": (132, None), "utimes": (235, None), "utimensat": (280, 88),
-    "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7), "openat2": (437, 437),
-    "memfd_create": (319, 279), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426),
-    "mount": (165, 40), "umount2": (166, 39), "open_tree": (428, 428), "move_mount": (429, 429),
-    "fsopen": (430, 430), "chroot": (161, 51), "pivot_root": (155, 41), "unshare": (272, 97),
-    "setns": (308, 268), "bpf": (321, 280), "perf_event_open": (298, 241),
-    "userfaultfd": (323, 282), "keyctl": (250, 219), "add_key": (248, 217),
-    "open_by_handle_at": (304, 265), "init_module": (175, 105), "finit_module": (313, 273),
-    "reboot": (169, 142), "swapon": (167, 224), "settimeofday": (164, 170),
-    "clock_settime": (227, 112), "sethostname": (170, 161), "shmget": (29, 194), "msgget": (68, 186),
+# name: (number on x86_64, on aarch64); None where the machine does not have the call
+ALLOWED: dict[str, tuple[int | None, int | None]] = {
+    # memory
+    "brk": (12, 214), "mmap": (9, 222), "munmap": (11, 215), "mremap": (25, 216),
+    "mprotect": (10, 226), "madvise": (28, 233),
+    # open files, and looking at files
+    "read": (0, 63), "readv": (19, 65), "pread64": (17, 67), "write": (1, 64), "writev": (20, 66),
+    "close": (3, 57), "lseek": (8, 62), "dup": (32, 23), "dup2": (33, None), "dup3": (292, 24),
+    "stat": (4, None), "fstat": (5, 80), "lstat": (6, None), "newfstatat": (262, 79), "statx": (332, 291),
+    "access": (21, None), "faccessat": (269, 48), "faccessat2": (439, 439), "getcwd": (79, 17),
+    "readlink": (89, None), "readlinkat": (267, 78), "getdents64": (217, 61),
+    "poll": (7, None), "ppoll": (271, 73), "select": (23, None), "pselect6": (270, 72),
+    # time
+    "nanosleep": (35, 101), "clock_nanosleep": (230, 115), "clock_gettime": (228, 113),
+    "clock_getres": (229, 114), "gettimeofday": (96, 169), "time": (201, None), "times": (100, 153),
+    # this thread: its signals, its locks, its end
+    "rt_sigaction": (13, 134), "rt_sigprocmask": (14, 135), "rt_sigreturn": (15, 139),
+    "sigaltstack": (131, 132), "futex": (202, 98), "set_robust_list": (273, 99), "rseq": (334, 293),
+    "membarrier": (324, 283), "sched_yield": (24, 124), "sched_getaffinity": (204, 123),
+    "set_tid_address": (218, 96), "exit": (60, 93), "exit_group": (231, 94),
+    # who and where am I, random numbers
+    "getpid": (39, 172), "getppid": (110, 173), "gettid": (186, 178), "getuid": (102, 174),
+    "geteuid": (107, 175), "getgid": (104, 176), "getegid": (108, 177), "uname": (63, 160),
+    "sysinfo": (99, 179), "getrusage": (98, 165), "getrlimit": (97, 163), "getrandom": (318, 278),
 }
-_OPEN = {"open": (2, None, 1), "openat": (257, 56, 2)}  # and the position of their flags
+# Allowed only with certain values of one argument: its position, and the values.
+ALLOWED_WITH: dict[str, tuple[int | None, int | None, int, tuple[int, ...]]] = {
+    # duplicate, and the close-on-exec flag; not the owner who gets signals
+    "fcntl": (72, 25, 1, (0, 1, 2, 3, 1030)),
+    # is it a terminal, how large; close-on-exec
+    "ioctl": (16, 29, 1, (0x5401, 0x5413, 0x5450, 0x5451)),
+}
+# Allowed unless the flags (at this position) ask for more than reading.
+READ_ONLY: dict[str, tuple[int | None, int | None, int]] = {"open": (2, None, 1), "openat": (257, 56, 2)}
 # fmt: on
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -67,19 +74,24 @@ def program(machine: str) -> bytes:
     ]
     if machine == "x86_64":
         rules += [(_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _EPERM)]
-    for numbers in _DENIED.values():
+    for numbers in ALLOWED.values():
         if (number := numbers[column]) is not None:
-            rules += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _EPERM)]
-    for *numbers_of_open, flags in _OPEN.values():
-        if (number := numbers_of_open[column]) is not None:
-            rules += [
-                (_EQUAL, 0, 4, number),
+            rules += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ALLOW)]
+    for *calls, argument, values in ALLOWED_WITH.values():
+        if (number := calls[column]) is not None:
+            checks = [r for value in values for r in ((_EQUAL, 0, 1, value), (_RETURN, 0, 0, _ALLOW))]
+            body = [(_LOAD, 0, 0, _ARGUMENTS + 8 * argument), *checks, (_RETURN, 0, 0, _EPERM)]
+            rules += [(_EQUAL, 0, len(body), number), *body]
+    for *opens, flags in READ_ONLY.values():
+        if (number := opens[column]) is not None:
+            body = [
                 (_LOAD, 0, 0, _ARGUMENTS + 8 * flags),
                 (_ANY_BIT, 0, 1, _WRITING),
                 (_RETURN, 0, 0, _EPERM),
                 (_RETURN, 0, 0, _ALLOW),
             ]
-    rules.append((_RETURN, 0, 0, _ALLOW))
+            rules += [(_EQUAL, 0, len(body), number), *body]
+    rules.append((_RETURN, 0, 0, _EPERM))
     return b"".join(struct.pack("<HBBI", *rule) for rule in rules)
 
 

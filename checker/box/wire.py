@@ -29,7 +29,7 @@ def pack(header: dict[str, Any], buffers: Sequence[bytes] = ()) -> bytes:
     return b"".join([_PREFIX.pack(len(text), len(buffers)), sizes, text, *buffers])
 
 
-def unpack(data: bytes) -> Iterator[tuple[dict[str, Any], list[memoryview]]]:
+def unpack(data: bytes, longest_header: int | None = None) -> Iterator[tuple[dict[str, Any], list[memoryview]]]:
     """The frames in `data`, in order.
 
     Raises MalformedFrame at the first byte that does not fit; frames before it have been yielded.
@@ -46,6 +46,8 @@ def unpack(data: bytes) -> Iterator[tuple[dict[str, Any], list[memoryview]]]:
 
     while at < len(view):
         text_length, count = _PREFIX.unpack(take(_PREFIX.size))
+        if longest_header is not None and text_length > longest_header:
+            raise MalformedFrame("a frame's header is too long")
         if count * _LENGTH.size > len(view) - at:
             raise MalformedFrame("a frame announces more buffers than there are bytes")
         sizes = [_LENGTH.unpack(take(_LENGTH.size))[0] for _ in range(count)]

@@ -24,6 +24,13 @@ COMMON = (
         error=re.compile(r"int32 overflow detected"),
     ),
     Misconception(
+        "endless-traffic",
+        "The kernel moves far too much memory",
+        "One launch loaded and stored a million elements, many times what the tensors hold.",
+        "Look at the loops around tl.load and tl.store: each element is needed once or a few times.",
+        error=re.compile(r"elements were loaded and stored in one launch"),
+    ),
+    Misconception(
         "block-in-condition",
         "A block was used as a condition",
         "A block holds many values, so it is neither true nor false.",
@@ -83,7 +90,8 @@ COMMON = (
         "arange-not-power-of-two",
         "A block's length must be a power of two",
         "tl.arange makes blocks whose length is a power of two and known when the kernel is compiled.",
-        "Use tl.arange(0, BLOCK_SIZE) and a mask for the lanes that are too many.",
+        "Use tl.arange(0, BLOCK_SIZE) and a mask for the lanes that are too many. A length that the kernel "
+        "computes needs to be constant: HALF: tl.constexpr = BLOCK_SIZE // 2.",
         error=re.compile(r"power of (2|two)|arange's (range|arguments)"),
     ),
 )

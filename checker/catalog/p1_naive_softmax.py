@@ -93,6 +93,8 @@ def cases(draw: Draw) -> list[Case]:
         _case("seven short of a block", (LENGTHS, TRAFFIC), rows("tail", 2, block - 7)),
         _case("just over half a block", (LENGTHS,), rows("short", 2, short)),
         _case("a single column", (LENGTHS,), rows("one", 2, 1)),
+        _case("a long row", (LENGTHS,), rows("long", 2, int(sizes.integers(700, 1500)))),
+        _case("many rows", (LENGTHS,), rows("many", int(sizes.integers(33, 40)), 5)),
         _case("every kind of row", (VALUES,), np.stack([*kinds.values()]).astype(np.float32), rows=(*kinds,)),
         _case("x and y strided differently", (STRIDES,), rows("strides", 3, block - 9), gaps=(16, 40)),
         _case("fp16", (HALF,), np.stack([half[r] for r in half_rows]).astype(np.float16), rows=half_rows),

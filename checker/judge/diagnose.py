@@ -36,7 +36,7 @@ class Wrong:
 
     case: Case
     outputs: Outputs  # as the kernel left them
-    filled: Outputs | None  # the same with 0 in masked lanes that had no `other`
+    undefined: bool  # other values in masked lanes without `other` give other outputs
     expected: Mapping[str, Expected]
     wrong: Mapping[str, npt.NDArray[np.bool_]]  # per output that is not right everywhere
     store_line: int | None  # the last store
@@ -115,7 +115,7 @@ def name_refusals(puzzle: Puzzle, refusals: list[tuple[Case, Refusal]], where: L
 
 def name_wrong(puzzle: Puzzle, items: list[Wrong], where: Locator) -> Iterator[Finding]:
     """Findings for outputs that differ from the reference."""
-    undefined = [item for item in items if item.filled is not None]
+    undefined = [item for item in items if item.undefined]
     if undefined:
         yield _undefined_lanes(undefined, where)
         return
@@ -191,7 +191,7 @@ def _undefined_lanes(items: list[Wrong], where: Locator) -> Finding:
         status=Status.NOT_A_NUMBER,
         title="The result depends on lanes that were masked off",
         explanation="A masked load without `other` leaves its masked lanes undefined: on a GPU they hold "
-        "anything. Here they held NaN, and it reached the output.",
+        "anything. What they held here, NaN and other values, reached the output.",
         hint="Say what those lanes hold, other=..., so that they do not change a sum or a maximum, or "
         "remove them with tl.where.",
         where=_place(first, "load", where),

@@ -120,21 +120,23 @@ def runs_of(case: Case) -> int:
 
 
 def _wrong(puzzle: Puzzle, case: Case, result: LaunchResult) -> Wrong | None:
-    """The case as a wrong one, or None if every output that was stored is right."""
+    """The case as a wrong one, or None if every output that was stored is right, whatever masked lanes held."""
     expected = puzzle.expected(case)
     wrong = {}
     for name in written_tensors(case):
         mask = wrong_elements(result.tensors[name], expected[name]) & ~never_stored(case, result, name)
         if mask.any():
             wrong[name] = mask
-    if not wrong:
+    differs = {
+        name: ~((filled[name] == result.tensors[name]) | (np.isnan(filled[name]) & np.isnan(result.tensors[name])))
+        for filled in result.filled
+        for name in written_tensors(case)
+    }
+    undefined = {name: mask for name, mask in differs.items() if mask.any()}
+    if not wrong and not undefined:
         return None
-    filled = result.filled
-    if filled is not None and all(
-        np.array_equal(filled[n], result.tensors[n], equal_nan=True) for n in written_tensors(case)
-    ):
-        filled = None
-    return Wrong(case, result.tensors, filled, expected, wrong, _last(result, STORE), _last(result, LOAD))
+    lines = _last(result, STORE), _last(result, LOAD)
+    return Wrong(case, result.tensors, bool(undefined), expected, wrong or undefined, *lines)
 
 
 def _last(result: LaunchResult, kind: int) -> int | None:

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from checker.puzzle import Kernel
 from checker.submission.read import Submission
 
+DEEPEST = 60  # levels of nesting; a kernel of the course has about 15
+MOST_HELPERS = 30
 GAP = "FILL IN"  # marks in a stub what is left to write
 
 
@@ -71,6 +73,12 @@ def extract(submission: Submission, asked: Sequence[Kernel]) -> Program:
     for kernel in kernels.values():
         reached |= _reachable(kernel, jitted | kernels)
     helpers = {name: function for name, function in jitted.items() if name in reached}
+    if len(helpers) > MOST_HELPERS:
+        raise NotASubmission(
+            "too-many-helpers",
+            f"The kernels call {len(helpers)} helper functions; at most {MOST_HELPERS} are read.",
+            "A puzzle needs none, or a few.",
+        )
     for name in helpers:
         if len(functions[name]) > 1:
             raise _twice(name, functions[name])
@@ -86,10 +94,11 @@ def extract(submission: Submission, asked: Sequence[Kernel]) -> Program:
         first = min([function.lineno, *(d.lineno for d in function.decorator_list)])
         last = function.end_lineno or function.lineno
         kept[first - 1 : last] = lines[first - 1 : last]
-        _blank_docstring(function, kept)
+    source = "\n".join(kept) + "\n"
+    _insist_on_same_code(source, {**kernels, **helpers})
     definitions = frozenset(functions) | frozenset(assigned)
     gaps = {name: line for name, f in kernels.items() if (line := _gap(f, lines)) is not None}
-    return Program("\n".join(kept) + "\n", kernels, helpers, constants, definitions, gaps)
+    return Program(source, kernels, helpers, constants, definitions, gaps)
 
 
 def _gap(function: ast.FunctionDef, lines: list[str]) -> int | None:
@@ -126,32 +135,49 @@ def _statements(submission: Submission, asked: Sequence[Kernel]) -> Iterator[ast
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # such as an invalid escape in a lesson's text
                 tree = ast.parse(chunk.text)
-        except SyntaxError as error:
-            if chunk.cell is None or any(f"def {kernel.name}" in chunk.text for kernel in asked):
-                raise NotASubmission(
-                    "syntax-error",
-                    f"Python cannot read this: {error.msg}.",
-                    "Mend the line that is marked, or the one before it.",
-                    before + (error.lineno or 1),
-                ) from error
-        except (RecursionError, MemoryError, ValueError) as error:
-            raise NotASubmission(
-                "unreadable-code",
-                "The code is nested too deeply to be read.",
-                "Keep to the form of the stub.",
-                before + 1,
-            ) from error
+        except (SyntaxError, RecursionError, MemoryError, ValueError) as error:
+            if chunk.cell is None or any(kernel.name in chunk.text for kernel in asked):
+                raise _not_python(error, before) from error
         else:
             for statement in tree.body:
-                ast.increment_lineno(statement, before)
-                yield statement
+                if _depth(statement) <= DEEPEST:
+                    ast.increment_lineno(statement, before)
+                    yield statement
+                elif isinstance(statement, ast.FunctionDef):
+                    raise _too_deep(before + statement.lineno)
         before += chunk.text.count("\n") + 1
+
+
+def _not_python(error: Exception, before: int) -> NotASubmission:
+    if not isinstance(error, SyntaxError):
+        return _too_deep(before + 1)
+    return NotASubmission(
+        "syntax-error",
+        f"Python cannot read this: {error.msg}.",
+        "Mend the line that is marked, or the one before it.",
+        before + (error.lineno or 1),
+    )
+
+
+def _too_deep(line: int) -> NotASubmission:
+    return NotASubmission(
+        "unreadable-code", "The code is nested too deeply to be read.", "Keep to the form of the stub.", line
+    )
+
+
+def _depth(statement: ast.stmt) -> int:
+    """Nesting of a syntax tree, measured without recursion."""
+    depth, level = 0, [statement]
+    while level:
+        depth += 1
+        level = [child for node in level for child in ast.iter_child_nodes(node)]  # type: ignore[misc]
+    return depth
 
 
 def _functions(statements: list[ast.stmt]) -> dict[str, list[ast.FunctionDef]]:
     functions: dict[str, list[ast.FunctionDef]] = {}
     for statement in statements:
-        if isinstance(statement, ast.FunctionDef):
+        if isinstance(statement, ast.FunctionDef) and not statement.name.startswith("__"):
             functions.setdefault(statement.name, []).append(statement)
     return functions
 
@@ -211,7 +237,7 @@ def _twice(name: str, found: list[ast.FunctionDef]) -> NotASubmission:
 
 
 def _is_jit(function: ast.FunctionDef) -> bool:
-    return [ast.unparse(d) for d in function.decorator_list] in (["triton.jit"], ["triton.jit()"], ["jit"])
+    return [ast.unparse(d) for d in function.decorator_list] in (["triton.jit"], ["triton.jit()"])
 
 
 def _signature(function: ast.FunctionDef) -> str:
@@ -243,15 +269,15 @@ def _constants(statements: list[ast.stmt]) -> Iterator[tuple[str, tuple[ast.expr
                 pass
             case _:
                 continue
-        if _is_literal(value):
+        if _is_literal(value) and not name.startswith("__"):
             yield name, (value, statement)
 
 
 def _is_literal(value: ast.expr) -> bool:
     """A number, or arithmetic on numbers, alone or inside tl.constexpr(...) or float('inf')."""
     match value:
-        case ast.Constant(value=bool() | int() | float()):
-            return True
+        case ast.Constant(value=bool() | int() | float() as number):
+            return abs(number) < 2**63 or isinstance(number, float)
         case ast.UnaryOp(op=ast.UAdd() | ast.USub(), operand=operand):
             return _is_literal(operand)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div(), right=right):
@@ -263,11 +289,21 @@ def _is_literal(value: ast.expr) -> bool:
     return False
 
 
-def _blank_docstring(function: ast.FunctionDef, kept: list[str]) -> None:
-    """Empty the lines of a docstring: Triton takes the last line that begins with `def ` for the def."""
-    first = function.body[0]
-    if ast.get_docstring(function, clean=False) is None or len(function.body) == 1:
-        return
-    start, end = first.lineno, first.end_lineno or first.lineno
-    if function.body[1].lineno > end and function.lineno < start:
-        kept[start - 1 : end] = [""] * (end - start + 1)
+def _insist_on_same_code(source: str, functions: dict[str, ast.FunctionDef]) -> None:
+    """What runs must be what is linted: the kept lines, read again, give the same syntax trees."""
+    try:
+        again = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
+    except (SyntaxError, ValueError):
+        again = {}
+    for name, function in functions.items():
+        if name not in again or _fingerprint(again[name]) != _fingerprint(function):
+            raise NotASubmission(
+                "odd-layout",
+                f"{name} is laid out so that it cannot be taken out of the file line by line.",
+                "Write @triton.jit on a line of its own, def on the next one, and the body below.",
+                function.lineno,
+            )
+
+
+def _fingerprint(function: ast.FunctionDef) -> str:
+    return ast.dump(function, include_attributes=True)

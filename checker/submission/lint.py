@@ -38,10 +38,11 @@ class Complaint:
 
 def lint(program: Program) -> list[Complaint]:
     """Complaints about all kernels and helpers, in the order of their lines: one a line, each once."""
+    calls = {name: _called(function, program) for name, function in program.functions.items()}
     found: dict[int, Complaint] = {}
     said: set[str] = set()
     for function in program.functions.values():
-        for complaint in _FunctionLint(function, program).complaints():
+        for complaint in _FunctionLint(function, program, calls).complaints():
             if complaint.line not in found and complaint.sentence + complaint.hint not in said:
                 found[complaint.line] = complaint
                 said.add(complaint.sentence + complaint.hint)
@@ -113,9 +114,11 @@ class _FunctionLint:
         ast.FunctionDef: "Define helpers at the top level of the file, with @triton.jit.",
     }
 
-    def __init__(self, function: ast.FunctionDef, program: Program):
+    def __init__(self, function: ast.FunctionDef, program: Program, calls: dict[str, set[str]]):
         self.function = function
         self.program = program
+        # Functions from which this one can be reached again: calling one of them is recursion.
+        self.callers = {name for name, called in calls.items() if function.name in called}
         self.locals = {a.arg for a in function.args.args} | {
             node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         }
@@ -129,6 +132,8 @@ class _FunctionLint:
 
     def _header(self) -> Iterator[Complaint]:
         arguments = self.function.args
+        if self.function.name in BUILTINS | {"tl", "triton"}:
+            yield self._forbid(self.function, "reserved-name", f"`{self.function.name}` is taken: choose another name.")
         if arguments.vararg or arguments.kwarg or arguments.posonlyargs or arguments.kwonlyargs:
             yield self._forbid(
                 self.function, "parameters", "Helpers take plain parameters only: no *args, no **kwargs."
@@ -210,8 +215,10 @@ class _FunctionLint:
     def _visit_Constant(self, node: ast.Constant) -> Iterator[Complaint]:
         if isinstance(node.value, str) and node.end_lineno != node.lineno:
             yield self._forbid(node, "syntax", "Text inside a kernel must fit on one line.")
+        elif isinstance(node.value, int) and abs(node.value) >= 2**63:
+            yield self._forbid(node, "syntax", "This number does not fit into 64 bits.")
         elif not isinstance(node.value, bool | int | float | str | None):
-            yield self._forbid(node, "syntax", f"A kernel has no constants like {ast.unparse(node)}.")
+            yield self._forbid(node, "syntax", "A kernel's constants are numbers, True, False and None.")
 
     def _visit_Tuple(self, node: ast.Tuple) -> Iterator[Complaint]:
         for element in node.elts:
@@ -313,7 +320,7 @@ class _FunctionLint:
             yield from self._visit(node.func)
         else:
             yield self._forbid(node, "call", "Only named functions can be called.")
-        if function in self._chain():
+        if function in self.callers:
             yield self._reject(node, "recursion", "Triton cannot compile a function that calls itself.")
         if function in PRINTING and not (node.args and _is_text(node.args[0])):
             yield self._reject(node, "print-without-text", 'Begin with a text, then the values: print("x", x).')
@@ -329,21 +336,6 @@ class _FunctionLint:
                 yield self._forbid(node, "call", "This keyword argument has no place in a kernel.")
             else:
                 yield from self._visit(keyword.value)
-
-    def _chain(self) -> set[str]:
-        """Functions from which the one being looked at can be reached again: calling one is recursion."""
-        return {
-            name for name, function in self.program.functions.items() if self.function.name in self._called(function)
-        } & self._called(self.function)
-
-    def _called(self, function: ast.FunctionDef) -> set[str]:
-        seen: set[str] = set()
-        waiting = [function]
-        while waiting:
-            names = {n.id for n in ast.walk(waiting.pop()) if isinstance(n, ast.Name)} & set(self.program.functions)
-            waiting += [self.program.functions[name] for name in names - seen]
-            seen |= names
-        return seen
 
     def _forbid(
         self, node: ast.AST, id: str, sentence: str, hint: str = "Keep to the stub's way of writing."
@@ -362,3 +354,14 @@ class _FunctionLint:
 
 def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _called(start: ast.FunctionDef, program: Program) -> set[str]:
+    """Names of the functions that are called from `start`, directly or not."""
+    seen: set[str] = set()
+    waiting = [start]
+    while waiting:
+        names = {n.id for n in ast.walk(waiting.pop()) if isinstance(n, ast.Name)} & set(program.functions)
+        waiting += [program.functions[name] for name in names - seen]
+        seen |= names
+    return seen

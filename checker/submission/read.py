@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -83,7 +84,7 @@ def from_file(path: Path) -> Submission:
 def from_cells(cells: Sequence[tuple[str, str]], name: str, *, numbered: bool = True) -> Submission:
     """A submission from (kind, text) of each cell; only cells of kind `code` are kept."""
     chunks = tuple(
-        Chunk(_plain(text) if not numbered else _without_magics(_plain(text)), number if numbered else None)
+        Chunk(_without_magics(_plain(text)) if numbered else _plain(text), number if numbered else None)
         for number, (kind, text) in enumerate(cells, start=1)
         if kind == "code"
     )
@@ -100,11 +101,13 @@ def _plain(text: str) -> str:
 
 
 def _without_magics(text: str) -> str:
-    """The cell with IPython's own lines blanked; lines keep their numbers."""
-    if text.lstrip().startswith("%%"):
-        return ""
-    lines = text.split("\n")
-    return "\n".join("" if line.lstrip()[:1] in {"%", "!", "?"} else line for line in lines)
+    """The cell with IPython's own lines blanked, unless it is Python as it stands; lines keep their numbers."""
+    try:
+        compile(text, "<cell>", "exec", ast.PyCF_ONLY_AST)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        lines = text.split("\n")
+        return "\n".join("" if line.lstrip()[:1] in {"%", "!", "?"} else line for line in lines)
+    return text
 
 
 def _notebook_cells(path: Path, text: str) -> list[tuple[str, str]]:

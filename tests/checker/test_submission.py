@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from checker.catalog.p1_naive_softmax import KERNEL
+from checker.judge.verdict import Status, Verdict
 from checker.submission.extract import NotASubmission, Program, extract
 from checker.submission.lint import lint
 from checker.submission.read import Submission, Unreadable, from_cells
@@ -45,6 +47,55 @@ def test_only_kernels_helpers_and_literals_are_kept() -> None:
     lines = text.split("\n")
     for number, line in enumerate(kept.source.split("\n")):
         assert line in ("", lines[number] if number < len(lines) else ""), "kept lines stay where they were"
+
+
+LAYOUTS = {
+    # text → whether it is accepted as it stands; if not, it must be refused rather than misread
+    "docstring-then-code": (SOLUTION.replace("    row =", '    """A\ndef b():\n    """; row ='), True),
+    "tab-after-def": (SOLUTION.replace("def naive", "def\tnaive"), True),
+    "def-over-two-lines": (SOLUTION.replace("def naive", "def \\\n    naive"), True),
+    "form-feed": (SOLUTION.replace("@triton", "\f\n@triton"), True),
+    "split-decorator": (SOLUTION.replace("@triton", "@ \\\ntriton"), False),
+    "body-on-the-line": (SOLUTION.replace("):\n    row", "):\n    \\\n    row"), True),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_odd_layouts_are_read_as_python_reads_them(name: str) -> None:
+    text, accepted = LAYOUTS[name]
+    if accepted:
+        kept = program(text)
+        (again,) = (n for n in ast.parse(kept.source).body if isinstance(n, ast.FunctionDef))
+        assert ast.dump(again, include_attributes=True) == ast.dump(kept.kernels[KERNEL.name], include_attributes=True)
+    else:
+        with pytest.raises(NotASubmission) as refused:
+            program(text)
+        assert refused.value.problem == "odd-layout"
+
+
+DEEP = {
+    "sum": ("C = " + "+".join(["1"] * 3000), "a = C"),
+    "sum-inside": ("", "a = " + "+".join(["n_cols"] * 3000)),
+    "elif": ("", "if n_cols:\n    pass\n" + "elif n_cols:\n    pass\n" * 1500),
+    "methods": ("", "a = n_cols" + ".to(tl.int32)" * 600),
+    "decorator": ("@f(" + "+".join(["1"] * 3000) + ")\ndef other():\n    pass", "a = 1"),
+    "number": ("C = tl.constexpr(0x" + "f" * 5000 + ")", "a = C"),
+    "number-inside": ("", "a = 0x" + "f" * 5000),
+    "number-in-decorator": ("@f(0x" + "f" * 5000 + ")\ndef other():\n    pass", "a = 1"),
+    "helpers": (
+        "\n".join(f"@triton.jit\ndef h{n}(x):\n    return h{n + 1}(x)\n" for n in range(400)) + "h400 = 1",
+        "\n".join("a = h0(n_cols)" for _ in range(400)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_text_made_to_be_hard_to_read_is_no_fault_of_ours(name: str, check_text: Callable[..., Verdict]) -> None:
+    before, statement = DEEP[name]
+    inside = "".join(f"    {line}\n" for line in statement.split("\n"))
+    text = HEAD.replace("@triton.jit", before + "\n\n@triton.jit", 1) + inside + "    row = " + BODY
+    verdict = check_text(text)
+    assert verdict.status in (Status.INVALID, Status.FORBIDDEN, Status.DOES_NOT_COMPILE), verdict.findings
 
 
 @given(st.text(max_size=200))
@@ -220,5 +271,15 @@ def test_a_kernel_is_empty_as_long_as_nothing_was_filled_in(body: str, empty: bo
 def test_lines_of_cells_are_found_again() -> None:
     book = from_cells([("markdown", "# x"), ("code", "a\nb"), ("code", "%%time\nc"), ("code", "d\n!ls\nf")], "book")
     lines = book.text.split("\n")
-    assert [book.place(n) for n in range(1, len(lines) + 1)] == [(2, 1), (2, 2), (3, 1), (4, 1), (4, 2), (4, 3)]
-    assert lines == ["a", "b", "", "d", "", "f"]
+    assert [book.place(n) for n in range(1, len(lines) + 1)] == [(2, 1), (2, 2), (3, 1), (3, 2), (4, 1), (4, 2), (4, 3)]
+    assert lines == ["a", "b", "", "c", "d", "", "f"]
+
+
+def test_only_ipythons_own_lines_are_blanked() -> None:
+    python = "x = (7\n% 4)"
+    assert from_cells([("code", python)], "book").text == python
+
+
+def test_a_cell_that_cannot_even_be_encoded_is_passed_over() -> None:
+    book = from_cells([("code", "x = '\ud800'"), ("code", SOLUTION)], "book")
+    assert extract(book, [KERNEL]).kernels

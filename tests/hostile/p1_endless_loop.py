@@ -1,6 +1,6 @@
 """Never come back.
 
-Lint on: does-not-compile
+Lint on: forbidden
 Lint off: time-limit
 """
 

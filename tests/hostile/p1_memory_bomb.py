@@ -1,6 +1,6 @@
 """Take memory until there is none.
 
-Lint on: does-not-compile
+Lint on: forbidden
 Lint off: out-of-memory
 """
 

@@ -1,6 +1,6 @@
 """Print without end.
 
-Lint on: does-not-compile
+Lint on: forbidden
 Lint off: output-flood
 """
 

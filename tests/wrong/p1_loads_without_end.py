@@ -1,0 +1,20 @@
+"""A long row is loaded again and again.
+
+Finding: endless-traffic
+"""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK_SIZE)
+    mask = cols < n_cols
+    x = tl.load(x_ptr + row * x_row_stride + cols, mask=mask, other=-float("inf")).to(tl.float32)
+    for turn in range(0, (n_cols // 512) * 100000):
+        x = tl.load(x_ptr + row * x_row_stride + cols, mask=mask, other=-float("inf")).to(tl.float32)
+    numerator = tl.exp(x)
+    denominator = tl.sum(numerator, axis=0)
+    tl.store(y_ptr + row * y_row_stride + cols, numerator / denominator, mask=mask)
