@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from checker.catalog import softmax
-from checker.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Puzzle, Reach
+from checker.catalog import rows, softmax
+from checker.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Puzzle
 
 KERNEL = Kernel(
     name="naive_softmax_kernel",
@@ -27,7 +25,7 @@ FULL, LENGTHS, VALUES, STRIDES, HALF, FAR, TRAFFIC = (
 
 
 def _case(
-    name: str, proves: tuple[Property, ...], x: Array, gaps: tuple[int, int] = (24, 24), rows: tuple[str, ...] = ()
+    name: str, proves: tuple[Property, ...], x: Array, gaps: tuple[int, int] = (24, 24), kinds: tuple[str, ...] = ()
 ) -> Case:
     """The launch of the stub: one program per row, one block per row; `gaps` pad the rows of x and y."""
     n = x.shape[1]
@@ -41,7 +39,7 @@ def _case(
         tensors=softmax.tensors(x, *strides),
         scalars={"x_row_stride": strides[0], "y_row_stride": strides[1], "n_cols": n},
         constexprs={"BLOCK_SIZE": block},
-        rows=rows,
+        rows=kinds,
         checked_arithmetic=strides[0] >= 2**30,
     )
 
@@ -79,7 +77,7 @@ def cases(draw: Draw) -> list[Case]:
     def random(name: str) -> np.random.Generator:
         return draw.case("p1_naive_softmax", name)
 
-    def rows(name: str, count: int, n: int) -> Array:
+    def normal(name: str, count: int, n: int) -> Array:
         return random(name).normal(0.0, 2.0, (count, n)).astype(np.float32)
 
     sizes = random("sizes")
@@ -89,26 +87,21 @@ def cases(draw: Draw) -> list[Case]:
     half = _kinds(random("half"), block - int(sizes.integers(1, 15)))
     half_rows = ("normal, sigma 1", "normal, sigma 5", "maximum last", "normal around +40")
     return [
-        _case("a full block", (FULL, TRAFFIC), rows("full", 3, block), gaps=(0, 0)),
-        _case("seven short of a block", (LENGTHS, TRAFFIC), rows("tail", 2, block - 7)),
-        _case("just over half a block", (LENGTHS,), rows("short", 2, short)),
-        _case("a single column", (LENGTHS,), rows("one", 2, 1)),
-        _case("a long row", (LENGTHS,), rows("long", 2, int(sizes.integers(700, 1500)))),
-        _case("many rows", (LENGTHS,), rows("many", int(sizes.integers(33, 40)), 5)),
-        _case("every kind of row", (VALUES,), np.stack([*kinds.values()]).astype(np.float32), rows=(*kinds,)),
-        _case("x and y strided differently", (STRIDES,), rows("strides", 3, block - 9), gaps=(16, 40)),
-        _case("fp16", (HALF,), np.stack([half[r] for r in half_rows]).astype(np.float16), rows=half_rows),
-        _case("rows 2**30 apart", (FAR,), rows("far", 3, 27), gaps=(2**30, 2**30 + 64)),
+        _case("a full block", (FULL, TRAFFIC), normal("full", 3, block), gaps=(0, 0)),
+        _case("seven short of a block", (LENGTHS, TRAFFIC), normal("tail", 2, block - 7)),
+        _case("just over half a block", (LENGTHS,), normal("short", 2, short)),
+        _case("a single column", (LENGTHS,), normal("one", 2, 1)),
+        _case("a long row", (LENGTHS,), normal("long", 2, int(sizes.integers(700, 1500)))),
+        _case("many rows", (LENGTHS,), normal("many", int(sizes.integers(33, 40)), 5)),
+        _case("every kind of row", (VALUES,), np.stack([*kinds.values()]).astype(np.float32), kinds=(*kinds,)),
+        _case("x and y strided differently", (STRIDES,), normal("strides", 3, block - 9), gaps=(16, 40)),
+        _case("fp16", (HALF,), np.stack([half[r] for r in half_rows]).astype(np.float16), kinds=half_rows),
+        _case("rows 2**30 apart", (FAR,), normal("far", 3, 27), gaps=(2**30, 2**30 + 64)),
     ]
 
 
-def _y(formula: Callable[[Array, Case], Array]) -> Callable[[Case], dict[str, Array]]:
-    """Outputs of a kernel that writes `formula(x, case)` to y."""
-    return lambda case: {"y_ptr": formula(softmax.row_input(case), case)}
-
-
 def _padding(case: Case) -> int:
-    return int(case.constexprs["BLOCK_SIZE"]) - int(case.scalars["n_cols"])
+    return rows.block_size(case) - rows.columns(case)
 
 
 def _over_padding(x: Array, case: Case) -> Array:
@@ -124,36 +117,6 @@ def _half_sum(x: Array, case: Case) -> Array:
     return np.asarray(e / e.sum(axis=1, keepdims=True, dtype=np.float16))
 
 
-def _stride(name: str) -> Callable[[Case, int], int]:
-    return lambda case, program: program * int(case.scalars[name])
-
-
-def _columns(case: Case) -> int:
-    return int(case.scalars["n_cols"])
-
-
-def _block(case: Case) -> int:
-    return int(case.constexprs["BLOCK_SIZE"])
-
-
-def _next_row(case: Case, program: int) -> tuple[Reach, ...]:
-    start = (program + 1) * int(case.scalars["x_row_stride"])
-    return (Reach(False, "x_ptr", start, start + _columns(case) - 1),)
-
-
-def _column(case: Case, program: int) -> tuple[Reach, ...]:
-    if _columns(case) == 1:
-        return ()  # a column of one element is any element
-    last = (_columns(case) - 1) * int(case.scalars["x_row_stride"])
-    return (Reach(False, "x_ptr", program, program + last),)
-
-
-def _both(offset: Callable[[Case, int], int]) -> Callable[[Case, int], tuple[Reach, ...]]:
-    """Reach of a row's load, and of its store, that both begin at a wrong offset."""
-    load, store = (softmax.row_reach(offset, _columns, store) for store in (False, True))
-    return lambda case, program: (*load(case, program), *store(case, program))
-
-
 MISCONCEPTIONS = (
     Misconception(
         "sums-padded-lanes",
@@ -161,7 +124,7 @@ MISCONCEPTIONS = (
         "BLOCK_SIZE is the next power of two, so the last BLOCK_SIZE - n_cols lanes hold no element of "
         "the row. They were loaded as 0, and exp(0) = 1: each of them adds 1 to the denominator.",
         "Give the padded lanes a value whose exponential is 0: tl.load(..., mask=mask, other=-float('inf')).",
-        outputs=_y(_over_padding),
+        outputs=softmax.writes(_over_padding),
         points_at="load",
     ),
     Misconception(
@@ -169,7 +132,7 @@ MISCONCEPTIONS = (
         "The padding makes the sum infinite",
         "The lanes behind the row were loaded as +inf, and exp(inf) is inf: everything divided by the sum is 0.",
         "The padding's exponential must be 0, so its x is minus infinity: other=-float('inf').",
-        outputs=_y(lambda x, case: np.zeros_like(x) if _padding(case) else softmax.softmax(x)),
+        outputs=softmax.writes(lambda x, case: np.zeros_like(x) if _padding(case) else softmax.softmax(x)),
         points_at="load",
     ),
     Misconception(
@@ -177,140 +140,65 @@ MISCONCEPTIONS = (
         "The exponentials were stored without dividing",
         "y holds exp(x) itself. A softmax divides by the sum of the row's exponentials.",
         "Compute tl.sum of the exponentials over the row and divide by it before you store.",
-        outputs=_y(lambda x, _: np.exp(x)),
+        outputs=softmax.writes(lambda x, _: np.exp(x)),
     ),
     Misconception(
         "no-division",
         "The exponentials were stored without dividing by their sum",
         "y holds exp(x - max(x)): the largest element of each row is exactly 1, and rows do not sum to 1.",
         "The denominator is the sum of the exponentials, tl.sum(numerator, axis=0).",
-        outputs=_y(lambda x, _: np.exp(x - x.max(axis=1, keepdims=True))),
+        outputs=softmax.writes(lambda x, _: np.exp(x - x.max(axis=1, keepdims=True))),
     ),
     Misconception(
         "divides-by-max",
         "Divided by the maximum instead of the sum",
         "y = exp(x) / max(x). The denominator of a softmax is the sum of the exponentials of the row.",
         "Replace the maximum by tl.sum over the exponentials.",
-        outputs=_y(lambda x, _: np.exp(x) / x.max(axis=1, keepdims=True)),
+        outputs=softmax.writes(lambda x, _: np.exp(x) / x.max(axis=1, keepdims=True)),
     ),
     Misconception(
         "no-exponential",
         "Normalised x itself, without the exponential",
         "y = x / sum(x). A softmax normalises exp(x), which is positive whatever the sign of x.",
         "Take tl.exp of what you loaded before you sum it.",
-        outputs=_y(lambda x, _: x / x.sum(axis=1, keepdims=True)),
+        outputs=softmax.writes(lambda x, _: x / x.sum(axis=1, keepdims=True)),
     ),
     Misconception(
         "sum-of-x",
         "Divided by the sum of x instead of the sum of exp(x)",
         "The numerator is right, but the denominator adds up the inputs, not their exponentials.",
         "Sum the numerator: tl.sum(numerator, axis=0).",
-        outputs=_y(lambda x, _: np.exp(x) / x.sum(axis=1, keepdims=True)),
+        outputs=softmax.writes(lambda x, _: np.exp(x) / x.sum(axis=1, keepdims=True)),
     ),
     Misconception(
         "log-softmax",
         "This is the logarithm of the softmax",
         "y holds x - log(sum(exp(x))), which is the log-softmax.",
         "Divide the exponentials by their sum; no logarithm is needed.",
-        outputs=_y(lambda x, _: x - np.log(np.exp(x).sum(axis=1, keepdims=True))),
+        outputs=softmax.writes(lambda x, _: x - np.log(np.exp(x).sum(axis=1, keepdims=True))),
     ),
     Misconception(
         "base-two",
         "2**x was used where e**x is asked for",
         "tl.exp2 is a power of two. exp(x) = exp2(x * log2(e)) with log2(e) = 1.4426950408889634.",
         "Use tl.exp, or multiply x by log2(e) before tl.exp2.",
-        outputs=_y(lambda x, _: np.exp2(x) / np.exp2(x).sum(axis=1, keepdims=True)),
+        outputs=softmax.writes(lambda x, _: np.exp2(x) / np.exp2(x).sum(axis=1, keepdims=True)),
     ),
     Misconception(
         "wrong-row-map",
         "Every program works on the same row",
         "All rows of y hold the softmax of row 0 of x.",
         "Program number tl.program_id(0) owns the row of that number: use `row` in the load as well.",
-        outputs=_y(lambda x, _: np.broadcast_to(softmax.softmax(x[:1]), x.shape)),
-    ),
-    Misconception(
-        "wrong-row-map",
-        "A program reads a row that is not its own",
-        "The program's loads begin one row further down than its own row, so the last program leaves x.",
-        "Program p owns row p: rows count from 0, as tl.program_id(0) does.",
-        reach=_next_row,
-    ),
-    Misconception(
-        "wrong-axis",
-        "A program reads a column of x instead of a row",
-        "Neighbours in a row are 1 element apart; x_row_stride leads to the next row.",
-        "Address the row with x_ptr + row * x_row_stride + cols.",
-        reach=_column,
+        outputs=softmax.writes(lambda x, _: np.broadcast_to(softmax.softmax(x[:1]), x.shape)),
     ),
     Misconception(
         "half-sum",
         "The exponentials are added up in fp16",
         "fp16 ends at 65504, which exp passes at x = 11.1: the sum becomes infinite and y 0 or NaN.",
         "Convert right after the load, x.to(tl.float32), and do everything up to the store in fp32.",
-        outputs=_y(_half_sum),
+        outputs=softmax.writes(_half_sum),
     ),
-    Misconception(
-        "load-without-mask",
-        "The load has no mask",
-        "A block of BLOCK_SIZE lanes is longer than the row, and the load reads all of them: what lies "
-        "behind the row belongs to somebody else.",
-        "Only lanes with cols < n_cols are yours: tl.load(..., mask=cols < n_cols, other=-float('inf')).",
-        reach=softmax.row_reach(_stride("x_row_stride"), _block, store=False),
-    ),
-    Misconception(
-        "store-without-mask",
-        "The store has no mask",
-        "The store writes all BLOCK_SIZE lanes of the block, also those behind the end of the row.",
-        "Store with the same mask as you load: tl.store(..., mask=cols < n_cols).",
-        reach=softmax.row_reach(_stride("y_row_stride"), _block, store=True),
-    ),
-    Misconception(
-        "mask-off-by-one",
-        "The mask lets one lane too many through",
-        "The access covers columns 0 to n_cols, but the last column of a row is n_cols - 1.",
-        "Columns count from 0: the mask is cols < n_cols, not <=.",
-        reach=lambda case, p: (
-            *softmax.row_reach(_stride("x_row_stride"), lambda c: _columns(c) + 1, store=False)(case, p),
-            *softmax.row_reach(_stride("y_row_stride"), lambda c: _columns(c) + 1, store=True)(case, p),
-        ),
-    ),
-    Misconception(
-        "y-with-x-stride",
-        "y is addressed with x's row stride",
-        "x and y are laid out separately: the next row of y begins y_row_stride elements further on.",
-        "Use y_ptr + row * y_row_stride + cols in the store.",
-        reach=softmax.row_reach(_stride("x_row_stride"), _columns, store=True),
-    ),
-    Misconception(
-        "x-with-y-stride",
-        "x is addressed with y's row stride",
-        "x and y are laid out separately: the next row of x begins x_row_stride elements further on.",
-        "Use x_ptr + row * x_row_stride + cols in the load.",
-        reach=softmax.row_reach(_stride("y_row_stride"), _columns, store=False),
-    ),
-    Misconception(
-        "block-as-stride",
-        "BLOCK_SIZE is used as the distance between rows",
-        "The kernel steps BLOCK_SIZE elements to the next row, as one does in a vector that is cut into blocks. "
-        "Here the rows of a matrix are x_row_stride and y_row_stride elements apart.",
-        "Use row * x_row_stride for x and row * y_row_stride for y.",
-        reach=_both(lambda case, program: program * _block(case)),
-    ),
-    Misconception(
-        "row-without-stride",
-        "The row number is added to the pointer as it is",
-        "x_ptr + row is the element number `row`, not the beginning of that row.",
-        "Multiply by the distance between rows: row * x_row_stride for x, row * y_row_stride for y.",
-        reach=_both(lambda case, program: program),
-    ),
-    Misconception(
-        "width-as-stride",
-        "Rows are assumed to follow each other without a gap",
-        "The kernel steps n_cols elements to the next row. A tensor may be padded or be a slice of a "
-        "larger one, so the distance between rows is its stride, not its width.",
-        "Use row * x_row_stride for x and row * y_row_stride for y.",
-        reach=_both(lambda case, program: program * _columns(case)),
-    ),
+    *rows.ADDRESSING,
 )
 
 

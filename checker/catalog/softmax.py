@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from checker.puzzle import Array, Budget, Case, Expected, Invariant, Outputs, Reach, Role, Tensor
+from checker.puzzle import Array, Budget, Case, Expected, Invariant, Outputs, Role, Tensor
 
 EPS32 = float(np.finfo(np.float32).eps)
 
@@ -73,13 +73,6 @@ ROWS_SUM_TO_ONE = Invariant(
 )
 
 
-def row_reach(
-    offset: Callable[[Case, int], int], columns: Callable[[Case], int], store: bool
-) -> Callable[[Case, int], tuple[Reach, ...]]:
-    """Reach of a kernel that addresses `columns` neighbours from `offset(case, program)` on."""
-
-    def of(case: Case, program: int) -> tuple[Reach, ...]:
-        start = offset(case, program)
-        return (Reach(store, "y_ptr" if store else "x_ptr", start, start + columns(case) - 1),)
-
-    return of
+def writes(formula: Callable[[Array, Case], Array]) -> Callable[[Case], dict[str, Array]]:
+    """Outputs of a kernel that writes `formula(x, case)` to y; x in float64."""
+    return lambda case: {"y_ptr": formula(row_input(case), case)}

@@ -10,18 +10,21 @@ import ast
 import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from checker.submission.extract import Program
 from checker.submission.vocabulary import (
     ATOMICS,
     ATTRIBUTES,
+    BRANCHES,
     BUILTINS,
     EXPLAINED,
     HOST_MODULES,
+    LEAVES,
     PRINTING,
     TL_FUNCTIONS,
     TL_TYPES,
+    UNCOMPILABLE,
+    UNWANTED,
 )
 
 
@@ -51,68 +54,6 @@ def lint(program: Program) -> list[Complaint]:
 
 class _FunctionLint:
     """Walks one function; every node type that is not handled here is refused."""
-
-    _PLAIN: ClassVar[tuple[type[ast.AST], ...]] = (
-        ast.Load,
-        ast.Store,
-        ast.Pass,
-        ast.Add,
-        ast.Sub,
-        ast.Mult,
-        ast.Div,
-        ast.FloorDiv,
-        ast.Mod,
-        ast.LShift,
-        ast.RShift,
-        ast.BitAnd,
-        ast.BitOr,
-        ast.BitXor,
-        ast.Invert,
-        ast.Not,
-        ast.UAdd,
-        ast.USub,
-        ast.And,
-        ast.Or,
-        ast.Eq,
-        ast.NotEq,
-        ast.Lt,
-        ast.LtE,
-        ast.Gt,
-        ast.GtE,
-    )
-    # Node types whose children are all looked at in turn.
-    _OPEN: ClassVar[tuple[type[ast.AST], ...]] = (
-        ast.BinOp,
-        ast.UnaryOp,
-        ast.BoolOp,
-        ast.IfExp,
-        ast.If,
-        ast.Expr,
-    )
-    # What would compile, or might, but has no place here: the word for it, and what to do instead.
-    _UNWANTED: ClassVar[dict[type[ast.AST], tuple[str, str]]] = {
-        ast.While: ("while", "Use a `for` loop over range: its number of turns is known when the loop starts."),
-        ast.List: ("[…]", "Use a block, or separate variables."),
-        ast.Import: ("import", "Everything that a kernel needs is in tl."),
-        ast.ImportFrom: ("import", "Everything that a kernel needs is in tl."),
-        ast.Raise: ("raise", "Use tl.device_assert if you want to check something."),
-        ast.Try: ("try", "A kernel has no exceptions."),
-        ast.With: ("with", "A kernel has no contexts."),
-        ast.Lambda: ("lambda", "Define a helper at the top level, with @triton.jit."),
-        ast.JoinedStr: ('f"…"', 'Write print("x", x): a text first, then values.'),
-    }
-    _UNCOMPILABLE: ClassVar[dict[type[ast.AST], str]] = {
-        ast.Break: "Triton cannot compile `break`: give the loop the right bounds instead.",
-        ast.Continue: "Triton cannot compile `continue`: use `if` or a mask instead.",
-        ast.Pow: "Blocks have no `**`: use tl.exp, tl.exp2, or a product.",
-        ast.Dict: "A kernel has no dictionaries: use separate variables.",
-        ast.Set: "A kernel has no sets: use separate variables.",
-        ast.ListComp: "A kernel has no comprehensions: use a block, or a `for` loop over range.",
-        ast.GeneratorExp: "A kernel has no comprehensions: use a block, or a `for` loop over range.",
-        ast.MatMult: "Write tl.dot(a, b) for a matrix product.",
-        ast.Assert: "Use tl.device_assert or tl.static_assert.",
-        ast.FunctionDef: "Define helpers at the top level of the file, with @triton.jit.",
-    }
 
     def __init__(self, function: ast.FunctionDef, program: Program, calls: dict[str, set[str]]):
         self.function = function
@@ -147,17 +88,17 @@ class _FunctionLint:
             )
 
     def _visit(self, node: ast.AST) -> Iterator[Complaint]:
-        if isinstance(node, self._PLAIN):
+        if isinstance(node, LEAVES):
             return
         method = getattr(self, f"_visit_{type(node).__name__}", None)
         if method is not None:
             yield from method(node)
-        elif isinstance(node, self._OPEN):
+        elif isinstance(node, BRANCHES):
             yield from self._children(node)
-        elif type(node) in self._UNCOMPILABLE:
-            yield self._reject(node, "not-a-kernel", self._UNCOMPILABLE[type(node)])
+        elif type(node) in UNCOMPILABLE:
+            yield self._reject(node, "not-a-kernel", UNCOMPILABLE[type(node)])
         else:
-            word, hint = self._UNWANTED.get(type(node), (type(node).__name__, "Keep to the stub's way of writing."))
+            word, hint = UNWANTED.get(type(node), (type(node).__name__, "Keep to the stub's way of writing."))
             yield self._forbid(node, "syntax", f"Python's `{word}` has no place in a kernel.", hint)
 
     def _children(self, node: ast.AST) -> Iterator[Complaint]:

@@ -1,10 +1,12 @@
-"""The allow-list: every name that a kernel may use. One list, in one place.
+"""The allow-list: every name and every form of syntax that a kernel may use. One list, in one place.
 
 On the interpreter a kernel is Python, and Python reaches everything; so what is not named here is
 refused. The list holds what compiles for a GPU and what the puzzles may need, and nothing else.
 """
 
 from __future__ import annotations
+
+import ast
 
 
 def _words(text: str) -> frozenset[str]:
@@ -51,3 +53,66 @@ ATOMICS = (
     "Atomic operations are not part of this course. Give each output element to exactly one program: "
     "then no two programs ever meet in memory."
 )
+
+# Syntax without parts of its own.
+LEAVES: tuple[type[ast.AST], ...] = (
+    ast.Load,
+    ast.Store,
+    ast.Pass,
+    ast.Add,
+    ast.Sub,
+    ast.Mult,
+    ast.Div,
+    ast.FloorDiv,
+    ast.Mod,
+    ast.LShift,
+    ast.RShift,
+    ast.BitAnd,
+    ast.BitOr,
+    ast.BitXor,
+    ast.Invert,
+    ast.Not,
+    ast.UAdd,
+    ast.USub,
+    ast.And,
+    ast.Or,
+    ast.Eq,
+    ast.NotEq,
+    ast.Lt,
+    ast.LtE,
+    ast.Gt,
+    ast.GtE,
+)
+# Node types whose children are all looked at in turn.
+BRANCHES: tuple[type[ast.AST], ...] = (
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.BoolOp,
+    ast.IfExp,
+    ast.If,
+    ast.Expr,
+)
+# What would compile, or might, but has no place here: the word for it, and what to do instead.
+UNWANTED: dict[type[ast.AST], tuple[str, str]] = {
+    ast.While: ("while", "Use a `for` loop over range: its number of turns is known when the loop starts."),
+    ast.List: ("[…]", "Use a block, or separate variables."),
+    ast.Import: ("import", "Everything that a kernel needs is in tl."),
+    ast.ImportFrom: ("import", "Everything that a kernel needs is in tl."),
+    ast.Raise: ("raise", "Use tl.device_assert if you want to check something."),
+    ast.Try: ("try", "A kernel has no exceptions."),
+    ast.With: ("with", "A kernel has no contexts."),
+    ast.Lambda: ("lambda", "Define a helper at the top level, with @triton.jit."),
+    ast.JoinedStr: ('f"…"', 'Write print("x", x): a text first, then values.'),
+}
+UNCOMPILABLE: dict[type[ast.AST], str] = {
+    ast.Break: "Triton cannot compile `break`: give the loop the right bounds instead.",
+    ast.Continue: "Triton cannot compile `continue`: use `if` or a mask instead.",
+    ast.Pow: "Blocks have no `**`: use tl.exp, tl.exp2, or a product.",
+    ast.Dict: "A kernel has no dictionaries: use separate variables.",
+    ast.Set: "A kernel has no sets: use separate variables.",
+    ast.ListComp: "A kernel has no comprehensions: use a block, or a `for` loop over range.",
+    ast.GeneratorExp: "A kernel has no comprehensions: use a block, or a `for` loop over range.",
+    ast.MatMult: "Write tl.dot(a, b) for a matrix product.",
+    ast.Assert: "Use tl.device_assert or tl.static_assert.",
+    ast.FunctionDef: "Define helpers at the top level of the file, with @triton.jit.",
+}
