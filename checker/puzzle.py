@@ -145,6 +145,17 @@ class Invariant:
 
 
 @dataclass(frozen=True)
+class Remark:
+    """Something worth saying of a kernel that is right.
+
+    `seen(case, loads)` tells it from the elements loaded per tensor in one launch.
+    """
+
+    text: str
+    seen: Callable[[Case, Mapping[str, int]], bool]
+
+
+@dataclass(frozen=True)
 class Draw:
     """Where cases come from: a key, and for grading also the submission that is graded.
 
@@ -174,6 +185,8 @@ class Puzzle:
     cases: Callable[[Draw], list[Case]]
     expected: Callable[[Case], Mapping[str, Expected]]
     budget: Callable[[Case], Mapping[str, Budget]]
+    largest_block: Callable[[Case], int] | None = None  # elements that one load or store may take at most
+    remarks: tuple[Remark, ...] = ()
     misconceptions: tuple[Misconception, ...] = ()
     invariants: tuple[Invariant, ...] = ()
 

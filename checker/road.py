@@ -164,6 +164,7 @@ class _Check:
             findings,
             properties=results,
             runs=(Run("interpreter", report.seconds, made.traffic),),
+            remarks=made.remarks,
             printed=_printed(bytes(report.passes[0].output), runnable) if key is None else (),
         )
 

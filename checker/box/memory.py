@@ -103,7 +103,7 @@ class Memory:
         if mask.any():
             tensor, elements = self._translate(LOAD, addresses[mask], dtype)
             result[mask] = tensor.values.reshape(-1)[elements]
-            self._record(LOAD, tensor, elements)
+            self._record(LOAD, tensor, elements, addresses.size)
         return result
 
     def store(
@@ -123,7 +123,7 @@ class Memory:
         # Two lanes of one store may hit one element; on a GPU it is open which of them wins.
         kept = flat[elements]
         contradicted = int(np.count_nonzero((kept != written) & ~((kept != kept) & (written != written))))
-        self._record(STORE, tensor, elements, contradicted)
+        self._record(STORE, tensor, elements, addresses.size, contradicted)
 
     def barrier(self) -> None:
         """Note a `tl.debug_barrier()`."""
@@ -136,7 +136,7 @@ class Memory:
         touched = np.concatenate(self.touched) if self.touched else np.zeros(0, np.int32)
         return records, touched
 
-    def _record(self, kind: int, tensor: BoxTensor, elements: Ints, contradicted: int = 0) -> None:
+    def _record(self, kind: int, tensor: BoxTensor, elements: Ints, lanes: int, contradicted: int = 0) -> None:
         tensor.seen[elements] = True
         distinct = np.flatnonzero(tensor.seen)
         tensor.seen[distinct] = False
@@ -145,7 +145,7 @@ class Memory:
         if self.left < 0:
             raise TooMuchTraffic(f"more than {MOST_TOUCHED} elements were loaded and stored in one launch")
         self.touched.append(distinct.astype(np.int32))
-        self.records.append((kind, tensor.slot - 1, program, line, distinct.size, elements.size, contradicted))
+        self.records.append((kind, tensor.slot - 1, program, line, distinct.size, lanes, contradicted))
 
     def _translate(self, kind: int, addresses: npt.NDArray[np.uint64], dtype: np.dtype[Any]) -> tuple[BoxTensor, Ints]:
         """The one tensor that all `addresses` lie in, and their elements, or RefusedAccess."""

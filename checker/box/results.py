@@ -75,8 +75,8 @@ class AccessLog:
     """Every load and store of a launch, in the order in which they happened.
 
     Arrays of one entry per access: `kind` (LOAD, STORE or BARRIER), `tensor` (position among the
-    launch's tensors), `program`, `line`, `distinct` (number of distinct elements), `lanes` (active
-    lanes), `contradicted` (lanes of a store whose element another lane gave another value).
+    launch's tensors), `program`, `line`, `distinct` (number of distinct elements), `lanes` (of the
+    whole block, masked or not), `contradicted` (lanes of a store whose element another lane gave another value).
     `elements` joins the distinct dense element numbers of all accesses.
     """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from checker.catalog import rows, softmax
+from checker.catalog.softmax_mistakes import RESULTS, writes
 from checker.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Puzzle
 
 KERNEL = Kernel(
@@ -27,21 +28,9 @@ FULL, LENGTHS, VALUES, STRIDES, HALF, FAR, TRAFFIC = (
 def _case(
     name: str, proves: tuple[Property, ...], x: Array, gaps: tuple[int, int] = (24, 24), kinds: tuple[str, ...] = ()
 ) -> Case:
-    """The launch of the stub: one program per row, one block per row; `gaps` pad the rows of x and y."""
-    n = x.shape[1]
-    strides = tuple(gap if gap >= 2**30 else n + gap for gap in gaps)
-    block = 1 << (n - 1).bit_length()
-    return Case(
-        name=f"{name} ({len(x)} x {n}, BLOCK_SIZE={block})",
-        kernel=KERNEL.name,
-        proves=tuple(p.name for p in proves),
-        grid=(x.shape[0],),
-        tensors=softmax.tensors(x, *strides),
-        scalars={"x_row_stride": strides[0], "y_row_stride": strides[1], "n_cols": n},
-        constexprs={"BLOCK_SIZE": block},
-        rows=kinds,
-        checked_arithmetic=strides[0] >= 2**30,
-    )
+    """The launch of the stub: the block is the next power of two."""
+    block = 1 << (x.shape[1] - 1).bit_length()
+    return softmax.launch(KERNEL, name, tuple(p.name for p in proves), x, {"BLOCK_SIZE": block}, gaps, kinds)
 
 
 def _kinds(random: np.random.Generator, n: int) -> dict[str, Array]:
@@ -124,7 +113,7 @@ MISCONCEPTIONS = (
         "BLOCK_SIZE is the next power of two, so the last BLOCK_SIZE - n_cols lanes hold no element of "
         "the row. They were loaded as 0, and exp(0) = 1: each of them adds 1 to the denominator.",
         "Give the padded lanes a value whose exponential is 0: tl.load(..., mask=mask, other=-float('inf')).",
-        outputs=softmax.writes(_over_padding),
+        outputs=writes(_over_padding),
         points_at="load",
     ),
     Misconception(
@@ -132,7 +121,7 @@ MISCONCEPTIONS = (
         "The padding makes the sum infinite",
         "The lanes behind the row were loaded as +inf, and exp(inf) is inf: everything divided by the sum is 0.",
         "The padding's exponential must be 0, so its x is minus infinity: other=-float('inf').",
-        outputs=softmax.writes(lambda x, case: np.zeros_like(x) if _padding(case) else softmax.softmax(x)),
+        outputs=writes(lambda x, case: np.zeros_like(x) if _padding(case) else softmax.softmax(x)),
         points_at="load",
     ),
     Misconception(
@@ -140,64 +129,37 @@ MISCONCEPTIONS = (
         "The exponentials were stored without dividing",
         "y holds exp(x) itself. A softmax divides by the sum of the row's exponentials.",
         "Compute tl.sum of the exponentials over the row and divide by it before you store.",
-        outputs=softmax.writes(lambda x, _: np.exp(x)),
-    ),
-    Misconception(
-        "no-division",
-        "The exponentials were stored without dividing by their sum",
-        "y holds exp(x - max(x)): the largest element of each row is exactly 1, and rows do not sum to 1.",
-        "The denominator is the sum of the exponentials, tl.sum(numerator, axis=0).",
-        outputs=softmax.writes(lambda x, _: np.exp(x - x.max(axis=1, keepdims=True))),
+        outputs=writes(lambda x, _: np.exp(x)),
     ),
     Misconception(
         "divides-by-max",
         "Divided by the maximum instead of the sum",
         "y = exp(x) / max(x). The denominator of a softmax is the sum of the exponentials of the row.",
         "Replace the maximum by tl.sum over the exponentials.",
-        outputs=softmax.writes(lambda x, _: np.exp(x) / x.max(axis=1, keepdims=True)),
+        outputs=writes(lambda x, _: np.exp(x) / x.max(axis=1, keepdims=True)),
     ),
     Misconception(
         "no-exponential",
         "Normalised x itself, without the exponential",
         "y = x / sum(x). A softmax normalises exp(x), which is positive whatever the sign of x.",
         "Take tl.exp of what you loaded before you sum it.",
-        outputs=softmax.writes(lambda x, _: x / x.sum(axis=1, keepdims=True)),
+        outputs=writes(lambda x, _: x / x.sum(axis=1, keepdims=True)),
     ),
     Misconception(
         "sum-of-x",
         "Divided by the sum of x instead of the sum of exp(x)",
         "The numerator is right, but the denominator adds up the inputs, not their exponentials.",
         "Sum the numerator: tl.sum(numerator, axis=0).",
-        outputs=softmax.writes(lambda x, _: np.exp(x) / x.sum(axis=1, keepdims=True)),
-    ),
-    Misconception(
-        "log-softmax",
-        "This is the logarithm of the softmax",
-        "y holds x - log(sum(exp(x))), which is the log-softmax.",
-        "Divide the exponentials by their sum; no logarithm is needed.",
-        outputs=softmax.writes(lambda x, _: x - np.log(np.exp(x).sum(axis=1, keepdims=True))),
-    ),
-    Misconception(
-        "base-two",
-        "2**x was used where e**x is asked for",
-        "tl.exp2 is a power of two. exp(x) = exp2(x * log2(e)) with log2(e) = 1.4426950408889634.",
-        "Use tl.exp, or multiply x by log2(e) before tl.exp2.",
-        outputs=softmax.writes(lambda x, _: np.exp2(x) / np.exp2(x).sum(axis=1, keepdims=True)),
-    ),
-    Misconception(
-        "wrong-row-map",
-        "Every program works on the same row",
-        "All rows of y hold the softmax of row 0 of x.",
-        "Program number tl.program_id(0) owns the row of that number: use `row` in the load as well.",
-        outputs=softmax.writes(lambda x, _: np.broadcast_to(softmax.softmax(x[:1]), x.shape)),
+        outputs=writes(lambda x, _: np.exp(x) / x.sum(axis=1, keepdims=True)),
     ),
     Misconception(
         "half-sum",
         "The exponentials are added up in fp16",
         "fp16 ends at 65504, which exp passes at x = 11.1: the sum becomes infinite and y 0 or NaN.",
         "Convert right after the load, x.to(tl.float32), and do everything up to the store in fp32.",
-        outputs=softmax.writes(_half_sum),
+        outputs=writes(_half_sum),
     ),
+    *RESULTS,
     *rows.ADDRESSING,
 )
 

@@ -1,7 +1,7 @@
-"""Mistakes in addressing rows, for kernels whose programs own one row of x and y each.
+"""Mistakes in addressing rows: for kernels that own rows of x and y and walk them in blocks of columns.
 
-Such a kernel walks its row in blocks of BLOCK_SIZE columns (one block is enough if the row fits).
-Each mistake is known by the elements that the first refused access covers.
+A program owns one row, or BLOCK_ROWS of them. Each mistake is known by the elements that the first
+refused access covers.
 """
 
 from __future__ import annotations
@@ -11,34 +11,49 @@ from typing import Literal
 
 from checker.puzzle import Case, Misconception, Reach
 
-Offset = Callable[[Case, int], int]  # where a kernel believes its program's row to begin
+Stride = Callable[[Case], int]  # how far apart a kernel believes rows to be
 Mask = Literal["right", "none", "one too many"]
 
 
-def stride(name: str) -> Offset:
-    """A row's beginning, with the stride of this parameter."""
-    return lambda case, program: program * int(case.scalars[name])
+def stride(name: str) -> Stride:
+    """The stride in this parameter."""
+    return lambda case: int(case.scalars[name])
 
 
 X, Y = stride("x_row_stride"), stride("y_row_stride")
 
 
-def reach(store: bool, offset: Offset, mask: Mask = "right") -> Callable[[Case, int], tuple[Reach, ...]]:
-    """What the accesses of a kernel cover, block after block, with its idea of offset and mask."""
+def reach(
+    store: bool, stride: Stride, columns_mask: Mask = "right", rows_mask: Mask = "right", first_row: int = 0
+) -> Callable[[Case, int], tuple[Reach, ...]]:
+    """What the accesses of a kernel cover, block after block, with its idea of strides and masks."""
 
     def of(case: Case, program: int) -> tuple[Reach, ...]:
         n, block = columns(case), block_size(case)
-        start = offset(case, program)
-        end = {"right": n, "one too many": n + 1, "none": n + block}[mask]
-        covered = ((first, min(first + block, end)) for first in range(0, n, block))
-        return tuple(Reach(store, "y_ptr" if store else "x_ptr", start + a, start + b - 1) for a, b in covered)
+        count, owned = row_count(case), rows_owned(case)
+        first = program * owned + first_row
+        last = min(
+            first + owned, {"right": count + first_row, "one too many": count + 1, "none": first + owned}[rows_mask]
+        )
+        end = {"right": n, "one too many": n + 1, "none": n + block}[columns_mask]
+        return tuple(
+            Reach(
+                store,
+                "y_ptr" if store else "x_ptr",
+                first * stride(case) + column,
+                (last - 1) * stride(case) + min(column + block, end) - 1,
+            )
+            for column in range(0, n, block)
+        )
 
     return of
 
 
-def both(offset: Offset) -> Callable[[Case, int], tuple[Reach, ...]]:
-    """The load of x and the store of y, both at the same wrong offset."""
-    load, store = reach(False, offset), reach(True, offset)
+def both(
+    x: Stride, y: Stride, columns_mask: Mask = "right", rows_mask: Mask = "right"
+) -> Callable[[Case, int], tuple[Reach, ...]]:
+    """The load of x and the store of y, with the same mistake."""
+    load, store = (reach(*which, columns_mask, rows_mask) for which in ((False, x), (True, y)))
     return lambda case, program: (*load(case, program), *store(case, program))
 
 
@@ -47,16 +62,27 @@ def columns(case: Case) -> int:
     return int(case.scalars["n_cols"])
 
 
+def row_count(case: Case) -> int:
+    """Number of rows."""
+    return int(case.tensors["x_ptr"].values.shape[0])
+
+
 def block_size(case: Case) -> int:
     """Columns that one access covers."""
-    return int(case.constexprs["BLOCK_SIZE"])
+    return int(case.constexprs.get("BLOCK_COLS", 0) or case.constexprs["BLOCK_SIZE"])
 
 
-def _down_a_column(case: Case, program: int) -> tuple[Reach, ...]:
+def rows_owned(case: Case) -> int:
+    """Rows of one program."""
+    return int(case.constexprs.get("BLOCK_ROWS", 1))
+
+
+def _down_columns(case: Case, program: int) -> tuple[Reach, ...]:
     if columns(case) == 1:
         return ()  # a column of one element is any element
-    last = (min(columns(case), block_size(case)) - 1) * int(case.scalars["x_row_stride"])
-    return (Reach(False, "x_ptr", program, program + last),)
+    first = program * rows_owned(case)
+    last = min(first + rows_owned(case), row_count(case)) - 1
+    return (Reach(False, "x_ptr", first, last + (min(columns(case), block_size(case)) - 1) * X(case)),)
 
 
 ADDRESSING = (
@@ -65,14 +91,14 @@ ADDRESSING = (
         "A program reads a row that is not its own",
         "The program's loads begin one row further down than its own row, so the last program leaves x.",
         "Program p owns row p: rows count from 0, as tl.program_id(0) does.",
-        reach=reach(False, lambda case, program: X(case, program + 1)),
+        reach=reach(False, X, first_row=1),
     ),
     Misconception(
         "wrong-axis",
         "A program reads a column of x instead of a row",
         "Neighbours in a row are 1 element apart; x_row_stride leads to the next row.",
         "Address the row with x_ptr + row * x_row_stride + cols.",
-        reach=_down_a_column,
+        reach=_down_columns,
     ),
     Misconception(
         "load-without-mask",
@@ -80,24 +106,21 @@ ADDRESSING = (
         "A block of BLOCK_SIZE lanes is longer than what is left of the row, and the load reads all of them: what "
         "lies behind the row belongs to somebody else.",
         "Only lanes with cols < n_cols are yours: tl.load(..., mask=cols < n_cols, other=-float('inf')).",
-        reach=reach(False, X, mask="none"),
+        reach=reach(False, X, columns_mask="none"),
     ),
     Misconception(
         "store-without-mask",
         "The store has no mask",
         "The store writes all BLOCK_SIZE lanes of the block, also those behind the end of the row.",
         "Store with the same mask as you load: tl.store(..., mask=cols < n_cols).",
-        reach=reach(True, Y, mask="none"),
+        reach=reach(True, Y, columns_mask="none"),
     ),
     Misconception(
         "mask-off-by-one",
         "The mask lets one lane too many through",
         "The access covers columns 0 to n_cols, but the last column of a row is n_cols - 1.",
         "Columns count from 0: the mask is cols < n_cols, not <=.",
-        reach=lambda case, program: (
-            *reach(False, X, mask="one too many")(case, program),
-            *reach(True, Y, mask="one too many")(case, program),
-        ),
+        reach=both(X, Y, columns_mask="one too many"),
     ),
     Misconception(
         "y-with-x-stride",
@@ -119,14 +142,14 @@ ADDRESSING = (
         "The kernel steps BLOCK_SIZE elements to the next row, as one does in a vector that is cut into blocks. "
         "Here the rows of a matrix are x_row_stride and y_row_stride elements apart.",
         "Use row * x_row_stride for x and row * y_row_stride for y.",
-        reach=both(lambda case, program: program * block_size(case)),
+        reach=both(block_size, block_size),
     ),
     Misconception(
         "row-without-stride",
         "The row number is added to the pointer as it is",
         "x_ptr + row is the element number `row`, not the beginning of that row.",
         "Multiply by the distance between rows: row * x_row_stride for x, row * y_row_stride for y.",
-        reach=both(lambda case, program: program),
+        reach=both(lambda case: 1, lambda case: 1),
     ),
     Misconception(
         "width-as-stride",
@@ -134,6 +157,21 @@ ADDRESSING = (
         "The kernel steps n_cols elements to the next row. A tensor may be padded or be a slice of a "
         "larger one, so the distance between rows is its stride, not its width.",
         "Use row * x_row_stride for x and row * y_row_stride for y.",
-        reach=both(lambda case, program: program * columns(case)),
+        reach=both(columns, columns),
+    ),
+    Misconception(
+        "rows-without-mask",
+        "Rows behind the last one are taken to exist",
+        "The last program owns fewer rows than BLOCK_ROWS, because the number of rows is no multiple of it. Its "
+        "tile reaches beyond the last row.",
+        "Mask rows as well as columns: (rows < n_rows)[:, None] & (cols < n_cols)[None, :].",
+        reach=both(X, Y, rows_mask="none"),
+    ),
+    Misconception(
+        "rows-mask-off-by-one",
+        "The mask lets one row too many through",
+        "The last row is n_rows - 1, because rows count from 0.",
+        "The mask is rows < n_rows, not <=.",
+        reach=both(X, Y, rows_mask="one too many"),
     ),
 )

@@ -9,17 +9,104 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from checker.puzzle import Array, Budget, Case, Expected, Invariant, Outputs, Role, Tensor
+from checker.puzzle import Array, Budget, Case, Expected, Invariant, Kernel, Outputs, Role, Tensor
 
+FAR_APART = 2**30  # elements between rows, so that row 2 begins beyond the range of int32
 EPS32 = float(np.finfo(np.float32).eps)
 
 
-def tensors(x: Array, x_stride: int, y_stride: int) -> dict[str, Tensor]:
-    """The two arguments of a softmax kernel; strides between rows in elements."""
+def launch(
+    kernel: Kernel,
+    name: str,
+    proves: tuple[str, ...],
+    x: Array,
+    blocks: Mapping[str, int],
+    gaps: tuple[int, int] = (24, 24),
+    kinds: tuple[str, ...] = (),
+) -> Case:
+    """One launch of a softmax kernel: a program per row, or per BLOCK_ROWS rows if there is such a block.
+
+    `gaps` are the elements between the rows of x and of y; from 2**30 on they are the strides, and
+    arithmetic is checked. `kinds` say what the rows hold.
+    """
+    count, n = x.shape
+    strides = [gap if gap >= FAR_APART else n + gap for gap in gaps]
+    scalars = {"x_row_stride": strides[0], "y_row_stride": strides[1], "n_rows": count, "n_cols": n}
+    sizes = ", ".join(f"{block}={size}" for block, size in blocks.items())
+    return Case(
+        name=f"{name} ({count} x {n}, {sizes})",
+        kernel=kernel.name,
+        proves=proves,
+        grid=(-(-count // blocks.get("BLOCK_ROWS", 1)),),
+        tensors={
+            "x_ptr": Tensor(x, (strides[0], 1)),
+            "y_ptr": Tensor(np.full_like(x, np.nan), (strides[1], 1), Role.OUTPUT),
+        },
+        scalars={scalar: value for scalar, value in scalars.items() if scalar in kernel.parameters},
+        constexprs=blocks,
+        rows=kinds,
+        checked_arithmetic=strides[0] >= FAR_APART,
+    )
+
+
+def hard_rows(random: np.random.Generator, n: int, block: int, offset: float = 1e4) -> dict[str, Array]:
+    """Rows of more than three blocks, as a safe softmax must be able to do them; name → values."""
+    columns = np.arange(n)
+
+    def normal(sigma: float = 1.0, mean: float = 0.0) -> Array:
+        return random.normal(mean, sigma, n)
+
+    def peak(position: int) -> Array:
+        return np.where(columns == position, 12.0, normal())
+
     return {
-        "x_ptr": Tensor(x, (x_stride, 1)),
-        "y_ptr": Tensor(np.full_like(x, np.nan), (y_stride, 1), Role.OUTPUT),
+        "normal, sigma 1": normal(),
+        "normal, sigma 4": normal(4.0),
+        f"normal around +{offset:g}": normal(1.0, offset),
+        f"normal around -{offset:g}": normal(1.0, -offset),
+        "maximum in the first block": peak(int(random.integers(block))),
+        "maximum in the middle": peak(block + int(random.integers(block))),
+        "maximum in the last whole block": peak(n // block * block - 1 - int(random.integers(block))),
+        "maximum in the tail": peak(n - 1),
+        "ascending": np.linspace(-8, 8, n),
+        "descending": np.linspace(8, -8, n),
+        "all equal": np.full(n, float(random.integers(1, 9))),
+        "one entry -inf": np.where(columns == random.integers(n), -np.inf, normal()),
+        "one-hot": np.where(columns == random.integers(n), 30.0, -30.0),
+        "normal around -20": normal(1.0, -20.0),
     }
+
+
+def safe_cases(kernel: Kernel, random: Callable[[str], np.random.Generator], blocks: Mapping[str, int]) -> list[Case]:
+    """Cases of every softmax that subtracts the maximum and walks its rows in blocks of columns.
+
+    They prove the properties `values`, `any-length`, `strides`, `half`, `far-rows` and `traffic`.
+    """
+    block = blocks.get("BLOCK_COLS", 0) or blocks["BLOCK_SIZE"]
+
+    def normal(name: str, count: int, n: int) -> Array:
+        return random(name).normal(0.0, 2.0, (count, n)).astype(np.float32)
+
+    kinds = hard_rows(random("kinds"), 3 * block + 1, block)
+    half = hard_rows(random("half"), 2 * block + 3, block, offset=200.0)
+    of_half = ("normal, sigma 1", "maximum in the tail", "normal around +200")
+
+    def case(name: str, proves: tuple[str, ...], x: Array, **facts: object) -> Case:
+        return launch(kernel, name, proves, x, blocks, **facts)  # type: ignore[arg-type]
+
+    whole = np.concatenate([normal("whole", 2, 2 * block), normal("low", 1, 2 * block) - 5000])
+    return [
+        case("two whole blocks", ("any-length", "traffic"), whole, gaps=(0, 0)),
+        case("seven short of a block", ("any-length",), normal("short", 2, block - 7)),
+        case("one short of two blocks", ("any-length",), normal("two", 2, 2 * block - 1)),
+        case("a single column", ("any-length",), normal("one", 2, 1)),
+        case(
+            "every kind of row", ("values", "traffic"), np.stack([*kinds.values()]).astype(np.float32), kinds=(*kinds,)
+        ),
+        case("x and y strided differently", ("strides",), normal("strides", 3, 2 * block + 1), gaps=(16, 40)),
+        case("fp16", ("half",), np.stack([half[r] for r in of_half]).astype(np.float16), kinds=of_half),
+        case("rows 2**30 apart", ("far-rows",), normal("far", 3, 5), gaps=(FAR_APART, FAR_APART + 64)),
+    ]
 
 
 def row_input(case: Case) -> Array:
@@ -31,6 +118,20 @@ def softmax(x: Array) -> Array:
     """Softmax over the last axis in the precision of `x`."""
     e = np.exp(x - x.max(axis=-1, keepdims=True))
     return np.asarray(e / e.sum(axis=-1, keepdims=True))
+
+
+def prefix_case(kernel: Kernel, random: np.random.Generator, blocks: Mapping[str, int]) -> Case:
+    """Rows whose first blocks hold nothing but -inf; proves the property `prefix`."""
+    block = blocks.get("BLOCK_COLS", 0) or blocks["BLOCK_SIZE"]
+    kinds = {
+        "-inf for one block": block,
+        "-inf for two blocks": 2 * block,
+        "-inf for a block and a half": 3 * block // 2,
+    }
+    x = random.normal(0.0, 2.0, (len(kinds), 3 * block + 5))
+    for row, length in enumerate(kinds.values()):
+        x[row, :length] = -np.inf
+    return launch(kernel, "beginning with -inf", ("prefix",), x.astype(np.float32), blocks, kinds=(*kinds,))
 
 
 def expected(case: Case) -> Mapping[str, Expected]:
@@ -71,8 +172,3 @@ ROWS_SUM_TO_ONE = Invariant(
     explanation="A softmax is a probability distribution: each row of y must sum to 1.",
     broken=_rows_not_one,
 )
-
-
-def writes(formula: Callable[[Array, Case], Array]) -> Callable[[Case], dict[str, Array]]:
-    """Outputs of a kernel that writes `formula(x, case)` to y; x in float64."""
-    return lambda case: {"y_ptr": formula(row_input(case), case)}

@@ -113,13 +113,14 @@ def name_refusals(puzzle: Puzzle, refusals: list[tuple[Case, Refusal]], where: L
             yield refusal_finding(case, refusal, where)
 
 
-def name_wrong(puzzle: Puzzle, items: list[Wrong], where: Locator) -> Iterator[Finding]:
-    """Findings for outputs that differ from the reference."""
+def name_wrong(puzzle: Puzzle, items: list[Wrong], right: list[Case], where: Locator) -> Iterator[Finding]:
+    """Findings for outputs that differ from the reference; `right` are the cases in which none does."""
     undefined = [item for item in items if item.undefined]
     if undefined:
         yield _undefined_lanes(undefined, where)
         return
-    named, rest = _cover(puzzle.misconceptions, items, _explains_outputs)
+    possible = tuple(m for m in puzzle.misconceptions if not any(_refuted(puzzle, m, case) for case in right))
+    named, rest = _cover(possible, items, _explains_outputs)
     for misconception, explained in named:
         first = explained[0]
         finding = _named(
@@ -130,6 +131,18 @@ def name_wrong(puzzle: Puzzle, items: list[Wrong], where: Locator) -> Iterator[F
         yield _with_examples(finding, _examples(first, next(iter(first.wrong)))[:2])
     if rest and not named:
         yield _located(rest, where)
+
+
+def _refuted(puzzle: Puzzle, misconception: Misconception, case: Case) -> bool:
+    """Whether a kernel with this idea would have gone wrong in a case that it got right."""
+    if misconception.outputs is None:
+        return False
+    expected = puzzle.expected(case)
+    with np.errstate(all="ignore"):
+        return not all(
+            explains(np.asarray(value), expected[name].values.astype(case.tensors[name].values.dtype), None)
+            for name, value in misconception.outputs(case).items()
+        )
 
 
 def _explains_outputs(misconception: Misconception, item: Wrong) -> bool:

@@ -13,7 +13,7 @@ from checker.judge.compare import wrong_elements
 from checker.judge.diagnose import Wrong, name_errors, name_refusals, name_wrong
 from checker.judge.evidence import Evidence, Locator, element_name, tensor_name, written_tensors
 from checker.judge.memory import memory_findings, never_stored
-from checker.judge.traffic import total, traffic_findings
+from checker.judge.traffic import remarks, total, traffic_findings
 from checker.judge.verdict import Finding, PropertyResult, Status, Traffic
 from checker.puzzle import Case, Puzzle
 
@@ -26,6 +26,7 @@ class Judgement:
     failed: dict[str, str] = field(default_factory=dict)
     over_traffic: set[str] = field(default_factory=set)  # kernels
     traffic: tuple[Traffic, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     def add(self, case: Case, findings: Iterable[Finding], reason: str = "") -> None:
         """Note findings on a case, once per id; the case has failed if there is one."""
@@ -78,9 +79,12 @@ def judge(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> Judgement
         # A wrong address that has a name also explains where programs met, and what was left out.
         made.findings = [f for f in made.findings if f.status is Status.OVER_TRAFFIC]
     made.findings += outside
-    made.findings += name_wrong(puzzle, wrongs, where)
+    right = [e.case for e in evidence if e.case.name not in made.failed]
+    made.findings += name_wrong(puzzle, wrongs, right, where)
     counted = {p.name for p in puzzle.properties if p.traffic}
-    made.traffic = total(puzzle, [e for e in evidence if counted & set(e.case.proves)])
+    about_traffic = [e for e in evidence if counted & set(e.case.proves)]
+    made.traffic = total(puzzle, about_traffic)
+    made.remarks = () if made.failed or made.over_traffic else remarks(puzzle, about_traffic)
     return made
 
 

@@ -45,10 +45,43 @@ def total(puzzle: Puzzle, evidence: Iterable[Evidence]) -> tuple[Traffic, ...]:
     return tuple(sums.values())
 
 
+def remarks(puzzle: Puzzle, evidence: Iterable[Evidence]) -> tuple[str, ...]:
+    """What is worth saying of a kernel that is right: remarks that hold in all cases."""
+    loads = [
+        (one.case, {t.tensor: t.loads for t in moved(puzzle, one.case, one.result)})
+        for one in evidence
+        if one.result is not None
+    ]
+    return tuple(r.text for r in puzzle.remarks if loads and all(r.seen(case, counts) for case, counts in loads))
+
+
+def _too_large_a_block(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Finding]:
+    """A block larger than the launch's tiles: the memory on the chip would not hold it."""
+    case, result = evidence.case, evidence.result
+    if result is None or puzzle.largest_block is None:
+        return
+    most = puzzle.largest_block(case)
+    large = np.flatnonzero(result.log.lanes > most)
+    if large.size:
+        at = large[0]
+        name = list(case.tensors)[int(result.log.tensor[at])]
+        did = "loads" if result.log.kind[at] == LOAD else "stores"
+        yield Finding(
+            id="block-too-large",
+            status=Status.OVER_TRAFFIC,
+            title=f"one access {did} {int(result.log.lanes[at])} elements of {tensor_name(name)} at once",
+            explanation=f"The block sizes of this launch allow for {most}. They are chosen so that a block fits "
+            "into the memory on the chip; a row or a matrix of any length does not.",
+            hint="Work in blocks of the size that is given, one after the other.",
+            where=where(int(result.log.line[at]), case=case.name, tensor=name),
+        )
+
+
 def traffic_findings(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Finding]:
-    """One finding per tensor and direction that is over its bound."""
+    """One finding per tensor and direction that is over its bound, and one for blocks that are too large."""
     case, result = evidence.case, evidence.result
     assert result is not None
+    yield from _too_large_a_block(puzzle, evidence, where)
     for position, t in enumerate(moved(puzzle, case, result)):
         for kind, verb, done, most in (
             (LOAD, "read", t.loads, t.most_loads),

@@ -131,6 +131,7 @@ class Verdict:
     findings: tuple[Finding, ...]
     properties: tuple[PropertyResult, ...] = ()
     runs: tuple[Run, ...] = ()
+    remarks: tuple[str, ...] = ()  # worth knowing, though nothing is wrong
     printed: tuple[tuple[str, str], ...] = ()  # (case, what the kernels printed in it), in practice
     file: str = ""
     start_line: int | None = None  # where an unfinished kernel begins

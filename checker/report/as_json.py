@@ -24,6 +24,7 @@ def as_dict(verdict: Verdict) -> dict[str, Any]:
             for p in verdict.properties
         ],
         "findings": [_finding(finding) for finding in verdict.findings],
+        "remarks": list(verdict.remarks),
         "runs": [_run(run) for run in verdict.runs],
         "compiled": {},
         "printed": [{"case": case, "text": text} for case, text in verdict.printed],

@@ -90,6 +90,9 @@ def _report(verdict: Verdict) -> Iterator[RenderableType]:
         if verdict.accepted or any(f.status is Status.OVER_TRAFFIC for f in verdict.findings):
             yield Text()
             yield from _traffic(verdict.runs[0].traffic)
+    for remark in verdict.remarks:
+        yield Text()
+        yield Text.assemble(("By the way: ", "bold"), remark)
     if verdict.printed:
         yield Text()
         yield from _printed(verdict)

@@ -1,0 +1,46 @@
+"""Puzzle 3: maximum and normaliser in one sweep (Milakov and Gimelshein, algorithm 3), a second one to write."""
+
+from __future__ import annotations
+
+from checker.catalog import rows, softmax
+from checker.catalog.softmax_mistakes import BLOCKWISE, ONLINE, RESULTS
+from checker.puzzle import Case, Draw, Kernel, Property, Puzzle
+
+KERNEL = Kernel(
+    name="online_softmax_kernel",
+    parameters=("x_ptr", "y_ptr", "x_row_stride", "y_row_stride", "n_cols", "BLOCK_SIZE"),
+    constexprs=("BLOCK_SIZE",),
+)
+
+PROPERTIES = (
+    Property("values", "rows of every kind of value", 25),
+    Property("any-length", "rows of any length", 20),
+    Property("strides", "rows that lie apart in memory, x and y differently", 10),
+    Property("half", "fp16 in and out, fp32 inside", 10),
+    Property("far-rows", "row offsets beyond 2**31", 5),
+    Property("prefix", "rows that begin with a block of -inf", 10),
+    Property("traffic", "reads x twice, writes y once", 20, traffic=True),
+)
+
+
+def cases(draw: Draw) -> list[Case]:
+    """As for puzzle 2, and rows whose first blocks hold nothing but -inf."""
+    sizes = draw.case("p3_online_softmax", "sizes")
+    blocks = {"BLOCK_SIZE": int(sizes.choice([16, 32]))}
+    usual = softmax.safe_cases(KERNEL, lambda name: draw.case("p3_online_softmax", name), blocks)
+    return [*usual, softmax.prefix_case(KERNEL, draw.case("p3_online_softmax", "prefix"), blocks)]
+
+
+PUZZLE = Puzzle(
+    number=3,
+    slug="online_softmax",
+    title="Online softmax, two sweeps",
+    kernels=(KERNEL,),
+    properties=PROPERTIES,
+    cases=cases,
+    expected=softmax.expected,
+    budget=softmax.budget(sweeps=2),
+    largest_block=rows.block_size,
+    misconceptions=(*ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
+    invariants=(softmax.ROWS_SUM_TO_ONE,),
+)

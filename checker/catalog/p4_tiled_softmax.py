@@ -1,0 +1,64 @@
+"""Puzzle 4: several rows a program, in tiles of BLOCK_ROWS x BLOCK_COLS, online."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from checker.catalog import rows, softmax
+from checker.catalog.softmax_mistakes import BLOCKWISE, ONLINE, RESULTS
+from checker.puzzle import Case, Draw, Kernel, Property, Puzzle
+
+KERNEL = Kernel(
+    name="tiled_softmax_kernel",
+    parameters=("x_ptr", "y_ptr", "x_row_stride", "y_row_stride", "n_rows", "n_cols", "BLOCK_ROWS", "BLOCK_COLS"),
+    constexprs=("BLOCK_ROWS", "BLOCK_COLS"),
+)
+
+PROPERTIES = (
+    Property("values", "rows of every kind of value", 20),
+    Property("any-length", "rows of any length", 15),
+    Property("strides", "rows that lie apart in memory, x and y differently", 10),
+    Property("half", "fp16 in and out, fp32 inside", 10),
+    Property("far-rows", "row offsets beyond 2**31", 5),
+    Property("row-tail", "any number of rows", 10),
+    Property("prefix", "rows that begin with a block of -inf", 10),
+    Property("traffic", "reads x twice, writes y once", 20, traffic=True),
+)
+
+
+def cases(draw: Draw) -> list[Case]:
+    """As for puzzle 3, with tiles that are not square, and numbers of rows that leave a tile partly empty."""
+
+    def random(name: str) -> np.random.Generator:
+        return draw.case("p4_tiled_softmax", name)
+
+    tile = ((4, 16), (8, 16), (4, 32))[int(random("sizes").integers(3))]
+    blocks = dict(zip(KERNEL.constexprs, tile, strict=True))
+    usual = softmax.safe_cases(KERNEL, random, blocks)
+    return [
+        *usual,
+        softmax.prefix_case(KERNEL, random("prefix"), blocks),
+        *(
+            softmax.launch(KERNEL, name, ("row-tail",), _normal(random(name), count, tile[1] + 3), blocks)
+            for name, count in (("one row", 1), ("whole tiles of rows", 2 * tile[0]), ("one row more", tile[0] + 1))
+        ),
+    ]
+
+
+def _normal(random: np.random.Generator, count: int, n: int) -> np.ndarray:
+    return random.normal(0.0, 2.0, (count, n)).astype(np.float32)
+
+
+PUZZLE = Puzzle(
+    number=4,
+    slug="tiled_softmax",
+    title="Tiled softmax",
+    kernels=(KERNEL,),
+    properties=PROPERTIES,
+    cases=cases,
+    expected=softmax.expected,
+    budget=softmax.budget(sweeps=2),
+    largest_block=lambda case: rows.rows_owned(case) * rows.block_size(case),
+    misconceptions=(*ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
+    invariants=(softmax.ROWS_SUM_TO_ONE,),
+)

@@ -1,0 +1,221 @@
+"""What kernels with a wrong idea of the softmax would write: shared by all puzzles about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from checker.catalog.rows import block_size
+from checker.catalog.softmax import row_input, softmax
+from checker.puzzle import Array, Case, Misconception
+
+
+def writes(formula: Callable[[Array, Case], Array]) -> Callable[[Case], dict[str, Array]]:
+    """Outputs of a kernel that writes `formula(x, case)` to y; x in float64."""
+    return lambda case: {"y_ptr": formula(row_input(case), case)}
+
+
+def exp32(x: Array) -> Array:
+    """exp(x) as fp32 has it, infinite from 88.8 on; in float64."""
+    return np.exp(x).astype(np.float32).astype(np.float64)
+
+
+def total(x: Array) -> Array:
+    """Sum over a row, kept as a column."""
+    return np.asarray(x.sum(axis=-1, keepdims=True))
+
+
+def shifted(x: Array) -> Array:
+    """x minus its row's maximum."""
+    return np.asarray(x - x.max(axis=-1, keepdims=True))
+
+
+# Wrong ideas that any kernel for a row-wise softmax can have.
+RESULTS = (
+    Misconception(
+        "no-division",
+        "The exponentials were stored without dividing by their sum",
+        "y holds exp(x - max(x)): the largest element of each row is exactly 1, and rows do not sum to 1.",
+        "The denominator is the sum of the exponentials over the whole row.",
+        outputs=writes(lambda x, _: np.exp(shifted(x))),
+    ),
+    Misconception(
+        "base-two",
+        "2**x was used where e**x is asked for",
+        "tl.exp2 is a power of two. exp(x) = exp2(x * log2(e)) with log2(e) = 1.4426950408889634.",
+        "Use tl.exp, or multiply x by log2(e) before tl.exp2.",
+        outputs=writes(lambda x, _: np.exp2(shifted(x)) / total(np.exp2(shifted(x)))),
+    ),
+    Misconception(
+        "log-softmax",
+        "This is the logarithm of the softmax",
+        "y holds x - max(x) - log(sum(exp(x - max(x)))), which is the log-softmax.",
+        "Divide the exponentials by their sum; no logarithm is needed.",
+        outputs=writes(lambda x, _: shifted(x) - np.log(total(np.exp(shifted(x))))),
+    ),
+    Misconception(
+        "wrong-row-map",
+        "Every program works on the same row",
+        "All rows of y hold the softmax of row 0 of x.",
+        "tl.program_id(0) says which rows a program owns: use it in the load as well.",
+        outputs=writes(lambda x, _: np.broadcast_to(softmax(x[:1]), x.shape)),
+    ),
+)
+
+
+def _blocks(x: Array, case: Case) -> list[Array]:
+    """The row's blocks of columns, the last one as short as it is."""
+    return [x[:, at : at + block_size(case)] for at in range(0, x.shape[1], block_size(case))]
+
+
+def _padding(x: Array, case: Case) -> int:
+    return int(-x.shape[1] % block_size(case))
+
+
+def _with_max(x: Array, m: Array) -> Array:
+    e = exp32(x - m)
+    return np.asarray(e / total(e))
+
+
+def _padded_sum(x: Array, case: Case, m: Array) -> Array:
+    return np.asarray(exp32(x - m) / (total(exp32(x - m)) + _padding(x, case) * exp32(-m)))
+
+
+def _top(x: Array) -> Array:
+    return np.asarray(x.max(axis=-1, keepdims=True))
+
+
+# Wrong ideas about walking a row in blocks, for every softmax that subtracts the maximum.
+BLOCKWISE = (
+    Misconception(
+        "block-local",
+        "Each block has its own maximum and sum",
+        "y holds the softmax of each block by itself. The maximum and the sum belong to the whole row: no block "
+        "can be written before the last one has been seen.",
+        "First go through all blocks for the maximum and the sum; then go through them again to write.",
+        outputs=writes(lambda x, case: np.concatenate([softmax(b) for b in _blocks(x, case)], axis=1)),
+    ),
+    Misconception(
+        "no-max-subtraction",
+        "The maximum is not subtracted",
+        "exp(x) is infinite in fp32 from x = 88.8 on, and inf / inf is NaN; for very negative x all exponentials are "
+        "0, and 0 / 0 is NaN as well.",
+        "Subtract the row's maximum from x before the exponential, in the sum and in the result.",
+        outputs=writes(lambda x, _: exp32(x) / total(exp32(x))),
+    ),
+    Misconception(
+        "max-forgotten-in-result",
+        "The maximum is missing in the last sweep",
+        "The sum was taken of exp(x - m), but the result is exp(x) divided by it.",
+        "Write exp(x - m) / l in the last sweep too.",
+        outputs=writes(lambda x, _: exp32(x) / total(exp32(shifted(x)))),
+    ),
+    Misconception(
+        "max-forgotten-in-sum",
+        "The maximum is missing in the sum",
+        "The result is exp(x - m), but it is divided by the sum of exp(x).",
+        "Sum exp(x - m).",
+        outputs=writes(lambda x, _: exp32(shifted(x)) / total(exp32(x))),
+    ),
+    Misconception(
+        "max-starts-at-zero",
+        "The running maximum starts at 0",
+        "The maximum of a row that is negative throughout comes out as 0. For very negative rows all exponentials "
+        "are then 0, and 0 / 0 is NaN.",
+        "Start at minus infinity: m = -float('inf').",
+        outputs=writes(lambda x, _: _with_max(x, np.maximum(_top(x), 0.0))),
+    ),
+    Misconception(
+        "max-starts-too-high",
+        "The running maximum starts at a number that rows can be below",
+        "With a start of -1000, rows that are below -1000 throughout get only zeros, and 0 / 0 is NaN.",
+        "Start at minus infinity: m = -float('inf').",
+        outputs=writes(lambda x, _: _with_max(x, np.maximum(_top(x), -1000.0))),
+    ),
+    Misconception(
+        "padding-in-max",
+        "The padding takes part in the maximum",
+        "The lanes behind the end of the row were loaded as 0, so the maximum of a negative row is 0. For very "
+        "negative rows all exponentials are then 0, and 0 / 0 is NaN.",
+        "Load the padding so that it never is the maximum: other=-float('inf').",
+        outputs=writes(lambda x, case: _with_max(x, np.maximum(_top(x), 0.0)) if _padding(x, case) else softmax(x)),
+        points_at="load",
+    ),
+    Misconception(
+        "sums-padded-lanes",
+        "The padding is counted in the sum",
+        "The lanes behind the end of the row were loaded as 0, and each of them adds exp(0 - m) to the denominator.",
+        "Load the padding as minus infinity, whose exponential is 0: other=-float('inf').",
+        outputs=writes(lambda x, case: _padded_sum(x, case, _top(x))),
+        points_at="load",
+    ),
+    Misconception(
+        "sums-padded-lanes",
+        "The padding is counted in the maximum and in the sum",
+        "The lanes behind the end of the row were loaded as 0: the maximum is at least 0, and each of them adds "
+        "exp(0 - m) to the denominator.",
+        "Load the padding as minus infinity, whose exponential is 0: other=-float('inf').",
+        outputs=writes(
+            lambda x, case: _padded_sum(x, case, np.maximum(_top(x), 0.0) if _padding(x, case) else _top(x))
+        ),
+        points_at="load",
+    ),
+    Misconception(
+        "sum-of-last-block",
+        "The sum is that of the last block only",
+        "Each block's sum replaces the one before it, so the denominator holds the last block's alone.",
+        "Add: l = l + tl.sum(...).",
+        outputs=writes(lambda x, case: exp32(shifted(x)) / total(exp32(_blocks(x, case)[-1] - _top(x)))),
+    ),
+    Misconception(
+        "tail-not-summed",
+        "The tail is missing in the sum",
+        "The denominator adds up whole blocks only; the columns behind the last whole block are not counted.",
+        "Let the loop run to n_cols, range(0, n_cols, BLOCK_SIZE), and mask the last block.",
+        outputs=writes(
+            lambda x, case: (
+                exp32(shifted(x)) / total(exp32(shifted(x))[:, : x.shape[1] - x.shape[1] % block_size(case)])
+            )
+        ),
+    ),
+)
+
+
+def _online(x: Array, case: Case, rescale: Callable[[Array, Array], Array]) -> Array:
+    """The two-sweep softmax with another factor for the old normaliser: rescale(m_old, m_new)."""
+    m, l = np.full((len(x), 1), -np.inf), np.zeros((len(x), 1))
+    for block in _blocks(x, case):
+        m_new = np.maximum(m, _top(block))
+        l = l * rescale(m, m_new) + total(exp32(block - m_new))
+        m = m_new
+    return np.asarray(exp32(x - m) / l)
+
+
+# Wrong ideas about keeping the maximum and the normaliser up to date in one sweep.
+ONLINE = (
+    Misconception(
+        "denominator-not-rescaled",
+        "The old normaliser is not rescaled when the maximum grows",
+        "l adds up exponentials that were taken relative to different maxima. What l held relative to the old "
+        "maximum must be multiplied by exp(m_old - m_new) first; and m_old must still be the old one then.",
+        "l = l * exp(m - m_new) + sum(exp(x - m_new)), and only after that m = m_new.",
+        outputs=writes(lambda x, case: _online(x, case, lambda m, m_new: np.ones_like(m))),
+    ),
+    Misconception(
+        "rescaled-by-the-inverse",
+        "The old normaliser is rescaled the wrong way round",
+        "The factor must make the old normaliser smaller when the maximum grows. exp(m_new - m_old) makes it larger, "
+        "and infinite at the first block, where m_old is -inf.",
+        "The factor is exp(m_old - m_new): it is never above 1.",
+        outputs=writes(lambda x, case: _online(x, case, lambda m, m_new: exp32(m_new - m))),
+    ),
+    Misconception(
+        "minus-infinity-prefix",
+        "-inf minus -inf is NaN",
+        "As long as a row has shown nothing but -inf, the maximum is -inf as well, and x - m = -inf - (-inf) is "
+        "NaN. It stays in l for good.",
+        "Subtract 0 instead of the maximum while it is -inf: tl.where(m_new == -float('inf'), 0.0, m_new).",
+        outputs=writes(lambda x, case: _online(x, case, lambda m, m_new: exp32(m - m_new))),
+    ),
+)

@@ -1,0 +1,140 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Puzzle 2: safe softmax, three sweeps
+#
+# ## What you will build
+#
+# The softmax of puzzle 1 with its two limits gone: rows may be longer than a block, and their values may be of
+# any size. A program walks along its row three times, block by block.
+#
+# ```
+#   one row of x, BLOCK_SIZE = 4, n_cols = 10
+#   ┌─────────────┬─────────────┬───────┄┄┄┄┄┐
+#   │  block 0    │  block 1    │ block 2    ┆   lanes 10 and 11 are padding
+#   └─────────────┴─────────────┴───────┄┄┄┄┄┘
+#   sweep 1  ──▶ ──▶ ──▶   m = maximum of the whole row
+#   sweep 2  ──▶ ──▶ ──▶   l = sum of exp(x - m) over the whole row
+#   sweep 3  ──▶ ──▶ ──▶   y = exp(x - m) / l, written block by block
+# ```
+#
+# ## The idea
+#
+# **Shift invariance.** Subtract any number $c$ from every element of a row, and its softmax stays the same:
+#
+# $$ \frac{e^{x_i - c}}{\sum_j e^{x_j - c}} = \frac{e^{-c}\, e^{x_i}}{e^{-c} \sum_j e^{x_j}} = \frac{e^{x_i}}{\sum_j e^{x_j}}. $$
+#
+# Choose $c = m = \max_j x_j$. Then every exponent is at most 0, so every exponential is at most 1 and none
+# overflows. One of them is exactly $e^0 = 1$, so the sum is at least 1, and nothing is divided by 0. That is the
+# *safe* softmax:
+#
+# $$ m = \max_j x_j, \qquad l = \sum_j e^{x_j - m}, \qquad y_i = \frac{e^{x_i - m}}{l}. $$
+#
+# **Why three sweeps.** $l$ needs $m$, and $m$ is known only when the whole row has been seen. $y_i$ needs $l$, which
+# is known only when the whole row has been seen once more. A block does not stay on the chip between sweeps:
+# the row may be of any length, and the chip is not. So it is read again.
+#
+# The first thing that everybody tries is to take the softmax of each block by itself. Its rows sum to the number
+# of blocks.
+#
+# **Carrying a value from block to block.** A variable that is assigned inside a `for` loop keeps its value from turn
+# to turn: `m = tl.maximum(m, tl.max(x, axis=0))`. It must have the same type in each turn, so start with a
+# float. Which float can never be larger than the maximum of a row?
+#
+# ## The signature
+#
+# | parameter | what it is |
+# |---|---|
+# | `x_ptr`, `y_ptr` | pointers to the first elements of x and y, shape `(n_rows, n_cols)`, fp32 or fp16 |
+# | `x_row_stride`, `y_row_stride` | elements from the beginning of one row to that of the next; x and y may differ |
+# | `n_cols` | length of a row, at least 1 |
+# | `BLOCK_SIZE` | columns in a block, a power of two; **may be smaller than the row** |
+#
+# Values can be of any size now, and single ones can be $-\infty$ (but not a whole row). Compute in fp32.
+#
+# ## The traffic bound
+#
+# Per row: x is loaded at most **three times**, y stored **once**; y is not read. No load takes more than a
+# block. That is 4 crossings of the memory bus, against 2 in puzzle 1: what you pay for rows of any length.
+
+# %%
+import triton
+import triton.language as tl
+
+# %% [markdown]
+# ## Your turn
+#
+# About twelve lines are missing: three loops, each with a mask and a load.
+
+# %%
+@triton.jit
+def safe_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK_SIZE)
+    # FILL IN (roughly 12 lines)
+
+
+# %% [markdown]
+# ## How it is launched
+#
+# You need not change this: the judge launches your kernel by itself, with many shapes.
+
+# %%
+def safe_softmax(x):
+    """Softmax over the last axis of a matrix on the GPU."""
+    import torch
+
+    n_rows, n_cols = x.shape
+    y = torch.empty_like(x)
+    safe_softmax_kernel[(n_rows,)](x, y, x.stride(0), y.stride(0), n_cols, BLOCK_SIZE=1024)
+    return y
+
+
+# %% [markdown]
+# ## How to check
+#
+# In a terminal: `make check PUZZLE=2`, or `make check PUZZLE=2 FILE=notebooks/p2_safe_softmax.ipynb` if you
+# work in the notebook. `print("x", x)` inside the kernel shows you a block.
+#
+# ## Hints
+#
+# <details><summary>1: a nudge</summary>
+#
+# `for start in range(0, n_cols, BLOCK_SIZE):` visits the first column of each block. The columns of the block are
+# `start + cols`. The last block may be cut short: mask it.
+#
+# </details>
+# <details><summary>2: the padding</summary>
+#
+# Padding must change neither the maximum nor the sum. One value for `other` does both.
+#
+# </details>
+# <details><summary>3: nearly there</summary>
+#
+# Sweep 1: `m = tl.maximum(m, tl.max(x, axis=0))`, from `m = -float("inf")`. Sweep 2: `l += tl.sum(tl.exp(x - m), axis=0)`,
+# from `l = 0.0`. Sweep 3: store `tl.exp(x - m) / l`. Each sweep loads x again, with the same mask and
+# `other=-float("inf")`, from `x_ptr + row * x_row_stride + start + cols`.
+#
+# </details>
+#
+# ## What to notice afterwards
+#
+# Sweeps 1 and 2 read the same data one after the other. Could one of them do both? The sum needs the maximum,
+# which is not known yet; but what is wrong with a sum that was taken relative to *another* maximum can be put
+# right afterwards. That is puzzle 3. On long rows puzzle 2 takes 4/3 of its time; on short ones the
+# same, because what was just read is still in the L2 cache.
+#
+# ## Where to read on
+#
+# * M. Milakov, N. Gimelshein, [*Online normalizer calculation for softmax*](https://arxiv.org/abs/1805.02867)
+#   (2018), algorithm 2: the safe softmax, and its count of memory accesses.

@@ -1,0 +1,137 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Puzzle 3: online softmax, two sweeps
+#
+# ## What you will build
+#
+# The softmax of puzzle 2 with one sweep less: maximum and normaliser in the *same* sweep. This is the idea that
+# FlashAttention rests on.
+#
+# ```
+#             block 0            block 1            block 2
+#   m:  -inf ────────▶  2.0 ─────────────▶ 5.0 ─────────────▶ 5.0
+#   l:   0   ────────▶  1.6 ─────────────▶ 1.6·e^(2-5) + 1.2 ──▶ …
+#                                           └── put right: it was relative to 2, now to 5
+# ```
+#
+# ## The idea
+#
+# Keep, for the columns seen so far, the maximum $m$ and the normaliser $l = \sum_j e^{x_j - m}$. A new block with
+# values $x_j$ comes in. The maximum can only grow:
+#
+# $$ m' = \max(m, \max_j x_j). $$
+#
+# What $l$ holds was taken relative to $m$. But $e^{x - m'} = e^{x - m} \cdot e^{m - m'}$ for *every* term alike, so
+# one multiplication puts the whole sum right:
+#
+# $$ l' = l \cdot e^{m - m'} + \sum_{j \in \text{block}} e^{x_j - m'}. $$
+#
+# **That it is right**, by induction: with no columns seen, $m = -\infty$ and $l = 0$ is right. If $m$ and $l$ are right
+# for the columns seen so far, then $m'$ and $l'$ are right for those and the block, by the two lines above. So at
+# the end of the row they are the maximum and the normaliser of the row.
+#
+# **Merging.** The pair $(m, l)$ of one set of columns and the pair of another merge by the same rule,
+# $(m_1, l_1) \oplus (m_2, l_2) = (m,\; l_1 e^{m_1 - m} + l_2 e^{m_2 - m})$ with $m = \max(m_1, m_2)$. In whatever
+# order and grouping you merge, the result is the maximum of all and the sum relative to it: the operation is
+# associative and commutative. So a row can be cut up as one likes. Remember that for attention.
+#
+# **Rows that begin with $-\infty$.** Attention masks with $-\infty$, so a whole block of it at the beginning of a row
+# is nothing unusual. Then $m' = -\infty$ too, and $x - m' = -\infty - (-\infty)$ is NaN, which stays in $l$ for good.
+# As long as the maximum is $-\infty$, subtract something finite instead; the exponentials are 0 in any case.
+#
+# ## The signature
+#
+# | parameter | what it is |
+# |---|---|
+# | `x_ptr`, `y_ptr` | pointers to the first elements of x and y, shape `(n_rows, n_cols)`, fp32 or fp16 |
+# | `x_row_stride`, `y_row_stride` | elements from the beginning of one row to that of the next; x and y may differ |
+# | `n_cols` | length of a row, at least 1 |
+# | `BLOCK_SIZE` | columns in a block, a power of two; **may be smaller than the row** |
+#
+# Values can be of any size, and any of them can be $-\infty$, but not all of a row. Compute in fp32.
+#
+# ## The traffic bound
+#
+# Per row: x is loaded **twice**, y stored **once**. Three crossings of the memory bus instead of four.
+
+# %%
+import triton
+import triton.language as tl
+
+# %% [markdown]
+# ## Your turn
+#
+# About ten lines are missing: two loops. Mind the order of the three assignments in the first one.
+
+# %%
+@triton.jit
+def online_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK_SIZE)
+    # FILL IN (roughly 10 lines)
+
+
+# %% [markdown]
+# ## How it is launched
+#
+# You need not change this: the judge launches your kernel by itself, with many shapes.
+
+# %%
+def online_softmax(x):
+    """Softmax over the last axis of a matrix on the GPU."""
+    import torch
+
+    n_rows, n_cols = x.shape
+    y = torch.empty_like(x)
+    online_softmax_kernel[(n_rows,)](x, y, x.stride(0), y.stride(0), n_cols, BLOCK_SIZE=1024)
+    return y
+
+
+# %% [markdown]
+# ## How to check
+#
+# In a terminal: `make check PUZZLE=3`, or `make check PUZZLE=3 FILE=notebooks/p3_online_softmax.ipynb` if you
+# work in the notebook. `print("x", x)` inside the kernel shows you a block.
+#
+# ## Hints
+#
+# <details><summary>1: a nudge</summary>
+#
+# Inside the loop you need the old maximum and the new one at the same time: give the new one a name of its own,
+# and assign it to `m` last.
+#
+# </details>
+# <details><summary>2: the prefix</summary>
+#
+# `shift = tl.where(m_new == -float("inf"), 0.0, m_new)` is the maximum, or 0 while there is none. Use it wherever you
+# would subtract `m_new`.
+#
+# </details>
+# <details><summary>3: nearly there</summary>
+#
+# `l = l * tl.exp(m - shift) + tl.sum(tl.exp(x - shift), axis=0)`, then `m = m_new`. The second loop is the third one of
+# puzzle 2.
+#
+# </details>
+#
+# ## What to notice afterwards
+#
+# A softmax cannot do with one sweep: $y_i$ is an output, and each needs the final $l$. But if nobody wants
+# the $y_i$ themselves, only a *weighted sum* $\sum_i y_i v_i$, then that sum can be kept and rescaled just as $l$ is.
+# Then one sweep is enough, and that is attention: puzzles 5 and 6.
+#
+# ## Where to read on
+#
+# * M. Milakov, N. Gimelshein, [*Online normalizer calculation for softmax*](https://arxiv.org/abs/1805.02867)
+#   (2018), algorithm 3 and section 3.1, where the merge of $(m, l)$ is called $\oplus$.
