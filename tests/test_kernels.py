@@ -48,7 +48,8 @@ def test_verdicts_do_not_depend_on_the_key(folder: str, key: str) -> None:
 @pytest.mark.parametrize("path", kernels("hostile"), ids=ids)
 def test_attacks_fail(path: Path, lint: bool, box_folder: Path) -> None:
     verdict = check_path(path, Terms(lint=lint, limits=SHORT))
-    assert verdict.status.value == said(path, "Lint on" if lint else "Lint off"), verdict.findings
+    allowed = said(path, "Lint on" if lint else "Lint off").split(" or ")
+    assert verdict.status.value in allowed, verdict.findings
     assert verdict.earned == 0
     for finding in verdict.findings:
         words = finding.title + finding.explanation + finding.hint

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from checker.catalog import rows, softmax
-from checker.catalog.softmax_mistakes import BLOCKWISE, ONLINE, RESULTS
-from checker.puzzle import Case, Draw, Kernel, Property, Puzzle
+from checker.catalog.softmax_mistakes import BLOCKWISE, ONLINE, RESULTS, exp32, total, writes
+from checker.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Puzzle
 
 KERNEL = Kernel(
     name="tiled_softmax_kernel",
@@ -49,6 +49,21 @@ def _normal(random: np.random.Generator, count: int, n: int) -> np.ndarray:
     return random.normal(0.0, 2.0, (count, n)).astype(np.float32)
 
 
+def _one_maximum(x: Array, case: Case) -> Array:
+    """The softmax with the maximum of the whole tile of rows."""
+    count = rows.rows_owned(case)
+    parts = (x[first : first + count] for first in range(0, len(x), count))
+    return np.concatenate([exp32(part - part.max()) / total(exp32(part - part.max())) for part in parts])
+
+
+ONE_MAXIMUM = Misconception(
+    "one-maximum-per-tile",
+    "All rows of a tile share one maximum",
+    "Rows far below the largest one of their tile get only zeros, and 0 / 0 is NaN. Each row needs its own maximum.",
+    "tl.max(x, axis=1) has one entry per row; keep it a vector of BLOCK_ROWS.",
+    outputs=writes(_one_maximum),
+)
+
 PUZZLE = Puzzle(
     number=4,
     slug="tiled_softmax",
@@ -59,6 +74,6 @@ PUZZLE = Puzzle(
     expected=softmax.expected,
     budget=softmax.budget(sweeps=2),
     largest_block=lambda case: rows.rows_owned(case) * rows.block_size(case),
-    misconceptions=(*ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
+    misconceptions=(ONE_MAXIMUM, *ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
     invariants=(softmax.ROWS_SUM_TO_ONE,),
 )

@@ -94,7 +94,8 @@ def safe_cases(kernel: Kernel, random: Callable[[str], np.random.Generator], blo
     def case(name: str, proves: tuple[str, ...], x: Array, **facts: object) -> Case:
         return launch(kernel, name, proves, x, blocks, **facts)  # type: ignore[arg-type]
 
-    whole = np.concatenate([normal("whole", 2, 2 * block), normal("low", 1, 2 * block) - 5000])
+    low = normal("low", 2, 2 * block) - np.array([[500], [5000]], np.float32)
+    whole = np.concatenate([normal("whole", 2, 2 * block), low])
     return [
         case("two whole blocks", ("any-length", "traffic"), whole, gaps=(0, 0)),
         case("seven short of a block", ("any-length",), normal("short", 2, block - 7)),

@@ -79,7 +79,8 @@ def _with_max(x: Array, m: Array) -> Array:
 
 
 def _padded_sum(x: Array, case: Case, m: Array) -> Array:
-    return np.asarray(exp32(x - m) / (total(exp32(x - m)) + _padding(x, case) * exp32(-m)))
+    padding = _padding(x, case) * exp32(-m) if _padding(x, case) else 0.0
+    return np.asarray(exp32(x - m) / (total(exp32(x - m)) + padding))
 
 
 def _top(x: Array) -> Array:

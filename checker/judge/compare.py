@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from checker.puzzle import Array, Expected
 
-MOSTLY = 0.9  # share of the wrong rows that a misconception must explain
+MOSTLY = 0.9  # share of the rows that a misconception must explain
 
 
 def wrong_elements(actual: Array, expected: Expected) -> npt.NDArray[np.bool_]:
@@ -22,8 +22,8 @@ def explains(prediction: Array, actual: Array, wrong: npt.NDArray[np.bool_] | No
     """Whether a misconception's outputs are those of the kernel, NaN for NaN.
 
     Looser than the reference's tolerance, because the order of operations inside a wrong kernel is
-    not known: a tenth of the wrong rows may differ (a denominator near 0, say). What matters is that
-    no two misconceptions lie this close to each other.
+    not known: a tenth of the rows may differ (a denominator near 0, say), among those that went wrong
+    and among the others. What matters is that no two misconceptions lie this close to each other.
     """
     out = np.finfo(actual.dtype)
     with np.errstate(all="ignore"):
@@ -41,8 +41,9 @@ def explains(prediction: Array, actual: Array, wrong: npt.NDArray[np.bool_] | No
     rows = _all_along_rows(same)
     if wrong is None:
         return bool(rows.all())
-    counted = ~_all_along_rows(~wrong)
-    return bool(rows[counted].mean() >= MOSTLY)
+    went_wrong = ~_all_along_rows(~wrong)
+    stayed_right = ~went_wrong
+    return all(bool(rows[part].mean() >= MOSTLY) for part in (went_wrong, stayed_right) if part.any())
 
 
 def _all_along_rows(mask: Array) -> npt.NDArray[np.bool_]:

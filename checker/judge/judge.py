@@ -64,9 +64,12 @@ def judge(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> Judgement
                 made.failed[case.name] = _amount(wrong)
             else:
                 made.add(case, _broken_invariants(puzzle, case, one.result, where))
-            over = list(traffic_findings(puzzle, one, where))
+            # Of a kernel that is wrong, traffic says little: that is for when the values are right.
+            over = [] if case.name in made.failed else list(traffic_findings(puzzle, one, where))
             made.findings += [f for f in over if f.id not in {g.id for g in made.findings}]
             made.over_traffic |= {case.kernel} if over else set()
+    if any(finding.id == "wrong-row-map" for finding in made.findings):  # in other cases it shows in part only
+        made.findings = [f for f in made.findings if f.id not in ("written-twice", "not-written")]
     # A launch in huge tensors trips over every mistake in an address: it is heard only if nothing else is.
     if len(made.failed) > sum(
         case.checked_arithmetic and case.name in made.failed for case in (e.case for e in evidence)
