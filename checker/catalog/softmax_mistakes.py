@@ -183,12 +183,16 @@ BLOCKWISE = (
 )
 
 
-def _online(x: Array, case: Case, rescale: Callable[[Array, Array], Array]) -> Array:
-    """The two-sweep softmax with another factor for the old normaliser: rescale(m_old, m_new)."""
+def _online(x: Array, case: Case, rescale: Callable[[Array, Array], Array], guarded: bool = True) -> Array:
+    """The two-sweep softmax with a factor `rescale(m_old, m_new)` for the old normaliser.
+
+    `guarded`: 0 is subtracted instead of the maximum while that is -inf.
+    """
     m, l = np.full((len(x), 1), -np.inf), np.zeros((len(x), 1))
     for block in _blocks(x, case):
         m_new = np.maximum(m, _top(block))
-        l = l * rescale(m, m_new) + total(exp32(block - m_new))
+        shift = np.where(guarded & np.isinf(m_new), 0.0, m_new)
+        l = l * rescale(m, shift) + total(exp32(block - shift))
         m = m_new
     return np.asarray(exp32(x - m) / l)
 
@@ -217,6 +221,6 @@ ONLINE = (
         "As long as a row has shown nothing but -inf, the maximum is -inf as well, and x - m = -inf - (-inf) is "
         "NaN. It stays in l for good.",
         "Subtract 0 instead of the maximum while it is -inf: tl.where(m_new == -float('inf'), 0.0, m_new).",
-        outputs=writes(lambda x, case: _online(x, case, lambda m, m_new: exp32(m - m_new))),
+        outputs=writes(lambda x, case: _online(x, case, lambda m, m_new: exp32(m - m_new), guarded=False)),
     ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -18,7 +20,7 @@ def wrong_elements(actual: Array, expected: Expected) -> npt.NDArray[np.bool_]:
     return np.asarray(~(close | (values == expected.values)))  # equal infinities have no difference
 
 
-def explains(prediction: Array, actual: Array, wrong: npt.NDArray[np.bool_] | None) -> bool:
+def explains(prediction: Array, actual: Array, expected: Expected) -> bool:
     """Whether a misconception's outputs are those of the kernel, NaN for NaN.
 
     Looser than the reference's tolerance, because the order of operations inside a wrong kernel is
@@ -26,24 +28,24 @@ def explains(prediction: Array, actual: Array, wrong: npt.NDArray[np.bool_] | No
     and among the others. What matters is that no two misconceptions lie this close to each other.
     """
     out = np.finfo(actual.dtype)
+    loose = 4 * float(out.eps) if out.bits < 32 else 2e-4
+    smallest = float(out.smallest_subnormal) if out.bits < 32 else 1e-30
+    seen = actual.astype(np.float64)
     with np.errstate(all="ignore"):
-        rounded = prediction.astype(actual.dtype).astype(np.float64)
-        same = np.asarray(
-            np.isclose(
-                actual.astype(np.float64),
-                rounded,
-                rtol=4 * float(out.eps) if out.bits < 32 else 2e-4,
-                atol=float(out.smallest_subnormal) if out.bits < 32 else 1e-30,
-                equal_nan=True,
-            ),
-            dtype=bool,
-        )
+        believed = prediction.astype(actual.dtype).astype(np.float64)
+        relative = np.fmax(expected.tolerance / np.abs(expected.values), loose)
+        same = np.abs(seen - believed) <= np.where(np.isfinite(relative), relative, loose) * np.abs(believed) + smallest
+    same |= (seen == believed) | (np.isnan(seen) & np.isnan(believed))
     rows = _all_along_rows(same)
-    if wrong is None:
-        return bool(rows.all())
-    went_wrong = ~_all_along_rows(~wrong)
-    stayed_right = ~went_wrong
-    return all(bool(rows[part].mean() >= MOSTLY) for part in (went_wrong, stayed_right) if part.any())
+    stayed_right = _all_along_rows(~wrong_elements(actual, expected))
+    return all(bool(rows[part].mean() >= MOSTLY) for part in (~stayed_right, stayed_right) if part.any())
+
+
+def gets_it_right(prediction: Array, dtype: np.dtype[Any], expected: Expected) -> bool:
+    """Whether a misconception's outputs pass for right in a case, in nearly all rows."""
+    with np.errstate(all="ignore"):
+        wrong = wrong_elements(prediction.astype(dtype), expected)
+    return bool(_all_along_rows(~wrong).mean() >= MOSTLY)
 
 
 def _all_along_rows(mask: Array) -> npt.NDArray[np.bool_]:

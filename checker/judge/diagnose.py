@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from checker.box.results import KernelError, Refusal
 from checker.catalog.common import COMMON
-from checker.judge.compare import explains, wrong_elements
+from checker.judge.compare import explains, gets_it_right, wrong_elements
 from checker.judge.evidence import Locator, element_name, grid_position, tensor_name
 from checker.judge.memory import refusal_finding
 from checker.judge.verdict import Finding, Status, Where
@@ -140,7 +140,7 @@ def _refuted(puzzle: Puzzle, misconception: Misconception, case: Case) -> bool:
     expected = puzzle.expected(case)
     with np.errstate(all="ignore"):
         return not all(
-            explains(np.asarray(value), expected[name].values.astype(case.tensors[name].values.dtype), None)
+            gets_it_right(np.asarray(value), case.tensors[name].values.dtype, expected[name])
             for name, value in misconception.outputs(case).items()
         )
 
@@ -155,7 +155,7 @@ def _explains_outputs(misconception: Misconception, item: Wrong) -> bool:
             for name, p in predicted.items()
         ):
             return False  # in this case the wrong idea gives the right answer
-        return all(explains(np.asarray(p), item.outputs[n], item.wrong.get(n)) for n, p in predicted.items())
+        return all(explains(np.asarray(p), item.outputs[n], item.expected[n]) for n, p in predicted.items())
 
 
 def _cover(
