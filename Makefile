@@ -13,17 +13,18 @@ PYTHON ?= python3
 DEVICE ?= interpreter
 
 ifdef VENV
-  bin := $(abspath $(VENV))/bin
+  bin := $(VENV)/bin
   layer = needs-$(1)
 else
-  bin := $(CURDIR)/.venv/bin
+  bin := .venv/bin
   layer = .venv/.layer-$(1)
-  # A venv knows its own folder and its Python. If either has changed, start again.
-  made_for := $(shell cat .venv/.made-for 2>/dev/null)
-  asked_for := $(CURDIR) $(if $(filter default undefined file,$(origin PYTHON)),$(lastword $(made_for)),$(PYTHON))
-  ifneq ($(strip $(made_for)),)
-    ifneq ($(made_for):$(shell test -x .venv/bin/python && echo works),$(strip $(asked_for)):works)
-      $(shell rm -rf .venv)
+  # Look at .venv only if something is going to be run: not for `make help`, `make clean`, `make -n`.
+  ifneq ($(filter-out help clean,$(MAKECMDGOALS)),)
+    ifeq ($(findstring n,$(firstword -$(MAKEFLAGS))),)
+      PYTHON := $(shell checker/venv.sh "$(PYTHON)" $(if $(filter default undefined file,$(origin PYTHON)),kept,given))
+      ifeq ($(PYTHON),)
+        $(error no usable Python)
+      endif
     endif
   endif
 endif
@@ -31,6 +32,7 @@ endif
 check_size := about 800 MB on disk, 220 MB to download
 lab_size   := about 300 MB on disk
 test_size  := about 1 GB on disk with a CPU build of torch, several with a CUDA build
+whole_size := With what the tests need, about 2.2 GB in all, more with a CUDA build of torch.
 
 # Make calls exit status 4 (the stub as shipped) a success: it says what to do next.
 checker = PYTHONPATH="$(CURDIR)" "$(bin)/python" -m checker
@@ -64,10 +66,11 @@ clean: ## remove what make has installed; never a file of yours
 .venv/.made-for:
 	@checker/supported.sh "$(PYTHON)"
 	@"$(PYTHON)" -m venv .venv
-	@echo "$(CURDIR) $(PYTHON)" > $@
+	@{ pwd; echo "$(PYTHON)"; readlink -f .venv/bin/python; } > $@
 
 .venv/.layer-check: pyproject.toml constraints.txt | .venv/.made-for
 	@echo "Installing into .venv what checking needs: $(check_size). This happens once."
+	@$(if $(filter test test-all lint,$(MAKECMDGOALS)),echo "$(whole_size)",:)
 	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e .
 	@touch $@
 
@@ -86,6 +89,7 @@ clean: ## remove what make has installed; never a file of yours
 missing = "$(bin)/python" -c "import importlib.util as u, sys; m = [n for n in sys.argv[1:] if u.find_spec(n) is None]; m and sys.exit('$(VENV) has no ' + ', '.join(m) + '. Install it there, or leave VENV out.')"
 
 needs-check:
+	@test -x "$(bin)/python" || { echo "VENV=$(VENV) has no bin/python: name the folder of a virtual environment."; exit 2; }
 	@$(missing) triton numpy click rich
 needs-lab: needs-check
 	@$(missing) jupyterlab jupytext matplotlib nbgrader

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import signal
 import sys
@@ -120,18 +122,20 @@ def checked(number: int, file: Path | None, key: str | None) -> Verdict:
 
     path = file if file is not None else _default_file(number)
     try:
-        submission = from_file(path)
-    except Unreadable as problem:
-        if problem.missing:
-            raise Misuse(str(problem)) from problem
-        return unreadable(number, str(path), str(problem))
-    try:
+        try:
+            submission = from_file(path)
+        except Unreadable as problem:
+            if problem.missing:
+                raise Misuse(str(problem)) from problem
+            return unreadable(number, str(path), str(problem))
         verdict = check(number, submission, Terms(key=key))
+        if verdict.status is Status.NOT_STARTED and file is None:
+            return _with_notebook(verdict, number)
+        return verdict
     except Exception as error:
+        if isinstance(error, Misuse):
+            raise
         return _fault(number, error)
-    if verdict.status is Status.NOT_STARTED and file is None:
-        return _with_notebook(verdict, number)
-    return verdict
 
 
 def _number(text: str) -> int:
@@ -191,11 +195,15 @@ def _write(verdicts: list[Verdict], json_path: str | None, *, table: bool) -> No
 
     from checker.report import terminal
 
+    _write_json(verdicts, json_path, table=table)
     console = Console(stderr=json_path == "-", markup=False, highlight=False, emoji=False)
     if table:
         terminal.show_table(console, verdicts)
     else:
         terminal.show(console, verdicts[0])
+
+
+def _write_json(verdicts: list[Verdict], json_path: str | None, *, table: bool) -> None:
     if json_path is None:
         return
     from checker.report.as_json import SCHEMA, as_dict, dumps
@@ -209,7 +217,7 @@ def _write(verdicts: list[Verdict], json_path: str | None, *, table: bool) -> No
     try:
         Path(json_path).write_text(dumps(data), encoding="utf-8")
     except OSError as error:
-        console.print(f"The JSON could not be written to {json_path}: {error.strerror}.")
+        click.echo(f"The JSON could not be written to {json_path}: {error.strerror}.", err=True)
         sys.exit(ExitStatus.MISUSED)
 
 
@@ -222,6 +230,9 @@ def main() -> NoReturn:
     """Run the command line; the only place that turns what happens into an exit status."""
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGHUP, _stop)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without Unicode gets question marks
     try:
         cli.main(standalone_mode=False)
         sys.exit(ExitStatus.ACCEPTED)
@@ -237,6 +248,17 @@ def main() -> NoReturn:
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted.", err=True)
         sys.exit(ExitStatus.INTERRUPTED)
+    except Exception as error:  # such as a full disk behind standard output
+        if os.environ.get(TRACEBACK_VARIABLE):
+            traceback.print_exception(error)
+        with contextlib.suppress(Exception):
+            click.echo(f"The report could not be made: {type(error).__name__}: {error}", err=True)
+        _leave(ExitStatus.FAULT)
+
+
+def _leave(status: ExitStatus) -> NoReturn:
+    """Exit without flushing what cannot be written."""
+    os._exit(status)
 
 
 def _asked_json(arguments: list[str]) -> str | None:

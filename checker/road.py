@@ -41,14 +41,15 @@ def check(number: int, submission: Submission, terms: Terms | None = None) -> Ve
 
 
 def started(number: int, submission: Submission) -> bool:
-    """Whether some kernel of the submission does anything yet; False also if it cannot be read."""
+    """Whether a submission is more than the stub: a kernel does something, or there is something to complain of."""
     from checker.submission.extract import NotASubmission, extract
+    from checker.submission.lint import lint
 
     try:
         program = extract(submission, catalog.load(number).kernels)
-    except NotASubmission:
-        return False
-    return not all(program.empty(kernel) for kernel in program.kernels)
+    except (NotASubmission, RecursionError, MemoryError, ValueError):
+        return True
+    return bool(lint(program)) or not all(program.empty(kernel) for kernel in program.kernels)
 
 
 def unreadable(number: int, name: str, sentence: str) -> Verdict:
@@ -82,7 +83,7 @@ class _Check:
         except (RecursionError, MemoryError, ValueError):  # text that was made to be hard to read
             return self._without_running(Status.INVALID, [_UNREADABLE_CODE])
         started = [kernel for kernel in program.kernels if not program.empty(kernel)]
-        if not started:
+        if not started and not complaints:
             return self._not_started(program)
         if complaints:
             findings = [
@@ -120,6 +121,18 @@ class _Check:
         )
         return self._without_running(Status.NOT_STARTED, [finding], start_line=line)
 
+    def _empty(self, program: Program, kernel: str) -> Finding:
+        """The finding on a kernel that is still a stub, while others are not."""
+        line = program.gaps.get(kernel, program.kernels[kernel].lineno)
+        return Finding(
+            "kernel-empty",
+            Status.PARTLY_RIGHT,
+            f"{kernel} is still empty",
+            "The other kernels were judged without it.",
+            "Fill it in as well.",
+            self.where(line),
+        )
+
     def _without_running(self, status: Status, findings: list[Finding], start_line: int | None = None) -> Verdict:
         from checker.judge.verdict import PropertyResult
 
@@ -153,6 +166,7 @@ class _Check:
 
         asked = [[number for number, _ in one] for one in passes]
         evidence, endings = self._evidence(runnable, launches, report, asked)
+        endings += [self._empty(program, name) for name in program.kernels if name not in started]
         made = judge(self.puzzle, evidence, self.where)
         for case in cases:
             if case.kernel not in started:

@@ -33,7 +33,7 @@ def puzzle_of(path: Path) -> int:
 
 def said(path: Path, label: str) -> str:
     """What a kernel file's docstring says after `label:`."""
-    found = re.search(rf"^{label}: (\S+(?: or \S+)*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    found = re.search(rf"^{label}: (\S+(?: (?:or|and) \S+)*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     assert found, f"{path} must say `{label}: …`"
     return found[1]
 

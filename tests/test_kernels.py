@@ -30,7 +30,7 @@ def test_wrong_kernels_are_refused_by_name(path: Path) -> None:
     verdict = check_path(path)
     assert not verdict.accepted
     assert verdict.earned < verdict.possible
-    assert verdict.findings[0].id == said(path, "Finding"), verdict.findings
+    assert [f.id for f in verdict.findings] == said(path, "Finding").split(" and "), verdict.findings
 
 
 @pytest.mark.parametrize("key", ["autumn", "winter", "spring"])
@@ -41,7 +41,7 @@ def test_verdicts_do_not_depend_on_the_key(folder: str, key: str) -> None:
         verdict = check_path(path, Terms(key=key))
         assert verdict.accepted == (folder == "right"), (path.name, verdict.findings)
         if folder == "wrong":
-            assert verdict.findings[0].id == said(path, "Finding"), (path.name, verdict.findings)
+            assert verdict.findings[0].id == said(path, "Finding").split()[0], (path.name, verdict.findings)
 
 
 @pytest.mark.parametrize("lint", [True, False], ids=["lint-on", "lint-off"])

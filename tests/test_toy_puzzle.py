@@ -109,6 +109,22 @@ def test_it_is_checked(copy: Path) -> None:
     assert "[undefined-masked-lanes]" in undefined.stdout
 
 
+def test_of_all_puzzles_the_worst_status_counts(copy: Path) -> None:
+    """One solved and the others not started: 4. One of those wrong: 1."""
+    first, second = (next((copy / "puzzles").glob(f"p{n}_*.py")) for n in (1, 2))
+    stubs = first.read_text(), second.read_text()
+    try:
+        first.write_text((copy / "solutions" / first.name).read_text())
+        done = python(copy, "-m", "checker", "check")
+        assert (done.returncode, "accepted" in done.stdout, "not started" in done.stdout) == (4, True, True)
+        second.write_text((copy / "solutions" / second.name).read_text().replace("/ l", "/ (l + 1)"))
+        done = python(copy, "-m", "checker", "check")
+        assert (done.returncode, "not started" in done.stdout) == (1, True)
+    finally:
+        first.write_text(stubs[0])
+        second.write_text(stubs[1])
+
+
 def test_it_is_built_and_tested(copy: Path) -> None:
     built = python(copy, "-m", "checker", "build")
     assert built.returncode == 0, built.stderr

@@ -10,16 +10,16 @@ COMMON = (
     Misconception(
         "half-not-upcast",
         "fp16 values were not converted to fp32",
-        "The inputs of this case are fp16, and Triton computes exponentials in fp32 only. fp16 would also "
-        "overflow: it ends at 65504, which exp passes at x = 11.1.",
+        "An fp16 value went into an exponential, which Triton computes in fp32 only. fp16 would also overflow: it "
+        "ends at 65504, which exp passes at x = 11.1.",
         "Convert right after the load, x.to(tl.float32). tl.store converts back to the output's type.",
         error=re.compile(r"Expected dtype .*fp32.* but got fp16"),
     ),
     Misconception(
         "row-offset-32-bit",
         "A 32-bit row offset overflows",
-        "row * stride was computed in 32 bits, and in a large tensor it passes 2**31: the address is then "
-        "far away from the row.",
+        "A product or sum of 32-bit integers passes 2**31, as row * stride does in a large tensor: the address is "
+        "then far away from the row.",
         "Keep the stub's line row = tl.program_id(0).to(tl.int64), and multiply row, not the program id.",
         error=re.compile(r"int32 overflow detected"),
     ),

@@ -111,7 +111,7 @@ MISCONCEPTIONS = (
         "sums-padded-lanes",
         "The padding is counted in the sum",
         "BLOCK_SIZE is the next power of two, so the last BLOCK_SIZE - n_cols lanes hold no element of "
-        "the row. They were loaded as 0, and exp(0) = 1: each of them adds 1 to the denominator.",
+        "the row. Loaded as 0 they have the exponential 1, and each of them adds 1 to the denominator.",
         "Give the padded lanes a value whose exponential is 0: tl.load(..., mask=mask, other=-float('inf')).",
         outputs=writes(_over_padding),
         points_at="load",
@@ -119,7 +119,8 @@ MISCONCEPTIONS = (
     Misconception(
         "infinite-padding",
         "The padding makes the sum infinite",
-        "The lanes behind the row were loaded as +inf, and exp(inf) is inf: everything divided by the sum is 0.",
+        "Wherever there is padding, all of y is 0, so the denominator is infinite. Padding that was loaded as +inf "
+        "does that to a sum of exponentials; padding that is -inf does it to a sum of x.",
         "The padding's exponential must be 0, so its x is minus infinity: other=-float('inf').",
         outputs=writes(lambda x, case: np.zeros_like(x) if _padding(case) else softmax.softmax(x)),
         points_at="load",

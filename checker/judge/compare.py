@@ -29,12 +29,10 @@ def explains(prediction: Array, actual: Array, expected: Expected) -> bool:
     """
     out = np.finfo(actual.dtype)
     loose = 4 * float(out.eps) if out.bits < 32 else 2e-4
-    smallest = float(out.smallest_subnormal) if out.bits < 32 else 1e-30
     seen = actual.astype(np.float64)
     with np.errstate(all="ignore"):
         believed = prediction.astype(actual.dtype).astype(np.float64)
-        relative = np.fmax(expected.tolerance / np.abs(expected.values), loose)
-        same = np.abs(seen - believed) <= np.where(np.isfinite(relative), relative, loose) * np.abs(believed) + smallest
+        same = np.abs(seen - believed) <= loose * np.abs(believed) + expected.tolerance
     same |= (seen == believed) | (np.isnan(seen) & np.isnan(believed))
     rows = _all_along_rows(same)
     stayed_right = _all_along_rows(~wrong_elements(actual, expected))

@@ -25,6 +25,8 @@ from checker.puzzle import Array, Case, Expected, Misconception, Outputs, Puzzle
 
 MOST_EXAMPLES = 5
 MOST_NAMES = 3
+# Findings that say where, because no misconception says what.
+UNNAMED = frozenset({"reads-outside", "writes-outside", "wrong-values", "not-a-number", "kernel-error"})
 PRINT_HINT = 'print("x", x) works inside a kernel.'
 
 T = TypeVar("T")
@@ -120,7 +122,10 @@ def name_wrong(puzzle: Puzzle, items: list[Wrong], right: list[Case], where: Loc
         yield _undefined_lanes(undefined, where)
         return
     possible = tuple(m for m in puzzle.misconceptions if not any(_refuted(puzzle, m, case) for case in right))
-    named, rest = _cover(possible, items, _explains_outputs)
+    possible = tuple(m for m in possible if _explains_most(m, items))
+    named, _ = _cover(possible, items, _explains_outputs)
+    if not any(item is items[0] for _, explained in named for item in explained):
+        named = []  # the most basic case has no explanation: then names for special ones would mislead
     for misconception, explained in named:
         first = explained[0]
         finding = _named(
@@ -129,8 +134,16 @@ def name_wrong(puzzle: Puzzle, items: list[Wrong], right: list[Case], where: Loc
             _place(first, misconception.points_at, where),
         )
         yield _with_examples(finding, _examples(first, next(iter(first.wrong)))[:2])
-    if rest and not named:
-        yield _located(rest, where)
+    if items and not named:
+        yield _located(items, where)
+
+
+def _explains_most(misconception: Misconception, items: list[Wrong]) -> bool:
+    """Whether it explains at least half of the cases in which a kernel with this idea would go wrong."""
+    if misconception.outputs is None:
+        return False
+    touched = [item for item in items if _predicts_a_mistake(misconception, item)]
+    return 2 * sum(_explains_outputs(misconception, item) for item in touched) >= len(touched) > 0
 
 
 def _refuted(puzzle: Puzzle, misconception: Misconception, case: Case) -> bool:
@@ -146,16 +159,21 @@ def _refuted(puzzle: Puzzle, misconception: Misconception, case: Case) -> bool:
 
 
 def _explains_outputs(misconception: Misconception, item: Wrong) -> bool:
-    if misconception.outputs is None:
+    if misconception.outputs is None or not _predicts_a_mistake(misconception, item):
         return False
     with np.errstate(all="ignore"):
         predicted = misconception.outputs(item.case)
-        if not any(
-            wrong_elements(np.asarray(p).astype(item.outputs[name].dtype), item.expected[name]).any()
-            for name, p in predicted.items()
-        ):
-            return False  # in this case the wrong idea gives the right answer
         return all(explains(np.asarray(p), item.outputs[n], item.expected[n]) for n, p in predicted.items())
+
+
+def _predicts_a_mistake(misconception: Misconception, item: Wrong) -> bool:
+    """Whether a kernel with this idea would go wrong in this case at all."""
+    assert misconception.outputs is not None
+    with np.errstate(all="ignore"):
+        return any(
+            wrong_elements(np.asarray(p).astype(item.outputs[name].dtype), item.expected[name]).any()
+            for name, p in misconception.outputs(item.case).items()
+        )
 
 
 def _cover(
@@ -201,7 +219,7 @@ def _undefined_lanes(items: list[Wrong], where: Locator) -> Finding:
     first = items[0]
     return Finding(
         id="undefined-masked-lanes",
-        status=Status.NOT_A_NUMBER,
+        status=_status(first),
         title="The result depends on lanes that were masked off",
         explanation="A masked load without `other` leaves its masked lanes undefined: on a GPU they hold "
         "anything. What they held here, NaN and other values, reached the output.",
@@ -214,9 +232,11 @@ def _undefined_lanes(items: list[Wrong], where: Locator) -> Finding:
 def _place(item: Wrong, points_at: str, where: Locator) -> Where:
     """The line to look at: where the wrong output is stored, or where the last load stands."""
     name = next(iter(item.wrong))
+    index = tuple(int(i) for i in np.argwhere(item.wrong[name])[0])
     if points_at == "load" and item.load_line is not None:
-        return where(item.load_line, case=item.case.name, tensor=name)
-    return where(item.store_line, role=f"where {tensor_name(name)} is stored", case=item.case.name, tensor=name)
+        return where(item.load_line, case=item.case.name, tensor=name, index=index)
+    role = f"where {tensor_name(name)} is stored"
+    return where(item.store_line, role=role, case=item.case.name, tensor=name, index=index)
 
 
 def _examples(item: Wrong, name: str) -> tuple[str, ...]:
@@ -235,17 +255,16 @@ def _located(items: list[Wrong], where: Locator) -> Finding:
     half of them; otherwise the first, which is the most basic.
     """
     item = min(items, key=lambda i: _share(i) if _share(i) < 0.5 else 1.0)
-    name, wrong = next(iter(item.wrong.items()))
+    name = next(iter(item.wrong))
     status = _status(item)
     nan = "not a number" if status is Status.NOT_A_NUMBER else ""
-    index = tuple(int(i) for i in np.argwhere(wrong)[0])
     return Finding(
         id=nan.replace(" ", "-") or "wrong-values",
         status=status,
         title=f"{tensor_name(name)} is {nan or 'wrong'} {_region(item, name)}",
         explanation=_shape_of_error(item, name),
         hint=f"Take one of the examples and follow it through the kernel by hand. {PRINT_HINT}",
-        where=replace(_place(item, "", where), index=index),
+        where=_place(item, "", where),
         examples=_examples(item, name),
     )
 
@@ -265,7 +284,8 @@ def _region(item: Wrong, name: str) -> str:
     rows, columns = np.flatnonzero(table.any(axis=1)), np.flatnonzero(table.any(axis=0))
     if table[rows].all() or len(rows) <= min(3, len(table) - 1):
         return f"in {_rows(item.case, rows, len(table))}"
-    block = next((int(v) for k, v in item.case.constexprs.items() if k.startswith("BLOCK") or k == "Bc"), 0)
+    blocks = item.case.constexprs
+    block = int(next((blocks[name] for name in ("BLOCK_COLS", "BLOCK_SIZE", "Bc") if name in blocks), 0))
     tail = table.shape[1] // block * block if block else 0
     if tail and columns[0] >= tail:
         return f"only in the tail: columns {columns[0]} to {columns[-1]}, after the last whole block of {block}"

@@ -10,7 +10,7 @@ import numpy as np
 from checker.box.memory import LOAD, STORE
 from checker.box.results import KernelError, LaunchResult, Refusal
 from checker.judge.compare import wrong_elements
-from checker.judge.diagnose import Wrong, name_errors, name_refusals, name_wrong
+from checker.judge.diagnose import UNNAMED, Wrong, name_errors, name_refusals, name_wrong
 from checker.judge.evidence import Evidence, Locator, element_name, tensor_name, written_tensors
 from checker.judge.memory import memory_findings, never_stored
 from checker.judge.traffic import remarks, total, traffic_findings
@@ -37,8 +37,25 @@ class Judgement:
 
 
 def judge(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> Judgement:
-    """Findings on every case that was run. Cases without a result have failed; the caller says why."""
+    """Findings on every case that was run. Cases without a result have failed; the caller says why.
+
+    Each kernel is judged by itself, so that a mistake in one does not hide the same one in another.
+    """
     made = Judgement()
+    for kernel in puzzle.kernels:
+        part = _judge_kernel(puzzle, [e for e in evidence if e.case.kernel == kernel.name], where)
+        made.findings += part.findings
+        made.failed |= part.failed
+        made.over_traffic |= part.over_traffic
+    ran = [e for e in evidence if e.result is not None and not e.case.checked_arithmetic]
+    made.traffic = total(puzzle, ran)
+    made.remarks = () if made.failed or made.over_traffic else remarks(puzzle, ran)
+    return made
+
+
+def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> Judgement:
+    made = Judgement()  # its findings: what the log says of memory
+    over: dict[str, Finding] = {}
     errors: list[tuple[Case, KernelError]] = []
     refusals: list[tuple[Case, Refusal]] = []
     wrongs: list[Wrong] = []
@@ -64,31 +81,41 @@ def judge(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> Judgement
                 made.failed[case.name] = _amount(wrong)
             else:
                 made.add(case, _broken_invariants(puzzle, case, one.result, where))
-            # Of a kernel that is wrong, traffic says little: that is for when the values are right.
-            over = [] if case.name in made.failed else list(traffic_findings(puzzle, one, where))
-            made.findings += [f for f in over if f.id not in {g.id for g in made.findings}]
-            made.over_traffic |= {case.kernel} if over else set()
-    if any(finding.id == "wrong-row-map" for finding in made.findings):  # in other cases it shows in part only
-        made.findings = [f for f in made.findings if f.id not in ("written-twice", "not-written")]
-    # A launch in huge tensors trips over every mistake in an address: it is heard only if nothing else is.
-    if len(made.failed) > sum(
-        case.checked_arithmetic and case.name in made.failed for case in (e.case for e in evidence)
-    ):
-        errors = [(case, error) for case, error in errors if not case.checked_arithmetic]
-        refusals = [(case, refusal) for case, refusal in refusals if not case.checked_arithmetic]
-    made.findings += name_errors(puzzle, errors, where)
-    outside = list(name_refusals(puzzle, refusals, where))
-    if any(finding.id in {m.id for m in puzzle.misconceptions} for finding in outside):
-        # A wrong address that has a name also explains where programs met, and what was left out.
-        made.findings = [f for f in made.findings if f.status is Status.OVER_TRAFFIC]
-    made.findings += outside
+            if case.name not in made.failed:  # of a kernel that is wrong, traffic says little
+                over.update({f.id: f for f in traffic_findings(puzzle, one, where) if f.id not in over})
+    made.over_traffic = {one.case.kernel for one in evidence if over}
+    telling = _telling(made, evidence)
+    errors = [(case, error) for case, error in errors if case.name in telling]
+    refusals = [(case, refusal) for case, refusal in refusals if case.name in telling]
+    wrongs = [wrong for wrong in wrongs if wrong.case.name in telling]
     right = [e.case for e in evidence if e.case.name not in made.failed]
-    made.findings += name_wrong(puzzle, wrongs, right, where)
-    counted = {p.name for p in puzzle.properties if p.traffic}
-    about_traffic = [e for e in evidence if counted & set(e.case.proves)]
-    made.traffic = total(puzzle, about_traffic)
-    made.remarks = () if made.failed or made.over_traffic else remarks(puzzle, about_traffic)
+
+    outside = list(name_refusals(puzzle, refusals, where))
+    address_named = any(f.id not in UNNAMED for f in outside)
+    values = list(name_wrong(puzzle, wrongs, right, where))
+    if address_named:
+        # A wrong address that has a name also explains where programs met, and what came out wrong.
+        made.findings = []
+        values = [f for f in values if f.id not in UNNAMED]
+    elif any(f.id == "wrong-row-map" for f in made.findings):  # in other cases it shows in part only
+        made.findings = [f for f in made.findings if f.id not in ("written-twice", "not-written")]
+    made.findings += [*name_errors(puzzle, errors, where), *outside, *values, *over.values()]
     return made
+
+
+def _telling(made: Judgement, evidence: list[Evidence]) -> set[str]:
+    """Failed cases that are worth a diagnosis.
+
+    With a single column most mistakes look alike, and a launch in huge tensors trips over every mistake
+    in an address. They are heard only if nothing else has failed.
+    """
+    failed = {e.case.name for e in evidence if e.case.name in made.failed}
+    special = {
+        e.case.name
+        for e in evidence
+        if e.case.checked_arithmetic or max(t.values.shape[-1] for t in e.case.tensors.values()) == 1
+    }
+    return failed - special or failed
 
 
 def properties(puzzle: Puzzle, cases: list[Case], made: Judgement) -> tuple[PropertyResult, ...]:
@@ -106,9 +133,17 @@ def properties(puzzle: Puzzle, cases: list[Case], made: Judgement) -> tuple[Prop
 
 
 def in_order_of_cases(findings: list[Finding], cases: list[Case]) -> list[Finding]:
-    """Findings on the box first, then as the catalog orders its cases: what is basic before what is special."""
+    """Findings on the box first, then as the catalog orders its cases: what is basic before what is special.
+
+    Traffic comes last: first make it right, then make it fast.
+    """
     position = {case.name: number for number, case in enumerate(cases)}
-    return sorted(findings, key=lambda f: (position.get(f.where.case or "", -1), f.status.severity))
+
+    def key(finding: Finding) -> tuple[bool, int, int]:
+        over = finding.status is Status.OVER_TRAFFIC
+        return over, position.get(finding.where.case or "", -1), finding.status.severity
+
+    return sorted(findings, key=key)
 
 
 def status_of(findings: list[Finding], results: tuple[PropertyResult, ...]) -> Status:
@@ -142,13 +177,15 @@ def _wrong(puzzle: Puzzle, case: Case, result: LaunchResult) -> Wrong | None:
     undefined = {name: mask for name, mask in differs.items() if mask.any()}
     if not wrong and not undefined:
         return None
-    lines = _last(result, STORE), _last(result, LOAD)
+    first = list(case.tensors).index(next(iter(wrong or undefined)))
+    lines = _last(result, STORE, first), _last(result, LOAD)
     return Wrong(case, result.tensors, bool(undefined), expected, wrong or undefined, *lines)
 
 
-def _last(result: LaunchResult, kind: int) -> int | None:
-    """Line of the last access of a kind."""
-    lines = result.log.line[result.log.kind == kind]
+def _last(result: LaunchResult, kind: int, tensor: int | None = None) -> int | None:
+    """Line of the last access of a kind, to one tensor or to any."""
+    chosen = result.log.kind == kind if tensor is None else (result.log.kind == kind) & (result.log.tensor == tensor)
+    lines = result.log.line[chosen]
     return int(lines[-1]) if lines.size else None
 
 

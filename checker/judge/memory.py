@@ -78,7 +78,7 @@ def memory_findings(evidence: Evidence, where: Locator) -> list[Finding]:
         return changed  # that y was not written then goes without saying
     found = []
     sharing = list(_shared_elements(case, result.log, where))
-    unwritten = list(_never_written(case, result, where))
+    unwritten = list(_never_written(case, result, where, alone=not sharing))
     if sharing and unwritten:
         found.append(_wrong_map(case, sharing[0], unwritten[0]))
     else:
@@ -161,12 +161,13 @@ def never_stored(case: Case, result: LaunchResult, name: str) -> npt.NDArray[np.
     return missing.reshape(case.tensors[name].values.shape)
 
 
-def _never_written(case: Case, result: LaunchResult, where: Locator) -> Iterator[Finding]:
+def _never_written(case: Case, result: LaunchResult, where: Locator, alone: bool) -> Iterator[Finding]:
+    """Elements of the outputs that nobody stored; `alone`: no two programs met in one either."""
     for name in written_tensors(case):
         missing = never_stored(case, result, name)
         if not missing.any():
             continue
-        if _only_first_row(missing):
+        if alone and _only_first_row(missing):
             yield _first_row_only(case, name, where)
             continue
         first = tuple(int(i) for i in np.argwhere(missing)[0])

@@ -222,7 +222,7 @@ def _missing(kernel: Kernel, functions: dict[str, list[ast.FunctionDef]], statem
     return NotASubmission(
         "kernel-missing",
         f"There is no kernel {kernel.name}{where}.",
-        "Keep the kernel from the stub and fill it in; `make reset` brings the stub back.",
+        "Keep the kernel from the stub and fill it in; `git checkout` brings the stub back.",
         nested[0].lineno if nested else None,
     )
 

@@ -53,22 +53,23 @@ class Submission:
 
 def from_file(path: Path) -> Submission:
     """Read a `.py` file or an `.ipynb` notebook. Raises Unreadable with a sentence."""
-    if not path.exists():
-        raise Unreadable(f"There is no file {path}.", missing=True)
-    if not path.is_file():
-        raise Unreadable(f"{path} is not a file. Name a .py file or an .ipynb notebook.", missing=True)
-    size = path.stat().st_size
-    if size > SIZE_LIMIT:
-        raise Unreadable(
-            f"{path} has {size >> 20} MB; more than {SIZE_LIMIT >> 20} MB are not read. If it is a "
-            "notebook, clear its outputs and save it again."
-        )
     try:
+        if not path.exists():
+            raise Unreadable(f"There is no file {path}.", missing=True)
+        if not path.is_file():
+            raise Unreadable(f"{path} is not a file. Name a .py file or an .ipynb notebook.", missing=True)
+        size = path.stat().st_size
+        if size > SIZE_LIMIT:
+            raise Unreadable(
+                f"{path} has {size >> 20} MB; more than {SIZE_LIMIT >> 20} MB are not read. If it is a "
+                "notebook, clear its outputs and save it again."
+            )
         data = path.read_bytes()
-    except OSError as error:
-        raise Unreadable(f"{path} could not be read: {error.strerror}.", missing=True) from error
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise Unreadable(f"{path} could not be read: {reason}.", missing=True) from error
     if not data.strip():
-        raise Unreadable(f"{path} is empty. `make reset` brings the stub back.")
+        raise Unreadable(f"{path} is empty. `git checkout` brings the stub back.")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

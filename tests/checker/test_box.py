@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checker.box import seccomp, wire
+from checker.box.memory import BARRIER, LOAD, STORE
 from checker.box.parent import Box, Ending, Limits
 from checker.box.results import Launch, LaunchResult, TensorArgument, parse
 from tests.conftest import ROOT, SOLUTION
@@ -118,6 +119,21 @@ def test_a_length_that_lies_takes_no_memory() -> None:
     lie = (2**32 - 1).to_bytes(4, "little") * 2 + b"{}"
     with pytest.raises(wire.MalformedFrame):
         list(wire.unpack(lie))
+
+
+def test_barriers_are_logged_where_they_stand() -> None:
+    barrier = SOURCE.replace("    numerator =", "    tl.debug_barrier()\n    numerator =", 1)
+    _, data, launches = answers(barrier)
+    log = parse(data[0], launches, [0, 1]).results[0].log
+    assert log.kind.tolist() == [LOAD, BARRIER, STORE] * 2
+    line = next(n for n, text in enumerate(barrier.split("\n"), 1) if "debug_barrier" in text)
+    assert log.line[1] == line
+
+
+def test_atomics_are_refused_by_the_box_itself() -> None:
+    _, data, launches = answers(SOURCE.replace("    numerator =", "    tl.atomic_add(y_ptr, 1.0)\n    numerator =", 1))
+    error = parse(data[0], launches, [0, 1]).results[0].error
+    assert error is not None and "atomic" in error.message
 
 
 def test_a_slow_kernel_does_not_take_what_was_answered_before(box_folder: Path) -> None:

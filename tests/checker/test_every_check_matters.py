@@ -1,6 +1,7 @@
-"""Switch off one check of the judge at a time: a kernel that only this check refuses must get away.
+"""Switch off one check of the judge at a time: the report on some kernel must change for the worse.
 
-If a test here fails, a check has become superfluous, or something else has started to hide it.
+Some kernels are then accepted; others are still refused, but no longer by their name. If a test here
+fails, a check has become superfluous, or something else has started to hide it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The pointer is indexed like an array.
 
-Finding: indexed
+Finding: indexed and not-a-kernel
 """
 
 import triton

@@ -1,6 +1,6 @@
 """All lanes store to the first element of the row.
 
-Finding: lanes-collide
+Finding: lanes-collide and written-too-often
 """
 
 import triton

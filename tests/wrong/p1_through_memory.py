@@ -1,6 +1,6 @@
 """The result is read back from y and stored once more.
 
-Finding: read-at-all
+Finding: read-at-all and written-too-often
 """
 
 import triton

@@ -1,0 +1,100 @@
+"""`make` with a .venv of its own: when it is kept, when it is made anew. Nothing is downloaded here."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, need
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    """A folder, with a space in its name, in which every layer seems to be installed."""
+    need("make")
+    folder = tmp_path / "my course"
+    (folder / "checker").mkdir(parents=True)
+    for name in ("Makefile", "pyproject.toml", "constraints.txt", "checker/venv.sh", "checker/supported.sh"):
+        shutil.copy(ROOT / name, folder / name)
+    pretend(folder, sys.executable)
+    return folder
+
+
+def pretend(folder: Path, python: str) -> None:
+    """Make the .venv that `make check` would have made, but for its packages."""
+    (folder / ".venv" / "bin").mkdir(parents=True)
+    real = Path(python).resolve()
+    (folder / ".venv" / "bin" / "python").symlink_to(real)
+    (folder / ".venv" / ".made-for").write_text(f"{folder}\n{python}\n{real}\n")
+    for layer in ("check", "lab", "test"):
+        (folder / ".venv" / f".layer-{layer}").touch()
+
+
+def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["make", *arguments], cwd=folder, capture_output=True, text=True, check=False)
+
+
+def venv_of(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["checker/venv.sh", *arguments], cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_a_venv_that_fits_is_kept(course: Path) -> None:
+    assert venv_of(course, "python3", "kept").stdout.strip() == sys.executable
+    assert venv_of(course, sys.executable, "given").stdout.strip() == sys.executable
+    assert (course / ".venv").exists()
+
+
+def test_a_moved_folder_gets_a_new_one_with_the_same_python(course: Path) -> None:
+    moved = course.rename(course.with_name("moved"))
+    assert venv_of(moved, "python3", "kept").stdout.strip() == sys.executable
+    assert not (moved / ".venv").exists()
+
+
+def test_another_python_gets_a_new_one(course: Path) -> None:
+    other = shutil.which("python3", path="/usr/bin:/bin")
+    if other is None or subprocess.run(["checker/supported.sh", other], cwd=course, check=False).returncode:
+        pytest.skip("there is no second Python here that is supported")
+    assert venv_of(course, other, "given").stdout.strip() == other
+    assert not (course / ".venv").exists()
+
+
+def test_a_python_that_changed_behind_its_name_gets_a_new_one(course: Path) -> None:
+    note = course / ".venv" / ".made-for"
+    note.write_text("\n".join([*note.read_text().split("\n")[:2], "/usr/bin/python3.99"]) + "\n")
+    venv_of(course, "python3", "kept")
+    assert not (course / ".venv").exists()
+
+
+def test_an_unsupported_python_is_refused_and_nothing_is_removed(course: Path, tmp_path: Path) -> None:
+    old = tmp_path / "python3.9"
+    old.write_text('#!/bin/sh\ntest "$1" = -V && echo Python 3.9.1\nexit 1\n')
+    old.chmod(0o755)
+    done = make(course, "check", f"PYTHON={old}")
+    assert done.returncode == 2
+    assert "Python 3.10 to 3.14 is needed" in done.stderr
+    assert (course / ".venv" / ".layer-test").exists()
+
+
+@pytest.mark.parametrize("arguments", [("help",), ("-n", "check"), ()], ids=["help", "dry", "nothing"])
+def test_looking_changes_nothing(course: Path, arguments: tuple[str, ...]) -> None:
+    done = make(course, *arguments, "PYTHON=/no/such/python")
+    assert done.returncode == 0, done.stderr
+    assert (course / ".venv" / ".layer-test").exists()
+
+
+def test_a_missing_environment_gets_a_sentence(course: Path) -> None:
+    done = make(course, "check", "PUZZLE=1", "VENV=/no/such folder")
+    assert done.returncode == 2
+    assert "has no bin/python" in done.stdout + done.stderr
+
+
+def test_clean_leaves_a_students_files_alone(course: Path) -> None:
+    (course / "puzzles").mkdir()
+    (course / "puzzles" / "mine.py").write_text("# mine")
+    assert make(course, "clean").returncode == 0
+    assert not (course / ".venv").exists()
+    assert (course / "puzzles" / "mine.py").exists()
