@@ -313,6 +313,8 @@ def test_a_killed_checker_takes_its_box_along(tmp_path: Path) -> None:
 def _endless_check(boxes: Path) -> subprocess.Popen[bytes]:
     """A check that is busy with an endless kernel: two runners are there, and one has used some time."""
     path = str(ROOT / "tests" / "hostile" / "p1_long_loop.py")
+    # A test run in the background ignores Ctrl-C, and what it starts would inherit that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     child = subprocess.Popen(
         [sys.executable, "-m", "checker", "check", "1", "--file", path],
         cwd=ROOT,
@@ -320,6 +322,7 @@ def _endless_check(boxes: Path) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
+    signal.signal(signal.SIGINT, before)
     _until(lambda: len(boxed_processes(boxes)) == 4)  # the checker, the base of its box, two runners
     return child
 

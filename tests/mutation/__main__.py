@@ -1,0 +1,31 @@
+"""`python -m tests.mutation [N ...] [--sample K]`: the mutation gate. Exit status 1 if a mutant got away.
+
+Prints how many mutants were refused, how many of these with a name for the mistake or a place, and who
+survived. Survivors that change nothing stand in `survivors.json`, with the reason why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from checker import catalog
+from tests.mutation.gate import run
+
+
+def main() -> None:
+    """Run the gate for the puzzles named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("puzzles", nargs="*", type=int, default=list(catalog.stems()))
+    parser.add_argument("--sample", type=int, help="check only so many mutants of each puzzle, chosen by a fixed seed")
+    options = parser.parse_args()
+    good = True
+    for number in options.puzzles:
+        result = run(number, options.sample)
+        print(result.summary())
+        good = good and not result.unexplained and not result.stale
+    sys.exit(not good)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""Check the mutants of a puzzle's solution, and hold those that get away against the list of excuses."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from checker import catalog
+from checker.judge.diagnose import UNNAMED
+from checker.judge.verdict import Verdict
+from checker.road import check
+from checker.submission.read import from_cells
+from tests.mutation.operators import Mutant, mutants
+
+ROOT = Path(__file__).parents[2]
+EXCUSES = Path(__file__).with_name("survivors.json")
+SEED = 20220527
+
+
+@dataclass
+class GateResult:
+    """What became of the mutants of one puzzle."""
+
+    puzzle: int
+    all: int  # mutants there are
+    checked: int
+    named: int = 0  # refused with a name for the mistake
+    located: int = 0  # refused with the place where it shows
+    excused: list[str] = field(default_factory=list)
+    unexplained: list[str] = field(default_factory=list)
+    stale: list[str] = field(default_factory=list)  # excuses for mutants that do not get away (any more)
+
+    def summary(self) -> str:
+        """Rate, survivors, and how good the refusals were."""
+        refused = self.named + self.located
+        lines = [
+            f"puzzle {self.puzzle}: {self.checked} of {self.all} mutants checked, {refused} refused "
+            f"({self.named} named, {self.located} located), {len(self.excused)} equivalent, "
+            f"{len(self.unexplained)} got away"
+        ]
+        lines += [f"  got away: {name}" for name in self.unexplained]
+        lines += [f"  excused for nothing: {name}" for name in self.stale]
+        return "\n".join(lines)
+
+
+def excuses(number: int) -> dict[str, str]:
+    """Mutants of a puzzle that are known to change nothing → why."""
+    listed: dict[str, str] = json.loads(EXCUSES.read_text(encoding="utf-8")).get(catalog.stems()[number], {})
+    return listed
+
+
+def run(number: int, sample: int | None = None) -> GateResult:
+    """Check all mutants of a puzzle, or a sample of so many by a fixed seed."""
+    stem = catalog.stems()[number]
+    everyone = mutants((ROOT / "solutions" / f"{stem}.py").read_text(encoding="utf-8"))
+    chosen = everyone if sample is None else random.Random(SEED).sample(everyone, min(sample, len(everyone)))
+    result = GateResult(number, len(everyone), len(chosen))
+    known = excuses(number)
+    for mutant, verdict in _verdicts(number, chosen):
+        if verdict.accepted and mutant.name in known:
+            result.excused.append(mutant.name)
+        elif verdict.accepted:
+            result.unexplained.append(mutant.name)
+        else:
+            if verdict.findings[0].id in UNNAMED:
+                result.located += 1
+            else:
+                result.named += 1
+            if mutant.name in known:
+                result.stale.append(mutant.name)
+    if sample is None:
+        result.stale += sorted(set(known) - {mutant.name for mutant in everyone})
+    return result
+
+
+def _verdicts(number: int, chosen: list[Mutant]) -> Iterable[tuple[Mutant, Verdict]]:
+    """Two at a time: while one box runs, the other verdict is made."""
+
+    def verdict(mutant: Mutant) -> tuple[Mutant, Verdict]:
+        return mutant, check(number, from_cells([("code", mutant.text)], "mutant.py", numbered=False))
+
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(verdict, chosen))
