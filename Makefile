@@ -38,7 +38,7 @@ whole_size := With what the tests need, about 2.2 GB in all, more with a CUDA bu
 checker = PYTHONPATH="$(CURDIR)" "$(bin)/python" -m checker
 friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
 
-.PHONY: help check test test-all lint clean needs-check needs-lab needs-test
+.PHONY: help check test test-all mutants lint clean needs-check needs-lab needs-test
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -52,6 +52,9 @@ test: $(call layer,test) ## the project's own tests, at most ten minutes
 
 test-all: $(call layer,test) ## every test there is
 	@"$(bin)/python" -m pytest -q
+
+mutants: $(call layer,test) ## wrong kernels made by machine: all must be refused
+	@"$(bin)/python" -m tests.mutation $(PUZZLE)
 
 lint: $(call layer,test) ## style and types
 	@"$(bin)/ruff" check .
@@ -70,7 +73,7 @@ clean: ## remove what make has installed; never a file of yours
 
 .venv/.layer-check: pyproject.toml constraints.txt | .venv/.made-for
 	@echo "Installing into .venv what checking needs: $(check_size). This happens once."
-	@$(if $(filter test test-all lint,$(MAKECMDGOALS)),echo "$(whole_size)",:)
+	@$(if $(filter test test-all mutants lint,$(MAKECMDGOALS)),echo "$(whole_size)",:)
 	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e .
 	@touch $@
 

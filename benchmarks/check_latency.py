@@ -24,14 +24,29 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from checker.catalog import stems
+
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-CHECK = [sys.executable, "-m", "checker", "check", "1", "--file"]
+YARDSTICK = "import torch, triton"
+WRONG = {  # a mistake of each puzzle whose diagnosis compares many misconceptions
+    1: "p1_padding_loaded_as_zero",
+    2: "p2_block_local",
+    3: "p3_not_rescaled",
+    4: "p4_one_maximum_for_the_tile",
+}
+
+
+def check(number: int, path: str) -> list[str]:
+    """The command line of a whole check."""
+    return [sys.executable, "-m", "checker", "check", str(number), "--file", path]
+
+
 COMMANDS = {
-    "import torch, triton": [sys.executable, "-c", "import torch, triton"],
-    "right submission": [*CHECK, "solutions/p1_naive_softmax.py"],
-    "wrong submission, with diagnosis": [*CHECK, "tests/wrong/p1_padding_loaded_as_zero.py"],
-    "stub, not started": [*CHECK, "puzzles/p1_naive_softmax.py"],
+    YARDSTICK: [sys.executable, "-c", YARDSTICK],
+    **{f"puzzle {n}, right": check(n, f"solutions/{stem}.py") for n, stem in stems().items()},
+    **{f"puzzle {n}, wrong, with diagnosis": check(n, f"tests/wrong/{name}.py") for n, name in WRONG.items()},
+    "puzzle 1, not started": check(1, "puzzles/p1_naive_softmax.py"),
 }
 
 
@@ -90,7 +105,7 @@ def measure(runs: int, fresh: bool) -> dict[str, Any]:
             passed = seconds(command)
             if turn:  # the first turn warms the disk cache
                 times[name].append(passed)
-    yardstick = statistics.median(times["import torch, triton"])
+    yardstick = statistics.median(times[YARDSTICK])
     return {
         "date": datetime.date.today().isoformat(),
         "machine": f"{_cpu()}, {os.cpu_count()} cores, Linux {platform.release().split('-')[0]}",
@@ -106,7 +121,7 @@ def measure(runs: int, fresh: bool) -> dict[str, Any]:
             }
             for name, values in times.items()
         },
-        "memory_MB": {name: peak_memory(COMMANDS[name]) for name in list(COMMANDS)[:3]},
+        "memory_MB": {name: peak_memory(COMMANDS[name]) for name in COMMANDS},
         "fresh_clone": fresh_clone() if fresh else None,
     }
 
