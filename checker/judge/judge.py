@@ -28,10 +28,10 @@ class Judgement:
     traffic: tuple[Traffic, ...] = ()
     remarks: tuple[str, ...] = ()
 
-    def add(self, case: Case, findings: Iterable[Finding], reason: str = "") -> None:
+    def add(self, case: Case, findings: Iterable[Finding]) -> None:
         """Note findings on a case, once per id; the case has failed if there is one."""
         for finding in findings:
-            self.failed.setdefault(case.name, reason or finding.title)
+            self.failed.setdefault(case.name, finding.title)
             if finding.id not in {f.id for f in self.findings}:
                 self.findings.append(finding)
 
