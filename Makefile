@@ -38,7 +38,7 @@ whole_size := With what the tests need, about 2.2 GB in all, more with a CUDA bu
 checker = PYTHONPATH="$(CURDIR)" "$(bin)/python" -m checker
 friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
 
-.PHONY: help check test test-all mutants lint clean needs-check needs-lab needs-test
+.PHONY: help check test test-all mutants versions lint clean needs-check needs-lab needs-test
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -55,6 +55,9 @@ test-all: $(call layer,test) ## every test there is
 
 mutants: $(call layer,test) ## wrong kernels made by machine: all must be refused
 	@"$(bin)/python" -m tests.mutation $(PUZZLE)
+
+versions: $(call layer,test) ## the tests on every Python, triton and numpy supported (PYTHONS="python3.10 …"): an hour
+	@"$(bin)/python" -m tests.versions $(PYTHONS)
 
 lint: $(call layer,test) ## style and types
 	@"$(bin)/ruff" check .

@@ -1,0 +1,1 @@
+"""The suite on other versions of Python, triton and numpy: `python -m tests.versions`."""

@@ -1,0 +1,105 @@
+"""`python -m tests.versions [PYTHON ...]`: run the suite on every supported combination, and write `table.md`.
+
+Each combination gets a virtual environment of its own, without torch: only the comparison of the
+attention references with automatic differentiation needs it. Pythons that are not named are looked
+for on PATH; a version that cannot be had stands in the table as such. Takes minutes a combination.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TABLE = Path(__file__).with_name("table.md")
+MINORS = range(10, 15)  # Python 3.10 to 3.14
+OLDEST_NUMPY = "2.2.0"
+SUITE = ("-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider", "-rs")
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Versions that are tried together; an empty one means the newest there is."""
+
+    python: Path
+    triton: str
+    numpy: str = ""
+
+
+def pythons(named: list[Path]) -> dict[int, Path]:
+    """Minor version → interpreter, of those named or found on PATH."""
+    candidates = named or [Path(p) for minor in MINORS if (p := shutil.which(f"python3.{minor}"))]
+    found = {}
+    for path in candidates:
+        done = subprocess.run([path, "-V"], capture_output=True, text=True, check=False)
+        if version := re.match(r"Python 3\.(\d+)\.", done.stdout):
+            found[int(version[1])] = path
+    return {minor: found[minor] for minor in MINORS if minor in found}
+
+
+def combinations(found: dict[int, Path]) -> Iterator[Combination]:
+    """Every Python with the pinned triton; the oldest and the newest of everything together; and across."""
+    oldest, newest = found[min(found)], found[max(found)]
+    yield Combination(oldest, "3.6.0", OLDEST_NUMPY)
+    for python in found.values():
+        yield Combination(python, "3.7.1")
+    yield Combination(newest, "3.6.0")
+    yield Combination(newest, "3.9.0")
+
+
+def tried(combination: Combination) -> str:
+    """One line of the table: what was installed, and how the suite ended."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([combination.python, "-m", "venv", folder], check=True)
+        python = Path(folder) / "bin" / "python"
+        wanted = [f"triton=={combination.triton}", f"numpy=={combination.numpy}" if combination.numpy else "numpy"]
+        install = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-e", ROOT, *wanted]
+        subprocess.run([*install, "pytest", "hypothesis", "jupytext"], check=True)
+        versions = (
+            "import platform, triton, numpy; print(platform.python_version(), triton.__version__, numpy.__version__)"
+        )
+        got = subprocess.run([python, "-c", versions], capture_output=True, text=True, check=True).stdout.split()
+        begun = time.monotonic()
+        done = subprocess.run([python, *SUITE], cwd=ROOT, capture_output=True, text=True, check=False)
+        if done.returncode:
+            print(done.stdout[-6000:], done.stderr[-2000:], flush=True)
+        counted = re.findall(r"\d+ (?:passed|failed|skipped|errors?)", done.stdout.rstrip().rpartition("\n")[2])
+        minutes = (time.monotonic() - begun) / 60
+        return f"| {' | '.join(got)} | {', '.join(counted) or 'did not run'} | {minutes:.0f} min |"
+
+
+def main() -> int:
+    """Run all; 1 if a test failed anywhere."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("pythons", nargs="*", type=Path, help="interpreters to use instead of those on PATH")
+    found = pythons(parser.parse_args().pythons)
+    if not found:
+        print(f"No Python 3.{MINORS[0]} to 3.{MINORS[-1]} was found: name them as arguments.", file=sys.stderr)
+        return 2
+    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
+    lines = [
+        "# The suite on other versions",
+        "",
+        f"`make versions`, {time.strftime('%Y-%m-%d')}, commit {commit.stdout.strip()}: `pytest -m 'not slow'`.",
+        "",
+        "| Python | triton | numpy | tests | took |",
+        "|---|---|---|---|---|",
+    ]
+    for combination in combinations(found):
+        lines.append(tried(combination))
+        print(lines[-1], flush=True)
+    lines += [f"| 3.{minor} | not to be had here | | | |" for minor in MINORS if minor not in found]
+    TABLE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return int(any("failed" in line or "error" in line or "did not run" in line for line in lines))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
