@@ -10,7 +10,7 @@ from checker.box.parent import Limits
 from checker.road import Terms
 from tests.conftest import check_path, kernels, said
 
-SHORT = Limits(wall_seconds=3)
+SHORT = Limits(wall_seconds=3)  # where the attack is to take for ever
 
 
 def ids(path: Path) -> str:
@@ -47,8 +47,8 @@ def test_verdicts_do_not_depend_on_the_key(folder: str, key: str) -> None:
 @pytest.mark.parametrize("lint", [True, False], ids=["lint-on", "lint-off"])
 @pytest.mark.parametrize("path", kernels("hostile"), ids=ids)
 def test_attacks_fail(path: Path, lint: bool, box_folder: Path) -> None:
-    verdict = check_path(path, Terms(lint=lint, limits=SHORT))
     allowed = said(path, "Lint on" if lint else "Lint off").split(" or ")
+    verdict = check_path(path, Terms(lint=lint, limits=SHORT if "time-limit" in allowed else Limits()))
     assert verdict.status.value in allowed, verdict.findings
     assert verdict.earned == 0
     for finding in verdict.findings:
