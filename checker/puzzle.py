@@ -31,6 +31,20 @@ class Role(str, Enum):
     STATE = "state"  # read and written; starts with the launch's own values
 
 
+@dataclass(frozen=True)
+class Axis:
+    """What one axis of a tensor counts, for the words of a report."""
+
+    name: str  # in the singular: row, column, query
+    block: int = 0  # how much of it a tile covers; 0: all of it
+    kinds: tuple[str, ...] = ()  # what stands at each position, in a few words
+
+    @property
+    def plural(self) -> str:
+        """`queries` for `query`."""
+        return f"{self.name[:-1]}ies" if self.name.endswith("y") else f"{self.name}s"
+
+
 @dataclass(frozen=True, eq=False)
 class Tensor:
     """A tensor argument: dense `values` and the `strides` (in elements) that it is laid out with."""
@@ -38,11 +52,19 @@ class Tensor:
     values: Array
     strides: tuple[int, ...]
     role: Role = Role.INPUT
+    axes: tuple[Axis, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Axes without a name of their own are numbered."""
+        if not self.axes:
+            object.__setattr__(self, "axes", tuple(Axis(f"axis-{n} position") for n in range(self.values.ndim)))
 
     @staticmethod
-    def output(shape: tuple[int, ...], dtype: npt.DTypeLike, strides: tuple[int, ...]) -> Tensor:
+    def output(
+        shape: tuple[int, ...], dtype: npt.DTypeLike, strides: tuple[int, ...], axes: tuple[Axis, ...] = ()
+    ) -> Tensor:
         """A tensor to be written, full of NaN."""
-        return Tensor(np.full(shape, np.nan, dtype), strides, Role.OUTPUT)
+        return Tensor(np.full(shape, np.nan, dtype), strides, Role.OUTPUT, axes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +78,8 @@ class Case:
     tensors: Mapping[str, Tensor]  # by parameter name
     scalars: Mapping[str, int | float] = field(default_factory=dict)
     constexprs: Mapping[str, int | float | bool] = field(default_factory=dict)
-    rows: tuple[str, ...] = ()  # what the rows of the outputs hold, in a few words each
     checked_arithmetic: bool = False  # run with checks for integer overflow and tl.device_assert
+    telling: bool = True  # False: most mistakes look alike in it, so it is diagnosed only if no other case failed
 
 
 @dataclass(frozen=True)
@@ -97,10 +119,24 @@ class Expected:
 
 @dataclass(frozen=True)
 class Budget:
-    """Upper bounds for one tensor and launch, in distinct elements per load or store instruction."""
+    """Bounds for one tensor and launch, in distinct elements per load or store instruction.
+
+    `loads` and `stores` are upper bounds. `least_loads` and `least_stores` are for algorithms that are
+    asked for although others move less.
+    """
 
     loads: int = 0
     stores: int = 0
+    least_loads: int = 0
+    least_stores: int = 0
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What one launch moved of one tensor, in distinct elements per load or store instruction."""
+
+    loads: int
+    stores: int
 
 
 @dataclass(frozen=True)
@@ -117,8 +153,10 @@ class Reach:
 class Misconception:
     """A wrong idea with a name, and at least one way to recognise a kernel that has it.
 
-    `outputs(case)` computes what such a kernel would write. `reach(case, program)` computes the
-    first access of such a kernel that is refused. `error` matches what Triton says of it.
+    `outputs(case)` computes what such a kernel would write, `unwritten(case)` which elements of an
+    output it would leave out (as a boolean array). `reach(case, program)` computes the first access
+    of such a kernel that is refused. `error` matches what Triton says of it. `traffic(case, moved)`
+    tells it from what was moved of each tensor, although the results are right.
     """
 
     id: str
@@ -126,8 +164,10 @@ class Misconception:
     explanation: str
     hint: str
     outputs: Callable[[Case], Mapping[str, Array]] | None = None
+    unwritten: Callable[[Case], Mapping[str, npt.NDArray[np.bool_]]] | None = None
     reach: Callable[[Case, int], tuple[Reach, ...]] | None = None
     error: re.Pattern[str] | None = None
+    traffic: Callable[[Case, Mapping[str, Moved]], bool] | None = None
     points_at: str = ""  # "load": the line to look at is where data comes in, not where it goes out
 
 
@@ -185,7 +225,10 @@ class Puzzle:
     cases: Callable[[Draw], list[Case]]
     expected: Callable[[Case], Mapping[str, Expected]]
     budget: Callable[[Case], Mapping[str, Budget]]
-    largest_block: Callable[[Case], int] | None = None  # elements that one load or store may take at most
+    largest_block: Callable[[Case], int] | None = None  # elements that a load, store or dot product may have
+    why_blocks: str = (
+        "They are chosen so that a block fits into the memory on the chip; a row or a matrix of any length does not."
+    )
     remarks: tuple[Remark, ...] = ()
     misconceptions: tuple[Misconception, ...] = ()
     invariants: tuple[Invariant, ...] = ()

@@ -44,8 +44,8 @@
 # is known only when the whole row has been seen once more. A block does not stay on the chip between sweeps:
 # the row may be of any length, and the chip is not. So it is read again.
 #
-# The first thing that everybody tries is to take the softmax of each block by itself. Its rows sum to the number
-# of blocks.
+# The first thing that everybody tries is to take the softmax of each block by itself. Each row of y
+# then sums to the number of blocks, not to 1.
 #
 # **Carrying a value from block to block.** A variable that is assigned inside a `for` loop keeps its value from turn
 # to turn: `m = tl.maximum(m, tl.max(x, axis=0))`. It must have the same type in each turn, so start with a

@@ -77,6 +77,17 @@ def _barrier(builder: Any, *_: Any, **__: Any) -> None:
     _memory().barrier()
 
 
+def _dot(plain: Any) -> Any:
+    """Triton's own matrix product, noted."""
+
+    def create_dot(*arguments: Any, **options: Any) -> Any:
+        result = plain(*arguments, **options)
+        _memory().dot(result.data.size)
+        return result
+
+    return create_dot
+
+
 def _atomic(builder: Any, *_: Any, **__: Any) -> Any:
     raise TypeError("atomic operations are not part of this course: no puzzle needs one")
 
@@ -111,6 +122,7 @@ def prepare() -> None:
     builder.create_masked_load = _masked_load
     builder.create_masked_store = _masked_store
     builder.create_barrier = _barrier
+    builder.create_dot = _dot(builder.create_dot)
     builder.create_atomic_rmw = _atomic
     builder.create_atomic_cas = _atomic
     np.seterr(all="ignore")  # a kernel may divide by zero; the judge will see what comes of it

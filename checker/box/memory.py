@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 ADDRESS_BITS = 44  # the range of addresses of one tensor
-LOAD, STORE, BARRIER = 0, 1, 2
+LOAD, STORE, BARRIER, DOT = 0, 1, 2, 3
 FILLS = (0.0, 6e4)  # what undefined masked lanes hold in the repetitions; the second fits into fp16
 MOST_TOUCHED = 1_000_000  # elements of one launch; the largest case of puzzles 1 to 4 needs 6 thousand
-RECORD_FIELDS = 7  # kind, tensor, program, line, distinct elements, lanes, contradicted lanes
+RECORD_FIELDS = 7  # kind, tensor, program, line, distinct elements, lanes, stray lanes (see AccessLog)
 
 Ints = npt.NDArray[np.int64]
 
@@ -102,8 +102,9 @@ class Memory:
             self.poisoned = self.poisoned or not mask.all()
         if mask.any():
             tensor, elements = self._translate(LOAD, addresses[mask], dtype)
+            stray = int(np.count_nonzero(result[~mask] != -np.inf))
             result[mask] = tensor.values.reshape(-1)[elements]
-            self._record(LOAD, tensor, elements, addresses.size)
+            self._record(LOAD, tensor, elements, addresses.size, stray)
         return result
 
     def store(
@@ -122,13 +123,18 @@ class Memory:
         flat[elements] = written
         # Two lanes of one store may hit one element; on a GPU it is open which of them wins.
         kept = flat[elements]
-        contradicted = int(np.count_nonzero((kept != written) & ~((kept != kept) & (written != written))))
-        self._record(STORE, tensor, elements, addresses.size, contradicted)
+        stray = int(np.count_nonzero((kept != written) & ~((kept != kept) & (written != written))))
+        self._record(STORE, tensor, elements, addresses.size, stray)
 
     def barrier(self) -> None:
         """Note a `tl.debug_barrier()`."""
         program, line = self.where()
         self.records.append((BARRIER, 0, program, line, 0, 0, 0))
+
+    def dot(self, lanes: int) -> None:
+        """Note a `tl.dot` with a result of so many elements."""
+        program, line = self.where()
+        self.records.append((DOT, 0, program, line, 0, lanes, 0))
 
     def log(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """All records, shape (accesses, RECORD_FIELDS), and the distinct elements of each, joined."""
@@ -136,7 +142,7 @@ class Memory:
         touched = np.concatenate(self.touched) if self.touched else np.zeros(0, np.int32)
         return records, touched
 
-    def _record(self, kind: int, tensor: BoxTensor, elements: Ints, lanes: int, contradicted: int = 0) -> None:
+    def _record(self, kind: int, tensor: BoxTensor, elements: Ints, lanes: int, stray: int) -> None:
         tensor.seen[elements] = True
         distinct = np.flatnonzero(tensor.seen)
         tensor.seen[distinct] = False
@@ -145,7 +151,7 @@ class Memory:
         if self.left < 0:
             raise TooMuchTraffic(f"more than {MOST_TOUCHED} elements were loaded and stored in one launch")
         self.touched.append(distinct.astype(np.int32))
-        self.records.append((kind, tensor.slot - 1, program, line, distinct.size, lanes, contradicted))
+        self.records.append((kind, tensor.slot - 1, program, line, distinct.size, lanes, stray))
 
     def _translate(self, kind: int, addresses: npt.NDArray[np.uint64], dtype: np.dtype[Any]) -> tuple[BoxTensor, Ints]:
         """The one tensor that all `addresses` lie in, and their elements, or RefusedAccess."""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.box import wire
-from checker.box.memory import BARRIER, FILLS, LOAD, RECORD_FIELDS, STORE
+from checker.box.memory import BARRIER, DOT, FILLS, LOAD, RECORD_FIELDS, STORE
 
 LONGEST_HEADER = 1 << 16  # bytes; an honest one has less than ten thousand
 
@@ -72,11 +72,12 @@ class KernelError:
 
 @dataclass(frozen=True)
 class AccessLog:
-    """Every load and store of a launch, in the order in which they happened.
+    """Every load and store of a launch, every barrier and every matrix product, as they happened.
 
-    Arrays of one entry per access: `kind` (LOAD, STORE or BARRIER), `tensor` (position among the
+    Arrays of one entry per record: `kind` (LOAD, STORE, BARRIER or DOT), `tensor` (position among the
     launch's tensors), `program`, `line`, `distinct` (number of distinct elements), `lanes` (of the
-    whole block, masked or not), `contradicted` (lanes of a store whose element another lane gave another value).
+    whole block, masked or not), `stray` (of a store: lanes whose element another lane gave another value; of a load:
+    masked lanes that do not hold -inf).
     `elements` joins the distinct dense element numbers of all accesses.
     """
 
@@ -86,7 +87,7 @@ class AccessLog:
     line: npt.NDArray[np.int32]
     distinct: npt.NDArray[np.int32]
     lanes: npt.NDArray[np.int32]
-    contradicted: npt.NDArray[np.int32]
+    stray: npt.NDArray[np.int32]
     elements: npt.NDArray[np.int32]
 
 
@@ -157,11 +158,11 @@ def _log(records: memoryview, elements: memoryview, launch: Launch) -> AccessLog
     if len(records) % (4 * RECORD_FIELDS) or len(elements) % 4:
         raise MalformedAnswer("the access log has a broken length")
     table = np.frombuffer(records, np.int32).reshape(-1, RECORD_FIELDS)
-    kind, tensor, program, line, distinct, lanes, contradicted = table.T
-    log = AccessLog(kind, tensor, program, line, distinct, lanes, contradicted, np.frombuffer(elements, np.int32))
+    kind, tensor, program, line, distinct, lanes, stray = table.T
+    log = AccessLog(kind, tensor, program, line, distinct, lanes, stray, np.frombuffer(elements, np.int32))
     sizes = np.array([a.values.size for a in launch.tensors.values()] or [0])
     sound = (
-        np.isin(log.kind, (LOAD, STORE, BARRIER)).all()
+        np.isin(log.kind, (LOAD, STORE, BARRIER, DOT)).all()
         and ((log.tensor >= 0) & (log.tensor < max(1, len(launch.tensors)))).all()
         and ((log.program >= 0) & (log.program < launch.programs)).all()
         and (log.distinct >= 0).all()

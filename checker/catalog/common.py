@@ -20,7 +20,7 @@ COMMON = (
         "A 32-bit row offset overflows",
         "A product or sum of 32-bit integers passes 2**31, as row * stride does in a large tensor: the address is "
         "then far away from the row.",
-        "Keep the stub's line row = tl.program_id(0).to(tl.int64), and multiply row, not the program id.",
+        "Keep the stub's .to(tl.int64), and multiply what comes of it, not the program id itself.",
         error=re.compile(r"int32 overflow detected"),
     ),
     Misconception(
@@ -41,21 +41,37 @@ COMMON = (
         "shapes-do-not-fit",
         "Two blocks have shapes that do not fit together",
         "Blocks combine when their sides are equal or 1.",
-        "Check the shapes: [:, None] makes a column of a vector, [None, :] a row.",
+        "Write down the shape of each block in this line: [:, None] makes a column of a vector, [None, :] a row. A "
+        "reduction along axis=1 leaves one entry per row, along axis=0 one per column.",
         error=re.compile(r"incompatible dimensions|could not be broadcast|Cannot broadcast"),
+    ),
+    Misconception(
+        "dot-types-differ",
+        "The two sides of tl.dot have different types",
+        "A matrix product takes two blocks of one type. P and dS were computed in fp32, while V, Q, K and dO have the "
+        "type that they were loaded with.",
+        "Convert the computed one to the type of the loaded one: tl.dot(Pij.to(Vj.dtype), Vj).",
+        error=re.compile(r"must have the same dtype|both operands to be same"),
+    ),
+    Misconception(
+        "dot-shapes-do-not-fit",
+        "The two sides of tl.dot do not fit together",
+        "In a product (a, b) x (b, c) the inner sides must be equal.",
+        "Write down both shapes: tl.trans exchanges the two sides of a tile.",
+        error=re.compile(r"not compatible for matmul|inner dimensions|mismatch in its core dimension"),
     ),
     Misconception(
         "other-without-mask",
         "The load has `other`, but no mask",
         "`other` is what masked lanes hold; without a mask no lane is masked.",
-        "Give the load its mask: tl.load(..., mask=cols < n_cols, other=...).",
+        "Give the load its mask: tl.load(..., mask=..., other=...).",
         error=re.compile(r"other. cannot be provided without .mask"),
     ),
     Misconception(
         "pointer-is-not-a-block",
         "The mask is a block, but the address is a single one",
         "Adding a number to a pointer gives one address. A block of addresses needs a block of offsets.",
-        "Add the columns as well: x_ptr + row * x_row_stride + cols.",
+        "Add a tl.arange as well: x_ptr + row * x_row_stride + cols.",
         error=re.compile(r"Mask argument cannot be block type if pointer argument is not a block"),
     ),
     Misconception(
@@ -69,7 +85,7 @@ COMMON = (
         "mask-is-not-true-or-false",
         "The mask does not hold true and false",
         "A mask says for each lane whether it takes part, as a comparison does.",
-        "The order is tl.store(addresses, values, mask=cols < n_cols).",
+        "The order is tl.store(addresses, values, mask=...), and a mask is a comparison: cols < n_cols, say.",
         error=re.compile(r"[Mm]ask must have boolean scalar type"),
     ),
     Misconception(
@@ -85,6 +101,13 @@ COMMON = (
         "A block of one dimension has only axis 0; of two dimensions, axes 0 and 1.",
         "Reduce a one-dimensional block with axis=0.",
         error=re.compile(r"axis -?\d+ (is )?out of bounds|axis .* out of range"),
+    ),
+    Misconception(
+        "reduction-of-two",
+        "tl.max, tl.min and tl.sum take one block",
+        "The second argument is the axis along which the block is reduced.",
+        "Of two values, use tl.maximum(a, b), tl.minimum(a, b) or a + b.",
+        error=re.compile(r"^axis .*(\[|\d\.\d|inf|tensor)|axis must be|only integer (scalar )?arrays"),
     ),
     Misconception(
         "arange-not-power-of-two",

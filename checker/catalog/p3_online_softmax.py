@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from checker.catalog import rows, softmax
 from checker.catalog.softmax_mistakes import BLOCKWISE, ONLINE, RESULTS
-from checker.puzzle import Case, Draw, Kernel, Property, Puzzle
+from checker.puzzle import Case, Draw, Kernel, Misconception, Property, Puzzle
 
 KERNEL = Kernel(
     name="online_softmax_kernel",
@@ -31,6 +31,15 @@ def cases(draw: Draw) -> list[Case]:
     return [*usual, softmax.prefix_case(KERNEL, draw.case("p3_online_softmax", "prefix"), blocks)]
 
 
+THREE_SWEEPS = Misconception(
+    "three-sweeps",
+    "x is read 3 times per element, and 2 are enough",
+    "One sweep finds the maximum, a second one the normaliser, a third one writes: that is puzzle 2. Moving data is "
+    "what a softmax spends its time on, so a third sweep costs half as much again.",
+    "Merge the first two sweeps: keep m and l together, and rescale l whenever m grows.",
+    traffic=lambda case, moved: moved["x_ptr"].loads == 3 * case.tensors["x_ptr"].values.size,
+)
+
 PUZZLE = Puzzle(
     number=3,
     slug="online_softmax",
@@ -41,6 +50,6 @@ PUZZLE = Puzzle(
     expected=softmax.expected,
     budget=softmax.budget(sweeps=2),
     largest_block=rows.block_size,
-    misconceptions=(*ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
+    misconceptions=(THREE_SWEEPS, *ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
     invariants=(softmax.ROWS_SUM_TO_ONE,),
 )

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from checker.puzzle import Case, Misconception, Reach
+import numpy as np
+
+from checker.puzzle import Array, Case, Misconception, Reach
 
 Stride = Callable[[Case], int]  # how far apart a kernel believes rows to be
 Mask = Literal["right", "none", "one too many"]
@@ -85,7 +87,20 @@ def _down_columns(case: Case, program: int) -> tuple[Reach, ...]:
     return (Reach(False, "x_ptr", first, last + (min(columns(case), block_size(case)) - 1) * X(case)),)
 
 
+def _all_but_row_0(case: Case) -> dict[str, Array]:
+    rows = np.arange(row_count(case))[:, None] > 0
+    return {"y_ptr": np.broadcast_to(rows, case.tensors["y_ptr"].values.shape)}
+
+
 ADDRESSING = (
+    Misconception(
+        "only-first-row",
+        "Only row 0 of y is written",
+        "In all other programs the mask of the store is false everywhere. That happens when it compares "
+        "offsets into the whole matrix, which grow from row to row, with the length of one row.",
+        "The mask compares columns: cols < n_cols. Add the row's offset to the pointer only.",
+        unwritten=_all_but_row_0,
+    ),
     Misconception(
         "wrong-row-map",
         "A program reads a row that is not its own",
@@ -102,24 +117,25 @@ ADDRESSING = (
     ),
     Misconception(
         "load-without-mask",
-        "The load has no mask",
-        "A block of BLOCK_SIZE lanes is longer than what is left of the row, and the load reads all of them: what "
+        "The load has no mask, or one that does not end with the row",
+        "A block has more lanes than what is left of the row, and the load reads all of them: what "
         "lies behind the row belongs to somebody else.",
-        "Only lanes with cols < n_cols are yours: tl.load(..., mask=cols < n_cols, other=-float('inf')).",
+        "Only columns below n_cols are yours, counted from the beginning of the row: mask=cols < n_cols, or in a loop "
+        "mask=start + cols < n_cols.",
         reach=reach(False, X, columns_mask="none"),
     ),
     Misconception(
         "store-without-mask",
-        "The store has no mask",
-        "The store writes all BLOCK_SIZE lanes of the block, also those behind the end of the row.",
-        "Store with the same mask as you load: tl.store(..., mask=cols < n_cols).",
+        "The store has no mask, or one that does not end with the row",
+        "The store writes all lanes of the block, also those behind the end of the row.",
+        "Store with the same mask as you load.",
         reach=reach(True, Y, columns_mask="none"),
     ),
     Misconception(
         "mask-off-by-one",
         "The mask lets one lane too many through",
         "The access covers columns 0 to n_cols, but the last column of a row is n_cols - 1.",
-        "Columns count from 0: the mask is cols < n_cols, not <=.",
+        "Columns count from 0: compare with <, not with <=.",
         reach=both(X, Y, columns_mask="one too many"),
     ),
     Misconception(
@@ -161,10 +177,10 @@ ADDRESSING = (
     ),
     Misconception(
         "rows-without-mask",
-        "Rows behind the last one are taken to exist",
+        "The mask lets rows behind the last one through",
         "The last program owns fewer rows than BLOCK_ROWS, because the number of rows is no multiple of it. Its "
         "tile reaches beyond the last row.",
-        "Mask rows as well as columns: (rows < n_rows)[:, None] & (cols < n_cols)[None, :].",
+        "A lane is yours if its row and its column exist: (rows < n_rows)[:, None] & (start + cols < n_cols)[None, :].",
         reach=both(X, Y, rows_mask="none"),
     ),
     Misconception(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from checker.puzzle import Array, Budget, Case, Expected, Invariant, Kernel, Outputs, Role, Tensor
+from checker.puzzle import Array, Axis, Budget, Case, Expected, Invariant, Kernel, Outputs, Tensor
 
 FAR_APART = 2**30  # elements between rows, so that row 2 begins beyond the range of int32
 EPS32 = float(np.finfo(np.float32).eps)
@@ -33,19 +33,24 @@ def launch(
     strides = [gap if gap >= FAR_APART else n + gap for gap in gaps]
     scalars = {"x_row_stride": strides[0], "y_row_stride": strides[1], "n_rows": count, "n_cols": n}
     sizes = ", ".join(f"{block}={size}" for block, size in blocks.items())
+    axes = (
+        Axis("row", blocks.get("BLOCK_ROWS", 0), kinds),
+        Axis("column", blocks.get("BLOCK_COLS", 0) or blocks["BLOCK_SIZE"]),
+    )
+    far = strides[0] >= FAR_APART
     return Case(
         name=f"{name} ({count} x {n}, {sizes})",
         kernel=kernel.name,
         proves=proves,
         grid=(-(-count // blocks.get("BLOCK_ROWS", 1)),),
         tensors={
-            "x_ptr": Tensor(x, (strides[0], 1)),
-            "y_ptr": Tensor(np.full_like(x, np.nan), (strides[1], 1), Role.OUTPUT),
+            "x_ptr": Tensor(x, (strides[0], 1), axes=axes),
+            "y_ptr": Tensor.output(x.shape, x.dtype, (strides[1], 1), axes),
         },
         scalars={scalar: value for scalar, value in scalars.items() if scalar in kernel.parameters},
         constexprs=blocks,
-        rows=kinds,
-        checked_arithmetic=strides[0] >= FAR_APART,
+        checked_arithmetic=far,
+        telling=not far and n > 1,
     )
 
 
@@ -74,6 +79,7 @@ def hard_rows(random: np.random.Generator, n: int, block: int, offset: float = 1
         "one entry -inf": np.where(columns == random.integers(n), -np.inf, normal()),
         "one-hot": np.where(columns == random.integers(n), 30.0, -30.0),
         "normal around -20": normal(1.0, -20.0),
+        f"normal around -{10 * offset:g}": normal(1.0, -10 * offset),
     }
 
 
@@ -129,7 +135,9 @@ def prefix_case(kernel: Kernel, random: np.random.Generator, blocks: Mapping[str
         "-inf for two blocks": 2 * block,
         "-inf for a block and a half": 3 * block // 2,
     }
+    kinds["-inf for one block, then around -200"] = block
     x = random.normal(0.0, 2.0, (len(kinds), 3 * block + 5))
+    x[-1] -= 200.0
     for row, length in enumerate(kinds.values()):
         x[row, :length] = -np.inf
     return launch(kernel, "beginning with -inf", ("prefix",), x.astype(np.float32), blocks, kinds=(*kinds,))

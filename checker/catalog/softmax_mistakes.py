@@ -120,18 +120,34 @@ BLOCKWISE = (
         outputs=writes(lambda x, _: exp32(shifted(x)) / total(exp32(x))),
     ),
     Misconception(
+        "max-of-last-block",
+        "The maximum is that of the last block only",
+        "Each block's maximum replaces the one before it. Where an earlier block was much larger, exp(x - m) "
+        "overflows: inf / inf is NaN.",
+        "Keep the larger one: m = tl.maximum(m, tl.max(...)).",
+        outputs=writes(lambda x, case: _with_max(x, _top(_blocks(x, case)[-1]))),
+    ),
+    Misconception(
+        "first-block-again",
+        "Every turn of the loop loads the first block",
+        "The loop goes on, but the addresses do not: columns behind the first block are never read.",
+        "Add the block's beginning to the addresses: x_ptr + row * x_row_stride + start + cols.",
+        outputs=writes(lambda x, case: softmax(x[:, np.arange(x.shape[1]) % block_size(case)])),
+        points_at="load",
+    ),
+    Misconception(
         "max-starts-at-zero",
-        "The running maximum starts at 0",
-        "The maximum of a row that is negative throughout comes out as 0. For very negative rows all exponentials "
-        "are then 0, and 0 / 0 is NaN.",
-        "Start at minus infinity: m = -float('inf').",
+        "The running maximum starts at 0, or at another number that a row can stay below",
+        "Of a row that is negative throughout, the maximum comes out too high. For very negative rows all "
+        "exponentials are then 0, and 0 / 0 is NaN.",
+        "Start at minus infinity, -float('inf').",
         outputs=writes(lambda x, _: _with_max(x, np.maximum(_top(x), 0.0))),
     ),
     Misconception(
         "max-starts-too-high",
         "The running maximum starts at a number that rows can be below",
         "With a start of -1000, rows that are below -1000 throughout get only zeros, and 0 / 0 is NaN.",
-        "Start at minus infinity: m = -float('inf').",
+        "Start at minus infinity, -float('inf').",
         outputs=writes(lambda x, _: _with_max(x, np.maximum(_top(x), -1000.0))),
     ),
     Misconception(
@@ -165,8 +181,9 @@ BLOCKWISE = (
     Misconception(
         "sum-of-last-block",
         "The sum is that of the last block only",
-        "Each block's sum replaces the one before it, so the denominator holds the last block's alone.",
-        "Add: l = l + tl.sum(...).",
+        "The denominator holds the last block's sum alone: each block's replaces the one before it, or the line that "
+        "adds stands behind the loop instead of in it.",
+        "Inside the loop: l = l + tl.sum(...).",
         outputs=writes(lambda x, case: exp32(shifted(x)) / total(exp32(_blocks(x, case)[-1] - _top(x)))),
     ),
     Misconception(
@@ -197,14 +214,26 @@ def _online(x: Array, case: Case, rescale: Callable[[Array, Array], Array], guar
     return np.asarray(exp32(x - m) / l)
 
 
+def _running(x: Array, case: Case) -> Array:
+    """Each block with the maximum and the normaliser of the row up to it."""
+    written = []
+    for end in range(block_size(case), x.shape[1] + block_size(case), block_size(case)):
+        seen = x[:, :end]
+        m = np.where(np.isinf(_top(seen)), 0.0, _top(seen))
+        written.append((exp32(seen - m) / total(exp32(seen - m)))[:, end - block_size(case) :])
+    return np.concatenate(written, axis=1)
+
+
 # Wrong ideas about keeping the maximum and the normaliser up to date in one sweep.
 ONLINE = (
     Misconception(
         "denominator-not-rescaled",
         "The old normaliser is not rescaled when the maximum grows",
         "l adds up exponentials that were taken relative to different maxima. What l held relative to the old "
-        "maximum must be multiplied by exp(m_old - m_new) first; and m_old must still be the old one then.",
-        "l = l * exp(m - m_new) + sum(exp(x - m_new)), and only after that m = m_new.",
+        "maximum must be multiplied by exp(m_old - m_new) first. If you do multiply, then m was overwritten "
+        "before that, and the factor is exp(0) = 1.",
+        "Multiply the old l by exp(m - what you subtract now) while m still holds the old maximum; "
+        "the line m = m_new comes last.",
         outputs=writes(lambda x, case: _online(x, case, lambda m, m_new: np.ones_like(m))),
     ),
     Misconception(
@@ -216,11 +245,30 @@ ONLINE = (
         outputs=writes(lambda x, case: _online(x, case, lambda m, m_new: exp32(m_new - m))),
     ),
     Misconception(
+        "written-too-early",
+        "Blocks are written before the row has been seen to its end",
+        "Each block was divided by the normaliser as it was after that block. It is final only after the last one.",
+        "Write in a second sweep, after the one that computes m and l.",
+        outputs=writes(lambda x, case: _running(x, case)),
+    ),
+    Misconception(
+        "guard-in-the-maximum",
+        "After a block of -inf the running maximum is 0",
+        "The 0 that is subtracted while the maximum is -inf was kept as the maximum. A row that goes on far below 0 "
+        "then has only exponentials that are 0, and 0 / 0 is NaN.",
+        "Keep the 0 in a variable of its own (shift), and carry m_new on as the maximum, -inf as it is.",
+        outputs=writes(
+            lambda x, case: _with_max(
+                x, np.where(np.isinf(_top(_blocks(x, case)[0])), np.maximum(_top(x), 0.0), _top(x))
+            )
+        ),
+    ),
+    Misconception(
         "minus-infinity-prefix",
         "-inf minus -inf is NaN",
-        "As long as a row has shown nothing but -inf, the maximum is -inf as well, and x - m = -inf - (-inf) is "
-        "NaN. It stays in l for good.",
-        "Subtract 0 instead of the maximum while it is -inf: tl.where(m_new == -float('inf'), 0.0, m_new).",
+        "As long as a row has shown nothing but -inf, the maximum is -inf as well. Both x - m_new and m_old - m_new "
+        "are then -inf - (-inf), which is NaN, and it stays in l for good.",
+        "While the maximum is -inf, subtract 0 instead, in both: shift = tl.where(m_new == -float('inf'), 0.0, m_new).",
         outputs=writes(lambda x, case: _online(x, case, lambda m, m_new: exp32(m - m_new), guarded=False)),
     ),
 )

@@ -21,7 +21,7 @@ from checker.judge.compare import explains, gets_it_right, wrong_elements
 from checker.judge.evidence import Locator, element_name, grid_position, tensor_name
 from checker.judge.memory import refusal_finding
 from checker.judge.verdict import Finding, Status, Where
-from checker.puzzle import Array, Case, Expected, Misconception, Outputs, Puzzle, Reach
+from checker.puzzle import Array, Axis, Case, Expected, Misconception, Outputs, Puzzle, Reach
 
 MOST_EXAMPLES = 5
 MOST_NAMES = 3
@@ -42,7 +42,7 @@ class Wrong:
     expected: Mapping[str, Expected]
     wrong: Mapping[str, npt.NDArray[np.bool_]]  # per output that is not right everywhere
     store_line: int | None  # the last store
-    load_line: int | None  # the last load
+    load_line: int | None  # a load whose masked lanes could count
 
 
 def name_errors(puzzle: Puzzle, errors: list[tuple[Case, KernelError]], where: Locator) -> Iterator[Finding]:
@@ -55,7 +55,8 @@ def name_errors(puzzle: Puzzle, errors: list[tuple[Case, KernelError]], where: L
     for misconception, items in named:
         case, error = items[0]
         place = where(error.line, case=case.name, program=grid_position(case, error.program))
-        yield _named(misconception, Status.CRASHED, place)
+        said = error.message.strip().split("\n")[0]
+        yield _with_examples(_named(misconception, Status.CRASHED, place), (f"Triton says: {said}",) if said else ())
     seen: set[tuple[str, int]] = set()
     for case, error in rest:
         if (error.type, error.line) in seen:
@@ -251,10 +252,14 @@ def _examples(item: Wrong, name: str) -> tuple[str, ...]:
 def _located(items: list[Wrong], where: Locator) -> Finding:
     """No misconception fits: say in one sentence which elements are wrong, in the most telling case.
 
-    The most telling case is the one with the smallest share of wrong elements, if that is less than
-    half of them; otherwise the first, which is the most basic.
+    That is the first case, which is the plainest; unless most of it is wrong, and only a part of a
+    case whose rows are of different kinds.
     """
-    item = min(items, key=lambda i: _share(i) if _share(i) < 0.5 else 1.0)
+    item = items[0]
+    if _share(item) > 0.5:
+        of_kinds = [i for i in items if _kinds(i) > MOST_EXAMPLES]
+        item = min(of_kinds, key=lambda i: _share(i) if _share(i) < 0.5 else 1.0, default=item)
+        item = item if _share(item) < 0.5 else items[0]
     name = next(iter(item.wrong))
     status = _status(item)
     nan = "not a number" if status is Status.NOT_A_NUMBER else ""
@@ -273,51 +278,59 @@ def _share(item: Wrong) -> float:
     return float(np.mean([mask.mean() for mask in item.wrong.values()]))
 
 
+def _kinds(item: Wrong) -> int:
+    """How many kinds of rows the case has."""
+    return max(len(axis.kinds) for tensor in item.case.tensors.values() for axis in tensor.axes)
+
+
 def _region(item: Wrong, name: str) -> str:
-    """Which part of an output is wrong: rows, the tail, one block, or some elements."""
+    """Which part of an output is wrong, along each of its axes: some rows, the tail, one block."""
     wrong = item.wrong[name]
     if wrong.all():
         return "everywhere"
-    if wrong.ndim < 2:
-        return f"in {wrong.sum()} of {wrong.size} elements, from {element_name(name, np.argwhere(wrong)[0])} on"
-    table = wrong.reshape(-1, wrong.shape[-1])
-    rows, columns = np.flatnonzero(table.any(axis=1)), np.flatnonzero(table.any(axis=0))
-    if table[rows].all() or len(rows) <= min(3, len(table) - 1):
-        return f"in {_rows(item.case, rows, len(table))}"
-    blocks = item.case.constexprs
-    block = int(next((blocks[name] for name in ("BLOCK_COLS", "BLOCK_SIZE", "Bc") if name in blocks), 0))
-    tail = table.shape[1] // block * block if block else 0
-    if tail and columns[0] >= tail:
-        return f"only in the tail: columns {columns[0]} to {columns[-1]}, after the last whole block of {block}"
-    if block and columns[0] // block == columns[-1] // block and table.shape[1] > block:
-        return f"only in block {columns[0] // block} (columns {columns[0]} to {columns[-1]})"
-    if len(columns) <= 3:
-        return f"only in column {', '.join(map(str, columns))}"
+    parts = []
+    for number, axis in enumerate(item.case.tensors[name].axes):
+        others = tuple(n for n in range(wrong.ndim) if n != number)
+        parts += _along(axis, np.flatnonzero(wrong.any(axis=others)), wrong.shape[number])
+    if parts:
+        return f"only in {', '.join(parts)}"
     return f"in {wrong.sum()} of {wrong.size} elements, from {element_name(name, np.argwhere(wrong)[0])} on"
 
 
-def _rows(case: Case, rows: npt.NDArray[np.int64], count: int) -> str:
-    if len(rows) == count:
-        return f"every one of the {count} rows"
-    labels = [f"{r} ({case.rows[r]})" if r < len(case.rows) else str(r) for r in rows[:4]]
-    more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
-    return f"row{'s' if len(rows) > 1 else ''} {', '.join(labels)}{more} of {count}; the others are right"
+def _along(axis: Axis, hit: npt.NDArray[np.int64], extent: int) -> list[str]:
+    """Where along one axis something is wrong; nothing if everywhere, or if no words are short enough."""
+    if len(hit) == extent:
+        return []
+    tail = extent // axis.block * axis.block if axis.block else 0
+    span = f"{axis.plural} {hit[0]} to {hit[-1]}" if len(hit) > 1 else f"{axis.name} {hit[0]}"
+    if tail and hit[0] >= tail:
+        return [f"the tail: {span}, after the last whole block of {axis.block}"]
+    if axis.block and hit[0] // axis.block == hit[-1] // axis.block and extent > axis.block:
+        return [f"block {hit[0] // axis.block} ({span})"]
+    if axis.block and hit[0] >= axis.block and len(hit) == extent - hit[0]:
+        return [f"{axis.plural} from {hit[0]} on"]
+    if len(hit) > extent // 2 and not axis.kinds:
+        return []
+    named = [f"{n} ({axis.kinds[n]})" if n < len(axis.kinds) else str(n) for n in hit[:4]]
+    more = f" and {len(hit) - 4} more" if len(hit) > 4 else ""
+    return [f"{axis.plural if len(hit) > 1 else axis.name} {', '.join(named)}{more} of {extent}"]
 
 
 def _shape_of_error(item: Wrong, name: str) -> str:
-    """Whether rows are off by a constant factor or a constant amount, which says where to look."""
+    """Whether rows are off by a constant factor, which says where to look."""
     actual = item.outputs[name].astype(np.float64)
     right = item.expected[name].values
-    rows = item.wrong[name].any(axis=-1)
     if actual.ndim >= 2 and actual.shape[-1] > 2:
+        row = item.case.tensors[name].axes[-2].name
+        rows = item.wrong[name].any(axis=-1)
         a, b = actual[rows], right[rows]
         with np.errstate(all="ignore"):
             factor = a / b
             if np.all(a == 0):
-                return "Each wrong row is 0 throughout. Is the denominator infinite there?"
-            if _constant_along_rows(factor):
+                return f"Each wrong {row} is 0 throughout. Is what it is divided by infinite there?"
+            if np.isfinite(a).all() and _constant_along_rows(factor):
                 return (
-                    f"Each wrong row is off by one factor ({_range(factor)}): the numerators are right, what "
+                    f"Each wrong {row} is off by one factor ({_range(factor)}): the numerators are right, what "
                     "they are divided by is not."
                 )
     if np.isnan(actual[item.wrong[name]]).any():

@@ -72,7 +72,7 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
             did = "wrote" if stopped.refused.store else "read"
             made.failed[case.name] = f"{did} outside {tensor_name(stopped.refused.tensor or 'its tensors')}"
         else:
-            made.add(case, memory_findings(one, where) or _differing_runs(one, where))
+            made.add(case, memory_findings(puzzle, one, where) or _differing_runs(one, where))
             wrong = _wrong(puzzle, case, one.result)
             if case.name in made.failed:
                 pass  # values follow from what was found already
@@ -106,16 +106,11 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
 def _telling(made: Judgement, evidence: list[Evidence]) -> set[str]:
     """Failed cases that are worth a diagnosis.
 
-    With a single column most mistakes look alike, and a launch in huge tensors trips over every mistake
-    in an address. They are heard only if nothing else has failed.
+    With a single column, say, most mistakes look alike, and a launch in huge tensors trips over every
+    mistake in an address. They are heard only if nothing else has failed.
     """
     failed = {e.case.name for e in evidence if e.case.name in made.failed}
-    special = {
-        e.case.name
-        for e in evidence
-        if e.case.checked_arithmetic or max(t.values.shape[-1] for t in e.case.tensors.values()) == 1
-    }
-    return failed - special or failed
+    return {e.case.name for e in evidence if e.case.name in failed and e.case.telling} or failed
 
 
 def properties(puzzle: Puzzle, cases: list[Case], made: Judgement) -> tuple[PropertyResult, ...]:
@@ -125,9 +120,11 @@ def properties(puzzle: Puzzle, cases: list[Case], made: Judgement) -> tuple[Prop
         proving = [case for case in cases if p.name in case.proves]
         failed = [case for case in proving if case.name in made.failed]
         detail = f"{failed[0].name}: {made.failed[failed[0].name]}" if failed else ""
-        if p.traffic and not failed and {case.kernel for case in proving} & made.over_traffic:
-            detail = next(f.title for f in made.findings if f.status is Status.OVER_TRAFFIC)
         case = failed[0].name if failed else ""
+        if p.traffic and failed:
+            detail, case = "counted once the results are right", ""
+        elif p.traffic and {case.kernel for case in proving} & made.over_traffic:
+            detail = next(f.title for f in made.findings if f.status is Status.OVER_TRAFFIC)
         results.append(PropertyResult(p.name, p.title, bool(proving) and not detail, p.weight, detail, case))
     return tuple(results)
 
@@ -178,15 +175,22 @@ def _wrong(puzzle: Puzzle, case: Case, result: LaunchResult) -> Wrong | None:
     if not wrong and not undefined:
         return None
     first = list(case.tensors).index(next(iter(wrong or undefined)))
-    lines = _last(result, STORE, first), _last(result, LOAD)
+    lines = _last_store(result, first), _stray_load(result)
     return Wrong(case, result.tensors, bool(undefined), expected, wrong or undefined, *lines)
 
 
-def _last(result: LaunchResult, kind: int, tensor: int | None = None) -> int | None:
-    """Line of the last access of a kind, to one tensor or to any."""
-    chosen = result.log.kind == kind if tensor is None else (result.log.kind == kind) & (result.log.tensor == tensor)
-    lines = result.log.line[chosen]
+def _last_store(result: LaunchResult, tensor: int) -> int | None:
+    """Line of the last store to a tensor."""
+    lines = result.log.line[(result.log.kind == STORE) & (result.log.tensor == tensor)]
     return int(lines[-1]) if lines.size else None
+
+
+def _stray_load(result: LaunchResult) -> int | None:
+    """Line of the first load whose masked lanes hold something that could count; else of the last load."""
+    loads = result.log.kind == LOAD
+    stray = result.log.line[loads & (result.log.stray > 0)]
+    lines = result.log.line[loads]
+    return int(stray[0]) if stray.size else int(lines[-1]) if lines.size else None
 
 
 def _amount(wrong: Wrong) -> str:

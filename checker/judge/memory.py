@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from checker.box.memory import LOAD, STORE
+from checker.box.memory import BARRIER, LOAD, STORE
 from checker.box.results import AccessLog, LaunchResult, Refusal
 from checker.judge.evidence import (
     Evidence,
@@ -19,7 +19,7 @@ from checker.judge.evidence import (
     written_tensors,
 )
 from checker.judge.verdict import Finding, Status
-from checker.puzzle import Case, Role
+from checker.puzzle import Case, Puzzle, Role
 
 
 def refusal_finding(case: Case, refusal: Refusal, where: Locator) -> Finding:
@@ -64,12 +64,11 @@ def _outside(case: Case, refusal: Refusal, who: str, did: str) -> tuple[tuple[in
         rest %= stride
     element = element_name(refusal.tensor, tuple(index))
     too_far = [a for a, (i, extent) in enumerate(zip(index, tensor.values.shape, strict=True)) if i >= extent]
-    axis = {0: "rows", len(index) - 1: "columns"}.get(too_far[0], f"axis {too_far[0]}") if too_far else ""
-    ends = f", but its {axis} end at {tensor.values.shape[too_far[0]] - 1}" if too_far else ""
+    ends = f", but its {tensor.axes[too_far[0]].plural} end at {tensor.values.shape[too_far[0]] - 1}" if too_far else ""
     return tuple(index), f"{who} {did} {element}{ends} ({name} is {shape}); {lanes}."
 
 
-def memory_findings(evidence: Evidence, where: Locator) -> list[Finding]:
+def memory_findings(puzzle: Puzzle, evidence: Evidence, where: Locator) -> list[Finding]:
     """Observations on a launch that ran to its end, apart from its values."""
     case, result = evidence.case, evidence.result
     assert result is not None
@@ -78,12 +77,13 @@ def memory_findings(evidence: Evidence, where: Locator) -> list[Finding]:
         return changed  # that y was not written then goes without saying
     found = []
     sharing = list(_shared_elements(case, result.log, where))
-    unwritten = list(_never_written(case, result, where, alone=not sharing))
+    unwritten = list(_never_written(case, result, where))
     if sharing and unwritten:
-        found.append(_wrong_map(case, sharing[0], unwritten[0]))
+        found.append(_wrong_map(sharing[0], unwritten[0]))
     else:
-        found += sharing + unwritten
-    return found + list(_colliding_lanes(case, result.log, where))
+        found += sharing + (list(_named_gaps(puzzle, case, result, where)) or unwritten)
+    found += _colliding_lanes(case, result.log, where)
+    return found + ([] if sharing else list(_missing_barrier(case, result.log, where)))
 
 
 def _inputs_changed(case: Case, result: LaunchResult, where: Locator) -> Iterator[Finding]:
@@ -161,14 +161,11 @@ def never_stored(case: Case, result: LaunchResult, name: str) -> npt.NDArray[np.
     return missing.reshape(case.tensors[name].values.shape)
 
 
-def _never_written(case: Case, result: LaunchResult, where: Locator, alone: bool) -> Iterator[Finding]:
-    """Elements of the outputs that nobody stored; `alone`: no two programs met in one either."""
+def _never_written(case: Case, result: LaunchResult, where: Locator) -> Iterator[Finding]:
+    """Elements of the outputs that nobody stored."""
     for name in written_tensors(case):
         missing = never_stored(case, result, name)
         if not missing.any():
-            continue
-        if alone and _only_first_row(missing):
-            yield _first_row_only(case, name, where)
             continue
         first = tuple(int(i) for i in np.argwhere(missing)[0])
         stores = _lines(result.log, list(case.tensors).index(name))
@@ -192,40 +189,35 @@ def _never_written(case: Case, result: LaunchResult, where: Locator, alone: bool
         )
 
 
+def _named_gaps(puzzle: Puzzle, case: Case, result: LaunchResult, where: Locator) -> Iterator[Finding]:
+    """The misconception that leaves out just what was left out."""
+    missing = {name: never_stored(case, result, name) for name in written_tensors(case)}
+    for m in puzzle.misconceptions:
+        if m.unwritten is not None:
+            gaps = m.unwritten(case)
+            if all(gap.any() and np.array_equal(gap, missing[name]) for name, gap in gaps.items()):
+                yield Finding(m.id, Status.WRONG, m.title, m.explanation, m.hint, where(None, case=case.name))
+                return
+
+
 def _lines(log: AccessLog, tensor: int) -> list[int]:
     """Lines that store to a tensor."""
     return sorted({int(line) for line in log.line[(log.kind == STORE) & (log.tensor == tensor)]})
 
 
-def _only_first_row(missing: npt.NDArray[np.bool_]) -> bool:
-    return missing.ndim > 1 and len(missing) > 1 and not missing[0].any() and bool(missing[1:].all())
-
-
-def _first_row_only(case: Case, name: str, where: Locator) -> Finding:
-    return Finding(
-        id="only-first-row",
-        status=Status.WRONG,
-        title=f"only row 0 of {tensor_name(name)} is written",
-        explanation="In all other programs the mask of the store is false everywhere. That happens when it compares "
-        "offsets into the whole matrix, which grow from row to row, with the length of one row.",
-        hint="The mask compares columns: cols < n_cols. Add the row's offset to the pointer only.",
-        where=where(None, case=case.name, tensor=name),
-    )
-
-
-def _wrong_map(case: Case, sharing: Finding, unwritten: Finding) -> Finding:
+def _wrong_map(sharing: Finding, unwritten: Finding) -> Finding:
     return Finding(
         id="wrong-row-map",
         status=Status.NOT_DETERMINISTIC,
         title="Programs share some of the output and leave the rest out",
         explanation=f"{sharing.explanation} {unwritten.explanation}",
-        hint="tl.program_id(0) must decide which part of the output a program owns: each part one program.",
+        hint="tl.program_id must decide which part of the output a program owns: each part one program.",
         where=sharing.where,
     )
 
 
 def _colliding_lanes(case: Case, log: AccessLog, where: Locator) -> Iterator[Finding]:
-    hits = np.flatnonzero(log.contradicted > 0)
+    hits = np.flatnonzero((log.kind == STORE) & (log.stray > 0))
     if hits.size:
         hit = hits[0]
         name = list(case.tensors)[int(log.tensor[hit])]
@@ -234,7 +226,42 @@ def _colliding_lanes(case: Case, log: AccessLog, where: Locator) -> Iterator[Fin
             status=Status.NOT_DETERMINISTIC,
             title=f"Lanes of one store write different values to the same element of {tensor_name(name)}",
             explanation=f"{program_name(case, int(log.program[hit])).capitalize()} stored "
-            f"{int(log.contradicted[hit])} values that another lane of the same store overwrote.",
+            f"{int(log.stray[hit])} values that another lane of the same store overwrote.",
             hint="Each lane needs an address of its own: check the offsets for a missing tl.arange.",
             where=where(int(log.line[hit]), case=case.name, tensor=name),
         )
+
+
+def _missing_barrier(case: Case, log: AccessLog, where: Locator) -> Iterator[Finding]:
+    """A program loads what it has stored, with no `tl.debug_barrier()` between.
+
+    On a GPU the threads that load an element are not those that stored it: their order needs a barrier.
+    """
+    barrier = log.kind == BARRIER
+    ends = np.cumsum(log.distinct)
+    for position, (name, tensor) in enumerate(case.tensors.items()):
+        of_tensor = ~barrier & (log.tensor == position)
+        if tensor.role is not Role.STATE:
+            continue  # reading back a mere output is a matter of traffic
+        fresh = np.zeros(tensor.values.size, bool)  # stored, and no barrier since
+        for n in np.flatnonzero(of_tensor | barrier):
+            if barrier[n]:
+                fresh[:] = False
+                continue
+            elements = log.elements[ends[n] - log.distinct[n] : ends[n]]
+            if log.kind[n] == STORE:
+                fresh[elements] = True
+            elif fresh[elements].any():
+                index = tuple(int(i) for i in np.unravel_index(elements[fresh[elements]][0], tensor.values.shape))
+                yield Finding(
+                    id="missing-barrier",
+                    status=Status.NOT_DETERMINISTIC,
+                    title=f"{tensor_name(name)} is loaded after it was stored, without a barrier between",
+                    explanation=f"{program_name(case, int(log.program[n])).capitalize()} loads "
+                    f"{element_name(name, index)}, which it has stored before. A program is many threads, and the one "
+                    "that loads an element is not the one that stored it: on a GPU it may come too early and find the "
+                    "old value. Here on the interpreter there are no threads, so the results look right.",
+                    hint="Put tl.debug_barrier() after the stores, before the next turn of the outer loop loads again.",
+                    where=where(int(log.line[n]), case=case.name, tensor=name, index=index),
+                )
+                return

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from checker.box.memory import LOAD, STORE
+from checker.box.memory import DOT, LOAD, STORE
 from checker.box.results import LaunchResult
 from checker.judge.evidence import Evidence, Locator, tensor_name
-from checker.judge.verdict import Finding, Status, Traffic
-from checker.puzzle import Budget, Case, Puzzle, Role
+from checker.judge.verdict import Finding, Status, Traffic, Where
+from checker.puzzle import Budget, Case, Moved, Puzzle, Role
 
 
 def moved(puzzle: Puzzle, case: Case, result: LaunchResult) -> Iterator[Traffic]:
@@ -23,18 +23,19 @@ def moved(puzzle: Puzzle, case: Case, result: LaunchResult) -> Iterator[Traffic]
             for kind in (LOAD, STORE)
         )
         bound = budget.get(name, Budget())
-        yield Traffic(name, tensor.values.size, loads, stores, bound.loads, bound.stores)
+        yield Traffic(case.kernel, name, tensor.values.size, loads, stores, bound.loads, bound.stores)
 
 
 def total(puzzle: Puzzle, evidence: Iterable[Evidence]) -> tuple[Traffic, ...]:
-    """Traffic summed over launches."""
-    sums: dict[str, Traffic] = {}
+    """Traffic summed over launches, per kernel and tensor."""
+    sums: dict[tuple[str, str], Traffic] = {}
     for one in evidence:
         if one.result is None:
             continue
         for t in moved(puzzle, one.case, one.result):
-            s = sums.get(t.tensor, Traffic(t.tensor, 0, 0, 0, 0, 0))
-            sums[t.tensor] = Traffic(
+            s = sums.get((t.kernel, t.tensor), Traffic(t.kernel, t.tensor, 0, 0, 0, 0, 0))
+            sums[t.kernel, t.tensor] = Traffic(
+                t.kernel,
                 t.tensor,
                 s.elements + t.elements,
                 s.loads + t.loads,
@@ -65,45 +66,87 @@ def _too_large_a_block(puzzle: Puzzle, evidence: Evidence, where: Locator) -> It
     if large.size:
         at = large[0]
         name = list(case.tensors)[int(result.log.tensor[at])]
-        did = "loads" if result.log.kind[at] == LOAD else "stores"
+        lanes = int(result.log.lanes[at])
+        did = {
+            LOAD: f"one access loads {lanes} elements of {tensor_name(name)} at once",
+            STORE: f"one access stores {lanes} elements of {tensor_name(name)} at once",
+            DOT: f"one matrix product makes a block of {lanes} elements",
+        }
         yield Finding(
             id="block-too-large",
             status=Status.OVER_TRAFFIC,
-            title=f"one access {did} {int(result.log.lanes[at])} elements of {tensor_name(name)} at once",
-            explanation=f"The block sizes of this launch allow for {most}. They are chosen so that a block fits "
-            "into the memory on the chip; a row or a matrix of any length does not.",
+            title=did[int(result.log.kind[at])],
+            explanation=f"The block sizes of this launch allow for {most}. {puzzle.why_blocks}",
             hint="Work in blocks of the size that is given, one after the other.",
-            where=where(int(result.log.line[at]), case=case.name, tensor=name),
+            where=where(int(result.log.line[at]), case=case.name, tensor=None if result.log.kind[at] == DOT else name),
         )
 
 
 def traffic_findings(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Finding]:
-    """One finding per tensor and direction that is over its bound, and one for blocks that are too large."""
+    """The misconception that explains the traffic; or one finding per tensor and direction out of bounds."""
     case, result = evidence.case, evidence.result
     assert result is not None
-    yield from _too_large_a_block(puzzle, evidence, where)
-    for position, t in enumerate(moved(puzzle, case, result)):
-        for kind, verb, done, most in (
-            (LOAD, "read", t.loads, t.most_loads),
-            (STORE, "written", t.stores, t.most_stores),
+    large = list(_too_large_a_block(puzzle, evidence, where))
+    if large:
+        yield from large
+        return
+    counted = list(moved(puzzle, case, result))
+    budget = puzzle.budget(case)
+    if all(_within(t, budget.get(t.tensor, Budget())) for t in counted):
+        return
+    seen = {t.tensor: Moved(t.loads, t.stores) for t in counted}
+    for m in puzzle.misconceptions:
+        if m.traffic is not None and m.traffic(case, seen):
+            yield Finding(m.id, Status.OVER_TRAFFIC, m.title, m.explanation, m.hint, where(None, case=case.name))
+            return
+    for position, t in enumerate(counted):
+        bound = budget.get(t.tensor, Budget())
+        for kind, done, most, least in (
+            (LOAD, t.loads, bound.loads, bound.least_loads),
+            (STORE, t.stores, bound.stores, bound.least_stores),
         ):
-            if done <= most or (kind == STORE and case.tensors[t.tensor].role is Role.INPUT):
+            if kind == STORE and case.tensors[t.tensor].role is Role.INPUT:
                 continue  # a changed input has a finding of its own
-            name = tensor_name(t.tensor)
             chosen = (result.log.kind == kind) & (result.log.tensor == position)
             lines = sorted({int(n) for n in result.log.line[chosen]})
-            yield Finding(
-                id=f"{verb}-too-often" if most else f"{verb}-at-all",
-                status=Status.OVER_TRAFFIC,
-                title=f"{name} is {verb} {_times(done, t.elements)} per element, "
-                + (f"{_times(most, t.elements)} is enough" if most else "which this puzzle does not need"),
-                explanation=f"{done} elements of {name} were {verb} where {most} are enough. Moving data is what "
-                "such a kernel spends its time on, so this costs speed in proportion.",
-                hint=f"{name} is {verb} at {_places(lines)}: keep what you have in registers instead."
-                if most
-                else f"This puzzle needs no {'load from' if kind == LOAD else 'store to'} {name}.",
-                where=where(lines[-1] if lines else None, case=case.name, tensor=t.tensor),
-            )
+            place = where(lines[-1] if lines else None, case=case.name, tensor=t.tensor)
+            if done > most:
+                yield _too_often(t, kind, done, most, lines, place)
+            elif done < least:
+                yield _too_seldom(t, kind, done, least, place)
+
+
+def _within(t: Traffic, bound: Budget) -> bool:
+    return bound.least_loads <= t.loads <= bound.loads and bound.least_stores <= t.stores <= bound.stores
+
+
+def _too_often(t: Traffic, kind: int, done: int, most: int, lines: list[int], place: Where) -> Finding:
+    name, verb = tensor_name(t.tensor), "read" if kind == LOAD else "written"
+    return Finding(
+        id=f"{verb}-too-often" if most else f"{verb}-at-all",
+        status=Status.OVER_TRAFFIC,
+        title=f"{name} is {verb} {_times(done, t.elements)} per element, "
+        + (f"{_times(most, t.elements)} is enough" if most else "which this puzzle does not need"),
+        explanation=f"{done} elements of {name} were {verb} where {most} are enough. Moving data is what "
+        "such a kernel spends its time on, so this costs speed in proportion.",
+        hint=f"{name} is {verb} at {_places(lines)}: keep what you have in registers instead."
+        if most
+        else f"This puzzle needs no {'load from' if kind == LOAD else 'store to'} {name}.",
+        where=place,
+    )
+
+
+def _too_seldom(t: Traffic, kind: int, done: int, least: int, place: Where) -> Finding:
+    name, verb = tensor_name(t.tensor), "read" if kind == LOAD else "written"
+    return Finding(
+        id=f"{verb}-too-seldom",
+        status=Status.OVER_TRAFFIC,
+        title=f"{name} is {verb} {_times(done, t.elements)} per element: this is not the algorithm that was asked for",
+        explanation=f"The algorithm of this puzzle keeps {name} in memory and comes back to it, "
+        f"{_times(least, t.elements)} per element here.",
+        hint="Read the algorithm in the lesson again, and follow its loops line by line.",
+        where=place,
+    )
 
 
 def _times(done: int, elements: int) -> str:

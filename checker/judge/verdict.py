@@ -102,8 +102,9 @@ class PropertyResult:
 
 @dataclass(frozen=True)
 class Traffic:
-    """Distinct elements moved for one tensor, over all launches that count, against the bound."""
+    """Distinct elements moved for one tensor of one kernel, over all launches that count, against the bound."""
 
+    kernel: str
     tensor: str
     elements: int
     loads: int

@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from checker.judge.verdict import Finding, Run, Verdict, Where
+from checker.judge.verdict import Finding, Run, Traffic, Verdict, Where
 
 SCHEMA = 1
 
@@ -69,15 +69,19 @@ def _run(run: Run) -> dict[str, Any]:
         "device": run.device,
         "seconds": run.seconds,
         "traffic": {
-            t.tensor: {
-                "elements": t.elements,
-                "loads": t.loads,
-                "stores": t.stores,
-                "most_loads": t.most_loads,
-                "most_stores": t.most_stores,
-            }
-            for t in run.traffic
+            kernel: {t.tensor: _traffic(t) for t in run.traffic if t.kernel == kernel}
+            for kernel in dict.fromkeys(t.kernel for t in run.traffic)
         },
+    }
+
+
+def _traffic(traffic: Traffic) -> dict[str, int]:
+    return {
+        "elements": traffic.elements,
+        "loads": traffic.loads,
+        "stores": traffic.stores,
+        "most_loads": traffic.most_loads,
+        "most_stores": traffic.most_stores,
     }
 
 

@@ -5,7 +5,7 @@ Colour only underlines what signs and words say already; works in 40 columns and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -171,13 +171,16 @@ def _properties(results: Iterable[PropertyResult]) -> RenderableType:
         words = Text(p.title)
         if p.case:
             words.append(f": not with {p.case.partition(' (')[0]}", style="dim")
+        elif p.detail:
+            words.append(f": {p.detail}", style="dim")
         table.add_row(sign, words, f"{p.weight if p.passed else 0}/{p.weight}")
     return table
 
 
-def _traffic(traffic: Iterable[Traffic]) -> Iterator[RenderableType]:
+def _traffic(traffic: Sequence[Traffic]) -> Iterator[RenderableType]:
+    several = len({t.kernel for t in traffic}) > 1
     for t in traffic:
-        name = t.tensor.removesuffix("_ptr")
+        name = (f"{t.kernel}: " if several else "") + t.tensor.removesuffix("_ptr")
         for verb, done, most in (("read", t.loads, t.most_loads), ("written", t.stores, t.most_stores)):
             if not done and not most:
                 continue

@@ -21,6 +21,7 @@ from checker.submission.vocabulary import (
     HOST_MODULES,
     LEAVES,
     PRINTING,
+    SHAPED,
     TL_FUNCTIONS,
     TL_TYPES,
     UNCOMPILABLE,
@@ -165,6 +166,10 @@ class _FunctionLint:
         for element in node.elts:
             yield from self._visit(element)
 
+    def _shape(self, node: ast.expr) -> ast.expr:
+        """A list is how Triton's own code writes a shape; elsewhere lists have no place in a kernel."""
+        return ast.copy_location(ast.Tuple(node.elts, ast.Load()), node) if isinstance(node, ast.List) else node
+
     def _visit_Return(self, node: ast.Return) -> Iterator[Complaint]:
         if node.value is not None and self.function.name in self.program.kernels:
             yield self._reject(node, "returns-a-value", "A kernel returns nothing: its result is what it stores.")
@@ -271,12 +276,12 @@ class _FunctionLint:
             if isinstance(argument, ast.Starred):
                 yield self._forbid(node, "call", "A call names its arguments one by one: no *.")
             else:
-                yield from self._visit(argument)
+                yield from self._visit(self._shape(argument) if function in SHAPED else argument)
         for keyword in node.keywords:
             if keyword.arg is None or keyword.arg.startswith("_") or function in {"print", "tl.static_print"}:
                 yield self._forbid(node, "call", "This keyword argument has no place in a kernel.")
             else:
-                yield from self._visit(keyword.value)
+                yield from self._visit(self._shape(keyword.value) if function in SHAPED else keyword.value)
 
     def _forbid(
         self, node: ast.AST, id: str, sentence: str, hint: str = "Keep to the stub's way of writing."

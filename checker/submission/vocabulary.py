@@ -32,6 +32,7 @@ ATTRIBUTES = _words("""
 """)  # x.exp() and its like fail on the interpreter of triton 3.6 and 3.7: tl.exp(x) works everywhere
 
 PRINTING = frozenset({"print", "tl.static_print", "tl.device_print"})  # a text comes first
+SHAPED = frozenset({"tl.zeros", "tl.full", "tl.reshape", "tl.broadcast_to", "tl.view"})  # take a shape
 HOST_MODULES = frozenset({"np", "numpy", "torch", "math", "jnp", "F"})
 
 # Names that are refused like all others, but that deserve a sentence of their own.

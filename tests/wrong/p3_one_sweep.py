@@ -1,6 +1,6 @@
 """The result is written in the first sweep, with the normaliser so far.
 
-Finding: wrong-values
+Finding: written-too-early
 """
 
 import triton

@@ -1,6 +1,6 @@
 """Puzzle 2's three sweeps.
 
-Finding: read-too-often
+Finding: three-sweeps
 """
 
 import triton

@@ -1,0 +1,296 @@
+"""What puzzles about attention share: how heads and rows are laid out, the inputs, the forward reference.
+
+Q-shaped tensors have the shape (heads, n_q, D), K-shaped ones (heads, n_k, D), each kind with a head
+and a row stride of its own; l, m, LSE and delta have the shape (heads, n_q) and are contiguous.
+Causal attention is aligned bottom-right: query i sees key j if j <= i + n_k - n_q.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from checker.puzzle import Array, Axis, Case, Expected, Invariant, Kernel, Outputs, Role, Tensor
+
+FAR_APART = 2**30  # elements between heads, so that head 2 begins beyond the range of int32
+EPS32 = float(np.finfo(np.float32).eps)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Sizes of one launch. `q_gaps` and `k_gaps`: unused elements behind each row, and behind each head."""
+
+    n_q: int
+    n_k: int
+    D: int
+    Br: int
+    Bc: int
+    heads: int = 1
+    q_gaps: tuple[int, int] = (8, 24)
+    k_gaps: tuple[int, int] = (16, 56)
+
+    @property
+    def tr(self) -> int:
+        """Number of query tiles."""
+        return -(-self.n_q // self.Br)
+
+    @property
+    def tc(self) -> int:
+        """Number of key tiles."""
+        return -(-self.n_k // self.Bc)
+
+    def strides(self, side: str) -> tuple[int, int]:
+        """(head stride, row stride) in elements of the Q-shaped (`q`) or K-shaped (`k`) tensors."""
+        rows, (row_gap, head_gap) = (self.n_q, self.q_gaps) if side == "q" else (self.n_k, self.k_gaps)
+        row = self.D + row_gap
+        return (head_gap if head_gap >= FAR_APART else rows * row + head_gap), row
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Q, K, V in the dtype of the launch, a scale, and what the queries are, in a few words each."""
+
+    q: Array
+    k: Array
+    v: Array
+    scale: float
+    kinds: tuple[str, ...] = ()
+
+
+def normal_inputs(random: np.random.Generator, shape: Shape, dtype: npt.DTypeLike = np.float32) -> Inputs:
+    """Standard normal Q, K and V; a scale, never 1/sqrt(D), that makes the scores' sigma about 2."""
+    q, k, v = (
+        random.normal(0.0, 1.0, (shape.heads, rows, shape.D)).astype(dtype)
+        for rows in (shape.n_q, shape.n_k, shape.n_k)
+    )
+    return Inputs(q, k, v, float(np.float32(random.uniform(1.7, 2.2) / np.sqrt(shape.D))))
+
+
+def hard_inputs(
+    random: np.random.Generator, shape: Shape, dtype: npt.DTypeLike = np.float32, offset: float = 200.0
+) -> Inputs:
+    """Queries of every kind, one after the other, over keys of more than two blocks; V has one huge row.
+
+    Four dimensions are used to place scores at will: one in which all keys are 1, and three in which
+    only one key is, in the first block, in the middle, and at the end.
+    """
+    plain = normal_inputs(random, shape)
+    q, k, v = plain.q.astype(np.float64), plain.k.astype(np.float64), plain.v.astype(np.float64)
+    peaks = (int(random.integers(min(shape.Bc, shape.n_k))), shape.n_k // 2, shape.n_k - 1)
+    k[..., :4] = 0.0
+    k[..., 0] = 1.0
+    for dimension, key in enumerate(peaks, start=1):
+        k[:, key, dimension] = 1.0
+    q[..., :4] = 0.0
+    kinds = []
+    for query in range(shape.n_q):
+        dimension, score, kind = (
+            (0, 0.0, "normal scores"),
+            (0, offset, f"scores around +{offset:g}"),
+            (0, -offset, f"scores around -{offset:g}"),
+            (1, 150.0, "largest score in the first block of keys"),
+            (2, 150.0, "largest score in the middle"),
+            (3, 150.0, "largest score at the last key"),
+            (0, 0.0, "all scores alike"),
+            (0, 0.0, "scores of sigma 6"),
+        )[query % 8]
+        q[:, query] *= {"all scores alike": 0.0, "scores of sigma 6": 3.0}.get(kind, 1.0)
+        q[:, query, dimension] = score / plain.scale
+        kinds.append(kind)
+    v[:, int(random.integers(shape.n_k))] *= 300.0
+    return Inputs(q.astype(dtype), k.astype(dtype), v.astype(dtype), plain.scale, tuple(kinds))
+
+
+def axes(shape: Shape, side: str, kinds: tuple[str, ...] = ()) -> tuple[Axis, ...]:
+    """The axes of a Q-shaped (`q`) or K-shaped (`k`) tensor, in words."""
+    rows = Axis("query", shape.Br, kinds) if side == "q" else Axis("key", shape.Bc)
+    return (Axis("head"), rows, Axis("dimension"))
+
+
+def matrix(shape: Shape, side: str, values: Array, role: Role = Role.INPUT, kinds: tuple[str, ...] = ()) -> Tensor:
+    """A Q-shaped (`q`) or K-shaped (`k`) tensor."""
+    return Tensor(values, (*shape.strides(side), 1), role, axes(shape, side, kinds))
+
+
+def vector(shape: Shape, values: Array, role: Role = Role.INPUT, kinds: tuple[str, ...] = ()) -> Tensor:
+    """One number a query: shape (heads, n_q), contiguous."""
+    return Tensor(values, (shape.n_q, 1), role, axes(shape, "q", kinds)[:2])
+
+
+def unwritten(rows: Array, dtype: npt.DTypeLike) -> Array:
+    """NaN in the shape of `rows`."""
+    return np.full(rows.shape, np.nan, dtype)
+
+
+def launch(
+    kernel: Kernel,
+    name: str,
+    proves: tuple[str, ...],
+    shape: Shape,
+    tensors: Mapping[str, Tensor],
+    scale: float,
+    grid: tuple[int, ...],
+    causal: bool | None = None,
+) -> Case:
+    """One launch; scalars and constexprs are those that the kernel has parameters for."""
+    far = max(shape.strides("q")[0], shape.strides("k")[0]) >= FAR_APART
+    (q_head, q_row), (k_head, k_row) = shape.strides("q"), shape.strides("k")
+    scalars = {
+        "q_head_stride": q_head,
+        "q_row_stride": q_row,
+        "k_head_stride": k_head,
+        "k_row_stride": k_row,
+        "n_q": shape.n_q,
+        "n_k": shape.n_k,
+        "scale": scale,
+    }
+    constexprs = {"D": shape.D, "Br": shape.Br, "Bc": shape.Bc, "CAUSAL": bool(causal)}
+    heads = f"{shape.heads} heads, " if shape.heads > 1 else ""
+    mask = {None: "", True: ", causal", False: ", full"}[causal]
+    return Case(
+        name=f"{name} ({heads}n_q={shape.n_q}, n_k={shape.n_k}, D={shape.D}, Br={shape.Br}, Bc={shape.Bc}{mask})",
+        kernel=kernel.name,
+        proves=proves,
+        grid=grid,
+        tensors={parameter: tensors[parameter] for parameter in kernel.parameters if parameter in tensors},
+        scalars={parameter: scalars[parameter] for parameter in kernel.parameters if parameter in scalars},
+        constexprs={parameter: constexprs[parameter] for parameter in kernel.constexprs},
+        checked_arithmetic=far,
+        telling=not far and min(shape.n_q, shape.n_k) > 1,
+    )
+
+
+def shape_of(case: Case) -> Shape:
+    """The sizes of a launch again, from its tensors. The gaps are left out."""
+    q = case.tensors["q_ptr"] if "q_ptr" in case.tensors else case.tensors["o_ptr"]
+    heads, n_q, d = q.values.shape
+    n_k = case.tensors["k_ptr"].values.shape[1] if "k_ptr" in case.tensors else n_q
+    blocks = case.constexprs
+    return Shape(n_q, n_k, d, int(blocks["Br"]), int(blocks.get("Bc", blocks["Br"])), heads)
+
+
+def wide(case: Case, name: str) -> Array:
+    """A tensor's values in float64."""
+    return case.tensors[f"{name}_ptr"].values.astype(np.float64)
+
+
+def is_causal(case: Case) -> bool:
+    """Whether the launch is causal: by its flag, and in the backward pass always."""
+    return bool(case.constexprs.get("CAUSAL", "do_ptr" in case.tensors))
+
+
+def scores(case: Case) -> Array:
+    """scale·QKᵀ of every head, shape (heads, n_q, n_k), nothing hidden."""
+    return np.asarray(float(case.scalars["scale"]) * (wide(case, "q") @ wide(case, "k").swapaxes(1, 2)))
+
+
+def visible(n_q: int, n_k: int, causal: bool, offset: int | None = None) -> npt.NDArray[np.bool_]:
+    """Which query (row) sees which key (column), shape (n_q, n_k)."""
+    if not causal:
+        return np.ones((n_q, n_k), bool)
+    return np.arange(n_k)[None, :] <= np.arange(n_q)[:, None] + (n_k - n_q if offset is None else offset)
+
+
+def sees(case: Case) -> npt.NDArray[np.bool_]:
+    """Which query sees which key in this launch."""
+    s = shape_of(case)
+    return visible(s.n_q, s.n_k, is_causal(case))
+
+
+def has_keys(case: Case) -> npt.NDArray[np.bool_]:
+    """Which queries see any key, shape (n_q,). The others have O = 0 and LSE = -inf."""
+    return np.asarray(np.any(sees(case), axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Forward:
+    """Attention in float64: per head and query m, l and lse; P and O."""
+
+    m: Array
+    l: Array
+    lse: Array
+    p: Array
+    o: Array
+
+
+def forward(s: Array, v: Array) -> Forward:
+    """Attention from scores with -inf where a key is hidden. Queries without keys: O = 0, l = 0, LSE = -inf."""
+    m = s.max(axis=-1, keepdims=True)
+    e = np.exp(s - np.where(np.isinf(m), 0.0, m))
+    l = e.sum(axis=-1, keepdims=True)
+    p = e / np.where(l == 0, 1.0, l)
+    with np.errstate(divide="ignore"):
+        lse = m + np.log(l)
+    return Forward(m[..., 0], l[..., 0], lse[..., 0], p, p @ v)
+
+
+def score_error(case: Case) -> Array:
+    """How far a score may be off in fp32: a rounding error of Σ|q||k|, per head and query the largest."""
+    products = np.abs(wide(case, "q")) @ np.abs(wide(case, "k")).swapaxes(1, 2)
+    return np.asarray(4 * EPS32 * float(case.scalars["scale"]) * products.max(axis=-1, keepdims=True))
+
+
+def expected(case: Case) -> Mapping[str, Expected]:
+    """O, and l, m or LSE where the launch has them, with running-error bounds.
+
+    A score errs by `score_error`, its exponential relatively by as much, and by eps per unit of |s| that a
+    folded log2(e) costs; P is rounded to V's type before the product, O to its own afterwards.
+    """
+    s = np.where(sees(case), scores(case), -np.inf)
+    v = wide(case, "v")
+    right = forward(s, v)
+    off = score_error(case)[..., 0]
+    largest = np.max(np.abs(s), axis=-1, where=np.isfinite(s), initial=0.0)
+    relative = off + EPS32 * (16 + 4 * largest)
+    of_v = case.tensors["v_ptr"].values.dtype
+    of_o = np.finfo(case.tensors["o_ptr"].values.dtype)
+    cast = 4 * float(np.finfo(of_v).eps)
+    lost = 0.0 if of_v == np.float32 else float(np.finfo(of_v).smallest_subnormal)  # of each P, when it is rounded
+    o_error = (right.p @ np.abs(v)) * (relative[..., None] + cast) + lost * np.abs(v).sum(axis=1, keepdims=True)
+    outputs = {
+        "o_ptr": Expected(right.o, o_error + 2 * float(of_o.eps) * np.abs(right.o) + 1e-30),
+        "l_ptr": Expected(right.l, right.l * relative + 1e-30),
+        "m_ptr": Expected(right.m, off + EPS32 * np.abs(right.m)),
+        "lse_ptr": Expected(right.lse, np.where(np.isinf(right.lse), 0.0, relative + EPS32 * np.abs(right.lse))),
+    }
+    return {name: value for name, value in outputs.items() if name in case.tensors}
+
+
+def largest_tile(case: Case) -> int:
+    """Elements of the largest tile of the launch: Br x D, Bc x D or Br x Bc."""
+    s = shape_of(case)
+    return max(s.Br * s.D, s.Bc * s.D, s.Br * s.Bc)
+
+
+WHY_BLOCKS = (
+    "A tile of Br x D, Bc x D or Br x Bc fits into the memory on the chip. All of K, or all scores, would not: never "
+    "holding them is what makes this FlashAttention."
+)
+
+
+def keys_seen(case: Case) -> Array:
+    """How many keys each query tile must look at: whole blocks, up to the last key that any of its rows sees."""
+    s = shape_of(case)
+    last = np.minimum((np.arange(s.tr) + 1) * s.Br, s.n_q) + (s.n_k - s.n_q)
+    end = np.clip(last, 0, s.n_k) if is_causal(case) else np.full(s.tr, s.n_k)
+    return np.asarray(np.minimum(s.n_k, s.Bc * -(-end // s.Bc)))
+
+
+def _outside_range_of_v(case: Case, outputs: Outputs) -> npt.NDArray[np.bool_]:
+    o, v = outputs["o_ptr"].astype(np.float64), wide(case, "v")
+    slack = expected(case)["o_ptr"].tolerance
+    low, high = v.min(axis=1, keepdims=True), v.max(axis=1, keepdims=True)
+    outside = ((o < low - slack) | (o > high + slack)).any(axis=-1)
+    return np.asarray((outside & has_keys(case)).reshape(-1))
+
+
+O_IS_AN_AVERAGE = Invariant(
+    id="outside-the-range-of-v",
+    title="O leaves the range of V",
+    explanation="Each row of O is a weighted average of V's rows, with weights from 0 to 1 that sum to 1: it cannot be "
+    "larger than the largest of them, nor smaller than the smallest.",
+    broken=_outside_range_of_v,
+)

@@ -1,0 +1,237 @@
+"""The causal backward pass: the judge's own inputs for each kernel, the gradients, and what wrong ideas give.
+
+P = exp(S - LSE), dP = dO Vᵀ, dS = P ∘ (dP - delta), delta = rowsum(dO ∘ O); dV = Pᵀ dO,
+dQ = scale·dS K, dK = scale·dSᵀ Q (Dao 2023, algorithm 2). The reference uses the LSE and delta that
+the kernel gets, rounded as they are, so that each kernel is judged by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from checker.catalog import attention
+from checker.catalog.attention import EPS32, Inputs, Shape, scores, sees, shape_of, wide
+from checker.catalog.softmax_mistakes import exp32
+from checker.puzzle import Array, Case, Expected, Kernel, Role, Tensor
+
+Outputs = Mapping[str, Array]
+
+
+def tensors(shape: Shape, inputs: Inputs, do: Array) -> dict[str, Tensor]:
+    """All tensors of the three kernels by parameter; O, LSE and delta are right, not the student's."""
+    dtype = inputs.q.dtype
+    q, k, v = (x.astype(np.float64) for x in (inputs.q, inputs.k, inputs.v))
+    hidden = ~attention.visible(shape.n_q, shape.n_k, causal=True)
+    right = attention.forward(np.where(hidden, -np.inf, inputs.scale * (q @ k.swapaxes(1, 2))), v)
+    o = right.o.astype(dtype)
+    delta = (o.astype(np.float64) * do.astype(np.float64)).sum(axis=-1)
+    made = {
+        **{
+            name: attention.matrix(shape, "q", x, kinds=inputs.kinds)
+            for name, x in (("q", inputs.q), ("o", o), ("do", do))
+        },
+        **{name: attention.matrix(shape, "k", x) for name, x in (("k", inputs.k), ("v", inputs.v))},
+        "lse": attention.vector(shape, right.lse.astype(np.float32), kinds=inputs.kinds),
+        "delta": attention.vector(shape, delta.astype(np.float32), kinds=inputs.kinds),
+        "dq": attention.matrix(shape, "q", attention.unwritten(q, dtype), Role.OUTPUT, inputs.kinds),
+        "dk": attention.matrix(shape, "k", attention.unwritten(k, dtype), Role.OUTPUT),
+        "dv": attention.matrix(shape, "k", attention.unwritten(v, dtype), Role.OUTPUT),
+    }
+    return {f"{name}_ptr": tensor for name, tensor in made.items()}
+
+
+def launch(kernel: Kernel, name: str, proves: tuple[str, ...], shape: Shape, inputs: Inputs, do: Array) -> Case:
+    """One launch of one of the kernels: a program per head and tile of what it writes."""
+    given = tensors(shape, inputs, do)
+    if kernel.name == "delta_kernel":
+        given["delta_ptr"] = attention.vector(
+            shape, attention.unwritten(do[..., 0], np.float32), Role.OUTPUT, inputs.kinds
+        )
+    count = shape.tc if "dk_ptr" in kernel.parameters else shape.tr
+    name = f"{kernel.name.removesuffix('_kernel')}: {name}"
+    return attention.launch(kernel, name, proves, shape, given, inputs.scale, (count, shape.heads), causal=None)
+
+
+@dataclass(frozen=True, eq=False)
+class Gradients:
+    """The tiles of the backward pass, each of shape (heads, n_q, n_k), and what is made of them."""
+
+    p: Array
+    dp: Array
+    ds: Array
+
+
+def gradients(case: Case) -> Gradients:
+    """P, dP and dS in float64, from the LSE and the delta of the launch; hidden entries are 0."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        p = np.where(sees(case), np.exp(scores(case) - wide(case, "lse")[..., None]), 0.0)
+    dp = wide(case, "do") @ wide(case, "v").swapaxes(1, 2)
+    return Gradients(p, dp, p * (dp - wide(case, "delta")[..., None]))
+
+
+def collected(case: Case, p: Array, ds: Array) -> dict[str, Array]:
+    """dQ, dK and dV from P and dS, as far as the launch writes them."""
+    scale = float(case.scalars["scale"])
+    made = {
+        "dq_ptr": scale * (ds @ wide(case, "k")),
+        "dk_ptr": scale * (ds.swapaxes(1, 2) @ wide(case, "q")),
+        "dv_ptr": p.swapaxes(1, 2) @ wide(case, "do"),
+    }
+    return {name: values for name, values in made.items() if name in case.tensors}
+
+
+def expected(case: Case) -> Mapping[str, Expected]:
+    """What the launch should write, with running-error bounds from absolute values.
+
+    P errs by the error of its exponent; dP by that of a dot product; dS by both, and by what delta may
+    differ if it is computed as rowsum(P ∘ dP); P and dS are rounded to the inputs' type before a product.
+    """
+    if "o_ptr" in case.tensors:
+        products = wide(case, "o") * wide(case, "do")
+        tolerance = 16 * EPS32 * np.abs(products).sum(axis=-1) + 1e-30
+        return {"delta_ptr": Expected(products.sum(axis=-1), tolerance)}
+    g = gradients(case)
+    dtype = np.finfo(case.tensors["q_ptr"].values.dtype)
+    eps, lost = float(dtype.eps), 0.0 if dtype.bits == 32 else float(dtype.smallest_subnormal)
+    finite = np.nan_to_num(np.abs(wide(case, "lse"))[..., None], posinf=0.0)
+    relative = attention.score_error(case) + EPS32 * (
+        16 + 4 * np.max(np.abs(scores(case)), axis=-1, keepdims=True) + 4 * finite
+    )
+    products = np.abs(wide(case, "do")) @ np.abs(wide(case, "v")).swapaxes(1, 2)
+    delta = np.abs(wide(case, "delta"))[..., None]
+    other_delta = 2 * eps * (g.p * products).sum(axis=-1, keepdims=True)
+    p_error = g.p * (relative + 4 * eps) + lost
+    ds_error = (
+        g.p * (relative * (np.abs(g.dp) + delta) + 4 * EPS32 * (products + delta) + other_delta)
+        + 4 * eps * np.abs(g.ds)
+        + lost
+    )
+    absolute = {name: np.abs(wide(case, name)) for name in ("q", "k", "do")}
+    scale = float(case.scalars["scale"])
+    errors = {
+        "dq_ptr": scale * (ds_error @ absolute["k"]),
+        "dk_ptr": scale * (ds_error.swapaxes(1, 2) @ absolute["q"]),
+        "dv_ptr": p_error.swapaxes(1, 2) @ absolute["do"],
+    }
+    return {
+        name: Expected(right, errors[name] + 2 * eps * np.abs(right) + lost + 1e-30)
+        for name, right in collected(case, g.p, g.ds).items()
+    }
+
+
+# --- what wrong ideas give ---
+
+Wrong = Callable[[Case, Gradients], dict[str, Array]]
+
+
+def writes(formula: Wrong) -> Callable[[Case], Outputs]:
+    """The outputs of a kernel with this formula, of those that the launch has; none for the delta kernel."""
+
+    def outputs(case: Case) -> Outputs:
+        if "q_ptr" not in case.tensors:
+            return {}
+        return {name: o for name, o in formula(case, gradients(case)).items() if name in case.tensors}
+
+    return outputs
+
+
+def delta_is(formula: Callable[[Array, Array], Array]) -> Callable[[Case], Outputs]:
+    """What a delta kernel writes that computes `formula(O, dO)`."""
+    return lambda case: {"delta_ptr": formula(wide(case, "o"), wide(case, "do"))} if "o_ptr" in case.tensors else {}
+
+
+def from_p(p: Callable[[Case], Array]) -> Callable[[Case], Outputs]:
+    """All gradients with another P."""
+
+    def formula(case: Case, g: Gradients) -> dict[str, Array]:
+        other = p(case)
+        return collected(case, other, other * (g.dp - wide(case, "delta")[..., None]))
+
+    return writes(formula)
+
+
+def from_ds(ds: Callable[[Case, Gradients], Array]) -> Callable[[Case], Outputs]:
+    """All gradients with another dS."""
+    return writes(lambda case, g: collected(case, g.p, ds(case, g)))
+
+
+def scaled(factor: Callable[[float], float], *names: str) -> Callable[[Case], Outputs]:
+    """The right gradients, but for a factor on some of them; nothing for a launch that writes none of these."""
+
+    def formula(case: Case, g: Gradients) -> dict[str, Array]:
+        right = collected(case, g.p, g.ds)
+        if not set(names) & set(right):
+            return {}
+        return {n: x * factor(float(case.scalars["scale"])) if n in names else x for n, x in right.items()}
+
+    return writes(formula)
+
+
+def looked_at(case: Case) -> Array:
+    """Which entries lie in tiles that a kernel looks at, whole tiles, shape (n_q, n_k)."""
+    s = shape_of(case)
+    some = np.zeros((s.tr, s.tc), bool)
+    queries, keys = np.nonzero(sees(case))
+    some[queries // s.Br, keys // s.Bc] = True
+    return np.asarray(np.repeat(np.repeat(some, s.Br, axis=0), s.Bc, axis=1)[: s.n_q, : s.n_k])
+
+
+def p_of(case: Case, s: Array, minus: Array | float, seen: Array) -> Array:
+    """exp(s - minus), in fp32, where `seen` holds."""
+    with np.errstate(all="ignore"):
+        return np.where(seen, exp32(s - minus), 0.0)
+
+
+def tile_max(case: Case) -> Array:
+    """Of each score, the largest visible one of its query in its own tile."""
+    s, block = np.where(sees(case), scores(case), -np.inf), shape_of(case).Bc
+    parts = [s[..., at : at + block] for at in range(0, s.shape[-1], block)]
+    largest = [np.broadcast_to(part.max(axis=-1, keepdims=True), part.shape) for part in parts]
+    return np.asarray(np.nan_to_num(np.concatenate(largest, axis=-1), neginf=0.0))
+
+
+def tile_delta(case: Case, g: Gradients) -> Array:
+    """rowsum(P ∘ dP), but of each tile alone."""
+    block = shape_of(case).Bc
+    product = g.p * g.dp
+    parts = [product[..., at : at + block] for at in range(0, product.shape[-1], block)]
+    return np.concatenate([np.broadcast_to(x.sum(axis=-1, keepdims=True), x.shape) for x in parts], axis=-1)
+
+
+def without_first_tile(case: Case, x: Array) -> Array:
+    """P or dS without the first tile of queries that sees the keys of each column of tiles."""
+    s, seen = shape_of(case), sees(case)
+    kept = x.copy()
+    for start in range(0, s.n_k, s.Bc):
+        queries = np.flatnonzero(seen[:, start : start + s.Bc].any(axis=1))
+        if queries.size:
+            first = queries[0] // s.Br * s.Br
+            kept[:, first : first + s.Br, start : start + s.Bc] = 0.0
+    return kept
+
+
+def without_last_tile(case: Case, x: Array) -> Array:
+    """P or dS without the last tile of keys that each tile of queries sees."""
+    s, seen = shape_of(case), sees(case)
+    kept = x.copy()
+    for start in range(0, s.n_q, s.Br):
+        keys = np.flatnonzero(seen[start : start + s.Br].any(axis=0))
+        if keys.size:
+            last = keys[-1] // s.Bc * s.Bc
+            kept[:, start : start + s.Br, last : last + s.Bc] = 0.0
+    return kept
+
+
+def transposed(case: Case, x: Array) -> Array:
+    """P or dS with each tile transposed in its place, where tiles are square; else untouched."""
+    s = shape_of(case)
+    if s.Br != s.Bc:
+        return x
+    rows, columns = s.tr * s.Br, s.tc * s.Bc
+    full = np.zeros((len(x), rows, columns))
+    full[:, : s.n_q, : s.n_k] = x
+    tiles = full.reshape(len(x), s.tr, s.Br, s.tc, s.Bc).transpose(0, 1, 4, 3, 2)
+    return tiles.reshape(len(x), rows, columns)[:, : s.n_q, : s.n_k]

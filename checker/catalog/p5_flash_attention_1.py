@@ -1,0 +1,121 @@
+"""Puzzle 5: FlashAttention-1 (Dao et al. 2022, algorithm 1), one program a head, O, l and m in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from checker.catalog import attention
+from checker.catalog.attention import Inputs, Shape
+from checker.catalog.attention_mistakes import SCORES, VISITS
+from checker.catalog.tiles import ADDRESSING
+from checker.puzzle import Budget, Case, Draw, Kernel, Misconception, Moved, Property, Puzzle, Role
+
+KERNEL = Kernel(
+    name="flash_attention_1_kernel",
+    parameters=(
+        *("q_ptr", "k_ptr", "v_ptr", "o_ptr", "l_ptr", "m_ptr"),
+        *("q_head_stride", "q_row_stride", "k_head_stride", "k_row_stride", "n_q", "n_k", "scale"),
+        *("D", "Br", "Bc"),
+    ),
+    constexprs=("D", "Br", "Bc"),
+)
+
+PROPERTIES = (
+    Property("values", "queries of every kind", 25),
+    Property("any-length", "any number of queries and keys, any tile", 25),
+    Property("heads", "several heads, which lie apart in memory", 10),
+    Property("half", "fp16 in, fp32 inside", 10),
+    Property("far-heads", "head offsets beyond 2**31", 5),
+    Property("traffic", "reads K and V once, comes back to O, l and m for every tile of keys", 25, traffic=True),
+)
+
+
+def _case(name: str, proves: tuple[str, ...], shape: Shape, inputs: Inputs) -> Case:
+    """One launch, with the state that line 2 of the algorithm starts from: O = 0, l = 0, m = -inf."""
+    rows = np.zeros((shape.heads, shape.n_q), np.float32)
+    tensors = {
+        "q_ptr": attention.matrix(shape, "q", inputs.q, kinds=inputs.kinds),
+        "k_ptr": attention.matrix(shape, "k", inputs.k),
+        "v_ptr": attention.matrix(shape, "k", inputs.v),
+        "o_ptr": attention.matrix(shape, "q", np.zeros(inputs.q.shape, np.float32), Role.STATE, inputs.kinds),
+        "l_ptr": attention.vector(shape, rows, Role.STATE, inputs.kinds),
+        "m_ptr": attention.vector(shape, rows - np.float32(np.inf), Role.STATE, inputs.kinds),
+    }
+    return attention.launch(KERNEL, name, proves, shape, tensors, inputs.scale, grid=(shape.heads,))
+
+
+def cases(draw: Draw) -> list[Case]:
+    """Up to three by five tiles, square and not; sizes that leave the last tile partly empty."""
+
+    def random(name: str) -> np.random.Generator:
+        return draw.case("p5_flash_attention_1", name)
+
+    def normal(name: str, proves: tuple[str, ...], shape: Shape, dtype: type = np.float32) -> Case:
+        return _case(name, proves, shape, attention.normal_inputs(random(name), shape, dtype))
+
+    def hard(name: str, proves: tuple[str, ...], shape: Shape, dtype: type = np.float32) -> Case:
+        return _case(name, proves, shape, attention.hard_inputs(random(name), shape, dtype))
+
+    sizes = random("sizes")
+
+    def some() -> int:
+        return int(sizes.integers(1, 16))
+
+    far = {"q_gaps": (8, attention.FAR_APART), "k_gaps": (16, attention.FAR_APART + 64)}
+    return [
+        normal("two by two tiles", ("any-length", "traffic"), Shape(32, 32, 16, 16, 16)),
+        normal("a tail of keys", ("any-length",), Shape(16, 32 + some(), 16, 16, 16)),
+        normal("a tail of both", ("any-length", "traffic"), Shape(32 + some(), 32 - some(), 16, 16, 32)),
+        hard("every kind of query", ("values", "traffic"), Shape(32 + some(), 64 + some(), 32, 32, 16)),
+        normal("a wide head", ("values",), Shape(33, 64, 64, 16, 32)),
+        normal("one query, one key", ("any-length",), Shape(1, 1, 16, 16, 16)),
+        normal("two heads", ("heads", "traffic"), Shape(64 + some(), 64 + some(), 16, 32, 32, heads=2)),
+        hard("fp16", ("half",), Shape(31, 79, 32, 32, 16), np.float16),
+        normal("fp16, a tail of both", ("half",), Shape(47, 31, 16, 16, 32), np.float16),
+        normal("heads 2**30 apart", ("far-heads",), Shape(16, 16, 16, 16, 16, heads=3, **far)),
+    ]
+
+
+def budget(case: Case) -> Mapping[str, Budget]:
+    """K and V once; Q, O, l and m for each of the Tc tiles of keys. O, l and m must really be revisited."""
+    shape = attention.shape_of(case)
+    q, k = case.tensors["q_ptr"].values.size, case.tensors["k_ptr"].values.size
+    rows = shape.heads * shape.n_q
+    visited = {"o_ptr": q, "l_ptr": rows, "m_ptr": rows}
+    state = {
+        name: Budget(shape.tc * size, shape.tc * size, least_loads=(shape.tc - 1) * size, least_stores=shape.tc * size)
+        for name, size in visited.items()
+    }
+    return {"q_ptr": Budget(shape.tc * q), "k_ptr": Budget(k), "v_ptr": Budget(k), **state}
+
+
+def _never_comes_back(case: Case, moved: Mapping[str, Moved]) -> bool:
+    return moved["o_ptr"].loads == 0 and moved["o_ptr"].stores == case.tensors["o_ptr"].values.size
+
+
+LOOPS_SWAPPED = Misconception(
+    "loops-swapped",
+    "This is FlashAttention-2: the loops are the other way round",
+    "O is written once and never read, so the queries are in the outer loop, and all of K and V is read again for "
+    "each tile of queries. It is the better algorithm, and puzzle 6. FlashAttention-1 reads K and V once, and comes "
+    "back to O, l and m for each tile of keys.",
+    "Outer loop over tiles of keys, inner loop over tiles of queries; load O, l and m in the inner loop.",
+    traffic=_never_comes_back,
+)
+
+PUZZLE = Puzzle(
+    number=5,
+    slug="flash_attention_1",
+    title="FlashAttention-1",
+    kernels=(KERNEL,),
+    properties=PROPERTIES,
+    cases=cases,
+    expected=attention.expected,
+    budget=budget,
+    largest_block=attention.largest_tile,
+    why_blocks=attention.WHY_BLOCKS,
+    misconceptions=(LOOPS_SWAPPED, *VISITS, *SCORES, *ADDRESSING),
+    invariants=(attention.O_IS_AN_AVERAGE,),
+)

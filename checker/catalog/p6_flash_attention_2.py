@@ -1,0 +1,135 @@
+"""Puzzle 6: FlashAttention-2 (Dao 2023, algorithm 1), a program per tile of queries, full and causal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from checker.catalog import attention
+from checker.catalog.attention import Inputs, Shape
+from checker.catalog.attention_mistakes import ACCUMULATION, CAUSAL, LSE, SCORES
+from checker.catalog.tiles import ADDRESSING
+from checker.puzzle import Budget, Case, Draw, Kernel, Misconception, Moved, Property, Puzzle, Role
+
+KERNEL = Kernel(
+    name="flash_attention_2_kernel",
+    parameters=(
+        *("q_ptr", "k_ptr", "v_ptr", "o_ptr", "lse_ptr"),
+        *("q_head_stride", "q_row_stride", "k_head_stride", "k_row_stride", "n_q", "n_k", "scale"),
+        *("D", "Br", "Bc", "CAUSAL"),
+    ),
+    constexprs=("D", "Br", "Bc", "CAUSAL"),
+)
+
+PROPERTIES = (
+    Property("values", "queries of every kind", 20),
+    Property("any-length", "any number of queries and keys, any tile", 15),
+    Property("causal", "causal, with as many queries as keys or fewer", 20),
+    Property("hidden-queries", "queries that see no key", 10),
+    Property("heads", "several heads, which lie apart in memory", 10),
+    Property("half", "fp16 in and out, fp32 inside", 10),
+    Property("far-heads", "head offsets beyond 2**31", 5),
+    Property("traffic", "reads Q once, skips hidden tiles of K and V, writes O once", 10, traffic=True),
+)
+
+
+def _case(name: str, proves: tuple[str, ...], shape: Shape, inputs: Inputs, causal: bool) -> Case:
+    tensors = {
+        "q_ptr": attention.matrix(shape, "q", inputs.q, kinds=inputs.kinds),
+        "k_ptr": attention.matrix(shape, "k", inputs.k),
+        "v_ptr": attention.matrix(shape, "k", inputs.v),
+        "o_ptr": attention.matrix(shape, "q", attention.unwritten(inputs.q, inputs.q.dtype), Role.OUTPUT, inputs.kinds),
+        "lse_ptr": attention.vector(
+            shape, attention.unwritten(inputs.q[..., 0], np.float32), Role.OUTPUT, inputs.kinds
+        ),
+    }
+    return attention.launch(KERNEL, name, proves, shape, tensors, inputs.scale, (shape.tr, shape.heads), causal)
+
+
+def cases(draw: Draw) -> list[Case]:
+    """Up to five by five tiles, square and not, full and causal; more queries than keys and fewer."""
+
+    def random(name: str) -> np.random.Generator:
+        return draw.case("p6_flash_attention_2", name)
+
+    def normal(
+        name: str, proves: tuple[str, ...], shape: Shape, causal: bool = False, dtype: type = np.float32
+    ) -> Case:
+        return _case(name, proves, shape, attention.normal_inputs(random(name), shape, dtype), causal)
+
+    def hard(name: str, proves: tuple[str, ...], shape: Shape, causal: bool = False, dtype: type = np.float32) -> Case:
+        return _case(name, proves, shape, attention.hard_inputs(random(name), shape, dtype), causal)
+
+    sizes = random("sizes")
+
+    def some() -> int:
+        return int(sizes.integers(1, 16))
+
+    far = {"q_gaps": (8, attention.FAR_APART), "k_gaps": (16, attention.FAR_APART + 64)}
+    more_keys, more_queries = some(), some()
+    return [
+        normal("two by two tiles", ("any-length", "traffic"), Shape(32, 32, 16, 16, 16)),
+        normal("a tail of keys", ("any-length",), Shape(16, 32 + some(), 16, 16, 16)),
+        normal("a tail of both", ("any-length", "traffic"), Shape(32 + some(), 32 - some(), 16, 16, 32)),
+        hard("every kind of query", ("values", "traffic"), Shape(32 + some(), 64 + some(), 32, 32, 16)),
+        normal("as many queries as keys", ("causal", "traffic"), Shape(48, 48, 16, 16, 16), causal=True),
+        normal("more keys than queries", ("causal", "traffic"), Shape(31, 48 + more_keys, 32, 16, 16), causal=True),
+        hard("every kind of query, causal", ("causal",), Shape(48, 53, 32, 16, 32), causal=True),
+        normal("a wide head", ("values",), Shape(33, 64, 64, 16, 32)),
+        normal("one query, one key", ("any-length",), Shape(1, 1, 16, 16, 16), causal=True),
+        normal("two heads", ("heads", "traffic"), Shape(64 + some(), 65, 16, 32, 32, heads=2), causal=True),
+        hard("fp16", ("half",), Shape(31, 79, 32, 32, 16), dtype=np.float16),
+        normal("fp16, causal", ("half",), Shape(47, 47, 16, 16, 32), causal=True, dtype=np.float16),
+        normal(
+            "more queries than keys", ("hidden-queries",), Shape(40 + more_queries % 8, 17, 16, 16, 16), causal=True
+        ),
+        normal("heads 2**30 apart", ("far-heads",), Shape(16, 16, 16, 16, 16, heads=3, **far)),
+    ]
+
+
+def budget(case: Case) -> Mapping[str, Budget]:
+    """Q once; of K and V, for each tile of queries, the tiles that it sees any of; O and LSE stored once."""
+    heads, n_q, d = case.tensors["q_ptr"].values.shape
+    seen = int(heads * d * attention.keys_seen(case).sum())
+    q = Budget(loads=heads * n_q * d)
+    outputs = {"o_ptr": Budget(stores=heads * n_q * d), "lse_ptr": Budget(stores=heads * n_q)}
+    return {"q_ptr": q, "k_ptr": Budget(seen), "v_ptr": Budget(seen), **outputs}
+
+
+def _reads_hidden_tiles(case: Case, moved: Mapping[str, Moved]) -> bool:
+    every = attention.shape_of(case).tr * case.tensors["k_ptr"].values.size
+    return bool(case.constexprs["CAUSAL"]) and every == moved["k_ptr"].loads == moved["v_ptr"].loads
+
+
+BLOCKS_NOT_SKIPPED = Misconception(
+    "blocks-not-skipped",
+    "Tiles that the causal mask hides altogether are computed all the same",
+    "Every program reads all of K and V. A tile beyond the diagonal is masked to the last element: it changes "
+    "nothing and costs as much as any other, which is about half of the work.",
+    "End the loop at the last key that any query of the tile sees: min(n_k, (i + 1) * Br + n_k - n_q).",
+    traffic=_reads_hidden_tiles,
+)
+IN_MEMORY = Misconception(
+    "accumulator-in-memory",
+    "This is FlashAttention-1: O goes back and forth between memory and the chip",
+    "O is read, so it is accumulated in memory. FlashAttention-2 has the queries in the outer loop, here in the "
+    "grid, so that O stays in registers until it is finished.",
+    "Keep Oi, li and mi in registers, and store Oi once, behind the loop.",
+    traffic=lambda case, moved: moved["o_ptr"].loads > 0,
+)
+
+PUZZLE = Puzzle(
+    number=6,
+    slug="flash_attention_2",
+    title="FlashAttention-2, full and causal",
+    kernels=(KERNEL,),
+    properties=PROPERTIES,
+    cases=cases,
+    expected=attention.expected,
+    budget=budget,
+    largest_block=attention.largest_tile,
+    why_blocks=attention.WHY_BLOCKS,
+    misconceptions=(BLOCKS_NOT_SKIPPED, IN_MEMORY, *ACCUMULATION, *CAUSAL, *LSE, *SCORES, *ADDRESSING),
+    invariants=(attention.O_IS_AN_AVERAGE,),
+)

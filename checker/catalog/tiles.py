@@ -1,0 +1,139 @@
+"""Mistakes in addressing heads and tiles: for kernels that move Br queries or Bc keys at a time.
+
+Each mistake is known by the elements that the first refused access covers. A program's last grid
+axis is the head; which tile it is at is left open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+from checker.puzzle import Case, Misconception, Reach, Role
+
+Strides = Callable[[Case, str], tuple[int, int]]  # what a kernel takes for (head stride, row stride) of a side
+Mask = Literal["right", "none", "one too many"]
+
+
+def right_strides(case: Case, side: str) -> tuple[int, int]:
+    """Those of the launch, for the side of the queries (`q`) or keys (`k`)."""
+    return int(case.scalars[f"{side}_head_stride"]), int(case.scalars.get(f"{side}_row_stride", 1))
+
+
+def _width(case: Case, side: str) -> tuple[int, int]:
+    return right_strides(case, side)[0], int(case.constexprs["D"])
+
+
+def _dense_heads(case: Case, side: str) -> tuple[int, int]:
+    row = right_strides(case, side)[1]
+    return int(case.scalars[f"n_{side}"]) * row, row
+
+
+def _dense(case: Case, side: str) -> tuple[int, int]:
+    d = int(case.constexprs["D"])
+    return int(case.scalars[f"n_{side}"]) * d, d
+
+
+def _other_side(case: Case, side: str) -> tuple[int, int]:
+    return right_strides(case, "k" if side == "q" else "q") if "k_head_stride" in case.scalars else (0, 0)
+
+
+def reach(
+    stores: bool, strides: Strides = right_strides, mask: Mask = "right", sides: str = "qk", vectors: bool = False
+) -> Callable[[Case, int], tuple[Reach, ...]]:
+    """What the accesses of a kernel cover, tile by tile, with its idea of strides and masks.
+
+    Of matrices of the given sides, or of the vectors with one number a query.
+    """
+
+    def of(case: Case, program: int) -> tuple[Reach, ...]:
+        return tuple(_reaches(case, program, stores, strides, mask, sides, vectors))
+
+    return of
+
+
+def _reaches(
+    case: Case, program: int, stores: bool, strides: Strides, mask: Mask, sides: str, vectors: bool
+) -> Iterator[Reach]:
+    head = program // case.grid[0] if len(case.grid) > 1 else program
+    d = int(case.constexprs["D"])
+    for name, tensor in case.tensors.items():
+        side = "k" if tensor.axes[1].name == "key" else "q"
+        if side not in sides or (stores and tensor.role is Role.INPUT):
+            continue
+        n, block = tensor.values.shape[1], tensor.axes[1].block
+        of_vector = tensor.values.ndim == 2
+        if of_vector != vectors:
+            continue
+        head_stride, row_stride = (n, 1) if of_vector else strides(case, side)
+        last = 0 if of_vector else d - 1
+        for start in range(0, n, block):
+            end = {"right": min(start + block, n), "none": start + block, "one too many": min(start + block, n + 1)}
+            first = head * head_stride + start * row_stride
+            yield Reach(stores, name, first, head * head_stride + (end[mask] - 1) * row_stride + last)
+
+
+def _either(*ways: Callable[[Case, int], tuple[Reach, ...]]) -> Callable[[Case, int], tuple[Reach, ...]]:
+    return lambda case, program: tuple(r for way in ways for r in way(case, program))
+
+
+ADDRESSING = (
+    Misconception(
+        "keys-without-mask",
+        "Keys behind the last one are loaded",
+        "The last tile has fewer than Bc keys, because n_k is no multiple of it. What lies behind belongs to "
+        "somebody else.",
+        "Mask rows of K and V: mask=keys[:, None] < n_k, other=0.0.",
+        reach=reach(False, mask="none", sides="k"),
+    ),
+    Misconception(
+        "queries-without-mask",
+        "Queries behind the last one are loaded",
+        "The last tile has fewer than Br queries, because n_q is no multiple of it. What lies behind belongs to "
+        "somebody else.",
+        "Mask rows of Q-shaped tensors, queries[:, None] < n_q, and vectors, queries < n_q.",
+        reach=_either(reach(False, mask="none", sides="q"), reach(False, mask="none", vectors=True)),
+    ),
+    Misconception(
+        "store-without-mask",
+        "Rows behind the last one are written",
+        "The last tile is not full, and the store writes all of it: what lies behind belongs to somebody else.",
+        "Store with the mask that the rows were loaded with.",
+        reach=_either(reach(True, mask="none"), reach(True, mask="none", vectors=True)),
+    ),
+    Misconception(
+        "mask-off-by-one",
+        "The mask lets one row too many through",
+        "Rows count from 0, so the last one is n - 1.",
+        "Compare with <, not with <=.",
+        reach=_either(
+            *(
+                reach(stores, mask="one too many", vectors=vectors)
+                for stores in (False, True)
+                for vectors in (False, True)
+            )
+        ),
+    ),
+    Misconception(
+        "head-stride-assumed",
+        "Heads are assumed to follow each other without a gap",
+        "The kernel steps n rows to the next head. A tensor may be padded, or be a slice of a larger one, so the "
+        "distance between heads is its stride.",
+        "Use head * q_head_stride for Q-shaped tensors, head * k_head_stride for K-shaped ones.",
+        reach=_either(*(reach(stores, strides) for stores in (False, True) for strides in (_dense_heads, _dense))),
+    ),
+    Misconception(
+        "width-as-stride",
+        "Rows are assumed to follow each other without a gap",
+        "The kernel steps D elements to the next row. The distance between rows is the row stride, not the width.",
+        "Use queries * q_row_stride and keys * k_row_stride.",
+        reach=_either(*(reach(stores, _width) for stores in (False, True))),
+    ),
+    Misconception(
+        "strides-of-the-other-side",
+        "A tensor is addressed with strides that belong to others",
+        "Q-shaped tensors (Q, O, dO, dQ) share one pair of strides, K-shaped ones (K, V, dK, dV) another.",
+        "Use q_head_stride and q_row_stride for the former, k_head_stride and k_row_stride for the latter.",
+        reach=_either(*(reach(stores, _other_side) for stores in (False, True))),
+    ),
+)
