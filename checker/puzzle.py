@@ -42,7 +42,7 @@ class Axis:
     @property
     def plural(self) -> str:
         """`queries` for `query`."""
-        return f"{self.name[:-1]}ies" if self.name.endswith("y") else f"{self.name}s"
+        return f"{self.name[:-1]}ies" if self.name.endswith("ry") else f"{self.name}s"
 
 
 @dataclass(frozen=True, eq=False)

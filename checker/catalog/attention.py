@@ -205,6 +205,27 @@ def has_keys(case: Case) -> npt.NDArray[np.bool_]:
     return np.asarray(np.any(sees(case), axis=1))
 
 
+def looked_at(case: Case) -> Array:
+    """Which entries lie in tiles that a kernel looks at, whole tiles, shape (n_q, n_k)."""
+    s = shape_of(case)
+    some = np.zeros((s.tr, s.tc), bool)
+    queries, keys = np.nonzero(sees(case))
+    some[queries // s.Br, keys // s.Bc] = True
+    return np.asarray(np.repeat(np.repeat(some, s.Br, axis=0), s.Bc, axis=1)[: s.n_q, : s.n_k])
+
+
+def transposed(case: Case, x: Array) -> Array:
+    """Scores, P or dS with each tile transposed in its place, where tiles are square; else untouched."""
+    s = shape_of(case)
+    if s.Br != s.Bc:
+        return x
+    rows, columns = s.tr * s.Br, s.tc * s.Bc
+    full = np.zeros((len(x), rows, columns))
+    full[:, : s.n_q, : s.n_k] = x
+    tiles = full.reshape(len(x), s.tr, s.Br, s.tc, s.Bc).transpose(0, 1, 4, 3, 2)
+    return tiles.reshape(len(x), rows, columns)[:, : s.n_q, : s.n_k]
+
+
 @dataclass(frozen=True, eq=False)
 class Forward:
     """Attention in float64: per head and query m, l and lse; P and O."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from checker.catalog.attention import has_keys, is_causal, scores, sees, shape_of, visible, wide
+from checker.catalog.attention import has_keys, is_causal, looked_at, scores, sees, shape_of, transposed, visible, wide
 from checker.catalog.softmax_mistakes import exp32
 from checker.puzzle import Array, Case, Misconception
 
@@ -38,29 +38,35 @@ def with_lse(m: Array, l: Array, o: Array) -> Outputs:
 
 
 def attention(s: Array, v: Array) -> Outputs:
-    """What a right kernel writes, of these scores; exponentials in fp32. NaN for a query without keys."""
+    """What a right kernel writes, of these scores; exponentials in fp32."""
     m = s.max(axis=-1, keepdims=True)
-    e = exp32(s - m)
+    e = exp32(s - np.where(np.isinf(m), 0.0, m))
     l = e.sum(axis=-1, keepdims=True)
-    return with_lse(m, l, (e @ v) / l)
+    return with_lse(m, l, (e @ v) / np.where(l == 0, 1.0, l))
 
 
-def padded(s: Array, v: Array, case: Case, with_values: float = 0.0) -> tuple[Array, Array]:
-    """Scores and V with the last tile of keys filled up: such keys have the score 0."""
+def padded(s: Array, v: Array, case: Case) -> tuple[Array, Array]:
+    """Scores and V with the last tile of keys filled up: such keys have the score 0, if no causal mask hides them."""
     missing = -s.shape[-1] % shape_of(case).Bc
-    extra_s = np.full((*s.shape[:-1], missing), with_values)
+    extra_s = np.full((*s.shape[:-1], missing), -np.inf if is_causal(case) else 0.0)
     return np.concatenate([s, extra_s], axis=-1), np.concatenate([v, np.zeros((len(v), missing, v.shape[-1]))], axis=1)
 
 
 def _without_max(s: Array, v: Array) -> Outputs:
     e = exp32(s)
     l = e.sum(axis=-1, keepdims=True)
-    return with_lse(np.zeros_like(l), l, (e @ v) / l)
+    return {"o_ptr": (e @ v) / l, "l_ptr": l[..., 0], "lse_ptr": np.log(l[..., 0])}
 
 
 def _last_tile(s: Array, v: Array, case: Case) -> Outputs:
-    last_s, last_v = list(tiles(s, v, case))[-1]
-    return {"o_ptr": attention(last_s, last_v)["o_ptr"]}
+    last = looked_at(case) & (np.arange(s.shape[-1]) // shape_of(case).Bc == _last_looked_at(case)[:, None])
+    return {"o_ptr": attention(np.where(last, s, -np.inf), v)["o_ptr"]}
+
+
+def _last_looked_at(case: Case) -> Array:
+    """The last tile of keys that each query looks at."""
+    tile = np.arange(shape_of(case).n_k) // shape_of(case).Bc
+    return np.asarray(np.max(np.where(looked_at(case), tile, -1), axis=1))
 
 
 def _half(case: Case, exact: Array) -> Array:
@@ -145,6 +151,24 @@ SCORES = (
         ),
     ),
     Misconception(
+        "whole-tiles-only",
+        "The last, partly filled tile of keys is left out",
+        "The loop ends with the last whole tile, and with fewer than Bc keys it has no turn at all.",
+        "Let it run to n_k: range(0, n_k, Bc).",
+        unwritten=lambda case: {
+            name: np.full(case.tensors[name].values.shape, shape_of(case).n_k < shape_of(case).Bc)
+            for name in ("o_ptr", "l_ptr", "m_ptr", "lse_ptr")
+            if name in case.tensors
+        },
+    ),
+    Misconception(
+        "scores-transposed",
+        "Tiles of scores are transposed",
+        "Rows of Sij are queries and columns are keys: Qi Kj^T. With square tiles the shapes of Kj Qi^T fit as well.",
+        "Sij = scale * tl.dot(Qi, tl.trans(Kj)).",
+        outputs=lambda case: _with_scores(case, transposed(case, scores(case))),
+    ),
+    Misconception(
         "only-one-head",
         "All heads are computed from the first one",
         "Each head of O holds the attention of head 0.",
@@ -157,6 +181,12 @@ SCORES = (
 def _whole(s: Array, v: Array, case: Case) -> tuple[Array, Array]:
     end = s.shape[-1] // shape_of(case).Bc * shape_of(case).Bc
     return s[..., :end], v[:, :end]
+
+
+def _with_scores(case: Case, s: Array) -> Outputs:
+    with np.errstate(all="ignore"):
+        made = attention(np.where(sees(case), s, -np.inf), wide(case, "v"))
+    return {name: o for name, o in made.items() if name in case.tensors}
 
 
 def _of_head_0(s: Array, v: Array) -> Outputs:
@@ -293,13 +323,14 @@ def running(
         o = np.zeros((*s.shape[:-1], v.shape[-1]))
         l = np.zeros((*s.shape[:-1], 1))
         m = np.full_like(l, -np.inf)
-        for s_j, v_j in tiles(s, v, case):
+        for j, (s_j, v_j) in enumerate(tiles(s, v, case)):
             m_new = np.maximum(m, s_j.max(axis=-1, keepdims=True))
             shift = np.where(np.isinf(m_new), 0.0, m_new)
             p = exp32(s_j - shift)
             a = exp32(m - shift)
-            l = old_l(a) * l + p.sum(axis=-1, keepdims=True)
-            o = (old_o(a) * o + p @ v_j) / each(l)
+            here = (j <= _last_looked_at(case))[:, None]
+            l = np.where(here, old_l(a) * l + p.sum(axis=-1, keepdims=True), l)
+            o = np.where(here, (old_o(a) * o + p @ v_j) / each(l), o)
             m = m_new
         return with_lse(m, l, o / last(l))
 
@@ -347,16 +378,19 @@ ACCUMULATION = (
 )
 
 
-def _with_mask(offset: Callable[[Case], int | None]) -> Callable[[Case], Outputs]:
-    """Attention with another causal mask: query i sees key j if j <= i + offset; None: all keys."""
+def _with_mask(offset: Callable[[Case], int | None], skipping: bool = False) -> Callable[[Case], Outputs]:
+    """Attention with another causal mask: query i sees key j if j <= i + offset; None: all keys.
+
+    `skipping`: tiles that are hidden altogether are left out all the same.
+    """
 
     def outputs(case: Case) -> Outputs:
         shape = shape_of(case)
         shift = offset(case)
         seen = visible(shape.n_q, shape.n_k, is_causal(case) and shift is not None, shift)
+        seen = seen & looked_at(case) if skipping else seen
         with np.errstate(all="ignore"):
             made = attention(np.where(seen, scores(case), -np.inf), wide(case, "v"))
-        made["o_ptr"][:, ~np.any(seen, axis=1)] = 0.0
         return {name: o for name, o in made.items() if name in case.tensors}
 
     return outputs
@@ -432,6 +466,13 @@ CAUSAL = (
         "With CAUSAL, all keys were used.",
         "Hide scores with j > i + n_k - n_q: tl.where(..., Sij, -float('inf')).",
         outputs=_with_mask(lambda case: None),
+    ),
+    Misconception(
+        "causal-ignored",
+        "Tiles on the diagonal are not masked",
+        "Tiles that are hidden altogether are skipped, but in those on the diagonal queries see keys of the future.",
+        "Hide scores with j > i + n_k - n_q: tl.where(..., Sij, -float('inf')).",
+        outputs=_with_mask(lambda case: None, skipping=True),
     ),
     Misconception(
         "hidden-rows-nan",

@@ -170,15 +170,6 @@ def scaled(factor: Callable[[float], float], *names: str) -> Callable[[Case], Ou
     return writes(formula)
 
 
-def looked_at(case: Case) -> Array:
-    """Which entries lie in tiles that a kernel looks at, whole tiles, shape (n_q, n_k)."""
-    s = shape_of(case)
-    some = np.zeros((s.tr, s.tc), bool)
-    queries, keys = np.nonzero(sees(case))
-    some[queries // s.Br, keys // s.Bc] = True
-    return np.asarray(np.repeat(np.repeat(some, s.Br, axis=0), s.Bc, axis=1)[: s.n_q, : s.n_k])
-
-
 def p_of(case: Case, s: Array, minus: Array | float, seen: Array) -> Array:
     """exp(s - minus), in fp32, where `seen` holds."""
     with np.errstate(all="ignore"):
@@ -223,15 +214,3 @@ def without_last_tile(case: Case, x: Array) -> Array:
             last = keys[-1] // s.Bc * s.Bc
             kept[:, start : start + s.Br, last : last + s.Bc] = 0.0
     return kept
-
-
-def transposed(case: Case, x: Array) -> Array:
-    """P or dS with each tile transposed in its place, where tiles are square; else untouched."""
-    s = shape_of(case)
-    if s.Br != s.Bc:
-        return x
-    rows, columns = s.tr * s.Br, s.tc * s.Bc
-    full = np.zeros((len(x), rows, columns))
-    full[:, : s.n_q, : s.n_k] = x
-    tiles = full.reshape(len(x), s.tr, s.Br, s.tc, s.Bc).transpose(0, 1, 4, 3, 2)
-    return tiles.reshape(len(x), rows, columns)[:, : s.n_q, : s.n_k]

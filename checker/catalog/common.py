@@ -51,14 +51,14 @@ COMMON = (
         "A matrix product takes two blocks of one type. P and dS were computed in fp32, while V, Q, K and dO have the "
         "type that they were loaded with.",
         "Convert the computed one to the type of the loaded one: tl.dot(Pij.to(Vj.dtype), Vj).",
-        error=re.compile(r"must have the same dtype|both operands to be same"),
+        error=re.compile(r"must have the same dtype|operands must be same dtype"),
     ),
     Misconception(
         "dot-shapes-do-not-fit",
         "The two sides of tl.dot do not fit together",
         "In a product (a, b) x (b, c) the inner sides must be equal.",
         "Write down both shapes: tl.trans exchanges the two sides of a tile.",
-        error=re.compile(r"not compatible for matmul|inner dimensions|mismatch in its core dimension"),
+        error=re.compile(r"not compatible for matmul|equal reduction dimensions|mismatch in its core dimension"),
     ),
     Misconception(
         "other-without-mask",

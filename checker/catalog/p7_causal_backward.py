@@ -10,7 +10,7 @@ from checker.catalog import attention, backward
 from checker.catalog.attention import Shape, sees, shape_of, visible, wide
 from checker.catalog.backward import delta_is, from_ds, from_p, p_of, scaled, writes
 from checker.catalog.tiles import ADDRESSING
-from checker.puzzle import Array, Budget, Case, Draw, Kernel, Misconception, Moved, Property, Puzzle
+from checker.puzzle import Array, Budget, Case, Draw, Kernel, Misconception, Moved, Property, Puzzle, Reach
 
 STRIDES = ("q_head_stride", "q_row_stride", "k_head_stride", "k_row_stride")
 INPUTS = ("q_ptr", "k_ptr", "v_ptr", "do_ptr", "lse_ptr", "delta_ptr")
@@ -109,7 +109,7 @@ def _reads_hidden_tiles(case: Case, moved: Mapping[str, Moved]) -> bool:
     if case.kernel == DELTA.name:
         return False
     of, times = ("k_ptr", shape.tr) if case.kernel == DQ.name else ("q_ptr", shape.tc)
-    return moved[of].loads == times * case.tensors[of].values.size
+    return moved[of].loads == times * case.tensors[of].values.size > budget(case)[of].loads
 
 
 def _another_mask(case: Case, offset: int | None) -> Array:
@@ -117,7 +117,26 @@ def _another_mask(case: Case, offset: int | None) -> Array:
     shape = shape_of(case)
     seen = visible(shape.n_q, shape.n_k, offset is not None, offset)
     lse = wide(case, "lse")[..., None]
-    return p_of(case, attention.scores(case), lse, seen & backward.looked_at(case))
+    return p_of(case, attention.scores(case), lse, seen & attention.looked_at(case))
+
+
+def _delta_in_half(case: Case) -> dict[str, Array]:
+    if "o_ptr" not in case.tensors:
+        return {}
+    products = case.tensors["o_ptr"].values * case.tensors["do_ptr"].values  # in their own type
+    return {"delta_ptr": products.astype(np.float64).sum(axis=-1)}
+
+
+def _before_the_first_query(case: Case, program: int) -> tuple[Reach, ...]:
+    if case.kernel != DK_DV.name:
+        return ()
+    shape = shape_of(case)
+    head_stride, row_stride = int(case.scalars["q_head_stride"]), int(case.scalars["q_row_stride"])
+    first = program // case.grid[0] * head_stride
+    return tuple(
+        Reach(False, "q_ptr", first + start * row_stride, first + (start + shape.Br - 1) * row_stride + shape.D - 1)
+        for start in range(-shape.Br * (1 + shape.n_k // shape.Br), 0, shape.Br)
+    )
 
 
 def _delta(case: Case) -> Array:
@@ -151,6 +170,13 @@ MISTAKES = (
         "delta is the product of the output with its own gradient.",
         "delta = rowsum(dO * O).",
         outputs=delta_is(lambda o, do: do.sum(axis=-1)),
+    ),
+    Misconception(
+        "delta-in-half",
+        "O * dO was computed in fp16",
+        "Each product was rounded to fp16 before the sum: a thousandth of it is lost.",
+        "Convert both right after the load, .to(tl.float32).",
+        outputs=lambda case: _delta_in_half(case),
     ),
     Misconception(
         "delta-missing",
@@ -299,6 +325,14 @@ MISTAKES = (
         ),
     ),
     Misconception(
+        "begins-before-the-first-query",
+        "The loop over queries begins before the first one",
+        "j * Bc - (n_k - n_q) is negative where a key is seen by all queries, and // rounds down: the first tile "
+        "then lies before the tensor.",
+        "Begin at tl.maximum(0, ...) // Br * Br.",
+        reach=_before_the_first_query,
+    ),
+    Misconception(
         "last-tile-left-out",
         "The last tile of keys that a query sees is left out",
         "The loop ends one tile too early: the tile on the diagonal is only partly hidden, and must be looked at.",
@@ -324,14 +358,14 @@ def _transposed(case: Case, g: backward.Gradients, p: bool, ds: bool) -> dict[st
     if "dq_ptr" in case.tensors and p:
         return {}
     return backward.collected(
-        case, backward.transposed(case, g.p) if p else g.p, backward.transposed(case, g.ds) if ds else g.ds
+        case, attention.transposed(case, g.p) if p else g.p, attention.transposed(case, g.ds) if ds else g.ds
     )
 
 
 def _nan_from_hidden(case: Case, g: backward.Gradients) -> dict[str, Array]:
     """NaN in the entries of queries without keys, in tiles that are looked at."""
     alone = ~attention.has_keys(case)
-    spoilt = backward.looked_at(case) & alone[:, None]
+    spoilt = attention.looked_at(case) & alone[:, None]
     return backward.collected(case, np.where(spoilt, np.nan, g.p), np.where(spoilt, np.nan, g.ds))
 
 

@@ -24,14 +24,14 @@ def _width(case: Case, side: str) -> tuple[int, int]:
     return right_strides(case, side)[0], int(case.constexprs["D"])
 
 
-def _dense_heads(case: Case, side: str) -> tuple[int, int]:
-    row = right_strides(case, side)[1]
-    return int(case.scalars[f"n_{side}"]) * row, row
+def _dense(head_rows: bool, own_rows: bool) -> Strides:
+    """Heads n rows apart; rows of their own width, or of the row stride, in either."""
 
+    def strides(case: Case, side: str) -> tuple[int, int]:
+        row, width = right_strides(case, side)[1], int(case.constexprs["D"])
+        return int(case.scalars[f"n_{side}"]) * (row if head_rows else width), row if own_rows else width
 
-def _dense(case: Case, side: str) -> tuple[int, int]:
-    d = int(case.constexprs["D"])
-    return int(case.scalars[f"n_{side}"]) * d, d
+    return strides
 
 
 def _other_side(case: Case, side: str) -> tuple[int, int]:
@@ -120,14 +120,22 @@ ADDRESSING = (
         "The kernel steps n rows to the next head. A tensor may be padded, or be a slice of a larger one, so the "
         "distance between heads is its stride.",
         "Use head * q_head_stride for Q-shaped tensors, head * k_head_stride for K-shaped ones.",
-        reach=_either(*(reach(stores, strides) for stores in (False, True) for strides in (_dense_heads, _dense))),
+        reach=_either(
+            *(
+                reach(stores, strides)
+                for stores in (False, True)
+                for strides in (_dense(True, True), _dense(False, True))
+            )
+        ),
     ),
     Misconception(
         "width-as-stride",
         "Rows are assumed to follow each other without a gap",
         "The kernel steps D elements to the next row. The distance between rows is the row stride, not the width.",
         "Use queries * q_row_stride and keys * k_row_stride.",
-        reach=_either(*(reach(stores, _width) for stores in (False, True))),
+        reach=_either(
+            *(reach(stores, strides) for stores in (False, True) for strides in (_width, _dense(False, False)))
+        ),
     ),
     Misconception(
         "strides-of-the-other-side",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from checker.box.memory import LOAD, STORE
 from checker.box.results import KernelError, LaunchResult, Refusal
 from checker.judge.compare import wrong_elements
-from checker.judge.diagnose import UNNAMED, Wrong, name_errors, name_refusals, name_wrong
+from checker.judge.diagnose import MOST_EXAMPLES, UNNAMED, Wrong, name_errors, name_refusals, name_wrong
 from checker.judge.evidence import Evidence, Locator, element_name, tensor_name, written_tensors
 from checker.judge.memory import memory_findings, never_stored
 from checker.judge.traffic import remarks, total, traffic_findings
@@ -44,13 +44,27 @@ def judge(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> Judgement
     made = Judgement()
     for kernel in puzzle.kernels:
         part = _judge_kernel(puzzle, [e for e in evidence if e.case.kernel == kernel.name], where)
-        made.findings += part.findings
+        made.findings = _joined(made.findings, part.findings, kernel.name)
         made.failed |= part.failed
         made.over_traffic |= part.over_traffic
     ran = [e for e in evidence if e.result is not None and not e.case.checked_arithmetic]
     made.traffic = total(puzzle, ran)
     made.remarks = () if made.failed or made.over_traffic else remarks(puzzle, ran)
     return made
+
+
+def _joined(earlier: list[Finding], new: list[Finding], kernel: str) -> list[Finding]:
+    """Findings of several kernels: what has been said of an earlier one is not explained again."""
+    joined = list(earlier)
+    for finding in new:
+        same = next((n for n, f in enumerate(joined) if f.id == finding.id and finding.id not in UNNAMED), None)
+        if same is None:
+            joined.append(finding)
+        elif finding not in new[: new.index(finding)]:
+            line = f", line {finding.where.line}" if finding.where.line else ""
+            also = (*joined[same].examples, f"The same in {kernel}{line}.")
+            joined[same] = replace(joined[same], examples=also[:MOST_EXAMPLES])
+    return joined
 
 
 def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> Judgement:
@@ -99,7 +113,11 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
         values = [f for f in values if f.id not in UNNAMED]
     elif any(f.id == "wrong-row-map" for f in made.findings):  # in other cases it shows in part only
         made.findings = [f for f in made.findings if f.id not in ("written-twice", "not-written")]
-    made.findings += [*name_errors(puzzle, errors, where), *outside, *values, *over.values()]
+    found = [*made.findings, *name_errors(puzzle, errors, where), *outside, *values, *over.values()]
+    made.findings = list({finding.id: finding for finding in reversed(found) if finding.id not in UNNAMED}.values())[
+        ::-1
+    ]
+    made.findings += [finding for finding in found if finding.id in UNNAMED]
     return made
 
 
