@@ -34,6 +34,9 @@ WRONG = {  # a mistake of each puzzle whose diagnosis compares many misconceptio
     2: "p2_block_local",
     3: "p3_not_rescaled",
     4: "p4_one_maximum_for_the_tile",
+    5: "p5_new_part_not_rescaled",
+    6: "p6_top_left",
+    7: "p7_delta_missing",
 }
 
 

@@ -117,17 +117,21 @@ def flash_attention_1_kernel(
 # %%
 def flash_attention_1(q, k, v, scale):
     """Attention of (heads, n, D) tensors on the GPU: O, l and m."""
+    import math
+
     import torch
 
     heads, n_q, d = q.shape
     o = torch.zeros_like(q, dtype=torch.float32)
     l = torch.zeros((heads, n_q), device=q.device)
     m = torch.full((heads, n_q), -float("inf"), device=q.device)
+    on_chip = torch.cuda.get_device_properties(q.device).shared_memory_per_block_optin // 4  # M, in numbers of fp32
+    Bc = max(16, 2 ** int(math.log2(on_chip / (4 * d))))  # ceil(M / 4d) in the paper; here a power of two
     flash_attention_1_kernel[(heads,)](
         q, k, v, o, l, m,
         q.stride(0), q.stride(1), k.stride(0), k.stride(1),
         n_q, k.shape[1], scale,
-        D=d, Br=min(64, d), Bc=64,
+        D=d, Br=min(Bc, d), Bc=Bc,
     )  # fmt: skip
     return o, l, m
 

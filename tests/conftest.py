@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,6 +46,16 @@ def need(tool: str) -> None:
         if os.environ.get("REQUIRE_ALL_TOOLS"):
             pytest.fail(f"{tool} is missing, and REQUIRE_ALL_TOOLS is set")
         pytest.skip(f"{tool} is not installed")
+
+
+def importable(module: str) -> Any:
+    """Import a module, or skip the test; under REQUIRE_ALL_TOOLS a missing one is a failure."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError:
+        if os.environ.get("REQUIRE_ALL_TOOLS"):
+            pytest.fail(f"{module} is missing, and REQUIRE_ALL_TOOLS is set")
+        pytest.skip(f"{module} is not installed")
 
 
 def boxed_processes(folder: Path) -> list[str]:

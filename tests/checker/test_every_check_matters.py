@@ -16,9 +16,9 @@ import pytest
 from checker import catalog
 from checker.box.parent import Limits
 from checker.catalog import softmax
-from checker.judge import diagnose, judge, memory
-from checker.judge.verdict import Finding, Status, Verdict
-from checker.puzzle import Case, Expected
+from checker.judge import diagnose, judge, memory, traffic
+from checker.judge.verdict import Finding, Status, Traffic, Verdict
+from checker.puzzle import Budget, Case, Expected
 from checker.road import Terms
 from tests.conftest import ROOT, check_path
 
@@ -29,6 +29,10 @@ def _nothing(*_: Any, **__: Any) -> tuple[()]:
 
 def _none_wrong(actual: np.ndarray, expected: Expected) -> np.ndarray:
     return np.zeros(actual.shape, bool)
+
+
+def _at_most(moved: Traffic, bound: Budget) -> bool:
+    return moved.loads <= bound.loads and moved.stores <= bound.stores
 
 
 SWITCHED_OFF = Finding("switched-off", Status.ACCEPTED, "", "", "")
@@ -43,6 +47,11 @@ JUDGE: list[tuple[Any, str, Callable[..., Any], str]] = [
     (judge, "_differing_runs", _nothing, "hostile/p1_keeps_state"),
     (diagnose, "_undefined_lanes", lambda *_: SWITCHED_OFF, "wrong/p1_padding_undefined"),
     (diagnose, "explains", lambda *_: False, "wrong/p1_no_division"),
+    (memory, "_named_gaps", _nothing, "wrong/p1_mask_of_flat_offsets"),
+    (memory, "_missing_barrier", _nothing, "wrong/p5_no_barrier"),
+    (traffic, "_too_large_a_block", _nothing, "wrong/p5_tiles_of_bc_queries"),
+    (traffic, "_within", _at_most, "wrong/p5_swapped_when_small"),
+    (judge, "_joined", lambda earlier, new, _: [*earlier, *new], "wrong/p7_delta_missing"),
 ]
 
 

@@ -32,6 +32,8 @@ _CALLS = {
     "tl.max": ["tl.min", "tl.sum"],
     "tl.sum": ["tl.max"],
     "tl.exp": ["tl.exp2"],
+    "tl.log": ["tl.log2"],
+    "tl.minimum": ["tl.maximum"],
 }
 _NAMES = {
     "x_row_stride": ["y_row_stride", "n_cols"],
@@ -49,6 +51,21 @@ _NAMES = {
     "shift": ["m_new"],
     "BLOCK_ROWS": ["BLOCK_COLS"],
     "BLOCK_COLS": ["BLOCK_ROWS"],
+    # attention
+    **{
+        name: [other]
+        for pair in (
+            *("q_head_stride k_head_stride", "q_row_stride k_row_stride", "n_q n_k", "Br Bc", "queries keys"),
+            *("q_head o_head", "k_head v_head", "l_head m_head", "lse_head delta_head", "q_mask kv_mask"),
+            *("q_offsets kv_offsets", "start_q start_k", "Qi dOi", "Kj Vj", "Pij dSij", "LSEi delta_i", "dKj dVj"),
+            *("mi mi_new", "li li_new", "mi li", "old new", "Oi dOi"),
+        )
+        for name, other in (pair.split(), reversed(pair.split()))
+    },
+    "alpha": ["li"],
+    "mij": ["mi_new"],
+    "mi_new": ["mi", "mij"],
+    "lse": ["mi"],
 }
 
 
@@ -112,7 +129,7 @@ def _statement(function: ast.FunctionDef, path: Path) -> str:
 def _changes(node: ast.AST, names: set[str]) -> Iterator[ast.AST]:
     """What a node may be replaced by."""
     match node:
-        case ast.Assign() | ast.AugAssign() | ast.Expr():
+        case ast.Assign() | ast.AugAssign() | ast.Expr() | ast.If():
             yield ast.Pass()
             if isinstance(node, ast.AugAssign):
                 yield ast.Assign(targets=[node.target], value=node.value)
@@ -149,7 +166,7 @@ def _call_changes(node: ast.Call) -> Iterator[ast.AST]:
         yield node.func.value
     if function == "tl.where":
         yield ast.Call(node.func, [node.args[0], node.args[2], node.args[1]], node.keywords)
-    if function == "tl.exp":
+    if function in ("tl.exp", "tl.trans"):
         yield node.args[0]
     if function == "range" and len(node.args) == 3:
         start, end, step = node.args
