@@ -61,4 +61,5 @@ def flash_attention_1_kernel(
             tl.store(l_head + queries, li_new, mask=queries < n_q)
             tl.store(m_head + queries, mi_new, mask=queries < n_q)
 
-        tl.debug_barrier()  # the next turn loads what other threads of this program have just stored
+        # The next turn loads what other threads of this program have just stored.
+        tl.debug_barrier()
