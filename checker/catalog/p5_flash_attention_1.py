@@ -71,7 +71,7 @@ def cases(draw: Draw) -> list[Case]:
         hard("every kind of query", ("values", "traffic"), Shape(32 + some(), 64 + some(), 32, 32, 16)),
         normal("a wide head", ("values",), Shape(33, 64, 64, 16, 32)),
         normal("one query, one key", ("any-length",), Shape(1, 1, 16, 16, 16)),
-        normal("two heads", ("heads", "traffic"), Shape(64 + some(), 64 + some(), 16, 32, 32, heads=2)),
+        normal("two heads", ("heads", "traffic"), Shape(64 + some(), 81, 16, 32, 32, heads=2)),
         hard("fp16", ("half",), Shape(31, 79, 32, 32, 16), np.float16),
         normal("fp16, a tail of both", ("half",), Shape(47, 31, 16, 16, 32), np.float16),
         normal("heads 2**30 apart", ("far-heads",), Shape(16, 16, 16, 16, 16, heads=3, **far)),

@@ -56,7 +56,7 @@ def cases(draw: Draw) -> list[Case]:
     square = Shape(32, 32, 16, 16, 16)
     more_keys = Shape(31, 48 + some(), 32, 16, 32)
     tall = Shape(32 + some(), 64 + some(), 32, 32, 16)
-    two_heads = Shape(33, 33, 16, 16, 16, heads=2)
+    two_heads = Shape(33, 39, 16, 16, 16, heads=2)
     more_queries = Shape(40 + some() % 8, 17, 16, 16, 16)
     apart = Shape(16, 16, 16, 16, 16, heads=3, **far)
     half = Shape(47, 47, 32, 16, 32)
