@@ -9,13 +9,16 @@ import signal
 import sys
 import traceback
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from checker import catalog
+from checker import catalog, targets
 from checker.judge.verdict import ExitStatus, Finding, Status, Verdict
 from checker.submission.read import Unreadable, from_file
+
+if TYPE_CHECKING:
+    from checker.road import Terms
 
 ROOT = Path(__file__).parents[1]
 TRACEBACK_VARIABLE = "CHECKER_TRACEBACK"
@@ -44,7 +47,13 @@ def cli() -> None:
     help="Where the kernels run. auto: on the interpreter, and on a GPU where that is supported.",
 )
 @click.option("--key", help="Draw sizes and values from this key, as grading does, instead of practice.")
-@click.option("--targets", help="GPU architectures to compile for.")
+@click.option(
+    "--targets",
+    "targets_",
+    default=",".join(targets.DEFAULT),
+    show_default=True,
+    help=f"GPUs that a right kernel must compile for, with commas, or `all`: {', '.join(targets.ALL)}.",
+)
 @click.option("--no-compile", is_flag=True, help="Do not compile for any GPU.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Also write the verdict as JSON; `-`: to standard output.")
 def check(
@@ -52,7 +61,7 @@ def check(
     file: Path | None,
     device: str,
     key: str | None,
-    targets: str | None,
+    targets_: str,
     no_compile: bool,
     json_path: str | None,
 ) -> NoReturn:
@@ -71,14 +80,13 @@ def check(
     try:
         if device == "cuda":
             raise Misuse("Kernels cannot be run on a GPU yet. Use --device interpreter.")
-        if targets is not None:
-            raise Misuse("Kernels cannot be compiled for a GPU yet. Leave --targets out.")
+        terms = _terms(key, "" if no_compile else targets_)
         if puzzle is None:
             if file is not None:
                 raise Misuse("Say which puzzle the file solves: python -m checker check N --file PATH.")
-            verdicts = [checked(number, None, key) for number in catalog.stems()]
+            verdicts = [checked(number, None, terms) for number in catalog.stems()]
         else:
-            verdicts = [checked(_number(puzzle), file, key)]
+            verdicts = [checked(_number(puzzle), file, terms)]
     except Misuse as misuse:
         verdicts = [
             _without_puzzle(
@@ -116,9 +124,19 @@ _SERIOUSNESS = [
 ]
 
 
-def checked(number: int, file: Path | None, key: str | None) -> Verdict:
+def _terms(key: str | None, wanted: str) -> Terms:
+    """Under which terms to check; `wanted`: targets, none if empty."""
+    from checker.road import Terms
+
+    try:
+        return Terms(key=key, targets=targets.chosen(wanted) if wanted else ())
+    except ValueError as error:
+        raise Misuse(str(error)) from error
+
+
+def checked(number: int, file: Path | None, terms: Terms) -> Verdict:
     """The verdict on one puzzle. Never raises but for misuse: a failure of ours is a verdict too."""
-    from checker.road import Terms, check, unreadable
+    from checker.road import check, unreadable
 
     path = file if file is not None else _default_file(number)
     try:
@@ -128,7 +146,7 @@ def checked(number: int, file: Path | None, key: str | None) -> Verdict:
             if problem.missing:
                 raise Misuse(str(problem)) from problem
             return unreadable(number, str(path), str(problem))
-        verdict = check(number, submission, Terms(key=key))
+        verdict = check(number, submission, terms)
         if verdict.status is Status.NOT_STARTED and file is None:
             return _with_notebook(verdict, number)
         return verdict

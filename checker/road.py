@@ -6,10 +6,10 @@ import hashlib
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import checker
-from checker import catalog
+from checker import catalog, targets
 from checker.box.parent import Box, BoxReport, Ending, Limits, sandbox
 from checker.box.wire import LAUNCH_MARK
 from checker.judge.verdict import Finding, Status, Verdict, Where
@@ -30,6 +30,7 @@ class Terms:
     key: str | None = None  # None: practice, with the public key
     limits: Limits = field(default_factory=Limits)
     lint: bool = True  # the tests switch it off, to show that the box holds alone
+    targets: tuple[str, ...] = targets.DEFAULT  # GPUs that a right kernel must compile for
 
 
 def check(number: int, submission: Submission, terms: Terms | None = None) -> Verdict:
@@ -140,9 +141,10 @@ class _Check:
         return self._verdict(status, findings, properties=results, start_line=start_line)
 
     def _judged(self, program: Program, started: list[str], box: Box) -> Verdict:
+        from checker.box.compiling import Compiler
+        from checker.judge.compiled import compilations, compile_findings, jobs
         from checker.judge.evidence import launch_of
-        from checker.judge.judge import in_order_of_cases, judge, properties, runs_of, status_of
-        from checker.judge.verdict import Run
+        from checker.judge.judge import runs_of
         from checker.puzzle import PRACTICE_KEY, Draw
 
         key = self.terms.key
@@ -159,10 +161,34 @@ class _Check:
             if case.checked_arithmetic or runs_of(case) == 2:
                 shuffled.append((number, shuffle.permutation(launch.programs)))
         passes = [in_order, shuffled]
-        report = box.run(program.source, list(program.kernels), launches, passes)
-        if not report.versions:
-            raise RuntimeError(f"the box did not start: {report.complaint.strip() or 'no reason given'}")
-        self.versions |= report.versions
+        wanted = jobs(self.puzzle, cases, self.terms.targets) if len(started) == len(program.kernels) else []
+        with Compiler(program.source, wanted, self.terms.limits) as compiler:
+            report = box.run(program.source, list(program.kernels), launches, passes)
+            if not report.versions:
+                raise RuntimeError(f"the box did not start: {report.complaint.strip() or 'no reason given'}")
+            self.versions |= report.versions
+            facts = self._weighed(program, started, cases, runnable, launches, report, passes)
+            if facts["status"] is Status.ACCEPTED:
+                compiled = compiler.results()
+                complaints = compile_findings(self.puzzle, compiled, self.where)
+                facts |= {"compiled": compilations(compiled)}
+                if complaints:
+                    facts |= {"status": Status.DOES_NOT_COMPILE, "findings": complaints, "remarks": ()}
+        return self._verdict(**facts)
+
+    def _weighed(
+        self,
+        program: Program,
+        started: list[str],
+        cases: list[Case],
+        runnable: list[Case],
+        launches: list[Launch],
+        report: BoxReport,
+        passes: list[list[tuple[int, Iterable[int]]]],
+    ) -> dict[str, Any]:
+        """The facts of the verdict, from what came out of the box."""
+        from checker.judge.judge import in_order_of_cases, judge, properties, status_of
+        from checker.judge.verdict import Run
 
         asked = [[number for number, _ in one] for one in passes]
         evidence, endings = self._evidence(runnable, launches, report, asked)
@@ -173,14 +199,14 @@ class _Check:
                 made.failed[case.name] = f"{case.kernel} is still empty"
         findings = in_order_of_cases(endings + made.findings, cases)
         results = properties(self.puzzle, cases, made)
-        return self._verdict(
-            status_of(findings, results),
-            findings,
-            properties=results,
-            runs=(Run("interpreter", report.seconds, made.traffic),),
-            remarks=made.remarks,
-            printed=_printed(bytes(report.passes[0].output), runnable) if key is None else (),
-        )
+        return {
+            "status": status_of(findings, results),
+            "findings": findings,
+            "properties": results,
+            "runs": (Run("interpreter", report.seconds, made.traffic),),
+            "remarks": made.remarks,
+            "printed": _printed(bytes(report.passes[0].output), runnable) if self.terms.key is None else (),
+        }
 
     def _evidence(
         self, cases: list[Case], launches: list[Launch], report: BoxReport, asked: list[list[int]]

@@ -48,6 +48,8 @@ class Limits:
     file_bytes: int = 1 << 20
     output_bytes: int = 1 << 20
     answer_bytes: int = 256 << 20
+    compile_seconds: float = 60.0  # for all kernels and targets together
+    compiler_bytes: int = 4 << 30  # address space of a process that compiles
     filter: bool = True  # the system-call filter, where the kernel has one
 
 
@@ -94,8 +96,7 @@ class Box:
         self.readers = [reader for reader, _ in pipes]
         writers = [writer for _, writer in pipes]
         boot = {
-            # our own folder last: a file of the student's called numpy.py must not win
-            "path": [p for p in sys.path if p and Path(p).resolve() not in (_ROOT, Path.cwd())] + [str(_ROOT)],
+            "path": paths(),
             "report": writers[0],
             "answers": writers[1 : 1 + PASSES],
             "outputs": writers[1 + PASSES :],
@@ -107,7 +108,7 @@ class Box:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 cwd=self.folder,
-                env=self._environment(),
+                env=environment(self.folder) | {"TRITON_INTERPRET": "1"},
                 pass_fds=writers,
                 start_new_session=True,
             )
@@ -150,15 +151,6 @@ class Box:
             time.monotonic() - started,
             exchange.complaint.decode(errors="replace")[-2000:],
         )
-
-    def _environment(self) -> dict[str, str]:
-        """A closed environment: nothing of the caller's but where shared libraries lie."""
-        environment = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        environment |= dict.fromkeys(("HOME", "TMPDIR", "TRITON_CACHE_DIR"), self.folder)
-        environment |= {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TRITON_INTERPRET": "1"}
-        if "LD_LIBRARY_PATH" in os.environ:
-            environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
-        return environment
 
     def _request(self, source: str, kernels: list[str], launches: list[Launch], passes: list[Any]) -> memoryview:
         buffers: list[bytes] = []
@@ -279,6 +271,21 @@ class _Exchange:
             if number is not None:
                 self.early[number] = Ending.FLOODED
         return bool(data)
+
+
+def environment(folder: str) -> dict[str, str]:
+    """A closed environment: nothing of the caller's but where shared libraries lie."""
+    closed = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    closed |= dict.fromkeys(("HOME", "TMPDIR", "TRITON_CACHE_DIR"), folder)
+    closed |= {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+    if "LD_LIBRARY_PATH" in os.environ:
+        closed["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
+    return closed
+
+
+def paths() -> list[str]:
+    """Where a child looks for modules: our own folder last, so that a student's numpy.py does not win."""
+    return [p for p in sys.path if p and Path(p).resolve() not in (_ROOT, Path.cwd())] + [str(_ROOT)]
 
 
 def sandbox(limits: Limits) -> str:

@@ -117,7 +117,7 @@ def parse(data: bytes, launches: list[Launch], asked: list[int]) -> Answers:
     try:
         for header, buffers in wire.unpack(data, longest_header=LONGEST_HEADER):
             if header.get("launch", 0) is None:
-                answers.loading = _error(header.get("error"))
+                answers.loading = parse_error(header.get("error"))
                 return answers
             done = len(answers.results)
             if done == len(asked) or header.get("launch") != asked[done]:
@@ -141,7 +141,7 @@ def _result(header: dict[str, Any], buffers: list[memoryview], launch: Launch) -
         filled=[_tensors(buffers[count * n : count * (n + 1)], launch) for n in range(1, 1 + again)],
         log=log,
         refused=None if refused is None else _refusal(refused, launch),
-        error=None if error is None else _error(error),
+        error=None if error is None else parse_error(error),
     )
 
 
@@ -196,7 +196,8 @@ def _refusal(fields: Any, launch: Launch) -> Refusal:
     return Refusal(kind == STORE, tensor, program, line, first, lowest, highest, lanes, outside, dtype)
 
 
-def _error(fields: Any) -> KernelError:
+def parse_error(fields: Any) -> KernelError:
+    """What a runner says was raised. MalformedAnswer if it is not that."""
     if not isinstance(fields, dict):
         raise MalformedAnswer("an error is not an object")
     line, program = _integers(fields, "line", "program")

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from checker.puzzle import Array, Axis, Case, Expected, Invariant, Kernel, Outputs, Role, Tensor
 
 FAR_APART = 2**30  # elements between heads, so that head 2 begins beyond the range of int32
+COMPILED_WITH = {"D": 64, "Br": 64, "Bc": 64}
 EPS32 = float(np.finfo(np.float32).eps)
 
 

@@ -20,6 +20,7 @@ KERNEL = Kernel(
         *("D", "Br", "Bc"),
     ),
     constexprs=("D", "Br", "Bc"),
+    compiled_with=attention.COMPILED_WITH,
 )
 
 PROPERTIES = (

@@ -123,6 +123,19 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Compilation:
+    """What a kernel became for one target. What is not known is None."""
+
+    kernel: str
+    target: str
+    compiles: bool
+    shared: int | None  # bytes of shared memory
+    shared_limit: int
+    registers: int | None
+    spilled: int | None
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The answer to one submission for one puzzle."""
 
@@ -132,6 +145,7 @@ class Verdict:
     findings: tuple[Finding, ...]
     properties: tuple[PropertyResult, ...] = ()
     runs: tuple[Run, ...] = ()
+    compiled: tuple[Compilation, ...] = ()
     remarks: tuple[str, ...] = ()  # worth knowing, though nothing is wrong
     printed: tuple[tuple[str, str], ...] = ()  # (case, what the kernels printed in it), in practice
     file: str = ""

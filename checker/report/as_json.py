@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from checker.judge.verdict import Finding, Run, Traffic, Verdict, Where
+from checker.judge.verdict import Compilation, Finding, Run, Traffic, Verdict, Where
 
 SCHEMA = 1
 
@@ -26,7 +26,10 @@ def as_dict(verdict: Verdict) -> dict[str, Any]:
         "findings": [_finding(finding) for finding in verdict.findings],
         "remarks": list(verdict.remarks),
         "runs": [_run(run) for run in verdict.runs],
-        "compiled": {},
+        "compiled": {
+            target: [_compiled(c) for c in verdict.compiled if c.target == target]
+            for target in dict.fromkeys(c.target for c in verdict.compiled)
+        },
         "printed": [{"case": case, "text": text} for case, text in verdict.printed],
         "file": verdict.file,
         "mode": verdict.mode,
@@ -61,6 +64,17 @@ def _where(where: Where) -> dict[str, Any]:
         "program": None if where.program is None else list(where.program),
         "tensor": where.tensor,
         "index": None if where.index is None else list(where.index),
+    }
+
+
+def _compiled(one: Compilation) -> dict[str, Any]:
+    return {
+        "kernel": one.kernel,
+        "compiles": one.compiles,
+        "shared_bytes": one.shared,
+        "shared_limit": one.shared_limit,
+        "registers": one.registers,
+        "spilled": one.spilled,
     }
 
 

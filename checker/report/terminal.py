@@ -13,7 +13,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from checker.judge.verdict import ExitStatus, Finding, PropertyResult, Status, Traffic, Verdict
+from checker.judge.verdict import Compilation, ExitStatus, Finding, PropertyResult, Status, Traffic, Verdict
 
 MOST_FINDINGS = 3  # the worst ones; the rest often follow from them
 MOST_PRINTED_LINES = 20
@@ -90,6 +90,9 @@ def _report(verdict: Verdict) -> Iterator[RenderableType]:
         if verdict.accepted or any(f.status is Status.OVER_TRAFFIC for f in verdict.findings):
             yield Text()
             yield from _traffic(verdict.runs[0].traffic)
+    if verdict.compiled:
+        yield Text()
+        yield from _compiled(verdict.compiled)
     for remark in verdict.remarks:
         yield Text()
         yield Text.assemble(("By the way: ", "bold"), remark)
@@ -188,6 +191,19 @@ def _traffic(traffic: Sequence[Traffic]) -> Iterator[RenderableType]:
             yield _indented(
                 Text(f"{name} {verb} {done / t.elements:.2f} times per element ({words} {most / t.elements:.2f})")
             )
+
+
+def _compiled(compiled: Sequence[Compilation]) -> Iterator[RenderableType]:
+    several = len({c.kernel for c in compiled}) > 1
+    for c in compiled:
+        name = f"{c.kernel}: " if several else ""
+        facts = [f"{c.registers} registers"] if c.registers is not None else []
+        if c.shared is not None:
+            facts.append(f"{c.shared / 1024:.3g} of {c.shared_limit >> 10} KB shared memory")
+        if c.spilled:
+            facts.append(f"{c.spilled} bytes of registers spilled")
+        words = f"compiles for {c.target}: {', '.join(facts)}" if c.compiles else f"does not compile for {c.target}"
+        yield _indented(Text(name + words))
 
 
 def _printed(verdict: Verdict) -> Iterator[RenderableType]:

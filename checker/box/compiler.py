@@ -1,0 +1,219 @@
+"""The compiler's own main: compile kernels for GPUs that need not be here, each in a process of its own.
+
+Like the box's other child, the first process never sees a line of the submission: it imports Triton,
+forks one runner per kernel and target, and collects. A runner limits itself, enters the system-call
+filter and goes as far as assembler text; the assembler itself (ptxas), which tells registers and
+spills, is then run on that text by the first process, because a runner may start nothing.
+
+Reads one frame from standard input, writes one to standard output.
+"""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import warnings
+from typing import Any
+
+from checker.box import seccomp, wire
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+MESSAGE_LIMIT = 2000  # characters of a complaint that leave the box
+ASSEMBLER_SECONDS = 20
+AT_ONCE = 2
+
+
+def main() -> None:
+    """Serve one request and exit."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    answer = os.dup(1)
+    os.dup2(2, 1)  # what Triton prints is not the answer
+    header, _ = next(wire.unpack(sys.stdin.buffer.read()))
+    import triton  # noqa: F401  (once, before the forks)
+
+    path = f"{os.getcwd()}/submission.py"
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        file.write(header["source"])
+    jobs = header["jobs"]
+    _warm_up({job["target"] for job in jobs})
+    results: list[dict[str, Any]] = []
+    for first in range(0, len(jobs), AT_ONCE):
+        runners = [_fork(header, job, path) for job in jobs[first : first + AT_ONCE]]
+        for job, (pid, reader) in zip(jobs[first:], runners, strict=False):
+            with os.fdopen(reader, "rb") as stream:
+                data = stream.read()
+            os.waitpid(pid, 0)
+            results.append(_collected(job, data))
+    for result in results:
+        _assemble(result)
+    os.write(answer, wire.pack({"results": results}))
+
+
+def gpu_target(name: str) -> Any:
+    """Triton's own name for a target: `sm_90` or `gfx942`."""
+    from triton.backends.compiler import GPUTarget
+
+    if name.startswith("sm_"):
+        return GPUTarget("cuda", int(name.removeprefix("sm_")), 32)
+    return GPUTarget("hip", name, 64)
+
+
+def _warm_up(targets: set[str]) -> None:
+    """Let Triton ask the assembler for its version now: a runner may not start it."""
+    if any(target.startswith("sm_") for target in targets):
+        from triton import knobs
+
+        _ = knobs.nvidia.ptxas.version
+
+
+def _fork(header: dict[str, Any], job: dict[str, Any], path: str) -> tuple[int, int]:
+    """(process, descriptor to read its answer from) of a runner."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(writer)
+        return pid, reader
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    warnings.simplefilter("ignore")
+    limits = header["limits"]
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (limits["compiler_bytes"],) * 2)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limits["file_bytes"],) * 2)
+    resource.setrlimit(resource.RLIMIT_CPU, (limits["cpu_seconds"], limits["cpu_seconds"] + 1))
+    complaints, os_complaints = os.pipe()  # the compiler's passes complain on standard error only
+    os.set_blocking(complaints, False)
+    os.set_blocking(os_complaints, False)
+    os.dup2(os_complaints, 2)
+    os.dup2(os_complaints, 1)
+    if limits["filter"]:
+        seccomp.enter()
+    try:
+        frame = _compiled(header, job, path)
+    except BaseException as error:
+        try:
+            passes = os.read(complaints, 1 << 16).decode(errors="replace")
+        except BlockingIOError:
+            passes = ""
+        frame = wire.pack({"error": _described(error, passes, path)})
+    view = memoryview(frame)
+    while view:
+        view = view[os.write(writer, view) :]
+    os._exit(0)
+
+
+def _compiled(header: dict[str, Any], job: dict[str, Any], path: str) -> bytes:
+    """Compile one kernel, from the syntax tree that was linted, down to assembler text."""
+    import triton
+    import triton.language as tl
+    from triton.compiler import ASTSource
+    from triton.compiler.compiler import ir, make_backend
+    from triton.runtime.jit import JITFunction
+
+    tree = ast.parse(header["source"])
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    namespace: dict[str, Any] = {"__name__": "submission", "triton": triton, "tl": tl}
+    exec(compile(tree, path, "exec"), namespace)
+    look_again = JITFunction.parse
+
+    def parse(self: Any) -> ast.Module:
+        """Triton would look for a function's text again, by the first line that seems to begin with `def`."""
+        if self.fn.__globals__ is not namespace:
+            own: ast.Module = look_again(self)  # one of Triton's
+            return own
+        return ast.Module(body=[functions[self.fn.__name__]], type_ignores=[])
+
+    JITFunction.parse = parse
+
+    target = gpu_target(job["target"])
+    backend = make_backend(target)
+    options = backend.parse_options({})
+    source = ASTSource(namespace[job["kernel"]], job["signature"], job["constexprs"])
+    stages: dict[str, Any] = {}
+    backend.add_stages(stages, options, source.language)
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    module = source.make_ir(
+        target, options, backend.get_codegen_implementation(options), backend.get_module_map(), context
+    )
+    metadata: dict[str, Any] = {"target": target, **options.__dict__}
+    for name, stage in stages.items():
+        if name in ("cubin", "hsaco"):
+            break
+        module = stage(module, metadata)
+    return wire.pack({"error": None, "shared": int(metadata["shared"])}, [str(module).encode()])
+
+
+def _described(error: BaseException, passes: str, path: str) -> dict[str, Any]:
+    """Type, message and line of the submission, of what was complained of first."""
+    line = 0
+    cause: BaseException | None = error
+    while cause is not None:
+        number = getattr(getattr(cause, "node", None), "lineno", 0)
+        if number and _is_of_submission(cause):
+            line = number
+        error, cause = cause, cause.__cause__
+    message = getattr(error, "error_message", None) or str(error)
+    found = re.search(rf"{re.escape(path)}:(\d+):\d+\)?: error: (.*)", passes)
+    if found:
+        line, message = int(found[1]), found[2]
+    return {"type": type(error).__name__[:100], "message": str(message)[:MESSAGE_LIMIT], "line": line, "program": 0}
+
+
+def _is_of_submission(error: BaseException) -> bool:
+    """Whether a complaint is about the submission's text, and not about Triton's own library."""
+    text = getattr(error, "src", None) or ""
+    with open(f"{os.getcwd()}/submission.py", encoding="utf-8", newline="") as file:
+        return text.strip() in file.read()
+
+
+def _collected(job: dict[str, Any], data: bytes) -> dict[str, Any]:
+    """A runner's answer, without its assembler text but for the one to be assembled here."""
+    result: dict[str, Any] = {"kernel": job["kernel"], "target": job["target"], "error": None}
+    try:
+        header, buffers = next(wire.unpack(data))
+    except (StopIteration, wire.MalformedFrame):
+        died = {"type": "Died", "message": "the compiler did not come to an end", "line": 0, "program": 0}
+        return {**result, "error": died}
+    if header.get("error") is not None:
+        return {**result, "error": header["error"]}
+    return {**result, "shared": header.get("shared"), "text": bytes(buffers[0]).decode(errors="replace")}
+
+
+def _assemble(result: dict[str, Any]) -> None:
+    """Put registers and spilled bytes in place of the assembler text."""
+    text = result.pop("text", None)
+    result["registers"] = result["spilled"] = None
+    if text is None:
+        return
+    if not result["target"].startswith("sm_"):  # AMD's assembler text has the counts in it
+        for field, words in (("registers", r"\.vgpr_count:\s+(\d+)"), ("spilled", r"\.vgpr_spill_count:\s+(\d+)")):
+            if found := re.search(words, text):
+                result[field] = int(found[1])
+        return
+    from triton import knobs
+
+    with open("kernel.ptx", "w", encoding="utf-8") as file:
+        file.write(text)
+    architecture = re.search(r"^\.target (\w+)", text, re.MULTILINE)
+    command = [knobs.nvidia.ptxas.path, "-v", f"--gpu-name={architecture[1] if architecture else ''}"]
+    try:
+        done = subprocess.run(
+            [*command, "kernel.ptx", "-o", "kernel.o"],
+            capture_output=True,
+            text=True,
+            timeout=ASSEMBLER_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return  # information only
+    if found := re.search(r"Used (\d+) registers", done.stderr):
+        result["registers"] = int(found[1])
+    if found := re.search(r"(\d+) bytes spill stores", done.stderr):
+        result["spilled"] = int(found[1])

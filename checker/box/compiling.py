@@ -1,0 +1,140 @@
+"""The trusted side of the compiler: start it, wait for it, believe little of what it says."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from checker.box import wire
+from checker.box.parent import Limits, environment, paths
+from checker.box.results import KernelError, MalformedAnswer, parse_error
+
+_BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from checker.box.compiler import main; main()"
+KEPT = 500  # outcomes in the cache
+
+
+@dataclass(frozen=True)
+class Job:
+    """One kernel to compile for one target. `signature`: Triton's type of each parameter, in order."""
+
+    kernel: str
+    target: str  # sm_90, sm_80, gfx942, …
+    signature: dict[str, str]
+    constexprs: dict[str, int | float | bool]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What came of a job. What is not known is None."""
+
+    kernel: str
+    target: str
+    error: KernelError | None
+    shared: int | None = None  # bytes of shared memory
+    registers: int | None = None  # per thread
+    spilled: int | None = None  # bytes, or registers on AMD
+
+
+class Compiler:
+    """A compilation under way. Use as a context manager; leaving it ends what still runs."""
+
+    def __init__(self, source: str, jobs: Sequence[Job], limits: Limits):
+        self.source, self.jobs, self.limits = source, list(jobs), limits
+        self.child: subprocess.Popen[bytes] | None = None
+        self.folder = ""
+
+    def __enter__(self) -> Compiler:
+        if not self.jobs or self._cache_file().exists():
+            return self
+        self.folder = tempfile.mkdtemp(prefix="flash-puzzles-compiler-")
+        header = {"source": self.source, "jobs": [asdict(j) for j in self.jobs], "limits": asdict(self.limits)}
+        with tempfile.TemporaryFile() as request:
+            request.write(wire.pack(header))
+            request.seek(0)
+            self.child = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, json.dumps(paths())],
+                stdin=request,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd=self.folder,
+                env=environment(self.folder),
+                start_new_session=True,
+            )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.child is not None:
+            with contextlib.suppress(ProcessLookupError):  # it has ended
+                os.killpg(self.child.pid, signal.SIGKILL)
+            self.child.communicate()
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def results(self) -> list[Compiled]:
+        """One result per job, in order. Waits for them; a compiler that gives none is an error in each."""
+        if not self.jobs:
+            return []
+        if self.child is None:
+            with contextlib.suppress(OSError, MalformedAnswer, ValueError):
+                return self._read(json.loads(self._cache_file().read_text(encoding="utf-8")))
+            self._cache_file().unlink(missing_ok=True)  # damaged: compile after all
+            self.__enter__()
+        assert self.child is not None
+        try:
+            answer, _ = self.child.communicate(timeout=self.limits.compile_seconds)
+            header, _ = next(wire.unpack(answer))
+            results = self._read(header)
+        except (subprocess.TimeoutExpired, StopIteration, wire.MalformedFrame, MalformedAnswer):
+            gone = KernelError("Died", "the compiler did not come to an end", 0, 0)
+            return [Compiled(job.kernel, job.target, gone) for job in self.jobs]
+        if not any(r.error and r.error.type == "Died" for r in results):
+            self._remember(header)
+        return results
+
+    def _read(self, header: dict[str, Any]) -> list[Compiled]:
+        listed = header.get("results")
+        if not isinstance(listed, list) or len(listed) != len(self.jobs):
+            raise MalformedAnswer("not one result per job")
+        return [_result(fields, job) for fields, job in zip(listed, self.jobs, strict=True)]
+
+    def _cache_file(self) -> Path:
+        """Where the outcome is kept: named after the source, the jobs and the compiler."""
+        asked = json.dumps([self.source, [asdict(job) for job in self.jobs], version("triton")])
+        root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        return root / "flash-puzzles" / "compiled" / f"{hashlib.sha256(asked.encode()).hexdigest()}.json"
+
+    def _remember(self, header: dict[str, Any]) -> None:
+        """Keep an outcome, whole or not at all; the oldest make room. A cache that cannot be written is no harm."""
+        file = self._cache_file()
+        with contextlib.suppress(OSError):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False, encoding="utf-8") as new:
+                json.dump(header, new)
+            Path(new.name).replace(file)
+            kept = sorted(file.parent.glob("*.json"), key=lambda path: path.stat().st_mtime)
+            for old in kept[:-KEPT]:
+                old.unlink(missing_ok=True)
+
+
+def _result(fields: Any, job: Job) -> Compiled:
+    if not isinstance(fields, dict):
+        raise MalformedAnswer("a result is not an object")
+    numbers = [fields.get(name) for name in ("shared", "registers", "spilled")]
+    if not all(n is None or (isinstance(n, int) and n >= 0) for n in numbers):
+        raise MalformedAnswer("a result's numbers are none")
+    error = fields.get("error")
+    return Compiled(job.kernel, job.target, None if error is None else parse_error(error), *numbers)
