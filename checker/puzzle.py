@@ -229,7 +229,8 @@ class Puzzle:
     cases: Callable[[Draw], list[Case]]
     expected: Callable[[Case], Mapping[str, Expected]]
     budget: Callable[[Case], Mapping[str, Budget]]
-    largest_block: Callable[[Case], int] | None = None  # elements that a load, store or dot product may have
+    work: Callable[[Case], int] | None = None  # multiply-adds in tl.dot that are enough
+    largest_block: Callable[[Case], int] | None = None  # elements that a block may have
     why_blocks: str = (
         "They are chosen so that a block fits into the memory on the chip; a row or a matrix of any length does not."
     )

@@ -116,7 +116,9 @@ def _compiled(header: dict[str, Any], job: dict[str, Any], path: str) -> bytes:
     from triton.runtime.jit import JITFunction
 
     tree = ast.parse(header["source"])
-    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    functions = {node.name: node for node in ast.parse(header["source"]).body if isinstance(node, ast.FunctionDef)}
+    for function in functions.values():
+        function.decorator_list = []  # the compiler starts at `def`
     namespace: dict[str, Any] = {"__name__": "submission", "triton": triton, "tl": tl}
     exec(compile(tree, path, "exec"), namespace)
     look_again = JITFunction.parse
@@ -160,6 +162,8 @@ def _described(error: BaseException, passes: str, path: str) -> dict[str, Any]:
             line = number
         error, cause = cause, cause.__cause__
     message = getattr(error, "error_message", None) or str(error)
+    if wrapped := re.fullmatch(r"\w+(?:Error|Exception)\((['\"])(.*)\1,?\)", message, re.DOTALL):
+        message = wrapped[2]
     found = re.search(rf"{re.escape(path)}:(\d+):\d+\)?: error: (.*)", passes)
     if found:
         line, message = int(found[1]), found[2]

@@ -82,10 +82,22 @@ def _dot(plain: Any) -> Any:
 
     def create_dot(*arguments: Any, **options: Any) -> Any:
         result = plain(*arguments, **options)
-        _memory().dot(result.data.size)
+        _memory().dot(result.data.size, arguments[1].data.shape[-1])  # the builder itself comes first
         return result
 
     return create_dot
+
+
+def _sized(plain: Any) -> Any:
+    """One of Triton's own ways to make a block out of something smaller, noted."""
+
+    def create(*arguments: Any, **options: Any) -> Any:
+        result = plain(*arguments, **options)
+        if _running.memory is not None:
+            _running.memory.block(result.data.size)
+        return result
+
+    return create
 
 
 def _atomic(builder: Any, *_: Any, **__: Any) -> Any:
@@ -123,6 +135,8 @@ def prepare() -> None:
     builder.create_masked_store = _masked_store
     builder.create_barrier = _barrier
     builder.create_dot = _dot(builder.create_dot)
+    builder.create_splat = _sized(builder.create_splat)
+    builder.create_broadcast = _sized(builder.create_broadcast)
     builder.create_atomic_rmw = _atomic
     builder.create_atomic_cas = _atomic
     np.seterr(all="ignore")  # a kernel may divide by zero; the judge will see what comes of it

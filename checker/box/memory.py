@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 ADDRESS_BITS = 44  # the range of addresses of one tensor
-LOAD, STORE, BARRIER, DOT = 0, 1, 2, 3
+LOAD, STORE, BARRIER, DOT, BLOCK = 0, 1, 2, 3, 4
 FILLS = (0.0, 6e4)  # what undefined masked lanes hold in the repetitions; the second fits into fp16
 MOST_TOUCHED = 1_000_000  # elements of one launch; the largest case of puzzles 1 to 4 needs 6 thousand
 RECORD_FIELDS = 7  # kind, tensor, program, line, distinct elements, lanes, stray lanes (see AccessLog)
@@ -85,6 +85,7 @@ class Memory:
         self.records: list[tuple[int, ...]] = []
         self.touched: list[npt.NDArray[np.int32]] = []
         self.left = MOST_TOUCHED
+        self.largest = 0
 
     def load(
         self,
@@ -131,10 +132,17 @@ class Memory:
         program, line = self.where()
         self.records.append((BARRIER, 0, program, line, 0, 0, 0))
 
-    def dot(self, lanes: int) -> None:
-        """Note a `tl.dot` with a result of so many elements."""
+    def dot(self, lanes: int, terms: int) -> None:
+        """Note a `tl.dot` with a result of so many elements, each a sum of so many products."""
         program, line = self.where()
-        self.records.append((DOT, 0, program, line, 0, lanes, 0))
+        self.records.append((DOT, 0, program, line, 0, lanes, terms))
+
+    def block(self, lanes: int) -> None:
+        """Note that a block of so many elements was made, if it is the largest so far."""
+        if lanes > self.largest:
+            self.largest = lanes
+            program, line = self.where()
+            self.records.append((BLOCK, 0, program, line, 0, lanes, 0))
 
     def log(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """All records, shape (accesses, RECORD_FIELDS), and the distinct elements of each, joined."""

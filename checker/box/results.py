@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.box import wire
-from checker.box.memory import BARRIER, DOT, FILLS, LOAD, RECORD_FIELDS, STORE
+from checker.box.memory import BARRIER, BLOCK, DOT, FILLS, LOAD, RECORD_FIELDS, STORE
 
 LONGEST_HEADER = 1 << 16  # bytes; an honest one has less than ten thousand
 
@@ -72,12 +72,12 @@ class KernelError:
 
 @dataclass(frozen=True)
 class AccessLog:
-    """Every load and store of a launch, every barrier and every matrix product, as they happened.
+    """Every load and store of a launch, every barrier and matrix product, as they happened.
 
-    Arrays of one entry per record: `kind` (LOAD, STORE, BARRIER or DOT), `tensor` (position among the
-    launch's tensors), `program`, `line`, `distinct` (number of distinct elements), `lanes` (of the
+    Arrays of one entry per record: `kind` (LOAD, STORE, BARRIER, DOT, or BLOCK: the largest so far), `tensor`
+    (position among the launch's tensors), `program`, `line`, `distinct` (number of distinct elements), `lanes` (of the
     whole block, masked or not), `stray` (of a store: lanes whose element another lane gave another value; of a load:
-    masked lanes that do not hold -inf).
+    masked lanes that do not hold -inf; of a product: how many terms each element sums).
     `elements` joins the distinct dense element numbers of all accesses.
     """
 
@@ -162,7 +162,7 @@ def _log(records: memoryview, elements: memoryview, launch: Launch) -> AccessLog
     log = AccessLog(kind, tensor, program, line, distinct, lanes, stray, np.frombuffer(elements, np.int32))
     sizes = np.array([a.values.size for a in launch.tensors.values()] or [0])
     sound = (
-        np.isin(log.kind, (LOAD, STORE, BARRIER, DOT)).all()
+        np.isin(log.kind, (LOAD, STORE, BARRIER, DOT, BLOCK)).all()
         and ((log.tensor >= 0) & (log.tensor < max(1, len(launch.tensors)))).all()
         and ((log.program >= 0) & (log.program < launch.programs)).all()
         and (log.distinct >= 0).all()

@@ -7,8 +7,8 @@ Causal attention is aligned bottom-right: query i sees key j if j <= i + n_k - n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -71,9 +71,9 @@ def normal_inputs(random: np.random.Generator, shape: Shape, dtype: npt.DTypeLik
 
 
 def hard_inputs(
-    random: np.random.Generator, shape: Shape, dtype: npt.DTypeLike = np.float32, offset: float = 200.0
+    random: np.random.Generator, shape: Shape, dtype: npt.DTypeLike = np.float32, huge: float = 300.0
 ) -> Inputs:
-    """Queries of every kind, one after the other, over keys of more than two blocks; V has one huge row.
+    """Queries of every kind, one after the other, over keys of more than two blocks; V has one `huge` row.
 
     Four dimensions are used to place scores at will: one in which all keys are 1, and three in which
     only one key is, in the first block, in the middle, and at the end.
@@ -90,8 +90,8 @@ def hard_inputs(
     for query in range(shape.n_q):
         dimension, score, kind = (
             (0, 0.0, "normal scores"),
-            (0, offset, f"scores around +{offset:g}"),
-            (0, -offset, f"scores around -{offset:g}"),
+            (0, 200.0, "scores around +200"),
+            (0, -200.0, "scores around -200"),
             (1, 150.0, "largest score in the first block of keys"),
             (2, 150.0, "largest score in the middle"),
             (3, 150.0, "largest score at the last key"),
@@ -101,8 +101,16 @@ def hard_inputs(
         q[:, query] *= {"all scores alike": 0.0, "scores of sigma 6": 3.0}.get(kind, 1.0)
         q[:, query, dimension] = score / plain.scale
         kinds.append(kind)
-    v[:, int(random.integers(shape.n_k))] *= 300.0
+    v[:, int(random.integers(shape.n_k))] *= huge
     return Inputs(q.astype(dtype), k.astype(dtype), v.astype(dtype), plain.scale, tuple(kinds))
+
+
+def with_large_v(inputs: Inputs) -> Inputs:
+    """V with one dimension around 1500: its sum over more than 44 keys is more than fp16 can hold, its average is "
+    "not."""
+    v = inputs.v.copy()
+    v[..., -1] += np.asarray(1500, v.dtype)
+    return replace(inputs, v=v)
 
 
 def axes(shape: Shape, side: str, kinds: tuple[str, ...] = ()) -> tuple[Axis, ...]:
@@ -291,6 +299,22 @@ WHY_BLOCKS = (
     "A tile of Br x D, Bc x D or Br x Bc fits into the memory on the chip. All of K, or all scores, would not: never "
     "holding them is what makes this FlashAttention."
 )
+
+
+def visits(case: Case) -> int:
+    """Pairs of a query tile and a key tile that must be looked at, in all heads."""
+    s = shape_of(case)
+    return int(s.heads * (-(-keys_seen(case) // s.Bc)).sum())
+
+
+def work(products: int) -> Callable[[Case], int]:
+    """Multiply-adds of a kernel with so many matrix products for each pair of tiles that must be looked at."""
+
+    def of(case: Case) -> int:
+        s = shape_of(case)
+        return products * visits(case) * s.Br * s.Bc * s.D
+
+    return of
 
 
 def keys_seen(case: Case) -> Array:

@@ -156,7 +156,10 @@ SCORES = (
         "The loop ends with the last whole tile, and with fewer than Bc keys it has no turn at all.",
         "Let it run to n_k: range(0, n_k, Bc).",
         unwritten=lambda case: {
-            name: np.full(case.tensors[name].values.shape, shape_of(case).n_k < shape_of(case).Bc)
+            name: np.full(
+                case.tensors[name].values.shape,
+                shape_of(case).n_k < shape_of(case).Bc and shape_of(case).n_q >= shape_of(case).Br,
+            )
             for name in ("o_ptr", "l_ptr", "m_ptr", "lse_ptr")
             if name in case.tensors
         },
@@ -175,12 +178,26 @@ SCORES = (
         "Add the head to the addresses of Q, K and V as well.",
         outputs=writes(lambda s, v, case: _of_head_0(s, v)),
     ),
+    Misconception(
+        "only-one-head",
+        "All heads use the keys of the first one",
+        "Q is that of the head at hand, but K and V are those of head 0.",
+        "Add head * k_head_stride to the addresses of K and V.",
+        outputs=lambda case: _with_keys_of_head_0(case),
+    ),
 )
 
 
 def _whole(s: Array, v: Array, case: Case) -> tuple[Array, Array]:
     end = s.shape[-1] // shape_of(case).Bc * shape_of(case).Bc
     return s[..., :end], v[:, :end]
+
+
+def _with_keys_of_head_0(case: Case) -> Outputs:
+    k, v = (np.repeat(wide(case, name)[:1], shape_of(case).heads, axis=0) for name in "kv")
+    s = float(case.scalars["scale"]) * (wide(case, "q") @ k.swapaxes(1, 2))
+    made = attention(np.where(sees(case), s, -np.inf), v)
+    return {name: o for name, o in made.items() if name in case.tensors}
 
 
 def _with_scores(case: Case, s: Array) -> Outputs:
@@ -199,8 +216,11 @@ def _of_head_0(s: Array, v: Array) -> Outputs:
 Step = Callable[[Array, Array, Array, Array, Array, Array], tuple[Array, Array]]
 
 
-def visits(step: Step) -> Callable[[Case], Outputs]:
-    """The outputs of a kernel that comes back to O and l for every tile of keys, and changes them by `step`."""
+def visits(step: Step, top: Callable[[Array, Array], Array] = np.maximum) -> Callable[[Case], Outputs]:
+    """The outputs of a kernel that comes back to O and l for every tile of keys, and changes them by `step`.
+
+    `top(m, m_tile)` is its running maximum.
+    """
 
     def formula(s: Array, v: Array, case: Case) -> Outputs:
         o = np.zeros((*s.shape[:-1], v.shape[-1]))
@@ -209,7 +229,7 @@ def visits(step: Step) -> Callable[[Case], Outputs]:
         for s_j, v_j in tiles(s, v, case):
             m_j = s_j.max(axis=-1, keepdims=True)
             p_j = exp32(s_j - m_j)
-            m_new = np.maximum(m, m_j)
+            m_new = top(m, m_j)
             o, l = step(o, l, exp32(m - m_new), exp32(m_j - m_new), p_j.sum(axis=-1, keepdims=True), p_j @ v_j)
             m = m_new
         return with_lse(m, l, o)
@@ -238,6 +258,13 @@ def _one(x: Array) -> Array:
 
 
 VISITS = (
+    Misconception(
+        "max-of-last-tile",
+        "The maximum is that of the last tile only",
+        "mij replaces mi. Where an earlier tile had a much larger score, the factor exp(mi - mi_new) overflows.",
+        "Line 11: mi_new = tl.maximum(mi, mij).",
+        outputs=visits(_visit(), top=lambda m, m_tile: m_tile),
+    ),
     Misconception(
         "old-l-not-folded-back",
         "The old O is not multiplied by its own normaliser",
@@ -300,6 +327,20 @@ VISITS = (
         outputs=visits(lambda o, l, a, b, l_j, pv: (a * o + b * pv, a * l + b * l_j)),
     ),
     Misconception(
+        "not-divided",
+        "O is not divided by the normaliser",
+        "The old O is multiplied by its normaliser, but the new one is not divided by its own.",
+        "Line 12: divide by li_new at every visit, because this algorithm keeps O finished.",
+        outputs=visits(_visit(divided=_one)),
+    ),
+    Misconception(
+        "divided-by-the-tile-sum",
+        "O is divided by the sum of one tile",
+        "lij is the sum over the tile at hand; O must be divided by the sum over all keys so far.",
+        "Line 12: divide by li_new.",
+        outputs=visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / l_j, a * l + b * l_j)),
+    ),
+    Misconception(
         "divided-by-the-old-l",
         "O is divided by the old normaliser",
         "Line 12 divides by the new one; the old one is 0 at the first visit.",
@@ -316,28 +357,50 @@ def running(
     old_l: Callable[[Array], Array] = lambda a: a,
     each: Callable[[Array], Array] = lambda l: np.ones_like(l),
     last: Callable[[Array], Array] = lambda l: np.where(l == 0, 1.0, l),
+    top: Callable[[Array, Array], Array] = np.maximum,
+    in_half: bool = False,
 ) -> Callable[[Case], Outputs]:
-    """The outputs of a kernel that rescales and divides by its own ideas."""
+    """The outputs of a kernel that rescales and divides by its own ideas.
+
+    `top(m, m_tile)` is its running maximum; `in_half`: it keeps O in V's type.
+    """
 
     def formula(s: Array, v: Array, case: Case) -> Outputs:
         o = np.zeros((*s.shape[:-1], v.shape[-1]))
         l = np.zeros((*s.shape[:-1], 1))
         m = np.full_like(l, -np.inf)
         for j, (s_j, v_j) in enumerate(tiles(s, v, case)):
-            m_new = np.maximum(m, s_j.max(axis=-1, keepdims=True))
+            m_new = top(m, s_j.max(axis=-1, keepdims=True))
             shift = np.where(np.isinf(m_new), 0.0, m_new)
             p = exp32(s_j - shift)
             a = exp32(m - shift)
             here = (j <= _last_looked_at(case))[:, None]
             l = np.where(here, old_l(a) * l + p.sum(axis=-1, keepdims=True), l)
             o = np.where(here, (old_o(a) * o + p @ v_j) / each(l), o)
-            m = m_new
+            o = o.astype(case.tensors["v_ptr"].values.dtype).astype(np.float64) if in_half else o
+            m = np.where(here, m_new, m)
         return with_lse(m, l, o / last(l))
 
     return writes(formula)
 
 
 ACCUMULATION = (
+    Misconception(
+        "max-of-last-tile",
+        "The maximum is that of the last tile only",
+        "Each tile's maximum replaces the one before it. Where an earlier tile had a much larger score, the factor "
+        "exp(mi - mi_new) overflows.",
+        "Line 9: mi_new = tl.maximum(mi, tl.max(Sij, axis=1)).",
+        outputs=running(top=lambda m, m_tile: m_tile),
+    ),
+    Misconception(
+        "accumulator-in-half",
+        "O is accumulated in fp16",
+        "Until it is divided, O is a sum over all keys: fp16 ends at 65504, and loses a thousandth at every step "
+        "besides.",
+        "Accumulate in fp32, tl.zeros((Br, D), tl.float32); tl.store converts at the end.",
+        outputs=running(in_half=True),
+    ),
     Misconception(
         "accumulator-not-rescaled",
         "The accumulator is not rescaled when the maximum grows",
@@ -396,6 +459,21 @@ def _with_mask(offset: Callable[[Case], int | None], skipping: bool = False) -> 
     return outputs
 
 
+def _ending(end: Callable[[Case, int], int]) -> Callable[[Case], Outputs]:
+    """Right, but for the end of the loop over keys: `end(case, first query of the tile)`, rounded up to whole tiles."""
+
+    def outputs(case: Case) -> Outputs:
+        shape = shape_of(case)
+        seen = sees(case).copy()
+        if is_causal(case):
+            for start in range(0, shape.n_q, shape.Br):
+                seen[start : start + shape.Br, max(0, -(-end(case, start) // shape.Bc) * shape.Bc) :] = False
+        made = attention(np.where(seen, scores(case), -np.inf), wide(case, "v"))
+        return {name: o for name, o in made.items() if name in case.tensors}
+
+    return outputs
+
+
 def _bottom_right(case: Case) -> int:
     return shape_of(case).n_k - shape_of(case).n_q
 
@@ -421,6 +499,15 @@ def _hidden(
 
 def _nan(v: Array, case: Case) -> Array:
     return np.array(np.nan)
+
+
+def _alone_get_mean(s: Array, v: Array, case: Case) -> Outputs:
+    """The right O, but the mean of V for queries without keys in tiles that look at some key."""
+    made = attention(s, v)["o_ptr"]
+    alone = ~has_keys(case)
+    tile = np.arange(len(alone)) // shape_of(case).Br
+    made[:, alone & np.isin(tile, tile[~alone])] = _mean(v, case)
+    return {"o_ptr": made}
 
 
 def _mean(v: Array, case: Case) -> Array:
@@ -451,6 +538,40 @@ CAUSAL = (
         "The mask is j <= i + n_k - n_q + 1, one key too many.",
         "Query i sees key j if j <= i + n_k - n_q.",
         outputs=_with_mask(lambda case: _bottom_right(case) + 1),
+    ),
+    Misconception(
+        "causal-off-by-one",
+        "Each query sees one key of the future",
+        "The mask is j <= i + n_k - n_q + 1, one key too many.",
+        "Query i sees key j if j <= i + n_k - n_q.",
+        outputs=_with_mask(lambda case: _bottom_right(case) + 1, skipping=True),
+    ),
+    Misconception(
+        "loop-ends-too-early",
+        "The loop over keys leaves out the last tiles",
+        "Its end lacks n_k - n_q: with more keys than queries, each query sees that many more.",
+        "End at min(n_k, (i + 1) * Br + n_k - n_q), and let range round up by itself.",
+        outputs=_ending(lambda case, start: start + shape_of(case).Br),
+    ),
+    Misconception(
+        "loop-ends-too-early",
+        "The loop over keys leaves out the last tiles",
+        "Its end is that of the tile's first query; the last query of the tile sees Br - 1 keys more.",
+        "End at min(n_k, (i + 1) * Br + n_k - n_q), and let range round up by itself.",
+        outputs=_ending(lambda case, start: start + _bottom_right(case)),
+    ),
+    Misconception(
+        "loop-ends-too-early",
+        "The loop over keys leaves out the last tile",
+        "The number of tiles was rounded down: a tile on the diagonal is only partly hidden, and must be looked at.",
+        "End at min(n_k, (i + 1) * Br + n_k - n_q), and let range round up by itself.",
+        outputs=_ending(
+            lambda case, start: (
+                min(shape_of(case).n_k, start + shape_of(case).Br + _bottom_right(case))
+                // shape_of(case).Bc
+                * shape_of(case).Bc
+            )
+        ),
     ),
     Misconception(
         "causal-top-left",
@@ -501,7 +622,7 @@ CAUSAL = (
         "With a large negative number for hidden scores, a query that sees no key has that number as its maximum, "
         "and all of its exponentials are exp(0) = 1.",
         "Hide scores with -float('inf') and guard the maximum, or set P to 0 where a key is hidden.",
-        outputs=_hidden(_mean, lambda case: -1e30, in_all_tiles=False),
+        outputs=writes(_alone_get_mean),
     ),
 )
 

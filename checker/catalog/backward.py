@@ -8,7 +8,7 @@ the kernel gets, rounded as they are, so that each kernel is judged by itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,6 +41,20 @@ def tensors(shape: Shape, inputs: Inputs, do: Array) -> dict[str, Tensor]:
         "dv": attention.matrix(shape, "k", attention.unwritten(v, dtype), Role.OUTPUT),
     }
     return {f"{name}_ptr": tensor for name, tensor in made.items()}
+
+
+def half_inputs(random: np.random.Generator, shape: Shape) -> tuple[Inputs, Array]:
+    """fp16 inputs and dO on which a sum in fp16 overflows, though the gradients themselves do not.
+
+    Two dimensions are used for that, and add nothing to scores or to dP: V is 0 in the last one, where
+    dO is large; Q is 0 in the last one, where K is large (each row of dS sums to 0).
+    """
+    inputs = attention.hard_inputs(random, shape, np.float16, huge=10.0)
+    q, k, v = inputs.q.copy(), inputs.k.copy(), inputs.v.copy()
+    q[..., -1], k[..., -1], v[..., -1] = 0, 30000, 0
+    do = random.normal(0.0, 1.0, q.shape).astype(np.float16)
+    do[..., -1] = np.where(np.arange(shape.n_q) < shape.n_q // 2, 30000, -25000)
+    return replace(inputs, q=q, k=k, v=v), do
 
 
 def launch(kernel: Kernel, name: str, proves: tuple[str, ...], shape: Shape, inputs: Inputs, do: Array) -> Case:
@@ -214,3 +228,30 @@ def without_last_tile(case: Case, x: Array) -> Array:
             last = keys[-1] // s.Bc * s.Bc
             kept[:, start : start + s.Br, last : last + s.Bc] = 0.0
     return kept
+
+
+def begun_late(case: Case, x: Array) -> Array:
+    """P or dS without the tiles of queries before the one with the number of the key, as if n_q were n_k."""
+    s = shape_of(case)
+    kept = x.copy()
+    for start in range(0, s.n_k, s.Bc):
+        kept[:, : start // s.Br * s.Br, start : start + s.Bc] = 0.0
+    return kept
+
+
+def in_half(case: Case, g: Gradients) -> dict[str, Array]:
+    """Gradients whose sum is rounded to the inputs' type after each tile; nothing if that is fp32."""
+    s, dtype = shape_of(case), case.tensors["q_ptr"].values.dtype
+    if dtype == np.float32:
+        return {}
+    axis, block, count = (2, s.Bc, s.tc) if "dq_ptr" in case.tensors else (1, s.Br, s.tr)
+    scale = float(case.scalars["scale"])
+    made: dict[str, Array] = {}
+    for tile in range(count):
+        inside = np.zeros(g.p.shape[axis], bool)
+        inside[tile * block : (tile + 1) * block] = True
+        here = np.expand_dims(inside, tuple(n for n in range(3) if n != axis))
+        for name, part in collected(case, np.where(here, g.p, 0.0), np.where(here, g.ds, 0.0)).items():
+            unscaled = part if name == "dv_ptr" else part / scale
+            made[name] = (made.get(name, 0.0) + unscaled).astype(dtype).astype(np.float64)
+    return {name: x if name == "dv_ptr" else scale * x for name, x in made.items()}

@@ -103,6 +103,37 @@ COMMON = (
         error=re.compile(r"axis -?\d+ (is )?out of bounds|axis .* out of range"),
     ),
     Misconception(
+        "dot-side-too-small",
+        "A matrix product runs over fewer than 16 elements",
+        "tl.dot is done by units that multiply whole tiles: the side that is summed over must be at least 16 on a "
+        "GPU. The interpreter does not mind.",
+        "Use blocks of at least 16 on each side of tl.dot.",
+        error=re.compile(r"Input shapes should have M"),
+    ),
+    Misconception(
+        "loop-changes-type",
+        "A variable changes its type or shape in the loop",
+        "The compiler gives each variable that a loop carries on one type and one shape. The interpreter does not "
+        "mind.",
+        "Start with the type and shape that it has later: 0.0 for a number, tl.zeros((BLOCK_ROWS,), tl.float32) for "
+        "a vector.",
+        error=re.compile(r"Loop-carried variable"),
+    ),
+    Misconception(
+        "branches-differ",
+        "A variable has another type after `if` than after `else`",
+        "The compiler gives each variable one type, whichever way an `if` goes. The interpreter does not mind.",
+        "Give it the same type in both, 0.0 instead of 0 for instance.",
+        error=re.compile(r"Mismatched type for .* between then block"),
+    ),
+    Misconception(
+        "loop-bound-not-integer",
+        "The bounds of a loop are no integers",
+        "range counts in whole numbers.",
+        "Use // instead of /, and no decimal point.",
+        error=re.compile(r"For loop bounds and step must all be ints|cannot be interpreted as an integer"),
+    ),
+    Misconception(
         "reduction-of-two",
         "tl.max, tl.min and tl.sum take one block",
         "The second argument is the axis along which the block is reduced.",

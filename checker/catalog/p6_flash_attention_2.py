@@ -67,6 +67,7 @@ def cases(draw: Draw) -> list[Case]:
     def some() -> int:
         return int(sizes.integers(1, 16))
 
+    fp16 = Shape(31, 79, 32, 32, 16)
     far = {"q_gaps": (8, attention.FAR_APART), "k_gaps": (16, attention.FAR_APART + 64)}
     more_keys, more_queries = some(), some()
     return [
@@ -77,10 +78,17 @@ def cases(draw: Draw) -> list[Case]:
         normal("as many queries as keys", ("causal", "traffic"), Shape(48, 48, 16, 16, 16), causal=True),
         normal("more keys than queries", ("causal", "traffic"), Shape(31, 48 + more_keys, 32, 16, 16), causal=True),
         hard("every kind of query, causal", ("causal",), Shape(48, 53, 32, 16, 32), causal=True),
+        normal("tall tiles", ("causal", "traffic"), Shape(64 + some(), 85 + some(), 16, 64, 16), causal=True),
         normal("a wide head", ("values",), Shape(33, 64, 64, 16, 32)),
         normal("one query, one key", ("any-length",), Shape(1, 1, 16, 16, 16), causal=True),
         normal("two heads", ("heads", "traffic"), Shape(64 + some(), 80, 16, 32, 32, heads=2), causal=True),
-        hard("fp16", ("half",), Shape(31, 79, 32, 32, 16), dtype=np.float16),
+        _case(
+            "fp16",
+            ("half",),
+            fp16,
+            attention.with_large_v(attention.hard_inputs(random("fp16"), fp16, np.float16)),
+            False,
+        ),
         normal("fp16, causal", ("half",), Shape(47, 47, 16, 16, 32), causal=True, dtype=np.float16),
         normal(
             "more queries than keys", ("hidden-queries",), Shape(40 + more_queries % 8, 17, 16, 16, 16), causal=True
@@ -111,6 +119,19 @@ BLOCKS_NOT_SKIPPED = Misconception(
     "End the loop at the last key that any query of the tile sees: min(n_k, (i + 1) * Br + n_k - n_q).",
     traffic=_reads_hidden_tiles,
 )
+HIDDEN_TILE = Misconception(
+    "hidden-tile-computed",
+    "A tile that the causal mask hides altogether is looked at",
+    "The loop over keys ends later than it must: a tile of which no query sees any key changes nothing. A mask on "
+    "its load does not help, the product is computed all the same. Mind that // rounds towards zero, not down.",
+    "End the loop at the last key that any query of the tile sees: min(n_k, (i + 1) * Br + n_k - n_q).",
+    traffic=lambda case, moved: (
+        bool(case.constexprs["CAUSAL"])
+        and moved["o_ptr"].loads == 0
+        and moved["k_ptr"].loads <= attention.shape_of(case).tr * case.tensors["k_ptr"].values.size
+        and moved["k_ptr"].loads == moved["v_ptr"].loads
+    ),
+)
 IN_MEMORY = Misconception(
     "accumulator-in-memory",
     "This is FlashAttention-1: O goes back and forth between memory and the chip",
@@ -129,8 +150,9 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=attention.expected,
     budget=budget,
+    work=attention.work(products=2),
     largest_block=attention.largest_tile,
     why_blocks=attention.WHY_BLOCKS,
-    misconceptions=(BLOCKS_NOT_SKIPPED, IN_MEMORY, *ACCUMULATION, *CAUSAL, *LSE, *SCORES, *ADDRESSING),
+    misconceptions=(BLOCKS_NOT_SKIPPED, IN_MEMORY, HIDDEN_TILE, *ACCUMULATION, *CAUSAL, *LSE, *SCORES, *ADDRESSING),
     invariants=(attention.O_IS_AN_AVERAGE,),
 )

@@ -9,6 +9,7 @@ import numpy as np
 from checker.catalog import attention, backward
 from checker.catalog.attention import Shape, sees, shape_of, visible, wide
 from checker.catalog.backward import delta_is, from_ds, from_p, p_of, scaled, writes
+from checker.catalog.softmax_mistakes import exp32
 from checker.catalog.tiles import ADDRESSING
 from checker.puzzle import Array, Budget, Case, Draw, Kernel, Misconception, Moved, Property, Puzzle, Reach
 
@@ -61,13 +62,14 @@ def cases(draw: Draw) -> list[Case]:
         return int(sizes.integers(1, 16))
 
     far = {"q_gaps": (8, attention.FAR_APART), "k_gaps": (16, attention.FAR_APART + 64)}
-    square = Shape(32, 32, 16, 16, 16)
+    square = Shape(48, 48, 16, 16, 16)
     more_keys = Shape(31, 48 + some(), 32, 16, 32)
     tall = Shape(32 + some(), 64 + some(), 32, 32, 16)
-    two_heads = Shape(33, 39, 16, 16, 16, heads=2)
+    two_heads = Shape(32, 48, 16, 16, 16, heads=2)
+    tall_tiles = Shape(64 + some(), 85 + some(), 16, 64, 16)
     more_queries = Shape(40 + some() % 8, 17, 16, 16, 16)
     apart = Shape(16, 16, 16, 16, 16, heads=3, **far)
-    half = Shape(47, 47, 32, 16, 32)
+    half = Shape(47, 79, 32, 16, 16)
     made = [
         case(DELTA, "whole tiles", ("delta", "traffic"), square),
         case(DELTA, "two heads", ("delta", "traffic"), two_heads),
@@ -76,12 +78,13 @@ def cases(draw: Draw) -> list[Case]:
     ]
     for kernel, name in ((DK_DV, "dk-dv"), (DQ, "dq")):
         made += [
-            case(kernel, "two by two tiles", (name, "traffic"), square),
+            case(kernel, "three by three tiles", (name, "traffic"), square),
             case(kernel, "more keys than queries", (name, "traffic"), more_keys),
             case(kernel, "every kind of query", (name, "traffic"), tall, hard=True),
             case(kernel, "two heads", (name, "traffic"), two_heads),
             case(kernel, "one query, one key", (name,), Shape(1, 1, 16, 16, 16)),
-            case(kernel, "fp16", ("half",), half, np.float16),
+            case(kernel, "tall tiles", (name,), tall_tiles),
+            backward.launch(kernel, "fp16", ("half",), half, *backward.half_inputs(random("fp16"), half)),
             case(kernel, "more queries than keys", ("hidden-queries",), more_queries),
             case(kernel, "heads 2**30 apart", ("far-heads",), apart),
         ]
@@ -112,12 +115,25 @@ def budget(case: Case) -> Mapping[str, Budget]:
     }
 
 
+def work(case: Case) -> int:
+    """Multiply-adds that are enough: four products for each pair of tiles in dK and dV, three in dQ."""
+    products = {DELTA.name: 0, DK_DV.name: 4, DQ.name: 3}[case.kernel]
+    return attention.work(products)(case) if products else 0
+
+
 def _reads_hidden_tiles(case: Case, moved: Mapping[str, Moved]) -> bool:
     shape = shape_of(case)
     if case.kernel == DELTA.name:
         return False
     of, times = ("k_ptr", shape.tr) if case.kernel == DQ.name else ("q_ptr", shape.tc)
     return moved[of].loads == times * case.tensors[of].values.size > budget(case)[of].loads
+
+
+def _whole_tiles_more(case: Case, moved: Mapping[str, Moved]) -> bool:
+    """Whether both tensors of the other side were read equally often, and no more than once per own tile."""
+    shape = shape_of(case)
+    (one, other), times = (("k_ptr", "v_ptr"), shape.tr) if case.kernel == DQ.name else (("q_ptr", "do_ptr"), shape.tc)
+    return moved[one].loads == moved[other].loads <= times * case.tensors[one].values.size
 
 
 def _another_mask(case: Case, offset: int | None) -> Array:
@@ -128,11 +144,12 @@ def _another_mask(case: Case, offset: int | None) -> Array:
     return p_of(case, attention.scores(case), lse, seen & attention.looked_at(case))
 
 
-def _delta_in_half(case: Case) -> dict[str, Array]:
+def _delta_in_half(case: Case, rounded: bool) -> dict[str, Array]:
     if "o_ptr" not in case.tensors:
         return {}
     products = case.tensors["o_ptr"].values * case.tensors["do_ptr"].values  # in their own type
-    return {"delta_ptr": products.astype(np.float64).sum(axis=-1)}
+    exact = products.astype(np.float64).sum(axis=-1)
+    return {"delta_ptr": exact.astype(products.dtype) if rounded else exact}
 
 
 def _before_the_first_query(case: Case, program: int) -> tuple[Reach, ...]:
@@ -145,6 +162,13 @@ def _before_the_first_query(case: Case, program: int) -> tuple[Reach, ...]:
         Reach(False, "q_ptr", first + start * row_stride, first + (start + shape.Br - 1) * row_stride + shape.D - 1)
         for start in range(-shape.Br * (1 + shape.n_k // shape.Br), 0, shape.Br)
     )
+
+
+def _in_base_two(case: Case, folded: float) -> Array:
+    """P of exp2, with a factor on the scores only."""
+    with np.errstate(all="ignore"):
+        exponent = folded * attention.scores(case) - wide(case, "lse")[..., None]
+        return np.where(sees(case), exp32(exponent * np.log(2)), 0.0)
 
 
 def _delta(case: Case) -> Array:
@@ -166,6 +190,16 @@ MISTAKES = (
         traffic=_reads_hidden_tiles,
     ),
     Misconception(
+        "hidden-tile-computed",
+        "A tile that the causal mask hides altogether is looked at",
+        "The loop begins earlier or ends later than it must: a tile of which no query sees any key changes nothing. "
+        "A mask on its load does not help, the products are computed all the same. Mind that // rounds towards "
+        "zero, not down.",
+        "For dK and dV, begin at max(0, j * Bc - (n_k - n_q)) // Br * Br; for dQ, end at min(n_k, (i + 1) * Br + "
+        "n_k - n_q).",
+        traffic=lambda case, moved: case.kernel != DELTA.name and _whole_tiles_more(case, moved),
+    ),
+    Misconception(
         "delta-of-the-output",
         "delta is rowsum(O * O)",
         "delta is the product of the output with its own gradient.",
@@ -184,7 +218,14 @@ MISTAKES = (
         "O * dO was computed in fp16",
         "Each product was rounded to fp16 before the sum: a thousandth of it is lost.",
         "Convert both right after the load, .to(tl.float32).",
-        outputs=lambda case: _delta_in_half(case),
+        outputs=lambda case: _delta_in_half(case, rounded=False),
+    ),
+    Misconception(
+        "delta-in-half",
+        "delta was computed in fp16",
+        "Each product, and the sum of them, was rounded to fp16: a thousandth is lost at every step.",
+        "Convert O and dO right after the load, .to(tl.float32).",
+        outputs=lambda case: _delta_in_half(case, rounded=True),
     ),
     Misconception(
         "delta-missing",
@@ -215,6 +256,42 @@ MISTAKES = (
         "dS is dP - delta, but the softmax's own derivative is missing.",
         "dSij = Pij * (dPij - delta_i[:, None]).",
         outputs=from_ds(lambda case, g: np.where(sees(case), g.dp - _delta(case), 0.0)),
+    ),
+    Misconception(
+        "ds-without-p",
+        "dS lacks the factor P",
+        "dS is dP - delta, but the softmax's own derivative is missing, and with it the mask.",
+        "dSij = Pij * (dPij - delta_i[:, None]).",
+        outputs=from_ds(lambda case, g: np.where(attention.looked_at(case), g.dp - _delta(case), 0.0)),
+    ),
+    Misconception(
+        "delta-outside-the-product",
+        "delta is subtracted from the product",
+        "dS is P * dP - delta, but delta belongs into the parentheses.",
+        "dSij = Pij * (dPij - delta_i[:, None]).",
+        outputs=from_ds(lambda case, g: np.where(attention.looked_at(case), g.p * g.dp - _delta(case), 0.0)),
+    ),
+    Misconception(
+        "base-two",
+        "2**x was used where e**x is asked for",
+        "exp(x) = exp2(x * log2(e)), for S and for LSE alike: LSE is a natural logarithm.",
+        "Use tl.exp; or multiply both S and LSE by log2(e) = 1.4426950408889634 before tl.exp2.",
+        outputs=from_p(lambda case: _in_base_two(case, 1.0)),
+    ),
+    Misconception(
+        "base-two",
+        "log2(e) was folded into S, but not into LSE",
+        "exp(x) = exp2(x * log2(e)), for S and for LSE alike: LSE is a natural logarithm.",
+        "Multiply LSE by log2(e) = 1.4426950408889634 as well.",
+        outputs=from_p(lambda case: _in_base_two(case, float(np.log2(np.e)))),
+    ),
+    Misconception(
+        "accumulator-in-half",
+        "A gradient is accumulated in fp16",
+        "Each gradient is a sum over all queries or keys: fp16 ends at 65504, and loses a thousandth at every step "
+        "besides.",
+        "Accumulate in fp32, tl.zeros(..., tl.float32); tl.store converts at the end.",
+        outputs=writes(backward.in_half),
     ),
     Misconception(
         "scale-missing",
@@ -333,10 +410,22 @@ MISTAKES = (
         ),
     ),
     Misconception(
+        "first-tile-left-out",
+        "The loop over queries begins too late",
+        "Its beginning lacks n_k - n_q: with more keys than queries, a key is seen by queries that many positions "
+        "earlier.",
+        "Begin at max(0, j * Bc - (n_k - n_q)) // Br * Br.",
+        outputs=writes(
+            lambda case, g: collected_of(
+                case, backward.begun_late(case, g.p), backward.begun_late(case, g.ds), "dk_ptr"
+            )
+        ),
+    ),
+    Misconception(
         "begins-before-the-first-query",
         "The loop over queries begins before the first one",
-        "j * Bc - (n_k - n_q) is negative where a key is seen by all queries, and // rounds down: the first tile "
-        "then lies before the tensor.",
+        "j * Bc - (n_k - n_q) is negative where a key is seen by all queries: the first tile then lies before "
+        "the tensor.",
         "Begin at tl.maximum(0, ...) // Br * Br.",
         reach=_before_the_first_query,
     ),
@@ -386,6 +475,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=backward.expected,
     budget=budget,
+    work=work,
     largest_block=attention.largest_tile,
     why_blocks=attention.WHY_BLOCKS,
     misconceptions=(*MISTAKES, *ADDRESSING),

@@ -241,7 +241,9 @@ def _place(item: Wrong, points_at: str, where: Locator) -> Where:
 
 
 def _examples(item: Wrong, name: str) -> tuple[str, ...]:
-    at = np.argwhere(item.wrong[name])[:MOST_EXAMPLES]
+    at = np.argwhere(item.wrong[name])
+    nan_first = np.argsort(~np.isnan(item.outputs[name][item.wrong[name]]), kind="stable")
+    at = at[nan_first][:MOST_EXAMPLES]
     return tuple(
         f"{element_name(name, index)} is {item.outputs[name][tuple(index)]:.6g}, "
         f"expected {item.expected[name].values[tuple(index)]:.6g}"
@@ -262,11 +264,12 @@ def _located(items: list[Wrong], where: Locator) -> Finding:
         item = item if _share(item) < 0.5 else items[0]
     name = next(iter(item.wrong))
     status = _status(item)
-    nan = "not a number" if status is Status.NOT_A_NUMBER else ""
+    nan = np.isnan(item.outputs[name][item.wrong[name]])
+    what = "not a number" if nan.all() else "wrong, and partly not a number," if nan.any() else "wrong"
     return Finding(
-        id=nan.replace(" ", "-") or "wrong-values",
+        id="not-a-number" if status is Status.NOT_A_NUMBER else "wrong-values",
         status=status,
-        title=f"{tensor_name(name)} is {nan or 'wrong'} {_region(item, name)}",
+        title=f"{tensor_name(name)} is {what} {_region(item, name)}",
         explanation=_shape_of_error(item, name),
         hint=f"Take one of the examples and follow it through the kernel by hand. {PRINT_HINT}",
         where=_place(item, "", where),
@@ -327,11 +330,11 @@ def _shape_of_error(item: Wrong, name: str) -> str:
         with np.errstate(all="ignore"):
             factor = a / b
             if np.all(a == 0):
-                return f"Each wrong {row} is 0 throughout. Is what it is divided by infinite there?"
+                return f"Each wrong {row} is 0 throughout: nothing was added to it, or it was divided by infinity."
             if np.isfinite(a).all() and _constant_along_rows(factor):
                 return (
-                    f"Each wrong {row} is off by one factor ({_range(factor)}): the numerators are right, what "
-                    "they are divided by is not."
+                    f"Each wrong {row} is off by one factor ({_range(factor)}): look at what the whole {row} is "
+                    "divided by or multiplied with."
                 )
     if np.isnan(actual[item.wrong[name]]).any():
         return "NaN comes from inf - inf, 0 * inf, 0 / 0, or from memory that nobody wrote."

@@ -95,10 +95,11 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
                 made.failed[case.name] = _amount(wrong)
             else:
                 made.add(case, _broken_invariants(puzzle, case, one.result, where))
-            if case.name not in made.failed:  # of a kernel that is wrong, traffic says little
-                over.update({f.id: f for f in traffic_findings(puzzle, one, where) if f.id not in over})
+            if case.name not in made.failed and not over:  # of a kernel that is wrong, traffic says little
+                over.update({f.id: f for f in traffic_findings(puzzle, one, where)})
     made.over_traffic = {one.case.kernel for one in evidence if over}
     telling = _telling(made, evidence)
+    made.findings = [f for f in made.findings if f.where.case is None or f.where.case in telling]
     errors = [(case, error) for case, error in errors if case.name in telling]
     refusals = [(case, refusal) for case, refusal in refusals if case.name in telling]
     wrongs = [wrong for wrong in wrongs if wrong.case.name in telling]
@@ -107,6 +108,8 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
     outside = list(name_refusals(puzzle, refusals, where))
     address_named = any(f.id not in UNNAMED for f in outside)
     values = list(name_wrong(puzzle, wrongs, right, where))
+    if errors:
+        values = [f for f in values if f.id not in UNNAMED]  # one thing at a time: what stops the kernel
     if address_named:
         # A wrong address that has a name also explains where programs met, and what came out wrong.
         made.findings = []

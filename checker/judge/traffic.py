@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from checker.box.memory import DOT, LOAD, STORE
+from checker.box.memory import BLOCK, DOT, LOAD, STORE
 from checker.box.results import LaunchResult
 from checker.judge.evidence import Evidence, Locator, tensor_name
 from checker.judge.verdict import Finding, Status, Traffic, Where
@@ -71,6 +71,7 @@ def _too_large_a_block(puzzle: Puzzle, evidence: Evidence, where: Locator) -> It
             LOAD: f"one access loads {lanes} elements of {tensor_name(name)} at once",
             STORE: f"one access stores {lanes} elements of {tensor_name(name)} at once",
             DOT: f"one matrix product makes a block of {lanes} elements",
+            BLOCK: f"a block of {lanes} elements is made",
         }
         yield Finding(
             id="block-too-large",
@@ -78,7 +79,9 @@ def _too_large_a_block(puzzle: Puzzle, evidence: Evidence, where: Locator) -> It
             title=did[int(result.log.kind[at])],
             explanation=f"The block sizes of this launch allow for {most}. {puzzle.why_blocks}",
             hint="Work in blocks of the size that is given, one after the other.",
-            where=where(int(result.log.line[at]), case=case.name, tensor=None if result.log.kind[at] == DOT else name),
+            where=where(
+                int(result.log.line[at]), case=case.name, tensor=name if result.log.kind[at] in (LOAD, STORE) else None
+            ),
         )
 
 
@@ -92,13 +95,17 @@ def traffic_findings(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iter
         return
     counted = list(moved(puzzle, case, result))
     budget = puzzle.budget(case)
-    if all(_within(t, budget.get(t.tensor, Budget())) for t in counted):
+    products = multiply_adds(result)
+    too_much = puzzle.work is not None and products > puzzle.work(case)
+    if not too_much and all(_within(t, budget.get(t.tensor, Budget())) for t in counted):
         return
     seen = {t.tensor: Moved(t.loads, t.stores) for t in counted}
     for m in puzzle.misconceptions:
         if m.traffic is not None and m.traffic(case, seen):
             yield Finding(m.id, Status.OVER_TRAFFIC, m.title, m.explanation, m.hint, where(None, case=case.name))
             return
+    if too_much:
+        yield _too_much_work(products, case, puzzle, where)
     for position, t in enumerate(counted):
         bound = budget.get(t.tensor, Budget())
         for kind, done, most, least in (
@@ -114,6 +121,26 @@ def traffic_findings(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iter
                 yield _too_often(t, kind, done, most, lines, place)
             elif done < least:
                 yield _too_seldom(t, kind, done, least, place)
+
+
+def multiply_adds(result: LaunchResult) -> int:
+    """How many products all tl.dot of a launch have summed."""
+    dots = result.log.kind == DOT
+    return int((result.log.lanes[dots].astype(np.int64) * result.log.stray[dots]).sum())
+
+
+def _too_much_work(products: int, case: Case, puzzle: Puzzle, where: Locator) -> Finding:
+    assert puzzle.work is not None
+    enough = puzzle.work(case)
+    return Finding(
+        id="multiplied-too-much",
+        status=Status.OVER_TRAFFIC,
+        title=f"tl.dot multiplies {products / enough:.3g} times as much as is needed",
+        explanation="Some tiles are multiplied more than once, or although nothing of them can count: they are "
+        "hidden by the mask, or lie behind the end.",
+        hint="A mask on a load saves no work. Look at where the loop begins and ends, and at each tl.dot in it.",
+        where=where(None, case=case.name),
+    )
 
 
 def _within(t: Traffic, bound: Budget) -> bool:

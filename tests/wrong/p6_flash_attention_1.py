@@ -1,6 +1,6 @@
 """O and l go through memory, as in puzzle 5.
 
-Finding: accumulator-in-memory
+Finding: accumulator-in-half and accumulator-in-memory
 """
 
 import triton
