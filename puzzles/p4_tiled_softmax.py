@@ -37,6 +37,9 @@
 # A comparison of each, combined with `&`, is a tile of masks. Both sides need one: the number of rows is no
 # multiple of BLOCK_ROWS, as the number of columns is no multiple of BLOCK_COLS.
 #
+# **Vectors to start with.** `tl.zeros((BLOCK_ROWS,), tl.float32)` is a vector of zeros, `tl.full((BLOCK_ROWS,), value, tl.float32)`
+# one of any value. What a loop carries on must have its final shape and type before the loop.
+#
 # **Reductions along an axis.** Axis 0 runs down the rows of a tile, axis 1 along its columns. `tl.max(x, axis=1)` has
 # one entry per row, shape `(BLOCK_ROWS,)`. To combine it with the tile again, give it back the side that was
 # reduced: `m[:, None]`. With `[None, :]` it would be laid along the columns, which fails at once, or, in a square

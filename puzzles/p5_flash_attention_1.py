@@ -53,9 +53,25 @@
 #
 # At the first visit $l_i = 0$ and $m_i = -\infty$, so the old part vanishes. No special case is needed.
 #
+# **The algorithm**, with the paper's line numbers, which the stub and the reports use:
+#
+# ```
+#    2  O = 0, l = 0, m = -inf                                  (done by the launch)
+#    5  for each tile j of keys:
+#    6      load Kj, Vj
+#    7      for each tile i of queries:
+#    8          load Qi, Oi, li, mi
+#    9          Sij = scale Qi Kj^T
+#   10          mij = rowmax(Sij),  Pij = exp(Sij - mij),  lij = rowsum(Pij)
+#   11          mi_new = max(mi, mij),  li_new = exp(mi - mi_new) li + exp(mij - mi_new) lij
+#   12          store Oi = (li exp(mi - mi_new) Oi + exp(mij - mi_new) Pij Vj) / li_new
+#   13          store li = li_new, mi = mi_new
+# ```
+#
 # **Matrix products.** `tl.dot(a, b)` multiplies two tiles and gives fp32; all sides are at least 16, and
 # both sides must have one type: after computing in fp32, write `Pij.to(Vj.dtype)`. `tl.trans(Kj)` exchanges the sides of a tile that is already
-# loaded. Loading K a second time, the other way round, would be traffic.
+# loaded. Loading K a second time, the other way round, would be traffic. (On an NVIDIA GPU a product of fp32 tiles first rounds
+# them to TF32, which keeps 10 bits, unless it says `input_precision="ieee"`; the interpreter rounds nothing, and fp16 tiles lose nothing.)
 #
 # **Keys behind the end** are loaded as 0. Their score is then 0, which is not nothing: set it to
 # $-\infty$, `tl.where(keys[None, :] < n_k, Sij, -float("inf"))`.
@@ -73,7 +89,7 @@
 # | `l_ptr`, `m_ptr` | l and m, shape `(heads, n_q)`, contiguous, fp32; hold 0 and $-\infty$ at the start |
 # | `q_head_stride`, `q_row_stride` | elements from head to head and from row to row in Q and O |
 # | `k_head_stride`, `k_row_stride` | the same in K and V |
-# | `n_q`, `n_k`, `scale` | number of queries, number of keys, factor of the scores (any, not only $1/\sqrt{d}$) |
+# | `n_q`, `n_k`, `scale` | number of queries, number of keys, factor of the scores: positive, not always $1/\sqrt{d}$ |
 # | `D`, `Br`, `Bc` | width of a head; queries and keys of a tile; powers of two, at least 16 |
 #
 # Neighbours within a row are 1 apart. Afterwards O is the attention, `l` and `m` are normaliser and maximum of each row of scores.

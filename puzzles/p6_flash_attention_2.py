@@ -44,13 +44,27 @@
 # and behind the loop $O_i \leftarrow O_i / l_i$. Programs no longer meet in anything, so the grid can have one for each
 # tile of queries and each head.
 #
+# ```
+#    3  for each tile i of queries:                              (each is a program)
+#    4      load Qi
+#    5      Oi = 0, li = 0, mi = -inf, in registers
+#    6      for each tile j of keys that Qi sees any of:
+#    7          load Kj, Vj
+#    8          Sij = scale Qi Kj^T
+#    9          mi_new = max(mi, rowmax(Sij)),  Pij = exp(Sij - mi_new),  li = exp(mi - mi_new) li + rowsum(Pij)
+#   10          Oi = exp(mi - mi_new) Oi + Pij Vj,  mi = mi_new
+#   12      Oi = Oi / li
+#   13      LSEi = mi + log(li)
+#   14, 15  store Oi, LSEi
+# ```
+#
 # **One number for the backward pass.** Puzzle 7 will need $P$ again, and computes it again instead of reading it. It can
 # do so from $\mathrm{LSE}_i = m_i + \log l_i$, the logarithm of the sum of all $e^{s_{ij}}$: $p_{ij} = e^{s_{ij} - \mathrm{LSE}_i}$. So that is
 # what is stored, instead of `l` and `m`.
 #
 # **Causal.** Queries are the last $n_q$ of $n_k$ positions: the last query sees all keys, and query $i$ sees key $j$ if
 # $j \le i + n_k - n_q$. In a tile on the diagonal, hidden scores become $-\infty$. Beyond it nothing is visible: the loop ends
-# at the last key that any query of the tile sees.
+# at the last key that any query of the tile sees. (Masking a tile's load would save its traffic, but not its product.)
 #
 # **Queries that see nothing.** If $n_q > n_k$, the first $n_q - n_k$ queries see no key. All of their scores are $-\infty$, and
 # so is the maximum: puzzle 3's guard is needed again, in $P$ and in $\alpha$. At the end $l = 0$, so do not
@@ -65,7 +79,7 @@
 # | `lse_ptr` | LSE, shape `(heads, n_q)`, contiguous, fp32, natural logarithm |
 # | `q_head_stride`, `q_row_stride` | elements from head to head and from row to row in Q and O |
 # | `k_head_stride`, `k_row_stride` | the same in K and V |
-# | `n_q`, `n_k`, `scale` | number of queries, number of keys, factor of the scores |
+# | `n_q`, `n_k`, `scale` | number of queries, number of keys, factor of the scores (positive) |
 # | `D`, `Br`, `Bc` | width of a head; queries and keys of a tile; powers of two, at least 16 |
 # | `CAUSAL` | whether queries see only keys up to their own position |
 #

@@ -52,14 +52,33 @@
 #
 # $$\text{delta}_i = \operatorname{rowsum}(dO_i \circ O_i), \qquad dS_{ij} = P_{ij} \circ (dP_{ij} - \text{delta}_i)$$
 #
+# ```
+#    4  delta = rowsum(dO * O)
+#    5  for each tile j of keys:                                 (dk_dv_kernel: each is a program)
+#    6      load Kj, Vj
+#    7      dKj = 0, dVj = 0, in registers
+#    8      for each tile i of queries that sees any of these keys:
+#    9          load Qi, dOi, LSEi, delta_i
+#   10          Sij = scale Qi Kj^T
+#   11          Pij = exp(Sij - LSEi), 0 where hidden
+#   12          dVj += Pij^T dOi
+#   13          dPij = dOi Vj^T
+#   14          dSij = Pij * (dPij - delta_i)
+#   15          dQi += dSij Kj                                   (dq_kernel, with the loops exchanged)
+#   16          dKj += dSij^T Qi
+#   18      store scale dKj, dVj
+# ```
+#
 # **Two loop orders.** dK and dV are sums over queries, dQ is a sum over keys. In one kernel, two programs would have to add to the
 # same tile, which takes atomic operations and gives other bits each time. Two kernels, each with its own outer
 # side, compute S and P twice and never meet.
 #
 # **Causal.** A key $j$ is seen by queries from $j - (n_k - n_q)$ on: for a tile of keys, the loop begins at the tile of queries that holds
-# the first of them. Round *down* to a multiple of Br; mind that the number may be negative. In tiles on the diagonal, set P to 0 where it is hidden, *after*
+# the first of them. Round down to a multiple of Br; the number may be negative, and Triton's `//` rounds towards zero, so clamp it to 0 before you divide. In tiles on the diagonal, set P to 0 where it is hidden, *after*
 # the exponential: for a query that sees nothing LSE is $-\infty$, and `tl.where(visible, tl.exp(Sij - LSEi[:, None]), 0.0)` throws away whatever came out, while
-# $-\infty - (-\infty)$ inside the exponential would be NaN.
+# $-\infty - (-\infty)$ inside the exponential would be NaN. Keys behind the last one need no mask of
+# their own: for a query that exists, $j \le i + n_k - n_q$ is below $n_k$. Queries behind the last one do: loaded as 0, they have $P = e^{0 - 0} = 1$,
+# and only the zeros in dO and Q keep that out of dV and dK.
 #
 # ## The signatures
 #
@@ -69,7 +88,7 @@
 # | `k_ptr`, `v_ptr`, `dk_ptr`, `dv_ptr` | K, V, dK, dV, shape `(heads, n_k, D)`, same type, one pair of strides |
 # | `lse_ptr`, `delta_ptr` | LSE and delta, shape `(heads, n_q)`, contiguous, fp32 |
 # | `q_head_stride`, `q_row_stride`, `k_head_stride`, `k_row_stride` | elements from head to head and from row to row |
-# | `n_q`, `n_k`, `scale` | number of queries, number of keys, factor of the scores |
+# | `n_q`, `n_k`, `scale` | number of queries, number of keys, factor of the scores (positive) |
 # | `D`, `Br`, `Bc` | width of a head; queries and keys of a tile; powers of two, at least 16 |
 #
 # Query $i$ sees key $j$ if $j \le i + n_k - n_q$. Grids: (tiles of queries, heads); for `dk_dv_kernel` (tiles of keys, heads). Each kernel gets

@@ -206,18 +206,6 @@ def tile_delta(case: Case, g: Gradients) -> Array:
     return np.concatenate([np.broadcast_to(x.sum(axis=-1, keepdims=True), x.shape) for x in parts], axis=-1)
 
 
-def without_first_tile(case: Case, x: Array) -> Array:
-    """P or dS without the first tile of queries that sees the keys of each column of tiles."""
-    s, seen = shape_of(case), sees(case)
-    kept = x.copy()
-    for start in range(0, s.n_k, s.Bc):
-        queries = np.flatnonzero(seen[:, start : start + s.Bc].any(axis=1))
-        if queries.size:
-            first = queries[0] // s.Br * s.Br
-            kept[:, first : first + s.Br, start : start + s.Bc] = 0.0
-    return kept
-
-
 def without_last_tile(case: Case, x: Array) -> Array:
     """P or dS without the last tile of keys that each tile of queries sees."""
     s, seen = shape_of(case), sees(case)
@@ -230,12 +218,12 @@ def without_last_tile(case: Case, x: Array) -> Array:
     return kept
 
 
-def begun_late(case: Case, x: Array) -> Array:
-    """P or dS without the tiles of queries before the one with the number of the key, as if n_q were n_k."""
+def begun_late(case: Case, x: Array, first: Callable[[int, int, int], int]) -> Array:
+    """P or dS without tiles of queries before `first(j * Bc, n_k - n_q, Br)`, for each tile j of keys."""
     s = shape_of(case)
     kept = x.copy()
     for start in range(0, s.n_k, s.Bc):
-        kept[:, : start // s.Br * s.Br, start : start + s.Bc] = 0.0
+        kept[:, : max(0, first(start, s.n_k - s.n_q, s.Br)), start : start + s.Bc] = 0.0
     return kept
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -177,6 +178,16 @@ def _delta(case: Case) -> Array:
 
 def _offset(case: Case) -> int:
     return shape_of(case).n_k - shape_of(case).n_q
+
+
+def collected_of(case: Case, p: Array, ds: Array, only: str) -> dict[str, Array]:
+    """The gradients made of P and dS, if the launch writes `only`; else nothing."""
+    return backward.collected(case, p, ds) if only in case.tensors else {}
+
+
+def _begun_late(case: Case, g: backward.Gradients, first: Callable[[int, int, int], int]) -> dict[str, Array]:
+    p, ds = (backward.begun_late(case, x, first) for x in (g.p, g.ds))
+    return collected_of(case, p, ds, only="dk_ptr")
 
 
 MISTAKES = (
@@ -398,28 +409,29 @@ MISTAKES = (
         "tl.dot(tl.trans(dSij), Qi) for dK, tl.dot(dSij, Kj) for dQ.",
         outputs=writes(lambda case, g: _transposed(case, g, p=False, ds=True)),
     ),
-    Misconception(
-        "first-tile-left-out",
-        "The first tile of queries that sees a key is left out",
-        "The loop begins one tile too late: the tile on the diagonal is only partly hidden, and must be looked at.",
-        "Round down: max(0, j * Bc - (n_k - n_q)) // Br * Br.",
-        outputs=writes(
-            lambda case, g: collected_of(
-                case, backward.without_first_tile(case, g.p), backward.without_first_tile(case, g.ds), "dk_ptr"
-            )
-        ),
-    ),
-    Misconception(
-        "first-tile-left-out",
-        "The loop over queries begins too late",
-        "Its beginning lacks n_k - n_q: with more keys than queries, a key is seen by queries that many positions "
-        "earlier.",
-        "Begin at max(0, j * Bc - (n_k - n_q)) // Br * Br.",
-        outputs=writes(
-            lambda case, g: collected_of(
-                case, backward.begun_late(case, g.p), backward.begun_late(case, g.ds), "dk_ptr"
-            )
-        ),
+    *(
+        Misconception(
+            "first-tile-left-out",
+            "The loop over queries begins too late",
+            why,
+            "Begin at max(0, j * Bc - (n_k - n_q)) // Br * Br.",
+            outputs=writes(partial(_begun_late, first=first)),
+        )
+        for why, first in (
+            (
+                "Its beginning lacks n_k - n_q: with more keys than queries, a key is seen by queries that many "
+                "positions earlier.",
+                lambda start, offset, Br: start // Br * Br,
+            ),
+            (
+                "Its beginning was rounded up to a whole tile, but the tile on the diagonal is only partly hidden.",
+                lambda start, offset, Br: -(-max(0, start - offset) // Br) * Br,
+            ),
+            (
+                "It begins one tile behind the one on the diagonal, which is only partly hidden.",
+                lambda start, offset, Br: max(0, start - offset + Br) // Br * Br,
+            ),
+        )
     ),
     Misconception(
         "begins-before-the-first-query",
@@ -444,11 +456,6 @@ MISTAKES = (
         outputs=writes(lambda case, g: collected_of(case, g.ds, g.ds, "dv_ptr")),
     ),
 )
-
-
-def collected_of(case: Case, p: Array, ds: Array, only: str) -> dict[str, Array]:
-    """The gradients made of P and dS, if the launch writes `only`; else nothing."""
-    return backward.collected(case, p, ds) if only in case.tensors else {}
 
 
 def _transposed(case: Case, g: backward.Gradients, p: bool, ds: bool) -> dict[str, Array]:

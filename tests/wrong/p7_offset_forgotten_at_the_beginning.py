@@ -1,6 +1,6 @@
 """The loop begins at the tile with the number of the key.
 
-Finding: first-tile-left-out
+Finding: first-tile-left-out and hidden-tile-computed
 """
 
 import triton

@@ -1,6 +1,6 @@
 """S is rounded to the inputs' type.
 
-Finding: wrong-values
+Finding: wrong-values and wrong-values
 """
 
 import triton
