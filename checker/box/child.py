@@ -36,13 +36,12 @@ def main(report: int, answers: list[int], outputs: list[int]) -> None:
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # nothing outlives the checker
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)  # and nothing a runner starts gets away from here
 
+    _device().prepare()
     import triton
 
-    from checker.box import interpreter
-
-    interpreter.prepare()
     header, buffers = next(wire.unpack(sys.stdin.buffer.read()))
     hello = {"triton": triton.__version__, "numpy": np.__version__}
+    on_gpu = header["device"] == "cuda"
     _write_all(report, wire.pack({"hello": hello}))
     path = f"{os.getcwd()}/submission.py"
     with open(path, "w", encoding="utf-8", newline="") as file:
@@ -54,7 +53,7 @@ def main(report: int, answers: list[int], outputs: list[int]) -> None:
         pid = os.fork()
         if pid == 0:
             _become_runner(answers[number], outputs[number])
-            _run_pass(header, buffers, path, launches, answers[number])
+            _run_pass(header, buffers, path, launches, answers[number], on_gpu)
             os._exit(0)
         runners[pid] = number
     for descriptor in answers + outputs:
@@ -65,6 +64,17 @@ def main(report: int, answers: list[int], outputs: list[int]) -> None:
             ending = {"pass": finished, "code": os.waitstatus_to_exitcode(status)}
             _write_all(report, wire.pack(ending))
     _end_strays()
+
+
+def _device() -> Any:
+    """The module that runs kernels: chosen by the mode that Triton is in, which is fixed before it is imported."""
+    if os.environ.get("TRITON_INTERPRET"):
+        from checker.box import interpreter
+
+        return interpreter
+    from checker.box import cuda
+
+    return cuda
 
 
 def _end_strays() -> None:
@@ -91,34 +101,41 @@ def _become_runner(answer: int, output: int) -> None:
                 os.close(int(name))
 
 
-def _limit(limits: dict[str, int]) -> None:
-    """Lower every limit for good, then enter the system-call filter."""
-    for name, value in (
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_AS, limits["memory_bytes"]),
-        (resource.RLIMIT_FSIZE, limits["file_bytes"]),
-        (resource.RLIMIT_NPROC, 0),
-    ):
+def _limit(limits: dict[str, int], on_gpu: bool) -> None:
+    """Lower every limit for good, then enter the system-call filter.
+
+    A GPU's driver needs address space without end, threads, and calls of its own; Triton starts a compiler.
+    """
+    everywhere = {resource.RLIMIT_CORE: 0}
+    on_interpreter = {
+        resource.RLIMIT_AS: limits["memory_bytes"],
+        resource.RLIMIT_FSIZE: limits["file_bytes"],
+        resource.RLIMIT_NPROC: 0,
+    }
+    for name, value in (everywhere if on_gpu else everywhere | on_interpreter).items():
         resource.setrlimit(name, (value, value))
     # The soft limit sends SIGXCPU, which tells the parent what happened; the hard one kills.
     resource.setrlimit(resource.RLIMIT_CPU, (limits["cpu_seconds"], limits["cpu_seconds"] + 1))
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    if limits["filter"]:
+    if limits["filter"] and not on_gpu:
         seccomp.enter()
 
 
 def _run_pass(
-    header: dict[str, Any], buffers: list[memoryview], path: str, launches: list[dict[str, Any]], answer: int
+    header: dict[str, Any],
+    buffers: list[memoryview],
+    path: str,
+    launches: list[dict[str, Any]],
+    answer: int,
+    on_gpu: bool,
 ) -> None:
     """Answer every launch of a pass, in order. Nothing raised by the submission gets further."""
-    from checker.box import interpreter
-
     sys.stdout = sys.stderr = open(1, "w", encoding="utf-8", errors="replace", buffering=1, closefd=False)  # noqa: SIM115
     warnings.simplefilter("ignore")  # Triton's own, which the student could do nothing about
-    _limit(header["limits"])
+    _limit(header["limits"], on_gpu)
     stream = os.fdopen(answer, "wb", buffering=0)
     try:
-        kernels = interpreter.load_kernels(path, header["source"], header["kernels"])
+        kernels = _device().load_kernels(path, header["source"], header["kernels"])
     except BaseException as error:
         _send(stream, {"launch": None, "error": _described(error, path)})
         return
@@ -126,7 +143,11 @@ def _run_pass(
         launch = header["launches"][asked["launch"]]
         tensors = [(spec, np.frombuffer(buffers[spec["buffer"]], dtype=spec["dtype"])) for spec in launch["tensors"]]
         print(f"{wire.LAUNCH_MARK}{asked['launch']}")
-        _answer(stream, asked, launch, tensors, kernels[launch["kernel"]], path)
+        if on_gpu:
+            if not _answer_from_gpu(stream, asked, launch, tensors, kernels[launch["kernel"]], path):
+                return
+        else:
+            _answer(stream, asked, launch, tensors, kernels[launch["kernel"]], path)
 
 
 def _answer(
@@ -153,6 +174,40 @@ def _answer(
             buffers += [tensor.values.tobytes() for _, filled in repeats for tensor in filled.tensors]
     records, touched = memory.log()
     _send(stream, answer, [*buffers, records.tobytes(), touched.tobytes()])
+
+
+def _answer_from_gpu(
+    stream: BinaryIO,
+    asked: dict[str, Any],
+    launch: dict[str, Any],
+    tensors: list[tuple[dict[str, Any], npt.NDArray[Any]]],
+    kernel: Any,
+    path: str,
+) -> bool:
+    """Run one launch on the GPU and send what came of it. False if the GPU will take no more from this process."""
+    from checker.box import cuda
+
+    answer: dict[str, Any] = {"launch": asked["launch"], "refused": None, "error": None, "again": 0, "on_gpu": True}
+    results = [values.tobytes() for _, values in tensors]
+    try:
+        results, answer["outside"] = cuda.launched(kernel, launch, [values for _, values in tensors])
+    except cuda.TooLarge:
+        answer["left_out"] = True
+    except BaseException as error:
+        answer["error"] = _described(error, path)
+        if not answer["error"]["line"]:
+            answer["error"]["line"] = compiler_line(error)
+    _send(stream, answer, [*results, b"", b""])
+    return not (answer["error"] and "CUDA" in answer["error"]["message"])
+
+
+def compiler_line(error: BaseException | None) -> int:
+    """The line of the submission that a complaint of the compiler is about."""
+    line = 0
+    while error is not None:
+        line = getattr(getattr(error, "node", None), "lineno", 0) or line
+        error = error.__cause__
+    return line
 
 
 def _launched(

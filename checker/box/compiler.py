@@ -107,31 +107,39 @@ def _fork(header: dict[str, Any], job: dict[str, Any], path: str) -> tuple[int, 
     os._exit(0)
 
 
-def _compiled(header: dict[str, Any], job: dict[str, Any], path: str) -> bytes:
-    """Compile one kernel, from the syntax tree that was linted, down to assembler text."""
+def executed(source: str, path: str) -> dict[str, Any]:
+    """The names that the submission defines, its functions ready for the compiler.
+
+    Triton would look for a function's text again, by the first line that seems to begin with `def`;
+    here it gets the syntax tree that was linted.
+    """
     import triton
     import triton.language as tl
-    from triton.compiler import ASTSource
-    from triton.compiler.compiler import ir, make_backend
     from triton.runtime.jit import JITFunction
 
-    tree = ast.parse(header["source"])
-    functions = {node.name: node for node in ast.parse(header["source"]).body if isinstance(node, ast.FunctionDef)}
+    namespace: dict[str, Any] = {"__name__": "submission", "triton": triton, "tl": tl}
+    exec(compile(ast.parse(source), path, "exec"), namespace)
+    functions = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
     for function in functions.values():
         function.decorator_list = []  # the compiler starts at `def`
-    namespace: dict[str, Any] = {"__name__": "submission", "triton": triton, "tl": tl}
-    exec(compile(tree, path, "exec"), namespace)
     look_again = JITFunction.parse
 
     def parse(self: Any) -> ast.Module:
-        """Triton would look for a function's text again, by the first line that seems to begin with `def`."""
         if self.fn.__globals__ is not namespace:
             own: ast.Module = look_again(self)  # one of Triton's
             return own
         return ast.Module(body=[functions[self.fn.__name__]], type_ignores=[])
 
     JITFunction.parse = parse
+    return namespace
 
+
+def _compiled(header: dict[str, Any], job: dict[str, Any], path: str) -> bytes:
+    """Compile one kernel, from the syntax tree that was linted, down to assembler text."""
+    from triton.compiler import ASTSource
+    from triton.compiler.compiler import ir, make_backend
+
+    namespace = executed(header["source"], path)
     target = gpu_target(job["target"])
     backend = make_backend(target)
     options = backend.parse_options({})

@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from enum import Enum
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -87,8 +88,9 @@ class BoxReport:
 class Box:
     """A child process that is importing Triton, and the pipes to it. Use as a context manager."""
 
-    def __init__(self, limits: Limits):
-        self.limits = limits
+    def __init__(self, limits: Limits, device: str = "interpreter"):
+        """`device`: `interpreter`, or `cuda`, where the memory limit and the system-call filter do not apply."""
+        self.limits, self.device = limits, device
 
     def __enter__(self) -> Box:
         self.folder = tempfile.mkdtemp(prefix="flash-puzzles-box-")
@@ -108,7 +110,7 @@ class Box:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 cwd=self.folder,
-                env=environment(self.folder) | {"TRITON_INTERPRET": "1"},
+                env=environment(self.folder) | ({"TRITON_INTERPRET": "1"} if self.device == "interpreter" else {}),
                 pass_fds=writers,
                 start_new_session=True,
             )
@@ -164,6 +166,8 @@ class Box:
                         "dtype": argument.values.dtype.name,
                         "shape": argument.values.shape,
                         "strides": argument.strides,
+                        "bf16": argument.bf16,
+                        "output": argument.output,
                         "buffer": len(buffers),
                     }
                 )
@@ -181,6 +185,7 @@ class Box:
         header = {
             "source": source,
             "kernels": kernels,
+            "device": self.device,
             "limits": asdict(self.limits),
             "launches": asked,
             "passes": [
@@ -271,6 +276,15 @@ class _Exchange:
             if number is not None:
                 self.early[number] = Ending.FLOODED
         return bool(data)
+
+
+def gpu_missing() -> str:
+    """Why no kernel can be run on a GPU here, in a sentence; nothing if one can."""
+    if not Path("/dev/nvidiactl").exists():
+        return "There is no NVIDIA GPU in this machine, or its driver is not loaded."
+    if find_spec("torch") is None:
+        return "Running kernels on a GPU needs PyTorch with CUDA: name an environment that has it, VENV=/path/to/venv."
+    return ""
 
 
 def environment(folder: str) -> dict[str, str]:

@@ -12,6 +12,8 @@ import numpy.typing as npt
 from checker.box import wire
 from checker.box.memory import BARRIER, BLOCK, DOT, FILLS, LOAD, RECORD_FIELDS, STORE
 
+# What outputs hold on a GPU until they are written: bits of a NaN that no operation gives.
+MARKS = {"float32": 0x7FC0BEEF, "float16": 0x7E5B, "bfloat16": 0x7FDB}
 LONGEST_HEADER = 1 << 16  # bytes; an honest one has less than ten thousand
 
 
@@ -25,6 +27,8 @@ class TensorArgument:
 
     values: npt.NDArray[Any]
     strides: tuple[int, ...]
+    bf16: bool = False  # fp32 values that are passed as bf16, which NumPy does not have
+    output: bool = False  # starts without values
 
 
 @dataclass(frozen=True)
@@ -97,9 +101,12 @@ class LaunchResult:
 
     tensors: dict[str, npt.NDArray[Any]]
     filled: list[dict[str, npt.NDArray[Any]]]  # the same with other values in undefined masked lanes
-    log: AccessLog
+    log: AccessLog  # empty on a GPU
     refused: Refusal | None
     error: KernelError | None
+    on_gpu: bool = False
+    outside: str | None = None  # on a GPU: a tensor whose surroundings were written to
+    left_out: bool = False  # on a GPU: it does not have the memory for this launch
 
 
 @dataclass
@@ -136,12 +143,16 @@ def _result(header: dict[str, Any], buffers: list[memoryview], launch: Launch) -
     log = _log(buffers[-2], buffers[-1], launch)
     refused = header.get("refused")
     error = header.get("error")
+    outside = header.get("outside")
     return LaunchResult(
         tensors=_tensors(buffers[:count], launch),
         filled=[_tensors(buffers[count * n : count * (n + 1)], launch) for n in range(1, 1 + again)],
         log=log,
         refused=None if refused is None else _refusal(refused, launch),
         error=None if error is None else parse_error(error),
+        on_gpu=header.get("on_gpu") is True,
+        outside=outside if outside in launch.tensors else None,
+        left_out=header.get("left_out") is True,
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from checker import catalog
 from checker.judge.diagnose import UNNAMED
 from checker.judge.verdict import Verdict
-from checker.road import check
+from checker.road import Terms, check
 from checker.submission.read import from_cells
 from tests.mutation.operators import Mutant, mutants
 
@@ -79,7 +79,7 @@ def run(number: int, sample: int | None = None) -> GateResult:
 
 def _verdict(task: tuple[int, Mutant]) -> tuple[Mutant, Verdict]:
     number, mutant = task
-    return mutant, check(number, from_cells([("code", mutant.text)], "mutant.py", numbered=False))
+    return mutant, check(number, from_cells([("code", mutant.text)], "mutant.py", numbered=False), Terms(targets=()))
 
 
 def _verdicts(number: int, chosen: list[Mutant]) -> Iterable[tuple[Mutant, Verdict]]:
