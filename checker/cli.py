@@ -44,7 +44,7 @@ def cli() -> None:
     type=click.Choice(["interpreter", "cuda", "auto"]),
     default="interpreter",
     show_default=True,
-    help="Where the kernels run. auto: on the interpreter, and on a GPU where that is supported.",
+    help="Where the kernels run. auto: on the interpreter, and then on a GPU if there is one.",
 )
 @click.option("--key", help="Draw sizes and values from this key, as grading does, instead of practice.")
 @click.option(
@@ -78,9 +78,7 @@ def check(
     Of several puzzles, the worst.
     """
     try:
-        if device == "cuda":
-            raise Misuse("Kernels cannot be run on a GPU yet. Use --device interpreter.")
-        terms = _terms(key, "" if no_compile else targets_)
+        terms = _terms(key, device, "" if no_compile else targets_)
         if puzzle is None:
             if file is not None:
                 raise Misuse("Say which puzzle the file solves: python -m checker check N --file PATH.")
@@ -124,12 +122,15 @@ _SERIOUSNESS = [
 ]
 
 
-def _terms(key: str | None, wanted: str) -> Terms:
+def _terms(key: str | None, device: str, wanted: str) -> Terms:
     """Under which terms to check; `wanted`: targets, none if empty."""
+    from checker.box.parent import gpu_missing
     from checker.road import Terms
 
+    if device == "cuda" and (reason := gpu_missing()):
+        raise Misuse(f"{reason} Without --device cuda, the interpreter checks as strictly.")
     try:
-        return Terms(key=key, targets=targets.chosen(wanted) if wanted else ())
+        return Terms(key=key, device=device, targets=targets.chosen(wanted) if wanted else ())
     except ValueError as error:
         raise Misuse(str(error)) from error
 

@@ -20,6 +20,7 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 Outputs = Mapping[str, Array]
 
+BF16_EPS = 2.0**-7
 PRACTICE_KEY = "practice"
 
 
@@ -53,6 +54,17 @@ class Tensor:
     strides: tuple[int, ...]
     role: Role = Role.INPUT
     axes: tuple[Axis, ...] = ()
+    bf16: bool = False  # on a GPU: fp32 values that bf16 can hold, passed as bf16, which NumPy does not have
+
+    @property
+    def eps(self) -> float:
+        """The distance from 1 to the next number of its type."""
+        return BF16_EPS if self.bf16 else float(np.finfo(self.values.dtype).eps)
+
+    @property
+    def smallest(self) -> float:
+        """The smallest positive number of its type, where that matters: 0 for types with fp32's range."""
+        return float(np.finfo(self.values.dtype).smallest_subnormal) if self.values.dtype == np.float16 else 0.0
 
     def __post_init__(self) -> None:
         """Axes without a name of their own are numbered."""
@@ -79,6 +91,7 @@ class Case:
     scalars: Mapping[str, int | float] = field(default_factory=dict)
     constexprs: Mapping[str, int | float | bool] = field(default_factory=dict)
     checked_arithmetic: bool = False  # run with checks for integer overflow and tl.device_assert
+    on_gpu: bool = False  # tl.dot may round fp32 inputs to TF32, and nobody counts accesses
     telling: bool = True  # False: most mistakes look alike in it, so it is diagnosed only if no other case failed
 
 
@@ -199,6 +212,13 @@ class Remark:
     seen: Callable[[Case, Mapping[str, int]], bool]
 
 
+def as_bf16(values: Array) -> Array:
+    """Values rounded to the nearest that bf16 can hold (ties to even), as fp32."""
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
+    return np.asarray(rounded.astype(np.uint32).view(np.float32))
+
+
 @dataclass(frozen=True)
 class Draw:
     """Where cases come from: a key, and for grading also the submission that is graded.
@@ -229,6 +249,7 @@ class Puzzle:
     cases: Callable[[Draw], list[Case]]
     expected: Callable[[Case], Mapping[str, Expected]]
     budget: Callable[[Case], Mapping[str, Budget]]
+    large_cases: Callable[[Draw], list[Case]] | None = None  # for a GPU besides: long rows, wide heads, bf16
     work: Callable[[Case], int] | None = None  # multiply-adds in tl.dot that are enough
     largest_block: Callable[[Case], int] | None = None  # elements that a block may have
     why_blocks: str = (

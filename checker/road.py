@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import checker
 from checker import catalog, targets
-from checker.box.parent import Box, BoxReport, Ending, Limits, sandbox
+from checker.box.parent import Box, BoxReport, Ending, Limits, gpu_missing, sandbox
 from checker.box.wire import LAUNCH_MARK
 from checker.judge.verdict import Finding, Status, Verdict, Where
 from checker.report.clean import cleaned
@@ -19,7 +19,7 @@ from checker.submission.read import Submission
 if TYPE_CHECKING:  # numpy is imported while the box starts
     from checker.box.results import Launch
     from checker.judge.evidence import Evidence, Locator
-    from checker.puzzle import Case, Puzzle
+    from checker.puzzle import Case, Draw, Puzzle
     from checker.submission.extract import Program
 
 
@@ -30,13 +30,36 @@ class Terms:
     key: str | None = None  # None: practice, with the public key
     limits: Limits = field(default_factory=Limits)
     lint: bool = True  # the tests switch it off, to show that the box holds alone
+    device: str = "interpreter"  # or cuda; auto: the interpreter first, then a GPU if there is one
     targets: tuple[str, ...] = targets.DEFAULT  # GPUs that a right kernel must compile for
 
 
 def check(number: int, submission: Submission, terms: Terms | None = None) -> Verdict:
     """Walk the road. Whatever the submission does, this returns a verdict; a fault of ours raises."""
     terms = terms or Terms()
-    with Box(terms.limits) as box:  # starts importing Triton now; so do we, at the same time
+    if terms.device == "cuda":
+        return _checked(number, submission, _on_gpu(terms))
+    verdict = _checked(number, submission, terms)
+    if terms.device == "auto" and verdict.accepted and not gpu_missing():
+        on_gpu = _checked(number, submission, _on_gpu(terms))
+        return replace(
+            on_gpu,
+            runs=(*verdict.runs, *on_gpu.runs),
+            compiled=verdict.compiled,
+            remarks=verdict.remarks,
+            versions=on_gpu.versions | verdict.versions,
+        )
+    return verdict
+
+
+def _on_gpu(terms: Terms) -> Terms:
+    """The same terms with the time that a GPU road needs: every shape is compiled anew."""
+    return replace(terms, device="cuda", limits=replace(terms.limits, wall_seconds=300.0, cpu_seconds=600))
+
+
+def _checked(number: int, submission: Submission, terms: Terms) -> Verdict:
+    device = "cuda" if terms.device == "cuda" else "interpreter"
+    with Box(terms.limits, device) as box:  # starts importing Triton now; so do we, at the same time
         puzzle = catalog.load(number)
         return _Check(puzzle, submission, terms).run(box)
 
@@ -149,7 +172,8 @@ class _Check:
 
         key = self.terms.key
         draw = Draw(PRACTICE_KEY) if key is None else Draw(key, self.sha256)
-        cases = self.puzzle.cases(draw)
+        on_gpu = self.terms.device == "cuda"
+        cases = self._cases_for_gpu(draw) if on_gpu else self.puzzle.cases(draw)
         runnable = [case for case in cases if case.kernel in started]
         launches = [launch_of(case) for case in runnable]
         shuffle = draw.case(self.puzzle.stem, "order of programs")
@@ -161,7 +185,8 @@ class _Check:
             if case.checked_arithmetic or runs_of(case) == 2:
                 shuffled.append((number, shuffle.permutation(launch.programs)))
         passes = [in_order, shuffled]
-        wanted = jobs(self.puzzle, cases, self.terms.targets) if len(started) == len(program.kernels) else []
+        compiling = not on_gpu and len(started) == len(program.kernels)
+        wanted = jobs(self.puzzle, cases, self.terms.targets) if compiling else []
         with Compiler(program.source, wanted, self.terms.limits) as compiler:
             report = box.run(program.source, list(program.kernels), launches, passes)
             if not report.versions:
@@ -190,6 +215,7 @@ class _Check:
         from checker.judge.judge import in_order_of_cases, judge, properties, status_of
         from checker.judge.verdict import Run
 
+        on_gpu = self.terms.device == "cuda"
         asked = [[number for number, _ in one] for one in passes]
         evidence, endings = self._evidence(runnable, launches, report, asked)
         endings += [self._empty(program, name) for name in program.kernels if name not in started]
@@ -203,10 +229,24 @@ class _Check:
             "status": status_of(findings, results),
             "findings": findings,
             "properties": results,
-            "runs": (Run("interpreter", report.seconds, made.traffic),),
-            "remarks": made.remarks,
+            "runs": (Run("cuda" if on_gpu else "interpreter", report.seconds, made.traffic),),
+            "remarks": (*made.remarks, *self._gpu_remarks(evidence)),
             "printed": _printed(bytes(report.passes[0].output), runnable) if self.terms.key is None else (),
         }
+
+    def _cases_for_gpu(self, draw: Draw) -> list[Case]:
+        """The usual cases and the large ones, as they are judged on a GPU."""
+        large = self.puzzle.large_cases(draw) if self.puzzle.large_cases else []
+        return [replace(case, on_gpu=True, checked_arithmetic=False) for case in (*self.puzzle.cases(draw), *large)]
+
+    def _gpu_remarks(self, evidence: list[Evidence]) -> list[str]:
+        """What a check on a GPU does not say, if it was one."""
+        if self.terms.device != "cuda":
+            return []
+        left_out = [e.case.name for e in evidence if e.result is not None and e.result.left_out]
+        return ["a GPU tells nothing of memory traffic and races between programs: the interpreter does."] + [
+            f"this GPU has not enough free memory for: {name}." for name in left_out
+        ]
 
     def _evidence(
         self, cases: list[Case], launches: list[Launch], report: BoxReport, asked: list[list[int]]

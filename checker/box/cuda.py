@@ -7,6 +7,7 @@ NaN, so that whatever is read from outside shows in the result.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -24,10 +25,12 @@ class TooLarge(Exception):
 
 def prepare() -> None:
     """Import what takes long. CUDA itself is started in each runner."""
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # look for a GPU without starting CUDA, which cannot be forked
     import torch
     import triton  # noqa: F401
 
-    torch.set_num_threads(1)
+    if not torch.cuda.is_available():
+        raise RuntimeError("PyTorch finds no CUDA GPU here")
 
 
 def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]:
@@ -112,8 +115,11 @@ def launched(kernel: Any, launch: dict[str, Any], values: list[npt.NDArray[Any]]
     free, _ = torch.cuda.mem_get_info()
     if sum(buffer.size for buffer in buffers) > _ROOM * free:
         raise TooLarge
-    for buffer in buffers:
-        buffer.fill()
+    try:
+        for buffer in buffers:
+            buffer.fill()
+    except torch.OutOfMemoryError:
+        raise TooLarge from None
     arguments = {buffer.spec["name"]: buffer.argument for buffer in buffers}
     arguments |= {name: value for name, (_, value) in launch["scalars"].items()}
     kernel[tuple(launch["grid"])](**arguments, **launch["constexprs"])

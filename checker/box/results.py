@@ -21,6 +21,14 @@ class MalformedAnswer(ValueError):
     """A runner's answer does not have the form that was asked for."""
 
 
+def marked(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which elements still hold the mark, and so were never written."""
+    if values.dtype.name not in MARKS:
+        return np.zeros(values.shape, bool)
+    kind = np.int32 if values.dtype.itemsize == 4 else np.int16
+    return np.asarray(values.view(kind) == MARKS[values.dtype.name])
+
+
 @dataclass(frozen=True)
 class TensorArgument:
     """A tensor that a launch passes by pointer: its dense values and its strides in elements."""

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from checker.puzzle import Array, Axis, Case, Expected, Invariant, Kernel, Outputs, Role, Tensor
+from checker.puzzle import Array, Axis, Case, Expected, Invariant, Kernel, Outputs, Role, Tensor, as_bf16
 
 FAR_APART = 2**30  # elements between heads, so that head 2 begins beyond the range of int32
+TF32_EPS = 2.0**-10
 COMPILED_WITH = {"D": 64, "Br": 64, "Bc": 64}
 EPS32 = float(np.finfo(np.float32).eps)
 
@@ -59,6 +60,7 @@ class Inputs:
     v: Array
     scale: float
     kinds: tuple[str, ...] = ()
+    bf16: bool = False  # on a GPU: fp32 values that bf16 can hold, passed as bf16
 
 
 def normal_inputs(random: np.random.Generator, shape: Shape, dtype: npt.DTypeLike = np.float32) -> Inputs:
@@ -119,9 +121,21 @@ def axes(shape: Shape, side: str, kinds: tuple[str, ...] = ()) -> tuple[Axis, ..
     return (Axis("head"), rows, Axis("dimension"))
 
 
-def matrix(shape: Shape, side: str, values: Array, role: Role = Role.INPUT, kinds: tuple[str, ...] = ()) -> Tensor:
+def in_bf16(inputs: Inputs) -> Inputs:
+    """The same inputs, rounded to what bf16 can hold."""
+    return replace(inputs, q=as_bf16(inputs.q), k=as_bf16(inputs.k), v=as_bf16(inputs.v), bf16=True)
+
+
+def matrix(
+    shape: Shape,
+    side: str,
+    values: Array,
+    role: Role = Role.INPUT,
+    kinds: tuple[str, ...] = (),
+    bf16: bool = False,
+) -> Tensor:
     """A Q-shaped (`q`) or K-shaped (`k`) tensor."""
-    return Tensor(values, (*shape.strides(side), 1), role, axes(shape, side, kinds))
+    return Tensor(values, (*shape.strides(side), 1), role, axes(shape, side, kinds), bf16)
 
 
 def vector(shape: Shape, values: Array, role: Role = Role.INPUT, kinds: tuple[str, ...] = ()) -> Tensor:
@@ -260,7 +274,13 @@ def forward(s: Array, v: Array) -> Forward:
 def score_error(case: Case) -> Array:
     """How far a score may be off in fp32: a rounding error of Σ|q||k|, per head and query the largest."""
     products = np.abs(wide(case, "q")) @ np.abs(wide(case, "k")).swapaxes(1, 2)
-    return np.asarray(4 * EPS32 * float(case.scalars["scale"]) * products.max(axis=-1, keepdims=True))
+    return np.asarray(4 * dot_eps(case) * float(case.scalars["scale"]) * products.max(axis=-1, keepdims=True))
+
+
+def dot_eps(case: Case) -> float:
+    """The precision of tl.dot: fp32's, but TF32's for fp32 inputs on a GPU (two inputs rounded to 10 bits)."""
+    q = case.tensors["q_ptr"]
+    return TF32_EPS / 2 if case.on_gpu and q.values.dtype == np.float32 and not q.bf16 else EPS32
 
 
 def expected(case: Case) -> Mapping[str, Expected]:
@@ -275,13 +295,12 @@ def expected(case: Case) -> Mapping[str, Expected]:
     off = score_error(case)[..., 0]
     largest = np.max(np.abs(s), axis=-1, where=np.isfinite(s), initial=0.0)
     relative = off + EPS32 * (16 + 4 * largest)
-    of_v = case.tensors["v_ptr"].values.dtype
-    of_o = np.finfo(case.tensors["o_ptr"].values.dtype)
-    cast = 4 * float(np.finfo(of_v).eps)
-    lost = 0.0 if of_v == np.float32 else float(np.finfo(of_v).smallest_subnormal)  # of each P, when it is rounded
+    of_v, of_o = case.tensors["v_ptr"], case.tensors["o_ptr"]
+    cast = 4 * max(of_v.eps, dot_eps(case))
+    lost = of_v.smallest  # of each P, when it is rounded
     o_error = (right.p @ np.abs(v)) * (relative[..., None] + cast) + lost * np.abs(v).sum(axis=1, keepdims=True)
     outputs = {
-        "o_ptr": Expected(right.o, o_error + 2 * float(of_o.eps) * np.abs(right.o) + 1e-30),
+        "o_ptr": Expected(right.o, o_error + 2 * of_o.eps * np.abs(right.o) + 1e-30),
         "l_ptr": Expected(right.l, right.l * relative + 1e-30),
         "m_ptr": Expected(right.m, off + EPS32 * np.abs(right.m)),
         "lse_ptr": Expected(right.lse, np.where(np.isinf(right.lse), 0.0, relative + EPS32 * np.abs(right.lse))),

@@ -15,7 +15,7 @@ import numpy as np
 from checker.catalog import attention
 from checker.catalog.attention import EPS32, Inputs, Shape, scores, sees, shape_of, wide
 from checker.catalog.softmax_mistakes import exp32
-from checker.puzzle import Array, Case, Expected, Kernel, Role, Tensor
+from checker.puzzle import Array, Case, Expected, Kernel, Role, Tensor, as_bf16
 
 Outputs = Mapping[str, Array]
 
@@ -26,19 +26,18 @@ def tensors(shape: Shape, inputs: Inputs, do: Array) -> dict[str, Tensor]:
     q, k, v = (x.astype(np.float64) for x in (inputs.q, inputs.k, inputs.v))
     hidden = ~attention.visible(shape.n_q, shape.n_k, causal=True)
     right = attention.forward(np.where(hidden, -np.inf, inputs.scale * (q @ k.swapaxes(1, 2))), v)
-    o = right.o.astype(dtype)
+    o = as_bf16(right.o) if inputs.bf16 else right.o.astype(dtype)
     delta = (o.astype(np.float64) * do.astype(np.float64)).sum(axis=-1)
+    q_shaped = {"q": inputs.q, "o": o, "do": do}
+    k_shaped = {"k": inputs.k, "v": inputs.v}
     made = {
-        **{
-            name: attention.matrix(shape, "q", x, kinds=inputs.kinds)
-            for name, x in (("q", inputs.q), ("o", o), ("do", do))
-        },
-        **{name: attention.matrix(shape, "k", x) for name, x in (("k", inputs.k), ("v", inputs.v))},
+        **{n: attention.matrix(shape, "q", x, kinds=inputs.kinds, bf16=inputs.bf16) for n, x in q_shaped.items()},
+        **{n: attention.matrix(shape, "k", x, bf16=inputs.bf16) for n, x in k_shaped.items()},
         "lse": attention.vector(shape, right.lse.astype(np.float32), kinds=inputs.kinds),
         "delta": attention.vector(shape, delta.astype(np.float32), kinds=inputs.kinds),
-        "dq": attention.matrix(shape, "q", attention.unwritten(q, dtype), Role.OUTPUT, inputs.kinds),
-        "dk": attention.matrix(shape, "k", attention.unwritten(k, dtype), Role.OUTPUT),
-        "dv": attention.matrix(shape, "k", attention.unwritten(v, dtype), Role.OUTPUT),
+        "dq": attention.matrix(shape, "q", attention.unwritten(q, dtype), Role.OUTPUT, inputs.kinds, inputs.bf16),
+        "dk": attention.matrix(shape, "k", attention.unwritten(k, dtype), Role.OUTPUT, bf16=inputs.bf16),
+        "dv": attention.matrix(shape, "k", attention.unwritten(v, dtype), Role.OUTPUT, bf16=inputs.bf16),
     }
     return {f"{name}_ptr": tensor for name, tensor in made.items()}
 
@@ -108,8 +107,8 @@ def expected(case: Case) -> Mapping[str, Expected]:
         tolerance = 16 * EPS32 * np.abs(products).sum(axis=-1) + 1e-30
         return {"delta_ptr": Expected(products.sum(axis=-1), tolerance)}
     g = gradients(case)
-    dtype = np.finfo(case.tensors["q_ptr"].values.dtype)
-    eps, lost = float(dtype.eps), 0.0 if dtype.bits == 32 else float(dtype.smallest_subnormal)
+    of_q, dot = case.tensors["q_ptr"], attention.dot_eps(case)
+    eps, lost = max(of_q.eps, dot), of_q.smallest
     finite = np.nan_to_num(np.abs(wide(case, "lse"))[..., None], posinf=0.0)
     relative = attention.score_error(case) + EPS32 * (
         16 + 4 * np.max(np.abs(scores(case)), axis=-1, keepdims=True) + 4 * finite
@@ -119,7 +118,7 @@ def expected(case: Case) -> Mapping[str, Expected]:
     other_delta = 2 * eps * (g.p * products).sum(axis=-1, keepdims=True)
     p_error = g.p * (relative + 4 * eps) + lost
     ds_error = (
-        g.p * (relative * (np.abs(g.dp) + delta) + 4 * EPS32 * (products + delta) + other_delta)
+        g.p * (relative * (np.abs(g.dp) + delta) + 4 * dot * (products + delta) + other_delta)
         + 4 * eps * np.abs(g.ds)
         + lost
     )
@@ -131,7 +130,7 @@ def expected(case: Case) -> Mapping[str, Expected]:
         "dv_ptr": p_error.swapaxes(1, 2) @ absolute["do"],
     }
     return {
-        name: Expected(right, errors[name] + 2 * eps * np.abs(right) + lost + 1e-30)
+        name: Expected(right, errors[name] + 2 * of_q.eps * np.abs(right) + lost + 1e-30)
         for name, right in collected(case, g.p, g.ds).items()
     }
 

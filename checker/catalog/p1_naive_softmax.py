@@ -175,6 +175,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=softmax.expected,
     budget=softmax.budget(sweeps=1),
+    large_cases=softmax.large_cases("p1_naive_softmax", KERNEL, lambda n: {"BLOCK_SIZE": 1 << (n - 1).bit_length()}),
     misconceptions=MISCONCEPTIONS,
     invariants=(softmax.ROWS_SUM_TO_ONE,),
 )

@@ -50,6 +50,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=softmax.expected,
     budget=softmax.budget(sweeps=2),
+    large_cases=softmax.large_cases("p3_online_softmax", KERNEL, lambda n: {"BLOCK_SIZE": 256}),
     largest_block=rows.block_size,
     misconceptions=(THREE_SWEEPS, *ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
     invariants=(softmax.ROWS_SUM_TO_ONE,),

@@ -74,6 +74,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=softmax.expected,
     budget=softmax.budget(sweeps=2),
+    large_cases=softmax.large_cases("p4_tiled_softmax", KERNEL, lambda n: {"BLOCK_ROWS": 4, "BLOCK_COLS": 256}),
     largest_block=lambda case: rows.rows_owned(case) * rows.block_size(case),
     misconceptions=(ONE_MAXIMUM, *ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
     invariants=(softmax.ROWS_SUM_TO_ONE,),

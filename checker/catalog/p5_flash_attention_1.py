@@ -37,9 +37,9 @@ def _case(name: str, proves: tuple[str, ...], shape: Shape, inputs: Inputs) -> C
     """One launch, with the state that line 2 of the algorithm starts from: O = 0, l = 0, m = -inf."""
     rows = np.zeros((shape.heads, shape.n_q), np.float32)
     tensors = {
-        "q_ptr": attention.matrix(shape, "q", inputs.q, kinds=inputs.kinds),
-        "k_ptr": attention.matrix(shape, "k", inputs.k),
-        "v_ptr": attention.matrix(shape, "k", inputs.v),
+        "q_ptr": attention.matrix(shape, "q", inputs.q, kinds=inputs.kinds, bf16=inputs.bf16),
+        "k_ptr": attention.matrix(shape, "k", inputs.k, bf16=inputs.bf16),
+        "v_ptr": attention.matrix(shape, "k", inputs.v, bf16=inputs.bf16),
         "o_ptr": attention.matrix(shape, "q", np.zeros(inputs.q.shape, np.float32), Role.STATE, inputs.kinds),
         "l_ptr": attention.vector(shape, rows, Role.STATE, inputs.kinds),
         "m_ptr": attention.vector(shape, rows - np.float32(np.inf), Role.STATE, inputs.kinds),
@@ -77,6 +77,19 @@ def cases(draw: Draw) -> list[Case]:
         _case("fp16", ("half",), fp16, attention.with_large_v(attention.hard_inputs(random("fp16"), fp16, np.float16))),
         normal("fp16, a tail of both", ("half",), Shape(47, 31, 16, 16, 32), np.float16),
         normal("heads 2**30 apart", ("far-heads",), Shape(16, 16, 16, 16, 16, heads=3, **far)),
+    ]
+
+
+def large_cases(draw: Draw) -> list[Case]:
+    """For a GPU: a thousand queries and keys, a wide head, bf16."""
+
+    def inputs(name: str, shape: Shape, dtype: type) -> Inputs:
+        return attention.normal_inputs(draw.case("p5_flash_attention_1", name), shape, dtype)
+
+    wide, narrow = Shape(1061, 1109, 128, 32, 64, heads=2), Shape(700, 900, 64, 64, 64, heads=3)
+    return [
+        _case("a thousand keys", ("any-length",), wide, inputs("large", wide, np.float16)),
+        _case("bf16", ("half",), narrow, attention.in_bf16(inputs("bf16", narrow, np.float32))),
     ]
 
 
@@ -121,6 +134,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=attention.expected,
     budget=budget,
+    large_cases=large_cases,
     work=attention.work(products=2),
     largest_block=attention.largest_tile,
     why_blocks=attention.WHY_BLOCKS,

@@ -37,10 +37,12 @@ PROPERTIES = (
 
 def _case(name: str, proves: tuple[str, ...], shape: Shape, inputs: Inputs, causal: bool) -> Case:
     tensors = {
-        "q_ptr": attention.matrix(shape, "q", inputs.q, kinds=inputs.kinds),
-        "k_ptr": attention.matrix(shape, "k", inputs.k),
-        "v_ptr": attention.matrix(shape, "k", inputs.v),
-        "o_ptr": attention.matrix(shape, "q", attention.unwritten(inputs.q, inputs.q.dtype), Role.OUTPUT, inputs.kinds),
+        "q_ptr": attention.matrix(shape, "q", inputs.q, kinds=inputs.kinds, bf16=inputs.bf16),
+        "k_ptr": attention.matrix(shape, "k", inputs.k, bf16=inputs.bf16),
+        "v_ptr": attention.matrix(shape, "k", inputs.v, bf16=inputs.bf16),
+        "o_ptr": attention.matrix(
+            shape, "q", attention.unwritten(inputs.q, inputs.q.dtype), Role.OUTPUT, inputs.kinds, inputs.bf16
+        ),
         "lse_ptr": attention.vector(
             shape, attention.unwritten(inputs.q[..., 0], np.float32), Role.OUTPUT, inputs.kinds
         ),
@@ -97,6 +99,20 @@ def cases(draw: Draw) -> list[Case]:
     ]
 
 
+def large_cases(draw: Draw) -> list[Case]:
+    """For a GPU: thousands of queries and keys, a wide head, bf16."""
+
+    def inputs(name: str, shape: Shape, dtype: type) -> Inputs:
+        return attention.normal_inputs(draw.case("p6_flash_attention_2", name), shape, dtype)
+
+    wide, narrow = Shape(2061, 2109, 128, 64, 64, heads=2), Shape(700, 900, 64, 64, 64, heads=3)
+    return [
+        _case("thousands of keys", ("any-length",), wide, inputs("large", wide, np.float16), causal=False),
+        _case("thousands of keys, causal", ("causal",), wide, inputs("causal", wide, np.float16), causal=True),
+        _case("bf16", ("half",), narrow, attention.in_bf16(inputs("bf16", narrow, np.float32)), causal=True),
+    ]
+
+
 def budget(case: Case) -> Mapping[str, Budget]:
     """Q once; of K and V, for each tile of queries, the tiles that it sees any of; O and LSE stored once."""
     heads, n_q, d = case.tensors["q_ptr"].values.shape
@@ -150,6 +166,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=attention.expected,
     budget=budget,
+    large_cases=large_cases,
     work=attention.work(products=2),
     largest_block=attention.largest_tile,
     why_blocks=attention.WHY_BLOCKS,

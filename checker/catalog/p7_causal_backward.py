@@ -12,7 +12,7 @@ from checker.catalog.attention import Shape, sees, shape_of, visible, wide
 from checker.catalog.backward import delta_is, from_ds, from_p, p_of, scaled, writes
 from checker.catalog.softmax_mistakes import exp32
 from checker.catalog.tiles import ADDRESSING
-from checker.puzzle import Array, Budget, Case, Draw, Kernel, Misconception, Moved, Property, Puzzle, Reach
+from checker.puzzle import Array, Budget, Case, Draw, Kernel, Misconception, Moved, Property, Puzzle, Reach, as_bf16
 
 STRIDES = ("q_head_stride", "q_row_stride", "k_head_stride", "k_row_stride")
 INPUTS = ("q_ptr", "k_ptr", "v_ptr", "do_ptr", "lse_ptr", "delta_ptr")
@@ -89,6 +89,21 @@ def cases(draw: Draw) -> list[Case]:
             case(kernel, "more queries than keys", ("hidden-queries",), more_queries),
             case(kernel, "heads 2**30 apart", ("far-heads",), apart),
         ]
+    return made
+
+
+def large_cases(draw: Draw) -> list[Case]:
+    """For a GPU: a thousand queries and keys, a wide head, bf16."""
+    wide, narrow = Shape(1061, 1109, 128, 32, 64, heads=2), Shape(700, 900, 64, 64, 64, heads=3)
+    made = []
+    for kernel, name in ((DELTA, "delta"), (DK_DV, "dk-dv"), (DQ, "dq")):
+        for title, shape, dtype in (("a thousand keys", wide, np.float16), ("bf16", narrow, np.float32)):
+            random = draw.case("p7_causal_backward", title)
+            inputs = attention.normal_inputs(random, shape, dtype)
+            do: Array = random.normal(0.0, 1.0, inputs.q.shape).astype(dtype)
+            if title == "bf16":
+                inputs, do = attention.in_bf16(inputs), as_bf16(do)
+            made.append(backward.launch(kernel, title, (name,), shape, inputs, do))
     return made
 
 
@@ -482,6 +497,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=backward.expected,
     budget=budget,
+    large_cases=large_cases,
     work=work,
     largest_block=attention.largest_tile,
     why_blocks=attention.WHY_BLOCKS,

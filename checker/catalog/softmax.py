@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from checker.puzzle import Array, Axis, Budget, Case, Expected, Invariant, Kernel, Outputs, Tensor
+from checker.puzzle import Array, Axis, Budget, Case, Draw, Expected, Invariant, Kernel, Outputs, Role, Tensor, as_bf16
 
 FAR_APART = 2**30  # elements between rows, so that row 2 begins beyond the range of int32
 EPS32 = float(np.finfo(np.float32).eps)
@@ -23,6 +23,7 @@ def launch(
     blocks: Mapping[str, int],
     gaps: tuple[int, int] = (24, 24),
     kinds: tuple[str, ...] = (),
+    bf16: bool = False,
 ) -> Case:
     """One launch of a softmax kernel: a program per row, or per BLOCK_ROWS rows if there is such a block.
 
@@ -44,8 +45,8 @@ def launch(
         proves=proves,
         grid=(-(-count // blocks.get("BLOCK_ROWS", 1)),),
         tensors={
-            "x_ptr": Tensor(x, (strides[0], 1), axes=axes),
-            "y_ptr": Tensor.output(x.shape, x.dtype, (strides[1], 1), axes),
+            "x_ptr": Tensor(x, (strides[0], 1), axes=axes, bf16=bf16),
+            "y_ptr": Tensor(np.full_like(x, np.nan), (strides[1], 1), Role.OUTPUT, axes, bf16),
         },
         scalars={scalar: value for scalar, value in scalars.items() if scalar in kernel.parameters},
         constexprs=blocks,
@@ -116,6 +117,23 @@ def safe_cases(kernel: Kernel, random: Callable[[str], np.random.Generator], blo
     ]
 
 
+def large_cases(stem: str, kernel: Kernel, blocks: Callable[[int], Mapping[str, int]]) -> Callable[[Draw], list[Case]]:
+    """For a GPU: long rows, many rows, bf16. `blocks(n)` are the constexprs for rows of n."""
+
+    def cases(draw: Draw) -> list[Case]:
+        def normal(name: str, count: int, n: int) -> Array:
+            return draw.case(stem, name).normal(0.0, 2.0, (count, n)).astype(np.float32)
+
+        long, many, bf16 = normal("long", 5, 10_007), normal("many", 3001, 300), as_bf16(normal("bf16", 70, 2500))
+        return [
+            launch(kernel, "long rows", ("any-length",), long, blocks(10_007)),
+            launch(kernel, "many rows", ("any-length",), many, blocks(300)),
+            launch(kernel, "bf16", ("half",), bf16, blocks(2500), bf16=True),
+        ]
+
+    return cases
+
+
 def row_input(case: Case) -> Array:
     """The case's x in float64, shape (rows, n_cols)."""
     return case.tensors["x_ptr"].values.astype(np.float64)
@@ -150,12 +168,11 @@ def expected(case: Case) -> Mapping[str, Expected]:
     largest finite |x| of a row; then two roundings to the output's type, and its smallest step.
     """
     x = row_input(case)
-    out = np.finfo(case.tensors["y_ptr"].values.dtype)
+    y = case.tensors["y_ptr"]
     values = softmax(x)
     magnitude = np.max(np.abs(x), axis=-1, keepdims=True, where=np.isfinite(x), initial=0.0)
-    relative = EPS32 * (16 + 4 * magnitude) + 2 * float(out.eps)
-    smallest = float(out.smallest_subnormal) if out.bits < 32 else 1e-30
-    return {"y_ptr": Expected(values, values * relative + smallest)}
+    relative = EPS32 * (16 + 4 * magnitude) + 2 * y.eps
+    return {"y_ptr": Expected(values, values * relative + max(y.smallest, 1e-30))}
 
 
 def budget(sweeps: int) -> Callable[[Case], Mapping[str, Budget]]:
@@ -170,8 +187,7 @@ def budget(sweeps: int) -> Callable[[Case], Mapping[str, Budget]]:
 
 def _rows_not_one(case: Case, outputs: Outputs) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     y = outputs["y_ptr"].astype(np.float64)
-    out = np.finfo(outputs["y_ptr"].dtype)
-    slack = y.shape[-1] * float(out.eps) + 4 * float(np.max(expected(case)["y_ptr"].tolerance))
+    slack = y.shape[-1] * case.tensors["y_ptr"].eps + 4 * float(np.max(expected(case)["y_ptr"].tolerance))
     return np.asarray(np.abs(y.sum(axis=-1) - 1.0) > slack)
 
 

@@ -43,7 +43,9 @@ def launch_of(case: Case) -> Launch:
     return Launch(
         kernel=case.kernel,
         grid=(x, y, z),
-        tensors={name: TensorArgument(t.values, t.strides) for name, t in case.tensors.items()},
+        tensors={
+            name: TensorArgument(t.values, t.strides, t.bf16, t.role is Role.OUTPUT) for name, t in case.tensors.items()
+        },
         scalars={name: (_scalar_type(value), value) for name, value in case.scalars.items()},
         constexprs=dict(case.constexprs),
         debug=case.checked_arithmetic,

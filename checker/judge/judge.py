@@ -47,7 +47,7 @@ def judge(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> Judgement
         made.findings = _joined(made.findings, part.findings, kernel.name)
         made.failed |= part.failed
         made.over_traffic |= part.over_traffic
-    ran = [e for e in evidence if e.result is not None and not e.case.checked_arithmetic]
+    ran = [e for e in evidence if e.result and not e.result.on_gpu and not e.case.checked_arithmetic]
     made.traffic = total(puzzle, ran)
     made.remarks = () if made.failed or made.over_traffic else remarks(puzzle, ran)
     return made
@@ -78,6 +78,8 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
         stopped = next((r for r in one.results if r.error or r.refused), None)
         if one.result is None or (stopped is None and len(one.results) < runs_of(case)):
             made.failed[case.name] = "did not get that far"
+        elif one.result.left_out:
+            continue
         elif stopped is not None and stopped.error is not None:
             errors.append((case, stopped.error))
             made.failed[case.name] = f"stopped with {stopped.error.type}"
@@ -95,7 +97,8 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
                 made.failed[case.name] = _amount(wrong)
             else:
                 made.add(case, _broken_invariants(puzzle, case, one.result, where))
-            if case.name not in made.failed and not over:  # of a kernel that is wrong, traffic says little
+            counted = not over and not one.result.on_gpu
+            if case.name not in made.failed and counted:  # of a kernel that is wrong, traffic says little
                 over.update({f.id: f for f in traffic_findings(puzzle, one, where)})
     made.over_traffic = {one.case.kernel for one in evidence if over}
     telling = _telling(made, evidence)
@@ -176,7 +179,7 @@ def status_of(findings: list[Finding], results: tuple[PropertyResult, ...]) -> S
 
 def runs_of(case: Case) -> int:
     """How many runs a case gets: one if only one order of its programs exists, or arithmetic is checked."""
-    return 1 if case.checked_arithmetic or np.prod(case.grid) == 1 else 2
+    return 1 if case.checked_arithmetic or (np.prod(case.grid) == 1 and not case.on_gpu) else 2
 
 
 def _wrong(puzzle: Puzzle, case: Case, result: LaunchResult) -> Wrong | None:

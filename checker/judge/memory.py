@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.box.memory import BARRIER, LOAD, STORE
-from checker.box.results import AccessLog, LaunchResult, Refusal
+from checker.box.results import AccessLog, LaunchResult, Refusal, marked
 from checker.judge.evidence import (
     Evidence,
     Locator,
@@ -72,6 +72,8 @@ def memory_findings(puzzle: Puzzle, evidence: Evidence, where: Locator) -> list[
     """Observations on a launch that ran to its end, apart from its values."""
     case, result = evidence.case, evidence.result
     assert result is not None
+    if result.outside is not None:
+        return [_surroundings_changed(case, result.outside, where)]
     changed = list(_inputs_changed(case, result, where))
     if changed:
         return changed  # that y was not written then goes without saying
@@ -84,6 +86,18 @@ def memory_findings(puzzle: Puzzle, evidence: Evidence, where: Locator) -> list[
         found += sharing + (list(_named_gaps(puzzle, case, result, where)) or unwritten)
     found += _colliding_lanes(case, result.log, where)
     return found + ([] if sharing else list(_missing_barrier(case, result.log, where)))
+
+
+def _surroundings_changed(case: Case, name: str, where: Locator) -> Finding:
+    return Finding(
+        id="writes-outside",
+        status=Status.OUT_OF_BOUNDS,
+        title="The kernel writes outside its tensors",
+        explanation=f"On the GPU, memory around {tensor_name(name)}, or between its rows, was written to. It "
+        "belongs to somebody else.",
+        hint="Check on the interpreter: it knows the program, the line and the element.",
+        where=where(None, case=case.name, tensor=name),
+    )
 
 
 def _inputs_changed(case: Case, result: LaunchResult, where: Locator) -> Iterator[Finding]:
@@ -155,6 +169,8 @@ def _line(log: AccessLog, tensor: int, element: int) -> int | None:
 
 def never_stored(case: Case, result: LaunchResult, name: str) -> npt.NDArray[np.bool_]:
     """Which elements of a tensor no program stored; same shape as the tensor."""
+    if result.on_gpu:
+        return marked(result.tensors[name])
     position = list(case.tensors).index(name)
     missing = np.ones(case.tensors[name].values.size, dtype=bool)
     missing[_accesses(result.log, STORE, position)[1]] = False
@@ -177,7 +193,7 @@ def _never_written(case: Case, result: LaunchResult, where: Locator) -> Iterator
             explanation=f"Of {tensor_name(name)}, {amount} stored; the first one missing is "
             f"{element_name(name, first)}.",
             hint="Every element needs a tl.store: check its mask and its offsets."
-            if stores
+            if stores or result.on_gpu
             else f"No tl.store to {tensor_name(name)} was carried out: is there one, and is its mask ever true?",
             where=where(
                 stores[-1] if stores else None,

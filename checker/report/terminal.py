@@ -219,7 +219,9 @@ def _printed(verdict: Verdict) -> Iterator[RenderableType]:
 
 
 def _closing(verdict: Verdict) -> Text:
-    seconds = f" ({verdict.runs[0].seconds:.2f} s on the interpreter)" if verdict.runs else ""
+    devices = {"interpreter": "the interpreter", "cuda": "the GPU"}
+    took = ", ".join(f"{run.seconds:.2f} s on {devices[run.device]}" for run in verdict.runs)
+    seconds = f" ({took})" if took else ""
     if verdict.accepted:
         return Text(f"All of it is right{seconds}.")
     if verdict.exit_status is not ExitStatus.REFUSED:

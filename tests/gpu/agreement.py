@@ -1,0 +1,125 @@
+"""`python3 -m tests.gpu.agreement [PATTERN ...]`: do the GPU and the interpreter give the same verdicts?
+
+Checks kernels of `tests/right`, `tests/wrong` and `solutions` on the GPU and prints one line each that
+differs from what the interpreter says of it; the summary is written to $OUT, or here, as `agreement.md`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from checker.judge.verdict import Verdict
+from checker.road import Terms
+from tests.conftest import ROOT, check_path, said
+
+AT_ONCE = int(os.environ.get("AT_ONCE", "6"))
+
+# What only the interpreter sees, and why.
+UNSEEN = {
+    "accesses are not counted": (
+        *("read-too-often", "read-at-all", "written-too-often", "written-at-all", "read-too-seldom", "three-sweeps"),
+        *("loops-swapped", "accumulator-in-memory", "blocks-not-skipped", "hidden-tile-computed"),
+        *("multiplied-too-much", "block-too-large"),
+    ),
+    "threads happen to come in an order that is right": ("missing-barrier", "written-twice", "lanes-collide"),
+    "masked lanes without `other` happen to hold 0": ("undefined-masked-lanes",),
+    "what is read from outside is masked away later": ("keys-without-mask", "queries-without-mask", "mask-off-by-one"),
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One kernel: what the interpreter says (from its docstring), and what the GPU said."""
+
+    path: Path
+    expected: str
+    verdict: Verdict | None
+    problem: str
+    seconds: float
+
+    @property
+    def right(self) -> bool:
+        """Whether it is one of the kernels that must be accepted."""
+        return self.path.parent.name != "wrong"
+
+    @property
+    def first(self) -> str:
+        """The first finding on the GPU."""
+        if self.verdict is None:
+            return self.problem
+        return self.verdict.findings[0].id if self.verdict.findings else self.verdict.status.value
+
+    @property
+    def agrees(self) -> bool:
+        """Accepted here and there, or refused here and there."""
+        return self.verdict is not None and self.verdict.accepted == self.right
+
+    @property
+    def reason(self) -> str:
+        """Why the GPU may accept what the interpreter refuses; nothing if it may not."""
+        found = (why for why, ids in UNSEEN.items() if all(id in ids for id in self.expected.split(" and ")))
+        return "" if self.right else next(found, "")
+
+
+def outcome(path: Path) -> Outcome:
+    """Check one kernel on the GPU."""
+    expected = said(path, "Finding") if path.parent.name == "wrong" else "accepted"
+    begun = time.monotonic()
+    try:
+        verdict, problem = check_path(path, Terms(device="cuda", targets=())), ""
+    except Exception as error:
+        verdict, problem = None, f"{type(error).__name__}: {error}"
+    return Outcome(path, expected, verdict, problem, time.monotonic() - begun)
+
+
+def chosen(patterns: list[str]) -> list[Path]:
+    """Kernel files whose name matches one of the patterns, those that must be accepted first."""
+    folders = (ROOT / "solutions", ROOT / "tests" / "right", ROOT / "tests" / "wrong")
+    return [path for folder in folders for path in sorted(folder.glob("p*.py")) if any(map(path.match, patterns))]
+
+
+def main() -> int:
+    """Print and write the table; 1 if something differs for no known reason."""
+    import torch
+    import triton
+
+    patterns = sys.argv[1:] or ["p*.py"]
+    with ProcessPoolExecutor(AT_ONCE) as pool:
+        outcomes = list(pool.map(outcome, chosen(patterns)))
+    commit = subprocess.run(["git", "describe", "--always"], cwd=ROOT, capture_output=True, text=True, check=False)
+    counts = [
+        f"{sum(o.agrees for o in outcomes if o.right)} of {sum(o.right for o in outcomes)} right kernels accepted",
+        f"{sum(o.agrees for o in outcomes if not o.right)} of {sum(not o.right for o in outcomes)} wrong kernels refused",
+        f"{sum(o.first == o.expected.split()[0] for o in outcomes if not o.right)} of these by the same name",
+    ]
+    lines = [
+        f"{time.strftime('%Y-%m-%d')}, {torch.cuda.get_device_name()}, torch {torch.__version__}, triton "
+        f"{triton.__version__}, commit {commit.stdout.strip() or 'unknown'}; kernels {' '.join(patterns)}: "
+        f"{', '.join(counts)}.",
+        "",
+        "| kernel | interpreter | GPU | |",
+        "|---|---|---|---|",
+    ]
+    for o in outcomes:
+        if not o.agrees:
+            lines.append(f"| {o.path.parent.name}/{o.path.stem} | {o.expected} | {o.first} | {o.reason or '**?**'} |")
+    text = "\n".join(lines) + "\n"
+    print(text)
+    print(
+        f"slowest: {max(o.seconds for o in outcomes):.0f} s, median {sorted(o.seconds for o in outcomes)[len(outcomes) // 2]:.0f} s"
+    )
+    Path(os.environ.get("OUT", "."), "agreement.md").write_text(text, encoding="utf-8")
+    for o in outcomes:
+        if not o.agrees and o.right:
+            print(o.path.name, o.problem, o.verdict.findings[:2] if o.verdict else "")
+    return int(any(not o.agrees and not o.reason for o in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
