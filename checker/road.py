@@ -54,7 +54,9 @@ def check(number: int, submission: Submission, terms: Terms | None = None) -> Ve
 
 def _on_gpu(terms: Terms) -> Terms:
     """The same terms with the time that a GPU road needs: every shape is compiled anew."""
-    return replace(terms, device="cuda", limits=replace(terms.limits, wall_seconds=300.0, cpu_seconds=600))
+    return replace(
+        terms, device="cuda", limits=replace(terms.limits, wall_seconds=terms.limits.gpu_seconds, cpu_seconds=3600)
+    )
 
 
 def _checked(number: int, submission: Submission, terms: Terms) -> Verdict:
@@ -264,6 +266,8 @@ class _Check:
                 findings.append(error_finding(None, answers.loading, self.where))
             elif answers.malformed is not None and one.ending in (Ending.FINISHED, Ending.EXITED):
                 findings.append(_malformed(answers.malformed))
+            elif any(result.on_gpu and result.error for result in answers.results.values()):
+                continue  # after an error a GPU takes no more from the same process: no news
             elif len(answers.results) < len(numbers):
                 missing = cases[numbers[len(answers.results)]]
                 findings.append(_ended(one.ending, one.code, self.terms.limits, missing))

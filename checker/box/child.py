@@ -56,14 +56,20 @@ def main(report: int, answers: list[int], outputs: list[int]) -> None:
             _run_pass(header, buffers, path, launches, answers[number], on_gpu)
             os._exit(0)
         runners[pid] = number
+        if on_gpu:  # the second pass finds on disk what the first has compiled
+            _report_end(report, runners)
     for descriptor in answers + outputs:
         os.close(descriptor)
     while runners:
-        pid, status = os.wait()
-        if (finished := runners.pop(pid, None)) is not None:
-            ending = {"pass": finished, "code": os.waitstatus_to_exitcode(status)}
-            _write_all(report, wire.pack(ending))
+        _report_end(report, runners)
     _end_strays()
+
+
+def _report_end(report: int, runners: dict[int, int]) -> None:
+    """Wait for a process to end; if it is a runner, say how it ended."""
+    pid, status = os.wait()
+    if (finished := runners.pop(pid, None)) is not None:
+        _write_all(report, wire.pack({"pass": finished, "code": os.waitstatus_to_exitcode(status)}))
 
 
 def _device() -> Any:

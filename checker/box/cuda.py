@@ -116,10 +116,16 @@ def launched(kernel: Any, launch: dict[str, Any], values: list[npt.NDArray[Any]]
     if sum(buffer.size for buffer in buffers) > _ROOM * free:
         raise TooLarge
     try:
-        for buffer in buffers:
-            buffer.fill()
-    except torch.OutOfMemoryError:
+        return _run(kernel, launch, buffers)
+    except torch.OutOfMemoryError:  # others use this GPU as well; a kernel itself allocates nothing
         raise TooLarge from None
+
+
+def _run(kernel: Any, launch: dict[str, Any], buffers: list[Buffer]) -> tuple[list[bytes], str | None]:
+    import torch
+
+    for buffer in buffers:
+        buffer.fill()
     arguments = {buffer.spec["name"]: buffer.argument for buffer in buffers}
     arguments |= {name: value for name, (_, value) in launch["scalars"].items()}
     kernel[tuple(launch["grid"])](**arguments, **launch["constexprs"])

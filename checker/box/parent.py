@@ -50,6 +50,7 @@ class Limits:
     output_bytes: int = 1 << 20
     answer_bytes: int = 256 << 20
     compile_seconds: float = 60.0  # for all kernels and targets together
+    gpu_seconds: float = 300.0  # instead of wall_seconds on a GPU, where every shape is compiled anew
     compiler_bytes: int = 4 << 30  # address space of a process that compiles
     filter: bool = True  # the system-call filter, where the kernel has one
 

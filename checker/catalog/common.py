@@ -103,6 +103,20 @@ COMMON = (
         error=re.compile(r"axis -?\d+ (is )?out of bounds|axis .* out of range"),
     ),
     Misconception(
+        "shared-memory",
+        "The kernel needs more shared memory than a core of this GPU has",
+        "What is loaded and multiplied lies in shared memory, and the tiles held at the same time do not fit.",
+        "Hold fewer or smaller tiles at the same time.",
+        error=re.compile(r"out of resource: shared memory"),
+    ),
+    Misconception(
+        "illegal-address",
+        "The GPU refused an address",
+        "The kernel loaded from or stored to memory that belongs to nobody, and the GPU ended it.",
+        "Check on the interpreter: it knows the program, the line and the element.",
+        error=re.compile(r"illegal memory access|misaligned address"),
+    ),
+    Misconception(
         "dot-side-too-small",
         "A matrix product runs over fewer than 16 elements",
         "tl.dot is done by units that multiply whole tiles: the side that is summed over must be at least 16 on a "

@@ -78,7 +78,7 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
         stopped = next((r for r in one.results if r.error or r.refused), None)
         if one.result is None or (stopped is None and len(one.results) < runs_of(case)):
             made.failed[case.name] = "did not get that far"
-        elif one.result.left_out:
+        elif any(result.left_out for result in one.results):
             continue
         elif stopped is not None and stopped.error is not None:
             errors.append((case, stopped.error))

@@ -1,1 +1,1 @@
-"""On a real GPU: `PYTHONPATH=. python3 -m pytest tests/gpu`. Needs torch, triton, numpy and pytest, and nothing else."""
+"""On a real GPU: `PYTHONPATH=. python3 -m pytest tests/gpu`. Needs torch, triton, numpy and pytest only."""

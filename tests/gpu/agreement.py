@@ -91,12 +91,20 @@ def main() -> int:
 
     patterns = sys.argv[1:] or ["p*.py"]
     with ProcessPoolExecutor(AT_ONCE) as pool:
-        outcomes = list(pool.map(outcome, chosen(patterns)))
+        outcomes = []
+        for one in pool.map(outcome, chosen(patterns)):
+            outcomes.append(one)
+            print(
+                f"{one.path.parent.name}/{one.path.stem}: {one.first} ({one.seconds:.0f} s)",
+                file=sys.stderr,
+                flush=True,
+            )
     commit = subprocess.run(["git", "describe", "--always"], cwd=ROOT, capture_output=True, text=True, check=False)
+    right, wrong = [o for o in outcomes if o.right], [o for o in outcomes if not o.right]
     counts = [
-        f"{sum(o.agrees for o in outcomes if o.right)} of {sum(o.right for o in outcomes)} right kernels accepted",
-        f"{sum(o.agrees for o in outcomes if not o.right)} of {sum(not o.right for o in outcomes)} wrong kernels refused",
-        f"{sum(o.first == o.expected.split()[0] for o in outcomes if not o.right)} of these by the same name",
+        f"{sum(o.agrees for o in right)} of {len(right)} right kernels accepted",
+        f"{sum(o.agrees for o in wrong)} of {len(wrong)} wrong kernels refused",
+        f"{sum(o.first == o.expected.split()[0] for o in wrong)} of these by the same name",
     ]
     lines = [
         f"{time.strftime('%Y-%m-%d')}, {torch.cuda.get_device_name()}, torch {torch.__version__}, triton "
@@ -111,9 +119,8 @@ def main() -> int:
             lines.append(f"| {o.path.parent.name}/{o.path.stem} | {o.expected} | {o.first} | {o.reason or '**?**'} |")
     text = "\n".join(lines) + "\n"
     print(text)
-    print(
-        f"slowest: {max(o.seconds for o in outcomes):.0f} s, median {sorted(o.seconds for o in outcomes)[len(outcomes) // 2]:.0f} s"
-    )
+    seconds = sorted(o.seconds for o in outcomes)
+    print(f"slowest: {seconds[-1]:.0f} s, median {seconds[len(seconds) // 2]:.0f} s")
     Path(os.environ.get("OUT", "."), "agreement.md").write_text(text, encoding="utf-8")
     for o in outcomes:
         if not o.agrees and o.right:

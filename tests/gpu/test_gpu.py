@@ -1,0 +1,101 @@
+"""The GPU road on a real GPU: right kernels, wrong ones, and those that hurt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from checker import catalog
+from checker.box.parent import Limits, gpu_missing
+from checker.judge.verdict import Status, Verdict
+from checker.road import Terms, check
+from checker.submission.read import from_cells
+from tests.conftest import ROOT, check_path
+
+pytestmark = pytest.mark.skipif(bool(gpu_missing()), reason=gpu_missing() or "there is a GPU")
+
+STEMS = catalog.stems()
+ON_GPU = Terms(device="cuda", targets=())
+HEAD = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK_SIZE)
+    mask = cols < n_cols
+    x = tl.load(x_ptr + row * x_row_stride + cols, mask=mask, other=-float("inf")).to(tl.float32)
+    numerator = tl.exp(x)
+"""
+
+
+def checked(body: str, seconds: float = 300.0) -> Verdict:
+    terms = Terms(device="cuda", targets=(), limits=Limits(gpu_seconds=seconds), lint=False)
+    return check(1, from_cells([("code", HEAD + body)], "kernel.py", numbered=False), terms)
+
+
+def solution(number: int) -> Path:
+    return ROOT / "solutions" / f"{STEMS[number]}.py"
+
+
+@pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
+def test_the_solution_is_accepted(number: int) -> None:
+    verdict = check_path(solution(number), ON_GPU)
+    assert verdict.accepted, verdict.findings
+    assert verdict.runs[0].device == "cuda"
+    assert not any("not enough" in remark for remark in verdict.remarks), verdict.remarks  # all cases were run
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["p1_sums_x", "p2_block_local", "p3_not_rescaled", "p4_padding_counted", "p5_new_part_not_rescaled", "p6_top_left"],
+)
+def test_wrong_kernels_are_called_by_the_same_name(name: str) -> None:
+    on_gpu = check_path(ROOT / "tests" / "wrong" / f"{name}.py", ON_GPU)
+    here = check_path(ROOT / "tests" / "wrong" / f"{name}.py")
+    assert not on_gpu.accepted
+    assert on_gpu.findings[0].id == here.findings[0].id
+
+
+def test_writing_outside_shows_in_the_margins() -> None:
+    verdict = checked("    tl.store(y_ptr + row * y_row_stride + cols, numerator / tl.sum(numerator, axis=0))\n")
+    assert "writes-outside" in [f.id for f in verdict.findings]
+    assert verdict.status is Status.OUT_OF_BOUNDS
+
+
+def test_what_is_not_written_is_seen() -> None:
+    verdict = checked("    tl.store(y_ptr + row * y_row_stride + cols, numerator, mask=cols < 1)\n")
+    assert verdict.findings[0].id == "not-written"
+
+
+def test_a_changed_input_is_seen() -> None:
+    body = (
+        "    tl.store(y_ptr + row * y_row_stride + cols, numerator / tl.sum(numerator, axis=0), mask=mask)\n"
+        "    tl.store(x_ptr + row * x_row_stride + cols, numerator, mask=mask)\n"
+    )
+    assert checked(body).findings[0].id == "input-changed"
+
+
+def test_an_illegal_address_is_a_verdict_and_the_next_check_works() -> None:
+    verdict = checked("    tl.store(y_ptr + row + 2**40 + cols, numerator)\n")
+    assert verdict.findings[0].id == "illegal-address"
+    assert check_path(solution(1), ON_GPU).accepted
+
+
+def test_a_kernel_that_hangs_is_a_verdict_and_the_next_check_works() -> None:
+    body = (
+        "    for i in range(0, n_cols * 10000000000):\n"
+        "        numerator += tl.load(x_ptr + (i % 2) + cols * 0, volatile=True)\n"
+        "    tl.store(y_ptr + row * y_row_stride + cols, numerator, mask=mask)\n"
+    )
+    verdict = checked(body, seconds=25)
+    assert verdict.status is Status.TIME_LIMIT
+    assert check_path(solution(1), ON_GPU).accepted
+
+
+def test_too_much_shared_memory_is_called_so() -> None:
+    verdict = check_path(ROOT / "tests" / "wrong" / "p1_too_much_shared_memory.py", ON_GPU)
+    assert verdict.findings[0].id == "shared-memory"
