@@ -239,7 +239,8 @@ class _Check:
     def _cases_for_gpu(self, draw: Draw) -> list[Case]:
         """The usual cases and the large ones, as they are judged on a GPU."""
         large = self.puzzle.large_cases(draw) if self.puzzle.large_cases else []
-        return [replace(case, on_gpu=True, checked_arithmetic=False) for case in (*self.puzzle.cases(draw), *large)]
+        every = [*self.puzzle.cases(draw), *(replace(case, telling=False) for case in large)]
+        return [replace(case, on_gpu=True, checked_arithmetic=False) for case in every]
 
     def _gpu_remarks(self, evidence: list[Evidence]) -> list[str]:
         """What a check on a GPU does not say, if it was one."""

@@ -122,6 +122,9 @@ def name_wrong(puzzle: Puzzle, items: list[Wrong], right: list[Case], where: Loc
     if undefined:
         yield _undefined_lanes(undefined, where)
         return
+    if items and not any(item.case.telling for item in items):
+        yield _located(items, where)  # in such cases mistakes look alike, or comparing takes long
+        return
     possible = tuple(m for m in puzzle.misconceptions if not any(_refuted(puzzle, m, case) for case in right))
     possible = tuple(m for m in possible if _explains_most(m, items))
     named, _ = _cover(possible, items, _explains_outputs)

@@ -106,7 +106,7 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
     errors = [(case, error) for case, error in errors if case.name in telling]
     refusals = [(case, refusal) for case, refusal in refusals if case.name in telling]
     wrongs = [wrong for wrong in wrongs if wrong.case.name in telling]
-    right = [e.case for e in evidence if e.case.name not in made.failed]
+    right = [e.case for e in evidence if e.case.name not in made.failed and e.case.telling]
 
     outside = list(name_refusals(puzzle, refusals, where))
     address_named = any(f.id not in UNNAMED for f in outside)
