@@ -124,8 +124,11 @@ def launched(kernel: Any, launch: dict[str, Any], values: list[npt.NDArray[Any]]
 def _run(kernel: Any, launch: dict[str, Any], buffers: list[Buffer]) -> tuple[list[bytes], str | None]:
     import torch
 
-    for buffer in buffers:
-        buffer.fill()
+    try:
+        for buffer in buffers:
+            buffer.fill()
+    except RuntimeError:  # nothing of the submission has run yet: the GPU, or who else uses it, is to blame
+        raise TooLarge from None
     arguments = {buffer.spec["name"]: buffer.argument for buffer in buffers}
     arguments |= {name: value for name, (_, value) in launch["scalars"].items()}
     kernel[tuple(launch["grid"])](**arguments, **launch["constexprs"])

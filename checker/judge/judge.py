@@ -76,10 +76,10 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
     for one in evidence:
         case = one.case
         stopped = next((r for r in one.results if r.error or r.refused), None)
+        if any(result.left_out for result in one.results):
+            continue
         if one.result is None or (stopped is None and len(one.results) < runs_of(case)):
             made.failed[case.name] = "did not get that far"
-        elif any(result.left_out for result in one.results):
-            continue
         elif stopped is not None and stopped.error is not None:
             errors.append((case, stopped.error))
             made.failed[case.name] = f"stopped with {stopped.error.type}"
