@@ -3,6 +3,7 @@
 #   PUZZLE=4       which puzzle; none: all of them
 #   FILE=…         another file or notebook than puzzles/p4_*.py
 #   DEVICE=…       interpreter (default), cuda or auto
+#   TARGETS=…      GPUs to compile for: sm_90 (default), sm_80, gfx942, with commas, or all
 #   PYTHON=…       the Python that .venv is made with
 #   VENV=…         use this environment as it is, and install nothing
 
@@ -45,7 +46,7 @@ help: ## this list
 	@echo "  Start with: make check PUZZLE=1"
 
 check: $(call layer,check) ## check one puzzle (PUZZLE=1), or all
-	@$(checker) check $(PUZZLE) $(if $(FILE),--file "$(FILE)") --device $(DEVICE) $(friendly)
+	@$(checker) check $(PUZZLE) $(if $(FILE),--file "$(FILE)") --device $(DEVICE) $(if $(TARGETS),--targets $(TARGETS)) $(friendly)
 
 test: $(call layer,test) ## the project's own tests, at most ten minutes
 	@"$(bin)/python" -m pytest -q -m "not slow"

@@ -18,7 +18,7 @@ import numpy.typing as npt
 ADDRESS_BITS = 44  # the range of addresses of one tensor
 LOAD, STORE, BARRIER, DOT, BLOCK = 0, 1, 2, 3, 4
 FILLS = (0.0, 6e4)  # what undefined masked lanes hold in the repetitions; the second fits into fp16
-MOST_TOUCHED = 1_000_000  # elements of one launch; the largest case of puzzles 1 to 4 needs 6 thousand
+MOST_TOUCHED = 1_000_000  # elements of one launch; the largest case needs 29 thousand
 RECORD_FIELDS = 7  # kind, tensor, program, line, distinct elements, lanes, stray lanes (see AccessLog)
 
 Ints = npt.NDArray[np.int64]

@@ -68,10 +68,10 @@ def _too_large_a_block(puzzle: Puzzle, evidence: Evidence, where: Locator) -> It
         name = list(case.tensors)[int(result.log.tensor[at])]
         lanes = int(result.log.lanes[at])
         did = {
-            LOAD: f"one access loads {lanes} elements of {tensor_name(name)} at once",
-            STORE: f"one access stores {lanes} elements of {tensor_name(name)} at once",
-            DOT: f"one matrix product makes a block of {lanes} elements",
-            BLOCK: f"a block of {lanes} elements is made",
+            LOAD: f"One access loads {lanes} elements of {tensor_name(name)} at once",
+            STORE: f"One access stores {lanes} elements of {tensor_name(name)} at once",
+            DOT: f"One matrix product makes a block of {lanes} elements",
+            BLOCK: f"A block of {lanes} elements is made",
         }
         yield Finding(
             id="block-too-large",

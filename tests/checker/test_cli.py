@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from checker import catalog
+from checker.box.parent import gpu_missing
 from checker.cli import Misuse, checked
 from checker.course.build import emptied
 from tests.conftest import ROOT, SOLUTION, boxed_processes
@@ -142,9 +143,10 @@ MISUSES = {
     "no-such-device": (["check", "1", "--device", "abacus"], "abacus"),
     "no-such-option": (["check", "1", "--fast"], "--fast"),
     "no-such-verb": (["chekc"], "chekc"),
-    "no-gpu-yet": (["check", "1", "--device", "cuda"], "cannot be run on a GPU"),
-    "no-targets-yet": (["check", "1", "--targets", "all"], "cannot be compiled"),
+    "no-such-target": (["check", "1", "--targets", "sm_90,sm_12"], "There is no target 'sm_12'"),
 }
+if gpu_missing():
+    MISUSES["no-gpu"] = (["check", "1", "--device", "cuda"], gpu_missing())
 
 
 @pytest.mark.parametrize("name", MISUSES)
