@@ -20,6 +20,8 @@ from tests.conftest import SOLUTION, check_path, kernels
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
+SMALL = {"x", "y", "fp16", "only", "q", "k", "v", "o", "l", "m", "lse", "do", "dq", "dk", "dv", "delta"}
+
 
 def shown(verdict: Verdict, width: int = 80, **options: object) -> str:
     out = io.StringIO()
@@ -55,8 +57,7 @@ def test_a_report_names_line_reason_and_next_step(wrong: list[Verdict]) -> None:
         for part in (finding.title, finding.hint, f"[{finding.id}]"):
             assert " ".join(part.split()) in text
         assert "then check again" in text
-        names = set("x y fp16 only q k v o l m lse do dq dk dv delta".split())  # words that stay as they are
-        assert finding.title[0] == finding.title[0].upper() or finding.title.split()[0] in names, finding.title
+        assert finding.title[0] == finding.title[0].upper() or finding.title.split()[0] in SMALL, finding.title
 
 
 def test_every_status_has_plain_words() -> None:
