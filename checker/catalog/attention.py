@@ -1,4 +1,4 @@
-"""What puzzles about attention share: how heads and rows are laid out, the inputs, the forward reference.
+"""What puzzles about attention share: how heads and rows are laid out, and the forward reference.
 
 Q-shaped tensors have the shape (heads, n_q, D), K-shaped ones (heads, n_k, D), each kind with a head
 and a row stride of its own; l, m, LSE and delta have the shape (heads, n_q) and are contiguous.
@@ -8,12 +8,12 @@ Causal attention is aligned bottom-right: query i sees key j if j <= i + n_k - n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from checker.puzzle import Array, Axis, Case, Expected, Invariant, Kernel, Outputs, Role, Tensor, as_bf16
+from checker.puzzle import Array, Axis, Case, Expected, Invariant, Kernel, Outputs, Role, Tensor
 
 FAR_APART = 2**30  # elements between heads, so that head 2 begins beyond the range of int32
 TF32_EPS = 2.0**-10
@@ -51,79 +51,10 @@ class Shape:
         return (head_gap if head_gap >= FAR_APART else rows * row + head_gap), row
 
 
-@dataclass(frozen=True)
-class Inputs:
-    """Q, K, V in the dtype of the launch, a scale, and what the queries are, in a few words each."""
-
-    q: Array
-    k: Array
-    v: Array
-    scale: float
-    kinds: tuple[str, ...] = ()
-    bf16: bool = False  # on a GPU: fp32 values that bf16 can hold, passed as bf16
-
-
-def normal_inputs(random: np.random.Generator, shape: Shape, dtype: npt.DTypeLike = np.float32) -> Inputs:
-    """Standard normal Q, K and V; a scale, never 1/sqrt(D), that makes the scores' sigma about 2."""
-    q, k, v = (
-        random.normal(0.0, 1.0, (shape.heads, rows, shape.D)).astype(dtype)
-        for rows in (shape.n_q, shape.n_k, shape.n_k)
-    )
-    return Inputs(q, k, v, float(np.float32(random.uniform(1.7, 2.2) / np.sqrt(shape.D))))
-
-
-def hard_inputs(
-    random: np.random.Generator, shape: Shape, dtype: npt.DTypeLike = np.float32, huge: float = 300.0
-) -> Inputs:
-    """Queries of every kind, one after the other, over keys of more than two blocks; V has one `huge` row.
-
-    Four dimensions are used to place scores at will: one in which all keys are 1, and three in which
-    only one key is, in the first block, in the middle, and at the end.
-    """
-    plain = normal_inputs(random, shape)
-    q, k, v = plain.q.astype(np.float64), plain.k.astype(np.float64), plain.v.astype(np.float64)
-    peaks = (int(random.integers(min(shape.Bc, shape.n_k))), shape.n_k // 2, shape.n_k - 1)
-    k[..., :4] = 0.0
-    k[..., 0] = 1.0
-    for dimension, key in enumerate(peaks, start=1):
-        k[:, key, dimension] = 1.0
-    q[..., :4] = 0.0
-    kinds = []
-    for query in range(shape.n_q):
-        dimension, score, kind = (
-            (0, 0.0, "normal scores"),
-            (0, 200.0, "scores around +200"),
-            (0, -200.0, "scores around -200"),
-            (1, 150.0, "largest score in the first block of keys"),
-            (2, 150.0, "largest score in the middle"),
-            (3, 150.0, "largest score at the last key"),
-            (0, 0.0, "all scores alike"),
-            (0, 0.0, "scores of sigma 6"),
-        )[query % 8]
-        q[:, query] *= {"all scores alike": 0.0, "scores of sigma 6": 3.0}.get(kind, 1.0)
-        q[:, query, dimension] = score / plain.scale
-        kinds.append(kind)
-    v[:, int(random.integers(shape.n_k))] *= huge
-    return Inputs(q.astype(dtype), k.astype(dtype), v.astype(dtype), plain.scale, tuple(kinds))
-
-
-def with_large_v(inputs: Inputs) -> Inputs:
-    """V with one dimension around 1500: its sum over more than 44 keys is more than fp16 can hold, its average is "
-    "not."""
-    v = inputs.v.copy()
-    v[..., -1] += np.asarray(1500, v.dtype)
-    return replace(inputs, v=v)
-
-
 def axes(shape: Shape, side: str, kinds: tuple[str, ...] = ()) -> tuple[Axis, ...]:
     """The axes of a Q-shaped (`q`) or K-shaped (`k`) tensor, in words."""
     rows = Axis("query", shape.Br, kinds) if side == "q" else Axis("key", shape.Bc)
     return (Axis("head"), rows, Axis("dimension"))
-
-
-def in_bf16(inputs: Inputs) -> Inputs:
-    """The same inputs, rounded to what bf16 can hold."""
-    return replace(inputs, q=as_bf16(inputs.q), k=as_bf16(inputs.k), v=as_bf16(inputs.v), bf16=True)
 
 
 def matrix(

@@ -7,14 +7,14 @@ the kernel gets, rounded as they are, so that each kernel is judged by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from checker.catalog import attention
-from checker.catalog.attention import EPS32, Inputs, Shape, scores, sees, shape_of, wide
-from checker.catalog.softmax_mistakes import exp32
+from checker.catalog.attention import EPS32, Shape, scores, sees, wide
+from checker.catalog.attention_inputs import Inputs, hard_inputs
 from checker.puzzle import Array, Case, Expected, Kernel, Role, Tensor, as_bf16
 
 Outputs = Mapping[str, Array]
@@ -48,7 +48,7 @@ def half_inputs(random: np.random.Generator, shape: Shape) -> tuple[Inputs, Arra
     Two dimensions are used for that, and add nothing to scores or to dP: V is 0 in the last one, where
     dO is large; Q is 0 in the last one, where K is large (each row of dS sums to 0).
     """
-    inputs = attention.hard_inputs(random, shape, np.float16, huge=10.0)
+    inputs = hard_inputs(random, shape, np.float16, huge=10.0)
     q, k, v = inputs.q.copy(), inputs.k.copy(), inputs.v.copy()
     q[..., -1], k[..., -1], v[..., -1] = 0, 30000, 0
     do = random.normal(0.0, 1.0, q.shape).astype(np.float16)
@@ -133,112 +133,3 @@ def expected(case: Case) -> Mapping[str, Expected]:
         name: Expected(right, errors[name] + 2 * of_q.eps * np.abs(right) + lost + 1e-30)
         for name, right in collected(case, g.p, g.ds).items()
     }
-
-
-# --- what wrong ideas give ---
-
-Wrong = Callable[[Case, Gradients], dict[str, Array]]
-
-
-def writes(formula: Wrong) -> Callable[[Case], Outputs]:
-    """The outputs of a kernel with this formula, of those that the launch has; none for the delta kernel."""
-
-    def outputs(case: Case) -> Outputs:
-        if "q_ptr" not in case.tensors:
-            return {}
-        return {name: o for name, o in formula(case, gradients(case)).items() if name in case.tensors}
-
-    return outputs
-
-
-def delta_is(formula: Callable[[Array, Array], Array]) -> Callable[[Case], Outputs]:
-    """What a delta kernel writes that computes `formula(O, dO)`."""
-    return lambda case: {"delta_ptr": formula(wide(case, "o"), wide(case, "do"))} if "o_ptr" in case.tensors else {}
-
-
-def from_p(p: Callable[[Case], Array]) -> Callable[[Case], Outputs]:
-    """All gradients with another P."""
-
-    def formula(case: Case, g: Gradients) -> dict[str, Array]:
-        other = p(case)
-        return collected(case, other, other * (g.dp - wide(case, "delta")[..., None]))
-
-    return writes(formula)
-
-
-def from_ds(ds: Callable[[Case, Gradients], Array]) -> Callable[[Case], Outputs]:
-    """All gradients with another dS."""
-    return writes(lambda case, g: collected(case, g.p, ds(case, g)))
-
-
-def scaled(factor: Callable[[float], float], *names: str) -> Callable[[Case], Outputs]:
-    """The right gradients, but for a factor on some of them; nothing for a launch that writes none of these."""
-
-    def formula(case: Case, g: Gradients) -> dict[str, Array]:
-        right = collected(case, g.p, g.ds)
-        if not set(names) & set(right):
-            return {}
-        return {n: x * factor(float(case.scalars["scale"])) if n in names else x for n, x in right.items()}
-
-    return writes(formula)
-
-
-def p_of(case: Case, s: Array, minus: Array | float, seen: Array) -> Array:
-    """exp(s - minus), in fp32, where `seen` holds."""
-    with np.errstate(all="ignore"):
-        return np.where(seen, exp32(s - minus), 0.0)
-
-
-def tile_max(case: Case) -> Array:
-    """Of each score, the largest visible one of its query in its own tile."""
-    s, block = np.where(sees(case), scores(case), -np.inf), shape_of(case).Bc
-    parts = [s[..., at : at + block] for at in range(0, s.shape[-1], block)]
-    largest = [np.broadcast_to(part.max(axis=-1, keepdims=True), part.shape) for part in parts]
-    return np.asarray(np.nan_to_num(np.concatenate(largest, axis=-1), neginf=0.0))
-
-
-def tile_delta(case: Case, g: Gradients) -> Array:
-    """rowsum(P ∘ dP), but of each tile alone."""
-    block = shape_of(case).Bc
-    product = g.p * g.dp
-    parts = [product[..., at : at + block] for at in range(0, product.shape[-1], block)]
-    return np.concatenate([np.broadcast_to(x.sum(axis=-1, keepdims=True), x.shape) for x in parts], axis=-1)
-
-
-def without_last_tile(case: Case, x: Array) -> Array:
-    """P or dS without the last tile of keys that each tile of queries sees."""
-    s, seen = shape_of(case), sees(case)
-    kept = x.copy()
-    for start in range(0, s.n_q, s.Br):
-        keys = np.flatnonzero(seen[start : start + s.Br].any(axis=0))
-        if keys.size:
-            last = keys[-1] // s.Bc * s.Bc
-            kept[:, start : start + s.Br, last : last + s.Bc] = 0.0
-    return kept
-
-
-def begun_late(case: Case, x: Array, first: Callable[[int, int, int], int]) -> Array:
-    """P or dS without tiles of queries before `first(j * Bc, n_k - n_q, Br)`, for each tile j of keys."""
-    s = shape_of(case)
-    kept = x.copy()
-    for start in range(0, s.n_k, s.Bc):
-        kept[:, : max(0, first(start, s.n_k - s.n_q, s.Br)), start : start + s.Bc] = 0.0
-    return kept
-
-
-def in_half(case: Case, g: Gradients) -> dict[str, Array]:
-    """Gradients whose sum is rounded to the inputs' type after each tile; nothing if that is fp32."""
-    s, dtype = shape_of(case), case.tensors["q_ptr"].values.dtype
-    if dtype == np.float32:
-        return {}
-    axis, block, count = (2, s.Bc, s.tc) if "dq_ptr" in case.tensors else (1, s.Br, s.tr)
-    scale = float(case.scalars["scale"])
-    made: dict[str, Array] = {}
-    for tile in range(count):
-        inside = np.zeros(g.p.shape[axis], bool)
-        inside[tile * block : (tile + 1) * block] = True
-        here = np.expand_dims(inside, tuple(n for n in range(3) if n != axis))
-        for name, part in collected(case, np.where(here, g.p, 0.0), np.where(here, g.ds, 0.0)).items():
-            unscaled = part if name == "dv_ptr" else part / scale
-            made[name] = (made.get(name, 0.0) + unscaled).astype(dtype).astype(np.float64)
-    return {name: x if name == "dv_ptr" else scale * x for name, x in made.items()}

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from checker.catalog import attention
-from checker.catalog.attention import Inputs, Shape
-from checker.catalog.attention_mistakes import SCORES, VISITS
+from checker.catalog.attention import Shape
+from checker.catalog.attention_inputs import Inputs, hard_inputs, in_bf16, normal_inputs, with_large_v
+from checker.catalog.attention_mistakes import SCORES
+from checker.catalog.flash_1_mistakes import VISITS
 from checker.catalog.tiles import ADDRESSING
 from checker.puzzle import Budget, Case, Draw, Kernel, Misconception, Moved, Property, Puzzle, Remark, Role
 
@@ -54,10 +56,10 @@ def cases(draw: Draw) -> list[Case]:
         return draw.case("p5_flash_attention_1", name)
 
     def normal(name: str, proves: tuple[str, ...], shape: Shape, dtype: type = np.float32) -> Case:
-        return _case(name, proves, shape, attention.normal_inputs(random(name), shape, dtype))
+        return _case(name, proves, shape, normal_inputs(random(name), shape, dtype))
 
     def hard(name: str, proves: tuple[str, ...], shape: Shape, dtype: type = np.float32) -> Case:
-        return _case(name, proves, shape, attention.hard_inputs(random(name), shape, dtype))
+        return _case(name, proves, shape, hard_inputs(random(name), shape, dtype))
 
     sizes = random("sizes")
 
@@ -74,7 +76,12 @@ def cases(draw: Draw) -> list[Case]:
         normal("a wide head", ("values",), Shape(33, 64, 64, 16, 32)),
         normal("one query, one key", ("any-length",), Shape(1, 1, 16, 16, 16)),
         normal("two heads", ("heads", "traffic"), Shape(64 + some(), 81, 16, 32, 32, heads=2)),
-        _case("fp16", ("half",), fp16, attention.with_large_v(attention.hard_inputs(random("fp16"), fp16, np.float16))),
+        _case(
+            "fp16",
+            ("half",),
+            fp16,
+            with_large_v(hard_inputs(random("fp16"), fp16, np.float16)),
+        ),
         normal("fp16, a tail of both", ("half",), Shape(47, 31, 16, 16, 32), np.float16),
         normal("heads 2**30 apart", ("far-heads",), Shape(16, 16, 16, 16, 16, heads=3, **far)),
     ]
@@ -84,12 +91,12 @@ def large_cases(draw: Draw) -> list[Case]:
     """For a GPU: a thousand queries and keys, a wide head, bf16."""
 
     def inputs(name: str, shape: Shape, dtype: type) -> Inputs:
-        return attention.normal_inputs(draw.case("p5_flash_attention_1", name), shape, dtype)
+        return normal_inputs(draw.case("p5_flash_attention_1", name), shape, dtype)
 
     wide, narrow = Shape(1061, 1109, 128, 32, 64, heads=2), Shape(700, 900, 64, 64, 64, heads=3)
     return [
         _case("a thousand keys", ("any-length",), wide, inputs("large", wide, np.float16)),
-        _case("bf16", ("half",), narrow, attention.in_bf16(inputs("bf16", narrow, np.float32))),
+        _case("bf16", ("half",), narrow, in_bf16(inputs("bf16", narrow, np.float32))),
     ]
 
 

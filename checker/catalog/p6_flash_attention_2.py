@@ -7,8 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from checker.catalog import attention
-from checker.catalog.attention import Inputs, Shape
-from checker.catalog.attention_mistakes import ACCUMULATION, CAUSAL, LSE, SCORES
+from checker.catalog.attention import Shape
+from checker.catalog.attention_inputs import Inputs, hard_inputs, in_bf16, normal_inputs, with_large_v
+from checker.catalog.attention_mistakes import SCORES
+from checker.catalog.causal_mistakes import CAUSAL
+from checker.catalog.flash_2_mistakes import ACCUMULATION, LSE
 from checker.catalog.tiles import ADDRESSING
 from checker.puzzle import Budget, Case, Draw, Kernel, Misconception, Moved, Property, Puzzle, Role
 
@@ -59,10 +62,10 @@ def cases(draw: Draw) -> list[Case]:
     def normal(
         name: str, proves: tuple[str, ...], shape: Shape, causal: bool = False, dtype: type = np.float32
     ) -> Case:
-        return _case(name, proves, shape, attention.normal_inputs(random(name), shape, dtype), causal)
+        return _case(name, proves, shape, normal_inputs(random(name), shape, dtype), causal)
 
     def hard(name: str, proves: tuple[str, ...], shape: Shape, causal: bool = False, dtype: type = np.float32) -> Case:
-        return _case(name, proves, shape, attention.hard_inputs(random(name), shape, dtype), causal)
+        return _case(name, proves, shape, hard_inputs(random(name), shape, dtype), causal)
 
     sizes = random("sizes")
 
@@ -88,7 +91,7 @@ def cases(draw: Draw) -> list[Case]:
             "fp16",
             ("half",),
             fp16,
-            attention.with_large_v(attention.hard_inputs(random("fp16"), fp16, np.float16)),
+            with_large_v(hard_inputs(random("fp16"), fp16, np.float16)),
             False,
         ),
         normal("fp16, causal", ("half",), Shape(47, 47, 16, 16, 32), causal=True, dtype=np.float16),
@@ -103,13 +106,13 @@ def large_cases(draw: Draw) -> list[Case]:
     """For a GPU: thousands of queries and keys, a wide head, bf16."""
 
     def inputs(name: str, shape: Shape, dtype: type) -> Inputs:
-        return attention.normal_inputs(draw.case("p6_flash_attention_2", name), shape, dtype)
+        return normal_inputs(draw.case("p6_flash_attention_2", name), shape, dtype)
 
     wide, narrow = Shape(2061, 2109, 128, 64, 64, heads=2), Shape(700, 900, 64, 64, 64, heads=3)
     return [
         _case("thousands of keys", ("any-length",), wide, inputs("large", wide, np.float16), causal=False),
         _case("thousands of keys, causal", ("causal",), wide, inputs("causal", wide, np.float16), causal=True),
-        _case("bf16", ("half",), narrow, attention.in_bf16(inputs("bf16", narrow, np.float32)), causal=True),
+        _case("bf16", ("half",), narrow, in_bf16(inputs("bf16", narrow, np.float32)), causal=True),
     ]
 
 

@@ -1,0 +1,146 @@
+"""Wrong ideas about FlashAttention-1: O, l and m are kept finished, and brought up to date at each visit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from checker.catalog.attention_mistakes import Outputs, one, tiles, with_lse, writes
+from checker.catalog.softmax_mistakes import exp32
+from checker.puzzle import Array, Case, Misconception
+
+# FlashAttention-1: O, l and m are kept divided and complete from visit to visit.
+
+# (O, l, a = exp(m - m_new), b = exp(mij - m_new), lij, Pij Vj) → (O, l)
+Step = Callable[[Array, Array, Array, Array, Array, Array], tuple[Array, Array]]
+
+
+def visits(step: Step, top: Callable[[Array, Array], Array] = np.maximum) -> Callable[[Case], Outputs]:
+    """The outputs of a kernel that comes back to O and l for every tile of keys, and changes them by `step`.
+
+    `top(m, m_tile)` is its running maximum.
+    """
+
+    def formula(s: Array, v: Array, case: Case) -> Outputs:
+        o = np.zeros((*s.shape[:-1], v.shape[-1]))
+        l = np.zeros((*s.shape[:-1], 1))
+        m = np.full_like(l, -np.inf)
+        for s_j, v_j in tiles(s, v, case):
+            m_j = s_j.max(axis=-1, keepdims=True)
+            p_j = exp32(s_j - m_j)
+            m_new = top(m, m_j)
+            o, l = step(o, l, exp32(m - m_new), exp32(m_j - m_new), p_j.sum(axis=-1, keepdims=True), p_j @ v_j)
+            m = m_new
+        return with_lse(m, l, o)
+
+    return writes(formula)
+
+
+def _visit(
+    old_o: Callable[[Array, Array], Array] = lambda l, a: l * a,
+    new_o: Callable[[Array], Array] = lambda b: b,
+    old_l: Callable[[Array], Array] = lambda a: a,
+    new_l: Callable[[Array], Array] = lambda b: b,
+    divided: Callable[[Array], Array] = lambda l: l,
+) -> Step:
+    """Line 11 and 12 of the algorithm, with one factor of it changed."""
+
+    def step(o: Array, l: Array, a: Array, b: Array, l_j: Array, pv: Array) -> tuple[Array, Array]:
+        l_new = old_l(a) * l + new_l(b) * l_j
+        return (old_o(l, a) * o + new_o(b) * pv) / divided(l_new), l_new
+
+    return step
+
+
+VISITS = (
+    Misconception(
+        "max-of-last-tile",
+        "The maximum is that of the last tile only",
+        "mij replaces mi. Where an earlier tile had a much larger score, the factor exp(mi - mi_new) overflows.",
+        "Line 11: mi_new = tl.maximum(mi, mij).",
+        outputs=visits(_visit(), top=lambda m, m_tile: m_tile),
+    ),
+    Misconception(
+        "old-l-not-folded-back",
+        "The old O is not multiplied by its own normaliser",
+        "Oi was divided by the old li when it was stored. Before anything can be added, that must be taken back.",
+        "Line 12: the old part is li * exp(mi - mi_new) * Oi.",
+        outputs=visits(_visit(old_o=lambda l, a: a)),
+    ),
+    Misconception(
+        "new-part-not-rescaled",
+        "The new part is not rescaled to the new maximum",
+        "Pij was taken relative to the maximum mij of its own tile. If an earlier tile had a larger one, Pij Vj and "
+        "lij must be multiplied by exp(mij - mi_new).",
+        "Lines 11 and 12: both lij and Pij Vj get the factor exp(mij - mi_new).",
+        outputs=visits(_visit(new_o=one)),
+    ),
+    Misconception(
+        "new-part-not-rescaled",
+        "The new sum is not rescaled to the new maximum",
+        "lij was taken relative to the maximum mij of its own tile. If an earlier tile had a larger one, it must be "
+        "multiplied by exp(mij - mi_new).",
+        "Line 11: li_new = exp(mi - mi_new) * li + exp(mij - mi_new) * lij.",
+        outputs=visits(_visit(new_l=one)),
+    ),
+    Misconception(
+        "new-part-not-rescaled",
+        "The new part is not rescaled to the new maximum",
+        "Pij was taken relative to the maximum mij of its own tile. If an earlier tile had a larger one, Pij Vj and "
+        "lij must be multiplied by exp(mij - mi_new).",
+        "Lines 11 and 12: both lij and Pij Vj get the factor exp(mij - mi_new).",
+        outputs=visits(_visit(new_l=one, new_o=one)),
+    ),
+    Misconception(
+        "old-part-not-rescaled",
+        "The old O is not rescaled when the maximum grows",
+        "Oi was accumulated relative to the old maximum, and so it needs the factor exp(mi - mi_new) before "
+        "anything is added.",
+        "Line 12: the old part is li * exp(mi - mi_new) * Oi.",
+        outputs=visits(_visit(old_o=lambda l, a: l)),
+    ),
+    Misconception(
+        "denominator-not-rescaled",
+        "The old normaliser is not rescaled when the maximum grows",
+        "li adds up exponentials that were taken relative to different maxima.",
+        "Line 11: the old li gets the factor exp(mi - mi_new).",
+        outputs=visits(_visit(old_l=one)),
+    ),
+    Misconception(
+        "denominator-not-rescaled",
+        "Neither O nor the normaliser is rescaled when the maximum grows",
+        "Both were accumulated relative to the old maximum, and what is added is relative to the new one. If you do "
+        "multiply by exp(mi - mi_new), then mi was overwritten before that.",
+        "Lines 11 and 12: the old parts get the factor exp(mi - mi_new).",
+        outputs=visits(_visit(old_l=one, old_o=lambda l, a: l)),
+    ),
+    Misconception(
+        "not-divided",
+        "O is not divided by the normaliser",
+        "O holds the weighted sum of V's rows with weights that do not sum to 1.",
+        "Line 12: divide by li_new at every visit, because this algorithm keeps O finished.",
+        outputs=visits(lambda o, l, a, b, l_j, pv: (a * o + b * pv, a * l + b * l_j)),
+    ),
+    Misconception(
+        "not-divided",
+        "O is not divided by the normaliser",
+        "The old O is multiplied by its normaliser, but the new one is not divided by its own.",
+        "Line 12: divide by li_new at every visit, because this algorithm keeps O finished.",
+        outputs=visits(_visit(divided=one)),
+    ),
+    Misconception(
+        "divided-by-the-tile-sum",
+        "O is divided by the sum of one tile",
+        "lij is the sum over the tile at hand; O must be divided by the sum over all keys so far.",
+        "Line 12: divide by li_new.",
+        outputs=visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / l_j, a * l + b * l_j)),
+    ),
+    Misconception(
+        "divided-by-the-old-l",
+        "O is divided by the old normaliser",
+        "Line 12 divides by the new one; the old one is 0 at the first visit.",
+        "Divide by li_new.",
+        outputs=visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / l, a * l + b * l_j)),
+    ),
+)
