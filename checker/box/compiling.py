@@ -105,8 +105,8 @@ class Compiler:
             self._remember(header)
         return results
 
-    def _read(self, header: dict[str, Any]) -> list[Compiled]:
-        listed = header.get("results")
+    def _read(self, header: Any) -> list[Compiled]:
+        listed = header.get("results") if isinstance(header, dict) else None
         if not isinstance(listed, list) or len(listed) != len(self.jobs):
             raise MalformedAnswer("not one result per job")
         return [_result(fields, job) for fields, job in zip(listed, self.jobs, strict=True)]

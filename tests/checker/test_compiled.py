@@ -1,0 +1,104 @@
+"""Compiling without a GPU: what is asked for, what is kept, and what happens when it goes wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from checker import catalog, targets
+from checker.box import compiling
+from checker.box.compiling import Compiled, Compiler, Job
+from checker.box.parent import Limits
+from checker.judge.verdict import Status
+from checker.road import Terms
+from tests.conftest import ROOT, boxed_processes, check_path
+
+STEMS = catalog.stems()
+SOLUTION = ROOT / "solutions" / f"{STEMS[1]}.py"
+SIGNATURE = {"x_ptr": "*fp16", "y_ptr": "*fp16", "x_row_stride": "i32", "y_row_stride": "i32", "n_cols": "i32"}
+JOB = Job("naive_softmax_kernel", "sm_90", {**SIGNATURE, "BLOCK_SIZE": "constexpr"}, {"BLOCK_SIZE": 256})
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of this test's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "flash-puzzles" / "compiled"
+
+
+def compiled(limits: Limits | None = None) -> tuple[Compiled, bool]:
+    """The result of the one job, and whether a compiler was started for it."""
+    with Compiler(SOLUTION.read_text(), [JOB], limits or Limits()) as compiler:
+        started = compiler.child is not None
+        [result] = compiler.results()
+    return result, started
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
+def test_solutions_compile_for_every_target(number: int) -> None:
+    verdict = check_path(ROOT / "solutions" / f"{STEMS[number]}.py", Terms(targets=targets.ALL))
+    assert verdict.accepted, verdict.findings
+    assert {c.target for c in verdict.compiled} == set(targets.ALL)
+    for c in verdict.compiled:
+        assert c.compiles
+        assert c.registers is not None and c.registers > 0
+        assert c.shared is not None and c.shared <= c.shared_limit
+
+
+def test_an_outcome_is_kept_and_used_again(cache: Path) -> None:
+    first, started = compiled()
+    assert started and first.error is None and first.registers
+    again, started = compiled()
+    assert again == first
+    assert not started
+    assert len(list(cache.iterdir())) == 1
+
+
+@pytest.mark.parametrize("damage", ["", "{", '{"results": []}', '{"results": [{"shared": -1}]}', "[1]"])
+def test_a_damaged_outcome_is_made_anew(cache: Path, damage: str) -> None:
+    first, _ = compiled()
+    [file] = cache.iterdir()
+    file.write_text(damage)
+    again, _ = compiled()
+    assert again == first
+    assert file.read_text() != damage
+
+
+def test_a_cache_that_cannot_be_written_is_no_harm(cache: Path) -> None:
+    cache.parent.write_text("a file where a folder should be")
+    result, _ = compiled()
+    assert result.error is None
+
+
+def test_old_outcomes_make_room(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "KEPT", 2)
+    cache.mkdir(parents=True)
+    for name in ("a", "b", "c"):
+        (cache / f"{name}.json").write_text("{}")
+    compiled()
+    assert len(list(cache.glob("*.json"))) == 2
+
+
+def test_a_compiler_that_takes_too_long_leaves_nothing(box_folder: Path, cache: Path) -> None:
+    result, _ = compiled(Limits(compile_seconds=0.05))
+    assert result.error is not None and "did not come to an end" in result.error.message
+    assert not cache.exists()
+    assert boxed_processes(box_folder) == []
+
+
+def test_a_wrong_kernel_does_not_wait_for_the_compiler(box_folder: Path) -> None:
+    verdict = check_path(ROOT / "tests" / "wrong" / "p1_no_division.py")
+    assert verdict.compiled == ()
+    assert verdict.status is not Status.DOES_NOT_COMPILE
+
+
+def test_what_does_not_compile_keeps_its_points_and_is_not_accepted() -> None:
+    verdict = check_path(ROOT / "tests" / "wrong" / "p3_starts_as_an_integer.py", Terms(targets=targets.ALL))
+    assert verdict.status is Status.DOES_NOT_COMPILE
+    assert not verdict.accepted
+    assert verdict.earned == verdict.possible
+    assert [c.compiles for c in verdict.compiled] == [False] * len(targets.ALL)
+    [finding] = verdict.findings
+    assert finding.where.source[2][1].strip().startswith("for start in range")
