@@ -40,14 +40,19 @@ WRONG = {  # a mistake of each puzzle whose diagnosis compares many misconceptio
 }
 
 
-def check(number: int, path: str) -> list[str]:
+NOTHING_KEPT = ["sh", "-c", 'cache=$(mktemp -d); XDG_CACHE_HOME="$cache" "$@"; rm -r "$cache"', "sh"]
+
+
+def check(number: int, path: str, *options: str) -> list[str]:
     """The command line of a whole check."""
-    return [sys.executable, "-m", "checker", "check", str(number), "--file", path]
+    return [sys.executable, "-m", "checker", "check", str(number), "--file", path, *options]
 
 
 COMMANDS = {
     YARDSTICK: [sys.executable, "-c", YARDSTICK],
-    **{f"puzzle {n}, right": check(n, f"solutions/{stem}.py") for n, stem in stems().items()},
+    **{f"puzzle {n}, right, --no-compile": check(n, f"solutions/{s}.py", "--no-compile") for n, s in stems().items()},
+    **{f"puzzle {n}, right, compiled before": check(n, f"solutions/{s}.py") for n, s in stems().items()},
+    **{f"puzzle {n}, right, compiled now": NOTHING_KEPT + check(n, f"solutions/{s}.py") for n, s in stems().items()},
     **{f"puzzle {n}, wrong, with diagnosis": check(n, f"tests/wrong/{name}.py") for n, name in WRONG.items()},
     "puzzle 1, not started": check(1, "puzzles/p1_naive_softmax.py"),
 }

@@ -20,7 +20,7 @@ from tests.conftest import SOLUTION, check_path, kernels
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
-SMALL = {"x", "y", "fp16", "only", "q", "k", "v", "o", "l", "m", "lse", "do", "dq", "dk", "dv", "delta"}
+SMALL = {"x", "y", "dS", "fp16", "only", "q", "k", "v", "o", "l", "m", "lse", "do", "dq", "dk", "dv", "delta"}
 
 
 def shown(verdict: Verdict, width: int = 80, **options: object) -> str:
