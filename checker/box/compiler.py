@@ -65,11 +65,17 @@ def gpu_target(name: str) -> Any:
 
 
 def _warm_up(targets: set[str]) -> None:
-    """Let Triton ask the assembler for its version now: a runner may not start it."""
-    if any(target.startswith("sm_") for target in targets):
-        from triton import knobs
+    """Let Triton ask the assemblers for their versions now: a runner may not start them."""
+    for target in targets:
+        if target.startswith("sm_"):
+            _ = _assembler(target).version
 
-        _ = knobs.nvidia.ptxas.version
+
+def _assembler(target: str) -> Any:
+    """The ptxas that Triton would use: it has more than one."""
+    from triton.backends.nvidia.compiler import get_ptxas
+
+    return get_ptxas(int(target.removeprefix("sm_")))
 
 
 def _fork(header: dict[str, Any], job: dict[str, Any], path: str) -> tuple[int, int]:
@@ -209,12 +215,10 @@ def _assemble(result: dict[str, Any]) -> None:
             if found := re.search(words, text):
                 result[field] = int(found[1])
         return
-    from triton import knobs
-
     with open("kernel.ptx", "w", encoding="utf-8") as file:
         file.write(text)
     architecture = re.search(r"^\.target (\w+)", text, re.MULTILINE)
-    command = [knobs.nvidia.ptxas.path, "-v", f"--gpu-name={architecture[1] if architecture else ''}"]
+    command = [_assembler(result["target"]).path, "-v", f"--gpu-name={architecture[1] if architecture else ''}"]
     try:
         done = subprocess.run(
             [*command, "kernel.ptx", "-o", "kernel.o"],
