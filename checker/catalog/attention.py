@@ -131,6 +131,11 @@ def wide(case: Case, name: str) -> Array:
     return case.tensors[f"{name}_ptr"].values.astype(np.float64)
 
 
+def offset(case: Case) -> int:
+    """n_k - n_q: causal attention is aligned bottom-right, query i sees key j if j <= i + offset."""
+    return shape_of(case).n_k - shape_of(case).n_q
+
+
 def is_causal(case: Case) -> bool:
     """Whether the launch is causal: by its flag, and in the backward pass always."""
     return bool(case.constexprs.get("CAUSAL", "do_ptr" in case.tensors))

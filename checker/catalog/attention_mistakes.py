@@ -45,6 +45,13 @@ def attention(s: Array, v: Array) -> Outputs:
     return with_lse(m, l, (e @ v) / np.where(l == 0, 1.0, l))
 
 
+def of_scores(case: Case, s: Array, seen: Array, v: Array | None = None) -> Outputs:
+    """What a kernel with these scores writes, where `seen` holds; of the outputs that the launch has."""
+    with np.errstate(all="ignore"):
+        made = attention(np.where(seen, s, -np.inf), wide(case, "v") if v is None else v)
+    return {name: o for name, o in made.items() if name in case.tensors}
+
+
 def padded(s: Array, v: Array, case: Case) -> tuple[Array, Array]:
     """Scores and V with the last tile of keys filled up: such keys have the score 0, if no causal mask hides them."""
     missing = -s.shape[-1] % shape_of(case).Bc
@@ -174,7 +181,7 @@ SCORES = (
         "Tiles of scores are transposed",
         "Rows of Sij are queries and columns are keys: Qi Kj^T. With square tiles the shapes of Kj Qi^T fit as well.",
         "Sij = scale * tl.dot(Qi, tl.trans(Kj)).",
-        outputs=lambda case: _with_scores(case, transposed(case, scores(case))),
+        outputs=lambda case: of_scores(case, transposed(case, scores(case)), sees(case)),
     ),
     Misconception(
         "only-one-head",
@@ -200,15 +207,7 @@ def _whole(s: Array, v: Array, case: Case) -> tuple[Array, Array]:
 
 def _with_keys_of_head_0(case: Case) -> Outputs:
     k, v = (np.repeat(wide(case, name)[:1], shape_of(case).heads, axis=0) for name in "kv")
-    s = float(case.scalars["scale"]) * (wide(case, "q") @ k.swapaxes(1, 2))
-    made = attention(np.where(sees(case), s, -np.inf), v)
-    return {name: o for name, o in made.items() if name in case.tensors}
-
-
-def _with_scores(case: Case, s: Array) -> Outputs:
-    with np.errstate(all="ignore"):
-        made = attention(np.where(sees(case), s, -np.inf), wide(case, "v"))
-    return {name: o for name, o in made.items() if name in case.tensors}
+    return of_scores(case, float(case.scalars["scale"]) * (wide(case, "q") @ k.swapaxes(1, 2)), sees(case), v)
 
 
 def _of_head_0(s: Array, v: Array) -> Outputs:

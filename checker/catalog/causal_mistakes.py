@@ -6,25 +6,23 @@ from collections.abc import Callable
 
 import numpy as np
 
-from checker.catalog.attention import has_keys, is_causal, looked_at, scores, sees, shape_of, visible, wide
-from checker.catalog.attention_mistakes import Outputs, attention, writes
+from checker.catalog.attention import has_keys, is_causal, looked_at, offset, scores, sees, shape_of, visible
+from checker.catalog.attention_mistakes import Outputs, attention, of_scores, writes
 from checker.puzzle import Array, Case, Misconception
 
 
-def _with_mask(offset: Callable[[Case], int | None], skipping: bool = False) -> Callable[[Case], Outputs]:
-    """Attention with another causal mask: query i sees key j if j <= i + offset; None: all keys.
+def _with_mask(last: Callable[[Case], int | None], skipping: bool = False) -> Callable[[Case], Outputs]:
+    """Attention with another causal mask: query i sees key j if j <= i + last(case); None: all keys.
 
     `skipping`: tiles that are hidden altogether are left out all the same.
     """
 
     def outputs(case: Case) -> Outputs:
         shape = shape_of(case)
-        shift = offset(case)
+        shift = last(case)
         seen = visible(shape.n_q, shape.n_k, is_causal(case) and shift is not None, shift)
         seen = seen & looked_at(case) if skipping else seen
-        with np.errstate(all="ignore"):
-            made = attention(np.where(seen, scores(case), -np.inf), wide(case, "v"))
-        return {name: o for name, o in made.items() if name in case.tensors}
+        return of_scores(case, scores(case), seen)
 
     return outputs
 
@@ -38,14 +36,16 @@ def _ending(end: Callable[[Case, int], int]) -> Callable[[Case], Outputs]:
         if is_causal(case):
             for start in range(0, shape.n_q, shape.Br):
                 seen[start : start + shape.Br, max(0, -(-end(case, start) // shape.Bc) * shape.Bc) :] = False
-        made = attention(np.where(seen, scores(case), -np.inf), wide(case, "v"))
-        return {name: o for name, o in made.items() if name in case.tensors}
+        return of_scores(case, scores(case), seen)
 
     return outputs
 
 
-def _bottom_right(case: Case) -> int:
-    return shape_of(case).n_k - shape_of(case).n_q
+def _looking(case: Case) -> Array:
+    """Queries that see no key, in tiles that look at some key for others, shape (n_q,)."""
+    alone = ~has_keys(case)
+    tile = np.arange(len(alone)) // shape_of(case).Br
+    return np.asarray(alone & np.isin(tile, tile[~alone]))
 
 
 def _hidden(
@@ -54,14 +54,9 @@ def _hidden(
     """The right outputs but for queries that see no key: in all tiles, or in those that look at some key."""
 
     def formula(s: Array, v: Array, case: Case) -> Outputs:
-        alone = ~has_keys(case)
-        tile = np.arange(len(alone)) // shape_of(case).Br
-        looking = alone & np.isin(tile, tile[~alone])
         made = attention(s, v)
-        made["o_ptr"][:, alone], made["lse_ptr"][:, alone] = 0.0, -np.inf
-        hit = alone if in_all_tiles else looking
-        made["o_ptr"][:, hit] = o(v, case)
-        made["lse_ptr"][:, looking] = lse(case)
+        made["o_ptr"][:, ~has_keys(case) if in_all_tiles else _looking(case)] = o(v, case)
+        made["lse_ptr"][:, _looking(case)] = lse(case)
         return made
 
     return writes(formula)
@@ -74,9 +69,7 @@ def _nan(v: Array, case: Case) -> Array:
 def _alone_get_mean(s: Array, v: Array, case: Case) -> Outputs:
     """The right O, but the mean of V for queries without keys in tiles that look at some key."""
     made = attention(s, v)["o_ptr"]
-    alone = ~has_keys(case)
-    tile = np.arange(len(alone)) // shape_of(case).Br
-    made[:, alone & np.isin(tile, tile[~alone])] = _mean(v, case)
+    made[:, _looking(case)] = _mean(v, case)
     return {"o_ptr": made}
 
 
@@ -100,21 +93,21 @@ CAUSAL = (
         "The diagonal is hidden: no query sees its own key",
         "The mask is j < i + n_k - n_q, one key too few.",
         "Query i sees key j if j <= i + n_k - n_q.",
-        outputs=_with_mask(lambda case: _bottom_right(case) - 1),
+        outputs=_with_mask(lambda case: offset(case) - 1),
     ),
     Misconception(
         "causal-off-by-one",
         "Each query sees one key of the future",
         "The mask is j <= i + n_k - n_q + 1, one key too many.",
         "Query i sees key j if j <= i + n_k - n_q.",
-        outputs=_with_mask(lambda case: _bottom_right(case) + 1),
+        outputs=_with_mask(lambda case: offset(case) + 1),
     ),
     Misconception(
         "causal-off-by-one",
         "Each query sees one key of the future",
         "The mask is j <= i + n_k - n_q + 1, one key too many.",
         "Query i sees key j if j <= i + n_k - n_q.",
-        outputs=_with_mask(lambda case: _bottom_right(case) + 1, skipping=True),
+        outputs=_with_mask(lambda case: offset(case) + 1, skipping=True),
     ),
     Misconception(
         "loop-ends-too-early",
@@ -128,7 +121,7 @@ CAUSAL = (
         "The loop over keys leaves out the last tiles",
         "Its end is that of the tile's first query; the last query of the tile sees Br - 1 keys more.",
         "End at min(n_k, (i + 1) * Br + n_k - n_q), and let range round up by itself.",
-        outputs=_ending(lambda case, start: start + _bottom_right(case)),
+        outputs=_ending(lambda case, start: start + offset(case)),
     ),
     Misconception(
         "loop-ends-too-early",
@@ -137,7 +130,7 @@ CAUSAL = (
         "End at min(n_k, (i + 1) * Br + n_k - n_q), and let range round up by itself.",
         outputs=_ending(
             lambda case, start: (
-                min(shape_of(case).n_k, start + shape_of(case).Br + _bottom_right(case))
+                min(shape_of(case).n_k, start + shape_of(case).Br + offset(case))
                 // shape_of(case).Bc
                 * shape_of(case).Bc
             )
