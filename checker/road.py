@@ -257,6 +257,7 @@ class _Check:
         """Results by case, and findings on how the runners ended."""
         from checker.box.results import parse
         from checker.judge.diagnose import error_finding
+        from checker.judge.endings import ended, malformed
         from checker.judge.evidence import Evidence
 
         results, findings = [], []
@@ -266,12 +267,12 @@ class _Check:
             if answers.loading is not None:
                 findings.append(error_finding(None, answers.loading, self.where))
             elif answers.malformed is not None and one.ending in (Ending.FINISHED, Ending.EXITED):
-                findings.append(_malformed(answers.malformed))
+                findings.append(malformed(answers.malformed))
             elif any(result.on_gpu and result.error for result in answers.results.values()):
                 continue  # after an error a GPU takes no more from the same process: no news
             elif len(answers.results) < len(numbers):
                 missing = cases[numbers[len(answers.results)]]
-                findings.append(_ended(one.ending, one.code, self.terms.limits, missing))
+                findings.append(ended(one.ending, one.code, self.terms.limits, missing))
         evidence = [Evidence(case, results[0].get(n), results[1].get(n)) for n, case in enumerate(cases)]
         unique = {finding.id: finding for finding in reversed(findings)}
         return evidence, list(unique.values())
@@ -305,52 +306,3 @@ def _printed(output: bytes, cases: list[Case]) -> tuple[tuple[str, str], ...]:
         if text.strip() and number.isascii() and number.isdigit() and int(number) < len(cases):
             sections.append((cases[int(number)].name, text))
     return tuple(sections)
-
-
-def _malformed(what: str) -> Finding:
-    return Finding(
-        "malformed-output",
-        Status.MALFORMED_OUTPUT,
-        "The box sent back something that is not a result",
-        f"What came out was {what}.",
-        "A kernel computes; it does not talk to the checker.",
-    )
-
-
-def _ended(ending: Ending, code: int, limits: Limits, missing: Case) -> Finding:
-    """The finding for a runner that did not answer everything; `missing` is what it was at."""
-    match ending:
-        case Ending.FLOODED:
-            facts = (
-                "output-flood",
-                Status.OUTPUT_FLOOD,
-                "The kernel printed too much",
-                f"More than {limits.output_bytes >> 10} KB came out in one check.",
-                "Print less: one program, one small block, and take the print out when you are done.",
-            )
-        case Ending.WALL_TIME | Ending.CPU_TIME:
-            after = limits.wall_seconds if ending is Ending.WALL_TIME else limits.cpu_seconds
-            facts = (
-                "time-limit",
-                Status.TIME_LIMIT,
-                "The kernel did not come to an end",
-                f"It was stopped after {after:g} s; a right kernel takes well under one.",
-                "Look at the bounds and the step of your loops.",
-            )
-        case Ending.KILLED:
-            facts = (
-                "crashed",
-                Status.CRASHED,
-                "The process that ran the kernel died",
-                f"It was ended by signal {code}.",
-                "Keep to the allowed operations; if you did, please report this with your kernel.",
-            )
-        case _:
-            facts = (
-                "no-output",
-                Status.NO_OUTPUT,
-                "The kernel ended the process that ran it",
-                "No result came back.",
-                "A kernel ends by reaching its last line.",
-            )
-    return Finding(*facts, where=Where(case=missing.name))

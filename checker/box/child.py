@@ -192,6 +192,7 @@ def _answer_from_gpu(
 ) -> bool:
     """Run one launch on the GPU and send what came of it. False if the GPU will take no more from this process."""
     from checker.box import cuda
+    from checker.box.compiler import complaint
 
     answer: dict[str, Any] = {"launch": asked["launch"], "refused": None, "error": None, "again": 0, "on_gpu": True}
     results = [values.tobytes() for _, values in tensors]
@@ -202,18 +203,9 @@ def _answer_from_gpu(
     except BaseException as error:
         answer["error"] = _described(error, path)
         if not answer["error"]["line"]:
-            answer["error"]["line"] = compiler_line(error)
+            answer["error"]["line"] = complaint(error)[0]
     _send(stream, answer, [*results, b"", b""])
     return not (answer["error"] and "CUDA" in answer["error"]["message"])
-
-
-def compiler_line(error: BaseException | None) -> int:
-    """The line of the submission that a complaint of the compiler is about."""
-    line = 0
-    while error is not None:
-        line = getattr(getattr(error, "node", None), "lineno", 0) or line
-        error = error.__cause__
-    return line
 
 
 def _launched(

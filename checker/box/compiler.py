@@ -168,13 +168,7 @@ def _compiled(header: dict[str, Any], job: dict[str, Any], path: str) -> bytes:
 
 def _described(error: BaseException, passes: str, path: str) -> dict[str, Any]:
     """Type, message and line of the submission, of what was complained of first."""
-    line = 0
-    cause: BaseException | None = error
-    while cause is not None:
-        number = getattr(getattr(cause, "node", None), "lineno", 0)
-        if number and _is_of_submission(cause):
-            line = number
-        error, cause = cause, cause.__cause__
+    line, error = complaint(error)
     message = getattr(error, "error_message", None) or str(error)
     if wrapped := re.fullmatch(r"\w+(?:Error|Exception)\((['\"])(.*)\1,?\)", message, re.DOTALL):
         message = wrapped[2]
@@ -182,6 +176,18 @@ def _described(error: BaseException, passes: str, path: str) -> dict[str, Any]:
     if found:
         line, message = int(found[1]), found[2]
     return {"type": type(error).__name__[:100], "message": str(message)[:MESSAGE_LIMIT], "line": line, "program": 0}
+
+
+def complaint(error: BaseException) -> tuple[int, BaseException]:
+    """(line of the submission that the compiler complains of, 0 if none; what was raised first)."""
+    line = 0
+    cause: BaseException | None = error
+    while cause is not None:
+        number = getattr(getattr(cause, "node", None), "lineno", 0)
+        if number and _is_of_submission(cause):
+            line = number
+        error, cause = cause, cause.__cause__
+    return line, error
 
 
 def _is_of_submission(error: BaseException) -> bool:

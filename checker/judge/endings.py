@@ -1,0 +1,57 @@
+"""What the way in which a runner ended says of the submission."""
+
+from __future__ import annotations
+
+from checker.box.parent import Ending, Limits
+from checker.judge.verdict import Finding, Status, Where
+from checker.puzzle import Case
+
+
+def malformed(what: str) -> Finding:
+    """The finding for an answer that cannot be believed."""
+    return Finding(
+        "malformed-output",
+        Status.MALFORMED_OUTPUT,
+        "The box sent back something that is not a result",
+        f"What came out was {what}.",
+        "A kernel computes; it does not talk to the checker.",
+    )
+
+
+def ended(ending: Ending, code: int, limits: Limits, missing: Case) -> Finding:
+    """The finding for a runner that did not answer everything; `missing` is what it was at."""
+    match ending:
+        case Ending.FLOODED:
+            facts = (
+                "output-flood",
+                Status.OUTPUT_FLOOD,
+                "The kernel printed too much",
+                f"More than {limits.output_bytes >> 10} KB came out in one check.",
+                "Print less: one program, one small block, and take the print out when you are done.",
+            )
+        case Ending.WALL_TIME | Ending.CPU_TIME:
+            after = limits.wall_seconds if ending is Ending.WALL_TIME else limits.cpu_seconds
+            facts = (
+                "time-limit",
+                Status.TIME_LIMIT,
+                "The kernel did not come to an end",
+                f"It was stopped after {after:g} s; a right kernel takes well under one.",
+                "Look at the bounds and the step of your loops.",
+            )
+        case Ending.KILLED:
+            facts = (
+                "crashed",
+                Status.CRASHED,
+                "The process that ran the kernel died",
+                f"It was ended by signal {code}.",
+                "Keep to the allowed operations; if you did, please report this with your kernel.",
+            )
+        case _:
+            facts = (
+                "no-output",
+                Status.NO_OUTPUT,
+                "The kernel ended the process that ran it",
+                "No result came back.",
+                "A kernel ends by reaching its last line.",
+            )
+    return Finding(*facts, where=Where(case=missing.name))
