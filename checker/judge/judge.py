@@ -10,8 +10,9 @@ import numpy as np
 from checker.box.memory import LOAD, STORE
 from checker.box.results import KernelError, LaunchResult, Refusal
 from checker.judge.compare import wrong_elements
-from checker.judge.diagnose import MOST_EXAMPLES, UNNAMED, Wrong, name_errors, name_refusals, name_wrong
+from checker.judge.diagnose import UNNAMED, name_errors, name_refusals, name_wrong
 from checker.judge.evidence import Evidence, Locator, element_name, tensor_name, written_tensors
+from checker.judge.locate import MOST_EXAMPLES, Wrong
 from checker.judge.memory import memory_findings, never_stored
 from checker.judge.traffic import remarks, total, traffic_findings
 from checker.judge.verdict import Finding, PropertyResult, Status, Traffic
