@@ -53,10 +53,14 @@ def check(number: int, submission: Submission, terms: Terms | None = None) -> Ve
 
 
 def _on_gpu(terms: Terms) -> Terms:
-    """The same terms with the time that a GPU road needs: every shape is compiled anew."""
-    return replace(
-        terms, device="cuda", limits=replace(terms.limits, wall_seconds=terms.limits.gpu_seconds, cpu_seconds=3600)
+    """The same terms with what a GPU road needs: every shape is compiled anew, every thread prints."""
+    limits = replace(
+        terms.limits,
+        wall_seconds=terms.limits.gpu_seconds,
+        cpu_seconds=3600,
+        output_bytes=terms.limits.gpu_output_bytes,
     )
+    return replace(terms, device="cuda", limits=limits)
 
 
 def _checked(number: int, submission: Submission, terms: Terms) -> Verdict:
@@ -262,14 +266,18 @@ class _Check:
 
         results, findings = [], []
         for one, numbers in zip(report.passes, asked, strict=True):
-            answers = parse(bytes(one.answer), launches, numbers)
+            answers = parse(bytes(one.answer), launches, numbers, self.terms.device == "cuda")
             results.append(answers.results)
+            if any(result.left_out and launches[n].small for n, result in answers.results.items()):
+                raise RuntimeError("the GPU has no free memory even for a small tensor: wait until others have done")
             if answers.loading is not None:
                 findings.append(error_finding(None, answers.loading, self.where))
             elif answers.malformed is not None and one.ending in (Ending.FINISHED, Ending.EXITED):
                 findings.append(malformed(answers.malformed))
             elif any(result.on_gpu and result.error for result in answers.results.values()):
                 continue  # after an error a GPU takes no more from the same process: no news
+            elif one.ending is Ending.STOPPED:
+                continue  # what happened in the other pass is the news
             elif len(answers.results) < len(numbers):
                 missing = cases[numbers[len(answers.results)]]
                 findings.append(ended(one.ending, one.code, self.terms.limits, missing))

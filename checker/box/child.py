@@ -192,18 +192,16 @@ def _answer_from_gpu(
 ) -> bool:
     """Run one launch on the GPU and send what came of it. False if the GPU will take no more from this process."""
     from checker.box import cuda
-    from checker.box.compiler import complaint
+    from checker.box.compiler import described
 
-    answer: dict[str, Any] = {"launch": asked["launch"], "refused": None, "error": None, "again": 0, "on_gpu": True}
+    answer: dict[str, Any] = {"launch": asked["launch"], "refused": None, "error": None, "again": 0}
     results = [values.tobytes() for _, values in tensors]
     try:
         results, answer["outside"] = cuda.launched(kernel, launch, [values for _, values in tensors])
     except cuda.TooLarge:
         answer["left_out"] = True
     except BaseException as error:
-        answer["error"] = _described(error, path)
-        if not answer["error"]["line"]:
-            answer["error"]["line"] = complaint(error)[0]
+        answer["error"] = described(error, path)
     _send(stream, answer, [*results, b"", b""])
     return not (answer["error"] and "CUDA" in answer["error"]["message"])
 

@@ -106,7 +106,7 @@ def _fork(header: dict[str, Any], job: dict[str, Any], path: str) -> tuple[int, 
             passes = os.read(complaints, 1 << 16).decode(errors="replace")
         except BlockingIOError:
             passes = ""
-        frame = wire.pack({"error": _described(error, passes, path)})
+        frame = wire.pack({"error": described(error, path, passes)})
     view = memoryview(frame)
     while view:
         view = view[os.write(writer, view) :]
@@ -166,19 +166,23 @@ def _compiled(header: dict[str, Any], job: dict[str, Any], path: str) -> bytes:
     return wire.pack({"error": None, "shared": int(metadata["shared"])}, [str(module).encode()])
 
 
-def _described(error: BaseException, passes: str, path: str) -> dict[str, Any]:
-    """Type, message and line of the submission, of what was complained of first."""
-    line, error = complaint(error)
+def described(error: BaseException, path: str, passes: str = "") -> dict[str, Any]:
+    """Type of what was raised last; message and line of the submission of what was complained of first.
+
+    `passes` is what the compiler's passes have written to standard error.
+    """
+    kind = type(error).__name__[:100]
+    line, error = _complaint(error)
     message = getattr(error, "error_message", None) or str(error)
     if wrapped := re.fullmatch(r"\w+(?:Error|Exception)\((['\"])(.*)\1,?\)", message, re.DOTALL):
         message = wrapped[2]
     found = re.search(rf"{re.escape(path)}:(\d+):\d+\)?: error: (.*)", passes)
     if found:
         line, message = int(found[1]), found[2]
-    return {"type": type(error).__name__[:100], "message": str(message)[:MESSAGE_LIMIT], "line": line, "program": 0}
+    return {"type": kind, "message": str(message)[:MESSAGE_LIMIT], "line": line, "program": 0}
 
 
-def complaint(error: BaseException) -> tuple[int, BaseException]:
+def _complaint(error: BaseException) -> tuple[int, BaseException]:
     """(line of the submission that the compiler complains of, 0 if none; what was raised first)."""
     line = 0
     cause: BaseException | None = error

@@ -51,6 +51,7 @@ class Limits:
     answer_bytes: int = 256 << 20
     compile_seconds: float = 60.0  # for all kernels and targets together
     gpu_seconds: float = 300.0  # instead of wall_seconds on a GPU, where every shape is compiled anew
+    gpu_output_bytes: int = 64 << 20  # instead of output_bytes: a GPU prints a line for each element
     compiler_bytes: int = 4 << 30  # address space of a process that compiles
     filter: bool = True  # the system-call filter, where the kernel has one
 
@@ -64,6 +65,7 @@ class Ending(str, Enum):
     CPU_TIME = "cpu-time"
     WALL_TIME = "wall-time"
     FLOODED = "flooded"
+    STOPPED = "stopped"  # by us, because of how the other one ended
 
 
 @dataclass
@@ -147,7 +149,10 @@ class Box:
             if "pass" in header:
                 codes[header["pass"]] = header["code"]
         for number, one in enumerate(exchange.passes):
-            one.ending, one.code = _ending(exchange.early.get(number), codes.get(number))
+            early = exchange.early.get(number)
+            if exchange.early and early is None and number not in codes:
+                early = Ending.STOPPED
+            one.ending, one.code = _ending(early, codes.get(number))
         return BoxReport(
             exchange.passes,
             versions,

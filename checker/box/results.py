@@ -14,6 +14,7 @@ from checker.box.memory import BARRIER, BLOCK, DOT, FILLS, LOAD, RECORD_FIELDS, 
 
 # What outputs hold on a GPU until they are written: bits of a NaN that no operation gives.
 MARKS = {"float32": 0x7FC0BEEF, "float16": 0x7E5B, "bfloat16": 0x7FDB}
+SMALL = 1 << 30  # bytes; a launch of less fits into every GPU, and a runner that says otherwise is not believed
 LONGEST_HEADER = 1 << 16  # bytes; an honest one has less than ten thousand
 
 
@@ -38,6 +39,12 @@ class TensorArgument:
     bf16: bool = False  # fp32 values that are passed as bf16, which NumPy does not have
     output: bool = False  # starts without values
 
+    @property
+    def span_bytes(self) -> int:
+        """From the first element to the last, with what lies between."""
+        span = sum((extent - 1) * stride for extent, stride in zip(self.values.shape, self.strides, strict=True)) + 1
+        return int(span * (2 if self.bf16 else self.values.itemsize))
+
 
 @dataclass(frozen=True)
 class Launch:
@@ -54,6 +61,11 @@ class Launch:
     def programs(self) -> int:
         """Number of programs in the grid."""
         return math.prod(self.grid)
+
+    @property
+    def small(self) -> bool:
+        """Whether every GPU has the memory for it."""
+        return sum(argument.span_bytes for argument in self.tensors.values()) < SMALL
 
 
 @dataclass(frozen=True)
@@ -126,7 +138,7 @@ class Answers:
     malformed: str | None = None  # why nothing after the last result can be believed
 
 
-def parse(data: bytes, launches: list[Launch], asked: list[int]) -> Answers:
+def parse(data: bytes, launches: list[Launch], asked: list[int], on_gpu: bool = False) -> Answers:
     """Read a runner's answers. `asked` are the launches of its pass, in order."""
     answers = Answers({})
     try:
@@ -137,13 +149,13 @@ def parse(data: bytes, launches: list[Launch], asked: list[int]) -> Answers:
             done = len(answers.results)
             if done == len(asked) or header.get("launch") != asked[done]:
                 raise MalformedAnswer("an answer to something that was not asked")
-            answers.results[asked[done]] = _result(header, buffers, launches[asked[done]])
+            answers.results[asked[done]] = _result(header, buffers, launches[asked[done]], on_gpu)
     except (MalformedAnswer, wire.MalformedFrame) as error:
         answers.malformed = str(error)
     return answers
 
 
-def _result(header: dict[str, Any], buffers: list[memoryview], launch: Launch) -> LaunchResult:
+def _result(header: dict[str, Any], buffers: list[memoryview], launch: Launch, on_gpu: bool) -> LaunchResult:
     count = len(launch.tensors)
     again = header.get("again")
     if again not in (0, len(FILLS)) or len(buffers) != count * (1 + again) + 2:
@@ -158,9 +170,9 @@ def _result(header: dict[str, Any], buffers: list[memoryview], launch: Launch) -
         log=log,
         refused=None if refused is None else _refusal(refused, launch),
         error=None if error is None else parse_error(error),
-        on_gpu=header.get("on_gpu") is True,
+        on_gpu=on_gpu,
         outside=outside if outside in launch.tensors else None,
-        left_out=header.get("left_out") is True,
+        left_out=on_gpu and header.get("left_out") is True,
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from checker.box.compiling import Compiled, Job
 from checker.catalog.common import COMMON
+from checker.judge.diagnose import compiler_finding
 from checker.judge.evidence import Locator
 from checker.judge.verdict import Compilation, Finding, Status
 from checker.puzzle import Case, Kernel, Puzzle
@@ -72,16 +73,9 @@ def _complaints(puzzle: Puzzle, result: Compiled, where: Locator) -> Iterator[Fi
     named = next(
         (m for m in (*puzzle.misconceptions, *COMMON) if m.error and m.error.search(result.error.message)), None
     )
-    yield Finding(
-        named.id if named else "compiler-error",
-        Status.DOES_NOT_COMPILE,
-        named.title
-        if named
-        else f"{result.kernel} is right on the interpreter, but does not compile for {result.target}",
-        named.explanation
-        if named
-        else "The interpreter runs a kernel as Python, and is more patient than the compiler.",
-        named.hint if named else "Look at the marked line: types and shapes must be known before the kernel runs.",
-        where(result.error.line),
-        (f"Triton says, compiling for {result.target}: {message}",),
-    )
+    said, place = f"Triton says, compiling for {result.target}: {message}", where(result.error.line)
+    if named:
+        yield Finding(named.id, Status.DOES_NOT_COMPILE, named.title, named.explanation, named.hint, place, (said,))
+    else:
+        title = f"{result.kernel} is right on the interpreter, but does not compile for {result.target}"
+        yield compiler_finding(title, said, place)

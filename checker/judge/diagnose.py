@@ -24,6 +24,10 @@ from checker.judge.verdict import Finding, Status, Where
 from checker.puzzle import Case, Misconception, Puzzle, Reach
 
 MOST_NAMES = 3
+# What Triton raises on a GPU before a kernel has run.
+_COMPILER_ERRORS = frozenset(
+    {"CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct", "OutOfResources"}
+)
 # Findings that say where, because no misconception says what.
 UNNAMED = frozenset({"reads-outside", "writes-outside", "wrong-values", "not-a-number", "kernel-error"})
 
@@ -41,7 +45,8 @@ def name_errors(puzzle: Puzzle, errors: list[tuple[Case, KernelError]], where: L
         case, error = items[0]
         place = where(error.line, case=case.name, program=grid_position(case, error.program))
         said = error.message.strip().split("\n")[0]
-        yield _with_examples(_named(misconception, Status.CRASHED, place), (f"Triton says: {said}",) if said else ())
+        status = Status.DOES_NOT_COMPILE if error.type in _COMPILER_ERRORS else Status.CRASHED
+        yield _with_examples(_named(misconception, status, place), (f"Triton says: {said}",) if said else ())
     seen: set[tuple[str, int]] = set()
     for case, error in rest:
         if (error.type, error.line) in seen:
@@ -67,6 +72,8 @@ def error_finding(case: Case | None, error: KernelError, where: Locator) -> Find
             place,
         )
     message = error.message.strip().split("\n")[0] or "no message"
+    if error.type in _COMPILER_ERRORS:
+        return compiler_finding("The kernel does not compile for this GPU", f"Triton says: {message}", place)
     return Finding(
         "kernel-error",
         Status.CRASHED,
@@ -74,6 +81,19 @@ def error_finding(case: Case | None, error: KernelError, where: Locator) -> Find
         f"{error.type}: {message}",
         f"Look at the marked line: the shapes, types and names in it. {PRINT_HINT}",
         place,
+    )
+
+
+def compiler_finding(title: str, said: str, place: Where) -> Finding:
+    """What the compiler complains of, if no misconception knows it."""
+    return Finding(
+        "compiler-error",
+        Status.DOES_NOT_COMPILE,
+        title,
+        "The interpreter runs a kernel as Python, and is more patient than the compiler.",
+        "Look at the marked line: types and shapes must be known before the kernel runs.",
+        place,
+        (said,),
     )
 
 

@@ -25,6 +25,7 @@ class Judgement:
 
     findings: list[Finding] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
+    left_out: set[str] = field(default_factory=set)  # cases
     over_traffic: set[str] = field(default_factory=set)  # kernels
     traffic: tuple[Traffic, ...] = ()
     remarks: tuple[str, ...] = ()
@@ -47,6 +48,7 @@ def judge(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> Judgement
         part = _judge_kernel(puzzle, [e for e in evidence if e.case.kernel == kernel.name], where)
         made.findings = _joined(made.findings, part.findings, kernel.name)
         made.failed |= part.failed
+        made.left_out |= part.left_out
         made.over_traffic |= part.over_traffic
     ran = [e for e in evidence if e.result and not e.result.on_gpu and not e.case.checked_arithmetic]
     made.traffic = total(puzzle, ran)
@@ -78,6 +80,7 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
         case = one.case
         stopped = next((r for r in one.results if r.error or r.refused), None)
         if any(result.left_out for result in one.results):
+            made.left_out.add(case.name)
             continue
         if one.result is None or (stopped is None and len(one.results) < runs_of(case)):
             made.failed[case.name] = "did not get that far"
@@ -139,7 +142,10 @@ def _telling(made: Judgement, evidence: list[Evidence]) -> set[str]:
 
 
 def properties(puzzle: Puzzle, cases: list[Case], made: Judgement) -> tuple[PropertyResult, ...]:
-    """A property is proven when all its cases passed, and within budget if it is about traffic."""
+    """A property is proven when all its cases passed, and within budget if it is about traffic.
+
+    A case that was left out counts as passed, and the detail says so.
+    """
     results = []
     for p in puzzle.properties:
         proving = [case for case in cases if p.name in case.proves]
@@ -150,7 +156,10 @@ def properties(puzzle: Puzzle, cases: list[Case], made: Judgement) -> tuple[Prop
             detail, case = "counted once the results are right", ""
         elif p.traffic and {case.kernel for case in proving} & made.over_traffic:
             detail = next(f.title for f in made.findings if f.status is Status.OVER_TRAFFIC)
-        results.append(PropertyResult(p.name, p.title, bool(proving) and not detail, p.weight, detail, case))
+        passed = bool(proving) and not detail
+        if passed and (left_out := [case.name for case in proving if case.name in made.left_out]):
+            detail = f"not run: {left_out[0]}, too large for this GPU"
+        results.append(PropertyResult(p.name, p.title, passed, p.weight, detail, case))
     return tuple(results)
 
 

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from checker.box import seccomp, wire
 from checker.box.memory import BARRIER, BLOCK, LOAD, STORE
 from checker.box.parent import Box, Ending, Limits
 from checker.box.results import Launch, LaunchResult, TensorArgument, parse
-from tests.conftest import ROOT, SOLUTION
+from tests.conftest import ROOT, SOLUTION, check_path
 
 SOURCE = SOLUTION.replace("import", "# import")  # the box provides triton and tl itself
 KERNEL = "naive_softmax_kernel"
@@ -108,6 +109,25 @@ def test_answers_in_another_order_are_malformed(right: tuple[bytes, list[Launch]
     assert parse(data, launches, [1, 0]).malformed is not None
     assert parse(data, launches, [0]).malformed is not None
     assert parse(data + b"x", launches, [0, 1]).malformed is not None
+
+
+def test_what_only_a_gpu_may_say_is_not_believed_of_the_interpreter(right: tuple[bytes, list[Launch]]) -> None:
+    """A GPU keeps no log and may leave a huge launch out: a submission would like to say so of itself."""
+    data, launches = right
+    frames = [({**header, "on_gpu": True, "left_out": True}, buffers) for header, buffers in wire.unpack(data)]
+    forged = b"".join(wire.pack(header, [bytes(b) for b in buffers]) for header, buffers in frames)
+    for result in parse(forged, launches, [0, 1]).results.values():
+        assert not result.on_gpu and not result.left_out
+    assert all(result.left_out for result in parse(forged, launches, [0, 1], on_gpu=True).results.values())
+    assert all(one.small for one in launches)
+    wide = replace(launches[0].tensors["x_ptr"], strides=(1 << 28, 1))
+    assert not replace(launches[0], tensors={"x_ptr": wide}).small
+
+
+def test_a_flood_is_the_only_news(box_folder: Path) -> None:
+    """Both runners are ended because one prints too much; the other has not crashed."""
+    verdict = check_path(ROOT / "tests" / "hostile" / "p1_output_flood_by_the_rules.py")
+    assert [finding.id for finding in verdict.findings] == ["output-flood"]
 
 
 def test_frames_survive_the_wire() -> None:

@@ -87,7 +87,7 @@ def test_an_illegal_address_is_a_verdict_and_the_next_check_works() -> None:
 
 def test_a_kernel_that_hangs_is_a_verdict_and_the_next_check_works() -> None:
     body = (
-        "    for i in range(0, n_cols * 10000000000):\n"
+        "    for i in range(0, n_cols.to(tl.int64) * 10000000000):\n"
         "        numerator += tl.load(x_ptr + (i % 2) + cols * 0, volatile=True)\n"
         "    tl.store(y_ptr + row * y_row_stride + cols, numerator, mask=mask)\n"
     )
@@ -99,3 +99,26 @@ def test_a_kernel_that_hangs_is_a_verdict_and_the_next_check_works() -> None:
 def test_too_much_shared_memory_is_called_so() -> None:
     verdict = check_path(ROOT / "tests" / "wrong" / "p1_too_much_shared_memory.py", ON_GPU)
     assert verdict.findings[0].id == "shared-memory"
+    assert verdict.status is Status.DOES_NOT_COMPILE
+
+
+def test_what_does_not_compile_is_located() -> None:
+    verdict = checked("    for turn in range(0, n_cols * 10000000000):\n        numerator += turn\n")
+    assert verdict.status is Status.DOES_NOT_COMPILE
+    assert verdict.findings[0].id == "compiler-error"
+    assert verdict.findings[0].where.line == HEAD.count("\n") + 1
+
+
+def test_every_thread_may_print() -> None:
+    verdict = check_path(ROOT / "tests" / "right" / "p1_prints.py", ON_GPU)
+    assert verdict.accepted, verdict.findings
+    assert verdict.printed
+
+
+def test_auto_checks_on_the_interpreter_and_on_the_gpu() -> None:
+    verdict = check_path(solution(1), Terms(device="auto"))
+    assert verdict.accepted, verdict.findings
+    assert [run.device for run in verdict.runs] == ["interpreter", "cuda"]
+    assert verdict.runs[0].traffic and verdict.compiled
+    wrong = check_path(ROOT / "tests" / "wrong" / "p1_reads_twice.py", Terms(device="auto", targets=()))
+    assert [run.device for run in wrong.runs] == ["interpreter"]
