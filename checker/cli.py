@@ -100,6 +100,61 @@ def check(
 
 
 @cli.command()
+@click.argument("puzzle", metavar="N")
+@click.option("--file", "file", type=click.Path(path_type=Path), help="Time this .py file or .ipynb notebook.")
+@click.option("--every", is_flag=True, help="Every size, and not the usual ones only.")
+@click.option("--predict", is_flag=True, help="Predict from the roofline, also if there is a GPU.")
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("bench"),
+    show_default=True,
+    help="Folder for the result as JSON and as a picture.",
+)
+@click.option("--redraw", type=click.Path(path_type=Path), help="Show this result (JSON) again, and time nothing.")
+def bench(puzzle: str, file: Path | None, every: bool, predict: bool, into: Path, redraw: Path | None) -> NoReturn:
+    """Time puzzle N's kernel on a GPU beside its peers and the roofline; without a GPU, predict.
+
+    The kernel is checked first. A wrong one is refused, not timed: exit status as for `check`.
+    """
+    from rich.console import Console
+
+    from checker.bench import command, table
+
+    console = Console(markup=False, highlight=False, emoji=False)
+    try:
+        number = _number(puzzle)
+        if redraw is not None:
+            result = command.reread(redraw)
+        else:
+            path = file or _default_file(number)
+            verdict = checked(number, path, _terms(None, "interpreter", ""))
+            if not verdict.accepted:
+                _write([verdict], None, table=False)
+                click.echo("\nNothing was timed: first make it right.")
+                sys.exit(verdict.exit_status)
+            with Console(stderr=True).status("checking") as status:
+                result = command.result_of(
+                    number,
+                    from_file(path),
+                    verdict,
+                    command.Extent(every),
+                    lambda doing: status.update(doing),
+                    only_predict=predict,
+                )
+        console.print(table.report(result))
+        written = command.save(result, into)
+    except (Misuse, command.NoBenchmark) as misuse:
+        click.echo(f"{misuse} See python -m checker bench --help.", err=True)
+        sys.exit(ExitStatus.MISUSED)
+    except (command.BenchmarkFailed, OSError) as failure:
+        click.echo(str(failure), err=True)
+        sys.exit(ExitStatus.FAULT)
+    console.print("\nWritten: " + ", ".join(map(os.path.relpath, written)))
+    sys.exit(ExitStatus.ACCEPTED)
+
+
+@cli.command()
 def build() -> None:
     """Rebuild the notebooks and the README's table from the puzzles (for course authors)."""
     from checker.course.build import build as build_files

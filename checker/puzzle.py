@@ -76,7 +76,7 @@ class Tensor:
         shape: tuple[int, ...], dtype: npt.DTypeLike, strides: tuple[int, ...], axes: tuple[Axis, ...] = ()
     ) -> Tensor:
         """A tensor to be written, full of NaN."""
-        return Tensor(np.full(shape, np.nan, dtype), strides, Role.OUTPUT, axes)
+        return Tensor(blank(shape, dtype, np.nan), strides, Role.OUTPUT, axes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +212,51 @@ class Remark:
     seen: Callable[[Case, Mapping[str, int]], bool]
 
 
+class Work(str, Enum):
+    """What a timed launch computes, and so what it is compared with."""
+
+    SOFTMAX = "softmax"
+    ATTENTION = "attention"
+    CAUSAL_ATTENTION = "causal attention"
+    CAUSAL_BACKWARD = "causal attention, backward"
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How a kernel is launched for speed: block constexprs, warps of a program, stages of its loops' pipeline."""
+
+    blocks: Mapping[str, int]
+    num_warps: int
+    num_stages: int = 3
+
+    def __str__(self) -> str:
+        blocks = ", ".join(f"{name}={size}" for name, size in self.blocks.items())
+        return f"{blocks}, {self.num_warps} warps, {self.num_stages} stages"
+
+
+@dataclass(frozen=True, eq=False)
+class Timed:
+    """One size at which a puzzle is timed.
+
+    `launch(kernel, blocks)` is the launch of one kernel; its tensors have shapes, but no memory. `tunings` has the
+    kernels in the order in which they are launched, each with the launch parameters that are tried: the fastest
+    counts.
+    """
+
+    name: str
+    work: Work
+    launch: Callable[[str, Mapping[str, int]], Case]
+    tunings: Mapping[str, tuple[Tuning, ...]]
+    flops: float = 0.0  # floating-point operations that all kernels are credited with; 0: memory is the limit
+    own_limit: float = 1.0  # share of the copy bandwidth that this algorithm can reach
+    usual: bool = False  # timed also when not every size is asked for
+
+
+def blank(shape: tuple[int, ...], dtype: npt.DTypeLike, value: float = 0.0) -> Array:
+    """An array that holds one value everywhere, and takes no memory."""
+    return np.broadcast_to(np.array(value, dtype), shape)
+
+
 def as_bf16(values: Array) -> Array:
     """Values rounded to the nearest that bf16 can hold (ties to even), as fp32."""
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
@@ -252,6 +297,7 @@ class Puzzle:
     large_cases: Callable[[Draw], list[Case]] | None = None  # for a GPU besides: long rows, wide heads, bf16
     work: Callable[[Case], int] | None = None  # multiply-adds in tl.dot that are enough
     largest_block: Callable[[Case], int] | None = None  # elements that a block may have
+    timed: Callable[[int], list[Timed]] | None = None  # at which sizes, given the GPU's free bytes
     why_blocks: str = (
         "They are chosen so that a block fits into the memory on the chip; a row or a matrix of any length does not."
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from checker.puzzle import Array, Axis, Case, Expected, Invariant, Kernel, Outputs, Role, Tensor
+from checker.puzzle import Array, Axis, Case, Expected, Invariant, Kernel, Outputs, Role, Tensor, blank
 
 FAR_APART = 2**30  # elements between heads, so that head 2 begins beyond the range of int32
 TF32_EPS = 2.0**-10
@@ -76,7 +76,7 @@ def vector(shape: Shape, values: Array, role: Role = Role.INPUT, kinds: tuple[st
 
 def unwritten(rows: Array, dtype: npt.DTypeLike) -> Array:
     """NaN in the shape of `rows`."""
-    return np.full(rows.shape, np.nan, dtype)
+    return blank(rows.shape, dtype, np.nan)
 
 
 def launch(

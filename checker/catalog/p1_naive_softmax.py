@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from checker.catalog import rows, softmax
+from checker.catalog import rows, softmax, timing
 from checker.catalog.softmax_mistakes import RESULTS, writes
-from checker.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Puzzle
+from checker.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Puzzle, Timed, Tuning
 
 KERNEL = Kernel(
     name="naive_softmax_kernel",
@@ -165,6 +165,24 @@ MISCONCEPTIONS = (
     *rows.ADDRESSING,
 )
 
+WARPS = {1024: (4,), 2048: (4, 8), 4096: (4, 8, 16), 8192: (16, 32), 16384: (16, 32)}
+
+
+def timed(free: int) -> list[Timed]:
+    """Rows of 1k to 16k, each in one block."""
+    return [
+        timing.rows_timed(
+            KERNEL,
+            n,
+            [Tuning({"BLOCK_SIZE": n}, warps) for warps in several],
+            free,
+            bf16=bf16,
+            usual=n in ((8192,) if bf16 else (1024, 8192)),
+        )
+        for bf16 in (False, True)
+        for n, several in WARPS.items()
+    ]
+
 
 PUZZLE = Puzzle(
     number=1,
@@ -176,6 +194,7 @@ PUZZLE = Puzzle(
     expected=softmax.expected,
     budget=softmax.budget(sweeps=1),
     large_cases=softmax.large_cases("p1_naive_softmax", KERNEL, lambda n: {"BLOCK_SIZE": 1 << (n - 1).bit_length()}),
+    timed=timed,
     misconceptions=MISCONCEPTIONS,
     invariants=(softmax.ROWS_SUM_TO_ONE,),
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from checker.catalog import rows, softmax
+from checker.catalog import rows, softmax, timing
 from checker.catalog.softmax_mistakes import BLOCKWISE, RESULTS
-from checker.puzzle import Case, Draw, Kernel, Property, Puzzle, Remark
+from checker.puzzle import Case, Draw, Kernel, Property, Puzzle, Remark, Timed, Tuning
 
 KERNEL = Kernel(
     name="safe_softmax_kernel",
@@ -35,6 +35,12 @@ def _two_sweeps(case: Case, loads: Mapping[str, int]) -> bool:
     return loads["x_ptr"] <= 2 * case.tensors["x_ptr"].values.size
 
 
+def timed(free: int) -> list[Timed]:
+    """Rows of 128k, too long for a cache."""
+    tunings = [Tuning({"BLOCK_SIZE": 8192}, 16), Tuning({"BLOCK_SIZE": 16384}, 32)]
+    return [timing.rows_timed(KERNEL, 131072, tunings, free, own_limit=1 / 2, usual=True)]
+
+
 PUZZLE = Puzzle(
     number=2,
     slug="safe_softmax",
@@ -45,6 +51,7 @@ PUZZLE = Puzzle(
     expected=softmax.expected,
     budget=softmax.budget(sweeps=3),
     large_cases=softmax.large_cases("p2_safe_softmax", KERNEL, lambda n: {"BLOCK_SIZE": 256}),
+    timed=timed,
     largest_block=rows.block_size,
     remarks=(Remark("You read x only twice: that is puzzle 3, the online softmax.", _two_sweeps),),
     misconceptions=(*BLOCKWISE, *RESULTS, *rows.ADDRESSING),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from checker.catalog import rows, softmax
+from checker.catalog import rows, softmax, timing
 from checker.catalog.softmax_mistakes import BLOCKWISE, ONLINE, RESULTS
-from checker.puzzle import Case, Draw, Kernel, Misconception, Property, Puzzle
+from checker.puzzle import Case, Draw, Kernel, Misconception, Property, Puzzle, Timed, Tuning
 
 KERNEL = Kernel(
     name="online_softmax_kernel",
@@ -41,6 +41,13 @@ THREE_SWEEPS = Misconception(
     traffic=lambda case, moved: moved["x_ptr"].loads == 3 * case.tensors["x_ptr"].values.size,
 )
 
+
+def timed(free: int) -> list[Timed]:
+    """Rows of 128k, too long for a cache."""
+    tunings = [Tuning({"BLOCK_SIZE": 8192}, 16), Tuning({"BLOCK_SIZE": 16384}, 32)]
+    return [timing.rows_timed(KERNEL, 131072, tunings, free, own_limit=2 / 3, usual=True)]
+
+
 PUZZLE = Puzzle(
     number=3,
     slug="online_softmax",
@@ -51,6 +58,7 @@ PUZZLE = Puzzle(
     expected=softmax.expected,
     budget=softmax.budget(sweeps=2),
     large_cases=softmax.large_cases("p3_online_softmax", KERNEL, lambda n: {"BLOCK_SIZE": 256}),
+    timed=timed,
     largest_block=rows.block_size,
     misconceptions=(THREE_SWEEPS, *ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
     invariants=(softmax.ROWS_SUM_TO_ONE,),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from checker.catalog import rows, softmax
+from checker.catalog import rows, softmax, timing
 from checker.catalog.softmax_mistakes import BLOCKWISE, ONLINE, RESULTS, exp32, total, writes
-from checker.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Puzzle
+from checker.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Puzzle, Timed, Tuning
 
 KERNEL = Kernel(
     name="tiled_softmax_kernel",
@@ -64,6 +64,30 @@ ONE_MAXIMUM = Misconception(
     "tl.max(x, axis=1) has one entry per row; keep it a vector of BLOCK_ROWS.",
     outputs=writes(_one_maximum),
 )
+# Rows and columns of a block, and warps.
+TILES = {
+    128: ((8, 128, 4), (16, 128, 4)),
+    256: ((4, 256, 4), (8, 256, 4)),
+    512: ((2, 512, 4), (4, 512, 8)),
+    1024: ((1, 1024, 4), (2, 1024, 8)),
+    2048: ((1, 2048, 8),),
+    4096: ((1, 4096, 16), (2, 4096, 16)),
+}
+
+
+def timed(free: int) -> list[Timed]:
+    """Rows of 128 to 4096, several in one block while they are short."""
+    return [
+        timing.rows_timed(
+            KERNEL,
+            n,
+            [Tuning({"BLOCK_ROWS": count, "BLOCK_COLS": width}, warps) for count, width, warps in tiles],
+            free,
+            usual=n in (128, 1024, 4096),
+        )
+        for n, tiles in TILES.items()
+    ]
+
 
 PUZZLE = Puzzle(
     number=4,
@@ -75,6 +99,7 @@ PUZZLE = Puzzle(
     expected=softmax.expected,
     budget=softmax.budget(sweeps=2),
     large_cases=softmax.large_cases("p4_tiled_softmax", KERNEL, lambda n: {"BLOCK_ROWS": 4, "BLOCK_COLS": 256}),
+    timed=timed,
     largest_block=lambda case: rows.rows_owned(case) * rows.block_size(case),
     misconceptions=(ONE_MAXIMUM, *ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
     invariants=(softmax.ROWS_SUM_TO_ONE,),

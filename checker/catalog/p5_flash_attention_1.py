@@ -6,13 +6,27 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from checker.catalog import attention
+from checker.catalog import attention, timing
 from checker.catalog.attention import Shape
 from checker.catalog.attention_inputs import Inputs, hard_inputs, in_bf16, normal_inputs, with_large_v
 from checker.catalog.attention_mistakes import SCORES
 from checker.catalog.flash_1_mistakes import VISITS
 from checker.catalog.tiles import ADDRESSING
-from checker.puzzle import Budget, Case, Draw, Kernel, Misconception, Moved, Property, Puzzle, Remark, Role
+from checker.puzzle import (
+    Budget,
+    Case,
+    Draw,
+    Kernel,
+    Misconception,
+    Moved,
+    Property,
+    Puzzle,
+    Remark,
+    Role,
+    Timed,
+    Tuning,
+    Work,
+)
 
 KERNEL = Kernel(
     name="flash_attention_1_kernel",
@@ -132,6 +146,21 @@ TF32 = (
     "input_precision='ieee' would keep all of them, much more slowly. fp16 inputs lose nothing."
 )
 
+TUNINGS = {
+    64: (Tuning({"Br": 128, "Bc": 128}, 8, 2), Tuning({"Br": 64, "Bc": 128}, 4, 2)),
+    128: (Tuning({"Br": 128, "Bc": 128}, 8, 3), Tuning({"Br": 64, "Bc": 128}, 4, 2)),
+}
+
+
+def timed(_: int) -> list[Timed]:
+    """Full attention: with one program a head, long sequences leave most of a GPU idle."""
+    return [
+        timing.attention_timed([KERNEL], n, d, Work.ATTENTION, {KERNEL.name: TUNINGS[d]}, usual=n == 4096)
+        for n in (2048, 4096, 8192, 16384)
+        for d in (64, 128)
+    ]
+
+
 PUZZLE = Puzzle(
     number=5,
     slug="flash_attention_1",
@@ -143,6 +172,7 @@ PUZZLE = Puzzle(
     budget=budget,
     large_cases=large_cases,
     work=attention.work(products=2),
+    timed=timed,
     largest_block=attention.largest_tile,
     why_blocks=attention.WHY_BLOCKS,
     remarks=(Remark(TF32, lambda case, loads: True),),

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from checker.catalog import attention
+from checker.catalog import attention, timing
 from checker.catalog.attention import Shape
 from checker.catalog.attention_inputs import Inputs, hard_inputs, in_bf16, normal_inputs, with_large_v
 from checker.catalog.attention_mistakes import SCORES
 from checker.catalog.causal_mistakes import CAUSAL
 from checker.catalog.flash_2_mistakes import ACCUMULATION, LSE
 from checker.catalog.tiles import ADDRESSING
-from checker.puzzle import Budget, Case, Draw, Kernel, Misconception, Moved, Property, Puzzle, Role
+from checker.puzzle import Budget, Case, Draw, Kernel, Misconception, Moved, Property, Puzzle, Role, Timed, Tuning, Work
 
 KERNEL = Kernel(
     name="flash_attention_2_kernel",
@@ -160,6 +160,22 @@ IN_MEMORY = Misconception(
     traffic=lambda case, moved: moved["o_ptr"].loads > 0,
 )
 
+TUNINGS = {
+    64: (Tuning({"Br": 128, "Bc": 64}, 8), Tuning({"Br": 128, "Bc": 64}, 8, 4)),
+    128: (Tuning({"Br": 128, "Bc": 64}, 8), Tuning({"Br": 64, "Bc": 64}, 4)),
+}
+
+
+def timed(_: int) -> list[Timed]:
+    """Full and causal, both head dimensions."""
+    return [
+        timing.attention_timed([KERNEL], n, d, work, {KERNEL.name: TUNINGS[d]}, usual=n == 4096)
+        for n in (2048, 4096, 8192, 16384)
+        for d in (64, 128)
+        for work in (Work.ATTENTION, Work.CAUSAL_ATTENTION)
+    ]
+
+
 PUZZLE = Puzzle(
     number=6,
     slug="flash_attention_2",
@@ -171,6 +187,7 @@ PUZZLE = Puzzle(
     budget=budget,
     large_cases=large_cases,
     work=attention.work(products=2),
+    timed=timed,
     largest_block=attention.largest_tile,
     why_blocks=attention.WHY_BLOCKS,
     misconceptions=(BLOCKS_NOT_SKIPPED, IN_MEMORY, HIDDEN_TILE, *ACCUMULATION, *CAUSAL, *LSE, *SCORES, *ADDRESSING),

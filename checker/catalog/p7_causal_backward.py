@@ -6,12 +6,26 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from checker.catalog import attention, backward
+from checker.catalog import attention, backward, timing
 from checker.catalog.attention import Shape, shape_of
 from checker.catalog.attention_inputs import hard_inputs, in_bf16, normal_inputs
 from checker.catalog.backward_mistakes import MISTAKES
 from checker.catalog.tiles import ADDRESSING
-from checker.puzzle import Array, Budget, Case, Draw, Kernel, Misconception, Moved, Property, Puzzle, as_bf16
+from checker.puzzle import (
+    Array,
+    Budget,
+    Case,
+    Draw,
+    Kernel,
+    Misconception,
+    Moved,
+    Property,
+    Puzzle,
+    Timed,
+    Tuning,
+    Work,
+    as_bf16,
+)
 
 STRIDES = ("q_head_stride", "q_row_stride", "k_head_stride", "k_row_stride")
 INPUTS = ("q_ptr", "k_ptr", "v_ptr", "do_ptr", "lse_ptr", "delta_ptr")
@@ -173,6 +187,29 @@ HIDDEN_TILES = (
     ),
 )
 
+TUNINGS = {
+    64: {
+        DELTA.name: (Tuning({"Br": 64}, 4),),
+        DK_DV.name: (Tuning({"Br": 64, "Bc": 64}, 4), Tuning({"Br": 128, "Bc": 128}, 8, 2)),
+        DQ.name: (Tuning({"Br": 64, "Bc": 64}, 4), Tuning({"Br": 128, "Bc": 64}, 8)),
+    },
+    128: {
+        DELTA.name: (Tuning({"Br": 64}, 4),),
+        DK_DV.name: (Tuning({"Br": 64, "Bc": 64}, 4, 2),),
+        DQ.name: (Tuning({"Br": 128, "Bc": 64}, 8), Tuning({"Br": 64, "Bc": 64}, 4, 2)),
+    },
+}
+
+
+def timed(_: int) -> list[Timed]:
+    """Delta, dK and dV, dQ one after the other; their times add up."""
+    return [
+        timing.attention_timed((DELTA, DK_DV, DQ), n, d, Work.CAUSAL_BACKWARD, TUNINGS[d], usual=n == 4096)
+        for n in (2048, 4096, 8192, 16384)
+        for d in (64, 128)
+    ]
+
+
 PUZZLE = Puzzle(
     number=7,
     slug="causal_backward",
@@ -184,6 +221,7 @@ PUZZLE = Puzzle(
     budget=budget,
     large_cases=large_cases,
     work=work,
+    timed=timed,
     largest_block=attention.largest_tile,
     why_blocks=attention.WHY_BLOCKS,
     misconceptions=(*HIDDEN_TILES, *MISTAKES, *ADDRESSING),

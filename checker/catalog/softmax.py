@@ -9,7 +9,21 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from checker.puzzle import Array, Axis, Budget, Case, Draw, Expected, Invariant, Kernel, Outputs, Role, Tensor, as_bf16
+from checker.puzzle import (
+    Array,
+    Axis,
+    Budget,
+    Case,
+    Draw,
+    Expected,
+    Invariant,
+    Kernel,
+    Outputs,
+    Role,
+    Tensor,
+    as_bf16,
+    blank,
+)
 
 FAR_APART = 2**30  # elements between rows, so that row 2 begins beyond the range of int32
 EPS32 = float(np.finfo(np.float32).eps)
@@ -46,7 +60,7 @@ def launch(
         grid=(-(-count // blocks.get("BLOCK_ROWS", 1)),),
         tensors={
             "x_ptr": Tensor(x, (strides[0], 1), axes=axes, bf16=bf16),
-            "y_ptr": Tensor(np.full_like(x, np.nan), (strides[1], 1), Role.OUTPUT, axes, bf16),
+            "y_ptr": Tensor(blank(x.shape, x.dtype, np.nan), (strides[1], 1), Role.OUTPUT, axes, bf16),
         },
         scalars={scalar: value for scalar, value in scalars.items() if scalar in kernel.parameters},
         constexprs=blocks,

@@ -1,0 +1,205 @@
+"""The benchmark's child: kernels and peers on one GPU, in one process, one after the other.
+
+Reads one JSON request from standard input, writes one JSON object a line to the descriptor that was
+standard output: progress, sizes as they are done, and a last one with what the GPU can do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, replace
+from typing import Any
+
+import torch
+import triton
+from triton.testing import do_bench
+
+from checker import catalog
+from checker.bench import peers
+from checker.bench.result import Size, Timing
+from checker.bench.workload import size_of
+from checker.box.compiler import executed
+from checker.puzzle import Case, Puzzle, Role, Tensor, Timed, Tuning, Work
+
+QUANTILES = (0.5, 0.2, 0.8)
+ENOUGH = 0.02  # ‖ours − right‖ / ‖right‖; bf16 comes to 0.004
+_COPIED = 2 << 30  # bytes
+_SIDE = 8192  # of the product that the matrix peak is measured with
+
+
+def main() -> None:
+    """Serve one request and exit."""
+    answer = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
+    os.dup2(2, 1)  # what Triton and torch print is not the answer
+    request = json.loads(sys.stdin.read())
+
+    def say(**fields: Any) -> None:
+        answer.write(json.dumps(fields) + "\n")
+
+    torch.manual_seed(int.from_bytes(os.urandom(4), "little"))  # nobody has seen these inputs
+    puzzle = catalog.load(request["puzzle"])
+    kernels = {name: _loaded(name, source) for name, source in request["sources"].items()}
+    say(doing="copy and matrix product")
+    limits = {"copy": _copy(), "matrix": _matrix()}
+    assert puzzle.timed is not None
+    free, _ = torch.cuda.mem_get_info()
+    for timed in puzzle.timed(free):
+        if timed.usual or request["every"]:
+            size = _timed(puzzle, timed, kernels, request["milliseconds"], say)
+            say(size=asdict(size))
+    say(
+        limits=limits,
+        gpu=torch.cuda.get_device_name(),
+        versions={"torch": torch.__version__, "triton": triton.__version__},
+    )
+
+
+def _loaded(name: str, source: str) -> dict[str, Any]:
+    """A submission's kernels, from the syntax tree that was linted; Triton wants the text in a file too."""
+    path = f"{os.getcwd()}/{name.replace(' ', '_').replace(os.sep, '_')}.py"
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        file.write(source)
+    return executed(source, path)
+
+
+def _bench(run: Callable[[], Any], milliseconds: int) -> tuple[float, float, float]:
+    """(median, low, high) in milliseconds; Triton empties the L2 before each run."""
+    run()
+    torch.cuda.synchronize()
+    median, low, high = do_bench(run, warmup=milliseconds // 4, rep=milliseconds, quantiles=QUANTILES)
+    return float(median), float(low), float(high)
+
+
+def _copy() -> float:
+    """GB/s of a large copy, counting what is read and what is written."""
+    free, _ = torch.cuda.mem_get_info()
+    size = min(_COPIED, free // 8)
+    source = torch.empty(size, dtype=torch.int8, device="cuda").random_(-128, 127)
+    target = torch.empty_like(source)
+    return 2 * size / _bench(lambda: target.copy_(source), 100)[0] * 1e-6
+
+
+def _matrix() -> float:
+    """TFLOP/s of a large fp16 product of random numbers."""
+    a, b = (torch.randn(_SIDE, _SIDE, dtype=torch.float16, device="cuda") for _ in range(2))
+    return float(2 * _SIDE**3 / _bench(lambda: a @ b, 100)[0] * 1e-9)
+
+
+def _timed(
+    puzzle: Puzzle, timed: Timed, kernels: dict[str, dict[str, Any]], milliseconds: int, say: Callable[..., None]
+) -> Size:
+    """Every form and every peer at one size, one after the other."""
+    cases = {name: timed.launch(name, tunings[0].blocks) for name, tunings in timed.tunings.items()}
+    size = size_of(puzzle, timed)
+    tensors = _tensors(timed, cases.values())
+    right = peers.reference(timed.work, tensors)
+    timings, left_out = [], []
+    for name, namespace in kernels.items():
+        say(doing=f"{timed.name}: {name}")
+        try:
+            timings.append(_kernels_timed(name, namespace, timed, tensors, right, milliseconds))
+        except _Wrong as problem:
+            left_out.append(f"{name}: {problem}")
+        except Exception as error:
+            if "CUDA" in str(error):
+                raise
+            left_out.append(f"{name}: {_first_line(error)}")
+    for name, make in peers.makers(timed.work).items():
+        say(doing=f"{timed.name}: {name}")
+        try:
+            median, low, high = _bench(make(tensors), milliseconds)
+            timings.append(Timing(name, median, low, high, peer=True))
+        except torch.OutOfMemoryError:
+            left_out.append(f"{name}: not enough memory")
+        except Exception as error:
+            left_out.append(f"{name}: {_first_line(error)}")
+        torch.cuda.empty_cache()
+    return replace(size, timings=tuple(timings), left_out=tuple(left_out))
+
+
+class _Wrong(Exception):
+    """A kernel's results are wrong at this size: it is not timed."""
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).strip().splitlines()[0][:200] if str(error).strip() else 'no message'}"
+
+
+def _kernels_timed(
+    name: str,
+    namespace: dict[str, Any],
+    timed: Timed,
+    tensors: dict[str, torch.Tensor],
+    right: dict[str, torch.Tensor],
+    milliseconds: int,
+) -> Timing:
+    """The kernels of one form, each with its fastest launch parameters; their times add up."""
+    total, chosen = [0.0, 0.0, 0.0], []
+    for kernel, tunings in timed.tunings.items():
+        best: tuple[tuple[float, float, float], Tuning] | None = None
+        problem: Exception | None = None
+        for tuning in tunings:
+            case = timed.launch(kernel, tuning.blocks)
+            run = _launcher(namespace[kernel], case, tuning, tensors)
+            try:
+                _check(run, case, tensors, right)
+                times = _bench(run, milliseconds)
+            except triton.runtime.errors.OutOfResources as error:  # these blocks do not fit; others may
+                problem = error
+                continue
+            if best is None or times < best[0]:
+                best = times, tuning
+        if best is None:
+            raise problem or RuntimeError("no launch parameters")
+        total = [sum(pair) for pair in zip(total, best[0], strict=True)]
+        chosen.append(str(best[1]) if len(timed.tunings) == 1 else f"{kernel}: {best[1]}")
+    median, low, high = total
+    return Timing(name, median, low, high, "; ".join(chosen))
+
+
+def _launcher(kernel: Any, case: Case, tuning: Tuning, tensors: dict[str, torch.Tensor]) -> Callable[[], Any]:
+    arguments = {name: tensors[name] for name in case.tensors} | dict(case.scalars) | dict(case.constexprs)
+    grid, options = tuple(case.grid), {"num_warps": tuning.num_warps, "num_stages": tuning.num_stages}
+    return lambda: kernel[grid](**arguments, **options)
+
+
+def _check(
+    run: Callable[[], Any], case: Case, tensors: dict[str, torch.Tensor], right: dict[str, torch.Tensor]
+) -> None:
+    """Run once from a clean start, and compare. Also leaves the outputs behind that the next kernel starts from."""
+    for name, tensor in case.tensors.items():
+        if tensor.role is not Role.INPUT:
+            tensors[name].fill_(_initial(tensor))
+    run()
+    torch.cuda.synchronize()
+    for name, tensor in case.tensors.items():
+        if tensor.role is not Role.INPUT and not bool(torch.isfinite(tensors[name]).all()):
+            raise _Wrong(f"{name.removesuffix('_ptr')} has elements that are no numbers")
+        if name in right and tensor.role is not Role.INPUT:
+            ours = tensors[name][: len(right[name])].double()
+            off = float((ours - right[name]).norm() / right[name].double().norm())
+            if off > ENOUGH:
+                raise _Wrong(f"{name.removesuffix('_ptr')} is wrong at this size, by {off:.0%}")
+
+
+def _initial(tensor: Tensor) -> float:
+    """What an output or a state holds before the launch: the same everywhere."""
+    return float(tensor.values.flat[0])
+
+
+def _tensors(timed: Timed, cases: Iterable[Case]) -> dict[str, torch.Tensor]:
+    """Fresh random inputs, and room for the outputs."""
+    made: dict[str, torch.Tensor] = {}
+    for case in cases:
+        for name, tensor in case.tensors.items():
+            if name not in made:
+                kind = torch.bfloat16 if tensor.bf16 else getattr(torch, tensor.values.dtype.name)
+                made[name] = torch.empty(tensor.values.shape, dtype=kind, device="cuda")
+                if tensor.role is Role.INPUT:
+                    made[name].normal_()
+    if timed.work is Work.CAUSAL_BACKWARD:
+        made["o_ptr"], made["lse_ptr"] = peers.forward_for_backward(made)
+    return made

@@ -1,0 +1,70 @@
+"""What `bench` does: choose what is timed, measure or predict, keep the result as JSON and as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from checker import catalog
+from checker.bench.result import Result, from_json
+from checker.bench.run import BenchmarkFailed, Extent, Tell, measure, predict
+from checker.box.parent import gpu_missing
+from checker.judge.verdict import Verdict
+from checker.submission.extract import extract
+from checker.submission.read import Submission, from_file
+
+SOLUTIONS = Path(__file__).parents[2] / "solutions"
+
+__all__ = ["BenchmarkFailed", "Extent", "NoBenchmark", "linted", "reread", "result_of", "save", "steps"]
+
+
+class NoBenchmark(ValueError):
+    """There is nothing to time or to show: a sentence."""
+
+
+def linted(number: int, submission: Submission) -> str:
+    """The kernels of a submission that has passed the check, and nothing else of it."""
+    return extract(submission, catalog.load(number).kernels).source
+
+
+def steps(number: int) -> list[Path]:
+    """The speed track of a puzzle, one technique a file; the last is the fastest."""
+    return sorted((SOLUTIONS / "tuned").glob(f"p{number}_*.py"))
+
+
+def result_of(
+    number: int, submission: Submission, verdict: Verdict, extent: Extent, tell: Tell, *, only_predict: bool = False
+) -> Result:
+    """Time an accepted submission beside the course's own kernels, or predict if there is no GPU."""
+    if catalog.load(number).timed is None:
+        raise NoBenchmark(f"Puzzle {number} has no sizes to be timed at.")
+    if only_predict or gpu_missing():
+        return predict(number, extent, verdict.runs[0].traffic)
+    sources = {"yours": linted(number, submission)}
+    own = SOLUTIONS / f"{catalog.stems()[number]}.py"
+    for name, path in (("solution", own), *(("tuned", path) for path in steps(number)[-1:])):
+        if path.exists() and path.read_text(encoding="utf-8") != submission.text:
+            sources[name] = linted(number, from_file(path))
+    return measure(number, sources, extent, tell)
+
+
+def reread(path: Path) -> Result:
+    """A result that was kept. NoBenchmark if the file is none."""
+    try:
+        return from_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise NoBenchmark(f"{path} cannot be shown: {error}.") from error
+
+
+def save(result: Result, folder: Path) -> list[Path]:
+    """Write JSON, and a picture if matplotlib is there; the files written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = folder / catalog.stems()[result.puzzle]
+    written = [stem.with_suffix(".json")]
+    written[0].write_text(result.to_json(), encoding="utf-8")
+    try:
+        from checker.bench import chart
+
+        chart.write(result, stem.with_suffix(".png"))
+    except ImportError:  # a GPU host's own environment may not have it
+        return written
+    return [*written, stem.with_suffix(".png")]

@@ -1,0 +1,96 @@
+"""What was measured, as data. The table, the chart and the JSON are functions of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from checker.puzzle import Work
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One implementation at one size. Times in milliseconds, with a cold L2."""
+
+    name: str
+    median: float
+    low: float  # the fifth of all runs that were fastest took less
+    high: float
+    tuning: str = ""  # how it was launched, if it is a kernel of the course
+    peer: bool = False
+
+
+@dataclass(frozen=True)
+class Size:
+    """One size: what there is to do, and how long each implementation took."""
+
+    name: str
+    work: Work
+    flops: float  # credited to everybody; 0: memory is the limit, and speed is told in bytes
+    operations: float  # the same, or a softmax's five an element
+    least: float  # bytes: every input read once, every output written once
+    counted: float  # bytes that the kernels of the course load and store
+    own_limit: float
+    timings: tuple[Timing, ...] = ()
+    left_out: tuple[str, ...] = ()  # what could not be timed, and why
+
+    @property
+    def unit(self) -> str:
+        """What speed is told in."""
+        return "TFLOP/s" if self.flops else "GB/s"
+
+    def speed(self, milliseconds: float) -> float:
+        """TFLOP/s by the flops everybody is credited with, or GB/s of the least bytes."""
+        return self.flops / milliseconds * 1e-9 if self.flops else self.least / milliseconds * 1e-6
+
+    def of(self, name: str) -> Timing | None:
+        """The timing of that name."""
+        return next((timing for timing in self.timings if timing.name == name), None)
+
+
+@dataclass(frozen=True)
+class Result:
+    """One puzzle's benchmark on one GPU; without a GPU nothing is measured, and times are predicted."""
+
+    puzzle: int
+    title: str
+    sizes: tuple[Size, ...]
+    gpu: str = ""  # none: a prediction
+    copy: float = 0.0  # GB/s of a large copy in the same run
+    matrix: float = 0.0  # TFLOP/s of a large fp16 product in the same run
+    clocks: str = ""
+    date: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def measured(self) -> bool:
+        """Whether this was measured, and not predicted."""
+        return bool(self.gpu)
+
+    def share(self, size: Size, milliseconds: float) -> float:
+        """The speed as a share of the copy's bandwidth, or of the matrix peak, of the same run."""
+        return size.speed(milliseconds) / (self.matrix if size.flops else self.copy)
+
+    def to_json(self) -> str:
+        """As strict JSON."""
+        return json.dumps({"schema": 1, **asdict(self)}, indent=1, allow_nan=False) + "\n"
+
+
+def from_json(text: str) -> Result:
+    """What `to_json` wrote. ValueError if it is anything else."""
+    try:
+        fields: dict[str, Any] = json.loads(text)
+        if fields.pop("schema") != 1:
+            raise ValueError("another schema")
+        sizes = tuple(size_of(size) for size in fields.pop("sizes"))
+        return Result(**fields, sizes=sizes)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"not a benchmark's result: {error}") from error
+
+
+def size_of(fields: dict[str, Any]) -> Size:
+    """A size from the fields that `asdict` made of it."""
+    timings = tuple(Timing(**timing) for timing in fields["timings"])
+    rest = {**fields, "work": Work(fields["work"]), "timings": timings, "left_out": tuple(fields["left_out"])}
+    return Size(**rest)
