@@ -6,6 +6,7 @@ standard output: progress, sizes as they are done, and a last one with what the 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -27,6 +28,7 @@ from checker.puzzle import Case, Puzzle, Role, Tensor, Timed, Tuning, Work
 QUANTILES = (0.5, 0.2, 0.8)
 ENOUGH = 0.02  # ‖ours − right‖ / ‖right‖; bf16 comes to 0.004
 _COPIED = 2 << 30  # bytes
+_COMPILERS = 8  # processes, each with a CUDA context of its own
 _SIDE = 8192  # of the product that the matrix peak is measured with
 
 
@@ -42,9 +44,11 @@ def main() -> None:
     torch.manual_seed(int.from_bytes(os.urandom(4), "little"))  # nobody has seen these inputs
     puzzle = catalog.load(request["puzzle"])
     kernels = {name: _loaded(name, source) for name, source in request["sources"].items()}
+    assert puzzle.timed is not None
+    say(doing="compiling")
+    _compile_ahead(puzzle.timed, kernels, request["every"])
     say(doing="copy and matrix product")
     limits = {"copy": _copy(), "matrix": _matrix()}
-    assert puzzle.timed is not None
     free, _ = torch.cuda.mem_get_info()
     for timed in puzzle.timed(free):
         if timed.usual or request["every"]:
@@ -63,6 +67,49 @@ def _loaded(name: str, source: str) -> dict[str, Any]:
     with open(path, "w", encoding="utf-8", newline="") as file:
         file.write(source)
     return executed(source, path)
+
+
+def _compile_ahead(every_size: Callable[[int], list[Timed]], kernels: dict[str, dict[str, Any]], every: bool) -> None:
+    """Compile on all cores, into the cache on disk. CUDA must not have been started in this process yet."""
+    workers = min(_COMPILERS, os.cpu_count() or 1)
+    pids = []
+    for worker in range(workers):
+        pid = os.fork()
+        if pid == 0:
+            with contextlib.suppress(BaseException):  # what does not compile is told when it is to be timed
+                _compile_share(every_size, kernels, every, worker, workers)
+            os._exit(0)
+        pids.append(pid)
+    for pid in pids:
+        os.waitpid(pid, 0)
+
+
+def _compile_share(
+    every_size: Callable[[int], list[Timed]], kernels: dict[str, dict[str, Any]], every: bool, worker: int, workers: int
+) -> None:
+    free, _ = torch.cuda.mem_get_info()
+    seen = set()
+    for timed in every_size(free):
+        if not (timed.usual or every):
+            continue
+        for kernel, tunings in timed.tunings.items():
+            for tuning in tunings:
+                case = timed.launch(kernel, tuning.blocks)
+                for name, namespace in kernels.items():
+                    types = [(t.bf16, t.values.dtype.name) for t in case.tensors.values()]
+                    job = f"{name} {kernel} {sorted(case.constexprs.items())} {tuning} {types}"
+                    if job in seen:
+                        continue
+                    seen.add(job)
+                    if len(seen) % workers == worker:
+                        tensors = {n: torch.empty(64, dtype=_kind(t), device="cuda") for n, t in case.tensors.items()}
+                        with contextlib.suppress(Exception):
+                            _launcher(namespace[kernel], case, tuning, tensors, only_compile=True)()
+
+
+def _kind(tensor: Tensor) -> torch.dtype:
+    kind: torch.dtype = torch.bfloat16 if tensor.bf16 else getattr(torch, tensor.values.dtype.name)
+    return kind
 
 
 def _bench(run: Callable[[], Any], milliseconds: int) -> tuple[float, float, float]:
@@ -108,6 +155,8 @@ def _timed(
                 raise
             left_out.append(f"{name}: {_first_line(error)}")
     for name, make in peers.makers(timed.work).items():
+        if name == peers.COMPILED and not timed.usual:  # it would take most of the time
+            continue
         say(doing=f"{timed.name}: {name}")
         try:
             median, low, high = _bench(make(tensors), milliseconds)
@@ -160,9 +209,14 @@ def _kernels_timed(
     return Timing(name, median, low, high, "; ".join(chosen))
 
 
-def _launcher(kernel: Any, case: Case, tuning: Tuning, tensors: dict[str, torch.Tensor]) -> Callable[[], Any]:
+def _launcher(
+    kernel: Any, case: Case, tuning: Tuning, tensors: dict[str, torch.Tensor], *, only_compile: bool = False
+) -> Callable[[], Any]:
+    """What launches a kernel once, or only compiles it."""
     arguments = {name: tensors[name] for name in case.tensors} | dict(case.scalars) | dict(case.constexprs)
     grid, options = tuple(case.grid), {"num_warps": tuning.num_warps, "num_stages": tuning.num_stages}
+    if only_compile:
+        return lambda: kernel.warmup(**arguments, grid=grid, **options)
     return lambda: kernel[grid](**arguments, **options)
 
 
@@ -196,8 +250,7 @@ def _tensors(timed: Timed, cases: Iterable[Case]) -> dict[str, torch.Tensor]:
     for case in cases:
         for name, tensor in case.tensors.items():
             if name not in made:
-                kind = torch.bfloat16 if tensor.bf16 else getattr(torch, tensor.values.dtype.name)
-                made[name] = torch.empty(tensor.values.shape, dtype=kind, device="cuda")
+                made[name] = torch.empty(tensor.values.shape, dtype=_kind(tensor), device="cuda")
                 if tensor.role is Role.INPUT:
                     made[name].normal_()
     if timed.work is Work.CAUSAL_BACKWARD:

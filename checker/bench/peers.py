@@ -17,6 +17,7 @@ from checker.puzzle import Work
 Tensors = Mapping[str, torch.Tensor]
 Run = Callable[[], Any]
 SDPA = {"SDPA flash": SDPBackend.FLASH_ATTENTION, "SDPA cuDNN": SDPBackend.CUDNN_ATTENTION}
+COMPILED = "torch.compile"
 EXACT_HEADS = 2  # the first ones, which are compared with a reference in fp32
 
 
@@ -25,12 +26,12 @@ def makers(work: Work) -> dict[str, Callable[[Tensors], Run]]:
     if work is Work.SOFTMAX:
         return {
             "torch eager": lambda t: lambda: torch.softmax(t["x_ptr"], dim=1),
-            "torch.compile": _compiled_softmax,
+            COMPILED: _compiled_softmax,
         }
     causal = work is not Work.ATTENTION
     made: dict[str, Callable[[Tensors], Run]] = {
         "torch eager": lambda t: _run(work, t, _materialised(causal)),
-        "torch.compile": lambda t: _run(work, t, torch.compile(_materialised(causal), dynamic=False)),
+        COMPILED: lambda t: _run(work, t, torch.compile(_materialised(causal), dynamic=False)),
     }
     for name, backend in SDPA.items():
         made[name] = lambda t, backend=backend: _run(work, t, _sdpa(backend, causal))  # type: ignore[misc]

@@ -22,6 +22,7 @@ def report(result: Result) -> RenderableType:
         parts.append(Text(NOTHING_MEASURED))
     for size in result.sizes:
         parts += ["", _of_size(result, size)]
+        parts += [Text(line, style="dim") for line in tunings(size)]
         parts += [Text(f"not timed: {reason}", style="yellow") for reason in size.left_out]
     return Group(*parts)
 
@@ -63,8 +64,8 @@ def columns(result: Result, size: Size) -> list[str]:
     """Headings of all columns but the first."""
     if not result.measured:
         return ["ms at best", size.unit]
-    of = "of the product's" if size.flops else "of the copy's" + _own(size)
-    return ["ms", size.unit, of, f"× {_peer(size)}", "launched with"]
+    of = "of the product" if size.flops else "of the copy" + _own(size)
+    return ["ms", "±", size.unit, of, f"× {_peer(size)}"]
 
 
 def row(result: Result, size: Size, timing: Timing) -> list[str]:
@@ -77,16 +78,21 @@ def row(result: Result, size: Size, timing: Timing) -> list[str]:
         ]
     peer = size.of(_peer(size))
     return [
-        f"{timing.median:.3f} ± {(timing.high - timing.low) / 2:.3f}",
+        f"{timing.median:.3f}",
+        f"{(timing.high - timing.low) / 2:.3f}",
         f"{size.speed(timing.median):.0f}",
         f"{result.share(size, timing.median):.1%}",
         f"{peer.median / timing.median:.2f}" if peer else "–",
-        timing.tuning,
     ]
 
 
+def tunings(size: Size) -> list[str]:
+    """How the course's kernels were launched."""
+    return [f"{timing.name}: {timing.tuning}" for timing in size.timings if timing.tuning]
+
+
 def _own(size: Size) -> str:
-    return f" (this algorithm: at most {size.own_limit:.0%})" if size.own_limit < 1 else ""
+    return f" (at most {size.own_limit:.0%})" if size.own_limit < 1 else ""
 
 
 def _peer(size: Size) -> str:
@@ -103,6 +109,5 @@ def markdown(results: Iterable[Result]) -> str:
             lines += [f"| {size.name} | " + " | ".join(headings) + " |", "|---|" + "---:|" * len(headings)]
             for timing in ordered(size):
                 lines.append(f"| {timing.name} | " + " | ".join(row(result, size, timing)) + " |")
-            lines += [f"\nNot timed: {reason}" for reason in size.left_out]
-            lines.append("")
+            lines += ["", *(f"* {line}" for line in (*tunings(size), *(f"not timed: {r}" for r in size.left_out))), ""]
     return "\n".join(lines)

@@ -165,7 +165,7 @@ MISCONCEPTIONS = (
     *rows.ADDRESSING,
 )
 
-WARPS = {1024: (4,), 2048: (4, 8), 4096: (4, 8, 16), 8192: (16, 32), 16384: (16, 32)}
+WARPS = {1024: (2, 4), 2048: (2, 4), 4096: (4, 16), 8192: (16, 32), 16384: (16, 32)}  # by row length
 
 
 def timed(free: int) -> list[Timed]:

@@ -1,7 +1,8 @@
-"""Puzzle 6 at speed, step 3: programs with the most work start first.
+"""Puzzle 6 at speed, step 3: the programs with the most work start first.
 
-A causal program at the end of the sequence sees all keys, one at the beginning hardly any. A GPU starts programs
-in the order of their numbers; if the longest comes last, the others are done and wait for it.
+A causal program at the end of the sequence sees all keys, one at the beginning hardly any. A GPU starts programs in
+the order of their numbers; if the longest come last, the others are done and wait for them. So program 0 takes the
+last tile of queries.
 """
 
 import triton

@@ -1,4 +1,8 @@
-"""Puzzle 7 at speed."""
+"""Puzzle 7 at speed, step 4: the programs with the most work start first.
+
+For dK and dV these are the first tiles of keys, which all queries see: they have the lowest numbers already. For dQ
+they are the last tiles of queries, so program 0 takes the last one.
+"""
 
 import triton
 import triton.language as tl

@@ -1,0 +1,42 @@
+"""`python3 -m benchmarks.speed [N ...]`: every size of every puzzle on this machine's GPU, all in one run.
+
+Times the solution, each step of the speed track, and the peers; writes `speed.json` and `speed.md` into $OUT,
+or into `benchmarks/results/`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from checker import catalog
+from checker.bench import command, table
+from checker.bench.run import Extent, measure
+from checker.submission.read import from_file
+
+RESULTS = Path(os.environ.get("OUT", Path(__file__).parent / "results"))
+
+
+def forms(number: int) -> dict[str, str]:
+    """Linted text of the solution and of each step, by name."""
+    paths = {"solution": command.SOLUTIONS / f"{catalog.stems()[number]}.py"}
+    for path in command.steps(number):
+        _, step, *words = path.stem.split("_")
+        paths[f"tuned {step}, {' '.join(words)}"] = path
+    return {name: command.linted(number, from_file(path)) for name, path in paths.items()}
+
+
+def main() -> None:
+    """Measure, and write what was measured after each puzzle."""
+    results = []
+    for number in map(int, sys.argv[1:]) if sys.argv[1:] else catalog.stems():
+        results.append(measure(number, forms(number), Extent(every=True), lambda doing: print(doing, file=sys.stderr)))
+        written = [json.loads(result.to_json()) for result in results]
+        (RESULTS / "speed.json").write_text(json.dumps(written, indent=1) + "\n")
+        (RESULTS / "speed.md").write_text(table.markdown(results) + "\n")
+
+
+if __name__ == "__main__":
+    main()
