@@ -41,7 +41,7 @@ class Extent:
     """How much is measured, and for how long."""
 
     every: bool = False  # every size of the catalog, and not the usual ones only
-    milliseconds: int = 60  # of runs per implementation and size
+    milliseconds: int = 80  # of runs per implementation and size
     most_seconds: float = 600.0
 
 

@@ -152,13 +152,18 @@ TUNINGS = {
 }
 
 
+HEADS = 128  # as large models have
+
+
 def timed(_: int) -> list[Timed]:
-    """Full attention: with one program a head, long sequences leave most of a GPU idle."""
-    return [
-        timing.attention_timed([KERNEL], n, d, Work.ATTENTION, {KERNEL.name: TUNINGS[d]}, usual=n == 4096)
-        for n in (2048, 4096, 8192, 16384)
-        for d in (64, 128)
-    ]
+    """Full attention. One program a head: 128 heads in each sequence, and at last too few of them for a large GPU."""
+
+    def size(n: int, d: int, hidden: int) -> Timed:
+        tunings = {KERNEL.name: TUNINGS[d]}
+        return timing.attention_timed([KERNEL], n, d, Work.ATTENTION, tunings, hidden, usual=n == 4096)
+
+    many = [size(n, d, HEADS * d) for n in (2048, 4096, 8192, 16384) for d in (64, 128)]
+    return many + [size(16384, d, timing.HIDDEN) for d in (64, 128)]
 
 
 PUZZLE = Puzzle(

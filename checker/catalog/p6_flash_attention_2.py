@@ -160,16 +160,13 @@ IN_MEMORY = Misconception(
     traffic=lambda case, moved: moved["o_ptr"].loads > 0,
 )
 
-TUNINGS = {
-    64: (Tuning({"Br": 128, "Bc": 64}, 8), Tuning({"Br": 128, "Bc": 64}, 8, 4)),
-    128: (Tuning({"Br": 128, "Bc": 64}, 8), Tuning({"Br": 64, "Bc": 64}, 4)),
-}
+TUNINGS = (Tuning({"Br": 64, "Bc": 64}, 4), Tuning({"Br": 128, "Bc": 64}, 8))
 
 
 def timed(_: int) -> list[Timed]:
     """Full and causal, both head dimensions."""
     return [
-        timing.attention_timed([KERNEL], n, d, work, {KERNEL.name: TUNINGS[d]}, usual=n == 4096)
+        timing.attention_timed([KERNEL], n, d, work, {KERNEL.name: TUNINGS}, usual=n == 4096)
         for n in (2048, 4096, 8192, 16384)
         for d in (64, 128)
         for work in (Work.ATTENTION, Work.CAUSAL_ATTENTION)

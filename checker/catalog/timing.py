@@ -16,7 +16,7 @@ from checker.catalog.attention import Shape
 from checker.puzzle import Case, Kernel, Role, Timed, Tuning, Work, blank
 
 LARGEST = 2 << 30  # bytes of one softmax input, so that starting and ending weigh little
-TOKENS, HIDDEN = 16384, 2048  # of attention: a batch of TOKENS / N sequences, HIDDEN / d heads each
+TOKENS, HIDDEN = 16384, 2048  # of attention: TOKENS / N sequences, usually of HIDDEN / d heads each
 
 
 def rows_timed(
@@ -43,15 +43,21 @@ def rows_timed(
 
 
 def attention_timed(
-    kernels: Sequence[Kernel], n: int, d: int, work: Work, tunings: Mapping[str, Sequence[Tuning]], usual: bool = False
+    kernels: Sequence[Kernel],
+    n: int,
+    d: int,
+    work: Work,
+    tunings: Mapping[str, Sequence[Tuning]],
+    hidden: int = HIDDEN,
+    usual: bool = False,
 ) -> Timed:
-    """Attention in fp16 over TOKENS tokens in sequences of n."""
-    heads = TOKENS // n * (HIDDEN // d)
+    """Attention in fp16 over TOKENS tokens in sequences of n, with hidden / d heads each."""
+    heads = TOKENS // n * (hidden // d)
     causal = work is not Work.ATTENTION
     flops = 4.0 * heads * n * n * d * (0.5 if causal else 1.0) * (2.5 if work is Work.CAUSAL_BACKWARD else 1.0)
     by_name = {kernel.name: kernel for kernel in kernels}
     return Timed(
-        f"N = {n}, d = {d}, fp16" + (", causal" if causal else ""),
+        f"N = {n}, d = {d}, fp16" + (", causal" if causal else "") + (f", {heads} heads" if hidden != HIDDEN else ""),
         work,
         lambda kernel, blocks: _launch(by_name[kernel], n, d, heads, blocks, causal),
         {kernel: tuple(some) for kernel, some in tunings.items()},
