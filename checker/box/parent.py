@@ -294,13 +294,12 @@ def gpu_missing() -> str:
 
 
 def environment(folder: str) -> dict[str, str]:
-    """A closed environment: nothing of the caller's but where shared libraries lie."""
+    """A closed environment: nothing of the caller's but where shared libraries lie, and which GPU is meant."""
     closed = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     closed |= dict.fromkeys(("HOME", "TMPDIR", "TRITON_CACHE_DIR"), folder)
     closed |= {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
-    if "LD_LIBRARY_PATH" in os.environ:
-        closed["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
-    return closed
+    kept = ("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES")
+    return closed | {name: os.environ[name] for name in kept if name in os.environ}
 
 
 def paths() -> list[str]:

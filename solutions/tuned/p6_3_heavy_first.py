@@ -51,10 +51,10 @@ def flash_attention_2_kernel(
     n_q, n_k, scale,
     D: tl.constexpr, Br: tl.constexpr, Bc: tl.constexpr, CAUSAL: tl.constexpr,
 ):  # fmt: skip
-    tile = tl.program_id(0)
+    i = tl.program_id(0)
     if CAUSAL:
-        tile = tl.num_programs(0) - 1 - tile
-    start_q = tile * Br
+        i = tl.num_programs(0) - 1 - i
+    start_q = i * Br
     head = tl.program_id(1).to(tl.int64)
     k_head, v_head = k_ptr + head * k_head_stride, v_ptr + head * k_head_stride
     queries = start_q + tl.arange(0, Br)

@@ -1,6 +1,6 @@
-"""Puzzle 7 at speed, step 5: pointers that move along.
+"""Puzzle 7 at speed, step 5: offsets that stay.
 
-As in puzzle 6: the addresses of a tile are computed once, and each turn adds one number to them.
+As in puzzle 6: the offsets inside a tile are computed once, and each turn adds the tile's start to them.
 """
 
 import triton
@@ -27,15 +27,16 @@ def delta_kernel(
 
 @triton.jit
 def add_queries(
-    dKj, dVj, Kj, Vj, q_tile, do_tile, lse_head, delta_head, start_q, keys, n_q, offset, scale_log2,
-    Br: tl.constexpr, MASKED: tl.constexpr,
+    dKj, dVj, Kj, Vj, q_head, do_head, lse_head, delta_head, q_row_stride, tile, start_q, keys, n_q, offset,
+    scale_log2, Br: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
     queries = start_q + tl.arange(0, Br)
+    start = start_q * q_row_stride
     if MASKED:
-        Qi = tl.load(q_tile, mask=queries[:, None] < n_q, other=0.0)
+        Qi = tl.load(q_head + start + tile, mask=queries[:, None] < n_q, other=0.0)
         LSEi = tl.load(lse_head + queries, mask=queries < n_q, other=0.0)
     else:
-        Qi = tl.load(q_tile)
+        Qi = tl.load(q_head + start + tile)
         LSEi = tl.load(lse_head + queries)
     # S and P are computed transposed: so P^T and dS^T come out as the products below take them.
     S_t = tl.dot(Kj, tl.trans(Qi))
@@ -43,10 +44,10 @@ def add_queries(
     if MASKED:
         visible = (queries[None, :] < n_q) & (keys[:, None] <= queries[None, :] + offset)
         P_t = tl.where(visible, P_t, 0.0)
-        dOi = tl.load(do_tile, mask=queries[:, None] < n_q, other=0.0)
+        dOi = tl.load(do_head + start + tile, mask=queries[:, None] < n_q, other=0.0)
         delta_i = tl.load(delta_head + queries, mask=queries < n_q, other=0.0)
     else:
-        dOi = tl.load(do_tile)
+        dOi = tl.load(do_head + start + tile)
         delta_i = tl.load(delta_head + queries)
     dVj = tl.dot(P_t.to(dOi.dtype), dOi, dVj)
     dP_t = tl.dot(Vj, tl.trans(dOi))
@@ -81,29 +82,22 @@ def dk_dv_kernel(
     first_q = tl.maximum(0, start_k - offset) // Br * Br
     whole_q = tl.minimum(n_q, tl.cdiv(tl.maximum(0, start_k + Bc - 1 - offset), Br) * Br)
     tail_q = tl.maximum(whole_q, n_q // Br * Br)
-    first_tile = (first_q + tl.arange(0, Br))[:, None] * q_row_stride + tl.arange(0, D)[None, :]
-    q_tile, do_tile = q_head + first_tile, do_head + first_tile
+    tile = tl.arange(0, Br)[:, None] * q_row_stride + tl.arange(0, D)[None, :]
     for start_q in range(first_q, whole_q, Br):
         dKj, dVj = add_queries(
-            dKj, dVj, Kj, Vj, q_tile, do_tile, lse_head, delta_head, start_q, keys, n_q, offset, scale_log2,
-            Br, MASKED=True,
+            dKj, dVj, Kj, Vj, q_head, do_head, lse_head, delta_head, q_row_stride, tile, start_q, keys, n_q,
+            offset, scale_log2, Br, MASKED=True,
         )  # fmt: skip
-        q_tile += Br * q_row_stride
-        do_tile += Br * q_row_stride
     for start_q in range(whole_q, tail_q, Br):
         dKj, dVj = add_queries(
-            dKj, dVj, Kj, Vj, q_tile, do_tile, lse_head, delta_head, start_q, keys, n_q, offset, scale_log2,
-            Br, MASKED=False,
+            dKj, dVj, Kj, Vj, q_head, do_head, lse_head, delta_head, q_row_stride, tile, start_q, keys, n_q,
+            offset, scale_log2, Br, MASKED=False,
         )  # fmt: skip
-        q_tile += Br * q_row_stride
-        do_tile += Br * q_row_stride
     for start_q in range(tail_q, n_q, Br):
         dKj, dVj = add_queries(
-            dKj, dVj, Kj, Vj, q_tile, do_tile, lse_head, delta_head, start_q, keys, n_q, offset, scale_log2,
-            Br, MASKED=True,
+            dKj, dVj, Kj, Vj, q_head, do_head, lse_head, delta_head, q_row_stride, tile, start_q, keys, n_q,
+            offset, scale_log2, Br, MASKED=True,
         )  # fmt: skip
-        q_tile += Br * q_row_stride
-        do_tile += Br * q_row_stride
 
     tl.store(dk_ptr + kv_offsets, scale * dKj, mask=kv_mask)
     tl.store(dv_ptr + kv_offsets, dVj, mask=kv_mask)
@@ -111,16 +105,17 @@ def dk_dv_kernel(
 
 @triton.jit
 def add_keys(
-    dQi, Qi, dOi, LSEi, delta_i, k_tile, v_tile, start_k, queries, n_k, offset, scale_log2,
+    dQi, Qi, dOi, LSEi, delta_i, k_head, v_head, k_row_stride, tile, start_k, queries, n_k, offset, scale_log2,
     Bc: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
     keys = start_k + tl.arange(0, Bc)
+    start = start_k * k_row_stride
     if MASKED:
-        Kj = tl.load(k_tile, mask=keys[:, None] < n_k, other=0.0)
-        Vj = tl.load(v_tile, mask=keys[:, None] < n_k, other=0.0)
+        Kj = tl.load(k_head + start + tile, mask=keys[:, None] < n_k, other=0.0)
+        Vj = tl.load(v_head + start + tile, mask=keys[:, None] < n_k, other=0.0)
     else:
-        Kj = tl.load(k_tile)
-        Vj = tl.load(v_tile)
+        Kj = tl.load(k_head + start + tile)
+        Vj = tl.load(v_head + start + tile)
     Sij = tl.dot(Qi, tl.trans(Kj))
     Pij = tl.exp2(Sij * scale_log2 - (LSEi * LOG2_E)[:, None])
     if MASKED:
@@ -155,20 +150,15 @@ def dq_kernel(
 
     end_k = tl.minimum(n_k, start_q + Br + offset)
     whole_k = tl.minimum(n_k, tl.maximum(0, start_q + 1 + offset)) // Bc * Bc
-    first_tile = tl.arange(0, Bc)[:, None] * k_row_stride + tl.arange(0, D)[None, :]
-    k_tile, v_tile = k_head + first_tile, v_head + first_tile
+    tile = tl.arange(0, Bc)[:, None] * k_row_stride + tl.arange(0, D)[None, :]
     for start_k in range(0, whole_k, Bc):
         dQi = add_keys(
-            dQi, Qi, dOi, LSEi, delta_i, k_tile, v_tile, start_k, queries, n_k, offset, scale_log2,
-            Bc, MASKED=False,
+            dQi, Qi, dOi, LSEi, delta_i, k_head, v_head, k_row_stride, tile, start_k, queries, n_k, offset,
+            scale_log2, Bc, MASKED=False,
         )  # fmt: skip
-        k_tile += Bc * k_row_stride
-        v_tile += Bc * k_row_stride
     for start_k in range(whole_k, end_k, Bc):
         dQi = add_keys(
-            dQi, Qi, dOi, LSEi, delta_i, k_tile, v_tile, start_k, queries, n_k, offset, scale_log2,
-            Bc, MASKED=True,
+            dQi, Qi, dOi, LSEi, delta_i, k_head, v_head, k_row_stride, tile, start_k, queries, n_k, offset,
+            scale_log2, Bc, MASKED=True,
         )  # fmt: skip
-        k_tile += Bc * k_row_stride
-        v_tile += Bc * k_row_stride
     tl.store(dq_ptr + q_offsets, scale * dQi, mask=q_mask)

@@ -1,9 +1,9 @@
-"""Puzzle 6 at speed, step 4: pointers that move along.
+"""Puzzle 6 at speed, step 4: offsets that stay.
 
 Inside a tile nothing changes from turn to turn: the next tile of keys lies Bc rows further, and so does every one of
-its elements. So the addresses are computed once, and each turn adds one number to them, instead of multiplying every
-row by its stride again. The matrix units wait for less, and there is room for more programs on a core: smaller tiles
-become the best ones.
+its elements. So the offsets inside a tile are computed once, and each turn adds one number to them, the tile's start:
+one multiplication instead of one for every row. To carry pointers from turn to turn instead, and add to them, looks
+the same and is not: the compiler loses sight of which addresses lie side by side.
 """
 
 import triton
@@ -14,14 +14,15 @@ LOG2_E = tl.constexpr(1.4426950408889634)
 
 @triton.jit
 def add_tile(
-    Oi, li, mi, Qi, k_tile, v_tile, start_k, queries, n_k, offset, scale_log2,
+    Oi, li, mi, Qi, k_head, v_head, k_row_stride, tile, start_k, queries, n_k, offset, scale_log2,
     Bc: tl.constexpr, CAUSAL: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
     keys = start_k + tl.arange(0, Bc)
+    start = start_k * k_row_stride
     if MASKED:
-        Kj = tl.load(k_tile, mask=keys[:, None] < n_k, other=0.0)
+        Kj = tl.load(k_head + start + tile, mask=keys[:, None] < n_k, other=0.0)
     else:
-        Kj = tl.load(k_tile)
+        Kj = tl.load(k_head + start + tile)
     Sij = tl.dot(Qi, tl.trans(Kj))
     if MASKED:
         visible = keys[None, :] < n_k
@@ -37,9 +38,9 @@ def add_tile(
     alpha = tl.exp2(mi - shift)
     li = alpha * li + tl.sum(Pij, axis=1)
     if MASKED:
-        Vj = tl.load(v_tile, mask=keys[:, None] < n_k, other=0.0)
+        Vj = tl.load(v_head + start + tile, mask=keys[:, None] < n_k, other=0.0)
     else:
-        Vj = tl.load(v_tile)
+        Vj = tl.load(v_head + start + tile)
     Oi = tl.dot(Pij.to(Vj.dtype), Vj, Oi * alpha[:, None])
     return Oi, li, mi_new
 
@@ -51,10 +52,10 @@ def flash_attention_2_kernel(
     n_q, n_k, scale,
     D: tl.constexpr, Br: tl.constexpr, Bc: tl.constexpr, CAUSAL: tl.constexpr,
 ):  # fmt: skip
-    tile = tl.program_id(0)
+    i = tl.program_id(0)
     if CAUSAL:
-        tile = tl.num_programs(0) - 1 - tile
-    start_q = tile * Br
+        i = tl.num_programs(0) - 1 - i
+    start_q = i * Br
     head = tl.program_id(1).to(tl.int64)
     k_head, v_head = k_ptr + head * k_head_stride, v_ptr + head * k_head_stride
     queries = start_q + tl.arange(0, Br)
@@ -69,8 +70,7 @@ def flash_attention_2_kernel(
     li = tl.zeros((Br,), tl.float32)
     mi = tl.full((Br,), -float("inf"), tl.float32)
 
-    first_tile = tl.arange(0, Bc)[:, None] * k_row_stride + tl.arange(0, D)[None, :]
-    k_tile, v_tile = k_head + first_tile, v_head + first_tile
+    tile = tl.arange(0, Bc)[:, None] * k_row_stride + tl.arange(0, D)[None, :]
 
     # Tiles whose keys all exist and are seen by every query of this program need no mask.
     end_k = n_k
@@ -80,16 +80,14 @@ def flash_attention_2_kernel(
         whole_k = tl.minimum(n_k, tl.maximum(0, start_q + 1 + offset)) // Bc * Bc
     for start_k in range(0, whole_k, Bc):
         Oi, li, mi = add_tile(
-            Oi, li, mi, Qi, k_tile, v_tile, start_k, queries, n_k, offset, scale_log2, Bc, CAUSAL, MASKED=False
-        )
-        k_tile += Bc * k_row_stride
-        v_tile += Bc * k_row_stride
+            Oi, li, mi, Qi, k_head, v_head, k_row_stride, tile, start_k, queries, n_k, offset, scale_log2,
+            Bc, CAUSAL, MASKED=False,
+        )  # fmt: skip
     for start_k in range(whole_k, end_k, Bc):
         Oi, li, mi = add_tile(
-            Oi, li, mi, Qi, k_tile, v_tile, start_k, queries, n_k, offset, scale_log2, Bc, CAUSAL, MASKED=True
-        )
-        k_tile += Bc * k_row_stride
-        v_tile += Bc * k_row_stride
+            Oi, li, mi, Qi, k_head, v_head, k_row_stride, tile, start_k, queries, n_k, offset, scale_log2,
+            Bc, CAUSAL, MASKED=True,
+        )  # fmt: skip
 
     Oi = Oi / tl.where(li == 0.0, 1.0, li)[:, None]
     lse = (mi + tl.log2(li)) / LOG2_E
