@@ -3,6 +3,7 @@
 #   PUZZLE=4       which puzzle; none: all of them
 #   FILE=…         another file or notebook than puzzles/p4_*.py
 #   DEVICE=…       interpreter (default), cuda or auto
+#   EVERY=1        bench every size, and not the usual ones only
 #   TARGETS=…      GPUs to compile for: sm_90 (default), sm_80, gfx942, with commas, or all
 #   PYTHON=…       the Python that .venv is made with
 #   VENV=…         use this environment as it is, and install nothing
@@ -39,7 +40,7 @@ whole_size := With what the tests need, about 2.2 GB in all, more with a CUDA bu
 checker = PYTHONPATH="$(CURDIR)" "$(bin)/python" -m checker
 friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
 
-.PHONY: help check test test-all mutants versions lint clean needs-check needs-lab needs-test
+.PHONY: help check bench test test-all mutants versions lint clean needs-check needs-lab needs-test
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -47,6 +48,9 @@ help: ## this list
 
 check: $(call layer,check) ## check one puzzle (PUZZLE=1), or all
 	@$(checker) check $(PUZZLE) $(if $(FILE),--file "$(FILE)") --device $(DEVICE) $(if $(TARGETS),--targets $(TARGETS)) $(friendly)
+
+bench: $(call layer,lab) ## time PUZZLE=6 on a GPU beside its peers and the roofline; without a GPU, predict
+	@$(checker) bench $(PUZZLE) $(if $(FILE),--file "$(FILE)") $(if $(EVERY),--every) $(friendly)
 
 test: $(call layer,test) ## the project's own tests, at most ten minutes
 	@"$(bin)/python" -m pytest -q -m "not slow"

@@ -138,7 +138,9 @@ def test_catalogs_know_nothing_of_solutions() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            forbidden = {"solutions", "tests"} | (set() if path.relative_to(ROOT / "checker").as_posix() in WITH_TORCH else {"torch"})
+            forbidden = {"solutions", "tests"} | (
+                set() if path.relative_to(ROOT / "checker").as_posix() in WITH_TORCH else {"torch"}
+            )
             assert not any(name.split(".")[0] in forbidden for name in names), path
 
 

@@ -5,7 +5,7 @@ Colours are those of Okabe and Ito, which can be told apart without colour sight
 
 from __future__ import annotations
 
-from pathlib import Path
+import io
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 COLOURS = {"yours": "#D55E00", "solution": "#0072B2", "tuned": "#009E73"}
 PEER_COLOUR, ROOF_COLOUR = "#999999", "#444444"
+DOTS_PER_INCH = 110
 MOST_BARS = 4  # sizes that are drawn
 
 
@@ -36,9 +37,11 @@ def figure(result: Result) -> Figure:
     return made
 
 
-def write(result: Result, path: Path) -> None:
-    """Write the picture as PNG."""
-    figure(result).savefig(path, dpi=110, format="png")
+def png(result: Result) -> bytes:
+    """The picture as PNG."""
+    buffer = io.BytesIO()
+    figure(result).savefig(buffer, dpi=DOTS_PER_INCH, format="png")
+    return buffer.getvalue()
 
 
 def _roofline(axes: Axes, result: Result, sizes: tuple[Size, ...]) -> None:
@@ -50,13 +53,14 @@ def _roofline(axes: Axes, result: Result, sizes: tuple[Size, ...]) -> None:
     styles = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1))]
     for roof, style in zip(roofs, styles, strict=False):
         axes.plot(x, [roof.tflops(i) for i in x], color=ROOF_COLOUR, linestyle=style, label=roof.name, linewidth=1.4)
-    for size, marker in zip(sizes, "osD^", strict=False):
+    for number, (size, marker) in enumerate(zip(sizes, "osD^", strict=False)):
         low, high = size.operations / size.counted, size.operations / size.least
         if result.measured:
             _points(axes, size, marker, low, high)
         else:
-            axes.axvspan(low, high * 1.02, alpha=0.12, color=COLOURS["solution"])
-            axes.annotate(size.name, (high, 0.03), rotation=90, fontsize=8, ha="right", va="bottom")
+            height = 0.03 * 2.5**number
+            axes.plot([low, high], [height, height], marker=marker, color=COLOURS["solution"], markersize=5)
+            axes.annotate(f"{size.name}  ", (low, height), fontsize=8, ha="right", va="center")
     axes.set(xscale="log", yscale="log", xlabel="operations per byte", ylabel="TFLOP/s", ylim=(0.02, 3e3))
     kind = "measured" if result.measured else "predicted, not measured"
     axes.set_title(f"Puzzle {result.puzzle}: {result.title}, roofline ({kind})", loc="left", fontsize=11)
@@ -77,16 +81,24 @@ def _points(axes: Axes, size: Size, marker: str, low: float, high: float) -> Non
 def _bars(axes: Axes, result: Result, size: Size) -> None:
     rows = ordered(size)[::-1]
     names = [timing.name for timing in rows]
-    low, middle, high = ([size.speed(getattr(timing, which)) for timing in rows] for which in ("high", "median", "low"))
+    slow, middle, fast = (
+        [size.speed(getattr(timing, which)) for timing in rows] for which in ("high", "median", "low")
+    )
     colours = [COLOURS.get(name, PEER_COLOUR) for name in names]
-    errors: Any = [np.subtract(middle, low), np.subtract(high, middle)]
-    axes.barh(names, middle, color=colours, xerr=errors, error_kw={"linewidth": 1, "capsize": 2})
     if result.measured:
+        errors: Any = [np.subtract(middle, slow), np.subtract(fast, middle)]
+        axes.barh(names, middle, color=colours, xerr=errors, error_kw={"linewidth": 1, "capsize": 2})
         limit = result.matrix if size.flops else result.copy
         axes.axvline(limit, color=ROOF_COLOUR, linestyle="--", linewidth=1)
         if size.own_limit < 1:
             axes.axvline(limit * size.own_limit, color=ROOF_COLOUR, linestyle=":", linewidth=1)
-    for position, value in enumerate(middle):
-        axes.annotate(f" {value:.0f}", (value, position), va="center", fontsize=8)
-    axes.set_title(f"{size.name}: {size.unit}", loc="left", fontsize=10)
+    else:
+        axes.barh(names, fast, color=COLOURS["solution"], alpha=0.35)
+        axes.barh(names, slow, color=COLOURS["solution"])
+    for position, (least, most) in enumerate(zip(slow if not result.measured else middle, fast, strict=True)):
+        text = f"{least:.0f}" if result.measured or most < 1.01 * least else f"{least:.0f} to {most:.0f}"
+        axes.annotate(f" {text}", (most, position), va="center", fontsize=8)
+    axes.margins(x=0.12)
+    kind = size.unit if result.measured else f"{size.unit} at best"
+    axes.set_title(f"{size.name}: {kind}", loc="left", fontsize=10)
     axes.tick_params(labelsize=8)

@@ -149,7 +149,7 @@ def _compiled(header: dict[str, Any], job: dict[str, Any], path: str) -> bytes:
     target = gpu_target(job["target"])
     backend = make_backend(target)
     options = backend.parse_options({})
-    source = ASTSource(namespace[job["kernel"]], job["signature"], job["constexprs"])
+    source = ASTSource(namespace[job["kernel"]], job["signature"], job["constexprs"], _aligned(job["signature"]))
     stages: dict[str, Any] = {}
     backend.add_stages(stages, options, source.language)
     context = ir.context()
@@ -164,6 +164,15 @@ def _compiled(header: dict[str, Any], job: dict[str, Any], path: str) -> bytes:
             break
         module = stage(module, metadata)
     return wire.pack({"error": None, "shared": int(metadata["shared"])}, [str(module).encode()])
+
+
+def _aligned(signature: dict[str, str]) -> dict[tuple[int], list[list[Any]]]:
+    """What Triton finds out at a launch with tensors from PyTorch: pointers and strides are multiples of 16."""
+    return {
+        (number,): [["tt.divisibility", 16]]
+        for number, (name, kind) in enumerate(signature.items())
+        if kind.startswith("*") or name.endswith("_stride")
+    }
 
 
 def described(error: BaseException, path: str, passes: str = "") -> dict[str, Any]:

@@ -199,7 +199,8 @@ def _compiled(compiled: Sequence[Compilation]) -> Iterator[RenderableType]:
         name = f"{c.kernel}: " if several else ""
         facts = [f"{c.registers} registers"] if c.registers is not None else []
         if c.shared is not None:
-            facts.append(f"{c.shared / 1024:.3g} of {c.shared_limit >> 10} KB shared memory")
+            used = f"{c.shared / 1024:.3g}" if c.shared >= 1024 else f"{c.shared} bytes"
+            facts.append(f"{used} of {c.shared_limit >> 10} KB shared memory")
         if c.spilled:
             facts.append(f"{c.spilled} bytes of registers spilled")
         words = f"compiles for {c.target}: {', '.join(facts)}" if c.compiles else f"does not compile for {c.target}"
