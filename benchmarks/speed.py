@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 from checker import catalog
 from checker.bench import command, table
+from checker.bench.result import Result
 from checker.bench.run import Extent, measure
 from checker.submission.read import from_file
 
@@ -28,14 +30,23 @@ def forms(number: int) -> dict[str, str]:
     return {name: command.linted(number, from_file(path)) for name, path in paths.items()}
 
 
+def write(results: list[Result], commit: str) -> None:
+    """The data, and the tables made of it."""
+    kept = {"commit": commit, "results": [json.loads(result.to_json()) for result in results]}
+    (RESULTS / "speed.json").write_text(json.dumps(kept, indent=1) + "\n")
+    heading = f"# Speed\n\nWritten by `python3 -m benchmarks.speed` at commit {commit}.\n"
+    (RESULTS / "speed.md").write_text("\n".join((heading, table.summary(results), table.markdown(results))) + "\n")
+
+
 def main() -> None:
     """Measure, and write what was measured after each puzzle."""
-    results = []
+    described = subprocess.run(
+        ["git", "describe", "--always"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+    )
+    results: list[Result] = []
     for number in map(int, sys.argv[1:]) if sys.argv[1:] else catalog.stems():
         results.append(measure(number, forms(number), Extent(every=True), lambda doing: print(doing, file=sys.stderr)))
-        written = [json.loads(result.to_json()) for result in results]
-        (RESULTS / "speed.json").write_text(json.dumps(written, indent=1) + "\n")
-        (RESULTS / "speed.md").write_text(table.markdown(results) + "\n")
+        write(results, described.stdout.strip() or "unknown")
 
 
 if __name__ == "__main__":

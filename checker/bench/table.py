@@ -99,6 +99,31 @@ def _peer(size: Size) -> str:
     return PEER if size.flops else "torch eager"
 
 
+def summary(results: Iterable[Result]) -> str:
+    """One line a size: what share of the copy, or how many times SDPA flash, each form of the course reaches."""
+    lines = []
+    for result in results:
+        names = [timing.name for timing in result.sizes[0].timings if timing.tuning]
+        other = "SDPA cuDNN" if result.sizes[0].flops else "torch eager"
+        against = "× SDPA flash" if result.sizes[0].flops else "share of the copy"
+        lines += [f"| {result.puzzle}: {result.title}, {against} | " + " | ".join([*names, other]) + " |"]
+        lines += ["|---|" + "---:|" * (len(names) + 1)]
+        for size in result.sizes:
+            cells = [_reached(result, size, name) for name in (*names, other)]
+            lines.append(f"| {size.name} | " + " | ".join(cells) + " |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _reached(result: Result, size: Size, name: str) -> str:
+    timing, peer = size.of(name), size.of(PEER)
+    if timing is None:
+        return "–"
+    if peer is None:
+        return f"{result.share(size, timing.median):.3f}" + (f" of {size.own_limit:.3f}" if size.own_limit < 1 else "")
+    return f"{peer.median / timing.median:.2f}"
+
+
 def markdown(results: Iterable[Result]) -> str:
     """One table a puzzle and size."""
     lines: list[str] = []

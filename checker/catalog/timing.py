@@ -1,7 +1,7 @@
 """Sizes at which puzzles are timed, as launches without memory, and the work that every kernel is credited with.
 
 Launch parameters stand in the puzzles' own modules; they were measured on one NVIDIA H200 with triton 3.6.0
-(`benchmarks/results/`). Other GPUs have other optima: `benchmarks/tune.py` finds them.
+(`benchmarks/results/`). Other GPUs have other optima, so a few are tried each time.
 """
 
 from __future__ import annotations
