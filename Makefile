@@ -37,10 +37,11 @@ test_size  := about 1 GB on disk with a CPU build of torch, several with a CUDA 
 whole_size := With what the tests need, about 2.2 GB in all, more with a CUDA build of torch.
 
 # Make calls exit status 4 (the stub as shipped) a success: it says what to do next.
+lab_python = $(if $(VENV),$(abspath $(VENV)),$(CURDIR)/.venv)/bin/python
 checker = PYTHONPATH="$(CURDIR)" "$(bin)/python" -m checker
 friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
 
-.PHONY: help check bench test test-all mutants versions lint clean needs-check needs-lab needs-test
+.PHONY: help check lab bench test test-all mutants versions lint clean needs-check needs-lab needs-test
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -48,6 +49,9 @@ help: ## this list
 
 check: $(call layer,check) ## check one puzzle (PUZZLE=1), or all
 	@$(checker) check $(PUZZLE) $(if $(FILE),--file "$(FILE)") --device $(DEVICE) $(if $(TARGETS),--targets $(TARGETS)) $(friendly)
+
+lab: $(call layer,lab) ## the notebooks in JupyterLab
+	@cd notebooks && PYTHONPATH="$(CURDIR)" "$(lab_python)" -m jupyterlab
 
 bench: $(call layer,lab) ## time PUZZLE=6 on a GPU beside its peers and the roofline; without a GPU, predict
 	@$(checker) bench $(PUZZLE) $(if $(FILE),--file "$(FILE)") $(if $(EVERY),--every) $(friendly)
@@ -88,6 +92,7 @@ clean: ## remove what make has installed; never a file of yours
 .venv/.layer-lab: .venv/.layer-check
 	@echo "Installing into .venv what notebooks need: $(lab_size). This happens once."
 	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[lab]'
+	@mkdir -p .venv/share/jupyter/lab/settings && cp checker/course/jupyterlab.json .venv/share/jupyter/lab/settings/overrides.json
 	@touch $@
 
 .venv/.layer-test: .venv/.layer-lab

@@ -209,7 +209,7 @@ def checked(number: int, file: Path | None, terms: Terms) -> Verdict:
     except Exception as error:
         if isinstance(error, Misuse):
             raise
-        return _fault(number, error)
+        return fault(number, error)
 
 
 def _number(text: str) -> int:
@@ -251,7 +251,8 @@ def _without_puzzle(status: Status, id: str, sentence: str, hint: str) -> Verdic
     return Verdict(None, "", status, (Finding(id, status, sentence, "", hint),))
 
 
-def _fault(number: int, error: Exception) -> Verdict:
+def fault(number: int, error: Exception) -> Verdict:
+    """The verdict when the checker itself has failed."""
     if os.environ.get(TRACEBACK_VARIABLE):
         traceback.print_exception(error)
     sentence = f"{type(error).__name__}: {error}"

@@ -12,7 +12,7 @@ import checker
 from checker import catalog, targets
 from checker.box.parent import Box, BoxReport, Ending, Limits, gpu_missing, sandbox
 from checker.box.wire import LAUNCH_MARK
-from checker.judge.verdict import Finding, Status, Verdict, Where
+from checker.judge.verdict import Finding, Status, Verdict
 from checker.report.clean import cleaned
 from checker.submission.read import Submission
 
@@ -138,18 +138,26 @@ class _Check:
 
     def _not_started(self, program: Program) -> Verdict:
         function = next(iter(program.kernels.values()))
-        cell, line = self.submission.place(program.gaps.get(function.name, function.lineno))
-        place = f"{self.submission.name}, " + (f"cell {cell}, " if cell else "") + f"line {line}"
+        line = program.gaps.get(function.name, function.lineno)
+        place, name = self.where(line), self.submission.name
+        if name:
+            cell = f"cell {place.cell}, " if place.cell else ""
+            explanation = f"Open {name}, {cell}line {place.line}, and fill in the kernel. The lesson stands above it, "
+            explanation += "hints stand below it. Then type:"
+            typed: tuple[str, ...] = (f"make check PUZZLE={self.puzzle.number}",)
+        else:
+            explanation = f"Fill in the kernel in cell [{place.cell}], line {place.line}; run that cell, then this one."
+            typed = ()
         finding = Finding(
             "not-started",
             Status.NOT_STARTED,
             f"{function.name} is still empty",
-            f"Open {place}, and fill in the kernel. The lesson stands above it, hints stand below it. Then type:",
+            explanation,
             "",
-            Where(line=line, cell=cell),
-            (f"make check PUZZLE={self.puzzle.number}",),
+            replace(place, source=()),
+            typed,
         )
-        return self._without_running(Status.NOT_STARTED, [finding], start_line=line)
+        return self._without_running(Status.NOT_STARTED, [finding], start_line=place.line)
 
     def _empty(self, program: Program, kernel: str) -> Finding:
         """The finding on a kernel that is still a stub, while others are not."""

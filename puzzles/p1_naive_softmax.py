@@ -116,10 +116,15 @@ def naive_softmax(x):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=1`, or `make check PUZZLE=1 FILE=notebooks/p1_naive_softmax.ipynb` if you
-# work in the notebook. It takes less than a second, and needs no GPU. `print("x", x)` inside the kernel
-# shows you a block.
-#
+# In a notebook, run the cell that you have filled in, and the next one. In a terminal: `make check PUZZLE=1`.
+# It takes less than a second, and needs no GPU. `print("x", x)` inside the kernel shows you a block.
+
+# %%
+from checker.notebook import check
+
+check(1)
+
+# %% [markdown]
 # ## Hints
 #
 # <details><summary>1: a nudge</summary>
@@ -140,6 +145,21 @@ def naive_softmax(x):
 #
 # </details>
 #
+# ## Experiments
+#
+# Change a number, run the cell, and look. `run` launches your kernel once on the interpreter, with arrays of
+# your own, and tells how often each element was moved.
+
+# %%
+import numpy as np
+
+from checker.notebook import run
+
+x = np.array([[88.0, 1.0, 2.0], [3.0, 1.0, 2.0]], np.float32)  # what if 88 becomes 89?
+y = np.zeros_like(x)
+run(naive_softmax_kernel, x, y, 3, 3, 3, BLOCK_SIZE=4, grid=2)
+
+# %% [markdown]
 # ## What to notice afterwards
 #
 # The kernel is fast, and it is fragile. fp32 ends at $3.4 \cdot 10^{38}$, and $e^{89}$ is more than that: a

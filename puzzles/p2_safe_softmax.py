@@ -103,9 +103,15 @@ def safe_softmax(x):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=2`, or `make check PUZZLE=2 FILE=notebooks/p2_safe_softmax.ipynb` if you
-# work in the notebook. `print("x", x)` inside the kernel shows you a block.
-#
+# In a notebook, run the cell that you have filled in, and the next one. In a terminal: `make check PUZZLE=2`.
+# `print("x", x)` inside the kernel shows you a block.
+
+# %%
+from checker.notebook import check
+
+check(2)
+
+# %% [markdown]
 # ## Hints
 #
 # <details><summary>1: a nudge</summary>
@@ -127,6 +133,21 @@ def safe_softmax(x):
 #
 # </details>
 #
+# ## Experiments
+#
+# The same rows in small blocks and in one large block: how often is x read? And does an offset of 1000 change
+# the result?
+
+# %%
+import numpy as np
+
+from checker.notebook import run
+
+x = np.arange(10, dtype=np.float32).reshape(1, 10)  # add 1000
+y = np.zeros_like(x)
+run(safe_softmax_kernel, x, y, 10, 10, 10, BLOCK_SIZE=4, grid=1)  # or BLOCK_SIZE=16
+
+# %% [markdown]
 # ## What to notice afterwards
 #
 # Sweeps 1 and 2 read the same data one after the other. Could one of them do both? The sum needs the maximum,

@@ -101,9 +101,15 @@ def online_softmax(x):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=3`, or `make check PUZZLE=3 FILE=notebooks/p3_online_softmax.ipynb` if you
-# work in the notebook. `print("x", x)` inside the kernel shows you a block.
-#
+# In a notebook, run the cell that you have filled in, and the next one. In a terminal: `make check PUZZLE=3`.
+# `print("x", x)` inside the kernel shows you a block.
+
+# %%
+from checker.notebook import check
+
+check(3)
+
+# %% [markdown]
 # ## Hints
 #
 # <details><summary>1: a nudge</summary>
@@ -125,6 +131,20 @@ def online_softmax(x):
 #
 # </details>
 #
+# ## Experiments
+#
+# A row that begins with $-\infty$ for a whole block: take the guard out of your kernel, and look again.
+
+# %%
+import numpy as np
+
+from checker.notebook import run
+
+x = np.array([[-np.inf] * 4 + [1.0, 2.0, 3.0]], np.float32)
+y = np.zeros_like(x)
+run(online_softmax_kernel, x, y, 7, 7, 7, BLOCK_SIZE=4, grid=1)
+
+# %% [markdown]
 # ## What to notice afterwards
 #
 # A softmax cannot do with one sweep: $y_i$ is an output, and each needs the final $l$. But if nobody wants

@@ -102,9 +102,15 @@ def tiled_softmax(x):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=4`, or `make check PUZZLE=4 FILE=notebooks/p4_tiled_softmax.ipynb` if you
-# work in the notebook. `print("x", x)` inside the kernel shows you a block.
-#
+# In a notebook, run the cell that you have filled in, and the next one. In a terminal: `make check PUZZLE=4`.
+# `print("x", x)` inside the kernel shows you a block.
+
+# %%
+from checker.notebook import check
+
+check(4)
+
+# %% [markdown]
 # ## Hints
 #
 # <details><summary>1: a nudge</summary>
@@ -126,6 +132,21 @@ def tiled_softmax(x):
 #
 # </details>
 #
+# ## Experiments
+#
+# Five rows in tiles of four, two or one: the grid changes, the traffic does not.
+
+# %%
+import numpy as np
+
+from checker.notebook import run
+
+at_once = 4  # or 2, or 1
+x = np.random.default_rng(0).normal(size=(5, 10)).astype(np.float32)
+y = np.zeros_like(x)
+run(tiled_softmax_kernel, x, y, 10, 10, 5, 10, BLOCK_ROWS=at_once, BLOCK_COLS=4, grid=-(-5 // at_once))
+
+# %% [markdown]
 # ## What to notice afterwards
 #
 # Rows of a tile have nothing to do with each other: they only share a program. In attention the rows are queries, the

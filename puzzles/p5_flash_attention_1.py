@@ -155,9 +155,15 @@ def flash_attention_1(q, k, v, scale):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=5`, or `make check PUZZLE=5 FILE=notebooks/p5_flash_attention_1.ipynb` if you
-# work in the notebook. `print("Sij", Sij)` inside the kernel shows you a block.
-#
+# In a notebook, run the cell that you have filled in, and the next one. In a terminal: `make check PUZZLE=5`.
+# `print("Sij", Sij)` inside the kernel shows you a block.
+
+# %%
+from checker.notebook import check
+
+check(5)
+
+# %% [markdown]
 # ## Hints
 #
 # <details><summary>1: a nudge</summary>
@@ -180,6 +186,22 @@ def flash_attention_1(q, k, v, scale):
 #
 # </details>
 #
+# ## Experiments
+#
+# Wider tiles of keys, fewer visits: how does the traffic of O change with Bc, and how that of K?
+
+# %%
+import numpy as np
+
+from checker.notebook import run
+
+random = np.random.default_rng(0)
+q, k, v = (random.normal(size=(1, 64, 16)).astype(np.float32) for _ in range(3))
+o, l, m = np.zeros_like(q), np.zeros((1, 64), np.float32), np.full((1, 64), -np.inf, np.float32)
+strides = 64 * 16, 16, 64 * 16, 16  # head and row of Q, head and row of K
+run(flash_attention_1_kernel, q, k, v, o, l, m, *strides, 64, 64, 0.25, D=16, Br=16, Bc=16, grid=1)  # Bc=32, Bc=64
+
+# %% [markdown]
 # ## What to notice afterwards
 #
 # Standard attention writes S, reads it for the softmax, writes P and reads it again: about $4 n d + 4 n^2$ accesses

@@ -139,9 +139,15 @@ def flash_attention_2(q, k, v, scale, causal=False):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=6`, or `make check PUZZLE=6 FILE=notebooks/p6_flash_attention_2.ipynb` if you
-# work in the notebook. `print("Sij", Sij)` inside the kernel shows you a block.
-#
+# In a notebook, run the cell that you have filled in, and the next one. In a terminal: `make check PUZZLE=6`.
+# `print("Sij", Sij)` inside the kernel shows you a block.
+
+# %%
+from checker.notebook import check
+
+check(6)
+
+# %% [markdown]
 # ## Hints
 #
 # <details><summary>1: a nudge</summary>
@@ -163,6 +169,24 @@ def flash_attention_2(q, k, v, scale, causal=False):
 #
 # </details>
 #
+# ## Experiments
+#
+# How often are K and V read, full and causal? What does a taller tile of queries save, and what does it cost
+# when causal?
+
+# %%
+import numpy as np
+
+from checker.notebook import run
+
+CAUSAL, Br, Bc = True, 16, 16
+random = np.random.default_rng(0)
+q, k, v = (random.normal(size=(1, 64, 16)).astype(np.float32) for _ in range(3))
+o, lse = np.zeros_like(q), np.zeros((1, 64), np.float32)
+strides = 64 * 16, 16, 64 * 16, 16
+run(flash_attention_2_kernel, q, k, v, o, lse, *strides, 64, 64, 0.25, D=16, Br=Br, Bc=Bc, CAUSAL=CAUSAL, grid=(64 // Br, 1))
+
+# %% [markdown]
 # ## What to notice afterwards
 #
 # Puzzle 5 read K and V once and O $T_c$ times; now O is written once and K and V are read $T_r$ times. That looks like an even

@@ -173,9 +173,15 @@ def causal_backward(q, k, v, o, lse, do, scale):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=7`, or `make check PUZZLE=7 FILE=notebooks/p7_causal_backward.ipynb` if you
-# work in the notebook. Kernels that you have not begun are passed over. `print("dSij", dSij)` inside a kernel shows you a block.
-#
+# In a notebook, run the cell that you have filled in, and the next one. In a terminal: `make check PUZZLE=7`.
+# Kernels that you have not begun are passed over. `print("dSij", dSij)` inside a kernel shows you a block.
+
+# %%
+from checker.notebook import check
+
+check(7)
+
+# %% [markdown]
 # ## Hints
 #
 # <details><summary>1: a nudge</summary>
@@ -198,6 +204,25 @@ def causal_backward(q, k, v, o, lse, do, scale):
 #
 # </details>
 #
+# ## Experiments
+#
+# Is delta the same if it is summed over keys, $\sum_j P_{ij}\, dP_{ij}$, instead of over dimensions? Compare.
+
+# %%
+import numpy as np
+
+from checker.notebook import run
+
+random = np.random.default_rng(0)
+q, k, v, do = (random.normal(size=(1, 16, 16)) for _ in range(4))
+s = np.where(np.tri(16, dtype=bool), 0.25 * q @ k.swapaxes(1, 2), -np.inf)
+p = np.exp(s - s.max(-1, keepdims=True))
+p /= p.sum(-1, keepdims=True)
+print("over keys:", (p * (do @ v.swapaxes(1, 2))).sum(-1).round(4))
+o, do32, delta = (p @ v).astype(np.float32), do.astype(np.float32), np.zeros((1, 16), np.float32)
+run(delta_kernel, o, do32, delta, 16 * 16, 16, 16, D=16, Br=16, grid=(1, 1))
+
+# %% [markdown]
 # ## What to notice afterwards
 #
 # The backward pass makes five matrix products per tile where the forward pass makes two, and yours makes seven, because S and dP are computed in both

@@ -21,19 +21,37 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = {"refused": "tests/wrong/p1_padding_loaded_as_zero.py", "accepted": "solutions/p1_naive_softmax.py"}
 
 
-def notebook_text(puzzle_file: str) -> str:
-    """A puzzle's py:percent text as the JSON of a notebook; cells are numbered, so it is reproducible."""
+def notebook_text(puzzle_file: str, puzzle: Puzzle) -> str:
+    """A puzzle's py:percent text as the JSON of a notebook; cells are numbered, so it is reproducible.
+
+    nbgrader finds the kernels' cells and the cell that checks by its own metadata.
+    """
     import jupytext  # part of the lab layer
 
     notebook: Any = jupytext.reads(puzzle_file, fmt="py:percent")
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number}"
+        graded = _nbgrader(cell["source"], puzzle) if cell["cell_type"] == "code" else {}
+        cell["metadata"] = {"nbgrader": graded} if graded else {}
     notebook.metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
     }
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _nbgrader(source: str, puzzle: Puzzle) -> dict[str, Any]:
+    """What nbgrader must know of a code cell; nothing if it is neither a solution nor graded."""
+    common = {"schema_version": 3, "task": False}
+    for kernel in puzzle.kernels:
+        if f"def {kernel.name}(" in source:
+            return {"grade": False, "grade_id": kernel.name, "locked": False, "solution": True, **common}
+    if source.rstrip().endswith(f"\ncheck({puzzle.number})"):
+        grade_id = f"check-{puzzle.stem}"
+        points = puzzle.possible
+        return {"grade": True, "grade_id": grade_id, "locked": True, "points": points, "solution": False, **common}
+    return {}
 
 
 def puzzle_table() -> str:
@@ -92,8 +110,8 @@ def build(root: Path = ROOT) -> list[Path]:
     """Write every built file that is not up to date; return those."""
     wanted = {root / "README.md": readme_text((root / "README.md").read_text(encoding="utf-8"), root)}
     for number, stem in catalog.stems().items():
-        text = (root / "puzzles" / f"{stem}.py").read_text(encoding="utf-8")
-        wanted[root / "notebooks" / f"{stem}.ipynb"] = notebook_text(emptied(text, catalog.load(number)))
+        text, puzzle = (root / "puzzles" / f"{stem}.py").read_text(encoding="utf-8"), catalog.load(number)
+        wanted[root / "notebooks" / f"{stem}.ipynb"] = notebook_text(emptied(text, puzzle), puzzle)
     written = []
     for path, text in wanted.items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:

@@ -11,6 +11,7 @@ from checker.box.memory import LOAD, STORE
 from checker.box.results import KernelError, LaunchResult, Refusal
 from checker.judge.compare import wrong_elements
 from checker.judge.diagnose import UNNAMED, name_errors, name_refusals, name_wrong
+from checker.judge.error_map import error_map
 from checker.judge.evidence import Evidence, Locator, element_name, tensor_name, written_tensors
 from checker.judge.locate import MOST_EXAMPLES, Wrong
 from checker.judge.memory import memory_findings, never_stored
@@ -128,7 +129,15 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
         ::-1
     ]
     made.findings += [finding for finding in found if finding.id in UNNAMED]
+    made.findings = [_with_map(finding, wrongs) for finding in made.findings]
     return made
+
+
+def _with_map(finding: Finding, wrongs: list[Wrong]) -> Finding:
+    """The finding with a map of its output, if it is about wrong values."""
+    where = finding.where
+    item = next((w for w in wrongs if w.case.name == where.case and where.tensor in w.wrong), None)
+    return finding if item is None else replace(finding, error_map=error_map(item, where.tensor or ""))
 
 
 def _telling(made: Judgement, evidence: list[Evidence]) -> set[str]:

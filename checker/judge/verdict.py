@@ -76,6 +76,19 @@ class Where:
 
 
 @dataclass(frozen=True)
+class ErrorMap:
+    """Where one output of one launch is wrong, as a coarse picture: lines of cells, each some rows by some columns."""
+
+    tensor: str
+    case: str
+    rows: str  # what is counted downwards, in the plural; of several heads one after the other
+    columns: str
+    shape: tuple[int, int]  # rows and columns of the output
+    cell: tuple[int, int]  # rows and columns that one cell stands for
+    wrong: tuple[tuple[float, ...], ...]  # share of wrong elements, by line and cell
+
+
+@dataclass(frozen=True)
 class Finding:
     """One located observation, in words a student understands."""
 
@@ -86,6 +99,7 @@ class Finding:
     hint: str
     where: Where = field(default_factory=Where)
     examples: tuple[str, ...] = ()  # at most five
+    error_map: ErrorMap | None = None  # if it is about wrong values
 
 
 @dataclass(frozen=True)

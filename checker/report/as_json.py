@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict
 from typing import Any
 
 from checker.judge.verdict import Compilation, Finding, Run, Traffic, Verdict, Where
@@ -53,6 +54,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "hint": finding.hint,
         "where": _where(finding.where),
         "examples": list(finding.examples),
+        "error_map": None if finding.error_map is None else asdict(finding.error_map),
     }
 
 

@@ -85,7 +85,7 @@ def from_file(path: Path) -> Submission:
 def from_cells(cells: Sequence[tuple[str, str]], name: str, *, numbered: bool = True) -> Submission:
     """A submission from (kind, text) of each cell; only cells of kind `code` are kept."""
     chunks = tuple(
-        Chunk(_without_magics(_plain(text)) if numbered else _plain(text), number if numbered else None)
+        Chunk(without_magics(_plain(text)) if numbered else _plain(text), number if numbered else None)
         for number, (kind, text) in enumerate(cells, start=1)
         if kind == "code"
     )
@@ -101,7 +101,7 @@ def _plain(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", " ")
 
 
-def _without_magics(text: str) -> str:
+def without_magics(text: str) -> str:
     """The cell with IPython's own lines blanked, unless it is Python as it stands; lines keep their numbers."""
     try:
         compile(text, "<cell>", "exec", ast.PyCF_ONLY_AST)

@@ -15,7 +15,8 @@ from rich.console import Console
 from checker.judge.verdict import Finding, Status, Verdict, Where
 from checker.report.as_json import as_dict, dumps
 from checker.report.clean import clean, cleaned
-from checker.report.terminal import _PLAIN_WORDS, show, show_table
+from checker.report.terminal import show, show_table
+from checker.report.words import PLAIN_WORDS
 from tests.conftest import SOLUTION, check_path, kernels
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -61,18 +62,18 @@ def test_a_report_names_line_reason_and_next_step(wrong: list[Verdict]) -> None:
 
 
 def test_every_status_has_plain_words() -> None:
-    assert set(_PLAIN_WORDS) == set(Status)
-    assert len(set(_PLAIN_WORDS.values())) == len(Status)
+    assert set(PLAIN_WORDS) == set(Status)
+    assert len(set(PLAIN_WORDS.values())) == len(Status)
 
 
 @pytest.mark.parametrize("status", list(Status))
 def test_every_status_can_be_shown(status: Status) -> None:
     finding = Finding("some-id", status, "Title", "Explanation.", "Hint.", Where(line=3, cell=2))
     verdict = Verdict(1, "A puzzle", status, () if status is Status.ACCEPTED else (finding,), file="a.ipynb")
-    assert _PLAIN_WORDS[status] in shown(verdict)
+    assert PLAIN_WORDS[status] in shown(verdict)
     out = io.StringIO()
     show_table(Console(file=out, width=80), [verdict, verdict])
-    assert out.getvalue().count(_PLAIN_WORDS[status].split()[0]) >= 2
+    assert out.getvalue().count(PLAIN_WORDS[status].split()[0]) >= 2
     assert json.loads(dumps(as_dict(verdict)))["verdict"] == status.value
 
 

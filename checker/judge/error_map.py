@@ -1,0 +1,36 @@
+"""A picture of which elements are wrong, small enough for a report."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from checker.judge.locate import Wrong
+from checker.judge.verdict import ErrorMap
+from checker.puzzle import Tensor
+
+MOST_LINES, MOST_CELLS = 16, 32
+
+
+def error_map(item: Wrong, name: str) -> ErrorMap:
+    """The map of one output of a wrong launch; a vector is a single column."""
+    wrong = item.wrong[name]
+    tensor = item.case.tensors[name]
+    flat = wrong.reshape(-1, wrong.shape[-1]) if _has_columns(tensor) else wrong.reshape(-1, 1)
+    down, across = (-(-extent // most) for extent, most in zip(flat.shape, (MOST_LINES, MOST_CELLS), strict=True))
+    axes = [axis.plural for axis in tensor.axes]
+    rows, columns = (axes[-2] if len(axes) > 1 else "", axes[-1]) if _has_columns(tensor) else (axes[-1], "")
+    cells = tuple(
+        tuple(_share(flat[row : row + down, column : column + across]) for column in range(0, flat.shape[1], across))
+        for row in range(0, flat.shape[0], down)
+    )
+    return ErrorMap(name, item.case.name, rows, columns, (flat.shape[0], flat.shape[1]), (down, across), cells)
+
+
+def _has_columns(tensor: Tensor) -> bool:
+    """Whether the last axis runs across: of l, m, LSE and delta it is the queries, which run downwards."""
+    return tensor.axes[-1].name in ("column", "dimension") or tensor.values.ndim == 1
+
+
+def _share(part: npt.NDArray[np.bool_]) -> float:
+    return round(float(part.mean()), 3)

@@ -1,0 +1,100 @@
+"""What a notebook calls: `check`, `run`, `bench`.
+
+The notebook's own process is never trusted: it hands over the text of the cells that were run, and that
+text walks the same road as a file does, in another process.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from checker.notebook.cells import run_so_far
+from checker.notebook.experiment import Ran, ran
+from checker.submission.read import Unreadable
+
+if TYPE_CHECKING:
+    from checker.bench.result import Result
+
+__all__ = ["Ran", "Report", "bench", "check", "run"]
+
+_BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from checker.notebook.child import main; main()"
+
+
+@dataclass(frozen=True)
+class Report:
+    """A verdict that shows itself: in HTML where there is a front end for it, in words elsewhere."""
+
+    text: str
+    html: str = ""
+    accepted: bool = False
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return self.html or f"<div>{html.escape(self.text)}</div>"
+
+
+def check(puzzle: int, *, device: str = "interpreter") -> Report:
+    """Check the kernels of a puzzle as the cells that were run last define them.
+
+    `device`: `interpreter`, `cuda`, or `auto`, the one after the other.
+    """
+    cells = run_so_far()
+    if cells is None:
+        return Report(f"This needs a notebook. In a terminal, type: make check PUZZLE={puzzle}")
+    return Report(**_asked(puzzle=puzzle, cells=cells, device=device, bench=False, every=False))
+
+
+def bench(puzzle: int, *, every: bool = False) -> Result | Report:
+    """Time the kernels of a puzzle beside their peers, or predict without a GPU; a picture. They are checked first."""
+    from checker.bench.result import from_json
+
+    cells = run_so_far()
+    if cells is None:
+        return Report(f"This needs a notebook. In a terminal, type: make bench PUZZLE={puzzle}")
+    answer = _asked(puzzle=puzzle, cells=cells, device="interpreter", bench=True, every=every)
+    return from_json(answer["result"]) if "result" in answer else Report(**answer)
+
+
+def run(kernel: Any, *arguments: Any, grid: int | Sequence[int], **named: Any) -> Ran:
+    """Launch a kernel of this notebook once, in the box, with arrays, numbers and constexprs of your own.
+
+    Arrays are NumPy's, fp32 or fp16, and are not changed: `run(...)["y_ptr"]` is what the kernel made of one.
+    """
+    from checker.submission.extract import NotASubmission
+
+    name = kernel if isinstance(kernel, str) else getattr(kernel, "__name__", repr(kernel))
+    cells = run_so_far()
+    if cells is None:
+        return Ran(name, problem="This needs a notebook: it runs the kernel as its cells define it.")
+    try:
+        return ran(name, cells, arguments, named, (grid,) if isinstance(grid, int) else tuple(grid))
+    except (NotASubmission, Unreadable, ValueError, TypeError) as problem:
+        return Ran(name, problem=str(problem))
+
+
+def _asked(**request: Any) -> dict[str, Any]:
+    """What the judging process answers; a `Report`'s fields, or a benchmark's result."""
+    from checker.box.parent import paths
+
+    try:
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, json.dumps(paths())],
+            input=json.dumps(request),
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+        )
+        answer: dict[str, Any] = json.loads(done.stdout)
+    except (OSError, TypeError, ValueError) as error:
+        return {"text": f"! The checker itself failed: {error}. In a terminal, make check may tell more."}
+    return answer

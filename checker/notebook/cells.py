@@ -1,0 +1,59 @@
+"""The cells that were run in the notebook we are in, as text."""
+
+from __future__ import annotations
+
+import ast
+
+from checker.submission.read import Submission, from_cells, without_magics
+
+
+def run_so_far() -> list[str] | None:
+    """The cells that were run, as they were typed, by their numbers; None outside of IPython."""
+    try:
+        from IPython import get_ipython
+    except ImportError:
+        return None
+    shell = get_ipython()
+    return None if shell is None else list(shell.history_manager.input_hist_raw)[1:]
+
+
+def submission_of(cells: list[str]) -> Submission:
+    """What they hand in; it has no file, and its cells have the numbers that the notebook shows."""
+    return from_cells([("code" if text else "", text) for text in latest(cells)], "")
+
+
+def latest(cells: list[str]) -> list[str]:
+    """The cells without what a later one defines anew; lines keep their numbers.
+
+    A cell that is no Python is dropped if a later one defines the same function; else the judge tells.
+    """
+    defined: set[tuple[type, str]] = set()  # functions and values apart: a kernel is no value
+    kept = []
+    for text in reversed(cells):
+        plain = without_magics(text)
+        try:
+            statements = ast.parse(plain).body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            again = any(f"def {name}(" in plain for kind, name in defined if kind is ast.FunctionDef)
+            kept.append("" if again else plain)
+            continue
+        lines = plain.split("\n")
+        new: set[tuple[type, str]] = set()
+        for statement in statements:
+            names = _names(statement)
+            if names and names <= defined:
+                first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))])
+                for number in range(first - 1, statement.end_lineno or statement.lineno):
+                    lines[number] = ""
+            new |= names
+        defined |= new
+        kept.append("\n".join(lines))
+    return kept[::-1]
+
+
+def _names(statement: ast.stmt) -> set[tuple[type, str]]:
+    """Names that a top-level statement gives a function or a plain value."""
+    if isinstance(statement, ast.FunctionDef):
+        return {(ast.FunctionDef, statement.name)}
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    return {(ast.Assign, target.id) for target in targets if isinstance(target, ast.Name)}

@@ -1,0 +1,69 @@
+"""The process that judges for a notebook: whatever the notebook's own process has come to believe, it does not.
+
+A setting of NumPy's, a patched module or another folder there would change the judge too, if it ran there.
+Reads one JSON request from standard input, writes one JSON object to standard output.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from typing import Any
+
+from checker import catalog
+from checker.judge.verdict import Finding, Status, Verdict
+from checker.notebook.cells import submission_of
+from checker.road import Terms
+from checker.road import check as walk
+from checker.submission.read import Submission, Unreadable
+
+
+def main() -> None:
+    """Serve one request and exit."""
+    request = json.loads(sys.stdin.read())
+    json.dump(_served(request), sys.stdout)
+
+
+def _served(request: dict[str, Any]) -> dict[str, Any]:
+    from checker.cli import fault
+
+    number = request["puzzle"]
+    if number not in catalog.stems():
+        there = ", ".join(map(str, catalog.stems()))
+        return _shown(_misused(f"There is no puzzle {number!r}. There is: {there}."))
+    try:
+        submission = submission_of(request["cells"])
+        verdict = walk(number, submission, Terms(device=request["device"]))
+        if request["bench"] and verdict.accepted:
+            return _timed(number, submission, verdict, request["every"])
+        return _shown(verdict)
+    except Unreadable as problem:
+        return _shown(_misused(str(problem)))
+    except Exception as error:
+        return _shown(fault(number, error))
+
+
+def _timed(number: int, submission: Submission, verdict: Verdict, every: bool) -> dict[str, Any]:
+    from checker.bench import command
+
+    try:
+        result = command.result_of(number, submission, verdict, command.Extent(every), lambda _: None)
+    except (command.BenchmarkFailed, command.NoBenchmark) as problem:
+        return _shown(_misused(str(problem)))
+    return {"result": result.to_json()}
+
+
+def _misused(sentence: str) -> Verdict:
+    return Verdict(None, "", Status.MISUSED, (Finding("misused", Status.MISUSED, sentence, "", ""),))
+
+
+def _shown(verdict: Verdict) -> dict[str, Any]:
+    from rich.console import Console
+
+    from checker.report.html import html
+    from checker.report.terminal import show
+
+    out = io.StringIO()
+    show(Console(file=out, width=100, color_system=None, markup=False, highlight=False, emoji=False), verdict)
+    return {"html": html(verdict), "text": out.getvalue().rstrip(), "accepted": verdict.accepted}

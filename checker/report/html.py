@@ -1,0 +1,133 @@
+"""The verdict for a notebook: the words of the terminal's report, with bars for traffic and a map of the errors.
+
+Only elements and inline styles that every front end keeps; no script. Text takes the theme's own colour, so that
+light and dark are readable alike; signs and words say what colours underline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from html import escape
+
+from checker.judge.verdict import Finding, PropertyResult, Status, Traffic, Verdict
+from checker.report import words
+
+_COLOURS = {"✓": "#009E73", "○": "#3D9BD9", "!": "#CC79A7", "✗": "#D55E00"}
+_FAINT = "opacity:.75"
+_MONO = "font-family:var(--jp-code-font-family,monospace);font-size:.92em"
+_MARKED = "background:rgba(213,94,0,.2);font-weight:bold"
+_BAR = 14  # width of a bar that is exactly at its bound, in em
+
+
+def html(verdict: Verdict) -> str:
+    """The report as one HTML element."""
+    colour = _COLOURS[words.sign(verdict.status)]
+    style = f"border-left:4px solid {colour};padding:.1em 0 .1em 1em;max-width:56em;line-height:1.45"
+    return f'<div style="{style}">{"".join(_parts(verdict, colour))}</div>'
+
+
+def _parts(verdict: Verdict, colour: str) -> Iterator[str]:
+    yield f'<div style="{_FAINT}">{escape(words.title(verdict))}</div>'
+    points = f" &nbsp;{verdict.earned}/{verdict.possible} points" if verdict.runs else ""
+    headline = f"{words.sign(verdict.status)} {escape(words.PLAIN_WORDS[verdict.status])}"
+    yield f'<div style="font-size:1.2em"><b style="color:{colour}">{headline}</b>{points}</div>'
+    if verdict.status is Status.NOT_STARTED:
+        yield _paragraph(f"{verdict.findings[0].title}. {verdict.findings[0].explanation}")
+        if verdict.findings[0].examples:
+            yield _pre(verdict.findings[0].examples)
+        return
+    for finding in verdict.findings[: words.MOST_FINDINGS]:
+        yield from _finding(verdict, finding)
+    if len(verdict.findings) > words.MOST_FINDINGS:
+        yield _paragraph(f"and {len(verdict.findings) - words.MOST_FINDINGS} more, which may follow from these.")
+    if verdict.runs:
+        yield _properties(verdict.properties)
+        if verdict.accepted or any(f.status is Status.OVER_TRAFFIC for f in verdict.findings):
+            yield _traffic(verdict.runs[0].traffic)
+    for sentence in words.compiled(verdict.compiled):
+        yield f'<div style="{_FAINT}">{escape(sentence)}</div>'
+    for remark in verdict.remarks:
+        yield _paragraph(f"<b>By the way:</b> {escape(remark)}", raw=True)
+    if verdict.printed:
+        case, lines, more = words.printed(verdict)
+        yield _paragraph(f"<b>Your kernel printed</b>, with {escape(case)}:", raw=True)
+        yield _pre([*lines, f"… and {more} more lines"] if more else lines)
+    if closing := words.closing(verdict):
+        yield _paragraph(closing)
+
+
+def _finding(verdict: Verdict, finding: Finding) -> Iterator[str]:
+    yield (
+        f'<div style="margin-top:.8em"><b>{escape(finding.title)}</b> '
+        f'<span style="{_FAINT}">[{escape(finding.id)}]</span></div>'
+    )
+    if place := words.place(verdict, finding):
+        yield f'<div style="{_FAINT}">{escape(place)}</div>'
+    if finding.where.source:
+        yield _source(finding)
+    if finding.explanation:
+        yield _paragraph(finding.explanation)
+    if finding.examples:
+        yield _pre(finding.examples)
+    if finding.error_map:
+        yield f'<details><summary style="{_FAINT}">where it is wrong</summary>'
+        yield _pre(words.shaded(finding.error_map))
+        yield f'<div style="{_FAINT}">{escape(words.legend(finding.error_map))}</div></details>'
+    if finding.hint:
+        yield _paragraph(f"<b>Try:</b> {escape(finding.hint)}", raw=True)
+
+
+def _paragraph(text: str, *, raw: bool = False) -> str:
+    return f'<div style="margin:.35em 0">{text if raw else escape(text)}</div>'
+
+
+def _pre(lines: Iterable[str]) -> str:
+    text = "\n".join(escape(line) for line in lines)
+    return f'<pre style="{_MONO};line-height:1.25;margin:.35em 0;overflow-x:auto">{text}</pre>'
+
+
+def _source(finding: Finding) -> str:
+    """The line and its neighbours; the line itself is marked."""
+    lines = list(finding.where.source)
+    while lines and not lines[-1][1].strip():
+        lines.pop()
+    rows = []
+    for number, line in lines:
+        marked = number == finding.where.line
+        text = f"{'▶' if marked else ' '} {number:>3} │ {escape(line)}"
+        rows.append(f'<span style="{_MARKED}">{text}</span>' if marked else f'<span style="{_FAINT}">{text}</span>')
+    style = f"{_MONO};line-height:1.35;margin:.35em 0;overflow-x:auto"
+    return f'<pre style="{style}">' + "\n".join(rows) + "</pre>"
+
+
+def _properties(results: Iterable[PropertyResult]) -> str:
+    rows = []
+    for p in results:
+        sign = "✓" if p.passed else "✗"
+        reason = words.why(p)
+        told = f'{escape(p.title)}<span style="{_FAINT}">{": " + escape(reason) if reason else ""}</span>'
+        rows.append(
+            f'<tr style="background:none"><td style="color:{_COLOURS[sign]};text-align:left">{sign}</td>'
+            f'<td style="text-align:left">{told}</td>'
+            f'<td style="text-align:right">{p.weight if p.passed else 0}/{p.weight}</td></tr>'
+        )
+    return f'<table style="margin:.8em 0;border-collapse:collapse">{"".join(rows)}</table>'
+
+
+def _traffic(traffic: Iterable[Traffic]) -> str:
+    """A bar for each tensor and direction; where the bound is, there is a mark."""
+    rows = []
+    for what, done, most in words.moved(list(traffic)):
+        share = done / most if most else 2.0
+        colour = _COLOURS["✓" if done <= most else "✗"]
+        width = min(share, 1.5) * _BAR
+        bar = (
+            f'<div style="position:relative;width:{1.6 * _BAR:.1f}em;height:.8em">'
+            f'<div style="position:absolute;background:{colour};width:{width:.2f}em;height:.8em"></div>'
+            f'<div style="position:absolute;left:{_BAR}em;width:2px;height:.8em;background:currentColor"></div></div>'
+        )
+        rows.append(
+            f'<tr style="background:none"><td style="text-align:left">{escape(what)}</td><td>{bar}</td>'
+            f'<td style="text-align:left">{done:.2f} times per element, at most {most:.2f}</td></tr>'
+        )
+    return f'<table style="margin:.8em 0;border-collapse:collapse">{"".join(rows)}</table>'

@@ -1,0 +1,144 @@
+"""The words that all reports share, whatever they are shown on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from checker.judge.verdict import (
+    Compilation,
+    ErrorMap,
+    ExitStatus,
+    Finding,
+    PropertyResult,
+    Status,
+    Traffic,
+    Verdict,
+    Where,
+)
+
+MOST_FINDINGS = 3  # the worst ones; the rest often follow from them
+MOST_PRINTED_LINES = 20
+SHADES = "·░▒▓█"  # of a cell of an error map: all right, up to a third, two thirds, nearly all, all wrong
+
+PLAIN_WORDS = {
+    Status.CHECKER_FAULT: "the checker failed",
+    Status.MISUSED: "nothing was checked",
+    Status.INVALID: "cannot be read as a submission",
+    Status.FORBIDDEN: "uses what a kernel may not use",
+    Status.NOT_STARTED: "not started",
+    Status.DOES_NOT_COMPILE: "does not compile for a GPU",
+    Status.OUTPUT_FLOOD: "printed too much",
+    Status.OUT_OF_MEMORY: "out of memory",
+    Status.TIME_LIMIT: "did not come to an end",
+    Status.CRASHED: "stopped with an error",
+    Status.NO_OUTPUT: "gave no result",
+    Status.MALFORMED_OUTPUT: "gave something that is not a result",
+    Status.OUT_OF_BOUNDS: "leaves its tensors",
+    Status.INPUT_CHANGED: "changes its input",
+    Status.NOT_A_NUMBER: "gives NaN",
+    Status.NOT_DETERMINISTIC: "depends on luck",
+    Status.WRONG: "wrong",
+    Status.OVER_TRAFFIC: "moves too much memory",
+    Status.PARTLY_RIGHT: "partly right",
+    Status.ACCEPTED: "accepted",
+}
+
+
+def sign(status: Status) -> str:
+    """One character for how it ended."""
+    special = {Status.ACCEPTED: "✓", Status.NOT_STARTED: "○", Status.CHECKER_FAULT: "!", Status.MISUSED: "!"}
+    return special.get(status, "✗")
+
+
+def title(verdict: Verdict) -> str:
+    """What was checked."""
+    return f"Puzzle {verdict.puzzle}: {verdict.title}" if verdict.puzzle else "flash-puzzles"
+
+
+def spot(file: str, where: Where) -> str:
+    """Where a line is: in a file, in a notebook's file, or, without a file, in a cell as it was run."""
+    if where.cell is None:
+        return f"{file}:{where.line}"
+    return f"{file}, cell {where.cell}, line {where.line}" if file else f"cell [{where.cell}], line {where.line}"
+
+
+def place(verdict: Verdict, finding: Finding) -> str:
+    """File or cell, line, and the case that a finding was seen with."""
+    where = finding.where
+    parts = []
+    if where.line is not None:
+        parts.append(spot(verdict.file, where) + (f" ({where.role})" if where.role else ""))
+    if where.case is not None:
+        parts.append(f"seen with: {where.case}")
+    return ", ".join(parts)
+
+
+def why(result: PropertyResult) -> str:
+    """Why a property is not proven, in a few words; or what else there is to say of it."""
+    if result.case:
+        return f"not with {result.case.partition(' (')[0]}"
+    return result.detail
+
+
+def moved(traffic: Sequence[Traffic]) -> Iterator[tuple[str, float, float]]:
+    """(what was moved, how often per element, how often at most) for each tensor and direction."""
+    several = len({t.kernel for t in traffic}) > 1
+    for t in traffic:
+        name = (f"{t.kernel}: " if several else "") + t.tensor.removesuffix("_ptr")
+        for verb, done, most in (("read", t.loads, t.most_loads), ("written", t.stores, t.most_stores)):
+            if done or most:
+                yield f"{name} {verb}", done / t.elements, most / t.elements
+
+
+def compiled(results: Sequence[Compilation]) -> Iterator[str]:
+    """A sentence for each kernel and target."""
+    several = len({c.kernel for c in results}) > 1
+    for c in results:
+        name = f"{c.kernel}: " if several else ""
+        facts = [f"{c.registers} registers"] if c.registers is not None else []
+        if c.shared is not None:
+            used = f"{c.shared / 1024:.3g}" if c.shared >= 1024 else f"{c.shared} bytes"
+            facts.append(f"{used} of {c.shared_limit >> 10} KB shared memory")
+        if c.spilled:
+            facts.append(f"{c.spilled} bytes of registers spilled")
+        yield name + (
+            f"compiles for {c.target}: {', '.join(facts)}" if c.compiles else f"does not compile for {c.target}"
+        )
+
+
+def shaded(picture: ErrorMap) -> list[str]:
+    """An error map as lines of characters."""
+    return ["".join(_shade(share) for share in line) for line in picture.wrong]
+
+
+def _shade(share: float) -> str:
+    return SHADES[0 if share == 0 else 4 if share == 1 else 1 + int(share * 3)]
+
+
+def legend(picture: ErrorMap) -> str:
+    """What an error map shows."""
+    of = f"{picture.cell[0]} x {picture.cell[1]} elements" if picture.cell != (1, 1) else "one element"
+    axes = f"{picture.rows} downwards, {picture.columns} across" if picture.columns else f"{picture.rows} downwards"
+    name = picture.tensor.removesuffix("_ptr")
+    return f"{name}, {axes}; a character is {of}: {SHADES[0]} right, {SHADES[1:4]} partly wrong, {SHADES[4]} wrong"
+
+
+def printed(verdict: Verdict) -> tuple[str, list[str], int]:
+    """What was printed in the case that matters, that of the first finding: (case, lines, how many more lines)."""
+    of_interest = verdict.findings[0].where.case if verdict.findings else None
+    case, text = next((p for p in verdict.printed if p[0] == of_interest), verdict.printed[0])
+    lines = text.strip("\n").split("\n")
+    return case, lines[:MOST_PRINTED_LINES], max(0, len(lines) - MOST_PRINTED_LINES)
+
+
+def closing(verdict: Verdict) -> str:
+    """The last sentence: what to do next, and how long it took."""
+    devices = {"interpreter": "the interpreter", "cuda": "the GPU"}
+    took = ", ".join(f"{run.seconds:.2f} s on {devices[run.device]}" for run in verdict.runs)
+    seconds = f" ({took})" if took else ""
+    if verdict.accepted:
+        return f"All of it is right{seconds}."
+    if verdict.exit_status is not ExitStatus.REFUSED:
+        return ""
+    first = "the first finding" if len(verdict.findings) > 1 else "this"
+    return f"Mend {first}, then check again{seconds}."

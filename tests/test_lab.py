@@ -1,0 +1,144 @@
+"""`make lab` in a real browser: a learner opens puzzle 1, checks it unsolved, fills it in, and checks again.
+
+Screenshots are kept where SCREENSHOTS says, else thrown away.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT, SOLUTION, importable, need
+
+NAME = "p1_naive_softmax.ipynb"
+THEMES = "lab/api/settings/@jupyterlab/apputils-extension:themes"
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """JupyterLab's address, on a copy of the notebooks, with settings of its own."""
+    importable("jupyterlab")
+    folder = tmp_path_factory.mktemp("lab")
+    notebooks = shutil.copytree(ROOT / "notebooks", folder / "notebooks")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    variables = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "HOME": str(folder),
+        "JUPYTER_CONFIG_DIR": str(folder / "config"),
+    }
+    options = ["--no-browser", "--allow-root", f"--port={port}", "--IdentityProvider.token=secret"]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "jupyterlab", *options],
+        cwd=notebooks,
+        env=variables,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    address = f"http://127.0.0.1:{port}/"
+    try:
+        for _ in range(240):
+            try:
+                urllib.request.urlopen(f"{address}api/status?token=secret").close()
+                break
+            except OSError:
+                time.sleep(0.25)
+        yield address
+    finally:
+        os.killpg(server.pid, signal.SIGINT)
+        time.sleep(0.5)
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+
+
+@pytest.fixture(scope="module")
+def page(lab: str) -> Iterator[Any]:
+    need("chromium")
+    sync_api = importable("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 1000})
+        page.set_default_timeout(60_000)
+        yield page
+        browser.close()
+
+
+def opened(page: Any, lab: str, theme: str) -> None:
+    """Open puzzle 1 in a theme, and wait until its kernel is there."""
+    data = json.dumps({"raw": json.dumps({"theme": theme})}).encode()
+    headers = {"Authorization": "token secret", "Content-Type": "application/json"}
+    urllib.request.urlopen(urllib.request.Request(f"{lab}{THEMES}", data, headers, method="PUT")).close()
+    page.goto(f"{lab}lab/tree/{NAME}?token=secret&reset")
+    page.wait_for_selector(".jp-Notebook .jp-CodeCell")
+    page.wait_for_selector("text=Python 3 (ipykernel) | Idle")
+
+
+def run_all(page: Any) -> None:
+    """Restart the kernel and run every cell, as a learner would from the menu."""
+    page.evaluate("document.querySelectorAll('.jp-OutputArea-output').forEach(e => e.remove())")
+    page.click(".lm-MenuBar-item:has-text('Run')")
+    page.click(".lm-Menu-item:has-text('Run All Cells') >> nth=0")
+
+
+def verdict(page: Any, words: str) -> Any:
+    """The report that shows these words, once it is there."""
+    report = page.locator(".jp-OutputArea-output div", has_text=re.compile(words)).first
+    report.wait_for()
+    report.scroll_into_view_if_needed()
+    return report
+
+
+def picture(page: Any, name: str) -> None:
+    folder = os.environ.get("SCREENSHOTS")
+    if folder:
+        page.screenshot(path=Path(folder) / f"{name}.png")
+
+
+def contrasts(page: Any) -> list[float]:
+    """Contrast (WCAG 2.1) of every text of the reports with what lies behind it."""
+    found: list[float] = page.evaluate((Path(__file__).parent / "contrast.js").read_text())
+    return found
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_a_learner_solves_puzzle_1(page: Any, lab: str, theme: str) -> None:
+    name = theme.split()[1].lower()
+    opened(page, lab, theme)
+    if name == "light":
+        run_all(page)
+        verdict(page, "not started")
+        picture(page, f"{name}-not-started")
+    fill_in(page, (ROOT / "tests" / "wrong" / "p1_padding_loaded_as_zero.py").read_text())
+    run_all(page)
+    assert "The padding is counted in the sum" in verdict(page, "partly right").inner_text()
+    picture(page, f"{name}-partly-right")
+    assert min(contrasts(page)) >= 3.0
+    fill_in(page, SOLUTION)
+    run_all(page)
+    assert "100/100 points" in verdict(page, "accepted").inner_text()
+    picture(page, f"{name}-accepted")
+    assert min(contrasts(page)) >= 3.0
+
+
+def fill_in(page: Any, text: str) -> None:
+    """Replace the kernel's cell, as by pasting."""
+    cell = page.locator(".jp-CodeCell", has_text="def naive_softmax_kernel").first
+    cell.locator(".cm-content").click()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(text)
