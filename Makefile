@@ -37,7 +37,6 @@ test_size  := about 1 GB on disk with a CPU build of torch, several with a CUDA 
 whole_size := With what the tests need, about 2.2 GB in all, more with a CUDA build of torch.
 
 # Make calls exit status 4 (the stub as shipped) a success: it says what to do next.
-lab_python = $(if $(VENV),$(abspath $(VENV)),$(CURDIR)/.venv)/bin/python
 checker = PYTHONPATH="$(CURDIR)" "$(bin)/python" -m checker
 friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
 
@@ -50,8 +49,8 @@ help: ## this list
 check: $(call layer,check) ## check one puzzle (PUZZLE=1), or all
 	@$(checker) check $(PUZZLE) $(if $(FILE),--file "$(FILE)") --device $(DEVICE) $(if $(TARGETS),--targets $(TARGETS)) $(friendly)
 
-lab: $(call layer,lab) ## the notebooks in JupyterLab
-	@cd notebooks && PYTHONPATH="$(CURDIR)" "$(lab_python)" -m jupyterlab
+lab: $(call layer,lab) ## the notebooks in JupyterLab (LAB="--no-browser …": options of its own)
+	@PYTHONPATH="$(CURDIR)" "$(bin)/python" -m jupyterlab --ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/notebooks $(LAB)
 
 bench: $(call layer,lab) ## time PUZZLE=6 on a GPU beside its peers and the roofline; without a GPU, predict
 	@$(checker) bench $(PUZZLE) $(if $(FILE),--file "$(FILE)") $(if $(EVERY),--every) $(friendly)

@@ -169,6 +169,8 @@ run(naive_softmax_kernel, x, y, 3, 3, 3, BLOCK_SIZE=4, grid=2)
 #
 # ## Where to read on
 #
+# * [What exponentials can do and cannot, in full](../docs/background/softmax.md).
+# * [Memory, programs, and why traffic is time](../docs/background/gpu.md).
 # * [Triton's tutorial on fused softmax](https://triton-lang.org/main/getting-started/tutorials/02-fused-softmax.html):
 #   the same kernel, with a loop over rows.
 # * M. Milakov, N. Gimelshein, [*Online normalizer calculation for softmax*](https://arxiv.org/abs/1805.02867)

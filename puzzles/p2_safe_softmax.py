@@ -157,5 +157,6 @@ run(safe_softmax_kernel, x, y, 10, 10, 10, BLOCK_SIZE=4, grid=1)  # or BLOCK_SIZ
 #
 # ## Where to read on
 #
+# * [Shift invariance, and what three sweeps cost](../docs/background/softmax.md).
 # * M. Milakov, N. Gimelshein, [*Online normalizer calculation for softmax*](https://arxiv.org/abs/1805.02867)
 #   (2018), algorithm 2: the safe softmax, and its count of memory accesses.

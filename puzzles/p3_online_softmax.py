@@ -153,5 +153,6 @@ run(online_softmax_kernel, x, y, 7, 7, 7, BLOCK_SIZE=4, grid=1)
 #
 # ## Where to read on
 #
+# * [The pair (m, l): the merge rule, its proof by induction, and why the order of merging does not matter](../docs/background/softmax.md).
 # * M. Milakov, N. Gimelshein, [*Online normalizer calculation for softmax*](https://arxiv.org/abs/1805.02867)
 #   (2018), algorithm 3 and section 3.1, where the merge of $(m, l)$ is called $\oplus$.

@@ -214,5 +214,6 @@ run(flash_attention_1_kernel, q, k, v, o, l, m, *strides, 64, 64, 0.25, D=16, Br
 #
 # ## Where to read on
 #
+# * [FlashAttention-1 line by line, block sizes, traffic](../docs/background/attention.md).
 # * T. Dao et al., [*FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness*](https://arxiv.org/abs/2205.14135)
 #   (2022): algorithm 1, and theorem 2 for the traffic.

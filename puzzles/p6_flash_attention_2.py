@@ -198,6 +198,7 @@ run(flash_attention_2_kernel, q, k, v, o, lse, *strides, 64, 64, 0.25, D=16, Br=
 #
 # ## Where to read on
 #
+# * [FlashAttention-2, LSE, causal tiles, queries that see no key](../docs/background/attention.md).
 # * T. Dao, [*FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning*](https://arxiv.org/abs/2307.08691)
 #   (2023): algorithm 1, whose line numbers the solution follows.
 # * M. N. Rabe and C. Staats, [*Self-attention Does Not Need O(n²) Memory*](https://arxiv.org/abs/2112.05682) (2021): per query,

@@ -232,5 +232,6 @@ run(delta_kernel, o, do32, delta, 16 * 16, 16, 16, D=16, Br=16, grid=(1, 1))
 #
 # ## Where to read on
 #
+# * [The derivation in full: dS, delta, the loop bounds, the work](../docs/background/backward.md).
 # * T. Dao, [*FlashAttention-2*](https://arxiv.org/abs/2307.08691) (2023): algorithm 2, whose line numbers the solution follows; it has one kernel, and adds to dQ atomically.
 # * T. Dao et al., [*FlashAttention*](https://arxiv.org/abs/2205.14135) (2022), appendix B: the derivation, and recomputation.

@@ -29,23 +29,22 @@ THEMES = "lab/api/settings/@jupyterlab/apputils-extension:themes"
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """JupyterLab's address, on a copy of the notebooks, with settings of its own."""
+    """JupyterLab's address, as `make lab` starts it, on a copy of the course, with settings of its own."""
     importable("jupyterlab")
+    need("make")
     folder = tmp_path_factory.mktemp("lab")
-    notebooks = shutil.copytree(ROOT / "notebooks", folder / "notebooks")
+    course = folder / "a course"
+    for name in ("checker", "notebooks"):
+        shutil.copytree(ROOT / name, course / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "Makefile", course)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    variables = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "HOME": str(folder),
-        "JUPYTER_CONFIG_DIR": str(folder / "config"),
-    }
-    options = ["--no-browser", "--allow-root", f"--port={port}", "--IdentityProvider.token=secret"]
+    options = f"LAB=--no-browser --allow-root --port={port} --IdentityProvider.token=secret"
+    variables = {**os.environ, "HOME": str(folder), "JUPYTER_CONFIG_DIR": str(folder / "config")}
     server = subprocess.Popen(
-        [sys.executable, "-m", "jupyterlab", *options],
-        cwd=notebooks,
+        ["make", "lab", f"VENV={sys.prefix}", options],
+        cwd=course,
         env=variables,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -84,7 +83,7 @@ def opened(page: Any, lab: str, theme: str) -> None:
     data = json.dumps({"raw": json.dumps({"theme": theme})}).encode()
     headers = {"Authorization": "token secret", "Content-Type": "application/json"}
     urllib.request.urlopen(urllib.request.Request(f"{lab}{THEMES}", data, headers, method="PUT")).close()
-    page.goto(f"{lab}lab/tree/{NAME}?token=secret&reset")
+    page.goto(f"{lab}lab/tree/notebooks/{NAME}?token=secret&reset")
     page.wait_for_selector(".jp-Notebook .jp-CodeCell")
     page.wait_for_selector("text=Python 3 (ipykernel) | Idle")
 

@@ -1,0 +1,93 @@
+"""Pages and lessons: links lead somewhere, pictures have words, formulas are closed, figures come from code."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, importable
+
+ROOMS = [ROOT / room for room in ("docs", "benchmarks", "solutions")]
+PAGES = sorted({*ROOT.glob("*.md"), *(page for room in ROOMS for page in room.rglob("*.md"))})
+LESSONS = sorted((ROOT / "puzzles").glob("p*.py"))
+LINK = re.compile(r"!?\[([^\]]*)\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+
+
+def text_of(path: Path) -> str:
+    """A page's Markdown, or a lesson's, without blocks of code."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        text = "\n".join(line[2:] if line.startswith("# ") else "" for line in text.split("\n") if line.startswith("#"))
+    return FENCE.sub("", text)
+
+
+def anchors(path: Path) -> set[str]:
+    """The names by which GitHub lets one link to a page's headings."""
+    headings = re.findall(r"^#+ (.*)$", FENCE.sub("", path.read_text(encoding="utf-8")), re.MULTILINE)
+    return {
+        re.sub(r"[^\w\- ]", "", re.sub(r"[`*$]", "", heading)).strip().lower().replace(" ", "-") for heading in headings
+    }
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("path", [*PAGES, *LESSONS], ids=name)
+def test_links_lead_somewhere_and_pictures_have_words(path: Path) -> None:
+    for words, target in LINK.findall(text_of(path)):
+        assert words.strip(), f"{target}: a link or picture without words"
+        if re.match(r"https?://", target):
+            continue
+        file, _, anchor = target.partition("#")
+        there = (path.parent / file).resolve() if file else path
+        assert there.exists(), target
+        if anchor and there.suffix == ".md":
+            assert anchor in anchors(there), target
+
+
+@pytest.mark.parametrize("path", [*PAGES, *LESSONS], ids=name)
+def test_formulas_are_closed(path: Path) -> None:
+    for paragraph in re.split(r"\n\s*\n", re.sub(r"`[^`\n]*`", "", text_of(path))):
+        assert paragraph.count("$$") % 2 == 0, paragraph
+        inline = paragraph.replace("$$", "").replace(r"\$", "")
+        assert inline.count("$") % 2 == 0, paragraph
+        for formula in re.findall(r"\$\$?(.+?)\$\$?", paragraph, re.DOTALL):
+            assert formula.count("{") == formula.count("}"), formula
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=name)
+def test_a_lesson_has_all_its_parts(path: Path) -> None:
+    headings = re.findall(r"^## (.*)$", text_of(path), re.MULTILINE)
+    parts = ["What you will build", "The signature(s)?", "The traffic bound", "Your turn", "How it is launched"]
+    parts += ["How to check", "Hints", "Experiments", "What to notice afterwards", "Where to read on"]
+    remaining = iter(headings)
+    for part in parts:
+        assert any(re.fullmatch(part, heading) for heading in remaining), part
+    assert re.findall(r"<details><summary>(\d)", path.read_text()) == ["1", "2", "3"]
+    assert "../docs/background/" in path.read_text()
+    ast.parse(path.read_text())
+
+
+def test_the_figures_are_drawn_by_their_code(tmp_path: Path) -> None:
+    importable("matplotlib")
+    copy = shutil.copytree(ROOT / "docs" / "figures", tmp_path / "figures")
+    drawn = {path.name for path in copy.glob("*.png")} | {path.name for path in copy.glob("*.svg")}
+    for file in drawn:
+        (copy / file).unlink()
+    variables = {**os.environ, "MPLBACKEND": "agg"}
+    subprocess.run([sys.executable, str(copy / "draw.py")], check=True, env=variables, capture_output=True)
+    again = {path.name for path in copy.glob("*.png")} | {path.name for path in copy.glob("*.svg")}
+    assert again == drawn
+    used = "".join(path.read_text() for path in PAGES)
+    for file in again:
+        assert (copy / file).stat().st_size < 60_000
+        assert file in used, f"{file} is shown nowhere"
