@@ -155,6 +155,6 @@ run(tiled_softmax_kernel, x, y, 10, 10, 5, 10, BLOCK_ROWS=at_once, BLOCK_COLS=4,
 #
 # ## Where to read on
 #
-# * [Tiling, and what a tile costs on the chip](../docs/background/gpu.md).
+# * [Tiling, and what it saves](../docs/background/gpu.md).
 # * T. Dao et al., [*FlashAttention*](https://arxiv.org/abs/2205.14135) (2022), section 3.1: the same two vectors
 #   m and l, under the names used here.

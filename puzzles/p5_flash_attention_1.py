@@ -68,7 +68,7 @@
 #   13          store li = li_new, mi = mi_new
 # ```
 #
-# **Matrix products.** `tl.dot(a, b)` multiplies two tiles and gives fp32; all sides are at least 16, and
+# **Matrix products.** `tl.dot(a, b)` multiplies two tiles and gives fp32; here all sides are at least 16, and
 # both sides must have one type: after computing in fp32, write `Pij.to(Vj.dtype)`. `tl.trans(Kj)` exchanges the sides of a tile that is already
 # loaded. Loading K a second time, the other way round, would be traffic. (On an NVIDIA GPU a product of fp32 tiles first rounds
 # them to TF32, which keeps 10 bits, unless it says `input_precision="ieee"`; the interpreter rounds nothing, and fp16 tiles lose nothing.)
@@ -206,8 +206,9 @@ run(flash_attention_1_kernel, q, k, v, o, l, m, *strides, 64, 64, 0.25, D=16, Br
 #
 # Standard attention writes S, reads it for the softmax, writes P and reads it again: about $4 n d + 4 n^2$ accesses
 # for $n$ queries and keys. Yours makes about $2 n d + T_c \cdot 3 n d$: O goes back and forth $T_c$ times. With $B_c = M / 4d$
-# that is $\Theta(n^2 d^2 / M)$, smaller than $n^2$ as long as $d^2 < M$. It can still be much better: nothing but the order of the loops
-# makes O travel. Exchange them, and each O stays on the chip until it is finished. That is puzzle 6.
+# that is $\Theta(n^2 d^2 / M)$, of smaller order than $n^2$ as long as $d^2$ is smaller than $M$. Counted out, it is less as long as
+# $B_c > \frac{3}{4} d$: at d = 64 with $B_c = 128$ it is 2.6 times less, at d = 128 with $B_c = 64$ no longer. It can be much better:
+# nothing but the order of the loops makes O travel. Exchange them, and each O stays on the chip until it is finished. That is puzzle 6.
 #
 # And only one program works on a head, because two of them would meet in O. A GPU with 132 cores and a
 # model with 16 heads have 116 cores idle. That is the other reason for puzzle 6.

@@ -62,7 +62,7 @@
 # do so from $\mathrm{LSE}_i = m_i + \log l_i$, the logarithm of the sum of all $e^{s_{ij}}$: $p_{ij} = e^{s_{ij} - \mathrm{LSE}_i}$. So that is
 # what is stored, instead of `l` and `m`.
 #
-# **Causal.** Queries are the last $n_q$ of $n_k$ positions: the last query sees all keys, and query $i$ sees key $j$ if
+# **Causal.** The last query sees all keys, and each one before it one key less: query $i$ sees key $j$ if
 # $j \le i + n_k - n_q$. In a tile on the diagonal, hidden scores become $-\infty$. Beyond it nothing is visible: the loop ends
 # at the last key that any query of the tile sees. (Masking a tile's load would save its traffic, but not its product.)
 #
@@ -190,16 +190,18 @@ run(flash_attention_2_kernel, q, k, v, o, lse, *strides, 64, 64, 0.25, D=16, Br=
 # ## What to notice afterwards
 #
 # Puzzle 5 read K and V once and O $T_c$ times; now O is written once and K and V are read $T_r$ times. That looks like an even
-# trade. It is not: K and V are only read, by many programs at about the same time, so most reads are served
-# by the L2 cache; and there are $T_r$ times as many programs to fill the GPU with.
+# trade; by the count alone, with smaller tiles of queries than puzzle 5 had of keys, it may even be a worse one. But K and V are only
+# read, by many programs at about the same time, so most reads are served by the L2 cache; and there are $T_r$ times as many
+# programs to fill the GPU with.
 #
 # The inner loop divides nothing any more. On a GPU one exponential or division costs as much as many multiplications of
-# a matrix product, so moving work out of the matrix unit's way was half of FlashAttention-2's gain.
+# a matrix product, so moving work out of the matrix unit's way is one of the things that make FlashAttention-2 faster.
 #
 # ## Where to read on
 #
 # * [FlashAttention-2, LSE, causal tiles, queries that see no key](../docs/background/attention.md).
 # * T. Dao, [*FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning*](https://arxiv.org/abs/2307.08691)
-#   (2023): algorithm 1, whose line numbers the solution follows.
+#   (2023): algorithm 1, whose line numbers the solution follows. (Its line 10 prints the inverse of the factor that rescales O; that is
+#   a misprint.)
 # * M. N. Rabe and C. Staats, [*Self-attention Does Not Need O(n²) Memory*](https://arxiv.org/abs/2112.05682) (2021): per query,
 #   constant memory is enough.

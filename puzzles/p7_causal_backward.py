@@ -36,15 +36,16 @@
 #
 # ## The idea
 #
-# **Recompute instead of remember.** The forward pass threw P away. Reading it back would cost $n^2$ accesses; computing it again
-# costs a matrix product, which is nearly free. LSE makes it simple: $P = e^{S - \mathrm{LSE}}$, no maximum, no sum, no second sweep.
+# **Recompute instead of remember.** The forward pass threw P away. Computing it again costs a matrix product, about as much time
+# as reading it back would; but nobody had to write it, and nobody needs $n^2$ of memory to keep it. LSE makes it simple: $P = e^{S - \mathrm{LSE}}$, no maximum, no sum, no second sweep.
 #
 # **Two matrix products backwards.** $O = P V$ gives $dV = P^T dO$ and $dP = dO\, V^T$. $S = \text{scale} \cdot Q K^T$ gives
 # $dQ = \text{scale} \cdot dS\, K$ and $dK = \text{scale} \cdot dS^T Q$. What is left is the softmax between S and P.
 #
-# **The softmax backwards.** For one row, $p_j = e^{s_j} / \sum_k e^{s_k}$, so $\partial p_j / \partial s_k = p_j (\delta_{jk} - p_k)$, and
+# **The softmax backwards.** For one row, $p_j = e^{s_j} / \sum_k e^{s_k}$, so $\partial p_j / \partial s_k = p_j ([j = k] - p_k)$, where $[j = k]$ is 1 if
+# $j$ is $k$ and else 0, and
 #
-# $$ds_k = \sum_j dp_j \, p_j (\delta_{jk} - p_k) = p_k \Big( dp_k - \sum_j p_j \, dp_j \Big)$$
+# $$ds_k = \sum_j dp_j \, p_j ([j = k] - p_k) = p_k \Big( dp_k - \sum_j p_j \, dp_j \Big)$$
 #
 # The sum runs over all keys, which no tile has. But $dp_j = do \cdot v_j$, so
 # $\sum_j p_j\, dp_j = do \cdot \sum_j p_j v_j = do \cdot o$: a product of two rows that are known. That is **delta**, computed once for
@@ -64,7 +65,7 @@
 #   12          dVj += Pij^T dOi
 #   13          dPij = dOi Vj^T
 #   14          dSij = Pij * (dPij - delta_i)
-#   15          dQi += dSij Kj                                   (dq_kernel, with the loops exchanged)
+#   15          dQi += dSij Kj                                   (dq_kernel, with the loops exchanged; stored times scale)
 #   16          dKj += dSij^T Qi
 #   18      store scale dKj, dVj
 # ```
@@ -78,7 +79,7 @@
 # the exponential: for a query that sees nothing LSE is $-\infty$, and `tl.where(visible, tl.exp(Sij - LSEi[:, None]), 0.0)` throws away whatever came out, while
 # $-\infty - (-\infty)$ inside the exponential would be NaN. Keys behind the last one need no mask of
 # their own: for a query that exists, $j \le i + n_k - n_q$ is below $n_k$. Queries behind the last one do: loaded as 0, they have $P = e^{0 - 0} = 1$,
-# and only the zeros in dO and Q keep that out of dV and dK.
+# and only the zeros in dO and delta keep that out of dV and dK.
 #
 # ## The signatures
 #

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -74,6 +75,7 @@ def passes(n: int = 4096, d: int = 64) -> dict[str, list[tuple[str, float]]]:
 
 def memory_passes() -> Figure:
     """Bars: bytes of one head that each algorithm asks memory for, by matrix."""
+    figure: Figure
     figure, axes = plt.subplots(figsize=(7.2, 2.9))
     fills = [(PALE, ""), (GREY, "///"), ("white", "..."), (SKY, "\\\\\\"), (ORANGE, "xxx")]
     bars = passes()
@@ -83,7 +85,7 @@ def memory_passes() -> Figure:
             width = moved / MIB
             axes.barh(y, width, left=left, height=0.62, color=colour, hatch=hatch, edgecolor=BLACK, linewidth=0.8)
             if width > 12:
-                box = {"facecolor": "white", "edgecolor": "none", "pad": 1.2}
+                box: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 1.2}
                 axes.text(left + width / 2, y, name, ha="center", va="center", fontsize=8, bbox=box)
             left += width
         axes.text(left + 1.5, y, f"{left:.0f} MiB", va="center", fontsize=8)
@@ -97,6 +99,7 @@ def memory_passes() -> Figure:
 
 def roofline() -> Figure:
     """The roofline of an H200, with softmax and four ways to compute attention on it."""
+    figure: Figure
     figure, axes = plt.subplots(figsize=(7.2, 4.3))
     intensity = np.logspace(-1, 4, 200)
     for peak, line, name in (
@@ -153,6 +156,7 @@ def merge_tree() -> Figure:
     """Four blocks of a row, merged one after the other and as a tree: the same pair at the root."""
     blocks = [[1.0, 3.0], [2.0, 5.0], [4.0, 0.0], [5.0, 1.0]]
     leaves = [(max(b), sum(math.exp(x - max(b)) for x in b)) for b in blocks]
+    figure: Figure
     figure, both = plt.subplots(1, 2, figsize=(8.2, 3.5))
     for axes, title in zip(both, ("one after the other", "as a tree"), strict=True):
         axes.set_axis_off()
@@ -184,6 +188,7 @@ def merge_tree() -> Figure:
 def loop_orders() -> Figure:
     """The visits to the tiles of one head, in the order of FlashAttention-1 and of FlashAttention-2."""
     rows, columns = 3, 4
+    figure: Figure
     figure, both = plt.subplots(1, 2, figsize=(8.2, 3.4))
     titles = (
         "FlashAttention-1: down the queries",
@@ -199,10 +204,10 @@ def loop_orders() -> Figure:
         axes.set_ylim(rows + 1.0, -1.15)
         axes.set_aspect("equal")
         axes.set_title(titles[flash_2], fontsize=9)
-        often = {"facecolor": "white", "hatch": "...", "edgecolor": BLACK, "linewidth": 0.8}
-        once = {"facecolor": GREY, "edgecolor": BLACK, "linewidth": 0.8}
-        label = {"ha": "center", "va": "center", "fontsize": 8}
-        white = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+        often: dict[str, Any] = {"facecolor": "white", "hatch": "...", "edgecolor": BLACK, "linewidth": 0.8}
+        once: dict[str, Any] = {"facecolor": GREY, "edgecolor": BLACK, "linewidth": 0.8}
+        label: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8}
+        white: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 1}
         for j in range(columns):
             axes.add_patch(Rectangle((j + 0.08, -0.62), 0.84, 0.44, **(often if flash_2 else once)))
             axes.text(j + 0.5, -0.4, f"K{j + 1}, V{j + 1}", bbox=white if flash_2 else None, **label)
@@ -213,7 +218,7 @@ def loop_orders() -> Figure:
                 axes.add_patch(Rectangle((j, i), 1, 1, facecolor="white", edgecolor=BLACK, linewidth=1))
                 visit = j + 1 if flash_2 else j * rows + i + 1
                 axes.text(j + 0.5, i + 0.5, str(visit), ha="center", va="center", fontsize=10)
-        arrow = {"arrowstyle": "->", "color": VERMILION, "linewidth": 1.4}
+        arrow: dict[str, Any] = {"arrowstyle": "->", "color": VERMILION, "linewidth": 1.4}
         for k in range(rows if flash_2 else columns):
             start, end = ((0.2, k + 0.8), (columns - 0.2, k + 0.8)) if flash_2 else ((k + 0.8, 0.2), (k + 0.8, 2.8))
             axes.annotate("", end, start, arrowprops=arrow)
@@ -225,6 +230,7 @@ def loop_orders() -> Figure:
 def causal_tiles() -> Figure:
     """Tiles of 4 by 4 under a causal mask, for as many queries as keys, fewer and more."""
     side = 4
+    figure: Figure
     figure, panels = plt.subplots(1, 3, figsize=(8.2, 3.7), width_ratios=(12, 16, 8))
     for axes, (n_q, n_k) in zip(panels, ((12, 12), (10, 16), (14, 8)), strict=True):
         off = n_k - n_q
@@ -241,7 +247,7 @@ def causal_tiles() -> Figure:
                         axes.add_patch(Rectangle((left, i), width, 1, facecolor=PALE, hatch=hatch, linewidth=0))
                     axes.add_patch(Rectangle((left, top), len(keys), len(queries), fill=False, linewidth=0.9))
                 word = "whole" if all(seen) else "diagonal" if any(seen) else "skipped"
-                white = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
+                white: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
                 middle = (left + len(keys) / 2, top + len(queries) / 2)
                 axes.text(*middle, word, ha="center", va="center", fontsize=7, bbox=white)
         edge = [(min(max(i + off + 1, 0), n_k), i) for i in range(n_q)]
