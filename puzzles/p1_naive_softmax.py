@@ -50,7 +50,8 @@
 # **Where a row begins.** Memory is one long line. Row 0 of x begins at `x_ptr`, and each further row
 # `x_row_stride` elements after the one before it. So row `row` begins at `x_ptr + row * x_row_stride`,
 # and adding the block `cols` to that gives a block of addresses, one for each column of the row.
-# `tl.load` of a block of addresses is a block of values.
+# `tl.load` of a block of addresses is a block of values. `tl.exp(x)` takes the exponential lane by lane, and `tl.sum(x, axis=0)`
+# adds up all lanes of a block, which gives one number.
 #
 # **Where a row ends.** A block's length must be a power of two that is known when the kernel is compiled;
 # rows are as long as they are. So the launch takes the next power of two as `BLOCK_SIZE` (4 for a row of
@@ -98,8 +99,8 @@ def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK
 # %% [markdown]
 # ## How it is launched
 #
-# You need not change this, and no checker reads it: the judge launches your kernel by itself, with many
-# shapes.
+# You need not change this: the checker does not read it, and launches your kernel by itself, with many shapes. It does so on
+# *Triton's interpreter*, which runs a kernel with NumPy on the CPU.
 
 # %%
 def naive_softmax(x):
@@ -116,8 +117,9 @@ def naive_softmax(x):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the cell that you have filled in, and the next one. In a terminal: `make check PUZZLE=1`.
-# It takes less than a second, and needs no GPU. `print("x", x)` inside the kernel shows you a block.
+# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this
+# text. In a terminal: `make check PUZZLE=1`. It takes less than a second, and needs no GPU. `print("x", x)`
+# inside the kernel shows you a block.
 
 # %%
 from checker.notebook import check
@@ -134,7 +136,8 @@ check(1)
 # </details>
 # <details><summary>2: the padding</summary>
 #
-# The sum runs over the whole block, padding included. Which x has the exponential 0?
+# The sum runs over the whole block, padding included. Which x has the exponential 0? (Minus infinity is
+# `-float("inf")`; there is no `np` in a kernel.)
 #
 # </details>
 # <details><summary>3: nearly there</summary>

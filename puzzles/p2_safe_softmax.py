@@ -47,8 +47,9 @@
 # The first thing that everybody tries is to take the softmax of each block by itself. Each row of y
 # then sums to the number of blocks, not to 1.
 #
-# **Carrying a value from block to block.** A variable that is assigned inside a `for` loop keeps its value from turn
-# to turn: `m = tl.maximum(m, tl.max(x, axis=0))`. It must have the same type in each turn, so start with a
+# **From block to block.** `for start in range(0, n_cols, BLOCK_SIZE):` works in a kernel, although n_cols is known only at the
+# launch. A variable that is assigned inside such a loop keeps its value from turn to turn: `m = tl.maximum(m, tl.max(x, axis=0))`.
+# (`tl.max(x, axis=0)` is the largest lane of one block, `tl.maximum(a, b)` the larger of two values, lane by lane.) It must have the same type in each turn, so start with a
 # float. Which float can never be larger than the maximum of a row?
 #
 # ## The signature
@@ -60,7 +61,7 @@
 # | `n_cols` | length of a row, at least 1 |
 # | `BLOCK_SIZE` | columns in a block, a power of two; **may be smaller than the row** |
 #
-# Values can be of any size now, and single ones can be $-\infty$ (but not a whole row). Compute in fp32.
+# Values can be large now: up to $10^5$ in size, in fp16 a few hundred. Single ones can be $-\infty$, but not a whole row. Compute in fp32.
 #
 # ## The traffic bound
 #
@@ -103,8 +104,8 @@ def safe_softmax(x):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the cell that you have filled in, and the next one. In a terminal: `make check PUZZLE=2`.
-# `print("x", x)` inside the kernel shows you a block.
+# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this
+# text. In a terminal: `make check PUZZLE=2`. `print("x", x)` inside the kernel shows you a block.
 
 # %%
 from checker.notebook import check
@@ -152,7 +153,7 @@ run(safe_softmax_kernel, x, y, 10, 10, 10, BLOCK_SIZE=4, grid=1)  # or BLOCK_SIZ
 #
 # Sweeps 1 and 2 read the same data one after the other. Could one of them do both? The sum needs the maximum,
 # which is not known yet; but what is wrong with a sum that was taken relative to *another* maximum can be put
-# right afterwards. That is puzzle 3. On long rows puzzle 2 takes 4/3 of its time; on short ones the
+# right afterwards. That is puzzle 3. On long rows puzzle 2 takes 4/3 of puzzle 3's time; on short ones the
 # same, because what was just read is still in the L2 cache.
 #
 # ## Where to read on

@@ -15,7 +15,7 @@
 #
 # ## What you will build
 #
-# The softmax of puzzle 2 with one sweep less: maximum and normaliser in the *same* sweep. This is the idea that
+# The softmax of puzzle 2 with one sweep less: maximum $m$ and normaliser $l$, the sum, in the *same* sweep. This is the idea that
 # FlashAttention rests on.
 #
 # ```
@@ -48,7 +48,8 @@
 #
 # **Rows that begin with $-\infty$.** Attention masks with $-\infty$, so a whole block of it at the beginning of a row
 # is nothing unusual. Then $m' = -\infty$ too, and $x - m' = -\infty - (-\infty)$ is NaN, which stays in $l$ for good.
-# As long as the maximum is $-\infty$, subtract something finite instead; the exponentials are 0 in any case.
+# As long as the maximum is $-\infty$, subtract something finite instead, in both exponentials, and do not keep it as the maximum;
+# the exponentials are 0 in any case. `tl.where(condition, a, b)` chooses between two values, lane by lane.
 #
 # ## The signature
 #
@@ -59,7 +60,7 @@
 # | `n_cols` | length of a row, at least 1 |
 # | `BLOCK_SIZE` | columns in a block, a power of two; **may be smaller than the row** |
 #
-# Values can be of any size, and any of them can be $-\infty$, but not all of a row. Compute in fp32.
+# Values can be large, up to $10^5$ in size, in fp16 a few hundred, and any of them can be $-\infty$, but not all of a row. Compute in fp32.
 #
 # ## The traffic bound
 #
@@ -101,8 +102,8 @@ def online_softmax(x):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the cell that you have filled in, and the next one. In a terminal: `make check PUZZLE=3`.
-# `print("x", x)` inside the kernel shows you a block.
+# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this
+# text. In a terminal: `make check PUZZLE=3`. `print("x", x)` inside the kernel shows you a block.
 
 # %%
 from checker.notebook import check

@@ -40,8 +40,8 @@
 # **Vectors to start with.** `tl.zeros((BLOCK_ROWS,), tl.float32)` is a vector of zeros, `tl.full((BLOCK_ROWS,), value, tl.float32)`
 # one of any value. What a loop carries on must have its final shape and type before the loop.
 #
-# **Reductions along an axis.** Axis 0 runs down the rows of a tile, axis 1 along its columns. `tl.max(x, axis=1)` has
-# one entry per row, shape `(BLOCK_ROWS,)`. To combine it with the tile again, give it back the side that was
+# **Reductions along an axis.** Axis 0 goes from row to row, axis 1 from column to column: `tl.max(x, axis=1)` looks through all
+# columns of each row, and has one entry per row, shape `(BLOCK_ROWS,)`. To combine it with the tile again, give it back the side that was
 # reduced: `m[:, None]`. With `[None, :]` it would be laid along the columns, which fails at once, or, in a square
 # tile, goes wrong in silence.
 #
@@ -57,7 +57,7 @@
 # | `n_rows`, `n_cols` | shape of x and y |
 # | `BLOCK_ROWS`, `BLOCK_COLS` | shape of a tile, powers of two |
 #
-# Values as in puzzle 3: any size, also $-\infty$, but not a whole row of it.
+# Values as in puzzle 3: large ones, also $-\infty$, but not a whole row of it.
 #
 # ## The traffic bound
 #
@@ -102,8 +102,8 @@ def tiled_softmax(x):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the cell that you have filled in, and the next one. In a terminal: `make check PUZZLE=4`.
-# `print("x", x)` inside the kernel shows you a block.
+# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this
+# text. In a terminal: `make check PUZZLE=4`. `print("x", x)` inside the kernel shows you a block.
 
 # %%
 from checker.notebook import check
@@ -134,7 +134,8 @@ check(4)
 #
 # ## Experiments
 #
-# Five rows in tiles of four, two or one: the grid changes, the traffic does not.
+# Five rows in tiles of four, two or one: the grid changes, the traffic does not. The tiles are square at first: write `m[None, :]`
+# for `m[:, None]`, and see that nothing complains, and what comes out.
 
 # %%
 import numpy as np

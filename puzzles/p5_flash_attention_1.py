@@ -15,7 +15,9 @@
 #
 # ## What you will build
 #
-# Attention, $O = \operatorname{softmax}(\text{scale} \cdot Q K^T)\, V$, without ever holding the scores
+# Attention. Each row of Q is a *query*; each row of K a *key*, with the same row of V as its *value*. Row $i$ of O is a mean of V's rows,
+# weighted by how well query $i$ fits each key: $O = \operatorname{softmax}(\text{scale} \cdot Q K^T)\, V$, with the softmax taken along each row. A model does
+# this many times side by side, on matrices of its own: each is a *head*. You will compute it without ever holding the scores
 # $S = \text{scale} \cdot Q K^T$. A program walks over the tiles of one head: for each tile of keys, over all tiles of
 # queries. What a query has seen so far, its row of O with `l` and `m`, lies in memory and is brought up to
 # date at each visit.
@@ -73,8 +75,7 @@
 # loaded. Loading K a second time, the other way round, would be traffic. (On an NVIDIA GPU a product of fp32 tiles first rounds
 # them to TF32, which keeps 10 bits, unless it says `input_precision="ieee"`; the interpreter rounds nothing, and fp16 tiles lose nothing.)
 #
-# **Keys behind the end** are loaded as 0. Their score is then 0, which is not nothing: set it to
-# $-\infty$, `tl.where(keys[None, :] < n_k, Sij, -float("inf"))`.
+# **Keys behind the end** are loaded as 0. Their score is then 0, which is not nothing: what score would make their exponential 0?
 #
 # **Block sizes.** The chip has room for $M$ numbers. A tile of each of Q, K, V and O must fit: the paper takes
 # $B_c = \lceil M / 4d \rceil$ and $B_r = \min(B_c, d)$. With 227 KB of shared memory, fp32 and d = 64
@@ -155,8 +156,8 @@ def flash_attention_1(q, k, v, scale):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the cell that you have filled in, and the next one. In a terminal: `make check PUZZLE=5`.
-# `print("Sij", Sij)` inside the kernel shows you a block.
+# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this
+# text. In a terminal: `make check PUZZLE=5`. `print("Sij", Sij)` inside the kernel shows you a block.
 
 # %%
 from checker.notebook import check
@@ -180,7 +181,7 @@ check(5)
 # </details>
 # <details><summary>3: nearly there</summary>
 #
-# `Sij = scale * tl.dot(Qi, tl.trans(Kj))`, hidden behind the end; `mij = tl.max(Sij, axis=1)`; `Pij = tl.exp(Sij - mij[:, None])`;
+# `Sij = scale * tl.dot(Qi, tl.trans(Kj))`, with `tl.where(keys[None, :] < n_k, Sij, -float("inf"))` behind the end; `mij = tl.max(Sij, axis=1)`; `Pij = tl.exp(Sij - mij[:, None])`;
 # `old = tl.exp(mi - mi_new) * li`; `new = tl.exp(mij - mi_new)`; `li_new = old + new * tl.sum(Pij, axis=1)`;
 # `Oi = (old[:, None] * Oi + new[:, None] * tl.dot(Pij.to(Vj.dtype), Vj)) / li_new[:, None]`.
 #

@@ -63,7 +63,7 @@
 # what is stored, instead of `l` and `m`.
 #
 # **Causal.** The last query sees all keys, and each one before it one key less: query $i$ sees key $j$ if
-# $j \le i + n_k - n_q$. In a tile on the diagonal, hidden scores become $-\infty$. Beyond it nothing is visible: the loop ends
+# $j \le i + n_k - n_q$. (`CAUSAL` is a constexpr: of `if CAUSAL:` the compiler keeps one branch.) In a tile on the diagonal, hidden scores become $-\infty$. Beyond it nothing is visible: the loop ends
 # at the last key that any query of the tile sees. (Masking a tile's load would save its traffic, but not its product.)
 #
 # **Queries that see nothing.** If $n_q > n_k$, the first $n_q - n_k$ queries see no key. All of their scores are $-\infty$, and
@@ -139,8 +139,8 @@ def flash_attention_2(q, k, v, scale, causal=False):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the cell that you have filled in, and the next one. In a terminal: `make check PUZZLE=6`.
-# `print("Sij", Sij)` inside the kernel shows you a block.
+# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this
+# text. In a terminal: `make check PUZZLE=6`. `print("Sij", Sij)` inside the kernel shows you a block.
 
 # %%
 from checker.notebook import check
@@ -153,7 +153,7 @@ check(6)
 # <details><summary>1: a nudge</summary>
 #
 # Start without `CAUSAL`: load Qi once, set up `Oi = tl.zeros((Br, D), tl.float32)`, `li`, `mi`; loop over `range(0, n_k, Bc)`; divide and
-# store behind the loop. That already earns most of the points.
+# store behind the loop. That already earns 40 points.
 #
 # </details>
 # <details><summary>2: causal</summary>
@@ -171,8 +171,8 @@ check(6)
 #
 # ## Experiments
 #
-# How often are K and V read, full and causal? What does a taller tile of queries save, and what does it cost
-# when causal?
+# How often are K and V read, full and causal? Which share of the full traffic does causal attention still read with Br = 16, and which
+# with Br = 32?
 
 # %%
 import numpy as np

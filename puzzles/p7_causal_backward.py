@@ -39,7 +39,8 @@
 # **Recompute instead of remember.** The forward pass threw P away. Computing it again costs a matrix product, about as much time
 # as reading it back would; but nobody had to write it, and nobody needs $n^2$ of memory to keep it. LSE makes it simple: $P = e^{S - \mathrm{LSE}}$, no maximum, no sum, no second sweep.
 #
-# **Two matrix products backwards.** $O = P V$ gives $dV = P^T dO$ and $dP = dO\, V^T$. $S = \text{scale} \cdot Q K^T$ gives
+# **Two matrix products backwards.** dX has the shape of X and holds the derivative of the loss with respect to each of its elements; a
+# product $C = A B$ gives $dA = dC\, B^T$ and $dB = A^T dC$. So $O = P V$ gives $dV = P^T dO$ and $dP = dO\, V^T$. $S = \text{scale} \cdot Q K^T$ gives
 # $dQ = \text{scale} \cdot dS\, K$ and $dK = \text{scale} \cdot dS^T Q$. What is left is the softmax between S and P.
 #
 # **The softmax backwards.** For one row, $p_j = e^{s_j} / \sum_k e^{s_k}$, so $\partial p_j / \partial s_k = p_j ([j = k] - p_k)$, where $[j = k]$ is 1 if
@@ -53,6 +54,8 @@
 #
 # $$\text{delta}_i = \operatorname{rowsum}(dO_i \circ O_i), \qquad dS_{ij} = P_{ij} \circ (dP_{ij} - \text{delta}_i)$$
 #
+# where $\circ$ multiplies element by element.
+#
 # ```
 #    4  delta = rowsum(dO * O)
 #    5  for each tile j of keys:                                 (dk_dv_kernel: each is a program)
@@ -65,9 +68,9 @@
 #   12          dVj += Pij^T dOi
 #   13          dPij = dOi Vj^T
 #   14          dSij = Pij * (dPij - delta_i)
-#   15          dQi += dSij Kj                                   (dq_kernel, with the loops exchanged; stored times scale)
+#   15          dQi += dSij Kj                                   (dq_kernel, with the loops exchanged; stores scale * dQi)
 #   16          dKj += dSij^T Qi
-#   18      store scale dKj, dVj
+#   18      store scale * dKj, and dVj
 # ```
 #
 # **Two loop orders.** dK and dV are sums over queries, dQ is a sum over keys. In one kernel, two programs would have to add to the
@@ -75,11 +78,11 @@
 # side, compute S and P twice and never meet.
 #
 # **Causal.** A key $j$ is seen by queries from $j - (n_k - n_q)$ on: for a tile of keys, the loop begins at the tile of queries that holds
-# the first of them. Round down to a multiple of Br; the number may be negative, and Triton's `//` rounds towards zero, so clamp it to 0 before you divide. In tiles on the diagonal, set P to 0 where it is hidden, *after*
+# the first of them, rounded down to a multiple of Br. The number may be negative: clamp it to 0. (Triton's `//` rounds towards zero, Python's down.) In tiles on the diagonal, set P to 0 where it is hidden, *after*
 # the exponential: for a query that sees nothing LSE is $-\infty$, and `tl.where(visible, tl.exp(Sij - LSEi[:, None]), 0.0)` throws away whatever came out, while
 # $-\infty - (-\infty)$ inside the exponential would be NaN. Keys behind the last one need no mask of
-# their own: for a query that exists, $j \le i + n_k - n_q$ is below $n_k$. Queries behind the last one do: loaded as 0, they have $P = e^{0 - 0} = 1$,
-# and only the zeros in dO and delta keep that out of dV and dK.
+# their own: for a query that exists, $j \le i + n_k - n_q$ is below $n_k$. Load all of a query behind the last one as 0, LSE too (with $-\infty$, P would
+# be infinite): then $P = e^{0 - 0} = 1$, and the zeros in dO and delta keep it out of dV and dK.
 #
 # ## The signatures
 #
@@ -174,8 +177,9 @@ def causal_backward(q, k, v, o, lse, do, scale):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the cell that you have filled in, and the next one. In a terminal: `make check PUZZLE=7`.
-# Kernels that you have not begun are passed over. `print("dSij", dSij)` inside a kernel shows you a block.
+# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this
+# text. In a terminal: `make check PUZZLE=7`. Kernels that you have not begun are passed over. `print("dSij",
+# dSij)` inside a kernel shows you a block.
 
 # %%
 from checker.notebook import check

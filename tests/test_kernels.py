@@ -42,6 +42,9 @@ def test_wrong_kernels_are_refused_by_name(path: Path) -> None:
     assert not verdict.accepted
     assert verdict.earned < verdict.possible or verdict.status is Status.DOES_NOT_COMPILE
     assert [f.id for f in verdict.findings] == said(path, "Finding").split(" and "), verdict.findings
+    if verdict.findings[0].id == "undefined-masked-lanes":
+        marked = dict(verdict.findings[0].where.source)[verdict.findings[0].where.line or 0]
+        assert "tl.load" in marked and "other" not in marked
 
 
 def assert_the_same(paths: list[Path], key: str) -> None:

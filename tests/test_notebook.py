@@ -79,6 +79,13 @@ def test_an_empty_kernel_gets_an_invitation(cell: Kernel) -> None:
     assert "not started" in shown["text/plain"]
 
 
+def test_cells_that_were_not_run_are_asked_for(cell: Kernel) -> None:
+    """The usual state after a restart of the notebook's kernel."""
+    shown = cell("check(1)")["text/plain"]
+    assert "No cell that was run defines naive_softmax_kernel" in shown
+    assert "Run the first code cell and the cell with the kernel" in shown and "git" not in shown
+
+
 @pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
 def test_solutions_are_accepted(number: int, cell: Kernel) -> None:
     cell((ROOT / "solutions" / f"{STEMS[number]}.py").read_text())
@@ -160,9 +167,10 @@ def test_run_shows_arrays_and_traffic(cell: Kernel) -> None:
         "type": ("run(naive_softmax_kernel, x.astype(int), y, 3, 3, 3, BLOCK_SIZE=4, grid=2)", "float32 or float16"),
         "no kernel": ("run('nothing', x, grid=1)", "No cell that was run defines nothing"),
         "error": ("run(naive_softmax_kernel, x, y, 3, 3, 3, BLOCK_SIZE=3, grid=2)", "did not come to an end"),
+        "no grid": ("run(naive_softmax_kernel, x, y, 3, 3, 3, BLOCK_SIZE=4)", "grid=1"),
         "odd": ("run(naive_softmax_kernel, x, y, 3, 'three', 3, BLOCK_SIZE=4, grid=2)", "✗"),
     }.values(),
-    ids=["outside", "too few", "too many", "unknown", "type", "no kernel", "error", "odd"],
+    ids=["outside", "too few", "too many", "unknown", "type", "no kernel", "error", "no grid", "odd"],
 )
 def test_run_explains_what_went_wrong(call: str, words: str, cell: Kernel) -> None:
     cell(SOLUTION)

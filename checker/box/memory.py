@@ -103,7 +103,7 @@ class Memory:
             self.poisoned = self.poisoned or not mask.all()
         if mask.any():
             tensor, elements = self._translate(LOAD, addresses[mask], dtype)
-            stray = int(np.count_nonzero(result[~mask] != -np.inf))
+            stray = int(np.count_nonzero(result[~mask] != -np.inf)) * (-1 if other is None else 1)
             result[mask] = tensor.values.reshape(-1)[elements]
             self._record(LOAD, tensor, elements, addresses.size, stray)
         return result

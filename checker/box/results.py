@@ -101,7 +101,8 @@ class AccessLog:
     Arrays of one entry per record: `kind` (LOAD, STORE, BARRIER, DOT, or BLOCK: the largest so far), `tensor`
     (position among the launch's tensors), `program`, `line`, `distinct` (number of distinct elements), `lanes` (of the
     whole block, masked or not), `stray` (of a store: lanes whose element another lane gave another value; of a load:
-    masked lanes that do not hold -inf; of a product: how many terms each element sums).
+    masked lanes that do not hold -inf, negative if nothing says what they hold; of a product: how many terms each
+    element sums).
     `elements` joins the distinct dense element numbers of all accesses.
     """
 

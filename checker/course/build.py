@@ -65,7 +65,7 @@ def puzzle_table() -> str:
 
 
 def example_report(path: Path) -> str:
-    """The report on a kernel as a Markdown block, as if it stood in the puzzle's own file; without the time."""
+    """The report on a kernel as a Markdown block, without the time."""
     from rich.console import Console
 
     from checker.report.terminal import show
@@ -73,7 +73,7 @@ def example_report(path: Path) -> str:
 
     number = int(path.name[1 : path.name.index("_")])
     text = path.read_text(encoding="utf-8")
-    submission = from_cells([("code", text)], f"puzzles/{catalog.stems()[number]}.py", numbered=False)
+    submission = from_cells([("code", text)], "kernel.py", numbered=False)
     out = io.StringIO()
     console = Console(file=out, width=80, markup=False, highlight=False, emoji=False, color_system=None)
     show(console, check(number, submission, Terms(targets=())))  # registers differ from compiler to compiler

@@ -218,7 +218,7 @@ def _wrong(puzzle: Puzzle, case: Case, result: LaunchResult) -> Wrong | None:
     if not wrong and not undefined:
         return None
     first = list(case.tensors).index(next(iter(wrong or undefined)))
-    lines = _last_store(result, first), _stray_load(result)
+    lines = _last_store(result, first), _stray_load(result, undefined=bool(undefined))
     return Wrong(case, result.tensors, bool(undefined), expected, wrong or undefined, *lines)
 
 
@@ -228,10 +228,10 @@ def _last_store(result: LaunchResult, tensor: int) -> int | None:
     return int(lines[-1]) if lines.size else None
 
 
-def _stray_load(result: LaunchResult) -> int | None:
-    """Line of the first load whose masked lanes hold something that could count; else of the last load."""
+def _stray_load(result: LaunchResult, *, undefined: bool) -> int | None:
+    """Line of the first load whose masked lanes hold something that could count, or are undefined; else of the last."""
     loads = result.log.kind == LOAD
-    stray = result.log.line[loads & (result.log.stray > 0)]
+    stray = result.log.line[loads & (result.log.stray < 0 if undefined else result.log.stray != 0)]
     lines = result.log.line[loads]
     return int(stray[0]) if stray.size else int(lines[-1]) if lines.size else None
 

@@ -63,7 +63,7 @@ def bench(puzzle: int, *, every: bool = False) -> Result | Report:
     return from_json(answer["result"]) if "result" in answer else Report(**answer)
 
 
-def run(kernel: Any, *arguments: Any, grid: int | Sequence[int], **named: Any) -> Ran:
+def run(kernel: Any, *arguments: Any, grid: int | Sequence[int] | None = None, **named: Any) -> Ran:
     """Launch a kernel of this notebook once, in the box, with arrays, numbers and constexprs of your own.
 
     Arrays are NumPy's, fp32 or fp16, and are not changed: `run(...)["y_ptr"]` is what the kernel made of one.
@@ -74,6 +74,8 @@ def run(kernel: Any, *arguments: Any, grid: int | Sequence[int], **named: Any) -
     cells = run_so_far()
     if cells is None:
         return Ran(name, problem="This needs a notebook: it runs the kernel as its cells define it.")
+    if grid is None:
+        return Ran(name, problem="Say how many programs are to run: grid=1, or grid=(2, 3).")
     try:
         return ran(name, cells, arguments, named, (grid,) if isinstance(grid, int) else tuple(grid))
     except (NotASubmission, Unreadable, ValueError, TypeError) as problem:

@@ -38,6 +38,8 @@ class Ran:
         lines = [f"{self.kernel} ran on the interpreter."]
         for name, (loads, stores) in self.moved.items():
             lines.append(f"  {name.removesuffix('_ptr')}: read {loads:.2f}, written {stores:.2f} times per element")
+        if not any(loads or stores for loads, stores in self.moved.values()):
+            lines.append("It touches no memory: is it still empty?")
         for name in [name for name, (_, stores) in self.moved.items() if stores]:
             label = f"{name.removesuffix('_ptr')} = "
             lines.append(label + np.array2string(self.arrays[name], precision=4, threshold=80, prefix=label))

@@ -28,7 +28,7 @@ def html(verdict: Verdict) -> str:
 
 def _parts(verdict: Verdict, colour: str) -> Iterator[str]:
     yield f'<div style="{_FAINT}">{escape(words.title(verdict))}</div>'
-    points = f" &nbsp;{verdict.earned}/{verdict.possible} points" if verdict.runs else ""
+    points = f" &nbsp;{words.points(verdict)}"
     headline = f"{words.sign(verdict.status)} {escape(words.PLAIN_WORDS[verdict.status])}"
     yield f'<div style="font-size:1.2em"><b style="color:{colour}">{headline}</b>{points}</div>'
     if verdict.status is Status.NOT_STARTED:

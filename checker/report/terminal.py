@@ -22,8 +22,8 @@ def headline(verdict: Verdict) -> Text:
     styles = {"✓": "bold green", "○": "bold cyan", "!": "bold magenta", "✗": "bold red"}
     sign = words.sign(verdict.status)
     line = Text(f"{sign} {words.PLAIN_WORDS[verdict.status]}", style=styles[sign])
-    if verdict.runs:
-        line.append(f"  {verdict.earned}/{verdict.possible} points", style="default")
+    if points := words.points(verdict):
+        line.append(f"  {points}", style="default")
     return line
 
 

@@ -50,6 +50,14 @@ def sign(status: Status) -> str:
     return special.get(status, "✗")
 
 
+def points(verdict: Verdict) -> str:
+    """The score in words; nothing if nothing was run."""
+    if not verdict.runs:
+        return ""
+    where = " on the interpreter" if verdict.status is Status.DOES_NOT_COMPILE else ""
+    return f"{verdict.earned}/{verdict.possible} points{where}"
+
+
 def title(verdict: Verdict) -> str:
     """What was checked."""
     return f"Puzzle {verdict.puzzle}: {verdict.title}" if verdict.puzzle else "flash-puzzles"
@@ -140,5 +148,7 @@ def closing(verdict: Verdict) -> str:
         return f"All of it is right{seconds}."
     if verdict.exit_status is not ExitStatus.REFUSED:
         return ""
+    if all(finding.id == "kernel-empty" for finding in verdict.findings):
+        return f"Right so far. Fill in the next kernel, then check again{seconds}."
     first = "the first finding" if len(verdict.findings) > 1 else "this"
     return f"Mend {first}, then check again{seconds}."

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from checker.puzzle import Kernel
 from checker.submission.read import Submission
 
+_IMPORT_HINT = "Put back the stub's line: import triton.language as tl"
 DEEPEST = 60  # levels of nesting; a kernel of the course has about 15
 MOST_HELPERS = 30
 GAP = "FILL IN"  # marks in a stub what is left to write
@@ -61,13 +62,13 @@ def extract(submission: Submission, asked: Sequence[Kernel]) -> Program:
     """The program of a submission. Raises NotASubmission."""
     statements = list(_statements(submission, asked))
     functions = _functions(statements)
-    kernels = {kernel.name: _find(kernel, functions, statements) for kernel in asked}
+    kernels = {kernel.name: _find(kernel, functions, statements, submission.live) for kernel in asked}
     jitted = {name: found[-1] for name, found in functions.items() if _is_jit(found[-1]) and name not in kernels}
     if not _imports_tl(statements):
         raise NotASubmission(
             "import-missing",
             "The kernels use tl, but nothing imports it.",
-            "Put back the stub's line: import triton.language as tl",
+            "Run the first code cell, then this one." if submission.live else _IMPORT_HINT,
         )
     reached: set[str] = set()
     for kernel in kernels.values():
@@ -182,11 +183,13 @@ def _functions(statements: list[ast.stmt]) -> dict[str, list[ast.FunctionDef]]:
     return functions
 
 
-def _find(kernel: Kernel, functions: dict[str, list[ast.FunctionDef]], statements: list[ast.stmt]) -> ast.FunctionDef:
+def _find(
+    kernel: Kernel, functions: dict[str, list[ast.FunctionDef]], statements: list[ast.stmt], live: bool
+) -> ast.FunctionDef:
     """The one definition of a kernel, with the right decorator and signature."""
     found = functions.get(kernel.name, [])
     if not found:
-        raise _missing(kernel, functions, statements)
+        raise _missing(kernel, functions, statements, live)
     if len(found) > 1:
         raise _twice(kernel.name, found)
     function = found[0]
@@ -207,7 +210,9 @@ def _find(kernel: Kernel, functions: dict[str, list[ast.FunctionDef]], statement
     return function
 
 
-def _missing(kernel: Kernel, functions: dict[str, list[ast.FunctionDef]], statements: list[ast.stmt]) -> NotASubmission:
+def _missing(
+    kernel: Kernel, functions: dict[str, list[ast.FunctionDef]], statements: list[ast.stmt], live: bool
+) -> NotASubmission:
     jitted = [name for name, found in functions.items() if _is_jit(found[-1])]
     close = difflib.get_close_matches(kernel.name, jitted, n=1, cutoff=0.4) or jitted[:1]
     if close:
@@ -216,6 +221,12 @@ def _missing(kernel: Kernel, functions: dict[str, list[ast.FunctionDef]], statem
             f"There is no kernel {kernel.name}, but there is one called {close[0]}.",
             f"Give it back its name: def {kernel.name}({kernel.signature}):",
             functions[close[0]][-1].lineno,
+        )
+    if live:
+        return NotASubmission(
+            "kernel-not-run",
+            f"No cell that was run defines {kernel.name}.",
+            "Run the first code cell and the cell with the kernel, then this one again.",
         )
     nested = [n for s in statements for n in ast.walk(s) if isinstance(n, ast.FunctionDef) and n.name == kernel.name]
     where = " at the top level of the file (it stands inside something else)" if nested else ""

@@ -37,6 +37,11 @@ class Submission:
     chunks: tuple[Chunk, ...]
 
     @property
+    def live(self) -> bool:
+        """Whether these are the cells that were run in a notebook, and not a file."""
+        return not self.name
+
+    @property
     def text(self) -> str:
         """All code as one text, chunk after chunk."""
         return "\n".join(chunk.text for chunk in self.chunks)

@@ -17,7 +17,9 @@ from checker.report.as_json import as_dict, dumps
 from checker.report.clean import clean, cleaned
 from checker.report.terminal import show, show_table
 from checker.report.words import PLAIN_WORDS
-from tests.conftest import SOLUTION, check_path, kernels
+from checker.road import check
+from checker.submission.read import from_cells
+from tests.conftest import ROOT, SOLUTION, check_path, kernels
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -112,3 +114,18 @@ def test_json_is_strict() -> None:
         dumps({"a": float("nan"), "b": [float("inf"), 1.5], "c": -float("inf")}), parse_constant=pytest.fail
     )
     assert data == {"a": "nan", "b": ["inf", 1.5], "c": "-inf"}
+
+
+def test_points_of_what_does_not_compile_say_where_they_come_from() -> None:
+    verdict = check_path(next(path for path in kernels("wrong") if path.stem == "p1_too_much_shared_memory"))
+    assert "100/100 points on the interpreter" in shown(verdict)
+
+
+def test_a_kernel_that_is_still_empty_is_not_called_a_mistake() -> None:
+    stub = (ROOT / "solutions" / "p7_causal_backward.py").read_text()
+    for name in ("dk_dv_kernel", "dq_kernel"):
+        begin = stub.index("):  # fmt: skip", stub.index(f"def {name}"))
+        end = stub.find("@triton.jit", begin)
+        stub = stub[:begin] + "):  # fmt: skip\n    # FILL IN\n    pass\n\n\n" + (stub[end:] if end > 0 else "")
+    verdict = check(7, from_cells([("code", stub)], "kernels.py", numbered=False))
+    assert "Right so far. Fill in the next kernel" in shown(verdict)
