@@ -72,12 +72,6 @@ class Result:
         """The speed as a share of the copy's bandwidth, or of the matrix peak, of the same run."""
         return size.speed(milliseconds) / (self.matrix if size.flops else self.copy)
 
-    def _repr_png_(self) -> bytes:
-        """The picture, for a notebook."""
-        from checker.bench.chart import png
-
-        return png(self)
-
     def to_json(self) -> str:
         """As strict JSON."""
         return json.dumps({"schema": 1, **asdict(self)}, indent=1, allow_nan=False) + "\n"

@@ -6,22 +6,20 @@ text walks the same road as a file does, in another process.
 
 from __future__ import annotations
 
+import base64
 import html
 import json
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from checker.notebook.cells import run_so_far
 from checker.notebook.experiment import Ran, ran
 from checker.submission.read import Unreadable
 
-if TYPE_CHECKING:
-    from checker.bench.result import Result
-
-__all__ = ["Ran", "Report", "bench", "check", "run"]
+__all__ = ["Picture", "Ran", "Report", "bench", "check", "run"]
 
 _BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from checker.notebook.child import main; main()"
 
@@ -41,6 +39,20 @@ class Report:
         return self.html or f"<div>{html.escape(self.text)}</div>"
 
 
+@dataclass(frozen=True, repr=False)
+class Picture:
+    """A picture with the words that say the same."""
+
+    png: bytes
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_png_(self) -> bytes:
+        return self.png
+
+
 def check(puzzle: int, *, device: str = "interpreter") -> Report:
     """Check the kernels of a puzzle as the cells that were run last define them.
 
@@ -52,15 +64,13 @@ def check(puzzle: int, *, device: str = "interpreter") -> Report:
     return Report(**_asked(puzzle=puzzle, cells=cells, device=device, bench=False, every=False))
 
 
-def bench(puzzle: int, *, every: bool = False) -> Result | Report:
+def bench(puzzle: int, *, every: bool = False) -> Picture | Report:
     """Time the kernels of a puzzle beside their peers, or predict without a GPU; a picture. They are checked first."""
-    from checker.bench.result import from_json
-
     cells = run_so_far()
     if cells is None:
         return Report(f"This needs a notebook. In a terminal, type: make bench PUZZLE={puzzle}")
     answer = _asked(puzzle=puzzle, cells=cells, device="interpreter", bench=True, every=every)
-    return from_json(answer["result"]) if "result" in answer else Report(**answer)
+    return Picture(base64.b64decode(answer["png"]), answer["text"]) if "png" in answer else Report(**answer)
 
 
 def run(kernel: Any, *arguments: Any, grid: int | Sequence[int] | None = None, **named: Any) -> Ran:

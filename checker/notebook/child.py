@@ -6,10 +6,11 @@ Reads one JSON request from standard input, writes one JSON object to standard o
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from checker import catalog
 from checker.judge.verdict import Finding, Status, Verdict
@@ -17,6 +18,9 @@ from checker.notebook.cells import submission_of
 from checker.road import Terms
 from checker.road import check as walk
 from checker.submission.read import Submission, Unreadable
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 
 def main() -> None:
@@ -51,7 +55,9 @@ def _timed(number: int, submission: Submission, verdict: Verdict, every: bool) -
         result = command.result_of(number, submission, verdict, command.Extent(every), lambda _: None)
     except (command.BenchmarkFailed, command.NoBenchmark) as problem:
         return _shown(_misused(str(problem)))
-    return {"result": result.to_json()}
+    from checker.bench import chart, table
+
+    return {"png": base64.b64encode(chart.png(result)).decode(), "text": _text(table.report(result))}
 
 
 def _misused(sentence: str) -> Verdict:
@@ -59,11 +65,16 @@ def _misused(sentence: str) -> Verdict:
 
 
 def _shown(verdict: Verdict) -> dict[str, Any]:
+    from checker.report.html import html
+    from checker.report.terminal import report
+
+    return {"html": html(verdict), "text": _text(report(verdict)), "accepted": verdict.accepted}
+
+
+def _text(report: RenderableType) -> str:
+    """As it would look in a terminal without colours."""
     from rich.console import Console
 
-    from checker.report.html import html
-    from checker.report.terminal import show
-
     out = io.StringIO()
-    show(Console(file=out, width=100, color_system=None, markup=False, highlight=False, emoji=False), verdict)
-    return {"html": html(verdict), "text": out.getvalue().rstrip(), "accepted": verdict.accepted}
+    Console(file=out, width=100, color_system=None, markup=False, highlight=False, emoji=False).print(report)
+    return out.getvalue().rstrip()

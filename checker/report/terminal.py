@@ -29,7 +29,12 @@ def headline(verdict: Verdict) -> Text:
 
 def show(console: Console, verdict: Verdict) -> None:
     """Print the whole report."""
-    console.print(Group(*_report(verdict)))
+    console.print(report(verdict))
+
+
+def report(verdict: Verdict) -> RenderableType:
+    """The whole report, for a console of any kind."""
+    return Group(*_report(verdict))
 
 
 def show_table(console: Console, verdicts: Iterable[Verdict]) -> None:

@@ -191,7 +191,7 @@ def test_tables_tell_ratios_limits_and_what_was_left_out() -> None:
 
 def test_pictures_are_drawn_of_what_was_measured() -> None:
     importable("matplotlib")
-    from checker.bench.chart import figure
+    from checker.bench.chart import figure, png
 
     roof, bars = figure(MEASURED).axes
     assert [label.get_text() for label in bars.get_yticklabels()] == ["yours", "SDPA flash"]
@@ -199,7 +199,7 @@ def test_pictures_are_drawn_of_what_was_measured() -> None:
     assert any(line.get_label() == "A GPU, measured" for line in roof.lines)
     slower = replace(MEASURED, gpu="", sizes=predict(6, Extent()).sizes)
     assert "predicted, not measured" in figure(slower).axes[0].get_title(loc="left")
-    assert MEASURED._repr_png_().startswith(b"\x89PNG")
+    assert png(MEASURED).startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "solutions" / "tuned").glob("*.py")), ids=lambda path: path.stem)
