@@ -51,7 +51,7 @@ ACCUMULATION = (
         "The maximum is that of the last tile only",
         "Each tile's maximum replaces the one before it. Where an earlier tile had a much larger score, the factor "
         "exp(mi - mi_new) overflows.",
-        "Line 9: mi_new = tl.maximum(mi, tl.max(Sij, axis=1)).",
+        "Line 9 of the algorithm: mi_new = tl.maximum(mi, tl.max(Sij, axis=1)).",
         outputs=running(top=lambda m, m_tile: m_tile),
     ),
     Misconception(
@@ -67,14 +67,14 @@ ACCUMULATION = (
         "The accumulator is not rescaled when the maximum grows",
         "Oi adds up products that were taken relative to different maxima. What it held relative to the old one "
         "must be multiplied by exp(mi - mi_new).",
-        "Line 10: Oi = exp(mi - mi_new)[:, None] * Oi + Pij Vj.",
+        "Line 10 of the algorithm: Oi = exp(mi - mi_new)[:, None] * Oi + Pij Vj.",
         outputs=running(old_o=one),
     ),
     Misconception(
         "denominator-not-rescaled",
         "The old normaliser is not rescaled when the maximum grows",
         "li adds up exponentials that were taken relative to different maxima.",
-        "Line 9: li = exp(mi - mi_new) * li + rowsum(Pij).",
+        "Line 9 of the algorithm: li = exp(mi - mi_new) * li + rowsum(Pij).",
         outputs=running(old_l=one),
     ),
     Misconception(
@@ -82,7 +82,7 @@ ACCUMULATION = (
         "Neither O nor the normaliser is rescaled when the maximum grows",
         "Both were accumulated relative to the old maximum, and what is added is relative to the new one. If you do "
         "multiply by exp(mi - mi_new), then mi was overwritten before that.",
-        "Lines 9 and 10: the old parts get the factor exp(mi - mi_new).",
+        "Lines 9 and 10 of the algorithm: the old parts get the factor exp(mi - mi_new).",
         outputs=running(old_l=one, old_o=one),
     ),
     Misconception(
@@ -96,7 +96,7 @@ ACCUMULATION = (
         "not-divided",
         "O is not divided by the normaliser",
         "O holds the weighted sum of V's rows with weights that do not sum to 1.",
-        "Line 12: behind the loop, O = O / li.",
+        "Line 12 of the algorithm: behind the loop, O = O / li.",
         outputs=running(last=one),
     ),
 )
