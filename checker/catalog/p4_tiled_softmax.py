@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from checker.catalog import rows, softmax, timing
-from checker.catalog.softmax_mistakes import BLOCKWISE, ONLINE, RESULTS, exp32, total, writes
+from checker.catalog.online_mistakes import ONLINE
+from checker.catalog.softmax_mistakes import BLOCKWISE, RESULTS, blocks, exp32, top, total, writes
 from checker.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Puzzle, Timed, Tuning
 
 KERNEL = Kernel(
@@ -64,6 +65,41 @@ ONE_MAXIMUM = Misconception(
     "tl.max(x, axis=1) has one entry per row; keep it a vector of BLOCK_ROWS.",
     outputs=writes(_one_maximum),
 )
+
+
+def _without_axis(x: Array, case: Case, maximum: bool) -> Array:
+    """The softmax with the sum, and the maximum if asked for, taken over all rows of each tile."""
+    count = rows.rows_owned(case)
+    return np.concatenate([_of_rows(x[first : first + count], case, maximum) for first in range(0, len(x), count)])
+
+
+def _of_rows(x: Array, case: Case, maximum: bool) -> Array:
+    m, l = np.full((len(x), 1), -np.inf), np.zeros((len(x), 1))
+    for tile in blocks(x, case):
+        m_new = np.maximum(m, tile.max() if maximum else top(tile))
+        shift = np.where(np.isinf(m_new), 0.0, m_new)
+        l = l * exp32(m - shift) + exp32(tile - shift).sum()
+        m = m_new
+    return np.asarray(exp32(x - m) / l)
+
+
+WITHOUT_AXIS = (
+    Misconception(
+        "reduced-over-the-whole-tile",
+        "Maximum and sum are those of the whole tile, not of each row",
+        "Without an axis, tl.max and tl.sum make one number of a tile: all of its rows then share the maximum and the "
+        "sum, so no row sums to 1 by itself.",
+        "tl.max(x, axis=1) and tl.sum(..., axis=1) have one entry per row.",
+        outputs=writes(lambda x, case: _without_axis(x, case, maximum=True)),
+    ),
+    Misconception(
+        "reduced-over-the-whole-tile",
+        "The sum is that of the whole tile, not of each row",
+        "Without an axis, tl.sum makes one number of a tile: to each row the exponentials of all rows are added.",
+        "tl.sum(..., axis=1) has one entry per row.",
+        outputs=writes(lambda x, case: _without_axis(x, case, maximum=False)),
+    ),
+)
 # Rows and columns of a block, and warps.
 TILES = {
     128: ((8, 128, 2), (8, 128, 4)),
@@ -101,6 +137,6 @@ PUZZLE = Puzzle(
     large_cases=softmax.large_cases("p4_tiled_softmax", KERNEL, lambda n: {"BLOCK_ROWS": 4, "BLOCK_COLS": 256}),
     timed=timed,
     largest_block=lambda case: rows.rows_owned(case) * rows.block_size(case),
-    misconceptions=(ONE_MAXIMUM, *ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
+    misconceptions=(ONE_MAXIMUM, *WITHOUT_AXIS, *ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
     invariants=(softmax.ROWS_SUM_TO_ONE,),
 )
