@@ -53,6 +53,15 @@ def _visit(
     return step
 
 
+def _once(b: Array) -> Array:
+    return b
+
+
+def _squared(b: Array) -> Array:
+    """The factor b, applied twice."""
+    return b * b
+
+
 VISITS = (
     Misconception(
         "max-of-last-tile",
@@ -91,6 +100,22 @@ VISITS = (
         "lij must be multiplied by exp(mij - mi_new).",
         "Lines 11 and 12 of the algorithm: both lij and Pij Vj get the factor exp(mij - mi_new).",
         outputs=visits(_visit(new_l=one, new_o=one)),
+    ),
+    *(
+        Misconception(
+            "new-part-rescaled-twice",
+            f"{what} rescaled to the new maximum twice",
+            "If Pij is exp(Sij - mi_new), it is relative to the new maximum already, and so is its sum; the factor "
+            f"exp(mij - mi_new) belongs to exp(Sij - mij) only. Here {where} has it twice.",
+            "Lines 10 to 12 of the algorithm: either Pij = exp(Sij - mij), and the factor once for lij and for "
+            "Pij Vj; or Pij = exp(Sij - mi_new), and no factor at all.",
+            outputs=visits(_visit(new_l=new_l, new_o=new_o)),
+        )
+        for what, where, new_l, new_o in (
+            ("The new part is", "the new part of both li and Oi", _squared, _squared),
+            ("The new sum is", "the new part of li", _squared, _once),
+            ("Pij Vj is", "the new part of Oi", _once, _squared),
+        )
     ),
     Misconception(
         "old-part-not-rescaled",
