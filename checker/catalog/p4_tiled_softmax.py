@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import numpy as np
 
 from checker.catalog import rows, softmax, timing
@@ -100,6 +103,32 @@ WITHOUT_AXIS = (
         outputs=writes(lambda x, case: _without_axis(x, case, maximum=False)),
     ),
 )
+# How texts about one row in blocks of BLOCK_SIZE read for a tile of rows.
+IN_TILES = (
+    (r"\brow \* ([xy])_row_stride( \+ start)? \+ cols", r"rows[:, None] * \1_row_stride + start + cols[None, :]"),
+    (r"\brow \* ([xy])_row_stride", r"rows[:, None] * \1_row_stride"),
+    (r"mask=cols < n_cols, or in a loop mask=start \+ cols < n_cols", "(start + cols < n_cols)[None, :]"),
+    (r": cols < n_cols", ": (start + cols < n_cols)[None, :]"),
+    (r"Program p owns row p: rows count from 0.*", "Program p owns BLOCK_ROWS rows from p * BLOCK_ROWS on."),
+    (
+        r"x_ptr \+ row is .* of that row",
+        "x_ptr + rows are neighbours in the first row, not the beginnings of these rows",
+    ),
+    (r"BLOCK_SIZE", "BLOCK_COLS"),
+)
+
+
+def in_tiles(text: str) -> str:
+    """A sentence about one row, in the form that it has for a tile of rows."""
+    for pattern, instead in IN_TILES:
+        text = re.sub(pattern, instead, text)
+    return text
+
+
+MISTAKES = tuple(
+    replace(m, title=in_tiles(m.title), explanation=in_tiles(m.explanation), hint=in_tiles(m.hint))
+    for m in (ONE_MAXIMUM, *WITHOUT_AXIS, *ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING)
+)
 # Rows and columns of a block, and warps.
 TILES = {
     128: ((8, 128, 2), (8, 128, 4)),
@@ -137,6 +166,6 @@ PUZZLE = Puzzle(
     large_cases=softmax.large_cases("p4_tiled_softmax", KERNEL, lambda n: {"BLOCK_ROWS": 4, "BLOCK_COLS": 256}),
     timed=timed,
     largest_block=lambda case: rows.rows_owned(case) * rows.block_size(case),
-    misconceptions=(ONE_MAXIMUM, *WITHOUT_AXIS, *ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
+    misconceptions=MISTAKES,
     invariants=(softmax.ROWS_SUM_TO_ONE,),
 )
