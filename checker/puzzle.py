@@ -146,6 +146,7 @@ class Budget:
     stores: int = 0
     least_loads: int = 0
     least_stores: int = 0
+    place: str = ""  # where a load belongs that is repeated in a loop, for the hint
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,7 @@ class Misconception:
     reach: Callable[[Case, int], tuple[Reach, ...]] | None = None
     error: re.Pattern[str] | None = None
     traffic: Callable[[Case, Mapping[str, Moved]], bool] | None = None
-    points_at: str = ""  # "load": the line to look at is where data comes in, not where it goes out
+    points_at: str = ""  # the line to look at; "load": where data comes in, not where it goes out; "product": a tl.dot
 
 
 @dataclass(frozen=True)

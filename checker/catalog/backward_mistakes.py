@@ -21,6 +21,7 @@ from checker.catalog.backward_models import (
     in_base_two,
     in_half,
     nan_from_hidden,
+    nan_from_padding,
     p_of,
     scaled,
     tile_delta,
@@ -207,6 +208,14 @@ MISTAKES = (
         "spreads to every row that the tile is added to.",
         "Hide entries after the exponential: tl.where(visible, tl.exp(Sij - LSEi[:, None]), 0.0).",
         outputs=writes(nan_from_hidden),
+    ),
+    Misconception(
+        "padding-infinite",
+        "Queries behind the last one bring NaN into dK and dV",
+        "Lanes of the last tile that are no query hold an infinity. LSE does if it was loaded with "
+        "other=-float('inf'): exp(S - LSE) is then infinite, and infinity times dO is NaN, although dO is 0 there.",
+        "Load lanes that are no query as 0, LSE too; or set P to 0 there: tl.where(queries[:, None] < n_q, ..., 0.0).",
+        outputs=writes(nan_from_padding),
     ),
     Misconception(
         "tile-transposed",

@@ -187,3 +187,10 @@ def nan_from_hidden(case: Case, g: Gradients) -> dict[str, Array]:
     alone = ~attention.has_keys(case)
     spoilt = attention.looked_at(case) & alone[:, None]
     return collected(case, np.where(spoilt, np.nan, g.p), np.where(spoilt, np.nan, g.ds))
+
+
+def nan_from_padding(case: Case, g: Gradients) -> dict[str, Array]:
+    """NaN throughout dK and dV if the last tile of queries is not full: all keys that exist are visible from there."""
+    spoilt = bool(shape_of(case).n_q % shape_of(case).Br)
+    right = collected_of(case, g.p, g.ds, only="dk_ptr")
+    return {name: np.full_like(x, np.nan) if spoilt else x for name, x in right.items()}

@@ -130,7 +130,7 @@ COMMON = (
         "The compiler gives each variable that a loop carries on one type and one shape. The interpreter does not "
         "mind.",
         "Start with the type and shape that it has later: 0.0 for a number, tl.zeros((BLOCK_ROWS,), tl.float32) for "
-        "a vector.",
+        "a vector of zeros, tl.full((BLOCK_ROWS,), -float('inf'), tl.float32) for one of -inf.",
         error=re.compile(r"Loop-carried variable"),
     ),
     Misconception(

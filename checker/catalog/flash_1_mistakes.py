@@ -53,19 +53,28 @@ def _visit(
     return step
 
 
+def _once(b: Array) -> Array:
+    return b
+
+
+def _squared(b: Array) -> Array:
+    """The factor b, applied twice."""
+    return b * b
+
+
 VISITS = (
     Misconception(
         "max-of-last-tile",
         "The maximum is that of the last tile only",
         "mij replaces mi. Where an earlier tile had a much larger score, the factor exp(mi - mi_new) overflows.",
-        "Line 11: mi_new = tl.maximum(mi, mij).",
+        "Line 11 of the algorithm: mi_new = tl.maximum(mi, mij).",
         outputs=visits(_visit(), top=lambda m, m_tile: m_tile),
     ),
     Misconception(
         "old-l-not-folded-back",
         "The old O is not multiplied by its own normaliser",
         "Oi was divided by the old li when it was stored. Before anything can be added, that must be taken back.",
-        "Line 12: the old part is li * exp(mi - mi_new) * Oi.",
+        "Line 12 of the algorithm: the old part is li * exp(mi - mi_new) * Oi.",
         outputs=visits(_visit(old_o=lambda l, a: a)),
     ),
     Misconception(
@@ -73,7 +82,7 @@ VISITS = (
         "The new part is not rescaled to the new maximum",
         "Pij was taken relative to the maximum mij of its own tile. If an earlier tile had a larger one, Pij Vj and "
         "lij must be multiplied by exp(mij - mi_new).",
-        "Lines 11 and 12: both lij and Pij Vj get the factor exp(mij - mi_new).",
+        "Lines 11 and 12 of the algorithm: both lij and Pij Vj get the factor exp(mij - mi_new).",
         outputs=visits(_visit(new_o=one)),
     ),
     Misconception(
@@ -81,7 +90,7 @@ VISITS = (
         "The new sum is not rescaled to the new maximum",
         "lij was taken relative to the maximum mij of its own tile. If an earlier tile had a larger one, it must be "
         "multiplied by exp(mij - mi_new).",
-        "Line 11: li_new = exp(mi - mi_new) * li + exp(mij - mi_new) * lij.",
+        "Line 11 of the algorithm: li_new = exp(mi - mi_new) * li + exp(mij - mi_new) * lij.",
         outputs=visits(_visit(new_l=one)),
     ),
     Misconception(
@@ -89,22 +98,38 @@ VISITS = (
         "The new part is not rescaled to the new maximum",
         "Pij was taken relative to the maximum mij of its own tile. If an earlier tile had a larger one, Pij Vj and "
         "lij must be multiplied by exp(mij - mi_new).",
-        "Lines 11 and 12: both lij and Pij Vj get the factor exp(mij - mi_new).",
+        "Lines 11 and 12 of the algorithm: both lij and Pij Vj get the factor exp(mij - mi_new).",
         outputs=visits(_visit(new_l=one, new_o=one)),
+    ),
+    *(
+        Misconception(
+            "new-part-rescaled-twice",
+            f"{what} rescaled to the new maximum twice",
+            "If Pij is exp(Sij - mi_new), it is relative to the new maximum already, and so is its sum; the factor "
+            f"exp(mij - mi_new) belongs to exp(Sij - mij) only. Here {where} has it twice.",
+            "Lines 10 to 12 of the algorithm: either Pij = exp(Sij - mij), and the factor once for lij and for "
+            "Pij Vj; or Pij = exp(Sij - mi_new), and no factor at all.",
+            outputs=visits(_visit(new_l=new_l, new_o=new_o)),
+        )
+        for what, where, new_l, new_o in (
+            ("The new part is", "the new part of both li and Oi", _squared, _squared),
+            ("The new sum is", "the new part of li", _squared, _once),
+            ("Pij Vj is", "the new part of Oi", _once, _squared),
+        )
     ),
     Misconception(
         "old-part-not-rescaled",
         "The old O is not rescaled when the maximum grows",
         "Oi was accumulated relative to the old maximum, and so it needs the factor exp(mi - mi_new) before "
         "anything is added.",
-        "Line 12: the old part is li * exp(mi - mi_new) * Oi.",
+        "Line 12 of the algorithm: the old part is li * exp(mi - mi_new) * Oi.",
         outputs=visits(_visit(old_o=lambda l, a: l)),
     ),
     Misconception(
         "denominator-not-rescaled",
         "The old normaliser is not rescaled when the maximum grows",
         "li adds up exponentials that were taken relative to different maxima.",
-        "Line 11: the old li gets the factor exp(mi - mi_new).",
+        "Line 11 of the algorithm: the old li gets the factor exp(mi - mi_new).",
         outputs=visits(_visit(old_l=one)),
     ),
     Misconception(
@@ -112,34 +137,34 @@ VISITS = (
         "Neither O nor the normaliser is rescaled when the maximum grows",
         "Both were accumulated relative to the old maximum, and what is added is relative to the new one. If you do "
         "multiply by exp(mi - mi_new), then mi was overwritten before that.",
-        "Lines 11 and 12: the old parts get the factor exp(mi - mi_new).",
+        "Lines 11 and 12 of the algorithm: the old parts get the factor exp(mi - mi_new).",
         outputs=visits(_visit(old_l=one, old_o=lambda l, a: l)),
     ),
     Misconception(
         "not-divided",
         "O is not divided by the normaliser",
         "O holds the weighted sum of V's rows with weights that do not sum to 1.",
-        "Line 12: divide by li_new at every visit, because this algorithm keeps O finished.",
+        "Line 12 of the algorithm: divide by li_new at every visit, because this algorithm keeps O finished.",
         outputs=visits(lambda o, l, a, b, l_j, pv: (a * o + b * pv, a * l + b * l_j)),
     ),
     Misconception(
         "not-divided",
         "O is not divided by the normaliser",
         "The old O is multiplied by its normaliser, but the new one is not divided by its own.",
-        "Line 12: divide by li_new at every visit, because this algorithm keeps O finished.",
+        "Line 12 of the algorithm: divide by li_new at every visit, because this algorithm keeps O finished.",
         outputs=visits(_visit(divided=one)),
     ),
     Misconception(
         "divided-by-the-tile-sum",
         "O is divided by the sum of one tile",
         "lij is the sum over the tile at hand; O must be divided by the sum over all keys so far.",
-        "Line 12: divide by li_new.",
+        "Line 12 of the algorithm: divide by li_new.",
         outputs=visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / l_j, a * l + b * l_j)),
     ),
     Misconception(
         "divided-by-the-old-l",
         "O is divided by the old normaliser",
-        "Line 12 divides by the new one; the old one is 0 at the first visit.",
+        "Line 12 of the algorithm divides by the new one; the old one is 0 at the first visit.",
         "Divide by li_new.",
         outputs=visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / l, a * l + b * l_j)),
     ),

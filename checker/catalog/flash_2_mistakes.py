@@ -20,10 +20,12 @@ def running(
     last: Callable[[Array], Array] = lambda l: np.where(l == 0, 1.0, l),
     top: Callable[[Array, Array], Array] = np.maximum,
     in_half: bool = False,
+    own: Callable[[Array], Array] | None = None,
 ) -> Callable[[Case], Outputs]:
     """The outputs of a kernel that rescales and divides by its own ideas.
 
-    `top(m, m_tile)` is its running maximum; `in_half`: it keeps O in V's type.
+    `top(m, m_tile)` is its running maximum; `in_half`: it keeps O in V's type; `own(m_tile)` is what it subtracts
+    from a tile's scores instead of the running maximum.
     """
 
     def formula(s: Array, v: Array, case: Case) -> Outputs:
@@ -31,9 +33,10 @@ def running(
         l = np.zeros((*s.shape[:-1], 1))
         m = np.full_like(l, -np.inf)
         for j, (s_j, v_j) in enumerate(tiles(s, v, case)):
-            m_new = top(m, s_j.max(axis=-1, keepdims=True))
+            m_j = s_j.max(axis=-1, keepdims=True)
+            m_new = top(m, m_j)
             shift = np.where(np.isinf(m_new), 0.0, m_new)
-            p = exp32(s_j - shift)
+            p = exp32(s_j - (own(m_j) if own else shift))
             a = exp32(m - shift)
             here = (j <= last_looked_at(case))[:, None]
             l = np.where(here, old_l(a) * l + p.sum(axis=-1, keepdims=True), l)
@@ -51,7 +54,7 @@ ACCUMULATION = (
         "The maximum is that of the last tile only",
         "Each tile's maximum replaces the one before it. Where an earlier tile had a much larger score, the factor "
         "exp(mi - mi_new) overflows.",
-        "Line 9: mi_new = tl.maximum(mi, tl.max(Sij, axis=1)).",
+        "Line 9 of the algorithm: mi_new = tl.maximum(mi, tl.max(Sij, axis=1)).",
         outputs=running(top=lambda m, m_tile: m_tile),
     ),
     Misconception(
@@ -67,14 +70,14 @@ ACCUMULATION = (
         "The accumulator is not rescaled when the maximum grows",
         "Oi adds up products that were taken relative to different maxima. What it held relative to the old one "
         "must be multiplied by exp(mi - mi_new).",
-        "Line 10: Oi = exp(mi - mi_new)[:, None] * Oi + Pij Vj.",
+        "Line 10 of the algorithm: Oi = exp(mi - mi_new)[:, None] * Oi + Pij Vj.",
         outputs=running(old_o=one),
     ),
     Misconception(
         "denominator-not-rescaled",
         "The old normaliser is not rescaled when the maximum grows",
         "li adds up exponentials that were taken relative to different maxima.",
-        "Line 9: li = exp(mi - mi_new) * li + rowsum(Pij).",
+        "Line 9 of the algorithm: li = exp(mi - mi_new) * li + rowsum(Pij).",
         outputs=running(old_l=one),
     ),
     Misconception(
@@ -82,8 +85,19 @@ ACCUMULATION = (
         "Neither O nor the normaliser is rescaled when the maximum grows",
         "Both were accumulated relative to the old maximum, and what is added is relative to the new one. If you do "
         "multiply by exp(mi - mi_new), then mi was overwritten before that.",
-        "Lines 9 and 10: the old parts get the factor exp(mi - mi_new).",
+        "Lines 9 and 10 of the algorithm: the old parts get the factor exp(mi - mi_new).",
         outputs=running(old_l=one, old_o=one),
+    ),
+    *(
+        Misconception(
+            "new-part-not-rescaled",
+            "The new part is not rescaled to the new maximum",
+            "Pij was taken relative to the maximum of its own tile. If an earlier tile had a larger one, it counts too "
+            "much, both in li and in Oi.",
+            "Line 9 of the algorithm: Pij = exp(Sij - mi_new), or 0 instead of mi_new while that is -inf.",
+            outputs=running(own=own),
+        )
+        for own in (lambda m: m, lambda m: np.where(np.isinf(m), 0.0, m))
     ),
     Misconception(
         "divided-at-every-step",
@@ -96,7 +110,7 @@ ACCUMULATION = (
         "not-divided",
         "O is not divided by the normaliser",
         "O holds the weighted sum of V's rows with weights that do not sum to 1.",
-        "Line 12: behind the loop, O = O / li.",
+        "Line 12 of the algorithm: behind the loop, O = O / li.",
         outputs=running(last=one),
     ),
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from checker.catalog import rows, softmax, timing
-from checker.catalog.softmax_mistakes import BLOCKWISE, ONLINE, RESULTS
+from checker.catalog.online_mistakes import ONLINE
+from checker.catalog.softmax_mistakes import BLOCKWISE, RESULTS
 from checker.puzzle import Case, Draw, Kernel, Misconception, Property, Puzzle, Timed, Tuning
 
 KERNEL = Kernel(

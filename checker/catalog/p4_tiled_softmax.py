@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import numpy as np
 
 from checker.catalog import rows, softmax, timing
-from checker.catalog.softmax_mistakes import BLOCKWISE, ONLINE, RESULTS, exp32, total, writes
+from checker.catalog.online_mistakes import ONLINE
+from checker.catalog.softmax_mistakes import BLOCKWISE, RESULTS, blocks, exp32, top, total, writes
 from checker.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Puzzle, Timed, Tuning
 
 KERNEL = Kernel(
@@ -64,6 +68,67 @@ ONE_MAXIMUM = Misconception(
     "tl.max(x, axis=1) has one entry per row; keep it a vector of BLOCK_ROWS.",
     outputs=writes(_one_maximum),
 )
+
+
+def _without_axis(x: Array, case: Case, maximum: bool) -> Array:
+    """The softmax with the sum, and the maximum if asked for, taken over all rows of each tile."""
+    count = rows.rows_owned(case)
+    return np.concatenate([_of_rows(x[first : first + count], case, maximum) for first in range(0, len(x), count)])
+
+
+def _of_rows(x: Array, case: Case, maximum: bool) -> Array:
+    m, l = np.full((len(x), 1), -np.inf), np.zeros((len(x), 1))
+    for tile in blocks(x, case):
+        m_new = np.maximum(m, tile.max() if maximum else top(tile))
+        shift = np.where(np.isinf(m_new), 0.0, m_new)
+        l = l * exp32(m - shift) + exp32(tile - shift).sum()
+        m = m_new
+    return np.asarray(exp32(x - m) / l)
+
+
+WITHOUT_AXIS = (
+    Misconception(
+        "reduced-over-the-whole-tile",
+        "Maximum and sum are those of the whole tile, not of each row",
+        "Without an axis, tl.max and tl.sum make one number of a tile: all of its rows then share the maximum and the "
+        "sum, so no row sums to 1 by itself.",
+        "tl.max(x, axis=1) and tl.sum(..., axis=1) have one entry per row.",
+        outputs=writes(lambda x, case: _without_axis(x, case, maximum=True)),
+    ),
+    Misconception(
+        "reduced-over-the-whole-tile",
+        "The sum is that of the whole tile, not of each row",
+        "Without an axis, tl.sum makes one number of a tile: to each row the exponentials of all rows are added.",
+        "tl.sum(..., axis=1) has one entry per row.",
+        outputs=writes(lambda x, case: _without_axis(x, case, maximum=False)),
+    ),
+)
+# How texts about one row in blocks of BLOCK_SIZE read for a tile of rows.
+IN_TILES = (
+    (r"\brow \* ([xy])_row_stride( \+ start)? \+ cols", r"rows[:, None] * \1_row_stride + start + cols[None, :]"),
+    (r"\brow \* ([xy])_row_stride", r"rows[:, None] * \1_row_stride"),
+    (r"mask=cols < n_cols, or in a loop mask=start \+ cols < n_cols", "(start + cols < n_cols)[None, :]"),
+    (r": cols < n_cols", ": (start + cols < n_cols)[None, :]"),
+    (r"Program p owns row p: rows count from 0.*", "Program p owns BLOCK_ROWS rows from p * BLOCK_ROWS on."),
+    (
+        r"x_ptr \+ row is .* of that row",
+        "x_ptr + rows are neighbours in the first row, not the beginnings of these rows",
+    ),
+    (r"BLOCK_SIZE", "BLOCK_COLS"),
+)
+
+
+def in_tiles(text: str) -> str:
+    """A sentence about one row, in the form that it has for a tile of rows."""
+    for pattern, instead in IN_TILES:
+        text = re.sub(pattern, instead, text)
+    return text
+
+
+MISTAKES = tuple(
+    replace(m, title=in_tiles(m.title), explanation=in_tiles(m.explanation), hint=in_tiles(m.hint))
+    for m in (ONE_MAXIMUM, *WITHOUT_AXIS, *ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING)
+)
 # Rows and columns of a block, and warps.
 TILES = {
     128: ((8, 128, 2), (8, 128, 4)),
@@ -101,6 +166,6 @@ PUZZLE = Puzzle(
     large_cases=softmax.large_cases("p4_tiled_softmax", KERNEL, lambda n: {"BLOCK_ROWS": 4, "BLOCK_COLS": 256}),
     timed=timed,
     largest_block=lambda case: rows.rows_owned(case) * rows.block_size(case),
-    misconceptions=(ONE_MAXIMUM, *ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
+    misconceptions=MISTAKES,
     invariants=(softmax.ROWS_SUM_TO_ONE,),
 )

@@ -114,6 +114,9 @@ def large_cases(draw: Draw) -> list[Case]:
     ]
 
 
+LINE_6 = "before the inner loop (line 6 of the algorithm)"
+
+
 def budget(case: Case) -> Mapping[str, Budget]:
     """K and V once; Q, O, l and m for each of the Tc tiles of keys. O, l and m must really be revisited."""
     shape = attention.shape_of(case)
@@ -124,7 +127,7 @@ def budget(case: Case) -> Mapping[str, Budget]:
         name: Budget(shape.tc * size, shape.tc * size, least_loads=(shape.tc - 1) * size, least_stores=shape.tc * size)
         for name, size in visited.items()
     }
-    return {"q_ptr": Budget(shape.tc * q), "k_ptr": Budget(k), "v_ptr": Budget(k), **state}
+    return {"q_ptr": Budget(shape.tc * q), "k_ptr": Budget(k, place=LINE_6), "v_ptr": Budget(k, place=LINE_6), **state}
 
 
 def _never_comes_back(case: Case, moved: Mapping[str, Moved]) -> bool:

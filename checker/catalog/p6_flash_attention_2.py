@@ -137,12 +137,14 @@ BLOCKS_NOT_SKIPPED = Misconception(
     "nothing and costs as much as any other, which is about half of the work.",
     "End the loop at the last key that any query of the tile sees: min(n_k, (i + 1) * Br + n_k - n_q).",
     traffic=_reads_hidden_tiles,
+    points_at="product",
 )
 HIDDEN_TILE = Misconception(
     "hidden-tile-computed",
-    "A tile that the causal mask hides altogether is looked at",
-    "The loop over keys ends later than it must: a tile of which no query sees any key changes nothing. A mask on "
-    "its load does not help, the product is computed all the same. Mind that // rounds towards zero, not down.",
+    "A tile of which no query sees any key is looked at",
+    "The loop over keys ends later than it must: a tile that the causal mask hides, or that lies behind the last key, "
+    "changes nothing. A mask on its load does not help, the product is computed all the same. Mind that // rounds "
+    "towards zero, not down.",
     "End the loop at the last key that any query of the tile sees: min(n_k, (i + 1) * Br + n_k - n_q).",
     traffic=lambda case, moved: (
         bool(case.constexprs["CAUSAL"])
@@ -150,6 +152,7 @@ HIDDEN_TILE = Misconception(
         and moved["k_ptr"].loads <= attention.shape_of(case).tr * case.tensors["k_ptr"].values.size
         and moved["k_ptr"].loads == moved["v_ptr"].loads
     ),
+    points_at="product",
 )
 IN_MEMORY = Misconception(
     "accumulator-in-memory",

@@ -174,16 +174,18 @@ HIDDEN_TILES = (
         "For dK and dV, begin at the first tile with a query that sees key j * Bc: max(0, j * Bc - (n_k - n_q)) // "
         "Br * Br. For dQ, end at min(n_k, (i + 1) * Br + n_k - n_q).",
         traffic=_reads_hidden_tiles,
+        points_at="product",
     ),
     Misconception(
         "hidden-tile-computed",
-        "A tile that the causal mask hides altogether is looked at",
-        "The loop begins earlier or ends later than it must: a tile of which no query sees any key changes nothing. "
-        "A mask on its load does not help, the products are computed all the same. Mind that // rounds towards "
-        "zero, not down.",
+        "A tile of which no query sees any key is looked at",
+        "The loop begins earlier or ends later than it must: a tile that the causal mask hides, or that lies behind "
+        "the last key, changes nothing. A mask on its load does not help, the products are computed all the same. Mind "
+        "that // rounds towards zero, not down.",
         "For dK and dV, begin at max(0, j * Bc - (n_k - n_q)) // Br * Br; for dQ, end at min(n_k, (i + 1) * Br + "
         "n_k - n_q).",
         traffic=lambda case, moved: case.kernel != DELTA.name and _whole_tiles_more(case, moved),
+        points_at="product",
     ),
 )
 

@@ -64,7 +64,7 @@ RESULTS = (
 )
 
 
-def _blocks(x: Array, case: Case) -> list[Array]:
+def blocks(x: Array, case: Case) -> list[Array]:
     """The row's blocks of columns, the last one as short as it is."""
     return [x[:, at : at + block_size(case)] for at in range(0, x.shape[1], block_size(case))]
 
@@ -73,7 +73,8 @@ def _padding(x: Array, case: Case) -> int:
     return int(-x.shape[1] % block_size(case))
 
 
-def _with_max(x: Array, m: Array) -> Array:
+def with_max(x: Array, m: Array) -> Array:
+    """The softmax with another maximum."""
     e = exp32(x - m)
     return np.asarray(e / total(e))
 
@@ -83,7 +84,8 @@ def _padded_sum(x: Array, case: Case, m: Array) -> Array:
     return np.asarray(exp32(x - m) / (total(exp32(x - m)) + padding))
 
 
-def _top(x: Array) -> Array:
+def top(x: Array) -> Array:
+    """Each row's maximum, kept as a column."""
     return np.asarray(x.max(axis=-1, keepdims=True))
 
 
@@ -95,7 +97,7 @@ BLOCKWISE = (
         "y holds the softmax of each block by itself. The maximum and the sum belong to the whole row: no block "
         "can be written before the last one has been seen.",
         "First go through all blocks for the maximum and the sum; then go through them again to write.",
-        outputs=writes(lambda x, case: np.concatenate([softmax(b) for b in _blocks(x, case)], axis=1)),
+        outputs=writes(lambda x, case: np.concatenate([softmax(b) for b in blocks(x, case)], axis=1)),
     ),
     Misconception(
         "no-max-subtraction",
@@ -125,7 +127,7 @@ BLOCKWISE = (
         "Each block's maximum replaces the one before it. Where an earlier block was much larger, exp(x - m) "
         "overflows: inf / inf is NaN.",
         "Keep the larger one: m = tl.maximum(m, tl.max(...)).",
-        outputs=writes(lambda x, case: _with_max(x, _top(_blocks(x, case)[-1]))),
+        outputs=writes(lambda x, case: with_max(x, top(blocks(x, case)[-1]))),
     ),
     Misconception(
         "first-block-again",
@@ -141,14 +143,14 @@ BLOCKWISE = (
         "Of a row that is negative throughout, the maximum comes out too high. For very negative rows all "
         "exponentials are then 0, and 0 / 0 is NaN.",
         "Start at minus infinity, -float('inf').",
-        outputs=writes(lambda x, _: _with_max(x, np.maximum(_top(x), 0.0))),
+        outputs=writes(lambda x, _: with_max(x, np.maximum(top(x), 0.0))),
     ),
     Misconception(
         "max-starts-too-high",
         "The running maximum starts at a number that rows can be below",
         "With a start of -1000, rows that are below -1000 throughout get only zeros, and 0 / 0 is NaN.",
         "Start at minus infinity, -float('inf').",
-        outputs=writes(lambda x, _: _with_max(x, np.maximum(_top(x), -1000.0))),
+        outputs=writes(lambda x, _: with_max(x, np.maximum(top(x), -1000.0))),
     ),
     Misconception(
         "padding-in-max",
@@ -156,7 +158,7 @@ BLOCKWISE = (
         "The lanes behind the end of the row were loaded as 0, so the maximum of a negative row is 0. For very "
         "negative rows all exponentials are then 0, and 0 / 0 is NaN.",
         "Load the padding so that it never is the maximum: other=-float('inf').",
-        outputs=writes(lambda x, case: _with_max(x, np.maximum(_top(x), 0.0)) if _padding(x, case) else softmax(x)),
+        outputs=writes(lambda x, case: with_max(x, np.maximum(top(x), 0.0)) if _padding(x, case) else softmax(x)),
         points_at="load",
     ),
     Misconception(
@@ -164,7 +166,7 @@ BLOCKWISE = (
         "The padding is counted in the sum",
         "The lanes behind the end of the row were loaded as 0, and each of them adds exp(0 - m) to the denominator.",
         "Load the padding as minus infinity, whose exponential is 0: other=-float('inf').",
-        outputs=writes(lambda x, case: _padded_sum(x, case, _top(x))),
+        outputs=writes(lambda x, case: _padded_sum(x, case, top(x))),
         points_at="load",
     ),
     Misconception(
@@ -173,9 +175,7 @@ BLOCKWISE = (
         "The lanes behind the end of the row were loaded as 0: the maximum is at least 0, and each of them adds "
         "exp(0 - m) to the denominator.",
         "Load the padding as minus infinity, whose exponential is 0: other=-float('inf').",
-        outputs=writes(
-            lambda x, case: _padded_sum(x, case, np.maximum(_top(x), 0.0) if _padding(x, case) else _top(x))
-        ),
+        outputs=writes(lambda x, case: _padded_sum(x, case, np.maximum(top(x), 0.0) if _padding(x, case) else top(x))),
         points_at="load",
     ),
     Misconception(
@@ -184,7 +184,15 @@ BLOCKWISE = (
         "The denominator holds the last block's sum alone: each block's replaces the one before it, or the line that "
         "adds stands behind the loop instead of in it.",
         "Inside the loop: l = l + tl.sum(...).",
-        outputs=writes(lambda x, case: exp32(shifted(x)) / total(exp32(_blocks(x, case)[-1] - _top(x)))),
+        outputs=writes(lambda x, case: exp32(shifted(x)) / total(exp32(blocks(x, case)[-1] - top(x)))),
+    ),
+    Misconception(
+        "sum-not-kept",
+        "The normaliser is still 0 in the last sweep",
+        "y is exp(x - m) / 0: infinite, or NaN where the exponential is 0 as well. If you do compute a new sum for "
+        "each block, it never becomes l.",
+        "Inside the loop, assign the new sum to l.",
+        outputs=writes(lambda x, _: exp32(shifted(x)) / 0.0),
     ),
     Misconception(
         "tail-not-summed",
@@ -196,79 +204,5 @@ BLOCKWISE = (
                 exp32(shifted(x)) / total(exp32(shifted(x))[:, : x.shape[1] - x.shape[1] % block_size(case)])
             )
         ),
-    ),
-)
-
-
-def _online(x: Array, case: Case, rescale: Callable[[Array, Array], Array], guarded: bool = True) -> Array:
-    """The two-sweep softmax with a factor `rescale(m_old, m_new)` for the old normaliser.
-
-    `guarded`: 0 is subtracted instead of the maximum while that is -inf.
-    """
-    m, l = np.full((len(x), 1), -np.inf), np.zeros((len(x), 1))
-    for block in _blocks(x, case):
-        m_new = np.maximum(m, _top(block))
-        shift = np.where(guarded & np.isinf(m_new), 0.0, m_new)
-        l = l * rescale(m, shift) + total(exp32(block - shift))
-        m = m_new
-    return np.asarray(exp32(x - m) / l)
-
-
-def _running(x: Array, case: Case) -> Array:
-    """Each block with the maximum and the normaliser of the row up to it."""
-    written = []
-    for end in range(block_size(case), x.shape[1] + block_size(case), block_size(case)):
-        seen = x[:, :end]
-        m = np.where(np.isinf(_top(seen)), 0.0, _top(seen))
-        written.append((exp32(seen - m) / total(exp32(seen - m)))[:, end - block_size(case) :])
-    return np.concatenate(written, axis=1)
-
-
-# Wrong ideas about keeping the maximum and the normaliser up to date in one sweep.
-ONLINE = (
-    Misconception(
-        "denominator-not-rescaled",
-        "The old normaliser is not rescaled when the maximum grows",
-        "l adds up exponentials that were taken relative to different maxima. What l held relative to the old "
-        "maximum must be multiplied by exp(m_old - m_new) first. If you do multiply, then m was overwritten "
-        "before that, and the factor is exp(0) = 1.",
-        "Multiply the old l by exp(m - what you subtract now) while m still holds the old maximum; "
-        "the line m = m_new comes last.",
-        outputs=writes(lambda x, case: _online(x, case, lambda m, m_new: np.ones_like(m))),
-    ),
-    Misconception(
-        "rescaled-by-the-inverse",
-        "The old normaliser is rescaled the wrong way round",
-        "The factor must make the old normaliser smaller when the maximum grows. exp(m_new - m_old) makes it larger, "
-        "and infinite at the first block, where m_old is -inf.",
-        "The factor is exp(m_old - m_new): it is never above 1.",
-        outputs=writes(lambda x, case: _online(x, case, lambda m, m_new: exp32(m_new - m))),
-    ),
-    Misconception(
-        "written-too-early",
-        "Blocks are written before the row has been seen to its end",
-        "Each block was divided by the normaliser as it was after that block. It is final only after the last one.",
-        "Write in a second sweep, after the one that computes m and l.",
-        outputs=writes(lambda x, case: _running(x, case)),
-    ),
-    Misconception(
-        "guard-in-the-maximum",
-        "After a block of -inf the running maximum is 0",
-        "The 0 that is subtracted while the maximum is -inf was kept as the maximum. A row that goes on far below 0 "
-        "then has only exponentials that are 0, and 0 / 0 is NaN.",
-        "Keep the 0 in a variable of its own (shift), and carry m_new on as the maximum, -inf as it is.",
-        outputs=writes(
-            lambda x, case: _with_max(
-                x, np.where(np.isinf(_top(_blocks(x, case)[0])), np.maximum(_top(x), 0.0), _top(x))
-            )
-        ),
-    ),
-    Misconception(
-        "minus-infinity-prefix",
-        "-inf minus -inf is NaN",
-        "As long as a row has shown nothing but -inf, the maximum is -inf as well. Both x - m_new and m_old - m_new "
-        "are then -inf - (-inf), which is NaN, and it stays in l for good.",
-        "While the maximum is -inf, subtract 0 instead, in both: shift = tl.where(m_new == -float('inf'), 0.0, m_new).",
-        outputs=writes(lambda x, case: _online(x, case, lambda m, m_new: exp32(m - m_new), guarded=False)),
     ),
 )

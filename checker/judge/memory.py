@@ -194,7 +194,8 @@ def _never_written(case: Case, result: LaunchResult, where: Locator) -> Iterator
             f"{element_name(name, first)}.",
             hint="Every element needs a tl.store: check its mask and its offsets."
             if stores or result.on_gpu
-            else f"No tl.store to {tensor_name(name)} was carried out: is there one, and is its mask ever true?",
+            else f"No tl.store to {tensor_name(name)} was carried out: is there one, does a "
+            "loop around it take any turn, and is its mask ever true?",
             where=where(
                 stores[-1] if stores else None,
                 role=f"where {tensor_name(name)} is stored",

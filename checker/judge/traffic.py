@@ -9,7 +9,8 @@ import numpy as np
 from checker.box.memory import BLOCK, DOT, LOAD, STORE
 from checker.box.results import LaunchResult
 from checker.judge.evidence import Evidence, Locator, tensor_name
-from checker.judge.verdict import Finding, Status, Traffic, Where
+from checker.judge.faults import Fault, fault_findings
+from checker.judge.verdict import Finding, Status, Traffic
 from checker.puzzle import Budget, Case, Moved, Puzzle, Role
 
 
@@ -85,8 +86,13 @@ def _too_large_a_block(puzzle: Puzzle, evidence: Evidence, where: Locator) -> It
         )
 
 
-def traffic_findings(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Finding]:
-    """The misconception that explains the traffic; or one finding per tensor and direction out of bounds."""
+def traffic_findings(
+    puzzle: Puzzle, evidence: Evidence, everything: Iterable[Evidence], where: Locator
+) -> Iterator[Finding]:
+    """The misconception that explains the traffic; or what is out of bounds, tensors with the same fault together.
+
+    `everything` are all launches of this kernel that are counted: a finding's figures are those of the table.
+    """
     case, result = evidence.case, evidence.result
     assert result is not None
     large = list(_too_large_a_block(puzzle, evidence, where))
@@ -102,10 +108,13 @@ def traffic_findings(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iter
     seen = {t.tensor: Moved(t.loads, t.stores) for t in counted}
     for m in puzzle.misconceptions:
         if m.traffic is not None and m.traffic(case, seen):
-            yield Finding(m.id, Status.OVER_TRAFFIC, m.title, m.explanation, m.hint, where(None, case=case.name))
+            line = _line_of_products(result) if too_much and m.points_at == "product" else None
+            yield Finding(m.id, Status.OVER_TRAFFIC, m.title, m.explanation, m.hint, where(line, case=case.name))
             return
     if too_much:
         yield _too_much_work(products, case, puzzle, where)
+    totals = {t.tensor: t for t in total(puzzle, everything)}
+    faults = []
     for position, t in enumerate(counted):
         bound = budget.get(t.tensor, Budget())
         for kind, done, most, least in (
@@ -114,13 +123,22 @@ def traffic_findings(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iter
         ):
             if kind == STORE and case.tensors[t.tensor].role is Role.INPUT:
                 continue  # a changed input has a finding of its own
-            chosen = (result.log.kind == kind) & (result.log.tensor == position)
-            lines = sorted({int(n) for n in result.log.line[chosen]})
-            place = where(lines[-1] if lines else None, case=case.name, tensor=t.tensor)
-            if done > most:
-                yield _too_often(t, kind, done, most, lines, place)
-            elif done < least:
-                yield _too_seldom(t, kind, done, least, place)
+            if not least <= done <= most:
+                chosen = (result.log.kind == kind) & (result.log.tensor == position)
+                lines = {
+                    int(n): int(result.log.distinct[chosen & (result.log.line == n)].sum())
+                    for n in np.unique(result.log.line[chosen])
+                }
+                faults.append(Fault(kind, t, totals.get(t.tensor, t), done, most, least, lines, bound.place))
+    yield from fault_findings(faults, case, where)
+
+
+def _line_of_products(result: LaunchResult) -> int | None:
+    """The first tl.dot, if each of them was carried out equally often by each program: then all are in one loop."""
+    dots = result.log.kind == DOT
+    lines = np.unique(result.log.line[dots])
+    turns = {tuple(np.bincount(result.log.program[dots & (result.log.line == n)])) for n in lines}
+    return int(lines[0]) if len(turns) == 1 else None
 
 
 def multiply_adds(result: LaunchResult) -> int:
@@ -145,42 +163,3 @@ def _too_much_work(products: int, case: Case, puzzle: Puzzle, where: Locator) ->
 
 def _within(t: Traffic, bound: Budget) -> bool:
     return bound.least_loads <= t.loads <= bound.loads and bound.least_stores <= t.stores <= bound.stores
-
-
-def _too_often(t: Traffic, kind: int, done: int, most: int, lines: list[int], place: Where) -> Finding:
-    name, verb = tensor_name(t.tensor), "read" if kind == LOAD else "written"
-    return Finding(
-        id=f"{verb}-too-often" if most else f"{verb}-at-all",
-        status=Status.OVER_TRAFFIC,
-        title=f"{name} is {verb} {_times(done, t.elements)} per element, "
-        + (f"{_times(most, t.elements)} is enough" if most else "which this puzzle does not need"),
-        explanation=f"{done} elements of {name} were {verb} where {most} are enough. Moving data is what "
-        "such a kernel spends its time on, so this costs speed in proportion.",
-        hint=f"{name} is {verb} at {_places(lines)}: keep what you have in registers instead."
-        if most
-        else f"This puzzle needs no {'load from' if kind == LOAD else 'store to'} {name}.",
-        where=place,
-    )
-
-
-def _too_seldom(t: Traffic, kind: int, done: int, least: int, place: Where) -> Finding:
-    name, verb = tensor_name(t.tensor), "read" if kind == LOAD else "written"
-    return Finding(
-        id=f"{verb}-too-seldom",
-        status=Status.OVER_TRAFFIC,
-        title=f"{name} is {verb} {_times(done, t.elements)} per element: this is not the algorithm that was asked for",
-        explanation=f"The algorithm of this puzzle keeps {name} in memory and comes back to it, "
-        f"{_times(least, t.elements)} per element here.",
-        hint="Read the algorithm in the lesson again, and follow its loops line by line.",
-        where=place,
-    )
-
-
-def _times(done: int, elements: int) -> str:
-    ratio = done / elements
-    text = f"{ratio:.0f}" if abs(ratio - round(ratio)) < 0.005 else f"{ratio:.2f}"
-    return "once" if text == "1" else f"{text} times"
-
-
-def _places(lines: list[int]) -> str:
-    return ("line " if len(lines) == 1 else "lines ") + " and ".join(map(str, lines))

@@ -20,12 +20,14 @@ from checker.submission.vocabulary import (
     EXPLAINED,
     HOST_MODULES,
     LEAVES,
+    NOT_SEEN,
     PRINTING,
     SHAPED,
     TL_FUNCTIONS,
     TL_TYPES,
     UNCOMPILABLE,
     UNWANTED,
+    misplaced,
 )
 
 
@@ -99,8 +101,7 @@ class _FunctionLint:
         elif type(node) in UNCOMPILABLE:
             yield self._reject(node, "not-a-kernel", UNCOMPILABLE[type(node)])
         else:
-            word, hint = UNWANTED.get(type(node), (type(node).__name__, "Keep to the stub's way of writing."))
-            yield self._forbid(node, "syntax", f"Python's `{word}` has no place in a kernel.", hint)
+            yield self._forbid(node, "syntax", *UNWANTED.get(type(node), (misplaced(type(node).__name__),)))
 
     def _children(self, node: ast.AST) -> Iterator[Complaint]:
         for child in ast.iter_child_nodes(node):
@@ -219,7 +220,7 @@ class _FunctionLint:
         known = sorted(self.locals | set(self.program.functions) | set(self.program.constants) | BUILTINS)
         other_case = [word for word in known if word.lower() == name.lower()]
         close = other_case or difflib.get_close_matches(name, known, n=1, cutoff=0.75)
-        return f"Did you mean `{close[0]}`?" if close else "Define it before you use it, or put the stub's line back."
+        return f"Did you mean `{close[0]}`?" if close else NOT_SEEN
 
     def _constant(self, node: ast.Name, value: ast.expr) -> Iterator[Complaint]:
         if not ast.unparse(value).startswith("tl.constexpr("):

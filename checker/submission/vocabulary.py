@@ -93,17 +93,28 @@ BRANCHES: tuple[type[ast.AST], ...] = (
     ast.If,
     ast.Expr,
 )
-# What would compile, or might, but has no place here: the word for it, and what to do instead.
+NOT_SEEN = "A kernel does not see such a name from outside: write the value in the kernel, or put the stub's line back."
+
+
+def misplaced(word: str) -> str:
+    """The sentence for a form of syntax that no kernel needs."""
+    return f"Python's `{word}` has no place in a kernel."
+
+
+# What would compile, or might, but is not taken here: the sentence for it, and what to do instead.
 UNWANTED: dict[type[ast.AST], tuple[str, str]] = {
-    ast.While: ("while", "Use a `for` loop over range: its number of turns is known when the loop starts."),
-    ast.List: ("[…]", "Use a block, or separate variables."),
-    ast.Import: ("import", "Everything that a kernel needs is in tl."),
-    ast.ImportFrom: ("import", "Everything that a kernel needs is in tl."),
-    ast.Raise: ("raise", "Use tl.device_assert if you want to check something."),
-    ast.Try: ("try", "A kernel has no exceptions."),
-    ast.With: ("with", "A kernel has no contexts."),
-    ast.Lambda: ("lambda", "Define a helper at the top level, with @triton.jit."),
-    ast.JoinedStr: ('f"…"', 'Write print("x", x): a text first, then values.'),
+    ast.While: (
+        "The checker takes `for` loops only.",
+        "Use a `for` loop over range: its number of turns is known when the loop starts.",
+    ),
+    ast.List: (misplaced("[…]"), "Use a block, or separate variables."),
+    ast.Import: (misplaced("import"), "Everything that a kernel needs is in tl."),
+    ast.ImportFrom: (misplaced("import"), "Everything that a kernel needs is in tl."),
+    ast.Raise: (misplaced("raise"), "Use tl.device_assert if you want to check something."),
+    ast.Try: (misplaced("try"), "A kernel has no exceptions."),
+    ast.With: (misplaced("with"), "A kernel has no contexts."),
+    ast.Lambda: (misplaced("lambda"), "Define a helper at the top level, with @triton.jit."),
+    ast.JoinedStr: (misplaced('f"…"'), 'Write print("x", x): a text first, then values.'),
 }
 UNCOMPILABLE: dict[type[ast.AST], str] = {
     ast.Break: "Triton cannot compile `break`: give the loop the right bounds instead.",

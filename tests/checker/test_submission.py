@@ -245,9 +245,17 @@ def test_hints_name_the_likely_word() -> None:
         ("a = tl.inf", 'float("inf")'),
         ("a = tl.arange(0, 2).float()", "tl.float32"),
         ("a = x_ptr[0]", "tl.load"),
+        ("a = NEG", "does not see such a name from outside"),
     ):
         (finding,) = lint(program(HEAD + f"    {statement}\n    row = " + BODY))
         assert word in finding.hint, statement
+
+
+def test_a_while_loop_is_not_said_to_be_impossible() -> None:
+    (finding,) = lint(program(HEAD + "    while n_cols > 0:\n        n_cols -= 1\n    row = " + BODY))
+    assert finding.sentence == "The checker takes `for` loops only."
+    (finding,) = lint(program(HEAD + "    with n_cols:\n        pass\n    row = " + BODY))
+    assert finding.sentence == "Python's `with` has no place in a kernel."
 
 
 def test_a_missing_line_is_reported_once() -> None:
