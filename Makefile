@@ -40,7 +40,7 @@ whole_size := With what the tests need, about 2.2 GB in all, more with a CUDA bu
 checker = PYTHONPATH="$(CURDIR)" "$(bin)/python" -m checker
 friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
 
-.PHONY: help check lab bench test test-all mutants versions lint clean needs-check needs-lab needs-test
+.PHONY: help check lab trace bench test test-all mutants versions lint clean needs-check needs-lab needs-test
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -51,6 +51,9 @@ check: $(call layer,check) ## check one puzzle (PUZZLE=1), or all
 
 lab: $(call layer,lab) ## the notebooks in JupyterLab (LAB="--no-browser …": options of its own)
 	@PYTHONPATH="$(CURDIR)" "$(bin)/python" -m jupyterlab --ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/notebooks $(LAB)
+
+trace: $(call layer,lab) ## draw which tiles PUZZLE=5 loads and stores, in which order
+	@$(checker) trace $(PUZZLE) $(if $(FILE),--file "$(FILE)") $(friendly)
 
 bench: $(call layer,lab) ## time PUZZLE=6 on a GPU beside its peers and the roofline; without a GPU, predict
 	@$(checker) bench $(PUZZLE) $(if $(FILE),--file "$(FILE)") $(if $(EVERY),--every) $(friendly)

@@ -155,6 +155,52 @@ def bench(puzzle: str, file: Path | None, every: bool, predict: bool, into: Path
 
 
 @cli.command()
+@click.argument("puzzle", metavar="N")
+@click.option("--file", "file", type=click.Path(path_type=Path), help="Draw this .py file or .ipynb notebook.")
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("trace"),
+    show_default=True,
+    help="Folder for the pictures.",
+)
+def trace(puzzle: str, file: Path | None, into: Path) -> NoReturn:
+    """Draw what puzzle N's kernel does to memory: which tiles in which order, how often, and what comes out wrong.
+
+    The kernel is checked first; the exit status is that of `check`. One that cannot be run is not drawn.
+    """
+    from rich.console import Console
+
+    from checker.trace import command
+
+    console = Console(markup=False, highlight=False, emoji=False)
+    try:
+        number = _number(puzzle)
+        path = file or _default_file(number)
+        verdict = checked(number, path, _terms(None, "interpreter", ""))
+        seen = command.traced(from_file(path), verdict) if verdict.runs else None
+    except Misuse as misuse:
+        click.echo(f"{misuse} See python -m checker trace --help.", err=True)
+        sys.exit(ExitStatus.MISUSED)
+    if seen is None or seen.empty:
+        _write([verdict], None, table=False)
+        if seen is not None:
+            click.echo("\nNothing was drawn: no launch got so far that there is anything to see.")
+        sys.exit(verdict.exit_status)
+    command.show(console, seen)
+    try:
+        written = command.save(seen, into)
+    except ImportError as error:
+        click.echo(f"\nNothing was drawn: {error.name} is missing. make lab installs it.")
+        sys.exit(verdict.exit_status)
+    except OSError as error:
+        click.echo(f"The picture could not be written to {into}: {error.strerror}.", err=True)
+        sys.exit(ExitStatus.MISUSED)
+    console.print("\nWritten: " + ", ".join(map(os.path.relpath, written)))
+    sys.exit(verdict.exit_status)
+
+
+@cli.command()
 def build() -> None:
     """Rebuild the notebooks and the README's table from the puzzles (for course authors)."""
     from checker.course.build import build as build_files

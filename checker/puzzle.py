@@ -253,6 +253,15 @@ class Timed:
     usual: bool = False  # timed also when not every size is asked for
 
 
+@dataclass(frozen=True, eq=False)
+class Pictured:
+    """What `trace` draws: launches of its own, of a few tiles a side, which no property and no score depends on."""
+
+    cases: Callable[[Draw], list[Case]]  # one for each kernel
+    sees: Callable[[Case], npt.NDArray[np.bool_]] | None = None  # of attention: which query (row) sees which key
+    beside: int | None = None  # a puzzle that visits the same tiles in another order
+
+
 def blank(shape: tuple[int, ...], dtype: npt.DTypeLike, value: float = 0.0) -> Array:
     """An array that holds one value everywhere, and takes no memory."""
     return np.broadcast_to(np.array(value, dtype), shape)
@@ -299,6 +308,7 @@ class Puzzle:
     work: Callable[[Case], int] | None = None  # multiply-adds in tl.dot that are enough
     largest_block: Callable[[Case], int] | None = None  # elements that a block may have
     timed: Callable[[int], list[Timed]] | None = None  # at which sizes, given the GPU's free bytes
+    pictured: Pictured | None = None  # None: of each kernel the first case that proves something about traffic
     why_blocks: str = (
         "They are chosen so that a block fits into the memory on the chip; a row or a matrix of any length does not."
     )

@@ -86,6 +86,12 @@ def test_looking_changes_nothing(course: Path, arguments: tuple[str, ...]) -> No
     assert (course / ".venv" / ".layer-test").exists()
 
 
+def test_trace_is_a_thin_command(course: Path) -> None:
+    done = make(course, "-n", "trace", "PUZZLE=5", "FILE=my file.py")
+    assert '-m checker trace 5 --file "my file.py"' in done.stdout
+    assert "make trace" in make(course, "help").stdout
+
+
 def test_a_missing_environment_gets_a_sentence(course: Path) -> None:
     done = make(course, "check", "PUZZLE=1", "VENV=/no/such folder")
     assert done.returncode == 2

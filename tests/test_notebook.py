@@ -1,7 +1,8 @@
-"""What a notebook calls, in a real kernel: `check`, `run`, `bench`; and what it makes of the cells that were run."""
+"""What a notebook calls, in a real kernel: `check`, `run`, `trace`, `bench`; and what it makes of the cells so far."""
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Iterator
@@ -65,7 +66,7 @@ def cell(process: Any) -> Kernel:
     """The kernel, as if it had just been started."""
     run = Kernel(process)
     run("get_ipython().history_manager.reset()\nget_ipython().history_manager.input_hist_raw[:] = ['']")
-    run(IMPORTS + "\nfrom checker.notebook import bench, check, run")
+    run(IMPORTS + "\nfrom checker.notebook import bench, check, run, trace")
     return run
 
 
@@ -129,15 +130,16 @@ def test_a_finding_points_at_the_cell_as_it_is_numbered(cell: Kernel) -> None:
     assert "cell [3], line" in shown
 
 
-@pytest.mark.parametrize("call", ["check(9)", "check('x')", "bench(9)"])
+@pytest.mark.parametrize("call", ["check(9)", "check('x')", "bench(9)", "trace(9)"])
 def test_misuse_is_a_sentence(call: str, cell: Kernel) -> None:
     assert "There is no puzzle" in cell(call)["text/plain"]
 
 
 def test_outside_of_a_notebook_it_says_what_to_type() -> None:
-    from checker.notebook import check, run
+    from checker.notebook import check, run, trace
 
     assert "make check PUZZLE=1" in repr(check(1))
+    assert "make trace PUZZLE=1" in repr(trace(1))
     assert "needs a notebook" in repr(run("naive_softmax_kernel", grid=1))
 
 
@@ -183,6 +185,22 @@ def test_bench_shows_a_picture_and_refuses_what_is_wrong(cell: Kernel) -> None:
     assert "no-division" in cell("bench(1)")["text/html"]
     cell(SOLUTION)
     assert "image/png" in cell("bench(1)")
+
+
+def test_trace_shows_a_picture_and_says_the_same_in_words(cell: Kernel) -> None:
+    cell((ROOT / "solutions" / f"{STEMS[3]}.py").read_text())
+    shown = cell("trace(3)")
+    assert base64.b64decode(shown["image/png"]).startswith(b"\x89PNG")
+    assert "reads per element: x 2" in shown["text/plain"]
+
+
+def test_trace_draws_what_is_wrong_and_reports_what_cannot_be_run(cell: Kernel) -> None:
+    cell(WRONG)
+    shown = cell("trace(1)")
+    assert "image/png" in shown and "The exponentials were stored without dividing" in shown["text/plain"]
+    cell(SOLUTION.replace("mask=mask)\n", "mask=mask\n"))
+    shown = cell("trace(1)")
+    assert "image/png" not in shown and "Python cannot read this" in shown["text/html"]
 
 
 FUNCTION = st.builds("def {}():\n    return {}".format, st.sampled_from("abc"), st.integers(0, 9))

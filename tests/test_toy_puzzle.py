@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, importable
 
 KERNEL = """
 @triton.jit
@@ -123,6 +123,15 @@ def test_of_all_puzzles_the_worst_status_counts(copy: Path) -> None:
     finally:
         first.write_text(stubs[0])
         second.write_text(stubs[1])
+
+
+def test_it_is_drawn(copy: Path) -> None:
+    """Of tensors without named axes, a launch that was not chosen for it."""
+    importable("matplotlib")
+    done = python(copy, "-m", "checker", "trace", "8", "--file", "solutions/p8_double.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "4 programs, each: 1 load, 1 store" in done.stdout and "reads per element: x 1" in done.stdout
+    assert (copy / "trace" / "p8_double.png").exists()
 
 
 def test_it_is_built_and_tested(copy: Path) -> None:

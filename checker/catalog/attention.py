@@ -51,6 +51,9 @@ class Shape:
         return (head_gap if head_gap >= FAR_APART else rows * row + head_gap), row
 
 
+PICTURED = Shape(64, 64, 16, 16, 16)  # four by four tiles, for pictures
+
+
 def axes(shape: Shape, side: str, kinds: tuple[str, ...] = ()) -> tuple[Axis, ...]:
     """The axes of a Q-shaped (`q`) or K-shaped (`k`) tensor, in words."""
     rows = Axis("query", shape.Br, kinds) if side == "q" else Axis("key", shape.Bc)

@@ -195,6 +195,7 @@ PUZZLE = Puzzle(
     budget=softmax.budget(sweeps=1),
     large_cases=softmax.large_cases("p1_naive_softmax", KERNEL, lambda n: {"BLOCK_SIZE": 1 << (n - 1).bit_length()}),
     timed=timed,
+    pictured=softmax.pictured("p1_naive_softmax", KERNEL, "four rows", (4, 64), {"BLOCK_SIZE": 64}),
     misconceptions=MISCONCEPTIONS,
     invariants=(softmax.ROWS_SUM_TO_ONE,),
 )

@@ -52,6 +52,7 @@ PUZZLE = Puzzle(
     budget=softmax.budget(sweeps=3),
     large_cases=softmax.large_cases("p2_safe_softmax", KERNEL, lambda n: {"BLOCK_SIZE": 256}),
     timed=timed,
+    pictured=softmax.pictured("p2_safe_softmax", KERNEL, "four rows of four blocks", (4, 64), {"BLOCK_SIZE": 16}),
     largest_block=rows.block_size,
     remarks=(Remark("You read x only twice: that is puzzle 3, the online softmax.", _two_sweeps),),
     misconceptions=(*BLOCKWISE, *RESULTS, *rows.ADDRESSING),

@@ -165,6 +165,9 @@ PUZZLE = Puzzle(
     budget=softmax.budget(sweeps=2),
     large_cases=softmax.large_cases("p4_tiled_softmax", KERNEL, lambda n: {"BLOCK_ROWS": 4, "BLOCK_COLS": 256}),
     timed=timed,
+    pictured=softmax.pictured(
+        "p4_tiled_softmax", KERNEL, "three by four tiles", (11, 64), {"BLOCK_ROWS": 4, "BLOCK_COLS": 16}
+    ),
     largest_block=lambda case: rows.rows_owned(case) * rows.block_size(case),
     misconceptions=MISTAKES,
     invariants=(softmax.ROWS_SUM_TO_ONE,),

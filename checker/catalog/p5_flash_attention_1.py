@@ -19,6 +19,7 @@ from checker.puzzle import (
     Kernel,
     Misconception,
     Moved,
+    Pictured,
     Property,
     Puzzle,
     Remark,
@@ -114,6 +115,12 @@ def large_cases(draw: Draw) -> list[Case]:
     ]
 
 
+def pictured(draw: Draw) -> list[Case]:
+    """For pictures: four by four tiles."""
+    inputs = normal_inputs(draw.case("p5_flash_attention_1", "pictured"), attention.PICTURED)
+    return [_case("four by four tiles", (), attention.PICTURED, inputs)]
+
+
 LINE_6 = "before the inner loop (line 6 of the algorithm)"
 
 
@@ -181,6 +188,7 @@ PUZZLE = Puzzle(
     large_cases=large_cases,
     work=attention.work(products=2),
     timed=timed,
+    pictured=Pictured(pictured, sees=attention.sees, beside=6),
     largest_block=attention.largest_tile,
     why_blocks=attention.WHY_BLOCKS,
     remarks=(Remark(TF32, lambda case, loads: True),),

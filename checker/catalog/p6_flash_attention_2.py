@@ -13,7 +13,21 @@ from checker.catalog.attention_mistakes import SCORES
 from checker.catalog.causal_mistakes import CAUSAL
 from checker.catalog.flash_2_mistakes import ACCUMULATION, LSE
 from checker.catalog.tiles import ADDRESSING
-from checker.puzzle import Budget, Case, Draw, Kernel, Misconception, Moved, Property, Puzzle, Role, Timed, Tuning, Work
+from checker.puzzle import (
+    Budget,
+    Case,
+    Draw,
+    Kernel,
+    Misconception,
+    Moved,
+    Pictured,
+    Property,
+    Puzzle,
+    Role,
+    Timed,
+    Tuning,
+    Work,
+)
 
 KERNEL = Kernel(
     name="flash_attention_2_kernel",
@@ -116,6 +130,12 @@ def large_cases(draw: Draw) -> list[Case]:
     ]
 
 
+def pictured(draw: Draw) -> list[Case]:
+    """For pictures: four by four tiles, causal."""
+    inputs = normal_inputs(draw.case("p6_flash_attention_2", "pictured"), attention.PICTURED)
+    return [_case("four by four tiles", (), attention.PICTURED, inputs, causal=True)]
+
+
 def budget(case: Case) -> Mapping[str, Budget]:
     """Q once; of K and V, for each tile of queries, the tiles that it sees any of; O and LSE stored once."""
     heads, n_q, d = case.tensors["q_ptr"].values.shape
@@ -188,6 +208,7 @@ PUZZLE = Puzzle(
     large_cases=large_cases,
     work=attention.work(products=2),
     timed=timed,
+    pictured=Pictured(pictured, sees=attention.sees, beside=5),
     largest_block=attention.largest_tile,
     why_blocks=attention.WHY_BLOCKS,
     misconceptions=(BLOCKS_NOT_SKIPPED, IN_MEMORY, HIDDEN_TILE, *ACCUMULATION, *CAUSAL, *LSE, *SCORES, *ADDRESSING),

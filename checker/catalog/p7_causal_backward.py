@@ -19,6 +19,7 @@ from checker.puzzle import (
     Kernel,
     Misconception,
     Moved,
+    Pictured,
     Property,
     Puzzle,
     Timed,
@@ -118,6 +119,14 @@ def large_cases(draw: Draw) -> list[Case]:
                 inputs, do = in_bf16(inputs), as_bf16(do)
             made.append(backward.launch(kernel, title, (name,), shape, inputs, do))
     return made
+
+
+def pictured(draw: Draw) -> list[Case]:
+    """For pictures: four by four tiles, of each kernel."""
+    random, shape = draw.case("p7_causal_backward", "pictured"), attention.PICTURED
+    inputs = normal_inputs(random, shape)
+    do: Array = random.normal(0.0, 1.0, inputs.q.shape).astype(np.float32)
+    return [backward.launch(kernel, "four by four tiles", (), shape, inputs, do) for kernel in (DELTA, DK_DV, DQ)]
 
 
 def budget(case: Case) -> Mapping[str, Budget]:
@@ -224,6 +233,7 @@ PUZZLE = Puzzle(
     large_cases=large_cases,
     work=work,
     timed=timed,
+    pictured=Pictured(pictured, sees=attention.sees),
     largest_block=attention.largest_tile,
     why_blocks=attention.WHY_BLOCKS,
     misconceptions=(*HIDDEN_TILES, *MISTAKES, *ADDRESSING),

@@ -19,6 +19,7 @@ from checker.puzzle import (
     Invariant,
     Kernel,
     Outputs,
+    Pictured,
     Role,
     Tensor,
     as_bf16,
@@ -146,6 +147,19 @@ def large_cases(stem: str, kernel: Kernel, blocks: Callable[[int], Mapping[str, 
         ]
 
     return cases
+
+
+def pictured(
+    stem: str, kernel: Kernel, name: str, shape: tuple[int, int], blocks: Mapping[str, int], tail: int = 3
+) -> Pictured:
+    """For pictures: one launch of rows and columns that the blocks divide, but for a tail that is so much shorter."""
+    count, n = shape[0], shape[1] - tail
+
+    def cases(draw: Draw) -> list[Case]:
+        x = draw.case(stem, "pictured").normal(0.0, 2.0, (count, n)).astype(np.float32)
+        return [launch(kernel, name, (), x, blocks, gaps=(16, 40))]
+
+    return Pictured(cases)
 
 
 def row_input(case: Case) -> Array:

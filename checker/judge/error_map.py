@@ -16,10 +16,10 @@ def error_map(item: Wrong, name: str) -> ErrorMap:
     """The map of one output of a wrong launch; a vector is a single column."""
     wrong = item.wrong[name]
     tensor = item.case.tensors[name]
-    flat = wrong.reshape(-1, wrong.shape[-1]) if _has_columns(tensor) else wrong.reshape(-1, 1)
+    flat = wrong.reshape(-1, wrong.shape[-1]) if has_columns(tensor) else wrong.reshape(-1, 1)
     down, across = (-(-extent // most) for extent, most in zip(flat.shape, (MOST_LINES, MOST_CELLS), strict=True))
     axes = [axis.plural for axis in tensor.axes]
-    rows, columns = (axes[-2] if len(axes) > 1 else "", axes[-1]) if _has_columns(tensor) else (axes[-1], "")
+    rows, columns = (axes[-2] if len(axes) > 1 else "", axes[-1]) if has_columns(tensor) else (axes[-1], "")
     cells = tuple(
         tuple(_share(flat[row : row + down, column : column + across]) for column in range(0, flat.shape[1], across))
         for row in range(0, flat.shape[0], down)
@@ -27,7 +27,7 @@ def error_map(item: Wrong, name: str) -> ErrorMap:
     return ErrorMap(name, item.case.name, rows, columns, (flat.shape[0], flat.shape[1]), (down, across), cells)
 
 
-def _has_columns(tensor: Tensor) -> bool:
+def has_columns(tensor: Tensor) -> bool:
     """Whether the last axis runs across: of l, m, LSE and delta it is the queries, which run downwards."""
     return tensor.axes[-1].name in ("column", "dimension") or tensor.values.ndim == 1
 

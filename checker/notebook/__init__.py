@@ -1,4 +1,4 @@
-"""What a notebook calls: `check`, `run`, `bench`.
+"""What a notebook calls: `check`, `run`, `trace`, `bench`.
 
 The notebook's own process is never trusted: it hands over the text of the cells that were run, and that
 text walks the same road as a file does, in another process.
@@ -19,7 +19,7 @@ from checker.notebook.cells import run_so_far
 from checker.notebook.experiment import Ran, ran
 from checker.submission.read import Unreadable
 
-__all__ = ["Picture", "Ran", "Report", "bench", "check", "run"]
+__all__ = ["Picture", "Ran", "Report", "bench", "check", "run", "trace"]
 
 _BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from checker.notebook.child import main; main()"
 
@@ -41,7 +41,7 @@ class Report:
 
 @dataclass(frozen=True, repr=False)
 class Picture:
-    """A picture with the words that say the same."""
+    """A picture that shows itself, and says in words what is on it where it cannot be shown."""
 
     png: bytes
     text: str
@@ -49,8 +49,8 @@ class Picture:
     def __repr__(self) -> str:
         return self.text
 
-    def _repr_png_(self) -> bytes:
-        return self.png
+    def _repr_png_(self) -> tuple[bytes, dict[str, str]]:
+        return self.png, {"alt": self.text}
 
 
 def check(puzzle: int, *, device: str = "interpreter") -> Report:
@@ -61,7 +61,7 @@ def check(puzzle: int, *, device: str = "interpreter") -> Report:
     cells = run_so_far()
     if cells is None:
         return Report(f"This needs a notebook. In a terminal, type: make check PUZZLE={puzzle}")
-    return Report(**_asked(puzzle=puzzle, cells=cells, device=device, bench=False, every=False))
+    return Report(**_asked(puzzle=puzzle, cells=cells, device=device, verb="check"))
 
 
 def bench(puzzle: int, *, every: bool = False) -> Picture | Report:
@@ -69,7 +69,18 @@ def bench(puzzle: int, *, every: bool = False) -> Picture | Report:
     cells = run_so_far()
     if cells is None:
         return Report(f"This needs a notebook. In a terminal, type: make bench PUZZLE={puzzle}")
-    answer = _asked(puzzle=puzzle, cells=cells, device="interpreter", bench=True, every=every)
+    return _pictured(_asked(puzzle=puzzle, cells=cells, device="interpreter", verb="bench", every=every))
+
+
+def trace(puzzle: int) -> Picture | Report:
+    """Draw what the kernels of a puzzle load and store, right or wrong: tiles, their order, how often each is read."""
+    cells = run_so_far()
+    if cells is None:
+        return Report(f"This needs a notebook. In a terminal, type: make trace PUZZLE={puzzle}")
+    return _pictured(_asked(puzzle=puzzle, cells=cells, device="interpreter", verb="trace"))
+
+
+def _pictured(answer: dict[str, Any]) -> Picture | Report:
     return Picture(base64.b64decode(answer["png"]), answer["text"]) if "png" in answer else Report(**answer)
 
 
@@ -93,7 +104,7 @@ def run(kernel: Any, *arguments: Any, grid: int | Sequence[int] | None = None, *
 
 
 def _asked(**request: Any) -> dict[str, Any]:
-    """What the judging process answers; a `Report`'s fields, or a benchmark's result."""
+    """What the judging process answers: a `Report`'s fields, a benchmark's result, or a picture in base64."""
     from checker.box.parent import paths
 
     try:

@@ -38,8 +38,10 @@ def _served(request: dict[str, Any]) -> dict[str, Any]:
         return _shown(_misused(f"There is no puzzle {number!r}. There is: {there}."))
     try:
         submission = submission_of(request["cells"])
+        if request["verb"] == "trace":
+            return _drawn(submission, walk(number, submission, Terms(targets=())))
         verdict = walk(number, submission, Terms(device=request["device"]))
-        if request["bench"] and verdict.accepted:
+        if request["verb"] == "bench" and verdict.accepted:
             return _timed(number, submission, verdict, request["every"])
         return _shown(verdict)
     except Unreadable as problem:
@@ -58,6 +60,23 @@ def _timed(number: int, submission: Submission, verdict: Verdict, every: bool) -
     from checker.bench import chart, table
 
     return {"png": base64.b64encode(chart.png(result)).decode(), "text": _text(table.report(result))}
+
+
+def _drawn(submission: Submission, verdict: Verdict) -> dict[str, Any]:
+    """One picture of all kernels; or the report, if there is nothing to draw."""
+    from checker.trace import words
+    from checker.trace.run import traced
+
+    seen = traced(submission, verdict) if verdict.runs else None
+    if seen is None or seen.empty:
+        return _shown(verdict)
+    text = "\n".join(words.summary(seen))
+    try:
+        from checker.trace import chart
+
+        return {"text": text, "png": base64.b64encode(chart.png(seen)).decode("ascii")}
+    except ImportError as error:
+        return {"text": f"{text}\n\nNothing was drawn: {error.name} is missing."}
 
 
 def _misused(sentence: str) -> Verdict:

@@ -1,0 +1,135 @@
+"""From the log of a launch to what is drawn of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from checker.box.memory import LOAD, STORE
+from checker.box.results import LaunchResult
+from checker.judge.error_map import has_columns
+from checker.judge.evidence import Locator, program_name, tensor_name
+from checker.judge.traffic import moved
+from checker.puzzle import Case, Puzzle, Role, Tensor
+from checker.trace.result import Band, Program, Reads, Recorded, Touch
+from checker.trace.visits import pairs_of
+
+MOST_PROGRAMS = 4  # whose accesses are kept one by one
+MOST_STEPS = 48  # of each of them
+MOST_SPANS = 8  # of one access; of more, only where they begin and end
+
+Ints = npt.NDArray[np.int64]
+
+
+def recorded(puzzle: Puzzle, case: Case, result: LaunchResult, where: Locator) -> Recorded:
+    """One launch, as far as it got."""
+    shown = range(min(MOST_PROGRAMS, int(np.prod(case.grid))))
+    return Recorded(
+        kernel=case.kernel,
+        case=case.name,
+        bands=tuple(_band(name, tensor) for name, tensor in case.tensors.items()),
+        programs=tuple(_program(case, result, number) for number in shown),
+        count=int(np.prod(case.grid)),
+        pairs=pairs_of(puzzle, case, result),
+        reads=_reads(case, result),
+        traffic=tuple(moved(puzzle, case, result)),
+        stopped=_stopped(case, result, where),
+    )
+
+
+def blocks_of(tensor: Tensor) -> tuple[int, int]:
+    """Rows and columns of a tile, as `Reads` and error maps count them; where an axis has no blocks, all of it."""
+    sides = [axis.block or extent for axis, extent in zip(tensor.axes, tensor.values.shape, strict=True)]
+    if not has_columns(tensor):
+        return sides[-1], 1
+    return (sides[-2] if len(sides) > 1 else 1), sides[-1]
+
+
+def _along_columns(tensor: Tensor) -> bool:
+    """Whether tiles lie along the columns of a row, as in a softmax, and not one below the other."""
+    return has_columns(tensor) and (tensor.values.ndim == 1 or tensor.axes[-1].block > 0)
+
+
+def _positions(tensor: Tensor, elements: Ints) -> Ints:
+    """Where along the axis of its tiles each element lies; ascending, each once."""
+    width = tensor.values.shape[-1]
+    if not has_columns(tensor):
+        return elements
+    return np.unique(elements % width if _along_columns(tensor) else elements // width)
+
+
+def _band(name: str, tensor: Tensor) -> Band:
+    along, columns = _along_columns(tensor), has_columns(tensor)
+    axis = tensor.axes[-1 if along or not columns else -2]
+    extent = tensor.values.shape[-1] if along else int(np.prod(tensor.values.shape[: -1 if columns else None]))
+    return Band(tensor_name(name), axis.plural, extent, axis.block or extent)
+
+
+def _program(case: Case, result: LaunchResult, number: int) -> Program:
+    """One program's accesses, step by step."""
+    log, names = result.log, list(case.tensors)
+    ends = np.cumsum(log.distinct, dtype=np.int64)
+    own = np.flatnonzero((log.program == number) & np.isin(log.kind, (LOAD, STORE)))
+    touches: list[Touch] = []
+    in_step: set[tuple[str, bool]] = set()
+    step = 0
+    rows: list[int] = []
+    for record in own.tolist():
+        name, store = names[int(log.tensor[record])], bool(log.kind[record] == STORE)
+        if (name, store) in in_step or (not store and any(stored for _, stored in in_step)):
+            step += 1
+            in_step = set()
+        in_step.add((name, store))
+        if step < MOST_STEPS and log.distinct[record]:
+            elements = log.elements[ends[record] - log.distinct[record] : ends[record]].astype(np.int64)
+            tensor = case.tensors[name]
+            touches.append(Touch(step, tensor_name(name), store, _spans(_positions(tensor, elements))))
+            if _along_columns(tensor) and tensor.values.ndim > 1:
+                rows += [int(e) // tensor.values.shape[-1] for e in (elements.min(), elements.max())]
+    owned = (min(rows), max(rows)) if rows else None
+    loads = int(np.count_nonzero(log.kind[own] == LOAD))
+    steps = step + 1 if own.size else 0
+    return Program(_name(case, number), owned, loads, own.size - loads, steps, tuple(touches))
+
+
+def _spans(positions: Ints) -> tuple[tuple[int, int], ...]:
+    """Runs of neighbours among ascending positions, as [first, end)."""
+    breaks = np.flatnonzero(np.diff(positions) > 1)
+    firsts, lasts = positions[[0, *(breaks + 1)]], positions[[*breaks, -1]]
+    if firsts.size > MOST_SPANS:
+        return ((int(positions[0]), int(positions[-1]) + 1),)
+    return tuple((int(first), int(last) + 1) for first, last in zip(firsts, lasts, strict=True))
+
+
+def _reads(case: Case, result: LaunchResult) -> tuple[Reads, ...]:
+    """How often each element was loaded: by how many load instructions, whatever lanes asked for it."""
+    log = result.log
+    of_element = np.repeat(log.tensor, log.distinct)
+    loaded = np.repeat(log.kind == LOAD, log.distinct)
+    reads = []
+    for number, (name, tensor) in enumerate(case.tensors.items()):
+        counts = np.bincount(log.elements[loaded & (of_element == number)], minlength=tensor.values.size)
+        if tensor.role is Role.INPUT or counts.any():
+            columns = has_columns(tensor)
+            axes = [axis.plural for axis in tensor.axes]
+            shape = (-1, tensor.values.shape[-1]) if columns else (-1, 1)
+            words = (axes[-2] if len(axes) > 1 else "", axes[-1]) if columns else (axes[-1], "")
+            reads.append(Reads(tensor_name(name), counts.reshape(shape), *words, blocks_of(tensor)))
+    return tuple(reads)
+
+
+def _stopped(case: Case, result: LaunchResult, where: Locator) -> str:
+    """Where the launch ended early, and why in a few words; nothing if it came to its end."""
+    end = result.refused or result.error
+    if end is None:
+        return ""
+    place = where(end.line)
+    cell = f" of cell {place.cell}" if place.cell else ""
+    line = f" in line {place.line}{cell}" if place.line else ""
+    reason = result.error.type if result.error else "an access outside its tensor"
+    return f"{_name(case, end.program)} stopped{line}: {reason}"
+
+
+def _name(case: Case, number: int) -> str:
+    """`program 3`, unless its position in the grid has several numbers that matter."""
+    return f"program {number}" if sum(extent > 1 for extent in case.grid) < 2 else program_name(case, number)

@@ -1,0 +1,100 @@
+"""Walk the road once more for the launches that are drawn: lint, box, log. Nothing of a submission runs here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from checker import catalog
+from checker.box.parent import Box, Limits, Pass
+from checker.box.results import parse
+from checker.judge.evidence import launch_of, locator
+from checker.judge.verdict import Verdict
+from checker.puzzle import Case, Draw, Puzzle
+from checker.road import Terms, check, started
+from checker.submission.extract import extract
+from checker.submission.lint import lint
+from checker.submission.read import Submission, Unreadable, from_file
+from checker.trace.record import blocks_of, recorded
+from checker.trace.result import Beside, Recorded, Trace, Wrongness
+
+ROOT = Path(__file__).parents[2]
+LIMITS = Limits(wall_seconds=10.0, cpu_seconds=5)  # the launches are small: a few milliseconds
+
+
+def cases_of(puzzle: Puzzle) -> list[Case]:
+    """The launches that are drawn, one for each kernel; drawn from the public key, so always the same."""
+    if puzzle.pictured is not None:
+        return puzzle.pictured.cases(Draw())
+    about_traffic = {p.name for p in puzzle.properties if p.traffic}
+    first: dict[str, Case] = {}
+    for case in sorted(puzzle.cases(Draw()), key=lambda case: about_traffic.isdisjoint(case.proves)):
+        first.setdefault(case.kernel, case)
+    return [first[kernel.name] for kernel in puzzle.kernels if kernel.name in first]
+
+
+def traced(submission: Submission, verdict: Verdict) -> Trace:
+    """What is seen of a submission that has been judged, right or wrong. Its kernels run in the box again."""
+    assert verdict.puzzle is not None
+    puzzle = catalog.load(verdict.puzzle)
+    return Trace(
+        puzzle=puzzle.number,
+        stem=puzzle.stem,
+        title=puzzle.title,
+        status=verdict.status,
+        finding=verdict.findings[0] if verdict.findings else None,
+        launches=launches(puzzle, submission),
+        wrong=_wrongness(puzzle, verdict),
+        beside=_beside(puzzle),
+    )
+
+
+def launches(puzzle: Puzzle, submission: Submission) -> tuple[Recorded, ...]:
+    """One launch of each kernel that has been started; those that gave no answer are left out."""
+    with Box(LIMITS) as box:  # starts importing Triton now
+        program = extract(submission, puzzle.kernels)
+        if lint(program):
+            return ()
+        cases = [case for case in cases_of(puzzle) if not program.empty(case.kernel)]
+        asked = [launch_of(case) for case in cases]
+        in_order: Pass = [(number, range(launch.programs)) for number, launch in enumerate(asked)]
+        report = box.run(program.source, list(program.kernels), asked, [in_order, []])
+    answers = parse(bytes(report.passes[0].answer), asked, list(range(len(cases))))
+    where = locator(submission)
+    return tuple(recorded(puzzle, cases[n], result, where) for n, result in answers.results.items())
+
+
+def _wrongness(puzzle: Puzzle, verdict: Verdict) -> Wrongness | None:
+    """The map of the first finding that has one."""
+    for finding in verdict.findings:
+        picture = finding.error_map
+        if picture is not None:
+            case = next(case for case in puzzle.cases(Draw()) if case.name == picture.case)
+            blocks = blocks_of(case.tensors[picture.tensor])
+            return Wrongness(case.kernel, finding.title, finding.explanation, picture, blocks)
+    return None
+
+
+def _beside(puzzle: Puzzle) -> Beside | None:
+    """The puzzle to compare with, and its launch if the student has solved it."""
+    number = puzzle.pictured.beside if puzzle.pictured is not None else None
+    if number is None or number not in catalog.stems():
+        return None
+    other = catalog.load(number)
+    submission = _students(number)
+    if submission is not None and check(number, submission, Terms(targets=())).accepted:
+        pairs = next((launch.pairs for launch in launches(other, submission)), None)
+        return Beside(number, other.title, pairs)
+    return Beside(number, other.title, None)
+
+
+def _students(number: int) -> Submission | None:
+    """The student's own file for a puzzle, or notebook, whichever has been started; as text."""
+    stem = catalog.stems()[number]
+    for path in (ROOT / "puzzles" / f"{stem}.py", ROOT / "notebooks" / f"{stem}.ipynb"):
+        try:
+            submission = from_file(path)
+        except Unreadable:
+            continue
+        if started(number, submission):
+            return submission
+    return None
