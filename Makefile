@@ -3,6 +3,8 @@
 #   PUZZLE=4       which puzzle; none: all of them
 #   FILE=…         another file or notebook than puzzles/p4_*.py
 #   DEVICE=…       interpreter (default), cuda or auto
+#   AGAIN=1        the hints seen so far, and no other
+#   FORCE=1        the solution, although the puzzle is not solved
 #   EVERY=1        bench every size, and not the usual ones only
 #   TARGETS=…      GPUs to compile for: sm_90 (default), sm_80, gfx942, with commas, or all
 #   PYTHON=…       the Python that .venv is made with
@@ -40,7 +42,7 @@ whole_size := With what the tests need, about 2.2 GB in all, more with a CUDA bu
 checker = PYTHONPATH="$(CURDIR)" "$(bin)/python" -m checker
 friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
 
-.PHONY: help check lab trace bench test test-all mutants versions lint clean needs-check needs-lab needs-test
+.PHONY: help check watch hint progress solution reset lab trace bench test test-all mutants versions lint clean needs-check needs-lab needs-test
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -48,6 +50,21 @@ help: ## this list
 
 check: $(call layer,check) ## check one puzzle (PUZZLE=1), or all
 	@$(checker) check $(PUZZLE) $(if $(FILE),--file "$(FILE)") --device $(DEVICE) $(if $(TARGETS),--targets $(TARGETS)) $(friendly)
+
+watch: $(call layer,check) ## check whenever a puzzle's file or notebook is saved (PUZZLE=1: only that one)
+	@$(checker) watch $(PUZZLE)
+
+hint: $(call layer,check) ## the next hint for PUZZLE=4 (AGAIN=1: those seen so far)
+	@$(checker) hint $(PUZZLE) $(if $(AGAIN),--again)
+
+progress: $(call layer,check) ## what is solved, and which file comes next
+	@$(checker) progress
+
+solution: $(call layer,check) ## the solution of PUZZLE=4, once yours is accepted (FORCE=1: before)
+	@$(checker) solution $(PUZZLE) $(if $(FORCE),--force)
+
+reset: $(call layer,check) ## the stub of PUZZLE=4 again, in its file and its notebook, with a backup
+	@$(checker) reset $(PUZZLE) $(if $(FILE),--file "$(FILE)")
 
 lab: $(call layer,lab) ## the notebooks in JupyterLab (LAB="--no-browser …": options of its own)
 	@PYTHONPATH="$(CURDIR)" "$(bin)/python" -m jupyterlab --ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/notebooks $(LAB)
@@ -108,7 +125,7 @@ missing = "$(bin)/python" -c "import importlib.util as u, sys; m = [n for n in s
 
 needs-check:
 	@test -x "$(bin)/python" || { echo "VENV=$(VENV) has no bin/python: name the folder of a virtual environment."; exit 2; }
-	@$(missing) triton numpy click rich
+	@$(missing) triton numpy click rich watchfiles
 needs-lab: needs-check
 	@$(missing) jupyterlab jupytext matplotlib nbgrader
 needs-test: needs-lab

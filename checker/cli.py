@@ -9,23 +9,16 @@ import signal
 import sys
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from checker import catalog, targets
-from checker.judge.verdict import ExitStatus, Finding, Status, Verdict
-from checker.submission.read import Unreadable, from_file
-
-if TYPE_CHECKING:
-    from checker.road import Terms
-
-ROOT = Path(__file__).parents[1]
-TRACEBACK_VARIABLE = "CHECKER_TRACEBACK"
-
-
-class Misuse(Exception):
-    """The command was used wrongly: a sentence, and nothing was checked."""
+from checker.judge.verdict import ExitStatus, Status, Verdict
+from checker.learner import commands as learner
+from checker.learner.places import script, shown
+from checker.practice import TRACEBACK_VARIABLE, Misuse, checked, number_of, terms_of, without_puzzle
+from checker.submission.read import from_file
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -78,16 +71,16 @@ def check(
     Of several puzzles, the worst.
     """
     try:
-        terms = _terms(key, device, "" if no_compile else targets_)
+        under = terms_of(key, device, "" if no_compile else targets_)
         if puzzle is None:
             if file is not None:
                 raise Misuse("Say which puzzle the file solves: python -m checker check N --file PATH.")
-            verdicts = [checked(number, None, terms) for number in catalog.stems()]
+            verdicts = [checked(number, None, under) for number in catalog.stems()]
         else:
-            verdicts = [checked(_number(puzzle), file, terms)]
+            verdicts = [checked(number_of(puzzle), file, under)]
     except Misuse as misuse:
         verdicts = [
-            _without_puzzle(
+            without_puzzle(
                 Status.MISUSED,
                 "misused",
                 str(misuse),
@@ -123,12 +116,12 @@ def bench(puzzle: str, file: Path | None, every: bool, predict: bool, into: Path
 
     console = Console(markup=False, highlight=False, emoji=False)
     try:
-        number = _number(puzzle)
+        number = number_of(puzzle)
         if redraw is not None:
             result = command.reread(redraw)
         else:
-            path = file or _default_file(number)
-            verdict = checked(number, path, _terms(None, "interpreter", ""))
+            path = file or Path(shown(script(number)))
+            verdict = checked(number, path, terms_of(None, "interpreter", ""))
             if not verdict.accepted:
                 _write([verdict], None, table=False)
                 click.echo("\nNothing was timed: first make it right.")
@@ -175,9 +168,9 @@ def trace(puzzle: str, file: Path | None, into: Path) -> NoReturn:
 
     console = Console(markup=False, highlight=False, emoji=False)
     try:
-        number = _number(puzzle)
-        path = file or _default_file(number)
-        verdict = checked(number, path, _terms(None, "interpreter", ""))
+        number = number_of(puzzle)
+        path = file or Path(shown(script(number)))
+        verdict = checked(number, path, terms_of(None, "interpreter", ""))
         seen = command.traced(from_file(path), verdict) if verdict.runs else None
     except Misuse as misuse:
         click.echo(f"{misuse} See python -m checker trace --help.", err=True)
@@ -214,6 +207,9 @@ def build() -> None:
     click.echo(f"{len(written)} files written.")
 
 
+for command in learner.COMMANDS:
+    cli.add_command(command)
+
 _SERIOUSNESS = [
     ExitStatus.ACCEPTED,
     ExitStatus.NOT_STARTED,
@@ -221,93 +217,6 @@ _SERIOUSNESS = [
     ExitStatus.MISUSED,
     ExitStatus.FAULT,
 ]
-
-
-def _terms(key: str | None, device: str, wanted: str) -> Terms:
-    """Under which terms to check; `wanted`: targets, none if empty."""
-    from checker.box.parent import gpu_missing
-    from checker.road import Terms
-
-    if device == "cuda" and (reason := gpu_missing()):
-        raise Misuse(f"{reason} Without --device cuda, the interpreter checks as strictly.")
-    try:
-        return Terms(key=key, device=device, targets=targets.chosen(wanted) if wanted else ())
-    except ValueError as error:
-        raise Misuse(str(error)) from error
-
-
-def checked(number: int, file: Path | None, terms: Terms) -> Verdict:
-    """The verdict on one puzzle. Never raises but for misuse: a failure of ours is a verdict too."""
-    from checker.road import check, unreadable
-
-    path = file if file is not None else _default_file(number)
-    try:
-        try:
-            submission = from_file(path)
-        except Unreadable as problem:
-            if problem.missing:
-                raise Misuse(str(problem)) from problem
-            return unreadable(number, str(path), str(problem))
-        verdict = check(number, submission, terms)
-        if verdict.status is Status.NOT_STARTED and file is None:
-            return _with_notebook(verdict, number)
-        return verdict
-    except Exception as error:
-        if isinstance(error, Misuse):
-            raise
-        return fault(number, error)
-
-
-def _number(text: str) -> int:
-    stems = catalog.stems()
-    if not text.isascii() or not text.isdigit() or int(text) not in stems:
-        there = ", ".join(map(str, stems))
-        raise Misuse(f"There is no puzzle {text!r}. There is: {there}.")
-    return int(text)
-
-
-def _default_file(number: int) -> Path:
-    path = ROOT / "puzzles" / f"{catalog.stems()[number]}.py"
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-
-
-def _with_notebook(verdict: Verdict, number: int) -> Verdict:
-    """If only the notebook was edited, say what to type to check it."""
-    from dataclasses import replace
-
-    from checker.road import started
-
-    notebook = ROOT / "notebooks" / f"{catalog.stems()[number]}.ipynb"
-    try:
-        edited = started(number, from_file(notebook))
-    except Unreadable:
-        edited = False
-    if not edited:
-        return verdict
-    shown = os.path.relpath(notebook)
-    finding = replace(
-        verdict.findings[0],
-        explanation="The file is as it was, but your notebook is not. To check the notebook, type:",
-        examples=(f"make check PUZZLE={number} FILE={shown}",),
-    )
-    return replace(verdict, findings=(finding,))
-
-
-def _without_puzzle(status: Status, id: str, sentence: str, hint: str) -> Verdict:
-    return Verdict(None, "", status, (Finding(id, status, sentence, "", hint),))
-
-
-def fault(number: int, error: Exception) -> Verdict:
-    """The verdict when the checker itself has failed."""
-    if os.environ.get(TRACEBACK_VARIABLE):
-        traceback.print_exception(error)
-    sentence = f"{type(error).__name__}: {error}"
-    hint = (
-        "This is not your kernel's fault, and it costs no points. Check again; if it stays, report it with "
-        f"the output of {TRACEBACK_VARIABLE}=1 python -m checker check {number}."
-    )
-    finding = Finding("checker-fault", Status.CHECKER_FAULT, "The checker itself failed", sentence, hint)
-    return Verdict(number, catalog.stems()[number], Status.CHECKER_FAULT, (finding,))
 
 
 def _write(verdicts: list[Verdict], json_path: str | None, *, table: bool) -> None:
@@ -363,8 +272,11 @@ def main() -> NoReturn:
         error.show()
         path = _asked_json(sys.argv)
         if path is not None:
-            verdict = _without_puzzle(Status.MISUSED, "misused", error.format_message(), "See --help.")
+            verdict = without_puzzle(Status.MISUSED, "misused", error.format_message(), "See --help.")
             _write([verdict], path, table=False)
+        sys.exit(ExitStatus.MISUSED)
+    except Misuse as misuse:
+        click.echo(str(misuse), err=True)
         sys.exit(ExitStatus.MISUSED)
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted.", err=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from checker import catalog
-from checker.course.build import emptied, notebook_text, puzzle_table, readme_text
+from checker.course.build import emptied, notebook_text, puzzle_table, readme_text, span
 from checker.judge.verdict import Status
 from checker.puzzle import Draw
 from checker.road import check
@@ -36,7 +36,7 @@ def shipped_stub(number: int, tmp_path: Path) -> Path:
 
 def test_no_file_is_stray() -> None:
     for folder, kind in (("puzzles", "py"), ("solutions", "py"), ("notebooks", "ipynb")):
-        found = {path.name for path in (ROOT / folder).glob("*") if path.is_file() and not path.name.endswith(".bak")}
+        found = {path.name for path in (ROOT / folder).glob("*") if path.is_file() and ".bak" not in path.name}
         assert found == {f"{stem}.{kind}" for stem in STEMS.values()}
 
 
@@ -74,6 +74,40 @@ def test_the_stub_is_not_started(number: int, tmp_path: Path) -> None:
     verdict = check(number, from_file(shipped_stub(number, tmp_path)))
     assert verdict.status is Status.NOT_STARTED
     assert verdict.earned == 0
+
+
+FILLED_IN = ["x = 1", "", "# a thought", "y = (2", "", "# another, at the end"]
+
+
+@numbers
+@pytest.mark.parametrize("barrier", [False, True], ids=["as it ends", "with a barrier inside"])
+def test_what_was_filled_in_can_be_emptied(number: int, barrier: bool, tmp_path: Path) -> None:
+    """Whatever it was, even if Python cannot read it; and what the stub itself ends with stays."""
+    given = shipped_stub(number, tmp_path).read_text().split("\n")
+    filled = []
+    for line in given:
+        filled.append(line)
+        if "FILL IN" in line:
+            depth = line[: -len(line.lstrip())]
+            filled += [depth + more if more else "" for more in FILLED_IN]
+            filled += [f"{depth}    tl.debug_barrier()", f"{depth}z = 1"] if barrier else []
+    assert emptied("\n".join(filled), catalog.load(number)).split("\n") == given
+
+
+@numbers
+def test_the_notebook_has_the_same_stub(number: int, tmp_path: Path) -> None:
+    notebook = json.loads((ROOT / "notebooks" / f"{STEMS[number]}.ipynb").read_text())
+    code = "\n\n\n".join("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
+    if code.count("FILL IN") < len(catalog.load(number).kernels):
+        pytest.skip("the notebook has been filled in, and its FILL IN mark is gone")
+    there, script = (
+        emptied(code, catalog.load(number)).split("\n"),
+        shipped_stub(number, tmp_path).read_text().split("\n"),
+    )
+    for kernel in catalog.load(number).kernels:
+        in_notebook, in_script = span(there, kernel.name), span(script, kernel.name)
+        assert in_notebook and in_script
+        assert [there[n] for n in in_notebook] == [script[n] for n in in_script]
 
 
 @numbers

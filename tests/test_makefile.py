@@ -104,3 +104,39 @@ def test_clean_leaves_a_students_files_alone(course: Path) -> None:
     assert make(course, "clean").returncode == 0
     assert not (course / ".venv").exists()
     assert (course / "puzzles" / "mine.py").exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "run"),
+    {
+        "watch": "watch",
+        "watch PUZZLE=4": "watch 4",
+        "hint PUZZLE=4": "hint 4",
+        "hint PUZZLE=4 AGAIN=1": "hint 4 --again",
+        "progress": "progress",
+        "solution PUZZLE=4": "solution 4",
+        "solution PUZZLE=4 FORCE=1": "solution 4 --force",
+        "reset PUZZLE=4": "reset 4",
+        "reset PUZZLE=4 FILE=puzzles/p4_x.py": 'reset 4 --file "puzzles/p4_x.py"',
+    }.items(),
+)
+def test_a_learners_targets_are_one_command_each(typed: str, run: str, course: Path) -> None:
+    done = make(course, "-n", *typed.split())
+    assert done.returncode == 0, done.stderr
+    [line] = done.stdout.strip().split("\n")
+    assert " ".join(line.partition("-m checker ")[2].split()) == run
+    assert f"make {typed.split()[0]} " in make(course, "help").stdout
+
+
+def test_an_environment_without_watchfiles_is_told_so(course: Path, tmp_path: Path) -> None:
+    """With all that is needed but that, as stand-ins."""
+    environment = tmp_path / "other"
+    (environment / "bin").mkdir(parents=True)
+    (environment / "bin" / "python").write_text(f'#!/bin/sh\nPYTHONPATH="{tmp_path}" exec {sys.executable} -S "$@"\n')
+    (environment / "bin" / "python").chmod(0o755)
+    for name in ("triton", "numpy", "click", "rich"):
+        (tmp_path / f"{name}.py").touch()
+    done = make(course, "needs-check", f"VENV={environment}")
+    assert done.returncode == 2 and "has no watchfiles." in done.stdout + done.stderr
+    (tmp_path / "watchfiles.py").touch()
+    assert make(course, "needs-check", f"VENV={environment}").returncode == 0

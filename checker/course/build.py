@@ -6,15 +6,17 @@ are a student's to change.
 
 from __future__ import annotations
 
-import ast
 import io
 import json
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from checker import catalog
 from checker.puzzle import Puzzle
+from checker.submission.extract import GAP
 from checker.submission.read import from_cells
 
 ROOT = Path(__file__).parents[2]
@@ -39,6 +41,33 @@ def notebook_text(puzzle_file: str, puzzle: Puzzle) -> str:
     }
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+_HEADER = """\
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+"""
+
+
+def script_text(cells: Sequence[tuple[str, str]]) -> str:
+    """The other way round: (kind, text) of a notebook's cells as a puzzle's file."""
+    text = _HEADER
+    for kind, source in cells:
+        body = source.strip("\n")
+        if kind == "code":
+            text += f"\n# %%\n{body}\n" + ("\n" if body.split("\n")[-1].startswith(" ") else "")  # after a function
+        else:
+            text += "\n# %% [markdown]\n" + "".join(f"# {line}".rstrip() + "\n" for line in body.split("\n"))
+    return text
 
 
 def _nbgrader(source: str, puzzle: Puzzle) -> dict[str, Any]:
@@ -76,7 +105,9 @@ def example_report(path: Path) -> str:
     submission = from_cells([("code", text)], "kernel.py", numbered=False)
     out = io.StringIO()
     console = Console(file=out, width=80, markup=False, highlight=False, emoji=False, color_system=None)
-    show(console, check(number, submission, Terms(targets=())))  # registers differ from compiler to compiler
+    verdict = check(number, submission, Terms(targets=()))  # registers differ from compiler to compiler
+    upcoming = f"puzzles/{catalog.stems()[number + 1]}.py" if verdict.accepted else ""
+    show(console, replace(verdict, upcoming=upcoming))
     lines = (re.sub(r" \(\d+\.\d+ s on .*\)", "", line).rstrip() for line in out.getvalue().split("\n"))
     return "```\n" + "\n".join(lines).strip("\n") + "\n```\n"
 
@@ -91,18 +122,39 @@ def readme_text(readme: str, root: Path = ROOT) -> str:
     return readme
 
 
+def span(lines: Sequence[str], kernel: str) -> range | None:
+    """The lines of a kernel, with its decorators and the comments that end it; None if it is not defined once.
+
+    Found by layout, not by syntax, so that a kernel that Python cannot read has a stub to go back to.
+    """
+    heads = [n for n, line in enumerate(lines) if re.match(rf"def {kernel}\b", line)]
+    if len(heads) != 1:
+        return None
+    first = last = heads[0]
+    while first > 0 and lines[first - 1].startswith("@"):
+        first -= 1
+    for number in range(last + 1, len(lines)):
+        line = lines[number]
+        if line.startswith((" ", "\t", ")")) and line.strip():
+            last = number
+        elif line.startswith("# %%") or (line.strip() and not line.startswith("#")):
+            break
+    return range(first, last + 1)
+
+
 def emptied(puzzle_file: str, puzzle: Puzzle) -> str:
-    """A puzzle file whose kernels hold only what precedes their FILL IN mark: the stub, whatever was filled in."""
+    """A puzzle file whose kernels end with their FILL IN marks: the stub, whatever was filled in.
+
+    A barrier that stands last and as deep as the mark is the stub's own.
+    """
     lines = puzzle_file.split("\n")
-    names = {kernel.name for kernel in puzzle.kernels}
-    for node in reversed(ast.parse(puzzle_file).body):
-        if isinstance(node, ast.FunctionDef) and node.name in names:
-            end = node.end_lineno or node.lineno
-            while end < len(lines) and lines[end].startswith("    "):
-                end += 1  # comments at the end of the body
-            mark = next((n for n in range(node.lineno, end) if "FILL IN" in lines[n]), None)
-            if mark is not None:
-                lines[mark + 1 : end] = []
+    for kernel in puzzle.kernels:
+        where = span(lines, kernel.name)
+        mark = next((n for n in where or () if GAP in lines[n]), None)
+        if where is not None and mark is not None:
+            depth = lines[mark][: len(lines[mark]) - len(lines[mark].lstrip())]
+            ends = lines[where[-1]].rstrip() == f"{depth}tl.debug_barrier()"
+            lines[mark + 1 : where.stop - ends] = []
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""What a notebook calls: `check`, `run`, `trace`, `bench`.
+"""What a notebook calls: `check`, `run`, `trace`, `bench`, `hint`.
 
 The notebook's own process is never trusted: it hands over the text of the cells that were run, and that
 text walks the same road as a file does, in another process.
@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from checker.notebook.cells import run_so_far
+from checker.notebook.cells import place, run_so_far
 from checker.notebook.experiment import Ran, ran
 from checker.submission.read import Unreadable
 
-__all__ = ["Picture", "Ran", "Report", "bench", "check", "run", "trace"]
+__all__ = ["Hints", "Picture", "Ran", "Report", "bench", "check", "hint", "run", "trace"]
 
 _BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from checker.notebook.child import main; main()"
 
@@ -53,6 +53,20 @@ class Picture:
         return self.png, {"alt": self.text}
 
 
+@dataclass(frozen=True)
+class Hints:
+    """Some hints that show themselves: as Markdown where there is a front end for it, in words elsewhere."""
+
+    text: str
+    markdown: str = ""
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_markdown_(self) -> str:
+        return self.markdown or self.text
+
+
 def check(puzzle: int, *, device: str = "interpreter") -> Report:
     """Check the kernels of a puzzle as the cells that were run last define them.
 
@@ -61,7 +75,7 @@ def check(puzzle: int, *, device: str = "interpreter") -> Report:
     cells = run_so_far()
     if cells is None:
         return Report(f"This needs a notebook. In a terminal, type: make check PUZZLE={puzzle}")
-    return Report(**_asked(puzzle=puzzle, cells=cells, device=device, verb="check"))
+    return Report(**_asked(puzzle=puzzle, cells=cells, place=place(), device=device, verb="check"))
 
 
 def bench(puzzle: int, *, every: bool = False) -> Picture | Report:
@@ -69,7 +83,7 @@ def bench(puzzle: int, *, every: bool = False) -> Picture | Report:
     cells = run_so_far()
     if cells is None:
         return Report(f"This needs a notebook. In a terminal, type: make bench PUZZLE={puzzle}")
-    return _pictured(_asked(puzzle=puzzle, cells=cells, device="interpreter", verb="bench", every=every))
+    return _pictured(_asked(puzzle=puzzle, cells=cells, place=place(), device="interpreter", verb="bench", every=every))
 
 
 def trace(puzzle: int) -> Picture | Report:
@@ -77,7 +91,7 @@ def trace(puzzle: int) -> Picture | Report:
     cells = run_so_far()
     if cells is None:
         return Report(f"This needs a notebook. In a terminal, type: make trace PUZZLE={puzzle}")
-    return _pictured(_asked(puzzle=puzzle, cells=cells, device="interpreter", verb="trace"))
+    return _pictured(_asked(puzzle=puzzle, cells=cells, place=None, device="interpreter", verb="trace"))
 
 
 def _pictured(answer: dict[str, Any]) -> Picture | Report:
@@ -101,6 +115,25 @@ def run(kernel: Any, *arguments: Any, grid: int | Sequence[int] | None = None, *
         return ran(name, cells, arguments, named, (grid,) if isinstance(grid, int) else tuple(grid))
     except (NotASubmission, Unreadable, ValueError, TypeError) as problem:
         return Ran(name, problem=str(problem))
+
+
+def hint(puzzle: int, *, again: bool = False) -> Hints:
+    """The next hint for a puzzle, and no more. `again`: those that were seen so far."""
+    from checker import catalog
+    from checker.learner import hints
+
+    if puzzle not in list(catalog.stems()):
+        return Hints(f"There is no puzzle {puzzle!r}. There is: {', '.join(map(str, catalog.stems()))}.")
+    shown = hints.seen_hints(puzzle) if again else hints.next_hint(puzzle)
+    last = hints.closing(shown, f"hint({puzzle})", f"hint({puzzle}, again=True)")
+    heads = [f"Hint {one.level} of {shown.total}: {one.title}" for one in shown.hints]
+    plain = [f"{head}\n{hints.plain(one.text)}" for head, one in zip(heads, shown.hints, strict=True)]
+    rich = [f"**{head}**\n\n{one.text}" for head, one in zip(heads, shown.hints, strict=True)]
+    remark = [shown.remark] if shown.remark else []
+    return Hints(
+        "\n\n".join([*remark, *plain, *(f"{sentence} {typed}".rstrip() for sentence, typed in last)]),
+        "\n\n".join([*remark, *rich, *(f"{sentence} `{typed}`".removesuffix(" ``") for sentence, typed in last)]),
+    )
 
 
 def _asked(**request: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import base64
 import io
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from checker import catalog
@@ -30,7 +31,7 @@ def main() -> None:
 
 
 def _served(request: dict[str, Any]) -> dict[str, Any]:
-    from checker.cli import fault
+    from checker.practice import fault, noted
 
     number = request["puzzle"]
     if number not in catalog.stems():
@@ -41,6 +42,8 @@ def _served(request: dict[str, Any]) -> dict[str, Any]:
         if request["verb"] == "trace":
             return _drawn(submission, walk(number, submission, Terms(targets=())))
         verdict = walk(number, submission, Terms(device=request["device"]))
+        if request["place"] is not None:
+            verdict = noted(verdict, _file(number, Path(request["place"])))
         if request["verb"] == "bench" and verdict.accepted:
             return _timed(number, submission, verdict, request["every"])
         return _shown(verdict)
@@ -48,6 +51,11 @@ def _served(request: dict[str, Any]) -> dict[str, Any]:
         return _shown(_misused(str(problem)))
     except Exception as error:
         return _shown(fault(number, error))
+
+
+def _file(number: int, place: Path) -> Path:
+    """The notebook's file. If only its folder is known, it is taken to be the puzzle's own."""
+    return place / f"{catalog.stems()[number]}.ipynb" if place.is_dir() else place
 
 
 def _timed(number: int, submission: Submission, verdict: Verdict, every: bool) -> dict[str, Any]:

@@ -54,6 +54,8 @@ def _parts(verdict: Verdict, colour: str) -> Iterator[str]:
         yield _pre([*lines, f"… and {more} more lines"] if more else lines)
     if closing := words.closing(verdict):
         yield _paragraph(closing)
+    if verdict.upcoming:
+        yield _paragraph(f"Next: <b>{escape(verdict.upcoming)}</b>", raw=True)
 
 
 def _finding(verdict: Verdict, finding: Finding) -> Iterator[str]:

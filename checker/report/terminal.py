@@ -29,7 +29,7 @@ def headline(verdict: Verdict) -> Text:
 
 def show(console: Console, verdict: Verdict) -> None:
     """Print the whole report."""
-    console.print(report(verdict))
+    console.print(report(verdict), crop=False)  # what is to be typed or opened is never cut off
 
 
 def report(verdict: Verdict) -> RenderableType:
@@ -77,6 +77,8 @@ def _report(verdict: Verdict) -> Iterator[RenderableType]:
         yield from _printed(verdict)
     yield Text()
     yield Text(words.closing(verdict), style="" if verdict.accepted else "dim")
+    if verdict.upcoming:
+        yield Text.assemble("Next: ", (verdict.upcoming, "bold"), no_wrap=True, overflow="ignore")
 
 
 def _invitation(verdict: Verdict) -> Iterator[RenderableType]:

@@ -233,7 +233,7 @@ def _missing(
     return NotASubmission(
         "kernel-missing",
         f"There is no kernel {kernel.name}{where}.",
-        "Keep the kernel from the stub and fill it in; `git checkout` brings the stub back.",
+        "Keep the kernel from the stub and fill it in; `make reset PUZZLE=…` brings the stub back.",
         nested[0].lineno if nested else None,
     )
 

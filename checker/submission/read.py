@@ -74,7 +74,7 @@ def from_file(path: Path) -> Submission:
         reason = error.strerror if isinstance(error, OSError) else error
         raise Unreadable(f"{path} could not be read: {reason}.", missing=True) from error
     if not data.strip():
-        raise Unreadable(f"{path} is empty. `git checkout` brings the stub back.")
+        raise Unreadable(f"{path} is empty. `make reset PUZZLE=…` brings the stub back.")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -44,6 +44,13 @@ def test_reports_fit_the_terminal(wrong: list[Verdict], width: int) -> None:
             assert len(line) <= width
 
 
+def test_what_is_typed_or_opened_is_never_cut_off() -> None:
+    long = "a/" * 60 + "p2_safe_softmax.py"
+    finding = Finding("not-started", Status.NOT_STARTED, "", "", "", examples=(f"make check FILE={long}",))
+    assert f"  make check FILE={long}\n" in shown(Verdict(1, "", Status.NOT_STARTED, (finding,)), 40)
+    assert f"Next: {long}\n" in shown(Verdict(1, "", Status.ACCEPTED, (), upcoming=long), 40)
+
+
 def test_colour_says_nothing_that_words_do_not(wrong: list[Verdict]) -> None:
     for verdict in wrong:
         plain = shown(verdict)

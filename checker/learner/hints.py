@@ -1,0 +1,117 @@
+"""Hints, one at a time. Their home is the lesson, where each stands folded away."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from checker.learner import places
+from checker.learner.progress import Opened, Progress, changed, opened
+
+_HINT = re.compile(r"<details><summary>\d+: (.*?)</summary>(.*?)</details>", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Hint:
+    """One hint. `text` is Markdown."""
+
+    level: int  # from 1
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The hints to show now, and where the learner stands."""
+
+    puzzle: int
+    hints: tuple[Hint, ...]
+    seen: int
+    total: int
+    solved: bool
+    remark: str = ""
+
+
+def hints_of(number: int, root: Path = places.ROOT) -> tuple[Hint, ...]:
+    """All hints of a puzzle, from its file, or from its notebook if they have gone from there."""
+    for lesson in (_script_lesson(places.script(number, root)), _notebook_lesson(places.notebook(number, root))):
+        if found := _HINT.findall(lesson):
+            return tuple(Hint(level, title.strip(), text.strip()) for level, (title, text) in enumerate(found, 1))
+    return ()
+
+
+def next_hint(number: int, root: Path = places.ROOT) -> Shown:
+    """One hint more than were seen so far, and remember that; none if there are no more."""
+    hints = hints_of(number, root)
+    before = opened(root)
+    seen = before.progress.of(number).hints
+    if seen >= len(hints):
+        return _shown(number, (), before, hints)
+
+    def one_more(progress: Progress) -> Progress:
+        nonlocal seen
+        seen = progress.of(number).hints  # another process may have been faster
+        return progress.having(number, replace(progress.of(number), hints=min(seen + 1, len(hints))))
+
+    try:
+        after = changed(one_more, root)
+    except OSError as error:
+        sentence = (
+            f"That you have seen it cannot be noted in progress.txt ({error.strerror}). All hints end the lesson."
+        )
+        entry = before.progress.of(number)
+        after = Opened(before.progress.having(number, replace(entry, hints=seen + 1)), sentence)
+    remark = " ".join(filter(None, (before.remark, after.remark)))
+    return _shown(number, hints[seen : seen + 1], replace(after, remark=remark), hints)
+
+
+def seen_hints(number: int, root: Path = places.ROOT) -> Shown:
+    """The hints that were seen so far."""
+    found, hints = opened(root), hints_of(number, root)
+    return _shown(number, hints[: found.progress.of(number).hints], found, hints)
+
+
+def closing(shown: Shown, next_one: str, again: str) -> list[tuple[str, str]]:
+    """Sentences to end with, each with what to type, if anything.
+
+    `next_one`, `again`: what to type for one hint more, and for all that were seen.
+    """
+    if shown.total == 0:
+        return [(f"Puzzle {shown.puzzle} has no hints.", "")]
+    if shown.seen < shown.total:
+        seen = f"{shown.seen} of {shown.total} hints seen." if shown.hints else "No hint seen so far."
+        return [(f"{seen} One more:", next_one)]
+    last = ("That was the last hint.", "") if shown.hints else (f"You have seen all {shown.total} hints. Again:", again)
+    opens = "The solution is open:" if shown.solved else "The solution opens after success:"
+    return [last, (opens, f"make solution PUZZLE={shown.puzzle}")]
+
+
+def plain(text: str) -> str:
+    """Markdown for a terminal: a paragraph is one line, and a formula is what it looks like."""
+    paragraphs = [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
+    return "\n".join(re.sub(r"\$([^$]*)\$", lambda m: m[1].replace(r"\infty", "∞"), p) for p in paragraphs)
+
+
+def _shown(number: int, hints: tuple[Hint, ...], found: Opened, every: tuple[Hint, ...]) -> Shown:
+    entry = found.progress.of(number)
+    return Shown(number, hints, min(entry.hints, len(every)), len(every), entry.solved, found.remark)
+
+
+def _script_lesson(path: Path) -> str:
+    """The comments of a py:percent file."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    except OSError:
+        return ""
+    return "\n".join(line[1:].removeprefix(" ") for line in lines if line.startswith("#"))
+
+
+def _notebook_lesson(path: Path) -> str:
+    """The texts of a notebook."""
+    try:
+        cells = json.loads(path.read_bytes())["cells"]
+        return "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return ""

@@ -1,0 +1,190 @@
+"""What a learner has reached: one small text file, which terminal and notebook share.
+
+Whoever changes it holds a lock, reads it, and replaces it whole; so nothing is lost between two processes, and
+whoever only reads needs no lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from checker import catalog
+from checker.learner.places import ROOT
+from checker.learner.saving import keep_copy, replace_whole
+
+NAME = "progress.txt"
+ABOUT = (
+    "# What you have solved, and how many hints you have seen: one line a puzzle. `make progress` shows it. "
+    "You may delete this file; then everything is open again."
+)
+PATIENCE = 2.0  # seconds to wait for another process, which needs milliseconds
+_LINE = re.compile(
+    r"puzzle (?P<number>[1-9]\d{0,3}): (?:solved(?: (?P<when>\d{4}-\d\d-\d\d \d\d:\d\d))?|(?P<open>not solved))"
+    r"(?:, (?P<hints>\d{1,3}) hints? seen)?",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What was reached in one puzzle."""
+
+    solved: bool = False
+    when: str = ""  # it was first accepted, to the minute
+    hints: int = 0  # seen so far
+
+    def merged(self, other: Entry) -> Entry:
+        """What both together say."""
+        when = min(filter(None, (self.when, other.when)), default="")
+        return Entry(self.solved or other.solved, when, max(self.hints, other.hints))
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What was reached in every puzzle. A puzzle that is not mentioned was not begun."""
+
+    entries: Mapping[int, Entry] = field(default_factory=dict)
+
+    def of(self, number: int) -> Entry:
+        """What was reached in one puzzle."""
+        return self.entries.get(number, Entry())
+
+    def having(self, number: int, entry: Entry) -> Progress:
+        """The same, with one puzzle's entry replaced."""
+        return Progress({**self.entries, number: entry})
+
+    def next_open(self, after: int = 0) -> int | None:
+        """The first puzzle after this one that is not solved, else the first at all; None: all are solved."""
+        waiting = [number for number in catalog.stems() if not self.of(number).solved]
+        return next((number for number in waiting if number > after), waiting[0] if waiting else None)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Progress as it was found, and a sentence if there is something to say about the file."""
+
+    progress: Progress
+    remark: str = ""
+
+
+def parse(data: bytes) -> tuple[Progress, int]:
+    """What can be read, and how many lines cannot."""
+    progress, lost = Progress(), 0
+    for position, line in enumerate(data.decode("utf-8-sig", errors="replace").split("\n")):
+        text = line.strip()
+        if not text or (position == 0 and text.startswith("#")):
+            continue
+        if found := _LINE.fullmatch(text):
+            number = int(found["number"])
+            entry = Entry(not found["open"], found["when"] or "", int(found["hints"] or 0))
+            progress = progress.having(number, progress.of(number).merged(entry))
+        else:
+            lost += 1
+    return progress, lost
+
+
+def written(progress: Progress) -> bytes:
+    """The file's content."""
+    lines = [ABOUT]
+    for number, entry in sorted(progress.entries.items()):
+        reached = f"solved {entry.when}".rstrip() if entry.solved else "not solved"
+        hints = f", {entry.hints} hint{'s' if entry.hints > 1 else ''} seen" if entry.hints else ""
+        lines.append(f"puzzle {number}: {reached}{hints}")
+    return ("\n".join(lines) + "\n").encode()
+
+
+def opened(root: Path = ROOT) -> Opened:
+    """Progress, from wherever the file leaves us: missing, damaged or unreadable, it is a start all the same."""
+    path = root / NAME
+    try:
+        if path.exists() and not path.is_file():
+            raise OSError(errno.EINVAL, "it is not a file")
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return Opened(Progress())
+    except OSError as error:
+        return Opened(Progress(), f"{NAME} cannot be read ({error.strerror}), so it is not known what is solved.")
+    progress, lost = parse(data)
+    if not lost:
+        return Opened(progress)
+    try:
+        return changed(lambda same: same, root)
+    except OSError as error:
+        return Opened(progress, f"{NAME} is damaged, and cannot be mended here ({error.strerror}).")
+
+
+def changed(change: Callable[[Progress], Progress], root: Path = ROOT) -> Opened:
+    """Change the file; how it is afterwards. Raises OSError where it cannot be written."""
+    path = root / NAME
+    with _locked(path):
+        data = path.read_bytes()
+        before, lost = parse(data)
+        remark = ""
+        if lost:
+            copy = keep_copy(path, data)
+            lines = "a line" if lost == 1 else f"{lost} lines"
+            remark = f"{NAME}: {lines} could not be read. The rest is kept; {copy.name} holds the file as it was."
+        after = change(before)
+        if lost or after != before:
+            replace_whole(path, written(after))
+    return Opened(after, remark)
+
+
+def solved(number: int, root: Path = ROOT) -> Opened:
+    """Note that a puzzle is solved, and when it was for the first time. Raises OSError."""
+    now = time.strftime("%Y-%m-%d %H:%M")
+
+    def noted(progress: Progress) -> Progress:
+        entry = progress.of(number)
+        return progress if entry.solved else progress.having(number, replace(entry, solved=True, when=now))
+
+    return changed(noted, root)
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the file, which is made if it is missing, against all others who want to change it. OSError."""
+    deadline = time.monotonic() + PATIENCE
+    descriptor = _held(path)
+    while descriptor is None:
+        if time.monotonic() > deadline:
+            raise TimeoutError(0, "another process holds it")
+        time.sleep(0.005)
+        descriptor = _held(path)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _held(path: Path) -> int | None:
+    """A descriptor that holds the lock; None if another process has it, or has just replaced the file."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is not a file")
+        with contextlib.suppress(OSError):  # some network file systems have no locks: better to go on without
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                return None
+        now, held = path.stat(), os.fstat(descriptor)
+        if (now.st_dev, now.st_ino) == (held.st_dev, held.st_ino):
+            return descriptor
+    except FileNotFoundError:  # removed since
+        pass
+    except BaseException:
+        os.close(descriptor)
+        raise
+    os.close(descriptor)
+    return None

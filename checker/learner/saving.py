@@ -1,0 +1,50 @@
+"""Write a file so that nothing is ever lost: whole or not at all, and after a copy of what it replaces."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from itertools import count
+from pathlib import Path
+
+NEW_FILE = 0o644
+
+
+def replace_whole(path: Path, data: bytes) -> None:
+    """Write a file in one step: whoever reads it, and whatever interrupts us, sees the old or the new one. OSError."""
+    real = Path(os.path.realpath(path))  # a symbolic link stays one
+    mode = real.stat().st_mode & 0o7777 if real.exists() else NEW_FILE
+    descriptor, name = tempfile.mkstemp(prefix=f".{real.name}.", suffix=".tmp", dir=real.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())  # or a power cut may leave the new name with nothing behind it
+        Path(name).replace(real)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def keep_copy(path: Path, data: bytes) -> Path:
+    """Write what a file holds beside it, as .bak, .bak2, …: the first name that is free. OSError."""
+    for number in count(1):
+        copy = path.with_name(f"{path.name}.bak{number if number > 1 else ''}")
+        try:
+            descriptor = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, NEW_FILE)
+        except FileExistsError:
+            continue
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(copy)  # half a copy would look like a whole one
+            raise
+        return copy
+    raise AssertionError("there is always a next number")

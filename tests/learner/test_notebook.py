@@ -1,0 +1,117 @@
+"""A learner's notebook, in a real kernel: success is noted, hints come one at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.conftest import importable
+from tests.learner.conftest import STEMS, Course, solution_text
+from tests.test_notebook import Kernel
+
+Start = Callable[..., Kernel]
+
+
+@pytest.fixture
+def start(course: Course) -> Iterator[Start]:
+    """Start a kernel as a front end does, in a folder of the course."""
+    manager = importable("jupyter_client.manager")
+    running: list[tuple[Any, Any]] = []
+
+    def begin(folder: str = "notebooks", **variables: str) -> Kernel:
+        environment = {k: v for k, v in os.environ.items() if k not in {"JPY_SESSION_NAME", "NBGRADER_EXECUTION"}}
+        running.append(
+            manager.start_new_kernel(
+                cwd=str(course.root / folder), env={**environment, "PYTHONPATH": str(course.root), **variables}
+            )
+        )
+        return Kernel(running[-1][1])
+
+    yield begin
+    for kernel, client in running:
+        client.stop_channels()
+        kernel.shutdown_kernel(now=True)
+
+
+def solve(cell: Kernel) -> dict[str, str]:
+    cell(solution_text(1))
+    return cell("from checker.notebook import check\ncheck(1)")
+
+
+def test_success_in_the_puzzles_own_notebook_is_noted(course: Course, start: Start) -> None:
+    cell = start()
+    shown = solve(cell)
+    assert f"Next: <b>{STEMS[2]}.ipynb</b>" in shown["text/html"]
+    assert shown["text/plain"].endswith(f"Next: {STEMS[2]}.ipynb")
+    assert "puzzle 1: solved" in (course.root / "progress.txt").read_text()
+
+
+def test_it_is_its_own_notebook_wherever_it_goes(course: Course, start: Start) -> None:
+    cell = start()
+    cell("import os\nos.chdir('../checker')")
+    assert solve(cell)["text/plain"].endswith(f"Next: {course.notebook(2)}")
+    assert "puzzle 1: solved" in (course.root / "progress.txt").read_text()
+
+
+WHO = {
+    "lab says it is the puzzle's": ("puzzles", "JPY_SESSION_NAME", "notebooks/{}.ipynb", True),
+    "lab says it is another": ("notebooks", "JPY_SESSION_NAME", "notebooks/mine.ipynb", False),
+    "grading": ("notebooks", "NBGRADER_EXECUTION", "autograde", False),
+    "another folder": ("puzzles", "", "", False),
+}
+
+
+@pytest.mark.parametrize("name", WHO)
+def test_only_the_puzzles_own_notebook_counts(name: str, course: Course, start: Start) -> None:
+    folder, variable, value, noted = WHO[name]
+    path = str(course.root / value.format(STEMS[1])) if value.endswith(".ipynb") else value
+    shown = solve(start(folder, **({variable: path} if variable else {})))
+    assert "accepted" in shown["text/html"]
+    assert (course.root / "progress.txt").exists() == noted
+    assert ("Next:" in shown["text/html"]) == (name != "grading")
+
+
+def test_vs_code_says_which_notebook_it_is(course: Course, start: Start) -> None:
+    cell = start("puzzles")
+    cell(f"__vsc_ipynb_file__ = {str(course.notebook(1))!r}")
+    solve(cell)
+    assert "puzzle 1: solved" in (course.root / "progress.txt").read_text()
+
+
+def test_hints_one_at_a_time_shared_with_the_terminal(course: Course, start: Start) -> None:
+    cell = start()
+    first = cell("from checker.notebook import hint\nhint(5)")
+    assert first["text/markdown"].startswith("**Hint 1 of 3: a nudge**\n\nLine 6 belongs")
+    assert first["text/plain"].startswith("Hint 1 of 3: a nudge\nLine 6 belongs")
+    assert "`hint(5)`" in first["text/markdown"] and "Hint 2" not in first["text/markdown"]
+    assert "hint 2 of 3" in course.run("hint", "5").stdout
+    third = cell("hint(5)")
+    assert "**Hint 3 of 3" in third["text/markdown"] and "opens after success" in third["text/markdown"]
+    assert "You have seen all 3 hints" in cell("hint(5)")["text/plain"]
+    again = cell("hint(5, again=True)")["text/markdown"]
+    assert [f"**Hint {level} of 3" in again for level in (1, 2, 3, 4)] == [True, True, True, False]
+    assert "$-\\infty$" in again  # a notebook shows formulas
+    assert "There is no puzzle 'x'" in cell("hint('x')")["text/plain"]
+
+
+def test_damage_is_told_in_the_notebook(course: Course, start: Start) -> None:
+    (course.root / "progress.txt").write_text("nonsense\n")
+    assert "progress.txt.bak" in solve(start())["text/html"]
+    (course.root / "progress.txt").write_text("nonsense\n")
+    assert "progress.txt.bak2" in start()("from checker.notebook import hint\nhint(1)")["text/markdown"]
+
+
+def test_reset_and_notebook_agree(course: Course) -> None:
+    """What reset writes is a notebook for Jupyter."""
+    nbformat = importable("nbformat")
+    notebook = json.loads(course.notebook(1).read_text())
+    kernel = next(cell for cell in notebook["cells"] if "def naive_softmax_kernel" in cell["source"])
+    kernel["source"] = solution_text(1).split("\n\n\n")[1]
+    course.notebook(1).write_text(json.dumps(notebook))
+    assert course.run("reset", "1").returncode == 0
+    nbformat.validate(nbformat.read(course.notebook(1), 4))
+    assert "FILL IN" in course.notebook(1).read_text()

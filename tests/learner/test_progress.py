@@ -1,0 +1,274 @@
+"""progress.txt: what is noted and what is not, whatever the file holds, and whoever else writes it."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from checker.learner.progress import ABOUT, NAME, Entry, Progress, changed, opened, parse, written
+from tests.conftest import ROOT
+from tests.learner.conftest import STEMS, Course, solution_text, solved, stub_text
+
+SOLVED_NOW = r"puzzle {}: solved \d{{4}}-\d\d-\d\d \d\d:\d\d\n"
+WHEN = st.datetimes().map(lambda t: f"{t.year:04}-{t.month:02}-{t.day:02} {t.hour:02}:{t.minute:02}")
+ENTRY = st.builds(Entry, st.just(True), WHEN | st.just(""), st.integers(0, 999)) | st.builds(
+    Entry, st.just(False), st.just(""), st.integers(0, 999)
+)
+PROGRESS = st.dictionaries(st.integers(1, 9999), ENTRY).map(Progress)
+
+
+@given(PROGRESS)
+def test_what_is_written_can_be_read(progress: Progress) -> None:
+    assert parse(written(progress)) == (progress, 0)
+    assert parse(written(progress).replace(b"\n", b"\r\n")) == (progress, 0)
+
+
+@given(PROGRESS, st.lists(st.binary(min_size=1, max_size=30), max_size=5), st.randoms())
+@example(Progress({1: Entry(True, "2025-01-01 10:00", 2)}), [b"\xff\xfe\0"], random.Random(0))
+@example(Progress(), [b"puzzle 1: solved 2025-0"], random.Random(0))
+def test_whatever_bytes_it_holds_what_can_be_read_is_kept(
+    progress: Progress, junk: list[bytes], shuffle: random.Random
+) -> None:
+    lines = written(progress).splitlines()[1:] + [j.replace(b"\n", b"").replace(b"\r", b"") for j in junk]
+    shuffle.shuffle(lines)
+    data = b"\n".join([ABOUT.encode(), *lines])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / NAME
+        path.write_bytes(data)
+        understood, lost = parse(data)
+        first = opened(path.parent)
+        assert first.progress == understood
+        assert all(understood.of(n).hints >= e.hints for n, e in progress.entries.items())
+        assert all(understood.of(n).solved >= e.solved for n, e in progress.entries.items())
+        copies = [p.read_bytes() for p in path.parent.glob("*.bak*")]
+        assert copies == ([data] if lost else [])
+        assert bool(first.remark) == bool(lost)
+        again = opened(path.parent)
+        assert (again.progress, again.remark) == (first.progress, "")  # said once
+        assert len(list(path.parent.glob("*.bak*"))) == len(copies)
+
+
+@given(st.binary())
+def test_any_bytes_at_all_are_a_start(data: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / NAME
+        path.write_bytes(data)
+        opened(path.parent)
+        changed(lambda p: p.having(3, Entry(True, "2025-01-01 10:00")), path.parent)
+        assert opened(path.parent).progress.of(3).solved
+        assert parse(path.read_bytes())[1] == 0
+
+
+def test_an_earlier_backup_is_never_overwritten(tmp_path: Path) -> None:
+    for content in (b"one\n?", b"two\n?"):
+        (tmp_path / NAME).write_bytes(content)
+        assert opened(tmp_path).remark
+    assert (tmp_path / "progress.txt.bak").read_bytes() == b"one\n?"
+    assert (tmp_path / "progress.txt.bak2").read_bytes() == b"two\n?"
+
+
+WRITER = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from checker.learner.progress import changed
+
+root, mine, times = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+print("ready", flush=True)
+sys.stdin.readline()
+for turn in range(times):
+    for number in (1, mine):
+        changed(lambda p: p.having(number, replace(p.of(number), hints=p.of(number).hints + 1)), root)
+"""
+
+
+def writer(root: Path, mine: int, times: int) -> subprocess.Popen[bytes]:
+    child = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(root), str(mine), str(times)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert child.stdout and child.stdout.readline() == b"ready\n"
+    return child
+
+
+def go(child: subprocess.Popen[bytes]) -> None:
+    assert child.stdin
+    child.stdin.write(b"\n")
+    child.stdin.flush()
+
+
+def test_processes_that_write_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
+    writers = [writer(tmp_path, mine, 40) for mine in range(2, 7)]
+    for child in writers:
+        go(child)
+    assert [child.wait(60) for child in writers] == [0] * len(writers)
+    found = opened(tmp_path)
+    assert (found.remark, found.progress.of(1).hints) == ("", 40 * len(writers))
+    assert [found.progress.of(mine).hints for mine in range(2, 7)] == [40] * len(writers)
+
+
+def test_a_writer_that_is_killed_leaves_a_whole_file_and_no_lock(tmp_path: Path) -> None:
+    changed(lambda p: p.having(7, Entry(True, "2025-01-01 10:00")), tmp_path)
+    for turn in range(8):
+        child = writer(tmp_path, 2, 100_000)
+        go(child)
+        time.sleep(random.uniform(0.0, 0.05))
+        child.kill()
+        child.wait()
+        before = opened(tmp_path)
+        assert (before.remark, before.progress.of(7).solved) == ("", True)
+        after = changed(lambda p, t=turn: p.having(3, Entry(False, "", t + 1)), tmp_path)
+        assert after.progress.of(3).hints == turn + 1
+    assert list(tmp_path.glob("*.bak*")) == []
+
+
+def test_whoever_holds_the_file_for_long_is_not_waited_for(tmp_path: Path) -> None:
+    holder = subprocess.Popen(
+        [sys.executable, "-c", f"import fcntl, sys; f = open({str(tmp_path / NAME)!r}, 'w'); fcntl.flock(f, 2); "
+         "print('held', flush=True); sys.stdin.read()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert holder.stdout and holder.stdout.readline() == b"held\n"
+    begun = time.monotonic()
+    with pytest.raises(OSError, match="another process"):
+        changed(lambda p: p.having(1, Entry(True)), tmp_path)
+    assert time.monotonic() - begun < 5
+    holder.communicate(timeout=10)
+    assert changed(lambda p: p.having(1, Entry(True)), tmp_path).progress.of(1).solved
+
+
+def test_success_is_noted_once_and_the_next_file_is_named(course: Course) -> None:
+    course.script(1).write_text(solved(1))
+    done = course.run("check", "1", "--no-compile")
+    assert (done.returncode, done.stdout.rstrip().split("\n")[-1]) == (0, f"Next: puzzles/{STEMS[2]}.py")
+    assert re.fullmatch(SOLVED_NOW.format(1), course.progress)
+    first = (course.root / NAME).read_text()
+    assert first.startswith("#") and "make progress" in first.split("\n")[0]
+    (course.root / NAME).write_text(re.sub(r"solved [-\d]+", "solved 2001-01-01", first))
+    course.run("check", "1", "--no-compile")
+    assert "solved 2001-01-01" in course.progress
+
+
+def test_a_notebook_counts_and_is_followed_by_a_notebook(course: Course) -> None:
+    course.notebook(1).write_text(course.notebook(1).read_text().replace("    # FILL IN (roughly 5 lines)", body(1)))
+    done = course.run("check", "1", "--no-compile", "--file", f"notebooks/{STEMS[1]}.ipynb")
+    assert done.stdout.rstrip().endswith(f"Next: notebooks/{STEMS[2]}.ipynb")
+    assert re.fullmatch(SOLVED_NOW.format(1), course.progress)
+
+
+def body(number: int) -> str:
+    """What the solution adds to the stub, as it stands in a notebook's JSON."""
+    [kernel] = solution_text(number).split("\n\n\n", 1)[1:]
+    return kernel[kernel.index("    mask") :].rstrip().replace('"', '\\"').replace("\n", "\\n")
+
+
+def test_the_own_file_is_known_by_any_name(course: Course) -> None:
+    course.script(1).write_text(solved(1))
+    (course.root / "link.py").symlink_to(course.script(1))
+    course.run("check", "1", "--no-compile", "--file", "../link.py", cwd=course.root / "puzzles")
+    assert "puzzle 1: solved" in course.progress
+
+
+@pytest.mark.parametrize("case", ["another file", "a key", "refused", "not started"])
+def test_what_is_not_noted(case: str, course: Course) -> None:
+    text, arguments = solved(1), ["check", "1", "--no-compile"]
+    if case == "another file":
+        (course.root / "mine.py").write_text(text)
+        arguments += ["--file", "mine.py"]
+    elif case == "a key":
+        course.script(1).write_text(text)
+        arguments += ["--key", "secret"]
+    elif case == "refused":
+        course.script(1).write_text(text.replace("/ denominator", "/ (denominator + 1)"))
+    done = course.run(*arguments)
+    assert done.returncode == {"refused": 1, "not started": 4}.get(case, 0)
+    assert not (course.root / NAME).exists()
+    assert ("Next:" in done.stdout) == (case == "another file")
+
+
+def test_all_puzzles_at_once_are_noted(course: Course) -> None:
+    for number in STEMS:
+        course.script(number).write_text(solved(number))
+    assert course.run("check", "--no-compile").returncode == 0
+    assert re.fullmatch("".join(SOLVED_NOW.format(number) for number in STEMS), course.progress)
+    done = course.run("check", "3", "--no-compile")
+    assert "all puzzles are solved" in done.stdout and "Next:" not in done.stdout
+    assert f"{len(STEMS)} of {len(STEMS)} puzzles solved" in course.run("progress").stdout
+
+
+@pytest.mark.parametrize("obstacle", ["read-only folder", "a folder in its place", "a pipe in its place"])
+def test_a_check_succeeds_where_nothing_can_be_noted(obstacle: str, course: Course) -> None:
+    course.script(1).write_text(solved(1))
+    if obstacle == "read-only folder":
+        course.root.chmod(0o555)
+    elif obstacle == "a folder in its place":
+        (course.root / NAME).mkdir()
+    else:
+        os.mkfifo(course.root / NAME)
+    done = course.run("check", "1", "--no-compile")
+    hint, hint_again = course.run("hint", "1"), course.run("hint", "1")
+    course.root.chmod(0o755)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.rstrip().endswith(f"Next: puzzles/{STEMS[2]}.py")
+    assert "By the way" not in done.stdout or obstacle != "read-only folder"
+    assert "hint 1 of 3" in hint.stdout and "hint 1 of 3" in hint_again.stdout
+    assert "cannot be noted" in hint.stderr
+    assert not (course.root / NAME).is_file()
+
+
+def test_damage_is_told_once_and_what_can_be_read_is_kept(course: Course) -> None:
+    content = f"{ABOUT}\npuzzle 1: solved 2025-01-01 10:00\npuzzle 2: sol\0\0\npuzzle 3: not solved, 2 hints seen\n"
+    (course.root / NAME).write_text(content)
+    first, second = course.run("progress"), course.run("progress")
+    assert (first.returncode, second.returncode, second.stderr) == (0, 0, "")
+    assert "a line could not be read" in first.stderr and "progress.txt.bak" in first.stderr
+    assert (course.root / "progress.txt.bak").read_text() == content
+    assert course.progress == "puzzle 1: solved 2025-01-01 10:00\npuzzle 3: not solved, 2 hints seen\n"
+    assert first.stdout == second.stdout and "1 of 7 puzzles solved" in first.stdout
+
+
+def test_a_check_tells_of_damage_in_its_report(course: Course) -> None:
+    (course.root / NAME).write_text("nonsense\n")
+    course.script(1).write_text(solved(1))
+    done = course.run("check", "1", "--no-compile")
+    assert done.returncode == 0 and "progress.txt.bak" in done.stdout
+    assert "progress.txt.bak" not in course.run("check", "1", "--no-compile").stdout
+
+
+def test_the_table_shows_it_all_in_40_columns(course: Course) -> None:
+    (course.root / NAME).write_text(f"{ABOUT}\npuzzle 1: solved 2025-01-01 10:00, 2 hints seen\npuzzle 2: solved\n")
+    done = course.run("progress", COLUMNS="40")
+    assert all(len(line) <= 40 for line in done.stdout.split("\n"))
+    rows = [line for line in done.stdout.split("\n") if re.match("[✓○]", line)]
+    assert [row[0] for row in rows] == ["✓", "✓", *"○" * (len(STEMS) - 2)]
+    assert "2025-01-01" in rows[0] and rows[0].endswith("2 of 3")
+    assert done.stdout.rstrip().endswith(f"puzzles/{STEMS[3]}.py")
+    assert "\x1b" not in done.stdout
+
+
+def test_it_can_be_asked_from_anywhere(course: Course) -> None:
+    done = course.run("progress", cwd=course.root / "checker")
+    assert done.returncode == 0 and str(course.script(1)) in done.stdout
+
+
+def test_make_clean_and_git_leave_it_alone() -> None:
+    ignored = (ROOT / ".gitignore").read_text().split("\n")
+    assert {"/progress.txt", "*.bak", "*.bak[0-9]*"} <= set(ignored)
+    assert "progress" not in (ROOT / "Makefile").read_text().partition("\nclean:")[2].partition("\n\n")[0]
+
+
+def test_the_stub_texts_of_these_tests_are_stubs() -> None:
+    assert all("FILL IN" in stub_text(number) and "FILL IN" not in solved(number) for number in STEMS)

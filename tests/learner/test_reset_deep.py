@@ -1,0 +1,336 @@
+"""Back to the stub, from whatever a learner has made of it, without ever losing a word."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checker import catalog
+from checker.course.build import notebook_text, script_text
+from checker.learner import stub
+from checker.road import started
+from checker.submission.read import from_file
+from tests.conftest import ROOT, importable, need
+from tests.learner.conftest import STEMS, Course, solution_text, solved, stub_text
+
+STUB = stub_text(1)
+NOTEBOOK = (ROOT / "notebooks" / f"{STEMS[1]}.ipynb").read_text()
+numbers = pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
+
+
+def committed(course: Course) -> None:
+    """Make a repository of the course, with everything as it is now."""
+    need("git")
+    for command in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]):
+        subprocess.run(["git", "-C", course.root, *command], check=True)
+
+
+def notebook_of(text: str, number: int) -> str:
+    importable("jupytext")
+    return notebook_text(text, catalog.load(number))
+
+
+@numbers
+def test_a_notebooks_cells_make_the_puzzle_file_again(number: int) -> None:
+    cells = json.loads(notebook_of(stub_text(number), number))["cells"]
+    assert script_text([(cell["cell_type"], cell["source"]) for cell in cells]) == stub_text(number)
+
+
+@numbers
+def test_what_was_filled_in_below_the_mark_goes(number: int, course: Course) -> None:
+    """The mark alone is enough: the notebook and git know nothing here."""
+    course.notebook(number).unlink()
+    filled = "\n".join(
+        line + (f"\n{line[: -len(line.lstrip())]}x = 1" if "FILL IN" in line else "")
+        for line in stub_text(number).split("\n")
+    )
+    course.script(number).write_text(filled)
+    done = course.run("reset", str(number), "--file", f"puzzles/{STEMS[number]}.py")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert course.script(number).read_text() == stub_text(number)
+    assert (course.root / "puzzles" / f"{STEMS[number]}.py.bak").read_text() == filled
+    assert f"puzzles/{STEMS[number]}.py.bak" in done.stdout
+
+
+@numbers
+@pytest.mark.parametrize("source", ["from the notebook", "from git"])
+def test_a_file_without_its_marks_is_mended(number: int, source: str, course: Course) -> None:
+    if source == "from git":
+        committed(course)
+        course.notebook(number).write_text(notebook_of(solved(number), number))
+    course.script(number).write_text(solved(number))
+    done = course.run("reset", str(number))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert course.script(number).read_text() == stub_text(number)
+    assert course.notebook(number).read_text() == notebook_of(stub_text(number), number)
+    assert course.script(number).with_name(f"{STEMS[number]}.py.bak").read_text() == solved(number)
+
+
+DAMAGES = {
+    "the solution copied over it": lambda text: solution_text(1),
+    "empty": lambda text: "",
+    "not Python": lambda text: text.replace("    # FILL IN", "    x = (1,\n    y = )\n    # FILL IN"),
+    "not Python below the mark": lambda text: text.replace("lines)\n", "lines)\n    x = (1,\n    y = )\n", 1),
+    "no function any more": lambda text: text.replace("def naive_softmax_kernel", "def my_kernel"),
+    "twice": lambda text: text + "\n# %%\n@triton.jit\ndef naive_softmax_kernel(x):\n    pass\n",
+    "another signature": lambda text: text.replace("n_cols, BLOCK_SIZE: tl.constexpr", "BLOCK_SIZE: tl.constexpr", 1),
+    "import gone": lambda text: text.replace("import triton.language as tl\n", ""),
+    "line above the mark": lambda text: text.replace("    # FILL IN", "    mask = cols < n_cols\n    # FILL IN"),
+    "a forbidden line above the mark": lambda text: text.replace("    # FILL IN", "    y = x.item()\n    # FILL IN"),
+    "everything above the mark": lambda text: text.replace(
+        "    # FILL IN", "    tl.store(y_ptr, tl.load(x_ptr))\n\n    # FILL IN"
+    ),
+    "mark kept, comment far below": lambda text: text.replace(
+        "lines)\n", "lines)\n    x = 1\n\n\n    # why\n# col 0\n    y = 2\n", 1
+    ),
+    "a shell's line, as in a notebook": lambda text: text.replace("# %%\nimport", "# %%\n!pip list\nimport"),
+    "zero bytes": lambda text: "\0" * 100,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_whatever_it_has_become_the_notebook_brings_it_back(name: str, course: Course) -> None:
+    damaged = DAMAGES[name](STUB)
+    course.script(1).write_text(damaged)
+    done = course.run("reset", "1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert course.script(1).read_text() == STUB
+    assert course.script(1).with_name(f"{STEMS[1]}.py.bak").read_text() == damaged
+    assert not course.notebook(1).with_name(f"{STEMS[1]}.ipynb.bak").exists()
+
+
+@pytest.mark.parametrize("name", sorted(DAMAGES.keys() - {"a shell's line, as in a notebook"}))
+def test_whatever_the_notebook_has_become_the_file_brings_it_back(name: str, course: Course) -> None:
+    before = DAMAGES[name](STUB)
+    damaged = before if name in ("empty", "zero bytes") else notebook_of(before, 1)
+    course.notebook(1).write_text(damaged)
+    done = course.run("reset", "1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert course.script(1).read_text() == STUB
+    assert json.loads(course.notebook(1).read_text()) == json.loads(notebook_of(STUB, 1))
+    assert course.notebook(1).with_name(f"{STEMS[1]}.ipynb.bak").read_text() == damaged
+
+
+def test_a_missing_file_comes_back(course: Course) -> None:
+    course.script(1).unlink()
+    assert course.run("reset", "1").returncode == 0
+    assert course.script(1).read_text() == STUB
+    course.notebook(1).unlink()
+    assert course.run("reset", "1", "--file", f"notebooks/{STEMS[1]}.ipynb").returncode == 0
+    assert course.notebook(1).read_text() == notebook_of(STUB, 1)
+
+
+@pytest.mark.parametrize("repository", [False, True], ids=["no git", "committed solved"])
+def test_without_any_stub_nothing_is_changed(repository: bool, course: Course) -> None:
+    course.script(1).write_text(solved(1))
+    course.notebook(1).write_text(notebook_of(solved(1), 1))
+    if repository:
+        committed(course)
+    done = course.run("reset", "1")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the FILL IN mark is gone" in done.stderr and "Nothing was changed" in done.stderr
+    assert course.script(1).read_text() == solved(1)
+    assert list(course.root.rglob("*.bak*")) == []
+
+
+def test_a_stub_is_left_as_it_is(course: Course) -> None:
+    notebook = json.loads(NOTEBOOK)
+    notebook["cells"][1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "a result"}]
+    course.notebook(1).write_text(json.dumps(notebook))  # results and another layout are no change
+
+    def written() -> list[tuple[int, int]]:
+        return [(path.stat().st_ino, path.stat().st_mtime_ns) for path in (course.script(1), course.notebook(1))]
+
+    before = written()
+    done = course.run("reset", "1")
+    assert (done.returncode, done.stdout.count("was the stub already")) == (0, 2)
+    assert written() == before
+    assert list(course.root.rglob("*.bak*")) == []
+
+
+def test_backups_are_numbered_and_never_overwritten(course: Course) -> None:
+    path = course.script(1)
+    for turn, name in enumerate(["bak", "bak2", "bak3"]):
+        path.write_text(STUB.replace("lines)\n", f"lines)\n    x = {turn}\n", 1))
+        course.run("reset", "1")
+        assert f"x = {turn}" in path.with_name(f"{path.name}.{name}").read_text()
+    assert "x = 0" in path.with_name(f"{path.name}.bak").read_text()
+
+
+def test_only_the_kernels_are_emptied(course: Course) -> None:
+    """Notes, tests and experiments of one's own stay; a notebook's results go."""
+    mine = "\n# my notes\n\ndef my_test():\n    return 1\n"
+    course.script(1).write_text(STUB.replace("lines)\n", "lines)\n    x = 1\n", 1) + mine)
+    notebook = json.loads(NOTEBOOK)
+    kernel = next(cell for cell in notebook["cells"] if "def naive_softmax_kernel" in cell["source"])
+    kernel["source"] += "\n    x = 1"
+    kernel["source"] = kernel["source"].splitlines(keepends=True)  # as Jupyter writes it
+    kernel |= {"outputs": [{"output_type": "stream", "name": "stdout", "text": "old"}], "execution_count": 7}
+    notebook["cells"].append({"cell_type": "markdown", "id": "mine", "metadata": {}, "source": ["my ", "notes"]})
+    notebook["metadata"]["mine"] = "kept"
+    course.notebook(1).write_text(json.dumps(notebook))
+    assert course.run("reset", "1").returncode == 0
+    assert course.script(1).read_text() == STUB + mine
+    after = json.loads(course.notebook(1).read_text())
+    assert after["cells"][:-1] == json.loads(NOTEBOOK)["cells"]
+    assert (after["cells"][-1], after["metadata"]["mine"]) == (notebook["cells"][-1], "kept")
+
+
+def test_one_of_the_two_if_it_is_named(course: Course) -> None:
+    for path in (course.script(1), course.notebook(1)):
+        path.write_text(path.read_text().replace("FILL IN (roughly 5 lines)", "FILL IN\\n    x = 1" if path.suffix == ".ipynb" else "FILL IN\n    x = 1"))  # fmt: skip  # noqa: E501
+    filled = course.notebook(1).read_text()
+    done = course.run("reset", "1", "--file", f"../puzzles/{STEMS[1]}.py", cwd=course.root / "notebooks")
+    assert done.returncode == 0
+    assert course.notebook(1).read_text() == filled
+    assert "x = 1" not in course.script(1).read_text()
+
+
+def test_a_course_without_notebooks_has_only_files(course: Course) -> None:
+    shutil.rmtree(course.root / "notebooks")
+    course.script(1).write_text(STUB.replace("lines)\n", "lines)\n    x = 1\n", 1))
+    done = course.run("reset", "1")
+    assert (done.returncode, done.stdout.count("stub")) == (0, 1)
+    assert course.script(1).read_text() == STUB
+
+
+def test_links_permissions_and_line_ends_stay(course: Course) -> None:
+    path, real = course.script(1), course.root / "elsewhere.py"
+    filled = STUB.replace("lines)\n", "lines)\n    x = 1\n", 1).replace("\n", "\r\n").encode()
+    real.write_bytes(filled)
+    real.chmod(0o640)
+    path.unlink()
+    path.symlink_to(real)
+    assert course.run("reset", "1").returncode == 0
+    assert path.is_symlink() and real.stat().st_mode & 0o777 == 0o640
+    assert real.read_bytes() == STUB.replace("\n", "\r\n").encode()
+    assert path.with_name(f"{path.name}.bak").read_bytes() == filled
+
+
+@pytest.mark.parametrize("what", ["read-only folder", "a folder in its place"])
+def test_what_cannot_be_written_is_a_sentence(what: str, course: Course) -> None:
+    course.script(1).write_text(solved(1))
+    if what == "read-only folder":
+        course.script(1).parent.chmod(0o555)
+    else:
+        course.script(1).unlink()
+        course.script(1).mkdir()
+    done = course.run("reset", "1")
+    course.script(1).parent.chmod(0o755)
+    assert done.returncode == 2 and "Nothing is lost" in done.stderr
+    assert course.script(1).is_dir() or course.script(1).read_text() == solved(1)
+
+
+PIECES = st.sampled_from(STUB.split("\n")) | st.sampled_from(solution_text(1).split("\n"))
+TEXT = st.one_of(
+    st.binary(max_size=200),
+    st.text(max_size=200).map(lambda t: t.encode("utf-8", "replace")),
+    st.lists(PIECES | st.text(max_size=20), max_size=60).map(lambda lines: "\n".join(lines).encode("utf-8", "replace")),
+    st.builds(
+        lambda at, lines, gone: "\n".join([*STUB.split("\n")[: at % 200], *lines, *STUB.split("\n")[at % 200 + gone :]]).encode("utf-8", "replace"),  # noqa: E501
+        st.integers(80, 100) | st.integers(0, 199),
+        st.lists(PIECES | st.text(max_size=20) | st.text(max_size=20).map("    {}".format), max_size=5),
+        st.integers(0, 5),
+    ),
+)  # fmt: skip
+CELL = st.fixed_dictionaries(
+    {"cell_type": st.sampled_from(["code", "markdown", "raw", 3]), "source": st.text(max_size=40) | st.lists(PIECES, max_size=9) | st.none()},  # noqa: E501
+    optional={"outputs": st.just([{}])},
+)  # fmt: skip
+BOOK = TEXT | st.just(NOTEBOOK.encode()) | st.builds(
+    lambda cells, at: json.dumps({**json.loads(NOTEBOOK), "cells": [*json.loads(NOTEBOOK)["cells"][:at], *cells, *json.loads(NOTEBOOK)["cells"][at:]]}).encode(),  # noqa: E501
+    st.lists(CELL, max_size=3), st.integers(0, 8),
+)  # fmt: skip
+
+
+@settings(max_examples=4000, deadline=None)
+@given(script=TEXT, notebook=BOOK, of_notebook=st.booleans())
+def test_no_text_is_ever_lost(script: bytes, notebook: bytes, of_notebook: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        paths = [root / "puzzles" / f"{STEMS[1]}.py", root / "notebooks" / f"{STEMS[1]}.ipynb"]
+        for path, content in zip(paths, (script, notebook), strict=True):
+            path.parent.mkdir()
+            path.write_bytes(content)
+        path, before = paths[of_notebook], (script, notebook)[of_notebook]
+        try:
+            plan = stub.planned(1, path, root)
+        except stub.NoStub:
+            assert path.read_bytes() == before
+            assert list(root.rglob("*.bak*")) == []
+            return
+        if plan.needed:
+            backup = stub.carry_out(plan)
+            assert backup and backup.read_bytes() == before
+        assert path.read_bytes() == plan.after
+        assert not started(1, from_file(path))
+        assert not stub.planned(1, path, root).needed  # once is enough
+
+
+LOOP = """
+import sys
+from pathlib import Path
+from checker.learner import stub
+from checker.learner.saving import replace_whole
+
+root, path, filled = Path(sys.argv[1]), Path(sys.argv[2]), sys.stdin.read()
+for turn in range(10_000):
+    text = filled.replace("lines)\\n", f"lines)\\n    x = {turn}\\n", 1)
+    replace_whole(path, text.encode())
+    print(turn, flush=True)
+    stub.carry_out(stub.Reset(path, text.encode(), filled.encode()))
+"""
+
+
+def test_whenever_it_is_killed_every_text_is_in_the_file_or_in_a_backup(tmp_path: Path) -> None:
+    """A real kill at any moment, here of a process that fills in and resets without a pause."""
+    for turn in range(10):
+        folder = tmp_path / str(turn)
+        folder.mkdir()
+        path = folder / "puzzle.py"
+        child = subprocess.Popen(
+            [sys.executable, "-c", LOOP, str(folder), str(path)],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert child.stdin and child.stdout
+        child.stdin.write(STUB)
+        child.stdin.close()
+        child.stdout.readline()
+        time.sleep(random.uniform(0.0, 0.3))
+        child.kill()
+        saved = [0, *map(int, child.stdout.read().split())]
+        child.wait()
+        found = [path.read_text(), *(p.read_text() for p in folder.glob("puzzle.py.bak*"))]
+        assert found[0] == STUB or f"    x = {saved[-1]}\n" in found[0] or f"    x = {saved[-1] + 1}\n" in found[0]
+        for number in saved:
+            assert any(f"    x = {number}\n" in text for text in found), number
+
+
+def test_a_save_in_between_is_not_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "puzzle.py"
+    path.write_text("saved by an editor just now")
+    with pytest.raises(stub.Changed, match="try again"):
+        stub.carry_out(stub.Reset(path, b"as it was read", b"the stub"))
+    assert path.read_text() == "saved by an editor just now"
+    assert [p.name for p in tmp_path.iterdir()] == ["puzzle.py"]
+
+
+def test_reset_does_not_unsolve(course: Course) -> None:
+    (course.root / "progress.txt").write_text("puzzle 1: solved 2025-01-01 10:00\n")
+    course.script(1).write_text(solved(1))
+    course.run("reset", "1")
+    assert course.progress == "" and "solved" in (course.root / "progress.txt").read_text()

@@ -1,0 +1,334 @@
+"""`watch` in a real pseudo-terminal: what it shows, how soon, and what it leaves behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, boxed_processes, need
+from tests.learner.conftest import STEMS, Course, solved, stub_text
+
+STUB, RIGHT = stub_text(1), solved(1)
+WRONG = RIGHT.replace("/ denominator", "/ (denominator + 1)")
+CLEARED = "\x1b[2J"
+SOON = 3.0  # seconds: the promise is one, and other tests run beside this one
+
+
+class Watched:
+    """A `watch` that runs, and what it has shown."""
+
+    def __init__(self, command: list[str], course: Course, terminal: bool, environment: dict[str, str]):
+        self.terminal = terminal
+        self.ours, theirs = pty.openpty() if terminal else os.pipe()
+        self.before = termios.tcgetattr(self.ours) if terminal else None
+        self.theirs = theirs  # kept open, so that the terminal's state can be read afterwards
+        self.child = subprocess.Popen(
+            command,
+            cwd=course.root,
+            env=course.environment(TERM="xterm", NO_COLOR="1", **environment),
+            stdin=theirs if terminal else subprocess.DEVNULL,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+            preexec_fn=_own_terminal if terminal else _hears_interrupts,
+        )
+        self.shown = ""
+
+    def until(self, words: str, seconds: float = 30.0) -> str:
+        """What is shown until these words are, which must be in time."""
+        begun = time.monotonic()
+        while words not in self.shown:
+            left = begun + seconds - time.monotonic()
+            assert left > 0, f"not shown within {seconds} s: {words!r}; but: {self.shown!r}"
+            if select.select([self.ours], [], [], left)[0]:
+                self.take()
+        found, _, self.shown = self.shown.partition(words)
+        return found + words
+
+    def take(self) -> None:
+        """Read what is there; bold and dim do not matter here."""
+        self.shown = re.sub(r"\x1b\[[0-9;]*m", "", self.shown + os.read(self.ours, 65536).decode(errors="replace"))
+
+    def nothing(self, seconds: float) -> None:
+        """For so long, nothing is shown."""
+        self.shown = ""
+        assert not select.select([self.ours], [], [], seconds)[0], os.read(self.ours, 65536)
+
+    def settle(self, seconds: float = 0.8) -> str:
+        """What is shown within this time."""
+        begun = time.monotonic()
+        while (left := begun + seconds - time.monotonic()) > 0:
+            if select.select([self.ours], [], [], left)[0]:
+                self.take()
+        shown, self.shown = self.shown, ""
+        return shown
+
+    def end(self, key: bytes = b"\x03") -> int:
+        """Press Ctrl-C, or send an interrupt where there is no keyboard; the exit status."""
+        if self.terminal:
+            os.write(self.ours, key)
+        else:
+            self.child.send_signal(signal.SIGINT)
+        status = self.child.wait(10)
+        while select.select([self.ours], [], [], 0)[0]:
+            self.take()
+        return status
+
+
+def _own_terminal() -> None:
+    """Make standard input the terminal that Ctrl-C is typed on."""
+    import fcntl
+
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    _hears_interrupts()
+
+
+def _hears_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run in the background ignores it
+
+
+Start = Callable[..., Watched]
+
+
+@pytest.fixture
+def start(course: Course) -> Iterator[Start]:
+    running: list[Watched] = []
+
+    def begin(*arguments: str, terminal: bool = True, **environment: str) -> Watched:
+        command = [sys.executable, "-m", "checker", "watch", "--", *arguments]
+        running.append(Watched(command, course, terminal, environment))
+        running[-1].until("Ctrl-C ends this.")
+        return running[-1]
+
+    yield begin
+    for watched in running:
+        watched.child.kill()
+        watched.child.wait()
+        os.close(watched.ours)
+        os.close(watched.theirs)
+
+
+def atomically(path: Path, text: str) -> None:
+    """As vim, VS Code and Jupyter save: a new file takes the name."""
+    new = path.with_name(f".{path.name}.swp")
+    new.write_text(text)
+    new.replace(path)
+
+
+def removing_first(path: Path, text: str) -> None:
+    path.unlink()
+    time.sleep(0.15)
+    path.write_text(text)
+
+
+def with_a_backup(path: Path, text: str) -> None:
+    """As vim with `backup` saves: the old file gets another name, the old name a new file."""
+    path.rename(path.with_name(path.name + "~"))
+    path.write_text(text)
+    path.chmod(0o600)
+    path.with_name(path.name + "~").unlink()
+
+
+def in_parts(path: Path, text: str) -> None:
+    with path.open("w") as file:
+        for start in range(0, len(text), 1000):
+            file.write(text[start : start + 1000])
+            file.flush()
+            time.sleep(0.005)
+
+
+def at_once(path: Path, text: str) -> None:
+    path.write_text(text)
+
+
+def touched_afterwards(path: Path, text: str) -> None:
+    path.write_text(text)
+    time.sleep(0.2)
+    path.chmod(0o600)
+
+
+SAVES = [at_once, atomically, removing_first, with_a_backup, in_parts, touched_afterwards]
+
+
+@pytest.mark.parametrize(
+    ("save", "terminal"),
+    [(save, True) for save in SAVES] + [(atomically, False)],
+    ids=[*(save.__name__.replace("_", " ") for save in SAVES), "into a pipe"],
+)
+def test_a_save_shows_its_report_soon_and_once(
+    save: Callable[[Path, str], None], terminal: bool, course: Course, start: Start
+) -> None:
+    watched = start(terminal=terminal)
+    for text, words in ((WRONG, "then check again"), (RIGHT, f"Next: puzzles/{STEMS[2]}.py"), (STUB, "not started")):
+        save(course.script(1), text)
+        report = watched.until(words, SOON)
+        assert "Puzzle 1: Naive softmax" in report
+        assert (CLEARED in report) == terminal
+        assert "\x1b" not in report or terminal
+        assert "vanished" not in report
+        assert "Puzzle 1" not in watched.settle(1.2)
+    assert "puzzle 1: solved" in (course.root / "progress.txt").read_text()
+
+
+def test_it_says_which_file_to_open_and_never_goes_on_by_itself(course: Course, start: Start) -> None:
+    (course.root / "progress.txt").write_text("puzzle 1: solved\npuzzle 3: solved\n")
+    watched = start()
+    watched.nothing(0.4)
+    assert watched.end() == 0
+    again = start()
+    course.script(2).write_text(solved(2))
+    again.until(f"Next: puzzles/{STEMS[4]}.py", SOON)
+    again.until("Open it; it is checked when you save it. Ctrl-C ends this.", SOON)
+    again.settle()
+    again.nothing(1.0)
+
+
+@pytest.mark.parametrize("done", [(), (1, 2), tuple(STEMS)], ids=["none", "two", "all"])
+def test_the_greeting(done: tuple[int, ...], course: Course) -> None:
+    (course.root / "progress.txt").write_text("".join(f"puzzle {number}: solved\n" for number in done))
+    watched = Watched([sys.executable, "-m", "checker", "watch"], course, True, {})
+    greeting = watched.until("Ctrl-C ends this.")
+    ahead = next((number for number in STEMS if number not in done), None)
+    assert ("All puzzles are solved" if ahead is None else f"puzzles/{STEMS[ahead]}.py") in greeting
+    assert watched.end() == 0
+    os.close(watched.ours)
+    os.close(watched.theirs)
+
+
+def test_one_puzzle_only(course: Course, start: Start) -> None:
+    watched = start("1")
+    course.script(2).write_text(solved(2))
+    watched.nothing(0.8)
+    course.script(1).write_text(RIGHT)
+    watched.until("press Ctrl-C and type:", SOON)
+    watched.until("  make watch PUZZLE=2", SOON)
+    assert watched.end() == 0
+
+
+def test_a_notebook_is_checked_too(course: Course, start: Start) -> None:
+    watched = start()
+    notebook = json.loads(course.notebook(1).read_text())
+    cell = next(cell for cell in notebook["cells"] if "def naive_softmax_kernel" in cell["source"])
+    cell["source"] = RIGHT.partition("# %%\n@triton.jit")[2].join(["@triton.jit", ""]).partition("\n\n\n#")[0]
+    atomically(course.notebook(1), json.dumps(notebook))
+    watched.until(f"Next: notebooks/{STEMS[2]}.ipynb", SOON)
+
+
+def test_other_files_are_nobodys_business(course: Course, start: Start) -> None:
+    watched = start()
+    for name in ("mine.py", f"{STEMS[1]}.py~", f".{STEMS[1]}.py.swp", f"{STEMS[1]}.py.bak", "4913"):
+        (course.root / "puzzles" / name).write_text(RIGHT)
+        (course.root / "puzzles" / name).unlink()
+    (course.root / "notebooks" / ".ipynb_checkpoints").mkdir()
+    (course.root / "notebooks" / ".ipynb_checkpoints" / f"{STEMS[1]}-checkpoint.ipynb").write_text("{}")
+    watched.nothing(1.0)
+
+
+def test_a_file_that_vanishes_is_a_sentence(course: Course, start: Start) -> None:
+    watched = start()
+    course.script(1).write_text(STUB)
+    watched.until("not started", SOON)
+    for _ in range(2):
+        course.script(1).unlink()
+        assert f"puzzles/{STEMS[1]}.py has vanished" in watched.until("make reset PUZZLE=1", SOON)
+        course.script(1).write_text(STUB)
+        watched.until("not started", SOON)
+    course.script(1).unlink()
+    watched.until("make reset PUZZLE=1", SOON)
+    assert "vanished" not in watched.settle()  # said once
+
+
+def test_two_files_at_once_give_two_reports_on_one_screen(course: Course, start: Start) -> None:
+    watched = start()
+    course.script(1).write_text(WRONG)
+    course.script(2).write_text(stub_text(2) + "\n")
+    screen = watched.until("not started", 2 * SOON).rpartition(CLEARED)[2]
+    assert "Puzzle 1:" in screen and "Puzzle 2:" in screen
+
+
+def test_what_cannot_be_read_is_a_report_too(course: Course, start: Start) -> None:
+    watched = start()
+    course.script(1).write_bytes(b"\xff\xfe")
+    watched.until("is not UTF-8 text", SOON)
+    course.script(1).write_text("")
+    watched.until("is empty", SOON)
+    course.script(1).write_text(STUB.replace("    # FILL IN", "    x = (\n    # FILL IN"))
+    watched.until("Python cannot read this", SOON)
+
+
+def test_forty_columns_are_enough(course: Course, start: Start) -> None:
+    watched = start("1", COLUMNS="40")
+    course.script(1).write_text(RIGHT)
+    shown = watched.until("make watch PUZZLE=2", SOON)
+    assert all(len(re.sub(r"\x1b\[[0-9;]*\w", "", line).rstrip()) <= 40 for line in shown.split("\r\n"))
+
+
+def test_leaving_restores_the_terminal_and_leaves_nothing_running(course: Course, start: Start, tmp_path: Path) -> None:
+    boxes = tmp_path / "boxes"
+    boxes.mkdir()
+    watched = start(TMPDIR=str(boxes))
+    course.script(1).write_text((ROOT / "tests" / "hostile" / "p1_long_loop.py").read_text())
+    watched.until("Checking")
+    deadline = time.monotonic() + 20
+    while len(boxed_processes(boxes)) < 4 and time.monotonic() < deadline:  # itself, the base, runners or a compiler
+        time.sleep(0.02)
+    assert len(boxed_processes(boxes)) >= 4
+    assert watched.end() in (0, 130)
+    assert "Traceback" not in watched.shown
+    assert (list(boxes.iterdir()), boxed_processes(boxes)) == ([], [])
+    assert termios.tcgetattr(watched.ours) == watched.before
+    assert "\x1b[?1049" not in watched.shown and "\x1b[?25l" not in watched.shown
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_signals_end_it_quietly(number: signal.Signals, start: Start) -> None:
+    watched = start(terminal=False)
+    watched.child.send_signal(number)
+    assert watched.child.wait(10) in (0, 130, 128 + number)
+    assert "Traceback" not in watched.shown
+
+
+def test_make_watch_ends_with_ctrl_c(course: Course) -> None:
+    need("make")
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        (course.root / name).write_bytes((ROOT / name).read_bytes())
+    venv = f"VENV={Path(sys.executable).parents[1]}"
+    watched = Watched(["make", "watch", "PUZZLE=1", venv], course, True, {})
+    watched.until("Ctrl-C ends this.")
+    watched.end()
+    assert "No longer watching" in watched.shown and "Traceback" not in watched.shown
+    os.close(watched.ours)
+    os.close(watched.theirs)
+
+
+def test_polling_works_where_the_system_tells_nothing(course: Course, start: Start) -> None:
+    watched = start(WATCHFILES_FORCE_POLLING="1")
+    atomically(course.script(1), WRONG)
+    watched.until("then check again", 2 * SOON)
+
+
+def test_without_folders_there_is_nothing_to_watch(course: Course) -> None:
+    for name in ("puzzles", "notebooks"):
+        (course.root / name).rename(course.root / f"no {name}")
+    done = course.run("watch")
+    assert done.returncode == 2 and "neither a folder puzzles nor a folder notebooks" in done.stderr
+
+
+def test_without_watchfiles_it_says_what_to_do(course: Course) -> None:
+    with contextlib.suppress(FileExistsError):
+        (course.root / "watchfiles.py").write_text("raise ModuleNotFoundError('gone', name='watchfiles')\n")
+    done = course.run("watch")
+    assert done.returncode == 2 and "watchfiles is missing here" in done.stderr
