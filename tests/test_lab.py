@@ -1,6 +1,6 @@
 """`make lab` in a real browser: a learner opens puzzle 1, checks it unsolved, fills it in, and checks again.
 
-Screenshots are kept where SCREENSHOTS says, else thrown away.
+Screenshots are kept in build/screenshots.
 """
 
 from __future__ import annotations
@@ -104,9 +104,10 @@ def verdict(page: Any, words: str) -> Any:
 
 
 def picture(page: Any, name: str) -> None:
-    folder = os.environ.get("SCREENSHOTS")
-    if folder:
-        page.screenshot(path=Path(folder) / f"{name}.png")
+    """Keep a screenshot, in build/screenshots unless SCREENSHOTS names another folder."""
+    folder = Path(os.environ.get("SCREENSHOTS", ROOT / "build" / "screenshots"))
+    folder.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=folder / f"{name}.png")
 
 
 def contrasts(page: Any) -> list[float]:

@@ -87,7 +87,7 @@ def test_without_a_lesson_it_says_so(course: Course) -> None:
     assert (done.returncode, "Puzzle 1 has no hints" in done.stdout) == (0, True)
 
 
-@pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
+@pytest.mark.parametrize("number", [2, 7])
 def test_forty_columns_are_enough(number: int, course: Course) -> None:
     for _ in range(3):
         lines = course.run("hint", str(number), COLUMNS="40").stdout.split("\n")
