@@ -103,5 +103,7 @@ def _text(report: RenderableType) -> str:
     from rich.console import Console
 
     out = io.StringIO()
-    Console(file=out, width=100, color_system=None, markup=False, highlight=False, emoji=False).print(report)
+    Console(file=out, width=100, color_system=None, markup=False, highlight=False, emoji=False).print(
+        report, crop=False
+    )
     return out.getvalue().rstrip()
