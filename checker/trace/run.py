@@ -67,8 +67,8 @@ def _wrongness(puzzle: Puzzle, verdict: Verdict) -> Wrongness | None:
     """The map of the first finding that has one."""
     for finding in verdict.findings:
         picture = finding.error_map
-        if picture is not None:
-            case = next(case for case in puzzle.cases(Draw()) if case.name == picture.case)
+        case = next((case for case in puzzle.cases(Draw()) if picture is not None and case.name == picture.case), None)
+        if picture is not None and case is not None:
             blocks = blocks_of(case.tensors[picture.tensor])
             return Wrongness(case.kernel, finding.title, finding.explanation, picture, blocks)
     return None
