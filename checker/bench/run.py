@@ -10,7 +10,6 @@ import queue
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -24,10 +23,9 @@ from checker.bench.result import Result, Size, Timing
 from checker.bench.result import size_of as size_from
 from checker.bench.roofline import NAMED
 from checker.bench.workload import size_of
-from checker.box.parent import environment, paths
+from checker.box.parent import command_of, environment
 from checker.judge.verdict import Traffic
 
-_BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from checker.bench.child import main; main()"
 _PLENTY = 40 << 30  # bytes of memory that a predicted GPU is taken to have free
 Tell = Callable[[str], None]
 
@@ -102,7 +100,7 @@ def _answers(request: dict[str, Any], most_seconds: float) -> Iterable[dict[str,
     variables |= {"TRITON_CACHE_DIR": str(cache / "triton"), "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor")}
     complaint = tempfile.TemporaryFile()  # noqa: SIM115
     child = subprocess.Popen(
-        [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, json.dumps(paths())],
+        command_of("checker.bench.child"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=complaint,

@@ -9,7 +9,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -19,10 +18,9 @@ from types import TracebackType
 from typing import Any
 
 from checker.box import wire
-from checker.box.parent import Limits, environment, paths
+from checker.box.parent import Limits, command_of, environment
 from checker.box.results import KernelError, MalformedAnswer, parse_error
 
-_BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from checker.box.compiler import main; main()"
 KEPT = 500  # outcomes in the cache
 
 
@@ -65,7 +63,7 @@ class Compiler:
             request.write(wire.pack(header))
             request.seek(0)
             self.child = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, json.dumps(paths())],
+                command_of("checker.box.compiler"),
                 stdin=request,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

@@ -307,6 +307,12 @@ def paths() -> list[str]:
     return [p for p in sys.path if p and Path(p).resolve() not in (_ROOT, Path.cwd())] + [str(_ROOT)]
 
 
+def command_of(module: str) -> list[str]:
+    """What starts a child whose `main` stands in `module`, whatever the current folder and environment hold."""
+    boot = f"import json, sys; sys.path[:] = json.loads(sys.argv[1]); from {module} import main; main()"
+    return [sys.executable, "-I", "-S", "-X", "utf8", "-c", boot, json.dumps(paths())]
+
+
 def sandbox(limits: Limits) -> str:
     """What separates a practice check from the rest of the machine, in words for the record."""
     filtered = limits.filter and seccomp.available()

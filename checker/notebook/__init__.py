@@ -10,7 +10,6 @@ import base64
 import html
 import json
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,8 +19,6 @@ from checker.notebook.experiment import Ran, ran
 from checker.submission.read import Unreadable
 
 __all__ = ["Hints", "Picture", "Ran", "Report", "bench", "check", "hint", "run", "trace"]
-
-_BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from checker.notebook.child import main; main()"
 
 
 @dataclass(frozen=True)
@@ -138,11 +135,11 @@ def hint(puzzle: int, *, again: bool = False) -> Hints:
 
 def _asked(**request: Any) -> dict[str, Any]:
     """What the judging process answers: a `Report`'s fields, a benchmark's result, or a picture in base64."""
-    from checker.box.parent import paths
+    from checker.box.parent import command_of
 
     try:
         done = subprocess.run(
-            [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, json.dumps(paths())],
+            command_of("checker.notebook.child"),
             input=json.dumps(request),
             capture_output=True,
             text=True,
