@@ -82,12 +82,12 @@ def noted(verdict: Verdict, path: Path | None) -> Verdict:
     return replace(verdict, remarks=(*verdict.remarks, *remarks), upcoming=upcoming)
 
 
-def number_of(text: str) -> int:
-    """The puzzle that is meant by a word of the command line."""
+def number_of(text: object) -> int:
+    """The puzzle that is meant by a word of the command line, or by what was given in a notebook."""
     numbers = {str(number): number for number in catalog.stems()}
-    if text not in numbers:
+    if str(text) not in numbers:
         raise Misuse(f"There is no puzzle {text!r}. There is: {', '.join(numbers)}.")
-    return numbers[text]
+    return numbers[str(text)]
 
 
 def _with_notebook(verdict: Verdict, number: int) -> Verdict:

@@ -116,11 +116,13 @@ def run(kernel: Any, *arguments: Any, grid: int | Sequence[int] | None = None, *
 
 def hint(puzzle: int, *, again: bool = False) -> Hints:
     """The next hint for a puzzle, and no more. `again`: those that were seen so far."""
-    from checker import catalog
     from checker.learner import hints
+    from checker.practice import Misuse, number_of
 
-    if puzzle not in list(catalog.stems()):
-        return Hints(f"There is no puzzle {puzzle!r}. There is: {', '.join(map(str, catalog.stems()))}.")
+    try:
+        puzzle = number_of(puzzle)
+    except Misuse as misuse:
+        return Hints(str(misuse))
     shown = hints.seen_hints(puzzle) if again else hints.next_hint(puzzle)
     last = hints.closing(shown, f"hint({puzzle})", f"hint({puzzle}, again=True)")
     heads = [f"Hint {one.level} of {shown.total}: {one.title}" for one in shown.hints]

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from checker import catalog
-from checker.judge.verdict import Finding, Status, Verdict
+from checker.judge.verdict import Status, Verdict
 from checker.notebook.cells import submission_of
+from checker.practice import Misuse, fault, noted, number_of, without_puzzle
 from checker.road import Terms
 from checker.road import check as walk
 from checker.submission.read import Submission, Unreadable
@@ -31,12 +32,10 @@ def main() -> None:
 
 
 def _served(request: dict[str, Any]) -> dict[str, Any]:
-    from checker.practice import fault, noted
-
-    number = request["puzzle"]
-    if number not in catalog.stems():
-        there = ", ".join(map(str, catalog.stems()))
-        return _shown(_misused(f"There is no puzzle {number!r}. There is: {there}."))
+    try:
+        number = number_of(request["puzzle"])
+    except Misuse as misuse:
+        return _misused(misuse)
     try:
         submission = submission_of(request["cells"])
         if request["verb"] == "trace":
@@ -48,7 +47,7 @@ def _served(request: dict[str, Any]) -> dict[str, Any]:
             return _timed(number, submission, verdict, request["every"])
         return _shown(verdict)
     except Unreadable as problem:
-        return _shown(_misused(str(problem)))
+        return _misused(problem)
     except Exception as error:
         return _shown(fault(number, error))
 
@@ -64,7 +63,7 @@ def _timed(number: int, submission: Submission, verdict: Verdict, every: bool) -
     try:
         result = command.result_of(number, submission, verdict, command.Extent(every), lambda _: None)
     except (command.BenchmarkFailed, command.NoBenchmark) as problem:
-        return _shown(_misused(str(problem)))
+        return _misused(problem)
     from checker.bench import chart, table
 
     return {"png": base64.b64encode(chart.png(result)).decode(), "text": _text(table.report(result))}
@@ -87,8 +86,8 @@ def _drawn(submission: Submission, verdict: Verdict) -> dict[str, Any]:
         return {"text": f"{text}\n\nNothing was drawn: {error.name} is missing."}
 
 
-def _misused(sentence: str) -> Verdict:
-    return Verdict(None, "", Status.MISUSED, (Finding("misused", Status.MISUSED, sentence, "", ""),))
+def _misused(problem: Exception) -> dict[str, Any]:
+    return _shown(without_puzzle(Status.MISUSED, "misused", str(problem), ""))
 
 
 def _shown(verdict: Verdict) -> dict[str, Any]:
