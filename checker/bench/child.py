@@ -11,8 +11,9 @@ import json
 import os
 import statistics
 import sys
+import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import torch
@@ -29,6 +30,9 @@ from checker.puzzle import Case, Puzzle, Role, Tensor, Timed, Tuning, Work
 QUANTILES = (0.5, 0.2, 0.8)
 ENOUGH = 0.02  # ‖ours − right‖ / ‖right‖; bf16 comes to 0.004
 _ROUNDS = 4
+# A card at its power limit lowers its clocks after 0.8 s (an H200 at 700 W, softmax: a quarter slower), and is itself
+# again after 0.3 s of rest. Without rests, what is timed decides how fast its neighbours are.
+_REST = 0.3  # seconds, before each round
 _TRIAL = 20  # milliseconds, to choose among launch parameters
 _COPIED = 2 << 30  # bytes
 _COMPILERS = 8  # processes, each with a CUDA context of its own
@@ -138,51 +142,78 @@ def _matrix() -> float:
     return float(2 * _SIDE**3 / _bench(lambda: a @ b, 100)[0] * 1e-9)
 
 
+@dataclass
+class _Field:
+    """What runs at one size: in turns, or beforehand and alone."""
+
+    runs: dict[str, Callable[[], Any]] = field(default_factory=dict)
+    chosen: dict[str, str] = field(default_factory=dict)  # launch parameters, of the kernels
+    alone: list[Timing] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+
 def _timed(
     puzzle: Puzzle, timed: Timed, kernels: dict[str, dict[str, Any]], milliseconds: int, say: Callable[..., None]
 ) -> Size:
     """Every form and every peer at one size, in turns: so whatever the GPU's clocks do, they do to all."""
     cases = {name: timed.launch(name, tunings[0].blocks) for name, tunings in timed.tunings.items()}
     tensors = _tensors(timed, cases.values())
+    entrants = _Field()
+    _add_kernels(entrants, timed, kernels, tensors, say)
+    _add_peers(entrants, timed, tensors, milliseconds, say)
+    rounds: dict[str, list[tuple[float, float, float]]] = {name: [] for name in entrants.runs}
+    for turn in range(_ROUNDS):
+        say(doing=f"{timed.name}: round {turn + 1} of {_ROUNDS}")
+        time.sleep(_REST)
+        for name, run in entrants.runs.items():
+            rounds[name].append(_bench(run, milliseconds // _ROUNDS))
+    in_turns = [
+        _joined(name, times, entrants.chosen.get(name, ""), name not in kernels) for name, times in rounds.items()
+    ]
+    return replace(size_of(puzzle, timed), timings=(*entrants.alone, *in_turns), left_out=tuple(entrants.left_out))
+
+
+def _add_kernels(
+    entrants: _Field,
+    timed: Timed,
+    kernels: dict[str, dict[str, Any]],
+    tensors: dict[str, torch.Tensor],
+    say: Callable[..., None],
+) -> None:
     right = peers.reference(timed.work, tensors)
-    runs: dict[str, Callable[[], Any]] = {}
-    chosen: dict[str, str] = {}
-    timings: list[Timing] = []
-    left_out: list[str] = []
     for name, namespace in kernels.items():
         say(doing=f"{timed.name}: {name}")
+        time.sleep(_REST)
         try:
-            runs[name], chosen[name] = _fastest(namespace, timed, tensors, right)
+            entrants.runs[name], entrants.chosen[name] = _fastest(namespace, timed, tensors, right)
         except _Wrong as problem:
-            left_out.append(f"{name}: {problem}")
+            entrants.left_out.append(f"{name}: {problem}")
         except Exception as error:
             if "CUDA" in str(error):
                 raise
-            left_out.append(f"{name}: {_first_line(error)}")
+            entrants.left_out.append(f"{name}: {_first_line(error)}")
+
+
+def _add_peers(
+    entrants: _Field, timed: Timed, tensors: dict[str, torch.Tensor], milliseconds: int, say: Callable[..., None]
+) -> None:
     for name, make in peers.makers(timed.work).items():
         if name == peers.COMPILED and not timed.usual:  # it would take most of the time
             continue
         say(doing=f"{timed.name}: {name}")
         try:
+            run = make(tensors)
             if timed.work is Work.SOFTMAX or name in peers.SDPA:
-                runs[name] = make(tensors)
-                runs[name]()
+                run()
+                entrants.runs[name] = run
             else:  # all scores at once: by far not as fast, and there may not be memory for two of them
-                timings.append(_joined(name, [_bench(make(tensors), milliseconds)], peer=True))
+                time.sleep(_REST)
+                entrants.alone.append(_joined(name, [_bench(run, milliseconds)], peer=True))
         except torch.OutOfMemoryError:
-            runs.pop(name, None)
-            left_out.append(f"{name}: not enough memory")
+            entrants.left_out.append(f"{name}: not enough memory")
         except Exception as error:
-            runs.pop(name, None)
-            left_out.append(f"{name}: {_first_line(error)}")
+            entrants.left_out.append(f"{name}: {_first_line(error)}")
         torch.cuda.empty_cache()
-    rounds: dict[str, list[tuple[float, float, float]]] = {name: [] for name in runs}
-    for turn in range(_ROUNDS):
-        say(doing=f"{timed.name}: round {turn + 1} of {_ROUNDS}")
-        for name, run in runs.items():
-            rounds[name].append(_bench(run, milliseconds // _ROUNDS))
-    timings += [_joined(name, times, chosen.get(name, ""), name not in kernels) for name, times in rounds.items()]
-    return replace(size_of(puzzle, timed), timings=tuple(timings), left_out=tuple(left_out))
 
 
 def _joined(name: str, rounds: list[tuple[float, float, float]], tuning: str = "", peer: bool = False) -> Timing:

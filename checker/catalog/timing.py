@@ -15,7 +15,7 @@ from checker.catalog import attention, softmax
 from checker.catalog.attention import Shape
 from checker.puzzle import Case, Kernel, Role, Timed, Tuning, Work, blank
 
-LARGEST = 2 << 30  # bytes of one softmax input, so that starting and ending weigh little
+ELEMENTS = 1 << 30  # of one softmax input, so that its last, half-empty wave of programs weighs little
 TOKENS, HIDDEN = 16384, 2048  # of attention: TOKENS / N sequences, usually of HIDDEN / d heads each
 
 
@@ -29,8 +29,8 @@ def rows_timed(
     own_limit: float = 1.0,
     usual: bool = False,
 ) -> Timed:
-    """Rows of n in fp32, or in bf16; as many as LARGEST and an eighth of the free memory hold."""
-    count = min(LARGEST, free // 8) // (n * (2 if bf16 else np.dtype(dtype).itemsize))
+    """Rows of n in fp32, or in bf16; ELEMENTS of them, or what an eighth of the free memory holds."""
+    count = min(ELEMENTS, free // 8 // (2 if bf16 else np.dtype(dtype).itemsize)) // n
     x = blank((count, n), dtype)
     return Timed(
         f"N = {n}, {'bf16' if bf16 else 'fp32'}",
