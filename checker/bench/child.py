@@ -30,11 +30,11 @@ from checker.puzzle import Case, Puzzle, Role, Tensor, Timed, Tuning, Work
 QUANTILES = (0.5, 0.2, 0.8)
 ENOUGH = 0.02  # ‖ours − right‖ / ‖right‖; bf16 comes to 0.004
 _ROUNDS = 4
-# A card at its power limit lowers its clocks after 0.8 s (an H200 at 700 W, softmax: a quarter slower), and is itself
-# again after 0.3 s of rest. Without rests, what is timed decides how fast its neighbours are.
-_REST = 0.3  # seconds, before each round
+# A card at its power limit lowers its clocks (an H200 at 700 W; softmax is a quarter slower after 0.8 s). Without rests,
+# what runs just before decides how fast a kernel looks.
+_REST = 0.1  # seconds, before each measurement
 _TRIAL = 20  # milliseconds, to choose among launch parameters
-_COPIED = 2 << 30  # bytes
+_COPIED = 4 << 30  # bytes
 _COMPILERS = 8  # processes, each with a CUDA context of its own
 _SIDE = 8192  # of the product that the matrix peak is measured with
 
@@ -123,6 +123,7 @@ def _bench(run: Callable[[], Any], milliseconds: int) -> tuple[float, float, flo
     """(median, low, high) in milliseconds; Triton empties the L2 before each run."""
     run()
     torch.cuda.synchronize()
+    time.sleep(_REST)
     median, low, high = do_bench(run, warmup=milliseconds // 4, rep=milliseconds, quantiles=QUANTILES)
     return float(median), float(low), float(high)
 
@@ -164,7 +165,6 @@ def _timed(
     rounds: dict[str, list[tuple[float, float, float]]] = {name: [] for name in entrants.runs}
     for turn in range(_ROUNDS):
         say(doing=f"{timed.name}: round {turn + 1} of {_ROUNDS}")
-        time.sleep(_REST)
         for name, run in entrants.runs.items():
             rounds[name].append(_bench(run, milliseconds // _ROUNDS))
     in_turns = [
@@ -183,7 +183,6 @@ def _add_kernels(
     right = peers.reference(timed.work, tensors)
     for name, namespace in kernels.items():
         say(doing=f"{timed.name}: {name}")
-        time.sleep(_REST)
         try:
             entrants.runs[name], entrants.chosen[name] = _fastest(namespace, timed, tensors, right)
         except _Wrong as problem:
@@ -207,7 +206,6 @@ def _add_peers(
                 run()
                 entrants.runs[name] = run
             else:  # all scores at once: by far not as fast, and there may not be memory for two of them
-                time.sleep(_REST)
                 entrants.alone.append(_joined(name, [_bench(run, milliseconds)], peer=True))
         except torch.OutOfMemoryError:
             entrants.left_out.append(f"{name}: not enough memory")

@@ -39,8 +39,8 @@ def _measured_on(result: Result) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
     return (
         f"{result.gpu}, {versions}, {result.date}. In this run a copy moved {result.copy:.0f} GB/s and an fp16 product "
-        f"made {result.matrix:.0f} TFLOP/s. Clocks {result.clocks}. Medians with a cold L2, in "
-        "rounds with rests between them; ± is half of what lies between the fastest and the slowest fifth."
+        f"made {result.matrix:.0f} TFLOP/s. Clocks {result.clocks}. Medians with a cold L2, each "
+        "measured after a rest; ± is half of what lies between the fastest and the slowest fifth."
     )
 
 
