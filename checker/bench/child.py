@@ -30,8 +30,8 @@ from checker.puzzle import Case, Puzzle, Role, Tensor, Timed, Tuning, Work
 QUANTILES = (0.5, 0.2, 0.8)
 ENOUGH = 0.02  # ‖ours − right‖ / ‖right‖; bf16 comes to 0.004
 _ROUNDS = 4
-# A card at its power limit lowers its clocks (an H200 at 700 W; softmax is a quarter slower after 0.8 s). Without rests,
-# what runs just before decides how fast a kernel looks.
+# At its power limit a card lowers its clocks (an H200 at 700 W: after 0.8 s a softmax is a quarter slower). Without
+# rests, what runs just before decides how fast a kernel looks.
 _REST = 0.1  # seconds, before each measurement
 _TRIAL = 20  # milliseconds, to choose among launch parameters
 _COPIED = 4 << 30  # bytes
