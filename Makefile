@@ -76,10 +76,10 @@ bench: $(call layer,lab) ## time PUZZLE=6 on a GPU beside its peers and the roof
 	@$(checker) bench $(PUZZLE) $(if $(FILE),--file "$(FILE)") $(if $(EVERY),--every) $(friendly)
 
 test: $(call layer,test) ## the project's own tests, at most ten minutes
-	@"$(bin)/python" -m pytest -q -m "not slow"
+	@"$(bin)/python" -m pytest -q -n auto --dist worksteal -m "not slow"
 
 test-all: $(call layer,test) ## every test there is
-	@"$(bin)/python" -m pytest -q
+	@"$(bin)/python" -m pytest -q -n auto --dist worksteal
 
 mutants: $(call layer,test) ## wrong kernels made by machine: all must be refused
 	@"$(bin)/python" -m tests.mutation $(PUZZLE)
@@ -129,4 +129,4 @@ needs-check:
 needs-lab: needs-check
 	@$(missing) jupyterlab jupytext matplotlib nbgrader
 needs-test: needs-lab
-	@$(missing) pytest hypothesis torch ruff mypy
+	@$(missing) pytest xdist hypothesis torch ruff mypy

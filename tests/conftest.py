@@ -18,6 +18,7 @@ from checker.road import Terms, check
 from checker.submission.read import from_cells, from_file
 
 ROOT = Path(__file__).parents[1]
+TOLD = "told"
 SOLUTION = (ROOT / "solutions" / "p1_naive_softmax.py").read_text()
 
 
@@ -80,6 +81,19 @@ def box_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     yield folder
     assert list(folder.iterdir()) == []
     assert boxed_processes(folder) == []
+
+
+@pytest.fixture
+def told(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Say something that stands at the end of the run, also if several processes run the tests."""
+    return lambda sentence: request.node.user_properties.append((TOLD, sentence))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What tests have told."""
+    reports = [r for kind in terminalreporter.stats.values() for r in kind if getattr(r, "when", "") == "call"]
+    for sentence in sorted(text for report in reports for name, text in report.user_properties if name == TOLD):
+        terminalreporter.write_line(sentence)
 
 
 @pytest.fixture

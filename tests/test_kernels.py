@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -59,11 +60,10 @@ def assert_the_same(paths: list[Path], key: str) -> None:
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_a_sample_of_verdicts_does_not_depend_on_the_key(key: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sample_of_verdicts_does_not_depend_on_the_key(key: str, told: Callable[[str], None]) -> None:
     every = [*kernels("right"), *kernels("wrong")]
     sample = random.Random(key).sample(every, SAMPLE)
-    with capsys.disabled():
-        print(f"\nkey {key}: {len(sample)} of {len(every)} kernels")
+    told(f"key {key}: {len(sample)} of {len(every)} kernels")
     assert_the_same(sample, key)
 
 

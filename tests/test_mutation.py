@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from checker import catalog
@@ -14,10 +16,9 @@ STEMS = catalog.stems()
 
 
 @pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
-def test_a_sample_of_mutants_is_refused(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sample_of_mutants_is_refused(number: int, told: Callable[[str], None]) -> None:
     result = run(number, SAMPLE)
-    with capsys.disabled():
-        print(f"\n{result.summary()}")
+    told(result.summary())
     assert result.unexplained == []
     assert result.stale == []
     assert result.checked > 0
@@ -25,10 +26,9 @@ def test_a_sample_of_mutants_is_refused(number: int, capsys: pytest.CaptureFixtu
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
-def test_all_mutants_are_refused(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_mutants_are_refused(number: int, told: Callable[[str], None]) -> None:
     result = run(number)
-    with capsys.disabled():
-        print(f"\n{result.summary()}")
+    told(result.summary())
     assert result.unexplained == []
     assert result.stale == []
 
