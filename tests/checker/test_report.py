@@ -34,7 +34,7 @@ def shown(verdict: Verdict, width: int = 80, **options: object) -> str:
 
 @pytest.fixture(scope="module")
 def wrong() -> list[Verdict]:
-    return [check_path(path) for path in kernels("wrong")[::5]]
+    return [check_path(path) for path in kernels("wrong")[::10]]
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
