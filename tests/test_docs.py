@@ -19,7 +19,8 @@ PAGES = sorted({*ROOT.glob("*.md"), *(page for room in ROOMS for page in room.rg
 LESSONS = sorted((ROOT / "puzzles").glob("p*.py"))
 BUILT = ("verdict.svg", "trace.png")
 LINK = re.compile(r"!?\[([^\]]*)\]\(([^)\s]+)\)")
-FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+IMAGE = re.compile(r'<img src="([^"]*)"(?:[^>]* alt="([^"]*)")?')
+FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
 
 
 def text_of(path: Path) -> str:
@@ -44,7 +45,8 @@ def name(path: Path) -> str:
 
 @pytest.mark.parametrize("path", [*PAGES, *LESSONS], ids=name)
 def test_links_lead_somewhere_and_pictures_have_words(path: Path) -> None:
-    for words, target in LINK.findall(text_of(path)):
+    pictures = [(words, target) for target, words in IMAGE.findall(text_of(path))]
+    for words, target in LINK.findall(text_of(path)) + pictures:
         assert words.strip(), f"{target}: a link or picture without words"
         if re.match(r"https?://", target):
             continue
