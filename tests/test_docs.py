@@ -77,6 +77,9 @@ def test_a_lesson_has_all_its_parts(path: Path) -> None:
         assert any(re.fullmatch(part, heading) for heading in remaining), part
     assert re.findall(r"<details><summary>(\d)", path.read_text()) == ["1", "2", "3"]
     assert "../docs/background/" in path.read_text()
+    number = path.stem[1 : path.stem.index("_")]
+    for typed in (f"make check PUZZLE={number}", "make watch", f"make hint PUZZLE={number}"):
+        assert f"`{typed}`" in path.read_text(), typed
     ast.parse(path.read_text())
 
 
