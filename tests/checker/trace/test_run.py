@@ -23,8 +23,9 @@ def test_what_is_drawn_is_a_launch_that_a_solution_does_right(number: int) -> No
     puzzle = catalog.load(number)
     cases = run.cases_of(puzzle)
     assert [case.kernel for case in cases] == [kernel.name for kernel in puzzle.kernels]
-    assert not {case.name for case in cases} & {case.name for case in puzzle.cases(Draw())}
-    assert not any(case.proves for case in cases)
+    if puzzle.pictured is not None:
+        assert not {case.name for case in cases} & {case.name for case in puzzle.cases(Draw())}
+        assert not any(case.proves for case in cases)
     program = extract(from_file(ROOT / "solutions" / f"{STEMS[number]}.py"), puzzle.kernels)
     asked = [launch_of(case) for case in cases]
     with Box(run.LIMITS) as box:
@@ -39,7 +40,7 @@ def test_what_is_drawn_is_a_launch_that_a_solution_does_right(number: int) -> No
         expected = puzzle.expected(case)
         for name in written_tensors(case):
             assert not wrong_elements(result.tensors[name], expected[name]).any()
-    if number > 1:
+    if number > 1 and puzzle.pictured is not None:
         bands = [band for launch in solution(number).launches for band in launch.bands]
         assert all(-(-band.extent // band.block) >= 3 for band in bands)
 
