@@ -46,8 +46,9 @@ class Clone:
     @property
     def variables(self) -> dict[str, str]:
         """The environment of a command: nothing kept by other clones, and nothing kept for them."""
+        kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         caches = dict.fromkeys(("XDG_CACHE_HOME", "MPLCONFIGDIR"), str(self.root / "caches"))
-        return {**os.environ, "PYTHONPATH": str(self.root), **caches}
+        return {**kept, "PYTHONPATH": str(self.root), **caches}
 
     def forget(self) -> None:
         """As it was after cloning, but for what is installed."""
