@@ -1,6 +1,6 @@
 """How long a check takes, beside `python -c "import torch, triton"` in the same run.
 
-    python benchmarks/check_latency.py [--runs 15] [--fresh] [--write]
+    python -m benchmarks.check_latency [--runs 15] [--fresh] [--write]
 
 Every command runs as a whole process, in turn (A B C A B C …), so that a drift of the machine hits
 all alike; medians and ratios are quoted. Memory is the sum over all processes of a check, sampled
@@ -11,19 +11,16 @@ clones the repository into an empty directory and times the first `make check PU
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
-import os
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from benchmarks.setting import in_words, setting
 from checker.catalog import stems
 
 ROOT = Path(__file__).parents[1]
@@ -107,6 +104,7 @@ def fresh_clone() -> dict[str, float]:
 
 def measure(runs: int, fresh: bool) -> dict[str, Any]:
     """All figures, as data."""
+    where = setting(("triton", "torch", "numpy"))
     times: dict[str, list[float]] = {name: [] for name in COMMANDS}
     for turn in range(runs + 1):
         for name, command in COMMANDS.items():
@@ -115,10 +113,7 @@ def measure(runs: int, fresh: bool) -> dict[str, Any]:
                 times[name].append(passed)
     yardstick = statistics.median(times[YARDSTICK])
     return {
-        "date": datetime.date.today().isoformat(),
-        "machine": f"{_cpu()}, {os.cpu_count()} cores, Linux {platform.release().split('-')[0]}",
-        "versions": {"python": platform.python_version(), **{n: version(n) for n in ("triton", "torch", "numpy")}},
-        "commit": _git("rev-parse", "--short", "HEAD") + ("+" if _git("status", "--porcelain") else ""),
+        **where,
         "runs": runs,
         "commands": {
             name: {
@@ -134,25 +129,13 @@ def measure(runs: int, fresh: bool) -> dict[str, Any]:
     }
 
 
-def _cpu() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.machine()
-
-
-def _git(*arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
-
-
 def markdown(figures: dict[str, Any]) -> str:
     """The figures as a page."""
-    versions = ", ".join(f"{name} {value}" for name, value in figures["versions"].items())
     lines = [
         "# How long a check takes",
         "",
-        f"{figures['date']}, {figures['machine']}; {versions}; commit {figures['commit']}; "
-        f"{figures['runs']} runs of each, in turn. Made by `python benchmarks/check_latency.py --fresh --write`.",
+        f"{in_words(figures)}; "
+        f"{figures['runs']} runs of each, in turn. Made by `python -m benchmarks.check_latency --fresh --write`.",
         "",
         "| whole process | median s | min–max s | of `import torch, triton` | PSS MB | RSS MB |",
         "|---|---|---|---|---|---|",

@@ -118,8 +118,9 @@ def naive_softmax(x):
 # ## How to check
 #
 # In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this
-# text. In a terminal: `make check PUZZLE=1`. It takes less than a second, and needs no GPU. `print("x", x)`
-# inside the kernel shows you a block.
+# text. In a terminal: `make check PUZZLE=1`, or `make watch`, which checks whenever you save. It takes less than a second, and
+# needs no GPU. `print("x", x)` inside the kernel shows you a block; `make trace PUZZLE=1`, or `trace(1)` from
+# `checker.notebook`, draws what your kernel loads and stores.
 
 # %%
 from checker.notebook import check
@@ -128,6 +129,8 @@ check(1)
 
 # %% [markdown]
 # ## Hints
+#
+# `make hint PUZZLE=1` shows one at a time; so does `hint(1)`, from `checker.notebook`.
 #
 # <details><summary>1: a nudge</summary>
 #

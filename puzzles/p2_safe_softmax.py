@@ -105,7 +105,8 @@ def safe_softmax(x):
 # ## How to check
 #
 # In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this
-# text. In a terminal: `make check PUZZLE=2`. `print("x", x)` inside the kernel shows you a block.
+# text. In a terminal: `make check PUZZLE=2`, or `make watch`, which checks whenever you save. `print("x", x)` inside the
+# kernel shows you a block.
 
 # %%
 from checker.notebook import check
@@ -114,6 +115,8 @@ check(2)
 
 # %% [markdown]
 # ## Hints
+#
+# `make hint PUZZLE=2` shows one at a time; so does `hint(2)`, from `checker.notebook`.
 #
 # <details><summary>1: a nudge</summary>
 #
@@ -151,7 +154,7 @@ run(safe_softmax_kernel, x, y, 10, 10, 10, BLOCK_SIZE=4, grid=1)  # or BLOCK_SIZ
 # %% [markdown]
 # ## What to notice afterwards
 #
-# Sweeps 1 and 2 read the same data one after the other. Could one of them do both? The sum needs the maximum,
+# `make trace PUZZLE=2` draws the three sweeps. Sweeps 1 and 2 read the same data one after the other. Could one of them do both? The sum needs the maximum,
 # which is not known yet; but what is wrong with a sum that was taken relative to *another* maximum can be put
 # right afterwards. That is puzzle 3. On long rows puzzle 2 takes 4/3 of puzzle 3's time; on short ones the
 # same, because what was just read is still in the L2 cache.

@@ -103,7 +103,8 @@ def online_softmax(x):
 # ## How to check
 #
 # In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this
-# text. In a terminal: `make check PUZZLE=3`. `print("x", x)` inside the kernel shows you a block.
+# text. In a terminal: `make check PUZZLE=3`, or `make watch`, which checks whenever you save. `print("x", x)` inside the
+# kernel shows you a block.
 
 # %%
 from checker.notebook import check
@@ -112,6 +113,8 @@ check(3)
 
 # %% [markdown]
 # ## Hints
+#
+# `make hint PUZZLE=3` shows one at a time; so does `hint(3)`, from `checker.notebook`.
 #
 # <details><summary>1: a nudge</summary>
 #

@@ -103,7 +103,8 @@ def tiled_softmax(x):
 # ## How to check
 #
 # In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this
-# text. In a terminal: `make check PUZZLE=4`. `print("x", x)` inside the kernel shows you a block.
+# text. In a terminal: `make check PUZZLE=4`, or `make watch`, which checks whenever you save. `print("x", x)` inside the
+# kernel shows you a block.
 
 # %%
 from checker.notebook import check
@@ -112,6 +113,8 @@ check(4)
 
 # %% [markdown]
 # ## Hints
+#
+# `make hint PUZZLE=4` shows one at a time; so does `hint(4)`, from `checker.notebook`.
 #
 # <details><summary>1: a nudge</summary>
 #

@@ -157,7 +157,8 @@ def flash_attention_1(q, k, v, scale):
 # ## How to check
 #
 # In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this
-# text. In a terminal: `make check PUZZLE=5`. `print("Sij", Sij)` inside the kernel shows you a block.
+# text. In a terminal: `make check PUZZLE=5`, or `make watch`, which checks whenever you save. `print("Sij", Sij)` inside the
+# kernel shows you a block.
 
 # %%
 from checker.notebook import check
@@ -166,6 +167,8 @@ check(5)
 
 # %% [markdown]
 # ## Hints
+#
+# `make hint PUZZLE=5` shows one at a time; so does `hint(5)`, from `checker.notebook`.
 #
 # <details><summary>1: a nudge</summary>
 #
@@ -209,7 +212,8 @@ run(flash_attention_1_kernel, q, k, v, o, l, m, *strides, 64, 64, 0.25, D=16, Br
 # for $n$ queries and keys. Yours makes about $2 n d + T_c \cdot 3 n d$: O goes back and forth $T_c$ times. With $B_c = M / 4d$
 # that is $\Theta(n^2 d^2 / M)$, of smaller order than $n^2$ as long as $d^2$ is smaller than $M$. Counted out, it is less as long as
 # $B_c > \frac{3}{4} d$: at d = 64 with $B_c = 128$ it is 2.6 times less, at d = 128 with $B_c = 64$ no longer. It can be much better:
-# nothing but the order of the loops makes O travel. Exchange them, and each O stays on the chip until it is finished. That is puzzle 6.
+# nothing but the order of the loops makes O travel: `make trace PUZZLE=5` draws yours, tile by tile. Exchange them, and each O stays
+# on the chip until it is finished. That is puzzle 6.
 #
 # And only one program works on a head, because two of them would meet in O. A GPU with 132 cores and a
 # model with 16 heads have 116 cores idle. That is the other reason for puzzle 6.

@@ -140,7 +140,8 @@ def flash_attention_2(q, k, v, scale, causal=False):
 # ## How to check
 #
 # In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this
-# text. In a terminal: `make check PUZZLE=6`. `print("Sij", Sij)` inside the kernel shows you a block.
+# text. In a terminal: `make check PUZZLE=6`, or `make watch`, which checks whenever you save. `print("Sij", Sij)` inside the
+# kernel shows you a block.
 
 # %%
 from checker.notebook import check
@@ -149,6 +150,8 @@ check(6)
 
 # %% [markdown]
 # ## Hints
+#
+# `make hint PUZZLE=6` shows one at a time; so does `hint(6)`, from `checker.notebook`.
 #
 # <details><summary>1: a nudge</summary>
 #
@@ -189,7 +192,8 @@ run(flash_attention_2_kernel, q, k, v, o, lse, *strides, 64, 64, 0.25, D=16, Br=
 # %% [markdown]
 # ## What to notice afterwards
 #
-# Puzzle 5 read K and V once and O $T_c$ times; now O is written once and K and V are read $T_r$ times. That looks like an even
+# Puzzle 5 read K and V once and O $T_c$ times; now O is written once and K and V are read $T_r$ times: `make trace PUZZLE=6` draws
+# your order of tiles beside that of your puzzle 5, and the tiles that you skip. That looks like an even
 # trade; by the count alone, with smaller tiles of queries than puzzle 5 had of keys, it may even be a worse one. But K and V are only
 # read, by many programs at about the same time, so most reads are served by the L2 cache; and there are $T_r$ times as many
 # programs to fill the GPU with.

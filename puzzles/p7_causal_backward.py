@@ -178,8 +178,8 @@ def causal_backward(q, k, v, o, lse, do, scale):
 # ## How to check
 #
 # In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this
-# text. In a terminal: `make check PUZZLE=7`. Kernels that you have not begun are passed over. `print("dSij",
-# dSij)` inside a kernel shows you a block.
+# text. In a terminal: `make check PUZZLE=7`, or `make watch`, which checks whenever you save. Kernels that you have not begun
+# are passed over. `print("dSij", dSij)` inside a kernel shows you a block.
 
 # %%
 from checker.notebook import check
@@ -188,6 +188,8 @@ check(7)
 
 # %% [markdown]
 # ## Hints
+#
+# `make hint PUZZLE=7` shows one at a time; so does `hint(7)`, from `checker.notebook`.
 #
 # <details><summary>1: a nudge</summary>
 #
@@ -229,6 +231,8 @@ run(delta_kernel, o, do32, delta, 16 * 16, 16, 16, D=16, Br=16, grid=(1, 1))
 
 # %% [markdown]
 # ## What to notice afterwards
+#
+# `make trace PUZZLE=7` draws both orders: down the columns for dK and dV, along the rows for dQ.
 #
 # The backward pass makes five matrix products per tile where the forward pass makes two, and yours makes seven, because S and dP are computed in both
 # kernels. It is still faster than reading them: no $n \times n$ matrix ever touches memory, in either direction.

@@ -17,8 +17,10 @@ from tests.conftest import ROOT, importable
 ROOMS = [ROOT / room for room in ("docs", "benchmarks", "solutions")]
 PAGES = sorted({*ROOT.glob("*.md"), *(page for room in ROOMS for page in room.rglob("*.md"))})
 LESSONS = sorted((ROOT / "puzzles").glob("p*.py"))
+BUILT = ("verdict.svg", "trace.png")
 LINK = re.compile(r"!?\[([^\]]*)\]\(([^)\s]+)\)")
-FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+IMAGE = re.compile(r'<img src="([^"]*)"(?:[^>]* alt="([^"]*)")?')
+FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
 
 
 def text_of(path: Path) -> str:
@@ -43,7 +45,8 @@ def name(path: Path) -> str:
 
 @pytest.mark.parametrize("path", [*PAGES, *LESSONS], ids=name)
 def test_links_lead_somewhere_and_pictures_have_words(path: Path) -> None:
-    for words, target in LINK.findall(text_of(path)):
+    pictures = [(words, target) for target, words in IMAGE.findall(text_of(path))]
+    for words, target in LINK.findall(text_of(path)) + pictures:
         assert words.strip(), f"{target}: a link or picture without words"
         if re.match(r"https?://", target):
             continue
@@ -74,12 +77,17 @@ def test_a_lesson_has_all_its_parts(path: Path) -> None:
         assert any(re.fullmatch(part, heading) for heading in remaining), part
     assert re.findall(r"<details><summary>(\d)", path.read_text()) == ["1", "2", "3"]
     assert "../docs/background/" in path.read_text()
+    number = path.stem[1 : path.stem.index("_")]
+    for typed in (f"make check PUZZLE={number}", "make watch", f"make hint PUZZLE={number}"):
+        assert f"`{typed}`" in path.read_text(), typed
     ast.parse(path.read_text())
 
 
 def test_the_figures_are_drawn_by_their_code(tmp_path: Path) -> None:
     importable("matplotlib")
     copy = shutil.copytree(ROOT / "docs" / "figures", tmp_path / "figures")
+    for picture in BUILT:  # by `python -m checker build`, which has tests of its own
+        (copy / picture).unlink()
     drawn = {path.name for path in copy.glob("*.png")} | {path.name for path in copy.glob("*.svg")}
     for file in drawn:
         (copy / file).unlink()

@@ -10,7 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from checker import catalog
 from tests.conftest import ROOT, importable
+
+NUMBER = max(catalog.stems()) + 1
+TOY = f"p{NUMBER}_double"
 
 KERNEL = """
 @triton.jit
@@ -20,7 +24,7 @@ def double_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
 """
 
 STUB = f"""# %% [markdown]
-# # Puzzle 8: twice as much
+# # Puzzle {NUMBER}: twice as much
 
 # %%
 import triton
@@ -29,12 +33,12 @@ import triton.language as tl
 # %%{KERNEL}"""
 
 SOLUTION = (
-    '"""Puzzle 8, solved."""\n\nimport triton\nimport triton.language as tl\n\n'
+    f'"""Puzzle {NUMBER}, solved."""\n\nimport triton\nimport triton.language as tl\n\n'
     + KERNEL.replace("    # FILL IN (roughly 2 lines)\n", "")
     + "    x = tl.load(x_ptr + at, mask=at < n)\n    tl.store(y_ptr + at, 2 * x, mask=at < n)\n"
 )
 
-CATALOG = '''"""Puzzle 8: a vector, doubled."""
+CATALOG = '''"""A puzzle: a vector, doubled."""
 
 import numpy as np
 
@@ -44,7 +48,7 @@ KERNEL = Kernel("double_kernel", ("x_ptr", "y_ptr", "n", "BLOCK"), ("BLOCK",))
 
 
 def cases(draw):
-    x = draw.case("p8_double", "x").normal(size=50).astype(np.float32)
+    x = draw.case("TOY", "x").normal(size=50).astype(np.float32)
     y = Tensor.output(x.shape, x.dtype, (1,))
     tensors = {"x_ptr": Tensor(x, (1,)), "y_ptr": y}
     return [Case("fifty", KERNEL.name, ("right", "traffic"), (4,), tensors, {"n": 50}, {"BLOCK": 16})]
@@ -56,7 +60,7 @@ def expected(case):
 
 
 PUZZLE = Puzzle(
-    number=8,
+    number=NUMBER,
     slug="double",
     title="Twice as much",
     kernels=(KERNEL,),
@@ -71,7 +75,7 @@ PUZZLE = Puzzle(
         ),
     ),
 )
-'''
+'''.replace("NUMBER", str(NUMBER)).replace("TOY", TOY)
 
 
 @pytest.fixture(scope="module")
@@ -83,9 +87,9 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "tests").mkdir()
     for name in ("README.md", "pyproject.toml", "tests/__init__.py", "tests/conftest.py", "tests/test_course.py"):
         shutil.copy(ROOT / name, root / name)
-    (root / "puzzles" / "p8_double.py").write_text(STUB)
-    (root / "solutions" / "p8_double.py").write_text(SOLUTION)
-    (root / "checker" / "catalog" / "p8_double.py").write_text(CATALOG)
+    (root / "puzzles" / f"{TOY}.py").write_text(STUB)
+    (root / "solutions" / f"{TOY}.py").write_text(SOLUTION)
+    (root / "checker" / "catalog" / f"{TOY}.py").write_text(CATALOG)
     return root
 
 
@@ -97,15 +101,15 @@ def python(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_it_is_checked(copy: Path) -> None:
-    stub = python(copy, "-m", "checker", "check", "8")
+    stub = python(copy, "-m", "checker", "check", str(NUMBER))
     assert (stub.returncode, "line 12" in stub.stdout) == (4, True), stub.stdout + stub.stderr
-    right = python(copy, "-m", "checker", "check", "8", "--file", "solutions/p8_double.py")
+    right = python(copy, "-m", "checker", "check", str(NUMBER), "--file", f"solutions/{TOY}.py")
     assert (right.returncode, "100/100" in right.stdout) == (0, True), right.stdout
     (copy / "wrong.py").write_text(SOLUTION.replace("2 * x", "x"))
-    wrong = python(copy, "-m", "checker", "check", "8", "--file", "wrong.py")
+    wrong = python(copy, "-m", "checker", "check", str(NUMBER), "--file", "wrong.py")
     assert (wrong.returncode, "[copied]" in wrong.stdout) == (1, True), wrong.stdout
     (copy / "wrong.py").write_text(SOLUTION.replace("mask=at < n)\n    tl.store", "mask=at < n - 1)\n    tl.store"))
-    undefined = python(copy, "-m", "checker", "check", "8", "--file", "wrong.py")
+    undefined = python(copy, "-m", "checker", "check", str(NUMBER), "--file", "wrong.py")
     assert "[undefined-masked-lanes]" in undefined.stdout
 
 
@@ -128,17 +132,17 @@ def test_of_all_puzzles_the_worst_status_counts(copy: Path) -> None:
 def test_it_is_drawn(copy: Path) -> None:
     """Of tensors without named axes, a launch that was not chosen for it."""
     importable("matplotlib")
-    done = python(copy, "-m", "checker", "trace", "8", "--file", "solutions/p8_double.py")
+    done = python(copy, "-m", "checker", "trace", str(NUMBER), "--file", f"solutions/{TOY}.py")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "4 programs, each: 1 load, 1 store" in done.stdout and "reads per element: x 1" in done.stdout
-    assert (copy / "trace" / "p8_double.png").exists()
+    assert (copy / "trace" / f"{TOY}.png").exists()
 
 
 def test_it_is_built_and_tested(copy: Path) -> None:
     built = python(copy, "-m", "checker", "build")
     assert built.returncode == 0, built.stderr
-    assert "notebooks/p8_double.ipynb" in built.stdout
+    assert f"notebooks/{TOY}.ipynb" in built.stdout
     assert "Twice as much" in (copy / "README.md").read_text()
     tested = python(copy, "-m", "pytest", "-q", "tests/test_course.py", "-p", "no:cacheprovider")
     assert tested.returncode == 0, tested.stdout
-    assert "p8_double" in python(copy, "-m", "pytest", "--collect-only", "-q", "tests/test_course.py").stdout
+    assert TOY in python(copy, "-m", "pytest", "--collect-only", "-q", "tests/test_course.py").stdout

@@ -1,4 +1,4 @@
-"""Build what is derived from the puzzles: the notebooks, and the README's table and sample reports.
+"""Build what is derived from the puzzles: the notebooks, and the README's table, sample reports and pictures.
 
 For course authors. A test compares what is there with what would be built, outside the parts that
 are a student's to change.
@@ -10,14 +10,12 @@ import io
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from checker import catalog
 from checker.puzzle import Puzzle
 from checker.submission.extract import GAP
-from checker.submission.read import from_cells
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = {"refused": "tests/wrong/p1_padding_loaded_as_zero.py", "accepted": "solutions/p1_naive_softmax.py"}
@@ -94,21 +92,15 @@ def puzzle_table() -> str:
 
 
 def example_report(path: Path) -> str:
-    """The report on a kernel as a Markdown block, without the time."""
+    """The report on a kernel as a Markdown block."""
     from rich.console import Console
 
+    from checker.course.pictures import example
     from checker.report.terminal import show
-    from checker.road import Terms, check
 
-    number = int(path.name[1 : path.name.index("_")])
-    text = path.read_text(encoding="utf-8")
-    submission = from_cells([("code", text)], "kernel.py", numbered=False)
     out = io.StringIO()
-    console = Console(file=out, width=80, markup=False, highlight=False, emoji=False, color_system=None)
-    verdict = check(number, submission, Terms(targets=()))  # registers differ from compiler to compiler
-    upcoming = f"puzzles/{catalog.stems()[number + 1]}.py" if verdict.accepted else ""
-    show(console, replace(verdict, upcoming=upcoming))
-    lines = (re.sub(r" \(\d+\.\d+ s on .*\)", "", line).rstrip() for line in out.getvalue().split("\n"))
+    show(Console(file=out, width=80, markup=False, highlight=False, emoji=False, color_system=None), example(path))
+    lines = (line.rstrip() for line in out.getvalue().split("\n"))
     return "```\n" + "\n".join(lines).strip("\n") + "\n```\n"
 
 
@@ -160,13 +152,16 @@ def emptied(puzzle_file: str, puzzle: Puzzle) -> str:
 
 def build(root: Path = ROOT) -> list[Path]:
     """Write every built file that is not up to date; return those."""
-    wanted = {root / "README.md": readme_text((root / "README.md").read_text(encoding="utf-8"), root)}
+    from checker.course.pictures import pictures  # `reset` needs this module, and no picture
+
+    readme = readme_text((root / "README.md").read_text(encoding="utf-8"), root)
+    wanted = {root / "README.md": readme.encode(), **pictures(root, EXAMPLES["refused"])}
     for number, stem in catalog.stems().items():
         text, puzzle = (root / "puzzles" / f"{stem}.py").read_text(encoding="utf-8"), catalog.load(number)
-        wanted[root / "notebooks" / f"{stem}.ipynb"] = notebook_text(emptied(text, puzzle), puzzle)
+        wanted[root / "notebooks" / f"{stem}.ipynb"] = notebook_text(emptied(text, puzzle), puzzle).encode()
     written = []
-    for path, text in wanted.items():
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
+    for path, data in wanted.items():
+        if not path.exists() or path.read_bytes() != data:
+            path.write_bytes(data)
             written.append(path)
     return written

@@ -1,13 +1,19 @@
 """Check a puzzle whenever its file or notebook is saved, and show one report at a time.
 
 It never moves on by itself: whichever file is saved is checked, and after success it says which one comes next.
+A thread listens for saves all the time. If the file that is being checked is saved again, it sends the main thread a
+signal, which ends that check as Ctrl-C would, so that nobody waits for a verdict on a text that is gone.
 """
 
 from __future__ import annotations
 
+import queue
+import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 
 from rich.console import Console
 from watchfiles import watch
@@ -30,6 +36,10 @@ class NothingToWatch(Exception):
     """There is no folder that could be watched: a sentence."""
 
 
+class Stale(BaseException):
+    """What is being checked has been saved again. Not an Exception: nothing on the road may take it for a fault."""
+
+
 class Watcher:
     """The files to look after, what they held when they were last checked, and the screen."""
 
@@ -46,11 +56,15 @@ class Watcher:
         self.folders = [folder for folder in dict.fromkeys(p.parent for p in self.numbers) if folder.is_dir()]
         self.checked: dict[Path, tuple[bytes, float]] = {}  # what a file held when it was checked, and when that was
         self.missed: dict[Path, float] = {}  # since when a file has been gone
+        self.unchecked: set[Path] = set()  # saved, but their check was ended
+        self.checking: tuple[Path, bytes] | None = None  # the file that is being checked, and what it held
+        self.heard: queue.SimpleQueue[set[Path] | Exception] = queue.SimpleQueue()
 
     def run(self) -> None:
         """Watch until interrupted. Raises KeyboardInterrupt and NothingToWatch."""
         if not self.folders:
             raise NothingToWatch("There is neither a folder puzzles nor a folder notebooks here to be watched.")
+        signal.signal(signal.SIGUSR1, self._end_check)
         greeted = False
         for saved in self._batches():
             if not greeted:  # only now is it certain that no save goes unnoticed
@@ -61,22 +75,59 @@ class Watcher:
 
     def _batches(self) -> Iterator[set[Path]]:
         """The files that have changed, after each change, and nothing every now and then."""
+        over = threading.Event()
+        listener = threading.Thread(target=self._listen, args=(over,), daemon=True)
+        listener.start()
+        try:
+            while True:
+                heard = [self.heard.get()]
+                while not self.heard.empty():  # what came in during a check
+                    heard.append(self.heard.get())
+                for problem in heard:
+                    if isinstance(problem, (OSError, RuntimeError)):  # such as: the system lends no more watches
+                        raise NothingToWatch(
+                            f"The folders cannot be watched: {problem}. Try: WATCHFILES_FORCE_POLLING=1 make watch"
+                        ) from problem
+                    if isinstance(problem, Exception):
+                        raise problem
+                yield {path for some in heard if isinstance(some, set) for path in some}
+        finally:
+            over.set()
+            listener.join(1.0)
+
+    def _listen(self, over: threading.Event) -> None:
+        """Hear of changes until it is over; in a thread of its own."""
         wanted = {str(path) for path in self.numbers}
+        resaved: set[Path] = set()
         try:
             for changes in watch(
                 *self.folders,
                 watch_filter=lambda _, path: path in wanted,
                 debounce=LONGEST,
                 step=SETTLED,
+                stop_event=over,
                 rust_timeout=TICK,
                 yield_on_timeout=True,
                 recursive=False,
             ):
-                yield {Path(path) for _, path in changes}
-        except (OSError, RuntimeError) as error:  # such as: the system lends no more watches
-            raise NothingToWatch(
-                f"The folders cannot be watched: {error}. Try: WATCHFILES_FORCE_POLLING=1 make watch"
-            ) from error
+                changed = {Path(path) for _, path in changes}
+                self.heard.put(changed)
+                resaved = resaved | changed if self.checking else set()
+                if self._makes_stale(resaved):  # asked again at every tick, until that check has ended
+                    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+        except Exception as error:
+            self.heard.put(error)
+
+    def _makes_stale(self, resaved: set[Path]) -> bool:
+        """Whether the file that is being checked holds something else by now."""
+        path, content = self.checking or (None, b"")
+        return path in resaved and path is not None and path.exists() and _content(path) != content
+
+    def _end_check(self, number: int, frame: FrameType | None) -> None:
+        """End the check that is going on, once; what it has started is taken down on the way out."""
+        if self.checking is not None and not _opening_or_closing(frame):
+            self.checking = None
+            raise Stale
 
     def _look(self, changed: set[Path]) -> None:
         """Check what was saved, and speak of what has vanished."""
@@ -84,12 +135,20 @@ class Watcher:
         self.missed |= {path: now for path in changed if not path.exists()}
         back = {path for path in self.missed if path.exists()}
         gone = [path for path, since in self.missed.items() if path not in back and now - since > GONE]
-        self.missed = {p: since for p, since in self.missed.items() if p not in back and p not in gone}
-        saved = [path for path in self.numbers if path in changed | back and path.exists() and not self._echo(path)]
+        waiting = changed | back | self.unchecked
+        saved = [path for path in self.numbers if path in waiting and path.exists() and not self._echo(path)]
         if saved and self.console.is_terminal:
             self._clear()
             say(self.console, f"Checking {', '.join(map(places.shown, saved))} …")
-        answers = [self._answer(path) for path in saved]
+        try:
+            answers = [self._answer(path) for path in saved]
+        except Stale:
+            self.unchecked = set(saved)
+            for path in saved:
+                self.checked.pop(path, None)  # nobody has seen that verdict
+            return
+        self.unchecked = set()
+        self.missed = {p: since for p, since in self.missed.items() if p not in back and p not in gone}
         if saved or gone:
             self._clear()
         for path in gone:
@@ -112,10 +171,12 @@ class Watcher:
         """The verdict on a file; or a sentence, if it has just gone."""
         content = _content(path)
         try:
+            self.checking = path, content
             return practice.checked(self.numbers[path], Path(places.shown(path)), None)
         except practice.Misuse as problem:
             return problem
         finally:
+            self.checking = None
             self.checked[path] = (content, time.monotonic())
 
     def _advise(self, verdict: Verdict) -> None:
@@ -153,6 +214,15 @@ class Watcher:
         """One screen for one report; without a terminal they follow each other."""
         if self.console.is_terminal:
             self.console.clear()
+
+
+def _opening_or_closing(frame: FrameType | None) -> bool:
+    """Whether something is just being set up or taken down, such as the box: not the moment to be interrupted."""
+    while frame is not None:
+        if frame.f_code.co_name in ("__enter__", "__exit__"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _content(path: Path) -> bytes:

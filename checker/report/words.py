@@ -142,7 +142,7 @@ def printed(verdict: Verdict) -> tuple[str, list[str], int]:
 def closing(verdict: Verdict) -> str:
     """The last sentence: what to do next, and how long it took."""
     devices = {"interpreter": "the interpreter", "cuda": "the GPU"}
-    took = ", ".join(f"{run.seconds:.2f} s on {devices[run.device]}" for run in verdict.runs)
+    took = ", ".join(f"{run.seconds:.2f} s on {devices[run.device]}" for run in verdict.runs if run.seconds)
     seconds = f" ({took})" if took else ""
     if verdict.accepted:
         return f"All of it is right{seconds}."

@@ -293,6 +293,69 @@ def test_leaving_restores_the_terminal_and_leaves_nothing_running(course: Course
     assert "\x1b[?1049" not in watched.shown and "\x1b[?25l" not in watched.shown
 
 
+LONG = (ROOT / "tests" / "hostile" / "p1_long_loop.py").read_text()  # runs until its time is up
+
+
+def until_running(boxes: Path) -> None:
+    """Wait until a kernel runs: itself, the base, runners or a compiler."""
+    deadline = time.monotonic() + 20
+    while len(boxed_processes(boxes)) < 4:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_save_during_a_check_ends_it_and_is_checked(course: Course, start: Start, tmp_path: Path) -> None:
+    boxes = tmp_path / "boxes"
+    boxes.mkdir()
+    watched = start(TMPDIR=str(boxes))
+    course.script(1).write_text(LONG)
+    until_running(boxes)
+    atomically(course.script(1), RIGHT)
+    report = watched.until(f"Next: puzzles/{STEMS[2]}.py", SOON)
+    assert "did not come to an end" not in report and report.count("Puzzle 1:") == 1
+    assert (list(boxes.iterdir()), watched.settle(1.2).count("Puzzle 1:")) == ([], 0)
+    assert len(boxed_processes(boxes)) == 1  # watch itself
+
+
+def test_of_many_saves_the_last_is_shown(course: Course, start: Start, tmp_path: Path) -> None:
+    """Whatever a check is doing when it is ended, it leaves nothing behind."""
+    boxes = tmp_path / "boxes"
+    boxes.mkdir()
+    watched = start(TMPDIR=str(boxes))
+    for turn in range(12):
+        atomically(course.script(1), f"{LONG}# {turn}\n")
+        time.sleep(0.1 + turn * 0.04)
+    atomically(course.script(1), RIGHT)
+    assert "did not come to an end" not in watched.until(f"Next: puzzles/{STEMS[2]}.py", SOON)
+    watched.settle()
+    assert (list(boxes.iterdir()), len(boxed_processes(boxes))) == ([], 1)
+
+
+def test_a_check_goes_on_if_its_file_is_only_touched_or_another_one_saved(course: Course, start: Start) -> None:
+    watched = start()
+    course.script(7).write_text(solved(7))
+    watched.until("Checking")
+    course.script(7).chmod(0o600)
+    course.script(1).write_text(RIGHT)
+    assert "Puzzle 7:" in watched.until("accepted", 3 * SOON)
+    assert f"Checking puzzles/{STEMS[1]}.py" in watched.until(f"Next: puzzles/{STEMS[2]}.py", SOON)
+    assert "Puzzle 7" not in watched.settle(1.2)
+
+
+def test_what_was_being_undone_is_checked_again(course: Course, start: Start, tmp_path: Path) -> None:
+    """The text of the last verdict, saved once more while another is checked, is no echo."""
+    boxes = tmp_path / "boxes"
+    boxes.mkdir()
+    watched = start(TMPDIR=str(boxes))
+    course.script(1).write_text(WRONG)
+    watched.until("then check again", SOON)
+    course.script(1).write_text(LONG)
+    watched.until("Checking")
+    time.sleep(0.2)
+    course.script(1).write_text(WRONG)
+    watched.until("then check again", SOON)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_signals_end_it_quietly(number: signal.Signals, start: Start) -> None:
     watched = start(terminal=False)
