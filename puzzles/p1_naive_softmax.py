@@ -117,8 +117,8 @@ def naive_softmax(x):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this
-# text. In a terminal: `make check PUZZLE=1`, or `make watch`, which checks whenever you save. It takes less than a second, and
+# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In a
+# terminal: `make check PUZZLE=1`, or `make watch`, which checks whenever you save. It takes less than a second, and
 # needs no GPU. `print("x", x)` inside the kernel shows you a block; `make trace PUZZLE=1`, or `trace(1)` from
 # `checker.notebook`, draws what your kernel loads and stores.
 

@@ -61,7 +61,8 @@
 # | `n_cols` | length of a row, at least 1 |
 # | `BLOCK_SIZE` | columns in a block, a power of two; **may be smaller than the row** |
 #
-# Values can be large now: up to $10^5$ in size, in fp16 a few hundred. Single ones can be $-\infty$, but not a whole row. Compute in fp32.
+# Values can be large now: up to $10^5$ in size, in fp16 a few hundred. Single ones can be $-\infty$, but not a whole
+# row. Compute in fp32.
 #
 # ## The traffic bound
 #
@@ -131,9 +132,9 @@ check(2)
 # </details>
 # <details><summary>3: nearly there</summary>
 #
-# Sweep 1: `m = tl.maximum(m, tl.max(x, axis=0))`, from `m = -float("inf")`. Sweep 2: `l += tl.sum(tl.exp(x - m), axis=0)`,
-# from `l = 0.0`. Sweep 3: store `tl.exp(x - m) / l`. Each sweep loads x again, with the same mask and
-# `other=-float("inf")`, from `x_ptr + row * x_row_stride + start + cols`.
+# Sweep 1: `m = tl.maximum(m, tl.max(x, axis=0))`, from `m = -float("inf")`. Sweep 2:
+# `l += tl.sum(tl.exp(x - m), axis=0)`, from `l = 0.0`. Sweep 3: store `tl.exp(x - m) / l`. Each sweep loads x again,
+# with the same mask and `other=-float("inf")`, from `x_ptr + row * x_row_stride + start + cols`.
 #
 # </details>
 #
@@ -154,10 +155,10 @@ run(safe_softmax_kernel, x, y, 10, 10, 10, BLOCK_SIZE=4, grid=1)  # or BLOCK_SIZ
 # %% [markdown]
 # ## What to notice afterwards
 #
-# `make trace PUZZLE=2` draws the three sweeps. Sweeps 1 and 2 read the same data one after the other. Could one of them do both? The sum needs the maximum,
-# which is not known yet; but what is wrong with a sum that was taken relative to *another* maximum can be put
-# right afterwards. That is puzzle 3. On long rows puzzle 2 takes 4/3 of puzzle 3's time; on short ones the
-# same, because what was just read is still in the L2 cache.
+# `make trace PUZZLE=2` draws the three sweeps. Sweeps 1 and 2 read the same data one after the other. Could one of them
+# do both? The sum needs the maximum, which is not known yet; but what is wrong with a sum that was taken relative to
+# *another* maximum can be put right afterwards. That is puzzle 3. On long rows puzzle 2 takes 4/3 of puzzle 3's time; on
+# short ones the same, because what was just read is still in the L2 cache.
 #
 # ## Where to read on
 #

@@ -15,8 +15,8 @@
 #
 # ## What you will build
 #
-# The softmax of puzzle 2 with one sweep less: maximum $m$ and normaliser $l$, the sum, in the *same* sweep. This is the idea that
-# FlashAttention rests on.
+# The softmax of puzzle 2 with one sweep less: maximum $m$ and normaliser $l$, the sum, in the *same* sweep. This is the
+# idea that FlashAttention rests on.
 #
 # ```
 #             block 0            block 1            block 2
@@ -60,7 +60,8 @@
 # | `n_cols` | length of a row, at least 1 |
 # | `BLOCK_SIZE` | columns in a block, a power of two; **may be smaller than the row** |
 #
-# Values can be large, up to $10^5$ in size, in fp16 a few hundred, and any of them can be $-\infty$, but not all of a row. Compute in fp32.
+# Values can be large, up to $10^5$ in size, in fp16 a few hundred, and any of them can be $-\infty$, but not all of a
+# row. Compute in fp32.
 #
 # ## The traffic bound
 #

@@ -124,21 +124,21 @@ check(4)
 # </details>
 # <details><summary>2: the mask</summary>
 #
-# `(rows < n_rows)[:, None] & (start + cols < n_cols)[None, :]`, with `other=-float("inf")`. Rows that do not exist are then
-# all -inf; the guard of puzzle 3 keeps them harmless, and the mask of the store keeps them out of y.
+# `(rows < n_rows)[:, None] & (start + cols < n_cols)[None, :]`, with `other=-float("inf")`. Rows that do not exist are
+# then all -inf; the guard of puzzle 3 keeps them harmless, and the mask of the store keeps them out of y.
 #
 # </details>
 # <details><summary>3: nearly there</summary>
 #
-# Take puzzle 3 line by line. Offsets: `rows[:, None] * x_row_stride + start + cols[None, :]`. Reductions: `axis=1`. Wherever a
-# vector meets the tile: `[:, None]`.
+# Take puzzle 3 line by line. Offsets: `rows[:, None] * x_row_stride + start + cols[None, :]`. Reductions: `axis=1`.
+# Wherever a vector meets the tile: `[:, None]`.
 #
 # </details>
 #
 # ## Experiments
 #
-# Five rows in tiles of four, two or one: the grid changes, the traffic does not. The tiles are square at first: write `m[None, :]`
-# for `m[:, None]`, and see that nothing complains, and what comes out.
+# Five rows in tiles of four, two or one: the grid changes, the traffic does not. The tiles are square at first: write
+# `m[None, :]` for `m[:, None]`, and see that nothing complains, and what comes out.
 
 # %%
 import numpy as np

@@ -15,12 +15,13 @@
 #
 # ## What you will build
 #
-# Attention. Each row of Q is a *query*; each row of K a *key*, with the same row of V as its *value*. Row $i$ of O is a mean of V's rows,
-# weighted by how well query $i$ fits each key: $O = \operatorname{softmax}(\text{scale} \cdot Q K^T)\, V$, with the softmax taken along each row. A model does
-# this many times side by side, on matrices of its own: each is a *head*. You will compute it without ever holding the scores
+# Attention. Each row of Q is a *query*; each row of K a *key*, with the same row of V as its *value*. Row $i$ of O is a
+# mean of V's rows, weighted by how well query $i$ fits each key:
+# $O = \operatorname{softmax}(\text{scale} \cdot Q K^T)\, V$, with the softmax taken along each row. A model does this
+# many times side by side, on matrices of its own: each is a *head*. You will compute it without ever holding the scores
 # $S = \text{scale} \cdot Q K^T$. A program walks over the tiles of one head: for each tile of keys, over all tiles of
-# queries. What a query has seen so far, its row of O with `l` and `m`, lies in memory and is brought up to
-# date at each visit.
+# queries. What a query has seen so far, its row of O with `l` and `m`, lies in memory and is brought up to date at each
+# visit.
 #
 # ```
 #                      keys:   K1,V1   K2,V2   K3,V3        outer loop: over j, K and V are read once
@@ -48,8 +49,8 @@
 # $$m_i^{new} = \max(m_i, m_{ij}), \qquad
 # l_i^{new} = e^{m_i - m_i^{new}}\, l_i + e^{m_{ij} - m_i^{new}}\, l_{ij}$$
 #
-# $O_i$ in memory is finished: it was divided by $l_i$. So multiply it by $l_i$ first; that gives
-# back the sum relative to $m_i$. Then bring both parts to the new maximum, add, and divide by the new normaliser (line 12):
+# $O_i$ in memory is finished: it was divided by $l_i$. So multiply it by $l_i$ first; that gives back the sum relative
+# to $m_i$. Then bring both parts to the new maximum, add, and divide by the new normaliser (line 12):
 #
 # $$O_i^{new} = \frac{l_i\, e^{m_i - m_i^{new}}\, O_i + e^{m_{ij} - m_i^{new}}\, P_{ij} V_j}{l_i^{new}}$$
 #
@@ -93,12 +94,14 @@
 # | `n_q`, `n_k`, `scale` | number of queries, number of keys, factor of the scores: positive, not always $1/\sqrt{d}$ |
 # | `D`, `Br`, `Bc` | width of a head; queries and keys of a tile; powers of two, at least 16 |
 #
-# Neighbours within a row are 1 apart. Afterwards O is the attention, `l` and `m` are normaliser and maximum of each row of scores.
+# Neighbours within a row are 1 apart. Afterwards O is the attention, `l` and `m` are normaliser and maximum of each row
+# of scores.
 #
 # ## The traffic bound
 #
 # K and V are loaded **once**. Q, O, l and m are loaded, and O, l, m stored, once for each of the
-# $T_c = \lceil n_k / B_c \rceil$ tiles of keys, and that is asked for: O must be revisited. No access and no product takes more than a tile.
+# $T_c = \lceil n_k / B_c \rceil$ tiles of keys, and that is asked for: O must be revisited. No access and no product
+# takes more than a tile.
 
 # %%
 import triton
@@ -107,8 +110,9 @@ import triton.language as tl
 # %% [markdown]
 # ## Your turn
 #
-# About twenty lines are missing. The numbers are those of algorithm 1 in the paper. The barrier at the end is
-# needed on a GPU: a program is many threads, and the ones that load O, l and m in the next turn are not the ones that stored them.
+# About twenty lines are missing. The numbers are those of algorithm 1 in the paper. The barrier at the end is needed on
+# a GPU: a program is many threads, and the ones that load O, l and m in the next turn are not the ones that stored
+# them.
 
 # %%
 @triton.jit
@@ -156,8 +160,8 @@ def flash_attention_1(q, k, v, scale):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this
-# text. In a terminal: `make check PUZZLE=5`, or `make watch`, which checks whenever you save. `print("Sij", Sij)` inside the
+# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In a
+# terminal: `make check PUZZLE=5`, or `make watch`, which checks whenever you save. `print("Sij", Sij)` inside the
 # kernel shows you a block.
 
 # %%
@@ -173,19 +177,21 @@ check(5)
 # <details><summary>1: a nudge</summary>
 #
 # Line 6 belongs into the outer loop, before the inner one: load Kj and Vj, with the offsets
-# `head * k_head_stride + keys[:, None] * k_row_stride + dims[None, :]`. The inner loop is `for start_q in range(0, n_q, Br):`.
+# `head * k_head_stride + keys[:, None] * k_row_stride + dims[None, :]`. The inner loop is
+# `for start_q in range(0, n_q, Br):`.
 #
 # </details>
 # <details><summary>2: the inner loop</summary>
 #
-# Load Qi, Oi (tiles), li, mi (vectors: `l_ptr + head * n_q + queries`). Masked lanes get 0, or $-\infty$ for mi. Then five lines of
-# mathematics, 9 to 12 above, with `[:, None]` wherever a vector meets a tile; then three stores.
+# Load Qi, Oi (tiles), li, mi (vectors: `l_ptr + head * n_q + queries`). Masked lanes get 0, or $-\infty$ for mi. Then
+# five lines of mathematics, 9 to 12 above, with `[:, None]` wherever a vector meets a tile; then three stores.
 #
 # </details>
 # <details><summary>3: nearly there</summary>
 #
-# `Sij = scale * tl.dot(Qi, tl.trans(Kj))`, with `tl.where(keys[None, :] < n_k, Sij, -float("inf"))` behind the end; `mij = tl.max(Sij, axis=1)`; `Pij = tl.exp(Sij - mij[:, None])`;
-# `old = tl.exp(mi - mi_new) * li`; `new = tl.exp(mij - mi_new)`; `li_new = old + new * tl.sum(Pij, axis=1)`;
+# `Sij = scale * tl.dot(Qi, tl.trans(Kj))`, with `tl.where(keys[None, :] < n_k, Sij, -float("inf"))` behind the end;
+# `mij = tl.max(Sij, axis=1)`; `Pij = tl.exp(Sij - mij[:, None])`; `old = tl.exp(mi - mi_new) * li`;
+# `new = tl.exp(mij - mi_new)`; `li_new = old + new * tl.sum(Pij, axis=1)`;
 # `Oi = (old[:, None] * Oi + new[:, None] * tl.dot(Pij.to(Vj.dtype), Vj)) / li_new[:, None]`.
 #
 # </details>
@@ -208,12 +214,13 @@ run(flash_attention_1_kernel, q, k, v, o, l, m, *strides, 64, 64, 0.25, D=16, Br
 # %% [markdown]
 # ## What to notice afterwards
 #
-# Standard attention writes S, reads it for the softmax, writes P and reads it again: about $4 n d + 4 n^2$ accesses
-# for $n$ queries and keys. Yours makes about $2 n d + T_c \cdot 3 n d$: O goes back and forth $T_c$ times. With $B_c = M / 4d$
-# that is $\Theta(n^2 d^2 / M)$, of smaller order than $n^2$ as long as $d^2$ is smaller than $M$. Counted out, it is less as long as
-# $B_c > \frac{3}{4} d$: at d = 64 with $B_c = 128$ it is 2.6 times less, at d = 128 with $B_c = 64$ no longer. It can be much better:
-# nothing but the order of the loops makes O travel: `make trace PUZZLE=5` draws yours, tile by tile. Exchange them, and each O stays
-# on the chip until it is finished. That is puzzle 6.
+# Standard attention writes S, reads it for the softmax, writes P and reads it again: about $4 n d + 4 n^2$ accesses for
+# $n$ queries and keys. Yours makes about $2 n d + T_c \cdot 3 n d$: O goes back and forth $T_c$ times. With
+# $B_c = M / 4d$ that is $\Theta(n^2 d^2 / M)$, of smaller order than $n^2$ as long as $d^2$ is smaller than $M$.
+# Counted out, it is less as long as $B_c > \frac{3}{4} d$: at d = 64 with $B_c = 128$ it is 2.6 times less, at d = 128
+# with $B_c = 64$ no longer. It can be much better: nothing but the order of the loops makes O travel:
+# `make trace PUZZLE=5` draws yours, tile by tile. Exchange them, and each O stays on the chip until it is finished.
+# That is puzzle 6.
 #
 # And only one program works on a head, because two of them would meet in O. A GPU with 132 cores and a
 # model with 16 heads have 116 cores idle. That is the other reason for puzzle 6.

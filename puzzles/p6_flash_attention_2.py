@@ -139,8 +139,8 @@ def flash_attention_2(q, k, v, scale, causal=False):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this
-# text. In a terminal: `make check PUZZLE=6`, or `make watch`, which checks whenever you save. `print("Sij", Sij)` inside the
+# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In a
+# terminal: `make check PUZZLE=6`, or `make watch`, which checks whenever you save. `print("Sij", Sij)` inside the
 # kernel shows you a block.
 
 # %%
@@ -155,8 +155,8 @@ check(6)
 #
 # <details><summary>1: a nudge</summary>
 #
-# Start without `CAUSAL`: load Qi once, set up `Oi = tl.zeros((Br, D), tl.float32)`, `li`, `mi`; loop over `range(0, n_k, Bc)`; divide and
-# store behind the loop. That already earns 40 points.
+# Start without `CAUSAL`: load Qi once, set up `Oi = tl.zeros((Br, D), tl.float32)`, `li`, `mi`; loop over
+# `range(0, n_k, Bc)`; divide and store behind the loop. That already earns 40 points.
 #
 # </details>
 # <details><summary>2: causal</summary>
@@ -167,15 +167,15 @@ check(6)
 # </details>
 # <details><summary>3: nearly there</summary>
 #
-# `shift = tl.where(mi_new == -float("inf"), 0.0, mi_new)`; `Pij = tl.exp(Sij - shift[:, None])`; `alpha = tl.exp(mi - shift)`.
-# Behind the loop: `Oi / tl.where(li == 0.0, 1.0, li)[:, None]`, and `mi + tl.log(li)`.
+# `shift = tl.where(mi_new == -float("inf"), 0.0, mi_new)`; `Pij = tl.exp(Sij - shift[:, None])`;
+# `alpha = tl.exp(mi - shift)`. Behind the loop: `Oi / tl.where(li == 0.0, 1.0, li)[:, None]`, and `mi + tl.log(li)`.
 #
 # </details>
 #
 # ## Experiments
 #
-# How often are K and V read, full and causal? Which share of the full traffic does causal attention still read with Br = 16, and which
-# with Br = 32?
+# How often are K and V read, full and causal? Which share of the full traffic does causal attention still read with Br
+# = 16, and which with Br = 32?
 
 # %%
 import numpy as np
@@ -192,11 +192,11 @@ run(flash_attention_2_kernel, q, k, v, o, lse, *strides, 64, 64, 0.25, D=16, Br=
 # %% [markdown]
 # ## What to notice afterwards
 #
-# Puzzle 5 read K and V once and O $T_c$ times; now O is written once and K and V are read $T_r$ times: `make trace PUZZLE=6` draws
-# your order of tiles beside that of your puzzle 5, and the tiles that you skip. That looks like an even
-# trade; by the count alone, with smaller tiles of queries than puzzle 5 had of keys, it may even be a worse one. But K and V are only
-# read, by many programs at about the same time, so most reads are served by the L2 cache; and there are $T_r$ times as many
-# programs to fill the GPU with.
+# Puzzle 5 read K and V once and O $T_c$ times; now O is written once and K and V are read $T_r$ times:
+# `make trace PUZZLE=6` draws your order of tiles beside that of your puzzle 5, and the tiles that you skip. That looks
+# like an even trade; by the count alone, with smaller tiles of queries than puzzle 5 had of keys, it may even be a
+# worse one. But K and V are only read, by many programs at about the same time, so most reads are served by the L2
+# cache; and there are $T_r$ times as many programs to fill the GPU with.
 #
 # The inner loop divides nothing any more. On a GPU one exponential or division costs as much as many multiplications of
 # a matrix product, so moving work out of the matrix unit's way is one of the things that make FlashAttention-2 faster.

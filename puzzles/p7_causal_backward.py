@@ -15,8 +15,8 @@
 #
 # ## What you will build
 #
-# The gradients of puzzle 6: from dO, the gradient of some loss with respect to O, those with respect to Q, K and V. Three kernels, each
-# judged and credited by itself, so you can do them in any order:
+# The gradients of puzzle 6: from dO, the gradient of some loss with respect to O, those with respect to Q, K and V.
+# Three kernels, each judged and credited by itself, so you can do them in any order:
 #
 # ```
 #   delta_kernel     O, dO ──▶ delta                              one program per tile of queries
@@ -49,8 +49,8 @@
 # $$ds_k = \sum_j dp_j \, p_j ([j = k] - p_k) = p_k \Big( dp_k - \sum_j p_j \, dp_j \Big)$$
 #
 # The sum runs over all keys, which no tile has. But $dp_j = do \cdot v_j$, so
-# $\sum_j p_j\, dp_j = do \cdot \sum_j p_j v_j = do \cdot o$: a product of two rows that are known. That is **delta**, computed once for
-# each query:
+# $\sum_j p_j\, dp_j = do \cdot \sum_j p_j v_j = do \cdot o$: a product of two rows that are known. That is **delta**,
+# computed once for each query:
 #
 # $$\text{delta}_i = \operatorname{rowsum}(dO_i \circ O_i), \qquad dS_{ij} = P_{ij} \circ (dP_{ij} - \text{delta}_i)$$
 #
@@ -95,13 +95,15 @@
 # | `n_q`, `n_k`, `scale` | number of queries, number of keys, factor of the scores (positive) |
 # | `D`, `Br`, `Bc` | width of a head; queries and keys of a tile; powers of two, at least 16 |
 #
-# Query $i$ sees key $j$ if $j \le i + n_k - n_q$. Grids: (tiles of queries, heads); for `dk_dv_kernel` (tiles of keys, heads). Each kernel gets
-# right inputs, whatever your other kernels do. P and dS are rounded to the inputs' type before a product: `Pij.to(dOi.dtype)`.
+# Query $i$ sees key $j$ if $j \le i + n_k - n_q$. Grids: (tiles of queries, heads); for `dk_dv_kernel` (tiles of keys,
+# heads). Each kernel gets right inputs, whatever your other kernels do. P and dS are rounded to the inputs' type before
+# a product: `Pij.to(dOi.dtype)`.
 #
 # ## The traffic bound
 #
-# What a program owns is loaded **once**; the other side once for each tile that is not hidden altogether; each output is stored **once**. A tile that is needed in both
-# orientations is loaded once: use `tl.trans`. No access and no product takes more than a tile.
+# What a program owns is loaded **once**; the other side once for each tile that is not hidden altogether; each output
+# is stored **once**. A tile that is needed in both orientations is loaded once: use `tl.trans`. No access and no
+# product takes more than a tile.
 
 # %%
 import triton
@@ -177,9 +179,9 @@ def causal_backward(q, k, v, o, lse, do, scale):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this
-# text. In a terminal: `make check PUZZLE=7`, or `make watch`, which checks whenever you save. Kernels that you have not begun
-# are passed over. `print("dSij", dSij)` inside a kernel shows you a block.
+# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In a
+# terminal: `make check PUZZLE=7`, or `make watch`, which checks whenever you save. Kernels that you have not begun are
+# passed over. `print("dSij", dSij)` inside a kernel shows you a block.
 
 # %%
 from checker.notebook import check
@@ -193,21 +195,23 @@ check(7)
 #
 # <details><summary>1: a nudge</summary>
 #
-# Begin with `delta_kernel`: load a tile of O and one of dO, convert to fp32, multiply, `tl.sum(..., axis=1)`. Then `dq_kernel`: it is puzzle 6 with
-# other mathematics in the loop, and no maximum to keep.
+# Begin with `delta_kernel`: load a tile of O and one of dO, convert to fp32, multiply, `tl.sum(..., axis=1)`. Then
+# `dq_kernel`: it is puzzle 6 with other mathematics in the loop, and no maximum to keep.
 #
 # </details>
 # <details><summary>2: the loops</summary>
 #
 # `dq_kernel`: `for start_k in range(0, tl.minimum(n_k, start_q + Br + n_k - n_q), Bc)`. `dk_dv_kernel`:
-# `first_q = tl.maximum(0, start_k - (n_k - n_q)) // Br * Br`, then `for start_q in range(first_q, n_q, Br)`. Both accumulate into `tl.zeros(..., tl.float32)`.
+# `first_q = tl.maximum(0, start_k - (n_k - n_q)) // Br * Br`, then `for start_q in range(first_q, n_q, Br)`. Both
+# accumulate into `tl.zeros(..., tl.float32)`.
 #
 # </details>
 # <details><summary>3: nearly there</summary>
 #
-# In both loops: `Sij = scale * tl.dot(Qi, tl.trans(Kj))`; `Pij = tl.where(visible, tl.exp(Sij - LSEi[:, None]), 0.0)`; `dPij = tl.dot(dOi, tl.trans(Vj))`;
-# `dSij = Pij * (dPij - delta_i[:, None])`. Then `dVj += tl.dot(tl.trans(Pij.to(dOi.dtype)), dOi)`, `dKj += tl.dot(tl.trans(dSij.to(Qi.dtype)), Qi)`;
-# or `dQi += tl.dot(dSij.to(Kj.dtype), Kj)`. Multiply dK and dQ by `scale` when you store them.
+# In both loops: `Sij = scale * tl.dot(Qi, tl.trans(Kj))`; `Pij = tl.where(visible, tl.exp(Sij - LSEi[:, None]), 0.0)`;
+# `dPij = tl.dot(dOi, tl.trans(Vj))`; `dSij = Pij * (dPij - delta_i[:, None])`. Then
+# `dVj += tl.dot(tl.trans(Pij.to(dOi.dtype)), dOi)`, `dKj += tl.dot(tl.trans(dSij.to(Qi.dtype)), Qi)`; or
+# `dQi += tl.dot(dSij.to(Kj.dtype), Kj)`. Multiply dK and dQ by `scale` when you store them.
 #
 # </details>
 #
@@ -234,10 +238,12 @@ run(delta_kernel, o, do32, delta, 16 * 16, 16, 16, D=16, Br=16, grid=(1, 1))
 #
 # `make trace PUZZLE=7` draws both orders: down the columns for dK and dV, along the rows for dQ.
 #
-# The backward pass makes five matrix products per tile where the forward pass makes two, and yours makes seven, because S and dP are computed in both
-# kernels. It is still faster than reading them: no $n \times n$ matrix ever touches memory, in either direction.
+# The backward pass makes five matrix products per tile where the forward pass makes two, and yours makes seven, because
+# S and dP are computed in both kernels. It is still faster than reading them: no $n \times n$ matrix ever touches
+# memory, in either direction.
 #
-# You have now written what a training step runs. What is between this and the fastest kernels there are is no other algorithm, but scheduling: which tiles go where and when.
+# You have now written what a training step runs. What is between this and the fastest kernels there are is no other
+# algorithm, but scheduling: which tiles go where and when.
 #
 # ## Where to read on
 #
