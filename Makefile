@@ -34,9 +34,9 @@ else
 endif
 
 check_size := about 800 MB on disk, 220 MB to download
-lab_size   := about 300 MB on disk
+lab_size   := about 400 MB on disk
 test_size  := about 1 GB on disk with a CPU build of torch, several with a CUDA build
-whole_size := With what the tests need, about 2.2 GB in all, more with a CUDA build of torch.
+whole_size := With what the tests need, about 2.3 GB in all, more with a CUDA build of torch.
 
 # Make calls exit status 4 (the stub as shipped) a success: it says what to do next.
 checker = PYTHONPATH="$(CURDIR)" "$(bin)/python" -m checker
