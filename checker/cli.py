@@ -39,7 +39,10 @@ def cli() -> None:
     show_default=True,
     help="Where the kernels run. auto: on the interpreter, and then on a GPU if there is one.",
 )
-@click.option("--key", help="Draw sizes and values from this key, as grading does, instead of practice.")
+@click.option("--key", help="Draw sizes and values from this key and run in a cage, as grading does.")
+@click.option(
+    "--unsafe-no-sandbox", "unsafe", is_flag=True, help="With --key: run without a cage, and mark the result."
+)
 @click.option(
     "--targets",
     "targets_",
@@ -54,6 +57,7 @@ def check(
     file: Path | None,
     device: str,
     key: str | None,
+    unsafe: bool,
     targets_: str,
     no_compile: bool,
     json_path: str | None,
@@ -71,7 +75,7 @@ def check(
     Of several puzzles, the worst.
     """
     try:
-        under = terms_of(key, device, "" if no_compile else targets_)
+        under = terms_of(key, device, "" if no_compile else targets_, unsafe=unsafe)
         if puzzle is None:
             if file is not None:
                 raise Misuse("Say which puzzle the file solves: python -m checker check N --file PATH.")

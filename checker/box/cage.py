@@ -146,8 +146,8 @@ def _prove(cage: Cage) -> None:
     except subprocess.TimeoutExpired as reason:
         raise NoCage("bubblewrap does not come to an end here.") from reason
     except ValueError as reason:
-        lines = complaint.decode(errors="replace").strip().splitlines() or ["it says nothing"]
-        raise NoCage(f"bubblewrap does not work here: {lines[-1].removeprefix('bwrap: ')}") from reason
+        lines = complaint.decode(errors="replace").strip().splitlines() or ["it ends without a word"]
+        raise NoCage(f"bubblewrap does not work here: {lines[-1].removeprefix('bwrap: ').rstrip('.')}.") from reason
     finally:
         end(child)
         for stream in (child.stdout, child.stderr):
