@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Any
 
 from checker.box import seccomp, slots
-from checker.box.processes import command_of, end, environment
+from checker.box.processes import Caged, command_of, end, environment
 from checker.box.visible import SCRATCH, TooMuchVisible, View, must_not_be_seen, view
 
 _APART = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
@@ -64,27 +64,37 @@ class Cage:
         shown = view(device)
         closed = environment(SCRATCH) | {"LD_LIBRARY_PATH": shown.libraries} | variables
         closed.pop("CUDA_VISIBLE_DEVICES", None)  # only those are there
-        with _as_file(seccomp.cage_program(platform.machine())) as rules:
-            return subprocess.Popen(
-                [*self._wrapped(shown, rules), shown.executable, *command_of(module, *arguments, path=shown.path)[1:]],
-                cwd="/",
-                env=closed,
-                pass_fds=(*pass_fds, rules),
-                start_new_session=True,
-                **streams,
-            )
+        command = [shown.executable, *command_of(module, *arguments, path=shown.path)[1:]]
+        told, tell = os.pipe()
+        try:
+            with _as_file(seccomp.cage_program(platform.machine())) as rules:
+                child = Caged(
+                    [*self._wrapped(shown, rules, tell), *command],
+                    cwd="/",
+                    env=closed,
+                    pass_fds=(*pass_fds, rules, tell),
+                    start_new_session=True,
+                    **streams,
+                )
+        except BaseException:
+            os.close(told)
+            raise
+        finally:
+            os.close(tell)
+        child.told = told
+        return child
 
-    def _wrapped(self, shown: View, rules: int) -> list[str]:
+    def _wrapped(self, shown: View, rules: int, tell: int) -> list[str]:
         """What stands before the command that runs inside."""
-        command = [self.bwrap, *_APART, *_CLOSED]
+        command = [self.bwrap, *_APART, *_CLOSED, *shown.arguments, "--seccomp", str(rules), "--info-fd", str(tell)]
         if self.slot is None:
-            return [*command, "--unshare-user", "--disable-userns", *shown.arguments, "--seccomp", str(rules), "--"]
+            return [*command, "--unshare-user", "--disable-userns", "--"]
         for capability in _TO_CHANGE_USER:
             command += ["--cap-add", capability]
         user = str(self.slot.uid)
         change = ["setpriv", "--reuid", user, "--regid", user, "--clear-groups"]
         change += ["--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all", "--no-new-privs"]
-        return [*command, *shown.arguments, "--seccomp", str(rules), "--", *change]
+        return [*command, "--", *change]
 
     def close(self) -> None:
         """Give the slot back."""

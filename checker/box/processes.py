@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
+import select
 import signal
 import subprocess
 import sys
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from checker.box.cage import Cage
 
 _ROOT = Path(__file__).parents[2]
+_GONE_SECONDS = 10  # more than the kernel needs to end a namespace
 
 
 def environment(folder: str) -> dict[str, str]:
@@ -69,12 +72,32 @@ def start(
     )
 
 
+class Caged(subprocess.Popen[bytes]):
+    """bubblewrap, which tells through a pipe which process is the first of the namespace inside."""
+
+    told: int = -1  # the pipe's end to read from
+
+    def first(self) -> int | None:
+        """A descriptor of that process; None if it is gone, or there was none."""
+        if self.told == -1:
+            return None
+        with os.fdopen(self.told, "rb") as pipe:
+            self.told = -1
+            text = pipe.read()  # comes to an end: bubblewrap writes and closes, or ends
+        try:
+            pid = int(json.loads(text)["child-pid"])
+            inside = re.search(r"^NSpid:.*\t(\d+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+            return os.pidfd_open(pid) if inside and inside[1] == "1" else None
+        except (ValueError, KeyError, OSError):
+            return None
+
+
 def end(child: subprocess.Popen[bytes]) -> None:
     """End a child and all that came of it, also what left its process group, and wait until it is gone.
 
-    In a cage the second process below `child` is the first of a process namespace: when it is killed,
-    the kernel ends all others in there, and `child` does not end before that is done.
+    In a cage all is gone when the first process of the namespace is; bubblewrap itself may end before.
     """
+    first = child.first() if isinstance(child, Caged) else None
     if child.poll() is None:
         while strays := _descendants(child.pid):
             for pid in strays:
@@ -86,6 +109,9 @@ def end(child: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):  # all gone by themselves
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()
+    if first is not None:
+        select.select([first], [], [], _GONE_SECONDS)
+        os.close(first)
 
 
 def _descendants(pid: int) -> list[int]:

@@ -1,0 +1,71 @@
+"""The tests of the cage again, as an ordinary user whose bubblewrap needs user namespaces.
+
+Whoever is no root runs them as such anyway; root starts them here, in a view of the machine in which
+Python, this project and a folder to write to are open to others, wherever they lie.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, need
+
+USER = 63999  # beside the users of slots
+TESTS = ["tests/checker/test_cage.py", "tests/checker/test_grading_in_the_cage.py"]
+
+
+@pytest.fixture
+def project() -> Iterator[Path]:
+    """A copy of the project that an ordinary user can read, in a folder that he can write to."""
+    if os.geteuid() != 0:
+        pytest.skip("an ordinary user runs these tests as what he is")
+    need("bwrap")
+    need("setpriv")
+    folder = Path(tempfile.mkdtemp(prefix="flash-puzzles-tier-b-", dir="/tmp"))
+    for name in ("checker", "catalog", "solutions", "puzzles", "tests", "pyproject.toml"):
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / "project" / name, ignore=shutil.ignore_patterns("__pycache__"))
+        elif (ROOT / name).exists():
+            shutil.copy(ROOT / name, folder / "project" / name)
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, USER, USER)
+    yield folder / "project"
+    shutil.rmtree(folder)
+
+
+def opened(path: Path) -> list[str]:
+    """Arguments for bubblewrap that show `path` to others although it lies in a folder that is closed to them."""
+    closed = [folder for folder in reversed(path.parents) if not folder.stat().st_mode & 0o001]
+    if not closed:
+        return []
+    way = [folder for folder in reversed(path.parents) if closed[0] in folder.parents]
+    made = [word for folder in way for word in ("--perms", "0755", "--dir", str(folder))]
+    return ["--perms", "0755", "--tmpfs", str(closed[0]), *made, "--ro-bind", str(path), str(path)]
+
+
+def test_an_ordinary_users_cage_holds_as_well(project: Path) -> None:
+    python = {Path(sys.base_prefix).resolve(), Path(sys.prefix).resolve()}
+    view = ["bwrap", "--die-with-parent", "--dev-bind", "/", "/"]
+    for path in sorted(python):
+        view += opened(path)
+    become = ["--cap-add", "ALL", "--", "setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
+    asked = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={project.parent}/tmp", *TESTS]
+    done = subprocess.run(
+        [*view, *become, "--inh-caps=-all", "--bounding-set=-all", *asked],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": str(project), "HOME": str(project.parent), "TMPDIR": str(project.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+    assert "A: bubblewrap" not in done.stdout
+    assert "2 skipped" in done.stdout, done.stdout  # what only root can have
