@@ -110,7 +110,8 @@ def test_attacks_fail_in_the_cage(path: Path, lint: bool, cage: Cage) -> None:
 @pytest.mark.parametrize("path", attacks(UNFILTERED), ids=ids)
 def test_the_cage_alone_holds_what_attacks_the_machine(path: Path, cage: Cage) -> None:
     """The third wall by itself, as on a GPU: no lint, and no filter of the child's own."""
-    assert_it_fails(path, Terms(key="autumn", lint=False, cage=cage, limits=Limits(filter=False)))
+    verdict = check_path(path, Terms(key="autumn", lint=False, cage=cage, limits=Limits(filter=False)))
+    assert verdict.status.value in said(path, "Lint off").split(" or "), verdict.findings
 
 
 def assert_it_fails(path: Path, terms: Terms) -> None:

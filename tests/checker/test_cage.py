@@ -129,6 +129,7 @@ def test_no_other_process_is_seen_or_reached(cage: Cage) -> None:
         assert [int(pid) for pid in inside(cage, script).split()] == [1, 2]
         child = started(cage, "import os; os.kill(-1, 9)")
         child.communicate(timeout=60)
+        end(child)
         assert other.poll() is None
     finally:
         other.kill()
