@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from checker import catalog, targets
+from checker.doctor.command import doctor
 from checker.judge.verdict import ExitStatus, Status, Verdict
 from checker.learner import commands as learner
 from checker.learner.places import script, shown
@@ -211,7 +212,7 @@ def build() -> None:
     click.echo(f"{len(written)} files written.")
 
 
-for command in learner.COMMANDS:
+for command in (*learner.COMMANDS, doctor):
     cli.add_command(command)
 
 _SERIOUSNESS = [
