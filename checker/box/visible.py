@@ -76,7 +76,8 @@ def must_not_be_seen(shown: View) -> list[str]:
     leading = {folder for path in named for folder in (path, *path.parents)}
     beside = ["/etc/passwd"]
     for folder in (Path("/"), *_secrets()):
-        if folder == Path("/") or folder not in named:  # unless the checker is one package among others
+        # The checker may be one package among others: then its folder is shown.
+        if os.access(folder, os.R_OK | os.X_OK) and (folder == Path("/") or folder not in named):
             beside += [str(path) for path in folder.iterdir() if path not in leading]
     return beside
 
@@ -119,13 +120,15 @@ def _packages(device: str) -> list[Path]:
 
 def _secrets() -> list[Path]:
     """What must not be seen, wherever Python lies: the course's own folder and the home folder."""
-    return [_ROOT.resolve(), Path.home().resolve()]
+    home = os.path.expanduser("~")  # noqa: PTH111 (Path.home() raises where nobody has said)
+    return [_ROOT.resolve(), *([Path(home).resolve()] if home.startswith("/") else [])]
 
 
 def _shown(needed: list[Path]) -> list[str]:
     """Arguments that show each of `needed` and cover secrets that would be seen with them."""
     binds = {p for path in needed for p in (path, path.resolve())}
-    if Path("/") in binds or Path.home().resolve() in binds:
+    home = _secrets()[1:]
+    if Path("/") in binds or binds.intersection(home):
         raise TooMuchVisible(f"Python's own folder, {sys.base_prefix}, holds more than Python: use a Python elsewhere.")
     covers = {secret for secret in _secrets() if secret not in binds}
     showing = {Path("/usr"): True}  # what was mounted so far, and whether the disk is seen through it

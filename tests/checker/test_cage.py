@@ -14,10 +14,11 @@ import time
 from pathlib import Path
 
 import pytest
+import rich
 
 from checker.box import cage as cages
 from checker.box import slots
-from checker.box.cage import Cage
+from checker.box.cage import Cage, NoCage
 from checker.box.processes import end
 from tests.conftest import ROOT, caged_processes
 
@@ -75,6 +76,33 @@ for folder, folders, names in os.walk("/"):
     for path in (tmp_path, ROOT / "solutions", ROOT / "puzzles", Path.home() / ".bashrc", Path("/etc/shadow")):
         assert inside(cage, f"import os; print(os.path.exists({str(path)!r}))") == "False"
     assert inside(cage, "import os; print(*sorted(os.listdir('/code/checker')))") == "__init__.py box"
+
+
+def test_a_home_inside_of_what_is_shown_is_covered(cage: Cage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as a student's home below /usr, or a course in the folder that Python is installed in."""
+    [package] = rich.__path__
+    for home in (package, "/usr/share"):
+        script = f"import os; print(len(os.listdir({home!r})), os.path.exists('/usr/bin/env'))"
+        full = inside(cage, script)
+        monkeypatch.setenv("HOME", home)
+        assert inside(cage, script) == "0 True" != full
+        monkeypatch.setattr(cages, "_proven", set())
+        cages.claim().close()  # the probe is content, too
+        monkeypatch.undo()
+
+
+@pytest.mark.parametrize("home", ["/", "/nowhere"])
+def test_any_home_will_do_that_holds_nothing_needed(home: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", home)
+    monkeypatch.setattr(cages, "_proven", set())
+    cages.claim().close()
+
+
+def test_a_home_that_is_pythons_own_folder_cannot_be_covered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", sys.base_prefix)
+    monkeypatch.setattr(cages, "_proven", set())
+    with pytest.raises(NoCage, match="Python's own folder"):
+        cages.claim()
 
 
 def test_nothing_can_be_written_but_in_memory(cage: Cage) -> None:

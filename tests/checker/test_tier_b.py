@@ -30,7 +30,7 @@ def project() -> Iterator[Path]:
     need("bwrap")
     need("setpriv")
     folder = Path(tempfile.mkdtemp(prefix="flash-puzzles-tier-b-", dir="/tmp"))
-    for name in ("checker", "catalog", "solutions", "puzzles", "tests", "pyproject.toml"):
+    for name in ("checker", "solutions", "puzzles", "tests", "pyproject.toml"):
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, folder / "project" / name, ignore=shutil.ignore_patterns("__pycache__"))
         elif (ROOT / name).exists():
@@ -41,21 +41,25 @@ def project() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def opened(path: Path) -> list[str]:
-    """Arguments for bubblewrap that show `path` to others although it lies in a folder that is closed to them."""
-    closed = [folder for folder in reversed(path.parents) if not folder.stat().st_mode & 0o001]
-    if not closed:
-        return []
-    way = [folder for folder in reversed(path.parents) if closed[0] in folder.parents]
-    made = [word for folder in way for word in ("--perms", "0755", "--dir", str(folder))]
-    return ["--perms", "0755", "--tmpfs", str(closed[0]), *made, "--ro-bind", str(path), str(path)]
+def opened(paths: set[Path]) -> list[str]:
+    """Arguments for bubblewrap that show `paths` to others, also in folders that are closed to them."""
+    closed: dict[Path, Path] = {}  # the topmost closed folder above each
+    for path in paths:
+        above = [folder for folder in reversed(path.parents) if not folder.stat().st_mode & 0o001]
+        if above:
+            closed[path] = above[0]
+    arguments = [word for folder in set(closed.values()) for word in ("--perms", "0755", "--tmpfs", str(folder))]
+    for path, top in sorted(closed.items()):
+        for folder in reversed(path.parents):
+            if top in folder.parents:
+                arguments += ["--perms", "0755", "--dir", str(folder)]
+        arguments += ["--ro-bind", str(path), str(path)]
+    return arguments
 
 
 def test_an_ordinary_users_cage_holds_as_well(project: Path) -> None:
     python = {Path(sys.base_prefix).resolve(), Path(sys.prefix).resolve()}
-    view = ["bwrap", "--die-with-parent", "--dev-bind", "/", "/"]
-    for path in sorted(python):
-        view += opened(path)
+    view = ["bwrap", "--die-with-parent", "--dev-bind", "/", "/", *opened(python)]
     become = ["--cap-add", "ALL", "--", "setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
     asked = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={project.parent}/tmp", *TESTS]
     done = subprocess.run(
