@@ -188,8 +188,8 @@ print(libc.syscall(435, bytes(88), 88), ctypes.get_errno())
 
 
 def test_no_capability_is_left(cage: Cage) -> None:
-    script = "print(*[l.split()[1] for l in open('/proc/self/status') if l.startswith(('Cap', 'NoNew', 'Uid'))])"
-    uid, *capabilities, no_new_privileges = inside(cage, script).split()
+    script = "print(*[l.split()[1] for l in open('/proc/{}/status') if l.startswith(('Cap', 'NoNew', 'Uid'))])"
+    uid, *capabilities, no_new_privileges = inside(cage, script.format("self")).split()
     assert int(uid) == (cage.slot.uid if cage.slot else os.getuid()) != 0
     assert {int(one, 16) for one in capabilities[:-1] if cage.slot} <= {0}
     assert {int(one, 16) for one in capabilities[:3]} == {0}
@@ -224,6 +224,23 @@ def test_a_daemon_ends_with_the_cage(cage: Cage) -> None:
     assert child.stdout is not None
     assert os.read(child.stdout.fileno(), 4) == b"here"
     end(child)  # and `nothing_left` looks whether it is gone
+    child.communicate()
+
+
+def test_the_end_is_awaited(cage: Cage) -> None:
+    """bubblewrap ends with its child; what the child has left may take longer, if it has much memory to give back."""
+    script = (
+        "import os\nreader, writer = os.pipe()\n"
+        "if os.fork() == 0:\n"
+        "    much = b'x' * (1 << 29)\n"
+        "    os.write(writer, b'x')\n"
+        "    while True: pass\n"
+        "os.read(reader, 1)\nos._exit(0)"
+    )
+    child = started(cage, script)
+    child.wait()
+    end(child)
+    assert caged_processes() == []
     child.communicate()
 
 
