@@ -40,8 +40,9 @@ class Terms:
     def sandbox(self) -> str:
         """What separates the submission from the rest of the machine, in words for the record."""
         if self.cage is not None:
-            return self.cage.described
-        filtered = ", system-call filter" if self.limits.filter and seccomp.available() else ""
+            return self.cage.described(self.device)
+        has_filter = self.limits.filter and self.device != "cuda" and seccomp.available()
+        filtered = ", system-call filter" if has_filter else ""
         return ("practice: " if self.key is None else "C, no sandbox: ") + f"process limits{filtered}"
 
 

@@ -19,10 +19,11 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from checker.box import seccomp, slots
+from checker.box import groups, seccomp, slots
 from checker.box.processes import Caged, command_of, end, environment
 from checker.box.visible import SCRATCH, TooMuchVisible, View, must_not_be_seen, view
 
@@ -45,11 +46,15 @@ class Cage:
     bwrap: str
     slot: slots.Slot | None = None  # in tier A
 
-    @property
-    def described(self) -> str:
+    def described(self, device: str = "interpreter") -> str:
         """For the record of a result."""
         user = f"own user {self.slot.uid}" if self.slot else "user namespace"
-        return f"{self.tier}: bubblewrap, {user}, system-call filter"
+        group = ", memory group" if device == "cuda" and self._group() else ""
+        return f"{self.tier}: bubblewrap, {user}, system-call filter{group}"
+
+    def _group(self) -> Path | None:
+        """What limits memory where a limit on address space cannot, if the machine has it."""
+        return groups.made(f"slot-{self.slot.uid}") if self.slot else None
 
     def start(
         self,
@@ -65,11 +70,13 @@ class Cage:
         closed = environment(SCRATCH) | {"LD_LIBRARY_PATH": shown.libraries} | variables
         closed.pop("CUDA_VISIBLE_DEVICES", None)  # only those are there
         command = [shown.executable, *command_of(module, *arguments, path=shown.path)[1:]]
+        group = self._group() if device == "cuda" else None
         told, tell = os.pipe()
         try:
             with _as_file(seccomp.cage_program(platform.machine())) as rules:
+                wrapped = [*self._wrapped(shown, rules, tell), *command]
                 child = Caged(
-                    [*self._wrapped(shown, rules, tell), *command],
+                    wrapped if group is None else groups.joined(group, wrapped),
                     cwd="/",
                     env=closed,
                     pass_fds=(*pass_fds, rules, tell),
@@ -99,6 +106,7 @@ class Cage:
     def close(self) -> None:
         """Give the slot back."""
         if self.slot is not None:
+            groups.removed(groups.place(f"slot-{self.slot.uid}"))
             self.slot.release()
 
     def __enter__(self) -> Cage:

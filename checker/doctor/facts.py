@@ -61,10 +61,11 @@ def diagnosis() -> Diagnosis:
     """Look at this machine. Takes no longer than a bubblewrap that starts once."""
     try:
         with claim() as cage:
-            tier, why = cage.tier, cage.described
+            tier, why = cage.tier, cage.described()
+            limited = "memory group" in cage.described("cuda")
     except NoCage as reason:
-        tier, why = "C", str(reason)
-    return Diagnosis((*_for_checking(), *_for_gpus(), *_for_grading(tier, why)), tier, why)
+        tier, why, limited = "C", str(reason), False
+    return Diagnosis((*_for_checking(), *_for_gpus(limited), *_for_grading(tier, why)), tier, why)
 
 
 def _for_checking() -> Iterator[Fact]:
@@ -100,7 +101,7 @@ def _triton() -> Fact:
     return Fact("triton", fits, f"{found}." if fits else f"{found} is there; needed is 3.6 to 3.9.", "checking")
 
 
-def _for_gpus() -> Iterator[Fact]:
+def _for_gpus(limited: bool) -> Iterator[Fact]:
     found = _version("torch")
     yield Fact(
         "torch", found is not None, f"{found}." if found else "is not installed; the interpreter needs none.", ""
@@ -118,9 +119,11 @@ def _for_gpus() -> Iterator[Fact]:
     )
     yield Fact(
         "memory limit",
-        False,
-        "A submission that runs on a GPU has no limit on the machine's own memory: let a container or a job "
-        "scheduler set one (a control group). On the interpreter there is a limit.",
+        limited,
+        "A control group limits what a submission on a GPU takes of the machine's own memory."
+        if limited
+        else "Grading as root, with a memory controller (control groups) that is free to use, would limit what a "
+        "submission on a GPU takes of the machine's own memory. On the interpreter there is a limit anyway.",
         "",
     )
 
