@@ -105,13 +105,13 @@ def cage() -> Iterator[Cage]:
 def caged_processes() -> list[str]:
     """What runs in cages of these tests, or was left by them: of no user whose slot somebody else holds."""
     found = []
-    own = os.readlink("/proc/self/ns/pid")
+    own = Path("/proc/self/ns/pid").readlink()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError):  # it ended meanwhile
                 user = entry.stat().st_uid
                 if user == os.getuid() != 0:
-                    boxed = os.readlink(entry / "ns" / "pid") != own
+                    boxed = (entry / "ns" / "pid").readlink() != own
                 else:
                     boxed = user in range(FIRST_USER, FIRST_USER + SLOTS) and not held_by_others(user)
                 # One that has ended waits for the machine's first process to take notice, which takes its time.

@@ -19,6 +19,7 @@ _SHARED_MEMORY_BYTES = 64 << 20
 _CHECKER = Path(__file__).parents[1]
 _ROOT = _CHECKER.parent
 _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+DRIVER, DEVICES = Path("/proc/driver/nvidia/gpus"), Path("/dev")
 _ETC = ("/etc/ld.so.cache", "/etc/alternatives")
 
 
@@ -84,26 +85,29 @@ def must_not_be_seen(shown: View) -> list[str]:
 
 def gpu_devices() -> list[str]:
     """The device files of the GPUs that CUDA_VISIBLE_DEVICES names, or of all, and the driver's own."""
-    own = [str(p) for name in ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools") if (p := Path("/dev", name)).exists()]
-    every = sorted(str(p) for p in Path("/dev").glob("nvidia[0-9]*"))
+    own = [str(p) for name in ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools") if (p := DEVICES / name).exists()]
     wanted = os.environ.get("CUDA_VISIBLE_DEVICES")
     if wanted is None:
-        return [*every, *own]
-    known = _known_gpus()
+        return [*sorted(str(p) for p in DEVICES.glob("nvidia[0-9]*")), *own]
     chosen = []
-    for position, (identity, device) in enumerate(known):
+    for position, (identity, device) in enumerate(_known_gpus()):
         if any(w == str(position) or (w.startswith("GPU-") and identity.startswith(w)) for w in wanted.split(",")):
             chosen.append(device)
-    return [*(device for device in chosen if Path(device).exists()), *own]
+    return [*chosen, *own]
 
 
 def _known_gpus() -> list[tuple[str, str]]:
-    """(UUID, device file) of each GPU, as the driver tells, in the order of the bus."""
+    """(UUID, device file) of each GPU that is here, as the driver tells, in the order of the bus.
+
+    In a container the driver tells of others as well; they have no device file, and no number either.
+    """
     found = []
-    for folder in sorted(Path("/proc/driver/nvidia/gpus").glob("*")):
+    for folder in sorted(DRIVER.glob("*")):
         lines = (folder / "information").read_text(encoding="utf-8").splitlines()
         facts = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-        found.append((facts.get("GPU UUID", ""), f"/dev/nvidia{facts.get('Device Minor', '')}"))
+        device = DEVICES / f"nvidia{facts.get('Device Minor', '')}"
+        if device.exists():
+            found.append((facts.get("GPU UUID", ""), str(device)))
     return found
 
 

@@ -19,7 +19,7 @@ import pytest
 from tests.conftest import ROOT, need
 
 USER = 63999  # beside the users of slots
-TESTS = ["tests/checker/test_cage.py", "tests/checker/test_grading_in_the_cage.py"]
+TESTS = [f"tests/checker/test_{name}.py" for name in ("cage", "cage_slots", "grading_in_the_cage")]
 
 
 @pytest.fixture
@@ -67,7 +67,9 @@ def test_an_ordinary_users_cage_holds_as_well(project: Path) -> None:
         cwd=project,
         env={
             **os.environ,
-            **{"PYTHONPATH": str(project), "HOME": str(project.parent), "TMPDIR": str(project.parent)},
+            "PYTHONPATH": str(project),
+            "HOME": str(project.parent),
+            "TMPDIR": str(project.parent),
             "REQUIRE_ALL_TOOLS": "1",  # root has bubblewrap: it must work here as well
         },
         capture_output=True,
