@@ -45,7 +45,7 @@ def main() -> None:
     _warm_up({job["target"] for job in jobs})
     results: list[dict[str, Any]] = []
     for first in range(0, len(jobs), AT_ONCE):
-        runners = [_fork(header, job, path) for job in jobs[first : first + AT_ONCE]]
+        runners = [_fork(header, job, path, answer) for job in jobs[first : first + AT_ONCE]]
         for job, (pid, reader) in zip(jobs[first:], runners, strict=False):
             with os.fdopen(reader, "rb") as stream:
                 data = stream.read()
@@ -79,13 +79,14 @@ def _assembler(target: str) -> Any:
     return get_ptxas(int(target.removeprefix("sm_")))
 
 
-def _fork(header: dict[str, Any], job: dict[str, Any], path: str) -> tuple[int, int]:
-    """(process, descriptor to read its answer from) of a runner."""
+def _fork(header: dict[str, Any], job: dict[str, Any], path: str, answer: int) -> tuple[int, int]:
+    """(process, descriptor to read its answer from) of a runner, which cannot write into the whole `answer`."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid:
         os.close(writer)
         return pid, reader
+    os.close(answer)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     warnings.simplefilter("ignore")
     limits = header["limits"]
