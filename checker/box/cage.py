@@ -165,7 +165,10 @@ def _prove(cage: Cage) -> None:
         raise NoCage("bubblewrap does not come to an end here.") from reason
     except ValueError as reason:
         lines = complaint.decode(errors="replace").strip().splitlines() or ["it ends without a word"]
-        raise NoCage(f"bubblewrap does not work here: {lines[-1].removeprefix('bwrap: ').rstrip('.')}.") from reason
+        sentence = f"bubblewrap does not work here: {lines[-1].removeprefix('bwrap: ').rstrip('.')}."
+        if cage.slot and "Permission denied" in lines[-1]:
+            sentence += " Others than you must be able to read Python and the checker: chmod -R o+rX on their folders."
+        raise NoCage(sentence) from reason
     finally:
         end(child)
         for stream in (child.stdout, child.stderr):

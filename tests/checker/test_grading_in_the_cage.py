@@ -60,6 +60,20 @@ def test_a_cage_that_does_not_hold_is_not_granted(
         cages.claim()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives users of their own to cages")
+def test_a_checker_that_others_cannot_read_says_what_to_do(tmp_path: Path) -> None:
+    """As root's umask may have left it; tmp_path itself is closed to others, which is no obstacle."""
+    shutil.copytree(ROOT / "checker", tmp_path / "checker")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    asked = [sys.executable, "-m", "checker", "doctor"]
+    done = subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    (tmp_path / "checker" / "__init__.py").chmod(0o600)
+    done = subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "chmod -R o+rX" in done.stdout
+
+
 @pytest.mark.parametrize("how", ["absent", "broken"])
 def test_grading_without_a_cage_is_refused(how: str, tmp_path: Path) -> None:
     put_bwrap(tmp_path, "sys.exit(1)")
