@@ -47,10 +47,9 @@ def joined(group: Path, command: list[str]) -> list[str]:
 
 
 def removed(group: Path) -> None:
-    """Take a group away, if nothing is in it; and the folder of all groups, if it was the last."""
+    """Take a group away, if nothing is in it. The folder of all groups stays: another grader may be about to use it."""
     with contextlib.suppress(OSError):
         group.rmdir()
-        group.parent.rmdir()
 
 
 def _unified() -> bool:

@@ -79,7 +79,7 @@ def test_only_the_gpus_that_are_meant_are_shown(
 @AS_ROOT
 def test_a_memory_group_ends_what_takes_too_much() -> None:
     """What a GPU's submissions run in; a limit on address space would break the driver."""
-    group = groups.made("test", 256 << 20)
+    group = groups.made(f"test-{os.getpid()}", 256 << 20)
     if group is None:
         pytest.skip("this machine's memory controller cannot be used")
     try:
@@ -100,9 +100,9 @@ def test_what_cannot_join_its_group_does_not_run(tmp_path: Path) -> None:
 
 @AS_ROOT
 def test_a_cage_for_a_gpu_is_in_its_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    if groups.made("test") is None:
+    if (probe := groups.made(f"test-{os.getpid()}")) is None:
         pytest.skip("this machine's memory controller cannot be used")
-    groups.removed(groups.place("test"))
+    groups.removed(probe)
     with cages.claim() as cage:
         assert cage.slot is not None
         child = started(cage, "import time; print(1, flush=True); time.sleep(600)", "cuda")
