@@ -42,7 +42,7 @@ whole_size := With what the tests need, about 2.3 GB in all, more with a CUDA bu
 checker = PYTHONPATH="$(CURDIR)" "$(bin)/python" -m checker
 friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
 
-.PHONY: help check watch hint progress solution reset lab trace bench test test-all mutants versions lint clean needs-check needs-lab needs-test
+.PHONY: help check watch hint progress solution reset lab trace bench doctor test test-all mutants versions lint clean needs-check needs-lab needs-test
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -74,6 +74,9 @@ trace: $(call layer,lab) ## draw which tiles PUZZLE=5 loads and stores, in which
 
 bench: $(call layer,lab) ## time PUZZLE=6 on a GPU beside its peers and the roofline; without a GPU, predict
 	@$(checker) bench $(PUZZLE) $(if $(FILE),--file "$(FILE)") $(if $(EVERY),--every) $(friendly)
+
+doctor: $(call layer,check) ## what this machine can do, what is missing and how to get it
+	@$(checker) doctor
 
 test: $(call layer,test) ## the project's own tests, at most ten minutes
 	@"$(bin)/python" -m pytest -q -n auto --dist worksteal -m "not slow"

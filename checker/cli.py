@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from checker import catalog, targets
+from checker.doctor.command import doctor
 from checker.judge.verdict import ExitStatus, Status, Verdict
 from checker.learner import commands as learner
 from checker.learner.places import script, shown
@@ -39,7 +40,10 @@ def cli() -> None:
     show_default=True,
     help="Where the kernels run. auto: on the interpreter, and then on a GPU if there is one.",
 )
-@click.option("--key", help="Draw sizes and values from this key, as grading does, instead of practice.")
+@click.option("--key", help="Draw sizes and values from this key and run in a cage, as grading does.")
+@click.option(
+    "--unsafe-no-sandbox", "unsafe", is_flag=True, help="With --key: run without a cage, and mark the result."
+)
 @click.option(
     "--targets",
     "targets_",
@@ -54,6 +58,7 @@ def check(
     file: Path | None,
     device: str,
     key: str | None,
+    unsafe: bool,
     targets_: str,
     no_compile: bool,
     json_path: str | None,
@@ -71,7 +76,7 @@ def check(
     Of several puzzles, the worst.
     """
     try:
-        under = terms_of(key, device, "" if no_compile else targets_)
+        under = terms_of(key, device, "" if no_compile else targets_, unsafe=unsafe)
         if puzzle is None:
             if file is not None:
                 raise Misuse("Say which puzzle the file solves: python -m checker check N --file PATH.")
@@ -207,7 +212,7 @@ def build() -> None:
     click.echo(f"{len(written)} files written.")
 
 
-for command in learner.COMMANDS:
+for command in (*learner.COMMANDS, doctor):
     cli.add_command(command)
 
 _SERIOUSNESS = [

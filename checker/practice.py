@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import traceback
 from dataclasses import replace
@@ -23,17 +24,30 @@ class Misuse(Exception):
     """The command was used wrongly: a sentence, and nothing was checked."""
 
 
-def terms_of(key: str | None, device: str, wanted: str) -> Terms:
-    """Under which terms to check; `wanted`: targets, none if empty."""
+def terms_of(key: str | None, device: str, wanted: str, *, unsafe: bool = False) -> Terms:
+    """Under which terms to check; `wanted`: targets, none if empty. With a key in a cage, unless `unsafe`."""
     from checker.box.parent import gpu_missing
     from checker.road import Terms
 
     if device == "cuda" and (reason := gpu_missing()):
         raise Misuse(f"{reason} Without --device cuda, the interpreter checks as strictly.")
     try:
-        return Terms(key=key, device=device, targets=targets.chosen(wanted) if wanted else ())
+        terms = Terms(key=key, device=device, targets=targets.chosen(wanted) if wanted else ())
     except ValueError as error:
         raise Misuse(str(error)) from error
+    if key is None or unsafe:
+        return terms
+    from checker.box import cage
+
+    try:
+        granted = cage.claim()
+    except cage.NoCage as reason:
+        raise Misuse(
+            f"Grading was not started, because nothing would hold a submission. {reason} What to do about it: "
+            "python -m checker doctor. Or add --unsafe-no-sandbox: then a submission can read all that you can."
+        ) from reason
+    atexit.register(granted.close)
+    return replace(terms, cage=granted)
 
 
 def checked(number: int, file: Path | None, terms: Terms | None) -> Verdict:

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import checker
 from checker import catalog, targets
-from checker.box.parent import Box, BoxReport, Ending, Limits, gpu_missing, sandbox
+from checker.box import seccomp
+from checker.box.parent import Box, BoxReport, Ending, Limits, gpu_missing
 from checker.box.wire import LAUNCH_MARK
 from checker.judge.verdict import Finding, Status, Verdict
 from checker.report.clean import cleaned
 from checker.submission.read import Submission
 
 if TYPE_CHECKING:  # numpy is imported while the box starts
+    from checker.box.cage import Cage
     from checker.box.results import Launch
     from checker.judge.evidence import Evidence, Locator
     from checker.puzzle import Case, Draw, Puzzle
@@ -32,6 +34,16 @@ class Terms:
     lint: bool = True  # the tests switch it off, to show that the box holds alone
     device: str = "interpreter"  # or cuda; auto: the interpreter first, then a GPU if there is one
     targets: tuple[str, ...] = targets.DEFAULT  # GPUs that a right kernel must compile for
+    cage: Cage | None = None  # what holds the box in grading; without one, the verdict says so
+
+    @property
+    def sandbox(self) -> str:
+        """What separates the submission from the rest of the machine, in words for the record."""
+        if self.cage is not None:
+            return self.cage.described(self.device)
+        has_filter = self.limits.filter and self.device != "cuda" and seccomp.available()
+        filtered = ", system-call filter" if has_filter else ""
+        return ("practice: " if self.key is None else "C, no sandbox: ") + f"process limits{filtered}"
 
 
 def check(number: int, submission: Submission, terms: Terms | None = None) -> Verdict:
@@ -65,7 +77,7 @@ def _on_gpu(terms: Terms) -> Terms:
 
 def _checked(number: int, submission: Submission, terms: Terms) -> Verdict:
     device = "cuda" if terms.device == "cuda" else "interpreter"
-    with Box(terms.limits, device) as box:  # starts importing Triton now; so do we, at the same time
+    with Box(terms.limits, device, terms.cage) as box:  # starts importing Triton now; so do we, at the same time
         puzzle = catalog.load(number)
         return _Check(puzzle, submission, terms).run(box)
 
@@ -201,7 +213,8 @@ class _Check:
         passes = [in_order, shuffled]
         compiling = not on_gpu and len(started) == len(program.kernels)
         wanted = jobs(self.puzzle, cases, self.terms.targets) if compiling else []
-        with Compiler(program.source, wanted, self.terms.limits) as compiler:
+        # What practice has found out is not believed in grading: who practises here may have written it.
+        with Compiler(program.source, wanted, self.terms.limits, self.terms.cage, cached=key is None) as compiler:
             report = box.run(program.source, list(program.kernels), launches, passes)
             if not report.versions:
                 raise RuntimeError(f"the box did not start: {report.complaint.strip() or 'no reason given'}")
@@ -301,7 +314,7 @@ class _Check:
             findings=tuple(findings),
             file=self.submission.name,
             mode="practice" if self.terms.key is None else "grading",
-            sandbox=sandbox(self.terms.limits),
+            sandbox=self.terms.sandbox,
             submission_sha256=self.sha256,
             versions=self.versions,
             **facts,  # type: ignore[arg-type]

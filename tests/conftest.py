@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from checker.box.cage import Cage, NoCage, claim
+from checker.box.slots import FIRST_USER, SLOTS
 from checker.judge.verdict import Verdict
 from checker.road import Terms, check
 from checker.submission.read import from_cells, from_file
@@ -49,6 +53,16 @@ def need(tool: str) -> None:
         pytest.skip(f"{tool} is not installed")
 
 
+def cage_or_skip() -> Cage:
+    """A cage as grading has it, or skip the test; under REQUIRE_ALL_TOOLS its absence is a failure."""
+    try:
+        return claim()
+    except NoCage as reason:
+        if os.environ.get("REQUIRE_ALL_TOOLS"):
+            pytest.fail(f"{reason} And REQUIRE_ALL_TOOLS is set")
+        pytest.skip(str(reason))
+
+
 def importable(module: str) -> Any:
     """Import a module, or skip the test; under REQUIRE_ALL_TOOLS a missing one is a failure."""
     try:
@@ -81,6 +95,53 @@ def box_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     yield folder
     assert list(folder.iterdir()) == []
     assert boxed_processes(folder) == []
+
+
+@pytest.fixture(scope="session")
+def cage() -> Iterator[Cage]:
+    """A cage that the tests share."""
+    with cage_or_skip() as one:
+        yield one
+
+
+def caged_processes() -> list[str]:
+    """What runs in cages of these tests, or was left by them: of no user whose slot somebody else holds."""
+    found = []
+    own = Path("/proc/self/ns/pid").readlink()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):  # it ended meanwhile
+                user = entry.stat().st_uid
+                if user == os.getuid() != 0:
+                    boxed = (entry / "ns" / "pid").readlink() != own
+                else:
+                    boxed = user in range(FIRST_USER, FIRST_USER + SLOTS) and not held_by_others(user)
+                # One that has ended waits for the machine's first process to take notice, which takes its time.
+                if boxed and "State:\tZ" not in (entry / "status").read_text():
+                    found.append(f"{entry.name}, user {user}: {(entry / 'cmdline').read_bytes()[:200]!r}")
+    return found
+
+
+def held_by_others(user: int) -> bool:
+    """Whether another process than this one grades as a user."""
+    for line in Path("/proc/locks").read_text().splitlines():
+        kind, pid, file = line.split()[1], int(line.split()[4]), line.split()[5]
+        inode = Path(f"/run/flash-puzzles/slot-{user}").stat().st_ino
+        if kind == "FLOCK" and pid != os.getpid() and file.endswith(f":{inode}"):
+            return True
+    return False
+
+
+@pytest.fixture
+def nothing_left(box_folder: Path) -> Iterator[None]:
+    """After the test there is no process, mount or file that was not there before."""
+    mounts = Path("/proc/self/mountinfo").read_text()
+    yield
+    deadline = time.monotonic() + 2
+    while caged_processes() and time.monotonic() < deadline:
+        time.sleep(0.1)  # other graders on this machine come and go
+    assert caged_processes() == []
+    assert Path("/proc/self/mountinfo").read_text() == mounts
 
 
 @pytest.fixture

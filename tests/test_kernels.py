@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from checker.box.cage import Cage
 from checker.box.parent import Limits
 from checker.judge.verdict import Status
 from checker.road import Terms
-from tests.conftest import check_path, kernels, said
+from tests.conftest import ROOT, check_path, kernels, said
 
 KEYS = ("autumn", "winter", "spring")
 SAMPLE = 30  # for each key in `make test`; `make test-all` tries all
@@ -22,11 +24,23 @@ NEEDS_THE_COMPILER = {
     "dot-side-too-small",
     "shared-memory",
 }
-SHORT = Limits(wall_seconds=3)  # where the attack is to take for ever
+IN_CAGE = [  # in `make test`; `make test-all` tries all
+    *("reads_the_course", "reads_solutions", "watches_processes", "through_other_roots", "symlinks", "mounts"),
+    *("kernel_services", "forged_answers", "exit_early", "network", "kill_parent", "daemon", "memory_bomb"),
+    *("output_flood", "deaf"),
+]
+UNFILTERED = [
+    *("network", "daemon", "fork_bomb", "thread_bomb", "kill_parent", "stop_parent", "huge_file", "litter"),
+    *("mounts", "kernel_services"),
+]
 
 
 def ids(path: Path) -> str:
     return path.stem
+
+
+def attacks(names: list[str]) -> list[Path]:
+    return [ROOT / "tests" / "hostile" / f"p1_{name}.py" for name in names]
 
 
 @pytest.mark.parametrize("path", kernels("right"), ids=ids)
@@ -77,8 +91,35 @@ def test_verdicts_do_not_depend_on_the_key(folder: str, key: str) -> None:
 @pytest.mark.parametrize("lint", [True, False], ids=["lint-on", "lint-off"])
 @pytest.mark.parametrize("path", kernels("hostile"), ids=ids)
 def test_attacks_fail(path: Path, lint: bool, box_folder: Path) -> None:
-    allowed = said(path, "Lint on" if lint else "Lint off").split(" or ")
-    verdict = check_path(path, Terms(lint=lint, limits=SHORT if "time-limit" in allowed else Limits()))
+    assert_it_fails(path, Terms(lint=lint))
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("path", attacks(IN_CAGE), ids=ids)
+def test_a_part_of_the_attacks_fails_in_the_cage(path: Path, cage: Cage) -> None:
+    assert_it_fails(path, Terms(key="autumn", lint=False, cage=cage))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("lint", [True, False], ids=["lint-on", "lint-off"])
+@pytest.mark.parametrize("path", kernels("hostile"), ids=ids)
+def test_attacks_fail_in_the_cage(path: Path, lint: bool, cage: Cage) -> None:
+    assert_it_fails(path, Terms(key="autumn", lint=lint, cage=cage))
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("path", attacks(UNFILTERED), ids=ids)
+def test_the_cage_alone_holds_what_attacks_the_machine(path: Path, cage: Cage) -> None:
+    """The third wall by itself, as on a GPU: no lint, and no filter of the child's own."""
+    verdict = check_path(path, Terms(key="autumn", lint=False, cage=cage, limits=Limits(filter=False)))
+    assert verdict.status.value in said(path, "Lint off").split(" or "), verdict.findings
+
+
+def assert_it_fails(path: Path, terms: Terms) -> None:
+    allowed = said(path, "Lint on" if terms.lint else "Lint off").split(" or ")
+    limits = replace(terms.limits, wall_seconds=3) if "time-limit" in allowed else terms.limits
+    verdict = check_path(path, replace(terms, limits=limits))
     assert verdict.status.value in allowed, verdict.findings
     assert verdict.earned == 0
     for finding in verdict.findings:

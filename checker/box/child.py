@@ -107,7 +107,7 @@ def _become_runner(answer: int, output: int) -> None:
                 os.close(int(name))
 
 
-def _limit(limits: dict[str, int], on_gpu: bool) -> None:
+def _limit(limits: dict[str, int], on_gpu: bool, caged: bool) -> None:
     """Lower every limit for good, then enter the system-call filter.
 
     A GPU's driver needs address space without end, threads, and calls of its own; Triton starts a compiler.
@@ -118,6 +118,9 @@ def _limit(limits: dict[str, int], on_gpu: bool) -> None:
         resource.RLIMIT_FSIZE: limits["file_bytes"],
         resource.RLIMIT_NPROC: 0,
     }
+    in_cage = {resource.RLIMIT_NPROC: limits["gpu_processes"]}  # elsewhere the user's other processes would count
+    if caged:
+        everywhere |= in_cage
     for name, value in (everywhere if on_gpu else everywhere | on_interpreter).items():
         resource.setrlimit(name, (value, value))
     # The soft limit sends SIGXCPU, which tells the parent what happened; the hard one kills.
@@ -138,7 +141,7 @@ def _run_pass(
     """Answer every launch of a pass, in order. Nothing raised by the submission gets further."""
     sys.stdout = sys.stderr = open(1, "w", encoding="utf-8", errors="replace", buffering=1, closefd=False)  # noqa: SIM115
     warnings.simplefilter("ignore")  # Triton's own, which the student could do nothing about
-    _limit(header["limits"], on_gpu)
+    _limit(header["limits"], on_gpu, header["caged"])
     stream = os.fdopen(answer, "wb", buffering=0)
     try:
         kernels = _device().load_kernels(path, header["source"], header["kernels"])

@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import shutil
-import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -15,11 +14,15 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from checker.box import wire
-from checker.box.parent import Limits, command_of, environment
+from checker.box.parent import Limits
+from checker.box.processes import end, start
 from checker.box.results import KernelError, MalformedAnswer, parse_error
+
+if TYPE_CHECKING:
+    from checker.box.cage import Cage
 
 KEPT = 500  # outcomes in the cache
 
@@ -49,38 +52,43 @@ class Compiled:
 class Compiler:
     """A compilation under way. Use as a context manager; leaving it ends what still runs."""
 
-    def __init__(self, source: str, jobs: Sequence[Job], limits: Limits):
+    def __init__(
+        self, source: str, jobs: Sequence[Job], limits: Limits, cage: Cage | None = None, *, cached: bool = True
+    ):
+        """`cached`: believe, and keep, what an earlier check on this machine found out. Grading does neither."""
         self.source, self.jobs, self.limits = source, list(jobs), limits
+        self.cage, self.cached = cage, cached
         self.child: subprocess.Popen[bytes] | None = None
         self.folder = ""
 
     def __enter__(self) -> Compiler:
-        if not self.jobs or self._cache_file().exists():
-            return self
-        self.folder = tempfile.mkdtemp(prefix="flash-puzzles-compiler-")
+        if self.jobs and not (self.cached and self._cache_file().exists()):
+            self._start()
+        return self
+
+    def _start(self) -> None:
+        self.folder = "" if self.cage else tempfile.mkdtemp(prefix="flash-puzzles-compiler-")
         header = {"source": self.source, "jobs": [asdict(j) for j in self.jobs], "limits": asdict(self.limits)}
         with tempfile.TemporaryFile() as request:
             request.write(wire.pack(header))
             request.seek(0)
-            self.child = subprocess.Popen(
-                command_of("checker.box.compiler"),
+            self.child = start(
+                "checker.box.compiler",
+                folder=self.folder,
+                cage=self.cage,
                 stdin=request,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                cwd=self.folder,
-                env=environment(self.folder),
-                start_new_session=True,
             )
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.child is not None:
-            with contextlib.suppress(ProcessLookupError):  # it has ended
-                os.killpg(self.child.pid, signal.SIGKILL)
+            end(self.child)
             self.child.communicate()
-            shutil.rmtree(self.folder, ignore_errors=True)
+            if self.folder:
+                shutil.rmtree(self.folder, ignore_errors=True)
 
     def results(self) -> list[Compiled]:
         """One result per job, in order. Waits for them; a compiler that gives none is an error in each."""
@@ -90,16 +98,19 @@ class Compiler:
             with contextlib.suppress(OSError, MalformedAnswer, ValueError):
                 return self._read(json.loads(self._cache_file().read_text(encoding="utf-8")))
             self._cache_file().unlink(missing_ok=True)  # damaged: compile after all
-            self.__enter__()
+            self._start()
         assert self.child is not None
         try:
             answer, _ = self.child.communicate(timeout=self.limits.compile_seconds)
-            header, _ = next(wire.unpack(answer))
+            frames = wire.unpack(answer)
+            if next(frames, None) is None:  # it says hello before it reads a line of the submission
+                raise RuntimeError(f"the compiler did not start: exit status {self.child.returncode}")
+            header, _ = next(frames)
             results = self._read(header)
         except (subprocess.TimeoutExpired, StopIteration, wire.MalformedFrame, MalformedAnswer):
             gone = KernelError("Died", "the compiler did not come to an end", 0, 0)
             return [Compiled(job.kernel, job.target, gone) for job in self.jobs]
-        if not any(r.error and r.error.type == "Died" for r in results):
+        if self.cached and not any(r.error and r.error.type == "Died" for r in results):
             self._remember(header)
         return results
 

@@ -6,13 +6,11 @@ The child is started before anything slow is imported here, so that both import 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import selectors
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
@@ -23,17 +21,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from checker.box import seccomp, wire
+from checker.box import wire
+from checker.box.processes import end, start
 
 if TYPE_CHECKING:
+    from checker.box.cage import Cage
     from checker.box.results import Launch
 
 PASSES = 2  # in order, and shuffled; each in a process of its own
-_ROOT = Path(__file__).parents[2]
-_BOOT = (
-    "import json, sys; a = json.loads(sys.argv[1]); sys.path[:] = a['path']; "
-    "from checker.box.child import main; main(a['report'], a['answers'], a['outputs'])"
-)
 _CHUNK = 1 << 20
 Pass = list[tuple[int, Iterable[int]]]  # (launch number, order of its programs)
 STARTUP_SECONDS = 120.0  # to import Triton, also from a cold disk
@@ -51,6 +46,7 @@ class Limits:
     answer_bytes: int = 256 << 20
     compile_seconds: float = 60.0  # for all kernels and targets together
     gpu_seconds: float = 300.0  # instead of wall_seconds on a GPU, where every shape is compiled anew
+    gpu_processes: int = 512  # of a slot in a cage on a GPU, threads too; the interpreter gets none
     gpu_output_bytes: int = 64 << 20  # instead of output_bytes: a GPU prints a line for each element
     compiler_bytes: int = 4 << 30  # address space of a process that compiles
     filter: bool = True  # the system-call filter, where the kernel has one
@@ -91,31 +87,29 @@ class BoxReport:
 class Box:
     """A child process that is importing Triton, and the pipes to it. Use as a context manager."""
 
-    def __init__(self, limits: Limits, device: str = "interpreter"):
+    def __init__(self, limits: Limits, device: str = "interpreter", cage: Cage | None = None):
         """`device`: `interpreter`, or `cuda`, where the memory limit and the system-call filter do not apply."""
-        self.limits, self.device = limits, device
+        self.limits, self.device, self.cage = limits, device, cage
 
     def __enter__(self) -> Box:
-        self.folder = tempfile.mkdtemp(prefix="flash-puzzles-box-")
+        self.folder = "" if self.cage else tempfile.mkdtemp(prefix="flash-puzzles-box-")
         pipes = [os.pipe() for _ in range(1 + 2 * PASSES)]
         self.readers = [reader for reader, _ in pipes]
         writers = [writer for _, writer in pipes]
-        boot = {
-            "path": paths(),
-            "report": writers[0],
-            "answers": writers[1 : 1 + PASSES],
-            "outputs": writers[1 + PASSES :],
-        }
         try:
-            self.child = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, json.dumps(boot)],
+            self.child = start(
+                "checker.box.child",
+                writers[0],
+                writers[1 : 1 + PASSES],
+                writers[1 + PASSES :],
+                folder=self.folder,
+                cage=self.cage,
+                variables={"TRITON_INTERPRET": "1"} if self.device == "interpreter" else {},
+                device=self.device,
+                pass_fds=writers,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
-                cwd=self.folder,
-                env=environment(self.folder) | ({"TRITON_INTERPRET": "1"} if self.device == "interpreter" else {}),
-                pass_fds=writers,
-                start_new_session=True,
             )
         except BaseException:
             self._close_files()
@@ -128,7 +122,7 @@ class Box:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._kill()
+        end(self.child)
         for stream in (self.child.stdin, self.child.stderr):
             if stream is not None:
                 with contextlib.suppress(OSError):  # a broken pipe: the child went first
@@ -141,7 +135,7 @@ class Box:
         exchange = _Exchange(self.child, self.readers, self.limits)
         exchange.run(self._request(source, kernels, launches, passes))
         if exchange.early:
-            self._kill()
+            end(self.child)
         versions: dict[str, str] = {}
         codes: dict[int, int] = {}
         for header in _whole_headers(bytes(exchange.report)):
@@ -193,6 +187,7 @@ class Box:
             "kernels": kernels,
             "device": self.device,
             "limits": asdict(self.limits),
+            "caged": self.cage is not None,
             "launches": asked,
             "passes": [
                 [{"launch": number, "order": [int(p) for p in order]} for number, order in one] for one in passes
@@ -200,24 +195,11 @@ class Box:
         }
         return memoryview(wire.pack(header, buffers))
 
-    def _kill(self) -> None:
-        """End the child and all that came of it, also what left its process group."""
-        if self.child.poll() is None:
-            while strays := _descendants(self.child.pid):
-                for pid in strays:
-                    with contextlib.suppress(ProcessLookupError):  # it ended meanwhile
-                        os.kill(pid, signal.SIGKILL)
-                time.sleep(0.002)
-                if self.child.poll() is not None:
-                    break
-        with contextlib.suppress(ProcessLookupError):  # all gone by themselves
-            os.killpg(self.child.pid, signal.SIGKILL)
-        self.child.wait()
-
     def _close_files(self) -> None:
         for reader in self.readers:
             os.close(reader)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if self.folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class _Exchange:
@@ -293,32 +275,6 @@ def gpu_missing() -> str:
     return ""
 
 
-def environment(folder: str) -> dict[str, str]:
-    """A closed environment: nothing of the caller's but where shared libraries lie, and which GPU is meant."""
-    closed = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    closed |= dict.fromkeys(("HOME", "TMPDIR", "TRITON_CACHE_DIR"), folder)
-    closed |= {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
-    kept = ("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES")
-    return closed | {name: os.environ[name] for name in kept if name in os.environ}
-
-
-def paths() -> list[str]:
-    """Where a child looks for modules: our own folder last, so that a student's numpy.py does not win."""
-    return [p for p in sys.path if p and Path(p).resolve() not in (_ROOT, Path.cwd())] + [str(_ROOT)]
-
-
-def command_of(module: str) -> list[str]:
-    """What starts a child whose `main` stands in `module`, whatever the current folder and environment hold."""
-    boot = f"import json, sys; sys.path[:] = json.loads(sys.argv[1]); from {module} import main; main()"
-    return [sys.executable, "-I", "-S", "-X", "utf8", "-c", boot, json.dumps(paths())]
-
-
-def sandbox(limits: Limits) -> str:
-    """What separates a practice check from the rest of the machine, in words for the record."""
-    filtered = limits.filter and seccomp.available()
-    return "practice: process limits" + (", system-call filter" if filtered else "")
-
-
 def _whole_headers(data: bytes) -> Iterator[dict[str, Any]]:
     """Headers of the frames that arrived whole; the base may have been killed in the middle of one."""
     with contextlib.suppress(wire.MalformedFrame):
@@ -336,13 +292,3 @@ def _ending(early: Ending | None, code: int | None) -> tuple[Ending, int]:
     if code < 0:
         return Ending.KILLED, -code
     return (Ending.FINISHED if code == 0 else Ending.EXITED), code
-
-
-def _descendants(pid: int) -> list[int]:
-    """Children of `pid`, their children, and so on."""
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children") as file:
-            children = [int(word) for word in file.read().split()]
-    except OSError:
-        return []
-    return children + [grandchild for child in children for grandchild in _descendants(child)]

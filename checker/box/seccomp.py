@@ -1,9 +1,10 @@
-"""A system-call filter for the child: what arithmetic needs is allowed, everything else fails.
+"""System-call filters. For the child: what arithmetic needs is allowed, everything else fails.
 
 No processes or threads, no network, no signals to anybody, no writing to disk, no lasting settings:
 calls that are not on the list fail with EPERM, and so do new ones that a later kernel may bring.
 Needs no root and no library, and works for root too, where the process limit (RLIMIT_NPROC) means
-nothing. Files can still be opened for reading. See seccomp(2) and linux/filter.h.
+nothing. Files can still be opened for reading. A second, looser filter is for whatever runs in a
+cage at grading. See seccomp(2) and linux/filter.h.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import struct
 from pathlib import Path
 
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_COLUMN = {"x86_64": 0, "aarch64": 1}  # of the tables below
 
 # fmt: off
 # name: (number on x86_64, on aarch64); None where the machine does not have the call
@@ -53,10 +55,42 @@ ALLOWED_WITH: dict[str, tuple[int | None, int | None, int, tuple[int, ...]]] = {
 READ_ONLY: dict[str, tuple[int | None, int | None, int]] = {"open": (2, None, 1), "openat": (257, 56, 2)}
 # fmt: on
 
+# For everything in a cage, also where the filter above cannot be (assemblers, a GPU's driver): what
+# nobody needs there, and what other holes in kernels were reached by.
+# fmt: off
+DENIED: dict[str, tuple[int | None, int | None]] = {
+    # other processes
+    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "kcmp": (312, 272),
+    "pidfd_getfd": (438, 438), "process_madvise": (440, 440), "perf_event_open": (298, 241),
+    # mounts and namespaces
+    "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51),
+    "unshare": (272, 97), "setns": (308, 268), "open_tree": (428, 428), "move_mount": (429, 429),
+    "fsopen": (430, 430), "fsconfig": (431, 431), "fsmount": (432, 432), "fspick": (433, 433),
+    "mount_setattr": (442, 442), "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265),
+    "fanotify_init": (300, 262),
+    # keys, programs in the kernel, page faults and input handled from outside
+    "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219), "bpf": (321, 280),
+    "userfaultfd": (323, 282), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    # the machine
+    "init_module": (175, 105), "finit_module": (313, 273), "delete_module": (176, 106), "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294), "reboot": (169, 142), "swapon": (167, 224), "swapoff": (168, 225),
+    "acct": (163, 89), "settimeofday": (164, 170), "clock_settime": (227, 112), "clock_adjtime": (305, 266),
+    "adjtimex": (159, 171), "quotactl": (179, 60), "quotactl_fd": (443, 443), "syslog": (103, 116),
+    "sethostname": (170, 161), "setdomainname": (171, 162), "vhangup": (153, 58), "lookup_dcookie": (212, 18),
+    "nfsservctl": (180, 42), "iopl": (172, None), "ioperm": (173, None), "modify_ldt": (154, None),
+    "uselib": (134, None),
+}
+# Denied with any of these bits in the argument at this position: no new namespaces.
+DENIED_WITH: dict[str, tuple[int | None, int | None, int, int]] = {"clone": (56, 220, 0, 0x7E020000)}
+# Said not to exist, as in an old kernel: its flags lie in memory, where a filter cannot look.
+ABSENT: dict[str, tuple[int | None, int | None]] = {"clone3": (435, 435)}
+# fmt: on
+
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_ALLOW, _KILL, _EPERM = 0x7FFF0000, 0x80000000, 0x00050001
+_ALLOW, _KILL, _EPERM, _ENOSYS = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026
 _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
 _X32 = 0x40000000
 
@@ -65,15 +99,7 @@ _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 38, 22, 2
 
 def program(machine: str) -> bytes:
     """The filter as an array of `struct sock_filter` for `machine` (`x86_64` or `aarch64`)."""
-    column = {"x86_64": 0, "aarch64": 1}[machine]
-    rules: list[tuple[int, int, int, int]] = [
-        (_LOAD, 0, 0, _ARCH),
-        (_EQUAL, 1, 0, _AUDIT_ARCH[machine]),
-        (_RETURN, 0, 0, _KILL),
-        (_LOAD, 0, 0, _NUMBER),
-    ]
-    if machine == "x86_64":
-        rules += [(_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _EPERM)]
+    column, rules = _COLUMN[machine], _beginning(machine)
     for numbers in ALLOWED.values():
         if (number := numbers[column]) is not None:
             rules += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ALLOW)]
@@ -91,7 +117,42 @@ def program(machine: str) -> bytes:
                 (_RETURN, 0, 0, _ALLOW),
             ]
             rules += [(_EQUAL, 0, len(body), number), *body]
-    rules.append((_RETURN, 0, 0, _EPERM))
+    return _packed([*rules, (_RETURN, 0, 0, _EPERM)])
+
+
+def cage_program(machine: str) -> bytes:
+    """The looser filter, for everything that runs in a cage on `machine`: what is on the list fails."""
+    column, rules = _COLUMN[machine], _beginning(machine)
+    for table, answer in ((DENIED, _EPERM), (ABSENT, _ENOSYS)):
+        for numbers in table.values():
+            if (number := numbers[column]) is not None:
+                rules += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, answer)]
+    for *calls, argument, bits in DENIED_WITH.values():
+        if (number := calls[column]) is not None:
+            body = [
+                (_LOAD, 0, 0, _ARGUMENTS + 8 * argument),
+                (_ANY_BIT, 0, 1, bits),
+                (_RETURN, 0, 0, _EPERM),
+                (_RETURN, 0, 0, _ALLOW),
+            ]
+            rules += [(_EQUAL, 0, len(body), number), *body]
+    return _packed([*rules, (_RETURN, 0, 0, _ALLOW)])
+
+
+def _beginning(machine: str) -> list[tuple[int, int, int, int]]:
+    """The rules that every filter begins with: only this machine's own calls, and its number loaded."""
+    rules = [
+        (_LOAD, 0, 0, _ARCH),
+        (_EQUAL, 1, 0, _AUDIT_ARCH[machine]),
+        (_RETURN, 0, 0, _KILL),
+        (_LOAD, 0, 0, _NUMBER),
+    ]
+    if machine == "x86_64":
+        rules += [(_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _EPERM)]
+    return rules
+
+
+def _packed(rules: list[tuple[int, int, int, int]]) -> bytes:
     return b"".join(struct.pack("<HBBI", *rule) for rule in rules)
 
 

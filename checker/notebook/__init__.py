@@ -137,7 +137,7 @@ def hint(puzzle: int, *, again: bool = False) -> Hints:
 
 def _asked(**request: Any) -> dict[str, Any]:
     """What the judging process answers: a `Report`'s fields, a benchmark's result, or a picture in base64."""
-    from checker.box.parent import command_of
+    from checker.box.processes import command_of
 
     try:
         done = subprocess.run(

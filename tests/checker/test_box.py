@@ -6,8 +6,10 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -214,10 +216,11 @@ def test_the_filter_is_in_force_on_this_machine() -> None:
     assert (done.stdout, done.returncode) == ("fine", 0), done.stderr
 
 
+@pytest.mark.parametrize("filter", [seccomp.program, seccomp.cage_program])
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
-def test_the_filter_is_well_formed(machine: str) -> None:
+def test_the_filter_is_well_formed(machine: str, filter: Callable[[str], bytes]) -> None:
     """Every jump stays inside, and the last instruction returns."""
-    code = seccomp.program(machine)
+    code = filter(machine)
     rules = [code[at : at + 8] for at in range(0, len(code), 8)]
     assert len(rules) < 4096
     for at, rule in enumerate(rules):
@@ -243,7 +246,9 @@ def test_numbers_of_system_calls_are_those_of_the_kernel(machine: str) -> None:
     }
     known |= {name.replace("__NR3264_", "__NR_"): n for name, n in re.findall(r"#define (__NR3264_\w+)\s+(\d+)", text)}
     known["__NR_newfstatat"] = known.get("__NR_newfstatat", known.get("__NR_fstatat", ""))
-    for name, numbers in {**seccomp.ALLOWED, **seccomp.ALLOWED_WITH, **seccomp.READ_ONLY}.items():
+    tables: list[dict[str, Any]] = [seccomp.ALLOWED, seccomp.ALLOWED_WITH, seccomp.READ_ONLY]
+    tables += [seccomp.DENIED, seccomp.DENIED_WITH, seccomp.ABSENT]
+    for name, numbers in (item for table in tables for item in table.items()):
         number = numbers[list(HEADERS).index(machine)]
         assert (f"__NR_{name}" in known) == (number is not None), name
         assert number is None or int(known[f"__NR_{name}"]) == number, name

@@ -338,6 +338,17 @@ def _until(condition: object, seconds: float = 30.0) -> None:
 
 def test_help_is_complete() -> None:
     text = run("check", "--help").stdout
-    for word in ("--file", "--device", "--key", "--targets", "--no-compile", "--json", "Exit status", "130", "[N]"):
+    for word in (
+        "--file",
+        "--device",
+        "--key",
+        "--unsafe-no-sandbox",
+        "--targets",
+        "--no-compile",
+        "--json",
+        "Exit status",
+        "130",
+        "[N]",
+    ):
         assert word in text
     assert "check" in run("--help").stdout

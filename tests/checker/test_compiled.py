@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,14 @@ def test_what_does_not_compile_keeps_its_points_and_is_not_accepted() -> None:
     assert [c.compiles for c in verdict.compiled] == [False] * len(targets.ALL)
     [finding] = verdict.findings
     assert finding.where.source[2][1].strip().startswith("for start in range")
+
+
+def test_a_runner_cannot_write_the_whole_answer() -> None:
+    """Descriptor 3 is the compiler's answer; a default value runs there if nothing has linted it."""
+    text = json.dumps({"results": [{"error": None, "shared": 1, "registers": 1, "spilled": 1}]})
+    frame = f"__import__('struct').pack('<II', {len(text)}, 0) + {text!r}.encode()"
+    source = f"@triton.jit\ndef kernel(x_ptr, forged=__import__('os').write(3, {frame})):\n    pass\n"
+    job = Job("kernel", "sm_90", {"x_ptr": "*fp32"}, {})
+    with Compiler(source, [job], Limits(filter=False), cached=False) as compiler:
+        [result] = compiler.results()
+    assert result.error is not None and "Bad file descriptor" in result.error.message

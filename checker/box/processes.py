@@ -1,0 +1,124 @@
+"""How a child process of the checker is started, with or without a cage, and how it is ended."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from checker.box.cage import Cage
+
+_ROOT = Path(__file__).parents[2]
+_GONE_SECONDS = 10  # more than the kernel needs to end a namespace
+
+
+def environment(folder: str) -> dict[str, str]:
+    """A closed environment: nothing of the caller's but where shared libraries lie, and which GPU is meant."""
+    closed = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    closed |= dict.fromkeys(("HOME", "TMPDIR", "TRITON_CACHE_DIR"), folder)
+    closed |= {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+    kept = ("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES")
+    return closed | {name: os.environ[name] for name in kept if name in os.environ}
+
+
+def paths() -> list[str]:
+    """Where a child looks for modules: our own folder last, so that a student's numpy.py does not win."""
+    return [p for p in sys.path if p and Path(p).resolve() not in (_ROOT, Path.cwd())] + [str(_ROOT)]
+
+
+def command_of(module: str, *arguments: Any, path: Sequence[str] | None = None) -> list[str]:
+    """What starts a child whose `main` stands in `module`, whatever the current folder and environment hold.
+
+    `path`: where it looks for modules, if not where this process does.
+    """
+    boot = (
+        f"import json, sys; path, arguments = json.loads(sys.argv[1]); sys.path[:] = path; "
+        f"from {module} import main; main(*arguments)"
+    )
+    asked = json.dumps([paths() if path is None else path, arguments])
+    return [sys.executable, "-I", "-S", "-X", "utf8", "-c", boot, asked]
+
+
+def start(
+    module: str,
+    *arguments: Any,
+    folder: str,
+    cage: Cage | None,
+    variables: dict[str, str] | None = None,
+    device: str = "interpreter",
+    pass_fds: Sequence[int] = (),
+    **streams: Any,
+) -> subprocess.Popen[bytes]:
+    """Start a child of the box in a session of its own: in `cage`, or else with `folder` for everything it writes."""
+    if cage is not None:
+        return cage.start(module, arguments, variables or {}, device, pass_fds, **streams)
+    return subprocess.Popen(
+        command_of(module, *arguments),
+        cwd=folder,
+        env=environment(folder) | (variables or {}),
+        pass_fds=pass_fds,
+        start_new_session=True,
+        **streams,
+    )
+
+
+class Caged(subprocess.Popen[bytes]):
+    """bubblewrap, which tells through a pipe which process is the first of the namespace inside."""
+
+    told: int = -1  # the pipe's end to read from
+
+    def first(self) -> int | None:
+        """A descriptor of that process; None if it is gone, or there was none."""
+        if self.told == -1:
+            return None
+        with os.fdopen(self.told, "rb") as pipe:
+            self.told = -1
+            text = pipe.read()  # comes to an end: bubblewrap writes and closes, or ends
+        try:
+            pid = int(json.loads(text)["child-pid"])
+            inside = re.search(r"^NSpid:.*\t(\d+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+            return os.pidfd_open(pid) if inside and inside[1] == "1" else None
+        except (ValueError, KeyError, OSError):
+            return None
+
+
+def end(child: subprocess.Popen[bytes]) -> None:
+    """End a child and all that came of it, also what left its process group, and wait until it is gone.
+
+    In a cage all is gone when the first process of the namespace is; bubblewrap itself may end before.
+    """
+    first = child.first() if isinstance(child, Caged) else None
+    if child.poll() is None:
+        while strays := _descendants(child.pid):
+            for pid in strays:
+                with contextlib.suppress(ProcessLookupError):  # it ended meanwhile
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.002)
+            if child.poll() is not None:
+                break
+    with contextlib.suppress(ProcessLookupError):  # all gone by themselves
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    if first is not None:
+        select.select([first], [], [], _GONE_SECONDS)
+        os.close(first)
+
+
+def _descendants(pid: int) -> list[int]:
+    """Children of `pid`, their children, and so on."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            children = [int(word) for word in file.read().split()]
+    except OSError:
+        return []
+    return children + [grandchild for child in children for grandchild in _descendants(child)]
