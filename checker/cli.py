@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from checker import catalog, targets
+from checker.course import commands as instructor
 from checker.judge.verdict import ExitStatus, Status, Verdict
 from checker.learner import commands as learner
 from checker.learner.places import script, shown
@@ -207,7 +208,7 @@ def build() -> None:
     click.echo(f"{len(written)} files written.")
 
 
-for command in learner.COMMANDS:
+for command in (*learner.COMMANDS, *instructor.COMMANDS):
     cli.add_command(command)
 
 _SERIOUSNESS = [

@@ -1,0 +1,118 @@
+"""The folder of an nbgrader course: made from the catalog, and brought up to date without losing anything."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from checker import catalog
+from checker.course import settings
+from checker.course.assignment import source_notebook
+from checker.course.settings import Settings, SettingsError
+from checker.grading import key
+from checker.learner.places import ROOT
+from checker.learner.saving import keep_copy, replace_whole
+
+CONFIGURATION = "nbgrader_config.py"
+
+
+@dataclass
+class Made:
+    """What `make` did, in the words of its report."""
+
+    written: list[Path] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+
+def make(folder: Path, id: str = Settings.id, root: Path = ROOT) -> tuple[Settings, Made]:
+    """Make a course's folder, or bring it up to date. Raises SettingsError, KeyProblem, NoSolution, OSError.
+
+    Written anew are only the notebooks in `source/`, with a copy of what was there. The settings, nbgrader's
+    configuration and the key are made if they are missing, and kept otherwise. Nothing else is touched.
+    """
+    folder = folder.absolute()
+    if folder.exists() and not (folder / settings.NAME).exists() and any(folder.iterdir()):
+        raise SettingsError(f"{folder} is not empty, and no course. Name a new folder.")
+    made = Made()
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _write_once(folder / settings.NAME, settings.template(id), made)
+    course = settings.read(folder)
+    if key.make(course.key_path, folder):
+        made.remarks.append(f"A new key was made: {course.key_path}. Keep a copy in a safe place.")
+    _write_once(folder / CONFIGURATION, _configuration(root), made)
+    if not _leads_to(folder / CONFIGURATION, root):
+        made.remarks.append(f"{CONFIGURATION} names another copy of the checker than this one ({root}): see there.")
+    for number, stem in catalog.stems().items():
+        points = sum(course.points_of(number).values())
+        path = folder / "source" / stem / f"{stem}.ipynb"
+        _write(path, source_notebook(root, number, points), folder / "replaced", made)
+    course.records.mkdir(exist_ok=True, mode=0o700)
+    made.remarks += _strays(folder)
+    return course, made
+
+
+def _write_once(path: Path, text: str, made: Made) -> None:
+    with contextlib.suppress(FileExistsError), path.open("x", encoding="utf-8") as file:
+        file.write(text)
+        made.written.append(path)
+
+
+def _write(path: Path, text: str, replaced: Path, made: Made) -> None:
+    """Write a built file. What differs in it is kept: not beside it, where nbgrader would release it."""
+    old = path.read_bytes() if path.exists() else None
+    if old == text.encode():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if old is not None:
+        replaced.mkdir(exist_ok=True, mode=0o700)
+        made.remarks.append(f"The old {path.name} is kept as {keep_copy(replaced / path.name, old)}.")
+    replace_whole(path, text.encode())
+    made.written.append(path)
+
+
+def _strays(folder: Path) -> Iterator[str]:
+    """Files beside the notebooks in `source/`: nbgrader hands them to students."""
+    for stem in catalog.stems().values():
+        for path in sorted((folder / "source" / stem).rglob("*")):
+            if path.is_file() and path.name != f"{stem}.ipynb" and ".ipynb_checkpoints" not in path.parts:
+                yield f"{path.relative_to(folder)} lies beside a notebook, so nbgrader will hand it to students."
+
+
+def _configuration(root: Path) -> str:
+    return _CONFIGURATION.format(root=json.dumps(str(root), ensure_ascii=False))
+
+
+def _leads_to(path: Path, root: Path) -> bool:
+    return json.dumps(str(root), ensure_ascii=False) in path.read_text(encoding="utf-8", errors="replace")
+
+
+_CONFIGURATION = '''\
+"""nbgrader's configuration of this course. `make course` wrote it once, and never overwrites it.
+
+Settings of your own, such as the exchange's place, belong at the end. Points, late policy and attempts are in
+course.toml.
+"""
+
+import sys
+from pathlib import Path
+
+c = get_config()  # noqa: F821
+
+# Whatever goes wrong below: nbgrader must never run a student's cells, which is what it does by default.
+c.Autograde.autograde_preprocessors = ["checker.grading.autograde.Judge"]
+
+CHECKER = {root}
+if CHECKER not in sys.path:
+    sys.path.append(CHECKER)
+try:
+    from checker.grading.configure import configure
+
+    configure(c, Path(__file__).resolve().parent)
+except Exception as error:
+    print(f"{{__file__}}: the course cannot be graded: {{error}}", file=sys.stderr)
+
+# c.Exchange.root = "/srv/nbgrader/exchange"
+'''
