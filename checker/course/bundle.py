@@ -16,7 +16,14 @@ from checker.learner.saving import replace_whole
 NAME = "flash-puzzles"
 TOP = ("LICENSE", "Makefile", "pyproject.toml", "constraints.txt", ".gitignore")
 KINDS = {".py", ".sh", ".json"}
-INSTRUCTORS = ("grading", "course/assignment.py", "course/bundle.py", "course/folder.py", "course/settings.py")
+INSTRUCTORS = (
+    "grading",
+    "course/assignment.py",
+    "course/bundle.py",
+    "course/folder.py",
+    "course/release.py",
+    "course/settings.py",
+)
 BACKGROUND = ("docs/background/*.md", "docs/figures/*.png", "docs/sources.md")
 WHEN = 315532800  # 1980: no file of an archive is older than that
 

@@ -1,0 +1,47 @@
+"""From a notebook that was handed in to the verdict on it, with the course's key."""
+
+from __future__ import annotations
+
+import hashlib
+
+from checker.course.settings import Settings
+from checker.grading import key, record
+from checker.grading.cells import Handed
+from checker.judge.verdict import Verdict
+from checker.road import Terms, check, unreadable
+
+TRIES = 2
+
+
+class CheckerFault(Exception):
+    """The checker itself failed, twice. That is never a score."""
+
+
+def terms_for_grading(course: Settings) -> Terms:
+    """Under which terms a course judges. Raises KeyProblem."""
+    return Terms(key=key.read(course.key_path))
+
+
+def verdict_on(number: int, notebook: Handed, name: str, course: Settings) -> Verdict:
+    """The verdict, from the records if it is known, in the course's points. Raises KeyProblem, CheckerFault."""
+    if notebook.submission is None:
+        return course.weighed(unreadable(number, name, notebook.problem))
+    terms = terms_for_grading(course)
+    digest = hashlib.sha256(notebook.submission.text.encode("utf-8", "surrogatepass")).hexdigest()
+    of = record.identity(number, digest, key.key_id(terms.key or ""), terms.device)
+    verdict = record.find(course.records, of)
+    if verdict is None:
+        verdict = _checked(number, notebook, terms)
+        record.keep(course.records, of, verdict)
+    return course.weighed(verdict)
+
+
+def _checked(number: int, notebook: Handed, terms: Terms) -> Verdict:
+    assert notebook.submission is not None
+    for left in reversed(range(TRIES)):
+        try:
+            return check(number, notebook.submission, terms)
+        except Exception as error:
+            if not left:
+                raise CheckerFault(f"{type(error).__name__}: {error}") from error
+    raise AssertionError("the last try returns or raises")
