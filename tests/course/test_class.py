@@ -96,6 +96,13 @@ def test_a_second_run_judges_nothing_again(graded: Course, monkeypatch: pytest.M
     assert graded.report("ben") == before
 
 
+def test_records_name_nobody(graded: Course) -> None:
+    records = list((graded.folder / "records").rglob("*.json"))
+    assert len(records) == 5  # anna's is one, although others hand in the same
+    names = ("anna", "ben", "cleo", "dan", "emil", "fay", str(graded.folder))
+    assert not [path for path in records if any(name in path.read_text() for name in names)]
+
+
 def test_new_points_need_no_new_run(graded: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grade, "check", lambda *_: pytest.fail("judged again"))
     from checker.course.folder import make
