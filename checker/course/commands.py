@@ -16,7 +16,8 @@ from checker.practice import Misuse
 @click.command()
 @click.argument("folder", required=False, default="course", metavar="[DIR]", type=click.Path(path_type=Path))
 @click.option("--id", "id", default="flash-puzzles", show_default=True, help="Name of a new course.")
-def course(folder: Path, id: str) -> NoReturn:
+@click.option("--exchange", help="For a new course: the folder through which nbgrader hands out and collects.")
+def course(folder: Path, id: str, exchange: str | None) -> NoReturn:
     """Make an nbgrader course in DIR (`course`), or bring it up to date; docs/instructors.md says how to go on.
 
     Submissions, gradebook, key, course.toml and nbgrader_config.py are never overwritten.
@@ -29,7 +30,7 @@ def course(folder: Path, id: str) -> NoReturn:
     except ImportError as error:
         raise _missing(error) from error
     try:
-        settings, made = make(folder, id)
+        settings, made = make(folder, id, exchange or "")
     except ImportError as error:
         raise _missing(error) from error
     except (SettingsError, KeyProblem, NoSolution) as problem:

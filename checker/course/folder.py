@@ -27,7 +27,7 @@ class Made:
     remarks: list[str] = field(default_factory=list)
 
 
-def make(folder: Path, id: str = Settings.id, root: Path = ROOT) -> tuple[Settings, Made]:
+def make(folder: Path, id: str = Settings.id, exchange: str = "", root: Path = ROOT) -> tuple[Settings, Made]:
     """Make a course's folder, or bring it up to date. Raises SettingsError, KeyProblem, NoSolution, OSError.
 
     Written anew are only the notebooks in `source/`, with a copy of what was there. The settings, nbgrader's
@@ -42,7 +42,7 @@ def make(folder: Path, id: str = Settings.id, root: Path = ROOT) -> tuple[Settin
     course = settings.read(folder)
     if key.make(course.key_path, folder):
         made.remarks.append(f"A new key was made: {course.key_path}. Keep a copy in a safe place.")
-    _write_once(folder / CONFIGURATION, _configuration(root), made)
+    _write_once(folder / CONFIGURATION, _configuration(root, exchange), made)
     if not _leads_to(folder / CONFIGURATION, root):
         made.remarks.append(f"{CONFIGURATION} names another copy of the checker than this one ({root}): see there.")
     for number, stem in catalog.stems().items():
@@ -81,12 +81,17 @@ def _strays(folder: Path) -> Iterator[str]:
                 yield f"{path.relative_to(folder)} lies beside a notebook, so nbgrader will hand it to students."
 
 
-def _configuration(root: Path) -> str:
-    return _CONFIGURATION.format(root=json.dumps(str(root), ensure_ascii=False))
+def _configuration(root: Path, exchange: str) -> str:
+    place = f"c.Exchange.root = {exchange!r}" if exchange else '# c.Exchange.root = "/srv/nbgrader/exchange"'
+    return _CONFIGURATION.format(root=_literal(root), exchange=place)
+
+
+def _literal(root: Path) -> str:
+    return json.dumps(str(root), ensure_ascii=False)
 
 
 def _leads_to(path: Path, root: Path) -> bool:
-    return json.dumps(str(root), ensure_ascii=False) in path.read_text(encoding="utf-8", errors="replace")
+    return _literal(root) in path.read_text(encoding="utf-8", errors="replace")
 
 
 _CONFIGURATION = '''\
@@ -114,5 +119,5 @@ try:
 except Exception as error:
     print(f"{{__file__}}: the course cannot be graded: {{error}}", file=sys.stderr)
 
-# c.Exchange.root = "/srv/nbgrader/exchange"
+{exchange}
 '''

@@ -29,6 +29,8 @@ class Handed:
 
 def handed(path: Path, puzzle: Puzzle) -> Handed:
     """Read a notebook. Whatever is wrong with it is said in what is returned."""
+    if path.is_symlink():  # to another student's work, or to a file of the instructor's
+        return _unreadable((), f"{path.name} is a link, and not a file.")
     try:
         cells = tuple(cells_of(path))
     except Unreadable as problem:

@@ -18,7 +18,10 @@ class CheckerFault(Exception):
 
 
 def terms_for_grading(course: Settings) -> Terms:
-    """Under which terms a course judges. Raises KeyProblem."""
+    """Under which terms a course judges. Raises KeyProblem.
+
+    What this host lacks for grading belongs here, too: it is said once for each submission, and none gets a score.
+    """
     return Terms(key=key.read(course.key_path))
 
 

@@ -171,9 +171,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
     exchange = folder / "exchange"
     exchange.mkdir()
     exchange.chmod(0o777)
-    make(folder / "course")
-    with (folder / "course" / "nbgrader_config.py").open("a") as file:
-        file.write(f"\nc.Exchange.root = {str(exchange)!r}\n")
+    make(folder / "course", exchange=str(exchange))
     made = Course(folder / "course", exchange, folder / "homes")
     done = made.run("generate_assignment", ASSIGNMENT)
     assert done.status == 0, done.said

@@ -170,6 +170,9 @@ def batch(course: Course) -> tuple[Course, Done]:
         file.write(b'{"cells": [')
         file.truncate(100 << 20)
     course.put("zz-last", filled(RIGHT))
+    link = course.put("link", b"")
+    link.unlink()
+    link.symlink_to(course.folder / "submitted" / "zz-last" / ASSIGNMENT / link.name)
     return course, course.run("autograde", ASSIGNMENT)
 
 
@@ -177,10 +180,10 @@ def test_the_batch_goes_on(batch: tuple[Course, Done]) -> None:
     course, done = batch
     assert done.status == 0, done.said
     assert "Traceback" not in done.said
-    assert len(course.scores()) == len(POINTLESS) + len(HONEST) + 2
+    assert len(course.scores()) == len(POINTLESS) + len(HONEST) + 3
 
 
-@pytest.mark.parametrize("name", [*POINTLESS, "huge"])
+@pytest.mark.parametrize("name", [*POINTLESS, "huge", "link"])
 def test_none_gains_a_point(batch: tuple[Course, Done], name: str) -> None:
     course, _ = batch
     assert course.scores()[name] == 0
