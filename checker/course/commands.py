@@ -20,7 +20,7 @@ from checker.practice import Misuse
 def course(folder: Path, id: str, exchange: str | None) -> NoReturn:
     """Make an nbgrader course in DIR (`course`), or bring it up to date; docs/instructors.md says how to go on.
 
-    Submissions, gradebook, key, course.toml and nbgrader_config.py are never overwritten.
+    Submissions, gradebook, key, course.toml and own_config.py are never overwritten.
     """
     try:
         from checker.course.assignment import NoSolution

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +15,7 @@ from checker.grading import key
 from checker.learner.places import ROOT
 from checker.learner.saving import keep_copy, replace_whole
 
-CONFIGURATION = "nbgrader_config.py"
+CONFIGURATION, OWN = "nbgrader_config.py", "own_config.py"
 
 
 @dataclass
@@ -30,8 +29,8 @@ class Made:
 def make(folder: Path, id: str = Settings.id, exchange: str = "", root: Path = ROOT) -> tuple[Settings, Made]:
     """Make a course's folder, or bring it up to date. Raises SettingsError, KeyProblem, NoSolution, OSError.
 
-    Written anew are only the notebooks in `source/`, with a copy of what was there. The settings, nbgrader's
-    configuration and the key are made if they are missing, and kept otherwise. Nothing else is touched.
+    Written anew are only nbgrader's configuration and the notebooks in `source/`, with a copy of what was there. The
+    instructor's own settings and the key are made if they are missing, and kept otherwise. Nothing else is touched.
     """
     folder = folder.absolute()
     if folder.exists() and not (folder / settings.NAME).exists() and any(folder.iterdir()):
@@ -42,9 +41,8 @@ def make(folder: Path, id: str = Settings.id, exchange: str = "", root: Path = R
     course = settings.read(folder)
     if key.make(course.key_path, folder):
         made.remarks.append(f"A new key was made: {course.key_path}. Keep a copy in a safe place.")
-    _write_once(folder / CONFIGURATION, _configuration(root, exchange), made)
-    if not _leads_to(folder / CONFIGURATION, root):
-        made.remarks.append(f"{CONFIGURATION} names another copy of the checker than this one ({root}): see there.")
+    _write_once(folder / OWN, _OWN.format(exchange=repr(exchange) if exchange else _NO_EXCHANGE), made)
+    _write(folder / CONFIGURATION, _CONFIGURATION.format(root=repr(str(root)), own=OWN), folder / "replaced", made)
     for number, stem in catalog.stems().items():
         points = sum(course.points_of(number).values())
         path = folder / "source" / stem / f"{stem}.ipynb"
@@ -81,24 +79,10 @@ def _strays(folder: Path) -> Iterator[str]:
                 yield f"{path.relative_to(folder)} lies beside a notebook, so nbgrader will hand it to students."
 
 
-def _configuration(root: Path, exchange: str) -> str:
-    place = f"c.Exchange.root = {exchange!r}" if exchange else '# c.Exchange.root = "/srv/nbgrader/exchange"'
-    return _CONFIGURATION.format(root=_literal(root), exchange=place)
-
-
-def _literal(root: Path) -> str:
-    return json.dumps(str(root), ensure_ascii=False)
-
-
-def _leads_to(path: Path, root: Path) -> bool:
-    return _literal(root) in path.read_text(encoding="utf-8", errors="replace")
-
-
 _CONFIGURATION = '''\
-"""nbgrader's configuration of this course. `make course` wrote it once, and never overwrites it.
+"""nbgrader's configuration of this course. `make course` writes it: settings of your own belong into {own}.
 
-Settings of your own, such as the exchange's place, belong at the end. Points, late policy and attempts are in
-course.toml.
+If this file cannot be loaded, nbgrader goes on without it, and then executes what students hand in. So do not edit it.
 """
 
 import sys
@@ -106,18 +90,29 @@ from pathlib import Path
 
 c = get_config()  # noqa: F821
 
-# Whatever goes wrong below: nbgrader must never run a student's cells, which is what it does by default.
-c.Autograde.autograde_preprocessors = ["checker.grading.autograde.Judge"]
+# Whatever goes wrong below, nbgrader must not do what it does by default.
+c.Autograde.autograde_preprocessors = ["checker.grading.autograde.NotConfigured"]
 
 CHECKER = {root}
 if CHECKER not in sys.path:
     sys.path.append(CHECKER)
 try:
+    load_subconfig("{own}")  # noqa: F821
     from checker.grading.configure import configure
 
     configure(c, Path(__file__).resolve().parent)
 except Exception as error:
-    print(f"{{__file__}}: the course cannot be graded: {{error}}", file=sys.stderr)
+    print(f"{{__file__}}: the course cannot be graded: {{type(error).__name__}}: {{error}}", file=sys.stderr)
+'''
 
-{exchange}
+_NO_EXCHANGE = '"/usr/local/share/nbgrader/exchange"  # nbgrader\'s default'
+_OWN = '''\
+"""Settings of your own for nbgrader. `make course` wrote this file once, and never overwrites it.
+
+Points, late policy and attempts are in course.toml.
+"""
+
+c = get_config()  # noqa: F821
+
+c.Exchange.root = {exchange}
 '''

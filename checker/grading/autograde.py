@@ -63,6 +63,14 @@ class Judge(NbGraderPreprocessor):
         return nb, resources
 
 
+class NotConfigured(NbGraderPreprocessor):
+    """Stands where nbgrader would execute a student's cells while the course's configuration cannot be loaded."""
+
+    def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
+        """Refuse."""
+        raise NotGraded("the course's configuration could not be loaded: see what was said when nbgrader started")
+
+
 class LeaveToHand(NbGraderPreprocessor):
     """Takes back the score that nbgrader gives to a cell without a result, if the checker itself has failed."""
 

@@ -30,7 +30,8 @@ _STOCK_GENERATE = [
 
 
 def configure(c: Any, folder: Path) -> None:
-    """Fill in nbgrader's configuration object. Raises SettingsError, after what matters for safety."""
+    """Fill in nbgrader's configuration object. Raises SettingsError, before anything is filled in."""
+    c.CourseDirectory.course_id = settings.read(folder).id
     c.CourseDirectory.root = str(folder)
     c.Autograde.exporter_class = "checker.grading.notebook.CleanNotebook"
     c.Autograde.autograde_preprocessors = [
@@ -46,4 +47,3 @@ def configure(c: Any, folder: Path) -> None:
         "checker.course.release.ClearSolutions" if name == "ClearSolutions" else f"nbgrader.preprocessors.{name}"
         for name in _STOCK_GENERATE
     ]
-    c.CourseDirectory.course_id = settings.read(folder).id

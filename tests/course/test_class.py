@@ -98,7 +98,7 @@ def test_a_second_run_judges_nothing_again(graded: Course, monkeypatch: pytest.M
 
 def test_records_name_nobody(graded: Course) -> None:
     records = list((graded.folder / "records").rglob("*.json"))
-    assert len(records) == 5  # anna's is one, although others hand in the same
+    assert len(records) == 6
     names = ("anna", "ben", "cleo", "dan", "emil", "fay", str(graded.folder))
     assert not [path for path in records if any(name in path.read_text() for name in names)]
 
@@ -151,6 +151,20 @@ def test_a_fault_of_the_checker_is_no_score(graded: Course, monkeypatch: pytest.
     assert "not the kernel's fault" in graded.report("gus")
     assert graded.run("autograde", ASSIGNMENT, "--force").status == 0
     assert graded.grade("gus")["auto_score"] == 100 and not graded.grade("gus")["needs_manual_grade"]
+
+
+def test_without_its_configuration_nothing_is_graded(graded: Course) -> None:
+    """A mistake of the instructor's is told, and neither executes a cell nor changes a grade."""
+    before, own = graded.scores(), graded.folder / "own_config.py"
+    text = own.read_text()
+    own.write_text(text + "\n1 / 0\n")
+    done = graded.run("autograde", ASSIGNMENT, "--force")
+    assert done.status == 1
+    assert "ZeroDivisionError" in done.said and "configuration could not be loaded" in done.said
+    assert not (graded.homes / "executed").exists()
+    own.write_text(text)
+    assert graded.scores() == before
+    assert graded.run("autograde", ASSIGNMENT).status == 0
 
 
 def test_validate_tells_right_from_wrong(graded: Course, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,10 +35,9 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_making_it_again_changes_nothing(tmp_path: Path) -> None:
     course, made = make(tmp_path / "course")
-    assert len(made.written) == len(catalog.stems()) + 2
+    assert len(made.written) == len(catalog.stems()) + 3
     (course.folder / "course.toml").write_text((course.folder / "course.toml").read_text() + "# my own\n")
-    config = course.folder / "nbgrader_config.py"
-    config.write_text(config.read_text() + "c.Exchange.root = '/srv'\n")
+    (course.folder / "own_config.py").write_text("get_config().Exchange.root = '/srv'\n")
     for name in ("gradebook.db", f"submitted/ida/{STEM}/{STEM}.ipynb", "source/own/own.ipynb", "release/x"):
         (course.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (course.folder / name).write_text("precious")
@@ -182,13 +181,29 @@ def test_a_broken_configuration_never_lets_nbgrader_execute(tmp_path: Path) -> N
     course, _ = make(tmp_path / "course")
     path = course.folder / "nbgrader_config.py"
 
-    def judge() -> str:
+    def instead_of_execute() -> str:
         config = loader.PyFileConfigLoader(path.name, str(course.folder)).load_config()
         assert "Execute" not in str(config)
-        return str(config.Autograde.autograde_preprocessors[0])
+        return str(config.Autograde.autograde_preprocessors[0]).rpartition(".")[2]
 
-    assert judge() == "checker.grading.autograde.Judge"
-    (course.folder / "course.toml").write_text("id = ")
-    assert judge() == "checker.grading.autograde.Judge"
-    path.write_text(path.read_text().replace("from checker.grading.configure", "from nowhere"))
-    assert judge() == "checker.grading.autograde.Judge"
+    assert instead_of_execute() == "Judge"
+    for file, old, new in (
+        (course.folder / "course.toml", "id = ", "id = = "),
+        (path, "from checker.grading.configure", "from nowhere"),
+        (course.folder / "own_config.py", "c.Exchange", "c.Exchange = ("),
+    ):
+        text = file.read_text()
+        assert old in text
+        file.write_text(text.replace(old, new))
+        assert instead_of_execute() == "NotConfigured"
+        file.write_text(text)
+
+
+def test_an_edited_configuration_is_kept_beside(tmp_path: Path) -> None:
+    course, _ = make(tmp_path / "course")
+    path = course.folder / "nbgrader_config.py"
+    text = path.read_text()
+    path.write_text("mine")
+    assert make(course.folder)[1].written == [path]
+    assert path.read_text() == text
+    assert (course.folder / "replaced" / "nbgrader_config.py.bak").read_text() == "mine"
