@@ -176,8 +176,8 @@ def template(id: str) -> str:
 
 def _template_points(number: int) -> str:
     puzzle = catalog.load(number)
-    width = max(len(one.name) for one in puzzle.properties) + 2
-    lines = [f"{f'{chr(34)}{one.name}{chr(34)}':{width}} = {one.weight:<3} # {one.title}" for one in puzzle.properties]
+    width = 2 + max(len(one.name) for one in puzzle.properties)
+    lines = [f"{chr(34) + one.name + chr(34):{width}} = {one.weight:<3} # {one.title}" for one in puzzle.properties]
     return f"\n[points.{puzzle.stem}]\n" + "\n".join(lines) + "\n"
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from checker.course.settings import Settings
 from checker.grading import key, record
 from checker.grading.cells import Handed
 from checker.judge.verdict import Verdict
 from checker.road import Terms, check, unreadable
+from checker.submission.read import Submission
 
 TRIES = 2
 
@@ -30,20 +29,18 @@ def verdict_on(number: int, notebook: Handed, name: str, course: Settings) -> Ve
     if notebook.submission is None:
         return course.weighed(unreadable(number, name, notebook.problem))
     terms = terms_for_grading(course)
-    digest = hashlib.sha256(notebook.submission.text.encode("utf-8", "surrogatepass")).hexdigest()
-    of = record.identity(number, digest, key.key_id(terms.key or ""), terms.device)
+    of = record.identity(number, notebook.submission, key.key_id(terms.key or ""), terms.device)
     verdict = record.find(course.records, of)
     if verdict is None:
-        verdict = _checked(number, notebook, terms)
+        verdict = _checked(number, notebook.submission, terms)
         record.keep(course.records, of, verdict)
     return course.weighed(verdict)
 
 
-def _checked(number: int, notebook: Handed, terms: Terms) -> Verdict:
-    assert notebook.submission is not None
+def _checked(number: int, submission: Submission, terms: Terms) -> Verdict:
     for left in reversed(range(TRIES)):
         try:
-            return check(number, notebook.submission, terms)
+            return check(number, submission, terms)
         except Exception as error:
             if not left:
                 raise CheckerFault(f"{type(error).__name__}: {error}") from error

@@ -41,8 +41,8 @@ class CleanNotebook(NotebookExporter):
         coursedir = self.parent.coursedir
         points = sum(settings.read(Path(coursedir.root)).points_of(puzzle.number).values())
         node = clean_notebook(notebook, puzzle, points, _released(coursedir, resources))
-        clean: tuple[Any, Any] = self.from_notebook_node(node, resources, **kw)
-        return clean
+        converted: tuple[Any, Any] = self.from_notebook_node(node, resources, **kw)
+        return converted
 
 
 def puzzle_of(resources: Any) -> Puzzle | None:

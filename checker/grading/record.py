@@ -1,7 +1,8 @@
 """Results on disk: each submission is judged once, whoever hands it in and however often.
 
-A record is one JSON file, named for everything that the result depends on: the submission's hash, the puzzle, the
-checker and its catalog, the key, the device and Triton. It holds properties, not points, and no student's name.
+A record is one JSON file, named for everything that the result depends on: the submission's hash and where its cells
+stand, the puzzle, the checker and its catalog, the key, the device and Triton. It holds properties, not points, and no
+student's name.
 """
 
 from __future__ import annotations
@@ -20,18 +21,21 @@ from typing import Any
 from checker.judge.verdict import Verdict
 from checker.learner.saving import replace_whole
 from checker.report.as_json import dumps
+from checker.submission.read import Submission
 
 FORM = 1  # of the file
 # What a result depends on; the report's words do not belong to it.
 JUDGING = ("box", "catalog", "judge", "submission", "puzzle.py", "road.py", "targets.py", "report/clean.py")
 
 
-def identity(number: int, submission_sha256: str, key_id: str, device: str) -> dict[str, Any]:
-    """Everything that a result depends on."""
+def identity(number: int, submission: Submission, key_id: str, device: str) -> dict[str, Any]:
+    """Everything that a result depends on; the numbers of its cells are in the words of the findings."""
+    text = submission.text.encode("utf-8", "surrogatepass")
     return {
         "form": FORM,
         "puzzle": number,
-        "submission": submission_sha256,
+        "submission": hashlib.sha256(text).hexdigest(),
+        "cells": [chunk.cell for chunk in submission.chunks],
         "checker": checker_digest(),
         "key": key_id,
         "device": device,

@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -156,28 +157,45 @@ def filled(kernel: str) -> Callable[[Notebook], object]:
     return lambda notebook: notebook["cells"][KERNEL].update(source=kernel)
 
 
-@pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
-    """A new course with one assignment, released; nothing is handed in."""
+@contextlib.contextmanager
+def at_home(folder: Path) -> Iterator[None]:
+    """Nothing of whoever runs the tests is read or written; nbgrader finds alembic, which it starts by name."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+        patch.setenv("HOME", str(folder / "home"))
+        patch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+        patch.setenv("JUPYTER_CONFIG_DIR", str(folder / "config" / "jupyter"))
+        patch.setenv("JUPYTER_DATA_DIR", str(folder / "data"))
+        yield
+
+
+@pytest.fixture(scope="session")
+def new_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A course with one assignment, released into an exchange."""
     importable("nbgrader")
-    folder = tmp_path_factory.mktemp("class")
-    patch = pytest.MonkeyPatch()
-    patch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")  # nbgrader starts alembic
-    patch.setenv("HOME", str(folder / "home"))
-    patch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
-    patch.setenv("JUPYTER_CONFIG_DIR", str(folder / "config" / "jupyter"))
-    patch.setenv("JUPYTER_DATA_DIR", str(folder / "data"))
-    (folder / "home").mkdir()
+    folder = tmp_path_factory.mktemp("new")
     exchange = folder / "exchange"
     exchange.mkdir()
     exchange.chmod(0o777)
-    make(folder / "course", exchange=str(exchange))
-    made = Course(folder / "course", exchange, folder / "homes")
-    done = made.run("generate_assignment", ASSIGNMENT)
-    assert done.status == 0, done.said
-    assert made.run("release_assignment", ASSIGNMENT).status == 0
-    yield made
-    patch.undo()
+    with at_home(folder):
+        (folder / "home").mkdir()
+        make(folder / "course", exchange=str(exchange))
+        made = Course(folder / "course", exchange, folder / "homes")
+        for command in ("generate_assignment", "release_assignment"):
+            done = made.run(command, ASSIGNMENT)
+            assert done.status == 0, done.said
+    return folder
+
+
+@pytest.fixture(scope="module")
+def course(new_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
+    """A copy of the new course, to which nobody has handed in."""
+    folder = tmp_path_factory.mktemp("class")
+    shutil.copytree(new_course, folder, dirs_exist_ok=True)
+    own = folder / "course" / "own_config.py"
+    own.write_text(own.read_text().replace(str(new_course), str(folder)))
+    with at_home(folder):
+        yield Course(folder / "course", folder / "exchange", folder / "homes")
 
 
 __all__ = ["ASSIGNMENT", "CHECK", "KERNEL", "RIGHT", "ROOT", "Course", "Done", "Notebook", "filled", "nbgrader"]

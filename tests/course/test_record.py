@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from checker.grading import record
-from tests.conftest import ROOT, check_path, kernels
+from checker.submission.read import from_cells
+from tests.conftest import ROOT, SOLUTION, check_path, kernels
 
-OF = record.identity(1, "0" * 64, "1" * 16, "interpreter")
+OF = record.identity(1, from_cells([("code", SOLUTION)], "p1.ipynb"), "1" * 16, "interpreter")
 PATHS = [
     ROOT / "solutions" / "p1_naive_softmax.py",
     *kernels("wrong")[:3],
@@ -46,3 +47,9 @@ def test_a_damaged_record_is_no_record(damage: bytes, tmp_path: Path) -> None:
         assert record.find(tmp_path, OF) is None
     record.keep(tmp_path, OF, verdict)
     assert record.find(tmp_path, OF) == verdict
+
+
+def test_the_same_code_in_another_cell_is_another_record() -> None:
+    """Else a report would name the cells of somebody else's notebook."""
+    further_down = from_cells([("markdown", "my notes"), ("code", SOLUTION)], "p1.ipynb")
+    assert record.identity(1, further_down, "1" * 16, "interpreter") != OF
