@@ -93,14 +93,14 @@ c = get_config()  # noqa: F821
 # Whatever goes wrong below, nbgrader must not do what it does by default.
 c.Autograde.autograde_preprocessors = ["checker.grading.autograde.NotConfigured"]
 
-CHECKER = {root}
+HERE, CHECKER = Path(__file__).resolve().parent, {root}
 if CHECKER not in sys.path:
     sys.path.append(CHECKER)
 try:
-    load_subconfig("{own}")  # noqa: F821
+    load_subconfig("{own}", path=str(HERE))  # noqa: F821
     from checker.grading.configure import configure
 
-    configure(c, Path(__file__).resolve().parent)
+    configure(c, HERE)
 except Exception as error:
     print(f"{{__file__}}: the course cannot be graded: {{type(error).__name__}}: {{error}}", file=sys.stderr)
 '''

@@ -199,6 +199,16 @@ def test_a_broken_configuration_never_lets_nbgrader_execute(tmp_path: Path) -> N
         file.write_text(text)
 
 
+def test_a_course_can_be_loaded_from_elsewhere(tmp_path: Path) -> None:
+    """As in ~/.jupyter of somebody who starts JupyterLab in another folder."""
+    loader = importable("traitlets.config.loader")
+    course, _ = make(tmp_path / "course", exchange="/srv/exchange")
+    (tmp_path / "mine.py").write_text(f"load_subconfig({str(course.folder / 'nbgrader_config.py')!r})")
+    config = loader.PyFileConfigLoader("mine.py", str(tmp_path)).load_config()
+    assert config.CourseDirectory.root == str(course.folder)
+    assert config.Exchange.root == "/srv/exchange"
+
+
 def test_an_edited_configuration_is_kept_beside(tmp_path: Path) -> None:
     course, _ = make(tmp_path / "course")
     path = course.folder / "nbgrader_config.py"
