@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from checker.puzzle import Puzzle
-from checker.submission.read import Cell, Submission, Unreadable, cells_of, from_cells, without_magics
+from checker.submission.read import Cell, Submission, Unreadable, cells_of, from_cells
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,10 @@ def _unreadable(cells: tuple[Cell, ...], problem: str) -> Handed:
 
 def _chosen(cells: tuple[Cell, ...], puzzle: Puzzle, name: str) -> Handed:
     """Of each kernel one definition, if it is clear which one is meant; else the judge sees all of them."""
-    texts = [without_magics(_plain(cell.text)) if cell.kind == "code" else "" for cell in cells]
+    submission = from_cells([(cell.kind, cell.text) for cell in cells], name)
+    texts = [""] * len(cells)
+    for chunk in submission.chunks:
+        texts[(chunk.cell or 1) - 1] = chunk.text
     answers, notes = [], []
     marks = {kernel.name for kernel in puzzle.kernels}
     for kernel in puzzle.kernels:
@@ -70,12 +73,8 @@ def _chosen(cells: tuple[Cell, ...], puzzle: Puzzle, name: str) -> Handed:
             notes.append(
                 f"{kernel.name} is defined in cells {_numbers(defining)}; the one in cell {meant[-1] + 1} was judged."
             )
-    judged = [(cell.kind, text) for cell, text in zip(cells, texts, strict=True)]
-    return Handed(cells, from_cells(judged, name), "", tuple(dict.fromkeys(answers)), tuple(notes))
-
-
-def _plain(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    chunks = tuple(replace(chunk, text=texts[(chunk.cell or 1) - 1]) for chunk in submission.chunks)
+    return Handed(cells, replace(submission, chunks=chunks), "", tuple(dict.fromkeys(answers)), tuple(notes))
 
 
 def _defines(text: str, kernel: str) -> bool:

@@ -101,13 +101,10 @@ def _text_of(path: Path) -> str:
 
 def from_cells(cells: Sequence[tuple[str, str]], name: str, *, numbered: bool = True) -> Submission:
     """A submission from (kind, text) of each cell; only cells of kind `code` are kept."""
-    chunks = tuple(
-        Chunk(without_magics(_plain(text)) if numbered else _plain(text), number if numbered else None)
-        for number, (kind, text) in enumerate(cells, start=1)
-        if kind == "code"
-    )
-    if sum(len(chunk.text) for chunk in chunks) > CODE_LIMIT:
+    code = [(number, _plain(text)) for number, (kind, text) in enumerate(cells, start=1) if kind == "code"]
+    if sum(len(text) for _, text in code) > CODE_LIMIT:  # before anything parses it
         raise Unreadable(f"{name} holds more than {CODE_LIMIT >> 10} thousand characters of code.")
+    chunks = tuple(Chunk(without_magics(text), number) if numbered else Chunk(text) for number, text in code)
     if any("\0" in chunk.text for chunk in chunks):
         raise Unreadable(f"{name} holds zero bytes: it is not a text file.")
     return Submission(name, chunks)

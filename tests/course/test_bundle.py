@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
@@ -32,14 +34,18 @@ def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(called, cwd=folder, capture_output=True, text=True, check=False)
 
 
-def test_the_same_files_give_the_same_bytes(tmp_path: Path) -> None:
+def test_the_same_files_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In another place, at another time, with files of another age."""
     importable("jupytext")
     copy = tmp_path / "copy"
     for name in ("checker", "puzzles", "docs"):
-        shutil.copytree(ROOT / name, copy / name)  # other times, another place
+        shutil.copytree(ROOT / name, copy / name)
     for name in (*bundle.TOP, "README.md"):
         shutil.copy(ROOT / name, copy)
     bundle.write(tmp_path / "1", ROOT)
+    for path in copy.rglob("*"):
+        os.utime(path, (1, 1))
+    monkeypatch.setattr(time, "time", lambda: 1e9)
     bundle.write(tmp_path / "2", copy)
     assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
 

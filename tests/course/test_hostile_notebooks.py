@@ -86,6 +86,12 @@ def lone_surrogate(notebook: Notebook) -> None:
     filled(WRONG + "\n# \ud800")(notebook)
 
 
+def much_code(notebook: Notebook) -> None:
+    """Correct, and with a cell that takes gigabytes to parse."""
+    filled(RIGHT)(notebook)
+    notebook["cells"][0] |= {"cell_type": "code", "source": "x = 1\n" * 1_500_000}
+
+
 def everything_deleted(notebook: Notebook) -> None:
     notebook["cells"] = []
 
@@ -109,6 +115,7 @@ POINTLESS: dict[str, Change] = {
     "signature-changed": signature_changed,
     "lone-surrogate": lone_surrogate,
     "everything-deleted": everything_deleted,
+    "much-code": much_code,
 }
 
 
