@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,16 @@ def test_a_fault_of_the_checker_is_no_score(graded: Course, monkeypatch: pytest.
     assert "not the kernel's fault" in graded.report("gus")
     assert graded.run("autograde", ASSIGNMENT, "--force").status == 0
     assert graded.grade("gus")["auto_score"] == 100 and not graded.grade("gus")["needs_manual_grade"]
+
+
+def test_a_renamed_file_is_told_and_the_others_are_graded(graded: Course) -> None:
+    path = graded.put("ivy", filled(RIGHT))
+    path.rename(path.with_name("my solution.ipynb"))
+    graded.put("jan", filled(RIGHT))
+    done = graded.run("autograde", ASSIGNMENT)
+    assert done.status == 1 and "Skipping unknown notebook" in done.said
+    assert (graded.scores()["ivy"], graded.scores()["jan"]) == (0, 100)
+    shutil.rmtree(path.parent)
 
 
 def test_without_its_configuration_nothing_is_graded(graded: Course) -> None:

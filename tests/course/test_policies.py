@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import warnings
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,3 +73,41 @@ def test_the_newest_of_the_attempts_that_count_is_collected(course: Course) -> N
     assert attempt_collected() == "2"
     course.settings("allowed = 2", f"allowed = 1\n{ASSIGNMENT} = 0")
     assert attempt_collected() == "3"
+
+
+def test_only_plain_files_are_collected(course: Course) -> None:
+    """A link in the exchange leads to what the instructor may read; a pipe would wait for ever."""
+    secret = course.folder.parent / "secret"
+    secret.write_text("the key")
+    course.hand_in("kim", filled(RIGHT))
+    course.hand_in("leo", filled(RIGHT))
+    (kim,) = (course.exchange / "flash-puzzles" / "inbound").glob("kim+*")
+    (kim / "notes.html").symlink_to(secret)
+    (kim / "folder").symlink_to(secret.parent)
+    os.mkfifo(kim / "pipe")
+    done = course.run("collect", ASSIGNMENT, "--update")
+    assert done.status == 0 and done.said.count("is no plain file") == 3
+    submitted = course.folder / "submitted"
+    assert {path.name for path in (submitted / "kim" / ASSIGNMENT).iterdir()} == {
+        f"{ASSIGNMENT}.ipynb",
+        "timestamp.txt",
+        "submission_secret.txt",
+    }
+    assert (submitted / "leo" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb").exists()
+
+
+def test_what_cannot_be_copied_does_not_stop_the_others(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    course.hand_in("mia", filled(RIGHT))
+    course.hand_in("noa", filled(RIGHT))
+    whole = shutil.copytree
+
+    def failing(src: str, *rest: Any, **named: Any) -> Any:
+        if "mia+" in str(src):
+            raise shutil.Error([(src, "", "Permission denied")])
+        return whole(src, *rest, **named)
+
+    monkeypatch.setattr(shutil, "copytree", failing)
+    done = course.run("collect", ASSIGNMENT, "--update")
+    assert done.status == 0 and "mia+" in done.said and "was not collected" in done.said
+    assert not (course.folder / "submitted" / "mia" / ASSIGNMENT).exists()
+    assert (course.folder / "submitted" / "noa" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb").exists()
