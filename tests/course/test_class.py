@@ -154,6 +154,16 @@ def test_a_fault_of_the_checker_is_no_score(graded: Course, monkeypatch: pytest.
     assert graded.grade("gus")["auto_score"] == 100 and not graded.grade("gus")["needs_manual_grade"]
 
 
+def test_without_the_key_nothing_is_graded(graded: Course) -> None:
+    before, secret = graded.scores(), next((graded.folder.parent / "config").rglob("*.key"))
+    secret.chmod(0o644)
+    done = graded.run("autograde", ASSIGNMENT, "--force")
+    assert done.status == 1 and "is not for its owner alone (mode 644)" in done.said
+    secret.chmod(0o600)
+    assert graded.scores() == before
+    assert graded.run("autograde", ASSIGNMENT).status == 0
+
+
 def test_a_renamed_file_is_told_and_the_others_are_graded(graded: Course) -> None:
     path = graded.put("ivy", filled(RIGHT))
     path.rename(path.with_name("my solution.ipynb"))
