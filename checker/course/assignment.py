@@ -19,8 +19,8 @@ from checker.submission.extract import GAP
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 
-class NoSolution(Exception):
-    """A solution is missing, or does not fit its stub: a sentence for the course's author."""
+class NoAssignment(Exception):
+    """A puzzle's files do not make an assignment: a sentence for the course's author."""
 
 
 def check_id(puzzle: Puzzle) -> str:
@@ -29,14 +29,14 @@ def check_id(puzzle: Puzzle) -> str:
 
 
 def source_notebook(root: Path, number: int, points: int) -> str:
-    """The JSON of the notebook that belongs into `source/`. Raises NoSolution."""
+    """The JSON of the notebook that belongs into `source/`. Raises NoAssignment."""
     puzzle = catalog.load(number)
     stub = emptied((root / "puzzles" / f"{puzzle.stem}.py").read_text(encoding="utf-8"), puzzle)
     path = root / "solutions" / f"{puzzle.stem}.py"
     try:
         solution = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise NoSolution(f"{path} cannot be read: {error.strerror}. nbgrader's source notebooks need it.") from error
+        raise NoAssignment(f"{path} cannot be read: {error.strerror}. nbgrader's source notebooks need it.") from error
     notebook: dict[str, Any] = json.loads(notebook_text(stub, puzzle))
     for cell in notebook["cells"]:
         marks = cell["metadata"].get("nbgrader", {})
@@ -46,15 +46,19 @@ def source_notebook(root: Path, number: int, points: int) -> str:
                     cell["source"] = solved(cell["source"], solution, kernel.name)
         if marks.get("grade"):
             marks["points"] = points
+    if not any(cell["metadata"].get("nbgrader", {}).get("grade") for cell in notebook["cells"]):
+        raise NoAssignment(
+            f"puzzles/{puzzle.stem}.py has no cell that ends with check({number}): nothing can be graded."
+        )
     return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def solved(cell: str, solution: str, kernel: str) -> str:
-    """A stub's cell with what the solution adds to it, each addition in a region of its own. Raises NoSolution."""
+    """A stub's cell with what the solution adds to it, each addition in a region of its own. Raises NoAssignment."""
     lines, added = cell.split("\n"), solution.split("\n")
     where, there = span(lines, kernel), span(added, kernel)
     if where is None or there is None:
-        raise NoSolution(f"{kernel} is not defined once in the stub and once in the solution.")
+        raise NoAssignment(f"{kernel} is not defined once in the stub and once in the solution.")
     head = _head(lines, where)  # the solution's may break its lines elsewhere
     rest = [added[n] for n in there[_head(added, there) :]]
     merged = lines[: where[head]]
@@ -62,7 +66,7 @@ def solved(cell: str, solution: str, kernel: str) -> str:
         if GAP not in line and _code(line):
             position = next((n for n, other in enumerate(rest) if _code(other) == _code(line)), None)
             if position is None:
-                raise NoSolution(f"The solution of {kernel} lacks the stub's line: {line.strip()}")
+                raise NoAssignment(f"The solution of {kernel} lacks the stub's line: {line.strip()}")
             merged += _region(rest[:position])
             rest = rest[position + 1 :]
         merged.append(line)

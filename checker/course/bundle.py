@@ -24,7 +24,7 @@ INSTRUCTORS = (
     "course/release.py",
     "course/settings.py",
 )
-BACKGROUND = ("docs/background/*.md", "docs/figures/*.png", "docs/sources.md")
+BACKGROUND = ("docs/background/*.md", "docs/figures/*.png", "docs/figures/*.svg", "docs/sources.md")
 WHEN = 315532800  # 1980: no file of an archive is older than that
 
 

@@ -23,7 +23,7 @@ def course(folder: Path, id: str, exchange: str | None) -> NoReturn:
     Submissions, gradebook, key, course.toml and own_config.py are never overwritten.
     """
     try:
-        from checker.course.assignment import NoSolution
+        from checker.course.assignment import NoAssignment
         from checker.course.folder import make
         from checker.course.settings import SettingsError
         from checker.grading.key import KeyProblem
@@ -33,7 +33,7 @@ def course(folder: Path, id: str, exchange: str | None) -> NoReturn:
         settings, made = make(folder, id, exchange or "")
     except ImportError as error:
         raise _missing(error) from error
-    except (SettingsError, KeyProblem, NoSolution) as problem:
+    except (SettingsError, KeyProblem, NoAssignment) as problem:
         raise Misuse(str(problem)) from problem
     except OSError as error:
         raise Misuse(f"The course could not be written: {error.strerror}: {error.filename}.") from error

@@ -27,7 +27,7 @@ class Made:
 
 
 def make(folder: Path, id: str = Settings.id, exchange: str = "", root: Path = ROOT) -> tuple[Settings, Made]:
-    """Make a course's folder, or bring it up to date. Raises SettingsError, KeyProblem, NoSolution, OSError.
+    """Make a course's folder, or bring it up to date. Raises SettingsError, KeyProblem, NoAssignment, OSError.
 
     Written anew are only nbgrader's configuration and the notebooks in `source/`, with a copy of what was there. The
     instructor's own settings and the key are made if they are missing, and kept otherwise. Nothing else is touched.

@@ -82,7 +82,7 @@ def test_a_stub_that_an_author_has_filled_in_is_empty_again(tmp_path: Path) -> N
 
 def test_its_links_lead_somewhere(unpacked: Path) -> None:
     readme = (unpacked / "README.md").read_text()
-    for target in re.findall(r"\]\(([^)\s]+)\)", readme):
+    for target in re.findall(r"\]\(([^)\s]+)\)", readme) + re.findall(r'<img src="([^"]*)"', readme):
         assert "://" in target or (unpacked / target.partition("#")[0]).exists(), target
     assert "nstructors" not in readme
 

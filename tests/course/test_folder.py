@@ -13,7 +13,7 @@ import pytest
 
 from checker import catalog
 from checker.course import settings
-from checker.course.assignment import NoSolution, solved
+from checker.course.assignment import NoAssignment, solved
 from checker.course.folder import make
 from checker.course.settings import SettingsError
 from checker.grading import key
@@ -155,7 +155,7 @@ def test_a_solution_that_does_not_fit_its_stub_is_told() -> None:
         *("    ### BEGIN SOLUTION", "    c = 3", "    ### END SOLUTION", "    b = 2"),
         *("    ### BEGIN SOLUTION", "    d = 4", "    ### END SOLUTION"),
     ]
-    with pytest.raises(NoSolution, match="lacks the stub's line: b = 2"):
+    with pytest.raises(NoAssignment, match="lacks the stub's line: b = 2"):
         solved(stub, "def k(x):\n    a = 1", "k")
 
 
