@@ -7,6 +7,8 @@
 #   FORCE=1        the solution, although the puzzle is not solved
 #   EVERY=1        bench every size, and not the usual ones only
 #   TARGETS=…      GPUs to compile for: sm_90 (default), sm_80, gfx942, with commas, or all
+#   COURSE=…       the folder of the nbgrader course (course)
+#   EXCHANGE=…     the folder through which nbgrader hands out and collects, for a new course
 #   PYTHON=…       the Python that .venv is made with
 #   VENV=…         use this environment as it is, and install nothing
 
@@ -42,10 +44,10 @@ whole_size := With what the tests need, about 2.3 GB in all, more with a CUDA bu
 checker = PYTHONPATH="$(CURDIR)" "$(bin)/python" -m checker
 friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
 
-.PHONY: help check watch hint progress solution reset lab trace bench doctor test test-all mutants versions lint clean needs-check needs-lab needs-test
+.PHONY: help check watch hint progress solution reset lab trace bench doctor course student-bundle test test-all mutants versions lint clean needs-check needs-lab needs-test
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 23
 	@echo "  Start with: make check PUZZLE=1"
 
 check: $(call layer,check) ## check one puzzle (PUZZLE=1), or all
@@ -77,6 +79,12 @@ bench: $(call layer,lab) ## time PUZZLE=6 on a GPU beside its peers and the roof
 
 doctor: $(call layer,check) ## what this machine can do, what is missing and how to get it
 	@$(checker) doctor
+
+course: $(call layer,lab) ## for instructors: make an nbgrader course in COURSE=course, or bring it up to date
+	@$(checker) course $(if $(COURSE),"$(COURSE)") $(if $(EXCHANGE),--exchange "$(EXCHANGE)")
+
+student-bundle: $(call layer,lab) ## for instructors: the course without solutions, tests and grading, as one archive
+	@$(checker) student-bundle $(if $(FILE),"$(FILE)")
 
 test: $(call layer,test) ## the project's own tests, at most ten minutes
 	@"$(bin)/python" -m pytest -q -n auto --dist worksteal -m "not slow"

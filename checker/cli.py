@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from checker import catalog, targets
+from checker.course import commands as instructor
 from checker.doctor.command import doctor
 from checker.judge.verdict import ExitStatus, Status, Verdict
 from checker.learner import commands as learner
@@ -212,7 +213,7 @@ def build() -> None:
     click.echo(f"{len(written)} files written.")
 
 
-for command in (*learner.COMMANDS, doctor):
+for command in (*learner.COMMANDS, *instructor.COMMANDS, doctor):
     cli.add_command(command)
 
 _SERIOUSNESS = [

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 SIZE_LIMIT = 10 << 20  # bytes of a file; a lesson's notebook without outputs has about 60 thousand
 CODE_LIMIT = 512 << 10  # characters of code
@@ -27,6 +27,14 @@ class Chunk:
 
     text: str
     cell: int | None = None  # counted from 1 among all cells; None: a file
+
+
+class Cell(NamedTuple):
+    """A cell of a notebook: its kind (code, markdown, …), its text, and the name that nbgrader knows it by, if any."""
+
+    kind: str
+    text: str
+    grade_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,13 @@ class Submission:
 
 def from_file(path: Path) -> Submission:
     """Read a `.py` file or an `.ipynb` notebook. Raises Unreadable with a sentence."""
+    if path.suffix == ".ipynb":
+        return from_cells([(cell.kind, cell.text) for cell in cells_of(path)], str(path))
+    return from_cells([("code", _text_of(path))], str(path), numbered=False)
+
+
+def _text_of(path: Path) -> str:
+    """The text of a file. Raises Unreadable."""
     try:
         if not path.exists():
             raise Unreadable(f"There is no file {path}.", missing=True)
@@ -76,26 +91,20 @@ def from_file(path: Path) -> Submission:
     if not data.strip():
         raise Unreadable(f"{path} is empty. `make reset PUZZLE=…` brings the stub back.")
     try:
-        text = data.decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Unreadable(
             f"{path} is not UTF-8 text (byte {error.start} is 0x{data[error.start]:02x}). "
             "Save it again with UTF-8 encoding."
         ) from error
-    if path.suffix == ".ipynb":
-        return from_cells(_notebook_cells(path, text), str(path))
-    return from_cells([("code", text)], str(path), numbered=False)
 
 
 def from_cells(cells: Sequence[tuple[str, str]], name: str, *, numbered: bool = True) -> Submission:
     """A submission from (kind, text) of each cell; only cells of kind `code` are kept."""
-    chunks = tuple(
-        Chunk(without_magics(_plain(text)) if numbered else _plain(text), number if numbered else None)
-        for number, (kind, text) in enumerate(cells, start=1)
-        if kind == "code"
-    )
-    if sum(len(chunk.text) for chunk in chunks) > CODE_LIMIT:
+    code = [(number, _plain(text)) for number, (kind, text) in enumerate(cells, start=1) if kind == "code"]
+    if sum(len(text) for _, text in code) > CODE_LIMIT:  # before anything parses it
         raise Unreadable(f"{name} holds more than {CODE_LIMIT >> 10} thousand characters of code.")
+    chunks = tuple(Chunk(without_magics(text), number) if numbered else Chunk(text) for number, text in code)
     if any("\0" in chunk.text for chunk in chunks):
         raise Unreadable(f"{name} holds zero bytes: it is not a text file.")
     return Submission(name, chunks)
@@ -116,7 +125,9 @@ def without_magics(text: str) -> str:
     return text
 
 
-def _notebook_cells(path: Path, text: str) -> list[tuple[str, str]]:
+def cells_of(path: Path) -> list[Cell]:
+    """The cells of a notebook's file, whatever else it holds. Raises Unreadable."""
+    text = _text_of(path)
     try:
         notebook: Any = json.loads(text)
     except RecursionError as error:
@@ -136,5 +147,11 @@ def _notebook_cells(path: Path, text: str) -> list[tuple[str, str]]:
             source = "".join(source)
         if not isinstance(source, str):
             raise Unreadable(f"{path} has a cell without text: it is not a Jupyter notebook of format 4.")
-        read.append((str(cell.get("cell_type")), source))
+        read.append(Cell(str(cell.get("cell_type")), source, _grade_id(cell)))
     return read
+
+
+def _grade_id(cell: dict[str, Any]) -> str:
+    for key in ("metadata", "nbgrader", "grade_id"):
+        cell = cell.get(key, {}) if isinstance(cell, dict) else {}
+    return cell if isinstance(cell, str) else ""

@@ -1,0 +1,79 @@
+"""The course as students get it: one archive, the same bytes whenever it is made from the same files."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import tarfile
+from pathlib import Path
+
+from checker import catalog
+from checker.course.build import emptied, notebook_text
+from checker.learner.places import ROOT
+from checker.learner.saving import replace_whole
+
+NAME = "flash-puzzles"
+TOP = ("LICENSE", "Makefile", "pyproject.toml", "constraints.txt", ".gitignore")
+KINDS = {".py", ".sh", ".json"}
+INSTRUCTORS = (
+    "grading",
+    "course/assignment.py",
+    "course/bundle.py",
+    "course/folder.py",
+    "course/release.py",
+    "course/settings.py",
+)
+BACKGROUND = ("docs/background/*.md", "docs/figures/*.png", "docs/figures/*.svg", "docs/sources.md")
+WHEN = 315532800  # 1980: no file of an archive is older than that
+
+
+def write(path: Path, root: Path = ROOT) -> list[str]:
+    """Write the archive; the names of what is in it. OSError."""
+    files = contents(root)
+    packed = io.BytesIO()
+    with (
+        gzip.GzipFile(fileobj=packed, mode="wb", mtime=WHEN, filename="") as zipped,
+        tarfile.open(fileobj=zipped, mode="w", format=tarfile.GNU_FORMAT) as archive,
+    ):
+        for name, (data, mode) in sorted(files.items()):
+            entry = tarfile.TarInfo(f"{NAME}/{name}")
+            entry.size, entry.mode, entry.mtime = len(data), mode, WHEN
+            archive.addfile(entry, io.BytesIO(data))
+    replace_whole(path, packed.getvalue())
+    return sorted(files)
+
+
+def contents(root: Path) -> dict[str, tuple[bytes, int]]:
+    """Bytes and mode by name. Named one by one or by kind: what happens to lie about stays out."""
+    paths = [root / name for name in TOP if (root / name).exists()]
+    paths += [path for pattern in BACKGROUND for path in root.glob(pattern)]
+    paths += [path for path in (root / "checker").rglob("*") if path.suffix in KINDS and not _instructors(path, root)]
+    files = {
+        path.relative_to(root).as_posix(): (path.read_bytes(), 0o755 if path.stat().st_mode & 0o100 else 0o644)
+        for path in paths
+    }
+    for number, stem in catalog.stems().items():
+        puzzle = catalog.load(number)
+        stub = emptied((root / "puzzles" / f"{stem}.py").read_text(encoding="utf-8"), puzzle)
+        files[f"puzzles/{stem}.py"] = stub.encode(), 0o644
+        files[f"notebooks/{stem}.ipynb"] = notebook_text(stub, puzzle).encode(), 0o644
+    readme = _readme((root / "README.md").read_text(encoding="utf-8"), {*files, "README.md"})
+    return files | {"README.md": (readme.encode(), 0o644)}
+
+
+def _instructors(path: Path, root: Path) -> bool:
+    name = path.relative_to(root / "checker").as_posix()
+    return any(name == part or name.startswith(f"{part}/") for part in INSTRUCTORS)
+
+
+def _readme(text: str, names: set[str]) -> str:
+    """The README without the instructors' section, and without links to what students do not get."""
+    text = re.sub(r"^## (?:For i|I)nstructors\n.*?(?=^## )", "", text, flags=re.DOTALL | re.MULTILINE)
+
+    def kept(link: re.Match[str]) -> str:
+        target = link[2].partition("#")[0].rstrip("/")
+        there = not target or "://" in target or any(n == target or n.startswith(f"{target}/") for n in names)
+        return link[0] if there else link[1]
+
+    return re.sub(r"\[([^\]]*)\]\(([^)\s]+)\)", kept, text)

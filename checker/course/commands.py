@@ -1,0 +1,76 @@
+"""The instructor's commands."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from checker.judge.verdict import ExitStatus
+from checker.practice import Misuse
+
+
+@click.command()
+@click.argument("folder", required=False, default="course", metavar="[DIR]", type=click.Path(path_type=Path))
+@click.option("--id", "id", default="flash-puzzles", show_default=True, help="Name of a new course.")
+@click.option("--exchange", help="For a new course: the folder through which nbgrader hands out and collects.")
+def course(folder: Path, id: str, exchange: str | None) -> NoReturn:
+    """Make an nbgrader course in DIR (`course`), or bring it up to date; docs/instructors.md says how to go on.
+
+    Submissions, gradebook, key, course.toml and own_config.py are never overwritten.
+    """
+    try:
+        from checker.course.assignment import NoAssignment
+        from checker.course.folder import make
+        from checker.course.settings import SettingsError
+        from checker.grading.key import KeyProblem
+    except ImportError as error:
+        raise _missing(error) from error
+    try:
+        settings, made = make(folder, id, exchange or "")
+    except ImportError as error:
+        raise _missing(error) from error
+    except (SettingsError, KeyProblem, NoAssignment) as problem:
+        raise Misuse(str(problem)) from problem
+    except OSError as error:
+        raise Misuse(f"The course could not be written: {error.strerror}: {error.filename}.") from error
+    for path in made.written:
+        click.echo(f"  {os.path.relpath(path)}")
+    for remark in made.remarks:
+        click.echo(f"! {remark}")
+    if not made.written:
+        click.echo("Nothing has changed.")
+    click.echo(f"\nThe course {settings.id} is in {os.path.relpath(folder)}. Go there; then, for each assignment:")
+    click.echo("  nbgrader generate_assignment p1_naive_softmax && nbgrader release_assignment p1_naive_softmax")
+    sys.exit(ExitStatus.ACCEPTED)
+
+
+@click.command("student-bundle")
+@click.argument("file", required=False, default="flash-puzzles.tar.gz", type=click.Path(path_type=Path))
+def student_bundle(file: Path) -> NoReturn:
+    """Write the course for students to FILE: no solutions, no tests, nothing of grading, every stub empty."""
+    try:
+        from checker.course.bundle import write
+    except ImportError as error:
+        raise _missing(error) from error
+    try:
+        names = write(file)
+    except ImportError as error:
+        raise _missing(error) from error
+    except OSError as error:
+        raise Misuse(f"{file} could not be written: {error.strerror}.") from error
+    click.echo(f"{file}: {len(names)} files.")
+    sys.exit(ExitStatus.ACCEPTED)
+
+
+def _missing(error: ImportError) -> Misuse:
+    name = error.name or "a module"
+    if name.startswith("checker"):
+        return Misuse("This is a student's copy of the course, which has no instructor's part.")
+    return Misuse(f"{name} is missing: make lab installs it.")
+
+
+COMMANDS = (course, student_bundle)

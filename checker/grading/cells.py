@@ -1,0 +1,100 @@
+"""A submitted notebook as text: which cells count, which of them is the answer, and what was changed around it.
+
+nbgrader's marks are the student's to edit, so they decide one thing only: which of several definitions of a kernel is
+meant. Everything else is as for `make check FILE=…`: every code cell is read, and nothing is executed.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from checker.puzzle import Puzzle
+from checker.submission.read import Cell, Submission, Unreadable, cells_of, from_cells
+
+
+@dataclass(frozen=True)
+class Handed:
+    """A notebook as it was handed in."""
+
+    cells: tuple[Cell, ...]
+    submission: Submission | None  # None if it is unreadable
+    problem: str  # why it is unreadable
+    answers: tuple[int, ...]  # positions of the cells that define the kernels
+    notes: tuple[str, ...]  # for the instructor: what is not as it was released
+
+
+def handed(path: Path, puzzle: Puzzle) -> Handed:
+    """Read a notebook. Whatever is wrong with it is said in what is returned."""
+    if path.is_symlink():  # to another student's work, or to a file of the instructor's
+        return _unreadable((), f"{path.name} is a link, and not a file.")
+    try:
+        cells = tuple(cells_of(path))
+    except Unreadable as problem:
+        return _unreadable((), str(problem).replace(str(path), path.name))
+    try:
+        return _chosen(cells, puzzle, path.name)
+    except Unreadable as problem:
+        return _unreadable(cells, str(problem))
+
+
+def _unreadable(cells: tuple[Cell, ...], problem: str) -> Handed:
+    return Handed(cells, None, problem, (), ("The notebook could not be read; what was handed in is in submitted/.",))
+
+
+def _chosen(cells: tuple[Cell, ...], puzzle: Puzzle, name: str) -> Handed:
+    """Of each kernel one definition, if it is clear which one is meant; else the judge sees all of them."""
+    submission = from_cells([(cell.kind, cell.text) for cell in cells], name)
+    texts = [""] * len(cells)
+    for chunk in submission.chunks:
+        texts[(chunk.cell or 1) - 1] = chunk.text
+    answers, notes = [], []
+    marks = {kernel.name for kernel in puzzle.kernels}
+    for kernel in puzzle.kernels:
+        defining = [n for n, text in enumerate(texts) if _defines(text, kernel.name)]
+        marked = [n for n in defining if cells[n].grade_id in marks]
+        meant = marked or defining
+        if not defining:
+            notes.append(f"No cell defines {kernel.name}.")
+            continue
+        if not marked:
+            notes.append(f"{kernel.name} is defined in cell {_numbers(defining)}, which is not the cell for it.")
+        if len({texts[n].strip() for n in meant}) > 1:
+            notes.append(f"{kernel.name} is defined in cells {_numbers(meant)}, and differently.")
+            continue
+        answers.append(meant[-1])
+        others = [n for n in defining if n != meant[-1]]
+        for n in others:
+            texts[n] = _without(texts[n], kernel.name)
+        if others:
+            notes.append(
+                f"{kernel.name} is defined in cells {_numbers(defining)}; the one in cell {meant[-1] + 1} was judged."
+            )
+    chunks = tuple(replace(chunk, text=texts[(chunk.cell or 1) - 1]) for chunk in submission.chunks)
+    return Handed(cells, replace(submission, chunks=chunks), "", tuple(dict.fromkeys(answers)), tuple(notes))
+
+
+def _defines(text: str, kernel: str) -> bool:
+    return re.search(rf"^def {kernel}\b", text, re.MULTILINE) is not None
+
+
+def _numbers(positions: Sequence[int]) -> str:
+    return ", ".join(str(n + 1) for n in positions)
+
+
+def _without(text: str, kernel: str) -> str:
+    """A cell without a kernel's definition, or without anything if Python cannot read it; lines keep their numbers."""
+    lines = text.split("\n")
+    try:
+        statements = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return "\n" * text.count("\n")
+    for node in statements:
+        if isinstance(node, ast.FunctionDef) and node.name == kernel:
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            for number in range(first - 1, node.end_lineno or node.lineno):
+                lines[number] = ""
+    return "\n".join(lines)

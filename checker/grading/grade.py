@@ -1,0 +1,70 @@
+"""From a notebook that was handed in to the verdict on it, with the course's key."""
+
+from __future__ import annotations
+
+import atexit
+from functools import cache
+
+from checker.box.cage import Cage, NoCage, claim
+from checker.course.settings import Settings
+from checker.grading import key, record
+from checker.grading.cells import Handed
+from checker.judge.verdict import Verdict
+from checker.road import Terms, check, unreadable
+from checker.submission.read import Submission
+
+TRIES = 2
+
+
+class CheckerFault(Exception):
+    """The checker itself failed, twice. That is never a score."""
+
+
+class NoSandbox(Exception):
+    """Nothing here would hold a submission: a sentence for the instructor."""
+
+
+def terms_for_grading(course: Settings) -> Terms:
+    """Under which terms a course judges. Raises KeyProblem and NoSandbox: then no submission gets a score."""
+    secret = key.read(course.key_path)
+    try:
+        return Terms(key=secret, cage=_cage() if course.caged else None)
+    except NoCage as reason:
+        raise NoSandbox(
+            f"Nothing was graded, because nothing would hold a submission. {reason} What to do about it: "
+            "python -m checker doctor. Or, if you trust everybody who hands in, sandbox = 'none' in course.toml."
+        ) from reason
+
+
+@cache
+def _cage() -> Cage:
+    """One cage for all that this process grades."""
+    cage = claim()
+    atexit.register(cage.close)
+    return cage
+
+
+def verdict_on(number: int, notebook: Handed, name: str, course: Settings) -> Verdict:
+    """The verdict, from the records if it is known, in the course's points.
+
+    Raises KeyProblem, NoSandbox, CheckerFault: no score then.
+    """
+    if notebook.submission is None:
+        return course.weighed(unreadable(number, name, notebook.problem))
+    terms = terms_for_grading(course)
+    of = record.identity(number, notebook.submission, key.key_id(terms.key or ""), terms.device, terms.cage is not None)
+    verdict = record.find(course.records, of)
+    if verdict is None:
+        verdict = _checked(number, notebook.submission, terms)
+        record.keep(course.records, of, verdict)
+    return course.weighed(verdict)
+
+
+def _checked(number: int, submission: Submission, terms: Terms) -> Verdict:
+    for left in reversed(range(TRIES)):
+        try:
+            return check(number, submission, terms)
+        except Exception as error:
+            if not left:
+                raise CheckerFault(f"{type(error).__name__}: {error}") from error
+    raise AssertionError("the last try returns or raises")

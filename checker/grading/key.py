@@ -1,0 +1,79 @@
+"""The course's key: made once, for its owner's eyes only, and never where it could be handed out.
+
+Hidden inputs are drawn from it, so who has it can prepare answers. It lies outside of any repository and outside of
+the course's folder, because folders like these are shared, copied and released from.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+from pathlib import Path
+
+
+class KeyProblem(Exception):
+    """The key cannot be used: a sentence for the instructor."""
+
+
+def make(path: Path, course: Path) -> bool:
+    """Make the key unless there is one; whether it was made. Raises KeyProblem."""
+    _insist_on_place(path, course)
+    if path.exists():
+        read(path)
+        return False
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(secrets.token_hex(32) + "\n")
+            os.fchmod(descriptor, 0o600)
+            file.flush()
+            os.fsync(descriptor)
+    except FileExistsError:  # another one was faster
+        return False
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)  # half a key is none
+        raise KeyProblem(f"The key {path} cannot be written: {error.strerror}.") from error
+    return True
+
+
+def read(path: Path) -> str:
+    """The key. Raises KeyProblem if it is missing, or if others could have read it."""
+    try:
+        with path.open(encoding="ascii") as file:
+            status = os.fstat(file.fileno())
+            key = file.read(1000).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not a key"
+        raise KeyProblem(
+            f"The course's key {path} cannot be read: {reason}. Put back your copy of it; "
+            "if there is none, `make course` makes a new one, and everything is judged anew."
+        ) from error
+    if status.st_uid not in (os.geteuid(), 0) or status.st_mode & 0o077:
+        raise KeyProblem(
+            f"The course's key {path} is not for its owner alone (mode {status.st_mode & 0o777:03o}). "
+            f"If nobody has read it: chmod 600 {path}. Else remove it, and `make course` makes a new one."
+        )
+    if len(key) < 32:
+        raise KeyProblem(f"{path} does not hold a key. Put back your copy of it.")
+    return key
+
+
+def key_id(key: str) -> str:
+    """A name for a key that tells nothing of it."""
+    return hashlib.sha256(b"flash-puzzles key\0" + key.encode()).hexdigest()[:16]
+
+
+def _insist_on_place(path: Path, course: Path) -> None:
+    real = Path(os.path.realpath(path))
+    if real.is_relative_to(os.path.realpath(course)):
+        raise KeyProblem(f"The key must not lie in the course's folder: {path}. Name another key_file in course.toml.")
+    for folder in real.parents:
+        if (folder / ".git").exists():
+            raise KeyProblem(
+                f"The key must not lie in a repository, from which it might be published: {path} is in {folder}. "
+                "Name another key_file in course.toml."
+            )

@@ -1,0 +1,102 @@
+"""The students' archive: everything that checking needs, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+from pathlib import Path
+
+import pytest
+
+from checker import catalog
+from checker.course import bundle
+from tests.conftest import ROOT, importable, need
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    importable("jupytext")
+    folder = tmp_path_factory.mktemp("bundle")
+    bundle.write(folder / "b.tar.gz")
+    with tarfile.open(folder / "b.tar.gz") as archive:
+        archive.extractall(folder, filter="data")
+    return folder / bundle.NAME
+
+
+def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    need("make")
+    called = ["make", *arguments, f"VENV={sys.prefix}"]
+    return subprocess.run(called, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_the_same_files_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In another place, at another time, with files of another age."""
+    importable("jupytext")
+    copy = tmp_path / "copy"
+    for name in ("checker", "puzzles", "docs"):
+        shutil.copytree(ROOT / name, copy / name)
+    for name in (*bundle.TOP, "README.md"):
+        shutil.copy(ROOT / name, copy)
+    bundle.write(tmp_path / "1", ROOT)
+    for path in copy.rglob("*"):
+        os.utime(path, (1, 1))
+    monkeypatch.setattr(time, "time", lambda: 1e9)
+    bundle.write(tmp_path / "2", copy)
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+
+
+def test_no_solution_no_test_no_key_is_in_it(unpacked: Path) -> None:
+    names = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*") if path.is_file()}
+    assert not [name for name in names if re.search(r"solutions/|tests/|grading/|\.key|instructors|\.pyc", name)]
+    solution = (ROOT / "solutions" / "p1_naive_softmax.py").read_text().strip().split("\n")[-1].strip()
+    assert not [
+        name for name in names if name.startswith(("puzzles", "notebooks")) and solution in text(unpacked / name)
+    ]
+    for stem in catalog.stems().values():
+        assert {f"puzzles/{stem}.py", f"notebooks/{stem}.ipynb"} <= names
+
+
+def text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def test_a_stub_that_an_author_has_filled_in_is_empty_again(tmp_path: Path) -> None:
+    importable("jupytext")
+    copy = tmp_path / "copy"
+    for name in ("checker", "puzzles"):
+        shutil.copytree(ROOT / name, copy / name)
+    for name in (*bundle.TOP, "README.md"):
+        shutil.copy(ROOT / name, copy)
+    lesson = copy / "puzzles" / "p1_naive_softmax.py"
+    mark = re.search(r"    # FILL IN.*\n", lesson.read_text())
+    if mark is None:
+        pytest.skip("the stub has been filled in, and its FILL IN mark is gone")
+    lesson.write_text(lesson.read_text().replace(mark[0], f"{mark[0]}    secret = 1\n"))
+    assert not [name for name, (data, _) in bundle.contents(copy).items() if b"secret = 1" in data]
+
+
+def test_its_links_lead_somewhere(unpacked: Path) -> None:
+    readme = (unpacked / "README.md").read_text()
+    for target in re.findall(r"\]\(([^)\s]+)\)", readme) + re.findall(r'<img src="([^"]*)"', readme):
+        assert "://" in target or (unpacked / target.partition("#")[0]).exists(), target
+    assert "nstructors" not in readme
+
+
+def test_a_student_can_check_with_it(unpacked: Path) -> None:
+    done = make(unpacked, "check", "PUZZLE=1")
+    assert done.returncode == 0 and "not started" in done.stdout, done.stderr
+    shutil.copy(ROOT / "solutions" / "p1_naive_softmax.py", unpacked / "puzzles")
+    done = make(unpacked, "check", "PUZZLE=1")
+    assert done.returncode == 0 and "accepted" in done.stdout, done.stderr
+
+
+def test_it_has_no_instructors_part_and_says_so(unpacked: Path) -> None:
+    called = [sys.executable, "-m", "checker", "course"]
+    done = subprocess.run(called, cwd=unpacked, env={"PATH": ""}, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "no instructor's part" in done.stderr and "Traceback" not in done.stderr

@@ -1,0 +1,125 @@
+"""nbgrader's formgrader in a real browser: scores, a report, a grade by hand, and grading again.
+
+Screenshots are kept in build/screenshots.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import importable, need
+from tests.course.conftest import ASSIGNMENT, RIGHT, ROOT, Course, filled
+
+TOKEN = "secret"
+
+
+@pytest.fixture(scope="module")
+def server(course: Course) -> Iterator[str]:
+    """The address of a Jupyter server that was started in a course's folder; two students have been graded."""
+    course.put("anna", filled(RIGHT))
+    course.put("ben", filled(RIGHT.replace('other=-float("inf")', "other=0.0")))
+    assert course.run("autograde", ASSIGNMENT).status == 0
+    course.put("cleo", filled(RIGHT.replace("numerator / denominator", "numerator")))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = ["--no-browser", "--allow-root", f"--port={port}", f"--IdentityProvider.token={TOKEN}"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "jupyter_server", *options, f"--ServerApp.root_dir={course.folder}"],
+        cwd=course.folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    address = f"http://127.0.0.1:{port}/"
+    try:
+        for _ in range(240):
+            try:
+                urllib.request.urlopen(f"{address}api/status?token={TOKEN}").close()
+                break
+            except OSError:
+                time.sleep(0.25)
+        yield address
+    finally:
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.5)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def page(server: str) -> Iterator[Any]:
+    need("chromium")
+    sync_api = importable("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 1000})
+        page.set_default_timeout(60_000)
+        page.goto(f"{server}formgrader?token={TOKEN}")  # from here on a cookie does
+        yield page
+        browser.close()
+
+
+def picture(page: Any, name: str) -> None:
+    folder = Path(os.environ.get("SCREENSHOTS", ROOT / "build" / "screenshots"))
+    folder.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=folder / f"{name}.png")
+
+
+def row(page: Any, server: str, name: str) -> Any:
+    """A student's line in the list of submissions that can be graded."""
+    page.goto(f"{server}formgrader/manage_submissions/{ASSIGNMENT}")
+    line = page.locator("tr", has_text=name)
+    line.wait_for()
+    return line
+
+
+def test_an_instructor_reads_changes_and_grades_again(page: Any, server: str, course: Course) -> None:
+    assert "25 / 100" in re.sub(r"\s+", " ", row(page, server, "ben").inner_text())
+    picture(page, "formgrader-scores")
+
+    page.goto(f"{server}formgrader/gradebook/{ASSIGNMENT}/{ASSIGNMENT}")
+    page.locator("tbody tr a", has_text="Submission").first.wait_for()
+    for link in [a.get_attribute("href") for a in page.locator("tbody tr a", has_text="Submission").all()]:
+        page.goto(f"{server.rstrip('/')}{link}")
+        page.locator(".score").first.wait_for()
+        if page.locator("text=The padding is counted in the sum").count():
+            break
+    assert page.locator("text=25/100 points").count() == 1
+    page.locator("text=25/100 points").scroll_into_view_if_needed()
+    picture(page, "formgrader-report")
+
+    score = page.locator("input.score")
+    assert score.get_attribute("placeholder") == "25"
+    with page.expect_response(lambda response: "/api/grade/" in response.url and response.request.method == "PUT"):
+        score.fill("60")
+        score.press("Tab")
+    assert course.scores()["ben"] == 60
+
+    row(page, server, "ben").locator(".autograde a").click()
+    page.locator("#success-modal", has_text="Successfully autograded").wait_for()
+    picture(page, "formgrader-graded-again")
+    assert course.scores()["ben"] == 60
+    grade = course.grade("ben")
+    assert (grade["auto_score"], grade["manual_score"], grade["needs_manual_grade"]) == (25, 60, True)
+    assert "60 / 100" in re.sub(r"\s+", " ", row(page, server, "ben").inner_text())
+
+
+def test_a_submission_is_judged_from_the_formgrader(page: Any, server: str, course: Course) -> None:
+    row(page, server, "cleo").locator(".autograde a").click()
+    page.locator("#success-modal", has_text="Successfully autograded").wait_for()
+    assert course.scores()["cleo"] == 0
+    assert "✗ rows of any length" in course.report("cleo")

@@ -1,0 +1,55 @@
+"""Records: a verdict that is read back is the one that was written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from checker.grading import record
+from checker.submission.read import from_cells
+from tests.conftest import ROOT, SOLUTION, check_path, kernels
+
+OF = record.identity(1, from_cells([("code", SOLUTION)], "p1.ipynb"), "1" * 16, "interpreter", True)
+PATHS = [
+    ROOT / "solutions" / "p1_naive_softmax.py",
+    *kernels("wrong")[:3],
+    ROOT / "tests" / "hostile" / "p1_exit_early.py",
+]
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_a_verdict_comes_back_as_it_was(path: Path, tmp_path: Path) -> None:
+    verdict = check_path(path)
+    record.keep(tmp_path, OF, verdict)
+    assert record.find(tmp_path, OF) == verdict
+
+
+def test_another_key_checker_or_puzzle_is_another_record(tmp_path: Path) -> None:
+    record.keep(tmp_path, OF, check_path(PATHS[0]))
+    for name in OF:
+        assert record.find(tmp_path, OF | {name: 7}) is None
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"of": {}}', b"\xff"])
+def test_a_damaged_record_is_no_record(damage: bytes, tmp_path: Path) -> None:
+    verdict = check_path(PATHS[0])
+    record.keep(tmp_path, OF, verdict)
+    (path,) = (path for path in tmp_path.rglob("*.json"))
+    text = path.read_bytes()
+    for data in (
+        damage,
+        text[: len(text) // 2],
+        text.replace(b'"accepted"', b'"splendid"'),
+        text.replace(b"25", b'"x"'),
+    ):
+        path.write_bytes(data)
+        assert record.find(tmp_path, OF) is None
+    record.keep(tmp_path, OF, verdict)
+    assert record.find(tmp_path, OF) == verdict
+
+
+def test_the_same_code_in_another_cell_is_another_record() -> None:
+    """Else a report would name the cells of somebody else's notebook."""
+    further_down = from_cells([("markdown", "my notes"), ("code", SOLUTION)], "p1.ipynb")
+    assert record.identity(1, further_down, "1" * 16, "interpreter", True) != OF
