@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import warnings
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -97,17 +96,70 @@ def test_only_plain_files_are_collected(course: Course) -> None:
 
 
 def test_what_cannot_be_copied_does_not_stop_the_others(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
-    course.hand_in("mia", filled(RIGHT))
-    course.hand_in("noa", filled(RIGHT))
-    whole = shutil.copytree
+    """Not to be read, as if by another user than root; nested too deep; too big, and no room on a disk."""
+    names = ("mia", "max", "moe", "noa")
+    for name in names:
+        course.hand_in(name, filled(RIGHT))
+    mia, deep, big, _ = (next((course.exchange / "flash-puzzles" / "inbound").glob(f"{name}+*")) for name in names)
+    (mia / "unreadable").write_text("")
+    (deep / "/".join(["x"] * 900)).mkdir(parents=True)
+    with (big / "big").open("wb") as file:
+        file.truncate(10**9)
+    opened = os.open
 
-    def failing(src: str, *rest: Any, **named: Any) -> Any:
-        if "mia+" in str(src):
-            raise shutil.Error([(src, "", "Permission denied")])
-        return whole(src, *rest, **named)
+    def refusing(path: Any, *rest: Any, **named: Any) -> int:
+        if path == "unreadable":
+            raise PermissionError(13, "Permission denied", path)
+        return opened(path, *rest, **named)
 
-    monkeypatch.setattr(shutil, "copytree", failing)
+    monkeypatch.setattr(os, "open", refusing)
     done = course.run("collect", ASSIGNMENT, "--update")
-    assert done.status == 0 and "mia+" in done.said and "was not collected" in done.said
-    assert not (course.folder / "submitted" / "mia" / ASSIGNMENT).exists()
-    assert (course.folder / "submitted" / "noa" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb").exists()
+    assert done.status == 0 and done.said.count("was not collected") == 3, done.said
+    assert "Permission denied" in done.said and "nested" in done.said and "max_dir_size" in done.said
+    submitted = course.folder / "submitted"
+    assert [name for name in names if (submitted / name / ASSIGNMENT).exists()] == ["noa"]
+
+
+def test_an_odd_name_in_the_exchange_does_not_stop_the_others(course: Course) -> None:
+    """Anybody can write there. A link in a submission's place would hand in another student's work."""
+    course.hand_in("olga", filled(RIGHT))
+    assert course.run("collect", ASSIGNMENT, "--update").status == 0
+    inbound, when = course.exchange / "flash-puzzles" / "inbound", "2030-01-01 00:00:00 UTC"
+    for name in ("olaf", f"olaf+{ASSIGNMENT}", f"olaf+{ASSIGNMENT}+yesterday", f"+{ASSIGNMENT}+{when}+x"):
+        (inbound / name).mkdir()
+    (inbound / f"ole+{ASSIGNMENT}+{when}+x").symlink_to(course.folder / "submitted" / "olga" / ASSIGNMENT)
+    (inbound / f"ove+{ASSIGNMENT}+{when}+x").symlink_to("nowhere")
+    (inbound / f"oda+{ASSIGNMENT}+{when}+x").write_text("")
+    course.hand_in("otto", filled(RIGHT))
+    done = course.run("collect", ASSIGNMENT, "--update")
+    assert done.status == 0 and done.said.count("is no submission") == 5, done.said
+    there = {path.name for path in (course.folder / "submitted").iterdir()}
+    assert {"olga", "otto"} <= there and not {"ole", "ove", "oda", "olaf"} & there
+    assert ASSIGNMENT not in there  # what a student without a name would have handed in
+
+
+def test_a_link_put_in_place_while_it_is_collected_is_not_followed(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = course.folder.parent / "another secret"
+    secret.mkdir()
+    (secret / "inside").write_text("the key")
+    course.hand_in("pia", filled(RIGHT))
+    (pia,) = (course.exchange / "flash-puzzles" / "inbound").glob("pia+*")
+    (pia / "folder").mkdir()
+    (pia / "folder" / "inside").write_text("mine")
+    (pia / "file").write_text("mine")
+    opened, seen = os.open, []
+
+    def exchanging(path: Any, *rest: Any, **named: Any) -> int:
+        if path in ("file", "folder") and path not in seen:  # after it was looked at, before it is opened
+            seen.append(path)
+            (pia / path).rename(course.folder.parent / f"old {path}")
+            (pia / path).symlink_to(secret / "inside" if path == "file" else secret)
+        return opened(path, *rest, **named)
+
+    monkeypatch.setattr(os, "open", exchanging)
+    assert course.run("collect", ASSIGNMENT, "--update").status == 0
+    assert sorted(seen) == ["file", "folder"]
+    texts = [path.read_text() for path in (course.folder / "submitted" / "pia").rglob("*") if path.is_file()]
+    assert texts and "the key" not in texts
