@@ -15,9 +15,9 @@ from checker.practice import Misuse
 
 @click.command()
 @click.argument("folder", required=False, default="course", metavar="[DIR]", type=click.Path(path_type=Path))
-@click.option("--id", "id", default="flash-puzzles", show_default=True, help="Name of a new course.")
+@click.option("--id", "id", help="Name of a new course; flash-puzzles if nothing is said.")
 @click.option("--exchange", help="For a new course: the folder through which nbgrader hands out and collects.")
-def course(folder: Path, id: str, exchange: str | None) -> NoReturn:
+def course(folder: Path, id: str | None, exchange: str | None) -> NoReturn:
     """Make an nbgrader course in DIR (`course`), or bring it up to date; docs/instructors.md says how to go on.
 
     Submissions, gradebook, key, course.toml and own_config.py are never overwritten.
@@ -30,7 +30,7 @@ def course(folder: Path, id: str, exchange: str | None) -> NoReturn:
     except ImportError as error:
         raise _missing(error) from error
     try:
-        settings, made = make(folder, id, exchange or "")
+        settings, made = make(folder, id or "", exchange or "")
     except ImportError as error:
         raise _missing(error) from error
     except (SettingsError, KeyProblem, NoAssignment) as problem:
@@ -41,7 +41,7 @@ def course(folder: Path, id: str, exchange: str | None) -> NoReturn:
         click.echo(f"  {os.path.relpath(path)}")
     for remark in made.remarks:
         click.echo(f"! {remark}")
-    if not made.written:
+    if not made.written and not made.remarks:
         click.echo("Nothing has changed.")
     click.echo(f"\nThe course {settings.id} is in {os.path.relpath(folder)}. Go there; then, for each assignment:")
     click.echo("  nbgrader generate_assignment p1_naive_softmax && nbgrader release_assignment p1_naive_softmax")

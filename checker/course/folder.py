@@ -26,8 +26,10 @@ class Made:
     remarks: list[str] = field(default_factory=list)
 
 
-def make(folder: Path, id: str = Settings.id, exchange: str = "", root: Path = ROOT) -> tuple[Settings, Made]:
+def make(folder: Path, id: str = "", exchange: str = "", root: Path = ROOT) -> tuple[Settings, Made]:
     """Make a course's folder, or bring it up to date. Raises SettingsError, KeyProblem, NoAssignment, OSError.
+
+    Id and exchange are for a new course; one that is there has them in its own files.
 
     Written anew are only nbgrader's configuration and the notebooks in `source/`, with a copy of what was there. The
     instructor's own settings and the key are made if they are missing, and kept otherwise. Nothing else is touched.
@@ -36,12 +38,17 @@ def make(folder: Path, id: str = Settings.id, exchange: str = "", root: Path = R
     if folder.exists() and not (folder / settings.NAME).exists() and any(folder.iterdir()):
         raise SettingsError(f"{folder} is not empty, and no course. Name a new folder.")
     made = Made()
+    settings.check_id(id or Settings.id)  # before course.toml is written, which never is again
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    _write_once(folder / settings.NAME, settings.template(id), made)
+    _write_once(folder / settings.NAME, settings.template(id or Settings.id), made)
     course = settings.read(folder)
+    if id and id != course.id:
+        raise SettingsError(f"{folder} is the course {course.id!r}. For the course {id!r}, name another folder.")
     if key.make(course.key_path, folder):
         made.remarks.append(f"A new key was made: {course.key_path}. Keep a copy in a safe place.")
-    _write_once(folder / OWN, _OWN.format(exchange=repr(exchange) if exchange else _NO_EXCHANGE), made)
+    place = str(Path(exchange).expanduser().absolute()) if exchange else ""  # nbgrader is started in another folder
+    if not _write_once(folder / OWN, _OWN.format(exchange=repr(place) if place else _NO_EXCHANGE), made):
+        made.remarks += _other_exchange(folder / OWN, place)
     _write(folder / CONFIGURATION, _CONFIGURATION.format(root=repr(str(root)), own=OWN), folder / "replaced", made)
     for number, stem in catalog.stems().items():
         points = sum(course.points_of(number).values())
@@ -52,10 +59,19 @@ def make(folder: Path, id: str = Settings.id, exchange: str = "", root: Path = R
     return course, made
 
 
-def _write_once(path: Path, text: str, made: Made) -> None:
+def _write_once(path: Path, text: str, made: Made) -> bool:
+    """Write a file that is the instructor's from then on; whether it was written."""
     with contextlib.suppress(FileExistsError), path.open("x", encoding="utf-8") as file:
         file.write(text)
         made.written.append(path)
+        return True
+    return False
+
+
+def _other_exchange(own: Path, place: str) -> Iterator[str]:
+    """What to do if an exchange is named for a course that has its settings already."""
+    if place and place not in own.read_text(encoding="utf-8", errors="replace"):
+        yield f"{own.name} is yours, and stays as it is. To move the exchange, write there: c.Exchange.root = {place!r}"
 
 
 def _write(path: Path, text: str, replaced: Path, made: Made) -> None:

@@ -111,8 +111,7 @@ def read(folder: Path) -> Settings:
 def _settings(folder: Path, data: dict[str, Any]) -> Settings:
     _only(data, "the file", {"id", "key_file", "sandbox", "late", "attempts", "points"})
     id = _value(data, "id", str, Settings.id)
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", id):
-        raise SettingsError(f"id = {id!r}: use letters, digits, `-`, `_` and `.` only.")
+    check_id(id)
     attempts = dict(_value(data, "attempts", dict, {}))
     allowed = _amount(attempts, "allowed", 0, whole=True)
     attempts.pop("allowed", None)
@@ -127,6 +126,12 @@ def _settings(folder: Path, data: dict[str, Any]) -> Settings:
         attempts_of={name: int(_amount(attempts, name, 0, whole=True)) for name in attempts},
         points=_points(_value(data, "points", dict, {})),
     )
+
+
+def check_id(id: str) -> None:
+    """Raises SettingsError unless this can be a course's id: it names folders and files."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", id):
+        raise SettingsError(f"id = {id!r}: use letters, digits, `-`, `_` and `.` only.")
 
 
 def _sandbox(data: dict[str, Any]) -> str:

@@ -175,6 +175,35 @@ def test_the_command_speaks_plainly(tmp_path: Path) -> None:
     assert done.returncode == 2 and "wrong type" in done.stderr and "Traceback" not in done.stderr
 
 
+def test_an_id_that_cannot_be_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Else the folder would be a course that can neither be used nor made again."""
+    with pytest.raises(SettingsError, match="letters, digits"):
+        make(tmp_path / "course", "my course")
+    assert not (tmp_path / "course").exists()
+
+
+def test_another_id_does_not_change_the_course_that_is_there(tmp_path: Path) -> None:
+    course, _ = make(tmp_path / "course", "spring")
+    before = contents(tmp_path)
+    with pytest.raises(SettingsError, match=r"'spring'.*name another folder"):
+        make(course.folder, "autumn")
+    assert contents(tmp_path) == before
+    assert make(course.folder)[0].id == make(course.folder, "spring")[0].id == "spring"
+
+
+def test_the_exchange_is_a_place_from_wherever_nbgrader_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make(Path("course"), exchange="exchange")
+    own = tmp_path / "course" / "own_config.py"
+    assert f"c.Exchange.root = {str(tmp_path / 'exchange')!r}" in own.read_text()
+    assert make(Path("course"), exchange="exchange")[1].remarks == []
+    (remark,) = make(Path("course"), exchange="/srv/other")[1].remarks
+    assert "own_config.py" in remark and "c.Exchange.root = '/srv/other'" in remark
+    assert "/srv/other" not in own.read_text()
+
+
 def test_a_broken_configuration_never_lets_nbgrader_execute(tmp_path: Path) -> None:
     """Whatever is wrong with the course, the stock step that executes a student's cells is not there."""
     loader = importable("traitlets.config.loader")
