@@ -234,6 +234,13 @@ def test_every_status_can_be_shown_in_html(status: Status) -> None:
     assert shown.count("<div") == shown.count("</div>")
 
 
+def test_every_cell_of_a_table_keeps_its_distance() -> None:
+    """A page of nbgrader's gives it none: the points would touch the words before them."""
+    shown = html(check_path(ROOT / "solutions" / "p1_naive_softmax.py"))
+    cells = re.findall(r"<td[^>]*>", shown)
+    assert len(cells) > 20 and all("padding:" in cell for cell in cells)
+
+
 @given(st.text(), st.text())
 def test_text_of_a_submission_cannot_become_html(evil: str, code: str) -> None:
     where = Where(1, source=((1, code),), case=evil)

@@ -16,6 +16,7 @@ _COLOURS = {"✓": "#009E73", "○": "#3D9BD9", "!": "#CC79A7", "✗": "#D55E00"
 _FAINT = "opacity:.75"
 _MONO = "font-family:var(--jp-code-font-family,monospace);font-size:.92em"
 _MARKED = "background:rgba(213,94,0,.2);font-weight:bold"
+_CELL = "text-align:left;padding:.1em .8em .1em 0"  # nbgrader's page, unlike JupyterLab, gives a cell no room
 _BAR = 14  # width of a bar that is exactly at its bound, in em
 
 
@@ -109,9 +110,9 @@ def _properties(results: Iterable[PropertyResult]) -> str:
         reason = words.why(p)
         told = f'{escape(p.title)}<span style="{_FAINT}">{": " + escape(reason) if reason else ""}</span>'
         rows.append(
-            f'<tr style="background:none"><td style="color:{_COLOURS[sign]};text-align:left">{sign}</td>'
-            f'<td style="text-align:left">{told}</td>'
-            f'<td style="text-align:right">{p.weight if p.passed else 0}/{p.weight}</td></tr>'
+            f'<tr style="background:none"><td style="{_CELL};color:{_COLOURS[sign]}">{sign}</td>'
+            f'<td style="{_CELL}">{told}</td>'
+            f'<td style="{_CELL};text-align:right">{p.weight if p.passed else 0}/{p.weight}</td></tr>'
         )
     return f'<table style="margin:.8em 0;border-collapse:collapse">{"".join(rows)}</table>'
 
@@ -129,7 +130,7 @@ def _traffic(traffic: Iterable[Traffic]) -> str:
             f'<div style="position:absolute;left:{_BAR}em;width:2px;height:.8em;background:currentColor"></div></div>'
         )
         rows.append(
-            f'<tr style="background:none"><td style="text-align:left">{escape(what)}</td><td>{bar}</td>'
-            f'<td style="text-align:left">{done:.2f} times per element, at most {most:.2f}</td></tr>'
+            f'<tr style="background:none"><td style="{_CELL}">{escape(what)}</td><td style="{_CELL}">{bar}</td>'
+            f'<td style="{_CELL}">{done:.2f} times per element, at most {most:.2f}</td></tr>'
         )
     return f'<table style="margin:.8em 0;border-collapse:collapse">{"".join(rows)}</table>'
