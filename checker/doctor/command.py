@@ -60,6 +60,7 @@ def show(found: Diagnosis) -> None:
         say(screen, f"✗ Grading would not start here (tier C): {found.why}")
         typed = "python -m checker check N --file FILE --key TEXT --unsafe-no-sandbox"
         say(screen, "Checking your own work needs none of this. To grade all the same, and have it marked:", typed)
+        say(screen, 'or, in a course of nbgrader\'s, sandbox = "none" in its course.toml.')
 
 
 def _table(found: Diagnosis) -> Table:

@@ -50,6 +50,7 @@ def test_without_a_cage_it_says_so_and_what_to_do(how: str, tmp_path: Path) -> N
     else:
         assert "setting up uid map: Permission denied" in words
     assert "  python -m checker check N --file FILE --key TEXT --unsafe-no-sandbox\n" in done.stdout
+    assert 'sandbox = "none"' in done.stdout  # of a course
 
 
 KERNELS = {
