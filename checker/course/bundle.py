@@ -14,7 +14,7 @@ from checker.learner.places import ROOT
 from checker.learner.saving import replace_whole
 
 NAME = "flash-puzzles"
-TOP = ("LICENSE", "Makefile", "pyproject.toml", "constraints.txt", ".gitignore")
+TOP = ("LICENSE", "pyproject.toml", "constraints.txt", ".gitignore", ".devcontainer/devcontainer.json")
 KINDS = {".py", ".sh", ".json"}
 INSTRUCTORS = (
     "grading",
@@ -24,6 +24,8 @@ INSTRUCTORS = (
     "course/release.py",
     "course/settings.py",
 )
+# What needs files that students do not get: 1.5 GB would be installed for tests that are not there.
+TARGETS = ("course", "student-bundle", "test", "test-all", "mutants", "versions", "lint")
 BACKGROUND = ("docs/background/*.md", "docs/figures/*.png", "docs/figures/*.svg", "docs/sources.md")
 WHEN = 315532800  # 1980: no file of an archive is older than that
 
@@ -58,6 +60,7 @@ def contents(root: Path) -> dict[str, tuple[bytes, int]]:
         stub = emptied((root / "puzzles" / f"{stem}.py").read_text(encoding="utf-8"), puzzle)
         files[f"puzzles/{stem}.py"] = stub.encode(), 0o644
         files[f"notebooks/{stem}.ipynb"] = notebook_text(stub, puzzle).encode(), 0o644
+    files["Makefile"] = _makefile((root / "Makefile").read_text(encoding="utf-8")).encode(), 0o644
     readme = _readme((root / "README.md").read_text(encoding="utf-8"), {*files, "README.md"})
     return files | {"README.md": (readme.encode(), 0o644)}
 
@@ -67,9 +70,24 @@ def _instructors(path: Path, root: Path) -> bool:
     return any(name == part or name.startswith(f"{part}/") for part in INSTRUCTORS)
 
 
+def _makefile(text: str) -> str:
+    """The Makefile without the targets that would find nothing to work on."""
+    names = "|".join(TARGETS)
+    text = re.sub(rf"^(?:{names}):.*\n(?:\t.*\n)+\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^#   (?:COURSE|EXCHANGE)=.*\n", "", text, flags=re.MULTILINE)
+    return re.sub(r"^\.PHONY:.*", lambda line: re.sub(rf" (?:{names})(?= |$)", "", line[0]), text, flags=re.MULTILINE)
+
+
 def _readme(text: str, names: set[str]) -> str:
-    """The README without the instructors' section, and without links to what students do not get."""
-    text = re.sub(r"^## (?:For i|I)nstructors\n.*?(?=^## )", "", text, flags=re.DOTALL | re.MULTILINE)
+    """The README without what is for instructors and authors, and without links to what students do not get."""
+    text = re.sub(
+        r"^## (?:For instructors|Adding a puzzle)\n.*?(?=^## |^\[MIT)", "", text, flags=re.DOTALL | re.MULTILINE
+    )
+    absent = rf"make (?:{'|'.join(TARGETS)})(?![\w-])"
+    text = re.sub(rf"^(?:\| `)?{absent}.*\n", "", text, flags=re.MULTILINE)  # of a listing, of a table
+    text = re.sub(
+        r"^\* .*\n(?:  .*\n)*", lambda item: "" if re.search(absent, item[0]) else item[0], text, flags=re.MULTILINE
+    )
 
     def kept(link: re.Match[str]) -> str:
         target = link[2].partition("#")[0].rstrip("/")

@@ -40,8 +40,9 @@ def test_the_same_files_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.
     copy = tmp_path / "copy"
     for name in ("checker", "puzzles", "docs"):
         shutil.copytree(ROOT / name, copy / name)
-    for name in (*bundle.TOP, "README.md"):
-        shutil.copy(ROOT / name, copy)
+    for name in (*bundle.TOP, "Makefile", "README.md"):
+        (copy / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, copy / name)
     bundle.write(tmp_path / "1", ROOT)
     for path in copy.rglob("*"):
         os.utime(path, (1, 1))
@@ -70,8 +71,9 @@ def test_a_stub_that_an_author_has_filled_in_is_empty_again(tmp_path: Path) -> N
     copy = tmp_path / "copy"
     for name in ("checker", "puzzles"):
         shutil.copytree(ROOT / name, copy / name)
-    for name in (*bundle.TOP, "README.md"):
-        shutil.copy(ROOT / name, copy)
+    for name in (*bundle.TOP, "Makefile", "README.md"):
+        (copy / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, copy / name)
     lesson = copy / "puzzles" / "p1_naive_softmax.py"
     mark = re.search(r"    # FILL IN.*\n", lesson.read_text())
     if mark is None:
@@ -85,6 +87,19 @@ def test_its_links_lead_somewhere(unpacked: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", readme) + re.findall(r'<img src="([^"]*)"', readme):
         assert "://" in target or (unpacked / target.partition("#")[0]).exists(), target
     assert "nstructors" not in readme
+
+
+def test_it_speaks_of_no_command_that_is_not_there(unpacked: Path) -> None:
+    """`make test` would install 1.5 GB, and find no test."""
+    need("make")
+    readme, makefile = (unpacked / "README.md").read_text(), (unpacked / "Makefile").read_text()
+    targets = set(re.findall(r"^([a-z-]+):.*##", makefile, re.MULTILINE))
+    assert {"check", "lab", "doctor", "clean"} <= targets
+    assert not {"course", "student-bundle", "test", "test-all", "mutants", "versions", "lint"} & targets
+    assert set(re.findall(r"\bmake ([a-z-]+)(?=[ `\n])(?: PUZZLE| FILE|`|  )", readme)) <= targets
+    assert make(unpacked, "help").returncode == 0 and make(unpacked, "test").returncode == 2
+    assert "`make trace PUZZLE=5` draws" in readme and "known misconceptions" in readme and "[MIT licence]" in readme
+    assert ".devcontainer" not in readme or (unpacked / ".devcontainer" / "devcontainer.json").exists()
 
 
 def test_a_student_can_check_with_it(unpacked: Path) -> None:
