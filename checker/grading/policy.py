@@ -71,6 +71,9 @@ class CollectAllowed(ExchangeCollect):
             own = Path(folder) / "submission"  # where nobody can exchange a file for a link any more
             try:
                 self._copy_plain(src, own)
+                # As nbgrader named the folder; what the student may have written would decide whether it is late, and
+                # the next collection would stop at what is no time.
+                (own / "timestamp.txt").write_text(Path(src).name.rsplit("+", 3)[2], encoding="utf-8")
                 super().do_copy(str(own), dest, log)
             except (OSError, RuntimeError) as problem:  # shutil.Error, too; RuntimeError: nbgrader's, too big
                 self.log.error("%s was not collected: %s", src, problem)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import warnings
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -28,6 +29,7 @@ DAY = 86400.0
         (Late("per day", 10, grace_minutes=60), DAY + 3600, 8),
         (Late("per day", 30, most_percent=50), 5 * DAY, 40),
         (Late("per day", 30), 50 * DAY, 80),
+        (Late("per day", 30, most_percent=150), 50 * DAY, 80),
     ],
 )
 def test_what_a_late_submission_loses(late: Late, seconds: float, lost: float) -> None:
@@ -136,6 +138,21 @@ def test_an_odd_name_in_the_exchange_does_not_stop_the_others(course: Course) ->
     there = {path.name for path in (course.folder / "submitted").iterdir()}
     assert {"olga", "otto"} <= there and not {"ole", "ove", "oda", "olaf"} & there
     assert ASSIGNMENT not in there  # what a student without a name would have handed in
+
+
+def test_the_time_that_counts_is_the_one_of_submitting(course: Course) -> None:
+    """It also stands in a file that the student can change, and at which `collect --update` would end."""
+    course.hand_in("quinn", filled(RIGHT))
+    (quinn,) = (course.exchange / "flash-puzzles" / "inbound").glob("quinn+*")
+    submitted = (quinn / "timestamp.txt").read_text()
+    for forged in (b"2001-01-01 00:00:00 UTC", b"yesterday", b"\xff"):
+        (quinn / "timestamp.txt").write_bytes(forged)
+        for _ in range(2):
+            done = course.run("collect", ASSIGNMENT, "--update")
+            assert done.status == 0, done.said
+        collected = course.folder / "submitted" / "quinn" / ASSIGNMENT
+        assert (collected / "timestamp.txt").read_text() == submitted
+        shutil.rmtree(collected)
 
 
 def test_a_link_put_in_place_while_it_is_collected_is_not_followed(
