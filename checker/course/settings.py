@@ -45,7 +45,8 @@ class Late:
         if self.policy == "none" or late <= 0:
             return 0.0
         percent = 100.0 if self.policy == "zero" else math.ceil(late / 86400) * self.percent_per_day
-        return score * min(percent, self.most_percent if self.policy == "per day" else 100.0) / 100
+        most = self.most_percent if self.policy == "per day" else 100.0
+        return score * min(percent, most, 100.0) / 100  # never more than there is
 
 
 @dataclass(frozen=True)

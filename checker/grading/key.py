@@ -23,6 +23,10 @@ def make(path: Path, course: Path) -> bool:
     if path.exists():
         read(path)
         return False
+    if path.is_symlink():
+        raise KeyProblem(
+            f"The key {path} is a link to {path.readlink()}, which is not there. Put it back, or remove the link."
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

@@ -94,6 +94,12 @@ def test_the_key_is_its_owners_alone(tmp_path: Path) -> None:
         key.read(course.key_path)
 
 
+def test_a_key_on_a_disk_that_is_not_there_is_told(tmp_path: Path) -> None:
+    (tmp_path / "key").symlink_to(tmp_path / "stick" / "key")
+    with pytest.raises(KeyProblem, match="which is not there"):
+        key.make(tmp_path / "key", tmp_path / "course")
+
+
 def test_two_courses_have_two_keys(tmp_path: Path) -> None:
     one, two = make(tmp_path / "one", "spring")[0], make(tmp_path / "two", "autumn")[0]
     assert key.read(one.key_path) != key.read(two.key_path)
