@@ -48,7 +48,7 @@ class Cage:
 
     def described(self, device: str = "interpreter") -> str:
         """For the record of a result."""
-        user = f"own user {self.slot.uid}" if self.slot else "user namespace"
+        user = "a user of its own" if self.slot else "user namespace"  # not which: results do not depend on it
         group = ", memory group" if device == "cuda" and self._group() else ""
         return f"{self.tier}: bubblewrap, {user}, system-call filter{group}"
 

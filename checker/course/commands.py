@@ -48,6 +48,31 @@ def course(folder: Path, id: str | None, exchange: str | None) -> NoReturn:
     sys.exit(ExitStatus.ACCEPTED)
 
 
+@click.command()
+@click.argument("places", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
+@click.option(
+    "--course", "folder", default="course", show_default=True, type=click.Path(path_type=Path), help="The course."
+)
+@click.option("--jobs", type=click.IntRange(min=0), default=0, help="Processes; 0: as many as there are cores.")
+@click.option("--csv", type=click.Path(path_type=Path), help="Write a line for each submission to this file.")
+@click.option("--json", type=click.Path(path_type=Path), help="Write all that is known to this file.")
+@click.option("--junit", type=click.Path(path_type=Path), help="Write JUnit XML to this file.")
+def grade(places: tuple[Path, ...], folder: Path, jobs: int, **forms: Path | None) -> NoReturn:
+    """Grade what lies in PATHs, folders or files; nothing: what nbgrader has collected in the course.
+
+    What was graded before is not graded again, and a run that was ended goes on where it was. `nbgrader autograde`
+    then only takes over the results.
+
+    Exit status: 0 every submission has a result, 2 misused, 3 some could not be judged: they have no score.
+    """
+    try:
+        from checker.grading import command
+    except ImportError as error:
+        raise _missing(error) from error
+    written = {form: path for form, path in forms.items() if path is not None}
+    sys.exit(command.grade(places, folder, jobs, written))
+
+
 @click.command("student-bundle")
 @click.argument("file", required=False, default="flash-puzzles.tar.gz", type=click.Path(path_type=Path))
 def student_bundle(file: Path) -> NoReturn:
@@ -73,4 +98,4 @@ def _missing(error: ImportError) -> Misuse:
     return Misuse(f"{name} is missing: make lab installs it.")
 
 
-COMMANDS = (course, student_bundle)
+COMMANDS = (course, grade, student_bundle)

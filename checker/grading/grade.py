@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 from functools import cache
+from typing import Any
 
 from checker.box.cage import Cage, NoCage, claim
 from checker.course.settings import Settings
@@ -13,6 +14,7 @@ from checker.judge.verdict import Verdict
 from checker.road import Terms, check, unreadable
 from checker.submission.read import Submission
 
+DEVICE = "interpreter"  # its verdict is that of a GPU, and it is everywhere
 TRIES = 2
 
 
@@ -28,7 +30,7 @@ def terms_for_grading(course: Settings) -> Terms:
     """Under which terms a course judges. Raises KeyProblem and NoSandbox: then no submission gets a score."""
     secret = key.read(course.key_path)
     try:
-        return Terms(key=secret, cage=_cage() if course.caged else None)
+        return Terms(key=secret, device=DEVICE, cage=_cage() if course.caged else None)
     except NoCage as reason:
         raise NoSandbox(
             f"Nothing was graded, because nothing would hold a submission. {reason} What to do about it: "
@@ -51,13 +53,18 @@ def verdict_on(number: int, notebook: Handed, name: str, course: Settings) -> Ve
     """
     if notebook.submission is None:
         return course.weighed(unreadable(number, name, notebook.problem))
-    terms = terms_for_grading(course)
-    of = record.identity(number, notebook.submission, key.key_id(terms.key or ""), terms.device, terms.cage is not None)
-    verdict = record.find(course.records, of)
+    of = identity(number, notebook.submission, course)
+    path = record.place(course.records, of)
+    verdict = record.load(path, of)
     if verdict is None:
-        verdict = _checked(number, notebook.submission, terms)
-        record.keep(course.records, of, verdict)
+        verdict = _checked(number, notebook.submission, terms_for_grading(course))
+        record.keep(path, of, verdict)
     return course.weighed(verdict)
+
+
+def identity(number: int, submission: Submission, course: Settings) -> dict[str, Any]:
+    """What a result is the result of. Raises KeyProblem."""
+    return record.identity(number, submission, key.key_id(key.read(course.key_path)), DEVICE, course.caged)
 
 
 def _checked(number: int, submission: Submission, terms: Terms) -> Verdict:

@@ -47,11 +47,11 @@ def identity(number: int, submission: Submission, key_id: str, device: str, cage
     }
 
 
-def find(folder: Path, of: dict[str, Any]) -> Verdict | None:
-    """The recorded result, if there is one that can be read."""
+def load(path: Path, of: dict[str, Any] | None = None) -> Verdict | None:
+    """The recorded result, if there is one that can be read, and that is `of` what is asked for."""
     try:
-        data = json.loads(_path(folder, of).read_text(encoding="utf-8"))
-        if data["of"] != of:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if of is not None and data["of"] != of:
             return None
         verdict: Verdict = _made(Verdict, data["verdict"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -59,14 +59,14 @@ def find(folder: Path, of: dict[str, Any]) -> Verdict | None:
     return verdict
 
 
-def keep(folder: Path, of: dict[str, Any], verdict: Verdict) -> None:
+def keep(path: Path, of: dict[str, Any], verdict: Verdict) -> None:
     """Write a result down, whole or not at all. OSError."""
-    path = _path(folder, of)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     replace_whole(path, dumps({"of": of, "verdict": asdict(verdict)}).encode())
 
 
-def _path(folder: Path, of: dict[str, Any]) -> Path:
+def place(folder: Path, of: dict[str, Any]) -> Path:
+    """The file in which a result is recorded."""
     name = hashlib.sha256(json.dumps(of, sort_keys=True).encode()).hexdigest()
     return folder / f"p{of['puzzle']}" / f"{name[:32]}.json"
 

@@ -42,7 +42,7 @@ def as_dict(verdict: Verdict) -> dict[str, Any]:
 
 def dumps(data: Any) -> str:
     """Strict JSON: numbers that JSON does not have become texts such as "nan"."""
-    return json.dumps(_finite(data), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(finite(data), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
@@ -101,11 +101,12 @@ def _traffic(traffic: Traffic) -> dict[str, int]:
     }
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """The same with a text such as "nan" for each number that JSON does not have."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [finite(item) for item in value]
     return value

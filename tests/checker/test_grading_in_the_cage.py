@@ -129,7 +129,7 @@ def test_the_verdict_is_that_of_practice(path: Path, cage: Cage) -> None:
     assert caged.accepted == (path.parent.name == "solutions")
     assert outside.sandbox.startswith("C, no sandbox: ")
     assert caged.sandbox == cage.described()
-    tier = "A: bubblewrap, own user 6" if os.geteuid() == 0 else "B: bubblewrap, user namespace"
+    tier = "A: bubblewrap, a user of its own" if os.geteuid() == 0 else "B: bubblewrap, user namespace"
     assert caged.sandbox.startswith(tier)
 
 

@@ -1,0 +1,150 @@
+"""Many submissions at once: each distinct one is judged once, by whoever is free, and its record says the rest.
+
+Everything that lasts is in the records, so that a batch which was killed goes on where it was. What ends a worker is
+tried again by another one, and in the end it is a fault that the instructor is told of: never a score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from checker import catalog
+from checker.course import settings
+from checker.grading import key, record
+from checker.grading.cells import Handed, handed
+from checker.grading.found import Work
+from checker.grading.grade import CheckerFault, NoSandbox, identity, verdict_on
+from checker.judge.verdict import Verdict
+from checker.submission.read import Unreadable, from_file
+
+TRIES = 3  # for what ends its worker, or makes the checker fail
+# No room on the disk, no key, no sandbox: it would be the same for every submission.
+_FOR_ALL = (OSError, settings.SettingsError, key.KeyProblem, NoSandbox)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one piece of work: small, because there are many. The verdict itself is in the record."""
+
+    work: Work
+    record: Path | None = None
+    known: bool = False  # judged by an earlier batch
+    problem: str = ""  # why there is no record: it cannot be read
+    fault: str = ""  # why there is none: it could not be judged
+
+
+class Crew(Protocol):
+    """Whoever calls functions elsewhere: processes of this machine, or of a cluster."""
+
+    def run(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+        """(number of a call, what came of it) as the calls end: a result, or the exception that it raised.
+
+        WorkerLost stands for a process that ended without an answer.
+        """
+
+
+class WorkerLost(Exception):
+    """The process that was to do this has ended."""
+
+
+def read(work: Work) -> Handed:
+    """What was handed in, as text."""
+    puzzle = catalog.load(work.number)
+    if work.path.suffix == ".ipynb":
+        return handed(work.path, puzzle)
+    try:
+        submission = from_file(work.path)
+    except Unreadable as problem:
+        return Handed((), None, str(problem).replace(str(work.path), work.path.name), (), ())
+    return Handed((), replace(submission, name=work.path.name), "", (), ())
+
+
+@cache
+def _course(folder: Path) -> settings.Settings:
+    return settings.read(folder)
+
+
+def look(work: Work, folder: Path) -> Outcome:
+    """Read one submission: where its record would be, and whether it is there. Judges nothing."""
+    notebook, course = read(work), _course(folder)
+    if notebook.submission is None:
+        return Outcome(work, problem=notebook.problem)
+    path = record.place(course.records, identity(work.number, notebook.submission, course))
+    return Outcome(work, path, known=record.load(path) is not None)
+
+
+def judge(work: Work, folder: Path) -> str:
+    """Judge one submission and keep the record; what went wrong, if there is none."""
+    try:
+        verdict_on(work.number, read(work), work.path.name, _course(folder))
+    except CheckerFault as fault:
+        return str(fault)
+    return ""
+
+
+def verdict_of(outcome: Outcome, course: settings.Settings) -> Verdict | None:
+    """The verdict in the course's points; None if there is none."""
+    if outcome.problem:
+        from checker.road import unreadable
+
+        return course.weighed(unreadable(outcome.work.number, outcome.work.path.name, outcome.problem))
+    verdict = None if outcome.record is None or outcome.fault else record.load(outcome.record)
+    return None if verdict is None else course.weighed(verdict)
+
+
+def grade(works: Sequence[Work], folder: Path, crew: Crew, tell: Callable[[str, int, int], None]) -> Iterator[Outcome]:
+    """Look at all, judge the distinct ones that are not known, and say of each what became of it.
+
+    `tell(what, done, of)`: progress.
+    """
+    outcomes = list(_each(look, works, folder, crew, lambda done: tell("reading", done, len(works))))
+    first: dict[Path, Work] = {}
+    for outcome in outcomes:
+        if isinstance(outcome, Outcome) and outcome.record is not None and not outcome.known:
+            first.setdefault(outcome.record, outcome.work)
+    distinct = list(first.values())
+    answers = _each(judge, distinct, folder, crew, lambda done: tell("judging", done, len(distinct)))
+    faults = {path: _fault(answer) for path, answer in zip(first, answers, strict=True)}
+    for work, outcome in zip(works, outcomes, strict=True):
+        if isinstance(outcome, Outcome):
+            fault = "" if outcome.record is None else faults.get(outcome.record, "")
+            yield replace(outcome, fault=fault) if fault else outcome
+        else:
+            yield Outcome(work, fault=_fault(outcome))
+
+
+def _fault(answer: str | Exception) -> str:
+    if isinstance(answer, WorkerLost):
+        return f"whoever judged it came to an end each time, {TRIES} times"
+    return answer if isinstance(answer, str) else f"{type(answer).__name__}: {answer}"
+
+
+def _each(
+    function: Callable[[Work, Path], Any],
+    works: Sequence[Work],
+    folder: Path,
+    crew: Crew,
+    done: Callable[[int], None],
+) -> list[Any]:
+    """What a function says of each, or the exception; what failed is tried again, after all others."""
+    answers: list[Any] = [None] * len(works)
+    waiting, finished = list(range(len(works))), 0
+    for turn in range(TRIES):
+        again = []
+        for position, answer in crew.run(function, [(works[number], folder) for number in waiting]):
+            number = waiting[position]
+            if isinstance(answer, _FOR_ALL):
+                raise answer
+            answers[number] = answer
+            failed = isinstance(answer, Exception) or (function is judge and answer)
+            if failed and turn + 1 < TRIES:
+                again.append(number)
+            else:
+                finished += 1
+                done(finished)
+        waiting = again
+    return answers

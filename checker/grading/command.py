@@ -1,0 +1,87 @@
+"""The command that grades many submissions."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from checker import catalog
+from checker.course import settings
+from checker.grading import batch, export
+from checker.grading.export import Row
+from checker.grading.found import NothingFound, Work, found
+from checker.grading.grade import NoSandbox, terms_for_grading
+from checker.grading.key import KeyProblem
+from checker.grading.local import Local
+from checker.judge.verdict import ExitStatus
+from checker.learner.screen import console, say
+from checker.practice import Misuse
+
+
+def grade(places: Sequence[Path], folder: Path, jobs: int, written: Mapping[str, Path]) -> ExitStatus:
+    """Grade, show a summary, and write the files that are asked for, by form. Raises Misuse."""
+    screen, started = console(), time.monotonic()
+    try:
+        course = settings.read(folder.absolute())
+        works = found(places or (folder / "submitted",))
+        terms_for_grading(course)  # better to say now what is missing than in every process
+        with Local(jobs) as crew:
+            outcomes = _with_progress(works, course.folder, crew)
+        rows = export.Rows(outcomes, course)
+        for form, path in written.items():
+            with export.replacing(path) as file:
+                export.FORMS[form](rows, file)
+    except (settings.SettingsError, KeyProblem, NoSandbox, NothingFound) as problem:
+        raise Misuse(str(problem)) from problem
+    except OSError as problem:
+        say(
+            screen,
+            f"Grading has stopped: {problem.strerror}: {problem.filename}. Nothing is lost; what is done is kept.",
+        )
+        return ExitStatus.FAULT
+    screen.print(_summary(rows))
+    known = sum(outcome.known for outcome in outcomes)
+    say(screen, f"{len(outcomes)} submissions, {known} of them known before, in {time.monotonic() - started:.0f} s.")
+    lost = [outcome for outcome in outcomes if outcome.fault]
+    for outcome in lost:
+        say(screen, f"No score: {outcome.work.path}: {outcome.fault}.")
+    return ExitStatus.FAULT if lost else ExitStatus.ACCEPTED
+
+
+def _with_progress(works: list[Work], folder: Path, crew: batch.Crew) -> list[batch.Outcome]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, transient=True) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def tell(what: str, done: int, of: int) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what, total=of)
+            bar.update(tasks[what], completed=done)
+
+        return list(batch.grade(works, folder, crew, tell))
+
+
+def _summary(rows: Iterable[Row]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("", "submissions", *_NAMED.values(), "refused", "no score", "mean"):
+        table.add_column(heading, justify="right" if heading else "left")
+    slugs: dict[int, Counter[str]] = defaultdict(Counter)
+    earned: Counter[int] = Counter()
+    for outcome, verdict in rows:
+        slugs[outcome.work.number]["" if verdict is None else verdict.status.value] += 1
+        earned[outcome.work.number] += 0 if verdict is None else verdict.earned
+    for number, counts in sorted(slugs.items()):
+        all_of_it, lost = counts.total(), counts[""]
+        named = [counts[slug] for slug in _NAMED]
+        mean = earned[number] / (all_of_it - lost) if all_of_it > lost else 0.0
+        others = [*named, all_of_it - lost - sum(named), lost]
+        table.add_row(f"{number} {catalog.load(number).title}", *map(str, [all_of_it, *others]), f"{mean:.1f}")
+    return table
+
+
+_NAMED = {"accepted": "accepted", "partly-right": "partly right", "not-started": "not started"}

@@ -1,0 +1,106 @@
+"""The results of a batch as CSV, JSON and JUnit XML: sorted, and the same however it was graded."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+from xml.sax.saxutils import quoteattr
+
+from checker import catalog
+from checker.course.settings import Settings
+from checker.grading.batch import Outcome, verdict_of
+from checker.judge.verdict import Verdict
+from checker.report.as_json import as_dict, finite
+from checker.report.clean import clean
+
+Row = tuple[Outcome, Verdict | None]
+
+
+class Rows:
+    """Outcomes with their verdicts, which are read as they are asked for: there may be too many to hold."""
+
+    def __init__(self, outcomes: Sequence[Outcome], course: Settings):
+        self.outcomes, self.course = outcomes, course
+
+    def __iter__(self) -> Iterator[Row]:
+        return ((outcome, verdict_of(outcome, self.course)) for outcome in self.outcomes)
+
+
+COLUMNS = ("student", "puzzle", "verdict", "earned", "possible", "findings", "sandbox", "fault", "file")
+_LONG = 1000  # characters of a name, or of a reason
+
+
+def to_csv(rows: Iterable[Row], file: IO[str]) -> None:
+    """One line for each submission. A cell never begins as a formula would."""
+    out = csv.writer(file)
+    out.writerow(COLUMNS)
+    for row in rows:
+        facts = _facts(*row)
+        out.writerow([_harmless(facts[name]) for name in COLUMNS])
+
+
+def to_json(rows: Iterable[Row], file: IO[str]) -> None:
+    """A list with an object for each submission; `result` is what `check --json` writes."""
+    file.write("[")
+    for number, (outcome, verdict) in enumerate(rows):
+        facts = _facts(outcome, verdict) | {"result": None if verdict is None else as_dict(verdict)}
+        file.write((",\n" if number else "\n") + json.dumps(finite(facts), ensure_ascii=False, allow_nan=False))
+    file.write("\n]\n")
+
+
+def to_junit(rows: Iterable[Row], file: IO[str]) -> None:
+    """A test suite for each submission, with a test case for each property."""
+    file.write('<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="flash-puzzles">\n')
+    for outcome, verdict in rows:
+        facts = _facts(outcome, verdict)
+        properties = () if verdict is None else verdict.properties
+        failed = sum(not one.passed for one in properties)
+        counts = f'tests="{max(1, len(properties))}" failures="{failed}" errors="{int(verdict is None)}"'
+        name = f"{facts['student']}: {facts['puzzle']}"
+        file.write(f"  <testsuite name={quoteattr(name)} {counts}>\n")
+        for one in properties:
+            file.write(f"    <testcase classname={quoteattr(facts['puzzle'])} name={quoteattr(one.title)}")
+            reason = quoteattr(clean(one.detail, _LONG) or "not passed")
+            file.write("/>\n" if one.passed else f"><failure message={reason}/></testcase>\n")
+        if verdict is None:
+            file.write(f'    <testcase name="judged"><error message={quoteattr(facts["fault"])}/></testcase>\n')
+        file.write("  </testsuite>\n")
+    file.write("</testsuites>\n")
+
+
+FORMS: dict[str, Callable[[Iterable[Row], IO[str]], None]] = {"csv": to_csv, "json": to_json, "junit": to_junit}
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[str]]:
+    """A file to write to, which takes the place of `path` once it is whole. OSError."""
+    new = path.with_name(f".{path.name}.new")
+    try:
+        with new.open("w", encoding="utf-8", newline="") as file:
+            yield file
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _facts(outcome: Outcome, verdict: Verdict | None) -> dict[str, Any]:
+    return {
+        "student": clean(outcome.work.student, _LONG),
+        "puzzle": catalog.stems()[outcome.work.number],
+        "verdict": "checker-fault" if verdict is None else verdict.status.value,
+        "earned": None if verdict is None else verdict.earned,
+        "possible": None if verdict is None else verdict.possible,
+        "findings": "" if verdict is None else " ".join(dict.fromkeys(one.id for one in verdict.findings)),
+        "sandbox": "" if verdict is None else verdict.sandbox,
+        "fault": clean(outcome.fault, _LONG) or ("the record is gone" if verdict is None else ""),
+        "file": clean(str(outcome.work.path), _LONG),
+    }
+
+
+def _harmless(value: Any) -> Any:
+    """A text that a spreadsheet does not take for a formula: names of files are the students' to choose."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t")) else value
