@@ -1,6 +1,6 @@
 """Call Python where a length is asked for by a negative number.
 
-Lint on: forbidden
+Lint on: does-not-compile
 Lint off: no-output
 """
 
