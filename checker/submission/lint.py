@@ -94,6 +94,8 @@ class _FunctionLint:
             yield self._forbid(
                 self.function, "parameters", "Kernels and helpers have no default values and no return annotation."
             )
+        if getattr(self.function, "type_params", None):  # since Python 3.12; a bound is any expression
+            yield self._forbid(self.function, "parameters", "Kernels and helpers have no type parameters.")
 
     def _visit(self, node: ast.AST) -> Iterator[Complaint]:
         if isinstance(node, LEAVES):
