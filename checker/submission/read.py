@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 SIZE_LIMIT = 10 << 20  # bytes of a file; a lesson's notebook without outputs has about 60 thousand
-CODE_LIMIT = 512 << 10  # characters of code
+CODE_LIMIT = 128 << 10  # characters of code; Python 3.10's own parser dies of half a million made for it
 
 
 class Unreadable(Exception):
@@ -89,13 +89,13 @@ def from_file(path: Path) -> Submission:
 
 def from_cells(cells: Sequence[tuple[str, str]], name: str, *, numbered: bool = True) -> Submission:
     """A submission from (kind, text) of each cell; only cells of kind `code` are kept."""
+    if sum(len(text) for kind, text in cells if kind == "code") > CODE_LIMIT:  # before anything looks into them
+        raise Unreadable(f"{name} holds more than {CODE_LIMIT >> 10} thousand characters of code.")
     chunks = tuple(
         Chunk(without_magics(_plain(text)) if numbered else _plain(text), number if numbered else None)
         for number, (kind, text) in enumerate(cells, start=1)
         if kind == "code"
     )
-    if sum(len(chunk.text) for chunk in chunks) > CODE_LIMIT:
-        raise Unreadable(f"{name} holds more than {CODE_LIMIT >> 10} thousand characters of code.")
     if any("\0" in chunk.text for chunk in chunks):
         raise Unreadable(f"{name} holds zero bytes: it is not a text file.")
     return Submission(name, chunks)

@@ -16,7 +16,7 @@ from checker.catalog.p1_naive_softmax import KERNEL
 from checker.judge.verdict import Status, Verdict
 from checker.submission.extract import NotASubmission, Program, extract
 from checker.submission.lint import lint
-from checker.submission.read import Submission, Unreadable, from_cells
+from checker.submission.read import CODE_LIMIT, Submission, Unreadable, from_cells
 from tests.conftest import ROOT, SOLUTION, kernels, puzzle_of
 
 HEAD, _, BODY = SOLUTION.partition("    row = ")
@@ -334,6 +334,17 @@ def test_a_missing_line_is_reported_once() -> None:
 )
 def test_a_kernel_is_empty_as_long_as_nothing_was_filled_in(body: str, empty: bool) -> None:
     assert program(HEAD + body).empty("naive_softmax_kernel") is empty
+
+
+def test_no_parser_sees_more_than_it_bears() -> None:
+    """A chain of calls as long as is read at all is read, or refused, by every Python; more is not parsed at all."""
+    with pytest.raises((NotASubmission, Unreadable)):
+        program("a" + "[0]" * (CODE_LIMIT // 3 - 1))
+    started = time.process_time()
+    for numbered in (True, False):
+        with pytest.raises(Unreadable, match="thousand characters"):
+            from_cells([("code", "a;" * CODE_LIMIT * 10)], "kernel.ipynb", numbered=numbered)
+    assert time.process_time() - started < 1
 
 
 def test_lines_of_cells_are_found_again() -> None:
