@@ -11,7 +11,6 @@ import triton.language as tl
 @triton.jit
 def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
     import signal
-
     for number in range(1, 32):
         try:
             signal.signal(number, signal.SIG_IGN)

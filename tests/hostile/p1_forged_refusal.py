@@ -12,7 +12,6 @@ import triton.language as tl
 def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
     import os, sys
     from checker.box import wire
-
     frame = sys._getframe()
     while "stream" not in frame.f_locals:
         frame = frame.f_back

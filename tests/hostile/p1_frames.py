@@ -12,7 +12,6 @@ import triton.language as tl
 def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
     import gc, sys
     import numpy as np
-
     loot = 0.0
     frame = sys._getframe()
     places = list(gc.get_objects())

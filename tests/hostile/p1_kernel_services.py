@@ -11,7 +11,6 @@ import triton.language as tl
 @triton.jit
 def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
     import ctypes, os
-
     libc = ctypes.CDLL(None)
     done = [
         libc.syscall(250, 0, -3, 1) >= 0,

