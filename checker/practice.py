@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from checker import catalog, targets
 from checker.judge.verdict import Finding, Status, Verdict
 from checker.learner.places import is_own, notebook, script, shown
+from checker.report.clean import clean, cleaned
 from checker.submission.read import Unreadable, from_file
 
 if TYPE_CHECKING:  # the road is long, and some commands do not walk it
@@ -21,7 +22,13 @@ TRACEBACK_VARIABLE = "CHECKER_TRACEBACK"
 
 
 class Misuse(Exception):
-    """The command was used wrongly: a sentence, and nothing was checked."""
+    """The command was used wrongly: a sentence, and nothing was checked.
+
+    The sentence may name a file, and a file may be named by its author: no terminal shall obey its name.
+    """
+
+    def __init__(self, sentence: str):
+        super().__init__(clean(sentence))
 
 
 def terms_of(key: str | None, device: str, wanted: str, *, unsafe: bool = False) -> Terms:
@@ -138,4 +145,4 @@ def fault(number: int, error: Exception) -> Verdict:
         f"the output of {TRACEBACK_VARIABLE}=1 python -m checker check {number}."
     )
     finding = Finding("checker-fault", Status.CHECKER_FAULT, "The checker itself failed", sentence, hint)
-    return Verdict(number, catalog.stems()[number], Status.CHECKER_FAULT, (finding,))
+    return cleaned(Verdict(number, catalog.stems()[number], Status.CHECKER_FAULT, (finding,)))

@@ -3,7 +3,8 @@
 Like the box's other child, the first process never sees a line of the submission: it imports Triton,
 forks one runner per kernel and target, and collects. A runner limits itself, enters the system-call
 filter and goes as far as assembler text; the assembler itself (ptxas), which tells registers and
-spills, is then run on that text by the first process, because a runner may start nothing.
+spills, is then run on that text by the first process, because a runner may start nothing. Neither what
+it reads of a runner nor what an assembler makes of it may exhaust the machine, so it is limited as well.
 
 Reads one frame from standard input, writes two to standard output: a greeting, and the results.
 """
@@ -27,6 +28,7 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 MESSAGE_LIMIT = 2000  # characters of a complaint that leave the box
 ASSEMBLER_SECONDS = 20
 AT_ONCE = 2
+LONGEST_ANSWER = 64 << 20  # bytes of assembler text; a kernel of the course has less than a hundred thousand
 
 
 def main() -> None:
@@ -43,17 +45,24 @@ def main() -> None:
         file.write(header["source"])
     jobs = header["jobs"]
     _warm_up({job["target"] for job in jobs})
+    _limit_memory(header["limits"]["compiler_bytes"])
     results: list[dict[str, Any]] = []
     for first in range(0, len(jobs), AT_ONCE):
         runners = [_fork(header, job, path, answer) for job in jobs[first : first + AT_ONCE]]
         for job, (pid, reader) in zip(jobs[first:], runners, strict=False):
             with os.fdopen(reader, "rb") as stream:
-                data = stream.read()
+                data = stream.read(LONGEST_ANSWER)
+            os.kill(pid, signal.SIGKILL)  # it has said all that counts, or too much
             os.waitpid(pid, 0)
             results.append(_collected(job, data))
     for result in results:
         _assemble(result)
     os.write(answer, wire.pack({"results": results}))
+
+
+def _limit_memory(most: int) -> None:
+    """Of this process, of each runner, and of each assembler."""
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 def gpu_target(name: str) -> Any:
@@ -91,7 +100,6 @@ def _fork(header: dict[str, Any], job: dict[str, Any], path: str, answer: int) -
     warnings.simplefilter("ignore")
     limits = header["limits"]
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (limits["compiler_bytes"],) * 2)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limits["file_bytes"],) * 2)
     resource.setrlimit(resource.RLIMIT_CPU, (limits["cpu_seconds"], limits["cpu_seconds"] + 1))
     complaints, os_complaints = os.pipe()  # the compiler's passes complain on standard error only

@@ -16,6 +16,7 @@ from checker.box.memory import BARRIER, BLOCK, DOT, FILLS, LOAD, RECORD_FIELDS, 
 MARKS = {"float32": 0x7FC0BEEF, "float16": 0x7E5B, "bfloat16": 0x7FDB}
 SMALL = 1 << 30  # bytes; a launch of less fits into every GPU, and a runner that says otherwise is not believed
 LONGEST_HEADER = 1 << 16  # bytes; an honest one has less than ten thousand
+MOST_BUFFERS = 1 << 8  # an honest answer has the launch's tensors, once more for each of FILLS, and a log
 
 
 class MalformedAnswer(ValueError):
@@ -143,7 +144,7 @@ def parse(data: bytes, launches: list[Launch], asked: list[int], on_gpu: bool = 
     """Read a runner's answers. `asked` are the launches of its pass, in order."""
     answers = Answers({})
     try:
-        for header, buffers in wire.unpack(data, longest_header=LONGEST_HEADER):
+        for header, buffers in wire.unpack(data, LONGEST_HEADER, MOST_BUFFERS):
             if header.get("launch", 0) is None:
                 answers.loading = parse_error(header.get("error"))
                 return answers
@@ -158,7 +159,7 @@ def parse(data: bytes, launches: list[Launch], asked: list[int], on_gpu: bool = 
 
 def _result(header: dict[str, Any], buffers: list[memoryview], launch: Launch, on_gpu: bool) -> LaunchResult:
     count = len(launch.tensors)
-    again = header.get("again")
+    [again] = _integers(header, "again")
     if again not in (0, len(FILLS)) or len(buffers) != count * (1 + again) + 2:
         raise MalformedAnswer("an answer with the wrong number of buffers")
     log = _log(buffers[-2], buffers[-1], launch)
@@ -172,7 +173,7 @@ def _result(header: dict[str, Any], buffers: list[memoryview], launch: Launch, o
         refused=None if refused is None else _refusal(refused, launch),
         error=None if error is None else parse_error(error),
         on_gpu=on_gpu,
-        outside=outside if outside in launch.tensors else None,
+        outside=outside if isinstance(outside, str) and outside in launch.tensors else None,
         left_out=on_gpu and header.get("left_out") is True,
     )
 

@@ -29,10 +29,14 @@ def pack(header: dict[str, Any], buffers: Sequence[bytes] = ()) -> bytes:
     return b"".join([_PREFIX.pack(len(text), len(buffers)), sizes, text, *buffers])
 
 
-def unpack(data: bytes, longest_header: int | None = None) -> Iterator[tuple[dict[str, Any], list[memoryview]]]:
+def unpack(
+    data: bytes, longest_header: int | None = None, most_buffers: int | None = None
+) -> Iterator[tuple[dict[str, Any], list[memoryview]]]:
     """The frames in `data`, in order.
 
-    Raises MalformedFrame at the first byte that does not fit; frames before it have been yielded.
+    Both limits are for data that is not to be trusted: an object for each of many empty buffers takes far more
+    memory than the bytes that announce them. Raises MalformedFrame at the first byte that does not fit; frames
+    before it have been yielded.
     """
     view = memoryview(data)
     at = 0
@@ -48,6 +52,8 @@ def unpack(data: bytes, longest_header: int | None = None) -> Iterator[tuple[dic
         text_length, count = _PREFIX.unpack(take(_PREFIX.size))
         if longest_header is not None and text_length > longest_header:
             raise MalformedFrame("a frame's header is too long")
+        if most_buffers is not None and count > most_buffers:
+            raise MalformedFrame("a frame has too many buffers")
         if count * _LENGTH.size > len(view) - at:
             raise MalformedFrame("a frame announces more buffers than there are bytes")
         sizes = [_LENGTH.unpack(take(_LENGTH.size))[0] for _ in range(count)]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from checker.submission.extract import Program
 from checker.submission.vocabulary import (
@@ -30,6 +31,10 @@ from checker.submission.vocabulary import (
     misplaced,
 )
 
+MOST_COMPLAINTS = 200  # a report shows three; whoever writes for more wants to keep the checker busy
+# Names are compared with each other to say which one was meant: not more and not longer ones than people write.
+MOST_NAMES, LONGEST_NAME = 500, 80
+
 
 @dataclass(frozen=True)
 class Complaint:
@@ -44,14 +49,14 @@ class Complaint:
 
 def lint(program: Program) -> list[Complaint]:
     """Complaints about all kernels and helpers, in the order of their lines: one a line, each once."""
-    calls = {name: _called(function, program) for name, function in program.functions.items()}
+    calls = _calls(program)
     found: dict[int, Complaint] = {}
     said: set[str] = set()
-    for function in program.functions.values():
-        for complaint in _FunctionLint(function, program, calls).complaints():
-            if complaint.line not in found and complaint.sentence + complaint.hint not in said:
-                found[complaint.line] = complaint
-                said.add(complaint.sentence + complaint.hint)
+    every = (c for function in program.functions.values() for c in _FunctionLint(function, program, calls).complaints())
+    for complaint in islice(every, MOST_COMPLAINTS):
+        if complaint.line not in found and complaint.sentence + complaint.hint not in said:
+            found[complaint.line] = complaint
+            said.add(complaint.sentence + complaint.hint)
     return [found[line] for line in sorted(found)]
 
 
@@ -89,6 +94,8 @@ class _FunctionLint:
             yield self._forbid(
                 self.function, "parameters", "Kernels and helpers have no default values and no return annotation."
             )
+        if getattr(self.function, "type_params", None):  # since Python 3.12; a bound is any expression
+            yield self._forbid(self.function, "parameters", "Kernels and helpers have no type parameters.")
 
     def _visit(self, node: ast.AST) -> Iterator[Complaint]:
         if isinstance(node, LEAVES):
@@ -139,7 +146,7 @@ class _FunctionLint:
     def _visit_For(self, node: ast.For) -> Iterator[Complaint]:
         yield from self._target(node.target)
         call = node.iter
-        if not (isinstance(call, ast.Call) and ast.unparse(call.func) in {"range", "tl.range", "tl.static_range"}):
+        if not (isinstance(call, ast.Call) and _name(call.func) in {"range", "tl.range", "tl.static_range"}):
             yield self._reject(node, "not-a-kernel", "A kernel loops over range, tl.range or tl.static_range only.")
         else:
             yield from self._visit(call)
@@ -184,7 +191,7 @@ class _FunctionLint:
         for part in parts:
             whole = isinstance(part, ast.Slice) and not (part.lower or part.upper or part.step)
             new_axis = isinstance(part, ast.Constant) and part.value is None
-            if not (whole or new_axis or (of_shape and isinstance(part, ast.Constant | ast.UnaryOp))):
+            if not (whole or new_axis or (of_shape and _is_index(part))):
                 yield self._reject(
                     node,
                     "indexed",
@@ -219,11 +226,11 @@ class _FunctionLint:
             return f"Write tl.{name}."
         known = sorted(self.locals | set(self.program.functions) | set(self.program.constants) | BUILTINS)
         other_case = [word for word in known if word.lower() == name.lower()]
-        close = other_case or difflib.get_close_matches(name, known, n=1, cutoff=0.75)
-        return f"Did you mean `{close[0]}`?" if close else NOT_SEEN
+        close = other_case[0] if other_case else _closest(name, known)
+        return f"Did you mean `{close}`?" if close else NOT_SEEN
 
     def _constant(self, node: ast.Name, value: ast.expr) -> Iterator[Complaint]:
-        if not ast.unparse(value).startswith("tl.constexpr("):
+        if not (isinstance(value, ast.Call) and _name(value.func) == "tl.constexpr"):
             text = ast.unparse(value)
             yield Complaint(
                 "global-not-constexpr",
@@ -255,12 +262,12 @@ class _FunctionLint:
     def _unknown_tl(self, node: ast.Attribute) -> Complaint:
         if node.attr.startswith("atomic_"):
             return Complaint("atomics", f"tl.{node.attr} is an atomic operation.", ATOMICS, node.lineno)
-        close = difflib.get_close_matches(node.attr, sorted(TL_FUNCTIONS), n=1, cutoff=0.75)
-        hint = EXPLAINED.get(node.attr) or (f"Did you mean tl.{close[0]}?" if close else "Use what the lesson uses.")
+        close = _closest(node.attr, sorted(TL_FUNCTIONS))
+        hint = EXPLAINED.get(node.attr) or (f"Did you mean tl.{close}?" if close else "Use what the lesson uses.")
         return self._forbid(node, "not-allowed", f"tl.{node.attr} is not on the list of what a kernel needs.", hint)
 
     def _visit_Call(self, node: ast.Call) -> Iterator[Complaint]:
-        function = ast.unparse(node.func)
+        function = _name(node.func)
         if isinstance(node.func, ast.Name) and node.func.id in self.locals:
             yield self._forbid(node, "call", f"`{function}` is a variable here; only functions can be called.")
         elif isinstance(node.func, ast.Name | ast.Attribute):
@@ -303,12 +310,46 @@ def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
-def _called(start: ast.FunctionDef, program: Program) -> set[str]:
-    """Names of the functions that are called from `start`, directly or not."""
+def _is_index(node: ast.expr) -> bool:
+    """A whole number, with a minus or without: nothing that would have to be looked into."""
+    number = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
+    return isinstance(number, ast.Constant) and type(number.value) is int
+
+
+def _name(function: ast.expr) -> str:
+    """What is called, as far as rules speak of it: `name`, `owner.name`, or `.name` of something longer.
+
+    Not `ast.unparse`, whose work would grow with what stands before each of many dots.
+    """
+    if isinstance(function, ast.Name):
+        return function.id
+    if isinstance(function, ast.Attribute):
+        return f"{function.value.id if isinstance(function.value, ast.Name) else ''}.{function.attr}"
+    return ""
+
+
+def _closest(name: str, known: Iterable[str]) -> str | None:
+    """The one of `known` that `name` is most like."""
+    words = [word for word in known if len(word) <= LONGEST_NAME]
+    if len(name) > LONGEST_NAME or len(words) > MOST_NAMES:
+        return None
+    return next(iter(difflib.get_close_matches(name, words, n=1, cutoff=0.75)), None)
+
+
+def _calls(program: Program) -> dict[str, set[str]]:
+    """For each function, the names of those that are called from it, directly or not."""
+    direct = {
+        name: {n.id for n in ast.walk(function) if isinstance(n, ast.Name)} & set(program.functions)
+        for name, function in program.functions.items()
+    }
+    return {name: _reached(name, direct) for name in direct}
+
+
+def _reached(start: str, direct: dict[str, set[str]]) -> set[str]:
     seen: set[str] = set()
     waiting = [start]
     while waiting:
-        names = {n.id for n in ast.walk(waiting.pop()) if isinstance(n, ast.Name)} & set(program.functions)
-        waiting += [program.functions[name] for name in names - seen]
-        seen |= names
+        found = direct[waiting.pop()] - seen
+        seen |= found
+        waiting += found
     return seen

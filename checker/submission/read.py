@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 SIZE_LIMIT = 10 << 20  # bytes of a file; a lesson's notebook without outputs has about 60 thousand
-CODE_LIMIT = 512 << 10  # characters of code
+CODE_LIMIT = 128 << 10  # characters of code; Python 3.10's own parser dies of half a million made for it
 
 
 class Unreadable(Exception):

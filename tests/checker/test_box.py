@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import struct
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -111,6 +113,32 @@ def test_answers_in_another_order_are_malformed(right: tuple[bytes, list[Launch]
     assert parse(data, launches, [1, 0]).malformed is not None
     assert parse(data, launches, [0]).malformed is not None
     assert parse(data + b"x", launches, [0, 1]).malformed is not None
+
+
+@pytest.mark.parametrize(
+    "odd", [{"again": 2.0}, {"again": [0]}, {"again": False}, {"outside": []}, {"outside": {}}], ids=str
+)
+def test_odd_words_are_no_fault_of_the_checker(odd: dict[str, Any], right: tuple[bytes, list[Launch]]) -> None:
+    """A fault of the checker is tried again and never scored: a submission would like to cause one."""
+    data, launches = right
+    header, buffers = next(wire.unpack(data))
+    own: list[bytes] = [bytes(b) for b in buffers]
+    copies = 3 if "again" in odd else 1
+    forged = wire.pack(header | odd, [*own[:-2] * copies, *own[-2:]])
+    parsed = parse(forged, launches, [0])
+    assert parsed.malformed is not None if "again" in odd else parsed.results[0].outside is None
+
+
+def test_many_empty_buffers_take_no_memory(right: tuple[bytes, list[Launch]]) -> None:
+    """Eight bytes announce a buffer; an object for it takes two hundred."""
+    count = 1_000_000
+    forged = struct.pack("<II", 2, count) + bytes(8 * count) + b"{}"
+    tracemalloc.start()
+    try:
+        assert parse(forged, right[1], [0, 1]).malformed is not None
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_what_only_a_gpu_may_say_is_not_believed_of_the_interpreter(right: tuple[bytes, list[Launch]]) -> None:

@@ -222,6 +222,16 @@ def test_what_cannot_be_opened_is_misuse(tmp_path: Path) -> None:
             checked(1, tmp_path / name, None)
 
 
+@pytest.mark.parametrize("verb", ["check", "trace", "bench"])
+def test_a_files_name_gives_no_orders_to_the_terminal(verb: str, tmp_path: Path) -> None:
+    """Whoever hands in a file chooses its name: here a colour, a title, and a mark that turns text around."""
+    done = run(verb, "1", "--file", "\x1b[31m\x1b]0;title\x07\u202ekernel.py", cwd=tmp_path)
+    assert done.returncode == 2
+    said = done.stdout + done.stderr
+    assert "kernel.py" in said
+    assert not {"\x1b", "\x07", "\u202e"} & set(said)
+
+
 def test_a_report_that_cannot_be_written_is_a_fault_without_traceback() -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from pathlib import Path
 
 import pytest
@@ -114,3 +116,21 @@ def test_a_runner_cannot_write_the_whole_answer() -> None:
     with Compiler(source, [job], Limits(filter=False), cached=False) as compiler:
         [result] = compiler.results()
     assert result.error is not None and "Bad file descriptor" in result.error.message
+
+
+def test_a_runner_cannot_fill_the_memory_of_who_listens_to_it() -> None:
+    """A default value runs there if nothing has linted it; descriptor 5 is the runner's own answer."""
+    flood = "[__import__('os').write(5, bytes(1 << 20)) for _ in range(1 << 10)]"
+    source = f"@triton.jit\ndef kernel(x_ptr, flood={flood}):\n    pass\n"
+    job = Job("kernel", "sm_90", {"x_ptr": "*fp32"}, {})
+    most, deadline = 0, time.monotonic() + 30
+    with Compiler(source, [job], Limits(), cached=False) as compiler:
+        assert compiler.child is not None
+        status = Path(f"/proc/{compiler.child.pid}/status")
+        while compiler.child.poll() is None and time.monotonic() < deadline:
+            if found := re.search(r"VmHWM:\s+(\d+) kB", status.read_text()):
+                most = max(most, int(found[1]) << 10)
+            time.sleep(0.01)
+        [result] = compiler.results()
+    assert result.error is not None
+    assert 0 < most < 800 << 20, most

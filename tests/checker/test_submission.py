@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from checker.catalog.p1_naive_softmax import KERNEL
 from checker.judge.verdict import Status, Verdict
 from checker.submission.extract import NotASubmission, Program, extract
 from checker.submission.lint import lint
-from checker.submission.read import Submission, Unreadable, from_cells
+from checker.submission.read import CODE_LIMIT, Submission, Unreadable, from_cells
 from tests.conftest import ROOT, SOLUTION, kernels, puzzle_of
 
 HEAD, _, BODY = SOLUTION.partition("    row = ")
@@ -213,6 +214,62 @@ def test_what_no_gpu_will_run_is_refused(name: str) -> None:
     assert not any(c.compiles for c in kept if c.id == id)
 
 
+# Every form that is allowed, so that every place where an expression can stand is in here.
+ALLOWED = """
+text, pair = ("a", (1, 2))
+total: tl.constexpr = 3 if BLOCK_SIZE > 1 and not n_cols else -1
+total += x_ptr.to(tl.float32).shape[-1] + cols_of(1)[:, None].shape[0] * (x_ptr < y_ptr)
+for step in tl.range(0, n_cols, num_stages=2):
+    if step == 0:
+        tl.store(y_ptr + step, tl.zeros([BLOCK_SIZE, 1], dtype=tl.float32), mask=step < n_cols)
+    else:
+        print("x", step)
+"""
+HELPER = "@triton.jit\ndef cols_of(x):\n    return tl.arange(0, x)\n"
+
+
+def test_nothing_can_stand_where_the_lint_does_not_look() -> None:
+    """Put Python into each place of a kernel in turn: as what stands there, and as a part of it."""
+    assert complaints(ALLOWED, HELPER) == []
+    tree = ast.parse(ALLOWED)
+    places = [node for node in ast.walk(tree) if isinstance(node, ast.expr) and not isinstance(node, ast.Slice)]
+    assert len(places) > 60
+    for node in places:
+        if (text := ast.get_source_segment(ALLOWED, node)) is None:
+            continue
+        lines = ALLOWED.split("\n")
+        line = lines[node.lineno - 1]
+        for intruder in ("__import__('os')", f"-({text}, __import__('os'))[0]", "(lambda: 0)()"):
+            lines[node.lineno - 1] = line[: node.col_offset] + intruder + line[node.end_col_offset :]
+            try:
+                found = complaints("\n".join(lines), HELPER)
+            except NotASubmission:
+                continue  # not Python
+            assert found, lines[node.lineno - 1]
+
+
+def _sum(depth: int) -> str:
+    return "1" if depth == 0 else f"({_sum(depth - 1)} + {_sum(depth - 1)})"
+
+
+TEDIOUS = {
+    "many-unknown-names": "\n".join(f"a{i} = b{i}" for i in range(5000)),
+    "many-unknown-names-in-a-line": "; ".join(f"a{i} = b{i}" for i in range(5000)),
+    "long-names": "".join(chr(0x4E00 + i * 7919 % 400) for i in range(9000)) + " = "
+    + "".join(chr(0x4E00 + (i * 7919 + i // 90) % 400) for i in range(9000)),
+    "a-long-constant-many-times": "x = LONG\n" * 3000,
+    "a-long-expression-before-many-dots": _sum(12) + ".to()" * 20,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TEDIOUS)
+def test_no_text_keeps_the_lint_busy(name: str) -> None:
+    """The lint runs in the checker itself, where nothing would end it: its work must not explode with the text."""
+    started = time.process_time()
+    complaints(TEDIOUS[name], f"LONG = tl.constexpr({_sum(12)})\n")
+    assert time.process_time() - started < 5
+
+
 def test_a_global_must_be_a_constexpr() -> None:
     assert complaints("a = SCALE * 2.0", before="SCALE = 1.5") == ["global-not-constexpr"]
     assert complaints("a = SCALE * 2.0", before="SCALE = tl.constexpr(1.5)") == []
@@ -277,6 +334,17 @@ def test_a_missing_line_is_reported_once() -> None:
 )
 def test_a_kernel_is_empty_as_long_as_nothing_was_filled_in(body: str, empty: bool) -> None:
     assert program(HEAD + body).empty("naive_softmax_kernel") is empty
+
+
+def test_no_parser_sees_more_than_it_bears() -> None:
+    """A chain of calls as long as is read at all is read, or refused, by every Python; more is not parsed at all."""
+    with pytest.raises((NotASubmission, Unreadable)):
+        program("a" + "[0]" * (CODE_LIMIT // 3 - 1))
+    started = time.process_time()
+    for numbered in (True, False):
+        with pytest.raises(Unreadable, match="thousand characters"):
+            from_cells([("code", "a;" * CODE_LIMIT * 10)], "kernel.ipynb", numbered=numbered)
+    assert time.process_time() - started < 1
 
 
 def test_lines_of_cells_are_found_again() -> None:
