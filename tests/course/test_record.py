@@ -21,20 +21,22 @@ PATHS = [
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_a_verdict_comes_back_as_it_was(path: Path, tmp_path: Path) -> None:
     verdict = check_path(path)
-    record.keep(tmp_path, OF, verdict)
-    assert record.find(tmp_path, OF) == verdict
+    record.keep(record.place(tmp_path, OF), OF, verdict)
+    assert record.load(record.place(tmp_path, OF), OF) == verdict
 
 
 def test_another_key_checker_or_puzzle_is_another_record(tmp_path: Path) -> None:
-    record.keep(tmp_path, OF, check_path(PATHS[0]))
+    path = record.place(tmp_path, OF)
+    record.keep(path, OF, check_path(PATHS[0]))
     for name in OF:
-        assert record.find(tmp_path, OF | {name: 7}) is None
+        assert record.place(tmp_path, OF | {name: 7}) != path
+        assert record.load(path, OF | {name: 7}) is None
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"of": {}}', b"\xff"])
 def test_a_damaged_record_is_no_record(damage: bytes, tmp_path: Path) -> None:
     verdict = check_path(PATHS[0])
-    record.keep(tmp_path, OF, verdict)
+    record.keep(record.place(tmp_path, OF), OF, verdict)
     (path,) = (path for path in tmp_path.rglob("*.json"))
     text = path.read_bytes()
     for data in (
@@ -44,9 +46,9 @@ def test_a_damaged_record_is_no_record(damage: bytes, tmp_path: Path) -> None:
         text.replace(b"25", b'"x"'),
     ):
         path.write_bytes(data)
-        assert record.find(tmp_path, OF) is None
-    record.keep(tmp_path, OF, verdict)
-    assert record.find(tmp_path, OF) == verdict
+        assert record.load(path, OF) is None
+    record.keep(record.place(tmp_path, OF), OF, verdict)
+    assert record.load(record.place(tmp_path, OF), OF) == verdict
 
 
 def test_the_same_code_in_another_cell_is_another_record() -> None:
