@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from checker.box.cage import Cage, NoCage, claim
 from checker.box.slots import FIRST_USER, SLOTS
@@ -23,6 +24,8 @@ from checker.submission.read import from_cells, from_file
 
 ROOT = Path(__file__).parents[1]
 TOLD = "told"
+settings.register_profile("course", deadline=None)  # machines are shared: how long something takes proves nothing
+settings.load_profile("course")
 SOLUTION = (ROOT / "solutions" / "p1_naive_softmax.py").read_text()
 
 

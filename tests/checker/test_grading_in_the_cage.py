@@ -39,9 +39,10 @@ BROKEN = {
 
 def put_bwrap(folder: Path, python: str) -> Path:
     """Put a `bwrap` into `folder` that does something to its arguments before it becomes the real one."""
-    file = folder / "bwrap"
-    head = f"#!{sys.executable} -IS\nimport os, sys\nwords = sys.argv[1:]\n"
-    file.write_text(f"{head}{python}\nos.execv({shutil.which('bwrap')!r}, ['bwrap', *words])\n")
+    file, program = folder / "bwrap", folder / "program.py"
+    head = "import os, sys\nwords = sys.argv[1:]\n"
+    program.write_text(f"{head}{python}\nos.execv({shutil.which('bwrap')!r}, ['bwrap', *words])\n")
+    file.write_text(f"#!/bin/sh\nexec '{sys.executable}' -IS '{program}' \"$@\"\n")  # `#!` knows no path with a space
     file.chmod(0o755)
     return file
 

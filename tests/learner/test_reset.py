@@ -254,7 +254,7 @@ BOOK = TEXT | st.just(NOTEBOOK.encode()) | st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(script=TEXT, notebook=BOOK, of_notebook=st.booleans())
 def test_no_text_is_ever_lost(script: bytes, notebook: bytes, of_notebook: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
