@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import time
 from pathlib import Path
 
@@ -23,8 +22,7 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     importable("jupytext")
     folder = tmp_path_factory.mktemp("bundle")
     bundle.write(folder / "b.tar.gz")
-    with tarfile.open(folder / "b.tar.gz") as archive:
-        archive.extractall(folder, filter="data")
+    shutil.unpack_archive(folder / "b.tar.gz", folder)
     return folder / bundle.NAME
 
 
