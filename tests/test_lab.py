@@ -9,11 +9,7 @@ import json
 import os
 import re
 import shutil
-import signal
-import socket
-import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.browser import blank_page, jupyter, picture
 from tests.conftest import ROOT, SOLUTION, importable, need
 
 NAME = "p1_naive_softmax.ipynb"
@@ -37,45 +34,15 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     for name in ("checker", "notebooks"):
         shutil.copytree(ROOT / name, course / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "Makefile", course)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    options = f"LAB=--no-browser --allow-root --port={port} --IdentityProvider.token=secret"
     variables = {**os.environ, "HOME": str(folder), "JUPYTER_CONFIG_DIR": str(folder / "config")}
-    server = subprocess.Popen(
-        ["make", "lab", f"VENV={sys.prefix}", options],
-        cwd=course,
-        env=variables,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    address = f"http://127.0.0.1:{port}/"
-    try:
-        for _ in range(240):
-            try:
-                urllib.request.urlopen(f"{address}api/status?token=secret").close()
-                break
-            except OSError:
-                time.sleep(0.25)
+    with jupyter(lambda options: ["make", "lab", f"VENV={sys.prefix}", f"LAB={options}"], course, variables) as address:
         yield address
-    finally:
-        os.killpg(server.pid, signal.SIGINT)
-        time.sleep(0.5)
-        os.killpg(server.pid, signal.SIGKILL)
-        server.wait()
 
 
 @pytest.fixture(scope="module")
 def page(lab: str) -> Iterator[Any]:
-    need("chromium")
-    sync_api = importable("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1280, "height": 1000})
-        page.set_default_timeout(60_000)
+    with blank_page() as page:
         yield page
-        browser.close()
 
 
 def opened(page: Any, lab: str, theme: str) -> None:
@@ -101,13 +68,6 @@ def verdict(page: Any, words: str) -> Any:
     report.wait_for()
     report.scroll_into_view_if_needed()
     return report
-
-
-def picture(page: Any, name: str) -> None:
-    """Keep a screenshot, in build/screenshots unless SCREENSHOTS names another folder."""
-    folder = Path(os.environ.get("SCREENSHOTS", ROOT / "build" / "screenshots"))
-    folder.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=folder / f"{name}.png")
 
 
 def contrasts(page: Any) -> list[float]:

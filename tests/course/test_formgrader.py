@@ -5,25 +5,15 @@ Screenshots are kept in build/screenshots.
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import signal
-import socket
-import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conftest import importable, need
-from tests.course.conftest import ASSIGNMENT, RIGHT, ROOT, Course, filled
-
-TOKEN = "secret"
+from tests.browser import TOKEN, blank_page, jupyter, picture
+from tests.course.conftest import ASSIGNMENT, RIGHT, Course, filled
 
 
 @pytest.fixture(scope="module")
@@ -33,50 +23,16 @@ def server(course: Course) -> Iterator[str]:
     course.put("ben", filled(RIGHT.replace('other=-float("inf")', "other=0.0")))
     assert course.run("autograde", ASSIGNMENT).status == 0
     course.put("cleo", filled(RIGHT.replace("numerator / denominator", "numerator")))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    options = ["--no-browser", "--allow-root", f"--port={port}", f"--IdentityProvider.token={TOKEN}"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "jupyter_server", *options, f"--ServerApp.root_dir={course.folder}"],
-        cwd=course.folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    address = f"http://127.0.0.1:{port}/"
-    try:
-        for _ in range(240):
-            try:
-                urllib.request.urlopen(f"{address}api/status?token={TOKEN}").close()
-                break
-            except OSError:
-                time.sleep(0.25)
+    started = [sys.executable, "-m", "jupyter_server", f"--ServerApp.root_dir={course.folder}"]
+    with jupyter(lambda options: [*started, *options.split()], course.folder) as address:
         yield address
-    finally:
-        os.killpg(process.pid, signal.SIGINT)
-        time.sleep(0.5)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 @pytest.fixture(scope="module")
 def page(server: str) -> Iterator[Any]:
-    need("chromium")
-    sync_api = importable("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1280, "height": 1000})
-        page.set_default_timeout(60_000)
+    with blank_page() as page:
         page.goto(f"{server}formgrader?token={TOKEN}")  # from here on a cookie does
         yield page
-        browser.close()
-
-
-def picture(page: Any, name: str) -> None:
-    folder = Path(os.environ.get("SCREENSHOTS", ROOT / "build" / "screenshots"))
-    folder.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=folder / f"{name}.png")
 
 
 def row(page: Any, server: str, name: str) -> Any:
