@@ -10,8 +10,6 @@ clones the repository into an empty directory and times the first `make check PU
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import subprocess
 import sys
@@ -20,11 +18,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.setting import in_words, setting
+from benchmarks import page
+from benchmarks.setting import ROOT, in_words, setting
 from checker.catalog import stems
 
-ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "benchmarks" / "results"
 YARDSTICK = "import torch, triton"
 WRONG = {  # a mistake of each puzzle whose diagnosis compares many misconceptions
     1: "p1_padding_loaded_as_zero",
@@ -155,21 +152,5 @@ def markdown(figures: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    """Measure, print, and write the results if asked."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=15)
-    parser.add_argument("--fresh", action="store_true", help="also install into an empty directory")
-    parser.add_argument("--write", action="store_true", help="write benchmarks/results/check_latency.{md,json}")
-    options = parser.parse_args()
-    figures = measure(options.runs, options.fresh)
-    page = markdown(figures)
-    print(page)
-    if options.write:
-        RESULTS.mkdir(exist_ok=True)
-        (RESULTS / "check_latency.md").write_text(page, encoding="utf-8")
-        (RESULTS / "check_latency.json").write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    page.main("check_latency", __doc__, measure, markdown, runs=15, fresh="also install into an empty directory")

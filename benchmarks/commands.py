@@ -9,9 +9,7 @@ cache of its own, as after a clone; the disk's cache is warm. `--fresh` also ins
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import json
 import os
 import select
 import shutil
@@ -26,10 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks import page
 from benchmarks.setting import ROOT, in_words, setting
 from checker.catalog import stems
 
-RESULTS = ROOT / "benchmarks" / "results"
 STEMS = stems()
 CHECKER = [sys.executable, "-m", "checker"]
 WATCHED = (1, 5, 6, 7)
@@ -251,21 +249,5 @@ def markdown(figures: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    """Measure, print, and write the results if asked."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=7)
-    parser.add_argument("--fresh", action="store_true", help="also install each layer")
-    parser.add_argument("--write", action="store_true", help="write benchmarks/results/commands.{md,json}")
-    options = parser.parse_args()
-    figures = measure(options.runs, options.fresh)
-    page = markdown(figures)
-    print(page)
-    if options.write:
-        RESULTS.mkdir(exist_ok=True)
-        (RESULTS / "commands.md").write_text(page, encoding="utf-8")
-        (RESULTS / "commands.json").write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    page.main("commands", __doc__, measure, markdown, runs=7, fresh="also install each layer")

@@ -1,0 +1,30 @@
+"""What benchmarks of whole commands have in common: their options, and the page and the data that they write."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.setting import ROOT
+
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+def main(
+    name: str, about: str, measure: Callable[[int, bool], Any], markdown: Callable[[Any], str], runs: int, fresh: str
+) -> None:
+    """Measure, print, and write `results/name.{md,json}` if asked. `fresh`: what --fresh measures besides."""
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=runs)
+    parser.add_argument("--fresh", action="store_true", help=fresh)
+    parser.add_argument("--write", action="store_true", help=f"write benchmarks/results/{name}.{{md,json}}")
+    options = parser.parse_args()
+    figures = measure(options.runs, options.fresh)
+    page = markdown(figures)
+    print(page)
+    if options.write:
+        RESULTS.mkdir(exist_ok=True)
+        (RESULTS / f"{name}.md").write_text(page, encoding="utf-8")
+        (RESULTS / f"{name}.json").write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
