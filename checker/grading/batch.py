@@ -77,13 +77,9 @@ def look(work: Work, folder: Path) -> Outcome:
     return Outcome(work, path, known=record.load(path) is not None)
 
 
-def judge(work: Work, folder: Path) -> str:
-    """Judge one submission and keep the record; what went wrong, if there is none."""
-    try:
-        verdict_on(work.number, read(work), work.path.name, _course(folder))
-    except CheckerFault as fault:
-        return str(fault)
-    return ""
+def judge(work: Work, folder: Path) -> None:
+    """Judge one submission and keep the record. Raises CheckerFault."""
+    verdict_on(work.number, read(work), work.path.name, _course(folder))
 
 
 def verdict_of(outcome: Outcome, course: settings.Settings) -> Verdict | None:
@@ -101,26 +97,25 @@ def grade(works: Sequence[Work], folder: Path, crew: Crew, tell: Callable[[str, 
 
     `tell(what, done, of)`: progress.
     """
-    outcomes = list(_each(look, works, folder, crew, lambda done: tell("reading", done, len(works))))
-    first: dict[Path, Work] = {}
+    outcomes = _each(look, works, folder, crew, lambda done: tell("reading", done, len(works)))
+    first: dict[Path | None, Work] = {}
     for outcome in outcomes:
         if isinstance(outcome, Outcome) and outcome.record is not None and not outcome.known:
             first.setdefault(outcome.record, outcome.work)
     distinct = list(first.values())
     answers = _each(judge, distinct, folder, crew, lambda done: tell("judging", done, len(distinct)))
-    faults = {path: _fault(answer) for path, answer in zip(first, answers, strict=True)}
+    faults = {path: _fault(answer) for path, answer in zip(first, answers, strict=True) if answer is not None}
     for work, outcome in zip(works, outcomes, strict=True):
         if isinstance(outcome, Outcome):
-            fault = "" if outcome.record is None else faults.get(outcome.record, "")
-            yield replace(outcome, fault=fault) if fault else outcome
+            yield replace(outcome, fault=faults.get(outcome.record, ""))
         else:
             yield Outcome(work, fault=_fault(outcome))
 
 
-def _fault(answer: str | Exception) -> str:
-    if isinstance(answer, WorkerLost):
+def _fault(problem: Exception) -> str:
+    if isinstance(problem, WorkerLost):
         return f"whoever judged it came to an end each time, {TRIES} times"
-    return answer if isinstance(answer, str) else f"{type(answer).__name__}: {answer}"
+    return str(problem) if isinstance(problem, CheckerFault) else f"{type(problem).__name__}: {problem}"
 
 
 def _each(
@@ -140,8 +135,7 @@ def _each(
             if isinstance(answer, _FOR_ALL):
                 raise answer
             answers[number] = answer
-            failed = isinstance(answer, Exception) or (function is judge and answer)
-            if failed and turn + 1 < TRIES:
+            if isinstance(answer, Exception) and turn + 1 < TRIES:
                 again.append(number)
             else:
                 finished += 1

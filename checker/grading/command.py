@@ -22,6 +22,9 @@ from checker.judge.verdict import ExitStatus
 from checker.learner.screen import console, say
 from checker.practice import Misuse
 
+# Verdicts with a column of their own in the summary.
+_NAMED = {"accepted": "accepted", "partly-right": "partly right", "not-started": "not started"}
+
 
 def grade(places: Sequence[Path], folder: Path, jobs: int, written: Mapping[str, Path]) -> ExitStatus:
     """Grade, show a summary, and write the files that are asked for, by form. Raises Misuse."""
@@ -82,6 +85,3 @@ def _summary(rows: Iterable[Row]) -> Table:
         others = [*named, all_of_it - lost - sum(named), lost]
         table.add_row(f"{number} {catalog.load(number).title}", *map(str, [all_of_it, *others]), f"{mean:.1f}")
     return table
-
-
-_NAMED = {"accepted": "accepted", "partly-right": "partly right", "not-started": "not started"}
