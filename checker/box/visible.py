@@ -52,7 +52,7 @@ def view(device: str) -> View:
         elif link.is_dir():
             arguments += ["--ro-bind", str(link), str(link)]
     for name in _ETC:
-        arguments += ["--ro-bind-try", name, name]
+        arguments += [*_folders(Path(name)), "--ro-bind-try", name, name]
     arguments += ["--proc", "/proc", "--dev", "/dev"]
     if device == "cuda":
         arguments += ["--ro-bind", "/sys", "/sys"]

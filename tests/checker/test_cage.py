@@ -113,6 +113,12 @@ def test_nothing_can_be_written_but_in_memory(cage: Cage) -> None:
     assert inside(cage, script) == ""
 
 
+def test_the_linker_tells_where_libraries_are(cage: Cage) -> None:
+    """On a GPU Triton asks it for the driver's."""
+    script = "import subprocess; print(subprocess.run(['/sbin/ldconfig', '-p'], capture_output=True).stdout.decode())"
+    assert "libc.so.6" in inside(cage, script)
+
+
 def test_what_memory_holds_is_bounded(cage: Cage) -> None:
     script = """
 for folder in ("/tmp", "/dev/shm"):
