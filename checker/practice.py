@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import traceback
 from dataclasses import replace
@@ -47,14 +46,12 @@ def terms_of(key: str | None, device: str, wanted: str, *, unsafe: bool = False)
     from checker.box import cage
 
     try:
-        granted = cage.claim()
+        return replace(terms, cage=cage.held())
     except cage.NoCage as reason:
         raise Misuse(
             f"Grading was not started, because nothing would hold a submission. {reason} What to do about it: "
             "python -m checker doctor. Or add --unsafe-no-sandbox: then a submission can read all that you can."
         ) from reason
-    atexit.register(granted.close)
-    return replace(terms, cage=granted)
 
 
 def checked(number: int, file: Path | None, terms: Terms | None) -> Verdict:

@@ -20,6 +20,7 @@ from checker.submission.read import Submission
 if TYPE_CHECKING:  # numpy is imported while the box starts
     from checker.box.cage import Cage
     from checker.box.results import Launch
+    from checker.box.warm import Warm
     from checker.judge.evidence import Evidence, Locator
     from checker.puzzle import Case, Draw, Puzzle
     from checker.submission.extract import Program
@@ -35,6 +36,7 @@ class Terms:
     device: str = "interpreter"  # or cuda; auto: the interpreter first, then a GPU if there is one
     targets: tuple[str, ...] = targets.DEFAULT  # GPUs that a right kernel must compile for
     cage: Cage | None = None  # what holds the box in grading; without one, the verdict says so
+    warm: Warm | None = None  # in the same cage: for those who check many
 
     @property
     def sandbox(self) -> str:
@@ -77,7 +79,7 @@ def _on_gpu(terms: Terms) -> Terms:
 
 def _checked(number: int, submission: Submission, terms: Terms) -> Verdict:
     device = "cuda" if terms.device == "cuda" else "interpreter"
-    with Box(terms.limits, device, terms.cage) as box:  # starts importing Triton now; so do we, at the same time
+    with Box(terms.limits, device, terms.cage, terms.warm) as box:  # imports Triton, and so do we meanwhile
         puzzle = catalog.load(number)
         return _Check(puzzle, submission, terms).run(box)
 
@@ -214,7 +216,9 @@ class _Check:
         compiling = not on_gpu and len(started) == len(program.kernels)
         wanted = jobs(self.puzzle, cases, self.terms.targets) if compiling else []
         # What practice has found out is not believed in grading: who practises here may have written it.
-        with Compiler(program.source, wanted, self.terms.limits, self.terms.cage, cached=key is None) as compiler:
+        with Compiler(
+            program.source, wanted, self.terms.limits, self.terms.cage, cached=key is None, warm=self.terms.warm
+        ) as compiler:
             report = box.run(program.source, list(program.kernels), launches, passes)
             if not report.versions:
                 raise RuntimeError(f"the box did not start: {report.complaint.strip() or 'no reason given'}")

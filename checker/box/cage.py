@@ -11,6 +11,7 @@ folder that is closed to others (root's home), and so that hosts which forbid us
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import os
@@ -19,12 +20,13 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from checker.box import groups, seccomp, slots
-from checker.box.processes import Caged, command_of, end, environment
+from checker.box.processes import Caged, Started, command_of, environment
 from checker.box.visible import SCRATCH, TooMuchVisible, View, must_not_be_seen, view
 
 _APART = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
@@ -64,7 +66,7 @@ class Cage:
         device: str,
         pass_fds: Sequence[int],
         **streams: Any,
-    ) -> subprocess.Popen[bytes]:
+    ) -> Started:
         """Start `module`'s main inside."""
         shown = view(device)
         closed = environment(SCRATCH) | {"LD_LIBRARY_PATH": shown.libraries} | variables
@@ -142,6 +144,14 @@ def claim() -> Cage:
     return cage
 
 
+@cache
+def held() -> Cage:
+    """One cage for all that this process checks. Raises NoCage."""
+    cage = claim()
+    atexit.register(cage.close)
+    return cage
+
+
 def _prove(cage: Cage) -> None:
     """Let a process inside look around. Raises NoCage unless everything is as it must be."""
     try:
@@ -170,7 +180,7 @@ def _prove(cage: Cage) -> None:
             sentence += " Others than you must be able to read Python and the checker: chmod -R o+rX on their folders."
         raise NoCage(sentence) from reason
     finally:
-        end(child)
+        child.end()
         for stream in (child.stdout, child.stderr):
             if stream is not None:
                 stream.close()

@@ -4,13 +4,12 @@ The first process (the *base*) never runs a line of the submission: it imports T
 reads the request, forks one *runner* per pass, waits for them and reports how each one ended. A
 runner limits itself, loads the kernels and answers with one frame per launch on a pipe of its own.
 
-File descriptors, given as arguments: the base's report, then one answer and one output per pass.
+File descriptors, given as arguments: the base's report, then the answers of all passes, then their outputs.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import resource
 import signal
@@ -23,22 +22,34 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from checker.box import seccomp, wire
+from checker.box import children, seccomp, wire
 from checker.box.memory import FILLS, BoxTensor, Memory, RefusedAccess
 
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
 MESSAGE_LIMIT = 2000  # characters of an exception's text that leave the box
 
 
-def main(report: int, answers: list[int], outputs: list[int]) -> None:
+def main(report: int, *pipes: int) -> None:
     """Serve one request from standard input and exit."""
-    libc = ctypes.CDLL(None)
-    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # nothing outlives the checker
-    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)  # and nothing a runner starts gets away from here
+    prepare()
+    serve(report, *pipes)
 
+
+def prepare() -> None:
+    """What takes long and is the same for all submissions."""
+    children.end_with_parent()
     _device().prepare()
+
+
+def rehearse() -> None:
+    """What takes long only the first time: nothing here."""
+
+
+def serve(report: int, *pipes: int) -> None:
+    """Serve one request from standard input. `pipes`: where each pass answers, then where each one prints."""
     import triton
 
+    answers, outputs = pipes[: len(pipes) // 2], pipes[len(pipes) // 2 :]
+    children.adopt_strays()
     header, buffers = next(wire.unpack(sys.stdin.buffer.read()))
     hello = {"triton": triton.__version__, "numpy": np.__version__}
     on_gpu = header["device"] == "cuda"
@@ -58,11 +69,11 @@ def main(report: int, answers: list[int], outputs: list[int]) -> None:
         runners[pid] = number
         if on_gpu:  # the second pass finds on disk what the first has compiled
             _report_end(report, runners)
-    for descriptor in answers + outputs:
+    for descriptor in pipes:
         os.close(descriptor)
     while runners:
         _report_end(report, runners)
-    _end_strays()
+    children.end_strays()
 
 
 def _report_end(report: int, runners: dict[int, int]) -> None:
@@ -83,22 +94,9 @@ def _device() -> Any:
     return cuda
 
 
-def _end_strays() -> None:
-    """Kill what runners left behind: it has become a child of this process, their subreaper."""
-    while True:
-        with open(f"/proc/self/task/{os.getpid()}/children") as file:
-            strays = [int(word) for word in file.read().split()]
-        if not strays:
-            return
-        for pid in strays:
-            os.kill(pid, signal.SIGKILL)
-        for pid in strays:
-            os.waitpid(pid, 0)
-
-
 def _become_runner(answer: int, output: int) -> None:
     """Only this runner's pipes stay open; output goes to its own."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    children.end_with_parent()
     os.dup2(output, 1)
     os.dup2(output, 2)
     for name in os.listdir("/proc/self/fd"):

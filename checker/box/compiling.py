@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from checker.box import wire
 from checker.box.parent import Limits
-from checker.box.processes import end, start
+from checker.box.processes import Started, start
 from checker.box.results import KernelError, MalformedAnswer, parse_error
 
 if TYPE_CHECKING:
     from checker.box.cage import Cage
+    from checker.box.warm import Forked, Warm
 
 KEPT = 500  # outcomes in the cache
 
@@ -53,25 +54,39 @@ class Compiler:
     """A compilation under way. Use as a context manager; leaving it ends what still runs."""
 
     def __init__(
-        self, source: str, jobs: Sequence[Job], limits: Limits, cage: Cage | None = None, *, cached: bool = True
+        self,
+        source: str,
+        jobs: Sequence[Job],
+        limits: Limits,
+        cage: Cage | None = None,
+        *,
+        cached: bool = True,
+        warm: Warm | None = None,
     ):
-        """`cached`: believe, and keep, what an earlier check on this machine found out. Grading does neither."""
+        """`cached`: believe, and keep, what an earlier check on this machine found out. Grading does neither.
+
+        `warm`: compile by its means, in the same cage, and only once results are asked for: who checks many
+        submissions has other work for a second core.
+        """
         self.source, self.jobs, self.limits = source, list(jobs), limits
-        self.cage, self.cached = cage, cached
-        self.child: subprocess.Popen[bytes] | None = None
+        self.cage, self.cached, self.warm = cage, cached, warm
+        self.child: Started | Forked | None = None
         self.folder = ""
 
     def __enter__(self) -> Compiler:
-        if self.jobs and not (self.cached and self._cache_file().exists()):
+        if self.jobs and self.warm is None and not (self.cached and self._cache_file().exists()):
             self._start()
         return self
 
     def _start(self) -> None:
-        self.folder = "" if self.cage else tempfile.mkdtemp(prefix="flash-puzzles-compiler-")
+        self.folder = "" if self.cage or self.warm else tempfile.mkdtemp(prefix="flash-puzzles-compiler-")
         header = {"source": self.source, "jobs": [asdict(j) for j in self.jobs], "limits": asdict(self.limits)}
         with tempfile.TemporaryFile() as request:
             request.write(wire.pack(header))
             request.seek(0)
+            if self.warm is not None:
+                self.child = self.warm.start("checker.box.compiler", stdin=request.fileno())
+                return
             self.child = start(
                 "checker.box.compiler",
                 folder=self.folder,
@@ -85,8 +100,10 @@ class Compiler:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.child is not None:
-            end(self.child)
-            self.child.communicate()
+            self.child.end()
+            for stream in (self.child.stdout, self.child.stderr):
+                if stream is not None:
+                    stream.close()
             if self.folder:
                 shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -94,17 +111,18 @@ class Compiler:
         """One result per job, in order. Waits for them; a compiler that gives none is an error in each."""
         if not self.jobs:
             return []
-        if self.child is None:
+        if self.child is None and self.cached:
             with contextlib.suppress(OSError, MalformedAnswer, ValueError):
                 return self._read(json.loads(self._cache_file().read_text(encoding="utf-8")))
             self._cache_file().unlink(missing_ok=True)  # damaged: compile after all
+        if self.child is None:
             self._start()
         assert self.child is not None
         try:
             answer, _ = self.child.communicate(timeout=self.limits.compile_seconds)
             frames = wire.unpack(answer)
             if next(frames, None) is None:  # it says hello before it reads a line of the submission
-                raise RuntimeError(f"the compiler did not start: exit status {self.child.returncode}")
+                raise RuntimeError("the compiler did not start")
             header, _ = next(frames)
             results = self._read(header)
         except (subprocess.TimeoutExpired, StopIteration, wire.MalformedFrame, MalformedAnswer):

@@ -22,11 +22,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from checker.box import wire
-from checker.box.processes import end, start
+from checker.box.processes import Started, start
 
 if TYPE_CHECKING:
     from checker.box.cage import Cage
     from checker.box.results import Launch
+    from checker.box.warm import Forked, Warm
 
 PASSES = 2  # in order, and shuffled; each in a process of its own
 _CHUNK = 1 << 20
@@ -87,30 +88,21 @@ class BoxReport:
 class Box:
     """A child process that is importing Triton, and the pipes to it. Use as a context manager."""
 
-    def __init__(self, limits: Limits, device: str = "interpreter", cage: Cage | None = None):
-        """`device`: `interpreter`, or `cuda`, where the memory limit and the system-call filter do not apply."""
+    def __init__(self, limits: Limits, device: str = "interpreter", cage: Cage | None = None, warm: Warm | None = None):
+        """`device`: `interpreter`, or `cuda`, where the memory limit and the system-call filter do not apply.
+
+        `warm`: has the child imported already, in the same cage; for the interpreter only.
+        """
         self.limits, self.device, self.cage = limits, device, cage
+        self.warm = warm if device == "interpreter" else None
 
     def __enter__(self) -> Box:
-        self.folder = "" if self.cage else tempfile.mkdtemp(prefix="flash-puzzles-box-")
+        self.folder = "" if self.cage or self.warm else tempfile.mkdtemp(prefix="flash-puzzles-box-")
         pipes = [os.pipe() for _ in range(1 + 2 * PASSES)]
         self.readers = [reader for reader, _ in pipes]
         writers = [writer for _, writer in pipes]
         try:
-            self.child = start(
-                "checker.box.child",
-                writers[0],
-                writers[1 : 1 + PASSES],
-                writers[1 + PASSES :],
-                folder=self.folder,
-                cage=self.cage,
-                variables={"TRITON_INTERPRET": "1"} if self.device == "interpreter" else {},
-                device=self.device,
-                pass_fds=writers,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-            )
+            self.child = self._started(writers)
         except BaseException:
             self._close_files()
             raise
@@ -119,10 +111,26 @@ class Box:
                 os.close(writer)
         return self
 
+    def _started(self, writers: list[int]) -> Started | Forked:
+        if self.warm is not None:
+            return self.warm.start("checker.box.child", writers)
+        return start(
+            "checker.box.child",
+            *writers,
+            folder=self.folder,
+            cage=self.cage,
+            variables={"TRITON_INTERPRET": "1"} if self.device == "interpreter" else {},
+            device=self.device,
+            pass_fds=writers,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        end(self.child)
+        self.child.end()
         for stream in (self.child.stdin, self.child.stderr):
             if stream is not None:
                 with contextlib.suppress(OSError):  # a broken pipe: the child went first
@@ -135,7 +143,7 @@ class Box:
         exchange = _Exchange(self.child, self.readers, self.limits)
         exchange.run(self._request(source, kernels, launches, passes))
         if exchange.early:
-            end(self.child)
+            self.child.end()
         versions: dict[str, str] = {}
         codes: dict[int, int] = {}
         for header in _whole_headers(bytes(exchange.report)):
@@ -205,8 +213,8 @@ class Box:
 class _Exchange:
     """One request written and every pipe read, until all are closed, a limit is hit or time is up."""
 
-    def __init__(self, child: subprocess.Popen[bytes], readers: list[int], limits: Limits):
-        assert child.stdin is not None and child.stderr is not None
+    def __init__(self, child: Started | Forked, readers: list[int], limits: Limits):
+        assert child.stdin is not None
         self.stdin = child.stdin
         self.limits = limits
         self.report, self.complaint = bytearray(), bytearray()
@@ -214,8 +222,10 @@ class _Exchange:
         self.early: dict[int, Ending] = {}  # passes that we ended
         self.sinks: dict[int, tuple[bytearray, int, int | None]] = {  # where to, how much, which pass
             readers[0]: (self.report, 1 << 16, None),
-            child.stderr.fileno(): (self.complaint, 1 << 20, None),
         }
+        for stream in (child.stdout, child.stderr):
+            if stream is not None:
+                self.sinks[stream.fileno()] = (self.complaint, 1 << 20, None)
         for number, one in enumerate(self.passes):
             self.sinks[readers[1 + number]] = (one.answer, limits.answer_bytes, number)
             self.sinks[readers[1 + PASSES + number]] = (one.output, limits.output_bytes, number)

@@ -58,11 +58,11 @@ def start(
     device: str = "interpreter",
     pass_fds: Sequence[int] = (),
     **streams: Any,
-) -> subprocess.Popen[bytes]:
+) -> Started:
     """Start a child of the box in a session of its own: in `cage`, or else with `folder` for everything it writes."""
     if cage is not None:
         return cage.start(module, arguments, variables or {}, device, pass_fds, **streams)
-    return subprocess.Popen(
+    return Started(
         command_of(module, *arguments),
         cwd=folder,
         env=environment(folder) | (variables or {}),
@@ -72,12 +72,38 @@ def start(
     )
 
 
-class Caged(subprocess.Popen[bytes]):
+class Started(subprocess.Popen[bytes]):
+    """A process of its own session."""
+
+    def end(self) -> None:
+        """End it and all that came of it, also what left its process group, and wait until it is gone."""
+        if self.poll() is None:
+            while strays := _descendants(self.pid):
+                for pid in strays:
+                    with contextlib.suppress(ProcessLookupError):  # it ended meanwhile
+                        os.kill(pid, signal.SIGKILL)
+                time.sleep(0.002)
+                if self.poll() is not None:
+                    break
+        with contextlib.suppress(ProcessLookupError):  # all gone by themselves
+            os.killpg(self.pid, signal.SIGKILL)
+        self.wait()
+
+
+class Caged(Started):
     """bubblewrap, which tells through a pipe which process is the first of the namespace inside."""
 
     told: int = -1  # the pipe's end to read from
 
-    def first(self) -> int | None:
+    def end(self) -> None:
+        """All is gone when the first process of the namespace is; bubblewrap itself may end before."""
+        first = self._first()
+        super().end()
+        if first is not None:
+            select.select([first], [], [], _GONE_SECONDS)
+            os.close(first)
+
+    def _first(self) -> int | None:
         """A descriptor of that process; None if it is gone, or there was none."""
         if self.told == -1:
             return None
@@ -90,28 +116,6 @@ class Caged(subprocess.Popen[bytes]):
             return os.pidfd_open(pid) if inside and inside[1] == "1" else None
         except (ValueError, KeyError, OSError):
             return None
-
-
-def end(child: subprocess.Popen[bytes]) -> None:
-    """End a child and all that came of it, also what left its process group, and wait until it is gone.
-
-    In a cage all is gone when the first process of the namespace is; bubblewrap itself may end before.
-    """
-    first = child.first() if isinstance(child, Caged) else None
-    if child.poll() is None:
-        while strays := _descendants(child.pid):
-            for pid in strays:
-                with contextlib.suppress(ProcessLookupError):  # it ended meanwhile
-                    os.kill(pid, signal.SIGKILL)
-            time.sleep(0.002)
-            if child.poll() is not None:
-                break
-    with contextlib.suppress(ProcessLookupError):  # all gone by themselves
-        os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
-    if first is not None:
-        select.select([first], [], [], _GONE_SECONDS)
-        os.close(first)
 
 
 def _descendants(pid: int) -> list[int]:

@@ -6,7 +6,8 @@ import atexit
 from functools import cache
 from typing import Any
 
-from checker.box.cage import Cage, NoCage, claim
+from checker.box.cage import Cage, NoCage, held
+from checker.box.warm import Warm
 from checker.course.settings import Settings
 from checker.grading import key, record
 from checker.grading.cells import Handed
@@ -30,20 +31,21 @@ def terms_for_grading(course: Settings) -> Terms:
     """Under which terms a course judges. Raises KeyProblem and NoSandbox: then no submission gets a score."""
     secret = key.read(course.key_path)
     try:
-        return Terms(key=secret, device=DEVICE, cage=_cage() if course.caged else None)
+        cage = held() if course.caged else None
     except NoCage as reason:
         raise NoSandbox(
             f"Nothing was graded, because nothing would hold a submission. {reason} What to do about it: "
             "python -m checker doctor. Or, if you trust everybody who hands in, sandbox = 'none' in course.toml."
         ) from reason
+    return Terms(key=secret, device=DEVICE, cage=cage, warm=_warm(cage))
 
 
 @cache
-def _cage() -> Cage:
-    """One cage for all that this process grades."""
-    cage = claim()
-    atexit.register(cage.close)
-    return cage
+def _warm(cage: Cage | None) -> Warm:
+    """One for all that this process grades."""
+    warm = Warm(cage)
+    atexit.register(warm.close)
+    return warm
 
 
 def verdict_on(number: int, notebook: Handed, name: str, course: Settings) -> Verdict:

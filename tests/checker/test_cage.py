@@ -18,13 +18,13 @@ import rich
 
 from checker.box import cage as cages
 from checker.box.cage import Cage, NoCage
-from checker.box.processes import end
+from checker.box.processes import Started
 from tests.conftest import ROOT, caged_processes
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
 
-def started(cage: Cage, script: str, device: str = "interpreter") -> subprocess.Popen[bytes]:
+def started(cage: Cage, script: str, device: str = "interpreter") -> Started:
     """A process inside that runs a text: any module with a main would do, and timeit's runs what it gets."""
     return cage.start(
         "timeit",
@@ -44,7 +44,7 @@ def inside(cage: Cage, script: str) -> str:
     try:
         output, complaint = child.communicate(timeout=60)
     finally:
-        end(child)
+        child.end()
     assert child.returncode == 0, complaint.decode()
     return output.decode().rpartition("1 loop, best")[0].strip()
 
@@ -161,7 +161,7 @@ def test_no_other_process_is_seen_or_reached(cage: Cage) -> None:
         assert [int(pid) for pid in inside(cage, script).split()] == [1, 2]
         child = started(cage, "import os; os.kill(-1, 9)")
         child.communicate(timeout=60)
-        end(child)
+        child.end()
         assert other.poll() is None
     finally:
         other.kill()
@@ -227,7 +227,7 @@ def test_a_daemon_ends_with_the_cage(cage: Cage) -> None:
     )
     assert child.stdout is not None
     assert os.read(child.stdout.fileno(), 4) == b"here"
-    end(child)  # and `nothing_left` looks whether it is gone
+    child.end()  # and `nothing_left` looks whether it is gone
     child.communicate()
 
 
@@ -243,7 +243,7 @@ def test_the_end_is_awaited(cage: Cage) -> None:
     )
     child = started(cage, script)
     child.wait()
-    end(child)
+    child.end()
     user = f"user {cage.slot.uid if cage.slot else os.getuid()}:"
     assert [one for one in caged_processes() if user in one] == []
     child.communicate()

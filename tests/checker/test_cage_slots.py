@@ -14,7 +14,6 @@ import pytest
 from checker.box import cage as cages
 from checker.box import groups, slots, visible
 from checker.box.cage import Cage
-from checker.box.processes import end
 from tests.checker.test_cage import started
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives users of their own to cages")
@@ -110,7 +109,7 @@ def test_a_cage_for_a_gpu_is_in_its_group(monkeypatch: pytest.MonkeyPatch) -> No
         group = groups.place(f"slot-{cage.slot.uid}")
         inside = (group / "cgroup.procs").read_text().split()
         users = {Path(f"/proc/{pid}").stat().st_uid for pid in inside}
-        end(child)
+        child.end()
         child.communicate()
         assert cage.slot.uid in users
         assert cage.described("cuda").endswith(", memory group") and "group" not in cage.described()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from checker.grading import grade
+from checker.box.cage import held
 from tests.course.conftest import ASSIGNMENT, RIGHT, Course, filled
 
 
@@ -21,9 +21,9 @@ def without_bubblewrap() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", str(Path(sys.executable).parent))
         assert shutil.which("bwrap") is None
-        grade._cage.cache_clear()
+        held.cache_clear()
         yield
-    grade._cage.cache_clear()
+    held.cache_clear()
 
 
 def held_by(course: Course) -> list[str]:

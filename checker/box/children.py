@@ -1,0 +1,32 @@
+"""Processes inside of the box: none outlives who started it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
+
+
+def end_with_parent() -> None:
+    """End when the process that has started this one does."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def adopt_strays() -> None:
+    """What a child leaves behind becomes a child of this process, and does not get away."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def end_strays() -> None:
+    """Kill every child of this process, and what they leave behind."""
+    while True:
+        with open(f"/proc/self/task/{os.getpid()}/children") as file:
+            strays = [int(word) for word in file.read().split()]
+        if not strays:
+            return
+        for pid in strays:
+            os.kill(pid, signal.SIGKILL)
+        for pid in strays:
+            os.waitpid(pid, 0)
