@@ -18,6 +18,7 @@ from hypothesis import settings
 
 from checker.box.cage import Cage, NoCage, claim
 from checker.box.slots import FIRST_USER, SLOTS
+from checker.box.warm import Warm
 from checker.judge.verdict import Verdict
 from checker.road import Terms, check
 from checker.submission.read import from_cells, from_file
@@ -107,22 +108,34 @@ def cage() -> Iterator[Cage]:
         yield one
 
 
+@pytest.fixture(scope="session")
+def warm(cage: Cage) -> Iterator[Warm]:
+    """What grading has its children from, in the cage that the tests share."""
+    with Warm(cage) as one:
+        yield one
+
+
 def caged_processes() -> list[str]:
     """What runs in cages of these tests, or was left by them: of no user whose slot somebody else holds."""
     found = []
-    own = Path("/proc/self/ns/pid").readlink()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError):  # it ended meanwhile
-                user = entry.stat().st_uid
+                user, status = entry.stat().st_uid, (entry / "status").read_text()
                 if user == os.getuid() != 0:
-                    boxed = (entry / "ns" / "pid").readlink() != own
+                    boxed = re.search(r"^NSpid:\t\d+\t", status, re.MULTILINE) is not None  # a number inside as well
                 else:
                     boxed = user in range(FIRST_USER, FIRST_USER + SLOTS) and not held_by_others(user)
                 # One that has ended waits for the machine's first process to take notice, which takes its time.
-                if boxed and "State:\tZ" not in (entry / "status").read_text():
+                if boxed and "State:\tZ" not in status and not is_idle_fork_server(entry):
                     found.append(f"{entry.name}, user {user}: {(entry / 'cmdline').read_bytes()[:200]!r}")
     return found
+
+
+def is_idle_fork_server(process: Path) -> bool:
+    """Whether it waits for the next submission: kept on purpose, with nothing of the last one."""
+    served = b"checker.box.forkserver" in (process / "cmdline").read_bytes()
+    return served and not (process / "task" / process.name / "children").read_text()
 
 
 def held_by_others(user: int) -> bool:

@@ -11,9 +11,12 @@ import pytest
 
 from checker.box.cage import Cage
 from checker.box.parent import Limits
+from checker.box.warm import Warm
 from checker.judge.verdict import Status
 from checker.road import Terms
 from tests.conftest import ROOT, check_path, kernels, said
+
+SOLVED = ROOT / "solutions" / "p1_naive_softmax.py"
 
 KEYS = ("autumn", "winter", "spring")
 SAMPLE = 30  # for each key in `make test`; `make test-all` tries all
@@ -96,16 +99,19 @@ def test_attacks_fail(path: Path, lint: bool, box_folder: Path) -> None:
 
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize("path", attacks(IN_CAGE), ids=ids)
-def test_a_part_of_the_attacks_fails_in_the_cage(path: Path, cage: Cage) -> None:
-    assert_it_fails(path, Terms(key="autumn", lint=False, cage=cage))
+def test_a_part_of_the_attacks_fails_in_the_cage(path: Path, warm: Warm) -> None:
+    terms = Terms(key="autumn", lint=False, cage=warm.cage, warm=warm)
+    assert_it_fails(path, terms)
+    assert check_path(SOLVED, replace(terms, lint=True)).accepted  # and the next one has nothing of it
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize("lint", [True, False], ids=["lint-on", "lint-off"])
+@pytest.mark.parametrize("start", ["cold", "warm"])
 @pytest.mark.parametrize("path", kernels("hostile"), ids=ids)
-def test_attacks_fail_in_the_cage(path: Path, lint: bool, cage: Cage) -> None:
-    assert_it_fails(path, Terms(key="autumn", lint=lint, cage=cage))
+def test_attacks_fail_in_the_cage(path: Path, start: str, lint: bool, warm: Warm) -> None:
+    assert_it_fails(path, Terms(key="autumn", lint=lint, cage=warm.cage, warm=warm if start == "warm" else None))
 
 
 @pytest.mark.usefixtures("nothing_left")

@@ -69,7 +69,7 @@ class Compiler:
         submissions has other work for a second core.
         """
         self.source, self.jobs, self.limits = source, list(jobs), limits
-        self.cage, self.cached, self.warm = cage, cached, warm
+        self.cage, self.cached, self.warm = cage, cached, warm if limits.filter else None
         self.child: Started | Forked | None = None
         self.folder = ""
 

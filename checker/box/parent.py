@@ -91,10 +91,11 @@ class Box:
     def __init__(self, limits: Limits, device: str = "interpreter", cage: Cage | None = None, warm: Warm | None = None):
         """`device`: `interpreter`, or `cuda`, where the memory limit and the system-call filter do not apply.
 
-        `warm`: has the child imported already, in the same cage; for the interpreter only.
+        `warm`: has the child imported already, in the same cage. Not on a GPU, and not without the system-call
+        filter, which is why a submission cannot leave anything for the next one.
         """
         self.limits, self.device, self.cage = limits, device, cage
-        self.warm = warm if device == "interpreter" else None
+        self.warm = warm if device == "interpreter" and limits.filter else None
 
     def __enter__(self) -> Box:
         self.folder = "" if self.cage or self.warm else tempfile.mkdtemp(prefix="flash-puzzles-box-")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import selectors
-import shutil
 import socket
 import subprocess
 import tempfile
@@ -18,10 +17,10 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING
 
 from checker.box.forkserver import ENDED, READY
-from checker.box.processes import Started, start
 
 if TYPE_CHECKING:
     from checker.box.cage import Cage
+    from checker.box.processes import Started
 
 _START_SECONDS = 120.0  # to import Triton, also from a cold disk
 _END_SECONDS = 10.0
@@ -32,8 +31,8 @@ _VARIABLES = {"checker.box.child": {"TRITON_INTERPRET": "1"}}
 class Warm:
     """Fork servers, each started when it is needed first. Use as a context manager, or `close` it."""
 
-    def __init__(self, cage: Cage | None = None):
-        """`cage`: what holds them, and so all that they fork."""
+    def __init__(self, cage: Cage):
+        """`cage`: what holds them, and so all that they fork; it was granted only where the filter works, too."""
         self.cage = cage
         self._servers: dict[str, _ForkServer] = {}
 
@@ -68,22 +67,19 @@ class Warm:
 class _ForkServer:
     """A fork server that runs, and the socket to it."""
 
-    def __init__(self, module: str, cage: Cage | None):
+    def __init__(self, module: str, cage: Cage):
         self.busy = self.closed = False
-        self.folder = "" if cage else tempfile.mkdtemp(prefix="flash-puzzles-warm-")
         self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.child: Started | None = None
         self.complaint = tempfile.TemporaryFile()  # noqa: SIM115 (held as long as the server)
         try:
             with theirs:
-                self.child = start(
+                self.child = cage.start(
                     "checker.box.forkserver",
-                    theirs.fileno(),
-                    module,
-                    folder=self.folder,
-                    cage=cage,
-                    variables=_VARIABLES.get(module, {}),
-                    pass_fds=[theirs.fileno()],
+                    [theirs.fileno(), module],
+                    _VARIABLES.get(module, {}),
+                    "interpreter",
+                    [theirs.fileno()],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=self.complaint,
@@ -124,8 +120,6 @@ class _ForkServer:
             if self.child is not None:
                 self.child.end()
             self.complaint.close()
-            if self.folder:
-                shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class Forked:

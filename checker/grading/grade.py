@@ -37,11 +37,11 @@ def terms_for_grading(course: Settings) -> Terms:
             f"Nothing was graded, because nothing would hold a submission. {reason} What to do about it: "
             "python -m checker doctor. Or, if you trust everybody who hands in, sandbox = 'none' in course.toml."
         ) from reason
-    return Terms(key=secret, device=DEVICE, cage=cage, warm=_warm(cage))
+    return Terms(key=secret, device=DEVICE, cage=cage, warm=None if cage is None else _warm(cage))
 
 
 @cache
-def _warm(cage: Cage | None) -> Warm:
+def _warm(cage: Cage) -> Warm:
     """One for all that this process grades."""
     warm = Warm(cage)
     atexit.register(warm.close)

@@ -19,7 +19,7 @@ import pytest
 from tests.conftest import ROOT, need
 
 USER = 63999  # beside the users of slots
-TESTS = [f"tests/checker/test_{name}.py" for name in ("cage", "cage_slots", "grading_in_the_cage")]
+TESTS = [f"tests/checker/test_{name}.py" for name in ("cage", "cage_slots", "grading_in_the_cage", "warm")]
 
 
 @pytest.fixture
