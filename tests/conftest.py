@@ -133,9 +133,20 @@ def caged_processes() -> list[str]:
 
 
 def is_idle_fork_server(process: Path) -> bool:
-    """Whether it waits for the next submission: kept on purpose, with nothing of the last one."""
-    served = b"checker.box.forkserver" in (process / "cmdline").read_bytes()
-    return served and not (process / "task" / process.name / "children").read_text()
+    """Whether it waits for the next submission, or holds one that does: kept on purpose, with nothing of the last one.
+
+    What a server forks bears the same name; but its parent is the server.
+    """
+    if b"checker.box.forkserver" not in (process / "cmdline").read_bytes():
+        return False
+    if is_bubblewrap(process):
+        return True
+    [parent] = re.findall(r"^PPid:\t(\d+)$", (process / "status").read_text(), re.MULTILINE)
+    return is_bubblewrap(Path("/proc") / parent) and not (process / "task" / process.name / "children").read_text()
+
+
+def is_bubblewrap(process: Path) -> bool:
+    return (process / "cmdline").read_bytes().partition(b"\0")[0].endswith(b"bwrap")
 
 
 def held_by_others(user: int) -> bool:
