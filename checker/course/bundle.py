@@ -18,6 +18,7 @@ TOP = ("LICENSE", "pyproject.toml", "constraints.txt", ".gitignore", ".devcontai
 KINDS = {".py", ".sh", ".json"}
 INSTRUCTORS = (
     "grading",
+    "gradescope",
     "course/assignment.py",
     "course/bundle.py",
     "course/folder.py",
@@ -25,7 +26,7 @@ INSTRUCTORS = (
     "course/settings.py",
 )
 # What needs files that students do not get: 1.5 GB would be installed for tests that are not there.
-TARGETS = ("course", "student-bundle", "test", "test-all", "mutants", "versions", "lint")
+TARGETS = ("course", "grade", "gradescope", "student-bundle", "test", "test-all", "mutants", "versions", "lint")
 BACKGROUND = ("docs/background/*.md", "docs/figures/*.png", "docs/figures/*.svg", "docs/sources.md")
 WHEN = 315532800  # 1980: no file of an archive is older than that
 

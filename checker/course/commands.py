@@ -9,8 +9,9 @@ from typing import NoReturn
 
 import click
 
+from checker import catalog
 from checker.judge.verdict import ExitStatus
-from checker.practice import Misuse
+from checker.practice import Misuse, number_of
 
 
 @click.command()
@@ -91,6 +92,38 @@ def student_bundle(file: Path) -> NoReturn:
     sys.exit(ExitStatus.ACCEPTED)
 
 
+@click.command()
+@click.argument("puzzle", required=False, metavar="[N]")
+@click.option(
+    "--course", "folder", default="course", show_default=True, type=click.Path(path_type=Path), help="The course."
+)
+@click.option("--file", default="gradescope.zip", show_default=True, type=click.Path(path_type=Path), help="Where to.")
+def gradescope(puzzle: str | None, folder: Path, file: Path) -> NoReturn:
+    """Write an autograder for Gradescope: of puzzle N, or of all puzzles if no number is given.
+
+    It grades as `grade` does, with the key and the points of the course, so keep it from others.
+    """
+    try:
+        from checker.course import settings
+        from checker.gradescope.archive import write
+        from checker.grading.key import KeyProblem
+    except ImportError as error:
+        raise _missing(error) from error
+    numbers = list(catalog.stems()) if puzzle is None else [number_of(puzzle)]
+    try:
+        course = settings.read(folder.absolute())
+        names = write(file, course, numbers)
+    except (settings.SettingsError, KeyProblem) as problem:
+        raise Misuse(str(problem)) from problem
+    except OSError as error:
+        raise Misuse(f"{file} could not be written: {error.strerror}: {error.filename}.") from error
+    points = sum(sum(course.points_of(number).values()) for number in numbers)
+    click.echo(f"{file}: {len(names)} files, {points} points. It holds the course's key: keep it from others.")
+    if not course.caged:
+        click.echo("! Submissions will run without a sandbox there, as course.toml says.")
+    sys.exit(ExitStatus.ACCEPTED)
+
+
 def _missing(error: ImportError) -> Misuse:
     name = error.name or "a module"
     if name.startswith("checker"):
@@ -98,4 +131,4 @@ def _missing(error: ImportError) -> Misuse:
     return Misuse(f"{name} is missing: make lab installs it.")
 
 
-COMMANDS = (course, grade, student_bundle)
+COMMANDS = (course, grade, student_bundle, gradescope)
