@@ -28,7 +28,6 @@ from checker.report.clean import clean
 from checker.road import started
 
 SETTINGS, COURSE, KEY = "autograder.json", "course", "key"
-_OURS = {"checker", "solutions", "tests"}  # folders of a clone with files that look like a submission
 
 
 def main() -> int:
@@ -59,17 +58,10 @@ def _works(folder: Path) -> dict[int, list[Work]]:
     works: dict[int, list[Work]] = defaultdict(list)
     try:
         for work in found([folder]):
-            if not _ours(work.path, folder):
-                works[work.number].append(work)
+            works[work.number].append(work)
     except NothingFound:
         pass  # said for each puzzle
     return works
-
-
-def _ours(path: Path, folder: Path) -> bool:
-    """Whether a file is the course's own: who hands in a repository hands in the solutions with it."""
-    above = [parent for parent in path.parents if parent.name in _OURS and parent.is_relative_to(folder)]
-    return any((parent.parent / "checker" / "__main__.py").exists() for parent in above if parent != folder)
 
 
 def _part(number: int, works: list[Work], course: Settings) -> Part:
