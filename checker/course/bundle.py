@@ -21,12 +21,24 @@ INSTRUCTORS = (
     "gradescope",
     "course/assignment.py",
     "course/bundle.py",
+    "course/classroom.py",
     "course/folder.py",
     "course/release.py",
     "course/settings.py",
 )
 # What needs files that students do not get: 1.5 GB would be installed for tests that are not there.
-TARGETS = ("course", "grade", "gradescope", "student-bundle", "test", "test-all", "mutants", "versions", "lint")
+TARGETS = (
+    "course",
+    "grade",
+    "gradescope",
+    "classroom",
+    "student-bundle",
+    "test",
+    "test-all",
+    "mutants",
+    "versions",
+    "lint",
+)
 BACKGROUND = ("docs/background/*.md", "docs/figures/*.png", "docs/figures/*.svg", "docs/sources.md")
 WHEN = 315532800  # 1980: no file of an archive is older than that
 
