@@ -19,6 +19,7 @@ KINDS = {".py", ".sh", ".json"}
 INSTRUCTORS = (
     "grading",
     "gradescope",
+    "similar",
     "course/assignment.py",
     "course/bundle.py",
     "course/classroom.py",
@@ -32,6 +33,7 @@ TARGETS = (
     "grade",
     "gradescope",
     "classroom",
+    "similar",
     "student-bundle",
     "test",
     "test-all",

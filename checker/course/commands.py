@@ -151,6 +151,27 @@ def classroom(puzzle: str | None, folder: Path | None, file: Path) -> NoReturn:
     sys.exit(ExitStatus.ACCEPTED)
 
 
+@click.command()
+@click.argument("places", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
+@click.option(
+    "--course", "folder", default="course", show_default=True, type=click.Path(path_type=Path), help="The course."
+)
+@click.option("--puzzle", metavar="N", help="Only this puzzle.")
+@click.option("--file", default="similar.html", show_default=True, type=click.Path(path_type=Path), help="Where to.")
+def similar(places: tuple[Path, ...], folder: Path, puzzle: str | None, file: Path) -> NoReturn:
+    """Show which submissions in PATHs share what few others have; nothing: what nbgrader has collected in the course.
+
+    One page, to look at and to judge by yourself: that two kernels are alike says nothing about anybody. Nothing is
+    executed.
+    """
+    try:
+        from checker.similar import command
+    except ImportError as error:
+        raise _missing(error) from error
+    number = None if puzzle is None else number_of(puzzle)
+    sys.exit(command.similar(places or (folder / "submitted",), number, file))
+
+
 def _missing(error: ImportError) -> Misuse:
     name = error.name or "a module"
     if name.startswith("checker"):
@@ -158,4 +179,4 @@ def _missing(error: ImportError) -> Misuse:
     return Misuse(f"{name} is missing: make lab installs it.")
 
 
-COMMANDS = (course, grade, student_bundle, gradescope, classroom)
+COMMANDS = (course, grade, student_bundle, gradescope, classroom, similar)
