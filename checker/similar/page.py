@@ -26,7 +26,7 @@ body { font-family: sans-serif; line-height: 1.45; margin: 1em 2em }
 p { max-width: 50em }
 .pair { display: flex; flex-wrap: wrap; gap: 1em }
 .side { flex: 1 1 30em; min-width: 0 }
-pre { overflow-x: auto; line-height: 1.3; font-size: .9em }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.3; font-size: .9em }
 mark { background: rgba(230, 159, 0, .3); color: inherit; font-weight: bold }
 </style>
 </head>
