@@ -44,7 +44,7 @@ whole_size := With what the tests need, about 2.3 GB in all, more with a CUDA bu
 checker = PYTHONPATH="$(CURDIR)" "$(bin)/python" -m checker
 friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
 
-.PHONY: help check watch hint progress solution reset lab trace bench doctor course grade student-bundle test test-all mutants versions lint clean needs-check needs-lab needs-test
+.PHONY: help check watch hint progress solution reset lab trace bench doctor course grade similar gradescope classroom student-bundle test test-all mutants versions lint clean needs-check needs-lab needs-test
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 23
@@ -85,6 +85,15 @@ course: $(call layer,lab) ## for instructors: make an nbgrader course in COURSE=
 
 grade: $(call layer,lab) ## for instructors: grade all that COURSE=course has collected, on all cores (JOBS=2, CSV=FILE)
 	@$(checker) grade --course "$(or $(COURSE),course)" $(if $(FILE),"$(FILE)") $(if $(JOBS),--jobs $(JOBS)) $(if $(CSV),--csv "$(CSV)")
+
+similar: $(call layer,lab) ## for instructors: which submissions in COURSE=course share what few others have (PUZZLE=4, FILE=similar.html)
+	@$(checker) similar --course "$(or $(COURSE),course)" $(if $(PUZZLE),--puzzle $(PUZZLE)) $(if $(FILE),--file "$(FILE)")
+
+gradescope: $(call layer,lab) ## for instructors: an autograder for Gradescope, of PUZZLE=4 or of all (FILE=gradescope.zip, COURSE=course)
+	@$(checker) gradescope $(PUZZLE) --course "$(or $(COURSE),course)" $(if $(FILE),--file "$(FILE)")
+
+classroom: $(call layer,lab) ## for instructors: a workflow for GitHub Classroom, of PUZZLE=4 or of all (FILE=classroom.yml, COURSE=course)
+	@$(checker) classroom $(PUZZLE) $(if $(COURSE),--course "$(COURSE)") $(if $(FILE),--file "$(FILE)")
 
 student-bundle: $(call layer,lab) ## for instructors: the course without solutions, tests and grading, as one archive
 	@$(checker) student-bundle $(if $(FILE),"$(FILE)")

@@ -18,14 +18,29 @@ TOP = ("LICENSE", "pyproject.toml", "constraints.txt", ".gitignore", ".devcontai
 KINDS = {".py", ".sh", ".json"}
 INSTRUCTORS = (
     "grading",
+    "gradescope",
+    "similar",
     "course/assignment.py",
     "course/bundle.py",
+    "course/classroom.py",
     "course/folder.py",
     "course/release.py",
     "course/settings.py",
 )
 # What needs files that students do not get: 1.5 GB would be installed for tests that are not there.
-TARGETS = ("course", "student-bundle", "test", "test-all", "mutants", "versions", "lint")
+TARGETS = (
+    "course",
+    "grade",
+    "gradescope",
+    "classroom",
+    "similar",
+    "student-bundle",
+    "test",
+    "test-all",
+    "mutants",
+    "versions",
+    "lint",
+)
 BACKGROUND = ("docs/background/*.md", "docs/figures/*.png", "docs/figures/*.svg", "docs/sources.md")
 WHEN = 315532800  # 1980: no file of an archive is older than that
 

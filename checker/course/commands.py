@@ -9,8 +9,9 @@ from typing import NoReturn
 
 import click
 
+from checker import catalog
 from checker.judge.verdict import ExitStatus
-from checker.practice import Misuse
+from checker.practice import Misuse, number_of
 
 
 @click.command()
@@ -91,6 +92,86 @@ def student_bundle(file: Path) -> NoReturn:
     sys.exit(ExitStatus.ACCEPTED)
 
 
+@click.command()
+@click.argument("puzzle", required=False, metavar="[N]")
+@click.option(
+    "--course", "folder", default="course", show_default=True, type=click.Path(path_type=Path), help="The course."
+)
+@click.option("--file", default="gradescope.zip", show_default=True, type=click.Path(path_type=Path), help="Where to.")
+def gradescope(puzzle: str | None, folder: Path, file: Path) -> NoReturn:
+    """Write an autograder for Gradescope: of puzzle N, or of all puzzles if no number is given.
+
+    It grades as `grade` does, with the key and the points of the course, so keep it from others.
+    """
+    try:
+        from checker.course import settings
+        from checker.gradescope.archive import write
+        from checker.grading.key import KeyProblem
+    except ImportError as error:
+        raise _missing(error) from error
+    numbers = list(catalog.stems()) if puzzle is None else [number_of(puzzle)]
+    try:
+        course = settings.read(folder.absolute())
+        names = write(file, course, numbers)
+    except (settings.SettingsError, KeyProblem) as problem:
+        raise Misuse(str(problem)) from problem
+    except OSError as error:
+        raise Misuse(f"{file} could not be written: {error.strerror}: {error.filename}.") from error
+    points = sum(sum(course.points_of(number).values()) for number in numbers)
+    click.echo(f"{file}: {len(names)} files, {points} points. It holds the course's key: keep it from others.")
+    if not course.caged:
+        click.echo("! Submissions will run without a sandbox there, as course.toml says.")
+    sys.exit(ExitStatus.ACCEPTED)
+
+
+@click.command()
+@click.argument("puzzle", required=False, metavar="[N]")
+@click.option("--course", "folder", type=click.Path(path_type=Path), help="Take the points of this course.")
+@click.option("--file", default="classroom.yml", show_default=True, type=click.Path(path_type=Path), help="Where to.")
+def classroom(puzzle: str | None, folder: Path | None, file: Path) -> NoReturn:
+    """Write a workflow for GitHub Classroom: of puzzle N, or of all puzzles if no number is given.
+
+    It belongs into the template repository, beside what is in the student bundle: .github/workflows/classroom.yml.
+    """
+    try:
+        from checker.course import settings
+        from checker.course.classroom import PLACE, workflow
+    except ImportError as error:
+        raise _missing(error) from error
+    numbers = list(catalog.stems()) if puzzle is None else [number_of(puzzle)]
+    try:
+        course = settings.Settings(Path()) if folder is None else settings.read(folder.absolute())
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(workflow(numbers, course), encoding="utf-8")
+    except settings.SettingsError as problem:
+        raise Misuse(str(problem)) from problem
+    except OSError as error:
+        raise Misuse(f"{file} could not be written: {error.strerror}.") from error
+    click.echo(f"{file}: for the template repository, where it is called {PLACE}.")
+    sys.exit(ExitStatus.ACCEPTED)
+
+
+@click.command()
+@click.argument("places", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
+@click.option(
+    "--course", "folder", default="course", show_default=True, type=click.Path(path_type=Path), help="The course."
+)
+@click.option("--puzzle", metavar="N", help="Only this puzzle.")
+@click.option("--file", default="similar.html", show_default=True, type=click.Path(path_type=Path), help="Where to.")
+def similar(places: tuple[Path, ...], folder: Path, puzzle: str | None, file: Path) -> NoReturn:
+    """Show which submissions in PATHs share what few others have; nothing: what nbgrader has collected in the course.
+
+    One page, to look at and to judge by yourself: that two kernels are alike says nothing about anybody. Nothing is
+    executed.
+    """
+    try:
+        from checker.similar import command
+    except ImportError as error:
+        raise _missing(error) from error
+    number = None if puzzle is None else number_of(puzzle)
+    sys.exit(command.similar(places or (folder / "submitted",), number, file))
+
+
 def _missing(error: ImportError) -> Misuse:
     name = error.name or "a module"
     if name.startswith("checker"):
@@ -98,4 +179,4 @@ def _missing(error: ImportError) -> Misuse:
     return Misuse(f"{name} is missing: make lab installs it.")
 
 
-COMMANDS = (course, grade, student_bundle)
+COMMANDS = (course, grade, student_bundle, gradescope, classroom, similar)

@@ -11,6 +11,7 @@ from pathlib import Path
 from checker import catalog
 
 KINDS = (".ipynb", ".py")
+_OURS = {"checker", "solutions", "tests"}  # in a clone of the course: files with a puzzle's number, and nobody's work
 _NUMBER = re.compile(r"(?:^|[^A-Za-z0-9])p(\d+)(?=_)")
 
 
@@ -51,7 +52,8 @@ def found(places: Sequence[Path]) -> list[Work]:
 def _files(folder: Path) -> Iterator[Path]:
     """Plain files below a folder. Links are not followed: they may lead to what nobody has handed in."""
     for place, folders, names in os.walk(folder, followlinks=False):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        ours = _OURS if Path(place, "checker", "__main__.py").exists() else set()
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in ours)
         for name in sorted(names):
             path = Path(place, name)
             if path.suffix in KINDS and not name.startswith(".") and path.is_file() and not path.is_symlink():

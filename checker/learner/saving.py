@@ -11,10 +11,14 @@ from pathlib import Path
 NEW_FILE = 0o644
 
 
-def replace_whole(path: Path, data: bytes) -> None:
-    """Write a file in one step: whoever reads it, and whatever interrupts us, sees the old or the new one. OSError."""
+def replace_whole(path: Path, data: bytes, mode: int | None = None) -> None:
+    """Write a file in one step: whoever reads it, and whatever interrupts us, sees the old or the new one. OSError.
+
+    `mode`: of the new one; None: that of the old one.
+    """
     real = Path(os.path.realpath(path))  # a symbolic link stays one
-    mode = real.stat().st_mode & 0o7777 if real.exists() else NEW_FILE
+    if mode is None:
+        mode = real.stat().st_mode & 0o7777 if real.exists() else NEW_FILE
     descriptor, name = tempfile.mkstemp(prefix=f".{real.name}.", suffix=".tmp", dir=real.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

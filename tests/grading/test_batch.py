@@ -257,6 +257,18 @@ def test_who_has_handed_in_what(tmp_path: Path, path: str, student: str | None) 
         assert found([tmp_path]) == [Work(student, 1, tmp_path / path)]
 
 
+def test_of_a_clone_only_the_students_files_count(tmp_path: Path) -> None:
+    for name in ("checker/__main__.py", "checker/catalog/p1_x.py", "solutions/p1_x.py", "tests/wrong/p1_x.py"):
+        (tmp_path / "anna" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "anna" / name).write_text("")
+    with pytest.raises(NothingFound):
+        found([tmp_path])
+    for name in ("anna/puzzles/p1_x.py", "ben/solutions/p1_x.py"):  # a folder's name alone says nothing
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    assert [work.path.parent.parent.name for work in found([tmp_path])] == ["anna", "ben"]
+
+
 def test_links_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "p1_key.py").write_text("")

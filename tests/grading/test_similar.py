@@ -1,0 +1,234 @@
+"""Which submissions are shown side by side: renamed copies are, and kernels that were written apart are not."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checker import catalog
+from checker.course.build import emptied
+from checker.learner.places import script, solution
+from checker.similar import pairs
+from checker.similar.fingerprints import GRAM, WINDOW, Token, grams, tokens, winnowed
+from checker.similar.page import html
+from checker.similar.pairs import FEW, Found, Pair, Side, found
+from checker.submission.read import Submission, from_cells
+from tests.conftest import ROOT, kernels, puzzle_of
+
+RIGHT = {number: [path for path in kernels("right") if puzzle_of(path) == number] for number in catalog.stems()}
+ODD = (ROOT / "tests" / "right" / "p3_helper_merges.py").read_text()  # a style that few come upon
+KEPT = {"tl", "triton", "language", "jit", "range", "float", "import", "constexpr"}
+
+
+def handed(text: str) -> Submission:
+    return from_cells([("code", text)], "kernel.py", numbered=False)
+
+
+def disguised(text: str, number: int) -> str:
+    """The same kernel with other names, comments, parentheses, layout and spelling of numbers."""
+    text = re.sub(r'^""".*?"""\n', "", text, flags=re.DOTALL)
+    signature = {kernel.name for kernel in catalog.load(number).kernels} | {
+        name for kernel in catalog.load(number).kernels for name in re.findall(r"\w+", kernel.signature)
+    }
+    chosen = set(re.findall(r"^ +(\w+)(?:, \w+)* [-+*]?= ", text, re.MULTILINE))
+    chosen |= set(re.findall(r"^def (\w+)", text, re.MULTILINE))
+    for position, name in enumerate(sorted(chosen - signature - KEPT)):
+        text = re.sub(rf"(?<![.\w]){name}\b(?!=[^=])", f"other_name_{position}", text)
+    text = text.replace('float("inf")', "float( '+Infinity' )").replace("-float( '+", "float( '-").replace("1.0", "1.")
+    text = re.sub(r"^(    \w+ = )(.*[^,(\[\\])$", r"\1(\2)  # which I came upon myself", text, flags=re.MULTILINE)
+    return re.sub(r", (mask|other|axis)=", r",\n            \1 = ", text).replace("\n    ", "\n\n\t")
+
+
+@pytest.mark.parametrize("number", RIGHT)
+def test_kernels_that_were_written_apart_are_not_shown(number: int) -> None:
+    paths = [*RIGHT[number], solution(number)]
+    assert found(number, [(path.stem, handed(path.read_text())) for path in paths]).pairs == ()
+
+
+@pytest.mark.parametrize("path", RIGHT[1][2:3] + RIGHT[2][3:5] + RIGHT[3][2:] + RIGHT[6], ids=lambda path: path.stem)
+def test_a_disguised_copy_is_shown_and_nothing_else(path: Path) -> None:
+    number, text = puzzle_of(path), path.read_text()
+    copy = disguised(text, number)
+    assert copy.count("other_name_") > 10 and "# which" in copy and ast.parse(copy)
+    works = [(one.stem, handed(one.read_text())) for one in [*RIGHT[number], solution(number)]]
+    (pair,) = found(number, [*works, ("copied", handed(copy))]).pairs
+    assert {pair.left.student, pair.right.student} == {path.stem, "copied"} and pair.shared == pair.of
+    changed = copy.replace("\n\n\t", "\n\n\tother_name_0 = 4711\n\t", 1)  # nor does a line more help
+    (pair,) = found(number, [*works, ("copied", handed(changed))]).pairs
+    assert {pair.left.student, pair.right.student} == {path.stem, "copied"}
+    assert pair.left.marked and pair.right.marked
+
+
+def test_what_the_course_says_itself_is_nobodys() -> None:
+    for number in (1, 5):
+        stub = emptied(script(number).read_text(), catalog.load(number))
+        same = [
+            (f"{name}{n}", handed(text))
+            for n in range(3)
+            for name, text in [("a", solution(number).read_text()), ("b", stub)]
+        ]
+        assert found(number, same) == Found(number, (), 0)
+
+
+def test_what_many_have_is_nobodys_and_what_few_have_is_shown() -> None:
+    others = [(f"other{n}", handed(solution(3).read_text())) for n in range(30)]
+    few = [(f"s{n}", handed(ODD.replace("running", f"running{n}"))) for n in range(FEW)]
+    (pair,) = found(3, [*others, *few]).pairs
+    assert {pair.left.student, pair.right.student, *pair.others} == {name for name, _ in few}
+    assert pair.few == FEW
+    many = [*few, ("one more", handed(ODD))]
+    assert found(3, [*others, *many]).pairs == ()
+    assert found(3, [*others * 4, *many, *[(f"x{n}", handed(solution(3).read_text())) for n in range(90)]]).pairs  # 5 %
+
+
+def test_nobody_is_compared_with_himself() -> None:
+    longer = ODD.replace("):\n", "):\n    once_more = 4711\n")
+    assert found(3, [("anna", handed(text)) for text in (ODD, disguised(ODD, 3), longer)]).total == 0
+    assert found(3, [("anna", handed(ODD)), ("ben", handed(longer))]).total == 1
+
+
+def test_what_the_lesson_says_in_words_is_nobodys(tmp_path: Path) -> None:
+    works = [("anna", handed(ODD)), ("ben", handed(disguised(ODD, 3)))]
+    lesson = tmp_path / "puzzles" / script(3).name
+    lesson.parent.mkdir()
+    lesson.write_text(script(3).read_text())
+    assert found(3, works, tmp_path).pairs
+    lesson.write_text(script(3).read_text() + "".join(f"# {line}\n" for line in ODD.split("\n")))
+    assert found(3, works, tmp_path).pairs == ()
+
+
+def test_of_many_pairs_those_with_most_in_common_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairs, "MOST_PAIRS", 1)
+    longer = (ROOT / "tests" / "right" / "p3_vector_state.py").read_text()
+    works = [(f"{name}{n}", handed(f"{text}\n")) for n in range(2) for name, text in [("odd", ODD), ("longer", longer)]]
+    both = found(3, works[::2]).pairs + found(3, works[1::2]).pairs
+    for order in (works, works[::-1]):
+        made = found(3, order)
+        assert (len(made.pairs), made.total) == (1, 2)
+        assert made.pairs[0].shared == max(pair.shared for pair in both) > min(pair.shared for pair in both)
+
+
+HOSTILE = {
+    "parentheses": "(" * 100_000,
+    "quotes": '" \\' * 40_000,
+    "docstrings": '"""' * 30_001,
+    "names": "x " * 50_000,
+    "a number": "1" * 100_000,
+    "digits and lines": "0_" * 50_000,
+    "surrogates": "\ud800 = \ud801\n" * 100,
+    "deep": "def naive_softmax_kernel():\n" + "".join(" " * n + "if 1:\n" for n in range(1, 300)),
+    "one line": "def naive_softmax_kernel(x_ptr): return " + "-" * 50_000 + "1",
+    "a script": "</pre><script>alert(1)</script><b>\x1b[2J\u202e" * 50,
+    "runs": "open('ran', 'w')\n" * 20,
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=list(HOSTILE))
+def test_hostile_text_is_compared_like_any_other(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = found(1, [("<i>anna</i>", handed(text)), ("ben\x1b[2J", handed(text + "\n")), ("carl", handed(ODD))])
+    page = html([made], 3, 0)
+    page.encode()
+    assert not re.findall(r"<script|<i>|<b>alert|\x1b|\u202e|</pre><", page) and list(tmp_path.iterdir()) == []
+    assert made.total <= 1
+
+
+def test_the_page_shows_text_as_text() -> None:
+    side = Side(
+        "<i>anna\x1b[2J\n",
+        ("</pre><script>alert(1)</script>\u202e\x1b[2J", "long " * 1000, *["line"] * 1000),
+        frozenset({0}),
+    )
+    page = html([Found(1, (Pair(side, side, 9, 9, 5, ("<b>",)),), 1)], 2, 0)
+    assert not re.findall(r"<script|<i>|<b>[^aTl&]|</pre><s|\x1b|\u202e", page)
+    assert "&lt;script&gt;" in page and "and 602 more lines" in page and len(page) < 20_000
+
+
+def test_the_page_accuses_nobody_and_runs_nothing() -> None:
+    page = html([found(3, [("<anna>", handed(ODD)), ("ben", handed(disguised(ODD, 3)))])], 2, 1)
+    assert "&lt;anna&gt; and ben" in page and "other_name_" in page and page.count("<mark>") > 20
+    assert "default-src 'none'" in page and "<script" not in page and "http" not in page.replace("http-equiv", "")
+    assert "no finding about anybody" in page and "cannot be read: 1" in page
+    assert not re.search(r"cheat|plagiar|copied|copy|suspect|guilt|fraud", page, re.IGNORECASE)
+
+
+words = st.lists(st.sampled_from(["a", "b", "+", "[", "tl", "="]).map(lambda t: Token(t, 0, t in "ab")), max_size=60)
+
+
+@given(words, words, st.lists(st.sampled_from("abcd+*[]"), min_size=GRAM + WINDOW - 1, max_size=40), words, words)
+def test_what_is_long_enough_is_always_found(
+    before: list[Token], after: list[Token], shared: list[str], front: list[Token], back: list[Token]
+) -> None:
+    """Whatever stands around it, and whatever its names are."""
+    here = [Token(text, 0, text.isalpha()) for text in shared]
+    there = [Token(text * 2 if text.isalpha() else text, 0, text.isalpha()) for text in shared]
+    one, other = winnowed(grams([*before, *here, *after])), winnowed(grams([*front, *there, *back]))
+    assert one.keys() & other.keys()
+
+
+def test_what_does_not_count() -> None:
+    def texts(source: str) -> list[str]:
+        return [token.text for token in tokens(source)]
+
+    assert texts("x = (1.50e0 + y) ; # why\n'''no'''") == texts("x=1.5+y") == ["x", "=", "1.5", "+", "y"]
+    assert texts("f(a, b,)") == texts("f(a,\n b)") and texts("-float('inf')") == texts('float("-Inf")') == ["-", "inf"]
+    assert [token.free for token in tokens("tl.load(p, mask=mask)") if token.text.isalpha()] == [
+        False,
+        False,
+        True,
+        False,
+        True,
+    ]
+    assert [token.line for token in tokens('a\n"""\n\n"""\nb')] == [0, 4]
+
+
+@pytest.mark.slow
+def test_a_class_of_ten_thousand() -> None:
+    others = [(f"s{n}", handed(ODD.replace("import triton\n", f"import triton\nNUMBER = {n}\n"))) for n in range(4_998)]
+    others += [(f"t{n}", handed(solution(3).read_text() + f"\nNUMBER = {n}")) for n in range(5_000)]
+    rare = (ROOT / "tests" / "right" / "p3_vector_state.py").read_text()
+    (pair,) = found(3, [*others, ("anna", handed(rare)), ("ben", handed(disguised(rare, 3)))]).pairs
+    assert {pair.left.student, pair.right.student} == {"anna", "ben"}
+
+
+def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    called = [sys.executable, "-m", "checker", "similar", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
+    return subprocess.run(called, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    for name, text in {"anna": ODD, "ben": disguised(ODD, 3), "carl": "\0", "dora": solution(3).read_text()}.items():
+        place = tmp_path / "course" / "submitted" / name / "p3_online_softmax"
+        place.mkdir(parents=True)
+        (place / "p3_online_softmax.py").write_text(text)
+    (tmp_path / "course" / "submitted" / "anna" / "p1_naive_softmax.py").write_text(solution(1).read_text())
+    done = command(tmp_path)
+    assert done.returncode == 0 and "4 submissions compared, 1 pairs" in done.stdout, done.stdout + done.stderr
+    page = tmp_path / "similar.html"
+    assert "anna and ben" in page.read_text() and stat.S_IMODE(page.stat().st_mode) == 0o600
+    done = command(tmp_path, "course/submitted", "--puzzle", "1", "--file", "other.html")
+    assert done.returncode == 0 and "1 submissions compared, 0 pairs" in done.stdout, done.stdout + done.stderr
+    for arguments, reason in [
+        (("nowhere",), "There is no nowhere"),
+        (("--puzzle", "x"), "no puzzle"),
+        (("--file", "no/folder"), "could not be written"),
+    ]:
+        done = command(tmp_path, *arguments)
+        assert done.returncode == 2 and reason in done.stderr and "Traceback" not in done.stderr
+
+
+def test_students_get_none_of_it() -> None:
+    from checker.course import bundle
+
+    names = bundle.contents(ROOT)
+    assert not [name for name in names if "similar" in name] and b"similar" not in names["Makefile"][0]
