@@ -1,0 +1,272 @@
+"""How many submissions are graded in a minute, beside nbgrader as it is, and how that grows with the class.
+
+    python -m benchmarks.grading_throughput [--runs 3] [--class 100 1000 10000] [--write]
+
+Whole commands, with everything that they start and import. "Own" submissions differ from each other; of those that are
+alike one is judged. nbgrader as it is executes the same notebooks, with tests in them that import torch and triton and
+compare with torch, on Triton's interpreter, as a course without this checker would have it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from benchmarks.made_up_class import PUZZLES, STEMS, hand_in, submissions
+from benchmarks.page import RESULTS
+from benchmarks.setting import ROOT, in_words, setting
+from checker.course.assignment import source_notebook
+
+NOTEBOOKS = 30  # that nbgrader as it is grades
+OWN = 120  # submissions, all different
+STOCK_TEST = """
+import torch
+
+for n_rows, n_cols in [(4, 64), (3, 100), (2, 1000), (8, 781)]:
+    x = torch.randn(n_rows, n_cols)
+    torch.testing.assert_close(naive_softmax(x), torch.softmax(x, dim=-1))
+"""
+
+
+def command(folder: Path, *words: str, **variables: str) -> float:
+    """Seconds of a whole command in `folder`."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CONFIG_HOME": str(folder / "config"), **variables}
+    environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"  # nbgrader starts alembic by name
+    begun = time.perf_counter()
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{words}: {done.returncode}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return time.perf_counter() - begun
+
+
+def checker(folder: Path, *words: str) -> float:
+    """Seconds of one of our commands."""
+    return command(folder, sys.executable, "-m", "checker", *words)
+
+
+def notebook(student: int, *, stock: bool) -> str:
+    """A right submission of the first puzzle, without the experiments; in a stock course the check is a test."""
+    made = nbformat.reads(source_notebook(ROOT, 1, 100), as_version=4)
+    check = next(n for n, cell in enumerate(made.cells) if cell.metadata.get("nbgrader", {}).get("grade"))
+    made.cells = made.cells[: check + 1]
+    if stock:
+        made.cells[check].source = STOCK_TEST
+    kernel = next(cell for cell in made.cells if cell.metadata.get("nbgrader", {}).get("solution"))
+    if student >= 0:
+        kernel.source = kernel.source.replace("### BEGIN SOLUTION", f"# {student}").replace("### END SOLUTION", "")
+    return nbformat.writes(made)
+
+
+def of_nbgrader_as_it_is(folder: Path) -> float:
+    """Seconds for `autograde` of NOTEBOOKS."""
+    (folder / "nbgrader_config.py").write_text("c = get_config()\nc.CourseDirectory.course_id = 'stock'\n")
+    source = folder / "source" / STEMS[1]
+    source.mkdir(parents=True)
+    (source / f"{STEMS[1]}.ipynb").write_text(notebook(-1, stock=True))
+    command(folder, "nbgrader", "generate_assignment", STEMS[1])
+    for student in range(NOTEBOOKS):
+        place = folder / "submitted" / f"student{student:02}" / STEMS[1]
+        place.mkdir(parents=True)
+        (place / f"{STEMS[1]}.ipynb").write_text(notebook(student, stock=True))
+    took = command(folder, "nbgrader", "autograde", STEMS[1], TRITON_INTERPRET="1")
+    command(folder, "nbgrader", "export", "--to=grades.csv")
+    with (folder / "grades.csv").open() as file:
+        scores = Counter(row["score"] for row in csv.DictReader(file))
+    if scores != {"100.0": NOTEBOOKS}:
+        raise RuntimeError(f"nbgrader as it is gave {scores}")
+    return took
+
+
+def of_ours(folder: Path) -> dict[str, float]:
+    """Seconds for the same notebooks: `grade`, and then `autograde`, which has only to take over what is known."""
+    checker(folder, "course", "course")
+    course = folder / "course"
+    command(course, "nbgrader", "generate_assignment", STEMS[1], XDG_CONFIG_HOME=str(folder / "config"))
+    for student in range(NOTEBOOKS):
+        place = course / "submitted" / f"student{student:02}" / STEMS[1]
+        place.mkdir(parents=True)
+        (place / f"{STEMS[1]}.ipynb").write_text(notebook(student, stock=False))
+    took = {"grade": checker(folder, "grade", "--csv", "grades.csv")}
+    assert_scores(folder, NOTEBOOKS, accepted=NOTEBOOKS)
+    took["autograde"] = command(course, "nbgrader", "autograde", STEMS[1], XDG_CONFIG_HOME=str(folder / "config"))
+    return took
+
+
+def assert_scores(folder: Path, count: int, accepted: int | None = None) -> dict[str, int]:
+    """How many of each verdict; RuntimeError unless everybody has one."""
+    with (folder / "grades.csv").open() as file:
+        verdicts = Counter(row["verdict"] for row in csv.DictReader(file))
+    if verdicts.total() != count or "" in verdicts or accepted not in (None, verdicts["accepted"]):
+        raise RuntimeError(f"the gradebook is not complete: {verdicts}")
+    return dict(verdicts)
+
+
+def own(folder: Path, kind: str) -> float:
+    """Seconds for OWN submissions of puzzles 1 to 4, all of them different: `right`, or half of them `wrong`."""
+    checker(folder, "course", "course")
+    every = [one for one in submissions(100 * OWN) if one[0] in ("right, own", "wrong, own")]
+    right = [one for one in every if one[0] == "right, own"]
+    wrong = [one for one in every if one[0] == "wrong, own"]
+    chosen = right[:OWN] if kind == "right" else [*right[: OWN // 2], *wrong[: OWN // 2]]
+    hand_in(folder / "handed in", iter(chosen))
+    took = checker(folder, "grade", "handed in", "--csv", "grades.csv")
+    assert_scores(folder, OWN)
+    return took
+
+
+def class_of(folder: Path, count: int) -> dict[str, Any]:
+    """One run over a whole class."""
+    checker(folder, "course", "course")
+    made = list(submissions(count))
+    hand_in(folder / "handed in", iter(made))
+    memory = _Memory()
+    with memory:
+        seconds = checker(folder, "grade", "handed in", "--csv", "grades.csv", "--json", "grades.json")
+    return {
+        "submissions": count,
+        "distinct": len(list((folder / "course" / "records").rglob("*.json"))),
+        "seconds": seconds,
+        "verdicts": assert_scores(folder, count),
+        "memory, by quarters": memory.quarters(),
+    }
+
+
+class _Memory:
+    """MB of all processes below this one, sampled: each page counted once (PSS)."""
+
+    def __init__(self) -> None:
+        self.samples: list[float] = []
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self._sample)
+
+    def __enter__(self) -> None:
+        self.thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self.thread.join()
+
+    def _sample(self) -> None:
+        while not self.over.wait(1.0):
+            self.samples.append(sum(_pss(pid) for pid in _below(os.getpid())) / 1024)
+
+    def quarters(self) -> list[float]:
+        """The median of each quarter of the run."""
+        quarter = max(1, len(self.samples) // 4)
+        parts = [self.samples[n * quarter : (n + 1) * quarter] for n in range(4)]
+        return [round(statistics.median(part)) for part in parts if part]
+
+
+def _below(pid: int) -> list[int]:
+    try:
+        lists = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    except OSError:
+        return []
+    return [one for text in lists for child in text.split() for one in (int(child), *_below(int(child)))]
+
+
+def _pss(pid: int) -> float:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        return float(next(line for line in lines if line.startswith("Pss:")).split()[1])
+    except (OSError, StopIteration):  # it ended meanwhile
+        return 0.0
+
+
+def measure(runs: int, classes: list[int]) -> dict[str, Any]:
+    """All figures, as data. What is compared is measured in turns."""
+    figures: dict[str, Any] = {"setting": setting(("triton", "nbgrader", "torch")), "runs": runs}
+    turns: dict[str, list[float]] = {"stock": [], "grade": [], "autograde": [], "right": [], "half": []}
+    for _ in range(runs):
+        with _Folder() as folder:
+            turns["stock"].append(of_nbgrader_as_it_is(folder))
+        with _Folder() as folder:
+            for name, seconds in of_ours(folder).items():
+                turns[name].append(seconds)
+        for kind in ("right", "half"):
+            with _Folder() as folder:
+                turns[kind].append(own(folder, kind))
+    figures["turns"] = turns
+    figures["classes"] = []
+    for count in classes:
+        with _Folder() as folder:
+            figures["classes"].append(class_of(folder, count))
+    return figures
+
+
+class _Folder:
+    def __enter__(self) -> Path:
+        self.path = Path(tempfile.mkdtemp(prefix="grading-throughput-"))
+        return self.path
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.path)
+
+
+def markdown(figures: dict[str, Any]) -> str:
+    """The page of results."""
+    seconds = {name: statistics.median(turns) for name, turns in figures["turns"].items() if turns}
+    lines = [
+        "# Grading",
+        "",
+        f"{in_words(figures['setting'])}. Medians of {figures['runs']} turns, whole commands.",
+        "",
+    ]
+    if seconds:
+        stock, ours, both = (seconds["stock"], seconds["grade"], seconds["grade"] + seconds["autograde"])
+        lines += [
+            f"| {NOTEBOOKS} notebooks of puzzle 1, right, all different | s | a minute | |",
+            "|---|---|---|---|",
+            f"| nbgrader as it is: `nbgrader autograde` | {stock:.1f} | {60 * NOTEBOOKS / stock:.0f} | 1 |",
+            f"| `make grade` | {ours:.1f} | {60 * NOTEBOOKS / ours:.0f} | {stock / ours:.1f} × |",
+            f"| both, one after the other | {both:.1f} | {60 * NOTEBOOKS / both:.0f} | {stock / both:.1f} × |",
+            "",
+            f"| {OWN} files of puzzles {PUZZLES[0]} to {PUZZLES[-1]}, all different | s | a second |",
+            "|---|---|---|",
+            f"| all right | {seconds['right']:.1f} | {OWN / seconds['right']:.1f} |",
+            f"| half of them wrong | {seconds['half']:.1f} | {OWN / seconds['half']:.1f} |",
+            "",
+        ]
+    if figures["classes"]:
+        lines += [
+            "| class | judged | s | of the class a second | judged a second | MB in each quarter of the run |",
+            "|---|---|---|---|---|---|",
+        ]
+    for one in figures["classes"]:
+        count, judged, took = one["submissions"], one["distinct"], one["seconds"]
+        memory = ", ".join(f"{value:.0f}" for value in one["memory, by quarters"])
+        lines.append(f"| {count} | {judged} | {took:.0f} | {count / took:.1f} | {judged / took:.1f} | {memory} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Measure, print, and write if asked."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--class", dest="classes", type=int, nargs="*", default=[100, 1000, 10000])
+    parser.add_argument("--write", action="store_true", help="write benchmarks/results/grading_throughput.{md,json}")
+    options = parser.parse_args()
+    figures = measure(options.runs, options.classes)
+    page = markdown(figures)
+    print(page)
+    if options.write:
+        (RESULTS / "grading_throughput.md").write_text(page, encoding="utf-8")
+        (RESULTS / "grading_throughput.json").write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
