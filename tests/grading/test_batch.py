@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from checker.course.folder import make
 from checker.grading import batch
 from checker.grading.batch import WorkerLost
 from checker.grading.found import NothingFound, Work, found
@@ -158,6 +159,17 @@ def test_what_ends_its_worker_each_time_is_a_fault_and_the_others_are_done() -> 
         each = batch._each(dies, [0, 1, 2], Path(), Watched(), lambda done: None)  # type: ignore[arg-type, list-item]
     assert asked == [0, 1, 2, 1, 1]
     assert "3 times" in batch._fault(each[1])
+
+
+def test_what_cannot_be_opened_here_has_no_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is there, or was: it might be right."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    unseen, folder = Work("anna", 1, tmp_path / "p1_naive_softmax.py"), make(tmp_path / "course")[0].folder
+    with Local(1) as crew:
+        (outcome,) = batch.grade([unseen], folder, crew, lambda what, done, of: None)
+    assert "cannot be opened" in outcome.fault and outcome.record is None
+    with pytest.raises(batch.Unseen):
+        batch.judge(unseen, folder)
 
 
 @pytest.mark.parametrize(
