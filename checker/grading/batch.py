@@ -45,12 +45,20 @@ class Crew(Protocol):
     def run(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
         """(number of a call, what came of it) as the calls end: a result, or the exception that it raised.
 
-        WorkerLost stands for a process that ended without an answer.
+        WorkerLost stands for a process that ended without an answer. Raises NoCrew and CrewLost if there is nobody.
         """
 
 
 class WorkerLost(Exception):
     """The process that was to do this has ended."""
+
+
+class NoCrew(Exception):
+    """Those who were to judge cannot do it as they are: a sentence for the instructor."""
+
+
+class CrewLost(Exception):
+    """There is nobody any more to judge: the rest of a sentence, why."""
 
 
 class Unseen(Exception):
