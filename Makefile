@@ -9,6 +9,7 @@
 #   TARGETS=…      GPUs to compile for: sm_90 (default), sm_80, gfx942, with commas, or all
 #   COURSE=…       the folder of the nbgrader course (course)
 #   EXCHANGE=…     the folder through which nbgrader hands out and collects, for a new course
+#   CLUSTER=…      who grades: local, slurm, or the address of a Dask scheduler (grade)
 #   PYTHON=…       the Python that .venv is made with
 #   VENV=…         use this environment as it is, and install nothing
 
@@ -37,6 +38,7 @@ endif
 
 check_size := about 800 MB on disk, 220 MB to download
 lab_size   := about 400 MB on disk
+cluster_size := about 60 MB on disk
 test_size  := about 1 GB on disk with a CPU build of torch, several with a CUDA build
 whole_size := With what the tests need, about 2.3 GB in all, more with a CUDA build of torch.
 
@@ -44,7 +46,7 @@ whole_size := With what the tests need, about 2.3 GB in all, more with a CUDA bu
 checker = PYTHONPATH="$(CURDIR)" "$(bin)/python" -m checker
 friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
 
-.PHONY: help check watch hint progress solution reset lab trace bench doctor course grade similar gradescope classroom student-bundle test test-all mutants versions lint clean needs-check needs-lab needs-test
+.PHONY: help check watch hint progress solution reset lab trace bench doctor course grade similar gradescope classroom student-bundle test test-all mutants versions lint clean needs-check needs-lab needs-cluster needs-test
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 23
@@ -83,8 +85,8 @@ doctor: $(call layer,check) ## what this machine can do, what is missing and how
 course: $(call layer,lab) ## for instructors: make an nbgrader course in COURSE=course, or bring it up to date
 	@$(checker) course $(if $(COURSE),"$(COURSE)") $(if $(EXCHANGE),--exchange "$(EXCHANGE)")
 
-grade: $(call layer,lab) ## for instructors: grade all that COURSE=course has collected, on all cores (JOBS=2, CSV=FILE)
-	@$(checker) grade --course "$(or $(COURSE),course)" $(if $(FILE),"$(FILE)") $(if $(JOBS),--jobs $(JOBS)) $(if $(CSV),--csv "$(CSV)")
+grade: $(call layer,$(if $(CLUSTER),cluster,lab)) ## for instructors: grade all that COURSE=course has collected, on all cores (JOBS=2, CSV=FILE)
+	@$(checker) grade --course "$(or $(COURSE),course)" $(if $(FILE),"$(FILE)") $(if $(JOBS),--jobs $(JOBS)) $(if $(CLUSTER),--cluster "$(CLUSTER)") $(if $(CSV),--csv "$(CSV)")
 
 similar: $(call layer,lab) ## for instructors: which submissions in COURSE=course share what few others have (PUZZLE=4, FILE=similar.html)
 	@$(checker) similar --course "$(or $(COURSE),course)" $(if $(PUZZLE),--puzzle $(PUZZLE)) $(if $(FILE),--file "$(FILE)")
@@ -137,6 +139,11 @@ clean: ## remove what make has installed; never a file of yours
 	@mkdir -p .venv/share/jupyter/lab/settings && cp checker/course/jupyterlab.json .venv/share/jupyter/lab/settings/overrides.json
 	@touch $@
 
+.venv/.layer-cluster: .venv/.layer-lab
+	@echo "Installing into .venv what grading on a cluster needs: $(cluster_size). This happens once."
+	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[cluster]'
+	@touch $@
+
 .venv/.layer-test: .venv/.layer-lab
 	@echo "Installing into .venv what the project's own tests need: $(test_size). This happens once."
 	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[test]'
@@ -151,5 +158,7 @@ needs-check:
 	@$(missing) triton numpy click rich watchfiles
 needs-lab: needs-check
 	@$(missing) jupyterlab jupytext matplotlib nbgrader
-needs-test: needs-lab
+needs-cluster: needs-lab
+	@$(missing) distributed dask_jobqueue cryptography
+needs-test: needs-cluster
 	@$(missing) pytest xdist hypothesis torch ruff mypy

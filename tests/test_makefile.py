@@ -92,6 +92,13 @@ def test_trace_is_a_thin_command(course: Path) -> None:
     assert "make trace" in make(course, "help").stdout
 
 
+def test_a_cluster_brings_what_it_needs(course: Path) -> None:
+    assert "--cluster" not in make(course, "-n", "grade").stdout
+    done = make(course, "-n", "grade", "CLUSTER=slurm", "JOBS=8")
+    assert '--jobs 8 --cluster "slurm"' in done.stdout
+    assert "pip install" in done.stdout and "'.[cluster]'" in done.stdout
+
+
 def test_a_missing_environment_gets_a_sentence(course: Path) -> None:
     done = make(course, "check", "PUZZLE=1", "VENV=/no/such folder")
     assert done.returncode == 2

@@ -55,10 +55,17 @@ def course(folder: Path, id: str | None, exchange: str | None) -> NoReturn:
     "--course", "folder", default="course", show_default=True, type=click.Path(path_type=Path), help="The course."
 )
 @click.option("--jobs", type=click.IntRange(min=0), default=0, help="Processes; 0: as many as there are cores.")
+@click.option(
+    "--cluster",
+    default="",
+    metavar="local|slurm|ADDRESS",
+    help="Have Dask workers grade: --jobs of this machine, at most --jobs Slurm jobs, or those of a scheduler that is "
+    "there already, such as tls://host:8786.",
+)
 @click.option("--csv", type=click.Path(path_type=Path), help="Write a line for each submission to this file.")
 @click.option("--json", type=click.Path(path_type=Path), help="Write all that is known to this file.")
 @click.option("--junit", type=click.Path(path_type=Path), help="Write JUnit XML to this file.")
-def grade(places: tuple[Path, ...], folder: Path, jobs: int, **forms: Path | None) -> NoReturn:
+def grade(places: tuple[Path, ...], folder: Path, jobs: int, cluster: str, **forms: Path | None) -> NoReturn:
     """Grade what lies in PATHs, folders or files; nothing: what nbgrader has collected in the course.
 
     What was graded before is not graded again, and a run that was ended goes on where it was. `nbgrader autograde`
@@ -71,7 +78,7 @@ def grade(places: tuple[Path, ...], folder: Path, jobs: int, **forms: Path | Non
     except ImportError as error:
         raise _missing(error) from error
     written = {form: path for form, path in forms.items() if path is not None}
-    sys.exit(command.grade(places, folder, jobs, written))
+    sys.exit(command.grade(places, folder, jobs, written, cluster))
 
 
 @click.command("student-bundle")

@@ -6,6 +6,8 @@ tried again by another one, and in the end it is a fault that the instructor is 
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -43,7 +45,7 @@ class Crew(Protocol):
     def run(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
         """(number of a call, what came of it) as the calls end: a result, or the exception that it raised.
 
-        WorkerLost stands for a process that ended without an answer.
+        WorkerLost stands for a process that ended without an answer. Raises NoCrew and CrewLost if there is nobody.
         """
 
 
@@ -51,8 +53,22 @@ class WorkerLost(Exception):
     """The process that was to do this has ended."""
 
 
+class NoCrew(Exception):
+    """Those who were to judge cannot do it as they are: a sentence for the instructor."""
+
+
+class CrewLost(Exception):
+    """There is nobody any more to judge: the rest of a sentence, why."""
+
+
+class Unseen(Exception):
+    """Here a submission cannot be read that is there: a sentence. It has no score, for it might be right."""
+
+
 def read(work: Work) -> Handed:
-    """What was handed in, as text."""
+    """What was handed in, as text. Raises Unseen."""
+    if not os.access(work.path, os.R_OK):
+        raise Unseen(f"it cannot be opened on {socket.gethostname()}")
     puzzle = catalog.load(work.number)
     if work.path.suffix == ".ipynb":
         return handed(work.path, puzzle)
@@ -69,7 +85,7 @@ def _course(folder: Path) -> settings.Settings:
 
 
 def look(work: Work, folder: Path) -> Outcome:
-    """Read one submission: where its record would be, and whether it is there. Judges nothing."""
+    """Read one submission: where its record would be, and whether it is there. Judges nothing. Raises Unseen."""
     notebook, course = read(work), _course(folder)
     if notebook.submission is None:
         return Outcome(work, problem=notebook.problem)
@@ -78,7 +94,7 @@ def look(work: Work, folder: Path) -> Outcome:
 
 
 def judge(work: Work, folder: Path) -> None:
-    """Judge one submission and keep the record. Raises CheckerFault."""
+    """Judge one submission and keep the record. Raises CheckerFault and Unseen."""
     verdict_on(work.number, read(work), work.path.name, _course(folder))
 
 
@@ -115,7 +131,7 @@ def grade(works: Sequence[Work], folder: Path, crew: Crew, tell: Callable[[str, 
 def _fault(problem: Exception) -> str:
     if isinstance(problem, WorkerLost):
         return f"whoever judged it came to an end each time, {TRIES} times"
-    return str(problem) if isinstance(problem, CheckerFault) else f"{type(problem).__name__}: {problem}"
+    return str(problem) if isinstance(problem, CheckerFault | Unseen) else f"{type(problem).__name__}: {problem}"
 
 
 def _each(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -13,6 +14,7 @@ from rich.table import Table
 from checker import catalog
 from checker.course import settings
 from checker.grading import batch, export
+from checker.grading.batch import CrewLost, NoCrew
 from checker.grading.export import Row
 from checker.grading.found import NothingFound, Work, found
 from checker.grading.grade import NoSandbox, terms_for_grading
@@ -26,26 +28,28 @@ from checker.practice import Misuse
 _NAMED = {"accepted": "accepted", "partly-right": "partly right", "not-started": "not started"}
 
 
-def grade(places: Sequence[Path], folder: Path, jobs: int, written: Mapping[str, Path]) -> ExitStatus:
-    """Grade, show a summary, and write the files that are asked for, by form. Raises Misuse."""
+def grade(
+    places: Sequence[Path], folder: Path, jobs: int, written: Mapping[str, Path], cluster: str = ""
+) -> ExitStatus:
+    """Grade, show a summary, and write the files that are asked for, by form. Raises Misuse.
+
+    `cluster`: grade there, and not in processes of this machine; see `checker.grading.cluster`.
+    """
     screen, started = console(), time.monotonic()
     try:
         course = settings.read(folder.absolute())
         works = found(places or (folder / "submitted",))
-        terms_for_grading(course)  # better to say now what is missing than in every process
-        with Local(jobs) as crew:
+        with _crew(cluster, jobs, course, works[0].path) as crew:
             outcomes = _with_progress(works, course.folder, crew)
         rows = export.Rows(outcomes, course)
         for form, path in written.items():
             with export.replacing(path) as file:
                 export.FORMS[form](rows, file)
-    except (settings.SettingsError, KeyProblem, NoSandbox, NothingFound) as problem:
+    except (settings.SettingsError, KeyProblem, NoSandbox, NothingFound, NoCrew) as problem:
         raise Misuse(str(problem)) from problem
-    except OSError as problem:
-        say(
-            screen,
-            f"Grading has stopped: {problem.strerror}: {problem.filename}. Nothing is lost; what is done is kept.",
-        )
+    except (OSError, CrewLost) as problem:
+        reason = f"{problem.strerror}: {problem.filename}" if isinstance(problem, OSError) else problem
+        say(screen, f"Grading has stopped: {reason}. Nothing is lost; what is done is kept.")
         return ExitStatus.FAULT
     screen.print(_summary(rows))
     known = sum(outcome.known for outcome in outcomes)
@@ -54,6 +58,20 @@ def grade(places: Sequence[Path], folder: Path, jobs: int, written: Mapping[str,
     for outcome in lost:
         say(screen, f"No score: {outcome.work.path}: {outcome.fault}.")
     return ExitStatus.FAULT if lost else ExitStatus.ACCEPTED
+
+
+def _crew(cluster: str, jobs: int, course: settings.Settings, sample: Path) -> AbstractContextManager[batch.Crew]:
+    if not cluster:
+        terms_for_grading(course)  # better to say now what is missing than in every process
+        return Local(jobs)
+    try:
+        from checker.grading.cluster import Cluster
+    except ImportError as error:
+        raise Misuse(
+            f"{error.name} is missing, which grading on a cluster needs: pip install '.[cluster]' in this repository, "
+            "or make grade CLUSTER=…, which installs it."
+        ) from error
+    return Cluster(cluster, jobs, course, sample)
 
 
 def _with_progress(works: list[Work], folder: Path, crew: batch.Crew) -> list[batch.Outcome]:

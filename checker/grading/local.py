@@ -63,21 +63,39 @@ class Local:
 
     def _serve(self) -> None:
         """Have one process make one call after the other, and a new one when it has ended."""
-        pool, made = _pool(), 0
+        caller = Caller()
         while (call := self.calls.get()) is not None:
             number, function, arguments = call
-            try:
-                answer = pool.submit(function, *arguments).result()
-            except BrokenProcessPool:
-                answer = WorkerLost()
-            except Exception as problem:
-                answer = problem
-            self.answers.put((number, answer))
-            made += 1
-            if isinstance(answer, WorkerLost) or made == RENEWED:
-                pool.shutdown()
-                pool, made = _pool(), 0
-        pool.shutdown()
+            self.answers.put((number, caller.call(function, arguments)))
+        caller.close()
+
+
+class Caller:
+    """One process that makes one call after the other, and a new one when it has ended.
+
+    It ends with the thread that has made its first call.
+    """
+
+    def __init__(self) -> None:
+        self.pool, self.made = _pool(), 0
+
+    def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        """The result, or the exception that was raised; WorkerLost if the process has ended without an answer."""
+        try:
+            answer = self.pool.submit(function, *arguments).result()
+        except BrokenProcessPool:
+            answer = WorkerLost()
+        except Exception as problem:
+            answer = problem
+        self.made += 1
+        if isinstance(answer, WorkerLost) or self.made == RENEWED:
+            self.close()
+            self.pool, self.made = _pool(), 0
+        return answer
+
+    def close(self) -> None:
+        """End the process."""
+        self.pool.shutdown()
 
 
 def _pool() -> ProcessPoolExecutor:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
-import shutil
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -22,57 +19,22 @@ from checker.grading import batch
 from checker.grading.batch import WorkerLost
 from checker.grading.found import NothingFound, Work, found
 from checker.grading.local import Local
-from tests.conftest import ROOT, SOLUTION, kernels, need
-
-WRONG = kernels("wrong")
-CLASS = {f"p1_{path.stem[3:]}.py": path.read_text() for path in WRONG if path.name.startswith("p1_")}
-SMALL = dict(list(CLASS.items())[:4])
-
-
-@pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a course, and a class that has handed in."""
-    need("bwrap")
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    make(tmp_path / "course")
-    hand_in(tmp_path, SMALL)
-    return tmp_path
-
-
-def hand_in(desk: Path, texts: dict[str, str], student: str = "") -> None:
-    folder = desk / "handed in" / student
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in texts.items():
-        (folder / name).write_text(text)
-
-
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "checker", "grade", *arguments]
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
-
-
-def graded(desk: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command("handed in", "--csv", "grades.csv", *arguments),
-        cwd=desk,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def records(desk: Path) -> dict[str, int]:
-    """The records that there are, and when they were written."""
-    return {path.name: path.stat().st_mtime_ns for path in (desk / "course" / "records").rglob("*.json")}
-
-
-def rows(desk: Path) -> list[dict[str, str]]:
-    with (desk / "grades.csv").open() as file:
-        return list(csv.DictReader(file))
+from tests.conftest import SOLUTION
+from tests.grading.conftest import (
+    CLASS,
+    SMALL,
+    command,
+    ended,
+    environment,
+    graded,
+    hand_in,
+    records,
+    rows,
+    running,
+    uninterrupted,
+    wait_for,
+    workers,
+)
 
 
 def test_each_distinct_submission_is_judged_once(desk: Path) -> None:
@@ -123,41 +85,6 @@ def test_nbgrader_takes_over_what_was_graded(desk: Path) -> None:
     notebook = batch.read(work)
     assert notebook.submission == handed(path, batch.catalog.load(1)).submission is not None
     assert place(course.records, identity(1, notebook.submission, course)).exists()
-
-
-def running(desk: Path) -> subprocess.Popen[bytes]:
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    return subprocess.Popen(command("handed in", "--csv", "grades.csv"), cwd=desk, env=environment(), **quiet)
-
-
-def workers(pid: int) -> list[int]:
-    """The processes of a crew, but not multiprocessing's own helper."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    threads = [p.read_text().split() for p in Path(f"/proc/{pid}/task").glob("*/children")]
-    every = {int(child) for children_of in [children, *threads] for child in children_of}
-    return [one for one in every if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
-
-
-def wait_for(happened: Callable[[], Any], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def ended(pid: int) -> bool:
-    try:
-        return "State:\tZ" in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return True
-
-
-def uninterrupted(desk: Path) -> list[dict[str, str]]:
-    """What comes out if nothing dies, with the same key."""
-    shutil.move(desk / "course" / "records", desk / "records of the other run")
-    (desk / "course" / "records").mkdir()
-    assert graded(desk).returncode == 0
-    return rows(desk)
 
 
 def test_a_grader_that_is_killed_goes_on_where_it_was(desk: Path) -> None:
@@ -232,6 +159,17 @@ def test_what_ends_its_worker_each_time_is_a_fault_and_the_others_are_done() -> 
         each = batch._each(dies, [0, 1, 2], Path(), Watched(), lambda done: None)  # type: ignore[arg-type, list-item]
     assert asked == [0, 1, 2, 1, 1]
     assert "3 times" in batch._fault(each[1])
+
+
+def test_what_cannot_be_opened_here_has_no_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is there, or was: it might be right."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    unseen, folder = Work("anna", 1, tmp_path / "p1_naive_softmax.py"), make(tmp_path / "course")[0].folder
+    with Local(1) as crew:
+        (outcome,) = batch.grade([unseen], folder, crew, lambda what, done, of: None)
+    assert "cannot be opened" in outcome.fault and outcome.record is None
+    with pytest.raises(batch.Unseen):
+        batch.judge(unseen, folder)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,110 @@
+"""What a Dask worker does: it looks whether it is fit for a batch, and has a process of its own make the call.
+
+Dask makes calls in threads, others beside them, and a call that ends its process would end the worker. A check wants
+the main thread of a process, and no other check beside it.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from checker.course import settings
+from checker.grading import key, record
+from checker.grading.local import Caller
+
+_own = threading.local()
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a worker must have in common with the grader: else its records would be lost, or of something else."""
+
+    course: Path
+    mark: Path  # which the grader has put among the records
+    current: Path  # folder, to which names are relative
+    sample: Path  # of what was handed in
+    checker: str
+    triton: str
+    key: str
+
+
+class Unfit(Exception):
+    """This worker would not judge as the grader does: a sentence."""
+
+
+def needs(course: settings.Settings, mark: Path, sample: Path) -> Needs:
+    """What workers need to judge for this grader. Raises KeyProblem."""
+    own_key = key.key_id(key.read(course.key_path))
+    return Needs(course.folder, mark, Path.cwd(), sample, record.checker_digest(), _triton(), own_key)
+
+
+class Call:
+    """A call that is made by unpickling it: as a task of pickle's. A task that cannot be loaded ends a Dask worker."""
+
+    def __init__(self, needs: Needs, function: Callable[..., Any], arguments: tuple[Any, ...]):
+        self.parts = needs, function, arguments
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return called, self.parts
+
+
+def dask_setup(worker: object) -> None:
+    """What Dask calls in a worker that the grader has started: Ctrl-C is the grader's to answer."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def called(needs: Needs, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """The result of a call, or the exception that it raised. An exception of Dask's is none of these."""
+    if reason := _why_unfit(needs):
+        return Unfit(
+            f"The worker on {socket.gethostname()} cannot grade with this machine: {reason}. All workers need this "
+            "same checker, and the course, its key and the submissions under the same names, on shared file systems."
+        )
+    if not hasattr(_own, "caller"):
+        # Dask's nanny has made this process a daemon, and those may have no children, because they would outlive it.
+        # These do not.
+        multiprocessing.current_process().daemon = False
+        _own.caller = Caller()
+    return _own.caller.call(_there, (needs.current, function, arguments))
+
+
+def _there(current: Path, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    os.chdir(current)
+    return function(*arguments)
+
+
+@cache
+def _why_unfit(needs: Needs) -> str:
+    """Why this worker cannot take part in the batch; nothing if it can."""
+    if not needs.mark.exists():
+        return f"it does not see what is written to {needs.mark.parent} here"
+    if not (needs.current / needs.sample).exists():
+        return f"it does not see {needs.current / needs.sample}"
+    if record.checker_digest() != needs.checker:
+        return "its checker is another one"
+    if _triton() != needs.triton:
+        return f"its triton is {_triton()}, and {needs.triton} here"
+    try:
+        path = settings.read(needs.course).key_path
+        if key.key_id(key.read(path)) != needs.key:
+            return f"its {path} is another key"
+    except (settings.SettingsError, key.KeyProblem) as problem:
+        return str(problem).rstrip(".")
+    return ""
+
+
+def _triton() -> str:
+    try:
+        return version("triton")
+    except PackageNotFoundError:
+        return "missing"
