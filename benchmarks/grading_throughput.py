@@ -10,10 +10,12 @@ compare with torch, on Triton's interpreter, as a course without this checker wo
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import json
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -33,6 +35,7 @@ from checker.course.assignment import source_notebook
 
 NOTEBOOKS = 30  # that nbgrader as it is grades
 OWN = 120  # submissions, all different
+FIRE, KILL_SECONDS = 500, 20.0
 STOCK_TEST = """
 import torch
 
@@ -145,6 +148,44 @@ def class_of(folder: Path, count: int) -> dict[str, Any]:
     }
 
 
+def under_fire(folder: Path, count: int) -> dict[str, Any]:
+    """A class on two Dask workers of which one is killed every KILL_SECONDS, and again on none that is."""
+    own_ones = [one for one in submissions(10 * count) if one[0].endswith("own")][:count]
+    hand_in(folder / "handed in", iter(own_ones))
+    results, seconds, kills = [], [], 0
+    for name, words in (("fire", ["--cluster", "local", "--jobs", "2"]), ("calm", [])):
+        checker(folder, "course", name)
+        begun = time.perf_counter()
+        grading = subprocess.Popen(
+            [sys.executable, "-m", "checker", "grade", "handed in", "--course", name, "--json", f"{name}.json", *words],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "XDG_CONFIG_HOME": str(folder / "config")},
+            stdout=subprocess.DEVNULL,
+        )
+        while name == "fire" and grading.poll() is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                grading.wait(KILL_SECONDS)
+                break
+            if workers := [pid for pid in _children(grading.pid) if "spawn_main" in _command_line(pid)]:
+                os.kill(workers[kills % len(workers)], signal.SIGKILL)
+                kills += 1
+        if grading.wait() != 0:
+            raise RuntimeError(f"grading ended with {grading.returncode}")
+        seconds.append(time.perf_counter() - begun)
+        results.append(_canonical(json.loads((folder / f"{name}.json").read_text())))
+    records = len(list((folder / "fire" / "records").rglob("*.json")))
+    if results[0] != results[1] or records != count:
+        raise RuntimeError(f"not the same: {records} records of {count}")
+    return {"submissions": count, "kills": kills, "seconds": seconds[0], "seconds without": seconds[1]}
+
+
+def _canonical(export: Any) -> Any:
+    """An export without what may differ from run to run."""
+    if isinstance(export, dict):
+        return {name: _canonical(value) for name, value in export.items() if name != "seconds"}
+    return [_canonical(one) for one in export] if isinstance(export, list) else export
+
+
 class _Memory:
     """MB of all processes below this one, sampled: each page counted once (PSS)."""
 
@@ -171,12 +212,22 @@ class _Memory:
         return [round(statistics.median(part)) for part in parts if part]
 
 
-def _below(pid: int) -> list[int]:
+def _children(pid: int) -> list[int]:
     try:
-        lists = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
-    except OSError:
+        return [int(word) for path in Path(f"/proc/{pid}/task").glob("*/children") for word in path.read_text().split()]
+    except OSError:  # it ended meanwhile
         return []
-    return [one for text in lists for child in text.split() for one in (int(child), *_below(int(child)))]
+
+
+def _below(pid: int) -> list[int]:
+    return [one for child in _children(pid) for one in (child, *_below(child))]
+
+
+def _command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
 
 
 def _pss(pid: int) -> float:
@@ -201,6 +252,8 @@ def measure(runs: int, classes: list[int]) -> dict[str, Any]:
             with _Folder() as folder:
                 turns[kind].append(own(folder, kind))
     figures["turns"] = turns
+    with _Folder() as folder:
+        figures["under fire"] = under_fire(folder, FIRE)
     figures["classes"] = []
     for count in classes:
         with _Folder() as folder:
@@ -241,6 +294,14 @@ def markdown(figures: dict[str, Any]) -> str:
             f"| half of them wrong | {seconds['half']:.1f} | {OWN / seconds['half']:.1f} |",
             "",
         ]
+    fire = figures["under fire"]
+    lines += [
+        f"{fire['submissions']} files, all different, on two Dask workers, one of which was killed every "
+        f"{KILL_SECONDS:.0f} s: {fire['kills']} kills, {fire['seconds']:.0f} s. Every submission has one record, and "
+        "the export is, but for the times in it, that of a run without Dask in which nobody was killed, which took "
+        f"{fire['seconds without']:.0f} s.",
+        "",
+    ]
     if figures["classes"]:
         lines += [
             "| class | judged | s | of the class a second | judged a second | MB in each quarter of the run |",
