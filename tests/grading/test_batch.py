@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from checker.course.build import emptied
 from checker.course.folder import make
 from checker.grading import batch
 from checker.grading.batch import WorkerLost
@@ -104,6 +105,36 @@ def test_each_distinct_submission_is_judged_once(desk: Path) -> None:
     assert "7 submissions, 6 of them known before" in again.stdout
 
 
+def notebook_of(*cells: str) -> str:
+    made = [
+        {"cell_type": "code", "source": text, "metadata": {}, "outputs": [], "execution_count": None} for text in cells
+    ]
+    return json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+
+
+def test_a_copy_that_is_cut_elsewhere_costs_only_its_own_points(desk: Path) -> None:
+    """The text is the same, and so are the numbers of the cells; but a kernel that is cut in two is none."""
+    shutil.rmtree(desk / "handed in")
+    lines = SOLUTION.split("\n")
+    kernel = lines.index("@triton.jit")
+    for student, at in {"anna": kernel + 3, "ben": kernel}.items():
+        hand_in(desk, {"p1_x.ipynb": notebook_of("\n".join(lines[:at]), "\n".join(lines[at:]))}, student)
+    assert graded(desk, "--jobs", "1").returncode == 0
+    assert [(row["student"], row["earned"]) for row in rows(desk)] == [("anna", "0"), ("ben", "100")]
+
+
+def test_a_record_does_not_tell_how_somebody_called_his_file(desk: Path) -> None:
+    """It serves all who have handed in the same text, and nbgrader shows it to them."""
+    shutil.rmtree(desk / "handed in")
+    stub = emptied((ROOT / "puzzles" / "p1_naive_softmax.py").read_text(), batch.catalog.load(1))
+    hand_in(desk, {"anna_p1_naive_softmax.py": stub, "p1_look at example.org.py": stub})
+    assert graded(desk, "--json", "all.json").returncode == 0
+    (kept,) = (desk / "course" / "records").rglob("*.json")
+    for text in (kept.read_text(), json.dumps([one["result"] for one in json.loads((desk / "all.json").read_text())])):
+        assert "Open p1_naive_softmax.py, line" in text
+        assert "anna" not in text and "example.org" not in text
+
+
 def test_nbgrader_takes_over_what_was_graded(desk: Path) -> None:
     """One record serves both."""
     from checker.course import settings
@@ -111,10 +142,9 @@ def test_nbgrader_takes_over_what_was_graded(desk: Path) -> None:
     from checker.grading.grade import identity
     from checker.grading.record import place
 
-    cell = {"cell_type": "code", "source": SOLUTION, "metadata": {}, "outputs": [], "execution_count": None}
     path = desk / "course" / "submitted" / "eva" / "p1_naive_softmax" / "p1_naive_softmax.ipynb"
     path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    path.write_text(notebook_of(SOLUTION))
     done = subprocess.run(command(), cwd=desk, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     course = settings.read(desk / "course")
