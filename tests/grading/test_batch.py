@@ -309,6 +309,46 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
         found([tmp_path / "in"])
 
 
+@pytest.fixture
+def nested(tmp_path: Path) -> Iterator[Callable[[str, int], Path]]:
+    """Makes folders in folders, deeper than a path can name."""
+
+    def make_folders(name: str, levels: int) -> Path:
+        folder = tmp_path / "in" / "mallory"
+        folder.mkdir(parents=True)
+        here = os.open(folder, os.O_RDONLY)
+        for _ in range(levels):
+            os.mkdir(name, dir_fd=here)
+            inner = os.open(name, os.O_RDONLY, dir_fd=here)
+            os.close(here)
+            here = inner
+        os.close(os.open("p1_x.py", os.O_WRONLY | os.O_CREAT, dir_fd=here))
+        os.close(here)
+        return folder.parent
+
+    yield make_folders
+    subprocess.run(["rm", "-rf", tmp_path / "in"], check=True)  # Python's own is too shallow for it
+
+
+def test_folders_without_end_stop_nobody(nested: Callable[[str, int], Path]) -> None:
+    folder = nested("ddd", 1100)
+    hand_in(folder.parent, {"p1_x.py": ""}, "zoe")
+    (folder.parent / "handed in" / "zoe").rename(folder / "zoe")
+    assert [work.student for work in found([folder])] == ["zoe"]
+
+
+def test_a_path_that_is_too_long_is_said_of_its_file_only(nested: Callable[[str, int], Path]) -> None:
+    levels = 16
+    folder = nested("d" * 200, levels)
+    room = 4095 - len(str(folder / "mallory")) - levels * 201  # what the folder's own path leaves
+    shutil.rmtree(folder)
+    folder = nested("d" * (200 + room // levels), levels)
+    (work,) = found([folder])
+    assert len(str(work.path)) > 4095 > len(str(work.path.parent))
+    for path in (work.path, work.path.with_suffix(".ipynb")):
+        assert "File name too long" in batch.read(Work("mallory", 1, path)).problem
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
