@@ -21,6 +21,7 @@ from checker.grading.local import Local
 from checker.judge.verdict import ExitStatus
 from checker.learner.screen import console, say
 from checker.practice import Misuse
+from checker.report.clean import clean
 
 # Verdicts with a column of their own in the summary.
 _NAMED = {"accepted": "accepted", "partly-right": "partly right", "not-started": "not started"}
@@ -42,18 +43,21 @@ def grade(places: Sequence[Path], folder: Path, jobs: int, written: Mapping[str,
     except (settings.SettingsError, KeyProblem, NoSandbox, NothingFound) as problem:
         raise Misuse(str(problem)) from problem
     except OSError as problem:
-        say(
-            screen,
-            f"Grading has stopped: {problem.strerror}: {problem.filename}. Nothing is lost; what is done is kept.",
-        )
+        reason = _harmless(f"{problem.strerror}: {problem.filename}")
+        say(screen, f"Grading has stopped: {reason}. Nothing is lost; what is done is kept.")
         return ExitStatus.FAULT
     screen.print(_summary(rows))
     known = sum(outcome.known for outcome in outcomes)
     say(screen, f"{len(outcomes)} submissions, {known} of them known before, in {time.monotonic() - started:.0f} s.")
     lost = [outcome for outcome in outcomes if outcome.fault]
     for outcome in lost:
-        say(screen, f"No score: {outcome.work.path}: {outcome.fault}.")
+        say(screen, f"No score: {_harmless(f'{outcome.work.path}: {outcome.fault}')}.")
     return ExitStatus.FAULT if lost else ExitStatus.ACCEPTED
+
+
+def _harmless(text: str) -> str:
+    """On one line and without orders to a terminal: names of files are the students' to choose."""
+    return clean(text).replace("\n", " ")
 
 
 def _with_progress(works: list[Work], folder: Path, crew: batch.Crew) -> list[batch.Outcome]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import shutil
@@ -19,10 +20,12 @@ import pytest
 
 from checker.course.build import emptied
 from checker.course.folder import make
-from checker.grading import batch
+from checker.grading import batch, export
 from checker.grading.batch import WorkerLost
+from checker.grading.command import grade
 from checker.grading.found import NothingFound, Work, found
 from checker.grading.local import Local
+from checker.judge.verdict import ExitStatus
 from tests.conftest import ROOT, SOLUTION, kernels, need
 
 WRONG = kernels("wrong")
@@ -347,6 +350,46 @@ def test_a_path_that_is_too_long_is_said_of_its_file_only(nested: Callable[[str,
     assert len(str(work.path)) > 4095 > len(str(work.path.parent))
     for path in (work.path, work.path.with_suffix(".ipynb")):
         assert "File name too long" in batch.read(Work("mallory", 1, path)).problem
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("=cmd()", "'=cmd()"),
+        (" \t@x", " \t'@x"),
+        ("anna;=1+1", "anna;'=1+1"),
+        ("anna\n+1", "anna\n'+1"),
+        ("＝1+1", "'＝1+1"),
+        ("anna-maria x=y", "anna-maria x=y"),
+    ],
+)
+def test_no_cell_is_a_formula(name: str, written: str) -> None:
+    file = io.StringIO(newline="")
+    export.to_csv([(batch.Outcome(Work(name, 1, Path(name)), fault=name), None)], file)
+    (row,) = csv.DictReader(io.StringIO(file.getvalue(), newline=""))
+    assert (row["student"], row["file"], row["fault"]) == (written,) * 3
+
+
+def test_a_name_gives_no_orders_to_a_terminal(
+    desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "\x1b]0;evil\x07zoe\nNo score: anna"
+    shutil.rmtree(desk / "handed in")
+    hand_in(desk, {"p1_x.py": SOLUTION}, name)
+    monkeypatch.setenv("COLUMNS", "1000")
+
+    def fails(works: list[Work], folder: Path, crew: batch.Crew) -> list[batch.Outcome]:
+        return [batch.Outcome(works[0], fault="\x1b[2J")]
+
+    def stops(works: list[Work], folder: Path, crew: batch.Crew) -> list[batch.Outcome]:
+        raise OSError(28, "No space left on device", str(works[0].path))
+
+    for does in (fails, stops):
+        monkeypatch.setattr("checker.grading.command._with_progress", does)
+        assert grade([desk / "handed in"], desk / "course", 1, {}) == ExitStatus.FAULT
+        said = capsys.readouterr().out
+        assert "zoe No score: anna" in said
+        assert not set(said) & {"\x1b", "\x07"}
 
 
 @pytest.mark.parametrize(
