@@ -267,6 +267,22 @@ def test_what_ends_its_worker_each_time_is_a_fault_and_the_others_are_done() -> 
     assert "3 times" in batch._fault(each[1])
 
 
+def test_who_hands_in_a_thousand_makes_nobody_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[str] = []
+
+    class Here:
+        def run(self, function: Any, calls: list[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+            return ((number, function(*call)) for number, call in enumerate(calls))
+
+    monkeypatch.setattr(batch, "look", lambda work, folder: batch.Outcome(work, work.path))
+    monkeypatch.setattr(batch, "judge", lambda work, folder: judged.append(work.path.name))
+    works = [Work("mallory", 1, Path(f"m{number}")) for number in range(3)]
+    works += [Work("zoe", number, Path(f"z{number}")) for number in (1, 2)]
+    outcomes = list(batch.grade(works, Path(), Here(), lambda *_: None))  # type: ignore[arg-type]
+    assert judged == ["m0", "z1", "m1", "z2", "m2"]
+    assert [outcome.work for outcome in outcomes] == works
+
+
 @pytest.mark.parametrize(
     ("path", "student"),
     [
