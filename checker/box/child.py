@@ -50,7 +50,10 @@ def serve(report: int, *pipes: int) -> None:
 
     answers, outputs = pipes[: len(pipes) // 2], pipes[len(pipes) // 2 :]
     children.adopt_strays()
-    header, buffers = next(wire.unpack(sys.stdin.buffer.read()))
+    request = sys.stdin.buffer.read()
+    if not request:
+        return  # the submission was refused before anything of it was to be run
+    header, buffers = next(wire.unpack(request))
     hello = {"triton": triton.__version__, "numpy": np.__version__}
     on_gpu = header["device"] == "cuda"
     _write_all(report, wire.pack({"hello": hello}))

@@ -27,6 +27,7 @@ MESSAGE_LIMIT = 2000  # characters of a complaint that leave the box
 ASSEMBLER_SECONDS = 20
 AT_ONCE = 2
 LONGEST_ANSWER = 64 << 20  # bytes of assembler text; a kernel of the course has less than a hundred thousand
+LONGEST_HEADER = 1 << 16  # bytes of what is said of it: numbers, or a complaint of at most MESSAGE_LIMIT characters
 
 
 def main() -> None:
@@ -244,7 +245,7 @@ def _collected(job: dict[str, Any], data: bytes) -> dict[str, Any]:
     """A runner's answer, without its assembler text but for the one to be assembled here."""
     result: dict[str, Any] = {"kernel": job["kernel"], "target": job["target"], "error": None}
     try:
-        header, buffers = next(wire.unpack(data))
+        header, buffers = next(wire.unpack(data, LONGEST_HEADER, 1))
     except (StopIteration, wire.MalformedFrame):
         died = {"type": "Died", "message": "the compiler did not come to an end", "line": 0, "program": 0}
         return {**result, "error": died}

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from checker.box.warm import Forked, Warm
 
 KEPT = 500  # outcomes in the cache
+LONGEST_RESULTS = 1 << 20  # bytes; an object for each of many small things takes far more memory than its text
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ class Compiler:
         assert self.child is not None
         try:
             answer, _ = self.child.communicate(timeout=self.limits.compile_seconds)
-            frames = wire.unpack(answer)
+            frames = wire.unpack(answer, LONGEST_RESULTS, 0)
             if next(frames, None) is None:  # it says hello before it reads a line of the submission
                 raise RuntimeError("the compiler did not start")
             header, _ = next(frames)

@@ -198,6 +198,8 @@ def _log(records: memoryview, elements: memoryview, launch: Launch) -> AccessLog
         np.isin(log.kind, (LOAD, STORE, BARRIER, DOT, BLOCK)).all()
         and ((log.tensor >= 0) & (log.tensor < max(1, len(launch.tensors)))).all()
         and ((log.program >= 0) & (log.program < launch.programs)).all()
+        and (log.lanes >= 0).all()
+        and not log.lanes[log.kind == BARRIER].any()
         and (log.distinct >= 0).all()
         and log.distinct.sum(dtype=np.int64) == log.elements.size
     )

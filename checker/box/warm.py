@@ -168,11 +168,15 @@ class Forked:
         """End it, and all that came of it."""
         if not self.ended:
             self.ended = True
+            self._close(self.stdin)  # one that still waits for a request learns that there is none
             self.server.end_child()
             self._close_streams()
 
     def _close_streams(self) -> None:
-        for stream in (self.stdin, self.stdout, self.stderr):
+        self._close(self.stdin, self.stdout, self.stderr)
+
+    def _close(self, *streams: IO[bytes] | None) -> None:
+        for stream in streams:
             if stream is not None:
                 with contextlib.suppress(OSError):  # a broken pipe: the child went first
                     stream.close()

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import socket
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -115,9 +117,9 @@ def grade(works: Sequence[Work], folder: Path, crew: Crew, tell: Callable[[str, 
     """
     outcomes = _each(look, works, folder, crew, lambda done: tell("reading", done, len(works)))
     first: dict[Path | None, Work] = {}
-    for outcome in outcomes:
-        if isinstance(outcome, Outcome) and outcome.record is not None and not outcome.known:
-            first.setdefault(outcome.record, outcome.work)
+    asked = [one for one in outcomes if isinstance(one, Outcome) and one.record is not None and not one.known]
+    for outcome in _in_turn(asked):
+        first.setdefault(outcome.record, outcome.work)
     distinct = list(first.values())
     answers = _each(judge, distinct, folder, crew, lambda done: tell("judging", done, len(distinct)))
     faults = {path: _fault(answer) for path, answer in zip(first, answers, strict=True) if answer is not None}
@@ -126,6 +128,16 @@ def grade(works: Sequence[Work], folder: Path, crew: Crew, tell: Callable[[str, 
             yield replace(outcome, fault=faults.get(outcome.record, ""))
         else:
             yield Outcome(work, fault=_fault(outcome))
+
+
+def _in_turn(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """One of each student, then another of each: whoever hands in a thousand slow ones makes nobody else wait."""
+    before: Counter[str] = Counter()
+    turns = []
+    for outcome in outcomes:
+        turns.append((before[outcome.work.student], outcome))
+        before[outcome.work.student] += 1
+    return [outcome for _, outcome in sorted(turns, key=itemgetter(0))]
 
 
 def _fault(problem: Exception) -> str:

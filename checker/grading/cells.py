@@ -7,6 +7,7 @@ meant. Everything else is as for `make check FILE=…`: every code cell is read,
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +30,8 @@ class Handed:
 
 def handed(path: Path, puzzle: Puzzle) -> Handed:
     """Read a notebook. Whatever is wrong with it is said in what is returned."""
-    if path.is_symlink():  # to another student's work, or to a file of the instructor's
+    # A link to another student's work, or to a file of the instructor's. Path.is_symlink raises where none may look.
+    if os.path.islink(path):  # noqa: PTH114
         return _unreadable((), f"{path.name} is a link, and not a file.")
     try:
         cells = tuple(cells_of(path))

@@ -23,6 +23,7 @@ from checker.grading.local import Local
 from checker.judge.verdict import ExitStatus
 from checker.learner.screen import console, say
 from checker.practice import Misuse
+from checker.report.clean import clean
 
 # Verdicts with a column of their own in the summary.
 _NAMED = {"accepted": "accepted", "partly-right": "partly right", "not-started": "not started"}
@@ -48,15 +49,15 @@ def grade(
     except (settings.SettingsError, KeyProblem, NoSandbox, NothingFound, NoCrew) as problem:
         raise Misuse(str(problem)) from problem
     except (OSError, CrewLost) as problem:
-        reason = f"{problem.strerror}: {problem.filename}" if isinstance(problem, OSError) else problem
-        say(screen, f"Grading has stopped: {reason}. Nothing is lost; what is done is kept.")
+        reason = f"{problem.strerror}: {problem.filename}" if isinstance(problem, OSError) else str(problem)
+        say(screen, f"Grading has stopped: {_harmless(reason)}. Nothing is lost; what is done is kept.")
         return ExitStatus.FAULT
     screen.print(_summary(rows))
     known = sum(outcome.known for outcome in outcomes)
     say(screen, f"{len(outcomes)} submissions, {known} of them known before, in {time.monotonic() - started:.0f} s.")
     lost = [outcome for outcome in outcomes if outcome.fault]
     for outcome in lost:
-        say(screen, f"No score: {outcome.work.path}: {outcome.fault}.")
+        say(screen, f"No score: {_harmless(f'{outcome.work.path}: {outcome.fault}')}.")
     return ExitStatus.FAULT if lost else ExitStatus.ACCEPTED
 
 
@@ -72,6 +73,11 @@ def _crew(cluster: str, jobs: int, course: settings.Settings, sample: Path) -> A
             "or make grade CLUSTER=…, which installs it."
         ) from error
     return Cluster(cluster, jobs, course, sample)
+
+
+def _harmless(text: str) -> str:
+    """On one line and without orders to a terminal: names of files are the students' to choose."""
+    return clean(text).replace("\n", " ")
 
 
 def _with_progress(works: list[Work], folder: Path, crew: batch.Crew) -> list[batch.Outcome]:

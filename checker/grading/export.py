@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,6 +33,7 @@ class Rows:
 
 COLUMNS = ("student", "puzzle", "verdict", "earned", "possible", "findings", "sandbox", "fault", "file")
 _LONG = 1000  # characters of a name, or of a reason
+_FORMULA = re.compile(r"((?:^|[;|\t\n])\s*)(?=[=+\-@＝＋－＠])")  # the latter four where Japanese is written
 
 
 def to_csv(rows: Iterable[Row], file: IO[str]) -> None:
@@ -102,5 +104,8 @@ def _facts(outcome: Outcome, verdict: Verdict | None) -> dict[str, Any]:
 
 
 def _harmless(value: Any) -> Any:
-    """A text that a spreadsheet does not take for a formula: names of files are the students' to choose."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t")) else value
+    """A text that a spreadsheet does not take for a formula: names of files are the students' to choose.
+
+    Some begin a cell at a semicolon or a tab as well, whatever stands around it, or pass over blanks.
+    """
+    return _FORMULA.sub(r"\1'", value) if isinstance(value, str) else value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from checker import catalog
 
 KINDS = (".ipynb", ".py")
 _OURS = {"checker", "solutions", "tests"}  # in a clone of the course: files with a puzzle's number, and nobody's work
+MOST_DEEP = 20  # folders in folders; some unpackers, and Git, make a thousand for who asks for them
 _NUMBER = re.compile(r"(?:^|[^A-Za-z0-9])p(\d+)(?=_)")
 
 
@@ -52,12 +54,21 @@ def found(places: Sequence[Path]) -> list[Work]:
 def _files(folder: Path) -> Iterator[Path]:
     """Plain files below a folder. Links are not followed: they may lead to what nobody has handed in."""
     for place, folders, names in os.walk(folder, followlinks=False):
-        ours = _OURS if Path(place, "checker", "__main__.py").exists() else set()
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in ours)
+        ours = _OURS if os.access(Path(place, "checker", "__main__.py"), os.F_OK) else set()
+        deepest = len(Path(place).relative_to(folder).parts) == MOST_DEEP
+        folders[:] = sorted(n for n in folders if not n.startswith(".") and n not in ours and not deepest)
         for name in sorted(names):
             path = Path(place, name)
-            if path.suffix in KINDS and not name.startswith(".") and path.is_file() and not path.is_symlink():
+            if path.suffix in KINDS and not name.startswith(".") and not _special(path):
                 yield path
+
+
+def _special(path: Path) -> bool:
+    """Whether something is known to be a link, a pipe or the like."""
+    try:
+        return not stat.S_ISREG(path.lstat().st_mode)
+    except OSError:  # its folder is closed, or its name too long: whoever reads it will be told
+        return False
 
 
 def _work(path: Path, folder: Path) -> Work | None:

@@ -1,8 +1,8 @@
 """Results on disk: each submission is judged once, whoever hands it in and however often.
 
-A record is one JSON file, named for everything that the result depends on: the submission's hash and where its cells
-stand, the puzzle, the checker and its catalog, the key, the device and Triton. It holds properties, not points, and no
-student's name.
+A record is one JSON file, named for everything that the result depends on: the submission's hash, where its cells
+stand and end, the puzzle, the checker and its catalog, the key, the device and Triton. It holds properties, not
+points, and no student's name.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ JUDGING = ("box", "catalog", "judge", "submission", "puzzle.py", "road.py", "tar
 def identity(number: int, submission: Submission, key_id: str, device: str, caged: bool) -> dict[str, Any]:
     """Everything that a result depends on; the numbers of its cells are in the words of the findings.
 
+    Where a cell ends belongs to it: the same text, cut in the middle of a kernel, is another submission, and a bad one.
     What was found without a cage is no result for those who ask for one.
     """
     text = submission.text.encode("utf-8", "surrogatepass")
@@ -38,7 +39,7 @@ def identity(number: int, submission: Submission, key_id: str, device: str, cage
         "form": FORM,
         "puzzle": number,
         "submission": hashlib.sha256(text).hexdigest(),
-        "cells": [chunk.cell for chunk in submission.chunks],
+        "cells": [[chunk.cell, chunk.text.count("\n")] for chunk in submission.chunks],
         "checker": checker_digest(),
         "key": key_id,
         "device": device,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 GRAM, WINDOW = 12, 6  # tokens; a line of a kernel has about ten
 _KEPT = {"tl", "triton", "range", "float"}  # names that nobody chooses
 _LAYOUT = {"(", ")", ";", "\\"}  # parentheses, too: some write more of them
-_INFINITY = re.compile(r"""float\(\s*(["'])\s*([+-]?)\s*inf(?:inity)?\s*\1\s*\)""", re.IGNORECASE)
+_INFINITY = re.compile(r"""float\(\s*(["'])\s*([+-]?)inf(?:inity)?\s*\1\s*\)""", re.IGNORECASE)
 _NAMES_AN_ARGUMENT = re.compile(r"\s*=(?!=)")
 _TOKEN = re.compile(
     r"""

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 from checker import catalog
@@ -99,12 +99,25 @@ def _in_common(texts: Sequence[Text], own: Sequence[Set[int]]) -> Iterator[tuple
             holders[one].append(position)
         if len(texts[position].copies) > 1:
             yield position, position, len(prints)
+    owners = [frozenset(text.copies) for text in texts]
     counts: Counter[tuple[int, int]] = Counter()
     for who in holders.values():
-        counts.update(combinations(who, 2))
+        counts.update(_of_two(who, owners))
     for (a, b), shared in counts.items():
-        if len(texts[a].copies.keys() | texts[b].copies.keys()) > 1:
-            yield a, b, shared
+        yield a, b, shared
+
+
+def _of_two(who: Sequence[int], owners: Sequence[Set[str]]) -> Iterator[tuple[int, int]]:
+    """The pairs of texts that are not one student's alone: somebody may have handed in a thousand of his own."""
+    groups: dict[Set[str], list[int]] = defaultdict(list)
+    for position in who:
+        groups[owners[position]].append(position)
+    for students, group in groups.items():
+        if len(students) > 1:
+            yield from combinations(group, 2)
+    for one, other in combinations(groups.values(), 2):
+        for a, b in product(one, other):
+            yield min(a, b), max(a, b)
 
 
 def _pair(left: Text, right: Text, shared: Set[int], of: int, few: int) -> Pair:

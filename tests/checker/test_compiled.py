@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 import time
+import zlib
 from pathlib import Path
 
 import pytest
 
 from checker import catalog, targets
-from checker.box import compiling
+from checker.box import compiling, wire
 from checker.box.compiling import Compiled, Compiler, Job
 from checker.box.parent import Limits
 from checker.judge.verdict import Status
@@ -134,3 +135,28 @@ def test_a_runner_cannot_fill_the_memory_of_who_listens_to_it() -> None:
         [result] = compiler.results()
     assert result.error is not None
     assert 0 < most < 800 << 20, most
+
+
+@pytest.mark.parametrize(("many", "said"), [(1000, "[[], [], "), (100_000, "the compiler did not come to an end")])
+def test_a_runner_cannot_fill_the_memory_of_who_reads_its_complaint(many: int, said: str) -> None:
+    """Many small things take twenty times the memory of their text: of 64 MB, more than a gigabyte."""
+    frame = wire.pack({"error": {"type": "x", "line": 1, "program": 0, "message": [[]] * many}})
+    written = f"__import__('os').write(5, __import__('zlib').decompress({zlib.compress(frame)!r}))"
+    source = f"@triton.jit\ndef kernel(x_ptr, long={written}, end=__import__('os')._exit(0)):\n    pass\n"
+    with Compiler(source, [Job("kernel", "sm_90", {"x_ptr": "*fp32"}, {})], Limits(), cached=False) as compiler:
+        [result] = compiler.results()
+    assert result.error is not None and result.error.message.startswith(said)
+
+
+def test_what_the_compiler_says_is_not_read_if_it_is_too_long() -> None:
+    """An assembler is none of ours: whoever gets hold of it can say anything."""
+
+    class Talkative:
+        def communicate(self, timeout: float) -> tuple[bytes, bytes]:
+            error = {"type": "x", "line": 1, "program": 0, "message": [[]] * (1 << 20)}
+            return wire.pack({"hello": None}) + wire.pack({"results": [{"error": error}]}), b""
+
+    compiler = Compiler("", [JOB], Limits(), cached=False)
+    compiler.child = Talkative()  # type: ignore[assignment]
+    [result] = compiler.results()
+    assert result.error is not None and result.error.type == "Died"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from checker.box.cage import Cage
+from checker.box.forkserver import PATIENCE_SECONDS
 from checker.box.parent import Box, Limits
 from checker.box.warm import Warm
 from checker.judge.verdict import Status, Verdict
@@ -160,6 +162,21 @@ def test_a_child_that_was_stopped_takes_its_server_with_it(
         assert verdict.status is Status.TIME_LIMIT
         assert before["child"] not in servers(warm).values()
         assert check_text(SOLUTION, terms=begun).accepted
+
+
+@pytest.mark.parametrize("text", ["import os\n" * 3, SOLUTION.replace("tl.exp(", "exec("), "def ("])
+def test_a_refused_submission_costs_no_server(
+    text: str, cage: Cage, terms: Terms, check_text: Callable[..., Verdict]
+) -> None:
+    """Its child waits for a request that never comes."""
+    with Warm(cage) as warm:
+        begun = replace(terms, warm=warm, lint=True)
+        assert check_text(SOLUTION, terms=begun).accepted
+        before = servers(warm)
+        started = time.monotonic()
+        assert not check_text(text, terms=begun).runs
+        assert time.monotonic() - started < PATIENCE_SECONDS
+        assert servers(warm) == before
 
 
 def test_a_server_that_cannot_start_is_our_fault(cage: Cage, tmp_path: Path) -> None:

@@ -55,3 +55,16 @@ def test_the_same_code_in_another_cell_is_another_record() -> None:
     """Else a report would name the cells of somebody else's notebook."""
     further_down = from_cells([("markdown", "my notes"), ("code", SOLUTION)], "p1.ipynb")
     assert record.identity(1, further_down, "1" * 16, "interpreter", True) != OF
+
+
+def test_the_same_code_cut_elsewhere_is_another_record() -> None:
+    """Else who hands in a copy that is cut in the middle of the kernel, and so is invalid, takes the other's points."""
+    lines = SOLUTION.split("\n")
+    for at in range(2, len(lines)):
+        one, other = (
+            from_cells([("code", "\n".join(lines[:end])), ("code", "\n".join(lines[end:]))], "p1.ipynb")
+            for end in (at - 1, at)
+        )
+        assert one.text == other.text
+        of_one, of_other = (record.identity(1, each, "1" * 16, "interpreter", True) for each in (one, other))
+        assert of_one != of_other

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+from checker.course.build import emptied
 from checker.course.folder import make
-from checker.grading import batch
+from checker.grading import batch, export
 from checker.grading.batch import WorkerLost
+from checker.grading.command import grade
 from checker.grading.found import NothingFound, Work, found
 from checker.grading.local import Local
-from tests.conftest import SOLUTION
+from checker.judge.verdict import ExitStatus
+from tests.conftest import ROOT, SOLUTION
 from tests.grading.conftest import (
     CLASS,
     SMALL,
@@ -66,6 +72,36 @@ def test_each_distinct_submission_is_judged_once(desk: Path) -> None:
     assert "7 submissions, 6 of them known before" in again.stdout
 
 
+def notebook_of(*cells: str) -> str:
+    made = [
+        {"cell_type": "code", "source": text, "metadata": {}, "outputs": [], "execution_count": None} for text in cells
+    ]
+    return json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+
+
+def test_a_copy_that_is_cut_elsewhere_costs_only_its_own_points(desk: Path) -> None:
+    """The text is the same, and so are the numbers of the cells; but a kernel that is cut in two is none."""
+    shutil.rmtree(desk / "handed in")
+    lines = SOLUTION.split("\n")
+    kernel = lines.index("@triton.jit")
+    for student, at in {"anna": kernel + 3, "ben": kernel}.items():
+        hand_in(desk, {"p1_x.ipynb": notebook_of("\n".join(lines[:at]), "\n".join(lines[at:]))}, student)
+    assert graded(desk, "--jobs", "1").returncode == 0
+    assert [(row["student"], row["earned"]) for row in rows(desk)] == [("anna", "0"), ("ben", "100")]
+
+
+def test_a_record_does_not_tell_how_somebody_called_his_file(desk: Path) -> None:
+    """It serves all who have handed in the same text, and nbgrader shows it to them."""
+    shutil.rmtree(desk / "handed in")
+    stub = emptied((ROOT / "puzzles" / "p1_naive_softmax.py").read_text(), batch.catalog.load(1))
+    hand_in(desk, {"anna_p1_naive_softmax.py": stub, "p1_look at example.org.py": stub})
+    assert graded(desk, "--json", "all.json").returncode == 0
+    (kept,) = (desk / "course" / "records").rglob("*.json")
+    for text in (kept.read_text(), json.dumps([one["result"] for one in json.loads((desk / "all.json").read_text())])):
+        assert "Open p1_naive_softmax.py, line" in text
+        assert "anna" not in text and "example.org" not in text
+
+
 def test_nbgrader_takes_over_what_was_graded(desk: Path) -> None:
     """One record serves both."""
     from checker.course import settings
@@ -73,10 +109,9 @@ def test_nbgrader_takes_over_what_was_graded(desk: Path) -> None:
     from checker.grading.grade import identity
     from checker.grading.record import place
 
-    cell = {"cell_type": "code", "source": SOLUTION, "metadata": {}, "outputs": [], "execution_count": None}
     path = desk / "course" / "submitted" / "eva" / "p1_naive_softmax" / "p1_naive_softmax.ipynb"
     path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    path.write_text(notebook_of(SOLUTION))
     done = subprocess.run(command(), cwd=desk, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     course = settings.read(desk / "course")
@@ -172,6 +207,22 @@ def test_what_cannot_be_opened_here_has_no_score(tmp_path: Path, monkeypatch: py
         batch.judge(unseen, folder)
 
 
+def test_who_hands_in_a_thousand_makes_nobody_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[str] = []
+
+    class Here:
+        def run(self, function: Any, calls: list[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+            return ((number, function(*call)) for number, call in enumerate(calls))
+
+    monkeypatch.setattr(batch, "look", lambda work, folder: batch.Outcome(work, work.path))
+    monkeypatch.setattr(batch, "judge", lambda work, folder: judged.append(work.path.name))
+    works = [Work("mallory", 1, Path(f"m{number}")) for number in range(3)]
+    works += [Work("zoe", number, Path(f"z{number}")) for number in (1, 2)]
+    outcomes = list(batch.grade(works, Path(), Here(), lambda *_: None))  # type: ignore[arg-type]
+    assert judged == ["m0", "z1", "m1", "z2", "m2"]
+    assert [outcome.work for outcome in outcomes] == works
+
+
 @pytest.mark.parametrize(
     ("path", "student"),
     [
@@ -215,6 +266,86 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "in" / "p1_link.py").symlink_to(tmp_path / "secret" / "p1_key.py")
     with pytest.raises(NothingFound):
         found([tmp_path / "in"])
+
+
+@pytest.fixture
+def nested(tmp_path: Path) -> Iterator[Callable[[str, int], Path]]:
+    """Makes folders in folders, deeper than a path can name."""
+
+    def make_folders(name: str, levels: int) -> Path:
+        folder = tmp_path / "in" / "mallory"
+        folder.mkdir(parents=True)
+        here = os.open(folder, os.O_RDONLY)
+        for _ in range(levels):
+            os.mkdir(name, dir_fd=here)
+            inner = os.open(name, os.O_RDONLY, dir_fd=here)
+            os.close(here)
+            here = inner
+        os.close(os.open("p1_x.py", os.O_WRONLY | os.O_CREAT, dir_fd=here))
+        os.close(here)
+        return folder.parent
+
+    yield make_folders
+    subprocess.run(["rm", "-rf", tmp_path / "in"], check=True)  # Python's own is too shallow for it
+
+
+def test_folders_without_end_stop_nobody(nested: Callable[[str, int], Path]) -> None:
+    folder = nested("ddd", 1100)
+    hand_in(folder.parent, {"p1_x.py": ""}, "zoe")
+    (folder.parent / "handed in" / "zoe").rename(folder / "zoe")
+    assert [work.student for work in found([folder])] == ["zoe"]
+
+
+def test_a_path_that_is_too_long_is_said_of_its_file_only(nested: Callable[[str, int], Path]) -> None:
+    levels = 16
+    folder = nested("d" * 200, levels)
+    room = 4095 - len(str(folder / "mallory")) - levels * 201  # what the folder's own path leaves
+    shutil.rmtree(folder)
+    folder = nested("d" * (200 + room // levels), levels)
+    (work,) = found([folder])
+    assert len(str(work.path)) > 4095 > len(str(work.path.parent))
+    for path in (work.path, work.path.with_suffix(".ipynb")):
+        assert "File name too long" in batch.read(Work("mallory", 1, path)).problem
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("=cmd()", "'=cmd()"),
+        (" \t@x", " \t'@x"),
+        ("anna;=1+1", "anna;'=1+1"),
+        ("anna\n+1", "anna\n'+1"),
+        ("＝1+1", "'＝1+1"),
+        ("anna-maria x=y", "anna-maria x=y"),
+    ],
+)
+def test_no_cell_is_a_formula(name: str, written: str) -> None:
+    file = io.StringIO(newline="")
+    export.to_csv([(batch.Outcome(Work(name, 1, Path(name)), fault=name), None)], file)
+    (row,) = csv.DictReader(io.StringIO(file.getvalue(), newline=""))
+    assert (row["student"], row["file"], row["fault"]) == (written,) * 3
+
+
+def test_a_name_gives_no_orders_to_a_terminal(
+    desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "\x1b]0;evil\x07zoe\nNo score: anna"
+    shutil.rmtree(desk / "handed in")
+    hand_in(desk, {"p1_x.py": SOLUTION}, name)
+    monkeypatch.setenv("COLUMNS", "1000")
+
+    def fails(works: list[Work], folder: Path, crew: batch.Crew) -> list[batch.Outcome]:
+        return [batch.Outcome(works[0], fault="\x1b[2J")]
+
+    def stops(works: list[Work], folder: Path, crew: batch.Crew) -> list[batch.Outcome]:
+        raise OSError(28, "No space left on device", str(works[0].path))
+
+    for does in (fails, stops):
+        monkeypatch.setattr("checker.grading.command._with_progress", does)
+        assert grade([desk / "handed in"], desk / "course", 1, {}) == ExitStatus.FAULT
+        said = capsys.readouterr().out
+        assert "zoe No score: anna" in said
+        assert not set(said) & {"\x1b", "\x07"}
 
 
 @pytest.mark.parametrize(

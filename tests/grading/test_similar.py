@@ -8,6 +8,7 @@ import re
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,24 @@ def test_nobody_is_compared_with_himself() -> None:
     longer = ODD.replace("):\n", "):\n    once_more = 4711\n")
     assert found(3, [("anna", handed(text)) for text in (ODD, disguised(ODD, 3), longer)]).total == 0
     assert found(3, [("anna", handed(ODD)), ("ben", handed(longer))]).total == 1
+
+
+def test_who_hands_in_a_thousand_of_his_own_makes_no_pairs_of_them() -> None:
+    owners = [frozenset({"mallory"})] * 10_000 + [frozenset({"ben"})] + [frozenset({"anna", "ben"})] * 2
+    of_two = set(pairs._of_two(range(len(owners)), owners))
+    mallory = range(10_000)
+    assert of_two == {(one, other) for one in mallory for other in (10_000, 10_001, 10_002)} | {
+        (10_000, 10_001),
+        (10_000, 10_002),
+        (10_001, 10_002),
+    }
+
+
+def test_a_text_that_was_made_to_take_long_takes_no_longer() -> None:
+    started = time.process_time()
+    assert [token.text for token in tokens('float("' + " " * 50_000 + "x")] == ["float"]
+    assert time.process_time() - started < 5  # it was 30 s
+    assert [token.text for token in tokens("float(' +inf ')")] == ["+", "inf"]
 
 
 def test_what_the_lesson_says_in_words_is_nobodys(tmp_path: Path) -> None:
