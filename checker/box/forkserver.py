@@ -37,6 +37,7 @@ def main(control: int, module: str) -> None:
     served = import_module(module)
     served.prepare()
     served.rehearse()
+    kept = set(os.listdir())
     gc.freeze()  # or every child's collector would touch, and so copy, all that is here
     with socket.socket(fileno=control) as channel:
         channel.send(READY)
@@ -51,7 +52,7 @@ def main(control: int, module: str) -> None:
             channel.recv(1)
             answer = ENDED if _well_ended(pid) else STUCK
             children.end_strays()
-            _empty(os.getcwd())
+            _remove(set(os.listdir()) - kept)
             channel.send(answer)
 
 
@@ -86,11 +87,11 @@ def _well_ended(pid: int) -> bool:
     return False
 
 
-def _empty(folder: str) -> None:
+def _remove(names: set[str]) -> None:
     """Remove what a child has written: the submission's text, and what an assembler made of it."""
-    for entry in os.scandir(folder):
+    for name in names:
         with contextlib.suppress(OSError):
-            if entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry)
+            if os.path.isdir(name) and not os.path.islink(name):  # noqa: PTH112, PTH114
+                shutil.rmtree(name)
             else:
-                os.unlink(entry)
+                os.unlink(name)

@@ -103,7 +103,8 @@ def test_nothing_of_a_submission_is_left_for_the_next(
     )
     with Warm(cage) as warm:
         alone = check_text(look, terms=replace(terms, warm=warm))
-        assert "found: ['./submission.py'] 0" in alone.findings[0].explanation
+        said = alone.findings[0].explanation
+        assert "'./submission.py'" in said and "/dev/shm" not in said and said.endswith("] 0")
         before = servers(warm)
         check_text(doing("'mark of the first'", *MISCHIEF), terms=replace(terms, warm=warm))
         assert check_text(look, terms=replace(terms, warm=warm)).findings == alone.findings

@@ -49,7 +49,9 @@ class Dask:
     def __init__(self, folder: Path):
         self.folder, self.processes = folder, list[subprocess.Popen[bytes]]()
         self.scheduler = self.started("scheduler", "--port", "0")
-        wait_for(self.file.exists)
+        wait_for(
+            lambda: self.file.exists() and self.file.read_text().strip().endswith("}")
+        )  # it is there before it is whole
         self.address = json.loads(self.file.read_text())["address"]
 
     @property
