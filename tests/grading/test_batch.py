@@ -281,7 +281,7 @@ def nested(tmp_path: Path) -> Iterator[Callable[[str, int], Path]]:
             inner = os.open(name, os.O_RDONLY, dir_fd=here)
             os.close(here)
             here = inner
-        os.close(os.open("p1_x.py", os.O_WRONLY | os.O_CREAT, dir_fd=here))
+        os.close(os.open(f"p1_{'x' * 40}.py", os.O_WRONLY | os.O_CREAT, dir_fd=here))
         os.close(here)
         return folder.parent
 
