@@ -35,7 +35,7 @@ from checker.course.assignment import source_notebook
 
 NOTEBOOKS = 30  # that nbgrader as it is grades
 OWN = 120  # submissions, all different
-FIRE, KILL_SECONDS = 500, 20.0
+FIRE, KILL_SECONDS = 400, 20.0
 STOCK_TEST = """
 import torch
 
