@@ -24,6 +24,7 @@ import triton.language as tl
 from triton.runtime import interpreter
 
 from checker.box.memory import BoxTensor, Memory
+from checker.box.remembered import remember
 
 _POINTEES = {"float16": tl.float16, "float32": tl.float32, "int32": tl.int32, "int64": tl.int64}
 _SCALARS = {"int32": (np.int32, tl.int32), "int64": (np.int64, tl.int64), "float32": (np.float32, tl.float32)}
@@ -100,18 +101,6 @@ def _sized(plain: Any) -> Any:
     return create
 
 
-def _remembered(plain: Any) -> Any:
-    """Triton's own function from a type to NumPy's, which makes a table of all types each time: a sixth of a launch."""
-    known: dict[str, Any] = {}
-
-    def get_np_dtype(dtype: Any) -> Any:
-        if dtype.name not in known:
-            known[dtype.name] = plain(dtype)
-        return known[dtype.name]
-
-    return get_np_dtype
-
-
 def _atomic(builder: Any, *_: Any, **__: Any) -> Any:
     raise TypeError("atomic operations are not part of this course: no puzzle needs one")
 
@@ -149,7 +138,7 @@ def prepare() -> None:
     builder.create_dot = _dot(builder.create_dot)
     builder.create_splat = _sized(builder.create_splat)
     builder.create_broadcast = _sized(builder.create_broadcast)
-    interpreter._get_np_dtype = _remembered(interpreter._get_np_dtype)
+    remember(interpreter)
     builder.create_atomic_rmw = _atomic
     builder.create_atomic_cas = _atomic
     np.seterr(all="ignore")  # a kernel may divide by zero; the judge will see what comes of it
