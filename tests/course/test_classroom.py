@@ -68,8 +68,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("kernel", "status"),
     [
         (ROOT / "solutions" / "p1_naive_softmax.py", ExitStatus.ACCEPTED),
-        (WRONG, ExitStatus.REFUSED),
-        (None, ExitStatus.NOT_STARTED),
+        pytest.param(WRONG, ExitStatus.REFUSED, marks=pytest.mark.slow),
+        pytest.param(None, ExitStatus.NOT_STARTED, marks=pytest.mark.slow),
     ],
 )
 def test_its_steps_do_what_they_should(kernel: Path | None, status: int, template: Path, tmp_path: Path) -> None:

@@ -187,6 +187,7 @@ def ends_its_worker(number: int) -> int:
     return number
 
 
+@pytest.mark.slow
 def test_what_ends_its_worker_each_time_is_lost_and_those_beside_it_are_not(
     desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
