@@ -143,6 +143,7 @@ def test_a_scheduler_that_is_killed_is_a_sentence_and_nothing_is_lost(desk: Path
     assert rows(desk) == uninterrupted(desk)
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_it_at_once_and_leaves_nobody_behind(desk: Path) -> None:
     grader = running(desk, "--cluster", "local")
     wait_for(lambda: records(desk))
