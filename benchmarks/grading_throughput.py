@@ -29,7 +29,7 @@ from typing import Any
 import nbformat
 
 from benchmarks.made_up_class import PUZZLES, STEMS, hand_in, submissions
-from benchmarks.page import RESULTS
+from benchmarks.page import show
 from benchmarks.setting import ROOT, in_words, setting
 from checker.course.assignment import source_notebook
 
@@ -322,11 +322,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/grading_throughput.{md,json}")
     options = parser.parse_args()
     figures = measure(options.runs, options.classes)
-    page = markdown(figures)
-    print(page)
-    if options.write:
-        (RESULTS / "grading_throughput.md").write_text(page, encoding="utf-8")
-        (RESULTS / "grading_throughput.json").write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    show("grading_throughput", figures, markdown(figures), options.write)
 
 
 if __name__ == "__main__":

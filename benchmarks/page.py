@@ -22,9 +22,13 @@ def main(
     parser.add_argument("--write", action="store_true", help=f"write benchmarks/results/{name}.{{md,json}}")
     options = parser.parse_args()
     figures = measure(options.runs, options.fresh)
-    page = markdown(figures)
+    show(name, figures, markdown(figures), options.write)
+
+
+def show(name: str, figures: Any, page: str, write: bool) -> None:
+    """Print the page; write it, and the figures as data, if asked."""
     print(page)
-    if options.write:
+    if write:
         RESULTS.mkdir(exist_ok=True)
         (RESULTS / f"{name}.md").write_text(page, encoding="utf-8")
         (RESULTS / f"{name}.json").write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")

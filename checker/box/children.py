@@ -1,4 +1,4 @@
-"""Processes inside of the box: none outlives who started it."""
+"""Processes that do not outlive who started them: those inside of the box, and those that grade."""
 
 from __future__ import annotations
 

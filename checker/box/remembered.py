@@ -49,10 +49,8 @@ def _init_of_type(plain: Any) -> Any:
     known: dict[tuple[Any, ...], dict[str, Any]] = {}
 
     def __init__(self: Any, element_ty: Any, shape: Any) -> None:
-        extents = (
-            [getattr(extent, "value", extent) for extent in shape] if isinstance(shape, list | tl.tuple) else [None]
-        )
-        if any(type(extent) is not int for extent in extents):
+        extents = [getattr(extent, "value", extent) for extent in shape] if isinstance(shape, list | tl.tuple) else []
+        if not extents or any(type(extent) is not int for extent in extents):  # 8.0 would be found as 8
             plain(self, element_ty, shape)
             return
         key = (element_ty.name, *extents)

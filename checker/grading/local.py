@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import os
 import queue
@@ -14,9 +13,9 @@ from concurrent.futures.process import BrokenProcessPool
 from types import TracebackType
 from typing import Any
 
+from checker.box.children import end_with_parent
 from checker.grading.batch import WorkerLost
 
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 RENEWED = 500  # calls, after which a process is replaced: whatever it has gathered is gone
 Call = tuple[int, Callable[..., Any], tuple[Any, ...]]
 
@@ -106,7 +105,7 @@ def _pool() -> ProcessPoolExecutor:
 
 def _end_with(parent: int) -> None:
     """End when the grader does, however it ends. Ctrl-C is the grader's to answer."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent()
     if os.getppid() != parent:  # it has ended meanwhile
         os._exit(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

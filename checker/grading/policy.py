@@ -16,8 +16,7 @@ from nbgrader.exchange.default import ExchangeCollect
 from nbgrader.plugins import BasePlugin
 
 from checker.course import settings
-
-MOST_DEEP = 20  # folders in folders of a submission
+from checker.grading.found import MOST_DEEP
 
 
 class LatePolicy(BasePlugin):

@@ -44,7 +44,7 @@ def identity(number: int, submission: Submission, key_id: str, device: str, cage
         "key": key_id,
         "device": device,
         "caged": caged,
-        "triton": _version("triton"),
+        "triton": triton_version(),
     }
 
 
@@ -83,9 +83,10 @@ def checker_digest() -> str:
     return digest.hexdigest()[:32]
 
 
-def _version(package: str) -> str:
+def triton_version() -> str:
+    """The Triton that judges here; nothing if there is none."""
     try:
-        return version(package)
+        return version("triton")
     except PackageNotFoundError:
         return ""
 

@@ -14,7 +14,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +44,7 @@ class Unfit(Exception):
 def needs(course: settings.Settings, mark: Path, sample: Path) -> Needs:
     """What workers need to judge for this grader. Raises KeyProblem."""
     own_key = key.key_id(key.read(course.key_path))
-    return Needs(course.folder, mark, Path.cwd(), sample, record.checker_digest(), _triton(), own_key)
+    return Needs(course.folder, mark, Path.cwd(), sample, record.checker_digest(), record.triton_version(), own_key)
 
 
 class Call:
@@ -92,8 +91,8 @@ def _why_unfit(needs: Needs) -> str:
         return f"it does not see {needs.current / needs.sample}"
     if record.checker_digest() != needs.checker:
         return "its checker is another one"
-    if _triton() != needs.triton:
-        return f"its triton is {_triton()}, and {needs.triton} here"
+    if (triton := record.triton_version()) != needs.triton:
+        return f"its triton is {triton or 'missing'}, and {needs.triton} here"
     try:
         path = settings.read(needs.course).key_path
         if key.key_id(key.read(path)) != needs.key:
@@ -101,10 +100,3 @@ def _why_unfit(needs: Needs) -> str:
     except (settings.SettingsError, key.KeyProblem) as problem:
         return str(problem).rstrip(".")
     return ""
-
-
-def _triton() -> str:
-    try:
-        return version("triton")
-    except PackageNotFoundError:
-        return "missing"

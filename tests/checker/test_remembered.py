@@ -18,7 +18,7 @@ from checker.box.remembered import remember
 
 DTYPES = [tl.float16, tl.float32, tl.int1, tl.int32, tl.int64, tl.uint64, tl.pointer_type(tl.float32)]
 SHAPES = [[8], [16], [8, 16], [16, 8], [1, 16], tl.tuple([tl.constexpr(8), 1]), [tl.constexpr(4)]]
-ODD = [[], [3], [8.0], ["8"], 8, (8,), None]
+ODD = [[], [3], [8.0], ["8"], [[8]], [True], 8, (8,), (16,), None]
 
 def told():
     said = []
