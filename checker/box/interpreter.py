@@ -126,6 +126,7 @@ def prepare() -> None:
     Triton patches its language again at each call of a device function, `tl.max` and `tl.sum`
     included: about a third of the time of a launch. Done once here, then switched off.
     """
+    remember(interpreter)
     interpreter._patch_lang(SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
     interpreter._patch_lang = lambda *_, **__: _Unpatched()
     # triton 3.6 converts a one-element array here, which numpy 2.4 refuses.
@@ -138,7 +139,6 @@ def prepare() -> None:
     builder.create_dot = _dot(builder.create_dot)
     builder.create_splat = _sized(builder.create_splat)
     builder.create_broadcast = _sized(builder.create_broadcast)
-    remember(interpreter)
     builder.create_atomic_rmw = _atomic
     builder.create_atomic_cas = _atomic
     np.seterr(all="ignore")  # a kernel may divide by zero; the judge will see what comes of it

@@ -1,7 +1,7 @@
-"""What Triton's interpreter works out again at each operation, although it depends on a type only: remembered.
+"""What Triton's interpreter works out again at each operation, although it depends on types only: remembered.
 
-That is two fifths of the time of a small launch. A type is known by its name, which says shape and element; nothing of
-a value, of a kernel or of a launch is kept.
+That is half of the time of a small launch. A type is known by its name, which says shape and element; nothing of a
+value, of a kernel or of a launch is kept.
 """
 
 from __future__ import annotations
@@ -12,11 +12,34 @@ import triton.language as tl
 
 
 def remember(interpreter: Any) -> None:
-    """Put memory before Triton's own functions. `interpreter`: its module of that name."""
+    """Put memory before Triton's own functions, before it patches its language. `interpreter`: its module of that name."""
+    interpreter._patch_attr = _patch_attr(interpreter)
     interpreter._get_np_dtype = _by_name(interpreter._get_np_dtype)
+    interpreter._validate_np_data_size = _by_size(interpreter._validate_np_data_size)
+    interpreter.TensorHandle.__init__ = _init_of_handle(interpreter)
     tl.block_type.with_element_ty = _with_element_ty(tl.block_type.with_element_ty)
+    tl.block_type.to_ir = _to_ir(tl.block_type.to_ir)
     tl.block_type.__init__ = _init_of_type(tl.block_type.__init__)
     tl.tensor.__init__ = _init_of_tensor(tl.tensor.__init__)
+    semantic = interpreter.TritonSemantic
+    semantic.broadcast_impl_value = _nothing_to_do(semantic.broadcast_impl_value)
+    semantic.binary_op_type_checking_impl = _nothing_to_do(semantic.binary_op_type_checking_impl)
+
+
+def _patch_attr(interpreter: Any) -> Any:
+    """What gives a function of the language its `_semantic`: Triton calls two functions in between each time."""
+    of_builtin = tl.core.builtin(lambda: None).__code__
+
+    def patch_attr(obj: Any, name: str, member: Any, builder: Any, scope: Any) -> None:
+        plain = member.__wrapped__ if getattr(member, "__code__", None) is of_builtin else member
+
+        def with_semantic(*arguments: Any, **options: Any) -> Any:
+            options["_semantic"] = interpreter.interpreter_semantic
+            return plain(*arguments, **options)
+
+        scope.set_attr(obj, name, with_semantic)
+
+    return patch_attr
 
 
 def _by_name(plain: Any) -> Any:
@@ -29,6 +52,62 @@ def _by_name(plain: Any) -> Any:
         return known[dtype.name]
 
     return get_np_dtype
+
+
+def _by_size(plain: Any) -> Any:
+    """Whether the elements of an array fit into a type."""
+    known: dict[tuple[int, str], bool] = {}
+
+    def validate_np_data_size(np_array: Any, tl_dtype: Any) -> bool:
+        key = np_array.itemsize, tl_dtype.name
+        if key not in known:
+            known[key] = plain(np_array, tl_dtype)
+        return known[key]
+
+    return validate_np_data_size
+
+
+def _init_of_handle(interpreter: Any) -> Any:
+    """A handle as its dataclass makes it, in one call for three."""
+    plain = interpreter.TensorHandle.__init__
+
+    def __init__(self: Any, data: Any, dtype: Any, attr: Any = None) -> None:
+        if attr is None and interpreter._validate_np_data_size(data, dtype):
+            self.data, self.dtype, self.attr = data, dtype, {}
+        else:
+            plain(self, data, dtype, {} if attr is None else attr)
+
+    return __init__
+
+
+def _nothing_to_do(plain: Any) -> Any:
+    """For what makes two operands alike: whether two of these types are so already, which is the rule."""
+    alike: set[tuple[Any, ...]] = set()
+
+    def made_alike(self: Any, lhs: Any, rhs: Any, *how: Any, **named: Any) -> Any:
+        if type(lhs) is not tl.tensor or type(rhs) is not tl.tensor or named:
+            return plain(self, lhs, rhs, *how, **named)
+        key = (lhs.type.name, rhs.type.name, *how)
+        if key in alike:
+            return lhs, rhs
+        made = plain(self, lhs, rhs, *how)
+        if made[0] is lhs and made[1] is rhs:
+            alike.add(key)
+        return made
+
+    return made_alike
+
+
+def _to_ir(plain: Any) -> Any:
+    """From a block's type to what stands for it in the interpreter, which is a type again."""
+    known: dict[str, Any] = {}
+
+    def to_ir(self: Any, builder: Any) -> Any:
+        if self.name not in known:
+            known[self.name] = plain(self, builder)
+        return known[self.name]
+
+    return to_ir
 
 
 def _with_element_ty(plain: Any) -> Any:
