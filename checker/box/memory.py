@@ -58,6 +58,16 @@ class BoxTensor:
         """Address of the first element: the middle of the range, so that offsets may be negative."""
         return (self.slot << ADDRESS_BITS) + (1 << (ADDRESS_BITS - 1))
 
+    def run(self, first: int, last: int) -> int | None:
+        """Element number of the offset `first`, if `last` is in the same row of neighbours; None if it is not."""
+        remainder, index = first, 0
+        for extent, stride in zip(self.values.shape, self.strides, strict=True):
+            coordinate, remainder = divmod(remainder, stride)
+            if not 0 <= coordinate < extent:
+                return None
+            index = index * extent + coordinate
+        return index if stride == 1 and last - first < extent - coordinate else None
+
     def elements(self, offsets: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
         """Dense element number of each offset (in elements from the base), and which are inside."""
         inside = offsets >= 0
@@ -95,13 +105,17 @@ class Memory:
         dtype: np.dtype[Any],
     ) -> npt.NDArray[Any]:
         """Values at `addresses` where `mask` holds, `other` (or poison) elsewhere; same shape."""
+        lanes = np.count_nonzero(mask)
+        if lanes == mask.size:
+            tensor, elements = self._translate(LOAD, addresses.reshape(-1), dtype)
+            self._record(LOAD, tensor, elements, addresses.size, 0)
+            return tensor.values.reshape(-1)[elements].reshape(addresses.shape)
         if other is not None:
             result = np.array(np.broadcast_to(other, addresses.shape), dtype=dtype)
         else:
-            poison = self.poison if dtype.kind == "f" else 0
-            result = np.full(addresses.shape, poison, dtype=dtype)
-            self.poisoned = self.poisoned or not mask.all()
-        if mask.any():
+            result = np.full(addresses.shape, self.poison if dtype.kind == "f" else 0, dtype=dtype)
+            self.poisoned = True
+        if lanes:
             tensor, elements = self._translate(LOAD, addresses[mask], dtype)
             stray = int(np.count_nonzero(result[~mask] != -np.inf)) * (-1 if other is None else 1)
             result[mask] = tensor.values.reshape(-1)[elements]
@@ -116,15 +130,22 @@ class Memory:
         dtype: np.dtype[Any],
     ) -> None:
         """Write `values` at `addresses` where `mask` holds."""
-        if not mask.any():
+        lanes = np.count_nonzero(mask)
+        if not lanes:
             return
-        tensor, elements = self._translate(STORE, addresses[mask], dtype)
-        written = np.broadcast_to(values, addresses.shape)[mask]
+        written = values if values.shape == addresses.shape else np.broadcast_to(values, addresses.shape)
+        if lanes == mask.size:
+            tensor, elements = self._translate(STORE, addresses.reshape(-1), dtype)
+            written = written.reshape(-1)
+        else:
+            tensor, elements = self._translate(STORE, addresses[mask], dtype)
+            written = written[mask]
         flat = tensor.values.reshape(-1)
         flat[elements] = written
         # Two lanes of one store may hit one element; on a GPU it is open which of them wins.
         kept = flat[elements]
-        stray = int(np.count_nonzero((kept != written) & ~((kept != kept) & (written != written))))
+        lost = kept != written
+        stray = int(np.count_nonzero(lost & ((kept == kept) | (written == written)))) if lost.any() else 0
         self._record(STORE, tensor, elements, addresses.size, stray)
 
     def barrier(self) -> None:
@@ -151,28 +172,39 @@ class Memory:
         return records, touched
 
     def _record(self, kind: int, tensor: BoxTensor, elements: Ints, lanes: int, stray: int) -> None:
-        tensor.seen[elements] = True
-        distinct = np.flatnonzero(tensor.seen)
-        tensor.seen[distinct] = False
+        first = int(np.minimum.reduce(elements))
+        seen = tensor.seen[first : int(np.maximum.reduce(elements)) + 1]
+        here = elements - first
+        seen[here] = True
+        distinct = np.flatnonzero(seen)
+        seen[here] = False
         program, line = self.where()
         self.left -= distinct.size + 1
         if self.left < 0:
             raise TooMuchTraffic(f"more than {MOST_TOUCHED} elements were loaded and stored in one launch")
-        self.touched.append(distinct.astype(np.int32))
+        self.touched.append((distinct + first).astype(np.int32))
         self.records.append((kind, tensor.slot - 1, program, line, distinct.size, lanes, stray))
 
     def _translate(self, kind: int, addresses: npt.NDArray[np.uint64], dtype: np.dtype[Any]) -> tuple[BoxTensor, Ints]:
         """The one tensor that all `addresses` lie in, and their elements, or RefusedAccess."""
-        where = addresses.reshape(-1).view(np.int64)
+        where = addresses.view(np.int64)
         slot = int(where[0]) >> ADDRESS_BITS
         if not 1 <= slot <= len(self.tensors):
             raise self._refusal(kind, None, where, dtype, np.zeros(where.shape, bool))
         tensor = self.tensors[slot - 1]
         size = tensor.values.dtype.itemsize
-        offsets, misaligned = np.divmod(where - tensor.base, size)
+        distances = where - tensor.base
+        offsets = distances // size
+        known = tensor.values.dtype == dtype
+        aligned = not int(np.bitwise_or.reduce(distances)) % size  # sizes are powers of two
+        if known and aligned:
+            first, last = int(np.minimum.reduce(offsets)), int(np.maximum.reduce(offsets))
+            run = tensor.run(first, last)
+            if run is not None:
+                return tensor, offsets + (run - first)
         elements, inside = tensor.elements(offsets)
-        inside &= misaligned == 0
-        if tensor.values.dtype != dtype:
+        inside &= distances % size == 0
+        if not known:
             inside[:] = False
         if not inside.all():
             raise self._refusal(kind, tensor, offsets, dtype, inside)

@@ -22,8 +22,8 @@ def remember(interpreter: Any) -> None:
     tl.block_type.__init__ = _init_of_type(tl.block_type.__init__)
     tl.tensor.__init__ = _init_of_tensor(tl.tensor.__init__)
     semantic = interpreter.TritonSemantic
-    semantic.broadcast_impl_value = _nothing_to_do(semantic.broadcast_impl_value)
-    semantic.binary_op_type_checking_impl = _nothing_to_do(semantic.binary_op_type_checking_impl)
+    semantic.broadcast_impl_value = _of_one_shape(semantic.broadcast_impl_value)
+    semantic.binary_op_type_checking_impl = _of_one_type(semantic.binary_op_type_checking_impl)
 
 
 def _patch_attr(interpreter: Any) -> Any:
@@ -80,22 +80,38 @@ def _init_of_handle(interpreter: Any) -> Any:
     return __init__
 
 
-def _nothing_to_do(plain: Any) -> Any:
-    """For what makes two operands alike: whether two of these types are so already, which is the rule."""
-    alike: set[tuple[Any, ...]] = set()
+def _of_one_shape(plain: Any) -> Any:
+    """Two operands, broadcast: those of some types need not be."""
+    fitting: set[tuple[str, str]] = set()
 
-    def made_alike(self: Any, lhs: Any, rhs: Any, *how: Any, **named: Any) -> Any:
+    def broadcast_impl_value(self: Any, lhs: Any, rhs: Any) -> Any:
+        key = lhs.type.name, rhs.type.name
+        if key in fitting:
+            return lhs, rhs
+        made = plain(self, lhs, rhs)
+        if made[0] is lhs and made[1] is rhs:
+            fitting.add(key)
+        return made
+
+    return broadcast_impl_value
+
+
+def _of_one_type(plain: Any) -> Any:
+    """Two operands, allowed, cast and broadcast: those of some types are allowed, and need not be cast."""
+    fitting: set[tuple[Any, ...]] = set()
+
+    def binary_op_type_checking_impl(self: Any, lhs: Any, rhs: Any, *how: Any, **named: Any) -> Any:
         if type(lhs) is not tl.tensor or type(rhs) is not tl.tensor or named:
             return plain(self, lhs, rhs, *how, **named)
         key = (lhs.type.name, rhs.type.name, *how)
-        if key in alike:
-            return lhs, rhs
+        if key in fitting:
+            return self.broadcast_impl_value(lhs, rhs)
         made = plain(self, lhs, rhs, *how)
-        if made[0] is lhs and made[1] is rhs:
-            alike.add(key)
+        if made[0].dtype == lhs.dtype and made[1].dtype == rhs.dtype:
+            fitting.add(key)
         return made
 
-    return made_alike
+    return binary_op_type_checking_impl
 
 
 def _to_ir(plain: Any) -> Any:
