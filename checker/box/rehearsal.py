@@ -1,4 +1,4 @@
-"""A kernel that a fork server compiles once, so that Triton has loaded and read what kernels of this course need.
+"""A kernel that a fork server runs or compiles, so that Triton has loaded and read what kernels of this course need.
 
 It computes nothing that is asked for anywhere. Who compiles it also runs code of Triton that is imported late.
 """
@@ -15,6 +15,17 @@ JOB: dict[str, Any] = {
     "signature": {"a_ptr": "*fp16", "b_ptr": "*fp32", "stride": "i32", "SIDE": "constexpr"},
     "constexprs": {"SIDE": 16},
 }
+LAUNCHES = 10  # Python itself looks at code only when it has run a few times
+LAUNCH: dict[str, Any] = {
+    "grid": [1, 1, 1],
+    "scalars": {"stride": ["int32", 32]},
+    "constexprs": {"SIDE": 16},
+    "debug": False,
+}
+TENSORS: list[dict[str, Any]] = [
+    {"name": "a_ptr", "dtype": "float16", "shape": (16, 32), "strides": (32, 1)},
+    {"name": "b_ptr", "dtype": "float32", "shape": (16, 32), "strides": (32, 1)},
+]
 
 
 @triton.jit  # type: ignore[untyped-decorator]
