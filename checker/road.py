@@ -217,7 +217,13 @@ class _Check:
         wanted = jobs(self.puzzle, cases, self.terms.targets) if compiling else []
         # What practice has found out is not believed in grading: who practises here may have written it.
         with Compiler(
-            program.source, wanted, self.terms.limits, self.terms.cage, cached=key is None, warm=self.terms.warm
+            program.source,
+            wanted,
+            self.terms.limits,
+            self.terms.cage,
+            cached=key is None,
+            assembled=key is None,
+            warm=self.terms.warm,
         ) as compiler:
             report = box.run(program.source, list(program.kernels), launches, passes)
             if not report.versions:

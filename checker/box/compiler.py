@@ -72,7 +72,7 @@ def serve() -> None:
             os.waitpid(pid, 0)
             results.append(_collected(job, data))
     for result in results:
-        _assemble(result)
+        _assemble(result, header["assembled"])
     os.write(answer, wire.pack({"results": results}))
 
 
@@ -254,11 +254,11 @@ def _collected(job: dict[str, Any], data: bytes) -> dict[str, Any]:
     return {**result, "shared": header.get("shared"), "text": bytes(buffers[0]).decode(errors="replace")}
 
 
-def _assemble(result: dict[str, Any]) -> None:
-    """Put registers and spilled bytes in place of the assembler text."""
+def _assemble(result: dict[str, Any], wanted: bool) -> None:
+    """Put registers and spilled bytes in place of the assembler text, if they are wanted."""
     text = result.pop("text", None)
     result["registers"] = result["spilled"] = None
-    if text is None:
+    if text is None or not wanted:
         return
     if not result["target"].startswith("sm_"):  # AMD's assembler text has the counts in it
         for field, words in (("registers", r"\.vgpr_count:\s+(\d+)"), ("spilled", r"\.vgpr_spill_count:\s+(\d+)")):

@@ -62,15 +62,20 @@ class Compiler:
         cage: Cage | None = None,
         *,
         cached: bool = True,
+        assembled: bool = True,
         warm: Warm | None = None,
     ):
         """`cached`: believe, and keep, what an earlier check on this machine found out. Grading does neither.
+
+        `assembled`: find out how many registers a kernel takes, which only NVIDIA's assembler can tell. That is no
+        part of a verdict, so grading does without a tenth of its work, and without showing ptxas a stranger's text.
 
         `warm`: compile by its means, in the same cage, and only once results are asked for: who checks many
         submissions has other work for a second core.
         """
         self.source, self.jobs, self.limits = source, list(jobs), limits
         self.cage, self.cached, self.warm = cage, cached, warm if limits.filter else None
+        self.assembled = assembled
         self.child: Started | Forked | None = None
         self.folder = ""
 
@@ -81,7 +86,12 @@ class Compiler:
 
     def _start(self) -> None:
         self.folder = "" if self.cage or self.warm else tempfile.mkdtemp(prefix="flash-puzzles-compiler-")
-        header = {"source": self.source, "jobs": [asdict(j) for j in self.jobs], "limits": asdict(self.limits)}
+        header = {
+            "source": self.source,
+            "jobs": [asdict(job) for job in self.jobs],
+            "limits": asdict(self.limits),
+            "assembled": self.assembled,
+        }
         with tempfile.TemporaryFile() as request:
             request.write(wire.pack(header))
             request.seek(0)
@@ -142,7 +152,9 @@ class Compiler:
     def _cache_file(self) -> Path:
         """Where the outcome is kept: named after the source, the jobs, the compiler and how it is called."""
         caller = Path(__file__).with_name("compiler.py").read_text(encoding="utf-8")
-        asked = json.dumps([self.source, [asdict(job) for job in self.jobs], version("triton"), caller])
+        asked = json.dumps(
+            [self.source, [asdict(job) for job in self.jobs], self.assembled, version("triton"), caller]
+        )
         root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         return root / "flash-puzzles" / "compiled" / f"{hashlib.sha256(asked.encode()).hexdigest()}.json"
 

@@ -123,11 +123,13 @@ def name_refusals(puzzle: Puzzle, refusals: list[tuple[Case, Refusal]], where: L
 
 def name_wrong(puzzle: Puzzle, items: list[Wrong], right: list[Case], where: Locator) -> Iterator[Finding]:
     """Findings for outputs that differ from the reference; `right` are the cases in which none does."""
+    if not items:
+        return
     undefined = [item for item in items if item.undefined]
     if undefined:
         yield _undefined_lanes(undefined, where)
         return
-    if items and not any(item.case.telling for item in items):
+    if not any(item.case.telling for item in items):
         yield located(items, where)  # in such cases mistakes look alike, or comparing takes long
         return
     possible = tuple(m for m in puzzle.misconceptions if not any(_refuted(puzzle, m, case) for case in right))
@@ -143,7 +145,7 @@ def name_wrong(puzzle: Puzzle, items: list[Wrong], right: list[Case], where: Loc
             place_of(first, misconception.points_at, where),
         )
         yield _with_examples(finding, examples_of(first, next(iter(first.wrong)))[:2])
-    if items and not named:
+    if not named:
         yield located(items, where)
 
 

@@ -6,6 +6,7 @@ import json
 import re
 import time
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,14 @@ def test_an_outcome_is_kept_and_used_again(cache: Path) -> None:
     assert again == first
     assert not started
     assert len(list(cache.iterdir())) == 1
+
+
+def test_grading_asks_for_nothing_that_only_an_assembler_could_tell() -> None:
+    practice, graded = (check_path(SOLUTION, Terms(key=key)) for key in (None, "a key"))
+    assert practice.accepted and graded.accepted
+    [told], [not_told] = practice.compiled, graded.compiled
+    assert told.registers and told.spilled == 0
+    assert not_told == replace(told, registers=None, spilled=None)
 
 
 @pytest.mark.parametrize("damage", ["", "{", '{"results": []}', '{"results": [{"shared": -1}]}', "[1]"])
