@@ -152,9 +152,7 @@ class Compiler:
     def _cache_file(self) -> Path:
         """Where the outcome is kept: named after the source, the jobs, the compiler and how it is called."""
         caller = Path(__file__).with_name("compiler.py").read_text(encoding="utf-8")
-        asked = json.dumps(
-            [self.source, [asdict(job) for job in self.jobs], self.assembled, version("triton"), caller]
-        )
+        asked = json.dumps([self.source, [asdict(job) for job in self.jobs], self.assembled, version("triton"), caller])
         root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         return root / "flash-puzzles" / "compiled" / f"{hashlib.sha256(asked.encode()).hexdigest()}.json"
 

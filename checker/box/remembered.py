@@ -12,7 +12,7 @@ import triton.language as tl
 
 
 def remember(interpreter: Any) -> None:
-    """Put memory before Triton's own functions, before it patches its language. `interpreter`: its module of that name."""
+    """Put memory before Triton's own functions: before it patches its language. `interpreter`: its module."""
     interpreter._patch_attr = _patch_attr(interpreter)
     interpreter._get_np_dtype = _by_name(interpreter._get_np_dtype)
     interpreter._validate_np_data_size = _by_size(interpreter._validate_np_data_size)

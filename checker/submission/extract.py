@@ -142,7 +142,8 @@ def _statements(submission: Submission, asked: Sequence[Kernel]) -> Iterator[ast
         else:
             for statement in tree.body:
                 if _depth(statement) <= DEEPEST:
-                    ast.increment_lineno(statement, before)
+                    if before:
+                        ast.increment_lineno(statement, before)
                     yield statement
                 elif isinstance(statement, ast.FunctionDef):
                     raise _too_deep(before + statement.lineno)
