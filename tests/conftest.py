@@ -115,6 +115,28 @@ def warm(cage: Cage) -> Iterator[Warm]:
         yield one
 
 
+@contextlib.contextmanager
+def quick_terms() -> Iterator[Terms]:
+    """The terms of practice; where there is a cage, with children that are forked warm.
+
+    For tests that check hundreds of kernels: `test_warm` shows that a verdict does not depend on how a child starts.
+    """
+    try:
+        cage = claim()
+    except NoCage:
+        yield Terms()
+        return
+    with cage, Warm(cage) as warm:
+        yield Terms(cage=cage, warm=warm)
+
+
+@pytest.fixture(scope="session")
+def quick() -> Iterator[Terms]:
+    """Terms under which a check takes little time."""
+    with quick_terms() as terms:
+        yield terms
+
+
 def caged_processes() -> list[str]:
     """What runs in cages of these tests, or was left by them: of no user whose slot somebody else holds."""
     found = []

@@ -47,16 +47,16 @@ def attacks(names: list[str]) -> list[Path]:
 
 
 @pytest.mark.parametrize("path", kernels("right"), ids=ids)
-def test_right_kernels_are_accepted(path: Path) -> None:
-    verdict = check_path(path)
+def test_right_kernels_are_accepted(path: Path, quick: Terms) -> None:
+    verdict = check_path(path, quick)
     assert verdict.accepted, verdict.findings
     assert verdict.earned == verdict.possible
     assert verdict.findings == ()
 
 
 @pytest.mark.parametrize("path", kernels("wrong"), ids=ids)
-def test_wrong_kernels_are_refused_by_name(path: Path) -> None:
-    verdict = check_path(path)
+def test_wrong_kernels_are_refused_by_name(path: Path, quick: Terms) -> None:
+    verdict = check_path(path, quick)
     assert not verdict.accepted
     assert verdict.earned < verdict.possible or verdict.status is Status.DOES_NOT_COMPILE
     assert [f.id for f in verdict.findings] == said(path, "Finding").split(" and "), verdict.findings
@@ -65,10 +65,10 @@ def test_wrong_kernels_are_refused_by_name(path: Path) -> None:
         assert "tl.load" in marked and "other" not in marked
 
 
-def assert_the_same(paths: list[Path], key: str) -> None:
+def assert_the_same(paths: list[Path], terms: Terms) -> None:
     """Grading draws other sizes and values; what is right or wrong stays so, under the same name."""
     for path in paths:
-        verdict = check_path(path, Terms(key=key, targets=()))
+        verdict = check_path(path, replace(terms, targets=()))
         if path.parent.name == "right":
             assert verdict.accepted, (path.name, verdict.findings)
         elif said(path, "Finding").split()[0] not in NEEDS_THE_COMPILER:
@@ -77,18 +77,18 @@ def assert_the_same(paths: list[Path], key: str) -> None:
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_a_sample_of_verdicts_does_not_depend_on_the_key(key: str, told: Callable[[str], None]) -> None:
+def test_a_sample_of_verdicts_does_not_depend_on_the_key(key: str, quick: Terms, told: Callable[[str], None]) -> None:
     every = [*kernels("right"), *kernels("wrong")]
     sample = random.Random(key).sample(every, SAMPLE)
     told(f"key {key}: {len(sample)} of {len(every)} kernels")
-    assert_the_same(sample, key)
+    assert_the_same(sample, replace(quick, key=key))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("folder", ["right", "wrong"])
-def test_verdicts_do_not_depend_on_the_key(folder: str, key: str) -> None:
-    assert_the_same(kernels(folder), key)
+def test_verdicts_do_not_depend_on_the_key(folder: str, key: str, quick: Terms) -> None:
+    assert_the_same(kernels(folder), replace(quick, key=key))
 
 
 @pytest.mark.parametrize("lint", [True, False], ids=["lint-on", "lint-off"])

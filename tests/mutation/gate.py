@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from checker import catalog
 from checker.judge.diagnose import UNNAMED
 from checker.judge.verdict import Verdict
-from checker.road import Terms, check
+from checker.road import check
 from checker.submission.read import from_cells
+from tests.conftest import quick_terms
 from tests.mutation.operators import Mutant, mutants
 
 ROOT = Path(__file__).parents[2]
@@ -77,12 +78,15 @@ def run(number: int, sample: int | None = None) -> GateResult:
     return result
 
 
-def _verdict(task: tuple[int, Mutant]) -> tuple[Mutant, Verdict]:
-    number, mutant = task
-    return mutant, check(number, from_cells([("code", mutant.text)], "mutant.py", numbered=False), Terms(targets=()))
+def _verdicts_on(number: int, chosen: list[Mutant]) -> list[tuple[Mutant, Verdict]]:
+    with quick_terms() as terms:
+        terms = replace(terms, targets=())
+        texts = [from_cells([("code", mutant.text)], "mutant.py", numbered=False) for mutant in chosen]
+        return [(mutant, check(number, text, terms)) for mutant, text in zip(chosen, texts, strict=True)]
 
 
-def _verdicts(number: int, chosen: list[Mutant]) -> Iterable[tuple[Mutant, Verdict]]:
-    """Two at a time, in processes: Python 3.11 cannot parse in two threads at once (AST recursion depth)."""
+def _verdicts(number: int, chosen: list[Mutant]) -> Iterator[tuple[Mutant, Verdict]]:
+    """On two cores, in processes: Python 3.11 cannot parse in two threads at once (AST recursion depth)."""
     with ProcessPoolExecutor(2) as pool:
-        return list(pool.map(_verdict, [(number, mutant) for mutant in chosen]))
+        for verdicts in pool.map(_verdicts_on, [number] * 2, [chosen[0::2], chosen[1::2]]):
+            yield from verdicts
