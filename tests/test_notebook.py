@@ -18,6 +18,7 @@ from checker.judge.verdict import Finding, Status, Verdict, Where
 from checker.notebook.cells import latest
 from checker.report.html import html
 from checker.report.words import PLAIN_WORDS
+from checker.road import Terms
 from tests.conftest import ROOT, SOLUTION, check_path, importable
 
 STEMS = catalog.stems()
@@ -261,9 +262,9 @@ def test_the_map_shows_what_is_wrong() -> None:
     assert "where it is wrong" in html(verdict)
 
 
-def test_reports_stay_small() -> None:
+def test_reports_stay_small(quick: Terms) -> None:
     for path in sorted((ROOT / "tests" / "wrong").glob("p[17]_*.py"))[::6]:
-        assert len(html(check_path(path))) < 30_000
+        assert len(html(check_path(path, quick))) < 30_000
 
 
 def test_nbgrader_finds_the_kernels_and_the_check() -> None:

@@ -55,18 +55,18 @@ JUDGE: list[tuple[Any, str, Callable[..., Any], str]] = [
 ]
 
 
-def _lint_off(path: str) -> Terms:
-    return Terms(lint="hostile" not in path, limits=Limits(wall_seconds=5))
+def _lint_off(path: str, terms: Terms) -> Terms:
+    return replace(terms, lint="hostile" not in path, limits=Limits(wall_seconds=5))
 
 
 @pytest.mark.parametrize(("room", "name", "instead", "kernel"), JUDGE, ids=[entry[1] for entry in JUDGE])
 def test_the_judge_needs_this_check(
-    room: Any, name: str, instead: Callable[..., Any], kernel: str, monkeypatch: pytest.MonkeyPatch
+    room: Any, name: str, instead: Callable[..., Any], kernel: str, quick: Terms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = ROOT / "tests" / f"{kernel}.py"
-    before = check_path(path, _lint_off(kernel))
+    before = check_path(path, _lint_off(kernel, quick))
     monkeypatch.setattr(room, name, instead)
-    after = check_path(path, _lint_off(kernel))
+    after = check_path(path, _lint_off(kernel, quick))
     assert _told(before) != _told(after)
 
 

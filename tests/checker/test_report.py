@@ -17,7 +17,7 @@ from checker.report.as_json import as_dict, dumps
 from checker.report.clean import clean, cleaned
 from checker.report.terminal import show, show_table
 from checker.report.words import PLAIN_WORDS
-from checker.road import check
+from checker.road import Terms, check
 from checker.submission.read import from_cells
 from tests.conftest import ROOT, SOLUTION, check_path, kernels
 
@@ -33,8 +33,8 @@ def shown(verdict: Verdict, width: int = 80, **options: object) -> str:
 
 
 @pytest.fixture(scope="module")
-def wrong() -> list[Verdict]:
-    return [check_path(path) for path in kernels("wrong")[::10]]
+def wrong(quick: Terms) -> list[Verdict]:
+    return [check_path(path, quick) for path in kernels("wrong")[::10]]
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
