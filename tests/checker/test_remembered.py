@@ -12,6 +12,7 @@ from tests.conftest import ROOT
 # In a process of its own: what is put before Triton's own functions stays there.
 SCRIPT = """
 import itertools, json, sys
+import numpy as np
 import triton.language as tl
 from triton.runtime import interpreter
 from checker.box.remembered import remember
@@ -38,16 +39,45 @@ def told():
             said.append([type(error).__name__, str(error)])
     return said
 
-plain = told()
+HOW = [(), (True, True), (True, False), (False, False, False), (False, False, True, True)]
+WIDTHS = [np.bool_, np.float16, np.float32, np.int32, np.int64, np.float64]
+
+def tensor(dtype, shape):
+    values = np.arange(np.prod(shape, dtype=int)).reshape(shape or 1).astype(interpreter._get_np_dtype(dtype))
+    return tl.tensor(interpreter.TensorHandle(values, dtype), tl.block_type(dtype, shape) if shape else dtype)
+
+def tried(call, *arguments):
+    try:
+        made = call(*arguments)
+    except Exception as error:
+        return [type(error).__name__, str(error)]
+    made = made if isinstance(made, tuple) else (made,)
+    return [[str(one.type), str(one.handle.data.dtype), one.handle.data.tolist(), one.handle.attr] for one in made]
+
+def made():
+    semantic, said = interpreter.interpreter_semantic, []
+    operands = [tensor(dtype, shape) for dtype in DTYPES for shape in ([], [4], [1, 4], [2, 1])]
+    for lhs, rhs in itertools.product(operands, [*operands, 3, -1, 2.5, True]):
+        said += [tried(semantic.binary_op_type_checking_impl, lhs, rhs, *how) for how in HOW]
+        said.append(tried(semantic.add, lhs, rhs, False))
+        if isinstance(rhs, tl.tensor):
+            said.append(tried(semantic.broadcast_impl_value, lhs, rhs))
+    for dtype, width in itertools.product(DTYPES, WIDTHS):
+        said.append(tried(lambda: tl.tensor(interpreter.TensorHandle(np.zeros(2, width), dtype), dtype)))
+    return said
+
+plain = told(), made()
 remember(interpreter)
-print(json.dumps([plain, told(), told()]))
+print(json.dumps([plain, (told(), made()), (told(), made())]))
 """
 
 
-def test_types_are_what_triton_makes_of_them() -> None:
+def test_types_and_operands_are_what_triton_makes_of_them() -> None:
     variables = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", SCRIPT], env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     plain, first, second = json.loads(done.stdout)
     assert plain == first == second
-    assert len(plain) > 200 and any(one[0].endswith("Error") for one in plain if isinstance(one, list))
+    for said in plain:
+        refused = sum(isinstance(one[0], str) and one[0].endswith("Error") for one in said if isinstance(one, list))
+        assert len(said) > 200 and 0 < refused < len(said) / 2
