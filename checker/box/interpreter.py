@@ -21,6 +21,7 @@ os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported: must come 
 
 import triton
 import triton.language as tl
+from triton.language import semantic
 from triton.runtime import interpreter
 
 from checker.box.memory import BoxTensor, Memory
@@ -108,8 +109,11 @@ def _atomic(builder: Any, *_: Any, **__: Any) -> Any:
 def _truth(tensor: Any) -> bool:
     """A block has no truth value. Triton's interpreter calls every block true; a GPU refuses it.
 
-    Triton itself asks `if mask:` of blocks in its own code, so only the submission is refused.
+    Triton itself asks `if mask:` of blocks in its own code, so only the submission is refused. And where it asks
+    `if other`, it means "is there one": for the compiler every tensor is true, a scalar that is 0 as well.
     """
+    if sys._getframe(1).f_globals.get("__name__") == semantic.__name__:
+        return True
     if tensor.handle.data.size != 1:
         if sys._getframe(1).f_code.co_filename != _running.filename:
             return True

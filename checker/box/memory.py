@@ -106,7 +106,7 @@ class Memory:
     ) -> npt.NDArray[Any]:
         """Values at `addresses` where `mask` holds, `other` (or poison) elsewhere; same shape."""
         lanes = np.count_nonzero(mask)
-        if lanes == mask.size:
+        if lanes == addresses.size > 0 and mask.shape == addresses.shape:
             tensor, elements = self._translate(LOAD, addresses.reshape(-1), dtype)
             self._record(LOAD, tensor, elements, addresses.size, 0)
             return tensor.values.reshape(-1)[elements].reshape(addresses.shape)
@@ -114,7 +114,7 @@ class Memory:
             result = np.array(np.broadcast_to(other, addresses.shape), dtype=dtype)
         else:
             result = np.full(addresses.shape, self.poison if dtype.kind == "f" else 0, dtype=dtype)
-            self.poisoned = True
+            self.poisoned = self.poisoned or lanes < mask.size
         if lanes:
             tensor, elements = self._translate(LOAD, addresses[mask], dtype)
             stray = int(np.count_nonzero(result[~mask] != -np.inf)) * (-1 if other is None else 1)
@@ -134,7 +134,7 @@ class Memory:
         if not lanes:
             return
         written = values if values.shape == addresses.shape else np.broadcast_to(values, addresses.shape)
-        if lanes == mask.size:
+        if lanes == addresses.size and mask.shape == addresses.shape:
             tensor, elements = self._translate(STORE, addresses.reshape(-1), dtype)
             written = written.reshape(-1)
         else:

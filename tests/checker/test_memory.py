@@ -19,7 +19,7 @@ def strided(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...]]:
     strides: list[int] = []
     inner = 1
     for extent in reversed(shape):
-        stride = 1 if not strides else inner + draw(st.sampled_from([0, 1, 3, 2**30]))
+        stride = inner + draw(st.sampled_from([0, 1, 3, 2**30])) if strides else draw(st.sampled_from([1, 1, 2]))
         strides.insert(0, stride)
         inner = stride * extent
     return shape, tuple(strides)
@@ -75,11 +75,79 @@ def test_an_access_is_allowed_exactly_inside_the_tensor(layout: object, data: st
         assert box.log()[0].size == 0
 
 
+@given(strided(), st.data())
+def test_only_lanes_under_the_mask_are_touched(layout: object, data: st.DataObject) -> None:
+    shape, strides = layout  # type: ignore[misc]
+    inside = model(shape, strides)
+    box, tensor = memory(shape, strides, poison=5.0)
+    expected, kinds, strays, distinct, poisoned = tensor.values.reshape(-1).copy(), [], [], [], False
+    for kind in data.draw(st.lists(st.sampled_from([LOAD, STORE]), min_size=1, max_size=4)):
+        chosen = data.draw(st.lists(st.sampled_from(sorted(inside)), min_size=1, max_size=8))
+        mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(chosen), max_size=len(chosen))))
+        numbers = np.array([inside[offset] for offset in chosen])
+        # A lane that is off may point anywhere.
+        lanes = np.where(mask, addresses(tensor, chosen), np.uint64(12345))
+        form = data.draw(st.sampled_from([(-1,), (-1, 1), (1, -1)]))
+        if kind == LOAD:
+            other = data.draw(st.sampled_from([None, -np.inf, 7.0]))
+            filled = None if other is None else np.full((1,) * len(form), other, F32)
+            loaded = box.load(lanes.reshape(form), mask.reshape(form), filled, F32)
+            assert loaded.shape == mask.reshape(form).shape and loaded.dtype == F32
+            assert np.array_equal(
+                loaded.reshape(-1), np.where(mask, expected[numbers], 5.0 if other is None else other)
+            )
+            poisoned = poisoned or (other is None and not mask.all())
+            stray = np.count_nonzero(~mask) * {None: -1, -np.inf: 0, 7.0: 1}[other]
+        else:
+            values = np.arange(100, 100 + len(chosen), dtype=F32)
+            box.store(lanes.reshape(form), values.reshape(form), mask.reshape(form), F32)
+            expected[numbers[mask]] = values[mask]  # the last of several wins, as NumPy has it
+            stray = np.count_nonzero(expected[numbers[mask]] != values[mask])
+        assert box.poisoned == poisoned
+        assert np.array_equal(tensor.values.reshape(-1), expected)
+        if mask.any():
+            kinds.append(kind)
+            strays.append(stray)
+            distinct.append(sorted(set(numbers[mask].tolist())))
+    records, touched = box.log()
+    assert records[:, 0].tolist() == kinds
+    assert records[:, 6].tolist() == strays
+    assert records[:, 4].tolist() == [len(elements) for elements in distinct]
+    assert touched.tolist() == [number for elements in distinct for number in elements]
+
+
+@pytest.mark.parametrize("on", [[True] * 4, [True, False, True, False]], ids=["all", "some"])
+@pytest.mark.parametrize("lanes", [(1, 4), (4,), (4, 4)], ids=str)
+def test_a_mask_of_another_shape_is_an_error_whatever_its_values(lanes: tuple[int, ...], on: list[bool]) -> None:
+    box, tensor = memory((4,), (1,))
+    pointers, mask = np.broadcast_to(addresses(tensor, [0, 1, 2, 3]), lanes), np.array(on).reshape(4, 1)
+    with pytest.raises(IndexError):
+        box.load(pointers, mask, None, F32)
+    with pytest.raises(IndexError):
+        box.store(pointers, np.zeros(lanes, F32), mask, F32)
+
+
+def test_no_lanes_touch_nothing() -> None:
+    box, tensor = memory((4,), (1,))
+    none = np.zeros(0, bool)
+    assert box.load(addresses(tensor, []), none, None, F32).size == 0
+    box.store(addresses(tensor, []), np.zeros(0, F32), none, F32)
+    assert box.log()[0].size == 0 and not box.poisoned
+
+
+@pytest.mark.parametrize("offsets", [[0, 4], [4], [3, 4, 5], [9, 10], [-1, 0]], ids=str)
+def test_the_gap_between_two_rows_is_refused(offsets: list[int]) -> None:
+    box, tensor = memory((2, 4), (5, 1))
+    with pytest.raises(RefusedAccess):
+        box.load(addresses(tensor, offsets), np.ones(len(offsets), bool), None, F32)
+
+
 @pytest.mark.parametrize("offset", [1, 2, 3])
 def test_an_address_between_two_elements_is_refused(offset: int) -> None:
     box, tensor = memory((4,), (1,))
-    with pytest.raises(RefusedAccess):
-        box.load(np.array([tensor.base + offset], np.uint64), np.ones(1, bool), None, F32)
+    for addressed in ([tensor.base + offset], [tensor.base, tensor.base + 4 + offset]):
+        with pytest.raises(RefusedAccess):
+            box.load(np.array(addressed, np.uint64), np.ones(len(addressed), bool), None, F32)
 
 
 def test_elements_of_another_type_are_refused() -> None:
