@@ -105,7 +105,7 @@ class Memory:
         dtype: np.dtype[Any],
     ) -> npt.NDArray[Any]:
         """Values at `addresses` where `mask` holds, `other` (or poison) elsewhere; same shape."""
-        lanes = np.count_nonzero(mask)
+        lanes = int(np.count_nonzero(mask))
         if lanes == addresses.size > 0 and mask.shape == addresses.shape:
             tensor, elements = self._translate(LOAD, addresses.reshape(-1), dtype)
             self._record(LOAD, tensor, elements, addresses.size, 0)
@@ -130,7 +130,7 @@ class Memory:
         dtype: np.dtype[Any],
     ) -> None:
         """Write `values` at `addresses` where `mask` holds."""
-        lanes = np.count_nonzero(mask)
+        lanes = int(np.count_nonzero(mask))
         if not lanes:
             return
         written = values if values.shape == addresses.shape else np.broadcast_to(values, addresses.shape)
