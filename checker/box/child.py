@@ -42,13 +42,12 @@ def prepare() -> None:
 
 def rehearse() -> None:
     """What takes long only the first time: Triton and Python remember what they have seen of types and of code."""
-    from pathlib import Path
-
     from checker.box import rehearsal
 
-    path = str(Path(rehearsal.__file__))
-    kernel = _device().load_kernels(path, Path(path).read_text(encoding="utf-8"), ["kernel"])["kernel"]
-    tensors = [({**tensor}, np.zeros(tensor["shape"], tensor["dtype"])) for tensor in rehearsal.TENSORS]
+    path = rehearsal.__file__
+    with open(path, encoding="utf-8") as file:
+        kernel = _device().load_kernels(path, file.read(), ["kernel"])["kernel"]
+    tensors = [(tensor, np.zeros(tensor["shape"], tensor["dtype"])) for tensor in rehearsal.TENSORS]
     for _ in range(rehearsal.LAUNCHES):
         answer, _ = _launched({"launch": 0, "order": [0]}, rehearsal.LAUNCH, tensors, kernel, path, float("nan"))
         if answer["error"] or answer["refused"]:

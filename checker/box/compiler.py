@@ -2,9 +2,10 @@
 
 Like the box's other child, the first process never sees a line of the submission: it imports Triton,
 forks one runner per kernel and target, and collects. A runner limits itself, enters the system-call
-filter and goes as far as assembler text; the assembler itself (ptxas), which tells registers and
-spills, is then run on that text by the first process, because a runner may start nothing. Neither what
-it reads of a runner nor what an assembler makes of it may exhaust the machine, so it is limited as well.
+filter and goes as far as assembler text. The assembler itself (ptxas), which tells registers and
+spills, is then run on that text by the first process, if the request wants to know: a runner may start
+nothing. Neither what it reads of a runner nor what an assembler makes of it may exhaust the machine, so
+it is limited as well.
 
 Reads one frame from standard input, writes two to standard output: a greeting, and the results.
 """

@@ -112,10 +112,11 @@ def _truth(tensor: Any) -> bool:
     Triton itself asks `if mask:` of blocks in its own code, so only the submission is refused. And where it asks
     `if other`, it means "is there one": for the compiler every tensor is true, a scalar that is 0 as well.
     """
-    if sys._getframe(1).f_globals.get("__name__") == semantic.__name__:
+    caller = sys._getframe(1)
+    if caller.f_globals.get("__name__") == semantic.__name__:
         return True
     if tensor.handle.data.size != 1:
-        if sys._getframe(1).f_code.co_filename != _running.filename:
+        if caller.f_code.co_filename != _running.filename:
             return True
         raise TypeError(
             f"`if`, `and`, `or` and `not` need a scalar, but this is a block of shape "

@@ -58,8 +58,8 @@ class BoxTensor:
         """Address of the first element: the middle of the range, so that offsets may be negative."""
         return (self.slot << ADDRESS_BITS) + (1 << (ADDRESS_BITS - 1))
 
-    def run(self, first: int, last: int) -> int | None:
-        """Element number of the offset `first`, if `last` is in the same row of neighbours; None if it is not."""
+    def contiguous(self, first: int, last: int) -> int | None:
+        """Element number of the offset `first`, if all up to `last` follow one another in the tensor, else None."""
         remainder, index = first, 0
         for extent, stride in zip(self.values.shape, self.strides, strict=True):
             coordinate, remainder = divmod(remainder, stride)
@@ -199,9 +199,9 @@ class Memory:
         aligned = not int(np.bitwise_or.reduce(distances)) % size  # sizes are powers of two
         if known and aligned:
             first, last = int(np.minimum.reduce(offsets)), int(np.maximum.reduce(offsets))
-            run = tensor.run(first, last)
-            if run is not None:
-                return tensor, offsets + (run - first)
+            element = tensor.contiguous(first, last)
+            if element is not None:
+                return tensor, offsets + (element - first)
         elements, inside = tensor.elements(offsets)
         inside &= distances % size == 0
         if not known:

@@ -19,7 +19,7 @@ LAUNCHES = 10  # Python itself looks at code only when it has run a few times
 LAUNCH: dict[str, Any] = {
     "grid": [1, 1, 1],
     "scalars": {"stride": ["int32", 32]},
-    "constexprs": {"SIDE": 16},
+    "constexprs": JOB["constexprs"],
     "debug": False,
 }
 TENSORS: list[dict[str, Any]] = [

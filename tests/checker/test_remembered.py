@@ -1,4 +1,4 @@
-"""What is remembered of types is what Triton itself says of them, and what it refuses stays refused."""
+"""What is remembered of types and operands is what Triton itself makes of them; what it refuses stays refused."""
 
 from __future__ import annotations
 
