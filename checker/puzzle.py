@@ -93,6 +93,9 @@ class Case:
     checked_arithmetic: bool = False  # run with checks for integer overflow and tl.device_assert
     on_gpu: bool = False  # tl.dot may round fp32 inputs to TF32, and nobody counts accesses
     telling: bool = True  # False: most mistakes look alike in it, so it is diagnosed only if no other case failed
+    once: bool = False  # chosen for its sizes: one run will do, on the interpreter only
+    programs: tuple[int, ...] = ()  # those that run, by linear number; empty: all of the grid
+    kept: tuple[int, ...] = ()  # positions along the first axis that the tensors hold values for; empty: all
 
 
 @dataclass(frozen=True)

@@ -203,15 +203,16 @@ class _Check:
         on_gpu = self.terms.device == "cuda"
         cases = self._cases_for_gpu(draw) if on_gpu else self.puzzle.cases(draw)
         runnable = [case for case in cases if case.kernel in started]
-        launches = [launch_of(case) for case in runnable]
+        launches = [launch_of(case, self.puzzle.budget(case)) for case in runnable]
         shuffle = draw.case(self.puzzle.stem, "order of programs")
         in_order: list[tuple[int, Iterable[int]]] = []
         shuffled: list[tuple[int, Iterable[int]]] = []
         for number, (case, launch) in enumerate(zip(runnable, launches, strict=True)):
-            if not case.checked_arithmetic:
-                in_order.append((number, range(launch.programs)))
-            if case.checked_arithmetic or runs_of(case) == 2:
-                shuffled.append((number, shuffle.permutation(launch.programs)))
+            programs = case.programs or range(launch.programs)
+            if not case.once or number % 2:  # what runs once is shared out between two processes
+                in_order.append((number, programs))
+            if runs_of(case) == 2 or (case.once and not number % 2):
+                shuffled.append((number, shuffle.permutation(programs)))
         passes = [in_order, shuffled]
         compiling = not on_gpu and len(started) == len(program.kernels)
         wanted = jobs(self.puzzle, cases, self.terms.targets) if compiling else []
@@ -274,8 +275,9 @@ class _Check:
     def _cases_for_gpu(self, draw: Draw) -> list[Case]:
         """The usual cases and the large ones, as they are judged on a GPU."""
         large = self.puzzle.large_cases(draw) if self.puzzle.large_cases else []
-        every = [*self.puzzle.cases(draw), *(replace(case, telling=False) for case in large)]
-        return [replace(case, on_gpu=True, checked_arithmetic=False) for case in every]
+        usual = (case for case in self.puzzle.cases(draw) if not case.once)
+        every = (*usual, *(replace(case, telling=False) for case in large))
+        return [replace(case, on_gpu=True, once=False, checked_arithmetic=False) for case in every]
 
     def _gpu_remarks(self, evidence: list[Evidence]) -> list[str]:
         """What a check on a GPU does not say, if it was one."""

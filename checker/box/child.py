@@ -232,11 +232,12 @@ def _launched(
 
     memory = Memory(
         [
-            BoxTensor(spec["name"], values.reshape(spec["shape"]).copy(), tuple(spec["strides"]))
+            BoxTensor(spec["name"], values.reshape(spec["shape"]).copy(), tuple(spec["strides"]), launch["kept"])
             for spec, values in tensors
         ],
         interpreter.running_position,
         poison,
+        launch["most_touched"],
     )
     arguments: dict[str, Any] = {tensor.name: interpreter.pointer(tensor) for tensor in memory.tensors}
     for name, (dtype, value) in launch["scalars"].items():

@@ -8,7 +8,7 @@ Because there is no memory around a tensor, there is nothing there to guard with
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,6 @@ import numpy.typing as npt
 ADDRESS_BITS = 44  # the range of addresses of one tensor
 LOAD, STORE, BARRIER, DOT, BLOCK = 0, 1, 2, 3, 4
 FILLS = (0.0, 6e4)  # what undefined masked lanes hold in the repetitions; the second fits into fp16
-MOST_TOUCHED = 1_000_000  # elements of one launch; the largest case needs 29 thousand
 RECORD_FIELDS = 7  # kind, tensor, program, line, distinct elements, lanes, stray lanes (see AccessLog)
 
 Ints = npt.NDArray[np.int64]
@@ -41,12 +40,14 @@ class BoxTensor:
     """One argument tensor: its values, stored densely, under a strided virtual address range.
 
     `strides` are in elements and nested (each at least the extent of what lies inside it), as in
-    any row-major tensor with padding.
+    any row-major tensor with padding. `kept`: of a tensor too large to be held, the positions along the first axis that
+    there are values for; all others are outside.
     """
 
     name: str
     values: npt.NDArray[Any]
     strides: tuple[int, ...]
+    kept: Sequence[int] = ()
     slot: int = 0
     seen: npt.NDArray[np.bool_] = field(init=False)
 
@@ -61,8 +62,10 @@ class BoxTensor:
     def contiguous(self, first: int, last: int) -> int | None:
         """Element number of the offset `first`, if all up to `last` follow one another in the tensor, else None."""
         remainder, index = first, 0
-        for extent, stride in zip(self.values.shape, self.strides, strict=True):
+        for axis, (extent, stride) in enumerate(zip(self.values.shape, self.strides, strict=True)):
             coordinate, remainder = divmod(remainder, stride)
+            if axis == 0 and self.kept:
+                coordinate = self.kept.index(coordinate) if coordinate in self.kept else -1
             if not 0 <= coordinate < extent:
                 return None
             index = index * extent + coordinate
@@ -73,8 +76,12 @@ class BoxTensor:
         inside = offsets >= 0
         remainder = offsets
         index = np.zeros_like(offsets)
-        for extent, stride in zip(self.values.shape, self.strides, strict=True):
+        for axis, (extent, stride) in enumerate(zip(self.values.shape, self.strides, strict=True)):
             coordinate, remainder = np.divmod(remainder, stride)
+            if axis == 0 and self.kept:
+                position = np.minimum(np.searchsorted(self.kept, coordinate), extent - 1)
+                inside &= np.asarray(self.kept)[position] == coordinate
+                coordinate = position
             inside &= coordinate < extent
             index = index * extent + coordinate
         return index, inside & (remainder == 0)
@@ -83,9 +90,12 @@ class BoxTensor:
 class Memory:
     """All tensors of one launch, and the log of what was done to them."""
 
-    def __init__(self, tensors: list[BoxTensor], where: Callable[[], tuple[int, int]], poison: float):
+    def __init__(
+        self, tensors: list[BoxTensor], where: Callable[[], tuple[int, int]], poison: float, most_touched: int = 1 << 30
+    ):
         """`where` gives (program, source line) of the access in progress; `poison` is what a masked
-        lane without `other` holds: NaN at first, then FILLS, to learn whether such lanes matter."""
+        lane without `other` holds: NaN at first, then FILLS, to learn whether such lanes matter.
+        A launch that loads and stores more than `most_touched` elements is ended."""
         self.tensors = tensors
         for slot, tensor in enumerate(tensors):
             tensor.slot = slot + 1
@@ -94,7 +104,7 @@ class Memory:
         self.poisoned = False
         self.records: list[tuple[int, ...]] = []
         self.touched: list[npt.NDArray[np.int32]] = []
-        self.left = MOST_TOUCHED
+        self.left = self.most = most_touched
         self.largest = 0
 
     def load(
@@ -181,7 +191,7 @@ class Memory:
         program, line = self.where()
         self.left -= distinct.size + 1
         if self.left < 0:
-            raise TooMuchTraffic(f"more than {MOST_TOUCHED} elements were loaded and stored in one launch")
+            raise TooMuchTraffic(f"more than {self.most} elements were loaded and stored in one launch")
         self.touched.append((distinct + first).astype(np.int32))
         self.records.append((kind, tensor.slot - 1, program, line, distinct.size, lanes, stray))
 

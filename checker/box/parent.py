@@ -189,6 +189,8 @@ class Box:
                     "scalars": launch.scalars,
                     "constexprs": launch.constexprs,
                     "debug": launch.debug,
+                    "most_touched": launch.most_touched,
+                    "kept": launch.kept,
                 }
             )
         header = {

@@ -21,6 +21,8 @@ LAUNCH: dict[str, Any] = {
     "scalars": {"stride": ["int32", 32]},
     "constexprs": JOB["constexprs"],
     "debug": False,
+    "most_touched": 1_000_000,
+    "kept": (),
 }
 TENSORS: list[dict[str, Any]] = [
     {"name": "a_ptr", "dtype": "float16", "shape": (16, 32), "strides": (32, 1)},

@@ -57,6 +57,8 @@ class Launch:
     scalars: dict[str, tuple[str, float]]  # name → (int32, int64 or float32; value)
     constexprs: dict[str, int | float | bool]
     debug: bool = False  # check for integer overflow and tl.device_assert
+    most_touched: int = 1_000_000  # elements that it may load and store in all
+    kept: tuple[int, ...] = ()  # positions along the first axis that the tensors hold values for; empty: all
 
     @property
     def programs(self) -> int:

@@ -26,7 +26,7 @@ COMMON = (
     Misconception(
         "endless-traffic",
         "The kernel moves far too much memory",
-        "One launch loaded and stored a million elements, many times what the tensors hold.",
+        "One launch loaded and stored many times what this puzzle needs, and was stopped.",
         "Look at the loops around tl.load and tl.store: each element is needed once or a few times.",
         error=re.compile(r"elements were loaded and stored in one launch"),
     ),

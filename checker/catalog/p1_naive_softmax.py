@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from checker.catalog import rows, softmax, timing
 from checker.catalog.softmax_mistakes import RESULTS, writes
@@ -27,11 +28,16 @@ FULL, LENGTHS, VALUES, STRIDES, HALF, FAR, TRAFFIC = (
 
 
 def _case(
-    name: str, proves: tuple[Property, ...], x: Array, gaps: tuple[int, int] = (24, 24), kinds: tuple[str, ...] = ()
+    name: str,
+    proves: tuple[Property, ...],
+    x: Array,
+    gaps: tuple[int, int],
+    kinds: tuple[str, ...] = (),
+    once: bool = False,
 ) -> Case:
     """The launch of the stub: the block is the next power of two."""
     block = 1 << (x.shape[1] - 1).bit_length()
-    return softmax.launch(KERNEL, name, tuple(p.name for p in proves), x, {"BLOCK_SIZE": block}, gaps, kinds)
+    return softmax.launch(KERNEL, name, tuple(p.name for p in proves), x, {"BLOCK_SIZE": block}, gaps, kinds, once=once)
 
 
 def _kinds(random: np.random.Generator, n: int) -> dict[str, Array]:
@@ -76,17 +82,43 @@ def cases(draw: Draw) -> list[Case]:
     kinds = _kinds(random("kinds"), int(sizes.integers(block - 15, block)))
     half = _kinds(random("half"), block - int(sizes.integers(1, 15)))
     half_rows = ("normal, sigma 1", "normal, sigma 5", "maximum last", "normal around +40")
+    gaps = random("gaps")
+
+    def alike() -> tuple[int, int]:
+        return softmax.equal_gaps(gaps)
+
     return [
-        _case("a full block", (FULL, TRAFFIC), normal("full", 3, block), gaps=(0, 0)),
-        _case("seven short of a block", (LENGTHS, TRAFFIC), normal("tail", 2, block - 7)),
-        _case("just over half a block", (LENGTHS,), normal("short", 2, short)),
-        _case("a single column", (LENGTHS,), normal("one", 2, 1)),
-        _case("a long row", (LENGTHS,), normal("long", 2, int(sizes.integers(700, 1500)))),
-        _case("many rows", (LENGTHS,), normal("many", int(sizes.integers(33, 40)), 5)),
-        _case("every kind of row", (VALUES,), np.stack([*kinds.values()]).astype(np.float32), kinds=(*kinds,)),
-        _case("x and y strided differently", (STRIDES,), normal("strides", 3, block - 9), gaps=(16, 40)),
-        _case("fp16", (HALF,), np.stack([half[r] for r in half_rows]).astype(np.float16), kinds=half_rows),
-        _case("rows 2**30 apart", (FAR,), normal("far", 3, 27), gaps=(2**30, 2**30 + 64)),
+        _case("a full block", (FULL, TRAFFIC), normal("full", 3, block), (0, 0)),
+        _case("seven short of a block", (LENGTHS, TRAFFIC), normal("tail", 2, block - 7), alike()),
+        _case("just over half a block", (LENGTHS,), normal("short", 2, short), alike()),
+        _case("a single column", (LENGTHS,), normal("one", 2, 1), alike()),
+        _case("a long row", (LENGTHS,), normal("long", 2, int(sizes.integers(700, 1500))), alike()),
+        _case("many rows", (LENGTHS,), normal("many", int(sizes.integers(33, 40)), 5), alike()),
+        _case("every kind of row", (VALUES,), np.stack([*kinds.values()]).astype(np.float32), alike(), (*kinds,)),
+        _case("x and y strided differently", (STRIDES,), normal("strides", 3, block - 9), softmax.unequal_gaps(gaps)),
+        _case("fp16", (HALF,), np.stack([half[r] for r in half_rows]).astype(np.float16), alike(), half_rows),
+        softmax.far_case(KERNEL, random("far"), {"BLOCK_SIZE": 8}),
+        *_of_every_length(random("lengths")),
+        softmax.tall_case(KERNEL, random("tall"), {"BLOCK_SIZE": 8}),
+    ]
+
+
+def _of_every_length(random: np.random.Generator) -> list[Case]:
+    """The shortest and the longest rows of blocks of every size, and some between; the last two in fp32 and fp16."""
+
+    def case(name: str, proves: Property, count: int, n: int, dtype: npt.DTypeLike = np.float32) -> Case:
+        x = random.normal(0.0, 2.0, (count, n)).astype(dtype)
+        return _case(name, (proves,), x, softmax.equal_gaps(random), once=True)
+
+    lengths = {2, 3, 4}
+    for block in (8, 16, 32, 256):
+        half = block // 2
+        lengths |= {half + 1, block, int(random.integers(half + 2, block - 1)), block - 1}
+    small = [case("every length", LENGTHS, int(random.integers(1, 4)), n) for n in sorted(lengths)]
+    return [
+        *small,
+        case("long rows, float32", LENGTHS, 2, int(random.integers(16_385, 20_000))),
+        case("long rows, float16", HALF, 2, int(random.integers(513, 1024)), np.float16),
     ]
 
 

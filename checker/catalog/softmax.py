@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
+import numpy.typing as npt
 
+from checker.catalog import covering
 from checker.puzzle import (
     Array,
     Axis,
@@ -26,7 +28,7 @@ from checker.puzzle import (
     blank,
 )
 
-FAR_APART = 2**30  # elements between rows, so that row 2 begins beyond the range of int32
+FAR_APART = 2**30  # elements between rows, and more: row 2 begins beyond the range of int32, row 4 beyond that of uint32
 EPS32 = float(np.finfo(np.float32).eps)
 
 
@@ -39,15 +41,19 @@ def launch(
     gaps: tuple[int, int] = (24, 24),
     kinds: tuple[str, ...] = (),
     bf16: bool = False,
+    once: bool = False,
+    kept: tuple[int, ...] = (),
 ) -> Case:
     """One launch of a softmax kernel: a program per row, or per BLOCK_ROWS rows if there is such a block.
 
     `gaps` are the elements between the rows of x and of y; from 2**30 on they are the strides, and
-    arithmetic is checked. `kinds` say what the rows hold.
+    arithmetic is checked. `kinds` say what the rows hold. `once`: chosen for its sizes. `kept`: the numbers of the rows
+    in `x`, if these are the first and last rows, and some between, of a taller matrix: whole tiles of rows.
     """
-    count, n = x.shape
+    count, n = (kept[-1] + 1 if kept else x.shape[0]), x.shape[1]
     strides = [gap if gap >= FAR_APART else n + gap for gap in gaps]
     scalars = {"x_row_stride": strides[0], "y_row_stride": strides[1], "n_rows": count, "n_cols": n}
+    rows_owned = blocks.get("BLOCK_ROWS", 1)
     sizes = ", ".join(f"{block}={size}" for block, size in blocks.items())
     axes = (
         Axis("row", blocks.get("BLOCK_ROWS", 0), kinds),
@@ -58,7 +64,7 @@ def launch(
         name=f"{name} ({count} x {n}, {sizes})",
         kernel=kernel.name,
         proves=proves,
-        grid=(-(-count // blocks.get("BLOCK_ROWS", 1)),),
+        grid=(-(-count // rows_owned),),
         tensors={
             "x_ptr": Tensor(x, (strides[0], 1), axes=axes, bf16=bf16),
             "y_ptr": Tensor(blank(x.shape, x.dtype, np.nan), (strides[1], 1), Role.OUTPUT, axes, bf16),
@@ -66,7 +72,10 @@ def launch(
         scalars={scalar: value for scalar, value in scalars.items() if scalar in kernel.parameters},
         constexprs=blocks,
         checked_arithmetic=far,
-        telling=not far and n > 1,
+        telling=not far and n > 1 and not once,
+        once=far or once,
+        programs=tuple(sorted({row // rows_owned for row in kept})),
+        kept=kept,
     )
 
 
@@ -99,6 +108,18 @@ def hard_rows(random: np.random.Generator, n: int, block: int, offset: float = 1
     }
 
 
+def equal_gaps(random: np.random.Generator) -> tuple[int, int]:
+    """x and y padded alike, by any number of elements."""
+    gap = int(random.integers(1, 64))
+    return gap, gap
+
+
+def unequal_gaps(random: np.random.Generator, base: int = 0) -> tuple[int, int]:
+    """x and y padded differently; `base` more than drawn, and never by a power of two."""
+    x, y = (base + int(gap) for gap in random.choice(np.arange(3, 128, 2), 2, replace=False))
+    return x, y
+
+
 def safe_cases(kernel: Kernel, random: Callable[[str], np.random.Generator], blocks: Mapping[str, int]) -> list[Case]:
     """Cases of every softmax that subtracts the maximum and walks its rows in blocks of columns.
 
@@ -112,8 +133,10 @@ def safe_cases(kernel: Kernel, random: Callable[[str], np.random.Generator], blo
     kinds = hard_rows(random("kinds"), 3 * block + 1, block)
     half = hard_rows(random("half"), 2 * block + 3, block, offset=200.0)
     of_half = ("normal, sigma 1", "maximum in the tail", "normal around +200")
+    gaps = random("gaps")
 
     def case(name: str, proves: tuple[str, ...], x: Array, **facts: object) -> Case:
+        facts.setdefault("gaps", equal_gaps(gaps))
         return launch(kernel, name, proves, x, blocks, **facts)  # type: ignore[arg-type]
 
     low = normal("low", 2, 2 * block) - np.array([[500], [5000]], np.float32)
@@ -126,14 +149,63 @@ def safe_cases(kernel: Kernel, random: Callable[[str], np.random.Generator], blo
         case(
             "every kind of row", ("values", "traffic"), np.stack([*kinds.values()]).astype(np.float32), kinds=(*kinds,)
         ),
-        case("x and y strided differently", ("strides",), normal("strides", 3, 2 * block + 1), gaps=(16, 40)),
+        case("x and y strided differently", ("strides",), normal("strides", 3, 2 * block + 1), gaps=unequal_gaps(gaps)),
         case("fp16", ("half",), np.stack([half[r] for r in of_half]).astype(np.float16), kinds=of_half),
-        case("rows 2**30 apart", ("far-rows",), normal("far", 3, 5), gaps=(FAR_APART, FAR_APART + 64)),
+        far_case(kernel, random("far"), blocks),
+        *_of_every_length(kernel, random("lengths"), blocks),
+        *_of_real_size(kernel, random("real"), {**blocks, [*blocks][-1]: 1024}),
+        tall_case(kernel, random("tall"), blocks),
     ]
 
 
+def far_case(
+    kernel: Kernel, random: np.random.Generator, blocks: Mapping[str, int], dtype: npt.DTypeLike = np.float32
+) -> Case:
+    """Six rows whose offsets pass the range of 32-bit integers, also of unsigned ones."""
+    x = random.normal(0.0, 2.0, (6, 5)).astype(dtype)
+    return launch(kernel, "rows more than 2**30 apart", ("far-rows",), x, blocks, unequal_gaps(random, FAR_APART))
+
+
+def _of_every_length(kernel: Kernel, random: np.random.Generator, blocks: Mapping[str, int]) -> list[Case]:
+    """Columns of every class by their block, in one and in several; with tiles of rows, rows of every class as well."""
+    columns = covering.lengths([*blocks.values()][-1], random)
+    if "BLOCK_ROWS" not in blocks:
+        sizes = [(int(random.integers(1, 4)), n) for n in columns]
+    else:
+        counts = covering.lengths(blocks["BLOCK_ROWS"], random)
+        of = [(row, column) for row in range(4) for column in range(4)]
+        # Which of the two is long is arranged so that every pair of classes and lengths occurs.
+        sizes = [(counts[r + 4 * ((r + c) % 2)], columns[c + 4 * ((r // 2 + c // 2) % 2)]) for r, c in of]
+    made = []
+    for count, n in sizes:
+        proves = "row-tail" if count % blocks.get("BLOCK_ROWS", 1) else "any-length"
+        x = random.normal(0.0, 2.0, (count, n)).astype(np.float32)
+        made.append(launch(kernel, "every length", (proves,), x, blocks, equal_gaps(random), once=True))
+    return list({case.name: case for case in made}.values())
+
+
+def _of_real_size(kernel: Kernel, random: np.random.Generator, blocks: Mapping[str, int]) -> list[Case]:
+    """Rows of 20,000 columns in blocks as on a GPU, in fp32 and in fp16."""
+    made = []
+    for dtype, proves in ((np.float32, "any-length"), (np.float16, "half")):
+        x = random.normal(0.0, 2.0, (2, 20_000 + int(random.integers(1, 400)))).astype(dtype)
+        name = f"long rows, {np.dtype(dtype)}"
+        made.append(launch(kernel, name, (proves,), x, blocks, equal_gaps(random), once=True))
+    return made
+
+
+def tall_case(kernel: Kernel, random: np.random.Generator, blocks: Mapping[str, int]) -> Case:
+    """The first and the last program of some 70,000 rows, and one between: more rows than 16 bits can count."""
+    owned = blocks.get("BLOCK_ROWS", 1)
+    programs = 0, int(random.integers(40_000, 60_000)) // owned, int(random.integers(66_000, 80_000)) // owned
+    kept = tuple(program * owned + row for program in programs for row in range(owned))
+    x = random.normal(0.0, 2.0, (len(kept), int(random.integers(3, 9)))).astype(np.float32)
+    name = f"programs {', '.join(map(str, programs))} of {programs[-1] + 1}"
+    return launch(kernel, name, ("any-length",), x, blocks, equal_gaps(random), once=True, kept=kept)
+
+
 def large_cases(stem: str, kernel: Kernel, blocks: Callable[[int], Mapping[str, int]]) -> Callable[[Draw], list[Case]]:
-    """For a GPU: long rows, many rows, bf16. `blocks(n)` are the constexprs for rows of n."""
+    """For a GPU: long rows, many rows, far rows, bf16. `blocks(n)` are the constexprs for rows of n."""
 
     def cases(draw: Draw) -> list[Case]:
         def normal(name: str, count: int, n: int) -> Array:
@@ -144,6 +216,7 @@ def large_cases(stem: str, kernel: Kernel, blocks: Callable[[int], Mapping[str, 
             launch(kernel, "long rows", ("any-length",), long, blocks(10_007)),
             launch(kernel, "many rows", ("any-length",), many, blocks(300)),
             launch(kernel, "bf16", ("half",), bf16, blocks(2500), bf16=True),
+            far_case(kernel, draw.case(stem, "far"), blocks(5), np.float16),
         ]
 
     return cases

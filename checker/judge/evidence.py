@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from checker.box.results import Launch, LaunchResult, TensorArgument
 from checker.judge.verdict import Where
-from checker.puzzle import Case, Role
+from checker.puzzle import Budget, Case, Role
 from checker.submission.read import Submission
 
 CONTEXT = 2  # lines shown before and after a marked one
+MANY_TIMES = 16  # what is enough: a launch that moves more is not worth waiting for
+A_FEW = 500_000  # elements that any launch may move
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """A case and its two runs. A case with checked arithmetic has only the second one."""
+    """A case and its two runs, or the one that it has."""
 
     case: Case
     ordered: LaunchResult | None
@@ -26,7 +28,7 @@ class Evidence:
     @property
     def result(self) -> LaunchResult | None:
         """The run that is judged: programs in order, unless the case has only the other one."""
-        return self.shuffled if self.case.checked_arithmetic else self.ordered
+        return self.ordered or self.shuffled
 
     @property
     def results(self) -> tuple[LaunchResult, ...]:
@@ -37,9 +39,13 @@ class Evidence:
 Locator = Callable[..., Where]
 
 
-def launch_of(case: Case) -> Launch:
-    """The case as the box is told of it: data without roles, names or expectations."""
+def launch_of(case: Case, budget: Mapping[str, Budget] | None = None) -> Launch:
+    """The case as the box is told of it: data without roles, names or expectations.
+
+    `budget` limits what a launch may move: MANY_TIMES as much, and never less than A_FEW.
+    """
     x, y, z = (*case.grid, 1, 1)[:3]
+    enough = sum(b.loads + b.stores for b in budget.values()) if budget else 0
     return Launch(
         kernel=case.kernel,
         grid=(x, y, z),
@@ -49,6 +55,8 @@ def launch_of(case: Case) -> Launch:
         scalars={name: (_scalar_type(value), value) for name, value in case.scalars.items()},
         constexprs=dict(case.constexprs),
         debug=case.checked_arithmetic,
+        most_touched=max(A_FEW, MANY_TIMES * enough),
+        kept=case.kept,
     )
 
 

@@ -202,8 +202,8 @@ def status_of(findings: list[Finding], results: tuple[PropertyResult, ...]) -> S
 
 
 def runs_of(case: Case) -> int:
-    """How many runs a case gets: one if only one order of its programs exists, or arithmetic is checked."""
-    return 1 if case.checked_arithmetic or (np.prod(case.grid) == 1 and not case.on_gpu) else 2
+    """How many runs a case gets: one if it asks for no more, or only one order of its programs exists."""
+    return 1 if case.once or (np.prod(case.grid) == 1 and not case.on_gpu) else 2
 
 
 def _wrong(puzzle: Puzzle, case: Case, result: LaunchResult) -> Wrong | None:
