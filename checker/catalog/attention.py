@@ -7,15 +7,17 @@ Causal attention is aligned bottom-right: query i sees key j if j <= i + n_k - n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from checker.catalog import covering
 from checker.puzzle import Array, Axis, Case, Expected, Invariant, Kernel, Outputs, Role, Tensor, blank
 
-FAR_APART = 2**30  # elements between heads, so that head 2 begins beyond the range of int32
+FAR_APART = 2**30  # elements between heads, and more: head 2 begins beyond the range of int32, 4 beyond that of uint32
 TF32_EPS = 2.0**-10
 COMPILED_WITH = {"D": 64, "Br": 64, "Bc": 64}
 EPS32 = float(np.finfo(np.float32).eps)
@@ -23,7 +25,10 @@ EPS32 = float(np.finfo(np.float32).eps)
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes of one launch. `q_gaps` and `k_gaps`: unused elements behind each row, and behind each head."""
+    """Sizes of one launch. `q_gaps` and `k_gaps`: unused elements after each row, and after each head.
+
+    `kept`: the numbers of the heads that there are values for, of as many as the last one says; none: all.
+    """
 
     n_q: int
     n_k: int
@@ -33,6 +38,16 @@ class Shape:
     heads: int = 1
     q_gaps: tuple[int, int] = (8, 24)
     k_gaps: tuple[int, int] = (16, 56)
+    kept: tuple[int, ...] = ()
+
+    def apart(self, random: np.random.Generator, far: int = 0) -> Shape:
+        """The same with rows and heads padded by any number of elements, Q-shaped and K-shaped ones differently.
+
+        `far`: how many elements more there are between heads.
+        """
+        rows, heads = random.choice(64, 2, replace=False) + 1, random.choice(np.arange(1, 128, 2), 2, replace=False)
+        q, k = ((int(row), int(head) + far) for row, head in zip(rows, heads, strict=True))
+        return replace(self, q_gaps=q, k_gaps=k)
 
     @property
     def tr(self) -> int:
@@ -91,8 +106,12 @@ def launch(
     scale: float,
     grid: tuple[int, ...],
     causal: bool | None = None,
+    once: bool = False,
 ) -> Case:
-    """One launch; scalars and constexprs are those that the kernel has parameters for."""
+    """One launch; scalars and constexprs are those that the kernel has parameters for.
+
+    `once`: chosen for its sizes. The last axis of the grid is the head.
+    """
     far = max(shape.strides("q")[0], shape.strides("k")[0]) >= FAR_APART
     (q_head, q_row), (k_head, k_row) = shape.strides("q"), shape.strides("k")
     scalars = {
@@ -106,18 +125,38 @@ def launch(
     }
     constexprs = {"D": shape.D, "Br": shape.Br, "Bc": shape.Bc, "CAUSAL": bool(causal)}
     heads = f"{shape.heads} heads, " if shape.heads > 1 else ""
+    if shape.kept:
+        heads = f"heads {', '.join(map(str, shape.kept))} of {shape.kept[-1] + 1}, "
+    tiles = math.prod(grid[:-1])
     mask = {None: "", True: ", causal", False: ", full"}[causal]
     return Case(
         name=f"{name} ({heads}n_q={shape.n_q}, n_k={shape.n_k}, D={shape.D}, Br={shape.Br}, Bc={shape.Bc}{mask})",
         kernel=kernel.name,
         proves=proves,
-        grid=grid,
+        grid=(*grid[:-1], shape.kept[-1] + 1) if shape.kept else grid,
         tensors={parameter: tensors[parameter] for parameter in kernel.parameters if parameter in tensors},
         scalars={parameter: scalars[parameter] for parameter in kernel.parameters if parameter in scalars},
         constexprs={parameter: constexprs[parameter] for parameter in kernel.constexprs},
         checked_arithmetic=far,
-        telling=not far and min(shape.n_q, shape.n_k) > 1,
+        telling=not far and min(shape.n_q, shape.n_k) > 1 and not once,
+        once=far or once,
+        programs=tuple(tiles * head + tile for head in shape.kept for tile in range(tiles)),
+        kept=shape.kept,
     )
+
+
+def of_every_class(random: np.random.Generator, *, causal: bool) -> list[Shape]:
+    """Small launches of all classes that the design asks for."""
+    design = covering.CAUSAL if causal else covering.FULL
+    sizes = dict.fromkeys(covering.drawn(stored, causal, random) for stored in design)
+    return [Shape(n_q, n_k, 16, Br, Bc).apart(random) for n_q, n_k, Br, Bc in sizes]
+
+
+def many_heads(random: np.random.Generator) -> Shape:
+    """The first and the last of more heads than 8 bits can count, of a tile each, and one between."""
+    last = int(random.integers(1000, 30_000))
+    heads = 0, int(random.integers(1, last)), last
+    return replace(Shape(16, 16, 16, 16, 16, heads=3).apart(random), kept=heads)
 
 
 def shape_of(case: Case) -> Shape:

@@ -56,7 +56,9 @@ def half_inputs(random: np.random.Generator, shape: Shape) -> tuple[Inputs, Arra
     return replace(inputs, q=q, k=k, v=v), do
 
 
-def launch(kernel: Kernel, name: str, proves: tuple[str, ...], shape: Shape, inputs: Inputs, do: Array) -> Case:
+def launch(
+    kernel: Kernel, name: str, proves: tuple[str, ...], shape: Shape, inputs: Inputs, do: Array, once: bool = False
+) -> Case:
     """One launch of one of the kernels: a program per head and tile of what it writes."""
     given = tensors(shape, inputs, do)
     if kernel.name == "delta_kernel":
@@ -65,7 +67,7 @@ def launch(kernel: Kernel, name: str, proves: tuple[str, ...], shape: Shape, inp
         )
     count = shape.tc if "dk_ptr" in kernel.parameters else shape.tr
     name = f"{kernel.name.removesuffix('_kernel')}: {name}"
-    return attention.launch(kernel, name, proves, shape, given, inputs.scale, (count, shape.heads), causal=None)
+    return attention.launch(kernel, name, proves, shape, given, inputs.scale, (count, shape.heads), once=once)
 
 
 @dataclass(frozen=True, eq=False)

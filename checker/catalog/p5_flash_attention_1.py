@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from checker.catalog import attention, timing
-from checker.catalog.attention import Shape
+from checker.catalog.attention import FAR_APART, Shape, of_every_class
 from checker.catalog.attention_inputs import Inputs, hard_inputs, in_bf16, normal_inputs, with_large_v
 from checker.catalog.attention_mistakes import SCORES
 from checker.catalog.flash_1_mistakes import VISITS
@@ -50,7 +50,7 @@ PROPERTIES = (
 )
 
 
-def _case(name: str, proves: tuple[str, ...], shape: Shape, inputs: Inputs) -> Case:
+def _case(name: str, proves: tuple[str, ...], shape: Shape, inputs: Inputs, once: bool = False) -> Case:
     """One launch, with the state that line 2 of the algorithm starts from: O = 0, l = 0, m = -inf."""
     rows = np.zeros((shape.heads, shape.n_q), np.float32)
     tensors = {
@@ -61,17 +61,20 @@ def _case(name: str, proves: tuple[str, ...], shape: Shape, inputs: Inputs) -> C
         "l_ptr": attention.vector(shape, rows, Role.STATE, inputs.kinds),
         "m_ptr": attention.vector(shape, rows - np.float32(np.inf), Role.STATE, inputs.kinds),
     }
-    return attention.launch(KERNEL, name, proves, shape, tensors, inputs.scale, grid=(shape.heads,))
+    return attention.launch(KERNEL, name, proves, shape, tensors, inputs.scale, grid=(shape.heads,), once=once)
 
 
 def cases(draw: Draw) -> list[Case]:
-    """Up to three by five tiles, square and not; sizes that leave the last tile partly empty."""
+    """Up to three by five tiles, square and not; sizes that leave the last tile partly empty; of real size."""
 
     def random(name: str) -> np.random.Generator:
         return draw.case("p5_flash_attention_1", name)
 
-    def normal(name: str, proves: tuple[str, ...], shape: Shape, dtype: type = np.float32) -> Case:
-        return _case(name, proves, shape, normal_inputs(random(name), shape, dtype))
+    def normal(
+        name: str, proves: tuple[str, ...], shape: Shape, dtype: type = np.float32, once: bool = False
+    ) -> Case:
+        source = random(f"{name} {shape.n_q} {shape.n_k}")
+        return _case(name, proves, shape, normal_inputs(source, shape, dtype), once)
 
     def hard(name: str, proves: tuple[str, ...], shape: Shape, dtype: type = np.float32) -> Case:
         return _case(name, proves, shape, hard_inputs(random(name), shape, dtype))
@@ -81,24 +84,25 @@ def cases(draw: Draw) -> list[Case]:
     def some() -> int:
         return int(sizes.integers(1, 16))
 
-    fp16 = Shape(31, 79, 32, 32, 16)
-    far = {"q_gaps": (8, attention.FAR_APART), "k_gaps": (16, attention.FAR_APART + 64)}
+    def shape(n_q: int, n_k: int, *tiles: int, heads: int = 1, far: int = 0) -> Shape:
+        return Shape(n_q, n_k, *tiles, heads=heads).apart(sizes, far)
+
+    fp16 = shape(31, 79, 32, 32, 16)
     return [
-        normal("two by two tiles", ("any-length", "traffic"), Shape(32, 32, 16, 16, 16)),
-        normal("a tail of keys", ("any-length",), Shape(16, 32 + some(), 16, 16, 16)),
-        normal("a tail of both", ("any-length", "traffic"), Shape(32 + some(), 32 - some(), 16, 16, 32)),
-        hard("every kind of query", ("values", "traffic"), Shape(32 + some(), 64 + some(), 32, 32, 16)),
-        normal("a wide head", ("values",), Shape(33, 64, 64, 16, 32)),
-        normal("one query, one key", ("any-length",), Shape(1, 1, 16, 16, 16)),
-        normal("two heads", ("heads", "traffic"), Shape(64 + some(), 81, 16, 32, 32, heads=2)),
-        _case(
-            "fp16",
-            ("half",),
-            fp16,
-            with_large_v(hard_inputs(random("fp16"), fp16, np.float16)),
-        ),
-        normal("fp16, a tail of both", ("half",), Shape(47, 31, 16, 16, 32), np.float16),
-        normal("heads 2**30 apart", ("far-heads",), Shape(16, 16, 16, 16, 16, heads=3, **far)),
+        normal("two by two tiles", ("any-length", "traffic"), shape(32, 32, 16, 16, 16)),
+        normal("a tail of keys", ("any-length",), shape(16, 32 + some(), 16, 16, 16)),
+        normal("a tail of both", ("any-length", "traffic"), shape(32 + some(), 32 - some(), 16, 16, 32)),
+        hard("every kind of query", ("values", "traffic"), shape(32 + some(), 64 + some(), 32, 32, 16)),
+        normal("a wide head", ("values",), shape(33, 64, 64, 16, 32)),
+        normal("one query, one key", ("any-length",), shape(1, 1, 16, 16, 16)),
+        normal("two heads", ("heads", "traffic"), shape(64 + some(), 81, 16, 32, 32, heads=2)),
+        _case("fp16", ("half",), fp16, with_large_v(hard_inputs(random("fp16"), fp16, np.float16))),
+        normal("fp16, a tail of both", ("half",), shape(47, 31, 16, 16, 32), np.float16),
+        normal("heads more than 2**30 apart", ("far-heads",), shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART)),
+        normal("many heads", ("heads",), attention.many_heads(sizes), once=True),
+        normal("real tiles", ("any-length",), shape(64 + some(), 128 + some(), 64, 64, 64), once=True),
+        normal("real tiles", ("half",), shape(64 + some(), 1024 + some(), 128, 64, 64), np.float16, once=True),
+        *(normal("every size", ("any-length",), s, once=True) for s in of_every_class(sizes, causal=False)),
     ]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from checker.catalog import attention, timing
-from checker.catalog.attention import Shape
+from checker.catalog.attention import FAR_APART, Shape, of_every_class
 from checker.catalog.attention_inputs import Inputs, hard_inputs, in_bf16, normal_inputs, with_large_v
 from checker.catalog.attention_mistakes import SCORES
 from checker.catalog.causal_mistakes import CAUSAL
@@ -52,7 +52,9 @@ PROPERTIES = (
 )
 
 
-def _case(name: str, proves: tuple[str, ...], shape: Shape, inputs: Inputs, causal: bool) -> Case:
+def _case(
+    name: str, proves: tuple[str, ...], shape: Shape, inputs: Inputs, causal: bool, once: bool = False
+) -> Case:
     tensors = {
         "q_ptr": attention.matrix(shape, "q", inputs.q, kinds=inputs.kinds, bf16=inputs.bf16),
         "k_ptr": attention.matrix(shape, "k", inputs.k, bf16=inputs.bf16),
@@ -64,19 +66,25 @@ def _case(name: str, proves: tuple[str, ...], shape: Shape, inputs: Inputs, caus
             shape, attention.unwritten(inputs.q[..., 0], np.float32), Role.OUTPUT, inputs.kinds
         ),
     }
-    return attention.launch(KERNEL, name, proves, shape, tensors, inputs.scale, (shape.tr, shape.heads), causal)
+    return attention.launch(KERNEL, name, proves, shape, tensors, inputs.scale, (shape.tr, shape.heads), causal, once)
 
 
 def cases(draw: Draw) -> list[Case]:
-    """Up to five by five tiles, square and not, full and causal; more queries than keys and fewer."""
+    """Up to five by five tiles, square and not, full and causal; more queries than keys and fewer; of real size."""
 
     def random(name: str) -> np.random.Generator:
         return draw.case("p6_flash_attention_2", name)
 
     def normal(
-        name: str, proves: tuple[str, ...], shape: Shape, causal: bool = False, dtype: type = np.float32
+        name: str,
+        proves: tuple[str, ...],
+        shape: Shape,
+        causal: bool = False,
+        dtype: type = np.float32,
+        once: bool = False,
     ) -> Case:
-        return _case(name, proves, shape, normal_inputs(random(name), shape, dtype), causal)
+        source = random(f"{name} {shape.n_q} {shape.n_k}")
+        return _case(name, proves, shape, normal_inputs(source, shape, dtype), causal, once)
 
     def hard(name: str, proves: tuple[str, ...], shape: Shape, causal: bool = False, dtype: type = np.float32) -> Case:
         return _case(name, proves, shape, hard_inputs(random(name), shape, dtype), causal)
@@ -86,33 +94,34 @@ def cases(draw: Draw) -> list[Case]:
     def some() -> int:
         return int(sizes.integers(1, 16))
 
-    fp16 = Shape(31, 79, 32, 32, 16)
-    far = {"q_gaps": (8, attention.FAR_APART), "k_gaps": (16, attention.FAR_APART + 64)}
-    more_keys, more_queries = some(), some()
+    def shape(n_q: int, n_k: int, *tiles: int, heads: int = 1, far: int = 0) -> Shape:
+        return Shape(n_q, n_k, *tiles, heads=heads).apart(sizes, far)
+
+    fp16 = shape(31, 79, 32, 32, 16)
     return [
-        normal("two by two tiles", ("any-length", "traffic"), Shape(32, 32, 16, 16, 16)),
-        normal("a tail of keys", ("any-length",), Shape(16, 32 + some(), 16, 16, 16)),
-        normal("a tail of both", ("any-length", "traffic"), Shape(32 + some(), 32 - some(), 16, 16, 32)),
-        hard("every kind of query", ("values", "traffic"), Shape(32 + some(), 64 + some(), 32, 32, 16)),
-        normal("as many queries as keys", ("causal", "traffic"), Shape(48, 48, 16, 16, 16), causal=True),
-        normal("more keys than queries", ("causal", "traffic"), Shape(31, 48 + more_keys, 32, 16, 16), causal=True),
-        hard("every kind of query, causal", ("causal",), Shape(48, 53, 32, 16, 32), causal=True),
-        normal("tall tiles", ("causal", "traffic"), Shape(64 + some(), 85 + some(), 16, 64, 16), causal=True),
-        normal("a wide head", ("values",), Shape(33, 64, 64, 16, 32)),
-        normal("one query, one key", ("any-length",), Shape(1, 1, 16, 16, 16), causal=True),
-        normal("two heads", ("heads", "traffic"), Shape(64 + some(), 80, 16, 32, 32, heads=2), causal=True),
-        _case(
-            "fp16",
-            ("half",),
-            fp16,
-            with_large_v(hard_inputs(random("fp16"), fp16, np.float16)),
-            False,
+        normal("two by two tiles", ("any-length", "traffic"), shape(32, 32, 16, 16, 16)),
+        normal("a tail of keys", ("any-length",), shape(16, 32 + some(), 16, 16, 16)),
+        normal("a tail of both", ("any-length", "traffic"), shape(32 + some(), 32 - some(), 16, 16, 32)),
+        hard("every kind of query", ("values", "traffic"), shape(32 + some(), 64 + some(), 32, 32, 16)),
+        normal("as many queries as keys", ("causal", "traffic"), shape(48, 48, 16, 16, 16), causal=True),
+        normal("more keys than queries", ("causal", "traffic"), shape(31, 48 + some(), 32, 16, 16), causal=True),
+        hard("every kind of query, causal", ("causal",), shape(48, 53, 32, 16, 32), causal=True),
+        normal("tall tiles", ("causal", "traffic"), shape(64 + some(), 85 + some(), 16, 64, 16), causal=True),
+        normal("a wide head", ("values",), shape(33, 64, 64, 16, 32)),
+        normal("one query, one key", ("any-length",), shape(1, 1, 16, 16, 16), causal=True),
+        normal("two heads", ("heads", "traffic"), shape(64 + some(), 80, 16, 32, 32, heads=2), causal=True),
+        _case("fp16", ("half",), fp16, with_large_v(hard_inputs(random("fp16"), fp16, np.float16)), causal=False),
+        normal("fp16, causal", ("half",), shape(47, 47, 16, 16, 32), causal=True, dtype=np.float16),
+        normal("more queries than keys", ("hidden-queries",), shape(40 + some() % 8, 17, 16, 16, 16), causal=True),
+        normal("heads more than 2**30 apart", ("far-heads",), shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART)),
+        normal("many heads", ("heads",), attention.many_heads(sizes), once=True),
+        normal("real tiles", ("any-length",), shape(64 + some(), 1024 + some(), 64, 64, 64), once=True),
+        normal("real tiles", ("half",), shape(128 + some(), 1024 + some(), 128, 64, 64), True, np.float16, once=True),
+        *(normal("every size", ("any-length",), s, once=True) for s in of_every_class(sizes, causal=False)),
+        *(
+            normal("every size", ("hidden-queries" if s.n_q > s.n_k else "causal",), s, causal=True, once=True)
+            for s in of_every_class(sizes, causal=True)
         ),
-        normal("fp16, causal", ("half",), Shape(47, 47, 16, 16, 32), causal=True, dtype=np.float16),
-        normal(
-            "more queries than keys", ("hidden-queries",), Shape(40 + more_queries % 8, 17, 16, 16, 16), causal=True
-        ),
-        normal("heads 2**30 apart", ("far-heads",), Shape(16, 16, 16, 16, 16, heads=3, **far)),
     ]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from checker.catalog import attention, backward, timing
-from checker.catalog.attention import Shape, shape_of
+from checker.catalog.attention import FAR_APART, Shape, of_every_class, shape_of
 from checker.catalog.attention_inputs import hard_inputs, in_bf16, normal_inputs
 from checker.catalog.backward_mistakes import MISTAKES
 from checker.catalog.tiles import ADDRESSING
@@ -57,39 +57,54 @@ PROPERTIES = (
 
 
 def cases(draw: Draw) -> list[Case]:
-    """Each kernel alone, with O, LSE and delta from the judge; up to three by four tiles."""
+    """Each kernel alone, with O, LSE and delta from the judge; up to three by four tiles, and of real size."""
 
     def random(name: str) -> np.random.Generator:
         return draw.case("p7_causal_backward", name)
 
     def case(
-        kernel: Kernel, name: str, proves: tuple[str, ...], shape: Shape, dtype: type = np.float32, hard: bool = False
+        kernel: Kernel,
+        name: str,
+        proves: tuple[str, ...],
+        shape: Shape,
+        dtype: type = np.float32,
+        hard: bool = False,
+        once: bool = False,
     ) -> Case:
-        source = random(name)
+        source = random(f"{name} {shape.n_q} {shape.n_k}")
         make = hard_inputs if hard else normal_inputs
         inputs = make(source, shape, dtype)
         do: Array = source.normal(0.0, 1.0, inputs.q.shape).astype(dtype)
-        return backward.launch(kernel, name, proves, shape, inputs, do)
+        return backward.launch(kernel, name, proves, shape, inputs, do, once)
 
     sizes = random("sizes")
 
     def some() -> int:
         return int(sizes.integers(1, 16))
 
-    far = {"q_gaps": (8, attention.FAR_APART), "k_gaps": (16, attention.FAR_APART + 64)}
-    square = Shape(48, 48, 16, 16, 16)
-    more_keys = Shape(31, 48 + some(), 32, 16, 32)
-    tall = Shape(32 + some(), 64 + some(), 32, 32, 16)
-    two_heads = Shape(32, 48, 16, 16, 16, heads=2)
-    tall_tiles = Shape(64 + some(), 85 + some(), 16, 64, 16)
-    more_queries = Shape(40 + some() % 8, 17, 16, 16, 16)
-    apart = Shape(16, 16, 16, 16, 16, heads=3, **far)
-    half = Shape(47, 79, 32, 16, 16)
+    def shape(n_q: int, n_k: int, *tiles: int, heads: int = 1, far: int = 0) -> Shape:
+        return Shape(n_q, n_k, *tiles, heads=heads).apart(sizes, far)
+
+    square = shape(48, 48, 16, 16, 16)
+    more_keys = shape(31, 48 + some(), 32, 16, 32)
+    tall = shape(32 + some(), 64 + some(), 32, 32, 16)
+    two_heads = shape(32, 48, 16, 16, 16, heads=2)
+    tall_tiles = shape(64 + some(), 85 + some(), 16, 64, 16)
+    more_queries = shape(40 + some() % 8, 17, 16, 16, 16)
+    apart = shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART)
+    half = shape(47, 79, 32, 16, 16)
+    many = attention.many_heads(sizes)
+    real, real_half = shape(64 + some(), 128 + some(), 64, 64, 64), shape(128 + some(), 1024 + some(), 128, 64, 64)
+    every = of_every_class(sizes, causal=True)
     made = [
         case(DELTA, "whole tiles", ("delta", "traffic"), square),
         case(DELTA, "two heads", ("delta", "traffic"), two_heads),
         case(DELTA, "fp16", ("half",), half, np.float16),
-        case(DELTA, "heads 2**30 apart", ("far-heads",), apart),
+        case(DELTA, "heads more than 2**30 apart", ("far-heads",), apart),
+        case(DELTA, "many heads", ("delta",), many, once=True),
+        case(DELTA, "real tiles", ("delta",), real, once=True),
+        case(DELTA, "real tiles", ("half",), real_half, np.float16, once=True),
+        *(case(DELTA, "every size", ("delta",), s, once=True) for s in {(s.n_q, s.Br): s for s in every}.values()),
     ]
     for kernel, name in ((DK_DV, "dk-dv"), (DQ, "dq")):
         made += [
@@ -97,11 +112,18 @@ def cases(draw: Draw) -> list[Case]:
             case(kernel, "more keys than queries", (name, "traffic"), more_keys),
             case(kernel, "every kind of query", (name, "traffic"), tall, hard=True),
             case(kernel, "two heads", (name, "traffic"), two_heads),
-            case(kernel, "one query, one key", (name,), Shape(1, 1, 16, 16, 16)),
+            case(kernel, "one query, one key", (name,), shape(1, 1, 16, 16, 16)),
             case(kernel, "tall tiles", (name,), tall_tiles),
             backward.launch(kernel, "fp16", ("half",), half, *backward.half_inputs(random("fp16"), half)),
             case(kernel, "more queries than keys", ("hidden-queries",), more_queries),
-            case(kernel, "heads 2**30 apart", ("far-heads",), apart),
+            case(kernel, "heads more than 2**30 apart", ("far-heads",), apart),
+            case(kernel, "many heads", (name,), many, once=True),
+            case(kernel, "real tiles", (name,), real, once=True),
+            case(kernel, "real tiles", ("half",), real_half, np.float16, once=True),
+            *(
+                case(kernel, "every size", ("hidden-queries" if s.n_q > s.n_k else name,), s, once=True)
+                for s in every
+            ),
         ]
     return made
 

@@ -58,8 +58,8 @@ def judge(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> Judgement
 
 
 def _counted(evidence: list[Evidence]) -> list[Evidence]:
-    """The launches whose traffic is summed up."""
-    return [e for e in evidence if e.result and not e.result.on_gpu and not e.case.checked_arithmetic]
+    """The launches whose traffic is summed up: a large one among those chosen for their sizes would outweigh all."""
+    return [e for e in evidence if e.result and not e.result.on_gpu and not e.case.once]
 
 
 def _joined(earlier: list[Finding], new: list[Finding], kernel: str) -> list[Finding]:
@@ -109,7 +109,7 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
                 made.add(case, _broken_invariants(puzzle, case, one.result, where))
             counted = not over and not one.result.on_gpu
             if case.name not in made.failed and counted:  # of a kernel that is wrong, traffic says little
-                over.update({f.id: f for f in traffic_findings(puzzle, one, _counted(evidence), where)})
+                over.update({f.id: f for f in traffic_findings(puzzle, one, [one] if case.once else _counted(evidence), where)})
     made.over_traffic = {one.case.kernel for one in evidence if over}
     telling = _telling(made, evidence)
     made.findings = [f for f in made.findings if f.where.case is None or f.where.case in telling]
