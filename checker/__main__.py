@@ -8,6 +8,9 @@ import sys
 if sys.path and sys.path[0] in ("", os.getcwd()):
     sys.path.append(sys.path.pop(0) or os.getcwd())
 
+# Before numpy is imported: the references multiply small matrices, and the other cores run kernels meanwhile.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from checker.cli import main
 
 if __name__ == "__main__":

@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as `python -m checker` does; read when numpy is imported
+
 import re
 import shutil
 import tempfile

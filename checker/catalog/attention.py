@@ -17,7 +17,7 @@ import numpy.typing as npt
 from checker.catalog import covering
 from checker.puzzle import Array, Axis, Case, Expected, Invariant, Kernel, Outputs, Role, Tensor, blank
 
-FAR_APART = 2**30  # elements between heads, and more: head 2 begins beyond the range of int32, 4 beyond that of uint32
+FAR_APART = 2**30  # elements between heads, and more: head 2 begins beyond int32, head 4 beyond uint32
 TF32_EPS = 2.0**-10
 COMPILED_WITH = {"D": 64, "Br": 64, "Bc": 64}
 EPS32 = float(np.finfo(np.float32).eps)
@@ -66,6 +66,8 @@ class Shape:
         return (head_gap if head_gap >= FAR_APART else rows * row + head_gap), row
 
 
+FAR = "heads more than 2**30 apart"
+FAR_HEADS = Shape(16, 16, 16, 16, 16, 6, (8, FAR_APART + 8), (16, FAR_APART + 24))  # on a GPU, where they take memory
 PICTURED = Shape(64, 64, 16, 16, 16)  # four by four tiles, for pictures
 
 

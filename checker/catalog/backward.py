@@ -20,8 +20,18 @@ from checker.puzzle import Array, Case, Expected, Kernel, Role, Tensor, as_bf16
 Outputs = Mapping[str, Array]
 
 
-def tensors(shape: Shape, inputs: Inputs, do: Array) -> dict[str, Tensor]:
-    """All tensors of the three kernels by parameter; O, LSE and delta are right, not the student's."""
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What the three kernels are launched with: all tensors by parameter; O, LSE and delta are right."""
+
+    shape: Shape
+    scale: float
+    kinds: tuple[str, ...]
+    tensors: Mapping[str, Tensor]
+
+
+def given(shape: Shape, inputs: Inputs, do: Array) -> Given:
+    """The tensors of a launch, with O, LSE and delta from the judge, not from the student."""
     dtype = inputs.q.dtype
     q, k, v = (x.astype(np.float64) for x in (inputs.q, inputs.k, inputs.v))
     hidden = ~attention.visible(shape.n_q, shape.n_k, causal=True)
@@ -39,7 +49,7 @@ def tensors(shape: Shape, inputs: Inputs, do: Array) -> dict[str, Tensor]:
         "dk": attention.matrix(shape, "k", attention.unwritten(k, dtype), Role.OUTPUT, bf16=inputs.bf16),
         "dv": attention.matrix(shape, "k", attention.unwritten(v, dtype), Role.OUTPUT, bf16=inputs.bf16),
     }
-    return {f"{name}_ptr": tensor for name, tensor in made.items()}
+    return Given(shape, inputs.scale, inputs.kinds, {f"{name}_ptr": tensor for name, tensor in made.items()})
 
 
 def half_inputs(random: np.random.Generator, shape: Shape) -> tuple[Inputs, Array]:
@@ -56,18 +66,15 @@ def half_inputs(random: np.random.Generator, shape: Shape) -> tuple[Inputs, Arra
     return replace(inputs, q=q, k=k, v=v), do
 
 
-def launch(
-    kernel: Kernel, name: str, proves: tuple[str, ...], shape: Shape, inputs: Inputs, do: Array, once: bool = False
-) -> Case:
+def launch(kernel: Kernel, name: str, proves: tuple[str, ...], given: Given, once: bool = False) -> Case:
     """One launch of one of the kernels: a program per head and tile of what it writes."""
-    given = tensors(shape, inputs, do)
+    shape, tensors = given.shape, dict(given.tensors)
     if kernel.name == "delta_kernel":
-        given["delta_ptr"] = attention.vector(
-            shape, attention.unwritten(do[..., 0], np.float32), Role.OUTPUT, inputs.kinds
-        )
+        unwritten = attention.unwritten(tensors["delta_ptr"].values, np.float32)
+        tensors["delta_ptr"] = attention.vector(shape, unwritten, Role.OUTPUT, given.kinds)
     count = shape.tc if "dk_ptr" in kernel.parameters else shape.tr
     name = f"{kernel.name.removesuffix('_kernel')}: {name}"
-    return attention.launch(kernel, name, proves, shape, given, inputs.scale, (count, shape.heads), once=once)
+    return attention.launch(kernel, name, proves, shape, tensors, given.scale, (count, shape.heads), once=once)
 
 
 @dataclass(frozen=True, eq=False)

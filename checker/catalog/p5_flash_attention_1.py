@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from checker.catalog import attention, timing
-from checker.catalog.attention import FAR_APART, Shape, of_every_class
+from checker.catalog.attention import FAR, FAR_APART, Shape, of_every_class
 from checker.catalog.attention_inputs import Inputs, hard_inputs, in_bf16, normal_inputs, with_large_v
 from checker.catalog.attention_mistakes import SCORES
 from checker.catalog.flash_1_mistakes import VISITS
@@ -70,9 +70,7 @@ def cases(draw: Draw) -> list[Case]:
     def random(name: str) -> np.random.Generator:
         return draw.case("p5_flash_attention_1", name)
 
-    def normal(
-        name: str, proves: tuple[str, ...], shape: Shape, dtype: type = np.float32, once: bool = False
-    ) -> Case:
+    def normal(name: str, proves: tuple[str, ...], shape: Shape, dtype: type = np.float32, once: bool = False) -> Case:
         source = random(f"{name} {shape.n_q} {shape.n_k}")
         return _case(name, proves, shape, normal_inputs(source, shape, dtype), once)
 
@@ -84,8 +82,8 @@ def cases(draw: Draw) -> list[Case]:
     def some() -> int:
         return int(sizes.integers(1, 16))
 
-    def shape(n_q: int, n_k: int, *tiles: int, heads: int = 1, far: int = 0) -> Shape:
-        return Shape(n_q, n_k, *tiles, heads=heads).apart(sizes, far)
+    def shape(n_q: int, n_k: int, D: int, Br: int, Bc: int, heads: int = 1, far: int = 0) -> Shape:
+        return Shape(n_q, n_k, D, Br, Bc, heads).apart(sizes, far)
 
     fp16 = shape(31, 79, 32, 32, 16)
     return [
@@ -98,7 +96,7 @@ def cases(draw: Draw) -> list[Case]:
         normal("two heads", ("heads", "traffic"), shape(64 + some(), 81, 16, 32, 32, heads=2)),
         _case("fp16", ("half",), fp16, with_large_v(hard_inputs(random("fp16"), fp16, np.float16))),
         normal("fp16, a tail of both", ("half",), shape(47, 31, 16, 16, 32), np.float16),
-        normal("heads more than 2**30 apart", ("far-heads",), shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART)),
+        normal(FAR, ("far-heads",), shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART)),
         normal("many heads", ("heads",), attention.many_heads(sizes), once=True),
         normal("real tiles", ("any-length",), shape(64 + some(), 128 + some(), 64, 64, 64), once=True),
         normal("real tiles", ("half",), shape(64 + some(), 1024 + some(), 128, 64, 64), np.float16, once=True),
@@ -116,6 +114,7 @@ def large_cases(draw: Draw) -> list[Case]:
     return [
         _case("a thousand keys", ("any-length",), wide, inputs("large", wide, np.float16)),
         _case("bf16", ("half",), narrow, in_bf16(inputs("bf16", narrow, np.float32))),
+        _case(FAR, ("far-heads",), attention.FAR_HEADS, inputs("far", attention.FAR_HEADS, np.float16)),
     ]
 
 

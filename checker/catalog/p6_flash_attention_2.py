@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from checker.catalog import attention, timing
-from checker.catalog.attention import FAR_APART, Shape, of_every_class
+from checker.catalog.attention import FAR, FAR_APART, Shape, of_every_class
 from checker.catalog.attention_inputs import Inputs, hard_inputs, in_bf16, normal_inputs, with_large_v
 from checker.catalog.attention_mistakes import SCORES
 from checker.catalog.causal_mistakes import CAUSAL
@@ -52,9 +52,7 @@ PROPERTIES = (
 )
 
 
-def _case(
-    name: str, proves: tuple[str, ...], shape: Shape, inputs: Inputs, causal: bool, once: bool = False
-) -> Case:
+def _case(name: str, proves: tuple[str, ...], shape: Shape, inputs: Inputs, causal: bool, once: bool = False) -> Case:
     tensors = {
         "q_ptr": attention.matrix(shape, "q", inputs.q, kinds=inputs.kinds, bf16=inputs.bf16),
         "k_ptr": attention.matrix(shape, "k", inputs.k, bf16=inputs.bf16),
@@ -94,8 +92,8 @@ def cases(draw: Draw) -> list[Case]:
     def some() -> int:
         return int(sizes.integers(1, 16))
 
-    def shape(n_q: int, n_k: int, *tiles: int, heads: int = 1, far: int = 0) -> Shape:
-        return Shape(n_q, n_k, *tiles, heads=heads).apart(sizes, far)
+    def shape(n_q: int, n_k: int, D: int, Br: int, Bc: int, heads: int = 1, far: int = 0) -> Shape:
+        return Shape(n_q, n_k, D, Br, Bc, heads).apart(sizes, far)
 
     fp16 = shape(31, 79, 32, 32, 16)
     return [
@@ -113,7 +111,7 @@ def cases(draw: Draw) -> list[Case]:
         _case("fp16", ("half",), fp16, with_large_v(hard_inputs(random("fp16"), fp16, np.float16)), causal=False),
         normal("fp16, causal", ("half",), shape(47, 47, 16, 16, 32), causal=True, dtype=np.float16),
         normal("more queries than keys", ("hidden-queries",), shape(40 + some() % 8, 17, 16, 16, 16), causal=True),
-        normal("heads more than 2**30 apart", ("far-heads",), shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART)),
+        normal(FAR, ("far-heads",), shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART)),
         normal("many heads", ("heads",), attention.many_heads(sizes), once=True),
         normal("real tiles", ("any-length",), shape(64 + some(), 1024 + some(), 64, 64, 64), once=True),
         normal("real tiles", ("half",), shape(128 + some(), 1024 + some(), 128, 64, 64), True, np.float16, once=True),
@@ -136,6 +134,7 @@ def large_cases(draw: Draw) -> list[Case]:
         _case("thousands of keys", ("any-length",), wide, inputs("large", wide, np.float16), causal=False),
         _case("thousands of keys, causal", ("causal",), wide, inputs("causal", wide, np.float16), causal=True),
         _case("bf16", ("half",), narrow, in_bf16(inputs("bf16", narrow, np.float32)), causal=True),
+        _case(FAR, ("far-heads",), attention.FAR_HEADS, inputs("far", attention.FAR_HEADS, np.float16), causal=False),
     ]
 
 

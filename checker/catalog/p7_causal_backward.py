@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
 
 from checker.catalog import attention, backward, timing
-from checker.catalog.attention import FAR_APART, Shape, of_every_class, shape_of
+from checker.catalog.attention import FAR, FAR_APART, Shape, of_every_class, shape_of
 from checker.catalog.attention_inputs import hard_inputs, in_bf16, normal_inputs
 from checker.catalog.backward_mistakes import MISTAKES
 from checker.catalog.tiles import ADDRESSING
@@ -62,6 +63,13 @@ def cases(draw: Draw) -> list[Case]:
     def random(name: str) -> np.random.Generator:
         return draw.case("p7_causal_backward", name)
 
+    @cache  # the three kernels get the same
+    def given(name: str, shape: Shape, dtype: type, hard: bool) -> backward.Given:
+        source = random(f"{name} {shape.n_q} {shape.n_k}")
+        make = hard_inputs if hard else normal_inputs
+        inputs = make(source, shape, dtype)
+        return backward.given(shape, inputs, source.normal(0.0, 1.0, inputs.q.shape).astype(dtype))
+
     def case(
         kernel: Kernel,
         name: str,
@@ -71,19 +79,15 @@ def cases(draw: Draw) -> list[Case]:
         hard: bool = False,
         once: bool = False,
     ) -> Case:
-        source = random(f"{name} {shape.n_q} {shape.n_k}")
-        make = hard_inputs if hard else normal_inputs
-        inputs = make(source, shape, dtype)
-        do: Array = source.normal(0.0, 1.0, inputs.q.shape).astype(dtype)
-        return backward.launch(kernel, name, proves, shape, inputs, do, once)
+        return backward.launch(kernel, name, proves, given(name, shape, dtype, hard), once)
 
     sizes = random("sizes")
 
     def some() -> int:
         return int(sizes.integers(1, 16))
 
-    def shape(n_q: int, n_k: int, *tiles: int, heads: int = 1, far: int = 0) -> Shape:
-        return Shape(n_q, n_k, *tiles, heads=heads).apart(sizes, far)
+    def shape(n_q: int, n_k: int, D: int, Br: int, Bc: int, heads: int = 1, far: int = 0) -> Shape:
+        return Shape(n_q, n_k, D, Br, Bc, heads).apart(sizes, far)
 
     square = shape(48, 48, 16, 16, 16)
     more_keys = shape(31, 48 + some(), 32, 16, 32)
@@ -93,6 +97,7 @@ def cases(draw: Draw) -> list[Case]:
     more_queries = shape(40 + some() % 8, 17, 16, 16, 16)
     apart = shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART)
     half = shape(47, 79, 32, 16, 16)
+    large = backward.given(half, *backward.half_inputs(random("fp16"), half))
     many = attention.many_heads(sizes)
     real, real_half = shape(64 + some(), 128 + some(), 64, 64, 64), shape(128 + some(), 1024 + some(), 128, 64, 64)
     every = of_every_class(sizes, causal=True)
@@ -100,7 +105,7 @@ def cases(draw: Draw) -> list[Case]:
         case(DELTA, "whole tiles", ("delta", "traffic"), square),
         case(DELTA, "two heads", ("delta", "traffic"), two_heads),
         case(DELTA, "fp16", ("half",), half, np.float16),
-        case(DELTA, "heads more than 2**30 apart", ("far-heads",), apart),
+        case(DELTA, FAR, ("far-heads",), apart),
         case(DELTA, "many heads", ("delta",), many, once=True),
         case(DELTA, "real tiles", ("delta",), real, once=True),
         case(DELTA, "real tiles", ("half",), real_half, np.float16, once=True),
@@ -114,16 +119,13 @@ def cases(draw: Draw) -> list[Case]:
             case(kernel, "two heads", (name, "traffic"), two_heads),
             case(kernel, "one query, one key", (name,), shape(1, 1, 16, 16, 16)),
             case(kernel, "tall tiles", (name,), tall_tiles),
-            backward.launch(kernel, "fp16", ("half",), half, *backward.half_inputs(random("fp16"), half)),
+            backward.launch(kernel, "fp16", ("half",), large),
             case(kernel, "more queries than keys", ("hidden-queries",), more_queries),
-            case(kernel, "heads more than 2**30 apart", ("far-heads",), apart),
+            case(kernel, FAR, ("far-heads",), apart),
             case(kernel, "many heads", (name,), many, once=True),
             case(kernel, "real tiles", (name,), real, once=True),
             case(kernel, "real tiles", ("half",), real_half, np.float16, once=True),
-            *(
-                case(kernel, "every size", ("hidden-queries" if s.n_q > s.n_k else name,), s, once=True)
-                for s in every
-            ),
+            *(case(kernel, "every size", ("hidden-queries" if s.n_q > s.n_k else name,), s, once=True) for s in every),
         ]
     return made
 
@@ -133,13 +135,18 @@ def large_cases(draw: Draw) -> list[Case]:
     wide, narrow = Shape(1061, 1109, 128, 32, 64, heads=2), Shape(700, 900, 64, 64, 64, heads=3)
     made = []
     for kernel, name in ((DELTA, "delta"), (DK_DV, "dk-dv"), (DQ, "dq")):
-        for title, shape, dtype in (("a thousand keys", wide, np.float16), ("bf16", narrow, np.float32)):
+        sizes = (
+            ("a thousand keys", name, wide, np.float16),
+            ("bf16", name, narrow, np.float32),
+            (FAR, "far-heads", attention.FAR_HEADS, np.float16),
+        )
+        for title, proves, shape, dtype in sizes:
             random = draw.case("p7_causal_backward", title)
             inputs = normal_inputs(random, shape, dtype)
             do: Array = random.normal(0.0, 1.0, inputs.q.shape).astype(dtype)
             if title == "bf16":
                 inputs, do = in_bf16(inputs), as_bf16(do)
-            made.append(backward.launch(kernel, title, (name,), shape, inputs, do))
+            made.append(backward.launch(kernel, title, (proves,), backward.given(shape, inputs, do)))
     return made
 
 
@@ -148,7 +155,8 @@ def pictured(draw: Draw) -> list[Case]:
     random, shape = draw.case("p7_causal_backward", "pictured"), attention.PICTURED
     inputs = normal_inputs(random, shape)
     do: Array = random.normal(0.0, 1.0, inputs.q.shape).astype(np.float32)
-    return [backward.launch(kernel, "four by four tiles", (), shape, inputs, do) for kernel in (DELTA, DK_DV, DQ)]
+    given = backward.given(shape, inputs, do)
+    return [backward.launch(kernel, "four by four tiles", (), given) for kernel in (DELTA, DK_DV, DQ)]
 
 
 def budget(case: Case) -> Mapping[str, Budget]:

@@ -28,7 +28,7 @@ from checker.puzzle import (
     blank,
 )
 
-FAR_APART = 2**30  # elements between rows, and more: row 2 begins beyond the range of int32, row 4 beyond that of uint32
+FAR_APART = 2**30  # elements between rows, and more: row 2 begins beyond int32, row 4 beyond uint32
 EPS32 = float(np.finfo(np.float32).eps)
 
 

@@ -27,7 +27,7 @@ class Judgement:
     findings: list[Finding] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     left_out: set[str] = field(default_factory=set)  # cases
-    over_traffic: set[str] = field(default_factory=set)  # kernels
+    over_traffic: dict[str, str] = field(default_factory=dict)  # kernel → what it does too often, in a few words
     traffic: tuple[Traffic, ...] = ()
     remarks: tuple[str, ...] = ()
 
@@ -109,13 +109,16 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
                 made.add(case, _broken_invariants(puzzle, case, one.result, where))
             counted = not over and not one.result.on_gpu
             if case.name not in made.failed and counted:  # of a kernel that is wrong, traffic says little
-                over.update({f.id: f for f in traffic_findings(puzzle, one, [one] if case.once else _counted(evidence), where)})
-    made.over_traffic = {one.case.kernel for one in evidence if over}
-    telling = _telling(made, evidence)
-    made.findings = [f for f in made.findings if f.where.case is None or f.where.case in telling]
-    errors = [(case, error) for case, error in errors if case.name in telling]
-    refusals = [(case, refusal) for case, refusal in refusals if case.name in telling]
-    wrongs = [wrong for wrong in wrongs if wrong.case.name in telling]
+                summed = [one] if case.once else _counted(evidence)
+                over.update({f.id: f for f in traffic_findings(puzzle, one, summed, where)})
+    for finding in over.values():
+        made.over_traffic.setdefault(evidence[0].case.kernel, finding.title)
+    heard = _heard(evidence, {*made.failed, *(f.where.case for f in over.values() if f.where.case)})
+    made.findings = [f for f in made.findings if f.where.case is None or f.where.case in heard]
+    errors = [(case, error) for case, error in errors if case.name in heard]
+    refusals = [(case, refusal) for case, refusal in refusals if case.name in heard]
+    wrongs = [wrong for wrong in wrongs if wrong.case.name in heard]
+    too_much = [f for f in over.values() if f.where.case is None or f.where.case in heard]
     right = [e.case for e in evidence if e.case.name not in made.failed and e.case.telling]
 
     outside = list(name_refusals(puzzle, refusals, where))
@@ -129,7 +132,7 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
         values = [f for f in values if f.id not in UNNAMED]
     elif any(f.id == "wrong-row-map" for f in made.findings):  # in other cases it shows in part only
         made.findings = [f for f in made.findings if f.id not in ("written-twice", "not-written")]
-    found = [*made.findings, *name_errors(puzzle, errors, where), *outside, *values, *over.values()]
+    found = [*made.findings, *name_errors(puzzle, errors, where), *outside, *values, *too_much]
     made.findings = list({finding.id: finding for finding in reversed(found) if finding.id not in UNNAMED}.values())[
         ::-1
     ]
@@ -145,14 +148,13 @@ def _with_map(finding: Finding, wrongs: list[Wrong]) -> Finding:
     return finding if item is None else replace(finding, error_map=error_map(item, where.tensor or ""))
 
 
-def _telling(made: Judgement, evidence: list[Evidence]) -> set[str]:
-    """Failed cases that are worth a diagnosis.
+def _heard(evidence: list[Evidence], faulty: set[str]) -> set[str]:
+    """Of the cases that something is wrong with, those that are worth a diagnosis.
 
     With a single column, say, most mistakes look alike, and a launch in huge tensors trips over every
-    mistake in an address. They are heard only if nothing else has failed.
+    mistake in an address. They are heard only if there is nothing wrong with any other.
     """
-    failed = {e.case.name for e in evidence if e.case.name in made.failed}
-    return {e.case.name for e in evidence if e.case.name in failed and e.case.telling} or failed
+    return {e.case.name for e in evidence if e.case.name in faulty and e.case.telling} or faulty
 
 
 def properties(puzzle: Puzzle, cases: list[Case], made: Judgement) -> tuple[PropertyResult, ...]:
@@ -168,8 +170,8 @@ def properties(puzzle: Puzzle, cases: list[Case], made: Judgement) -> tuple[Prop
         case = failed[0].name if failed else ""
         if p.traffic and failed:
             detail, case = "counted once the results are right", ""
-        elif p.traffic and {case.kernel for case in proving} & made.over_traffic:
-            detail = next(f.title for f in made.findings if f.status is Status.OVER_TRAFFIC)
+        elif p.traffic:
+            detail = next((made.over_traffic[c.kernel] for c in proving if c.kernel in made.over_traffic), "")
         passed = bool(proving) and not detail
         if passed and (left_out := [case.name for case in proving if case.name in made.left_out]):
             detail = f"not run: {left_out[0]}, too large for this GPU"
