@@ -61,6 +61,8 @@ class BoxTensor:
 
     def contiguous(self, first: int, last: int) -> int | None:
         """Element number of the offset `first`, if all up to `last` follow one another in the tensor, else None."""
+        if self.kept and self.values.ndim == 1:
+            return None  # neighbours here need not be neighbours there
         remainder, index = first, 0
         for axis, (extent, stride) in enumerate(zip(self.values.shape, self.strides, strict=True)):
             coordinate, remainder = divmod(remainder, stride)
