@@ -113,7 +113,7 @@ def cases(draw: Draw) -> list[Case]:
         normal("more queries than keys", ("hidden-queries",), shape(40 + some() % 8, 17, 16, 16, 16), causal=True),
         normal(FAR, ("far-heads",), shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART)),
         normal("many heads", ("heads",), attention.many_heads(sizes), once=True),
-        normal("real tiles", ("any-length",), shape(64 + some(), 1024 + some(), 64, 64, 64), once=True),
+        normal("real tiles", ("any-length",), shape(1024 + some(), 64 + some(), 64, 64, 64), once=True),
         normal("real tiles", ("half",), shape(128 + some(), 1024 + some(), 128, 64, 64), True, np.float16, once=True),
         *(normal("every size", ("any-length",), s, once=True) for s in of_every_class(sizes, causal=False)),
         *(

@@ -100,6 +100,7 @@ def cases(draw: Draw) -> list[Case]:
     large = backward.given(half, *backward.half_inputs(random("fp16"), half))
     many = attention.many_heads(sizes)
     real, real_half = shape(64 + some(), 128 + some(), 64, 64, 64), shape(128 + some(), 1024 + some(), 128, 64, 64)
+    real_more = shape(1024 + some(), 64 + some(), 64, 64, 64)
     every = of_every_class(sizes, causal=True)
     made = [
         case(DELTA, "whole tiles", ("delta", "traffic"), square),
@@ -109,6 +110,7 @@ def cases(draw: Draw) -> list[Case]:
         case(DELTA, "many heads", ("delta",), many, once=True),
         case(DELTA, "real tiles", ("delta",), real, once=True),
         case(DELTA, "real tiles", ("half",), real_half, np.float16, once=True),
+        case(DELTA, "many queries", ("delta",), real_more, once=True),
         *(case(DELTA, "every size", ("delta",), s, once=True) for s in {(s.n_q, s.Br): s for s in every}.values()),
     ]
     for kernel, name in ((DK_DV, "dk-dv"), (DQ, "dq")):
@@ -125,6 +127,7 @@ def cases(draw: Draw) -> list[Case]:
             case(kernel, "many heads", (name,), many, once=True),
             case(kernel, "real tiles", (name,), real, once=True),
             case(kernel, "real tiles", ("half",), real_half, np.float16, once=True),
+            case(kernel, "real tiles, more queries than keys", ("hidden-queries",), real_more, once=True),
             *(case(kernel, "every size", ("hidden-queries" if s.n_q > s.n_k else name,), s, once=True) for s in every),
         ]
     return made

@@ -32,11 +32,10 @@ class Judgement:
     remarks: tuple[str, ...] = ()
 
     def add(self, case: Case, findings: Iterable[Finding]) -> None:
-        """Note findings on a case, once per id; the case has failed if there is one."""
+        """Note findings on a case; the case has failed if there is one."""
         for finding in findings:
             self.failed.setdefault(case.name, finding.title)
-            if finding.id not in {f.id for f in self.findings}:
-                self.findings.append(finding)
+            self.findings.append(finding)
 
 
 def judge(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> Judgement:
@@ -114,7 +113,7 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
     for finding in over.values():
         made.over_traffic.setdefault(evidence[0].case.kernel, finding.title)
     heard = _heard(evidence, {*made.failed, *(f.where.case for f in over.values() if f.where.case)})
-    made.findings = [f for f in made.findings if f.where.case is None or f.where.case in heard]
+    made.findings = _first_of_each([f for f in made.findings if f.where.case is None or f.where.case in heard])
     errors = [(case, error) for case, error in errors if case.name in heard]
     refusals = [(case, refusal) for case, refusal in refusals if case.name in heard]
     wrongs = [wrong for wrong in wrongs if wrong.case.name in heard]
@@ -133,12 +132,15 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
     elif any(f.id == "wrong-row-map" for f in made.findings):  # in other cases it shows in part only
         made.findings = [f for f in made.findings if f.id not in ("written-twice", "not-written")]
     found = [*made.findings, *name_errors(puzzle, errors, where), *outside, *values, *too_much]
-    made.findings = list({finding.id: finding for finding in reversed(found) if finding.id not in UNNAMED}.values())[
-        ::-1
-    ]
+    made.findings = _first_of_each([finding for finding in found if finding.id not in UNNAMED])
     made.findings += [finding for finding in found if finding.id in UNNAMED]
     made.findings = [_with_map(finding, wrongs) for finding in made.findings]
     return made
+
+
+def _first_of_each(findings: list[Finding]) -> list[Finding]:
+    """Each id once, with the first case that shows it."""
+    return list({finding.id: finding for finding in reversed(findings)}.values())[::-1]
 
 
 def _with_map(finding: Finding, wrongs: list[Wrong]) -> Finding:
