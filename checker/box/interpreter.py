@@ -154,6 +154,15 @@ def _print(*values: Any) -> None:
     print(f"program {_running.program}:", *values)
 
 
+class _Asserts(ast.NodeTransformer):
+    """Make of `assert` what the compiler makes of it: tl.device_assert, which takes blocks as well."""
+
+    def visit_Assert(self, node: ast.Assert) -> ast.Expr:
+        function = ast.Attribute(ast.Name("tl", ast.Load()), "device_assert", ast.Load())
+        call = ast.Call(function, [node.test, *([node.msg] if node.msg is not None else [])], [])
+        return ast.copy_location(ast.Expr(call), node)
+
+
 def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]:
     """The kernels `names` of the submission, ready to launch. `path` names the source in tracebacks.
 
@@ -166,6 +175,7 @@ def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]
     tree = ast.parse(source)
     exec(compile(tree, path, "exec"), namespace)
     functions = ast.Module(body=[n for n in tree.body if isinstance(n, ast.FunctionDef)], type_ignores=[])
+    _Asserts().visit(functions)
     for definition in functions.body:
         definition.decorator_list = []
     rewritten = interpreter.ASTTransformer().visit(functions)

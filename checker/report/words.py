@@ -24,7 +24,7 @@ PLAIN_WORDS = {
     Status.CHECKER_FAULT: "the checker failed",
     Status.MISUSED: "nothing was checked",
     Status.INVALID: "cannot be read as a submission",
-    Status.FORBIDDEN: "uses what a kernel may not use",
+    Status.FORBIDDEN: "uses what this course does not take",
     Status.NOT_STARTED: "not started",
     Status.DOES_NOT_COMPILE: "does not compile for a GPU",
     Status.OUTPUT_FLOOD: "printed too much",

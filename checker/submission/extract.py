@@ -8,27 +8,19 @@ from __future__ import annotations
 
 import ast
 import difflib
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from checker.puzzle import Kernel
+from checker.submission.module import LANGUAGE, Module, NotASubmission, mentions, module_of, reached
 from checker.submission.read import Submission
 
+__all__ = ["GAP", "NotASubmission", "Program", "extract"]
+
 _IMPORT_HINT = "Put back the stub's line: import triton.language as tl"
-DEEPEST = 60  # levels of nesting; a kernel of the course has about 15
 MOST_HELPERS = 30
 GAP = "FILL IN"  # marks in a stub what is left to write
-
-
-class NotASubmission(Exception):
-    """The text is not what the puzzle asks for: a sentence, a next step, and the line if there is one."""
-
-    def __init__(self, problem: str, sentence: str, hint: str, line: int | None = None):
-        super().__init__(sentence)
-        self.problem = problem
-        self.hint = hint
-        self.line = line
+_DECORATOR = "@triton.jit"
 
 
 @dataclass(frozen=True)
@@ -38,8 +30,10 @@ class Program:
     source: str
     kernels: dict[str, ast.FunctionDef]  # those that the puzzle asks for
     helpers: dict[str, ast.FunctionDef]  # @triton.jit functions that they call, directly or not
+    calls: dict[str, set[str]]  # for each function, the names of those that it reaches: its own if it calls itself
     constants: dict[str, ast.expr]  # literals at module level, by name
     definitions: frozenset[str]  # every name that the whole text defines at module level
+    imports: Mapping[str, str]  # what each imported name stands for
     gaps: dict[str, int]  # line of the FILL IN mark of each kernel that still has one
 
     @property
@@ -60,20 +54,20 @@ class Program:
 
 def extract(submission: Submission, asked: Sequence[Kernel]) -> Program:
     """The program of a submission. Raises NotASubmission."""
-    statements = list(_statements(submission, asked))
-    functions = _functions(statements)
-    kernels = {kernel.name: _find(kernel, functions, statements, submission.live) for kernel in asked}
-    jitted = {name: found[-1] for name, found in functions.items() if _is_jit(found[-1]) and name not in kernels}
-    if not _imports_tl(statements):
+    module = module_of(submission, asked)
+    _insist_on_tl(module)
+    functions = module.functions
+    kernels = {kernel.name: _find(kernel, module, submission.live) for kernel in asked}
+    jitted = {name: found[-1] for name, found in functions.items() if module.is_jit(found[-1]) and name not in kernels}
+    if LANGUAGE not in module.imports.values():
         raise NotASubmission(
             "import-missing",
             "The kernels use tl, but nothing imports it.",
             "Run the first code cell, then this one." if submission.live else _IMPORT_HINT,
         )
-    reached: set[str] = set()
-    for kernel in kernels.values():
-        reached |= _reachable(kernel, jitted | kernels)
-    helpers = {name: function for name, function in jitted.items() if name in reached}
+    direct = mentions(jitted | kernels)
+    needed = set().union(*(reached(name, direct) for name in kernels))
+    helpers = {name: function for name, function in jitted.items() if name in needed}
     if len(helpers) > MOST_HELPERS:
         raise NotASubmission(
             "too-many-helpers",
@@ -83,23 +77,38 @@ def extract(submission: Submission, asked: Sequence[Kernel]) -> Program:
     for name in helpers:
         if len(functions[name]) > 1:
             raise _twice(name, functions[name])
-    used = {n.id for f in (*kernels.values(), *helpers.values()) for n in ast.walk(f) if isinstance(n, ast.Name)}
-    assigned = dict(_constants(statements))
-    constants = {name: value for name, (value, _) in assigned.items() if name in used}
+    kept = kernels | helpers
+    used = {n.id for f in kept.values() for n in ast.walk(f) if isinstance(n, ast.Name)}
+    constants = {name: value for name, (value, _) in module.constants.items() if name in used}
     lines = submission.text.split("\n")
-    kept = [""] * len(lines)
-    for name in constants:
-        statement = assigned[name][1]
-        kept[statement.lineno - 1] += ("; " if kept[statement.lineno - 1] else "") + ast.unparse(statement)
-    for function in (*kernels.values(), *helpers.values()):
-        first = min([function.lineno, *(d.lineno for d in function.decorator_list)])
-        last = function.end_lineno or function.lineno
-        kept[first - 1 : last] = lines[first - 1 : last]
-    source = "\n".join(kept) + "\n"
-    _insist_on_same_code(source, {**kernels, **helpers})
-    definitions = frozenset(functions) | frozenset(assigned)
+    for function in kept.values():
+        _decorate_plainly(function)
+    source = _source(lines, kept, [module.constants[name][1] for name in constants])
+    _insist_on_same_code(source, kept)
+    definitions = frozenset(functions) | frozenset(module.constants)
     gaps = {name: line for name, f in kernels.items() if (line := _gap(f, lines)) is not None}
-    return Program(source, kernels, helpers, constants, definitions, gaps)
+    calls = {name: reached(name, direct) for name in kept}
+    return Program(source, kernels, helpers, calls, constants, definitions, module.imports, gaps)
+
+
+def _source(lines: Sequence[str], functions: Mapping[str, ast.FunctionDef], constants: Sequence[ast.stmt]) -> str:
+    """The kept text: everything at its line, and nothing else."""
+    kept = [""] * len(lines)
+    for statement in constants:
+        kept[statement.lineno - 1] += ("; " if kept[statement.lineno - 1] else "") + ast.unparse(statement)
+    for function in functions.values():
+        last = function.end_lineno or function.lineno
+        kept[function.decorator_list[0].lineno - 1] = _DECORATOR
+        kept[function.lineno - 1 : last] = lines[function.lineno - 1 : last]
+    return "\n".join(kept) + "\n"
+
+
+def _decorate_plainly(function: ast.FunctionDef) -> None:
+    """Write triton.jit as the box knows it, under whatever name it was imported."""
+    (decorator,) = function.decorator_list
+    plain = ast.parse(f"{_DECORATOR}\ndef f(): pass").body[0]
+    assert isinstance(plain, ast.FunctionDef)
+    function.decorator_list = [ast.increment_lineno(plain.decorator_list[0], decorator.lineno - 1)]
 
 
 def _gap(function: ast.FunctionDef, lines: list[str]) -> int | None:
@@ -120,108 +129,51 @@ def _does_nothing(statement: ast.stmt) -> bool:
     )
 
 
-def _imports_tl(statements: list[ast.stmt]) -> bool:
-    wanted = {"import triton.language as tl", "from triton import language as tl"}
-    return any(isinstance(s, ast.Import | ast.ImportFrom) and ast.unparse(s) in wanted for s in statements)
+def _insist_on_tl(module: Module) -> None:
+    """Triton's language may have other names as well, but one of them must be tl."""
+    names = [name for name, imported in module.imports.items() if imported == LANGUAGE]
+    if names and "tl" not in names:
+        raise NotASubmission(
+            "import-renamed",
+            f"Triton's language is imported as {names[0]}; this course takes it as tl only.",
+            f"Write import {LANGUAGE} as tl, and tl. instead of {names[0]}. in the kernels.",
+        )
 
 
-def _statements(submission: Submission, asked: Sequence[Kernel]) -> Iterator[ast.stmt]:
-    """Top-level statements of all chunks, with the line numbers of the joined text.
-
-    A notebook's cell that does not parse is passed over unless it defines one of the kernels.
-    """
-    before = 0
-    for chunk in submission.chunks:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # such as an invalid escape in a lesson's text
-                tree = ast.parse(chunk.text)
-        except (SyntaxError, RecursionError, MemoryError, ValueError) as error:
-            if chunk.cell is None or any(kernel.name in chunk.text for kernel in asked):
-                raise _not_python(error, before) from error
-        else:
-            for statement in tree.body:
-                if _depth(statement) <= DEEPEST:
-                    if before:
-                        ast.increment_lineno(statement, before)
-                    yield statement
-                elif isinstance(statement, ast.FunctionDef):
-                    raise _too_deep(before + statement.lineno)
-        before += chunk.text.count("\n") + 1
-
-
-def _not_python(error: Exception, before: int) -> NotASubmission:
-    if not isinstance(error, SyntaxError):
-        return _too_deep(before + 1)
-    return NotASubmission(
-        "syntax-error",
-        f"Python cannot read this: {error.msg.rstrip('.?!')}.",
-        "Mend the line that is marked, or the one before it.",
-        before + (error.lineno or 1),
-    )
-
-
-def _too_deep(line: int) -> NotASubmission:
-    return NotASubmission(
-        "unreadable-code", "The code is nested too deeply to be read.", "Keep to the form of the stub.", line
-    )
-
-
-def _depth(statement: ast.stmt) -> int:
-    """Nesting of a syntax tree, measured without recursion."""
-    depth, level = 0, [statement]
-    while level:
-        depth += 1
-        level = [child for node in level for child in ast.iter_child_nodes(node)]  # type: ignore[misc]
-    return depth
-
-
-def _functions(statements: list[ast.stmt]) -> dict[str, list[ast.FunctionDef]]:
-    functions: dict[str, list[ast.FunctionDef]] = {}
-    for statement in statements:
-        if isinstance(statement, ast.FunctionDef) and not statement.name.startswith("__"):
-            functions.setdefault(statement.name, []).append(statement)
-    return functions
-
-
-def _find(
-    kernel: Kernel, functions: dict[str, list[ast.FunctionDef]], statements: list[ast.stmt], live: bool
-) -> ast.FunctionDef:
+def _find(kernel: Kernel, module: Module, live: bool) -> ast.FunctionDef:
     """The one definition of a kernel, with the right decorator and signature."""
-    found = functions.get(kernel.name, [])
+    found = module.functions.get(kernel.name, [])
     if not found:
-        raise _missing(kernel, functions, statements, live)
+        raise _missing(kernel, module, live)
     if len(found) > 1:
         raise _twice(kernel.name, found)
     function = found[0]
-    if not _is_jit(function):
+    if not module.is_jit(function):
         raise NotASubmission(
             "not-decorated",
             f"{kernel.name} must be decorated with @triton.jit, and with nothing else.",
             "Write @triton.jit on the line above its def.",
             function.lineno,
         )
-    if _signature(function) != kernel.signature:
+    if ast.unparse(function.args) != kernel.signature:
         raise NotASubmission(
             "signature-changed",
-            f"The parameters of {kernel.name} were changed, so the judge cannot launch it.",
+            f"The def line of {kernel.name} was changed, and the judge launches it as the stub has it.",
             f"The def line must read: def {kernel.name}({kernel.signature}):",
             function.lineno,
         )
     return function
 
 
-def _missing(
-    kernel: Kernel, functions: dict[str, list[ast.FunctionDef]], statements: list[ast.stmt], live: bool
-) -> NotASubmission:
-    jitted = [name for name, found in functions.items() if _is_jit(found[-1])]
+def _missing(kernel: Kernel, module: Module, live: bool) -> NotASubmission:
+    jitted = [name for name, found in module.functions.items() if module.is_jit(found[-1])]
     close = difflib.get_close_matches(kernel.name, jitted, n=1, cutoff=0.4) or jitted[:1]
     if close:
         return NotASubmission(
             "kernel-renamed",
             f"There is no kernel {kernel.name}, but there is one called {close[0]}.",
             f"Give it back its name: def {kernel.name}({kernel.signature}):",
-            functions[close[0]][-1].lineno,
+            module.functions[close[0]][-1].lineno,
         )
     if live:
         return NotASubmission(
@@ -229,7 +181,8 @@ def _missing(
             f"No cell that was run defines {kernel.name}.",
             "Run the first code cell and the cell with the kernel, then this one again.",
         )
-    nested = [n for s in statements for n in ast.walk(s) if isinstance(n, ast.FunctionDef) and n.name == kernel.name]
+    every = (n for statement in module.statements for n in ast.walk(statement))
+    nested = [n for n in every if isinstance(n, ast.FunctionDef) and n.name == kernel.name]
     where = " at the top level of the file (it stands inside something else)" if nested else ""
     return NotASubmission(
         "kernel-missing",
@@ -246,59 +199,6 @@ def _twice(name: str, found: list[ast.FunctionDef]) -> NotASubmission:
         "Keep one definition, and give the others other names.",
         found[1].lineno,
     )
-
-
-def _is_jit(function: ast.FunctionDef) -> bool:
-    return [ast.unparse(d) for d in function.decorator_list] in (["triton.jit"], ["triton.jit()"])
-
-
-def _signature(function: ast.FunctionDef) -> str:
-    return ast.unparse(function.args)
-
-
-def _reachable(start: ast.FunctionDef, functions: dict[str, ast.FunctionDef]) -> set[str]:
-    """Names of the functions that `start` calls, directly or not, and its own."""
-    reached: set[str] = set()
-    waiting = [start.name]
-    while waiting:
-        name = waiting.pop()
-        if name in reached or name not in functions:
-            continue
-        reached.add(name)
-        waiting += [n.id for n in ast.walk(functions[name]) if isinstance(n, ast.Name)]
-    return reached
-
-
-def _constants(statements: list[ast.stmt]) -> Iterator[tuple[str, tuple[ast.expr, ast.stmt]]]:
-    """(name, (value, statement)) of each module-level assignment of a literal; the last one wins."""
-    for statement in statements:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                pass
-            case ast.AnnAssign(target=ast.Name(id=name), value=value, annotation=a) if (
-                value is not None and ast.unparse(a) == "tl.constexpr"
-            ):
-                pass
-            case _:
-                continue
-        if _is_literal(value) and not name.startswith("__"):
-            yield name, (value, statement)
-
-
-def _is_literal(value: ast.expr) -> bool:
-    """A number, or arithmetic on numbers, alone or inside tl.constexpr(...) or float('inf')."""
-    match value:
-        case ast.Constant(value=bool() | int() | float() as number):
-            return abs(number) < 2**63 or isinstance(number, float)
-        case ast.UnaryOp(op=ast.UAdd() | ast.USub(), operand=operand):
-            return _is_literal(operand)
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div(), right=right):
-            return _is_literal(left) and _is_literal(right)
-        case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str(text))], keywords=[]):
-            return text.strip("+-").lower() in {"inf", "infinity"}
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="tl"), attr="constexpr"), args=[inner], keywords=[]):
-            return _is_literal(inner)
-    return False
 
 
 def _insist_on_same_code(source: str, functions: dict[str, ast.FunctionDef]) -> None:

@@ -2,6 +2,7 @@
 
 On the interpreter a kernel is Python, and Python reaches everything; so what is not named here is
 refused. The list holds what compiles for a GPU and what the puzzles may need, and nothing else.
+What is said of the rest stands in `refusals.py`.
 """
 
 from __future__ import annotations
@@ -16,44 +17,30 @@ def _words(text: str) -> frozenset[str]:
 TL_FUNCTIONS = _words("""
     program_id num_programs arange zeros full zeros_like load store dot
     exp exp2 log log2 sqrt sqrt_rn rsqrt abs fma sigmoid fdiv div_rn clamp maximum minimum
-    max min sum argmax argmin where cdiv cast constexpr
-    trans permute reshape view ravel expand_dims broadcast broadcast_to flip join split interleave cat
+    max min sum argmax argmin reduce where cdiv cast constexpr
+    trans permute reshape ravel expand_dims broadcast broadcast_to flip join split interleave
     range static_range debug_barrier multiple_of max_contiguous max_constancy assume
     static_assert static_print device_assert device_print
 """)
 TL_TYPES = _words("float16 float32 float64 bfloat16 int1 int8 int16 int32 int64 uint8 uint16 uint32 uint64")
 
-BUILTINS = _words("range min max abs float int bool print")
+BUILTINS = _words("range min max float int print")  # those that Triton knows as well
 
 # Attributes of values: of tensors, pointers and types.
-ATTRIBUTES = _words("""
-    to cast dtype element_ty shape T trans permute reshape view ravel expand_dims broadcast_to
+FIELDS = _words("dtype type element_ty scalar shape T")  # nothing that could be called
+METHODS = _words("""
+    to cast trans permute reshape ravel expand_dims broadcast_to
     sum max min argmax argmin abs
 """)  # x.exp() and its like fail on the interpreter of triton 3.6 and 3.7: tl.exp(x) works everywhere
+ATTRIBUTES = FIELDS | METHODS
 
-PRINTING = frozenset({"print", "tl.static_print", "tl.device_print"})  # a text comes first
-SHAPED = frozenset({"tl.zeros", "tl.full", "tl.reshape", "tl.broadcast_to", "tl.view"})  # take a shape
-HOST_MODULES = frozenset({"np", "numpy", "torch", "math", "jnp", "F"})
+# What may stand behind the colon of a helper's parameter, and behind the arrow: Triton looks at the first one only.
+ANNOTATIONS = frozenset({"tl.constexpr", "tl.tensor", "None", *(f"tl.{name}" for name in TL_TYPES)})
 
-# Names that are refused like all others, but that deserve a sentence of their own.
-EXPLAINED = {
-    "softmax": "That is what you are here to write.",
-    "make_block_ptr": "Block pointers are gone from newer versions of Triton: use pointers and masks.",
-    "advance": "Block pointers are gone from newer versions of Triton: use pointers and masks.",
-    "make_tensor_descriptor": "This course addresses memory with pointers and masks.",
-    "load_tensor_descriptor": "This course addresses memory with pointers and masks.",
-    "math": "Its functions are in tl itself: write tl.exp2 for tl.math.exp2.",
-    "inline_asm_elementwise": "Assembly is not judged here.",
-    "inf": 'Write float("inf"), or -float("inf").',
-    "float": "Write x.to(tl.float32).",
-    "half": "Write x.to(tl.float16).",
-    "reduce": "Use tl.sum, tl.max or tl.min.",
-    "associative_scan": "Use tl.sum, tl.max or tl.min.",
-}
-ATOMICS = (
-    "Atomic operations are not part of this course. Give each output element to exactly one program: "
-    "then no two programs ever meet in memory."
-)
+PRINTING = frozenset({"print", "tl.device_print"})  # a text comes first
+PRINTING_ONLY_VALUES = frozenset({"print", "tl.static_print"})  # Python's own here, which would write to files
+SHAPED = _words("zeros full reshape broadcast_to permute trans")  # take a shape, or an order of axes
+ALONG_AN_AXIS = _words("sum max min argmax argmin reduce expand_dims")
 
 # Syntax without parts of its own.
 LEAVES: tuple[type[ast.AST], ...] = (
@@ -93,38 +80,3 @@ BRANCHES: tuple[type[ast.AST], ...] = (
     ast.If,
     ast.Expr,
 )
-NOT_SEEN = "A kernel does not see such a name from outside: write the value in the kernel, or put the stub's line back."
-
-
-def misplaced(word: str) -> str:
-    """The sentence for a form of syntax that no kernel needs."""
-    return f"Python's `{word}` has no place in a kernel."
-
-
-# What would compile, or might, but is not taken here: the sentence for it, and what to do instead.
-UNWANTED: dict[type[ast.AST], tuple[str, str]] = {
-    ast.While: (
-        "The checker takes `for` loops only.",
-        "Use a `for` loop over range: its number of turns is known when the loop starts.",
-    ),
-    ast.List: (misplaced("[…]"), "Use a block, or separate variables."),
-    ast.Import: (misplaced("import"), "Everything that a kernel needs is in tl."),
-    ast.ImportFrom: (misplaced("import"), "Everything that a kernel needs is in tl."),
-    ast.Raise: (misplaced("raise"), "Use tl.device_assert if you want to check something."),
-    ast.Try: (misplaced("try"), "A kernel has no exceptions."),
-    ast.With: (misplaced("with"), "A kernel has no contexts."),
-    ast.Lambda: (misplaced("lambda"), "Define a helper at the top level, with @triton.jit."),
-    ast.JoinedStr: (misplaced('f"…"'), 'Write print("x", x): a text first, then values.'),
-}
-UNCOMPILABLE: dict[type[ast.AST], str] = {
-    ast.Break: "Triton cannot compile `break`: give the loop the right bounds instead.",
-    ast.Continue: "Triton cannot compile `continue`: use `if` or a mask instead.",
-    ast.Pow: "Blocks have no `**`: use tl.exp, tl.exp2, or a product.",
-    ast.Dict: "A kernel has no dictionaries: use separate variables.",
-    ast.Set: "A kernel has no sets: use separate variables.",
-    ast.ListComp: "A kernel has no comprehensions: use a block, or a `for` loop over range.",
-    ast.GeneratorExp: "A kernel has no comprehensions: use a block, or a `for` loop over range.",
-    ast.MatMult: "Write tl.dot(a, b) for a matrix product.",
-    ast.Assert: "Use tl.device_assert or tl.static_assert.",
-    ast.FunctionDef: "Define helpers at the top level of the file, with @triton.jit.",
-}

@@ -58,7 +58,7 @@ LAYOUTS = {
     "tab-after-def": (SOLUTION.replace("def naive", "def\tnaive"), True),
     "def-over-two-lines": (SOLUTION.replace("def naive", "def \\\n    naive"), True),
     "form-feed": (SOLUTION.replace("@triton", "\f\n@triton"), True),
-    "split-decorator": (SOLUTION.replace("@triton", "@ \\\ntriton"), False),
+    "split-decorator": (SOLUTION.replace("@triton", "@ \\\ntriton"), True),
     "body-on-the-line": (SOLUTION.replace("):\n    row", "):\n    \\\n    row"), True),
 }
 
@@ -136,7 +136,7 @@ FORBIDDEN = {
     "triton-runtime": ("x = triton.runtime.interpreter", "not-tl"),
     "handle": ("x = tl.arange(0, 2).handle.data", "attribute"),
     "eval": ("x = eval('1')", "unknown-name"),
-    "getattr": ("x = getattr(tl, 'core')", "unknown-name"),
+    "getattr": ("x = getattr(tl, 'core')", "not-allowed"),
     "injected-numpy": ("x = np.zeros(3)", "unknown-name"),
     "injected-module": ("x = inspect.stack()", "unknown-name"),
     "lambda": ("x = lambda: 1", "syntax"),
@@ -175,15 +175,34 @@ FORBIDDEN = {
     "assembly": ("x = tl.inline_asm_elementwise('', '', [], tl.int32, True, 1)", "not-allowed"),
     "map": ("x = tl.map_elementwise(tl.exp, x_ptr)", "not-allowed"),
     "math": ("x = tl.math.exp2(1.0)", "not-allowed"),
+    "comprehension": ("x = [i for i in range(3)]", "syntax"),
+    "power": ("x = 2.0 ** n_cols", "syntax"),
+    "print-f-string": ("print(f'{n_cols}')", "syntax"),
+    "index-by-a-number": ("x = tl.arange(0, 4)[0]", "indexed"),
+    "assertion-message": ("assert n_cols > 0, n_cols", "syntax"),
+    "a-message-that-calls": ("assert n_cols > 0, print('x')", "syntax"),
+    "type-then-dunder": ("x = x_ptr.type.__class__", "attribute"),
+    "type-then-more": ("x = x_ptr.type.element_ty.primitive_bitwidth", "attribute"),
+    "type-then-its-module": ("x = x_ptr.type.scalar.to_ir", "attribute"),
+    "view": ("x = tl.view(x_ptr, (4,))", "not-allowed"),
+    "view-of-a-value": ("x = x_ptr.view(4)", "not-allowed"),
+    "cat": ("x = tl.cat(x_ptr, x_ptr)", "not-allowed"),
+    "reorder": ("x = tl.reshape(x_ptr, (4,), can_reorder=True)", "not-allowed"),
+    "reorder-a-value": ("x = x_ptr.reshape(4, can_reorder=True)", "not-allowed"),
+    "reorder-by-position": ("x = tl.ravel(x_ptr, True)", "not-allowed"),
+    "reorder-a-value-by-position": ("x = x_ptr.ravel(True)", "not-allowed"),
+    "reduce-by-a-builtin": ("x = tl.reduce(x_ptr, 0, print)", "not-allowed"),
+    "reduce-by-a-function-of-tl": ("x = tl.reduce(x_ptr, 0, tl.store)", "not-allowed"),
+    "reduce-by-a-kernel": ("x = tl.reduce(x_ptr, 0, naive_softmax_kernel)", "not-allowed"),
+    "reduce-by-a-variable": ("x = tl.reduce(x_ptr, 0, combine_fn=n_cols)", "not-allowed"),
+    "reduce-by-nothing": ("x = tl.reduce(x_ptr, 0)", "not-allowed"),
+    "function-as-value": ("x = naive_softmax_kernel", "function-as-value"),
+    "identity": ("x = n_cols is 3", "syntax"),
 }
 UNCOMPILABLE = {
-    "comprehension": ("x = [i for i in range(3)]", "not-a-kernel"),
     "index-a-pointer": ("x = x_ptr[cols]", "indexed"),
-    "index-a-block": ("x = tl.arange(0, 4)[0]", "indexed"),
-    "power": ("x = 2.0 ** n_cols", "not-a-kernel"),
     "return": ("return n_cols", "returns-a-value"),
     "print-a-block": ("print(n_cols)", "print-without-text"),
-    "print-f-string": ("print(f'{n_cols}')", "print-without-text"),
     "python-type": ("x = tl.arange(0, 4).to(float)", "python-type"),
     "break": ("for i in range(3):\n    break", "not-a-kernel"),
     "continue": ("for i in range(3):\n    continue", "not-a-kernel"),
@@ -194,7 +213,8 @@ UNCOMPILABLE = {
     "element-assignment": ("x_ptr[0] = 1", "not-a-kernel"),
     "slice": ("a = tl.arange(0, 4)[1:2]", "indexed"),
     "matrix-product": ("a = x_ptr @ y_ptr", "not-a-kernel"),
-    "assert": ("assert n_cols > 0", "not-a-kernel"),
+    "call-a-type": ("x = x_ptr.type(n_cols)", "not-a-kernel"),
+    "call-a-type-of-tl": ("x = tl.float32(n_cols)", "not-a-kernel"),
     "misspelled": ("a = n_col + 1", "unknown-name"),
     "recursion": ("naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE)", "recursion"),
 }
@@ -216,6 +236,9 @@ def test_what_no_gpu_will_run_is_refused(name: str) -> None:
 
 # Every form that is allowed, so that every place where an expression can stand is in here.
 ALLOWED = """
+assert n_cols > 0, "text"
+element = x_ptr.type.element_ty if y_ptr is not None else y_ptr.dtype.scalar
+product = tl.reduce((x_ptr.to(element), y_ptr), 0, product_of, keep_dims=True)
 text, pair = ("a", (1, 2))
 total: tl.constexpr = 3 if BLOCK_SIZE > 1 and not n_cols else -1
 total += x_ptr.to(tl.float32).shape[-1] + cols_of(1)[:, None].shape[0] * (x_ptr < y_ptr)
@@ -225,7 +248,14 @@ for step in tl.range(0, n_cols, num_stages=2):
     else:
         print("x", step)
 """
-HELPER = "@triton.jit\ndef cols_of(x):\n    return tl.arange(0, x)\n"
+HELPER = """@triton.jit
+def cols_of(x):
+    return tl.arange(0, x)
+
+@triton.jit
+def product_of(x: tl.tensor, y, z=2.0, w: tl.constexpr = -float("inf"), v=None, u="u", t=tl.float32) -> tl.tensor:
+    return x * y
+"""
 
 
 def test_nothing_can_stand_where_the_lint_does_not_look() -> None:
@@ -280,9 +310,20 @@ def test_a_global_must_be_a_constexpr() -> None:
     ("helper", "id"),
     [
         ("def helper(*x):\n    return 1", "parameters"),
-        ("def helper(x=1):\n    return 1", "parameters"),
+        ("def helper(x, *, y):\n    return 1", "parameters"),
+        ("def helper(x=print(1)):\n    return 1", "parameters"),
+        ("def helper(x=tl.core):\n    return 1", "parameters"),
+        ("def helper(x=tl.constexpr(print(1))):\n    return 1", "parameters"),
+        ("def helper(x=tl.constexpr(value=print(1))):\n    return 1", "parameters"),
+        ("def helper(x=-print(1)):\n    return 1", "parameters"),
+        ("def helper(x=(1, print(1))):\n    return 1", "parameters"),
+        ("def helper(x=f'{print(1)}'):\n    return 1", "parameters"),
+        ("def helper(x='''\ndef f():\n'''):\n    return 1", "syntax"),
+        ("def helper(x=0xffffffffffffffffffff):\n    return 1", "syntax"),
+        ("def helper(tl):\n    return tl.core", "reserved-name"),
         ("def helper(x: print(1)):\n    return 1", "annotation"),
-        ("def helper(x) -> int:\n    return 1", "parameters"),
+        ("def helper(x) -> print(1):\n    return 1", "annotation"),
+        ("def helper(x):\n    return tl.reduce(x, 0, helper)", "recursion"),
         ("def helper(x):\n    return other(x)\n\n\n@triton.jit\ndef other(x):\n    return helper(x)", "recursion"),
         ("def helper(x):\n    return x.handle", "attribute"),
     ],
@@ -296,10 +337,26 @@ def test_hints_name_the_likely_word() -> None:
     assert "n_cols" in finding.hint
     for statement, word in (
         ("a = tl.maximun(1, 2)", "tl.maximum"),
-        ("a = np.exp(n_cols)", "host"),
+        ("a = np.exp(n_cols)", "tl.exp"),
         ("a = exp(n_cols)", "tl.exp"),
         ("a = N_COLS", "`n_cols`"),
-        ("a = tl.inf", 'float("inf")'),
+        ("a = tl.inf", '-float("inf")'),
+        ("a = -np.inf", '-float("inf")'),
+        ("a = -math.inf", '-float("inf")'),
+        ("a = inf", '-float("inf")'),
+        ("a = np.random", "host"),
+        ("a = tl.math.exp(n_cols)", "tl.exp."),
+        ("a = tl.math.log2(n_cols)", "tl.log2."),
+        ("a = tl.extra.cuda.libdevice.exp(n_cols)", "tl.exp."),
+        ("a = triton.language.exp(n_cols)", "tl.exp."),
+        ("a = triton.cdiv(n_cols, 2)", "tl.cdiv."),
+        ("a = n_cols.exp()", "tl.exp(n_cols)"),
+        ("a = x_ptr.unsqueeze(1)", "[:, None]"),
+        ("a = x_ptr.sum(dim=0)", "axis="),
+        ("a = tl.sum(x_ptr, dim=0)", "axis="),
+        ("a = tl.max(x_ptr, axis=0, keepdim=True)", "keep_dims="),
+        ("a = n_cols.half()", "tl.float16"),
+        ("a = abs(n_cols)", "tl.abs"),
         ("a = tl.arange(0, 2).float()", "tl.float32"),
         ("a = x_ptr[0]", "tl.load"),
         ("a = NEG", "does not see such a name from outside"),
@@ -308,9 +365,80 @@ def test_hints_name_the_likely_word() -> None:
         assert word in finding.hint, statement
 
 
+@pytest.mark.parametrize("statement", ["a = (n_cols\n  ** 2)", "a = x_ptr @ y_ptr", "a = n_cols in x_ptr", "a **= 2"])
+def test_an_operator_is_marked_in_its_own_line(statement: str) -> None:
+    (finding,) = lint(program(HEAD + f"    {statement}\n    row = " + BODY))
+    assert finding.line == HEAD.count("\n") + 1
+
+
+FOLLOWED_UP = {
+    "descriptor": "d = tl.make_tensor_descriptor(x_ptr, [n_cols], [1], [64])\na = d.load([0])\nd.store([0], a)",
+    "block-pointer": "p = tl.make_block_ptr(x_ptr, (n_cols,), (1,), (0,), (64,), (0,))\np = tl.advance(p, [4])",
+    "unpacked": "a, b = np.divmod(n_cols, 2)\nc = a.item() + b.item()",
+}
+
+
+@pytest.mark.parametrize("name", FOLLOWED_UP)
+def test_what_follows_from_a_refused_call_is_no_news(name: str) -> None:
+    assert len(complaints(FOLLOWED_UP[name])) == 1
+
+
+IMPORTED = {
+    "from triton.language import exp": "a = exp(n_cols)",
+    "from triton.language import *": "a = exp(n_cols)",
+    "from triton.language.extra import libdevice": "a = libdevice.exp(n_cols)",
+    "import triton.language.math as tlm": "a = tlm.exp(n_cols)",
+    "import math": "a = math.exp(2.0)",
+}
+
+
+@pytest.mark.parametrize("line", IMPORTED)
+def test_an_imported_name_is_not_said_to_be_undefined(line: str) -> None:
+    (finding,) = lint(program(f"{line}\n{HEAD}    {IMPORTED[line]}\n    row = " + BODY))
+    assert finding.compiles and "imported" in finding.sentence
+    assert finding.hint == "Write tl.exp."
+
+
+HEADERS = {
+    "from triton import jit\nimport triton.language as tl": "@jit",
+    "from triton import jit as kernel, language as tl": "@kernel",
+    "import triton as tr\nfrom triton import language as tl": "@triton.jit()",
+}
+
+
+@pytest.mark.parametrize("imports", HEADERS)
+def test_the_usual_forms_of_import_are_taken(imports: str) -> None:
+    text = SOLUTION.replace("import triton\nimport triton.language as tl", imports)
+    kept = program(text.replace("@triton.jit", HEADERS[imports]))
+    assert lint(kept) == []
+    assert "@triton.jit" in kept.source.split("\n")
+
+
+WRONG_HEADERS = {
+    "import triton.language as T": "import-renamed",
+    "import triton.language": "import-missing",
+    "import numpy as tl": "import-missing",
+    "from numba import jit\nimport triton.language as tl\n\n\n@jit\ndef naive_softmax_kernel(): pass": "defined-twice",
+}
+
+
+@pytest.mark.parametrize("imports", WRONG_HEADERS)
+def test_other_imports_are_called_by_their_name(imports: str) -> None:
+    with pytest.raises(NotASubmission) as refused:
+        program(SOLUTION.replace("import triton.language as tl", imports))
+    assert refused.value.problem == WRONG_HEADERS[imports]
+
+
+def test_another_jit_than_tritons_is_not_taken() -> None:
+    for line in ("from numba import jit", "jit = 1", ""):
+        with pytest.raises(NotASubmission) as refused:
+            program(f"{line}\n" + SOLUTION.replace("@triton.jit", "@jit"))
+        assert refused.value.problem == "not-decorated"
+
+
 def test_a_while_loop_is_not_said_to_be_impossible() -> None:
     (finding,) = lint(program(HEAD + "    while n_cols > 0:\n        n_cols -= 1\n    row = " + BODY))
-    assert finding.sentence == "The checker takes `for` loops only."
+    assert finding.sentence == "This course does not take `while`."
     (finding,) = lint(program(HEAD + "    with n_cols:\n        pass\n    row = " + BODY))
     assert finding.sentence == "Python's `with` has no place in a kernel."
 

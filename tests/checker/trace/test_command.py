@@ -47,7 +47,7 @@ def test_each_kernel_gets_a_page(tmp_path: Path) -> None:
 SOLVED = (ROOT / "solutions" / f"{STEMS[1]}.py").read_text()
 CANNOT_RUN = {
     "syntax": (SOLVED.replace("mask=mask)\n", "mask=mask\n"), "Python cannot read this"),
-    "forbidden": (SOLVED.replace("    mask =", "    import os\n    mask ="), "uses what a kernel may not use"),
+    "forbidden": (SOLVED.replace("    mask =", "    import os\n    mask ="), "uses what this course does not take"),
     "another kernel": (SOLVED.replace("naive_softmax_kernel", "my_kernel"), "naive_softmax_kernel"),
     "zero bytes": (SOLVED + "\0", "zero bytes"),
 }

@@ -1,0 +1,171 @@
+"""What a submission has at its top level: imports, functions, literal constants. Read as syntax, never executed."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from checker.puzzle import Kernel
+from checker.submission.read import Submission
+
+DEEPEST = 60  # levels of nesting; a kernel of the course has about 15
+LANGUAGE = "triton.language"
+
+
+class NotASubmission(Exception):
+    """The text is not what the puzzle asks for: a sentence, a next step, and the line if there is one."""
+
+    def __init__(self, problem: str, sentence: str, hint: str, line: int | None = None):
+        super().__init__(sentence)
+        self.problem = problem
+        self.hint = hint
+        self.line = line
+
+
+@dataclass(frozen=True)
+class Module:
+    """The top-level statements of all chunks of a submission, with the line numbers of the joined text."""
+
+    statements: Sequence[ast.stmt]
+
+    @cached_property
+    def functions(self) -> dict[str, list[ast.FunctionDef]]:
+        """All definitions of each name."""
+        functions: dict[str, list[ast.FunctionDef]] = {}
+        for statement in self.statements:
+            if isinstance(statement, ast.FunctionDef) and not statement.name.startswith("__"):
+                functions.setdefault(statement.name, []).append(statement)
+        return functions
+
+    @cached_property
+    def imports(self) -> dict[str, str]:
+        """What each imported name stands for: {"tl": "triton.language", "jit": "triton.jit"}."""
+        names: dict[str, str] = {}
+        for statement in self.statements:
+            if isinstance(statement, ast.Import):
+                names |= {a.asname or _top(a.name): a.name if a.asname else _top(a.name) for a in statement.names}
+            elif isinstance(statement, ast.ImportFrom):
+                names |= {a.asname or a.name: f"{statement.module}.{a.name}" for a in statement.names}
+        return names
+
+    @cached_property
+    def constants(self) -> dict[str, tuple[ast.expr, ast.stmt]]:
+        """(value, statement) of each assignment of a literal; the last one wins."""
+        return dict(_constants(self.statements))
+
+    def is_jit(self, function: ast.FunctionDef) -> bool:
+        """Whether a function is decorated with triton.jit, under whatever name, and with nothing else."""
+        names = [ast.unparse(decorator).removesuffix("()") for decorator in function.decorator_list]
+        return len(names) == 1 and (names[0] == "triton.jit" or self.imports.get(names[0]) == "triton.jit")
+
+
+def _top(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def module_of(submission: Submission, asked: Sequence[Kernel]) -> Module:
+    """What a submission has at its top level. Raises NotASubmission.
+
+    A notebook's cell that does not parse is passed over unless it defines one of the kernels.
+    """
+    return Module(list(_statements(submission, asked)))
+
+
+def _statements(submission: Submission, asked: Sequence[Kernel]) -> Iterator[ast.stmt]:
+    before = 0
+    for chunk in submission.chunks:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # such as an invalid escape in a lesson's text
+                tree = ast.parse(chunk.text)
+        except (SyntaxError, RecursionError, MemoryError, ValueError) as error:
+            if chunk.cell is None or any(kernel.name in chunk.text for kernel in asked):
+                raise _not_python(error, before) from error
+        else:
+            for statement in tree.body:
+                if _depth(statement) <= DEEPEST:
+                    if before:
+                        ast.increment_lineno(statement, before)
+                    yield statement
+                elif isinstance(statement, ast.FunctionDef):
+                    raise _too_deep(before + statement.lineno)
+        before += chunk.text.count("\n") + 1
+
+
+def _not_python(error: Exception, before: int) -> NotASubmission:
+    if not isinstance(error, SyntaxError):
+        return _too_deep(before + 1)
+    return NotASubmission(
+        "syntax-error",
+        f"Python cannot read this: {error.msg.rstrip('.?!')}.",
+        "Mend the line that is marked, or the one before it.",
+        before + (error.lineno or 1),
+    )
+
+
+def _too_deep(line: int) -> NotASubmission:
+    return NotASubmission(
+        "unreadable-code", "The code is nested too deeply to be read.", "Keep to the form of the stub.", line
+    )
+
+
+def _depth(statement: ast.stmt) -> int:
+    """Nesting of a syntax tree, measured without recursion."""
+    depth, level = 0, [statement]
+    while level:
+        depth += 1
+        level = [child for node in level for child in ast.iter_child_nodes(node)]  # type: ignore[misc]
+    return depth
+
+
+def _constants(statements: Iterable[ast.stmt]) -> Iterator[tuple[str, tuple[ast.expr, ast.stmt]]]:
+    for statement in statements:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                pass
+            case ast.AnnAssign(target=ast.Name(id=name), value=value, annotation=a) if (
+                value is not None and ast.unparse(a) == "tl.constexpr"
+            ):
+                pass
+            case _:
+                continue
+        if is_literal(value) and not name.startswith("__"):
+            yield name, (value, statement)
+
+
+def is_literal(value: ast.expr) -> bool:
+    """A number, or arithmetic on numbers, alone or inside tl.constexpr(...) or float('inf'): harmless to evaluate."""
+    match value:
+        case ast.Constant(value=bool() | int() | float() as number):
+            return abs(number) < 2**63 or isinstance(number, float)
+        case ast.UnaryOp(op=ast.UAdd() | ast.USub(), operand=operand):
+            return is_literal(operand)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div(), right=right):
+            return is_literal(left) and is_literal(right)
+        case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str(text))], keywords=[]):
+            return text.strip("+-").lower() in {"inf", "infinity"}
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="tl"), attr="constexpr"), args=[inner], keywords=[]):
+            return is_literal(inner)
+    return False
+
+
+def mentions(functions: Mapping[str, ast.FunctionDef]) -> dict[str, set[str]]:
+    """For each function, the names of those that it speaks of."""
+    return {
+        name: {n.id for n in ast.walk(function) if isinstance(n, ast.Name)} & functions.keys()
+        for name, function in functions.items()
+    }
+
+
+def reached(start: str, direct: Mapping[str, set[str]]) -> set[str]:
+    """Names of the functions that `start` mentions, directly or not: its own only if it comes back to itself."""
+    found: set[str] = set()
+    waiting = [start]
+    while waiting:
+        new = direct[waiting.pop()] - found
+        found |= new
+        waiting += new
+    return found
