@@ -32,7 +32,7 @@ class Program:
     helpers: dict[str, ast.FunctionDef]  # @triton.jit functions that they call, directly or not
     calls: dict[str, set[str]]  # for each function, the names of those that it reaches: its own if it calls itself
     constants: dict[str, ast.expr]  # literals at module level, by name
-    definitions: frozenset[str]  # every name that the whole text defines at module level
+    definitions: frozenset[str]  # every name that the whole text defines at module level, but by import
     imports: Mapping[str, str]  # what each imported name stands for
     gaps: dict[str, int]  # line of the FILL IN mark of each kernel that still has one
 
@@ -85,10 +85,9 @@ def extract(submission: Submission, asked: Sequence[Kernel]) -> Program:
         _decorate_plainly(function)
     source = _source(lines, kept, [module.constants[name][1] for name in constants])
     _insist_on_same_code(source, kept)
-    definitions = frozenset(functions) | frozenset(module.constants)
     gaps = {name: line for name, f in kernels.items() if (line := _gap(f, lines)) is not None}
     calls = {name: reached(name, direct) for name in kept}
-    return Program(source, kernels, helpers, calls, constants, definitions, module.imports, gaps)
+    return Program(source, kernels, helpers, calls, constants, module.defined, module.imports, gaps)
 
 
 def _source(lines: Sequence[str], functions: Mapping[str, ast.FunctionDef], constants: Sequence[ast.stmt]) -> str:

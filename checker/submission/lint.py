@@ -14,6 +14,7 @@ from checker.submission import refusals
 from checker.submission.extract import Program
 from checker.submission.module import is_literal
 from checker.submission.names import Names, attribute
+from checker.submission.nodes import argument, as_shape, called, dotted, is_index, is_text
 from checker.submission.refusals import Refusal
 from checker.submission.vocabulary import (
     ALONG_AN_AXIS,
@@ -76,11 +77,11 @@ class _FunctionLint:
             yield self._refuse(self.function, refusals.TYPE_PARAMETERS)
         if self.function.name in RESERVED:
             yield self._reserved(self.function, self.function.name)
-        for argument in arguments.args:
-            if argument.arg in {"tl", "triton"} or argument.arg.startswith("__"):
-                yield self._reserved(argument, argument.arg)
+        for parameter in arguments.args:
+            if parameter.arg in {"tl", "triton"} or parameter.arg.startswith("__"):
+                yield self._reserved(parameter, parameter.arg)
         # What stands in the def line is evaluated as soon as the function is defined.
-        for annotation in (*(argument.annotation for argument in arguments.args), self.function.returns):
+        for annotation in (*(parameter.annotation for parameter in arguments.args), self.function.returns):
             if annotation is not None and ast.unparse(annotation) not in ANNOTATIONS:
                 yield self._refuse(annotation, refusals.PARAMETER_ANNOTATION)
         for default in arguments.defaults:
@@ -139,7 +140,7 @@ class _FunctionLint:
     def _visit_For(self, node: ast.For) -> Iterator[Complaint]:
         yield from self._target(node.target)
         call = node.iter
-        if not (isinstance(call, ast.Call) and _name(call.func) in {"range", "tl.range", "tl.static_range"}):
+        if not (isinstance(call, ast.Call) and called(call.func) in {"range", "tl.range", "tl.static_range"}):
             yield self._refuse(node, refusals.LOOP)
         else:
             yield from self._visit(call)
@@ -160,7 +161,7 @@ class _FunctionLint:
 
     def _visit_Assert(self, node: ast.Assert) -> Iterator[Complaint]:
         yield from self._visit(node.test)
-        if node.msg is not None and not _is_text(node.msg):
+        if node.msg is not None and not is_text(node.msg):
             yield self._refuse(node, refusals.ASSERT_MESSAGE)
         elif node.msg is not None:
             yield from self._visit(node.msg)
@@ -190,21 +191,21 @@ class _FunctionLint:
         for part in parts:
             whole = isinstance(part, ast.Slice) and not (part.lower or part.upper or part.step)
             new_axis = isinstance(part, ast.Constant) and part.value is None
-            if not (whole or new_axis or (of_shape and _is_index(part))):
-                of_a_tuple = len(parts) == 1 and _is_index(part) and not self._is_parameter(node.value)
+            if not (whole or new_axis or (of_shape and is_index(part))):
+                of_a_tuple = len(parts) == 1 and is_index(part) and not self._is_parameter(node.value)
                 yield self._refuse(node, refusals.INDEXED_BY_A_NUMBER if of_a_tuple else refusals.INDEXED)
                 return
 
     def _is_parameter(self, node: ast.expr) -> bool:
         """Whether it is a parameter of a kernel: a pointer or a number, never a tuple."""
-        parameters = {argument.arg for argument in self.function.args.args}
+        parameters = {parameter.arg for parameter in self.function.args.args}
         return self.returns_nothing and isinstance(node, ast.Name) and node.id in parameters
 
     def _visit_Name(self, node: ast.Name) -> Iterator[Complaint]:
         yield from self._refused(node, self.names.value(node.id))
 
     def _visit_Attribute(self, node: ast.Attribute) -> Iterator[Complaint]:
-        words = _words(node)
+        words = dotted(node)
         if words and self.names.of_a_module(words[0]):
             yield from self._refused(node, self.names.dotted(words))
         elif not self._is_refused(node.value):
@@ -230,10 +231,10 @@ class _FunctionLint:
             found = [self._refuse(node, refusals.CALLED)]
         yield from found
         if not found:
-            yield from self._arguments(node, _name(node.func))
+            yield from self._arguments(node, called(node.func))
 
     def _is_function(self, node: ast.Attribute) -> bool:
-        words = _words(node)
+        words = dotted(node)
         if words and self.names.of_a_module(words[0]):
             return node.attr in TL_FUNCTIONS
         return node.attr not in FIELDS
@@ -241,23 +242,23 @@ class _FunctionLint:
     def _arguments(self, node: ast.Call, function: str) -> Iterator[Complaint]:
         """Complaints about what a function is called with."""
         last = function.rpartition(".")[2] if "." in function else ""
-        combine = _argument(node, 2, "combine_fn") if function == "tl.reduce" else None
+        combine = argument(node, 2, "combine_fn") if function == "tl.reduce" else None
         if isinstance(combine, ast.Name) and combine.id in self.helpers:
             yield from self._refused(node, self.names.function(combine.id))
         elif function == "tl.reduce":
             yield self._refuse(node, refusals.COMBINE)
         first = node.args[0] if node.args else None
-        if function in PRINTING and not (_is_text(first) or isinstance(first, ast.JoinedStr)):
+        if function in PRINTING and not (is_text(first) or isinstance(first, ast.JoinedStr)):
             yield self._refuse(node, refusals.PRINT_WITHOUT_TEXT)
         if last == "to" and any(isinstance(a, ast.Name) and a.id in {*BUILTINS, "bool"} for a in node.args):
             yield self._refuse(node, refusals.PYTHON_TYPE)
         if last == "ravel" and len(node.args) > (function == "tl.ravel"):
             yield self._refuse(node, refusals.CAN_REORDER)
-        for argument in node.args:
-            if isinstance(argument, ast.Starred):
+        for value in node.args:
+            if isinstance(value, ast.Starred):
                 yield self._refuse(node, refusals.STARRED)
-            elif argument is not combine:
-                yield from self._visit(_shape(argument) if last in SHAPED else argument)
+            elif value is not combine:
+                yield from self._visit(as_shape(value) if last in SHAPED else value)
         for keyword in node.keywords:
             if keyword.arg is None or keyword.arg.startswith("_") or function in PRINTING_ONLY_VALUES:
                 yield self._refuse(node, refusals.KEYWORD)
@@ -266,7 +267,7 @@ class _FunctionLint:
             elif keyword.arg in refusals.PYTORCH_KEYWORDS and last in ALONG_AN_AXIS:
                 yield self._refuse(node, refusals.PYTORCH_KEYWORDS[keyword.arg])
             elif keyword.value is not combine:
-                yield from self._visit(_shape(keyword.value) if last in SHAPED else keyword.value)
+                yield from self._visit(as_shape(keyword.value) if last in SHAPED else keyword.value)
 
     def _reserved(self, node: ast.AST, name: str) -> Complaint:
         return self._refuse(node, Refusal("reserved-name", f"The name `{name}` is taken.", "Choose another one."))
@@ -278,44 +279,3 @@ class _FunctionLint:
     def _refuse(self, node: ast.AST, refusal: Refusal) -> Complaint:
         line = getattr(node, "lineno", self.function.lineno)
         return Complaint(refusal.id, refusal.sentence, refusal.hint, refusal.compiles, line)
-
-
-def _argument(node: ast.Call, position: int, name: str) -> ast.expr | None:
-    named = (keyword.value for keyword in node.keywords if keyword.arg == name)
-    return node.args[position] if len(node.args) > position else next(named, None)
-
-
-def _shape(node: ast.expr) -> ast.expr:
-    """A list is how Triton's own code writes a shape; elsewhere lists have no place in a kernel."""
-    return ast.copy_location(ast.Tuple(node.elts, ast.Load()), node) if isinstance(node, ast.List) else node
-
-
-def _is_text(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
-
-
-def _is_index(node: ast.expr) -> bool:
-    """A whole number, with a minus or without: nothing that would have to be looked into."""
-    number = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
-    return isinstance(number, ast.Constant) and type(number.value) is int
-
-
-def _name(function: ast.expr) -> str:
-    """What is called, as far as rules speak of it: `name`, `owner.name`, or `.name` of something longer.
-
-    Not `ast.unparse`, whose work would grow with what stands before each of many dots.
-    """
-    if isinstance(function, ast.Name):
-        return function.id
-    if isinstance(function, ast.Attribute):
-        return f"{function.value.id if isinstance(function.value, ast.Name) else ''}.{function.attr}"
-    return ""
-
-
-def _words(node: ast.expr) -> list[str]:
-    """The words of a dotted name; nothing if it is not one."""
-    words = []
-    while isinstance(node, ast.Attribute):
-        words.append(node.attr)
-        node = node.value
-    return [node.id, *reversed(words)] if isinstance(node, ast.Name) else []

@@ -56,6 +56,17 @@ class Module:
         """(value, statement) of each assignment of a literal; the last one wins."""
         return dict(_constants(self.statements))
 
+    @cached_property
+    def defined(self) -> frozenset[str]:
+        """Every name that a function, a class or an assignment defines."""
+        names = set()
+        for statement in self.statements:
+            if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+                names.add(statement.name)
+            else:
+                names |= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        return frozenset(names)
+
     def is_jit(self, function: ast.FunctionDef) -> bool:
         """Whether a function is decorated with triton.jit, under whatever name, and with nothing else."""
         names = [ast.unparse(decorator).removesuffix("()") for decorator in function.decorator_list]

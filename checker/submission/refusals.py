@@ -150,7 +150,7 @@ CHAINED_ASSIGNMENT = uncompilable("Triton cannot compile `a = b = …`: write tw
 TARGET = uncompilable("A kernel assigns to names only. Blocks are values: use tl.where or tl.store.")
 LOOP = uncompilable("A kernel loops over range, tl.range or tl.static_range only.")
 FOR_ELSE = uncompilable("Triton cannot compile `for … else`.")
-CHAINED_COMPARISON = uncompilable("Triton cannot compile a < b < c: write (a < b) & (b < c) with parentheses.")
+CHAINED_COMPARISON = not_taken("`a < b < c`", "Write (a < b) & (b < c), with parentheses.")
 RECURSION = uncompilable("Triton cannot compile a function that calls itself.", "recursion")
 RETURNS = uncompilable("A kernel returns nothing: its result is what it stores.", "returns-a-value")
 PRINT_WITHOUT_TEXT = uncompilable('Begin with a text, then the values: print("x", x).', "print-without-text")
