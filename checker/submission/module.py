@@ -70,7 +70,8 @@ class Module:
     def is_jit(self, function: ast.FunctionDef) -> bool:
         """Whether a function is decorated with triton.jit, under whatever name, and with nothing else."""
         names = [ast.unparse(decorator).removesuffix("()") for decorator in function.decorator_list]
-        return len(names) == 1 and (names[0] == "triton.jit" or self.imports.get(names[0]) == "triton.jit")
+        imported = {name for name, stands_for in self.imports.items() if stands_for == "triton.jit"} - self.defined
+        return len(names) == 1 and names[0] in {"triton.jit", *imported}
 
 
 def _top(name: str) -> str:

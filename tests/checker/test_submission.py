@@ -430,7 +430,7 @@ def test_other_imports_are_called_by_their_name(imports: str) -> None:
 
 
 def test_another_jit_than_tritons_is_not_taken() -> None:
-    for line in ("from numba import jit", "jit = 1", ""):
+    for line in ("from numba import jit", "jit = 1", "from triton import jit\ndef jit(kernel): pass", ""):
         with pytest.raises(NotASubmission) as refused:
             program(f"{line}\n" + SOLUTION.replace("@triton.jit", "@jit"))
         assert refused.value.problem == "not-decorated"
