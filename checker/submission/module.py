@@ -65,7 +65,7 @@ class Module:
                 names.add(statement.name)
             else:
                 names |= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        return frozenset(names)
+        return frozenset(name for name in names if not name.startswith("__"))
 
     def is_jit(self, function: ast.FunctionDef) -> bool:
         """Whether a function is decorated with triton.jit, under whatever name, and with nothing else."""
