@@ -1,32 +1,32 @@
-"""The pairs (m, l) of all lanes merged by tl.reduce, which the lesson's proof of associativity allows."""
+"""Each block's (maximum, sum) by one tl.reduce over pairs, which the lesson's proof of associativity allows."""
 
 import triton
 import triton.language as tl
 
 
 @triton.jit
-def merge(m_a, l_a, m_b, l_b):
-    m = tl.maximum(m_a, m_b)
-    return m, l_a * tl.exp(m_a - m) + l_b * tl.exp(m_b - m)
+def joined(peak, weight, other_peak, other_weight):
+    higher = peak > other_peak
+    shrink = tl.exp(-tl.abs(peak - other_peak))
+    total = tl.where(higher, weight + shrink * other_weight, shrink * weight + other_weight)
+    return tl.where(higher, peak, other_peak), total
 
 
 @triton.jit
 def online_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
-    row = tl.program_id(0).to(tl.int64)
-    cols = tl.arange(0, BLOCK_SIZE)
-    x_row_ptr = x_ptr + row * x_row_stride
-    y_row_ptr = y_ptr + row * y_row_stride
-
-    m_lane = tl.full((BLOCK_SIZE,), -1.0e30, tl.float32)
-    l_lane = tl.zeros((BLOCK_SIZE,), tl.float32)
-    for start in range(0, n_cols, BLOCK_SIZE):
-        x = tl.load(x_row_ptr + start + cols, mask=start + cols < n_cols, other=-float("inf")).to(tl.float32)
-        m_new = tl.maximum(m_lane, x)
-        l_lane = l_lane * tl.exp(m_lane - m_new) + tl.exp(x - m_new)
-        m_lane = m_new
-    m, l = tl.reduce((m_lane, l_lane), 0, merge)
-    # Sweep 2: the result.
-    for start in range(0, n_cols, BLOCK_SIZE):
-        mask = start + cols < n_cols
-        x = tl.load(x_row_ptr + start + cols, mask=mask, other=-float("inf")).to(tl.float32)
-        tl.store(y_row_ptr + start + cols, tl.exp(x - m) / l, mask=mask)
+    lanes = tl.arange(0, BLOCK_SIZE)
+    source = x_ptr + tl.program_id(0).to(tl.int64) * x_row_stride
+    target = y_ptr + tl.program_id(0).to(tl.int64) * y_row_stride
+    peak, weight = -3.0e38, 0.0
+    for block in range(tl.cdiv(n_cols, BLOCK_SIZE)):
+        here = block * BLOCK_SIZE + lanes
+        inside = here < n_cols
+        values = tl.load(source + here, mask=inside, other=-float("inf")).to(tl.float32)
+        counts = (values > -float("inf")).to(tl.float32)
+        block_peak, block_weight = tl.reduce((tl.maximum(values, -3.0e38), counts), 0, joined)
+        peak, weight = joined(peak, weight, block_peak, block_weight)
+    factor = 1.0 / weight
+    for block in range(tl.cdiv(n_cols, BLOCK_SIZE)):
+        here = block * BLOCK_SIZE + lanes
+        values = tl.load(source + here, mask=here < n_cols, other=0.0).to(tl.float32)
+        tl.store(target + here, factor * tl.exp(values - peak), mask=here < n_cols)
