@@ -113,7 +113,7 @@ def _not_python(error: Exception, before: int) -> NotASubmission:
     return NotASubmission(
         "syntax-error",
         f"Python cannot read this: {error.msg.rstrip('.?!')}.",
-        "Mend the line that is marked, or the one before it.",
+        "Fix the line that is marked, or the one before it.",
         before + (error.lineno or 1),
     )
 

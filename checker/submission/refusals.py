@@ -64,13 +64,13 @@ EXPLAINED = {
     "cumprod": _SCANS,
     "view": _VIEW,
     "cat": not_taken(
-        "tl.cat, which may reorder the elements on a GPU",
-        "Use tl.join(a, b), which adds an axis of 2, then tl.permute and tl.reshape.",
+        "tl.cat",
+        "With can_reorder, a GPU may reorder its elements. Use tl.join(a, b), then tl.permute and tl.reshape.",
         "not-allowed",
     ),
     "inline_asm_elementwise": not_taken("assembly", "The puzzles are written in tl alone.", "not-allowed"),
 }
-CAN_REORDER = not_taken("can_reorder", "A GPU may then give the elements in any order: leave it away.", "not-allowed")
+CAN_REORDER = not_taken("can_reorder", "A GPU may then give the elements in any order: leave it out.", "not-allowed")
 COMBINE = not_taken(
     "tl.reduce with any function but your own",
     "Define it at the top level of the file, with @triton.jit: def add(a, b): return a + b.",
@@ -122,10 +122,10 @@ DEFAULT = not_taken(
 PARAMETER_ANNOTATION = not_taken(
     "this annotation", "A helper's may be tl.constexpr, tl.tensor, or a type such as tl.float32.", "annotation"
 )
-ANNOTATION = not_taken(
-    "an annotation other than tl.constexpr here",
-    "Triton pays no heed to it: after `a: tl.float32 = 0`, a is an integer. Write a = 0.0, or tl.cast(a, tl.float32).",
+ANNOTATION = Refusal(
     "annotation",
+    "Inside a kernel, this course takes no annotation but tl.constexpr.",
+    "Triton ignores others: after `a: tl.float32 = 0`, a is an integer. Write a = 0.0, or tl.cast(a, tl.float32).",
 )
 
 # What depends on where it stands.
@@ -155,7 +155,7 @@ RECURSION = uncompilable("Triton cannot compile a function that calls itself.", 
 RETURNS = uncompilable("A kernel returns nothing: its result is what it stores.", "returns-a-value")
 PRINT_WITHOUT_TEXT = uncompilable('Begin with a text, then the values: print("x", x).', "print-without-text")
 PYTHON_TYPE = uncompilable("A block's types are those of tl: x.to(tl.float32).", "python-type")
-NOT_A_FUNCTION = uncompilable("This is not a function. To another type one comes by x.to(tl.float32).")
+NOT_A_FUNCTION = uncompilable("This is not a function. For another type, write x.to(tl.float32).")
 
 # Syntax that is refused wherever it stands.
 SYNTAX: dict[type[ast.AST], Refusal] = {
