@@ -15,6 +15,7 @@ from checker.judge.error_map import error_map
 from checker.judge.evidence import Evidence, Locator, element_name, tensor_name, written_tensors
 from checker.judge.locate import MOST_EXAMPLES, Wrong
 from checker.judge.memory import memory_findings, never_stored
+from checker.judge.precision import precision_findings
 from checker.judge.traffic import remarks, total, traffic_findings
 from checker.judge.verdict import Finding, PropertyResult, Status, Traffic
 from checker.puzzle import Case, Puzzle
@@ -82,6 +83,7 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
     errors: list[tuple[Case, KernelError]] = []
     refusals: list[tuple[Case, Refusal]] = []
     wrongs: list[Wrong] = []
+    rounded: list[Finding] = []  # what may explain a case with wrong values
     for one in evidence:
         case = one.case
         stopped = next((r for r in one.results if r.error or r.refused), None)
@@ -100,13 +102,15 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
         else:
             made.add(case, memory_findings(puzzle, one, where) or _differing_runs(one, where))
             wrong = _wrong(puzzle, case, one.result)
+            in_half = list(precision_findings(one, where))
             if case.name in made.failed:
                 pass  # values follow from what was found already
             elif wrong is not None:
                 wrongs.append(wrong)
+                rounded += in_half
                 made.failed[case.name] = _amount(wrong)
             else:
-                made.add(case, _broken_invariants(puzzle, case, one.result, where))
+                made.add(case, in_half or _broken_invariants(puzzle, case, one.result, where))
             counted = not over and not one.result.on_gpu
             if case.name not in made.failed and counted:  # of a kernel that is wrong, traffic says little
                 over.update({f.id: f for f in traffic_findings(puzzle, one, _counted(evidence), where)})
@@ -121,6 +125,9 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
     outside = list(name_refusals(puzzle, refusals, where))
     address_named = any(f.id not in UNNAMED for f in outside)
     values = list(name_wrong(puzzle, wrongs, right, where))
+    if all(f.id in UNNAMED for f in values) and (rounded := [f for f in rounded if f.where.case in telling]):
+        exact = [w for w in wrongs if w.case.name not in {f.where.case for f in rounded}]
+        values = rounded + list(name_wrong(puzzle, exact, right, where))
     if errors:
         values = [f for f in values if f.id not in UNNAMED]  # one thing at a time: what stops the kernel
     if address_named:
