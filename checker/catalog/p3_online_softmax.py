@@ -57,11 +57,11 @@ PUZZLE = Puzzle(
     properties=PROPERTIES,
     cases=cases,
     expected=softmax.expected,
-    budget=softmax.budget(sweeps=2),
+    budget=softmax.blockwise_budget(sweeps=2),
     large_cases=softmax.large_cases("p3_online_softmax", KERNEL, lambda n: {"BLOCK_SIZE": 256}),
     timed=timed,
     pictured=softmax.pictured("p3_online_softmax", KERNEL, "four rows of four blocks", (4, 64), {"BLOCK_SIZE": 16}),
     largest_block=rows.block_size,
-    misconceptions=(THREE_SWEEPS, *ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
+    misconceptions=(softmax.ROW_KEPT, THREE_SWEEPS, *ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
     invariants=(softmax.ROWS_SUM_TO_ONE,),
 )

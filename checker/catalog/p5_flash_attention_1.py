@@ -10,6 +10,7 @@ from checker.catalog import attention, timing
 from checker.catalog.attention import Shape
 from checker.catalog.attention_inputs import Inputs, hard_inputs, in_bf16, normal_inputs, with_large_v
 from checker.catalog.attention_mistakes import SCORES
+from checker.catalog.by_hand import by_hand
 from checker.catalog.flash_1_mistakes import VISITS
 from checker.catalog.tiles import ADDRESSING
 from checker.puzzle import (
@@ -134,7 +135,14 @@ def budget(case: Case) -> Mapping[str, Budget]:
         name: Budget(shape.tc * size, shape.tc * size, least_loads=(shape.tc - 1) * size, least_stores=shape.tc * size)
         for name, size in visited.items()
     }
-    return {"q_ptr": Budget(shape.tc * q), "k_ptr": Budget(k, place=LINE_6), "v_ptr": Budget(k, place=LINE_6), **state}
+    kept = shape.heads * min(shape.Br, shape.n_q) * shape.D  # a tile of Q, from one tile of keys to the next
+    least_q = shape.tc * q - (shape.tc - 1) * kept
+    return {
+        "q_ptr": Budget(shape.tc * q, least_loads=least_q),
+        "k_ptr": Budget(k, place=LINE_6),
+        "v_ptr": Budget(k, place=LINE_6),
+        **state,
+    }
 
 
 def _never_comes_back(case: Case, moved: Mapping[str, Moved]) -> bool:
@@ -189,6 +197,7 @@ PUZZLE = Puzzle(
     work=attention.work(products=2),
     timed=timed,
     pictured=Pictured(pictured, sees=attention.sees, beside=6),
+    by_hand=by_hand,
     largest_block=attention.largest_tile,
     why_blocks=attention.WHY_BLOCKS,
     remarks=(Remark(TF32, lambda case, loads: True),),

@@ -10,6 +10,7 @@ from checker.catalog import attention, timing
 from checker.catalog.attention import Shape
 from checker.catalog.attention_inputs import Inputs, hard_inputs, in_bf16, normal_inputs, with_large_v
 from checker.catalog.attention_mistakes import SCORES
+from checker.catalog.by_hand import by_hand
 from checker.catalog.causal_mistakes import CAUSAL
 from checker.catalog.flash_2_mistakes import ACCUMULATION, LSE
 from checker.catalog.tiles import ADDRESSING
@@ -140,9 +141,10 @@ def budget(case: Case) -> Mapping[str, Budget]:
     """Q once; of K and V, for each tile of queries, the tiles that it sees any of; O and LSE stored once."""
     heads, n_q, d = case.tensors["q_ptr"].values.shape
     seen = int(heads * d * attention.keys_seen(case).sum())
+    kv = Budget(seen, least_loads=int(heads * d * attention.keys_needed(case).sum()))  # programs share no registers
     q = Budget(loads=heads * n_q * d)
     outputs = {"o_ptr": Budget(stores=heads * n_q * d), "lse_ptr": Budget(stores=heads * n_q)}
-    return {"q_ptr": q, "k_ptr": Budget(seen), "v_ptr": Budget(seen), **outputs}
+    return {"q_ptr": q, "k_ptr": kv, "v_ptr": kv, **outputs}
 
 
 def _reads_hidden_tiles(case: Case, moved: Mapping[str, Moved]) -> bool:
@@ -209,6 +211,7 @@ PUZZLE = Puzzle(
     work=attention.work(products=2),
     timed=timed,
     pictured=Pictured(pictured, sees=attention.sees, beside=5),
+    by_hand=by_hand,
     largest_block=attention.largest_tile,
     why_blocks=attention.WHY_BLOCKS,
     misconceptions=(BLOCKS_NOT_SKIPPED, IN_MEMORY, HIDDEN_TILE, *ACCUMULATION, *CAUSAL, *LSE, *SCORES, *ADDRESSING),

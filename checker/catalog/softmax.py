@@ -6,6 +6,7 @@ All of them get `x_ptr` and `y_ptr`, shape (rows, n_cols), with a row stride eac
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from checker.puzzle import (
     Expected,
     Invariant,
     Kernel,
+    Misconception,
+    Moved,
     Outputs,
     Pictured,
     Role,
@@ -211,6 +214,36 @@ def budget(sweeps: int) -> Callable[[Case], Mapping[str, Budget]]:
         return {"x_ptr": Budget(loads=sweeps * elements), "y_ptr": Budget(stores=elements)}
 
     return of
+
+
+def blockwise_budget(sweeps: int) -> Callable[[Case], Mapping[str, Budget]]:
+    """The same, for rows that are walked in blocks: between two sweeps, one block of each row may be kept.
+
+    Who reads x twice has merged the sweeps for the maximum and the sum, which is welcome in any puzzle.
+    """
+
+    def of(case: Case) -> Mapping[str, Budget]:
+        (count, n), axes = case.tensors["x_ptr"].values.shape, case.tensors["x_ptr"].axes
+        rows, columns = min(axes[0].block or 1, count), min(axes[1].block, n)
+        most = budget(sweeps)(case)
+        x = replace(most["x_ptr"], least_loads=count * (2 * n - columns), least_at_once=rows * columns)
+        return {**most, "x_ptr": x}
+
+    return of
+
+
+def _keeps_the_row(case: Case, moved: Mapping[str, Moved]) -> bool:
+    return moved["x_ptr"].loads < blockwise_budget(2)(case)["x_ptr"].least_loads
+
+
+ROW_KEPT = Misconception(
+    "row-kept-in-registers",
+    "The row is kept in registers from one sweep to the next",
+    "Registers hold a block, not a row: a row may have any length, and what does not fit is spilled to memory by the "
+    "compiler, which is slower than to load it again. So each sweep reads the row anew, block by block.",
+    "Load every block in every sweep. Only one block may stay from the end of one sweep to the next.",
+    traffic=_keeps_the_row,
+)
 
 
 def _rows_not_one(case: Case, outputs: Outputs) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:

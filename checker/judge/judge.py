@@ -83,7 +83,7 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
     errors: list[tuple[Case, KernelError]] = []
     refusals: list[tuple[Case, Refusal]] = []
     wrongs: list[Wrong] = []
-    rounded: list[Finding] = []  # what may explain a case with wrong values
+    in_half: list[tuple[Case, Finding]] = []
     for one in evidence:
         case = one.case
         stopped = next((r for r in one.results if r.error or r.refused), None)
@@ -102,15 +102,15 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
         else:
             made.add(case, memory_findings(puzzle, one, where) or _differing_runs(one, where))
             wrong = _wrong(puzzle, case, one.result)
-            in_half = list(precision_findings(one, where))
+            rounded = list(precision_findings(one, where))
+            in_half += [(case, finding) for finding in rounded]
             if case.name in made.failed:
                 pass  # values follow from what was found already
             elif wrong is not None:
                 wrongs.append(wrong)
-                rounded += in_half
                 made.failed[case.name] = _amount(wrong)
             else:
-                made.add(case, in_half or _broken_invariants(puzzle, case, one.result, where))
+                made.add(case, rounded or _broken_invariants(puzzle, case, one.result, where))
             counted = not over and not one.result.on_gpu
             if case.name not in made.failed and counted:  # of a kernel that is wrong, traffic says little
                 over.update({f.id: f for f in traffic_findings(puzzle, one, _counted(evidence), where)})
@@ -125,9 +125,10 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
     outside = list(name_refusals(puzzle, refusals, where))
     address_named = any(f.id not in UNNAMED for f in outside)
     values = list(name_wrong(puzzle, wrongs, right, where))
-    if all(f.id in UNNAMED for f in values) and (rounded := [f for f in rounded if f.where.case in telling]):
-        exact = [w for w in wrongs if w.case.name not in {f.where.case for f in rounded}]
-        values = rounded + list(name_wrong(puzzle, exact, right, where))
+    if in_half and all(f.id in UNNAMED for f in values):
+        # What is wrong with such inputs may come of the digits that are lost: one thing at a time.
+        exact = [w for w in wrongs if _input_type(w.case) not in {_input_type(case) for case, _ in in_half}]
+        values = [*name_wrong(puzzle, exact, right, where), *(f for case, f in in_half if case.name in telling)]
     if errors:
         values = [f for f in values if f.id not in UNNAMED]  # one thing at a time: what stops the kernel
     if address_named:
@@ -143,6 +144,10 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
     made.findings += [finding for finding in found if finding.id in UNNAMED]
     made.findings = [_with_map(finding, wrongs) for finding in made.findings]
     return made
+
+
+def _input_type(case: Case) -> np.dtype[np.generic]:
+    return next(iter(case.tensors.values())).values.dtype
 
 
 def _with_map(finding: Finding, wrongs: list[Wrong]) -> Finding:

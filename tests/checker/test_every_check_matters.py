@@ -50,6 +50,9 @@ JUDGE: list[tuple[Any, str, Callable[..., Any], str]] = [
     (memory, "_named_gaps", _nothing, "wrong/p1_mask_of_flat_offsets"),
     (memory, "_missing_barrier", _nothing, "wrong/p5_no_barrier"),
     (traffic, "_too_large_a_block", _nothing, "wrong/p5_tiles_of_bc_queries"),
+    (traffic, "_too_narrow", _nothing, "wrong/p4_rows_one_by_one"),
+    (traffic, "_by_hand", _nothing, "wrong/p6_scores_by_hand"),
+    (judge, "precision_findings", _nothing, "wrong/p5_dot_in_half"),
     (traffic, "_within", _at_most, "wrong/p5_swapped_when_small"),
     (judge, "_joined", lambda earlier, new, _: [*earlier, *new], "wrong/p7_delta_missing"),
 ]
