@@ -28,7 +28,8 @@ PROPERTIES = (
 def cases(draw: Draw) -> list[Case]:
     """Rows of up to three blocks and a tail."""
     block = int(draw.case("p2_safe_softmax", "sizes").choice([16, 32]))
-    return softmax.safe_cases(KERNEL, lambda name: draw.case("p2_safe_softmax", name), {"BLOCK_SIZE": block})
+    usual = softmax.safe_cases(KERNEL, lambda name: draw.case("p2_safe_softmax", name), {"BLOCK_SIZE": block})
+    return [*usual, softmax.long_sum_case(KERNEL, draw.case("p2_safe_softmax", "long sum"), {"BLOCK_SIZE": block})]
 
 
 def _two_sweeps(case: Case, loads: Mapping[str, int]) -> bool:

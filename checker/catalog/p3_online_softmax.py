@@ -30,7 +30,11 @@ def cases(draw: Draw) -> list[Case]:
     sizes = draw.case("p3_online_softmax", "sizes")
     blocks = {"BLOCK_SIZE": int(sizes.choice([16, 32]))}
     usual = softmax.safe_cases(KERNEL, lambda name: draw.case("p3_online_softmax", name), blocks)
-    return [*usual, softmax.prefix_case(KERNEL, draw.case("p3_online_softmax", "prefix"), blocks)]
+    return [
+        *usual,
+        softmax.prefix_case(KERNEL, draw.case("p3_online_softmax", "prefix"), blocks),
+        softmax.long_sum_case(KERNEL, draw.case("p3_online_softmax", "long sum"), blocks),
+    ]
 
 
 THREE_SWEEPS = Misconception(

@@ -43,6 +43,7 @@ def cases(draw: Draw) -> list[Case]:
     return [
         *usual,
         softmax.prefix_case(KERNEL, random("prefix"), blocks),
+        softmax.long_sum_case(KERNEL, random("long sum"), blocks),
         *(
             softmax.launch(KERNEL, name, ("row-tail",), _normal(random(name), count, tile[1] + 3), blocks)
             for name, count in (("one row", 1), ("whole tiles of rows", 2 * tile[0]), ("one row more", tile[0] + 1))

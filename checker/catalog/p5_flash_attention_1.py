@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from checker.catalog import attention, timing
 from checker.catalog.attention import Shape
-from checker.catalog.attention_inputs import Inputs, hard_inputs, in_bf16, normal_inputs, with_large_v
+from checker.catalog.attention_inputs import (
+    Inputs,
+    hard_inputs,
+    in_bf16,
+    long_sums,
+    normal_inputs,
+    with_large_v,
+    with_small_v,
+)
 from checker.catalog.attention_mistakes import SCORES
 from checker.catalog.by_hand import by_hand
 from checker.catalog.flash_1_mistakes import VISITS
@@ -99,7 +107,18 @@ def cases(draw: Draw) -> list[Case]:
             with_large_v(hard_inputs(random("fp16"), fp16, np.float16)),
         ),
         normal("fp16, a tail of both", ("half",), Shape(47, 31, 16, 16, 32), np.float16),
+        *_lossy(random),
         normal("heads 2**30 apart", ("far-heads",), Shape(16, 16, 16, 16, 16, heads=3, **far)),
+    ]
+
+
+def _lossy(random: Callable[[str], np.random.Generator]) -> list[Case]:
+    """fp16 inputs that show what is added up in half: many small terms, and terms that fp16 can hardly hold."""
+    long, small = Shape(16, 512, 16, 16, 16), Shape(16, 48, 16, 16, 16)
+    tiny = with_small_v(normal_inputs(random("small V"), small, np.float16))
+    return [
+        _case("fp16, a sum of small terms", ("half",), long, long_sums(random("long sum"), long)),
+        _case("fp16, small V", ("half",), small, tiny),
     ]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from checker.catalog import attention, timing
 from checker.catalog.attention import Shape
-from checker.catalog.attention_inputs import Inputs, hard_inputs, in_bf16, normal_inputs, with_large_v
+from checker.catalog.attention_inputs import Inputs, hard_inputs, in_bf16, long_sums, normal_inputs, with_large_v
 from checker.catalog.attention_mistakes import SCORES
 from checker.catalog.by_hand import by_hand
 from checker.catalog.causal_mistakes import CAUSAL
@@ -113,8 +113,15 @@ def cases(draw: Draw) -> list[Case]:
         normal(
             "more queries than keys", ("hidden-queries",), Shape(40 + more_queries % 8, 17, 16, 16, 16), causal=True
         ),
+        _long_sum(random("long sum")),
         normal("heads 2**30 apart", ("far-heads",), Shape(16, 16, 16, 16, 16, heads=3, **far)),
     ]
+
+
+def _long_sum(random: np.random.Generator) -> Case:
+    """fp16 inputs that show what is added up in half: many small terms."""
+    shape = Shape(16, 512, 16, 16, 16)
+    return _case("fp16, a sum of small terms", ("half",), shape, long_sums(random, shape), causal=True)
 
 
 def large_cases(draw: Draw) -> list[Case]:

@@ -101,10 +101,17 @@ def cases(draw: Draw) -> list[Case]:
             case(kernel, "one query, one key", (name,), Shape(1, 1, 16, 16, 16)),
             case(kernel, "tall tiles", (name,), tall_tiles),
             backward.launch(kernel, "fp16", ("half",), half, *backward.half_inputs(random("fp16"), half)),
+            _large_products(kernel, random("large products")),
             case(kernel, "more queries than keys", ("hidden-queries",), more_queries),
             case(kernel, "heads 2**30 apart", ("far-heads",), apart),
         ]
     return made
+
+
+def _large_products(kernel: Kernel, random: np.random.Generator) -> Case:
+    """fp16 inputs that show a dP in half: it would be infinite."""
+    shape = Shape(17, 40, 16, 16, 16)
+    return backward.launch(kernel, "fp16, large dP", ("half",), shape, *backward.large_products(random, shape))
 
 
 def large_cases(draw: Draw) -> list[Case]:

@@ -135,6 +135,22 @@ def safe_cases(kernel: Kernel, random: Callable[[str], np.random.Generator], blo
     ]
 
 
+SMALL_TERM = np.log(0.9 * 2.0**-10)  # a block of its exponentials, added to two blocks of ones in fp16, is lost
+
+
+def long_sums(random: np.random.Generator, count: int, n: int, block: int) -> Array:
+    """fp16 rows whose sum is one of many small terms: in half, all but the first two blocks are lost."""
+    x = random.normal(SMALL_TERM, 0.05, (count, n))
+    x[:, : 2 * block] = 0.0
+    return np.asarray(x.astype(np.float16))
+
+
+def long_sum_case(kernel: Kernel, random: np.random.Generator, blocks: Mapping[str, int]) -> Case:
+    """Two fp16 rows of 16 blocks and a tail; proves the property `half`."""
+    block = blocks.get("BLOCK_COLS", 0) or blocks["BLOCK_SIZE"]
+    return launch(kernel, "fp16, a sum of small terms", ("half",), long_sums(random, 2, 16 * block + 3, block), blocks)
+
+
 def large_cases(stem: str, kernel: Kernel, blocks: Callable[[int], Mapping[str, int]]) -> Callable[[Draw], list[Case]]:
     """For a GPU: long rows, many rows, bf16. `blocks(n)` are the constexprs for rows of n."""
 

@@ -90,3 +90,21 @@ def test_the_invariant_catches_what_a_loose_tolerance_lets_through(
     assert check_text(**change).accepted
     monkeypatch.setattr(catalog, "load", lambda _: replace(puzzle, expected=loose))
     assert check_text(**change).findings[0].id == softmax.ROWS_SUM_TO_ONE.id
+
+
+IN_HALF = {
+    "p3_normaliser_in_half": "fp16, a sum of small terms",
+    "p4_lanes_added_in_half": "fp16, a sum of small terms",
+    "p5_output_rounded": "fp16, small V",
+    "p7_dp_in_half": "dk_dv: fp16, large dP",
+}
+
+
+@pytest.mark.parametrize("kernel", IN_HALF)
+def test_what_is_added_up_in_half_also_shows_by_its_values(
+    kernel: str, quick: Terms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judge, "precision_findings", _nothing)
+    verdict = check_path(ROOT / "tests" / "wrong" / f"{kernel}.py", quick)
+    [failed] = [p.case for p in verdict.properties if p.name == "half"]
+    assert failed.startswith(IN_HALF[kernel])
