@@ -89,8 +89,8 @@ def long_sums(random: np.random.Generator, shape: Shape) -> Inputs:
     One dimension holds the scores, and V is 1 in another one: there each O is 1, and its sum the normaliser.
     """
     plain = normal_inputs(random, shape)
-    scores = random.normal(SMALL_TERM, 0.05, shape.n_k)
-    scores[: 2 * shape.Bc] = 0.0
+    scores = random.normal(SMALL_TERM, 0.05, shape.n_k) + 2.0
+    scores[: 2 * shape.Bc] = 2.0
     q, k, v = plain.q * 0.1, plain.k * 0.1, plain.v
     k[:, : 2 * shape.Bc] = 0.0  # exactly: the sum of these is a power of two
     q[..., 0], k[..., 0], v[..., -1] = 1.0 / plain.scale, scores, 1.0

@@ -59,11 +59,11 @@ def half_inputs(random: np.random.Generator, shape: Shape) -> tuple[Inputs, Arra
 def large_products(random: np.random.Generator, shape: Shape) -> tuple[Inputs, Array]:
     """fp16 inputs and dO with a dP beyond what fp16 can hold, though dS and the gradients are not.
 
-    In one dimension V and dO are the same for all: that adds as much to each dP as to delta, and nothing to dS.
+    In one dimension V and dO are large and positive: that adds nearly as much to each dP as to delta.
     """
     inputs = normal_inputs(random, shape, np.float16)
     v, do = inputs.v.copy(), random.normal(0.0, 1.0, inputs.q.shape).astype(np.float16)
-    v[..., -1] = do[..., -1] = 260
+    v[..., -1], do[..., -1] = random.uniform(180, 340, v.shape[:2]), 260
     return replace(inputs, v=v), do
 
 

@@ -102,15 +102,17 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
         else:
             made.add(case, memory_findings(puzzle, one, where) or _differing_runs(one, where))
             wrong = _wrong(puzzle, case, one.result)
-            rounded = list(precision_findings(one, where))
+            rounded = [] if case.name in made.failed else list(precision_findings(one, where))
             in_half += [(case, finding) for finding in rounded]
             if case.name in made.failed:
                 pass  # values follow from what was found already
             elif wrong is not None:
                 wrongs.append(wrong)
                 made.failed[case.name] = _amount(wrong)
+            elif rounded:
+                made.failed[case.name] = rounded[0].title
             else:
-                made.add(case, rounded or _broken_invariants(puzzle, case, one.result, where))
+                made.add(case, _broken_invariants(puzzle, case, one.result, where))
             counted = not over and not one.result.on_gpu
             if case.name not in made.failed and counted:  # of a kernel that is wrong, traffic says little
                 over.update({f.id: f for f in traffic_findings(puzzle, one, _counted(evidence), where)})
@@ -125,10 +127,13 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
     outside = list(name_refusals(puzzle, refusals, where))
     address_named = any(f.id not in UNNAMED for f in outside)
     values = list(name_wrong(puzzle, wrongs, right, where))
-    if in_half and all(f.id in UNNAMED for f in values):
+    unnamed = all(f.id in UNNAMED for f in values)
+    if in_half and unnamed:
         # What is wrong with such inputs may come of the digits that are lost: one thing at a time.
         exact = [w for w in wrongs if _input_type(w.case) not in {_input_type(case) for case, _ in in_half}]
-        values = [*name_wrong(puzzle, exact, right, where), *(f for case, f in in_half if case.name in telling)]
+        values = list(name_wrong(puzzle, exact, right, where))
+    explained = set() if unnamed else {w.case.name for w in wrongs}
+    values += [f for case, f in in_half if case.name in telling - explained]
     if errors:
         values = [f for f in values if f.id not in UNNAMED]  # one thing at a time: what stops the kernel
     if address_named:
