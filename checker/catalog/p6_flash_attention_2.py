@@ -121,7 +121,7 @@ def cases(draw: Draw) -> list[Case]:
 
 def _long_sum(random: np.random.Generator) -> Case:
     """fp16 inputs that show what is added up in half: many small terms."""
-    shape = Shape(16, 512, 16, 16, 16)
+    shape = Shape(16, 384, 16, 16, 16)
     made = _case("fp16, a sum of small terms", ("half",), shape, long_sums(random, shape), causal=True)
     return replace(made, telling=False)
 
