@@ -142,13 +142,14 @@ class Budget:
     """Bounds for one tensor and launch, in distinct elements per load or store instruction.
 
     `loads` and `stores` are upper bounds. `least_loads` and `least_stores` are for algorithms that are
-    asked for although others move less.
+    asked for although others move less. `least_at_once`: so many the widest load must reach.
     """
 
     loads: int = 0
     stores: int = 0
     least_loads: int = 0
     least_stores: int = 0
+    least_at_once: int = 0
     place: str = ""  # where a load belongs that is repeated in a loop, for the hint
 
 
@@ -309,6 +310,7 @@ class Puzzle:
     budget: Callable[[Case], Mapping[str, Budget]]
     large_cases: Callable[[Draw], list[Case]] | None = None  # for a GPU besides: long rows, wide heads, bf16
     work: Callable[[Case], int] | None = None  # multiply-adds in tl.dot that are enough
+    by_hand: Callable[[Case], Array] | None = None  # elements that each program may multiply without tl.dot
     largest_block: Callable[[Case], int] | None = None  # elements that a block may have
     timed: Callable[[int], list[Timed]] | None = None  # at which sizes, given the GPU's free bytes
     pictured: Pictured | None = None  # None: of each kernel the first case that proves something about traffic

@@ -24,6 +24,7 @@ import triton.language as tl
 from triton.language import semantic
 from triton.runtime import interpreter
 
+from checker.box import half
 from checker.box.memory import BoxTensor, Memory
 from checker.box.remembered import remember
 
@@ -146,6 +147,7 @@ def prepare() -> None:
     builder.create_broadcast = _sized(builder.create_broadcast)
     builder.create_atomic_rmw = _atomic
     builder.create_atomic_cas = _atomic
+    half.watch(interpreter, lambda: _running.memory)
     np.seterr(all="ignore")  # a kernel may divide by zero; the judge will see what comes of it
 
 

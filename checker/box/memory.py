@@ -16,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 ADDRESS_BITS = 44  # the range of addresses of one tensor
-LOAD, STORE, BARRIER, DOT, BLOCK = 0, 1, 2, 3, 4
+LOAD, STORE, BARRIER, DOT, BLOCK, PRODUCT, HALF = 0, 1, 2, 3, 4, 5, 6
+IN_DOT, IN_SUM, IN_LOOP, IN_STORE = 0, 1, 2, 3  # where something is added up or kept in half
 FILLS = (0.0, 6e4)  # what undefined masked lanes hold in the repetitions; the second fits into fp16
+MOST_LANES = 2**31 - 1  # of one record: what an int32 can hold
 RECORD_FIELDS = 7  # kind, tensor, program, line, distinct elements, lanes, stray lanes (see AccessLog)
 
 Ints = npt.NDArray[np.int64]
@@ -108,6 +110,8 @@ class Memory:
         self.touched: list[npt.NDArray[np.int32]] = []
         self.left = self.most = most_touched
         self.largest = 0
+        self.products: dict[tuple[int, int], int] = {}
+        self.halves: dict[int, tuple[int, int, int]] = {}
 
     def load(
         self,
@@ -177,9 +181,23 @@ class Memory:
             program, line = self.where()
             self.records.append((BLOCK, 0, program, line, 0, lanes, 0))
 
+    def product(self, lanes: int) -> None:
+        """Note a product element by element of so many elements; all of one program and line are one record."""
+        position = self.where()
+        self.products[position] = self.products.get(position, 0) + lanes
+
+    def half(self, where: int) -> None:
+        """Note that something is added up or kept in half. `where`: IN_DOT, …; the first of each kind has its line."""
+        times, program, line = self.halves.get(where) or (0, *self.where())
+        self.halves[where] = times + 1, program, line
+
     def log(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """All records, shape (accesses, RECORD_FIELDS), and the distinct elements of each, joined."""
-        records = np.array(self.records, dtype=np.int32).reshape(-1, RECORD_FIELDS)
+        sums = [
+            *((PRODUCT, 0, *position, 0, 0, min(lanes, MOST_LANES)) for position, lanes in self.products.items()),
+            *((HALF, 0, program, line, 0, times, where) for where, (times, program, line) in self.halves.items()),
+        ]
+        records = np.array([*self.records, *sums], dtype=np.int32).reshape(-1, RECORD_FIELDS)
         touched = np.concatenate(self.touched) if self.touched else np.zeros(0, np.int32)
         return records, touched
 

@@ -10,7 +10,21 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.box import wire
-from checker.box.memory import BARRIER, BLOCK, DOT, FILLS, LOAD, RECORD_FIELDS, STORE
+from checker.box.memory import (
+    BARRIER,
+    BLOCK,
+    DOT,
+    FILLS,
+    HALF,
+    IN_DOT,
+    IN_LOOP,
+    IN_STORE,
+    IN_SUM,
+    LOAD,
+    PRODUCT,
+    RECORD_FIELDS,
+    STORE,
+)
 
 # What outputs hold on a GPU until they are written: bits of a NaN that no operation gives.
 MARKS = {"float32": 0x7FC0BEEF, "float16": 0x7E5B, "bfloat16": 0x7FDB}
@@ -101,11 +115,12 @@ class KernelError:
 class AccessLog:
     """Every load and store of a launch, every barrier and matrix product, as they happened.
 
-    Arrays of one entry per record: `kind` (LOAD, STORE, BARRIER, DOT, or BLOCK: the largest so far), `tensor`
-    (position among the launch's tensors), `program`, `line`, `distinct` (number of distinct elements), `lanes` (of the
-    whole block, masked or not), `stray` (of a store: lanes whose element another lane gave another value; of a load:
-    masked lanes that do not hold -inf, negative if nothing says what they hold; of a product: how many terms each
-    element sums).
+    Arrays of one entry per record: `kind` (LOAD, STORE, BARRIER, DOT; BLOCK: the largest so far; PRODUCT: all that one
+    line of one program multiplies element by element; HALF: sums of one sort that are kept in half), `tensor` (position
+    among the launch's tensors), `program`, `line`, `distinct` (number of distinct elements), `lanes` (of the whole
+    block, masked or not; of a HALF: how often it happens), `stray` (of a store: lanes whose element another lane gave
+    another value; of a load: masked lanes that do not hold -inf, negative if nothing says what they hold; of a DOT: how
+    many terms each element sums; of a PRODUCT: how many elements in all; of a HALF: IN_DOT, IN_SUM, IN_LOOP, IN_STORE).
     `elements` joins the distinct dense element numbers of all accesses.
     """
 
@@ -197,11 +212,13 @@ def _log(records: memoryview, elements: memoryview, launch: Launch) -> AccessLog
     log = AccessLog(kind, tensor, program, line, distinct, lanes, stray, np.frombuffer(elements, np.int32))
     sizes = np.array([a.values.size for a in launch.tensors.values()] or [0])
     sound = (
-        np.isin(log.kind, (LOAD, STORE, BARRIER, DOT, BLOCK)).all()
+        np.isin(log.kind, (LOAD, STORE, BARRIER, DOT, BLOCK, PRODUCT, HALF)).all()
         and ((log.tensor >= 0) & (log.tensor < max(1, len(launch.tensors)))).all()
         and ((log.program >= 0) & (log.program < launch.programs)).all()
         and (log.lanes >= 0).all()
         and not log.lanes[log.kind == BARRIER].any()
+        and (log.stray[log.kind == PRODUCT] >= 0).all()
+        and np.isin(log.stray[log.kind == HALF], (IN_DOT, IN_SUM, IN_LOOP, IN_STORE)).all()
         and (log.distinct >= 0).all()
         and log.distinct.sum(dtype=np.int64) == log.elements.size
     )

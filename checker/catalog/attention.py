@@ -316,12 +316,17 @@ def work(products: int) -> Callable[[Case], int]:
     return of
 
 
+def keys_needed(case: Case) -> Array:
+    """How many keys each query tile cannot do without: up to the last one that any of its rows sees."""
+    s = shape_of(case)
+    last = np.minimum((np.arange(s.tr) + 1) * s.Br, s.n_q) + (s.n_k - s.n_q)
+    return np.asarray(np.clip(last, 0, s.n_k) if is_causal(case) else np.full(s.tr, s.n_k))
+
+
 def keys_seen(case: Case) -> Array:
     """How many keys each query tile must look at: whole blocks, up to the last key that any of its rows sees."""
     s = shape_of(case)
-    last = np.minimum((np.arange(s.tr) + 1) * s.Br, s.n_q) + (s.n_k - s.n_q)
-    end = np.clip(last, 0, s.n_k) if is_causal(case) else np.full(s.tr, s.n_k)
-    return np.asarray(np.minimum(s.n_k, s.Bc * -(-end // s.Bc)))
+    return np.asarray(np.minimum(s.n_k, s.Bc * -(-keys_needed(case) // s.Bc)))
 
 
 def _outside_range_of_v(case: Case, outputs: Outputs) -> npt.NDArray[np.bool_]:

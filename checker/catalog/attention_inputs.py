@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.catalog.attention import Shape
+from checker.catalog.softmax import SMALL_TERM
 from checker.puzzle import Array, as_bf16
 
 
@@ -73,6 +74,28 @@ def with_large_v(inputs: Inputs) -> Inputs:
     v = inputs.v.copy()
     v[..., -1] += np.asarray(1500, v.dtype)
     return replace(inputs, v=v)
+
+
+def with_small_v(inputs: Inputs) -> Inputs:
+    """V with one dimension around 3e-6, which fp16 can just hold: what is added up in it has hardly a digit left."""
+    v = inputs.v.copy()
+    v[..., 0] = (v[..., 0].astype(np.float64) * 3e-6).astype(v.dtype)
+    return replace(inputs, v=v)
+
+
+def long_sums(random: np.random.Generator, shape: Shape) -> Inputs:
+    """fp16 inputs whose sums have many small terms: in half, all but those of the first two tiles of keys are lost.
+
+    One dimension holds the scores, and V is 1 in another one: there each O is 1, and its sum the normaliser.
+    """
+    plain = normal_inputs(random, shape)
+    scores = random.normal(SMALL_TERM, 0.05, shape.n_k) + 2.0
+    scores[: 2 * shape.Bc] = 2.0
+    q, k, v = plain.q * 0.1, plain.k * 0.1, plain.v
+    k[:, : 2 * shape.Bc] = 0.0  # exactly: the sum of these is a power of two
+    q[..., 0], k[..., 0], v[..., -1] = 1.0 / plain.scale, scores, 1.0
+    half = [x.astype(np.float16) for x in (q, k, v)]
+    return Inputs(half[0], half[1], half[2], plain.scale)
 
 
 def in_bf16(inputs: Inputs) -> Inputs:

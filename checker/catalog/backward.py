@@ -14,7 +14,7 @@ import numpy as np
 
 from checker.catalog import attention
 from checker.catalog.attention import EPS32, Shape, scores, sees, wide
-from checker.catalog.attention_inputs import Inputs, hard_inputs
+from checker.catalog.attention_inputs import Inputs, hard_inputs, normal_inputs
 from checker.puzzle import Array, Case, Expected, Kernel, Role, Tensor, as_bf16
 
 Outputs = Mapping[str, Array]
@@ -64,6 +64,17 @@ def half_inputs(random: np.random.Generator, shape: Shape) -> tuple[Inputs, Arra
     do = random.normal(0.0, 1.0, q.shape).astype(np.float16)
     do[..., -1] = np.where(np.arange(shape.n_q) < shape.n_q // 2, 30000, -25000)
     return replace(inputs, q=q, k=k, v=v), do
+
+
+def large_products(random: np.random.Generator, shape: Shape) -> tuple[Inputs, Array]:
+    """fp16 inputs and dO with a dP beyond what fp16 can hold, though dS and the gradients are not.
+
+    In one dimension V and dO are large and positive: that adds nearly as much to each dP as to delta.
+    """
+    inputs = normal_inputs(random, shape, np.float16)
+    v, do = inputs.v.copy(), random.normal(0.0, 1.0, inputs.q.shape).astype(np.float16)
+    v[..., -1], do[..., -1] = random.uniform(180, 340, v.shape[:2]), 260
+    return replace(inputs, v=v), do
 
 
 def launch(kernel: Kernel, name: str, proves: tuple[str, ...], given: Given, once: bool = False) -> Case:

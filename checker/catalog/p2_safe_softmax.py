@@ -28,7 +28,8 @@ PROPERTIES = (
 def cases(draw: Draw) -> list[Case]:
     """Rows of up to three blocks and a tail."""
     block = int(draw.case("p2_safe_softmax", "sizes").choice([16, 32]))
-    return softmax.safe_cases(KERNEL, lambda name: draw.case("p2_safe_softmax", name), {"BLOCK_SIZE": block})
+    usual = softmax.safe_cases(KERNEL, lambda name: draw.case("p2_safe_softmax", name), {"BLOCK_SIZE": block})
+    return [*usual, softmax.long_sum_case(KERNEL, draw.case("p2_safe_softmax", "long sum"), {"BLOCK_SIZE": block})]
 
 
 def _two_sweeps(case: Case, loads: Mapping[str, int]) -> bool:
@@ -49,12 +50,12 @@ PUZZLE = Puzzle(
     properties=PROPERTIES,
     cases=cases,
     expected=softmax.expected,
-    budget=softmax.budget(sweeps=3),
+    budget=softmax.blockwise_budget(sweeps=3),
     large_cases=softmax.large_cases("p2_safe_softmax", KERNEL, lambda n: {"BLOCK_SIZE": 256}),
     timed=timed,
     pictured=softmax.pictured("p2_safe_softmax", KERNEL, "four rows of four blocks", (4, 64), {"BLOCK_SIZE": 16}),
     largest_block=rows.block_size,
     remarks=(Remark("You read x only twice: that is puzzle 3, the online softmax.", _two_sweeps),),
-    misconceptions=(*BLOCKWISE, *RESULTS, *rows.ADDRESSING),
+    misconceptions=(softmax.ROW_KEPT, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
     invariants=(softmax.ROWS_SUM_TO_ONE,),
 )

@@ -30,7 +30,11 @@ def cases(draw: Draw) -> list[Case]:
     sizes = draw.case("p3_online_softmax", "sizes")
     blocks = {"BLOCK_SIZE": int(sizes.choice([16, 32]))}
     usual = softmax.safe_cases(KERNEL, lambda name: draw.case("p3_online_softmax", name), blocks)
-    return [*usual, softmax.prefix_case(KERNEL, draw.case("p3_online_softmax", "prefix"), blocks)]
+    return [
+        *usual,
+        softmax.prefix_case(KERNEL, draw.case("p3_online_softmax", "prefix"), blocks),
+        softmax.long_sum_case(KERNEL, draw.case("p3_online_softmax", "long sum"), blocks),
+    ]
 
 
 THREE_SWEEPS = Misconception(
@@ -57,11 +61,11 @@ PUZZLE = Puzzle(
     properties=PROPERTIES,
     cases=cases,
     expected=softmax.expected,
-    budget=softmax.budget(sweeps=2),
+    budget=softmax.blockwise_budget(sweeps=2),
     large_cases=softmax.large_cases("p3_online_softmax", KERNEL, lambda n: {"BLOCK_SIZE": 256}),
     timed=timed,
     pictured=softmax.pictured("p3_online_softmax", KERNEL, "four rows of four blocks", (4, 64), {"BLOCK_SIZE": 16}),
     largest_block=rows.block_size,
-    misconceptions=(THREE_SWEEPS, *ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
+    misconceptions=(softmax.ROW_KEPT, THREE_SWEEPS, *ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
     invariants=(softmax.ROWS_SUM_TO_ONE,),
 )

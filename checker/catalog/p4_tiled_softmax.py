@@ -43,6 +43,7 @@ def cases(draw: Draw) -> list[Case]:
     return [
         *usual,
         softmax.prefix_case(KERNEL, random("prefix"), blocks),
+        softmax.long_sum_case(KERNEL, random("long sum"), blocks),
         *(
             softmax.launch(KERNEL, name, ("row-tail",), _normal(random(name), count, tile[1] + 3), blocks)
             for name, count in (("one row", 1), ("whole tiles of rows", 2 * tile[0]), ("one row more", tile[0] + 1))
@@ -127,7 +128,7 @@ def in_tiles(text: str) -> str:
 
 MISTAKES = tuple(
     replace(m, title=in_tiles(m.title), explanation=in_tiles(m.explanation), hint=in_tiles(m.hint))
-    for m in (ONE_MAXIMUM, *WITHOUT_AXIS, *ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING)
+    for m in (softmax.ROW_KEPT, ONE_MAXIMUM, *WITHOUT_AXIS, *ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING)
 )
 # Rows and columns of a block, and warps.
 TILES = {
@@ -162,7 +163,7 @@ PUZZLE = Puzzle(
     properties=PROPERTIES,
     cases=cases,
     expected=softmax.expected,
-    budget=softmax.budget(sweeps=2),
+    budget=softmax.blockwise_budget(sweeps=2),
     large_cases=softmax.large_cases("p4_tiled_softmax", KERNEL, lambda n: {"BLOCK_ROWS": 4, "BLOCK_COLS": 256}),
     timed=timed,
     pictured=softmax.pictured(

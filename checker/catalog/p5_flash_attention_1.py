@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from checker.catalog import attention, timing
 from checker.catalog.attention import FAR, FAR_APART, Shape, of_every_class
-from checker.catalog.attention_inputs import Inputs, hard_inputs, in_bf16, normal_inputs, with_large_v
+from checker.catalog.attention_inputs import (
+    Inputs,
+    hard_inputs,
+    in_bf16,
+    long_sums,
+    normal_inputs,
+    with_large_v,
+    with_small_v,
+)
 from checker.catalog.attention_mistakes import SCORES
+from checker.catalog.by_hand import by_hand
 from checker.catalog.flash_1_mistakes import VISITS
 from checker.catalog.tiles import ADDRESSING
 from checker.puzzle import (
@@ -96,11 +105,23 @@ def cases(draw: Draw) -> list[Case]:
         normal("two heads", ("heads", "traffic"), shape(64 + some(), 81, 16, 32, 32, heads=2)),
         _case("fp16", ("half",), fp16, with_large_v(hard_inputs(random("fp16"), fp16, np.float16))),
         normal("fp16, a tail of both", ("half",), shape(47, 31, 16, 16, 32), np.float16),
+        *_lossy(random, sizes),
         normal(FAR, ("far-heads",), shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART)),
         normal("many heads", ("heads",), attention.many_heads(sizes), once=True),
         normal("real tiles", ("any-length",), shape(1024 + some(), 48 + some(), 64, 64, 64), once=True),
         normal("real tiles", ("half",), shape(64 + some(), 1024 + some(), 128, 64, 64), np.float16, once=True),
         *(normal("every size", ("any-length",), s, once=True) for s in of_every_class(sizes, causal=False)),
+    ]
+
+
+def _lossy(random: Callable[[str], np.random.Generator], sizes: np.random.Generator) -> list[Case]:
+    """fp16 inputs that show what is added up in half: many small terms, and terms that fp16 can hardly hold."""
+    long, small = (Shape(16, n_k, 16, 16, 16).apart(sizes) for n_k in (384, 48))
+    sums = long_sums(random("long sum"), long)
+    tiny = with_small_v(normal_inputs(random("small V"), small, np.float16))
+    return [
+        _case("fp16, a sum of small terms", ("half",), long, sums, once=True),
+        _case("fp16, small V", ("half",), small, tiny),
     ]
 
 
@@ -137,7 +158,14 @@ def budget(case: Case) -> Mapping[str, Budget]:
         name: Budget(shape.tc * size, shape.tc * size, least_loads=(shape.tc - 1) * size, least_stores=shape.tc * size)
         for name, size in visited.items()
     }
-    return {"q_ptr": Budget(shape.tc * q), "k_ptr": Budget(k, place=LINE_6), "v_ptr": Budget(k, place=LINE_6), **state}
+    kept = shape.heads * min(shape.Br, shape.n_q) * shape.D  # a tile of Q, from one tile of keys to the next
+    least_q = shape.tc * q - (shape.tc - 1) * kept
+    return {
+        "q_ptr": Budget(shape.tc * q, least_loads=least_q),
+        "k_ptr": Budget(k, place=LINE_6),
+        "v_ptr": Budget(k, place=LINE_6),
+        **state,
+    }
 
 
 def _never_comes_back(case: Case, moved: Mapping[str, Moved]) -> bool:
@@ -192,6 +220,7 @@ PUZZLE = Puzzle(
     work=attention.work(products=2),
     timed=timed,
     pictured=Pictured(pictured, sees=attention.sees, beside=6),
+    by_hand=by_hand,
     largest_block=attention.largest_tile,
     why_blocks=attention.WHY_BLOCKS,
     remarks=(Remark(TF32, lambda case, loads: True),),

@@ -8,8 +8,9 @@ import numpy as np
 
 from checker.catalog import attention, timing
 from checker.catalog.attention import FAR, FAR_APART, Shape, of_every_class
-from checker.catalog.attention_inputs import Inputs, hard_inputs, in_bf16, normal_inputs, with_large_v
+from checker.catalog.attention_inputs import Inputs, hard_inputs, in_bf16, long_sums, normal_inputs, with_large_v
 from checker.catalog.attention_mistakes import SCORES
+from checker.catalog.by_hand import by_hand
 from checker.catalog.causal_mistakes import CAUSAL
 from checker.catalog.flash_2_mistakes import ACCUMULATION, LSE
 from checker.catalog.tiles import ADDRESSING
@@ -120,7 +121,14 @@ def cases(draw: Draw) -> list[Case]:
             normal("every size", ("hidden-queries" if s.n_q > s.n_k else "causal",), s, causal=True, once=True)
             for s in of_every_class(sizes, causal=True)
         ),
+        _long_sum(random("long sum")),
     ]
+
+
+def _long_sum(random: np.random.Generator) -> Case:
+    """fp16 inputs that show what is added up in half: many small terms."""
+    shape = Shape(16, 384, 16, 16, 16).apart(random)
+    return _case("fp16, a sum of small terms", ("half",), shape, long_sums(random, shape), causal=True, once=True)
 
 
 def large_cases(draw: Draw) -> list[Case]:
@@ -148,9 +156,10 @@ def budget(case: Case) -> Mapping[str, Budget]:
     """Q once; of K and V, for each tile of queries, the tiles that it sees any of; O and LSE stored once."""
     heads, n_q, d = case.tensors["q_ptr"].values.shape
     seen = int(heads * d * attention.keys_seen(case).sum())
+    kv = Budget(seen, least_loads=int(heads * d * attention.keys_needed(case).sum()))  # programs share no registers
     q = Budget(loads=heads * n_q * d)
     outputs = {"o_ptr": Budget(stores=heads * n_q * d), "lse_ptr": Budget(stores=heads * n_q)}
-    return {"q_ptr": q, "k_ptr": Budget(seen), "v_ptr": Budget(seen), **outputs}
+    return {"q_ptr": q, "k_ptr": kv, "v_ptr": kv, **outputs}
 
 
 def _reads_hidden_tiles(case: Case, moved: Mapping[str, Moved]) -> bool:
@@ -217,6 +226,7 @@ PUZZLE = Puzzle(
     work=attention.work(products=2),
     timed=timed,
     pictured=Pictured(pictured, sees=attention.sees, beside=5),
+    by_hand=by_hand,
     largest_block=attention.largest_tile,
     why_blocks=attention.WHY_BLOCKS,
     misconceptions=(BLOCKS_NOT_SKIPPED, IN_MEMORY, HIDDEN_TILE, *ACCUMULATION, *CAUSAL, *LSE, *SCORES, *ADDRESSING),

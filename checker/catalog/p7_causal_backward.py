@@ -11,6 +11,7 @@ from checker.catalog import attention, backward, timing
 from checker.catalog.attention import FAR, FAR_APART, Shape, of_every_class, shape_of
 from checker.catalog.attention_inputs import hard_inputs, in_bf16, normal_inputs
 from checker.catalog.backward_mistakes import MISTAKES
+from checker.catalog.by_hand import by_hand
 from checker.catalog.tiles import ADDRESSING
 from checker.puzzle import (
     Array,
@@ -98,6 +99,8 @@ def cases(draw: Draw) -> list[Case]:
     apart = shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART)
     half = shape(47, 79, 32, 16, 16)
     large = backward.given(half, *backward.half_inputs(random("fp16"), half))
+    small = shape(32, 48, 16, 16, 16)
+    large_dp = backward.given(small, *backward.large_products(random("large dP"), small))
     many = attention.many_heads(sizes)
     real, real_half = shape(64 + some(), 128 + some(), 64, 64, 64), shape(128 + some(), 1024 + some(), 128, 64, 64)
     real_more = shape(1024 + some(), 64 + some(), 64, 64, 64)
@@ -122,6 +125,7 @@ def cases(draw: Draw) -> list[Case]:
             case(kernel, "one query, one key", (name,), shape(1, 1, 16, 16, 16)),
             case(kernel, "tall tiles", (name,), tall_tiles),
             backward.launch(kernel, "fp16", ("half",), large),
+            backward.launch(kernel, "fp16, large dP", ("half",), large_dp),
             case(kernel, "more queries than keys", ("hidden-queries",), more_queries),
             case(kernel, FAR, ("far-heads",), apart),
             case(kernel, "many heads", (name,), many, once=True),
@@ -172,16 +176,19 @@ def budget(case: Case) -> Mapping[str, Budget]:
     if case.kernel == DQ.name:
         seen = int(heads * attention.keys_seen(case).sum()) * d
         own = {"q_ptr": q, "do_ptr": q, "lse_ptr": rows, "delta_ptr": rows}
-        others = {"k_ptr": seen, "v_ptr": seen}
+        least = int(heads * attention.keys_needed(case).sum()) * d
+        others = {"k_ptr": (seen, least), "v_ptr": (seen, least)}
         outputs = {"dq_ptr": q}
     else:
-        first = np.maximum(0, np.arange(shape.tc) * shape.Bc - (n_k - n_q)) // shape.Br * shape.Br
-        seen = int(heads * (n_q - first).sum())
+        first = np.maximum(0, np.arange(shape.tc) * shape.Bc - (n_k - n_q))
+        seen, least = (int(heads * (n_q - start).sum()) for start in (first // shape.Br * shape.Br, first))
         own = {"k_ptr": k, "v_ptr": k}
-        others = {"q_ptr": seen * d, "do_ptr": seen * d, "lse_ptr": seen, "delta_ptr": seen}
+        others = dict.fromkeys(("q_ptr", "do_ptr"), (seen * d, least * d))
+        others |= dict.fromkeys(("lse_ptr", "delta_ptr"), (seen, least))
         outputs = {"dk_ptr": k, "dv_ptr": k}
     return {
-        **{name: Budget(loads=n) for name, n in (own | others).items()},
+        **{name: Budget(loads=n) for name, n in own.items()},
+        **{name: Budget(loads=most, least_loads=least) for name, (most, least) in others.items()},
         **{name: Budget(stores=n) for name, n in outputs.items()},
     }
 
@@ -267,6 +274,7 @@ PUZZLE = Puzzle(
     work=work,
     timed=timed,
     pictured=Pictured(pictured, sees=attention.sees),
+    by_hand=by_hand,
     largest_block=attention.largest_tile,
     why_blocks=attention.WHY_BLOCKS,
     misconceptions=(*HIDDEN_TILES, *MISTAKES, *ADDRESSING),

@@ -6,6 +6,7 @@ All of them get `x_ptr` and `y_ptr`, shape (rows, n_cols), with a row stride eac
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,8 @@ from checker.puzzle import (
     Expected,
     Invariant,
     Kernel,
+    Misconception,
+    Moved,
     Outputs,
     Pictured,
     Role,
@@ -204,6 +207,30 @@ def tall_case(kernel: Kernel, random: np.random.Generator, blocks: Mapping[str, 
     return launch(kernel, name, ("any-length",), x, blocks, equal_gaps(random), once=True, kept=kept)
 
 
+SMALL_TERM = np.log(0.9 * 2.0**-10)  # a block of its exponentials, added to two blocks of ones in fp16, is lost
+
+
+def long_sums(random: np.random.Generator, count: int, n: int, block: int) -> Array:
+    """fp16 rows whose sum is one of many small terms: in half, all but the first two blocks are lost."""
+    x = random.normal(SMALL_TERM, 0.05, (count, n))
+    x[:, : 2 * block] = 0.0
+    return np.asarray(x.astype(np.float16))
+
+
+def long_sum_case(kernel: Kernel, random: np.random.Generator, blocks: Mapping[str, int]) -> Case:
+    """An fp16 row of 12 blocks and a tail; proves the property `half`."""
+    block = blocks.get("BLOCK_COLS", 0) or blocks["BLOCK_SIZE"]
+    return launch(
+        kernel,
+        "fp16, a sum of small terms",
+        ("half",),
+        long_sums(random, 1, 12 * block + 3, block),
+        blocks,
+        equal_gaps(random),
+        once=True,
+    )
+
+
 def large_cases(stem: str, kernel: Kernel, blocks: Callable[[int], Mapping[str, int]]) -> Callable[[Draw], list[Case]]:
     """For a GPU: long rows, many rows, far rows, bf16. `blocks(n)` are the constexprs for rows of n."""
 
@@ -284,6 +311,36 @@ def budget(sweeps: int) -> Callable[[Case], Mapping[str, Budget]]:
         return {"x_ptr": Budget(loads=sweeps * elements), "y_ptr": Budget(stores=elements)}
 
     return of
+
+
+def blockwise_budget(sweeps: int) -> Callable[[Case], Mapping[str, Budget]]:
+    """The same, for rows that are walked in blocks: between two sweeps, one block of each row may be kept.
+
+    Who reads x twice has merged the sweeps for the maximum and the sum, which is welcome in any puzzle.
+    """
+
+    def of(case: Case) -> Mapping[str, Budget]:
+        (count, n), axes = case.tensors["x_ptr"].values.shape, case.tensors["x_ptr"].axes
+        rows, columns = min(axes[0].block or 1, count), min(axes[1].block, n)
+        most = budget(sweeps)(case)
+        x = replace(most["x_ptr"], least_loads=count * (2 * n - columns), least_at_once=rows * columns)
+        return {**most, "x_ptr": x}
+
+    return of
+
+
+def _keeps_the_row(case: Case, moved: Mapping[str, Moved]) -> bool:
+    return moved["x_ptr"].loads < blockwise_budget(2)(case)["x_ptr"].least_loads
+
+
+ROW_KEPT = Misconception(
+    "row-kept-in-registers",
+    "The row is kept in registers from one sweep to the next",
+    "Registers hold a block, not a row: a row may have any length, and what does not fit is spilled to memory by the "
+    "compiler, which is slower than to load it again. So each sweep reads the row anew, block by block.",
+    "Load every block in every sweep. Only one block may stay from the end of one sweep to the next.",
+    traffic=_keeps_the_row,
+)
 
 
 def _rows_not_one(case: Case, outputs: Outputs) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:

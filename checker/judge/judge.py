@@ -15,6 +15,7 @@ from checker.judge.error_map import error_map
 from checker.judge.evidence import Evidence, Locator, element_name, tensor_name, written_tensors
 from checker.judge.locate import MOST_EXAMPLES, Wrong
 from checker.judge.memory import memory_findings, never_stored
+from checker.judge.precision import precision_findings
 from checker.judge.traffic import remarks, total, traffic_findings
 from checker.judge.verdict import Finding, PropertyResult, Status, Traffic
 from checker.puzzle import Case, Puzzle
@@ -81,6 +82,7 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
     errors: list[tuple[Case, KernelError]] = []
     refusals: list[tuple[Case, Refusal]] = []
     wrongs: list[Wrong] = []
+    in_half: list[tuple[Case, Finding]] = []
     for one in evidence:
         case = one.case
         stopped = next((r for r in one.results if r.error or r.refused), None)
@@ -99,11 +101,15 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
         else:
             made.add(case, memory_findings(puzzle, one, where) or _differing_runs(one, where))
             wrong = _wrong(puzzle, case, one.result)
+            rounded = [] if case.name in made.failed else list(precision_findings(one, where))
+            in_half += [(case, finding) for finding in rounded]
             if case.name in made.failed:
                 pass  # values follow from what was found already
             elif wrong is not None:
                 wrongs.append(wrong)
                 made.failed[case.name] = _amount(wrong)
+            elif rounded:
+                made.failed[case.name] = rounded[0].title
             else:
                 made.add(case, _broken_invariants(puzzle, case, one.result, where))
             counted = not over and not one.result.on_gpu
@@ -123,6 +129,13 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
     outside = list(name_refusals(puzzle, refusals, where))
     address_named = any(f.id not in UNNAMED for f in outside)
     values = list(name_wrong(puzzle, wrongs, right, where))
+    unnamed = all(f.id in UNNAMED for f in values)
+    if in_half and unnamed:
+        # What is wrong with such inputs may come of the digits that are lost: one thing at a time.
+        exact = [w for w in wrongs if _input_type(w.case) not in {_input_type(case) for case, _ in in_half}]
+        values = list(name_wrong(puzzle, exact, right, where))
+    explained = set() if unnamed else {w.case.name for w in wrongs}
+    values += [f for case, f in in_half if case.name in heard - explained]
     if errors:
         values = [f for f in values if f.id not in UNNAMED]  # one thing at a time: what stops the kernel
     if address_named:
@@ -141,6 +154,10 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
 def _first_of_each(findings: list[Finding]) -> list[Finding]:
     """Each id once, with the first case that shows it."""
     return list({finding.id: finding for finding in reversed(findings)}.values())[::-1]
+
+
+def _input_type(case: Case) -> np.dtype[np.generic]:
+    return next(iter(case.tensors.values())).values.dtype
 
 
 def _with_map(finding: Finding, wrongs: list[Wrong]) -> Finding:

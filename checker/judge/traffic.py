@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from checker.box.memory import BLOCK, DOT, LOAD, STORE
+from checker.box.memory import BLOCK, DOT, LOAD, PRODUCT, STORE
 from checker.box.results import LaunchResult
 from checker.judge.evidence import Evidence, Locator, tensor_name
 from checker.judge.faults import Fault, fault_findings
@@ -63,7 +63,7 @@ def _too_large_a_block(puzzle: Puzzle, evidence: Evidence, where: Locator) -> It
     if result is None or puzzle.largest_block is None:
         return
     most = puzzle.largest_block(case)
-    large = np.flatnonzero(result.log.lanes > most)
+    large = np.flatnonzero((result.log.lanes > most) & np.isin(result.log.kind, (LOAD, STORE, DOT, BLOCK)))
     if large.size:
         at = large[0]
         name = list(case.tensors)[int(result.log.tensor[at])]
@@ -101,6 +101,11 @@ def traffic_findings(
         return
     counted = list(moved(puzzle, case, result))
     budget = puzzle.budget(case)
+    narrow = list(_too_narrow(budget, evidence, where))
+    by_hand = list(_by_hand(puzzle, evidence, where))
+    if narrow or by_hand:
+        yield from narrow or by_hand
+        return
     products = multiply_adds(result)
     too_much = puzzle.work is not None and products > puzzle.work(case)
     if not too_much and all(_within(t, budget.get(t.tensor, Budget())) for t in counted):
@@ -109,7 +114,9 @@ def traffic_findings(
     for m in puzzle.misconceptions:
         if m.traffic is not None and m.traffic(case, seen):
             line = _line_of_products(result) if too_much and m.points_at == "product" else None
-            yield Finding(m.id, Status.OVER_TRAFFIC, m.title, m.explanation, m.hint, where(line, case=case.name))
+            few = "".join(_too_few(t, budget.get(t.tensor, Budget())) for t in counted)
+            place = where(line, case=case.name)
+            yield Finding(m.id, Status.OVER_TRAFFIC, m.title, m.explanation + few, m.hint, place)
             return
     if too_much:
         yield _too_much_work(products, case, puzzle, where)
@@ -131,6 +138,68 @@ def traffic_findings(
                 }
                 faults.append(Fault(kind, t, totals.get(t.tensor, t), done, most, least, lines, bound.place))
     yield from fault_findings(faults, case, where)
+
+
+def _too_few(t: Traffic, bound: Budget) -> str:
+    """The sentence on a tensor that is read too seldom, if it is."""
+    if t.loads >= bound.least_loads:
+        return ""
+    name = tensor_name(t.tensor)
+    return f" In this case {t.loads} elements of {name} were read, and at least {bound.least_loads} must be."
+
+
+def _too_narrow(budget: Mapping[str, Budget], evidence: Evidence, where: Locator) -> Iterator[Finding]:
+    """No load reaches a whole block: its rows or columns come one at a time."""
+    case, result = evidence.case, evidence.result
+    assert result is not None
+    for position, (name, tensor) in enumerate(case.tensors.items()):
+        least = budget.get(name, Budget()).least_at_once
+        loads = np.flatnonzero((result.log.kind == LOAD) & (result.log.tensor == position))
+        if not least or not loads.size or int(result.log.distinct[loads].max()) >= least:
+            continue
+        widest = loads[np.argmax(result.log.distinct[loads])]
+        block = " x ".join(str(axis.block) for axis in tensor.axes if axis.block)
+        yield Finding(
+            id="no-tiles",
+            status=Status.OVER_TRAFFIC,
+            title=f"{tensor_name(name)} is not loaded in {'tiles' if 'x' in block else 'blocks'}",
+            explanation=f"A load should reach a whole block of {block}, {least} elements of {tensor_name(name)} in "
+            f"this case. The widest one reaches {int(result.log.distinct[widest])}. A GPU works on all lanes of a "
+            "block at once: smaller pieces, one after the other, leave most of them idle.",
+            hint="Make offsets for the whole block, and give them to one tl.load.",
+            where=where(int(result.log.line[widest]), case=case.name, tensor=name),
+        )
+
+
+def _by_hand(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Finding]:
+    """More products element by element than tiles need that tl.dot multiplies, in some program."""
+    case, result = evidence.case, evidence.result
+    assert result is not None
+    if puzzle.by_hand is None:
+        return
+    log, made = result.log, result.log.kind == PRODUCT
+    # Which program has which tile is the kernel's own choice, so the busiest gets the largest allowance.
+    done = np.sort(np.bincount(log.program[made], log.stray[made]))[::-1]
+    allowed = np.sort(puzzle.by_hand(case))[::-1][: done.size]
+    over = np.flatnonzero(done[: allowed.size] > allowed)
+    if over.size:
+        busiest = np.argmax(np.where(made, log.stray, 0))
+        if puzzle.work is not None and multiply_adds(result) >= puzzle.work(case) > 0:
+            title = "Tiles that nobody needs are multiplied element by element"
+            hint = "Look at where the loop begins and ends: what the mask hides needs no arithmetic at all."
+        else:
+            title = "Tiles are multiplied element by element, not by tl.dot"
+            hint = "Multiply tiles with tl.dot; use * only for what is scaled element by element."
+        yield Finding(
+            id="multiplied-by-hand",
+            status=Status.OVER_TRAFFIC,
+            title=title,
+            explanation=f"In this case one program makes {int(done[over[0]])} products with * or /, where "
+            f"{int(allowed[over[0]])} are more than enough. A GPU has units of their own for tl.dot, about 15 times "
+            "as fast.",
+            hint=hint,
+            where=where(int(log.line[busiest]), case=case.name),
+        )
 
 
 def _line_of_products(result: LaunchResult) -> int | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from checker.learner import places
 from checker.learner.progress import Opened, Progress, changed, opened
+from checker.submission.read import Unreadable, loads
 
 _HINT = re.compile(r"<details><summary>\d+: (.*?)</summary>(.*?)</details>", re.DOTALL)
 
@@ -111,7 +111,7 @@ def _script_lesson(path: Path) -> str:
 def _notebook_lesson(path: Path) -> str:
     """The texts of a notebook."""
     try:
-        cells = json.loads(path.read_bytes())["cells"]
+        cells = loads(path.read_text(encoding="utf-8-sig"), path.name)["cells"]
         return "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, Unreadable):
         return ""

@@ -20,7 +20,7 @@ from checker.learner.saving import keep_copy, replace_whole
 from checker.puzzle import Kernel, Puzzle
 from checker.submission.extract import GAP, NotASubmission, extract
 from checker.submission.lint import lint
-from checker.submission.read import Unreadable, from_cells
+from checker.submission.read import Unreadable, from_cells, loads
 
 _IMPORTS = "import triton\nimport triton.language as tl\n\n\n"
 _GIT_SECONDS = 10
@@ -206,7 +206,7 @@ def _lesson(data: bytes | None, is_script: bool) -> _Lesson | None:
         text = (data or b"").decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
         if not text.strip():
             return None
-        lesson = _Lesson(text) if is_script else _Lesson(notebook=json.loads(text))
+        lesson = _Lesson(text) if is_script else _Lesson(notebook=loads(text, ""))
         from_cells(lesson.cells, "")  # its limits hold here too
     except (Unreadable, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 SIZE_LIMIT = 10 << 20  # bytes of a file; a lesson's notebook without outputs has about 60 thousand
+MOST_OBJECTS = 500_000  # braces and brackets of a notebook; in memory each may take a hundred times its length
+MOST_CELLS = 5000
 CODE_LIMIT = 128 << 10  # characters of code; Python 3.10's own parser dies of half a million made for it
 
 
@@ -125,11 +127,18 @@ def without_magics(text: str) -> str:
     return text
 
 
+def loads(text: str, name: str) -> Any:
+    """The JSON in a notebook's text. Raises ValueError or RecursionError if it is none, Unreadable if too much."""
+    if len(text) > SIZE_LIMIT or text.count("{") + text.count("[") > MOST_OBJECTS:  # before objects are made of it
+        raise Unreadable(f"{name} holds far more than any notebook does. Clear its outputs and save it again.")
+    return json.loads(text)
+
+
 def cells_of(path: Path) -> list[Cell]:
     """The cells of a notebook's file, whatever else it holds. Raises Unreadable."""
     text = _text_of(path)
     try:
-        notebook: Any = json.loads(text)
+        notebook = loads(text, str(path))
     except RecursionError as error:
         raise Unreadable(f"{path} is nested too deeply to be a notebook.") from error
     except ValueError as error:
@@ -140,6 +149,8 @@ def cells_of(path: Path) -> list[Cell]:
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if not isinstance(cells, list):
         raise Unreadable(f"{path} is JSON, but not a Jupyter notebook: it has no list of cells.")
+    if len(cells) > MOST_CELLS:
+        raise Unreadable(f"{path} has {len(cells)} cells; more than {MOST_CELLS} are not read.")
     read = []
     for cell in cells:
         source = cell.get("source", "") if isinstance(cell, dict) else None

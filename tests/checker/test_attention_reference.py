@@ -112,7 +112,7 @@ def test_cases_hold_what_the_judge_relies_on(number: int, key: str) -> None:
     for case in every:
         shape = attention.shape_of(case)
         hidden = not attention.sees(case).any(axis=1).all()
-        assert hidden == ("hidden-queries" in case.proves) or "o_ptr" in case.tensors and number == 7, case.name
+        assert hidden == ("hidden-queries" in case.proves) or ("o_ptr" in case.tensors and number == 7), case.name
         if hidden and case.telling:
             assert (shape.n_q - shape.n_k) % shape.Br, "at a multiple of Br the usual bug gives no NaN"
         if "q_ptr" in case.tensors and case.telling:

@@ -50,6 +50,9 @@ JUDGE: list[tuple[Any, str, Callable[..., Any], str]] = [
     (memory, "_named_gaps", _nothing, "wrong/p1_mask_of_flat_offsets"),
     (memory, "_missing_barrier", _nothing, "wrong/p5_no_barrier"),
     (traffic, "_too_large_a_block", _nothing, "wrong/p5_tiles_of_bc_queries"),
+    (traffic, "_too_narrow", _nothing, "wrong/p4_rows_one_by_one"),
+    (traffic, "_by_hand", _nothing, "wrong/p6_scores_by_hand"),
+    (judge, "precision_findings", _nothing, "wrong/p5_dot_in_half"),
     (traffic, "_within", _at_most, "wrong/p5_swapped_when_small"),
     (judge, "_joined", lambda earlier, new, _: [*earlier, *new], "wrong/p7_delta_missing"),
 ]
@@ -87,3 +90,21 @@ def test_the_invariant_catches_what_a_loose_tolerance_lets_through(
     assert check_text(**change).accepted
     monkeypatch.setattr(catalog, "load", lambda _: replace(puzzle, expected=loose))
     assert check_text(**change).findings[0].id == softmax.ROWS_SUM_TO_ONE.id
+
+
+IN_HALF = {
+    "p3_normaliser_in_half": "fp16, a sum of small terms",
+    "p4_lanes_added_in_half": "fp16, a sum of small terms",
+    "p5_output_rounded": "fp16, small V",
+    "p7_dp_in_half": "dk_dv: fp16, large dP",
+}
+
+
+@pytest.mark.parametrize("kernel", IN_HALF)
+def test_what_is_added_up_in_half_also_shows_by_its_values(
+    kernel: str, quick: Terms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judge, "precision_findings", _nothing)
+    verdict = check_path(ROOT / "tests" / "wrong" / f"{kernel}.py", quick)
+    [failed] = [p.case for p in verdict.properties if p.name == "half"]
+    assert failed.startswith(IN_HALF[kernel])

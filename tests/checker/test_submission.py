@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import time
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from checker.catalog.p1_naive_softmax import KERNEL
 from checker.judge.verdict import Status, Verdict
 from checker.submission.extract import NotASubmission, Program, extract
 from checker.submission.lint import lint
-from checker.submission.read import CODE_LIMIT, Submission, Unreadable, from_cells
+from checker.submission.read import CODE_LIMIT, MOST_CELLS, Submission, Unreadable, from_cells, from_file
 from tests.conftest import ROOT, SOLUTION, kernels, puzzle_of
 
 HEAD, _, BODY = SOLUTION.partition("    row = ")
@@ -473,6 +474,28 @@ def test_no_parser_sees_more_than_it_bears() -> None:
         with pytest.raises(Unreadable, match="thousand characters"):
             from_cells([("code", "a;" * CODE_LIMIT * 10)], "kernel.ipynb", numbered=numbered)
     assert time.process_time() - started < 1
+
+
+@pytest.mark.parametrize("element", ["{}", "[]", '{"":[0]}'])
+def test_a_notebook_that_is_small_on_disk_and_large_in_memory_is_not_read(element: str, tmp_path: Path) -> None:
+    path = tmp_path / "large.ipynb"
+    path.write_text(f'{{"cells": [{",".join([element] * (3_000_000 // len(element)))}]}}')
+    tracemalloc.start()
+    try:
+        with pytest.raises(Unreadable, match="far more than any notebook"):
+            from_file(path)
+        assert tracemalloc.get_traced_memory()[1] < 4 * path.stat().st_size
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_notebook_has_so_many_cells_and_no_more(tmp_path: Path) -> None:
+    path = tmp_path / "cells.ipynb"
+    path.write_text(f'{{"cells": [{",".join(["{}"] * MOST_CELLS)}]}}')
+    assert from_file(path).chunks == ()
+    path.write_text(f'{{"cells": [{",".join(["{}"] * (MOST_CELLS + 1))}]}}')
+    with pytest.raises(Unreadable, match="cells"):
+        from_file(path)
 
 
 def test_lines_of_cells_are_found_again() -> None:

@@ -103,6 +103,8 @@ POINTLESS: dict[str, Change] = {
     "truncated": b'{"cells": [{"cell_type": "code", "source": "',
     "empty": b"",
     "deep": b"[" * 200_000,
+    "many-objects": b'{"cells": [' + b"{}," * 3_000_000 + b"{}]}",
+    "many-cells": b'{"cells": [' + b"{}," * 100_000 + b"{}]}",
     "not-a-notebook": b'{"worksheets": []}',
     "cells-of-another-kind": b'{"cells": [1, null, {"source": {"a": 1}}]}',
     "forged-outputs": forged_outputs,

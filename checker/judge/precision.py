@@ -1,0 +1,67 @@
+"""Sums in half, whatever the values: what a few small inputs forgive, thousands of keys do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from checker.box.memory import HALF, IN_DOT, IN_LOOP, IN_STORE, IN_SUM
+from checker.judge.evidence import Evidence, Locator
+from checker.judge.verdict import Finding, Status
+
+
+@dataclass(frozen=True)
+class Loss:
+    """One way to lose digits, in words."""
+
+    id: str
+    title: str
+    explanation: str
+    hint: str
+
+
+_BITS = "fp16 has 11 significant bits: from 2048 on it has no odd numbers, and it ends at 65504."
+LOSSES = {
+    IN_DOT: Loss(
+        "dot-in-half",
+        "tl.dot adds up in half precision",
+        f"Its inputs may be fp16, but what it adds up must be fp32. {_BITS}",
+        "Leave out out_dtype, which is fp32 by default, and keep an accumulator that you pass in tl.float32.",
+    ),
+    IN_SUM: Loss(
+        "half-sum",
+        "tl.sum adds up in half precision",
+        f"tl.sum keeps the type of the block that it sums, and that block is not fp32. {_BITS}",
+        "Sum before you round: convert with .to(tl.float32) right after the load, and round P only for its tl.dot.",
+    ),
+    IN_LOOP: Loss(
+        "accumulator-in-half",
+        "A running sum is kept in half precision",
+        "Each iteration rounds what all earlier ones have added up. The errors grow with the number of iterations, and "
+        f"small terms are lost altogether. {_BITS}",
+        "Start the sum as tl.float32 and keep it so. Round once, when you store the result.",
+    ),
+    IN_STORE: Loss(
+        "rounded-on-the-way",
+        "A result is rounded to half precision before it goes to fp32 memory",
+        f"The tensor holds fp32, so nothing is saved, and the digits are gone. {_BITS}",
+        "Store the sum as it is, in fp32.",
+    ),
+}
+
+
+def precision_findings(evidence: Evidence, where: Locator) -> Iterator[Finding]:
+    """One finding for each line of a launch that adds up in half."""
+    result = evidence.result
+    if result is None:
+        return
+    log, seen = result.log, set()
+    for record in sorted(np.flatnonzero(log.kind == HALF), key=lambda n: int(log.stray[n])):
+        line, loss, times = int(log.line[record]), LOSSES[int(log.stray[record])], int(log.lanes[record])
+        if line not in seen:
+            seen.add(line)
+            here = f" In this case that happens {times} times." if times > 1 else ""
+            place = where(line, case=evidence.case.name)
+            yield Finding(loss.id, Status.WRONG, loss.title, loss.explanation + here, loss.hint, place)

@@ -1,0 +1,111 @@
+"""What the box notes of arithmetic: sums in half, and products element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from checker.box.memory import HALF, IN_DOT, IN_LOOP, IN_STORE, IN_SUM, PRODUCT
+from checker.box.parent import Box, Limits
+from checker.box.results import Launch, LaunchResult, TensorArgument, parse
+
+HEADER = "@triton.jit\ndef {name}(x_ptr, h_ptr, y_ptr, n, SIDE: tl.constexpr):\n"
+START = """\
+    at = tl.arange(0, SIDE)[:, None] * SIDE + tl.arange(0, SIDE)[None, :]
+    x, h, m = tl.load(x_ptr + at), tl.load(h_ptr + at), tl.zeros((SIDE,), tl.float16)
+    y, l = tl.zeros((SIDE, SIDE), tl.float32), tl.zeros((SIDE,), tl.float32)
+    half = y.to(tl.float16)
+"""
+END = "    tl.store(y_ptr + at, y + l[:, None])\n"
+LOOP = "    for step in range(0, 4):\n        "
+
+SUMS = {
+    # Right: only what is finished is rounded, or what goes into a product, or a maximum, which adds nothing up.
+    "a_sum": ("    l += tl.sum(x, axis=1)\n", set()),
+    "a_product_of_halves": ("    y = tl.dot(h, h, y)\n", set()),
+    "rounded_once": ("    y = tl.dot(h, h)\n    tl.store(h_ptr + at, y.to(tl.float16))\n", set()),
+    "p_rounded_for_its_product": (LOOP + "y += tl.dot(tl.exp(tl.dot(h, h) - 9.0).to(h.dtype), h)\n", set()),
+    "scaled_in_half": (LOOP + "y += tl.dot((h * 0.5).to(tl.float16), h)\n", set()),
+    "maximum_in_half": (
+        LOOP + "m_new = tl.maximum(m, tl.max(tl.dot(h, h), axis=1).to(tl.float16))\n"
+        "        l = l * tl.exp(m.to(tl.float32) - m_new.to(tl.float32)) + tl.sum(x - m_new[:, None], axis=1)\n"
+        "        m = m_new\n    l = m + tl.log(l)\n",
+        set(),
+    ),
+    "earlier_tile_kept_in_half": (
+        LOOP + "y += tl.dot(half, h)\n        half = tl.dot(h, h).to(tl.float16)\n",
+        set(),
+    ),
+    "scores_rounded_then_summed": (LOOP + "l += tl.sum(tl.dot(h, h).to(tl.float16).to(tl.float32), axis=1)\n", set()),
+    # Wrong.
+    "sum_in_half": ("    l += tl.sum(h, axis=1)\n", {IN_SUM}),
+    "sum_of_what_is_rounded": ("    l += tl.sum(x, axis=1, dtype=tl.float16)\n", {IN_SUM}),
+    "dot_in_half": ("    y += tl.dot(h, h, out_dtype=tl.float16)\n", {IN_DOT}),
+    "dot_onto_half": ("    y += tl.dot(h, h, half, out_dtype=tl.float16)\n", {IN_DOT}),
+    "rounded_in_a_loop": (LOOP + "half = (half + tl.dot(h, h)).to(tl.float16)\n", {IN_LOOP}),
+    "rounded_to_bf16": (LOOP + "y = (y + tl.dot(h, h)).to(tl.bfloat16).to(tl.float32)\n", {IN_LOOP}),
+    "rescaled_in_a_loop": (LOOP + "half = (half * l[:, None] + tl.dot(h, h)).to(tl.float16)\n", {IN_LOOP}),
+    "chosen_in_a_loop": (LOOP + "half = tl.where(x > 0, half + x, half).to(tl.float16)\n", {IN_LOOP}),
+    "both_halves": (LOOP + "half += h\n", {IN_LOOP}),
+    "product_rounded_and_added": (LOOP + "half += tl.dot(h, h).to(tl.float16)\n", {IN_LOOP}),
+    "given_to_a_product": (LOOP + "half = tl.dot(h, h, half.to(tl.float32)).to(tl.float16)\n", {IN_LOOP}),
+    "fused": (LOOP + "half = tl.fma(x, x, half.to(tl.float32)).to(tl.float16)\n", {IN_LOOP}),
+    "summed_afterwards": (
+        "    half += h\n    half = (half + x).to(tl.float16)\n    l = tl.sum(half.to(tl.float32), axis=1)\n",
+        {IN_LOOP},
+    ),
+    "normaliser_in_half": (
+        "    c = l.to(tl.float16)\n" + LOOP + "c = (c * 0.5 + tl.sum(x, axis=1)).to(tl.float16)\n",
+        {IN_LOOP},
+    ),
+    "rounded_on_the_way": ("    y = tl.dot(h, h)\n    tl.store(x_ptr + at, y.to(tl.float16))\n", {IN_STORE}),
+}
+PRODUCTS = {
+    "of_tiles": ("    y = x * x / (x + 9.0)\n", 2 * 256),
+    "outer": ("    y = tl.sum(x, axis=0)[None, :] * l[:, None]\n", 256),
+    "of_vectors": ("    l = l * tl.sum(x, axis=1) * 0.5\n", 0),
+    "of_columns": ("    l = tl.sum(tl.sum(x, axis=1, keep_dims=True) * 2.0, axis=1)\n", 0),
+    "of_offsets": ("    at = at * 1\n", 0),
+    "fused_product": ("    y = tl.fma(x, x, y)\n", 256),
+    "of_three_axes": ("    y = tl.sum(x[:, :, None] * x[:, None, :], axis=1)\n", 4096),
+}
+
+
+@pytest.fixture(scope="module")
+def logs() -> Iterator[dict[str, LaunchResult]]:
+    bodies = {name: body for name, (body, _) in (SUMS | PRODUCTS).items()}
+    source = "\n\n".join(HEADER.format(name=name) + START + body + END for name, body in bodies.items())
+    x = np.random.default_rng(1).normal(1.0, 1.0, (16, 16)).astype(np.float32)
+    tensors = {
+        "x_ptr": TensorArgument(x, (16, 1)),
+        "h_ptr": TensorArgument(x.astype(np.float16), (16, 1)),
+        "y_ptr": TensorArgument(np.zeros_like(x), (16, 1)),
+    }
+    launches = [Launch(name, (1, 1, 1), tensors, {"n": ("int32", 64)}, {"SIDE": 16}) for name in bodies]
+    with Box(Limits()) as box:
+        report = box.run(source, list(bodies), launches, [[(n, [0]) for n in range(len(launches))]])
+    answers = parse(bytes(report.passes[0].answer), launches, list(range(len(launches))))
+    yield {name: answers.results[number] for number, name in enumerate(bodies)}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_a_sum_in_half_is_noted_and_no_other(logs: dict[str, LaunchResult], name: str) -> None:
+    log = logs[name].log
+    assert logs[name].error is None
+    assert set(log.stray[log.kind == HALF].tolist()) == SUMS[name][1]
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_of_blocks_are_counted(logs: dict[str, LaunchResult], name: str) -> None:
+    log = logs[name].log
+    assert logs[name].error is None
+    assert log.stray[log.kind == PRODUCT].sum() == PRODUCTS[name][1]
+
+
+def test_products_are_known_by_their_line(logs: dict[str, LaunchResult]) -> None:
+    log = logs["rescaled_in_a_loop"].log
+    assert log.stray[log.kind == PRODUCT].tolist() == [4 * 256]  # one record of four iterations
+    assert log.line[log.kind == PRODUCT].tolist() == log.line[log.kind == HALF].tolist()
+    assert log.lanes[log.kind == HALF].tolist() == [2]  # the first two of four add up what was not rounded twice

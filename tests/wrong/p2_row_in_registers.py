@@ -1,0 +1,55 @@
+"""Four blocks are kept in registers, if the row has no more.
+
+Finding: row-kept-in-registers
+"""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def safe_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK_SIZE)
+    x_row_ptr = x_ptr + row * x_row_stride
+    y_row_ptr = y_ptr + row * y_row_stride
+
+    if n_cols <= 4 * BLOCK_SIZE:
+        x0 = tl.load(x_row_ptr + 0 * BLOCK_SIZE + cols, mask=0 * BLOCK_SIZE + cols < n_cols, other=-float("inf")).to(
+            tl.float32
+        )
+        x1 = tl.load(x_row_ptr + 1 * BLOCK_SIZE + cols, mask=1 * BLOCK_SIZE + cols < n_cols, other=-float("inf")).to(
+            tl.float32
+        )
+        x2 = tl.load(x_row_ptr + 2 * BLOCK_SIZE + cols, mask=2 * BLOCK_SIZE + cols < n_cols, other=-float("inf")).to(
+            tl.float32
+        )
+        x3 = tl.load(x_row_ptr + 3 * BLOCK_SIZE + cols, mask=3 * BLOCK_SIZE + cols < n_cols, other=-float("inf")).to(
+            tl.float32
+        )
+        m = tl.max(tl.maximum(tl.maximum(x0, x1), tl.maximum(x2, x3)), axis=0)
+        l = tl.sum(tl.exp(x0 - m) + tl.exp(x1 - m) + tl.exp(x2 - m) + tl.exp(x3 - m), axis=0)
+        tl.store(y_row_ptr + 0 * BLOCK_SIZE + cols, tl.exp(x0 - m) / l, mask=0 * BLOCK_SIZE + cols < n_cols)
+        tl.store(y_row_ptr + 1 * BLOCK_SIZE + cols, tl.exp(x1 - m) / l, mask=1 * BLOCK_SIZE + cols < n_cols)
+        tl.store(y_row_ptr + 2 * BLOCK_SIZE + cols, tl.exp(x2 - m) / l, mask=2 * BLOCK_SIZE + cols < n_cols)
+        tl.store(y_row_ptr + 3 * BLOCK_SIZE + cols, tl.exp(x3 - m) / l, mask=3 * BLOCK_SIZE + cols < n_cols)
+    else:
+        # Sweep 1: the maximum m of the row.
+        m = -float("inf")
+        for start in range(0, n_cols, BLOCK_SIZE):
+            mask = start + cols < n_cols
+            x = tl.load(x_row_ptr + start + cols, mask=mask, other=-float("inf")).to(tl.float32)
+            m = tl.maximum(m, tl.max(x, axis=0))
+
+        # Sweep 2: the normaliser l = sum(exp(x - m)).
+        l = 0.0
+        for start in range(0, n_cols, BLOCK_SIZE):
+            mask = start + cols < n_cols
+            x = tl.load(x_row_ptr + start + cols, mask=mask, other=-float("inf")).to(tl.float32)
+            l += tl.sum(tl.exp(x - m), axis=0)
+
+        # Sweep 3: the result.
+        for start in range(0, n_cols, BLOCK_SIZE):
+            mask = start + cols < n_cols
+            x = tl.load(x_row_ptr + start + cols, mask=mask, other=-float("inf")).to(tl.float32)
+            tl.store(y_row_ptr + start + cols, tl.exp(x - m) / l, mask=mask)
