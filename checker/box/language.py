@@ -18,7 +18,7 @@ import triton.language as tl
 from triton.runtime import interpreter
 
 # No text can contain these: they are no identifiers.
-_CONNECTED, _NEGATED, _CHOSEN, _UNPACKED = "and or", "not", "if else", "a, b ="
+_CONNECTED, _NEGATED, _CHOSEN, _UNPACKED = "a and b", "not a", "a if b else c", "a, b ="
 
 
 class BlockAsCondition(TypeError):
@@ -44,8 +44,13 @@ def rewritten(functions: ast.Module) -> ast.Module:
 def names() -> dict[str, Any]:
     """What rewritten functions call, to be put among their globals."""
     return {
-        **{_CONNECTED: _connected, _NEGATED: _negated, _CHOSEN: _chosen, _UNPACKED: _unpacked},
-        **{"range": _range, "min": _smallest, "max": _largest},
+        _CONNECTED: _connected,
+        _NEGATED: _negated,
+        _CHOSEN: _chosen,
+        _UNPACKED: _unpacked,
+        "range": _range,
+        "min": _smallest,
+        "max": _largest,
     }
 
 

@@ -59,21 +59,20 @@ def _axes(input: Any, values: Any, name: str) -> Iterator[tuple[Ints, int, int]]
     """(elements with the axis last, difference of consecutive ones, what is promised) of each axis."""
     if not isinstance(input, tl.tensor):
         return  # known when compiling: the compiler takes no promise of it
-    plain = [
-        getattr(one, "value", one) for one in (values if isinstance(values, list | tuple | tl.tuple) else [values])
-    ]
+    several = values if isinstance(values, list | tuple | tl.tuple) else [values]
+    plain: list[Any] = [getattr(one, "value", one) for one in several]
     data = np.atleast_1d(input.handle.data)
     if len(plain) != data.ndim:
         raise ValueError(f"Shape of input to {name} does not match the length of values")
     element = input.dtype.element_ty if input.dtype.is_ptr() else None
-    step = 1 if element is None else max(1, element.primitive_bitwidth // 8)
+    step: int = 1 if element is None else max(1, element.primitive_bitwidth // 8)
     for axis, promised in enumerate(plain):
         yield np.moveaxis(data, axis, -1).astype(np.int64), step, promised
 
 
 def _broken(elements: Ints, step: int) -> npt.NDArray[np.bool_]:
     """Which elements but the first of their axis are not `step` more than the one before."""
-    return elements[..., 1:] - elements[..., :-1] != step
+    return np.asarray(elements[..., 1:] - elements[..., :-1] != step)
 
 
 def _run(elements: Ints, step: int) -> int:
