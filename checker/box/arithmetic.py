@@ -22,6 +22,7 @@ def compute_as_a_gpu(interpreter: Any) -> None:
     builder.create_fp_to_ui = _float_to_integer(builder.create_fp_to_ui, interpreter)
     for name in ("create_add", "create_sub"):
         setattr(builder, name, _of_one_bit(getattr(builder, name), interpreter))
+    builder.create_ashr = _leaving_operands(builder.create_ashr, interpreter)
     # The other of two is taken if one is NaN: max.f32, min.f32. Triton's interpreter does so since 3.8.
     builder.create_maxnumf = lambda self, left, right: self.binary_op(left, right, np.fmax)
     builder.create_minnumf = lambda self, left, right: self.binary_op(left, right, np.fmin)
@@ -68,6 +69,16 @@ def _of_one_bit(plain: Any, interpreter: Any) -> Any:
         return plain(self, left, right)
 
     return compute
+
+
+def _leaving_operands(plain: Any, interpreter: Any) -> Any:
+    """`>>`, which makes its operands signed: for itself alone, as since 3.9, and not for what comes after it."""
+
+    def create_ashr(self: Any, left: Any, right: Any) -> Any:
+        handle = interpreter.TensorHandle
+        return plain(self, handle(left.data, left.dtype), handle(right.data, right.dtype))
+
+    return create_ashr
 
 
 def _clamp(plain: Any) -> Any:

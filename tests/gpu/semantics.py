@@ -137,7 +137,8 @@ def shifted_unsigned(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     shift = i.to(tl.uint32)
     kept = tl.load(x_ptr + i).to(tl.uint32) >> shift
-    tl.store(y_ptr + i, (kept + (tl.load(x_ptr + i) >> shift)).to(tl.int32) + (shift - 1 > shift).to(tl.int32))
+    all_ones = (i - i - 1).to(tl.uint32)
+    tl.store(y_ptr + i, (kept + (tl.load(x_ptr + i) >> all_ones) + all_ones // 16).to(tl.int32))
 
 
 @triton.jit
@@ -217,6 +218,12 @@ def larger_of_two(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
 @triton.jit
 def largest(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     tl.store(y_ptr, tl.max(tl.load(x_ptr + tl.arange(0, BLOCK)), axis=0))
+
+
+@triton.jit
+def zero_for_masked(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(y_ptr + i, tl.load(x_ptr + i, mask=i < 2, other=(n - 7) * 1.0))
 
 
 @triton.jit
@@ -358,7 +365,7 @@ GIVES = [
         "shifted_unsigned",
         ">> of unsigned numbers, and of signed by unsigned",
         [-16] * 16,
-        [wrapped(((2**32 - 16) >> i) + (-16 >> i) % 2**32 + (i == 0)) for i in range(16)],
+        [wrapped(((2**32 - 16) >> i) + (2**32 - 1) + (2**32 - 1) // 16) for i in range(16)],
     ),
     Probe(
         "conditions_added",
@@ -465,6 +472,7 @@ GIVES = [
         ("float32", "float32"),
     ),
     Probe("largest", "tl.max leaves NaN out", [NAN, 1.5, NAN, -INF], [1.5], ("float32", "float32")),
+    Probe("zero_for_masked", "a scalar that is 0 is an `other`", [3.0] * 16, [3.0, 3.0], ("float32", "float32")),
     Probe("both_sides", "and, or: both sides at run time, constexprs cut short", [], [1, 1, 0, 0, 0, 1, 0, 1, 1]),
     Probe("one_branch", "a if c else b computes one of the two", [], [0, 1, 0, 0, 14, -3, -4]),
     Probe("masks_connected", "`and` and `not` of blocks go by element", [], [0, 0, 1, 1, 1, 1, 1]),
