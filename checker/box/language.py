@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,9 @@ import triton.language as tl
 from triton.runtime import interpreter
 
 # No text can contain these: they are no identifiers.
-_CONNECTED, _NEGATED, _CHOSEN, _UNPACKED = "a and b", "not a", "a if b else c", "a, b ="
+_ENDS_AND, _ENDS_OR, _AND, _OR = "a decides a and b", "a decides a or b", "a and b", "a or b"
+_NOT, _HOLDS, _CHOSEN, _UNPACKED = "not a", "c in a if c else b", "a if c else b", "a, b ="
+_LEFT = "what was computed last"  # the only name of a variable
 
 
 class BlockAsCondition(TypeError):
@@ -44,8 +46,12 @@ def rewritten(functions: ast.Module) -> ast.Module:
 def names() -> dict[str, Any]:
     """What rewritten functions call, to be put among their globals."""
     return {
-        _CONNECTED: _connected,
-        _NEGATED: _negated,
+        _ENDS_AND: _ends_and,
+        _ENDS_OR: _ends_or,
+        _AND: _and,
+        _OR: _or,
+        _NOT: _not,
+        _HOLDS: _holds,
         _CHOSEN: _chosen,
         _UNPACKED: _unpacked,
         "range": _range,
@@ -76,26 +82,44 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        """`a and b` is `a if it decides else the two connected`; `a and b and c` is `a and (b and c)`."""
         self.generic_visit(node)
-        method = "logical_and" if isinstance(node.op, ast.And) else "logical_or"
-        return _call(node, _CONNECTED, ast.Constant(method), *(_later(value) for value in node.values))
+        ends, both = (_ENDS_AND, _AND) if isinstance(node.op, ast.And) else (_ENDS_OR, _OR)
+        right = node.values[-1]
+        for left in reversed(node.values[:-1]):
+            connected = _call(node, both, _left(node), right)
+            right = ast.copy_location(ast.IfExp(_call(node, ends, _kept(left)), _left(node), connected), node)
+        return right
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         self.generic_visit(node)
-        return _call(node, _NEGATED, node.operand) if isinstance(node.op, ast.Not) else node
+        return _call(node, _NOT, node.operand) if isinstance(node.op, ast.Not) else node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)
-        return _call(node, _CHOSEN, node.test, _later(node.body), _later(node.orelse))
+        node.test = _call(node, _HOLDS, _kept(node.test))
+        node.body = _call(node, _CHOSEN, _left(node), node.body)
+        node.orelse = _call(node, _CHOSEN, _left(node), node.orelse)
+        return node
+
+    def _of_python(self, node: ast.AST) -> ast.AST:
+        """What has names of its own does not compile, and stays what it is in Python."""
+        return node
+
+    visit_Lambda = visit_ClassDef = visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _of_python
 
 
 def _call(place: ast.expr, name: str, *arguments: ast.expr) -> ast.expr:
     return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), list(arguments), []), place)
 
 
-def _later(value: ast.expr) -> ast.expr:
-    nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-    return ast.copy_location(ast.Lambda(nothing, value), value)
+def _kept(value: ast.expr) -> ast.expr:
+    """`value`, also to be had as `_left`, until something else is kept."""
+    return ast.copy_location(ast.NamedExpr(ast.Name(_LEFT, ast.Store()), value), value)
+
+
+def _left(place: ast.expr) -> ast.expr:
+    return ast.copy_location(ast.Name(_LEFT, ast.Load()), place)
 
 
 def _plain(value: Any) -> Any:
@@ -105,35 +129,49 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _connected(method: str, *sides: Callable[[], Any]) -> Any:
-    """`and`, `or`: of what is known when compiling the first that decides ends it, the others are all computed."""
-    values = []
-    for side in sides:
-        value = _plain(side())
-        if isinstance(value, tl.tensor):
-            values.append(value)
-        elif bool(value) is (method == "logical_or"):
-            return value
-    if not values:
-        return value
-    while len(values) > 1:
-        right = values.pop()
-        values.append(getattr(values.pop(), method)(right))
-    return values[0]
+def _ends_and(left: Any) -> bool:
+    """Whether the compiler knows the left side of an `and`, and it is false."""
+    left = _plain(left)
+    return not isinstance(left, tl.tensor) and not left
 
 
-def _negated(value: Any) -> Any:
-    """`not`."""
+def _ends_or(left: Any) -> bool:
+    """Whether the compiler knows the left side of an `or`, and it is true."""
+    left = _plain(left)
+    return not isinstance(left, tl.tensor) and bool(left)
+
+
+def _and(left: Any, right: Any) -> Any:
+    """Both sides, the left of which does not decide: the other one if a side is known and does not matter."""
+    left, right = _plain(left), _plain(right)
+    if not isinstance(left, tl.tensor) or _ends_and(right):
+        return right
+    return left.logical_and(right) if isinstance(right, tl.tensor) else left
+
+
+def _or(left: Any, right: Any) -> Any:
+    left, right = _plain(left), _plain(right)
+    if not isinstance(left, tl.tensor) or _ends_or(right):
+        return right
+    return left.logical_or(right) if isinstance(right, tl.tensor) else left
+
+
+def _not(value: Any) -> Any:
     value = _plain(value)
     return value.__not__() if isinstance(value, tl.tensor) else not value
 
 
-def _chosen(condition: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
-    """`yes if condition else no`: one of the two is computed, on a GPU as well; at run time it is made a tensor."""
+def _holds(condition: Any) -> bool:
+    """Whether the condition of `a if condition else b` is true."""
     condition = _plain(condition)
-    if isinstance(condition, tl.tensor):
-        return interpreter.interpreter_semantic.to_tensor(yes() if truth(condition) else no(), False)
-    return yes() if condition else no()
+    return truth(condition) if isinstance(condition, tl.tensor) else bool(condition)
+
+
+def _chosen(condition: Any, value: Any) -> Any:
+    """The side that was computed, as on a GPU only one is: chosen at run time, it is a run-time value."""
+    if isinstance(_plain(condition), tl.tensor):
+        return interpreter.interpreter_semantic.to_tensor(value, False)
+    return value
 
 
 def _unpacked(value: Any) -> Any:

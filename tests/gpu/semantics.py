@@ -247,6 +247,17 @@ def both_sides(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def several_sides(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    if (n > 0) and BLOCK > 0 and noted(y_ptr, 0, n > 0):
+        tl.store(y_ptr + 4, 1)
+    if (n > 0) and BLOCK < 0 and noted(y_ptr, 1, n > 0):
+        tl.store(y_ptr + 5, 1)
+    if (n < 0) or (n > 9 or noted(y_ptr, 2, n > 0)) and not BLOCK < 0:
+        tl.store(y_ptr + 6, 1)
+    tl.store(y_ptr + 7, (1 if n > 0 else 2) if (n > 9 if BLOCK < 0 else n > 3) else 3)
+
+
+@triton.jit
 def one_branch(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     tl.store(y_ptr + 4, noted(y_ptr, 0, n) if n < 0 else noted(y_ptr, 1, n * 2))
     tl.store(y_ptr + 5, (-7 if n > 0 else 7) // 2)
@@ -474,6 +485,7 @@ GIVES = [
     Probe("largest", "tl.max leaves NaN out", [NAN, 1.5, NAN, -INF], [1.5], ("float32", "float32")),
     Probe("zero_for_masked", "a scalar that is 0 is an `other`", [3.0] * 16, [3.0, 3.0], ("float32", "float32")),
     Probe("both_sides", "and, or: both sides at run time, constexprs cut short", [], [1, 1, 0, 0, 0, 1, 0, 1, 1]),
+    Probe("several_sides", "and, or, if-else within one another", [], [1, 0, 1, 0, 1, 0, 1, 1]),
     Probe("one_branch", "a if c else b computes one of the two", [], [0, 1, 0, 0, 14, -3, -4]),
     Probe("masks_connected", "`and` and `not` of blocks go by element", [], [0, 0, 1, 1, 1, 1, 1]),
     Probe(
