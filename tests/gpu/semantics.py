@@ -252,7 +252,7 @@ def several_sides(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
         tl.store(y_ptr + 4, 1)
     if (n > 0) and BLOCK < 0 and noted(y_ptr, 1, n > 0):
         tl.store(y_ptr + 5, 1)
-    if (n < 0) or (n > 9 or noted(y_ptr, 2, n > 0)) and not BLOCK < 0:
+    if (n < 0) or ((n > 9 or noted(y_ptr, 2, n > 0)) and not BLOCK < 0):
         tl.store(y_ptr + 6, 1)
     tl.store(y_ptr + 7, (1 if n > 0 else 2) if (n > 9 if BLOCK < 0 else n > 3) else 3)
 
