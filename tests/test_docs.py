@@ -99,3 +99,25 @@ def test_the_figures_are_drawn_by_their_code(tmp_path: Path) -> None:
     for file in again:
         assert (copy / file).stat().st_size < 60_000
         assert file in used, f"{file} is shown nowhere"
+
+
+def differences() -> list[list[str]]:
+    """The rows of the tables of `docs/interpreter.md`, each as its cells."""
+    lines = (ROOT / "docs" / "interpreter.md").read_text(encoding="utf-8").split("\n")
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    return [row for row in cells if row[0] != "difference" and set(row[0]) != {"-"}]
+
+
+@pytest.mark.parametrize("row", differences(), ids=lambda row: row[0][:40])
+def test_a_difference_from_a_gpu_is_held_by_tests_that_exist(row: list[str]) -> None:
+    _, here, tests, _ = row
+    named = re.findall(r"`([^`]+)`", tests)
+    assert named or here.startswith("remains"), "no test, and not said to remain"
+    probes = (ROOT / "tests" / "gpu" / "semantics.py").read_text(encoding="utf-8")
+    for test in named:
+        file, _, function = test.partition("::")
+        if not file.endswith(".py"):
+            assert f'    Probe("{file}"' in probes or f'    Probe(\n        "{file}"' in probes, test
+        else:
+            assert (ROOT / file).exists(), test
+            assert not function or f"def {function}(" in (ROOT / file).read_text(encoding="utf-8"), test

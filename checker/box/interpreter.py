@@ -24,8 +24,10 @@ import triton.language as tl
 from triton.language import semantic
 from triton.runtime import interpreter
 
-from checker.box import half
+from checker.box import half, language
+from checker.box.arithmetic import compute_as_a_gpu
 from checker.box.memory import BoxTensor, Memory
+from checker.box.promises import believe_nothing
 from checker.box.remembered import remember
 
 _POINTEES = {"float16": tl.float16, "float32": tl.float32, "int32": tl.int32, "int64": tl.int64}
@@ -116,14 +118,9 @@ def _truth(tensor: Any) -> bool:
     caller = sys._getframe(1)
     if caller.f_globals.get("__name__") == semantic.__name__:
         return True
-    if tensor.handle.data.size != 1:
-        if caller.f_code.co_filename != _running.filename:
-            return True
-        raise TypeError(
-            f"`if`, `and`, `or` and `not` need a scalar, but this is a block of shape "
-            f"{tensor.handle.data.shape}: use tl.where, & or | instead"
-        )
-    return bool(tensor.handle.data.squeeze())
+    if tensor.handle.data.size != 1 and caller.f_code.co_filename != _running.filename:
+        return True
+    return language.truth(tensor)
 
 
 def prepare() -> None:
@@ -147,6 +144,9 @@ def prepare() -> None:
     builder.create_broadcast = _sized(builder.create_broadcast)
     builder.create_atomic_rmw = _atomic
     builder.create_atomic_cas = _atomic
+    language.prepare()
+    compute_as_a_gpu(interpreter)
+    believe_nothing(builder)
     half.watch(interpreter, lambda: _running.memory)
     np.seterr(all="ignore")  # a kernel may divide by zero; the judge will see what comes of it
 
@@ -170,17 +170,18 @@ def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]
 
     Triton would look for a function's text again, by its first line that seems to begin with `def`,
     and so run something else than what was linted. Here the syntax tree itself is rewritten, and
-    nothing but the two names that the rewriting needs is added to what a kernel can see.
+    nothing but the names that the rewriting needs is added to what a kernel can see.
     """
     _running.filename = path
     namespace: dict[str, Any] = {"__name__": "submission", "triton": triton, "tl": tl, "print": _print}
+    namespace |= language.names()
     tree = ast.parse(source)
     exec(compile(tree, path, "exec"), namespace)
     functions = ast.Module(body=[n for n in tree.body if isinstance(n, ast.FunctionDef)], type_ignores=[])
     _Asserts().visit(functions)
     for definition in functions.body:
         definition.decorator_list = []
-    rewritten = interpreter.ASTTransformer().visit(functions)
+    rewritten = interpreter.ASTTransformer().visit(language.rewritten(functions))
     plain: dict[str, Any] = {}
     exec(compile(ast.fix_missing_locations(rewritten), path, "exec"), namespace, plain)
     for name, function in plain.items():

@@ -34,8 +34,15 @@ COMMON = (
         "block-in-condition",
         "A block was used as a condition",
         "A block holds many values, so it is neither true nor false.",
-        "Use tl.where(condition, a, b), and & or | instead of `and` or `or`.",
+        "Use tl.where(condition, a, b).",
         error=re.compile(r"need a scalar, but this is a block"),
+    ),
+    Misconception(
+        "number-as-condition",
+        "A number was used as a condition",
+        "`and`, `or` and `not` take conditions. To a GPU's compiler a number that is known at run time only is none.",
+        "Compare the number with something: is it other than 0 that you mean?",
+        error=re.compile(r"Cannot bitcast data-type of size \d+ to data-type of size 1\b"),
     ),
     Misconception(
         "shapes-do-not-fit",

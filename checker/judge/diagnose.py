@@ -72,6 +72,15 @@ def error_finding(case: Case | None, error: KernelError, where: Locator) -> Find
             place,
         )
     message = error.message.strip().split("\n")[0] or "no message"
+    if error.type == "FalsePromise":  # of checker.box.promises, which needs Triton
+        return Finding(
+            "false-promise",
+            Status.CRASHED,
+            "What the kernel promises the compiler is not true",
+            f"In this case {message}. A GPU relies on the promise: it then loads and stores at wrong addresses.",
+            "Promise only what holds for every size and stride, or nothing: a kernel is right without promises.",
+            place,
+        )
     if error.type in _COMPILER_ERRORS:
         return compiler_finding("The kernel does not compile for this GPU", f"Triton says: {message}", place)
     return Finding(

@@ -195,8 +195,8 @@ def _by_hand(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Fin
             status=Status.OVER_TRAFFIC,
             title=title,
             explanation=f"In this case one program makes {int(done[over[0]])} products with * or /, where "
-            f"{int(allowed[over[0]])} are more than enough. A GPU has units of their own for tl.dot, about 15 times "
-            "as fast.",
+            f"{int(allowed[over[0]])} are more than enough. tl.dot runs on a GPU's tensor cores, which are many "
+            "times as fast.",
             hint=hint,
             where=where(int(log.line[busiest]), case=case.name),
         )

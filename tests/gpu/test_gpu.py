@@ -14,6 +14,7 @@ from checker.judge.verdict import Status, Verdict
 from checker.road import Terms, check
 from checker.submission.read import from_cells
 from tests.conftest import ROOT, check_path
+from tests.gpu import semantics
 
 pytestmark = pytest.mark.skipif(bool(gpu_missing()), reason=gpu_missing() or "there is a GPU")
 
@@ -130,3 +131,7 @@ def test_auto_checks_on_the_interpreter_and_on_the_gpu() -> None:
     assert verdict.runs[0].traffic and verdict.compiled
     wrong = check_path(ROOT / "tests" / "wrong" / "p1_reads_twice.py", Terms(device="auto", targets=()))
     assert [run.device for run in wrong.runs] == ["interpreter"]
+
+
+def test_the_interpreter_computes_as_this_gpu_does() -> None:
+    assert semantics.main() == 0  # it prints what differs

@@ -1,0 +1,25 @@
+"""The second side of an `and` stores: a GPU computes it whatever the first one is.
+
+Finding: wrong-values
+"""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def spoilt(y_ptr, y_row_stride, row):
+    tl.store(y_ptr + row * y_row_stride, 2.0)
+    return row > 0
+
+
+@triton.jit
+def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK_SIZE)
+    mask = cols < n_cols
+    x = tl.load(x_ptr + row * x_row_stride + cols, mask=mask, other=-float("inf")).to(tl.float32)
+    numerator = tl.exp(x)
+    tl.store(y_ptr + row * y_row_stride + cols, numerator / tl.sum(numerator, axis=0), mask=mask)
+    if (n_cols < 0) and spoilt(y_ptr, y_row_stride, row):
+        tl.debug_barrier()

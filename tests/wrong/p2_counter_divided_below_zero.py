@@ -1,0 +1,31 @@
+"""The block's number comes from a negative counter by //, which rounds towards zero on a GPU, and down in Python.
+
+Finding: not-written
+"""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def safe_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK_SIZE)
+    x_row_ptr = x_ptr + row * x_row_stride
+    y_row_ptr = y_ptr + row * y_row_stride
+    blocks = tl.cdiv(n_cols, BLOCK_SIZE)
+
+    m = -float("inf")
+    for left in range(-n_cols, 0, BLOCK_SIZE):
+        start = (blocks + left // BLOCK_SIZE) * BLOCK_SIZE
+        x = tl.load(x_row_ptr + start + cols, mask=start + cols < n_cols, other=-float("inf")).to(tl.float32)
+        m = tl.maximum(m, tl.max(x, axis=0))
+    l = 0.0
+    for left in range(-n_cols, 0, BLOCK_SIZE):
+        start = (blocks + left // BLOCK_SIZE) * BLOCK_SIZE
+        x = tl.load(x_row_ptr + start + cols, mask=start + cols < n_cols, other=-float("inf")).to(tl.float32)
+        l += tl.sum(tl.exp(x - m), axis=0)
+    for left in range(-n_cols, 0, BLOCK_SIZE):
+        start = (blocks + left // BLOCK_SIZE) * BLOCK_SIZE
+        x = tl.load(x_row_ptr + start + cols, mask=start + cols < n_cols, other=-float("inf")).to(tl.float32)
+        tl.store(y_row_ptr + start + cols, tl.exp(x - m) / l, mask=start + cols < n_cols)
