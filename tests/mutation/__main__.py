@@ -23,7 +23,7 @@ def main() -> None:
     for number in options.puzzles:
         result = run(number, options.sample)
         print(result.summary())
-        good = good and not result.unexplained and not result.stale
+        good = good and result.good
     sys.exit(not good)
 
 
