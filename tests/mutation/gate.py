@@ -1,7 +1,7 @@
 """Check the mutants of a puzzle's solution. Those that get away are asked of the oracle, and need an excuse.
 
-An excuse (`survivors.json`) is a reason why a class of mutants changes nothing, and patterns that say which they are.
-It must hold: the judge accepts all that a pattern matches, and no launch of the oracle shows a difference.
+`survivors.json` has reasons why mutants change nothing, and under each the patterns of their names. It must hold: the
+judge accepts every mutant that a pattern matches, and the oracle knows no launch in which one of them differs.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -35,7 +35,8 @@ class Fate:
     """What became of a mutant."""
 
     mutant: Mutant
-    finding: str | None  # the id of the first finding; None: it was accepted
+    accepted: bool
+    finding: str | None = None  # the id of the first finding, if there is one
     difference: str | None = None  # of one that was accepted: what the oracle says
 
 
@@ -51,42 +52,36 @@ class GateResult:
     excused: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)  # accepted, and the oracle knows a launch in which they are wrong
     unexplained: list[str] = field(default_factory=list)  # accepted, never seen to be wrong, and nobody says why
-    stale: list[str] = field(default_factory=list)  # excuses for mutants that do not get away (any more)
+    silent: list[str] = field(default_factory=list)  # refused without a finding
+    stale: list[str] = field(default_factory=list)  # refused, and excused for nothing
 
     @property
-    def good(self) -> bool:
-        """Whether nothing got away, and each excuse holds."""
-        return not (self.wrong or self.unexplained or self.stale)
+    def flaws(self) -> list[str]:
+        """Everything that must not be, a line each."""
+        lines = [f"got away, and is wrong: {text}" for text in self.wrong]
+        lines += [f"got away, and nobody says why: {name}" for name in self.unexplained]
+        lines += [f"refused without a word: {name}" for name in self.silent]
+        return lines + [f"excused for nothing: {name}" for name in self.stale]
 
     def summary(self) -> str:
         """Rate, survivors, and how good the refusals were."""
-        lines = [
+        first = (
             f"puzzle {self.puzzle}: {self.checked} of {self.all} mutants checked, {self.named + self.located} refused "
             f"({self.named} named, {self.located} located), {len(self.excused)} equivalent, "
             f"{len(self.wrong) + len(self.unexplained)} got away"
-        ]
-        lines += [f"  got away, and is wrong: {text}" for text in self.wrong]
-        lines += [f"  got away, and nobody says why: {name}" for name in self.unexplained]
-        lines += [f"  excused for nothing: {name}" for name in self.stale]
-        return "\n".join(lines)
+        )
+        return "\n  ".join([first, *self.flaws])
 
 
-@dataclass(frozen=True)
-class Excuse:
-    """Why mutants whose names match change nothing; `...` in a pattern stands for anything."""
-
-    reason: str
-    pattern: str
-
-    def covers(self, mutant: Mutant) -> bool:
-        """Whether a mutant is one of these."""
-        return re.fullmatch(".*".join(map(re.escape, self.pattern.split("..."))), mutant.name) is not None
+def excuses() -> dict[str, str]:
+    """Pattern of mutants' names → why they change nothing. In a pattern, `...` stands for anything."""
+    listed: dict[str, list[str]] = json.loads(EXCUSES.read_text(encoding="utf-8"))
+    return {pattern: reason for reason, patterns in listed.items() for pattern in patterns}
 
 
-def excuses(number: int) -> list[Excuse]:
-    """What is excused in a puzzle."""
-    listed = json.loads(EXCUSES.read_text(encoding="utf-8")).get(catalog.stems()[number], {})
-    return [Excuse(reason, pattern) for reason, patterns in listed.items() for pattern in patterns]
+def matching(patterns: Iterable[str]) -> re.Pattern[str]:
+    """What matches the names that any of these patterns stands for."""
+    return re.compile("|".join(".*".join(map(re.escape, pattern.split("..."))) for pattern in patterns) or "(?!)")
 
 
 def all_mutants(number: int) -> list[Mutant]:
@@ -99,18 +94,20 @@ def run(number: int, sample: int | None = None) -> GateResult:
     everyone = all_mutants(number)
     chosen = everyone if sample is None else random.Random(SEED).sample(everyone, min(sample, len(everyone)))
     result = GateResult(number, len(everyone), len(chosen))
-    known = excuses(number)
+    known = matching(excuses())
     for fate in fates(number, chosen):
-        name, excused = fate.mutant.name, any(excuse.covers(fate.mutant) for excuse in known)
-        if fate.finding is not None:
+        name, excused = fate.mutant.name, known.fullmatch(fate.mutant.name) is not None
+        if fate.difference is not None:
+            result.wrong.append(f"{name}: {fate.difference}")
+        elif fate.accepted:
+            (result.excused if excused else result.unexplained).append(name)
+        elif fate.finding is None:
+            result.silent.append(name)
+        else:
             result.located += fate.finding in UNNAMED
             result.named += fate.finding not in UNNAMED
-            result.stale += [name] if excused else []
-        elif fate.difference is not None:
-            result.wrong.append(f"{name}: {fate.difference}")
-        else:
-            (result.excused if excused else result.unexplained).append(name)
-    result.stale += [e.pattern for e in known if not any(map(e.covers, everyone))]
+        if excused and not fate.accepted:
+            result.stale.append(name)
     return result
 
 
@@ -130,7 +127,7 @@ def _fates_of(number: int, chosen: list[Mutant]) -> list[Fate]:
 def _fate(number: int, mutant: Mutant, terms: Terms, oracles: dict[str, Oracle]) -> Fate:
     verdict: Verdict = check(number, from_cells([("code", mutant.text)], "mutant.py", numbered=False), terms)
     if not verdict.accepted:
-        return Fate(mutant, verdict.findings[0].id)
+        return Fate(mutant, False, verdict.findings[0].id if verdict.findings else None)
     if mutant.kernel not in oracles:
         oracles[mutant.kernel] = Oracle(number, mutant.kernel, terms)
-    return Fate(mutant, None, oracles[mutant.kernel].difference(mutant.text))
+    return Fate(mutant, True, difference=oracles[mutant.kernel].difference(mutant.text))

@@ -10,20 +10,24 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from checker.puzzle import Array, Case, Kernel, Puzzle, Role, Tensor, blank
+from checker.puzzle import Array, Case, Draw, Kernel, Puzzle, Role, Tensor, blank
 
 Random = np.random.Generator
 LARGE_EVERY, FAR_EVERY = 12, 15
 
 
 def launches(puzzle: Puzzle, kernel: Kernel, count: int, seed: int) -> list[Case]:
-    """So many launches of one kernel."""
-    made = []
+    """So many launches of one kernel; of a puzzle that has no family here, its own cases with other keys."""
+    made: list[Case] = []
+    if puzzle.number not in FAMILIES:
+        for key in range(seed, seed + count):
+            made += [case for case in puzzle.cases(Draw(str(key))) if case.kernel == kernel.name]
+            if len(made) >= count:
+                return made[:count]
     for number in range(count):
         random = np.random.default_rng([seed, puzzle.number, puzzle.kernels.index(kernel), number])
         kind = "large" if number % LARGE_EVERY == 5 else "far" if number % FAR_EVERY == 7 else "usual"
-        make = _softmax if puzzle.number <= 4 else _attention
-        made.append(make(puzzle.number, kernel, random, kind))
+        made.append(FAMILIES[puzzle.number](puzzle.number, kernel, random, kind))
     return made
 
 
@@ -81,7 +85,7 @@ def _softmax(number: int, kernel: Kernel, random: Random, kind: str) -> Case:
     if number == 1:
         block = 1 << (n - 1).bit_length()
     dtype = np.float16 if random.integers(3) == 0 else np.float32
-    x = np.stack([_row(random, n, number, block, dtype) for _ in range(count)]).astype(dtype)
+    x = np.stack([_row(random, n, number, block, dtype, kind) for _ in range(count)]).astype(dtype)
     strides = [_stride(random, n, kind) for _ in range(2)]
     tensors = {
         "x_ptr": Tensor(x, (strides[0], 1)),
@@ -92,12 +96,12 @@ def _softmax(number: int, kernel: Kernel, random: Random, kind: str) -> Case:
     return _case(kernel, f"{kind}, {np.dtype(dtype).name}", (-(-count // high),), tensors, numbers | blocks, kind)
 
 
-def _row(random: Random, n: int, number: int, block: int, dtype: type) -> Array:
-    at = int(random.choice([0, n - 1, random.integers(n)]))
+def _row(random: Random, n: int, number: int, block: int, dtype: type, kind: str) -> Array:
+    at = int(random.choice([0, n - 1, n - 1, random.integers(n), random.integers(n // 2, n)]))
     row = random.normal(0.0, float(random.choice([1.0, 4.0])), n)
     mild = number == 1
     far = 40.0 if mild else 300.0 if dtype is np.float16 else 2e4
-    match random.integers(9):
+    match random.choice([1, 1, 2, 3, 7]) if kind == "large" else random.integers(9):  # most of a long row is all alike
         case 0:
             row += far * random.choice([-1, 1])
         case 1:
@@ -133,7 +137,7 @@ def _attention(number: int, kernel: Kernel, random: Random, kind: str) -> Case:
     rows = {"q": _stride(random, d, "usual"), "k": _stride(random, d, "usual")}
     apart = {side: _stride(random, rows[side] * n, kind) for side, n in (("q", n_q), ("k", n_k))}
     scale = float(np.float32(random.uniform(0.7, 2.2) / np.sqrt(d)))
-    values = _values(random, number, heads, n_q, n_k, d, scale, dtype, causal)
+    values = _values(random, number, (heads, n_q, n_k, d), scale, dtype, causal, kind)
     tensors = {}
     for name, (x, role) in values.items():
         side = "k" if name in ("k", "v", "dk", "dv") else "q"
@@ -148,13 +152,14 @@ def _attention(number: int, kernel: Kernel, random: Random, kind: str) -> Case:
 
 
 def _values(
-    random: Random, number: int, heads: int, n_q: int, n_k: int, d: int, scale: float, dtype: type, causal: bool
+    random: Random, number: int, sizes: tuple[int, ...], scale: float, dtype: type, causal: bool, kind: str
 ) -> dict[str, tuple[Array, Role]]:
     """All tensors of the three puzzles, with what a kernel may do with them; scores may be far from 0, V large."""
+    heads, n_q, n_k, d = sizes
     q, k, v, do = (random.normal(0.0, 1.0, (heads, n, d)) for n in (n_q, n_k, n_k, n_q))
-    match random.integers(7):
+    match random.choice([0, 0, 3, 4, 5, 6]) if kind == "large" else random.integers(7):
         case 0:  # a key that each query likes best
-            k[:, int(random.integers(n_k)), 0], q[..., 0] = 12.0, 12.0 / scale
+            k[:, int(random.choice([n_k - 1, random.integers(n_k)])), 0], q[..., 0] = 12.0, 12.0 / scale
         case 1:  # scores around a number that exp cannot do
             k[..., 0], q[..., 0] = 1.0, random.choice([-200.0, 200.0]) / scale
         case 2:
@@ -190,3 +195,6 @@ def _values(
         return given | {name: (x, Role.STATE) for name, x in state.items()}
     outputs = {"o": q, "lse": lse} if number == 6 else {"dq": q, "dk": k, "dv": v}
     return given | {name: (empty(x), Role.OUTPUT) for name, x in outputs.items()}
+
+
+FAMILIES = dict.fromkeys((1, 2, 3, 4), _softmax) | dict.fromkeys((5, 6, 7), _attention)
