@@ -199,9 +199,12 @@ def stated(node: ast.AST, scope: Scope) -> Changes:
 
 
 def addresses_in_32_bits(node: ast.AST, scope: Scope) -> Changes:
-    """64 bits that come too late: after the product that they are for, or after another type has rounded it."""
+    """64 bits that come too late: after the product that they are for, or after another type has rounded it.
+
+    Only where a stride is multiplied: no case can have so many rows that their number needs more than 32 bits.
+    """
     match node:
-        case ast.BinOp(left=left, op=ast.Mult(), right=right) if _is_int(node, scope):
+        case ast.BinOp(left=left, op=ast.Mult(), right=ast.Name(id=stride) as right) if stride.endswith("_stride"):
             if scope.wide & {n.id for n in ast.walk(left) if isinstance(n, ast.Name)}:
                 for narrow in ("int32", "uint32", "float32"):
                     yield _parsed(f"(a.to(tl.{narrow}) * b).to(tl.int64)", a=left, b=right)

@@ -27,7 +27,7 @@ def launches(puzzle: Puzzle, kernel: Kernel, count: int, seed: int) -> list[Case
     for number in range(count):
         random = np.random.default_rng([seed, puzzle.number, puzzle.kernels.index(kernel), number])
         kind = "large" if number % LARGE_EVERY == 5 else "far" if number % FAR_EVERY == 7 else "usual"
-        made.append(FAMILIES[puzzle.number](puzzle.number, kernel, random, kind))
+        made.append(FAMILIES[puzzle.number](puzzle.number, kernel, random, kind, number // LARGE_EVERY))
     return made
 
 
@@ -69,12 +69,12 @@ def _case(
     )
 
 
-def _softmax(number: int, kernel: Kernel, random: Random, kind: str) -> Case:
+def _softmax(number: int, kernel: Kernel, random: Random, kind: str, turn: int) -> Case:
     """Rows of every kind, of which a softmax without the maximum gets what it can do."""
     block = int(random.choice([16, 32, 64, 128]))
     high = int(random.choice([1, 2, 4, 8])) if number == 4 else 1
     count, n = int(random.integers(1, 6)), _length(random, block, 4)
-    if kind == "large" and random.integers(2):
+    if kind == "large" and turn % 2:
         count, n = int(random.integers(60, 140)), int(random.integers(1, 40))
     elif kind == "large":
         block, count, n = 1024, 2, int(random.integers(3000, 20_000))
@@ -119,15 +119,15 @@ def _row(random: Random, n: int, number: int, block: int, dtype: type, kind: str
     return row.clip(-78.0, 80.0) if mild and np.isfinite(row).all() else row
 
 
-def _attention(number: int, kernel: Kernel, random: Random, kind: str) -> Case:
+def _attention(number: int, kernel: Kernel, random: Random, kind: str, turn: int) -> Case:
     """Heads of every size; for the backward pass with O, LSE and delta as they should be."""
     br, bc, d = (int(random.choice([16, 32, 64], p=[0.5, 0.35, 0.15])) for _ in range(3))
     heads, n_q, n_k = int(random.integers(1, 4)), _length(random, br, 3), _length(random, bc, 3)
     if random.integers(3) == 0:  # what n_k - n_q leaves over matters as much
         n_k = max(1, n_q + int(random.choice([-1, 0, 1, 2, bc - 1, bc, bc + 1, 1 - bc, br, -br, 2 * br])))
     if kind == "large":
-        heads, many, few = 1, int(random.integers(500, 1400)), int(random.integers(1, 130))
-        n_q, n_k = [(few, many), (few, many), (many, few), (many // 2, many // 2)][int(random.integers(4))]
+        heads, many, few = 1, int(random.integers(1050, 1400)), int(random.integers(1, 130))
+        n_q, n_k = [(few, many), (many, few), (few, many), (many // 2, many // 2)][turn % 4]
         br, bc = int(random.choice([32, 64])), int(random.choice([32, 64]))
         d = 16 if n_q == n_k else int(random.choice([16, 32, 64]))
     elif kind == "far":
@@ -157,6 +157,7 @@ def _values(
     """All tensors of the three puzzles, with what a kernel may do with them; scores may be far from 0, V large."""
     heads, n_q, n_k, d = sizes
     q, k, v, do = (random.normal(0.0, 1.0, (heads, n, d)) for n in (n_q, n_k, n_k, n_q))
+    overflowing = number == 7 and dtype is np.float16 and bool(random.integers(2))
     match random.choice([0, 0, 3, 4, 5, 6]) if kind == "large" else random.integers(7):
         case 0:  # a key that each query likes best
             k[:, int(random.choice([n_k - 1, random.integers(n_k)])), 0], q[..., 0] = 12.0, 12.0 / scale
@@ -167,11 +168,15 @@ def _values(
         case 3:
             v *= 1e-3
             do *= 1e-2
-        case 4:  # sums of more than fp16 can hold
-            v[..., -1] += 1500.0
-        case 5:
-            do[..., -1] += 500.0
-            v[:, int(random.integers(n_k))] *= 30.0
+        case 4:  # sums that fp16 cannot hold, though their average is no problem
+            q *= 0.05
+            v[..., -1] += 5000.0
+        case 5 if not overflowing:
+            do[..., 0] += 300.0
+            v[..., 0] += 300.0
+    if overflowing:
+        q[..., -1] = k[..., -1] = v[..., -1] = 0.0
+        v *= 4.0
     q, k, v, do = (x.astype(dtype) for x in (q, k, v, do))
     s = scale * (q.astype(np.float64) @ k.astype(np.float64).swapaxes(1, 2))
     if causal:
@@ -182,6 +187,8 @@ def _values(
     o = (p @ v.astype(np.float64) / np.where(l == 0, 1.0, l)[..., None]).astype(dtype)
     with np.errstate(divide="ignore"):
         lse = (m + np.log(l)).astype(np.float32)
+    if overflowing:
+        _pass_what_fp16_can_hold(q, k, v, do, scale, p / np.where(l == 0, 1.0, l)[..., None])
     delta = (o.astype(np.float64) * do.astype(np.float64)).sum(axis=-1).astype(np.float32)
 
     def empty(x: Array) -> Array:
@@ -195,6 +202,22 @@ def _values(
         return given | {name: (x, Role.STATE) for name, x in state.items()}
     outputs = {"o": q, "lse": lse} if number == 6 else {"dq": q, "dk": k, "dv": v}
     return given | {name: (empty(x), Role.OUTPUT) for name, x in outputs.items()}
+
+
+def _pass_what_fp16_can_hold(q: Array, k: Array, v: Array, do: Array, scale: float, p: Array) -> None:
+    """Sums of more than 65504 in the last dimension, which adds nothing to scores and to dP, though gradients fit.
+
+    In Q or in K, because each would meet the other; rows of dS sum to 0, and dK is scaled down.
+    """
+    n_q = q.shape[1]
+    sign = np.where(np.arange(n_q) < n_q // 2, 1.0, -0.8)
+    do[..., -1] = (sign * min(30_000.0, 50_000.0 / np.abs(sign @ p).max())).astype(do.dtype)
+    if n_q % 2:
+        k[..., -1] = 30_000.0
+        return
+    dp = do.astype(np.float64) @ v.astype(np.float64).swapaxes(1, 2)
+    ds = p * (dp - (p * dp).sum(axis=-1, keepdims=True))
+    q[..., -1] = min(60_000.0, 50_000.0 / (scale * np.abs(ds.sum(axis=1)).max() + 1e-3))
 
 
 FAMILIES = dict.fromkeys((1, 2, 3, 4), _softmax) | dict.fromkeys((5, 6, 7), _attention)

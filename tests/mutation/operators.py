@@ -68,6 +68,9 @@ def _change(node: ast.AST, new: ast.AST) -> str:
 
 
 def _nodes(root: ast.AST, path: Path = ()) -> Iterator[tuple[Path, ast.AST]]:
+    """Every node that stands for something at run time: no parameters, and nothing that only lends its type."""
+    if isinstance(root, ast.Attribute) and root.attr == "dtype":
+        return
     for field, value in ast.iter_fields(root):
         if field in ("decorator_list", "args") and isinstance(root, ast.FunctionDef):
             continue
