@@ -93,9 +93,12 @@ def run(number: int, sample: int | None = None) -> GateResult:
     """Check all mutants of a puzzle, or a sample of so many by a fixed seed."""
     everyone = all_mutants(number)
     chosen = everyone if sample is None else random.Random(SEED).sample(everyone, min(sample, len(everyone)))
-    result = GateResult(number, len(everyone), len(chosen))
-    known = matching(excuses())
-    for fate in fates(number, chosen):
+    return weighed(GateResult(number, len(everyone), len(chosen)), fates(number, chosen), matching(excuses()))
+
+
+def weighed(result: GateResult, fates: Iterable[Fate], known: re.Pattern[str]) -> GateResult:
+    """The result with what became of each mutant; `known` matches the names of those that are excused."""
+    for fate in fates:
         name, excused = fate.mutant.name, known.fullmatch(fate.mutant.name) is not None
         if fate.difference is not None:
             result.wrong.append(f"{name}: {fate.difference}")
