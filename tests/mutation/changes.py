@@ -36,6 +36,7 @@ _CALLS = {
 }
 _TYPES = {"tl.float32": ["tl.float16"], "tl.int64": ["tl.uint32"]}
 LARGE = 1000  # a size that a kernel might secretly stop at
+GAPS = (8, 24)  # elements between rows, or heads, that a kernel might count on
 
 
 def _parsed(text: str, **parts: ast.expr) -> ast.expr:
@@ -121,19 +122,20 @@ def dropped_term(node: ast.AST, scope: Scope) -> Changes:
 
 
 def fixed(node: ast.AST, scope: Scope) -> Changes:
-    """A constant for a parameter, or what it is in the simplest case: heads that follow one another."""
+    """A constant for a parameter; for a stride what it is where nothing lies between, or always as much."""
     if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or scope.since.get(node.id) != 0:
         return
     kind, name = scope.kinds[node.id], node.id
     if kind.of == "flag":
         yield from (ast.Constant(True), ast.Constant(False))
-    elif name.endswith("_head_stride"):
-        size, row = f"n_{name[0]}", name.replace("head", "row")
-        yield from (
-            _parsed(text) for text in ("1", f"{size} * {row}", f"{size} * D") if size in scope.kinds or text == "1"
-        )
     elif kind.of in ("int", "float", "block"):
         yield ast.Constant({"int": 1, "float": 1.0, "block": 16}[kind.of])
+    size, row = f"n_{name[0]}", name.replace("head", "row")
+    if name.endswith("_head_stride") and size in scope.kinds:
+        yield from map(_parsed, (f"{size} * {row}", f"{size} * D", f"{size} * {row} + {GAPS[1]}"))
+    elif name.endswith("_stride"):
+        width = "D" if "D" in scope.kinds else "n_cols"
+        yield from (_parsed(f"{width} + {gap}") for gap in GAPS)
 
 
 def capped(node: ast.AST, scope: Scope) -> Changes:
