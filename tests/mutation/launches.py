@@ -75,7 +75,11 @@ def _softmax(number: int, kernel: Kernel, random: Random, kind: str, turn: int) 
     high = int(random.choice([1, 2, 4, 8])) if number == 4 else 1
     count, n = int(random.integers(1, 6)), _length(random, block, 4)
     if kind == "large" and turn % 2:
-        count, n = int(random.integers(60, 140)), int(random.integers(1, 40))
+        high = 16 if number == 4 else 1
+        count, n = (
+            int(random.integers(1001, 1100) if number == 4 else random.integers(60, 140)),
+            int(random.integers(1, 40)),
+        )
     elif kind == "large":
         block, count, n = 1024, 2, int(random.integers(3000, 20_000))
     elif kind == "far":
@@ -126,7 +130,7 @@ def _attention(number: int, kernel: Kernel, random: Random, kind: str, turn: int
     if random.integers(3) == 0:  # what n_k - n_q leaves over matters as much
         n_k = max(1, n_q + int(random.choice([-1, 0, 1, 2, bc - 1, bc, bc + 1, 1 - bc, br, -br, 2 * br])))
     if kind == "large":
-        heads, many, few = 1, int(random.integers(1050, 1400)), int(random.integers(1, 130))
+        heads, many, few = 1 + turn % 2, int(random.integers(1050, 1400)), int(random.integers(1, 130))
         n_q, n_k = [(few, many), (many, few), (few, many), (many // 2, many // 2)][turn % 4]
         br, bc = int(random.choice([32, 64])), int(random.choice([32, 64]))
         d = 16 if n_q == n_k else int(random.choice([16, 32, 64]))
