@@ -35,7 +35,7 @@ class Oracle:
 
     def __init__(self, number: int, kernel: str, terms: Terms, count: int = LAUNCHES, seed: int = SEED):
         self.puzzle: Puzzle = catalog.load(number)
-        # Launches of real size, many at once, and perhaps on a busy machine: a mutant that never ends is no matter here.
+        # Launches of real size, many at once, perhaps on a busy machine; and who never ends has been refused before.
         self.terms = replace(terms, limits=replace(terms.limits, wall_seconds=300.0, cpu_seconds=100))
         self.kernel = next(k for k in self.puzzle.kernels if k.name == kernel)
         self.cases = launches(self.puzzle, self.kernel, count, seed)
