@@ -129,7 +129,7 @@ def test_the_types_of_names_follow_from_what_they_are_given() -> None:
 
 
 def test_no_text_comes_twice_and_none_is_the_solution() -> None:
-    text = f"{HEAD}{BODY}    y = cols + 1 + 1\n"
+    text = f"{HEAD}{BODY}    y = cols + 1 + 1\n    n = tl.minimum(n_x, n_x) + (n_x + 0)\n"
     found = mutants(text)
     assert len({m.text for m in found}) == len(found)
-    assert ast.unparse(ast.parse(text)) not in {m.text for m in found}
+    assert ast.unparse(ast.parse(text)) not in {ast.unparse(ast.parse(m.text)) for m in found}

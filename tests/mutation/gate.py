@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import chain
 from pathlib import Path
 
@@ -84,6 +85,7 @@ def matching(patterns: Iterable[str]) -> re.Pattern[str]:
     return re.compile("|".join(".*".join(map(re.escape, pattern.split("..."))) for pattern in patterns) or "(?!)")
 
 
+@cache
 def all_mutants(number: int) -> list[Mutant]:
     """All mutants of a puzzle's solution."""
     return mutants((ROOT / "solutions" / f"{catalog.stems()[number]}.py").read_text(encoding="utf-8"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,28 +33,25 @@ def mutants(solution: str) -> list[Mutant]:
     tree = ast.parse(solution)
     found: dict[str, Mutant] = {}
     read_the_same: Counter[tuple[str, ...]] = Counter()
-    itself = ast.unparse(tree)
     for number, function in enumerate(tree.body):
         if not isinstance(function, ast.FunctionDef):
             continue
         scope = scope_of(function)
-        before, after = (
-            "\n".join(ast.unparse(part) for part in parts) for parts in (tree.body[:number], tree.body[number + 1 :])
-        )
-        for path, node in _nodes(function):
+        parts = [ast.unparse(part) for part in tree.body]
+        itself = parts[number]
+        for path, node in list(_nodes(function)):
+            statement = _statement(function, path)
             for operator in OPERATORS:
-                for new in operator(node, scope):
-                    changed = copy.deepcopy(function)
-                    _put(changed, path, new)
-                    text = "\n\n".join(
-                        part for part in (before, ast.unparse(ast.fix_missing_locations(changed)), after) if part
-                    )
-                    if text in found:
+                for new in list(operator(node, scope)):
+                    _put(function, path, ast.fix_missing_locations(new))
+                    parts[number] = ast.unparse(function)
+                    _put(function, path, node)
+                    text = "\n\n".join(parts)
+                    if text in found or parts[number] == itself:
                         continue
-                    facts = function.name, operator.__name__, _change(node, new), _statement(function, path)
+                    facts = function.name, operator.__name__, _change(node, new), statement
                     read_the_same[facts] += 1
                     found[text] = Mutant(text, *facts, read_the_same[facts])
-    found.pop(itself, None)
     return list(found.values())
 
 
