@@ -1,7 +1,7 @@
 """`python -m tests.mutation [N ...] [--sample K]`: the mutation gate. Exit status 1 if a mutant got away.
 
-Prints how many mutants were refused, how many of these with a name for the mistake or a place, and who
-survived. Survivors that change nothing stand in `survivors.json`, with the reason why.
+Prints how many mutants were refused, how many of these with a name for the mistake or a place, and who survived. Of a
+survivor the oracle says in which launch it is wrong; those that it knows nothing of need a reason in `survivors.json`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def main() -> None:
     for number in options.puzzles:
         result = run(number, options.sample)
         print(result.summary())
-        good = good and not result.unexplained and not result.stale
+        good = good and not result.flaws
     sys.exit(not good)
 
 

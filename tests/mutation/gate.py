@@ -1,25 +1,44 @@
-"""Check the mutants of a puzzle's solution, and hold those that get away against the list of excuses."""
+"""Check the mutants of a puzzle's solution. Those that get away are asked of the oracle, and need an excuse.
+
+`survivors.json` has reasons why mutants change nothing, and under each the patterns of their names. It must hold: the
+judge accepts every mutant that a pattern matches, and the oracle knows no launch in which one of them differs.
+"""
 
 from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from checker import catalog
 from checker.judge.diagnose import UNNAMED
 from checker.judge.verdict import Verdict
-from checker.road import check
+from checker.road import Terms, check
 from checker.submission.read import from_cells
 from tests.conftest import quick_terms
 from tests.mutation.operators import Mutant, mutants
+from tests.mutation.oracle import Oracle
 
 ROOT = Path(__file__).parents[2]
 EXCUSES = Path(__file__).with_name("survivors.json")
 SEED = 20220527
+PROCESSES = 2
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What became of a mutant."""
+
+    mutant: Mutant
+    accepted: bool
+    finding: str | None = None  # the id of the first finding, if there is one
+    difference: str | None = None  # of one that was accepted: what the oracle says
 
 
 @dataclass
@@ -32,61 +51,88 @@ class GateResult:
     named: int = 0  # refused with a name for the mistake
     located: int = 0  # refused with the place where it shows
     excused: list[str] = field(default_factory=list)
-    unexplained: list[str] = field(default_factory=list)
-    stale: list[str] = field(default_factory=list)  # excuses for mutants that do not get away (any more)
+    wrong: list[str] = field(default_factory=list)  # accepted, and the oracle knows a launch in which they are wrong
+    unexplained: list[str] = field(default_factory=list)  # accepted, never seen to be wrong, and nobody says why
+    silent: list[str] = field(default_factory=list)  # refused without a finding
+    stale: list[str] = field(default_factory=list)  # refused, and excused for nothing
+
+    @property
+    def flaws(self) -> list[str]:
+        """Everything that must not be, a line each."""
+        lines = [f"got away, and is wrong: {text}" for text in self.wrong]
+        lines += [f"got away, and nobody says why: {name}" for name in self.unexplained]
+        lines += [f"refused without a word: {name}" for name in self.silent]
+        return lines + [f"excused for nothing: {name}" for name in self.stale]
 
     def summary(self) -> str:
         """Rate, survivors, and how good the refusals were."""
-        refused = self.named + self.located
-        lines = [
-            f"puzzle {self.puzzle}: {self.checked} of {self.all} mutants checked, {refused} refused "
+        first = (
+            f"puzzle {self.puzzle}: {self.checked} of {self.all} mutants checked, {self.named + self.located} refused "
             f"({self.named} named, {self.located} located), {len(self.excused)} equivalent, "
-            f"{len(self.unexplained)} got away"
-        ]
-        lines += [f"  got away: {name}" for name in self.unexplained]
-        lines += [f"  excused for nothing: {name}" for name in self.stale]
-        return "\n".join(lines)
+            f"{len(self.wrong) + len(self.unexplained)} got away"
+        )
+        return "\n  ".join([first, *self.flaws])
 
 
-def excuses(number: int) -> dict[str, str]:
-    """Mutants of a puzzle that are known to change nothing → why."""
-    listed: dict[str, str] = json.loads(EXCUSES.read_text(encoding="utf-8")).get(catalog.stems()[number], {})
-    return listed
+def excuses() -> dict[str, str]:
+    """Pattern of mutants' names → why they change nothing. In a pattern, `...` stands for anything."""
+    listed: dict[str, list[str]] = json.loads(EXCUSES.read_text(encoding="utf-8"))
+    return {pattern: reason for reason, patterns in listed.items() for pattern in patterns}
+
+
+def matching(patterns: Iterable[str]) -> re.Pattern[str]:
+    """What matches the names that any of these patterns stands for."""
+    return re.compile("|".join(".*".join(map(re.escape, pattern.split("..."))) for pattern in patterns) or "(?!)")
+
+
+@cache
+def all_mutants(number: int) -> list[Mutant]:
+    """All mutants of a puzzle's solution."""
+    return mutants((ROOT / "solutions" / f"{catalog.stems()[number]}.py").read_text(encoding="utf-8"))
 
 
 def run(number: int, sample: int | None = None) -> GateResult:
     """Check all mutants of a puzzle, or a sample of so many by a fixed seed."""
-    stem = catalog.stems()[number]
-    everyone = mutants((ROOT / "solutions" / f"{stem}.py").read_text(encoding="utf-8"))
+    everyone = all_mutants(number)
     chosen = everyone if sample is None else random.Random(SEED).sample(everyone, min(sample, len(everyone)))
-    result = GateResult(number, len(everyone), len(chosen))
-    known = excuses(number)
-    for mutant, verdict in _verdicts(number, chosen):
-        if verdict.accepted and mutant.name in known:
-            result.excused.append(mutant.name)
-        elif verdict.accepted:
-            result.unexplained.append(mutant.name)
+    return weighed(GateResult(number, len(everyone), len(chosen)), fates(number, chosen), matching(excuses()))
+
+
+def weighed(result: GateResult, fates: Iterable[Fate], known: re.Pattern[str]) -> GateResult:
+    """The result with what became of each mutant; `known` matches the names of those that are excused."""
+    for fate in fates:
+        name, excused = fate.mutant.name, known.fullmatch(fate.mutant.name) is not None
+        if fate.difference is not None:
+            result.wrong.append(f"{name}: {fate.difference}")
+        elif fate.accepted:
+            (result.excused if excused else result.unexplained).append(name)
+        elif fate.finding is None:
+            result.silent.append(name)
         else:
-            if verdict.findings[0].id in UNNAMED:
-                result.located += 1
-            else:
-                result.named += 1
-            if mutant.name in known:
-                result.stale.append(mutant.name)
-    if sample is None:
-        result.stale += sorted(set(known) - {mutant.name for mutant in everyone})
+            result.located += fate.finding in UNNAMED
+            result.named += fate.finding not in UNNAMED
+        if excused and not fate.accepted:
+            result.stale.append(name)
     return result
 
 
-def _verdicts_on(number: int, chosen: list[Mutant]) -> list[tuple[Mutant, Verdict]]:
+def fates(number: int, chosen: list[Mutant]) -> Iterator[Fate]:
+    """In processes, each with children that are forked warm: Python 3.11 cannot parse in two threads at once."""
+    with ProcessPoolExecutor(PROCESSES) as pool:
+        parts = [chosen[n::PROCESSES] for n in range(PROCESSES)]
+        yield from chain.from_iterable(pool.map(_fates_of, [number] * PROCESSES, parts))
+
+
+def _fates_of(number: int, chosen: list[Mutant]) -> list[Fate]:
+    oracles: dict[str, Oracle] = {}
     with quick_terms() as terms:
-        terms = replace(terms, targets=())
-        texts = [from_cells([("code", mutant.text)], "mutant.py", numbered=False) for mutant in chosen]
-        return [(mutant, check(number, text, terms)) for mutant, text in zip(chosen, texts, strict=True)]
+        return [_fate(number, mutant, replace(terms, targets=()), oracles) for mutant in chosen]
 
 
-def _verdicts(number: int, chosen: list[Mutant]) -> Iterator[tuple[Mutant, Verdict]]:
-    """On two cores, in processes: Python 3.11 cannot parse in two threads at once (AST recursion depth)."""
-    with ProcessPoolExecutor(2) as pool:
-        for verdicts in pool.map(_verdicts_on, [number] * 2, [chosen[0::2], chosen[1::2]]):
-            yield from verdicts
+def _fate(number: int, mutant: Mutant, terms: Terms, oracles: dict[str, Oracle]) -> Fate:
+    verdict: Verdict = check(number, from_cells([("code", mutant.text)], "mutant.py", numbered=False), terms)
+    if not verdict.accepted:
+        return Fate(mutant, False, verdict.findings[0].id if verdict.findings else None)
+    if mutant.kernel not in oracles:
+        oracles[mutant.kernel] = Oracle(number, mutant.kernel, terms)
+    return Fate(mutant, True, difference=oracles[mutant.kernel].difference(mutant.text))

@@ -1,0 +1,227 @@
+"""Random launches for the oracle: of any size, layout and kind of values that a puzzle promises. None is the judge's.
+
+A launch of the usual kind has a few tiles; some are of real size (rows of up to 20,000 columns, a thousand keys or
+queries and more), some have rows or heads so far apart that their offsets need 64 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from checker.puzzle import Array, Case, Draw, Kernel, Puzzle, Role, Tensor, blank
+
+Random = np.random.Generator
+LARGE_EVERY, FAR_EVERY = 12, 15
+
+
+def launches(puzzle: Puzzle, kernel: Kernel, count: int, seed: int) -> list[Case]:
+    """So many launches of one kernel; of a puzzle that has no family here, its own cases with other keys."""
+    made: list[Case] = []
+    if puzzle.number not in FAMILIES:
+        for key in range(seed, seed + count):
+            made += [case for case in puzzle.cases(Draw(str(key))) if case.kernel == kernel.name]
+            if len(made) >= count:
+                return made[:count]
+    for number in range(count):
+        random = np.random.default_rng([seed, puzzle.number, puzzle.kernels.index(kernel), number])
+        kind = "large" if number % LARGE_EVERY == 5 else "far" if number % FAR_EVERY == 7 else "usual"
+        made.append(FAMILIES[puzzle.number](puzzle.number, kernel, random, kind, number // LARGE_EVERY))
+    return made
+
+
+def _length(random: Random, block: int, most: int) -> int:
+    """Up to `most` blocks, and what is left over: nothing, one, one or two short of a block, or anything."""
+    rest = int(random.choice([0, 1, 2, block - 2, block - 1, random.integers(block)]))
+    return max(1, int(random.integers(most + 1)) * block + rest)
+
+
+def _stride(random: Random, least: int, kind: str) -> int:
+    """A distance that is no smaller, and beyond 2**30, odd and below 2**31 for what lies far apart."""
+    if kind == "far":
+        return int(random.integers(2**30, 2**31 - 2**20)) | 1
+    return least + int(random.choice([0, 1, random.integers(64)]))
+
+
+def _case(
+    kernel: Kernel,
+    name: str,
+    grid: tuple[int, ...],
+    tensors: Mapping[str, Tensor],
+    numbers: Mapping[str, int | float],
+    kind: str,
+) -> Case:
+    """The launch as far as the kernel has parameters for it; `name` says nothing that `numbers` do not."""
+    given = {parameter: numbers[parameter] for parameter in kernel.parameters if parameter in numbers}
+    sizes = ", ".join(
+        f"{key}={value:.6g}" if isinstance(value, float) else f"{key}={value}" for key, value in given.items()
+    )
+    return Case(
+        name=f"{name}, grid {grid}, {sizes}",
+        kernel=kernel.name,
+        proves=(),
+        grid=grid,
+        tensors={p: tensors[p] for p in kernel.parameters if p in tensors},
+        scalars={key: value for key, value in given.items() if key not in kernel.constexprs},
+        constexprs={key: value for key, value in given.items() if key in kernel.constexprs},
+        checked_arithmetic=kind == "far",
+    )
+
+
+def _softmax(number: int, kernel: Kernel, random: Random, kind: str, turn: int) -> Case:
+    """Rows of every kind, of which a softmax without the maximum gets what it can do."""
+    block = int(random.choice([16, 32, 64, 128]))
+    high = int(random.choice([1, 2, 4, 8])) if number == 4 else 1
+    count, n = int(random.integers(1, 6)), _length(random, block, 4)
+    if kind == "large" and turn % 2:
+        high = 16 if number == 4 else 1
+        count, n = (
+            int(random.integers(1001, 1100) if number == 4 else random.integers(60, 140)),
+            int(random.integers(1, 40)),
+        )
+    elif kind == "large":
+        block, count, n = 1024, 2, int(random.integers(3000, 20_000))
+    elif kind == "far":
+        count, n = 6, _length(random, block, 1)
+    if number == 4:
+        count = max(count, _length(random, high, 2))
+    if number == 1:
+        block = 1 << (n - 1).bit_length()
+    dtype = np.float16 if random.integers(3) == 0 else np.float32
+    x = np.stack([_row(random, n, number, block, dtype, kind) for _ in range(count)]).astype(dtype)
+    strides = [_stride(random, n, kind) for _ in range(2)]
+    tensors = {
+        "x_ptr": Tensor(x, (strides[0], 1)),
+        "y_ptr": Tensor(blank(x.shape, dtype, np.nan), (strides[1], 1), Role.OUTPUT),
+    }
+    numbers = {"x_row_stride": strides[0], "y_row_stride": strides[1], "n_rows": count, "n_cols": n}
+    blocks = {"BLOCK_SIZE": block, "BLOCK_ROWS": high, "BLOCK_COLS": block}
+    return _case(kernel, f"{kind}, {np.dtype(dtype).name}", (-(-count // high),), tensors, numbers | blocks, kind)
+
+
+def _row(random: Random, n: int, number: int, block: int, dtype: type, kind: str) -> Array:
+    at = int(random.choice([0, n - 1, n - 1, random.integers(n), random.integers(n // 2, n)]))
+    row = random.normal(0.0, float(random.choice([1.0, 4.0])), n)
+    mild = number == 1
+    far = 40.0 if mild else 300.0 if dtype is np.float16 else 2e4
+    match random.choice([1, 1, 2, 3, 7]) if kind == "large" else random.integers(9):  # most of a long row is all alike
+        case 0:
+            row += far * random.choice([-1, 1])
+        case 1:
+            row[at] = 60.0 if mild else 150.0
+        case 2:
+            row = np.linspace(-12, 12, n) * random.choice([-1, 1])
+        case 3:
+            row[:] = float(random.integers(1, 9))
+        case 4 if n > 1:
+            row[at] = -np.inf
+        case 5 if number >= 3 and n > 1:  # puzzles 1 and 2 make no promise of a first block without a finite number
+            row[: min(n - 1, int(random.choice([1, 2])) * block)] = -np.inf
+        case 6:
+            row -= 12.0
+    return row.clip(-78.0, 80.0) if mild and np.isfinite(row).all() else row
+
+
+def _attention(number: int, kernel: Kernel, random: Random, kind: str, turn: int) -> Case:
+    """Heads of every size; for the backward pass with O, LSE and delta as they should be."""
+    br, bc, d = (int(random.choice([16, 32, 64], p=[0.5, 0.35, 0.15])) for _ in range(3))
+    heads, n_q, n_k = int(random.integers(1, 4)), _length(random, br, 3), _length(random, bc, 3)
+    if random.integers(3) == 0:  # what n_k - n_q leaves over matters as much
+        n_k = max(1, n_q + int(random.choice([-1, 0, 1, 2, bc - 1, bc, bc + 1, 1 - bc, br, -br, 2 * br])))
+    if kind == "large":
+        heads, many, few = 1 + turn % 2, int(random.integers(1050, 1400)), int(random.integers(1, 130))
+        n_q, n_k = [(few, many), (many, few), (few, many), (many // 2, many // 2)][turn % 4]
+        br, bc = int(random.choice([32, 64])), int(random.choice([32, 64]))
+        d = 16 if n_q == n_k else int(random.choice([16, 32, 64]))
+    elif kind == "far":
+        heads, n_q, n_k, d = 6, _length(random, br, 1), _length(random, bc, 1), 16
+    causal = number == 7 or (number == 6 and bool(random.integers(2)))
+    dtype = np.float16 if random.integers(3) == 0 else np.float32
+    rows = {"q": _stride(random, d, "usual"), "k": _stride(random, d, "usual")}
+    apart = {side: _stride(random, rows[side] * n, kind) for side, n in (("q", n_q), ("k", n_k))}
+    scale = float(np.float32(random.uniform(0.7, 2.2) / np.sqrt(d)))
+    values = _values(random, number, (heads, n_q, n_k, d), scale, dtype, causal, kind)
+    tensors = {}
+    for name, (x, role) in values.items():
+        side = "k" if name in ("k", "v", "dk", "dv") else "q"
+        tensors[f"{name}_ptr"] = Tensor(x, (apart[side], rows[side], 1) if x.ndim == 3 else (n_q, 1), role)
+    if kernel.name == "delta_kernel":
+        tensors["delta_ptr"] = Tensor(blank((heads, n_q), np.float32, np.nan), (n_q, 1), Role.OUTPUT)
+    strides = {f"{side}_{of}_stride": n[side] for of, n in (("head", apart), ("row", rows)) for side in ("q", "k")}
+    numbers = strides | {"n_q": n_q, "n_k": n_k, "scale": scale, "D": d, "Br": br, "Bc": bc, "CAUSAL": causal}
+    tiles = -(-n_k // bc) if "dk_ptr" in kernel.parameters else -(-n_q // br)
+    grid = (heads,) if number == 5 else (tiles, heads)
+    return _case(kernel, f"{kind}, {np.dtype(dtype).name}", grid, tensors, numbers, kind)
+
+
+def _values(
+    random: Random, number: int, sizes: tuple[int, ...], scale: float, dtype: type, causal: bool, kind: str
+) -> dict[str, tuple[Array, Role]]:
+    """All tensors of the three puzzles, with what a kernel may do with them; scores may be far from 0, V large."""
+    heads, n_q, n_k, d = sizes
+    q, k, v, do = (random.normal(0.0, 1.0, (heads, n, d)) for n in (n_q, n_k, n_k, n_q))
+    overflowing = number == 7 and dtype is np.float16 and bool(random.integers(2))
+    match random.choice([0, 0, 3, 4, 5, 6]) if kind == "large" else random.integers(7):
+        case 0:  # a key that each query likes best
+            k[:, int(random.choice([n_k - 1, random.integers(n_k)])), 0], q[..., 0] = 12.0, 12.0 / scale
+        case 1:  # scores around a number that exp cannot do
+            k[..., 0], q[..., 0] = 1.0, random.choice([-200.0, 200.0]) / scale
+        case 2:
+            q *= 3.0
+        case 3:
+            v *= 1e-3
+            do *= 1e-2
+        case 4:  # sums that fp16 cannot hold, though their average is no problem
+            q *= 0.05
+            v[..., -1] += 5000.0
+        case 5 if not overflowing:
+            do[..., 0] += 300.0
+            v[..., 0] += 300.0
+    if overflowing:
+        q[..., -1] = k[..., -1] = v[..., -1] = 0.0
+        v *= 4.0
+    q, k, v, do = (x.astype(dtype) for x in (q, k, v, do))
+    s = scale * (q.astype(np.float64) @ k.astype(np.float64).swapaxes(1, 2))
+    if causal:
+        s = np.where(np.arange(n_k)[None, :] <= np.arange(n_q)[:, None] + n_k - n_q, s, -np.inf)
+    m = s.max(axis=-1)
+    p = np.exp(s - np.where(np.isinf(m), 0.0, m)[..., None])
+    l = p.sum(axis=-1)
+    o = (p @ v.astype(np.float64) / np.where(l == 0, 1.0, l)[..., None]).astype(dtype)
+    with np.errstate(divide="ignore"):
+        lse = (m + np.log(l)).astype(np.float32)
+    if overflowing:
+        _pass_what_fp16_can_hold(q, k, v, do, scale, p / np.where(l == 0, 1.0, l)[..., None])
+    delta = (o.astype(np.float64) * do.astype(np.float64)).sum(axis=-1).astype(np.float32)
+
+    def empty(x: Array) -> Array:
+        return blank(x.shape, x.dtype, np.nan)
+
+    made = {"q": q, "k": k, "v": v, "do": do, "lse": lse, "delta": delta, "o": o}
+    given = {name: (x, Role.INPUT) for name, x in made.items()}
+    if number == 5:
+        state = {"o": np.zeros(q.shape, np.float32), "l": np.zeros(l.shape, np.float32)}
+        state["m"] = state["l"] - np.float32(np.inf)
+        return given | {name: (x, Role.STATE) for name, x in state.items()}
+    outputs = {"o": q, "lse": lse} if number == 6 else {"dq": q, "dk": k, "dv": v}
+    return given | {name: (empty(x), Role.OUTPUT) for name, x in outputs.items()}
+
+
+def _pass_what_fp16_can_hold(q: Array, k: Array, v: Array, do: Array, scale: float, p: Array) -> None:
+    """Sums of more than 65504 in the last dimension, which adds nothing to scores and to dP, though gradients fit.
+
+    In Q or in K, because each would meet the other; rows of dS sum to 0, and dK is scaled down.
+    """
+    n_q = q.shape[1]
+    sign = np.where(np.arange(n_q) < n_q // 2, 1.0, -0.8)
+    do[..., -1] = (sign * min(30_000.0, 50_000.0 / np.abs(sign @ p).max())).astype(do.dtype)
+    if n_q % 2:
+        k[..., -1] = 30_000.0
+        return
+    dp = do.astype(np.float64) @ v.astype(np.float64).swapaxes(1, 2)
+    ds = p * (dp - (p * dp).sum(axis=-1, keepdims=True))
+    q[..., -1] = min(60_000.0, 50_000.0 / (scale * np.abs(ds.sum(axis=1)).max() + 1e-3))
+
+
+FAMILIES = dict.fromkeys((1, 2, 3, 4), _softmax) | dict.fromkeys((5, 6, 7), _attention)
