@@ -252,7 +252,7 @@ def forward(s: Array, v: Array) -> Forward:
 
 
 def score_error(case: Case) -> Array:
-    """How far a score may be off in fp32: √D rounding errors of Σ|q||k|, and at least 4, per head and query the largest."""
+    """How far a score may be off in fp32: √D roundings of Σ|q||k|, and at least 4; per head and query the largest."""
     products = np.abs(wide(case, "q")) @ np.abs(wide(case, "k")).swapaxes(1, 2)
     errors = max(4.0, shape_of(case).D ** 0.5) * dot_eps(case)
     return np.asarray(errors * float(case.scalars["scale"]) * products.max(axis=-1, keepdims=True))

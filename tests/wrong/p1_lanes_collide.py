@@ -1,6 +1,6 @@
 """All lanes store to the first element of the row.
 
-Finding: lanes-collide and written-too-often
+Finding: lanes-collide
 """
 
 import triton
