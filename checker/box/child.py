@@ -91,9 +91,10 @@ def serve(report: int, *pipes: int) -> None:
 
 def _report_end(report: int, runners: dict[int, int]) -> None:
     """Wait for a process to end; if it is a runner, say how it ended."""
-    pid, status = os.wait()
+    pid, status, used = os.wait4(-1, 0)
     if (finished := runners.pop(pid, None)) is not None:
-        _write_all(report, wire.pack({"pass": finished, "code": os.waitstatus_to_exitcode(status)}))
+        seconds = used.ru_utime + used.ru_stime
+        _write_all(report, wire.pack({"pass": finished, "code": os.waitstatus_to_exitcode(status), "cpu": seconds}))
 
 
 def _device() -> Any:
