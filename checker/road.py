@@ -232,10 +232,10 @@ class _Check:
             if self._verdict(**facts).earned:  # what does not compile scores 0, whatever else is wrong with it
                 compiled = compiler.results()
                 if complaints := compile_findings(self.puzzle, compiled, self.where):
-                    named = {finding.id for finding in complaints}
-                    others = [finding for finding in facts["findings"] if finding.id not in named]
-                    facts |= {"status": Status.DOES_NOT_COMPILE, "findings": complaints + others, "remarks": ()}
-                    facts |= {"compiled": compilations(compiled)}
+                    named = {finding.id for finding in facts["findings"]}
+                    complaints = [finding for finding in complaints if finding.id not in named]
+                    facts |= {"status": Status.DOES_NOT_COMPILE, "findings": [*complaints, *facts["findings"]]}
+                    facts |= {"compiled": compilations(compiled), "remarks": ()}
                 elif facts["status"] is Status.ACCEPTED:
                     remarks = (*facts["remarks"], *compile_remarks(compiled, self.where))
                     facts |= {"compiled": compilations(compiled), "remarks": remarks}

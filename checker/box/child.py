@@ -72,10 +72,11 @@ def serve(report: int, *pipes: int) -> None:
         file.write(header["source"])
     os.close(0)
     os.open(os.devnull, os.O_RDONLY)
-    runners = {}
+    runners, base = {}, os.getpid()
     for number, launches in enumerate(header["passes"]):
         pid = os.fork()
         if pid == 0:
+            children.end_with_parent(base)
             _become_runner(answers[number], outputs[number])
             _run_pass(header, buffers, path, launches, answers[number], on_gpu)
             os._exit(0)
@@ -110,7 +111,6 @@ def _device() -> Any:
 
 def _become_runner(answer: int, output: int) -> None:
     """Only this runner's pipes stay open; output goes to its own."""
-    children.end_with_parent()
     os.dup2(output, 1)
     os.dup2(output, 2)
     for name in os.listdir("/proc/self/fd"):

@@ -145,12 +145,13 @@ def _was_killed(pid: int, limits: dict[str, Any]) -> bool:
 def _fork(header: dict[str, Any], jobs: list[dict[str, Any]], path: str, answer: int) -> tuple[int, int]:
     """(process, descriptor to read its answer from) of a runner, which cannot write into the whole `answer`."""
     reader, writer = os.pipe()
+    base = os.getpid()
     pid = os.fork()
     if pid:
         os.close(writer)
         return pid, reader
+    children.end_with_parent(base)
     os.close(answer)
-    children.end_with_parent()
     warnings.simplefilter("ignore")
     limits = header["limits"]
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

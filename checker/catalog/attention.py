@@ -17,7 +17,6 @@ from checker.puzzle import Array, Axis, Case, Expected, Invariant, Kernel, Outpu
 
 FAR_APART = 2**30  # elements between heads, so that head 2 begins beyond the range of int32
 TF32_EPS = 2.0**-10
-COMPILED_WITH = {"D": 64, "Br": 64, "Bc": 64}
 EPS32 = float(np.finfo(np.float32).eps)
 
 

@@ -37,7 +37,6 @@ KERNEL = Kernel(
         *("D", "Br", "Bc", "CAUSAL"),
     ),
     constexprs=("D", "Br", "Bc", "CAUSAL"),
-    compiled_with=attention.COMPILED_WITH | {"CAUSAL": True},
 )
 
 PROPERTIES = (

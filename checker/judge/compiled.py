@@ -91,13 +91,12 @@ def _form(job: Job, timed: Job) -> str:
 
 def _remark(result: Compiled, where: Locator) -> str:
     assert result.error is not None
-    names = ones(result.job)
-    name = names[0] if len(names) == 1 else "a size or a stride"
-    written = names[0] if len(names) == 1 else "n"
+    names, line = ones(result.job), _line(where(result.error.line))
+    is_one, written = (names[0], names[0]) if len(names) == 1 else ("a size or a stride", "n")
     return (
-        f"{result.job.kernel} does not compile for a launch in which {name} is 1{_line(where(result.error.line))}. Triton "
-        f"makes a constant of an integer that is 1, and says: {_first_line(result)} To be safe, begin with "
-        f"{written} = tl.cast({written}, tl.int32): that is a number of the launch again."
+        f"{result.job.kernel} does not compile for a launch in which {is_one} is 1{line}. Triton makes a constant of "
+        f"an integer that is 1. Begin with {written} = tl.cast({written}, tl.int32), and it is a number of the launch "
+        f"again. Triton says: {_first_line(result)}"
     )
 
 
