@@ -18,8 +18,9 @@ from checker.box import compiling, wire
 from checker.box.compiling import Compiled, Compiler, Job
 from checker.box.parent import Limits
 from checker.box.processes import Started
-from checker.judge.forms import forms, ones
-from checker.judge.verdict import Status, Verdict
+from checker.judge.compiled import compile_findings
+from checker.judge.forms import MEMORY, forms, ones
+from checker.judge.verdict import Status, Verdict, Where
 from checker.puzzle import Draw, Tensor
 from checker.road import Terms, check
 from checker.submission.read import from_cells
@@ -184,6 +185,21 @@ def test_what_compiles_in_one_form_only_is_refused(name: str) -> None:
     assert verdict.status is Status.DOES_NOT_COMPILE
     assert [c.compiles for c in verdict.compiled] == [False]
     assert ONE_FORM_ONLY[name] in verdict.findings[0].examples[0]
+
+
+def test_shared_memory_counts_in_every_form() -> None:
+    puzzle = catalog.load(6)
+    timed = next(forms(puzzle.kernels[0], puzzle.cases(Draw()), "sm_90"))
+    wide = {name: kind.replace("fp16", "fp32") for name, kind in timed.signature.items()}
+    tiles = {**timed.constexprs, "D": 128, "Br": 128, "Bc": 128}
+    large = replace(timed, signature=wide, constexprs=tiles, until=MEMORY)
+    source = (ROOT / "solutions" / f"{STEMS[6]}.py").read_text()
+    with Compiler(source, [timed, large], Limits(), cached=False) as compiler:
+        results = compiler.results()
+    assert [r.error for r in results] == [None, None]
+    [finding] = compile_findings(puzzle, results, lambda *_, **__: Where())
+    assert finding.id == "shared-memory"
+    assert f"{results[1].shared} bytes with fp32 inputs, D=128, Br=128 and Bc=128," in finding.explanation
 
 
 def test_what_fails_only_where_a_size_is_1_is_a_remark_and_its_remedy_works() -> None:
