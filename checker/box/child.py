@@ -207,7 +207,7 @@ def _answer_from_gpu(
 ) -> bool:
     """Run one launch on the GPU and send what came of it. False if the GPU will take no more from this process."""
     from checker.box import cuda
-    from checker.box.compiler import described
+    from checker.box.lowering import described
 
     answer: dict[str, Any] = {"launch": asked["launch"], "refused": None, "error": None, "again": 0}
     results = [values.tobytes() for _, values in tensors]

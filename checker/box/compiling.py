@@ -165,7 +165,7 @@ class Compiler:
 
     def _cache_file(self) -> Path:
         """Where the outcome is kept: named after the source, the jobs, the compiler and how it is called."""
-        caller = Path(__file__).with_name("compiler.py").read_text(encoding="utf-8")
+        caller = "".join(Path(__file__).with_name(f"{n}.py").read_text("utf-8") for n in ("compiler", "lowering"))
         asked = json.dumps([self.source, [asdict(job) for job in self.jobs], self.assembled, version("triton"), caller])
         root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         return root / "flash-puzzles" / "compiled" / f"{hashlib.sha256(asked.encode()).hexdigest()}.json"

@@ -35,7 +35,7 @@ def prepare() -> None:
 
 def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]:
     """The kernels `names` of the submission, to be compiled from the syntax tree that was linted."""
-    from checker.box.compiler import executed
+    from checker.box.lowering import executed
 
     namespace = executed(source, path)
     return {name: namespace[name] for name in names}
