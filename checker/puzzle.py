@@ -100,15 +100,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel the student writes: its name and parameters in order.
-
-    `compiled_with`: constexprs as they are on a GPU, for compiling; others are those of the cases.
-    """
+    """A kernel the student writes: its name and parameters in order."""
 
     name: str
     parameters: tuple[str, ...]
     constexprs: tuple[str, ...] = ()
-    compiled_with: Mapping[str, int | bool] = field(default_factory=dict)
 
     @property
     def signature(self) -> str:

@@ -193,7 +193,7 @@ class _Check:
 
     def _judged(self, program: Program, started: list[str], box: Box) -> Verdict:
         from checker.box.compiling import Compiler
-        from checker.judge.compiled import compilations, compile_findings, jobs
+        from checker.judge.compiled import compilations, compile_findings, compile_remarks, jobs
         from checker.judge.evidence import launch_of
         from checker.judge.judge import runs_of
         from checker.puzzle import PRACTICE_KEY, Draw
@@ -214,8 +214,7 @@ class _Check:
             if runs_of(case) == 2 or (case.once and not number % 2):
                 shuffled.append((number, shuffle.permutation(programs)))
         passes = [in_order, shuffled]
-        compiling = not on_gpu and len(started) == len(program.kernels)
-        wanted = jobs(self.puzzle, cases, self.terms.targets) if compiling else []
+        wanted = [] if on_gpu else jobs(self.puzzle, runnable, self.terms.targets)
         # What practice has found out is not believed in grading: who practises here may have written it.
         with Compiler(
             program.source,
@@ -231,12 +230,16 @@ class _Check:
                 raise RuntimeError(f"the box did not start: {report.complaint.strip() or 'no reason given'}")
             self.versions |= report.versions
             facts = self._weighed(program, started, cases, runnable, launches, report, passes)
-            if facts["status"] is Status.ACCEPTED:
+            if self._verdict(**facts).earned:  # what does not compile scores 0, whatever else is wrong with it
                 compiled = compiler.results()
-                complaints = compile_findings(self.puzzle, compiled, self.where)
-                facts |= {"compiled": compilations(compiled)}
-                if complaints:
-                    facts |= {"status": Status.DOES_NOT_COMPILE, "findings": complaints, "remarks": ()}
+                if complaints := compile_findings(self.puzzle, compiled, self.where):
+                    named = {finding.id for finding in facts["findings"]}
+                    complaints = [finding for finding in complaints if finding.id not in named]
+                    facts |= {"status": Status.DOES_NOT_COMPILE, "findings": [*complaints, *facts["findings"]]}
+                    facts |= {"compiled": compilations(compiled), "remarks": ()}
+                elif facts["status"] is Status.ACCEPTED:
+                    remarks = (*facts["remarks"], *compile_remarks(compiled, self.where))
+                    facts |= {"compiled": compilations(compiled), "remarks": remarks}
         return self._verdict(**facts)
 
     def _weighed(
@@ -311,6 +314,8 @@ class _Check:
                 continue  # after an error a GPU takes no more from the same process: no news
             elif one.ending is Ending.STOPPED:
                 continue  # what happened in the other pass is the news
+            elif one.ending is Ending.KILLED_FROM_OUTSIDE:
+                raise RuntimeError("the box was killed from outside, as by the system when memory is short")
             elif len(answers.results) < len(numbers):
                 missing = cases[numbers[len(answers.results)]]
                 findings.append(ended(one.ending, one.code, self.terms.limits, missing))

@@ -10,7 +10,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as `python -m checker` doe
 
 import re
 import shutil
+import signal
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -91,6 +93,27 @@ def boxed_processes(folder: Path) -> list[str]:
             except OSError:
                 continue
     return found
+
+
+@contextlib.contextmanager
+def killing(base: int, runner: bool) -> Iterator[None]:
+    """Meanwhile kill a child of the box, or one of its runners, once there is one."""
+
+    def kill() -> None:
+        while not over.wait(0.01):
+            with contextlib.suppress(OSError):
+                if runners := Path(f"/proc/{base}/task/{base}/children").read_text().split():
+                    os.kill(int(runners[0]) if runner else base, signal.SIGKILL)
+                    return
+
+    over = threading.Event()
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        yield
+    finally:
+        over.set()
+        killer.join()
 
 
 @pytest.fixture

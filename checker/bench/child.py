@@ -24,7 +24,7 @@ from checker import catalog
 from checker.bench import peers
 from checker.bench.result import Size, Timing
 from checker.bench.workload import size_of
-from checker.box.compiler import executed
+from checker.box.lowering import executed
 from checker.puzzle import Case, Puzzle, Role, Tensor, Timed, Tuning, Work
 
 QUANTILES = (0.5, 0.2, 0.8)

@@ -72,10 +72,11 @@ def serve(report: int, *pipes: int) -> None:
         file.write(header["source"])
     os.close(0)
     os.open(os.devnull, os.O_RDONLY)
-    runners = {}
+    runners, base = {}, os.getpid()
     for number, launches in enumerate(header["passes"]):
         pid = os.fork()
         if pid == 0:
+            children.end_with_parent(base)
             _become_runner(answers[number], outputs[number])
             _run_pass(header, buffers, path, launches, answers[number], on_gpu)
             os._exit(0)
@@ -91,9 +92,10 @@ def serve(report: int, *pipes: int) -> None:
 
 def _report_end(report: int, runners: dict[int, int]) -> None:
     """Wait for a process to end; if it is a runner, say how it ended."""
-    pid, status = os.wait()
+    pid, status, used = os.wait4(-1, 0)
     if (finished := runners.pop(pid, None)) is not None:
-        _write_all(report, wire.pack({"pass": finished, "code": os.waitstatus_to_exitcode(status)}))
+        seconds = used.ru_utime + used.ru_stime
+        _write_all(report, wire.pack({"pass": finished, "code": os.waitstatus_to_exitcode(status), "cpu": seconds}))
 
 
 def _device() -> Any:
@@ -109,7 +111,6 @@ def _device() -> Any:
 
 def _become_runner(answer: int, output: int) -> None:
     """Only this runner's pipes stay open; output goes to its own."""
-    children.end_with_parent()
     os.dup2(output, 1)
     os.dup2(output, 2)
     for name in os.listdir("/proc/self/fd"):
@@ -206,7 +207,7 @@ def _answer_from_gpu(
 ) -> bool:
     """Run one launch on the GPU and send what came of it. False if the GPU will take no more from this process."""
     from checker.box import cuda
-    from checker.box.compiler import described
+    from checker.box.lowering import described
 
     answer: dict[str, Any] = {"launch": asked["launch"], "refused": None, "error": None, "again": 0}
     results = [values.tobytes() for _, values in tensors]

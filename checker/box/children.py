@@ -9,9 +9,11 @@ import signal
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
 
 
-def end_with_parent() -> None:
-    """End when the process that has started this one does."""
+def end_with_parent(parent: int = 0) -> None:
+    """End when the process that has started this one does. `parent`: its number, in case it already has."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if parent and os.getppid() != parent:
+        os._exit(1)
 
 
 def adopt_strays() -> None:

@@ -2,33 +2,37 @@
 
 Like the box's other child, the first process never sees a line of the submission: it imports Triton,
 forks one runner per kernel and target, and collects. A runner limits itself, enters the system-call
-filter and goes as far as assembler text. The assembler itself (ptxas), which tells registers and
-spills, is then run on that text by the first process, if the request wants to know: a runner may start
-nothing. Neither what it reads of a runner nor what an assembler makes of it may exhaust the machine, so
-it is limited as well.
+filter and goes through its jobs, at most as far as assembler text. The assembler itself (ptxas), which
+tells registers and spills, is then run on that text by the first process, if the request wants to know:
+a runner may start nothing. Neither what it reads of a runner nor what an assembler makes of it may
+exhaust the machine, so it is limited as well.
 
 Reads one frame from standard input, writes two to standard output: a greeting, and the results.
 """
 
 from __future__ import annotations
 
-import ast
+import contextlib
 import os
 import re
 import resource
 import signal
 import subprocess
 import sys
+import time
 import warnings
+from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 from checker.box import children, seccomp, wire
+from checker.box.lowering import described, executed, lowered
 
-MESSAGE_LIMIT = 2000  # characters of a complaint that leave the box
 ASSEMBLER_SECONDS = 20
 AT_ONCE = 2
+PATIENCE_SECONDS = 1.0  # for a runner that has closed its pipe too early to be gone
 LONGEST_ANSWER = 64 << 20  # bytes of assembler text; a kernel of the course has less than a hundred thousand
-LONGEST_HEADER = 1 << 16  # bytes of what is said of it: numbers, or a complaint of at most MESSAGE_LIMIT characters
+LONGEST_HEADER = 1 << 16  # bytes of what is said of it: numbers, or a complaint of no more than lowering.MESSAGE_LIMIT
 
 
 def main() -> None:
@@ -47,7 +51,7 @@ def rehearse() -> None:
     """What takes long only the first time. Before one submission that is no gain; before many it is."""
     from checker.box import rehearsal
 
-    _lowered(rehearsal.kernel, rehearsal.JOB)
+    lowered(rehearsal.kernel, rehearsal.JOB)
     _warm_up({rehearsal.JOB["target"]})
 
 
@@ -63,32 +67,38 @@ def serve() -> None:
     jobs = header["jobs"]
     _warm_up({job["target"] for job in jobs})
     _limit_memory(header["limits"]["compiler_bytes"])
+    try:
+        frame = wire.pack({"results": _results(header, path, answer)})
+    except Exception:  # an answer too odd for us: no reason to be silent, as if somebody had killed this process
+        frame = wire.pack({"results": [_died(job, killed=False) for job in jobs]})
+    os.write(answer, frame)
+
+
+def _results(header: dict[str, Any], path: str, answer: int) -> list[dict[str, Any]]:
+    """One result per job, in order."""
     results: list[dict[str, Any]] = []
-    for first in range(0, len(jobs), AT_ONCE):
-        runners = [_fork(header, job, path, answer) for job in jobs[first : first + AT_ONCE]]
-        for job, (pid, reader) in zip(jobs[first:], runners, strict=False):
+    # What Triton has read of a kernel for one job, it need not read again for the next.
+    groups = [list(group) for _, group in groupby(header["jobs"], key=lambda job: (job["kernel"], job["target"]))]
+    for first in range(0, len(groups), AT_ONCE):
+        runners = [_fork(header, group, path, answer) for group in groups[first : first + AT_ONCE]]
+        for group, (pid, reader) in zip(groups[first:], runners, strict=False):
             with os.fdopen(reader, "rb") as stream:
                 data = stream.read(LONGEST_ANSWER)
-            os.kill(pid, signal.SIGKILL)  # it has said all that counts, or too much
-            os.waitpid(pid, 0)
-            results.append(_collected(job, data))
+            collected = _collected(group, data)
+            missing = group[len(collected) :]
+            killed = bool(missing) and _was_killed(pid, header["limits"])
+            if not missing:
+                os.kill(pid, signal.SIGKILL)  # it has said all that counts
+                os.waitpid(pid, 0)
+            results += [*collected, *(_died(job, killed) for job in missing)]
     for result in results:
         _assemble(result, header["assembled"])
-    os.write(answer, wire.pack({"results": results}))
+    return results
 
 
 def _limit_memory(most: int) -> None:
     """Of this process, of each runner, and of each assembler."""
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
-
-
-def gpu_target(name: str) -> Any:
-    """Triton's own name for a target: `sm_90` or `gfx942`."""
-    from triton.backends.compiler import GPUTarget
-
-    if name.startswith("sm_"):
-        return GPUTarget("cuda", int(name.removeprefix("sm_")), 32)
-    return GPUTarget("hip", name, 64)
 
 
 def _warm_up(targets: set[str]) -> None:
@@ -105,15 +115,33 @@ def _assembler(target: str) -> Any:
     return get_ptxas(int(target.removeprefix("sm_")))
 
 
-def _fork(header: dict[str, Any], job: dict[str, Any], path: str, answer: int) -> tuple[int, int]:
+def _was_killed(pid: int, limits: dict[str, Any]) -> bool:
+    """Wait until a runner is gone that has not said everything. Whether somebody outside has killed it.
+
+    Under the filter it cannot send a signal, and the kernel sends this one only after the time that it may use.
+    """
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not (ended := os.wait4(pid, os.WNOHANG))[0]:
+        if time.monotonic() > deadline:  # it has said too much, or has closed its pipe
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            return False
+        time.sleep(0.001)
+    _, status, used = ended
+    by_kill = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+    return by_kill and limits["filter"] and used.ru_utime + used.ru_stime < limits["cpu_seconds"]
+
+
+def _fork(header: dict[str, Any], jobs: list[dict[str, Any]], path: str, answer: int) -> tuple[int, int]:
     """(process, descriptor to read its answer from) of a runner, which cannot write into the whole `answer`."""
     reader, writer = os.pipe()
+    base = os.getpid()
     pid = os.fork()
     if pid:
         os.close(writer)
         return pid, reader
+    children.end_with_parent(base)
     os.close(answer)
-    children.end_with_parent()
     warnings.simplefilter("ignore")
     limits = header["limits"]
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -126,140 +154,70 @@ def _fork(header: dict[str, Any], job: dict[str, Any], path: str, answer: int) -
     os.dup2(os_complaints, 1)
     if limits["filter"]:
         seccomp.enter()
-    try:
-        frame = _compiled(header, job, path)
-    except BaseException as error:
-        try:
-            passes = os.read(complaints, 1 << 16).decode(errors="replace")
-        except BlockingIOError:
-            passes = ""
-        frame = wire.pack({"error": described(error, path, passes)})
-    view = memoryview(frame)
-    while view:
-        view = view[os.write(writer, view) :]
+    for frame in _answers(header["source"], jobs, path, complaints):
+        view = memoryview(frame)
+        while view:
+            view = view[os.write(writer, view) :]
     os._exit(0)
 
 
-def executed(source: str, path: str) -> dict[str, Any]:
-    """The names that the submission defines, its functions ready for the compiler.
-
-    Triton would look for a function's text again, by the first line that seems to begin with `def`;
-    here it gets the syntax tree that was linted.
-    """
-    import triton
-    import triton.language as tl
-    from triton.runtime.jit import JITFunction
-
-    namespace: dict[str, Any] = {"__name__": "submission", "triton": triton, "tl": tl}
-    exec(compile(ast.parse(source), path, "exec"), namespace)
-    functions = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
-    for function in functions.values():
-        function.decorator_list = []  # the compiler starts at `def`
-    look_again = JITFunction.parse
-
-    def parse(self: Any) -> ast.Module:
-        if self.fn.__globals__ is not namespace:
-            own: ast.Module = look_again(self)  # one of Triton's
-            return own
-        return ast.Module(body=[functions[self.fn.__name__]], type_ignores=[])
-
-    JITFunction.parse = parse
-    return namespace
-
-
-def _compiled(header: dict[str, Any], job: dict[str, Any], path: str) -> bytes:
-    """Compile one kernel, from the syntax tree that was linted, down to assembler text."""
-    text, shared = _lowered(executed(header["source"], path)[job["kernel"]], job)
-    return wire.pack({"error": None, "shared": shared}, [text.encode()])
-
-
-def _lowered(kernel: Any, job: dict[str, Any]) -> tuple[str, int]:
-    """Assembler text, and bytes of shared memory."""
-    from triton.compiler import ASTSource
-    from triton.compiler.compiler import ir, make_backend
-
-    target = gpu_target(job["target"])
-    backend = make_backend(target)
-    options = backend.parse_options({})
-    source = ASTSource(kernel, job["signature"], job["constexprs"], _aligned(job["signature"]))
-    stages: dict[str, Any] = {}
-    backend.add_stages(stages, options, source.language)
-    context = ir.context()
-    ir.load_dialects(context)
-    backend.load_dialects(context)
-    module = source.make_ir(
-        target, options, backend.get_codegen_implementation(options), backend.get_module_map(), context
-    )
-    metadata: dict[str, Any] = {"target": target, **options.__dict__}
-    for name, stage in stages.items():
-        if name in ("cubin", "hsaco"):
-            break
-        module = stage(module, metadata)
-    return str(module), int(metadata["shared"])
-
-
-def _aligned(signature: dict[str, str]) -> dict[tuple[int], list[list[Any]]]:
-    """What Triton finds out at a launch with tensors from PyTorch: pointers and strides are multiples of 16."""
-    return {
-        (number,): [["tt.divisibility", 16]]
-        for number, (name, kind) in enumerate(signature.items())
-        if kind.startswith("*") or name.endswith("_stride")
-    }
-
-
-def described(error: BaseException, path: str, passes: str = "") -> dict[str, Any]:
-    """Type of what was raised last; message and line of the submission of what was complained of first.
-
-    `passes` is what the compiler's passes have written to standard error.
-    """
-    kind = type(error).__name__[:100]
-    line, error = _complaint(error)
-    message = getattr(error, "error_message", None) or str(error)
-    if wrapped := re.fullmatch(r"\w+(?:Error|Exception)\((['\"])(.*)\1,?\)", message, re.DOTALL):
-        message = wrapped[2]
-    found = re.search(rf"{re.escape(path)}:(\d+):\d+\)?: error: (.*)", passes)
-    if found:
-        line, message = int(found[1]), found[2]
-    return {"type": kind, "message": str(message)[:MESSAGE_LIMIT], "line": line, "program": 0}
-
-
-def _complaint(error: BaseException) -> tuple[int, BaseException]:
-    """(line of the submission that the compiler complains of, 0 if none; what was raised first)."""
-    line = 0
-    cause: BaseException | None = error
-    while cause is not None:
-        number = getattr(getattr(cause, "node", None), "lineno", 0)
-        if number and _is_of_submission(cause):
-            line = number
-        error, cause = cause, cause.__cause__
-    return line, error
-
-
-def _is_of_submission(error: BaseException) -> bool:
-    """Whether a complaint is about the submission's text, and not about Triton's own library."""
-    text = getattr(error, "src", None) or ""
-    with open(f"{os.getcwd()}/submission.py", encoding="utf-8", newline="") as file:
-        return text.strip() in file.read()
-
-
-def _collected(job: dict[str, Any], data: bytes) -> dict[str, Any]:
-    """A runner's answer, without its assembler text but for the one to be assembled here."""
-    result: dict[str, Any] = {"kernel": job["kernel"], "target": job["target"], "error": None}
+def _answers(source: str, jobs: list[dict[str, Any]], path: str, complaints: int) -> Iterator[bytes]:
+    """A frame for each job."""
     try:
-        header, buffers = next(wire.unpack(data, LONGEST_HEADER, 1))
-    except (StopIteration, wire.MalformedFrame):
-        died = {"type": "Died", "message": "the compiler did not come to an end", "line": 0, "program": 0}
-        return {**result, "error": died}
-    if header.get("error") is not None:
-        return {**result, "error": header["error"]}
-    return {**result, "shared": header.get("shared"), "text": bytes(buffers[0]).decode(errors="replace")}
+        kernel = executed(source, path)[jobs[0]["kernel"]]
+    except BaseException as error:
+        yield from [wire.pack({"error": described(error, path)})] * len(jobs)
+        return
+    for job in jobs:
+        _said(complaints)  # whatever it was, it has kept nothing from compiling
+        try:
+            text, shared = lowered(kernel, job)
+            frame = wire.pack({"error": None, "shared": shared}, [text.encode()])
+        except BaseException as error:
+            frame = wire.pack({"error": described(error, path, _said(complaints)), "alone": _alone(kernel, job)})
+        yield frame
+
+
+def _alone(kernel: Any, job: dict[str, Any]) -> int | None:
+    """The first of a failed job's `parts` that fails as well; None if no part does so alone."""
+    for number, part in enumerate(job["parts"]):
+        try:
+            lowered(kernel, part)
+        except BaseException:
+            return number
+    return None
+
+
+def _said(complaints: int) -> str:
+    """What the compiler's passes have written since they were asked last."""
+    try:
+        return os.read(complaints, 1 << 16).decode(errors="replace")
+    except BlockingIOError:
+        return ""
+
+
+def _collected(jobs: list[dict[str, Any]], data: bytes) -> list[dict[str, Any]]:
+    """A runner's answers to its jobs, as many as arrived whole, in order."""
+    results: list[dict[str, Any]] = []
+    with contextlib.suppress(wire.MalformedFrame):
+        for job, (header, buffers) in zip(jobs, wire.unpack(data, LONGEST_HEADER, 1), strict=False):
+            text = b"".join(buffers).decode(errors="replace")
+            known = {name: header.get(name) for name in ("error", "alone", "shared")}
+            results.append({"target": job["target"], **known, "text": text})
+    return results
+
+
+def _died(job: dict[str, Any], killed: bool) -> dict[str, Any]:
+    """The result of a job whose runner has ended without an answer. `killed`: from outside, and not by its limits."""
+    error = {"type": "Died", "message": "the compiler did not come to an end", "line": 0, "program": 0}
+    return {"target": job["target"], "error": error, "killed": killed}
 
 
 def _assemble(result: dict[str, Any], wanted: bool) -> None:
     """Put registers and spilled bytes in place of the assembler text, if they are wanted."""
-    text = result.pop("text", None)
+    text = result.pop("text", "")
     result["registers"] = result["spilled"] = None
-    if text is None or not wanted:
+    if not text or not wanted:
         return
     if not result["target"].startswith("sm_"):  # AMD's assembler text has the counts in it
         for field, words in (("registers", r"\.vgpr_count:\s+(\d+)"), ("spilled", r"\.vgpr_spill_count:\s+(\d+)")):

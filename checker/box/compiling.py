@@ -26,25 +26,32 @@ if TYPE_CHECKING:
     from checker.box.warm import Forked, Warm
 
 KEPT = 500  # outcomes in the cache
+_KILLED = "the compiler was killed from outside, as by the system when memory is short"
 LONGEST_RESULTS = 1 << 20  # bytes; an object for each of many small things takes far more memory than its text
 
 
 @dataclass(frozen=True)
 class Job:
-    """One kernel to compile for one target. `signature`: Triton's type of each parameter, in order."""
+    """One kernel to compile for one target, in the form that Triton gives it for one kind of launch.
+
+    `signature`: Triton's type of each parameter, in order. `parts`: forms that have only a part of what is special
+    about this one. They are tried if it does not compile, to find what that is due to.
+    """
 
     kernel: str
     target: str  # sm_90, sm_80, gfx942, …
     signature: dict[str, str]
     constexprs: dict[str, int | float | bool]
+    multiples: tuple[str, ...] = ()  # integers that are multiples of 16, as all pointers are
+    until: str = ""  # Triton's name of the last stage; none: all of them, to assembler text
+    parts: tuple[Job, ...] = ()
 
 
 @dataclass(frozen=True)
 class Compiled:
     """What came of a job. What is not known is None."""
 
-    kernel: str
-    target: str
+    job: Job  # if a part of what was asked did not compile, that part
     error: KernelError | None
     shared: int | None = None  # bytes of shared memory
     registers: int | None = None  # per thread
@@ -136,9 +143,16 @@ class Compiler:
                 raise RuntimeError("the compiler did not start")
             header, _ = next(frames)
             results = self._read(header)
-        except (subprocess.TimeoutExpired, StopIteration, wire.MalformedFrame, MalformedAnswer):
+        except subprocess.TimeoutExpired:  # a kernel that takes long runs into the limit on CPU time
+            seconds = f"{self.limits.compile_seconds:g} s"
+            raise RuntimeError(f"the compiler was not done after {seconds}: the machine is too busy") from None
+        except StopIteration:
+            raise RuntimeError(_KILLED) from None
+        except (wire.MalformedFrame, MalformedAnswer):
             gone = KernelError("Died", "the compiler did not come to an end", 0, 0)
-            return [Compiled(job.kernel, job.target, gone) for job in self.jobs]
+            return [Compiled(job, gone) for job in self.jobs]
+        if any(fields.get("killed") is True for fields in header["results"]):
+            raise RuntimeError(_KILLED)
         if self.cached and not any(r.error and r.error.type == "Died" for r in results):
             self._remember(header)
         return results
@@ -151,7 +165,7 @@ class Compiler:
 
     def _cache_file(self) -> Path:
         """Where the outcome is kept: named after the source, the jobs, the compiler and how it is called."""
-        caller = Path(__file__).with_name("compiler.py").read_text(encoding="utf-8")
+        caller = "".join(Path(__file__).with_name(f"{n}.py").read_text("utf-8") for n in ("compiler", "lowering"))
         asked = json.dumps([self.source, [asdict(job) for job in self.jobs], self.assembled, version("triton"), caller])
         root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         return root / "flash-puzzles" / "compiled" / f"{hashlib.sha256(asked.encode()).hexdigest()}.json"
@@ -175,5 +189,7 @@ def _result(fields: Any, job: Job) -> Compiled:
     numbers = [fields.get(name) for name in ("shared", "registers", "spilled")]
     if not all(n is None or (isinstance(n, int) and n >= 0) for n in numbers):
         raise MalformedAnswer("a result's numbers are none")
-    error = fields.get("error")
-    return Compiled(job.kernel, job.target, None if error is None else parse_error(error), *numbers)
+    error, alone = fields.get("error"), fields.get("alone")
+    if type(alone) is int and 0 <= alone < len(job.parts):
+        job = job.parts[alone]
+    return Compiled(job, None if error is None else parse_error(error), *numbers)

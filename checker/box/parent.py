@@ -58,7 +58,8 @@ class Ending(str, Enum):
 
     FINISHED = "finished"
     EXITED = "exited"  # left without having answered everything
-    KILLED = "killed"  # by a signal that was not ours
+    KILLED = "killed"  # by a signal of its own doing
+    KILLED_FROM_OUTSIDE = "killed-from-outside"  # by SIGKILL, which it cannot send, and which was not ours
     CPU_TIME = "cpu-time"
     WALL_TIME = "wall-time"
     FLOODED = "flooded"
@@ -95,7 +96,8 @@ class Box:
         filter, which is why a submission cannot leave anything for the next one.
         """
         self.limits, self.device, self.cage = limits, device, cage
-        self.warm = warm if device == "interpreter" and limits.filter else None
+        self.harmless = device == "interpreter" and limits.filter  # what runs cannot send a signal
+        self.warm = warm if self.harmless else None
 
     def __enter__(self) -> Box:
         self.folder = "" if self.cage or self.warm else tempfile.mkdtemp(prefix="flash-puzzles-box-")
@@ -150,12 +152,13 @@ class Box:
         for header in _whole_headers(bytes(exchange.report)):
             versions.update(header.get("hello", {}))
             if "pass" in header:
-                codes[header["pass"]] = header["code"]
+                out_of_time = header["code"] == -signal.SIGKILL and header["cpu"] >= self.limits.cpu_seconds
+                codes[header["pass"]] = -signal.SIGXCPU if out_of_time else header["code"]
         for number, one in enumerate(exchange.passes):
             early = exchange.early.get(number)
             if exchange.early and early is None and number not in codes:
                 early = Ending.STOPPED
-            one.ending, one.code = _ending(early, codes.get(number))
+            one.ending, one.code = _ending(early, codes.get(number), self.harmless)
         return BoxReport(
             exchange.passes,
             versions,
@@ -295,11 +298,11 @@ def _whole_headers(data: bytes) -> Iterator[dict[str, Any]]:
             yield header
 
 
-def _ending(early: Ending | None, code: int | None) -> tuple[Ending, int]:
+def _ending(early: Ending | None, code: int | None, harmless: bool) -> tuple[Ending, int]:
     if early is not None:
         return early, 0
-    if code is None or code == -signal.SIGKILL:
-        return Ending.KILLED, signal.SIGKILL
+    if code is None or code == -signal.SIGKILL:  # None: its parent has been killed, and cannot say
+        return Ending.KILLED_FROM_OUTSIDE if harmless else Ending.KILLED, signal.SIGKILL
     if code == -signal.SIGXCPU:
         return Ending.CPU_TIME, signal.SIGXCPU
     if code < 0:

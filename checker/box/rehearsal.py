@@ -14,6 +14,8 @@ JOB: dict[str, Any] = {
     "target": "sm_90",
     "signature": {"a_ptr": "*fp16", "b_ptr": "*fp32", "stride": "i32", "SIDE": "constexpr"},
     "constexprs": {"SIDE": 16},
+    "multiples": ["stride"],
+    "until": "",
 }
 LAUNCHES = 10  # Python itself looks at code only when it has run a few times
 LAUNCH: dict[str, Any] = {

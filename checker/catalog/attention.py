@@ -19,7 +19,6 @@ from checker.puzzle import Array, Axis, Case, Expected, Invariant, Kernel, Outpu
 
 FAR_APART = 2**30  # elements between heads, and more: head 2 begins beyond int32, head 4 beyond uint32
 TF32_EPS = 2.0**-10
-COMPILED_WITH = {"D": 64, "Br": 64, "Bc": 64}
 EPS32 = float(np.finfo(np.float32).eps)
 
 

@@ -143,9 +143,18 @@ COMMON = (
     Misconception(
         "branches-differ",
         "A variable has another type after `if` than after `else`",
-        "The compiler gives each variable one type, whichever way an `if` goes. The interpreter does not mind.",
-        "Give it the same type in both, 0.0 instead of 0 for instance.",
-        error=re.compile(r"Mismatched type for .* between then block"),
+        "The compiler gives each variable one type and one shape, whichever way an `if` goes. The interpreter does not "
+        "mind.",
+        "Give it the same type and shape in both, 0.0 instead of 0 for instance.",
+        error=re.compile(r"Mismatched type for .* between then block|the (then|else) block redefines it"),
+    ),
+    Misconception(
+        "not-always-defined",
+        "A name is used that is not always there",
+        "It gets its first value in a loop or under an `if`. The loop may have no iteration, and the `if` may go the "
+        "other way: the compiler does not know the name outside of it.",
+        "Give it a value before the loop or the `if`, of the type that it has later.",
+        error=re.compile(r"is not defined|is not associated with a value|referenced before assignment"),
     ),
     Misconception(
         "loop-bound-not-integer",

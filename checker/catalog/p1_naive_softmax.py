@@ -13,7 +13,6 @@ KERNEL = Kernel(
     name="naive_softmax_kernel",
     parameters=("x_ptr", "y_ptr", "x_row_stride", "y_row_stride", "n_cols", "BLOCK_SIZE"),
     constexprs=("BLOCK_SIZE",),
-    compiled_with={"BLOCK_SIZE": 1024},
 )
 
 FULL, LENGTHS, VALUES, STRIDES, HALF, FAR, TRAFFIC = (

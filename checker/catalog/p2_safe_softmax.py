@@ -12,7 +12,6 @@ KERNEL = Kernel(
     name="safe_softmax_kernel",
     parameters=("x_ptr", "y_ptr", "x_row_stride", "y_row_stride", "n_cols", "BLOCK_SIZE"),
     constexprs=("BLOCK_SIZE",),
-    compiled_with={"BLOCK_SIZE": 1024},
 )
 
 PROPERTIES = (

@@ -16,7 +16,6 @@ KERNEL = Kernel(
     name="tiled_softmax_kernel",
     parameters=("x_ptr", "y_ptr", "x_row_stride", "y_row_stride", "n_rows", "n_cols", "BLOCK_ROWS", "BLOCK_COLS"),
     constexprs=("BLOCK_ROWS", "BLOCK_COLS"),
-    compiled_with={"BLOCK_ROWS": 4, "BLOCK_COLS": 256},
 )
 
 PROPERTIES = (

@@ -46,7 +46,6 @@ KERNEL = Kernel(
         *("D", "Br", "Bc"),
     ),
     constexprs=("D", "Br", "Bc"),
-    compiled_with=attention.COMPILED_WITH,
 )
 
 PROPERTIES = (

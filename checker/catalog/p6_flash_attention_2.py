@@ -38,7 +38,6 @@ KERNEL = Kernel(
         *("D", "Br", "Bc", "CAUSAL"),
     ),
     constexprs=("D", "Br", "Bc", "CAUSAL"),
-    compiled_with=attention.COMPILED_WITH | {"CAUSAL": True},
 )
 
 PROPERTIES = (

@@ -37,15 +37,13 @@ DELTA = Kernel(
     "delta_kernel",
     ("o_ptr", "do_ptr", "delta_ptr", "q_head_stride", "q_row_stride", "n_q", "D", "Br"),
     ("D", "Br"),
-    {"D": 64, "Br": 64},
 )
 DK_DV = Kernel(
     "dk_dv_kernel",
     (*INPUTS, "dk_ptr", "dv_ptr", *STRIDES, "n_q", "n_k", "scale", *BLOCKS),
     BLOCKS,
-    attention.COMPILED_WITH,
 )
-DQ = Kernel("dq_kernel", (*INPUTS, "dq_ptr", *STRIDES, "n_q", "n_k", "scale", *BLOCKS), BLOCKS, attention.COMPILED_WITH)
+DQ = Kernel("dq_kernel", (*INPUTS, "dq_ptr", *STRIDES, "n_q", "n_k", "scale", *BLOCKS), BLOCKS)
 
 PROPERTIES = (
     Property("delta", "delta = rowsum(dO * O)", 10),

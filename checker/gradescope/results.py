@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 
 from checker import catalog
-from checker.judge.verdict import SCORES_NOTHING, Verdict
+from checker.judge.verdict import Verdict
 from checker.report import words
 from checker.report.terminal import show
 
@@ -67,8 +67,8 @@ def _tests(part: Part) -> Iterator[dict[str, Any]]:
         yield _test(part, 1, catalog.load(part.number).title, False, part.possible, why)
         return
     for position, one in enumerate(verdict.properties, start=1):
-        passed = one.passed and verdict.status not in SCORES_NOTHING
-        yield _test(part, position, one.title, passed, one.weight, words.why(one))
+        why = words.why(one) if verdict.counts(one) or not one.passed else words.PLAIN_WORDS[verdict.status]
+        yield _test(part, position, one.title, verdict.counts(one), one.weight, why)
 
 
 def _test(part: Part, position: int, title: str, passed: bool, points: int, why: str) -> dict[str, Any]:

@@ -59,15 +59,15 @@ def to_junit(rows: Iterable[Row], file: IO[str]) -> None:
     file.write('<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="flash-puzzles">\n')
     for outcome, verdict in rows:
         facts = _facts(outcome, verdict)
-        properties = () if verdict is None else verdict.properties
-        failed = sum(not one.passed for one in properties)
+        properties = [] if verdict is None else [(one, verdict.counts(one)) for one in verdict.properties]
+        failed = sum(not passed for _, passed in properties)
         counts = f'tests="{max(1, len(properties))}" failures="{failed}" errors="{int(verdict is None)}"'
         name = f"{facts['student']}: {facts['puzzle']}"
         file.write(f"  <testsuite name={quoteattr(name)} {counts}>\n")
-        for one in properties:
+        for one, passed in properties:
             file.write(f"    <testcase classname={quoteattr(facts['puzzle'])} name={quoteattr(one.title)}")
-            reason = quoteattr(clean(one.detail, _LONG) or "not passed")
-            file.write("/>\n" if one.passed else f"><failure message={reason}/></testcase>\n")
+            reason = quoteattr(clean(one.detail, _LONG) or facts["verdict"])
+            file.write("/>\n" if passed else f"><failure message={reason}/></testcase>\n")
         if verdict is None:
             file.write(f'    <testcase name="judged"><error message={quoteattr(facts["fault"])}/></testcase>\n')
         file.write("  </testsuite>\n")

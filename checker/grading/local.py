@@ -105,7 +105,5 @@ def _pool() -> ProcessPoolExecutor:
 
 def _end_with(parent: int) -> None:
     """End when the grader does, however it ends. Ctrl-C is the grader's to answer."""
-    end_with_parent()
-    if os.getppid() != parent:  # it has ended meanwhile
-        os._exit(1)
+    end_with_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

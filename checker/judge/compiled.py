@@ -1,81 +1,111 @@
-"""What the compiler makes of kernels that are right on the interpreter: jobs for it, findings from it."""
+"""What the compiler makes of kernels that earn points on the interpreter: findings and remarks from it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-
-import numpy as np
+from itertools import groupby
 
 from checker.box.compiling import Compiled, Job
 from checker.catalog.common import COMMON
 from checker.judge.diagnose import compiler_finding
 from checker.judge.evidence import Locator
-from checker.judge.verdict import Compilation, Finding, Status
-from checker.puzzle import Case, Kernel, Puzzle
+from checker.judge.forms import forms, ones
+from checker.judge.verdict import Compilation, Finding, Status, Where
+from checker.puzzle import Case, Puzzle
 from checker.targets import SHARED_LIMITS
-
-_POINTERS = {np.dtype(np.float16): "*fp16", np.dtype(np.float32): "*fp32"}
 
 
 def jobs(puzzle: Puzzle, cases: Sequence[Case], targets: Sequence[str]) -> list[Job]:
-    """Each kernel for each target: with fp16 inputs, and constexprs as on a GPU."""
-    return [_job(kernel, _half_case(kernel, cases), target) for kernel in puzzle.kernels for target in targets]
-
-
-def _half_case(kernel: Kernel, cases: Sequence[Case]) -> Case:
-    own = [case for case in cases if case.kernel == kernel.name]
-    half = (c for c in own if any(t.values.dtype == np.float16 for t in c.tensors.values()))
-    return next(half, own[0])
-
-
-def _job(kernel: Kernel, case: Case, target: str) -> Job:
-    signature = {}
-    for parameter in kernel.parameters:
-        if parameter in case.tensors:
-            signature[parameter] = _POINTERS[case.tensors[parameter].values.dtype]
-        elif parameter in case.scalars:
-            signature[parameter] = "fp32" if isinstance(case.scalars[parameter], float) else "i32"
-        else:
-            signature[parameter] = "constexpr"
-    return Job(kernel.name, target, signature, {**case.constexprs, **kernel.compiled_with})
+    """Each kernel that has cases, for each target, in each of its forms."""
+    wanted = []
+    for kernel in puzzle.kernels:
+        if own := [case for case in cases if case.kernel == kernel.name]:
+            wanted += [job for target in targets for job in forms(kernel, own, target)]
+    return wanted
 
 
 def compilations(results: Sequence[Compiled]) -> tuple[Compilation, ...]:
-    """The results as the verdict has them."""
-    return tuple(
-        Compilation(r.kernel, r.target, r.error is None, r.shared, SHARED_LIMITS[r.target], r.registers, r.spilled)
-        for r in results
-    )
+    """The results as the verdict has them: the form that is timed stands for all."""
+    told = []
+    for timed, others in _by_kernel(results):
+        job, compiles = timed.job, all(r.error is None or ones(r.job) for r in (timed, *others))
+        limit = SHARED_LIMITS[job.target]
+        told.append(Compilation(job.kernel, job.target, compiles, timed.shared, limit, timed.registers, timed.spilled))
+    return tuple(told)
 
 
 def compile_findings(puzzle: Puzzle, results: Sequence[Compiled], where: Locator) -> list[Finding]:
-    """What keeps kernels from running on a GPU, once per kind."""
+    """What keeps kernels from running on a GPU, once per kind; of each kernel and target, the first form's."""
     found: dict[str, Finding] = {}
-    for result in results:
-        for finding in _complaints(puzzle, result, where):
+    for timed, others in _by_kernel(results):
+        refused = (_complaint(puzzle, r, timed, where) for r in (timed, *others) if not ones(r.job))
+        if finding := next((finding for finding in refused if finding), None):
             found.setdefault(finding.id, finding)
     return list(found.values())
 
 
-def _complaints(puzzle: Puzzle, result: Compiled, where: Locator) -> Iterator[Finding]:
+def compile_remarks(results: Sequence[Compiled], where: Locator) -> list[str]:
+    """What fails only where an integer is 1, once per kernel."""
+    said = {r.job.kernel: _remark(r, where) for r in reversed(results) if r.error and ones(r.job)}
+    return [said[kernel] for kernel in dict.fromkeys(r.job.kernel for r in results) if kernel in said]
+
+
+def _by_kernel(results: Sequence[Compiled]) -> Iterator[tuple[Compiled, list[Compiled]]]:
+    """(the form that is timed, the others) for each kernel and target."""
+    for _, group in groupby(results, key=lambda r: (r.job.kernel, r.job.target)):
+        timed, *others = group
+        yield timed, others
+
+
+def _complaint(puzzle: Puzzle, result: Compiled, timed: Compiled, where: Locator) -> Finding | None:
+    job, form = result.job, _form(result.job, timed.job)
     if result.error is None:
-        limit = SHARED_LIMITS[result.target]
-        if result.shared is not None and result.shared > limit:
-            yield Finding(
-                "shared-memory",
-                Status.DOES_NOT_COMPILE,
-                f"{result.kernel} needs more shared memory than a core of {result.target} has",
-                f"It asks for {result.shared} bytes, and there are {limit}. On a GPU the launch would fail.",
-                "Hold fewer or smaller tiles at the same time: what is loaded and multiplied lies in shared memory.",
-            )
-        return
-    message = result.error.message.strip().split("\n")[0]
-    named = next(
-        (m for m in (*puzzle.misconceptions, *COMMON) if m.error and m.error.search(result.error.message)), None
+        limit = SHARED_LIMITS[job.target]
+        if result.shared is None or result.shared <= limit:
+            return None
+        return Finding(
+            "shared-memory",
+            Status.DOES_NOT_COMPILE,
+            f"{job.kernel} needs more shared memory than a core of {job.target} has",
+            f"It asks for {result.shared} bytes{form}, and there are {limit}. On a GPU the launch would fail.",
+            "Hold fewer or smaller tiles at the same time: what is loaded and multiplied lies in shared memory.",
+        )
+    message, place = _first_line(result), where(result.error.line)
+    said = f"Triton says, compiling for {job.target}{form}: {message}"
+    for named in (*puzzle.misconceptions, *COMMON):
+        if named.error and named.error.search(result.error.message):
+            status = Status.DOES_NOT_COMPILE
+            return Finding(named.id, status, named.title, named.explanation, named.hint, place, (said,))
+    return compiler_finding(f"{job.kernel} does not compile for {job.target}{form}", said, place)
+
+
+def _form(job: Job, timed: Job) -> str:
+    """What is otherwise than in the form that is timed, in words."""
+    types = dict.fromkeys(t.strip("*") for p, t in job.signature.items() if t != timed.signature[p] and t[0] == "*")
+    told = [f"{' and '.join(types)} inputs"] if types else []
+    told += [f"{name}={value}" for name, value in job.constexprs.items() if value != timed.constexprs[name]]
+    if job.multiples != timed.multiples:
+        told.append("sizes that are not multiples of 16")
+    return f" with {', '.join(told[:-1])}{' and ' * (len(told) > 1)}{told[-1]}" if told else ""
+
+
+def _remark(result: Compiled, where: Locator) -> str:
+    assert result.error is not None
+    names, line = ones(result.job), _line(where(result.error.line))
+    is_one, written = (names[0], names[0]) if len(names) == 1 else ("a size or a stride", "n")
+    return (
+        f"{result.job.kernel} does not compile for a launch in which {is_one} is 1{line}. Triton makes a constant of "
+        f"an integer that is 1. Begin with {written} = tl.cast({written}, tl.int32), and it is a number of the launch "
+        f"again. Triton says: {_first_line(result)}"
     )
-    said, place = f"Triton says, compiling for {result.target}: {message}", where(result.error.line)
-    if named:
-        yield Finding(named.id, Status.DOES_NOT_COMPILE, named.title, named.explanation, named.hint, place, (said,))
-    else:
-        title = f"{result.kernel} is right on the interpreter, but does not compile for {result.target}"
-        yield compiler_finding(title, said, place)
+
+
+def _line(place: Where) -> str:
+    if place.line is None:
+        return ""
+    return f" ({f'cell {place.cell}, ' if place.cell else ''}line {place.line})"
+
+
+def _first_line(result: Compiled) -> str:
+    assert result.error is not None
+    return result.error.message.strip().split("\n")[0]

@@ -52,7 +52,7 @@ def launch_of(case: Case, budget: Mapping[str, Budget] | None = None) -> Launch:
         tensors={
             name: TensorArgument(t.values, t.strides, t.bf16, t.role is Role.OUTPUT) for name, t in case.tensors.items()
         },
-        scalars={name: (_scalar_type(value), value) for name, value in case.scalars.items()},
+        scalars={name: (scalar_type(value), value) for name, value in case.scalars.items()},
         constexprs=dict(case.constexprs),
         debug=case.checked_arithmetic,
         most_touched=max(A_FEW, MANY_TIMES * enough),
@@ -60,7 +60,7 @@ def launch_of(case: Case, budget: Mapping[str, Budget] | None = None) -> Launch:
     )
 
 
-def _scalar_type(value: int | float) -> str:
+def scalar_type(value: int | float) -> str:
     """The type that Triton gives a number passed to a kernel."""
     if isinstance(value, float):
         return "float32"

@@ -44,6 +44,7 @@ SCORES_NOTHING = frozenset(
         Status.INVALID,
         Status.FORBIDDEN,
         Status.NOT_STARTED,
+        Status.DOES_NOT_COMPILE,
         Status.OUTPUT_FLOOD,
         Status.MALFORMED_OUTPUT,
     }
@@ -177,10 +178,12 @@ class Verdict:
 
     @property
     def earned(self) -> int:
-        """The sum of the weights of the proven properties, or 0."""
-        if self.status in SCORES_NOTHING:
-            return 0
-        return sum(p.weight for p in self.properties if p.passed)
+        """The sum of the weights of the properties that count."""
+        return sum(p.weight for p in self.properties if self.counts(p))
+
+    def counts(self, one: PropertyResult) -> bool:
+        """Whether a property brings its points: it may be proven of a submission that scores 0."""
+        return one.passed and self.status not in SCORES_NOTHING
 
     @property
     def possible(self) -> int:

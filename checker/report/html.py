@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from checker.judge.verdict import Finding, PropertyResult, Status, Traffic, Verdict
+from checker.judge.verdict import Finding, Status, Traffic, Verdict
 from checker.report import words
 
 _COLOURS = {"✓": "#009E73", "○": "#3D9BD9", "!": "#CC79A7", "✗": "#D55E00"}
@@ -42,7 +42,7 @@ def _parts(verdict: Verdict, colour: str) -> Iterator[str]:
     if len(verdict.findings) > words.MOST_FINDINGS:
         yield _paragraph(f"and {len(verdict.findings) - words.MOST_FINDINGS} more, which may follow from these.")
     if verdict.runs:
-        yield _properties(verdict.properties)
+        yield _properties(verdict)
         if verdict.accepted or any(f.status is Status.OVER_TRAFFIC for f in verdict.findings):
             yield _traffic(verdict.runs[0].traffic)
     for sentence in words.compiled(verdict.compiled):
@@ -103,16 +103,16 @@ def _source(finding: Finding) -> str:
     return f'<pre style="{style}">' + "\n".join(rows) + "</pre>"
 
 
-def _properties(results: Iterable[PropertyResult]) -> str:
+def _properties(verdict: Verdict) -> str:
     rows = []
-    for p in results:
+    for p in verdict.properties:
         sign = "✓" if p.passed else "✗"
         reason = words.why(p)
         told = f'{escape(p.title)}<span style="{_FAINT}">{": " + escape(reason) if reason else ""}</span>'
         rows.append(
             f'<tr style="background:none"><td style="{_CELL};color:{_COLOURS[sign]}">{sign}</td>'
             f'<td style="{_CELL}">{told}</td>'
-            f'<td style="{_CELL};text-align:right">{p.weight if p.passed else 0}/{p.weight}</td></tr>'
+            f'<td style="{_CELL};text-align:right">{p.weight if verdict.counts(p) else 0}/{p.weight}</td></tr>'
         )
     return f'<table style="margin:.8em 0;border-collapse:collapse">{"".join(rows)}</table>'
 

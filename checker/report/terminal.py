@@ -13,7 +13,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from checker.judge.verdict import Finding, PropertyResult, Status, Traffic, Verdict
+from checker.judge.verdict import Finding, Status, Traffic, Verdict
 from checker.report import words
 
 
@@ -61,7 +61,7 @@ def _report(verdict: Verdict) -> Iterator[RenderableType]:
         yield Text(f"and {len(verdict.findings) - words.MOST_FINDINGS} more, which may follow from these.")
     if verdict.runs:
         yield Text()
-        yield _properties(verdict.properties)
+        yield _properties(verdict)
         if verdict.accepted or any(f.status is Status.OVER_TRAFFIC for f in verdict.findings):
             yield Text()
             yield from _traffic(verdict.runs[0].traffic)
@@ -131,17 +131,17 @@ def _source(finding: Finding) -> RenderableType:
     return table
 
 
-def _properties(results: Iterable[PropertyResult]) -> RenderableType:
+def _properties(verdict: Verdict) -> RenderableType:
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     table.add_column(justify="right", no_wrap=True)
-    for p in results:
+    for p in verdict.properties:
         sign = Text("✓", style="green") if p.passed else Text("✗", style="red")
         text = Text(p.title)
         if reason := words.why(p):
             text.append(f": {reason}", style="dim")
-        table.add_row(sign, text, f"{p.weight if p.passed else 0}/{p.weight}")
+        table.add_row(sign, text, f"{p.weight if verdict.counts(p) else 0}/{p.weight}")
     return table
 
 

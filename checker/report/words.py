@@ -54,8 +54,7 @@ def points(verdict: Verdict) -> str:
     """The score in words; nothing if nothing was run."""
     if not verdict.runs:
         return ""
-    where = " on the interpreter" if verdict.status is Status.DOES_NOT_COMPILE else ""
-    return f"{verdict.earned}/{verdict.possible} points{where}"
+    return f"{verdict.earned}/{verdict.possible} points"
 
 
 def title(verdict: Verdict) -> str:

@@ -55,7 +55,7 @@ def launches(puzzle: Puzzle, submission: Submission) -> tuple[Recorded, ...]:
         if lint(program):
             return ()
         cases = [case for case in cases_of(puzzle) if not program.empty(case.kernel)]
-        asked = [launch_of(case) for case in cases]
+        asked = [launch_of(case, puzzle.budget(case)) for case in cases]
         in_order: Pass = [(number, range(launch.programs)) for number, launch in enumerate(asked)]
         report = box.run(program.source, list(program.kernels), asked, [in_order, []])
     answers = parse(bytes(report.passes[0].answer), asked, list(range(len(cases))))

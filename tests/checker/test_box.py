@@ -18,11 +18,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from checker import road
 from checker.box import seccomp, wire
 from checker.box.memory import BARRIER, BLOCK, LOAD, STORE
-from checker.box.parent import Box, Ending, Limits
+from checker.box.parent import Box, BoxReport, Ending, Limits
+from checker.box.processes import Started
 from checker.box.results import Launch, LaunchResult, TensorArgument, parse
-from tests.conftest import ROOT, SOLUTION, check_path
+from checker.judge.verdict import Status, Verdict
+from checker.road import Terms
+from tests.conftest import ROOT, SOLUTION, check_path, killing
 
 SOURCE = SOLUTION.replace("import", "# import")  # the box provides triton and tl itself
 KERNEL = "naive_softmax_kernel"
@@ -106,6 +110,33 @@ def _fits(result: LaunchResult, asked: Launch) -> None:
     assert ((result.log.program >= 0) & (result.log.program < asked.programs)).all()
     extent = [list(asked.tensors.values())[t].values.size for t in result.log.tensor]
     assert (result.log.elements < np.repeat(extent, result.log.distinct)).all()
+
+
+ENDLESS = SOLUTION.replace("    row =", "    while True: pass\n    row =", 1)
+
+
+@pytest.mark.parametrize("runner", [False, True], ids=["base", "runner"])
+def test_a_box_that_is_killed_from_outside_is_our_fault(
+    runner: bool, monkeypatch: pytest.MonkeyPatch, check_text: Callable[..., Verdict]
+) -> None:
+    """As by the system when memory is short. Under the filter a submission can kill nothing, itself included."""
+
+    class Killed(Box):
+        def run(self, *arguments: Any) -> BoxReport:
+            assert isinstance(self.child, Started)
+            with killing(self.child.pid, runner):
+                return super().run(*arguments)
+
+    monkeypatch.setattr(road, "Box", Killed)
+    with pytest.raises(RuntimeError, match="killed from outside"):
+        check_text(ENDLESS, terms=Terms(targets=(), lint=False, limits=Limits(wall_seconds=10)))
+
+
+def test_deaf_to_the_time_limit_is_not_killed_from_outside() -> None:
+    """The kernel sends SIGKILL, too: a second after the limit that was ignored."""
+    limits = Limits(cpu_seconds=1)
+    verdict = check_path(ROOT / "tests" / "hostile" / "p1_deaf.py", Terms(targets=(), lint=False, limits=limits))
+    assert verdict.status is Status.TIME_LIMIT
 
 
 def test_answers_in_another_order_are_malformed(right: tuple[bytes, list[Launch]]) -> None:

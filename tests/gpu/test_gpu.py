@@ -112,6 +112,11 @@ def test_what_does_not_compile_is_located() -> None:
     assert verdict.findings[0].where.line == HEAD.count("\n") + 1
 
 
+def test_what_fails_only_where_a_size_is_1_is_not_refused() -> None:
+    verdict = check_path(ROOT / "tests" / "right" / "p2_size_cast.py", ON_GPU)
+    assert verdict.accepted, verdict.findings
+
+
 def test_every_thread_may_print() -> None:
     verdict = check_path(ROOT / "tests" / "right" / "p1_prints.py", ON_GPU)
     assert verdict.accepted, verdict.findings

@@ -1,7 +1,7 @@
 """Kill the process that started this one, its group, and all others.
 
 Lint on: forbidden
-Lint off: crashed
+Lint off: crashed or does-not-compile
 """
 
 import triton

@@ -1,7 +1,7 @@
 """Kill by other ways: signals to a thread, by a process descriptor.
 
 Lint on: forbidden
-Lint off: crashed
+Lint off: crashed or does-not-compile
 """
 
 import triton

@@ -78,7 +78,7 @@ class Oracle:
     def _ran(self, text: str) -> Iterator[tuple[int, LaunchResult | str]]:
         """(number of a launch, what came of it) as far as it gets; how it ended, if it did not get to the end."""
         for first in range(0, len(self.cases), AT_ONCE):
-            some = [launch_of(case) for case in self.cases[first : first + AT_ONCE]]
+            some = [launch_of(c, self.puzzle.budget(c)) for c in self.cases[first : first + AT_ONCE]]
             order = np.random.default_rng(first)
             asked = [(n, order.permutation(launch.programs)) for n, launch in enumerate(some)]
             with Box(self.terms.limits, cage=self.terms.cage, warm=self.terms.warm) as box:

@@ -46,7 +46,7 @@ def flash_attention_2_kernel(
 
         # Line 8: Sij = scale Qi Kj^T, of keys that exist and may be seen.
         Sij = scale * tl.dot(Qi, tl.trans(Kj))
-        visible = keys[None, :] < n_k
+        visible = (keys[None, :] < n_k) & q_mask
         if CAUSAL and start_k + 2 * Bc >= end_k:
             visible = visible & (keys[None, :] <= queries[:, None] + offset)
         Sij = tl.where(visible, Sij, -float("inf"))

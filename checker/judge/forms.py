@@ -1,0 +1,111 @@
+"""In which forms kernels are compiled: as few as have everything in them that Triton makes another kernel of.
+
+At a launch Triton compiles a kernel for the types of its tensors and for its constexprs, makes a constant of an
+integer that is 1, and notes which integers are multiples of 16. Each type and each switch that a puzzle's cases have
+is compiled at least once, with the largest tile it is run with, and so are integers that are multiples of 16, that
+are not, and that are 1: each of them, not their product.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from checker.box.compiling import Job
+from checker.judge.evidence import scalar_type
+from checker.puzzle import Case, Kernel
+
+_POINTERS = {np.dtype(np.float16): "*fp16", np.dtype(np.float32): "*fp32"}
+_SCALARS = {"float32": "fp32", "int32": "i32", "int64": "i64"}
+TYPES, MEMORY = "ttir", "llir"  # Triton's stages after which types, and shared memory, are settled
+CONSTEXPR = "constexpr"
+
+
+def forms(kernel: Kernel, cases: Sequence[Case], target: str) -> Iterator[Job]:
+    """The jobs for one kernel, whose cases these are: as it is timed, what else it is run as, and with sizes of 1."""
+    timed, *others = _covering(cases)
+    first = _job(kernel, timed, target)
+    yield first
+    for case in others or [timed]:
+        job = replace(_job(kernel, case, target), multiples=(), until=MEMORY)
+        yield replace(job, parts=tuple(_parts(first, job)))
+    if integers := first.multiples:
+        yield replace(_with_ones(first, integers), parts=tuple(_with_ones(first, (name,)) for name in integers))
+
+
+def ones(job: Job) -> tuple[str, ...]:
+    """The integers that are 1 in this form."""
+    return tuple(name for name in job.constexprs if name in job.multiples)
+
+
+def _covering(cases: Sequence[Case]) -> list[Case]:
+    """Few cases with every type, every switch, and the largest tile of each type; the first is most like a timed one.
+
+    Timing is of fp16, large tiles and the causal kernel.
+    """
+    largest = sorted(cases, key=_tile, reverse=True)
+    chosen = [max(largest, key=lambda case: ("*fp16" in _types(case), _tile(case), _switched_on(case)))]
+    missing = {level for case in cases for level in _levels(case, largest)} - _levels(chosen[0], largest)
+    while missing:
+        chosen.append(max(largest, key=lambda case: len(_levels(case, largest) & missing)))
+        missing -= _levels(chosen[-1], largest)
+    return chosen
+
+
+def _levels(case: Case, largest: Sequence[Case]) -> set[object]:
+    """What a case has of that which must be compiled."""
+    same_types = next(one for one in largest if _types(one) == _types(case))
+    tile = {("largest", _types(case))} if _tile(case) == _tile(same_types) else set()
+    return {_types(case), *((n, v) for n, v in case.constexprs.items() if isinstance(v, bool)), *tile}
+
+
+def _types(case: Case) -> tuple[str, ...]:
+    return tuple(_POINTERS[tensor.values.dtype] for tensor in case.tensors.values())
+
+
+def _tile(case: Case) -> int:
+    return math.prod(int(v) for v in case.constexprs.values() if not isinstance(v, bool))
+
+
+def _switched_on(case: Case) -> int:
+    return sum(v is True for v in case.constexprs.values())
+
+
+def _job(kernel: Kernel, case: Case, target: str) -> Job:
+    """A launch like this one, with integers that are multiples of 16."""
+    signature = {}
+    for parameter in kernel.parameters:
+        if parameter in case.tensors:
+            signature[parameter] = _POINTERS[case.tensors[parameter].values.dtype]
+        elif parameter in case.scalars:
+            signature[parameter] = _SCALARS[scalar_type(case.scalars[parameter])]
+        else:
+            signature[parameter] = CONSTEXPR
+    multiples = tuple(name for name, kind in signature.items() if kind.startswith("i"))
+    return Job(kernel.name, target, signature, dict(case.constexprs), multiples)
+
+
+def _parts(first: Job, job: Job) -> Iterator[Job]:
+    """The first form with one of the things that are otherwise in another; nothing if that is all there is."""
+    base = replace(first, until=TYPES)
+    parts = [replace(base, multiples=job.multiples)] if job.multiples != first.multiples else []
+    if job.signature != first.signature:
+        parts.append(replace(base, signature=job.signature))
+    for name, value in job.constexprs.items():
+        if isinstance(value, bool) and value != first.constexprs[name]:
+            parts.append(replace(base, constexprs={**first.constexprs, name: value}))
+    if len(parts) > 1 or job.constexprs != first.constexprs:
+        yield from parts
+
+
+def _with_ones(first: Job, integers: Sequence[str]) -> Job:
+    """The same form where these are 1, of which Triton makes constants."""
+    return replace(
+        first,
+        signature={name: CONSTEXPR if name in integers else kind for name, kind in first.signature.items()},
+        constexprs={**first.constexprs, **dict.fromkeys(integers, 1)},
+        until=TYPES,
+    )
