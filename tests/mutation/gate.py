@@ -7,6 +7,7 @@ judge accepts every mutant that a pattern matches, and the oracle knows no launc
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 from collections.abc import Iterable, Iterator
@@ -28,7 +29,7 @@ from tests.mutation.oracle import Oracle
 ROOT = Path(__file__).parents[2]
 EXCUSES = Path(__file__).with_name("survivors.json")
 SEED = 20220527
-PROCESSES = 2
+PROCESSES = os.cpu_count() or 2
 
 
 @dataclass(frozen=True)
