@@ -32,7 +32,7 @@ def explains(prediction: Array, actual: Array, expected: Expected) -> bool:
     seen = actual.astype(np.float64)
     with np.errstate(all="ignore"):
         believed = prediction.astype(actual.dtype).astype(np.float64)
-        same = np.abs(seen - believed) <= loose * np.abs(believed) + expected.tolerance
+        same = np.isfinite(believed) & (np.abs(seen - believed) <= loose * np.abs(believed) + expected.tolerance)
     same |= (seen == believed) | (np.isnan(seen) & np.isnan(believed))
     rows = _all_along_rows(same)
     stayed_right = _all_along_rows(~wrong_elements(actual, expected))

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from checker.box.memory import LOAD, STORE
 from checker.box.results import KernelError, LaunchResult, Refusal
@@ -214,17 +215,20 @@ def _wrong(puzzle: Puzzle, case: Case, result: LaunchResult) -> Wrong | None:
         mask = wrong_elements(result.tensors[name], expected[name]) & ~never_stored(case, result, name)
         if mask.any():
             wrong[name] = mask
-    differs = {
-        name: ~((filled[name] == result.tensors[name]) | (np.isnan(filled[name]) & np.isnan(result.tensors[name])))
-        for filled in result.filled
-        for name in written_tensors(case)
-    }
+    differs = {name: _differs(result, name) for name in written_tensors(case)}
     undefined = {name: mask for name, mask in differs.items() if mask.any()}
     if not wrong and not undefined:
         return None
     first = list(case.tensors).index(next(iter(wrong or undefined)))
     lines = _last_store(result, first), _stray_load(result, undefined=bool(undefined))
     return Wrong(case, result.tensors, bool(undefined), expected, wrong or undefined, *lines)
+
+
+def _differs(result: LaunchResult, name: str) -> npt.NDArray[np.bool_]:
+    """Which elements of a tensor are others when undefined masked lanes hold any of the other values."""
+    first = result.tensors[name]
+    others = [~((o[name] == first) | (np.isnan(o[name]) & np.isnan(first))) for o in result.filled]
+    return np.any(others, axis=0) if others else np.zeros(first.shape, bool)
 
 
 def _last_store(result: LaunchResult, tensor: int) -> int | None:
