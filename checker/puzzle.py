@@ -186,7 +186,10 @@ class Misconception:
     reach: Callable[[Case, int], tuple[Reach, ...]] | None = None
     error: re.Pattern[str] | None = None
     traffic: Callable[[Case, Mapping[str, Moved]], bool] | None = None
-    points_at: str = ""  # the line to look at; "load": where data comes in, not where it goes out; "product": a tl.dot
+    # The line to look at, if it is not where the wrong output is stored. "load": where data comes in; "product": a
+    # tl.dot; else a role of judge/roles.py, or the tensors of which just one tl.dot multiplies what it has loaded.
+    points_at: str | frozenset[str] = ""
+    only_if_found: bool = False  # its outputs alone could be another mistake's: the text must have that line
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ explains is located, but only if there is no name at all: the report says one th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -16,14 +16,25 @@ import numpy as np
 
 from checker.box.results import KernelError, Refusal
 from checker.catalog.common import COMMON
-from checker.judge.compare import explains, gets_it_right, wrong_elements
+from checker.judge.compare import agrees, explains, gets_it_right, wrong_elements
 from checker.judge.evidence import Locator, grid_position
-from checker.judge.locate import MOST_EXAMPLES, PRINT_HINT, Wrong, examples_of, located, place_of, status_of_values
+from checker.judge.locate import (
+    MOST_EXAMPLES,
+    PRINT_HINT,
+    Wrong,
+    examples_of,
+    line_at,
+    located,
+    place_of,
+    status_of_values,
+)
 from checker.judge.memory import refusal_finding
 from checker.judge.verdict import Finding, Status, Where
-from checker.puzzle import Case, Misconception, Puzzle, Reach
+from checker.puzzle import Array, Case, Expected, Misconception, Puzzle, Reach
 
 MOST_NAMES = 3
+MOST_COMPARED = 4  # of cases that tell little
+LARGEST_COMPARED = 1 << 17  # elements of all tensors of such a case
 # What Triton raises on a GPU before a kernel has run.
 _COMPILER_ERRORS = frozenset(
     {"CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct", "OutOfResources"}
@@ -129,62 +140,90 @@ def name_wrong(puzzle: Puzzle, items: list[Wrong], right: list[Case], where: Loc
     if undefined:
         yield _undefined_lanes(undefined, where)
         return
-    if not any(item.case.telling for item in items):
-        yield located(items, where)  # in such cases mistakes look alike, or comparing takes long
-        return
-    possible = tuple(m for m in puzzle.misconceptions if not any(_refuted(puzzle, m, case) for case in right))
-    possible = tuple(m for m in possible if _explains_most(m, items))
-    named, _ = _cover(possible, items, _explains_outputs)
-    if not any(item is items[0] for _, explained in named for item in explained):
+    telling = [case for case in right if case.telling]
+    if any(item.case.telling for item in items):
+        compared, refuting, most = items, telling, MOST_NAMES
+    else:  # mistakes look alike in such cases: few are compared, and one name must explain all of them
+        compared = sorted((i for i in items if _size(i.case) <= LARGEST_COMPARED), key=lambda i: _size(i.case))
+        compared = compared[:MOST_COMPARED]
+        others = sorted((c for c in right if not c.telling and _size(c) <= LARGEST_COMPARED), key=_size)
+        refuting, most = [*telling, *others[: 2 * MOST_COMPARED]], 1
+    models = _Models(puzzle, items)
+    possible = [m for m in puzzle.misconceptions if m.outputs is not None and models.explains_most(m, compared)]
+    possible = [m for m in possible if not any(models.refuted(m, case) for case in refuting)]
+    named, rest = _cover(tuple(possible), compared, models.explains, most)
+    if not any(item is compared[0] for _, explained in named for item in explained) or (most == 1 and rest):
         named = []  # the most basic case has no explanation: then names for special ones would mislead
     for misconception, explained in named:
-        first = explained[0]
-        finding = _named(
-            misconception,
-            status_of_values(first),
-            place_of(first, misconception.points_at, where),
-        )
-        yield _with_examples(finding, examples_of(first, next(iter(first.wrong)))[:2])
+        best = max(explained, key=lambda item: models.fit(misconception, item))  # the first of the best
+        finding = _named(misconception, status_of_values(best), place_of(best, misconception.points_at, where))
+        name = finding.where.tensor or ""
+        yield _with_examples(finding, examples_of(best, name, models.predicted(misconception, best.case)[name])[:2])
     if not named:
-        yield located(items, where)
+        yield located(items, right, where)
 
 
-def _explains_most(misconception: Misconception, items: list[Wrong]) -> bool:
-    """Whether it explains at least half of the cases in which a kernel with this idea would go wrong."""
-    if misconception.outputs is None:
-        return False
-    touched = [item for item in items if _predicts_a_mistake(misconception, item)]
-    return 2 * sum(_explains_outputs(misconception, item) for item in touched) >= len(touched) > 0
+def _size(case: Case) -> int:
+    return sum(tensor.values.size for tensor in case.tensors.values())
 
 
-def _refuted(puzzle: Puzzle, misconception: Misconception, case: Case) -> bool:
-    """Whether a kernel with this idea would have gone wrong in a case that it got right."""
-    if misconception.outputs is None:
-        return False
-    expected = puzzle.expected(case)
-    with np.errstate(all="ignore"):
+class _Models:
+    """What kernels with each misconception would write, computed once, and compared with what was seen."""
+
+    def __init__(self, puzzle: Puzzle, items: list[Wrong]):
+        self.puzzle = puzzle
+        self.written: dict[tuple[int, str], Mapping[str, Array]] = {}
+        self.right: dict[str, Mapping[str, Expected]] = {item.case.name: item.expected for item in items}
+
+    def predicted(self, misconception: Misconception, case: Case) -> Mapping[str, Array]:
+        """What a kernel with this idea would write."""
+        assert misconception.outputs is not None
+        key = (id(misconception), case.name)
+        if key not in self.written:
+            with np.errstate(all="ignore"):
+                self.written[key] = {n: np.asarray(values) for n, values in misconception.outputs(case).items()}
+        return self.written[key]
+
+    def explains_most(self, misconception: Misconception, items: list[Wrong]) -> bool:
+        """Whether it explains at least half of the cases in which a kernel with this idea would go wrong."""
+        if misconception.only_if_found and not any(line_at(item, misconception.points_at) for item in items[:1]):
+            return False
+        touched = [item for item in items if self._goes_wrong(misconception, item)]
+        return 2 * sum(self.explains(misconception, item) for item in touched) >= len(touched) > 0
+
+    def explains(self, misconception: Misconception, item: Wrong) -> bool:
+        """Whether the kernel wrote in this case what this idea gives, and the idea is wrong here."""
+        predicted = self.predicted(misconception, item.case)
+        return self._goes_wrong(misconception, item) and all(
+            explains(p, item.outputs[n], item.expected[n]) for n, p in predicted.items()
+        )
+
+    def fit(self, misconception: Misconception, item: Wrong) -> float:
+        """The share of wrong elements that are as predicted, those that are numbers; NaN looks like any other NaN."""
+        predicted = self.predicted(misconception, item.case)
+        shares = [
+            (agrees(p, item.outputs[n], item.expected[n]) & np.isfinite(p))[item.wrong[n]].mean()
+            for n, p in predicted.items()
+            if n in item.wrong
+        ]
+        return round(float(np.mean(shares)), 2) if shares else 0.0
+
+    def refuted(self, misconception: Misconception, case: Case) -> bool:
+        """Whether a kernel with this idea would have gone wrong in a case that came out right."""
+        if case.name not in self.right:
+            self.right[case.name] = self.puzzle.expected(case)
+        expected = self.right[case.name]
         return not all(
-            gets_it_right(np.asarray(value), case.tensors[name].values.dtype, expected[name])
-            for name, value in misconception.outputs(case).items()
+            gets_it_right(p, case.tensors[n].values.dtype, expected[n])
+            for n, p in self.predicted(misconception, case).items()
         )
 
-
-def _explains_outputs(misconception: Misconception, item: Wrong) -> bool:
-    if misconception.outputs is None or not _predicts_a_mistake(misconception, item):
-        return False
-    with np.errstate(all="ignore"):
-        predicted = misconception.outputs(item.case)
-        return all(explains(np.asarray(p), item.outputs[n], item.expected[n]) for n, p in predicted.items())
-
-
-def _predicts_a_mistake(misconception: Misconception, item: Wrong) -> bool:
-    """Whether a kernel with this idea would go wrong in this case at all."""
-    assert misconception.outputs is not None
-    with np.errstate(all="ignore"):
-        return any(
-            wrong_elements(np.asarray(p).astype(item.outputs[name].dtype), item.expected[name]).any()
-            for name, p in misconception.outputs(item.case).items()
-        )
+    def _goes_wrong(self, misconception: Misconception, item: Wrong) -> bool:
+        predicted = self.predicted(misconception, item.case)
+        with np.errstate(all="ignore"):
+            return any(
+                wrong_elements(p.astype(item.outputs[n].dtype), item.expected[n]).any() for n, p in predicted.items()
+            )
 
 
 def _cover(

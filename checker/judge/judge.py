@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import ast
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,6 +17,7 @@ from checker.judge.error_map import error_map
 from checker.judge.evidence import Evidence, Locator, element_name, tensor_name, written_tensors
 from checker.judge.locate import MOST_EXAMPLES, Wrong
 from checker.judge.memory import memory_findings, never_stored
+from checker.judge.roles import Code
 from checker.judge.traffic import remarks, total, traffic_findings
 from checker.judge.verdict import Finding, PropertyResult, Status, Traffic
 from checker.puzzle import Case, Puzzle
@@ -40,14 +42,19 @@ class Judgement:
                 self.findings.append(finding)
 
 
-def judge(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> Judgement:
+def judge(
+    puzzle: Puzzle, evidence: list[Evidence], where: Locator, kernels: Mapping[str, ast.FunctionDef]
+) -> Judgement:
     """Findings on every case that was run. Cases without a result have failed; the caller says why.
+
+    `kernels` are the submission's, with the lines of its text.
 
     Each kernel is judged by itself, so that a mistake in one does not hide the same one in another.
     """
     made = Judgement()
     for kernel in puzzle.kernels:
-        part = _judge_kernel(puzzle, [e for e in evidence if e.case.kernel == kernel.name], where)
+        own = [e for e in evidence if e.case.kernel == kernel.name]
+        part = _judge_kernel(puzzle, own, where, Code(kernels[kernel.name]))
         made.findings = _joined(made.findings, part.findings, kernel.name)
         made.failed |= part.failed
         made.left_out |= part.left_out
@@ -77,7 +84,7 @@ def _joined(earlier: list[Finding], new: list[Finding], kernel: str) -> list[Fin
     return joined
 
 
-def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> Judgement:
+def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: Code) -> Judgement:
     made = Judgement()  # its findings: what the log says of memory
     over: dict[str, Finding] = {}
     errors: list[tuple[Case, KernelError]] = []
@@ -100,7 +107,7 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
             made.failed[case.name] = f"{did} outside {tensor_name(stopped.refused.tensor or 'its tensors')}"
         else:
             made.add(case, memory_findings(puzzle, one, where) or _differing_runs(one, where))
-            wrong = _wrong(puzzle, case, one.result)
+            wrong = _wrong(puzzle, case, one.result, code)
             if case.name in made.failed:
                 pass  # values follow from what was found already
             elif wrong is not None:
@@ -117,7 +124,7 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
     errors = [(case, error) for case, error in errors if case.name in telling]
     refusals = [(case, refusal) for case, refusal in refusals if case.name in telling]
     wrongs = [wrong for wrong in wrongs if wrong.case.name in telling]
-    right = [e.case for e in evidence if e.case.name not in made.failed and e.case.telling]
+    right = [e.case for e in evidence if e.case.name not in made.failed]
 
     outside = list(name_refusals(puzzle, refusals, where))
     address_named = any(f.id not in UNNAMED for f in outside)
@@ -207,7 +214,7 @@ def runs_of(case: Case) -> int:
     return 1 if case.checked_arithmetic or (np.prod(case.grid) == 1 and not case.on_gpu) else 2
 
 
-def _wrong(puzzle: Puzzle, case: Case, result: LaunchResult) -> Wrong | None:
+def _wrong(puzzle: Puzzle, case: Case, result: LaunchResult, code: Code) -> Wrong | None:
     """The case as a wrong one, or None if every output that was stored is right, whatever masked lanes held."""
     expected = puzzle.expected(case)
     wrong = {}
@@ -219,9 +226,10 @@ def _wrong(puzzle: Puzzle, case: Case, result: LaunchResult) -> Wrong | None:
     undefined = {name: mask for name, mask in differs.items() if mask.any()}
     if not wrong and not undefined:
         return None
-    first = list(case.tensors).index(next(iter(wrong or undefined)))
-    lines = _last_store(result, first), _stray_load(result, undefined=bool(undefined))
-    return Wrong(case, result.tensors, bool(undefined), expected, wrong or undefined, *lines)
+    positions = list(case.tensors)
+    stores = {name: _last_store(result, positions.index(name)) for name in wrong or undefined}
+    load = _stray_load(result, undefined=bool(undefined))
+    return Wrong(case, result.tensors, bool(undefined), expected, wrong or undefined, stores, load, code)
 
 
 def _differs(result: LaunchResult, name: str) -> npt.NDArray[np.bool_]:
