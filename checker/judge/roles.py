@@ -178,6 +178,11 @@ def _exponential(code: Code) -> list[_Assignment]:
     return [one for one in code.assignments if _calls(one.value, *_EXP)]
 
 
+def _exponential_of_scores(code: Code) -> list[_Assignment]:
+    """The exponential of a tile: of what a product was put into."""
+    return [one for one in _exponential(code) if _names(one.value) & code.made_by("dot")]
+
+
 def _inverse(code: Code) -> list[_Assignment]:
     """A factor exp(new maximum - old one), or 1 / exp(old - new): where the factor itself is made."""
     newer: dict[str, set[str]] = {}  # by maximum: those that it was compared with
@@ -199,6 +204,14 @@ def _inverse(code: Code) -> list[_Assignment]:
         return False
 
     return [one for one in code.in_loops() if any(inverts(node) for node in ast.walk(one.value))]
+
+
+def _second_load_of_k(code: Code) -> list[_Assignment]:
+    """Of two loads from K, the later one, if nothing is loaded from V."""
+    loads = [one for one in code.assignments if _calls(one.value, "load")]
+    of = [(one, code._closure(_names(one.value)) & code.pointers) for one in loads]
+    of_k = [one for one, pointers in of if pointers == {"k_ptr"}]
+    return of_k[1:] if len(of_k) == 2 and not any("v_ptr" in pointers for _, pointers in of) else []
 
 
 def _branches_swapped(code: Code) -> list[_Assignment]:
@@ -261,9 +274,13 @@ _ROLES: dict[str, Callable[[Code], list[_Assignment]]] = {
     "normaliser": lambda code: code.sums("sum"),
     "accumulator": lambda code: [one for one in code.sums("dot") if one.adds or _has_sum(one.value)],
     "maximum": _maximum,
+    "max": lambda code: [one for one in code.in_loops() if _calls(one.value, "max")],
+    "sum": lambda code: [one for one in code.in_loops() if _calls(one.value, "sum")],
+    "exponential of the scores": _exponential_of_scores,
     "start of the maximum": _start_of_maximum,
     "exponential": _exponential,
     "inverse factor": _inverse,
+    "second load of K": _second_load_of_k,
     "swapped branches": _branches_swapped,
     "minimum": _minimum,
     "causal mask": _causal_mask,
