@@ -129,6 +129,12 @@ def _other_length(s: Array, v: Array, case: Case) -> Outputs:
     return made
 
 
+# (what a title says, the reductions that lack an axis, where they stand)
+WITHOUT_AXIS: tuple[tuple[str, Over, str], ...] = (
+    ("The sum is that", "sum", "sum"),
+    ("The maximum is that", "max", "max"),
+    ("Maximum and sum are those", "both", ""),
+)
 Q_K = frozenset({"q_ptr", "k_ptr"})  # the product that gives the scores
 Q_K_V = Q_K | {"v_ptr"}  # the one that gives O
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from checker.catalog.attention import has_keys, is_causal, looked_at, offset, scores, sees, shape_of, visible
 from checker.catalog.attention_mistakes import Outputs, attention, of_scores, writes
-from checker.puzzle import Array, Case, Misconception
+from checker.puzzle import Array, Case, Misconception, Role
 
 
 def _with_mask(last: Callable[[Case], int | None], skipping: bool = False) -> Callable[[Case], Outputs]:
@@ -65,7 +65,7 @@ def _tiles_without_keys(case: Case) -> Outputs:
     alone = ~np.isin(tile, tile[has_keys(case)])
     made = {}
     for name in ("o_ptr", "lse_ptr", "dq_ptr"):
-        if name in case.tensors:
+        if name in case.tensors and case.tensors[name].role is Role.OUTPUT:
             values = case.tensors[name].values
             made[name] = np.broadcast_to(alone.reshape(1, -1, *[1] * (values.ndim - 2)), values.shape)
     return made
@@ -87,6 +87,20 @@ def future(case: Case, strict: bool) -> Array:
         return sees(case)
     keys, last = np.arange(s.n_k)[None, :], np.arange(s.n_q)[:, None] + offset(case)
     return np.asarray(keys > last if strict else keys >= last)
+
+
+def _upside_down(strict: bool, skipping: bool) -> Callable[[Case], Outputs]:
+    """Attention with the comparison turned round; `skipping`: only tiles are looked at that must be."""
+    return lambda case: of_scores(
+        case, scores(case), future(case, strict) & (looked_at(case) if skipping else np.True_)
+    )
+
+
+def _ending_early(early: int, causal: bool = True) -> Callable[[Case], Outputs]:
+    """Right, but for an end of the loop over keys that comes so many keys too early."""
+    return _ending(
+        lambda case, start: (start + shape_of(case).Br + offset(case) if causal else shape_of(case).n_k) - early, causal
+    )
 
 
 def _keys(count: int) -> str:
@@ -147,9 +161,7 @@ CAUSAL = (
             "The causal mask is upside down",
             "Queries see the keys after their own position instead of those before it.",
             "Query i sees key j if j <= i + n_k - n_q.",
-            outputs=lambda case, strict=strict, skipping=skipping: of_scores(
-                case, scores(case), future(case, strict) & (looked_at(case) if skipping else True)
-            ),
+            outputs=_upside_down(strict, skipping),
             points_at="causal mask",
         )
         for strict in (False, True)
@@ -162,7 +174,7 @@ CAUSAL = (
             f"Where a tile of keys begins within the last {_keys(early)} that the queries see, it is left out: the end "
             "of range is exclusive.",
             "End at min(n_k, start_q + Br + n_k - n_q), one past the last key that any query of the tile sees.",
-            outputs=_ending(lambda case, start, early=early: start + shape_of(case).Br + offset(case) - early),
+            outputs=_ending_early(early),
             points_at="loop end",
         )
         for early in range(1, 5)
@@ -173,7 +185,7 @@ CAUSAL = (
             f"The loop over keys ends {_keys(early)} too early",
             f"Where the last tile holds no more than {_keys(early)}, it is left out: the end of range is exclusive.",
             "Without a causal mask, end at n_k.",
-            outputs=_ending(lambda case, start, early=early: shape_of(case).n_k - early, causal=False),
+            outputs=_ending_early(early, causal=False),
             points_at="loop end",
         )
         for early in range(1, 5)

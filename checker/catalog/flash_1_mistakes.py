@@ -9,6 +9,7 @@ import numpy as np
 from checker.catalog.attention_mistakes import (
     Q_K,
     Q_K_V,
+    WITHOUT_AXIS,
     Outputs,
     Over,
     in_whole_tiles,
@@ -88,6 +89,11 @@ def _inverse(b: Array) -> Array:
     return 1 / b
 
 
+def _added_as_it_is(new: Callable[[Array], Array]) -> Step:
+    """The old O unchanged, and the new part divided by the new l."""
+    return lambda o, l, a, b, l_j, pv: (o + new(b) * pv / (a * l + b * l_j), a * l + b * l_j)
+
+
 VISITS = (
     *(
         Misconception(
@@ -100,11 +106,7 @@ VISITS = (
             points_at="inverse factor",
             only_if_found=True,
         )
-        for old_o, old_l in (
-            (lambda l, a: l / a, _inverse),
-            (lambda l, a: l / a, _once),
-            (lambda l, a: l * a, _inverse),
-        )
+        for old_o, old_l in ((lambda l, a: l / a, _once), (lambda l, a: l * a, _inverse))
     ),
     *(
         Misconception(
@@ -141,7 +143,7 @@ VISITS = (
             "Oi was divided by the old li, and relative to the old maximum. Before anything can be added, it needs the "
             "factor li * exp(mi - mi_new), and then the sum is divided by li_new.",
             "Line 12 of the algorithm: (li * exp(mi - mi_new) * Oi + exp(mij - mi_new) * Pij Vj) / li_new.",
-            outputs=visits(lambda o, l, a, b, l_j, pv, new=new: (o + new(b) * pv / (a * l + b * l_j), a * l + b * l_j)),
+            outputs=visits(_added_as_it_is(new)),
             points_at="accumulator",
         )
         for new in (_once, one)
@@ -197,11 +199,7 @@ VISITS = (
             outputs=visits(_visit(), over=over),
             points_at=role,
         )
-        for what, over, role in (
-            ("The sum is that", "sum", "sum"),
-            ("The maximum is that", "max", "max"),
-            ("Maximum and sum are those", "both", ""),
-        )
+        for what, over, role in WITHOUT_AXIS
     ),
     Misconception(
         "max-of-last-tile",

@@ -11,6 +11,7 @@ from checker.catalog.attention_mistakes import (
     LOG2_E,
     Q_K,
     Q_K_V,
+    WITHOUT_AXIS,
     Outputs,
     Over,
     in_whole_tiles,
@@ -100,7 +101,6 @@ ACCUMULATION = (
         for what, old_o, old_l in (
             ("The accumulator is", _inverse, _same),
             ("The old normaliser is", _same, _inverse),
-            ("The accumulator and the old normaliser are", _inverse, _inverse),
         )
     ),
     Misconception(
@@ -157,11 +157,7 @@ ACCUMULATION = (
             outputs=running(over=over),
             points_at=role,
         )
-        for what, over, role in (
-            ("The sum is that", "sum", "sum"),
-            ("The maximum is that", "max", "max"),
-            ("Maximum and sum are those", "both", ""),
-        )
+        for what, over, role in WITHOUT_AXIS
     ),
     Misconception(
         "maximum-of-hidden-scores",

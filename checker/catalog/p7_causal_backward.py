@@ -10,6 +10,7 @@ from checker.catalog import attention, backward, timing
 from checker.catalog.attention import Shape, shape_of
 from checker.catalog.attention_inputs import hard_inputs, in_bf16, normal_inputs
 from checker.catalog.backward_mistakes import MISTAKES
+from checker.catalog.backward_operands import OPERANDS
 from checker.catalog.tiles import ADDRESSING
 from checker.puzzle import (
     Array,
@@ -236,5 +237,5 @@ PUZZLE = Puzzle(
     pictured=Pictured(pictured, sees=attention.sees),
     largest_block=attention.largest_tile,
     why_blocks=attention.WHY_BLOCKS,
-    misconceptions=(*HIDDEN_TILES, *MISTAKES, *ADDRESSING),
+    misconceptions=(*HIDDEN_TILES, *MISTAKES, *OPERANDS, *ADDRESSING),
 )

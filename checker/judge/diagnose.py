@@ -8,6 +8,7 @@ explains is located, but only if there is no name at all: the report says one th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
@@ -42,6 +43,9 @@ _COMPILER_ERRORS = frozenset(
 # Findings that say where, because no misconception says what.
 UNNAMED = frozenset({"reads-outside", "writes-outside", "wrong-values", "not-a-number", "kernel-error"})
 
+# A block in a message, or as much of it as stands in the first line.
+_BLOCK = re.compile(r"\[+\s*[-+]?(?:\d[\d.e+-]*|inf|nan)(?:[\s,\[\]]+[-+]?(?:\d[\d.e+-]*|inf|nan))+[\s\].]*")
+
 T = TypeVar("T")
 
 
@@ -55,7 +59,7 @@ def name_errors(puzzle: Puzzle, errors: list[tuple[Case, KernelError]], where: L
     for misconception, items in named:
         case, error = items[0]
         place = where(error.line, case=case.name, program=grid_position(case, error.program))
-        said = error.message.strip().split("\n")[0]
+        said = plain(error.message)
         status = Status.DOES_NOT_COMPILE if error.type in _COMPILER_ERRORS else Status.CRASHED
         yield _with_examples(_named(misconception, status, place), (f"Triton says: {said}",) if said else ())
     seen: set[tuple[str, int]] = set()
@@ -82,7 +86,7 @@ def error_finding(case: Case | None, error: KernelError, where: Locator) -> Find
             "Work on one block at a time: its size is given by the constexpr parameters.",
             place,
         )
-    message = error.message.strip().split("\n")[0] or "no message"
+    message = plain(error.message) or "no message"
     if error.type in _COMPILER_ERRORS:
         return compiler_finding("The kernel does not compile for this GPU", f"Triton says: {message}", place)
     return Finding(
@@ -93,6 +97,11 @@ def error_finding(case: Case | None, error: KernelError, where: Locator) -> Find
         f"Look at the marked line: the shapes, types and names in it. {PRINT_HINT}",
         place,
     )
+
+
+def plain(message: str) -> str:
+    """The first line of what Triton says, without the numbers of a block that was printed into it."""
+    return _BLOCK.sub("[…]", message.strip().split("\n")[0])
 
 
 def compiler_finding(title: str, said: str, place: Where) -> Finding:

@@ -212,7 +212,7 @@ def _named_gaps(puzzle: Puzzle, case: Case, result: LaunchResult, where: Locator
     for m in puzzle.misconceptions:
         if m.unwritten is not None:
             gaps = m.unwritten(case)
-            if all(gap.any() and np.array_equal(gap, missing[name]) for name, gap in gaps.items()):
+            if gaps and all(gap.any() and np.array_equal(gap, missing[name]) for name, gap in gaps.items()):
                 yield Finding(m.id, Status.WRONG, m.title, m.explanation, m.hint, where(None, case=case.name))
                 return
 
