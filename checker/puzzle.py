@@ -172,9 +172,10 @@ class Misconception:
     """A wrong idea with a name, and at least one way to recognise a kernel that has it.
 
     `outputs(case)` computes what such a kernel would write, `unwritten(case)` which elements of an
-    output it would leave out (as a boolean array). `reach(case, program)` computes the first access
-    of such a kernel that is refused. `error` matches what Triton says of it. `traffic(case, moved)`
-    tells it from what was moved of each tensor, although the results are right.
+    output it would leave out (as a boolean array), while programs meet in the rest if `shared`.
+    `reach(case, program)` computes the first access of such a kernel that is refused. `error` matches
+    what Triton says of it. `traffic(case, moved)` tells it from what was moved of each tensor, although
+    the results are right.
     """
 
     id: str
@@ -183,6 +184,7 @@ class Misconception:
     hint: str
     outputs: Callable[[Case], Mapping[str, Array]] | None = None
     unwritten: Callable[[Case], Mapping[str, npt.NDArray[np.bool_]]] | None = None
+    shared: bool = False
     reach: Callable[[Case, int], tuple[Reach, ...]] | None = None
     error: re.Pattern[str] | None = None
     traffic: Callable[[Case, Mapping[str, Moved]], bool] | None = None

@@ -22,7 +22,8 @@ COMMON = (
         "There is nothing to reduce: this is a single number",
         "tl.sum and tl.max reduce a block. This value is a number: it was reduced before, or it was loaded from a "
         "single address.",
-        "Look at where it comes from. A load gives a block if its addresses are one: x_ptr + row * x_row_stride + cols.",
+        "Look at where it comes from. A load gives a block if its addresses are one: x_ptr + row * x_row_stride + "
+        "cols.",
         error=re.compile(r"axis -?\d+ .*out of bounds for (shape \[\]|array of dimension 0)"),
     ),
     Misconception(

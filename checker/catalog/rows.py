@@ -87,6 +87,12 @@ def _down_columns(case: Case, program: int) -> tuple[Reach, ...]:
     return (Reach(False, "x_ptr", first, last + (min(columns(case), block_size(case)) - 1) * X(case)),)
 
 
+def _all_but_first_rows(case: Case) -> dict[str, Array]:
+    """All rows but those of program 0."""
+    rows = np.arange(row_count(case))[:, None] >= rows_owned(case)
+    return {"y_ptr": np.broadcast_to(rows, case.tensors["y_ptr"].values.shape)}
+
+
 def _all_but_row_0(case: Case) -> dict[str, Array]:
     rows = np.arange(row_count(case))[:, None] > 0
     return {"y_ptr": np.broadcast_to(rows, case.tensors["y_ptr"].values.shape)}
@@ -100,6 +106,15 @@ ADDRESSING = (
         "offsets into the whole matrix, which grow from row to row, with the length of one row.",
         "The mask compares columns: cols < n_cols. Add the row's offset to the pointer only.",
         unwritten=_all_but_row_0,
+    ),
+    Misconception(
+        "wrong-row-map",
+        "All programs write to the rows of program 0",
+        "The addresses of the store are the same in every program: each overwrites what another one has written, in "
+        "any order, and the other rows of y are left out.",
+        "Is the row tl.program_id(0), and is it in the store's addresses? y_ptr + row * y_row_stride + cols.",
+        unwritten=_all_but_first_rows,
+        shared=True,
     ),
     Misconception(
         "wrong-row-map",

@@ -216,8 +216,9 @@ BLOCKWISE = (
     Misconception(
         "first-block-only",
         "Only the first block of each row is written",
-        "A row is longer than a block, and there is no loop around the store, or one of a single iteration.",
-        "Write in a loop over the row: for start in range(0, n_cols, BLOCK_SIZE).",
+        "A row is longer than a block. Either there is no loop over the row around the store, or its addresses stay "
+        "where they are when the loop goes on.",
+        "Write in a loop, for start in range(0, n_cols, BLOCK_SIZE), to y_ptr + row * y_row_stride + start + cols.",
         unwritten=_behind_first_block,
     ),
     Misconception(

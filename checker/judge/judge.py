@@ -16,7 +16,7 @@ from checker.judge.diagnose import UNNAMED, name_errors, name_refusals, name_wro
 from checker.judge.error_map import error_map
 from checker.judge.evidence import Evidence, Locator, element_name, tensor_name, written_tensors
 from checker.judge.locate import MOST_EXAMPLES, Wrong
-from checker.judge.memory import memory_findings, never_stored
+from checker.judge.memory import memory_findings, name_gaps, never_stored
 from checker.judge.roles import Code
 from checker.judge.traffic import remarks, total, traffic_findings
 from checker.judge.verdict import Finding, PropertyResult, Status, Traffic
@@ -106,7 +106,7 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code
             did = "wrote" if stopped.refused.store else "read"
             made.failed[case.name] = f"{did} outside {tensor_name(stopped.refused.tensor or 'its tensors')}"
         else:
-            made.add(case, memory_findings(puzzle, one, where) or _differing_runs(one, where))
+            made.add(case, memory_findings(one, where) or _differing_runs(one, where))
             wrong = _wrong(puzzle, case, one.result, code)
             if case.name in made.failed:
                 pass  # values follow from what was found already
@@ -121,6 +121,7 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code
     made.over_traffic = {one.case.kernel for one in evidence if over}
     telling = _telling(made, evidence)
     made.findings = [f for f in made.findings if f.where.case is None or f.where.case in telling]
+    made.findings = name_gaps(puzzle, made.findings, [e for e in evidence if e.case.name in telling])
     errors = [(case, error) for case, error in errors if case.name in telling]
     refusals = [(case, refusal) for case, refusal in refusals if case.name in telling]
     wrongs = [wrong for wrong in wrongs if wrong.case.name in telling]

@@ -105,14 +105,6 @@ def traffic_findings(
     too_much = puzzle.work is not None and products > puzzle.work(case)
     if not too_much and all(_within(t, budget.get(t.tensor, Budget())) for t in counted):
         return
-    seen = {t.tensor: Moved(t.loads, t.stores) for t in counted}
-    for m in puzzle.misconceptions:
-        if m.traffic is not None and m.traffic(case, seen):
-            line = _line_of_products(result) if too_much and m.points_at == "product" else None
-            yield Finding(m.id, Status.OVER_TRAFFIC, m.title, m.explanation, m.hint, where(line, case=case.name))
-            return
-    if too_much:
-        yield _too_much_work(products, case, puzzle, where)
     totals = {t.tensor: t for t in total(puzzle, everything)}
     faults = []
     for position, t in enumerate(counted):
@@ -130,6 +122,15 @@ def traffic_findings(
                     for n in np.unique(result.log.line[chosen])
                 }
                 faults.append(Fault(kind, t, totals.get(t.tensor, t), done, most, least, lines, bound.place))
+    seen = {t.tensor: Moved(t.loads, t.stores) for t in counted}
+    about = too_much or any(fault.kind == LOAD for fault in faults)  # names of traffic are about loads and products
+    for m in puzzle.misconceptions if about else ():
+        if m.traffic is not None and m.traffic(case, seen):
+            line = _line_of_products(result) if too_much and m.points_at == "product" else None
+            yield Finding(m.id, Status.OVER_TRAFFIC, m.title, m.explanation, m.hint, where(line, case=case.name))
+            return
+    if too_much:
+        yield _too_much_work(products, case, puzzle, where)
     yield from fault_findings(faults, case, where)
 
 
@@ -155,7 +156,7 @@ def _too_much_work(products: int, case: Case, puzzle: Puzzle, where: Locator) ->
         status=Status.OVER_TRAFFIC,
         title=f"tl.dot multiplies {products / enough:.3g} times as much as is needed",
         explanation="Some tiles are multiplied more than once, or although nothing of them can count: they are "
-        "hidden by the mask, or lie behind the end.",
+        "hidden by the mask, or lie past the end.",
         hint="A mask on a load saves no work. Look at where the loop begins and ends, and at each tl.dot in it.",
         where=where(None, case=case.name),
     )
