@@ -284,8 +284,8 @@ MISTAKES = (
             ),
             *(
                 (
-                    f"It begins {early} {'query' if early == 1 else 'queries'} too late. Where a tile of queries ends "
-                    "just there, it is left out, although some of it sees a key.",
+                    f"It begins at least {'one query' if early == 1 else f'{early} queries'} too late. Where a tile of "
+                    "queries ends just there, it is left out, although some of it sees a key.",
                     lambda start, offset, Br, Bc, early=early: max(0, start - offset + early) // Br * Br,
                 )
                 for early in range(1, 5)

@@ -193,12 +193,16 @@ OPERANDS = (
     *(
         Misconception(
             "last-tile-left-out",
-            f"The loop over keys ends {early} {'key' if early == 1 else 'keys'} too early",
-            "Where a tile of keys begins just there, it is left out: the end of range is exclusive.",
+            f"The loop over keys ends too early, by at least {keys}",
+            f"Where a tile of keys begins with {last} that its queries see, it is left out: the end of range is "
+            "exclusive.",
             "End at min(n_k, start_q + Br + n_k - n_q), one past the last key that any query of the tile sees.",
             outputs=_ending_early(early),
             points_at="loop end",
         )
-        for early in range(1, 5)
+        for early, keys, last in (
+            (1, "one key", "the last key"),
+            *((n, f"{n} keys", f"one of the last {n} keys") for n in range(2, 5)),
+        )
     ),
 )

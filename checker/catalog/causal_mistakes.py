@@ -107,6 +107,10 @@ def _keys(count: int) -> str:
     return "one key" if count == 1 else f"{count} keys"
 
 
+def _one_of(last: int) -> str:
+    return "the last key" if last == 1 else f"one of the last {last} keys"
+
+
 def _looking(case: Case) -> Array:
     """Queries that see no key, in tiles that look at some key for others, shape (n_q,)."""
     alone = ~has_keys(case)
@@ -170,9 +174,9 @@ CAUSAL = (
     *(
         Misconception(
             "loop-ends-too-early",
-            f"The loop over keys ends {_keys(early)} too early",
-            f"Where a tile of keys begins within the last {_keys(early)} that the queries see, it is left out: the end "
-            "of range is exclusive.",
+            f"The loop over keys ends too early, by at least {_keys(early)}",
+            f"Where a tile of keys begins with {_one_of(early)} that its queries see, it is left out: the end of range "
+            "is exclusive.",
             "End at min(n_k, start_q + Br + n_k - n_q), one past the last key that any query of the tile sees.",
             outputs=_ending_early(early),
             points_at="loop end",
@@ -182,11 +186,11 @@ CAUSAL = (
     *(
         Misconception(
             "loop-ends-too-early",
-            f"The loop over keys ends {_keys(early)} too early",
-            f"Where the last tile holds no more than {_keys(early)}, it is left out: the end of range is exclusive.",
+            f"The loop over keys ends too early, by at least {_keys(early)}",
+            f"Where the last tile of keys begins with {_one_of(early)}, it is left out: the end of range is exclusive.",
             "Without a causal mask, end at n_k.",
             outputs=_ending_early(early, causal=False),
-            points_at="loop end",
+            points_at="loop end without a mask",
         )
         for early in range(1, 5)
     ),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -141,35 +142,58 @@ def name_refusals(puzzle: Puzzle, refusals: list[tuple[Case, Refusal]], where: L
             yield refusal_finding(case, refusal, where)
 
 
-def name_wrong(puzzle: Puzzle, items: list[Wrong], right: list[Case], where: Locator) -> Iterator[Finding]:
-    """Findings for outputs that differ from the reference; `right` are the cases in which none does."""
+def name_wrong(
+    puzzle: Puzzle, items: list[Wrong], failed: list[Case], right: list[Case], where: Locator
+) -> Iterator[Finding]:
+    """Findings for outputs that differ from the reference, in the cases that are worth a diagnosis.
+
+    `failed` are all cases that did not come out right, `right` those that did.
+    """
     if not items:
         return
     undefined = [item for item in items if item.undefined]
     if undefined:
         yield _undefined_lanes(undefined, where)
         return
+    models = _Models(puzzle, items)
     telling = [case for case in right if case.telling]
     if any(item.case.telling for item in items):
-        compared, refuting, most = items, telling, MOST_NAMES
-    else:  # mistakes look alike in such cases: few are compared, and one name must explain all of them
-        compared = sorted((i for i in items if _size(i.case) <= LARGEST_COMPARED), key=lambda i: _size(i.case))
-        compared = compared[:MOST_COMPARED]
-        others = sorted((c for c in right if not c.telling and _size(c) <= LARGEST_COMPARED), key=_size)
-        refuting, most = [*telling, *others[: 2 * MOST_COMPARED]], 1
-    models = _Models(puzzle, items)
-    possible = [m for m in puzzle.misconceptions if m.outputs is not None and models.explains_most(m, compared)]
-    possible = [m for m in possible if not any(models.refuted(m, case) for case in refuting)]
-    named, rest = _cover(tuple(possible), compared, models.explains, most)
-    if not any(item is compared[0] for _, explained in named for item in explained) or (most == 1 and rest):
-        named = []  # the most basic case has no explanation: then names for special ones would mislead
+        named = _named_by(models, items, telling)
+    else:
+        named = _named_by_sizes(models, items, telling, [case for case in right if not case.telling])
     for misconception, explained in named:
         best = max(explained, key=lambda item: models.fit(misconception, item))  # the first of the best
         finding = _named(misconception, status_of_values(best), place_of(best, misconception.points_at, where))
         name = finding.where.tensor or ""
         yield _with_examples(finding, examples_of(best, name, models.predicted(misconception, best.case)[name])[:2])
     if not named:
-        yield located(items, right, where)
+        yield located(items, failed, right, where)
+
+
+_Named = list[tuple[Misconception, list[Wrong]]]
+
+
+def _named_by(models: _Models, items: list[Wrong], right: list[Case]) -> _Named:
+    """The misconceptions that together explain the most cases, and the most basic one among them."""
+    possible = [m for m in models.candidates if models.explains_most(m, items)]
+    possible = [m for m in possible if not any(models.refuted(m, case) for case in right)]
+    named, _ = _cover(tuple(possible), items, models.explains)
+    # If the most basic case has no explanation, names for special ones would mislead.
+    return named if any(item is items[0] for _, explained in named for item in explained) else []
+
+
+def _named_by_sizes(models: _Models, items: list[Wrong], telling: list[Case], others: list[Case]) -> _Named:
+    """The misconception that explains all cases, where none of them is telling: a mistake at the edge of a tile, say.
+
+    Few are compared at first, because there can be many; and none that is large.
+    """
+    compared = sorted((i for i in items if _size(i.case) <= LARGEST_COMPARED), key=lambda i: _size(i.case))
+    refuting = sorted((case for case in others if _size(case) <= LARGEST_COMPARED), key=_size)[: 2 * MOST_COMPARED]
+    few, rest = compared[:MOST_COMPARED], compared[MOST_COMPARED:]
+    possible = [m for m in models.candidates if few and models.explains_all(m, few) and models.explains_all(m, rest)]
+    right = [*telling, *refuting]
+    found = next((m for m in possible if not any(models.refuted(m, case) for case in right)), None)
+    return [(found, compared)] if found else []
 
 
 def _size(case: Case) -> int:
@@ -181,8 +205,18 @@ class _Models:
 
     def __init__(self, puzzle: Puzzle, items: list[Wrong]):
         self.puzzle = puzzle
+        self.items = items
         self.written: dict[tuple[int, str], Mapping[str, Array]] = {}
         self.right: dict[str, Mapping[str, Expected]] = {item.case.name: item.expected for item in items}
+
+    @cached_property
+    def candidates(self) -> list[Misconception]:
+        """Those with a model, whose line is there if they need one."""
+        return [
+            m
+            for m in self.puzzle.misconceptions
+            if m.outputs and (not m.only_if_found or line_at(self.items[0], m.points_at))
+        ]
 
     def predicted(self, misconception: Misconception, case: Case) -> Mapping[str, Array]:
         """What a kernel with this idea would write."""
@@ -195,10 +229,12 @@ class _Models:
 
     def explains_most(self, misconception: Misconception, items: list[Wrong]) -> bool:
         """Whether it explains at least half of the cases in which a kernel with this idea would go wrong."""
-        if misconception.only_if_found and not any(line_at(item, misconception.points_at) for item in items[:1]):
-            return False
         touched = [item for item in items if self._goes_wrong(misconception, item)]
         return 2 * sum(self.explains(misconception, item) for item in touched) >= len(touched) > 0
+
+    def explains_all(self, misconception: Misconception, items: list[Wrong]) -> bool:
+        """Whether it explains each of these cases."""
+        return all(self.explains(misconception, item) for item in items)
 
     def explains(self, misconception: Misconception, item: Wrong) -> bool:
         """Whether the kernel wrote in this case what this idea gives, and the idea is wrong here."""

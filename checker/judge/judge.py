@@ -125,11 +125,12 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code
     errors = [(case, error) for case, error in errors if case.name in telling]
     refusals = [(case, refusal) for case, refusal in refusals if case.name in telling]
     wrongs = [wrong for wrong in wrongs if wrong.case.name in telling]
+    failed = [e.case for e in evidence if e.case.name in made.failed]
     right = [e.case for e in evidence if e.case.name not in made.failed]
 
     outside = list(name_refusals(puzzle, refusals, where))
     address_named = any(f.id not in UNNAMED for f in outside)
-    values = list(name_wrong(puzzle, wrongs, right, where))
+    values = list(name_wrong(puzzle, wrongs, failed, right, where))
     if errors:
         values = [f for f in values if f.id not in UNNAMED]  # one thing at a time: what stops the kernel
     if address_named:

@@ -82,7 +82,7 @@ def examples_of(item: Wrong, name: str, idea: Array | None = None) -> tuple[str,
     return tuple(lines)
 
 
-def located(items: list[Wrong], right: list[Case], where: Locator) -> Finding:
+def located(items: list[Wrong], failed: list[Case], right: list[Case], where: Locator) -> Finding:
     """No misconception fits: say which elements are wrong, in the most telling case.
 
     That is the first case, which is the plainest; unless most of it is wrong, and only a part of a case whose rows are
@@ -111,7 +111,7 @@ def located(items: list[Wrong], right: list[Case], where: Locator) -> Finding:
         id="not-a-number" if status is Status.NOT_A_NUMBER else "wrong-values",
         status=status,
         title=", ".join(parts) + (", in this case" if differs else ""),
-        explanation=" ".join(filter(None, (_shape_of_error(item, name), common_sizes([i.case for i in items], right)))),
+        explanation=" ".join(filter(None, (_shape_of_error(item, name), common_sizes(failed, right)))),
         hint=f"Take one of the examples and follow it through the kernel by hand. {PRINT_HINT}",
         where=place_of(item, "", where),
         examples=examples_of(item, name),

@@ -248,8 +248,8 @@ def _causal_mask(code: Code) -> list[_Assignment]:
     return [one for one in code.assignments if any(compares(node) for node in ast.walk(one.value))]
 
 
-def _bound(position: int) -> Callable[[Code], list[_Assignment]]:
-    """Where the loop over tiles begins (0) or ends (1): the name's last assignment, or the loop's own line."""
+def _bound(position: int, last: bool = True) -> Callable[[Code], list[_Assignment]]:
+    """Where the loop over tiles begins (0) or ends (1): the name's last or first assignment, or the loop's own line."""
 
     def of(code: Code) -> list[_Assignment]:
         loops = {loop for one in code.in_loops() if _calls(one.value, "dot") for loop in one.loops[-1:]}
@@ -259,7 +259,7 @@ def _bound(position: int) -> Callable[[Code], list[_Assignment]]:
         bound = arguments[min(position, len(arguments) - 1)]
         own = [one for one in code.assignments if isinstance(bound, ast.Name) and one.target == bound.id]
         own = [one for one in own if not one.loops and one.line < call.lineno]
-        return own[-1:] or [_Assignment("", bound, call.lineno, ())]
+        return own[-1 if last else 0 :][:1] or [_Assignment("", bound, call.lineno, ())]
 
     return of
 
@@ -286,5 +286,6 @@ _ROLES: dict[str, Callable[[Code], list[_Assignment]]] = {
     "causal mask": _causal_mask,
     "loop begin": _bound(0),
     "loop end": _bound(1),
+    "loop end without a mask": _bound(1, last=False),
     "ds": _ds,
 }
