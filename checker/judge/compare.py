@@ -36,15 +36,16 @@ def agrees(prediction: Array, actual: Array, expected: Expected) -> npt.NDArray[
     return np.asarray(same | (seen == believed) | (np.isnan(seen) & np.isnan(believed)))
 
 
-def explains(prediction: Array, actual: Array, expected: Expected) -> bool:
-    """Whether a misconception's outputs are those of the kernel in nearly all rows.
+def explains(prediction: Array, actual: Array, expected: Expected, rows: bool = True) -> bool:
+    """Whether a misconception's outputs are those of the kernel in nearly all rows; without `rows`, in nearly all of
+    its elements, each of which is a row's, as those of l and LSE are.
 
-    A tenth of the rows may differ (a denominator near 0, say), among those that went wrong and among the others.
-    What matters is that no two misconceptions lie this close to each other.
+    A tenth of them may differ (a denominator near 0, say), among those that went wrong and among the others. What
+    matters is that no two misconceptions lie this close to each other.
     """
-    rows = _all_along_rows(agrees(prediction, actual, expected))
-    stayed_right = _all_along_rows(~wrong_elements(actual, expected))
-    return all(bool(rows[part].mean() >= MOSTLY) for part in (~stayed_right, stayed_right) if part.any())
+    same, right = agrees(prediction, actual, expected), ~wrong_elements(actual, expected)
+    same, stayed_right = (_all_along_rows(x) if rows else x for x in (same, right))
+    return all(bool(same[part].mean() >= MOSTLY) for part in (~stayed_right, stayed_right) if part.any())
 
 
 def gets_it_right(prediction: Array, dtype: np.dtype[Any], expected: Expected) -> bool:

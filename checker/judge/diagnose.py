@@ -19,7 +19,7 @@ import numpy as np
 from checker.box.results import KernelError, Refusal
 from checker.catalog.common import COMMON
 from checker.judge.compare import agrees, explains, gets_it_right, wrong_elements
-from checker.judge.evidence import Locator, grid_position
+from checker.judge.evidence import Locator, grid_position, has_columns
 from checker.judge.locate import (
     MOST_EXAMPLES,
     PRINT_HINT,
@@ -240,7 +240,8 @@ class _Models:
         """Whether the kernel wrote in this case what this idea gives, and the idea is wrong here."""
         predicted = self.predicted(misconception, item.case)
         return self._goes_wrong(misconception, item) and all(
-            explains(p, item.outputs[n], item.expected[n]) for n, p in predicted.items()
+            explains(p, item.outputs[n], item.expected[n], has_columns(item.case.tensors[n]))
+            for n, p in predicted.items()
         )
 
     def fit(self, misconception: Misconception, item: Wrong) -> float:

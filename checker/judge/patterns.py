@@ -47,7 +47,8 @@ def common_sizes(failed: list[Case], right: list[Case]) -> str:
                     if len(failed) == 1
                     else (f"The {len(failed)} launches that came out wrong have")
                 )
-                return f"{launches} {' and '.join(chosen)}; of those that came out right, none has."
+                none = "none has" if several == 1 else "none has both"
+                return f"{launches} {' and '.join(chosen)}; of those that came out right, {none}."
     return ""
 
 

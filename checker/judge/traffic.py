@@ -122,16 +122,25 @@ def traffic_findings(
                     for n in np.unique(result.log.line[chosen])
                 }
                 faults.append(Fault(kind, t, totals.get(t.tensor, t), done, most, least, lines, bound.place))
-    seen = {t.tensor: Moved(t.loads, t.stores) for t in counted}
     about = too_much or any(fault.kind == LOAD for fault in faults)  # names of traffic are about loads and products
     for m in puzzle.misconceptions if about else ():
-        if m.traffic is not None and m.traffic(case, seen):
+        if m.traffic is not None and all(m.traffic(other, seen) for other, seen in _beyond(puzzle, everything)):
             line = _line_of_products(result) if too_much and m.points_at == "product" else None
             yield Finding(m.id, Status.OVER_TRAFFIC, m.title, m.explanation, m.hint, where(line, case=case.name))
             return
     if too_much:
         yield _too_much_work(products, case, puzzle, where)
     yield from fault_findings(faults, case, where)
+
+
+def _beyond(puzzle: Puzzle, everything: Iterable[Evidence]) -> Iterator[tuple[Case, dict[str, Moved]]]:
+    """All launches that moved or multiplied too much, with what they moved: in one of them alone, names look alike."""
+    for one in everything:
+        if one.result is not None and one.result.error is None and one.result.refused is None:
+            counted, budget = list(moved(puzzle, one.case, one.result)), puzzle.budget(one.case)
+            too_much = puzzle.work is not None and multiply_adds(one.result) > puzzle.work(one.case)
+            if too_much or not all(_within(t, budget.get(t.tensor, Budget())) for t in counted):
+                yield one.case, {t.tensor: Moved(t.loads, t.stores) for t in counted}
 
 
 def _line_of_products(result: LaunchResult) -> int | None:
