@@ -222,7 +222,7 @@ SCORES = (
     ),
     Misconception(
         "keys-behind-the-end-counted",
-        "Keys behind the last one are counted",
+        "Keys past the last one are counted",
         "Keys that do not exist were loaded as 0, so their score is 0, and each adds exp(0 - m) to the normaliser.",
         "Hide them: tl.where(keys[None, :] < n_k, Sij, -float('inf')).",
         outputs=writes(lambda s, v, case: attention(*padded(s, v, case))),
@@ -260,7 +260,7 @@ SCORES = (
     Misconception(
         "whole-tiles-only",
         "The last, partly filled tile of keys is left out",
-        "The loop ends with the last whole tile, and with fewer than Bc keys it has no turn at all.",
+        "The loop ends with the last whole tile, and with fewer than Bc keys it has no iteration at all.",
         "Let it run to n_k: range(0, n_k, Bc).",
         unwritten=lambda case: {
             name: np.full(

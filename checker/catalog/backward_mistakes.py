@@ -225,7 +225,7 @@ MISTAKES = (
     ),
     Misconception(
         "padding-infinite",
-        "Queries behind the last one bring NaN into dK and dV",
+        "Queries past the last one bring NaN into dK and dV",
         "Lanes of the last tile that are no query hold an infinity. LSE does if it was loaded with "
         "other=-float('inf'): exp(S - LSE) is then infinite, and infinity times dO is NaN, although dO is 0 there.",
         "Load lanes that are no query as 0, LSE too; or set P to 0 there: tl.where(queries[:, None] < n_q, ..., 0.0).",
@@ -275,7 +275,7 @@ MISTAKES = (
                 lambda start, offset, Br, Bc: -(-max(0, start - offset) // Br) * Br,
             ),
             (
-                "It begins one tile behind the one on the diagonal, which is only partly hidden.",
+                "It begins one tile past the one on the diagonal, which is only partly hidden.",
                 lambda start, offset, Br, Bc: max(0, start - offset + Br) // Br * Br,
             ),
             (

@@ -144,7 +144,7 @@ def _alone_get_mean(s: Array, v: Array, case: Case) -> Outputs:
 
 
 def _mean(v: Array, case: Case) -> Array:
-    """Of the lanes of one block of keys, those behind the end included: their values were loaded as 0."""
+    """Of the lanes of one block of keys, those past the end included: their values were loaded as 0."""
     block = shape_of(case).Bc
     return np.asarray(v[:, :block].sum(axis=1, keepdims=True) / block)
 

@@ -225,14 +225,14 @@ ACCUMULATION = (
         "divided-at-every-step",
         "The accumulator is divided at every step",
         "Oi was divided by li inside the loop, and then accumulated further as if it had not been.",
-        "Divide once, behind the loop.",
+        "Divide once, after the loop.",
         outputs=running(each=lambda l: np.where(l == 0, 1.0, l), last=one),
     ),
     Misconception(
         "not-divided",
         "O is not divided by the normaliser",
         "O holds the weighted sum of V's rows with weights that do not sum to 1.",
-        "Line 12 of the algorithm: behind the loop, O = O / li.",
+        "Line 12 of the algorithm: after the loop, O = O / li.",
         outputs=running(last=one),
     ),
 )

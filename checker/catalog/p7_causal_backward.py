@@ -189,7 +189,7 @@ HIDDEN_TILES = (
     Misconception(
         "hidden-tile-computed",
         "A tile of which no query sees any key is looked at",
-        "The loop begins earlier or ends later than it must: a tile that the causal mask hides, or that lies behind "
+        "The loop begins earlier or ends later than it must: a tile that the causal mask hides, or that lies past "
         "the last key, changes nothing. A mask on its load does not help, the products are computed all the same. Mind "
         "that // rounds towards zero, not down.",
         "For dK and dV, begin at max(0, j * Bc - (n_k - n_q)) // Br * Br; for dQ, end at min(n_k, (i + 1) * Br + "

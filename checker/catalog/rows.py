@@ -134,7 +134,7 @@ ADDRESSING = (
         "load-without-mask",
         "The load has no mask, or one that does not end with the row",
         "A block has more lanes than what is left of the row, and the load reads all of them: what "
-        "lies behind the row belongs to somebody else.",
+        "lies past the end of the row belongs to somebody else.",
         "Only columns below n_cols are yours, counted from the beginning of the row: mask=cols < n_cols, or in a loop "
         "mask=start + cols < n_cols.",
         reach=reach(False, X, columns_mask="none"),
@@ -142,7 +142,7 @@ ADDRESSING = (
     Misconception(
         "store-without-mask",
         "The store has no mask, or one that does not end with the row",
-        "The store writes all lanes of the block, also those behind the end of the row.",
+        "The store writes all lanes of the block, also those past the end of the row.",
         "Store with the same mask as you load.",
         reach=reach(True, Y, columns_mask="none"),
     ),
@@ -192,7 +192,7 @@ ADDRESSING = (
     ),
     Misconception(
         "rows-without-mask",
-        "The mask lets rows behind the last one through",
+        "The mask lets rows past the last one through",
         "The last program owns fewer rows than BLOCK_ROWS, because the number of rows is no multiple of it. Its "
         "tile reaches beyond the last row.",
         "A lane is yours if its row and its column exist: (rows < n_rows)[:, None] & (start + cols < n_cols)[None, :].",

@@ -206,7 +206,7 @@ def _of_smallest(x: Array, case: Case) -> Array:
     return with_max(x, filled(x, case).min(axis=2).max(axis=1)[:, None])
 
 
-def _behind_first_block(case: Case) -> dict[str, Array]:
+def _past_first_block(case: Case) -> dict[str, Array]:
     values = case.tensors["y_ptr"].values
     return {"y_ptr": np.broadcast_to(np.arange(values.shape[1]) >= block_size(case), values.shape)}
 
@@ -219,7 +219,7 @@ BLOCKWISE = (
         "A row is longer than a block. Either there is no loop over the row around the store, or its addresses stay "
         "where they are when the loop goes on.",
         "Write in a loop, for start in range(0, n_cols, BLOCK_SIZE), to y_ptr + row * y_row_stride + start + cols.",
-        unwritten=_behind_first_block,
+        unwritten=_past_first_block,
     ),
     Misconception(
         "max-by-lane",
@@ -314,8 +314,8 @@ BLOCKWISE = (
     ),
     Misconception(
         "first-block-again",
-        "Every turn of the loop loads the first block",
-        "The loop goes on, but the addresses do not: columns behind the first block are never read.",
+        "Every iteration of the loop loads the first block",
+        "The loop goes on, but the addresses do not: columns past the first block are never read.",
         "Add the block's beginning to the addresses: x_ptr + row * x_row_stride + start + cols.",
         outputs=writes(lambda x, case: softmax(x[:, np.arange(x.shape[1]) % block_size(case)])),
         points_at="load",
@@ -340,7 +340,7 @@ BLOCKWISE = (
     Misconception(
         "padding-in-max",
         "The padding takes part in the maximum",
-        "The lanes behind the end of the row were loaded as 0, so the maximum of a negative row is 0. For very "
+        "The lanes past the end of the row were loaded as 0, so the maximum of a negative row is 0. For very "
         "negative rows all exponentials are then 0, and 0 / 0 is NaN.",
         "Load the padding so that it never is the maximum: other=-float('inf').",
         outputs=writes(lambda x, case: with_max(x, np.maximum(top(x), 0.0)) if _padding(x, case) else softmax(x)),
@@ -349,7 +349,7 @@ BLOCKWISE = (
     Misconception(
         "sums-padded-lanes",
         "The padding is counted in the sum",
-        "The lanes behind the end of the row were loaded as 0, and each of them adds exp(0 - m) to the denominator.",
+        "The lanes past the end of the row were loaded as 0, and each of them adds exp(0 - m) to the denominator.",
         "Load the padding as minus infinity, whose exponential is 0: other=-float('inf').",
         outputs=writes(lambda x, case: _padded_sum(x, case, top(x))),
         points_at="load",
@@ -357,7 +357,7 @@ BLOCKWISE = (
     Misconception(
         "sums-padded-lanes",
         "The padding is counted in the maximum and in the sum",
-        "The lanes behind the end of the row were loaded as 0: the maximum is at least 0, and each of them adds "
+        "The lanes past the end of the row were loaded as 0: the maximum is at least 0, and each of them adds "
         "exp(0 - m) to the denominator.",
         "Load the padding as minus infinity, whose exponential is 0: other=-float('inf').",
         outputs=writes(lambda x, case: _padded_sum(x, case, np.maximum(top(x), 0.0) if _padding(x, case) else top(x))),
@@ -367,7 +367,7 @@ BLOCKWISE = (
         "sum-of-last-block",
         "The sum is that of the last block only",
         "The denominator holds the last block's sum alone: each block's replaces the one before it, or the line that "
-        "adds stands behind the loop instead of in it.",
+        "adds stands after the loop instead of in it.",
         "Inside the loop: l = l + tl.sum(...).",
         outputs=writes(lambda x, case: exp32(shifted(x)) / total(exp32(blocks(x, case)[-1] - top(x)))),
         points_at="normaliser",
@@ -384,7 +384,7 @@ BLOCKWISE = (
     Misconception(
         "tail-not-summed",
         "The tail is missing in the sum",
-        "The denominator adds up whole blocks only; the columns behind the last whole block are not counted.",
+        "The denominator adds up whole blocks only; the columns past the last whole block are not counted.",
         "Let the loop run to n_cols, range(0, n_cols, BLOCK_SIZE), and mask the last block.",
         outputs=writes(
             lambda x, case: (

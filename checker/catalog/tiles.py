@@ -94,7 +94,7 @@ def _all_but_head_0(*names: str) -> Callable[[Case], dict[str, Array]]:
     return of
 
 
-def _behind_bc_of_each_tile(case: Case) -> dict[str, Array]:
+def _past_bc_of_each_tile(case: Case) -> dict[str, Array]:
     """Of outputs with a row for each query, the rows of each tile of Br from Bc on."""
     made = {}
     for name, tensor in case.tensors.items():
@@ -154,7 +154,7 @@ ADDRESSING = (
         "A loop over tiles of queries goes from one to the next in steps of Br. A tile of Bc queries leaves gaps where "
         "Bc is smaller, and overlaps the next one where it is larger.",
         "Queries: start_q + tl.arange(0, Br). Keys: start_k + tl.arange(0, Bc).",
-        unwritten=_behind_bc_of_each_tile,
+        unwritten=_past_bc_of_each_tile,
     ),
     Misconception(
         "program-ids-exchanged",
@@ -165,24 +165,24 @@ ADDRESSING = (
     ),
     Misconception(
         "keys-without-mask",
-        "Keys behind the last one are loaded",
-        "The last tile has fewer than Bc keys, because n_k is no multiple of it. What lies behind belongs to "
+        "Keys past the last one are loaded",
+        "The last tile has fewer than Bc keys, because n_k is no multiple of it. What lies there belongs to "
         "somebody else.",
         "Mask rows of K and V: mask=keys[:, None] < n_k, other=0.0.",
         reach=reach(False, mask="none", sides="k"),
     ),
     Misconception(
         "queries-without-mask",
-        "Queries behind the last one are loaded",
-        "The last tile has fewer than Br queries, because n_q is no multiple of it. What lies behind belongs to "
+        "Queries past the last one are loaded",
+        "The last tile has fewer than Br queries, because n_q is no multiple of it. What lies there belongs to "
         "somebody else.",
         "Mask rows of Q-shaped tensors, queries[:, None] < n_q, and vectors, queries < n_q.",
         reach=_either(reach(False, mask="none", sides="q"), reach(False, mask="none", vectors=True)),
     ),
     Misconception(
         "store-without-mask",
-        "Rows behind the last one are written",
-        "The last tile is not full, and the store writes all of it: what lies behind belongs to somebody else.",
+        "Rows past the last one are written",
+        "The last tile is not full, and the store writes all of it: what lies there belongs to somebody else.",
         "Store with the mask that the rows were loaded with.",
         reach=_either(reach(True, mask="none"), reach(True, mask="none", vectors=True)),
     ),

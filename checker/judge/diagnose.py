@@ -44,8 +44,10 @@ _COMPILER_ERRORS = frozenset(
 # Findings that say where, because no misconception says what.
 UNNAMED = frozenset({"reads-outside", "writes-outside", "wrong-values", "not-a-number", "kernel-error"})
 
-# A block in a message, or as much of it as stands in the first line.
-_BLOCK = re.compile(r"\[+\s*[-+]?(?:\d[\d.e+-]*|inf|nan)(?:[\s,\[\]]+[-+]?(?:\d[\d.e+-]*|inf|nan))+[\s\].]*")
+# Numbers in brackets in a message, or as much of them as stands in the first line.
+_NUMBER = r"[-+]?(?:\d[\d.e+-]*|inf|nan)"
+_NUMBERS = re.compile(rf"\[+\s*{_NUMBER}(?:[\s,\[\]]+{_NUMBER})+(?:[\s.]*\])*")
+MOST_SIDES, LONGEST_SIDE = 4, 7  # of a shape; more numbers or digits than that are a block's values
 
 T = TypeVar("T")
 
@@ -102,7 +104,13 @@ def error_finding(case: Case | None, error: KernelError, where: Locator) -> Find
 
 def plain(message: str) -> str:
     """The first line of what Triton says, without the numbers of a block that was printed into it."""
-    return _BLOCK.sub("[…]", message.strip().split("\n")[0])
+
+    def shortened(found: re.Match[str]) -> str:
+        numbers = re.findall(_NUMBER, found[0])
+        shape = len(numbers) <= MOST_SIDES and all(n.isdigit() and len(n) <= LONGEST_SIDE for n in numbers)
+        return found[0] if shape else "[…]"
+
+    return _NUMBERS.sub(shortened, message.strip().split("\n")[0])
 
 
 def compiler_finding(title: str, said: str, place: Where) -> Finding:
