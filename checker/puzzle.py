@@ -172,9 +172,10 @@ class Misconception:
     """A wrong idea with a name, and at least one way to recognise a kernel that has it.
 
     `outputs(case)` computes what such a kernel would write, `unwritten(case)` which elements of an
-    output it would leave out (as a boolean array). `reach(case, program)` computes the first access
-    of such a kernel that is refused. `error` matches what Triton says of it. `traffic(case, moved)`
-    tells it from what was moved of each tensor, although the results are right.
+    output it would leave out (as a boolean array), while programs meet in the rest if `shared`.
+    `reach(case, program)` computes the first access of such a kernel that is refused. `error` matches
+    what Triton says of it. `traffic(case, moved)` tells it from what was moved of each tensor, although
+    the results are right.
     """
 
     id: str
@@ -183,10 +184,14 @@ class Misconception:
     hint: str
     outputs: Callable[[Case], Mapping[str, Array]] | None = None
     unwritten: Callable[[Case], Mapping[str, npt.NDArray[np.bool_]]] | None = None
+    shared: bool = False
     reach: Callable[[Case, int], tuple[Reach, ...]] | None = None
     error: re.Pattern[str] | None = None
     traffic: Callable[[Case, Mapping[str, Moved]], bool] | None = None
-    points_at: str = ""  # the line to look at; "load": where data comes in, not where it goes out; "product": a tl.dot
+    # The line to look at, if it is not where the wrong output is stored. "load": where data comes in; "product": a
+    # tl.dot; else a role of judge/roles.py, or the tensors of which just one tl.dot multiplies what it has loaded.
+    points_at: str | frozenset[str] = ""
+    only_if_found: bool = False  # its outputs alone could be another mistake's: the text must have that line
 
 
 @dataclass(frozen=True)

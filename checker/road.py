@@ -260,7 +260,7 @@ class _Check:
         asked = [[number for number, _ in one] for one in passes]
         evidence, endings = self._evidence(runnable, launches, report, asked)
         endings += [self._empty(program, name) for name in program.kernels if name not in started]
-        made = judge(self.puzzle, evidence, self.where)
+        made = judge(self.puzzle, evidence, self.where, program.kernels)
         for case in cases:
             if case.kernel not in started:
                 made.failed[case.name] = f"{case.kernel} is still empty"

@@ -18,12 +18,16 @@ def finding_of(kernel: str) -> Finding:
 
 # Of a kernel: what its report must say, and what would not be true of it.
 SAID: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "p2_whole_blocks_only": (("does a loop around it take any turn",), ()),
+    "p2_whole_blocks_only": (("does a loop around it have any iteration",), ()),
+    "p2_divided_by_twice_the_sum": (("off by one factor (0.5)",), ("infinite",)),
+    "p1_rounded_to_half": (("y was rounded to fp16",), ("more than rounding",)),
+    "p5_heads_share_l_and_m": (("l_ptr + head * n_q + queries",), ("y_row_stride",)),
+    "p1_same_output_row": (("y_ptr + row * y_row_stride + cols",), ()),
     "p4_starts_as_a_number": (("tl.zeros((BLOCK_ROWS,), tl.float32)", "tl.full((BLOCK_ROWS,), -float('inf')"), ()),
     "p4_y_with_x_stride": (("y_ptr + rows[:, None] * y_row_stride + start + cols[None, :]",), ()),
     "p4_block_offset_forgotten": (("x_ptr + rows[:, None] * x_row_stride + start + cols[None, :]",), ()),
-    "p6_end_behind_the_last_key": (("of which no query sees any key", "or that lies behind the last key"), ()),
-    "p7_end_behind_the_last_key": (("of which no query sees any key", "or that lies behind the last key"), ()),
+    "p6_end_behind_the_last_key": (("of which no query sees any key", "or that lies past the last key"), ()),
+    "p7_end_behind_the_last_key": (("of which no query sees any key", "or that lies past the last key"), ()),
     "p5_k_and_v_loaded_for_each_tile": (
         ("k and v are read", "k at line 39 and v at line 40", "before the inner loop (line 6 of the algorithm)"),
         (),
@@ -62,6 +66,50 @@ def test_the_marked_line_is_the_one_that_is_too_much(kernel: str) -> None:
     where = finding_of(kernel).where
     line = next((text for number, text in where.source if number == where.line), "")
     assert MARKED[kernel] in line and bool(line) == bool(MARKED[kernel]), line
+
+
+# Of a kernel with a name: what stands in the marked line, which is the assignment at fault and not the store.
+AT_FAULT = {
+    "p1_branches_swapped": "numerator = tl.where(mask, 0.0,",
+    "p2_max_by_lane": "m = tl.maximum(m, x)",
+    "p2_max_starts_at_zero": "m = 0.0",
+    "p2_sum_replaced": "l = tl.sum(",
+    "p3_not_rescaled": "l = l + tl.sum(",
+    "p3_rescaled_by_the_inverse": "tl.exp(m_new - m)",
+    "p4_not_rescaled": "l = l + tl.sum(",
+    "p5_v_from_k": "Vj = tl.load(k_head",
+    "p5_rescaled_by_the_inverse": "tl.exp(mi_new - mi)",
+    "p5_scale_missing": "Sij = tl.dot(Qi",
+    "p6_accumulator_not_rescaled": "Oi = Oi + tl.dot(",
+    "p6_denominator_not_rescaled": "li = li + tl.sum(",
+    "p6_max_of_last_tile": "mi_new = tl.max(",
+    "p6_end_of_the_first_query": "end_k = tl.minimum(",
+    "p6_top_left": "visible & (keys[None, :] <= queries[:, None]",
+    "p7_delta_missing": "dSij = Pij * dPij",
+    "p7_dv_overwritten": "dVj = tl.dot(",
+    "p7_first_tile_rounded_up": "first_q = ",
+}
+
+
+@pytest.mark.parametrize("kernel", AT_FAULT)
+def test_the_marked_line_is_the_assignment_at_fault(kernel: str) -> None:
+    where = finding_of(kernel).where
+    line = next((text for number, text in where.source if number == where.line), "")
+    assert AT_FAULT[kernel] in line and not where.role, line
+
+
+def test_a_name_shows_what_it_predicts() -> None:
+    finding = finding_of("p3_not_rescaled")
+    assert finding.examples
+    for example in finding.examples:
+        numbers = re.fullmatch(r"y\[\d+, \d+\] is (\S+); this idea gives (\S+); expected (\S+)", example)
+        assert numbers, example
+        seen, predicted, right = map(float, numbers.groups())
+        assert abs(seen - predicted) < 1e-3 * abs(seen) < abs(seen - right)
+
+
+def test_a_block_is_not_poured_into_a_message() -> None:
+    assert finding_of("p1_load_forgotten").examples == ("Triton says: cannot cast […]",)
 
 
 def test_title_and_table_have_the_same_figures() -> None:

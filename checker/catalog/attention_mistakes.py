@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Literal
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from checker.puzzle import Array, Case, Misconception
 
 Outputs = Mapping[str, Array]
 Formula = Callable[[Array, Array, Case], Outputs]  # (scores with -inf where hidden, V, case) → outputs
+Over = Literal["", "sum", "max", "both"]  # reductions that run over a whole tile
 LOG2_E = float(np.log2(np.e))
 
 
@@ -59,6 +61,25 @@ def padded(s: Array, v: Array, case: Case) -> tuple[Array, Array]:
     return np.concatenate([s, extra_s], axis=-1), np.concatenate([v, np.zeros((len(v), missing, v.shape[-1]))], axis=1)
 
 
+def in_whole_tiles(s: Array, case: Case) -> Array:
+    """Scores with the last tile of queries filled up: queries past the end are loaded as 0, and so are their scores."""
+    return np.pad(s, ((0, 0), (0, -s.shape[1] % shape_of(case).Br), (0, 0)))
+
+
+def reduced(how: Callable[..., Array], x: Array, case: Case, whole: bool) -> Array:
+    """np.max or np.sum of each query, or of its whole tile, with a last axis of 1."""
+    if not whole:
+        return np.asarray(how(x, axis=-1, keepdims=True))
+    tiled = x.reshape(len(x), -1, shape_of(case).Br, x.shape[-1])
+    of_tile = how(tiled, axis=(2, 3), keepdims=True)
+    return np.broadcast_to(of_tile, (*tiled.shape[:3], 1)).reshape(*x.shape[:2], 1)
+
+
+def rounded(x: Array) -> Array:
+    """Rounded to fp16, in float64."""
+    return x.astype(np.float16).astype(np.float64)
+
+
 def _without_max(s: Array, v: Array) -> Outputs:
     e = exp32(s)
     l = e.sum(axis=-1, keepdims=True)
@@ -88,14 +109,85 @@ def one(x: Array) -> Array:
     return np.ones_like(x)
 
 
+def _raw(s: Array, case: Case) -> Array:
+    """Scores without their scale."""
+    return s / float(case.scalars["scale"])
+
+
+def _scaled_output(s: Array, v: Array, case: Case) -> Outputs:
+    made = attention(_raw(s, case), v)
+    return {**made, "o_ptr": made["o_ptr"] * float(case.scalars["scale"])}
+
+
+def _other_length(s: Array, v: Array, case: Case) -> Outputs:
+    """Keys hidden from n_q on, not from n_k on; a tile of keys that are all hidden gives NaN if nothing guards it."""
+    s, v = padded(s, v, case)
+    hidden = np.where(np.arange(s.shape[-1]) < shape_of(case).n_q, s, -np.inf)
+    made = attention(hidden, v)
+    if "lse_ptr" not in case.tensors and shape_of(case).n_q <= s.shape[-1] - shape_of(case).Bc:
+        made = {name: np.full_like(values, np.nan) for name, values in made.items() if name != "m_ptr"}
+    return made
+
+
+# (what a title says, the reductions that lack an axis, where they stand)
+WITHOUT_AXIS: tuple[tuple[str, Over, str], ...] = (
+    ("The sum is that", "sum", "sum"),
+    ("The maximum is that", "max", "max"),
+    ("Maximum and sum are those", "both", ""),
+)
+Q_K = frozenset({"q_ptr", "k_ptr"})  # the product that gives the scores
+Q_K_V = Q_K | {"v_ptr"}  # the one that gives O
+
 # Wrong ideas about scores and keys that any forward kernel can have.
 SCORES = (
+    Misconception(
+        "v-from-k",
+        "V is loaded from K",
+        "O is an average of the rows of K: both loads begin at k_ptr.",
+        "Load V from v_ptr. The offsets are those of K.",
+        outputs=writes(lambda s, v, case: attention(s, wide(case, "k"))),
+        points_at="second load of K",
+    ),
+    Misconception(
+        "sign-reversed",
+        "The scores have the wrong sign",
+        "O weighs V's rows with exp(-S): the keys that fit a query least count most.",
+        "S = scale * Q K^T, without a minus.",
+        outputs=lambda case: of_scores(case, -scores(case), sees(case)),
+        points_at=Q_K,
+    ),
+    Misconception(
+        "scores-in-half",
+        "The scores are rounded to fp16",
+        "fp16 keeps 11 bits: a score of 10 is off by up to 0.004, and its exponential by 0.4 %.",
+        "tl.dot gives fp32: leave the scores as they are.",
+        outputs=lambda case: of_scores(case, rounded(scores(case)), sees(case)),
+        points_at=Q_K,
+    ),
+    Misconception(
+        "scale-on-the-output",
+        "The scale multiplies the output instead of the scores",
+        "The scale belongs into the exponent: softmax(scale * Q K^T) V. Outside it makes O smaller, and the weights "
+        "stay as sharp as without it.",
+        "Multiply the scores: Sij = scale * tl.dot(Qi, tl.trans(Kj)).",
+        outputs=writes(_scaled_output),
+        points_at=Q_K,
+    ),
+    Misconception(
+        "keys-compared-with-n-q",
+        "Keys are compared with the number of queries",
+        "A key exists if it is below n_k. With n_q instead, keys are lost where there are fewer queries, and padding "
+        "is counted where there are more.",
+        "Hide scores of keys[None, :] >= n_k.",
+        outputs=writes(_other_length),
+    ),
     Misconception(
         "scale-missing",
         "The scores are not scaled",
         "S is Q K^T, but it should be scale * Q K^T.",
         "Multiply by scale: Sij = scale * tl.dot(Qi, tl.trans(Kj)).",
         outputs=writes(lambda s, v, case: attention(s / float(case.scalars["scale"]), v)),
+        points_at=Q_K,
     ),
     Misconception(
         "scale-twice",
@@ -103,6 +195,7 @@ SCORES = (
         "S is scale * scale * Q K^T. Was Q multiplied by the scale as well?",
         "Multiply once.",
         outputs=writes(lambda s, v, case: attention(s * float(case.scalars["scale"]), v)),
+        points_at=Q_K,
     ),
     Misconception(
         "scale-inverted",
@@ -110,6 +203,7 @@ SCORES = (
         "scale is what to multiply with, 1/sqrt(d) for instance; dividing by it makes the scores too large.",
         "Write scale * tl.dot(Qi, tl.trans(Kj)).",
         outputs=writes(lambda s, v, case: attention(s / float(case.scalars["scale"]) ** 2, v)),
+        points_at=Q_K,
     ),
     Misconception(
         "scale-assumed",
@@ -117,6 +211,7 @@ SCORES = (
         "The scale is an argument of the kernel, and here it is not 1/sqrt(d).",
         "Multiply by scale.",
         outputs=writes(lambda s, v, case: attention(s / float(case.scalars["scale"]) / np.sqrt(v.shape[-1]), v)),
+        points_at=Q_K,
     ),
     Misconception(
         "scaled-in-half",
@@ -127,7 +222,7 @@ SCORES = (
     ),
     Misconception(
         "keys-behind-the-end-counted",
-        "Keys behind the last one are counted",
+        "Keys past the last one are counted",
         "Keys that do not exist were loaded as 0, so their score is 0, and each adds exp(0 - m) to the normaliser.",
         "Hide them: tl.where(keys[None, :] < n_k, Sij, -float('inf')).",
         outputs=writes(lambda s, v, case: attention(*padded(s, v, case))),
@@ -165,7 +260,7 @@ SCORES = (
     Misconception(
         "whole-tiles-only",
         "The last, partly filled tile of keys is left out",
-        "The loop ends with the last whole tile, and with fewer than Bc keys it has no turn at all.",
+        "The loop ends with the last whole tile, and with fewer than Bc keys it has no iteration at all.",
         "Let it run to n_k: range(0, n_k, Bc).",
         unwritten=lambda case: {
             name: np.full(
@@ -182,6 +277,7 @@ SCORES = (
         "Rows of Sij are queries and columns are keys: Qi Kj^T. With square tiles the shapes of Kj Qi^T fit as well.",
         "Sij = scale * tl.dot(Qi, tl.trans(Kj)).",
         outputs=lambda case: of_scores(case, transposed(case, scores(case)), sees(case)),
+        points_at=Q_K,
     ),
     Misconception(
         "only-one-head",

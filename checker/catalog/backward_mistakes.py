@@ -8,7 +8,9 @@ import numpy as np
 
 from checker.catalog import attention
 from checker.catalog.attention import sees, wide
+from checker.catalog.attention_mistakes import Q_K
 from checker.catalog.backward_models import (
+    DV,
     another_mask,
     before_the_first_query,
     collected_of,
@@ -68,6 +70,7 @@ MISTAKES = (
         "Without it, dS = P * dP.",
         "Load delta and subtract it: dSij = Pij * (dPij - delta_i[:, None]).",
         outputs=from_ds(lambda case, g: g.p * g.dp),
+        points_at="ds",
     ),
     Misconception(
         "delta-added",
@@ -75,6 +78,7 @@ MISTAKES = (
         "dS = P * (dP - delta), with a minus.",
         "dSij = Pij * (dPij - delta_i[:, None]).",
         outputs=from_ds(lambda case, g: g.p * (g.dp + delta_of(case))),
+        points_at="ds",
     ),
     Misconception(
         "delta-of-one-tile",
@@ -90,6 +94,7 @@ MISTAKES = (
         "dS is dP - delta, but the softmax's own derivative is missing.",
         "dSij = Pij * (dPij - delta_i[:, None]).",
         outputs=from_ds(lambda case, g: np.where(sees(case), g.dp - delta_of(case), 0.0)),
+        points_at="ds",
     ),
     Misconception(
         "ds-without-p",
@@ -97,6 +102,7 @@ MISTAKES = (
         "dS is dP - delta, but the softmax's own derivative is missing, and with it the mask.",
         "dSij = Pij * (dPij - delta_i[:, None]).",
         outputs=from_ds(lambda case, g: np.where(attention.looked_at(case), g.dp - delta_of(case), 0.0)),
+        points_at="ds",
     ),
     Misconception(
         "delta-outside-the-product",
@@ -104,6 +110,7 @@ MISTAKES = (
         "dS is P * dP - delta, but delta belongs into the parentheses.",
         "dSij = Pij * (dPij - delta_i[:, None]).",
         outputs=from_ds(lambda case, g: np.where(attention.looked_at(case), g.p * g.dp - delta_of(case), 0.0)),
+        points_at="ds",
     ),
     Misconception(
         "base-two",
@@ -111,6 +118,7 @@ MISTAKES = (
         "exp(x) = exp2(x * log2(e)), for S and for LSE alike: LSE is a natural logarithm.",
         "Use tl.exp; or multiply both S and LSE by log2(e) = 1.4426950408889634 before tl.exp2.",
         outputs=from_p(lambda case: in_base_two(case, 1.0)),
+        points_at="exponential",
     ),
     Misconception(
         "base-two",
@@ -158,6 +166,7 @@ MISTAKES = (
                 case, attention.scores(case) / float(case.scalars["scale"]), wide(case, "lse")[..., None], sees(case)
             )
         ),
+        points_at=Q_K,
     ),
     Misconception(
         "lse-missing",
@@ -165,6 +174,7 @@ MISTAKES = (
         "LSE holds the maximum and the normaliser of the forward pass: without it P is not normalised, and overflows.",
         "Pij = exp(Sij - LSEi[:, None]).",
         outputs=from_p(lambda case: p_of(case, attention.scores(case), 0.0, sees(case))),
+        points_at="exponential",
     ),
     Misconception(
         "tile-max-for-lse",
@@ -172,6 +182,7 @@ MISTAKES = (
         "The backward pass needs neither a maximum nor a sum of its own: exp(S - LSE) is P, finished.",
         "Pij = exp(Sij - LSEi[:, None]).",
         outputs=from_p(lambda case: p_of(case, attention.scores(case), tile_max(case), sees(case))),
+        points_at="exponential",
     ),
     Misconception(
         "mask-forgotten",
@@ -186,6 +197,7 @@ MISTAKES = (
         "The mask is j <= i. Queries are the last n_q positions of n_k: the last query sees all keys.",
         "Query i sees key j if j <= i + n_k - n_q.",
         outputs=from_p(lambda case: another_mask(case, 0)),
+        points_at="causal mask",
     ),
     Misconception(
         "causal-off-by-one",
@@ -193,6 +205,7 @@ MISTAKES = (
         "The mask is j < i + n_k - n_q, one key too few.",
         "Query i sees key j if j <= i + n_k - n_q.",
         outputs=from_p(lambda case: another_mask(case, attention.offset(case) - 1)),
+        points_at="causal mask",
     ),
     Misconception(
         "causal-off-by-one",
@@ -200,6 +213,7 @@ MISTAKES = (
         "The mask is j <= i + n_k - n_q + 1, one key too many.",
         "Query i sees key j if j <= i + n_k - n_q.",
         outputs=from_p(lambda case: another_mask(case, attention.offset(case) + 1)),
+        points_at="causal mask",
     ),
     Misconception(
         "hidden-rows-nan",
@@ -211,7 +225,7 @@ MISTAKES = (
     ),
     Misconception(
         "padding-infinite",
-        "Queries behind the last one bring NaN into dK and dV",
+        "Queries past the last one bring NaN into dK and dV",
         "Lanes of the last tile that are no query hold an infinity. LSE does if it was loaded with "
         "other=-float('inf'): exp(S - LSE) is then infinite, and infinity times dO is NaN, although dO is 0 there.",
         "Load lanes that are no query as 0, LSE too; or set P to 0 there: tl.where(queries[:, None] < n_q, ..., 0.0).",
@@ -232,6 +246,7 @@ MISTAKES = (
         "transposition, too.",
         "tl.dot(tl.trans(Pij), dOi).",
         outputs=writes(lambda case, g: with_transposed(case, g, p=True, ds=False)),
+        points_at=DV,
     ),
     Misconception(
         "tile-transposed",
@@ -247,20 +262,33 @@ MISTAKES = (
             why,
             "Begin at max(0, j * Bc - (n_k - n_q)) // Br * Br.",
             outputs=writes(partial(from_late_loop, first=first)),
+            points_at="loop begin",
         )
         for why, first in (
             (
                 "Its beginning lacks n_k - n_q: with more keys than queries, a key is seen by queries that many "
                 "positions earlier.",
-                lambda start, offset, Br: start // Br * Br,
+                lambda start, offset, Br, Bc: start // Br * Br,
             ),
             (
                 "Its beginning was rounded up to a whole tile, but the tile on the diagonal is only partly hidden.",
-                lambda start, offset, Br: -(-max(0, start - offset) // Br) * Br,
+                lambda start, offset, Br, Bc: -(-max(0, start - offset) // Br) * Br,
             ),
             (
-                "It begins one tile behind the one on the diagonal, which is only partly hidden.",
-                lambda start, offset, Br: max(0, start - offset + Br) // Br * Br,
+                "It begins one tile past the one on the diagonal, which is only partly hidden.",
+                lambda start, offset, Br, Bc: max(0, start - offset + Br) // Br * Br,
+            ),
+            (
+                "It begins at the first query that sees the tile's last key; the queries before it see the other keys.",
+                lambda start, offset, Br, Bc: max(0, start + Bc - 1 - offset) // Br * Br,
+            ),
+            *(
+                (
+                    f"It begins at least {'one query' if early == 1 else f'{early} queries'} too late. Where a tile of "
+                    "queries ends just there, it is left out, although some of it sees a key.",
+                    lambda start, offset, Br, Bc, early=early: max(0, start - offset + early) // Br * Br,
+                )
+                for early in range(1, 5)
             ),
         )
     ),
@@ -278,6 +306,7 @@ MISTAKES = (
         "The loop ends one tile too early: the tile on the diagonal is only partly hidden, and must be looked at.",
         "End at min(n_k, (i + 1) * Br + n_k - n_q).",
         outputs=writes(lambda case, g: collected_of(case, g.p, without_last_tile(case, g.ds), "dq_ptr")),
+        points_at="loop end",
     ),
     Misconception(
         "v-for-do",

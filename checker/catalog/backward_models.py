@@ -8,12 +8,18 @@ import numpy as np
 
 from checker.catalog import attention
 from checker.catalog.attention import scores, sees, shape_of, visible, wide
+from checker.catalog.attention_mistakes import last_looked_at
 from checker.catalog.backward import Gradients, collected, gradients
 from checker.catalog.softmax_mistakes import exp32
 from checker.puzzle import Array, Case, Reach
 
 Outputs = Mapping[str, Array]
 Wrong = Callable[[Case, Gradients], dict[str, Array]]
+First = Callable[[int, int, int, int], int]  # (first key of the tile, n_k - n_q, Br, Bc) → first query
+
+# The tensors that the products for dV, and for dK and dQ, are made of.
+DV = frozenset({"q_ptr", "k_ptr", "lse_ptr", "do_ptr"})
+DK_DQ = DV | {"v_ptr", "delta_ptr"}
 
 
 def writes(formula: Wrong) -> Callable[[Case], Outputs]:
@@ -93,13 +99,47 @@ def without_last_tile(case: Case, x: Array) -> Array:
     return kept
 
 
-def begun_late(case: Case, x: Array, first: Callable[[int, int, int], int]) -> Array:
-    """P or dS without tiles of queries before `first(j * Bc, n_k - n_q, Br)`, for each tile j of keys."""
+def begun_late(case: Case, x: Array, first: First) -> Array:
+    """P or dS without tiles of queries before `first(j * Bc, n_k - n_q, Br, Bc)`, for each tile j of keys."""
     s = shape_of(case)
     kept = x.copy()
     for start in range(0, s.n_k, s.Bc):
-        kept[:, : max(0, first(start, s.n_k - s.n_q, s.Br)), start : start + s.Bc] = 0.0
+        kept[:, : max(0, first(start, s.n_k - s.n_q, s.Br, s.Bc)), start : start + s.Bc] = 0.0
     return kept
+
+
+def ended_early(case: Case, x: Array, early: int) -> Array:
+    """P or dS without tiles of keys that begin within the last `early` keys that a tile of queries sees."""
+    s = shape_of(case)
+    kept = x.copy()
+    for start in range(0, s.n_q, s.Br):
+        end = min(s.n_k, start + s.Br + s.n_k - s.n_q - early)
+        kept[:, start : start + s.Br, max(0, -(-end // s.Bc) * s.Bc) :] = 0.0
+    return kept
+
+
+def of_last_tile(case: Case, x: Array) -> Array:
+    """P or dS of the last tile alone that each program looks at: of keys for dQ, of queries for dK and dV."""
+    s = shape_of(case)
+    if "dq_ptr" in case.tensors:
+        last = np.arange(s.n_k) // s.Bc == last_looked_at(case)[:, None]
+    else:
+        last = np.broadcast_to(np.arange(s.n_q)[:, None] // s.Br == s.tr - 1, (s.n_q, s.n_k))
+    return np.where(last, x, 0.0)
+
+
+def product(case: Case, one: str, other: str) -> Array:
+    """one · otherᵀ of two tensors of the launch, in place of dO Vᵀ."""
+    return wide(case, one) @ wide(case, other).swapaxes(1, 2)
+
+
+def delta_of_tiles(case: Case) -> dict[str, Array]:
+    """The sum of O ∘ dO over each tile of queries, for each of its queries."""
+    if "o_ptr" not in case.tensors:
+        return {}
+    rows, block = (wide(case, "o") * wide(case, "do")).sum(axis=-1), shape_of(case).Br
+    tiles = np.arange(rows.shape[-1]) // block
+    return {"delta_ptr": np.stack([rows[:, tiles == tile].sum(axis=-1) for tile in tiles], axis=-1)}
 
 
 def in_half(case: Case, g: Gradients) -> dict[str, Array]:
@@ -167,8 +207,8 @@ def collected_of(case: Case, p: Array, ds: Array, only: str) -> dict[str, Array]
     return collected(case, p, ds) if only in case.tensors else {}
 
 
-def from_late_loop(case: Case, g: Gradients, first: Callable[[int, int, int], int]) -> dict[str, Array]:
-    """dK and dV of a loop over queries that begins at `first(j * Bc, n_k - n_q, Br)`."""
+def from_late_loop(case: Case, g: Gradients, first: First) -> dict[str, Array]:
+    """dK and dV of a loop over queries that begins at `first(j * Bc, n_k - n_q, Br, Bc)`."""
     p, ds = (begun_late(case, x, first) for x in (g.p, g.ds))
     return collected_of(case, p, ds, only="dk_ptr")
 

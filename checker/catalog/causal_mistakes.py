@@ -8,7 +8,7 @@ import numpy as np
 
 from checker.catalog.attention import has_keys, is_causal, looked_at, offset, scores, sees, shape_of, visible
 from checker.catalog.attention_mistakes import Outputs, attention, of_scores, writes
-from checker.puzzle import Array, Case, Misconception
+from checker.puzzle import Array, Case, Misconception, Role
 
 
 def _with_mask(last: Callable[[Case], int | None], skipping: bool = False) -> Callable[[Case], Outputs]:
@@ -27,18 +27,88 @@ def _with_mask(last: Callable[[Case], int | None], skipping: bool = False) -> Ca
     return outputs
 
 
-def _ending(end: Callable[[Case, int], int]) -> Callable[[Case], Outputs]:
-    """Right, but for the end of the loop over keys: `end(case, first query of the tile)`, rounded up to whole tiles."""
+def _ending(end: Callable[[Case, int], int], causal: bool = True) -> Callable[[Case], Outputs]:
+    """Right, but for the end of the loop over keys: `end(case, first query of the tile)`, rounded up to whole tiles.
+
+    In causal launches, or in the others.
+    """
 
     def outputs(case: Case) -> Outputs:
         shape = shape_of(case)
         seen = sees(case).copy()
-        if is_causal(case):
+        if is_causal(case) == causal:
             for start in range(0, shape.n_q, shape.Br):
                 seen[start : start + shape.Br, max(0, -(-end(case, start) // shape.Bc) * shape.Bc) :] = False
         return of_scores(case, scores(case), seen)
 
     return outputs
+
+
+def _mask_on_the_load(s: Array, v: Array, case: Case) -> Outputs:
+    """Keys that the causal mask would hide from a whole tile of queries are loaded as 0 in full launches, too."""
+    shape = shape_of(case)
+    last = (np.arange(shape.n_q) // shape.Br + 1) * shape.Br - 1 + offset(case)
+    loaded = np.arange(shape.n_k) <= last[:, None]
+    s = np.where(loaded | np.isinf(s), s, 0.0)
+    m = s.max(axis=-1, keepdims=True)
+    e = np.exp(s - np.where(np.isinf(m), 0.0, m))
+    made = dict(attention(s, v))
+    l = e.sum(axis=-1, keepdims=True)
+    made["o_ptr"] = (np.where(loaded, e, 0.0) @ v) / np.where(l == 0, 1.0, l)
+    return made
+
+
+def _tiles_without_keys(case: Case) -> Outputs:
+    """The outputs of tiles of queries of which none sees any key: what a program leaves out that returns early."""
+    shape = shape_of(case)
+    tile = np.arange(shape.n_q) // shape.Br
+    alone = ~np.isin(tile, tile[has_keys(case)])
+    made = {}
+    for name in ("o_ptr", "lse_ptr", "dq_ptr"):
+        if name in case.tensors and case.tensors[name].role is Role.OUTPUT:
+            values = case.tensors[name].values
+            made[name] = np.broadcast_to(alone.reshape(1, -1, *[1] * (values.ndim - 2)), values.shape)
+    return made
+
+
+RETURNED_EARLY = Misconception(
+    "returned-early",
+    "Programs whose queries see no key write nothing",
+    "A program that has nothing to add up still owns its tile of the output: nobody else will write it.",
+    "Leave out the loop, not the store: with no iteration at all, what is stored is right if it starts right.",
+    unwritten=_tiles_without_keys,
+)
+
+
+def future(case: Case, strict: bool) -> Array:
+    """Which query sees which key, with the comparison turned round."""
+    s = shape_of(case)
+    if not is_causal(case):
+        return sees(case)
+    keys, last = np.arange(s.n_k)[None, :], np.arange(s.n_q)[:, None] + offset(case)
+    return np.asarray(keys > last if strict else keys >= last)
+
+
+def _upside_down(strict: bool, skipping: bool) -> Callable[[Case], Outputs]:
+    """Attention with the comparison turned round; `skipping`: only tiles are looked at that must be."""
+    return lambda case: of_scores(
+        case, scores(case), future(case, strict) & (looked_at(case) if skipping else np.True_)
+    )
+
+
+def _ending_early(early: int, causal: bool = True) -> Callable[[Case], Outputs]:
+    """Right, but for an end of the loop over keys that comes so many keys too early."""
+    return _ending(
+        lambda case, start: (start + shape_of(case).Br + offset(case) if causal else shape_of(case).n_k) - early, causal
+    )
+
+
+def _keys(count: int) -> str:
+    return "one key" if count == 1 else f"{count} keys"
+
+
+def _one_of(last: int) -> str:
+    return "the last key" if last == 1 else f"one of the last {last} keys"
 
 
 def _looking(case: Case) -> Array:
@@ -74,7 +144,7 @@ def _alone_get_mean(s: Array, v: Array, case: Case) -> Outputs:
 
 
 def _mean(v: Array, case: Case) -> Array:
-    """Of the lanes of one block of keys, those behind the end included: their values were loaded as 0."""
+    """Of the lanes of one block of keys, those past the end included: their values were loaded as 0."""
     block = shape_of(case).Bc
     return np.asarray(v[:, :block].sum(axis=1, keepdims=True) / block)
 
@@ -88,12 +158,58 @@ GUARD = (
 )
 
 CAUSAL = (
+    RETURNED_EARLY,
+    *(
+        Misconception(
+            "causal-upside-down",
+            "The causal mask is upside down",
+            "Queries see the keys after their own position instead of those before it.",
+            "Query i sees key j if j <= i + n_k - n_q.",
+            outputs=_upside_down(strict, skipping),
+            points_at="causal mask",
+        )
+        for strict in (False, True)
+        for skipping in (True, False)
+    ),
+    *(
+        Misconception(
+            "loop-ends-too-early",
+            f"The loop over keys ends too early, by at least {_keys(early)}",
+            f"Where a tile of keys begins with {_one_of(early)} that its queries see, it is left out: the end of range "
+            "is exclusive.",
+            "End at min(n_k, start_q + Br + n_k - n_q), one past the last key that any query of the tile sees.",
+            outputs=_ending_early(early),
+            points_at="loop end",
+        )
+        for early in range(1, 5)
+    ),
+    *(
+        Misconception(
+            "loop-ends-too-early",
+            f"The loop over keys ends too early, by at least {_keys(early)}",
+            f"Where the last tile of keys begins with {_one_of(early)}, it is left out: the end of range is exclusive.",
+            "Without a causal mask, end at n_k.",
+            outputs=_ending_early(early, causal=False),
+            points_at="loop end without a mask",
+        )
+        for early in range(1, 5)
+    ),
+    Misconception(
+        "causal-mask-on-the-load",
+        "Without CAUSAL, keys of the future are loaded as 0",
+        "The mask of the load hides them in full attention, too. They then count with the score 0, and add nothing "
+        "to O.",
+        "The mask of a load says which rows exist: keys[:, None] < n_k. What a query sees is a matter of its scores.",
+        outputs=lambda case: {} if is_causal(case) else writes(_mask_on_the_load)(case),
+        points_at="load",
+    ),
     Misconception(
         "causal-off-by-one",
         "The diagonal is hidden: no query sees its own key",
         "The mask is j < i + n_k - n_q, one key too few.",
         "Query i sees key j if j <= i + n_k - n_q.",
         outputs=_with_mask(lambda case: offset(case) - 1),
+        points_at="causal mask",
     ),
     Misconception(
         "causal-off-by-one",
@@ -101,6 +217,7 @@ CAUSAL = (
         "The mask is j <= i + n_k - n_q + 1, one key too many.",
         "Query i sees key j if j <= i + n_k - n_q.",
         outputs=_with_mask(lambda case: offset(case) + 1),
+        points_at="causal mask",
     ),
     Misconception(
         "causal-off-by-one",
@@ -108,6 +225,7 @@ CAUSAL = (
         "The mask is j <= i + n_k - n_q + 1, one key too many.",
         "Query i sees key j if j <= i + n_k - n_q.",
         outputs=_with_mask(lambda case: offset(case) + 1, skipping=True),
+        points_at="causal mask",
     ),
     Misconception(
         "loop-ends-too-early",
@@ -115,6 +233,7 @@ CAUSAL = (
         "Its end lacks n_k - n_q: with more keys than queries, each query sees that many more.",
         "End at min(n_k, (i + 1) * Br + n_k - n_q), and let range round up by itself.",
         outputs=_ending(lambda case, start: start + shape_of(case).Br),
+        points_at="loop end",
     ),
     Misconception(
         "loop-ends-too-early",
@@ -122,6 +241,15 @@ CAUSAL = (
         "Its end is that of the tile's first query; the last query of the tile sees Br - 1 keys more.",
         "End at min(n_k, (i + 1) * Br + n_k - n_q), and let range round up by itself.",
         outputs=_ending(lambda case, start: start + offset(case)),
+        points_at="loop end",
+    ),
+    Misconception(
+        "loop-ends-too-early",
+        "The loop over keys leaves out the last tiles",
+        "Its end is one past the last key of the tile's first query; the last query of the tile sees Br - 1 keys more.",
+        "End at min(n_k, (i + 1) * Br + n_k - n_q), and let range round up by itself.",
+        outputs=_ending(lambda case, start: start + 1 + offset(case)),
+        points_at="loop end",
     ),
     Misconception(
         "loop-ends-too-early",
@@ -135,6 +263,7 @@ CAUSAL = (
                 * shape_of(case).Bc
             )
         ),
+        points_at="loop end",
     ),
     Misconception(
         "causal-top-left",
@@ -143,6 +272,7 @@ CAUSAL = (
         "n_k: the last query sees all keys.",
         "Query i sees key j if j <= i + n_k - n_q.",
         outputs=_with_mask(lambda case: 0),
+        points_at="causal mask",
     ),
     Misconception(
         "causal-ignored",

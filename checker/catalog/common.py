@@ -8,6 +8,70 @@ from checker.puzzle import Misconception
 
 COMMON = (
     Misconception(
+        "address-not-loaded",
+        "These are addresses, not values",
+        "A pointer plus offsets says where something lies in memory. To compute with it, load it first.",
+        "Put tl.load around the addresses: x = tl.load(x_ptr + offsets, mask=..., other=...).",
+        error=re.compile(
+            r"but got pointer<|invalid operands of type .*pointer<|cannot cast \[?\d{14}|unary .*\(pointer<|"
+            r"'pointer_type' object has no attribute|cannot cast .*pointer<"
+        ),
+    ),
+    Misconception(
+        "reduction-of-a-number",
+        "There is nothing to reduce: this is a single number",
+        "tl.sum and tl.max reduce a block. This value is a number: it was reduced before, or it was loaded from a "
+        "single address.",
+        "Look at where it comes from. A load gives a block if its addresses are one: x_ptr + row * x_row_stride + "
+        "cols.",
+        error=re.compile(r"axis -?\d+ .*out of bounds for (shape \[\]|array of dimension 0)"),
+    ),
+    Misconception(
+        "axis-not-dim",
+        "In Triton the argument is called axis",
+        "PyTorch says dim, Triton says axis.",
+        "Write axis=0, or axis=1.",
+        error=re.compile(r"unexpected keyword argument 'dim'"),
+    ),
+    Misconception(
+        "keep-dims",
+        "In Triton the argument is called keep_dims",
+        "PyTorch says keepdim, NumPy keepdims, Triton keep_dims.",
+        "Write keep_dims=True; or leave it out, and make a column of the result with [:, None].",
+        error=re.compile(r"unexpected keyword argument 'keepdims?'"),
+    ),
+    Misconception(
+        "shape-is-a-tuple",
+        "A shape is a tuple",
+        "A block's shape is a tuple of its sides, also if there is only one: (BLOCK_SIZE,), with a comma.",
+        "Write tl.zeros((BLOCK_SIZE,), tl.float32), or tl.full((BLOCK_SIZE,), 0.0, tl.float32).",
+        error=re.compile(r"'(int|constexpr|tensor)' object is not iterable"),
+    ),
+    Misconception(
+        "block-as-a-number",
+        "A block was taken for a single number",
+        "float(x) and int(x) make a Python number of a value, but a block holds many values.",
+        "To convert a block, use x.to(tl.float32).",
+        error=re.compile(r"only (0-dimensional|length-1|size-1) arrays can be converted"),
+    ),
+    Misconception(
+        "store-shapes-differ",
+        "What is stored has another shape than the addresses",
+        "A store puts one value at each address. Here the block of values and the block of addresses have different "
+        "sides.",
+        "Write down both shapes. A sum along axis=1 leaves one entry per row; tl.dot always makes a tile of rows and "
+        "columns.",
+        error=re.compile(r"Expected pointer argument to have shape"),
+    ),
+    Misconception(
+        "loop-local-name",
+        "A name does not live beyond the loop or the branch that assigns it first",
+        "The compiler knows a name after a loop, or after an `if`, only if it had a value before: the loop might have "
+        "no iteration at all. The interpreter does not mind.",
+        "Give it a value before the loop; or compute it again where you need it.",
+        error=re.compile(r"^(NameError: *)?['\"`]?\w+['\"`]? is not defined"),
+    ),
+    Misconception(
         "half-not-upcast",
         "fp16 values were not converted to fp32",
         "An fp16 value went into an exponential, which Triton computes in fp32 only. fp16 would also overflow: it "

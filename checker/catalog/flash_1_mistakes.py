@@ -6,7 +6,20 @@ from collections.abc import Callable
 
 import numpy as np
 
-from checker.catalog.attention_mistakes import Outputs, one, tiles, with_lse, writes
+from checker.catalog.attention_mistakes import (
+    Q_K,
+    Q_K_V,
+    WITHOUT_AXIS,
+    Outputs,
+    Over,
+    in_whole_tiles,
+    one,
+    reduced,
+    rounded,
+    tiles,
+    with_lse,
+    writes,
+)
 from checker.catalog.softmax_mistakes import exp32
 from checker.puzzle import Array, Case, Misconception
 
@@ -16,23 +29,33 @@ from checker.puzzle import Array, Case, Misconception
 Step = Callable[[Array, Array, Array, Array, Array, Array], tuple[Array, Array]]
 
 
-def visits(step: Step, top: Callable[[Array, Array], Array] = np.maximum) -> Callable[[Case], Outputs]:
+def visits(
+    step: Step,
+    top: Callable[[Array, Array], Array] = np.maximum,
+    p: Callable[[Array, Array], Array] = lambda s, m: exp32(s - m),
+    unscaled: Callable[[Array, Array, float], Array] | None = None,
+    over: Over = "",
+) -> Callable[[Case], Outputs]:
     """The outputs of a kernel that comes back to O and l for every tile of keys, and changes them by `step`.
 
-    `top(m, m_tile)` is its running maximum.
+    `top(m, m_tile)` is its running maximum, `p(s, m_tile)` its P; `unscaled(s, m_tile, scale)` instead, if the scores
+    themselves are not scaled. `over`: which reductions run over the whole tile, because they lack an axis.
     """
 
     def formula(s: Array, v: Array, case: Case) -> Outputs:
+        scale, count = float(case.scalars["scale"]), s.shape[1]
+        s = in_whole_tiles(s / scale if unscaled else s, case) if over else s / scale if unscaled else s
         o = np.zeros((*s.shape[:-1], v.shape[-1]))
         l = np.zeros((*s.shape[:-1], 1))
         m = np.full_like(l, -np.inf)
         for s_j, v_j in tiles(s, v, case):
-            m_j = s_j.max(axis=-1, keepdims=True)
-            p_j = exp32(s_j - m_j)
+            m_j = reduced(np.max, s_j, case, over in ("max", "both"))
+            p_j = unscaled(s_j, m_j, scale) if unscaled else p(s_j, m_j)
             m_new = top(m, m_j)
-            o, l = step(o, l, exp32(m - m_new), exp32(m_j - m_new), p_j.sum(axis=-1, keepdims=True), p_j @ v_j)
+            l_j = reduced(np.sum, p_j, case, over in ("sum", "both"))
+            o, l = step(o, l, exp32(m - m_new), exp32(m_j - m_new), l_j, p_j @ v_j)
             m = m_new
-        return with_lse(m, l, o)
+        return with_lse(*(x[:, :count] for x in (m, l, o)))
 
     return writes(formula)
 
@@ -62,13 +85,129 @@ def _squared(b: Array) -> Array:
     return b * b
 
 
+def _inverse(b: Array) -> Array:
+    return 1 / b
+
+
+def _added_as_it_is(new: Callable[[Array], Array]) -> Step:
+    """The old O unchanged, and the new part divided by the new l."""
+    return lambda o, l, a, b, l_j, pv: (o + new(b) * pv / (a * l + b * l_j), a * l + b * l_j)
+
+
 VISITS = (
+    *(
+        Misconception(
+            "rescaled-by-the-inverse",
+            "The old part is rescaled the wrong way round",
+            "The factor must make the old part smaller when the maximum grows. exp(mi_new - mi) makes it larger, and "
+            "at the first visit, where mi is -inf, infinite: infinity times 0 is NaN.",
+            "Lines 11 and 12 of the algorithm: the factor is exp(mi - mi_new), never above 1.",
+            outputs=visits(_visit(old_o=old_o, old_l=old_l)),
+            points_at="inverse factor",
+            only_if_found=True,
+        )
+        for old_o, old_l in ((lambda l, a: l / a, _once), (lambda l, a: l * a, _inverse))
+    ),
+    *(
+        Misconception(
+            "rescaled-by-the-inverse",
+            "The new part is rescaled the wrong way round",
+            "The factor must make the new part smaller where an earlier tile had a larger maximum. exp(mi_new - mij) "
+            "makes it larger.",
+            "Lines 11 and 12 of the algorithm: the factor is exp(mij - mi_new), never above 1.",
+            outputs=visits(_visit(new_o=new_o, new_l=new_l)),
+            points_at="inverse factor",
+        )
+        for new_o, new_l in ((_inverse, _inverse), (_inverse, _once), (_once, _inverse))
+    ),
+    Misconception(
+        "accumulator-overwritten",
+        "O forgets the tiles of keys before the last one",
+        "Oi is the product of this tile alone, divided by the whole li_new: what earlier visits had added is gone.",
+        "Line 12 of the algorithm: the old part, li * exp(mi - mi_new) * Oi, is added.",
+        outputs=visits(_visit(old_o=lambda l, a: 0.0 * l)),
+        points_at=Q_K_V,
+    ),
+    Misconception(
+        "sum-of-last-tile",
+        "The normaliser forgets the tiles of keys before the last one",
+        "li_new is the sum of this tile alone: what earlier visits had added is gone.",
+        "Line 11 of the algorithm: the old part, exp(mi - mi_new) * li, is added.",
+        outputs=visits(_visit(old_l=lambda a: 0.0 * a)),
+        points_at="normaliser",
+    ),
+    *(
+        Misconception(
+            "old-part-not-rescaled",
+            "The old O is added as it is",
+            "Oi was divided by the old li, and relative to the old maximum. Before anything can be added, it needs the "
+            "factor li * exp(mi - mi_new), and then the sum is divided by li_new.",
+            "Line 12 of the algorithm: (li * exp(mi - mi_new) * Oi + exp(mij - mi_new) * Pij Vj) / li_new.",
+            outputs=visits(_added_as_it_is(new)),
+            points_at="accumulator",
+        )
+        for new in (_once, one)
+    ),
+    Misconception(
+        "divided-twice",
+        "O is divided by the normaliser twice",
+        "Line 12 of the algorithm divides by li_new once at each visit.",
+        "Divide once.",
+        outputs=visits(_visit(divided=_squared)),
+    ),
+    Misconception(
+        "multiplied-by-the-sum",
+        "O is multiplied by the normaliser",
+        "The weights of an average sum to 1: the normaliser divides.",
+        "Write / instead of *.",
+        outputs=visits(_visit(divided=_inverse)),
+    ),
+    Misconception(
+        "p-in-half",
+        "P is rounded to fp16",
+        "fp16 keeps 11 bits of each probability, and the sum over all keys adds up what is lost.",
+        "Sum P as it is, in fp32, and convert it to V's type for the product only: tl.dot(Pij.to(Vj.dtype), Vj).",
+        outputs=visits(_visit(), p=lambda s, m: rounded(exp32(s - m))),
+        points_at="exponential of the scores",
+    ),
+    *(
+        Misconception(
+            "scale-after-the-maximum",
+            "The scale is in the exponential only",
+            why,
+            "Scale the scores themselves, Sij = scale * tl.dot(Qi, tl.trans(Kj)), before anything is taken of them.",
+            outputs=visits(_visit(), unscaled=unscaled),
+            points_at=Q_K,
+        )
+        for why, unscaled in (
+            (
+                "P is exp(scale * S - mij), but mij is the maximum of S: it lacks the scale.",
+                lambda s, m, scale: exp32(scale * s - m),
+            ),
+            (
+                "P is exp(scale * (S - mij)), but the factors exp(mi - mi_new) and m itself lack the scale.",
+                lambda s, m, scale: exp32(scale * (s - m)),
+            ),
+        )
+    ),
+    *(
+        Misconception(
+            "reduced-over-the-whole-tile",
+            f"{what} of the whole tile, not of each query",
+            "Without an axis, tl.max and tl.sum make one number of a tile: all of its queries then share it.",
+            "tl.max(Sij, axis=1) and tl.sum(Pij, axis=1) have one entry per query.",
+            outputs=visits(_visit(), over=over),
+            points_at=role,
+        )
+        for what, over, role in WITHOUT_AXIS
+    ),
     Misconception(
         "max-of-last-tile",
         "The maximum is that of the last tile only",
         "mij replaces mi. Where an earlier tile had a much larger score, the factor exp(mi - mi_new) overflows.",
         "Line 11 of the algorithm: mi_new = tl.maximum(mi, mij).",
         outputs=visits(_visit(), top=lambda m, m_tile: m_tile),
+        points_at="maximum",
     ),
     Misconception(
         "old-l-not-folded-back",
@@ -76,6 +215,7 @@ VISITS = (
         "Oi was divided by the old li when it was stored. Before anything can be added, that must be taken back.",
         "Line 12 of the algorithm: the old part is li * exp(mi - mi_new) * Oi.",
         outputs=visits(_visit(old_o=lambda l, a: a)),
+        points_at="accumulator",
     ),
     Misconception(
         "new-part-not-rescaled",
@@ -92,6 +232,7 @@ VISITS = (
         "multiplied by exp(mij - mi_new).",
         "Line 11 of the algorithm: li_new = exp(mi - mi_new) * li + exp(mij - mi_new) * lij.",
         outputs=visits(_visit(new_l=one)),
+        points_at="normaliser",
     ),
     Misconception(
         "new-part-not-rescaled",
@@ -124,6 +265,7 @@ VISITS = (
         "anything is added.",
         "Line 12 of the algorithm: the old part is li * exp(mi - mi_new) * Oi.",
         outputs=visits(_visit(old_o=lambda l, a: l)),
+        points_at="accumulator",
     ),
     Misconception(
         "denominator-not-rescaled",
@@ -131,6 +273,7 @@ VISITS = (
         "li adds up exponentials that were taken relative to different maxima.",
         "Line 11 of the algorithm: the old li gets the factor exp(mi - mi_new).",
         outputs=visits(_visit(old_l=one)),
+        points_at="normaliser",
     ),
     Misconception(
         "denominator-not-rescaled",

@@ -6,7 +6,23 @@ from collections.abc import Callable
 
 import numpy as np
 
-from checker.catalog.attention_mistakes import LOG2_E, Outputs, last_looked_at, one, tiles, with_lse, writes
+from checker.catalog.attention import scores, shape_of
+from checker.catalog.attention_mistakes import (
+    LOG2_E,
+    Q_K,
+    Q_K_V,
+    WITHOUT_AXIS,
+    Outputs,
+    Over,
+    in_whole_tiles,
+    last_looked_at,
+    one,
+    reduced,
+    rounded,
+    tiles,
+    with_lse,
+    writes,
+)
 from checker.catalog.softmax_mistakes import exp32
 from checker.puzzle import Array, Case, Misconception
 
@@ -21,34 +37,137 @@ def running(
     top: Callable[[Array, Array], Array] = np.maximum,
     in_half: bool = False,
     own: Callable[[Array], Array] | None = None,
+    p: Callable[[Array, Array], Array] = lambda s, m: exp32(s - m),
+    unscaled: Callable[[Array, Array, float], Array] | None = None,
+    over: Over = "",
+    hidden_too: bool = False,
 ) -> Callable[[Case], Outputs]:
     """The outputs of a kernel that rescales and divides by its own ideas.
 
     `top(m, m_tile)` is its running maximum; `in_half`: it keeps O in V's type; `own(m_tile)` is what it subtracts
-    from a tile's scores instead of the running maximum.
+    from a tile's scores instead of the running maximum. `p(s, m)` is its P; `unscaled(s, m, scale)` instead, if the
+    scores themselves are not scaled. `over`: which reductions run over the whole tile, because they lack an axis.
+    `hidden_too`: the maximum is taken before scores are hidden.
     """
 
     def formula(s: Array, v: Array, case: Case) -> Outputs:
+        scale, count = float(case.scalars["scale"]), s.shape[1]
+        s = s / scale if unscaled else s
+        every = np.pad(scores(case), ((0, 0), (0, 0), (0, -s.shape[-1] % shape_of(case).Bc)))  # past the end: 0
+        s = in_whole_tiles(s, case) if over else s
+        last_seen = np.pad(last_looked_at(case), (0, s.shape[1] - count), mode="edge")
         o = np.zeros((*s.shape[:-1], v.shape[-1]))
         l = np.zeros((*s.shape[:-1], 1))
         m = np.full_like(l, -np.inf)
         for j, (s_j, v_j) in enumerate(tiles(s, v, case)):
-            m_j = s_j.max(axis=-1, keepdims=True)
+            block = shape_of(case).Bc
+            compared = every[..., j * block : (j + 1) * block] if hidden_too else s_j
+            m_j = reduced(np.max, compared, case, over in ("max", "both"))
             m_new = top(m, m_j)
             shift = np.where(np.isinf(m_new), 0.0, m_new)
-            p = exp32(s_j - (own(m_j) if own else shift))
+            minus = own(m_j) if own else shift
+            p_j = unscaled(s_j, minus, scale) if unscaled else p(s_j, minus)
             a = exp32(m - shift)
-            here = (j <= last_looked_at(case))[:, None]
-            l = np.where(here, old_l(a) * l + p.sum(axis=-1, keepdims=True), l)
-            o = np.where(here, (old_o(a) * o + p @ v_j) / each(l), o)
+            here = (j <= last_seen)[:, None]
+            l = np.where(here, old_l(a) * l + reduced(np.sum, p_j, case, over in ("sum", "both")), l)
+            o = np.where(here, (old_o(a) * o + p_j @ v_j) / each(l), o)
             o = o.astype(case.tensors["v_ptr"].values.dtype).astype(np.float64) if in_half else o
             m = np.where(here, m_new, m)
-        return with_lse(m, l, o / last(l))
+        return with_lse(*(x[:, :count] for x in (m, l, o / last(l))))
 
     return writes(formula)
 
 
+def _inverse(a: Array) -> Array:
+    return 1 / a
+
+
+def _same(a: Array) -> Array:
+    return a
+
+
 ACCUMULATION = (
+    *(
+        Misconception(
+            "rescaled-by-the-inverse",
+            f"{what} rescaled the wrong way round",
+            "The factor must make the old part smaller when the maximum grows. Its inverse makes it larger, and at the "
+            "first tile, where mi is -inf, infinite: infinity times 0 is NaN. (The paper misprints line 10.)",
+            "The factor is exp(mi - mi_new), never above 1, for li and Oi alike.",
+            outputs=running(old_o=old_o, old_l=old_l),
+            points_at="inverse factor",
+            only_if_found=True,
+        )
+        for what, old_o, old_l in (
+            ("The accumulator is", _inverse, _same),
+            ("The old normaliser is", _same, _inverse),
+        )
+    ),
+    Misconception(
+        "accumulator-overwritten",
+        "O forgets the tiles of keys before the last one",
+        "Oi is the product of the last tile alone, divided by the sum over all keys: each tile's product replaces the "
+        "one before it.",
+        "Line 10 of the algorithm adds: Oi = exp(mi - mi_new)[:, None] * Oi + Pij Vj.",
+        outputs=running(old_o=lambda a: 0.0 * a),
+        points_at=Q_K_V,
+    ),
+    Misconception(
+        "sum-of-last-tile",
+        "The normaliser forgets the tiles of keys before the last one",
+        "li is the sum of the last tile alone: each tile's sum replaces the one before it.",
+        "Line 9 of the algorithm adds: li = exp(mi - mi_new) * li + rowsum(Pij).",
+        outputs=running(old_l=lambda a: 0.0 * a),
+        points_at="normaliser",
+    ),
+    Misconception(
+        "p-in-half",
+        "P is rounded to fp16",
+        "fp16 keeps 11 bits of each probability, and the sum over all keys adds up what is lost.",
+        "Sum P as it is, in fp32, and convert it to V's type for the product only: tl.dot(Pij.to(Vj.dtype), Vj).",
+        outputs=running(p=lambda s, m: rounded(exp32(s - m))),
+        points_at="exponential of the scores",
+    ),
+    *(
+        Misconception(
+            "scale-after-the-maximum",
+            "The scale is in the exponential only",
+            why,
+            "Scale the scores themselves, Sij = scale * tl.dot(Qi, tl.trans(Kj)), before anything is taken of them.",
+            outputs=running(unscaled=unscaled),
+            points_at=Q_K,
+        )
+        for why, unscaled in (
+            (
+                "P is exp(scale * S - mi_new), but mi_new is the maximum of S: it lacks the scale.",
+                lambda s, m, scale: exp32(scale * s - m),
+            ),
+            (
+                "P is exp(scale * (S - mi_new)), but the factor exp(mi - mi_new), and mi in LSE, lack the scale.",
+                lambda s, m, scale: exp32(scale * (s - m)),
+            ),
+        )
+    ),
+    *(
+        Misconception(
+            "reduced-over-the-whole-tile",
+            f"{what} of the whole tile, not of each query",
+            "Without an axis, tl.max and tl.sum make one number of a tile: all of its queries then share it.",
+            "tl.max(Sij, axis=1) and tl.sum(Pij, axis=1) have one entry per query.",
+            outputs=running(over=over),
+            points_at=role,
+        )
+        for what, over, role in WITHOUT_AXIS
+    ),
+    Misconception(
+        "maximum-of-hidden-scores",
+        "Scores that are hidden take part in the maximum",
+        "P is 0 where a key is hidden or does not exist, but the maximum was taken before. Where a hidden score is far "
+        "above those that count, their exponentials are all 0, and so is O.",
+        "Hide the scores themselves, before the maximum: tl.where(visible, Sij, -float('inf')).",
+        outputs=running(hidden_too=True, p=lambda s, m: exp32(s - m)),
+        points_at="max",
+    ),
     Misconception(
         "max-of-last-tile",
         "The maximum is that of the last tile only",
@@ -56,6 +175,7 @@ ACCUMULATION = (
         "exp(mi - mi_new) overflows.",
         "Line 9 of the algorithm: mi_new = tl.maximum(mi, tl.max(Sij, axis=1)).",
         outputs=running(top=lambda m, m_tile: m_tile),
+        points_at="maximum",
     ),
     Misconception(
         "accumulator-in-half",
@@ -72,6 +192,7 @@ ACCUMULATION = (
         "must be multiplied by exp(mi - mi_new).",
         "Line 10 of the algorithm: Oi = exp(mi - mi_new)[:, None] * Oi + Pij Vj.",
         outputs=running(old_o=one),
+        points_at="accumulator",
     ),
     Misconception(
         "denominator-not-rescaled",
@@ -79,6 +200,7 @@ ACCUMULATION = (
         "li adds up exponentials that were taken relative to different maxima.",
         "Line 9 of the algorithm: li = exp(mi - mi_new) * li + rowsum(Pij).",
         outputs=running(old_l=one),
+        points_at="normaliser",
     ),
     Misconception(
         "denominator-not-rescaled",
@@ -103,14 +225,14 @@ ACCUMULATION = (
         "divided-at-every-step",
         "The accumulator is divided at every step",
         "Oi was divided by li inside the loop, and then accumulated further as if it had not been.",
-        "Divide once, behind the loop.",
+        "Divide once, after the loop.",
         outputs=running(each=lambda l: np.where(l == 0, 1.0, l), last=one),
     ),
     Misconception(
         "not-divided",
         "O is not divided by the normaliser",
         "O holds the weighted sum of V's rows with weights that do not sum to 1.",
-        "Line 12 of the algorithm: behind the loop, O = O / li.",
+        "Line 12 of the algorithm: after the loop, O = O / li.",
         outputs=running(last=one),
     ),
 )

@@ -7,25 +7,39 @@ from collections.abc import Callable
 import numpy as np
 
 from checker.catalog.rows import block_size
-from checker.catalog.softmax_mistakes import blocks, exp32, top, total, with_max, writes
+from checker.catalog.softmax_mistakes import blocks, exp32, filled, shifted, top, total, with_max, writes
 from checker.puzzle import Array, Case, Misconception
 
 
 def _online(
-    x: Array, case: Case, rescale: Callable[[Array, Array], Array], guarded: bool = True, own: bool = False
+    x: Array,
+    case: Case,
+    rescale: Callable[[Array, Array], Array],
+    guarded: bool = True,
+    own: bool = False,
+    both: bool = False,
 ) -> Array:
     """The two-sweep softmax with a factor `rescale(m_old, m_new)` for the old normaliser.
 
     `guarded`: 0 is subtracted instead of the maximum while that is -inf. `own`: each block's exponentials are
-    taken relative to the block's own maximum.
+    taken relative to the block's own maximum. `both`: the factor is for the new part as well.
     """
     m, l = np.full((len(x), 1), -np.inf), np.zeros((len(x), 1))
     for block in blocks(x, case):
         m_new = np.maximum(m, top(block))
         shift = np.where(guarded & np.isinf(m_new), 0.0, m_new)
-        l = l * rescale(m, shift) + total(exp32(block - (top(block) if own else shift)))
+        new = total(exp32(block - (top(block) if own else shift)))
+        l = (l + new) * rescale(m, shift) if both else l * rescale(m, shift) + new
         m = m_new
     return np.asarray(exp32(x - m) / l)
+
+
+def _lanes_added(x: Array, case: Case) -> Array:
+    """Maximum and normaliser of each lane by itself, the latter added up as they are."""
+    lanes = filled(x, case)
+    m = lanes.max(axis=1, keepdims=True)
+    l = exp32(lanes - np.where(np.isinf(m), 0.0, m)).sum(axis=(1, 2))
+    return np.asarray(exp32(shifted(x)) / l[:, None])
 
 
 def _running(x: Array, case: Case) -> Array:
@@ -55,6 +69,24 @@ ONLINE = (
         "Multiply the old l by exp(m - what you subtract now) while m still holds the old maximum; "
         "the line m = m_new comes last.",
         outputs=writes(lambda x, case: _online(x, case, lambda m, m_new: np.ones_like(m))),
+        points_at="normaliser",
+    ),
+    Misconception(
+        "new-part-rescaled-too",
+        "The factor is for the old normaliser, but the new part gets it too",
+        "What is added now is relative to the new maximum already. Only what l held before needs the factor "
+        "exp(m_old - m_new). In the first block that is 0, and there even the new part is lost.",
+        "Multiply before you add: l * factor + tl.sum(...), without parentheses around the sum.",
+        outputs=writes(lambda x, case: _online(x, case, lambda m, m_new: exp32(m - m_new), both=True)),
+        points_at="normaliser",
+    ),
+    Misconception(
+        "lanes-added-without-rescaling",
+        "The lanes' normalisers are added without being rescaled",
+        "Each lane has a maximum of its own, and its normaliser is relative to that. To add them up, each needs the "
+        "factor exp(its own maximum - the row's maximum).",
+        "After the loop: m_row = tl.max(m, axis=0), then l = tl.sum(l * tl.exp(m - m_row), axis=0).",
+        outputs=writes(_lanes_added),
     ),
     Misconception(
         "max-not-kept",
@@ -71,6 +103,7 @@ ONLINE = (
         "Sum exp(x - m_new), or 0 instead of m_new while that is -inf; or multiply the block's sum by "
         "exp(its own maximum - m_new).",
         outputs=writes(lambda x, case: _online(x, case, lambda m, m_new: exp32(m - m_new), own=True)),
+        points_at="normaliser",
     ),
     Misconception(
         "rescaled-by-the-inverse",
@@ -79,6 +112,8 @@ ONLINE = (
         "and infinite at the first block, where m_old is -inf.",
         "The factor is exp(m_old - m_new): it is never above 1.",
         outputs=writes(lambda x, case: _online(x, case, lambda m, m_new: exp32(m_new - m))),
+        points_at="inverse factor",
+        only_if_found=True,
     ),
     Misconception(
         "written-too-early",
@@ -104,5 +139,6 @@ ONLINE = (
         "are then -inf - (-inf), which is NaN, and it stays in l for good.",
         "While the maximum is -inf, subtract 0 instead, in both: shift = tl.where(m_new == -float('inf'), 0.0, m_new).",
         outputs=writes(lambda x, case: _online(x, case, lambda m, m_new: exp32(m - m_new), guarded=False)),
+        points_at="normaliser",
     ),
 )

@@ -103,6 +103,22 @@ WITHOUT_AXIS = (
         outputs=writes(lambda x, case: _without_axis(x, case, maximum=False)),
     ),
 )
+PADDED_ROWS = Misconception(
+    "padded-rows-read",
+    "Rows past the last one read a real row again",
+    "The last tile has more rows than are left. Its addresses were brought back inside, with % n_rows for instance, so "
+    "nothing is read outside; but real rows are read once more, for nothing.",
+    "Mask the rows that do not exist, rows < n_rows, and leave their addresses as they are.",
+    traffic=lambda case, moved: moved["x_ptr"].loads == 2 * rows.columns(case) * _rows_of_whole_tiles(case),
+)
+
+
+def _rows_of_whole_tiles(case: Case) -> int:
+    """Rows read by all tiles together, of the last one as many as it can; distinct ones in each."""
+    count, owned = rows.row_count(case), rows.rows_owned(case)
+    return case.grid[0] * min(count, owned)
+
+
 # How texts about one row in blocks of BLOCK_SIZE read for a tile of rows.
 IN_TILES = (
     (r"\brow \* ([xy])_row_stride( \+ start)? \+ cols", r"rows[:, None] * \1_row_stride + start + cols[None, :]"),
@@ -114,6 +130,7 @@ IN_TILES = (
         r"x_ptr \+ row is .* of that row",
         "x_ptr + rows are neighbours in the first row, not the beginnings of these rows",
     ),
+    (r"Is the row tl.program_id\(0\), and is it", "Do the rows begin at tl.program_id(0) * BLOCK_ROWS, and are they"),
     (r"BLOCK_SIZE", "BLOCK_COLS"),
 )
 
@@ -127,7 +144,16 @@ def in_tiles(text: str) -> str:
 
 MISTAKES = tuple(
     replace(m, title=in_tiles(m.title), explanation=in_tiles(m.explanation), hint=in_tiles(m.hint))
-    for m in (softmax.ROW_KEPT, ONE_MAXIMUM, *WITHOUT_AXIS, *ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING)
+    for m in (
+        softmax.ROW_KEPT,
+        PADDED_ROWS,
+        ONE_MAXIMUM,
+        *WITHOUT_AXIS,
+        *ONLINE,
+        *BLOCKWISE,
+        *RESULTS,
+        *rows.ADDRESSING,
+    )
 )
 # Rows and columns of a block, and warps.
 TILES = {

@@ -178,7 +178,7 @@ BLOCKS_NOT_SKIPPED = Misconception(
 HIDDEN_TILE = Misconception(
     "hidden-tile-computed",
     "A tile of which no query sees any key is looked at",
-    "The loop over keys ends later than it must: a tile that the causal mask hides, or that lies behind the last key, "
+    "The loop over keys ends later than it must: a tile that the causal mask hides, or that lies past the last key, "
     "changes nothing. A mask on its load does not help, the product is computed all the same. Mind that // rounds "
     "towards zero, not down.",
     "End the loop at the last key that any query of the tile sees: min(n_k, (i + 1) * Br + n_k - n_q).",
@@ -195,7 +195,7 @@ IN_MEMORY = Misconception(
     "This is FlashAttention-1: O goes back and forth between memory and the chip",
     "O is read, so it is accumulated in memory. FlashAttention-2 has the queries in the outer loop, here in the "
     "grid, so that O stays in registers until it is finished.",
-    "Keep Oi, li and mi in registers, and store Oi once, behind the loop.",
+    "Keep Oi, li and mi in registers, and store Oi once, after the loop.",
     traffic=lambda case, moved: moved["o_ptr"].loads > 0,
 )
 

@@ -11,6 +11,7 @@ from checker.catalog import attention, backward, timing
 from checker.catalog.attention import FAR, FAR_APART, Shape, of_every_class, shape_of
 from checker.catalog.attention_inputs import hard_inputs, in_bf16, normal_inputs
 from checker.catalog.backward_mistakes import MISTAKES
+from checker.catalog.backward_operands import OPERANDS
 from checker.catalog.by_hand import by_hand
 from checker.catalog.tiles import ADDRESSING
 from checker.puzzle import (
@@ -226,7 +227,7 @@ HIDDEN_TILES = (
     Misconception(
         "hidden-tile-computed",
         "A tile of which no query sees any key is looked at",
-        "The loop begins earlier or ends later than it must: a tile that the causal mask hides, or that lies behind "
+        "The loop begins earlier or ends later than it must: a tile that the causal mask hides, or that lies past "
         "the last key, changes nothing. A mask on its load does not help, the products are computed all the same. Mind "
         "that // rounds towards zero, not down.",
         "For dK and dV, begin at max(0, j * Bc - (n_k - n_q)) // Br * Br; for dQ, end at min(n_k, (i + 1) * Br + "
@@ -275,5 +276,5 @@ PUZZLE = Puzzle(
     by_hand=by_hand,
     largest_block=attention.largest_tile,
     why_blocks=attention.WHY_BLOCKS,
-    misconceptions=(*HIDDEN_TILES, *MISTAKES, *ADDRESSING),
+    misconceptions=(*HIDDEN_TILES, *MISTAKES, *OPERANDS, *ADDRESSING),
 )

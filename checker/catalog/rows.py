@@ -87,6 +87,12 @@ def _down_columns(case: Case, program: int) -> tuple[Reach, ...]:
     return (Reach(False, "x_ptr", first, last + (min(columns(case), block_size(case)) - 1) * X(case)),)
 
 
+def _all_but_first_rows(case: Case) -> dict[str, Array]:
+    """All rows but those of program 0."""
+    rows = np.arange(row_count(case))[:, None] >= rows_owned(case)
+    return {"y_ptr": np.broadcast_to(rows, case.tensors["y_ptr"].values.shape)}
+
+
 def _all_but_row_0(case: Case) -> dict[str, Array]:
     rows = np.arange(row_count(case))[:, None] > 0
     return {"y_ptr": np.broadcast_to(rows, case.tensors["y_ptr"].values.shape)}
@@ -100,6 +106,15 @@ ADDRESSING = (
         "offsets into the whole matrix, which grow from row to row, with the length of one row.",
         "The mask compares columns: cols < n_cols. Add the row's offset to the pointer only.",
         unwritten=_all_but_row_0,
+    ),
+    Misconception(
+        "wrong-row-map",
+        "All programs write to the rows of program 0",
+        "The addresses of the store are the same in every program: each overwrites what another one has written, in "
+        "any order, and the other rows of y are left out.",
+        "Is the row tl.program_id(0), and is it in the store's addresses? y_ptr + row * y_row_stride + cols.",
+        unwritten=_all_but_first_rows,
+        shared=True,
     ),
     Misconception(
         "wrong-row-map",
@@ -119,7 +134,7 @@ ADDRESSING = (
         "load-without-mask",
         "The load has no mask, or one that does not end with the row",
         "A block has more lanes than what is left of the row, and the load reads all of them: what "
-        "lies behind the row belongs to somebody else.",
+        "lies past the end of the row belongs to somebody else.",
         "Only columns below n_cols are yours, counted from the beginning of the row: mask=cols < n_cols, or in a loop "
         "mask=start + cols < n_cols.",
         reach=reach(False, X, columns_mask="none"),
@@ -127,7 +142,7 @@ ADDRESSING = (
     Misconception(
         "store-without-mask",
         "The store has no mask, or one that does not end with the row",
-        "The store writes all lanes of the block, also those behind the end of the row.",
+        "The store writes all lanes of the block, also those past the end of the row.",
         "Store with the same mask as you load.",
         reach=reach(True, Y, columns_mask="none"),
     ),
@@ -177,7 +192,7 @@ ADDRESSING = (
     ),
     Misconception(
         "rows-without-mask",
-        "The mask lets rows behind the last one through",
+        "The mask lets rows past the last one through",
         "The last program owns fewer rows than BLOCK_ROWS, because the number of rows is no multiple of it. Its "
         "tile reaches beyond the last row.",
         "A lane is yours if its row and its column exist: (rows < n_rows)[:, None] & (start + cols < n_cols)[None, :].",

@@ -55,6 +55,87 @@ RESULTS = (
         outputs=writes(lambda x, _: shifted(x) - np.log(total(np.exp(shifted(x))))),
     ),
     Misconception(
+        "no-exponential",
+        "The numerator lacks the exponential",
+        "y is x divided by the sum of the exponentials. A softmax divides exp(x) by it.",
+        "Divide the exponentials that you have summed, not x.",
+        outputs=writes(lambda x, _: x / total(np.exp(x))),
+    ),
+    Misconception(
+        "no-exponential",
+        "The numerator lacks the exponential",
+        "y is (x - max(x)) divided by the sum of the exponentials. A softmax divides exp(x - max(x)) by it.",
+        "Divide the exponentials, as you have summed them.",
+        outputs=writes(lambda x, _: shifted(x) / total(np.exp(shifted(x)))),
+    ),
+    Misconception(
+        "no-exponential",
+        "y is x less its maximum: there is neither an exponential nor a division",
+        "A softmax is exp(x - max(x)), divided by the sum of these over the row.",
+        "Take the exponential and divide by the sum before you store.",
+        outputs=writes(lambda x, _: shifted(x)),
+    ),
+    Misconception(
+        "input-stored",
+        "y is x itself",
+        "What was loaded is stored again as it is.",
+        "Store the exponentials, divided by their sum.",
+        outputs=writes(lambda x, _: x),
+    ),
+    Misconception(
+        "multiplied-by-the-sum",
+        "The exponentials are multiplied by their sum",
+        "The normaliser makes each row sum to 1: it divides.",
+        "Write / instead of *.",
+        outputs=writes(lambda x, _: exp32(shifted(x)) * total(exp32(shifted(x)))),
+    ),
+    Misconception(
+        "mean-for-sum",
+        "The exponentials are divided by their mean",
+        "Each row of y sums to n_cols, not to 1: somewhere the sum was divided by the number of columns.",
+        "The denominator is the sum itself.",
+        outputs=writes(lambda x, _: exp32(shifted(x)) / exp32(shifted(x)).mean(axis=-1, keepdims=True)),
+    ),
+    Misconception(
+        "sign-reversed",
+        "The exponent has the wrong sign",
+        "y holds exp(max(x) - x) over the sum: the smallest element of a row comes out largest.",
+        "The exponent is x - max(x), never above 0.",
+        outputs=writes(lambda x, _: exp32(-shifted(x)) / total(exp32(shifted(x)))),
+    ),
+    Misconception(
+        "sign-reversed",
+        "The exponents have the wrong sign",
+        "y is the softmax of -x: the smallest element of a row comes out largest.",
+        "The exponent is x - max(x), never above 0.",
+        outputs=writes(lambda x, _: exp32(-shifted(x)) / total(exp32(-shifted(x)))),
+    ),
+    Misconception(
+        "base-two",
+        "The numerator is a power of 2, the sum is of powers of e",
+        "tl.exp2 and tl.exp do not go together: exp(x) = exp2(x * log2(e)) with log2(e) = 1.4426950408889634.",
+        "Use tl.exp in both places.",
+        outputs=writes(lambda x, _: np.exp2(shifted(x)) / total(np.exp(shifted(x)))),
+    ),
+    Misconception(
+        "base-two",
+        "The numerator is a power of e, the sum is of powers of 2",
+        "tl.exp2 and tl.exp do not go together: exp(x) = exp2(x * log2(e)) with log2(e) = 1.4426950408889634.",
+        "Use tl.exp in both places.",
+        outputs=writes(lambda x, _: np.exp(shifted(x)) / total(np.exp2(shifted(x)))),
+        points_at="normaliser",
+    ),
+    Misconception(
+        "branches-swapped",
+        "tl.where keeps the padding and throws the row away",
+        "tl.where(condition, a, b) is a where the condition holds. Here the lanes of the row become 0, so their sum is "
+        "0 as well, and 0 / 0 is NaN.",
+        "Exchange the last two arguments.",
+        outputs=writes(lambda x, _: np.full_like(x, np.nan)),
+        points_at="swapped branches",
+        only_if_found=True,
+    ),
+    Misconception(
         "wrong-row-map",
         "Every program works on the same row",
         "All rows of y hold the softmax of row 0 of x.",
@@ -89,8 +170,108 @@ def top(x: Array) -> Array:
     return np.asarray(x.max(axis=-1, keepdims=True))
 
 
+def filled(x: Array, case: Case) -> Array:
+    """The row in blocks, shape (rows, blocks, block size), filled up with -inf."""
+    padded = np.pad(x, ((0, 0), (0, _padding(x, case))), constant_values=-np.inf)
+    return padded.reshape(len(x), -1, block_size(case))
+
+
+def _by_lane(x: Array, case: Case) -> Array:
+    """The softmax with a maximum of each lane, over all blocks, instead of one of the row."""
+    lanes = filled(x, case)
+    e = exp32(lanes - lanes.max(axis=1, keepdims=True))
+    made = e / e.sum(axis=(1, 2), keepdims=True)
+    return np.asarray(made.reshape(len(x), -1)[:, : x.shape[1]])
+
+
+def _last_loaded(x: Array, case: Case, in_sum: bool) -> Array:
+    """Each block as the softmax of the last one's x; `in_sum`: it was summed in place of each of them, too."""
+    lanes = filled(x, case)
+    e = exp32(lanes[:, -1:] - lanes.max(axis=(1, 2), keepdims=True))
+    l = e.sum(axis=(1, 2)) * lanes.shape[1] if in_sum else total(exp32(shifted(x)))[:, 0]
+    made = np.repeat(e, lanes.shape[1], axis=1) / l[:, None, None]
+    return np.asarray(made.reshape(len(x), -1)[:, : x.shape[1]])
+
+
+def _divided_too_early(x: Array, case: Case) -> Array:
+    """Each block divided by the sum of the blocks up to it."""
+    lanes = filled(x, case)
+    e = exp32(lanes - lanes.max(axis=(1, 2), keepdims=True))
+    made = e / np.cumsum(e.sum(axis=2), axis=1)[:, :, None]
+    return np.asarray(made.reshape(len(x), -1)[:, : x.shape[1]])
+
+
+def _of_smallest(x: Array, case: Case) -> Array:
+    """The softmax with the largest of the blocks' minima instead of the maximum."""
+    return with_max(x, filled(x, case).min(axis=2).max(axis=1)[:, None])
+
+
+def _past_first_block(case: Case) -> dict[str, Array]:
+    values = case.tensors["y_ptr"].values
+    return {"y_ptr": np.broadcast_to(np.arange(values.shape[1]) >= block_size(case), values.shape)}
+
+
 # Wrong ideas about walking a row in blocks, for every softmax that subtracts the maximum.
 BLOCKWISE = (
+    Misconception(
+        "first-block-only",
+        "Only the first block of each row is written",
+        "A row is longer than a block. Either there is no loop over the row around the store, or its addresses stay "
+        "where they are when the loop goes on.",
+        "Write in a loop, for start in range(0, n_cols, BLOCK_SIZE), to y_ptr + row * y_row_stride + start + cols.",
+        unwritten=_past_first_block,
+    ),
+    Misconception(
+        "max-by-lane",
+        "Each lane has a maximum of its own",
+        "The running maximum is a block: each lane keeps the largest x that it has seen itself. exp(x - m) of "
+        "different lanes then cannot be added up, nor divided by one sum.",
+        "Reduce the block to one number first: m = tl.maximum(m, tl.max(x, axis=0)).",
+        outputs=writes(_by_lane),
+        points_at="maximum",
+    ),
+    Misconception(
+        "x-not-loaded-again",
+        "The last sweep uses the x of the last block for all blocks",
+        "x is what was loaded last: the loop that writes has no load of its own, so each block of y is made of the "
+        "last block of x.",
+        "Load x in each loop that uses it.",
+        outputs=writes(lambda x, case: _last_loaded(x, case, in_sum=False)),
+    ),
+    Misconception(
+        "x-not-loaded-again",
+        "Later sweeps use the x of the last block for all blocks",
+        "x is what was loaded last: the loops that sum and write have no load of their own, so each block is taken for "
+        "the last one.",
+        "Load x in each loop that uses it.",
+        outputs=writes(lambda x, case: _last_loaded(x, case, in_sum=True)),
+    ),
+    Misconception(
+        "written-too-early",
+        "Blocks are written before the sum is complete",
+        "Each block was divided by the sum as it was after that block. It is complete only after the last one.",
+        "Write in a sweep of its own, after the one that computes the sum.",
+        outputs=writes(_divided_too_early),
+    ),
+    Misconception(
+        "minimum-for-maximum",
+        "The smallest x of each block was taken for its maximum",
+        "exp(x - m) is never above 1 if m is the maximum. Relative to something smaller it overflows, and inf / inf is "
+        "NaN.",
+        "Use tl.max.",
+        outputs=writes(_of_smallest),
+        points_at="minimum",
+        only_if_found=True,
+    ),
+    Misconception(
+        "minimum-for-maximum",
+        "The running maximum is a minimum",
+        "It starts at -inf, and nothing is smaller, so it stays there: x - m is +inf, and inf / inf is NaN.",
+        "Use tl.maximum and tl.max.",
+        outputs=writes(lambda x, _: np.full_like(x, np.nan)),
+        points_at="minimum",
+        only_if_found=True,
+    ),
     Misconception(
         "block-local",
         "Each block has its own maximum and sum",
@@ -120,6 +301,7 @@ BLOCKWISE = (
         "The result is exp(x - m), but it is divided by the sum of exp(x).",
         "Sum exp(x - m).",
         outputs=writes(lambda x, _: exp32(shifted(x)) / total(exp32(x))),
+        points_at="normaliser",
     ),
     Misconception(
         "max-of-last-block",
@@ -128,11 +310,12 @@ BLOCKWISE = (
         "overflows: inf / inf is NaN.",
         "Keep the larger one: m = tl.maximum(m, tl.max(...)).",
         outputs=writes(lambda x, case: with_max(x, top(blocks(x, case)[-1]))),
+        points_at="maximum",
     ),
     Misconception(
         "first-block-again",
-        "Every turn of the loop loads the first block",
-        "The loop goes on, but the addresses do not: columns behind the first block are never read.",
+        "Every iteration of the loop loads the first block",
+        "The loop goes on, but the addresses do not: columns past the first block are never read.",
         "Add the block's beginning to the addresses: x_ptr + row * x_row_stride + start + cols.",
         outputs=writes(lambda x, case: softmax(x[:, np.arange(x.shape[1]) % block_size(case)])),
         points_at="load",
@@ -144,6 +327,7 @@ BLOCKWISE = (
         "exponentials are then 0, and 0 / 0 is NaN.",
         "Start at minus infinity, -float('inf').",
         outputs=writes(lambda x, _: with_max(x, np.maximum(top(x), 0.0))),
+        points_at="start of the maximum",
     ),
     Misconception(
         "max-starts-too-high",
@@ -151,11 +335,12 @@ BLOCKWISE = (
         "With a start of -1000, rows that are below -1000 throughout get only zeros, and 0 / 0 is NaN.",
         "Start at minus infinity, -float('inf').",
         outputs=writes(lambda x, _: with_max(x, np.maximum(top(x), -1000.0))),
+        points_at="start of the maximum",
     ),
     Misconception(
         "padding-in-max",
         "The padding takes part in the maximum",
-        "The lanes behind the end of the row were loaded as 0, so the maximum of a negative row is 0. For very "
+        "The lanes past the end of the row were loaded as 0, so the maximum of a negative row is 0. For very "
         "negative rows all exponentials are then 0, and 0 / 0 is NaN.",
         "Load the padding so that it never is the maximum: other=-float('inf').",
         outputs=writes(lambda x, case: with_max(x, np.maximum(top(x), 0.0)) if _padding(x, case) else softmax(x)),
@@ -164,7 +349,7 @@ BLOCKWISE = (
     Misconception(
         "sums-padded-lanes",
         "The padding is counted in the sum",
-        "The lanes behind the end of the row were loaded as 0, and each of them adds exp(0 - m) to the denominator.",
+        "The lanes past the end of the row were loaded as 0, and each of them adds exp(0 - m) to the denominator.",
         "Load the padding as minus infinity, whose exponential is 0: other=-float('inf').",
         outputs=writes(lambda x, case: _padded_sum(x, case, top(x))),
         points_at="load",
@@ -172,7 +357,7 @@ BLOCKWISE = (
     Misconception(
         "sums-padded-lanes",
         "The padding is counted in the maximum and in the sum",
-        "The lanes behind the end of the row were loaded as 0: the maximum is at least 0, and each of them adds "
+        "The lanes past the end of the row were loaded as 0: the maximum is at least 0, and each of them adds "
         "exp(0 - m) to the denominator.",
         "Load the padding as minus infinity, whose exponential is 0: other=-float('inf').",
         outputs=writes(lambda x, case: _padded_sum(x, case, np.maximum(top(x), 0.0) if _padding(x, case) else top(x))),
@@ -182,9 +367,10 @@ BLOCKWISE = (
         "sum-of-last-block",
         "The sum is that of the last block only",
         "The denominator holds the last block's sum alone: each block's replaces the one before it, or the line that "
-        "adds stands behind the loop instead of in it.",
+        "adds stands after the loop instead of in it.",
         "Inside the loop: l = l + tl.sum(...).",
         outputs=writes(lambda x, case: exp32(shifted(x)) / total(exp32(blocks(x, case)[-1] - top(x)))),
+        points_at="normaliser",
     ),
     Misconception(
         "sum-not-kept",
@@ -193,11 +379,12 @@ BLOCKWISE = (
         "each block, it never becomes l.",
         "Inside the loop, assign the new sum to l.",
         outputs=writes(lambda x, _: exp32(shifted(x)) / 0.0),
+        points_at="normaliser",
     ),
     Misconception(
         "tail-not-summed",
         "The tail is missing in the sum",
-        "The denominator adds up whole blocks only; the columns behind the last whole block are not counted.",
+        "The denominator adds up whole blocks only; the columns past the last whole block are not counted.",
         "Let the loop run to n_cols, range(0, n_cols, BLOCK_SIZE), and mask the last block.",
         outputs=writes(
             lambda x, case: (

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Literal
 
-from checker.puzzle import Case, Misconception, Reach, Role
+import numpy as np
+
+from checker.puzzle import Array, Case, Misconception, Reach, Role
 
 Strides = Callable[[Case, str], tuple[int, int]]  # what a kernel takes for (head stride, row stride) of a side
 Mask = Literal["right", "none", "one too many"]
@@ -77,27 +79,110 @@ def _either(*ways: Callable[[Case, int], tuple[Reach, ...]]) -> Callable[[Case, 
     return lambda case, program: tuple(r for way in ways for r in way(case, program))
 
 
+def _all_but_head_0(*names: str) -> Callable[[Case], dict[str, Array]]:
+    """Of outputs with these names, all heads but the first one; nothing if the launch lacks one of them."""
+
+    def of(case: Case) -> dict[str, Array]:
+        if not all(n in case.tensors and case.tensors[n].role is not Role.INPUT for n in names):
+            return {}
+        shapes = {n: case.tensors[n].values.shape for n in names}
+        return {
+            n: np.broadcast_to((np.arange(shape[0]) > 0).reshape(-1, *[1] * (len(shape) - 1)), shape)
+            for n, shape in shapes.items()
+        }
+
+    return of
+
+
+def _past_bc_of_each_tile(case: Case) -> dict[str, Array]:
+    """Of outputs with a row for each query, the rows of each tile of Br from Bc on."""
+    made = {}
+    for name, tensor in case.tensors.items():
+        if tensor.role is not Role.INPUT and tensor.axes[1].name == "query" and "Bc" in case.constexprs:
+            late = np.arange(tensor.values.shape[1]) % int(case.constexprs["Br"]) >= int(case.constexprs["Bc"])
+            made[name] = np.broadcast_to(late.reshape(1, -1, *[1] * (tensor.values.ndim - 2)), tensor.values.shape)
+    return made
+
+
+def _ids_exchanged(case: Case, program: int) -> tuple[Reach, ...]:
+    """The first load of a program that takes the grid's second axis for the tile, and the first one for the head."""
+    if len(case.grid) < 2:
+        return ()
+    head, tile = program % case.grid[0], program // case.grid[0]
+    return tuple(_tile_of(case, head, tile)) if head >= case.grid[1] else ()
+
+
+def _tile_of(case: Case, head: int, tile: int) -> Iterator[Reach]:
+    """One tile of a head of each matrix and vector that is loaded, as far as its mask lets it reach."""
+    for name, tensor in case.tensors.items():
+        n, block = tensor.values.shape[1], tensor.axes[1].block
+        if tensor.role is Role.INPUT and tile * block < n and tensor.axes[1].block:
+            side = "k" if tensor.axes[1].name == "key" else "q"
+            head_stride, row_stride = right_strides(case, side) if tensor.values.ndim > 2 else (n, 1)
+            first = head * head_stride + tile * block * row_stride
+            rows = min(block, n - tile * block)
+            last = int(case.constexprs["D"]) - 1 if tensor.values.ndim > 2 else 0
+            yield Reach(False, name, first, first + (rows - 1) * row_stride + last)
+
+
+def _heads_together(what: str, names: tuple[str, ...], address: str) -> Misconception:
+    return Misconception(
+        "wrong-row-map",
+        f"All heads are written to the place of head 0 in {what}",
+        "The addresses of the store are the same for every head: each overwrites what another one has written, in any "
+        "order, and the place of the other heads is left out.",
+        f"Add the head to the addresses: {address}.",
+        unwritten=_all_but_head_0(*names),
+        shared=True,
+    )
+
+
 ADDRESSING = (
+    _heads_together("l and m", ("l_ptr", "m_ptr"), "l_ptr + head * n_q + queries, and m_ptr likewise"),
+    *(
+        _heads_together(name, (f"{name}_ptr",), f"{name}_ptr + head * n_q + queries")
+        for name in ("l", "m", "lse", "delta")
+    ),
+    _heads_together("dk and dv", ("dk_ptr", "dv_ptr"), "dk_ptr + head * k_head_stride, and dv_ptr likewise"),
+    *(
+        _heads_together(name, (f"{name}_ptr",), f"{name}_ptr + head * {side}_head_stride")
+        for name, side in (("o", "q"), ("dq", "q"), ("dk", "k"), ("dv", "k"))
+    ),
+    Misconception(
+        "tile-and-step-differ",
+        "Tiles leave queries out: they have Bc of them, but the loop steps by Br",
+        "A loop over tiles of queries goes from one to the next in steps of Br. A tile of Bc queries leaves gaps where "
+        "Bc is smaller, and overlaps the next one where it is larger.",
+        "Queries: start_q + tl.arange(0, Br). Keys: start_k + tl.arange(0, Bc).",
+        unwritten=_past_bc_of_each_tile,
+    ),
+    Misconception(
+        "program-ids-exchanged",
+        "The two axes of the grid are exchanged",
+        "The program takes its number along the first axis for the head, and along the second one for the tile.",
+        "tl.program_id(0) is the tile, tl.program_id(1) the head.",
+        reach=_ids_exchanged,
+    ),
     Misconception(
         "keys-without-mask",
-        "Keys behind the last one are loaded",
-        "The last tile has fewer than Bc keys, because n_k is no multiple of it. What lies behind belongs to "
+        "Keys past the last one are loaded",
+        "The last tile has fewer than Bc keys, because n_k is no multiple of it. What lies there belongs to "
         "somebody else.",
         "Mask rows of K and V: mask=keys[:, None] < n_k, other=0.0.",
         reach=reach(False, mask="none", sides="k"),
     ),
     Misconception(
         "queries-without-mask",
-        "Queries behind the last one are loaded",
-        "The last tile has fewer than Br queries, because n_q is no multiple of it. What lies behind belongs to "
+        "Queries past the last one are loaded",
+        "The last tile has fewer than Br queries, because n_q is no multiple of it. What lies there belongs to "
         "somebody else.",
         "Mask rows of Q-shaped tensors, queries[:, None] < n_q, and vectors, queries < n_q.",
         reach=_either(reach(False, mask="none", sides="q"), reach(False, mask="none", vectors=True)),
     ),
     Misconception(
         "store-without-mask",
-        "Rows behind the last one are written",
-        "The last tile is not full, and the store writes all of it: what lies behind belongs to somebody else.",
+        "Rows past the last one are written",
+        "The last tile is not full, and the store writes all of it: what lies there belongs to somebody else.",
         "Store with the mask that the rows were loaded with.",
         reach=_either(reach(True, mask="none"), reach(True, mask="none", vectors=True)),
     ),

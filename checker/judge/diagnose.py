@@ -8,28 +8,46 @@ explains is located, but only if there is no name at all: the report says one th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 
 from checker.box.results import KernelError, Refusal
 from checker.catalog.common import COMMON
-from checker.judge.compare import explains, gets_it_right, wrong_elements
-from checker.judge.evidence import Locator, grid_position
-from checker.judge.locate import MOST_EXAMPLES, PRINT_HINT, Wrong, examples_of, located, place_of, status_of_values
+from checker.judge.compare import agrees, explains, gets_it_right, wrong_elements
+from checker.judge.evidence import Locator, grid_position, has_columns
+from checker.judge.locate import (
+    MOST_EXAMPLES,
+    PRINT_HINT,
+    Wrong,
+    examples_of,
+    line_at,
+    located,
+    place_of,
+    status_of_values,
+)
 from checker.judge.memory import refusal_finding
 from checker.judge.verdict import Finding, Status, Where
-from checker.puzzle import Case, Misconception, Puzzle, Reach
+from checker.puzzle import Array, Case, Expected, Misconception, Puzzle, Reach
 
 MOST_NAMES = 3
+MOST_COMPARED = 4  # of cases that tell little
+LARGEST_COMPARED = 1 << 17  # elements of all tensors of such a case
 # What Triton raises on a GPU before a kernel has run.
 _COMPILER_ERRORS = frozenset(
     {"CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct", "OutOfResources"}
 )
 # Findings that say where, because no misconception says what.
 UNNAMED = frozenset({"reads-outside", "writes-outside", "wrong-values", "not-a-number", "kernel-error"})
+
+# Numbers in brackets in a message, or as much of them as stands in the first line.
+_NUMBER = r"[-+]?(?:\d[\d.e+-]*|inf|nan)"
+_NUMBERS = re.compile(rf"\[+\s*{_NUMBER}(?:[\s,\[\]]+{_NUMBER})+(?:[\s.]*\])*")
+MOST_SIDES, LONGEST_SIDE = 4, 7  # of a shape; more numbers or digits than that are a block's values
 
 T = TypeVar("T")
 
@@ -44,7 +62,7 @@ def name_errors(puzzle: Puzzle, errors: list[tuple[Case, KernelError]], where: L
     for misconception, items in named:
         case, error = items[0]
         place = where(error.line, case=case.name, program=grid_position(case, error.program))
-        said = error.message.strip().split("\n")[0]
+        said = plain(error.message)
         status = Status.DOES_NOT_COMPILE if error.type in _COMPILER_ERRORS else Status.CRASHED
         yield _with_examples(_named(misconception, status, place), (f"Triton says: {said}",) if said else ())
     seen: set[tuple[str, int]] = set()
@@ -71,7 +89,7 @@ def error_finding(case: Case | None, error: KernelError, where: Locator) -> Find
             "Work on one block at a time: its size is given by the constexpr parameters.",
             place,
         )
-    message = error.message.strip().split("\n")[0] or "no message"
+    message = plain(error.message) or "no message"
     if error.type == "FalsePromise":  # of checker.box.promises, which needs Triton
         return Finding(
             "false-promise",
@@ -91,6 +109,17 @@ def error_finding(case: Case | None, error: KernelError, where: Locator) -> Find
         f"Look at the marked line: the shapes, types and names in it. {PRINT_HINT}",
         place,
     )
+
+
+def plain(message: str) -> str:
+    """The first line of what Triton says, without the numbers of a block that was printed into it."""
+
+    def shortened(found: re.Match[str]) -> str:
+        numbers = re.findall(_NUMBER, found[0])
+        shape = len(numbers) <= MOST_SIDES and all(n.isdigit() and len(n) <= LONGEST_SIDE for n in numbers)
+        return found[0] if shape else "[…]"
+
+    return _NUMBERS.sub(shortened, message.strip().split("\n")[0])
 
 
 def compiler_finding(title: str, said: str, place: Where) -> Finding:
@@ -130,70 +159,134 @@ def name_refusals(puzzle: Puzzle, refusals: list[tuple[Case, Refusal]], where: L
             yield refusal_finding(case, refusal, where)
 
 
-def name_wrong(puzzle: Puzzle, items: list[Wrong], right: list[Case], where: Locator) -> Iterator[Finding]:
-    """Findings for outputs that differ from the reference; `right` are the cases in which none does."""
+def name_wrong(
+    puzzle: Puzzle, items: list[Wrong], failed: list[Case], right: list[Case], where: Locator
+) -> Iterator[Finding]:
+    """Findings for outputs that differ from the reference, in the cases that are worth a diagnosis.
+
+    `failed` are all cases that did not come out right, `right` those that did.
+    """
     if not items:
         return
     undefined = [item for item in items if item.undefined]
     if undefined:
         yield _undefined_lanes(undefined, where)
         return
-    if not any(item.case.telling for item in items):
-        yield located(items, where)  # in such cases mistakes look alike, or comparing takes long
-        return
-    possible = tuple(m for m in puzzle.misconceptions if not any(_refuted(puzzle, m, case) for case in right))
-    possible = tuple(m for m in possible if _explains_most(m, items))
-    named, _ = _cover(possible, items, _explains_outputs)
-    if not any(item is items[0] for _, explained in named for item in explained):
-        named = []  # the most basic case has no explanation: then names for special ones would mislead
+    models = _Models(puzzle, items)
+    telling = [case for case in right if case.telling]
+    if any(item.case.telling for item in items):
+        named = _named_by(models, items, telling)
+    else:
+        named = _named_by_sizes(models, items, telling, [case for case in right if not case.telling])
     for misconception, explained in named:
-        first = explained[0]
-        finding = _named(
-            misconception,
-            status_of_values(first),
-            place_of(first, misconception.points_at, where),
-        )
-        yield _with_examples(finding, examples_of(first, next(iter(first.wrong)))[:2])
+        best = max(explained, key=lambda item: models.fit(misconception, item))  # the first of the best
+        finding = _named(misconception, status_of_values(best), place_of(best, misconception.points_at, where))
+        name = finding.where.tensor or ""
+        yield _with_examples(finding, examples_of(best, name, models.predicted(misconception, best.case)[name])[:2])
     if not named:
-        yield located(items, where)
+        yield located(items, failed, right, where)
 
 
-def _explains_most(misconception: Misconception, items: list[Wrong]) -> bool:
-    """Whether it explains at least half of the cases in which a kernel with this idea would go wrong."""
-    if misconception.outputs is None:
-        return False
-    touched = [item for item in items if _predicts_a_mistake(misconception, item)]
-    return 2 * sum(_explains_outputs(misconception, item) for item in touched) >= len(touched) > 0
+_Named = list[tuple[Misconception, list[Wrong]]]
 
 
-def _refuted(puzzle: Puzzle, misconception: Misconception, case: Case) -> bool:
-    """Whether a kernel with this idea would have gone wrong in a case that it got right."""
-    if misconception.outputs is None:
-        return False
-    expected = puzzle.expected(case)
-    with np.errstate(all="ignore"):
+def _named_by(models: _Models, items: list[Wrong], right: list[Case]) -> _Named:
+    """The misconceptions that together explain the most cases, and the most basic one among them."""
+    possible = [m for m in models.candidates if models.explains_most(m, items)]
+    possible = [m for m in possible if not any(models.refuted(m, case) for case in right)]
+    named, _ = _cover(tuple(possible), items, models.explains)
+    # If the most basic case has no explanation, names for special ones would mislead.
+    return named if any(item is items[0] for _, explained in named for item in explained) else []
+
+
+def _named_by_sizes(models: _Models, items: list[Wrong], telling: list[Case], others: list[Case]) -> _Named:
+    """The misconception that explains all cases, where none of them is telling: a mistake at the edge of a tile, say.
+
+    Few are compared at first, because there can be many; and none that is large.
+    """
+    compared = sorted((i for i in items if _size(i.case) <= LARGEST_COMPARED), key=lambda i: _size(i.case))
+    refuting = sorted((case for case in others if _size(case) <= LARGEST_COMPARED), key=_size)[: 2 * MOST_COMPARED]
+    few, rest = compared[:MOST_COMPARED], compared[MOST_COMPARED:]
+    possible = [m for m in models.candidates if few and models.explains_all(m, few) and models.explains_all(m, rest)]
+    right = [*telling, *refuting]
+    found = next((m for m in possible if not any(models.refuted(m, case) for case in right)), None)
+    return [(found, compared)] if found else []
+
+
+def _size(case: Case) -> int:
+    return sum(tensor.values.size for tensor in case.tensors.values())
+
+
+class _Models:
+    """What kernels with each misconception would write, computed once, and compared with what was seen."""
+
+    def __init__(self, puzzle: Puzzle, items: list[Wrong]):
+        self.puzzle = puzzle
+        self.items = items
+        self.written: dict[tuple[int, str], Mapping[str, Array]] = {}
+        self.right: dict[str, Mapping[str, Expected]] = {item.case.name: item.expected for item in items}
+
+    @cached_property
+    def candidates(self) -> list[Misconception]:
+        """Those with a model, whose line is there if they need one."""
+        return [
+            m
+            for m in self.puzzle.misconceptions
+            if m.outputs and (not m.only_if_found or line_at(self.items[0], m.points_at))
+        ]
+
+    def predicted(self, misconception: Misconception, case: Case) -> Mapping[str, Array]:
+        """What a kernel with this idea would write."""
+        assert misconception.outputs is not None
+        key = (id(misconception), case.name)
+        if key not in self.written:
+            with np.errstate(all="ignore"):
+                self.written[key] = {n: np.asarray(values) for n, values in misconception.outputs(case).items()}
+        return self.written[key]
+
+    def explains_most(self, misconception: Misconception, items: list[Wrong]) -> bool:
+        """Whether it explains at least half of the cases in which a kernel with this idea would go wrong."""
+        touched = [item for item in items if self._goes_wrong(misconception, item)]
+        return 2 * sum(self.explains(misconception, item) for item in touched) >= len(touched) > 0
+
+    def explains_all(self, misconception: Misconception, items: list[Wrong]) -> bool:
+        """Whether it explains each of these cases."""
+        return all(self.explains(misconception, item) for item in items)
+
+    def explains(self, misconception: Misconception, item: Wrong) -> bool:
+        """Whether the kernel wrote in this case what this idea gives, and the idea is wrong here."""
+        predicted = self.predicted(misconception, item.case)
+        return self._goes_wrong(misconception, item) and all(
+            explains(p, item.outputs[n], item.expected[n], has_columns(item.case.tensors[n]))
+            for n, p in predicted.items()
+        )
+
+    def fit(self, misconception: Misconception, item: Wrong) -> float:
+        """The share of wrong elements that are as predicted, those that are numbers; NaN looks like any other NaN."""
+        predicted = self.predicted(misconception, item.case)
+        shares = [
+            (agrees(p, item.outputs[n], item.expected[n]) & np.isfinite(p))[item.wrong[n]].mean()
+            for n, p in predicted.items()
+            if n in item.wrong
+        ]
+        return round(float(np.mean(shares)), 2) if shares else 0.0
+
+    def refuted(self, misconception: Misconception, case: Case) -> bool:
+        """Whether a kernel with this idea would have gone wrong in a case that came out right."""
+        if case.name not in self.right:
+            self.right[case.name] = self.puzzle.expected(case)
+        expected = self.right[case.name]
         return not all(
-            gets_it_right(np.asarray(value), case.tensors[name].values.dtype, expected[name])
-            for name, value in misconception.outputs(case).items()
+            gets_it_right(p, case.tensors[n].values.dtype, expected[n])
+            for n, p in self.predicted(misconception, case).items()
         )
 
-
-def _explains_outputs(misconception: Misconception, item: Wrong) -> bool:
-    if misconception.outputs is None or not _predicts_a_mistake(misconception, item):
-        return False
-    with np.errstate(all="ignore"):
-        predicted = misconception.outputs(item.case)
-        return all(explains(np.asarray(p), item.outputs[n], item.expected[n]) for n, p in predicted.items())
-
-
-def _predicts_a_mistake(misconception: Misconception, item: Wrong) -> bool:
-    """Whether a kernel with this idea would go wrong in this case at all."""
-    assert misconception.outputs is not None
-    with np.errstate(all="ignore"):
-        return any(
-            wrong_elements(np.asarray(p).astype(item.outputs[name].dtype), item.expected[name]).any()
-            for name, p in misconception.outputs(item.case).items()
-        )
+    def _goes_wrong(self, misconception: Misconception, item: Wrong) -> bool:
+        predicted = self.predicted(misconception, item.case)
+        with np.errstate(all="ignore"):
+            return any(
+                wrong_elements(p.astype(item.outputs[n].dtype), item.expected[n]).any() for n, p in predicted.items()
+            )
 
 
 def _cover(

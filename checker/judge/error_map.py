@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from checker.judge.evidence import has_columns
 from checker.judge.locate import Wrong
 from checker.judge.verdict import ErrorMap
-from checker.puzzle import Tensor
 
 MOST_LINES, MOST_CELLS = 16, 32
 
@@ -25,11 +25,6 @@ def error_map(item: Wrong, name: str) -> ErrorMap:
         for row in range(0, flat.shape[0], down)
     )
     return ErrorMap(name, item.case.name, rows, columns, (flat.shape[0], flat.shape[1]), (down, across), cells)
-
-
-def has_columns(tensor: Tensor) -> bool:
-    """Whether the last axis runs across: of l, m, LSE and delta it is the queries, which run downwards."""
-    return tensor.axes[-1].name in ("column", "dimension") or tensor.values.ndim == 1
 
 
 def _share(part: npt.NDArray[np.bool_]) -> float:

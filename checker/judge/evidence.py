@@ -9,7 +9,7 @@ import numpy as np
 
 from checker.box.results import Launch, LaunchResult, TensorArgument
 from checker.judge.verdict import Where
-from checker.puzzle import Budget, Case, Role
+from checker.puzzle import Budget, Case, Role, Tensor
 from checker.submission.read import Submission
 
 CONTEXT = 2  # lines shown before and after a marked one
@@ -110,3 +110,8 @@ def element_name(parameter: str, index: tuple[int, ...] | np.ndarray[tuple[int, 
 def written_tensors(case: Case) -> list[str]:
     """Parameters that the kernel is to write."""
     return [name for name, tensor in case.tensors.items() if tensor.role is not Role.INPUT]
+
+
+def has_columns(tensor: Tensor) -> bool:
+    """Whether the last axis runs across: of l, m, LSE and delta it is the queries, which run downwards."""
+    return tensor.axes[-1].name in ("column", "dimension") or tensor.values.ndim == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from checker.box.memory import LOAD
+from checker.box.memory import LOAD, STORE
 from checker.judge.evidence import Locator, tensor_name
 from checker.judge.verdict import Finding, Status, Traffic
 from checker.puzzle import Case
@@ -100,6 +100,8 @@ def _too_often(faults: list[Fault], where: Locator) -> tuple[str, str, str]:
     tensors_at = _and([f"{f.name} {place}" for f, place in zip(faults, at, strict=True)])
     if not faults[0].most:
         hint = f"This puzzle needs no {'load from' if faults[0].kind == LOAD else 'store to'} {names}."
+    elif faults[0].kind == STORE:
+        hint = f"{tensors_at} {are} written again and again: store each element once, after the loop that computes it."
     elif all(f.alone and f.place for f in faults):
         it = "it" if len(faults) == 1 else "them"
         hint = f"{tensors_at} {are} {verb} again and again: load {it} {faults[0].place}."

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import ast
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from checker.box.memory import LOAD, STORE
 from checker.box.results import KernelError, LaunchResult, Refusal
@@ -14,8 +16,9 @@ from checker.judge.diagnose import UNNAMED, name_errors, name_refusals, name_wro
 from checker.judge.error_map import error_map
 from checker.judge.evidence import Evidence, Locator, element_name, tensor_name, written_tensors
 from checker.judge.locate import MOST_EXAMPLES, Wrong
-from checker.judge.memory import memory_findings, never_stored
+from checker.judge.memory import memory_findings, name_gaps, never_stored
 from checker.judge.precision import precision_findings
+from checker.judge.roles import Code
 from checker.judge.traffic import remarks, total, traffic_findings
 from checker.judge.verdict import Finding, PropertyResult, Status, Traffic
 from checker.puzzle import Case, Puzzle
@@ -39,14 +42,19 @@ class Judgement:
             self.findings.append(finding)
 
 
-def judge(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> Judgement:
+def judge(
+    puzzle: Puzzle, evidence: list[Evidence], where: Locator, kernels: Mapping[str, ast.FunctionDef]
+) -> Judgement:
     """Findings on every case that was run. Cases without a result have failed; the caller says why.
+
+    `kernels` are the submission's, with the lines of its text.
 
     Each kernel is judged by itself, so that a mistake in one does not hide the same one in another.
     """
     made = Judgement()
     for kernel in puzzle.kernels:
-        part = _judge_kernel(puzzle, [e for e in evidence if e.case.kernel == kernel.name], where)
+        own = [e for e in evidence if e.case.kernel == kernel.name]
+        part = _judge_kernel(puzzle, own, where, Code(kernels[kernel.name]))
         made.findings = _joined(made.findings, part.findings, kernel.name)
         made.failed |= part.failed
         made.left_out |= part.left_out
@@ -76,7 +84,7 @@ def _joined(earlier: list[Finding], new: list[Finding], kernel: str) -> list[Fin
     return joined
 
 
-def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> Judgement:
+def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: Code) -> Judgement:
     made = Judgement()  # its findings: what the log says of memory
     over: dict[str, Finding] = {}
     errors: list[tuple[Case, KernelError]] = []
@@ -99,8 +107,8 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
             did = "wrote" if stopped.refused.store else "read"
             made.failed[case.name] = f"{did} outside {tensor_name(stopped.refused.tensor or 'its tensors')}"
         else:
-            made.add(case, memory_findings(puzzle, one, where) or _differing_runs(one, where))
-            wrong = _wrong(puzzle, case, one.result)
+            made.add(case, memory_findings(one, where) or _differing_runs(one, where))
+            wrong = _wrong(puzzle, case, one.result, code)
             rounded = [] if case.name in made.failed else list(precision_findings(one, where))
             in_half += [(case, finding) for finding in rounded]
             if case.name in made.failed:
@@ -120,20 +128,22 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
         made.over_traffic.setdefault(evidence[0].case.kernel, finding.title)
     heard = _heard(evidence, {*made.failed, *(f.where.case for f in over.values() if f.where.case)})
     made.findings = _first_of_each([f for f in made.findings if f.where.case is None or f.where.case in heard])
+    made.findings = name_gaps(puzzle, made.findings, [e for e in evidence if e.case.name in heard])
     errors = [(case, error) for case, error in errors if case.name in heard]
     refusals = [(case, refusal) for case, refusal in refusals if case.name in heard]
     wrongs = [wrong for wrong in wrongs if wrong.case.name in heard]
     too_much = [f for f in over.values() if f.where.case is None or f.where.case in heard]
-    right = [e.case for e in evidence if e.case.name not in made.failed and e.case.telling]
+    failed = [e.case for e in evidence if e.case.name in made.failed]
+    right = [e.case for e in evidence if e.case.name not in made.failed]
 
     outside = list(name_refusals(puzzle, refusals, where))
     address_named = any(f.id not in UNNAMED for f in outside)
-    values = list(name_wrong(puzzle, wrongs, right, where))
+    values = list(name_wrong(puzzle, wrongs, failed, right, where))
     unnamed = all(f.id in UNNAMED for f in values)
     if in_half and unnamed:
         # What is wrong with such inputs may come of the digits that are lost: one thing at a time.
         exact = [w for w in wrongs if _input_type(w.case) not in {_input_type(case) for case, _ in in_half}]
-        values = list(name_wrong(puzzle, exact, right, where))
+        values = list(name_wrong(puzzle, exact, failed, right, where))
     explained = set() if unnamed else {w.case.name for w in wrongs}
     values += [f for case, f in in_half if case.name in heard - explained]
     if errors:
@@ -227,7 +237,7 @@ def runs_of(case: Case) -> int:
     return 1 if case.once or (np.prod(case.grid) == 1 and not case.on_gpu) else 2
 
 
-def _wrong(puzzle: Puzzle, case: Case, result: LaunchResult) -> Wrong | None:
+def _wrong(puzzle: Puzzle, case: Case, result: LaunchResult, code: Code) -> Wrong | None:
     """The case as a wrong one, or None if every output that was stored is right, whatever masked lanes held."""
     expected = puzzle.expected(case)
     wrong = {}
@@ -235,17 +245,21 @@ def _wrong(puzzle: Puzzle, case: Case, result: LaunchResult) -> Wrong | None:
         mask = wrong_elements(result.tensors[name], expected[name]) & ~never_stored(case, result, name)
         if mask.any():
             wrong[name] = mask
-    differs = {
-        name: ~((filled[name] == result.tensors[name]) | (np.isnan(filled[name]) & np.isnan(result.tensors[name])))
-        for filled in result.filled
-        for name in written_tensors(case)
-    }
+    differs = {name: _differs(result, name) for name in written_tensors(case)}
     undefined = {name: mask for name, mask in differs.items() if mask.any()}
     if not wrong and not undefined:
         return None
-    first = list(case.tensors).index(next(iter(wrong or undefined)))
-    lines = _last_store(result, first), _stray_load(result, undefined=bool(undefined))
-    return Wrong(case, result.tensors, bool(undefined), expected, wrong or undefined, *lines)
+    positions = list(case.tensors)
+    stores = {name: _last_store(result, positions.index(name)) for name in wrong or undefined}
+    load = _stray_load(result, undefined=bool(undefined))
+    return Wrong(case, result.tensors, bool(undefined), expected, wrong or undefined, stores, load, code)
+
+
+def _differs(result: LaunchResult, name: str) -> npt.NDArray[np.bool_]:
+    """Which elements of a tensor are others when undefined masked lanes hold any of the other values."""
+    first = result.tensors[name]
+    others = [~((o[name] == first) | (np.isnan(o[name]) & np.isnan(first))) for o in result.filled]
+    return np.any(others, axis=0) if others else np.zeros(first.shape, bool)
 
 
 def _last_store(result: LaunchResult, tensor: int) -> int | None:

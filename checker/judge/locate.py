@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from checker.judge.evidence import Locator, element_name, tensor_name
+from checker.judge.compare import agrees
+from checker.judge.evidence import Locator, element_name, has_columns, tensor_name
+from checker.judge.patterns import common_sizes, rounded_to
+from checker.judge.roles import Code
 from checker.judge.verdict import Finding, Status, Where
 from checker.puzzle import Array, Axis, Case, Expected, Outputs
 
 MOST_EXAMPLES = 5
+SMALL_ERROR = 2e-2  # relative; below it a value is nearly right
 PRINT_HINT = 'print("x", x) works inside a kernel.'
 
 
@@ -25,8 +29,14 @@ class Wrong:
     undefined: bool  # other values in masked lanes without `other` give other outputs
     expected: Mapping[str, Expected]
     wrong: Mapping[str, npt.NDArray[np.bool_]]  # per output that is not right everywhere
-    store_line: int | None  # the last store
+    store_lines: Mapping[str, int | None]  # of each of these, the last store to it
     load_line: int | None  # a load whose masked lanes could count
+    code: Code  # the kernel's
+
+    @property
+    def store_line(self) -> int | None:
+        """The last store to the first output that is wrong."""
+        return self.store_lines[next(iter(self.wrong))]
 
 
 def status_of_values(item: Wrong) -> Status:
@@ -35,52 +45,105 @@ def status_of_values(item: Wrong) -> Status:
     return Status.NOT_A_NUMBER if nan else Status.WRONG
 
 
-def place_of(item: Wrong, points_at: str, where: Locator) -> Where:
-    """The line to look at: where the wrong output is stored, or where the last load stands."""
+def line_at(item: Wrong, points_at: str | frozenset[str]) -> int | None:
+    """The line that a misconception is about, if the kernel's text or the log can tell."""
+    if points_at == "load":
+        return item.load_line
+    return item.code.line_of(points_at, item.store_line) if points_at else None
+
+
+def place_of(item: Wrong, points_at: str | frozenset[str], where: Locator) -> Where:
+    """The line to look at: the one at fault where that is known, else where the wrong output is stored."""
     name = next(iter(item.wrong))
     index = tuple(int(i) for i in np.argwhere(item.wrong[name])[0])
-    if points_at == "load" and item.load_line is not None:
-        return where(item.load_line, case=item.case.name, tensor=name, index=index)
-    role = f"where {tensor_name(name)} is stored"
-    return where(item.store_line, role=role, case=item.case.name, tensor=name, index=index)
+    line = line_at(item, points_at)
+    role = "" if line else f"where {tensor_name(name)} is stored"
+    return where(line or item.store_line, role=role, case=item.case.name, tensor=name, index=index)
 
 
-def examples_of(item: Wrong, name: str) -> tuple[str, ...]:
-    """The first wrong elements of an output in words, NaN before numbers."""
-    at = np.argwhere(item.wrong[name])
-    nan_first = np.argsort(~np.isnan(item.outputs[name][item.wrong[name]]), kind="stable")
-    at = at[nan_first][:MOST_EXAMPLES]
-    return tuple(
-        f"{element_name(name, index)} is {item.outputs[name][tuple(index)]:.6g}, "
-        f"expected {item.expected[name].values[tuple(index)]:.6g}"
-        for index in at
-    )
+def examples_of(item: Wrong, name: str, idea: Array | None = None) -> tuple[str, ...]:
+    """Wrong elements of an output in words: the first ones, NaN before numbers.
+
+    With what an idea gives, those that it gives too, numbers before NaN: what is no number proves little.
+    """
+    wrong = item.wrong[name]
+    nan = np.isnan(item.outputs[name])
+    if idea is None:
+        last, believed = ~nan, ""
+    else:
+        last = ~agrees(idea, item.outputs[name], item.expected[name]) * 2 + ~np.isfinite(idea)
+    at = np.argwhere(wrong)
+    at = at[np.argsort(last[wrong], kind="stable")][:MOST_EXAMPLES]
+    lines = []
+    for index in map(tuple, at):
+        believed = "" if idea is None else f"this idea gives {idea[index].astype(item.outputs[name].dtype):.6g}; "
+        right = item.expected[name].values[index]
+        lines.append(f"{element_name(name, index)} is {item.outputs[name][index]:.6g}; {believed}expected {right:.6g}")
+    return tuple(lines)
 
 
-def located(items: list[Wrong], where: Locator) -> Finding:
-    """No misconception fits: say in one sentence which elements are wrong, in the most telling case.
+def located(items: list[Wrong], failed: list[Case], right: list[Case], where: Locator) -> Finding:
+    """No misconception fits: say which elements are wrong, in the most telling case.
 
-    That is the first case, which is the plainest; unless most of it is wrong, and only a part of a
-    case whose rows are of different kinds.
+    That is the first case, which is the plainest; unless most of it is wrong, and only a part of a case whose rows are
+    of different kinds. An output that is wrong everywhere in all cases comes first: that is true of each.
     """
     item = items[0]
-    if _share(item) > 0.5:
+    throughout = [n for n in item.wrong if all(n in i.wrong and i.wrong[n].all() for i in items)]
+    if not throughout and _share(item) > 0.5:
         of_kinds = [i for i in items if _kinds(i) > MOST_EXAMPLES]
         item = min(of_kinds, key=lambda i: _share(i) if _share(i) < 0.5 else 1.0, default=item)
         item = item if _share(item) < 0.5 else items[0]
-    name = next(iter(item.wrong))
+    name = next(iter(throughout or item.wrong))
+    if name != next(iter(item.wrong)):
+        item = replace(item, wrong={name: item.wrong[name], **item.wrong})
+    rounded = _rounded(items)
+    if rounded:
+        return replace(rounded, where=place_of(item, "", where), examples=examples_of(item, name)[:2])
     status = status_of_values(item)
-    nan = np.isnan(item.outputs[name][item.wrong[name]])
-    what = "not a number" if nan.all() else "wrong, and partly not a number," if nan.any() else "wrong"
+    regions = {n: _region(item, n) for n in item.wrong}
+    parts = [f"{tensor_name(n)} is {_what(item, n)} {region}" for n, region in regions.items()]
+    if len(set(regions.values())) == 1 and len({_what(item, n) for n in item.wrong}) == 1 and len(regions) > 1:
+        parts = [f"{_and([tensor_name(n) for n in regions])} are {_what(item, name)} {regions[name]}"]
+    only = any(_parts(item, n) for n in regions)
+    differs = only and any({n: _region(i, n) for n in i.wrong} != regions for i in items)
     return Finding(
         id="not-a-number" if status is Status.NOT_A_NUMBER else "wrong-values",
         status=status,
-        title=f"{tensor_name(name)} is {what} {_region(item, name)}",
-        explanation=_shape_of_error(item, name),
+        title=", ".join(parts) + (", in this case" if differs else ""),
+        explanation=" ".join(filter(None, (_shape_of_error(item, name), common_sizes(failed, right)))),
         hint=f"Take one of the examples and follow it through the kernel by hand. {PRINT_HINT}",
         where=place_of(item, "", where),
         examples=examples_of(item, name),
     )
+
+
+def _rounded(items: list[Wrong]) -> Finding | None:
+    """The finding on outputs that were rounded to 16 bits, if that is all that is wrong with them."""
+    types = {rounded_to(i.outputs[n], i.expected[n]) for i in items for n in i.wrong}
+    kind = types.pop()
+    if types or kind is None:
+        return None
+    names = dict.fromkeys(tensor_name(n) for i in items for n in i.wrong)
+    name, was, it = _and([*names]), *(("was", "it") if len(names) == 1 else ("were", "they"))
+    return Finding(
+        id="rounded-to-half",
+        status=Status.WRONG,
+        title=f"{name} {was} rounded to {kind} before {it} {was} stored",
+        explanation=f"Every value of {name} is one that {kind} can hold: the right value, rounded. Such a number keeps "
+        f"{11 if kind == 'fp16' else 8} bits, but the output has fp32's 24.",
+        hint=f"Store fp32: tl.store converts to the output's type by itself, whatever that is. Look for .to(tl."
+        f"{'float16' if kind == 'fp16' else 'bfloat16'}), or .to(...dtype), on the way to the store.",
+    )
+
+
+def _what(item: Wrong, name: str) -> str:
+    nan = np.isnan(item.outputs[name][item.wrong[name]])
+    return "not a number" if nan.all() else "wrong, and partly not a number," if nan.any() else "wrong"
+
+
+def _and(words: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def _share(item: Wrong) -> float:
@@ -93,17 +156,23 @@ def _kinds(item: Wrong) -> int:
 
 
 def _region(item: Wrong, name: str) -> str:
-    """Which part of an output is wrong, along each of its axes: some rows, the tail, one block."""
+    """Which part of an output is wrong in words: some rows, the tail, one block."""
     wrong = item.wrong[name]
     if wrong.all():
         return "everywhere"
+    if parts := _parts(item, name):
+        return f"only in {', '.join(parts)}"
+    return f"in {wrong.sum()} of {wrong.size} elements, from {element_name(name, np.argwhere(wrong)[0])} on"
+
+
+def _parts(item: Wrong, name: str) -> list[str]:
+    """Which part of an output is wrong, along each of its axes; nothing if all along, or if no words are short."""
+    wrong = item.wrong[name]
     parts = []
     for number, axis in enumerate(item.case.tensors[name].axes):
         others = tuple(n for n in range(wrong.ndim) if n != number)
         parts += _along(axis, np.flatnonzero(wrong.any(axis=others)), wrong.shape[number])
-    if parts:
-        return f"only in {', '.join(parts)}"
-    return f"in {wrong.sum()} of {wrong.size} elements, from {element_name(name, np.argwhere(wrong)[0])} on"
+    return parts
 
 
 def _along(axis: Axis, hit: npt.NDArray[np.int64], extent: int) -> list[str]:
@@ -126,12 +195,16 @@ def _along(axis: Axis, hit: npt.NDArray[np.int64], extent: int) -> list[str]:
 
 
 def _shape_of_error(item: Wrong, name: str) -> str:
-    """Whether rows are off by a constant factor, which says where to look."""
+    """Whether rows are off by a constant factor, which says where to look; or by little more than rounding."""
     actual = item.outputs[name].astype(np.float64)
     right = item.expected[name].values
-    if actual.ndim >= 2 and actual.shape[-1] > 2:
+    wrong = item.wrong[name]
+    with np.errstate(all="ignore"):
+        relative = np.abs(actual / right - 1)[wrong & (right != 0)]
+    small = relative.size > 0 and bool(np.all(relative < SMALL_ERROR))
+    if actual.ndim >= 2 and actual.shape[-1] > 2 and has_columns(item.case.tensors[name]) and not small:
         row = item.case.tensors[name].axes[-2].name
-        rows = item.wrong[name].any(axis=-1)
+        rows = wrong.any(axis=-1)
         a, b = actual[rows], right[rows]
         with np.errstate(all="ignore"):
             factor = a / b
@@ -142,9 +215,15 @@ def _shape_of_error(item: Wrong, name: str) -> str:
                     f"Each wrong {row} is off by one factor ({_range(factor)}): look at what the whole {row} is "
                     "divided by or multiplied with."
                 )
-    if np.isnan(actual[item.wrong[name]]).any():
+    if np.isnan(actual[wrong]).any():
         return "NaN comes from inf - inf, 0 * inf, 0 / 0, or from memory that nobody wrote."
-    return "The values differ from the reference by more than rounding explains."
+    if small:
+        loses = "fp32 loses" if item.outputs[name].dtype == np.float32 else "rounding the result loses"
+        return (
+            f"Each wrong value is right to within {100 * float(relative.max()):.2g} %: close, but more than {loses}. "
+            "Was something rounded to fp16 on the way, or computed in it?"
+        )
+    return "The wrong values are further from the reference than rounding can take them."
 
 
 def _constant_along_rows(values: Array) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +19,8 @@ from checker.judge.evidence import (
     tensor_name,
     written_tensors,
 )
-from checker.judge.verdict import Finding, Status
-from checker.puzzle import Case, Puzzle, Role
+from checker.judge.verdict import Finding, Status, Where
+from checker.puzzle import Case, Misconception, Puzzle, Role
 
 
 def refusal_finding(case: Case, refusal: Refusal, where: Locator) -> Finding:
@@ -68,7 +69,7 @@ def _outside(case: Case, refusal: Refusal, who: str, did: str) -> tuple[tuple[in
     return tuple(index), f"{who} {did} {element}{ends} ({name} is {shape}); {lanes}."
 
 
-def memory_findings(puzzle: Puzzle, evidence: Evidence, where: Locator) -> list[Finding]:
+def memory_findings(evidence: Evidence, where: Locator) -> list[Finding]:
     """Observations on a launch that ran to its end, apart from its values."""
     case, result = evidence.case, evidence.result
     assert result is not None
@@ -83,7 +84,7 @@ def memory_findings(puzzle: Puzzle, evidence: Evidence, where: Locator) -> list[
     if sharing and unwritten:
         found.append(_wrong_map(sharing[0], unwritten[0]))
     else:
-        found += sharing + (list(_named_gaps(puzzle, case, result, where)) or unwritten)
+        found += sharing + unwritten
     found += _colliding_lanes(case, result.log, where)
     return found + ([] if sharing else list(_missing_barrier(case, result.log, where)))
 
@@ -195,7 +196,7 @@ def _never_written(case: Case, result: LaunchResult, where: Locator) -> Iterator
             hint="Every element needs a tl.store: check its mask and its offsets."
             if stores or result.on_gpu
             else f"No tl.store to {tensor_name(name)} was carried out: is there one, does a "
-            "loop around it take any turn, and is its mask ever true?",
+            "loop around it have any iteration, and is its mask ever true?",
             where=where(
                 stores[-1] if stores else None,
                 role=f"where {tensor_name(name)} is stored",
@@ -206,15 +207,38 @@ def _never_written(case: Case, result: LaunchResult, where: Locator) -> Iterator
         )
 
 
-def _named_gaps(puzzle: Puzzle, case: Case, result: LaunchResult, where: Locator) -> Iterator[Finding]:
-    """The misconception that leaves out just what was left out."""
-    missing = {name: never_stored(case, result, name) for name in written_tensors(case)}
-    for m in puzzle.misconceptions:
-        if m.unwritten is not None:
-            gaps = m.unwritten(case)
-            if all(gap.any() and np.array_equal(gap, missing[name]) for name, gap in gaps.items()):
-                yield Finding(m.id, Status.WRONG, m.title, m.explanation, m.hint, where(None, case=case.name))
-                return
+def name_gaps(puzzle: Puzzle, findings: list[Finding], evidence: list[Evidence]) -> list[Finding]:
+    """The findings, those on what was left out by the name of the misconception that leaves out just this.
+
+    It must be so in every launch in which something was left out: a tail looks like a block if there are two of them.
+    """
+    generic = {"not-written": False, "wrong-row-map": True}  # by whether programs met in the rest
+    if not any(f.id in generic for f in findings):
+        return findings
+    gaps = [
+        (e.case, {n: never_stored(e.case, e.result, n) for n in written_tensors(e.case)})
+        for e in evidence
+        if e.result is not None and e.result.error is None and e.result.refused is None
+    ]
+    gaps = [(case, missing) for case, missing in gaps if any(gap.any() for gap in missing.values())]
+
+    def leaves_out(m: Misconception) -> bool:
+        assert m.unwritten is not None
+        believed = [(m.unwritten(case), missing) for case, missing in gaps]
+        return bool(gaps) and all(
+            idea and all(gap.any() and np.array_equal(gap, missing[n]) for n, gap in idea.items())
+            for idea, missing in believed
+        )
+
+    named = {
+        id: next((m for m in puzzle.misconceptions if m.unwritten and m.shared == shared and leaves_out(m)), None)
+        for id, shared in generic.items()
+        if any(f.id == id for f in findings)
+    }
+    return [
+        replace(f, id=m.id, title=m.title, explanation=m.explanation, hint=m.hint) if (m := named.get(f.id)) else f
+        for f in findings
+    ]
 
 
 def _lines(log: AccessLog, tensor: int) -> list[int]:
@@ -260,16 +284,21 @@ def _missing_barrier(case: Case, log: AccessLog, where: Locator) -> Iterator[Fin
         of_tensor = ~barrier & (log.tensor == position)
         if tensor.role is not Role.STATE:
             continue  # reading back a mere output is a matter of traffic
-        fresh = np.zeros(tensor.values.size, bool)  # stored, and no barrier since
+        fresh = np.full(tensor.values.size, -1)  # the record that stored it, if there was no barrier since
         for n in np.flatnonzero(of_tensor | barrier):
             if barrier[n]:
-                fresh[:] = False
+                fresh[:] = -1
                 continue
             elements = log.elements[ends[n] - log.distinct[n] : ends[n]]
             if log.kind[n] == STORE:
-                fresh[elements] = True
-            elif fresh[elements].any():
-                index = tuple(int(i) for i in np.unravel_index(elements[fresh[elements]][0], tensor.values.shape))
+                fresh[elements] = n
+            elif (fresh[elements] >= 0).any():
+                first = elements[fresh[elements] >= 0][0]
+                index = tuple(int(i) for i in np.unravel_index(first, tensor.values.shape))
+                stored = int(fresh[first])
+                if not np.array_equal(elements, log.elements[ends[stored] - log.distinct[stored] : ends[stored]]):
+                    yield _overlapping(case, name, int(log.program[n]), index, where(int(log.line[n]), case=case.name))
+                    return
                 yield Finding(
                     id="missing-barrier",
                     status=Status.NOT_DETERMINISTIC,
@@ -278,7 +307,22 @@ def _missing_barrier(case: Case, log: AccessLog, where: Locator) -> Iterator[Fin
                     f"{element_name(name, index)}, which it has stored before. A program is many threads, and the one "
                     "that loads an element is not the one that stored it: on a GPU it may come too early and find the "
                     "old value. Here on the interpreter there are no threads, so the results look right.",
-                    hint="Put tl.debug_barrier() after the stores, before the next turn of the outer loop loads again.",
+                    hint="Put tl.debug_barrier() after the stores, before the next iteration of the outer loop loads "
+                    "again.",
                     where=where(int(log.line[n]), case=case.name, tensor=name, index=index),
                 )
                 return
+
+
+def _overlapping(case: Case, name: str, program: int, index: tuple[int, ...], where: Where) -> Finding:
+    """A program loads part of a tile that it has stored, and not the same tile: a barrier would not help."""
+    axis = case.tensors[name].axes[1 if case.tensors[name].values.ndim > 1 else 0]
+    return Finding(
+        id="tile-and-step-differ",
+        status=Status.NOT_DETERMINISTIC,
+        title=f"Tiles of {tensor_name(name)} overlap",
+        explanation=f"{program_name(case, program).capitalize()} loads {element_name(name, index)} with one tile, and "
+        f"has just stored it with another one. Each of the {axis.plural} belongs to one tile.",
+        hint=f"The step of the loop and the length of the tl.arange are the same: {axis.block} {axis.plural} here.",
+        where=replace(where, tensor=name, index=index, program=grid_position(case, program)),
+    )

@@ -110,16 +110,6 @@ def traffic_findings(
     too_much = puzzle.work is not None and products > puzzle.work(case)
     if not too_much and all(_within(t, budget.get(t.tensor, Budget())) for t in counted):
         return
-    seen = {t.tensor: Moved(t.loads, t.stores) for t in counted}
-    for m in puzzle.misconceptions:
-        if m.traffic is not None and m.traffic(case, seen):
-            line = _line_of_products(result) if too_much and m.points_at == "product" else None
-            few = "".join(_too_few(t, budget.get(t.tensor, Budget())) for t in counted)
-            place = where(line, case=case.name)
-            yield Finding(m.id, Status.OVER_TRAFFIC, m.title, m.explanation + few, m.hint, place)
-            return
-    if too_much:
-        yield _too_much_work(products, case, puzzle, where)
     totals = {t.tensor: t for t in total(puzzle, everything)}
     faults = []
     for position, t in enumerate(counted):
@@ -137,6 +127,16 @@ def traffic_findings(
                     for n in np.unique(result.log.line[chosen])
                 }
                 faults.append(Fault(kind, t, totals.get(t.tensor, t), done, most, least, lines, bound.place))
+    about = too_much or any(fault.kind == LOAD for fault in faults)  # names of traffic are about loads and products
+    for m in puzzle.misconceptions if about else ():
+        if m.traffic is not None and all(m.traffic(other, seen) for other, seen in _beyond(puzzle, everything)):
+            line = _line_of_products(result) if too_much and m.points_at == "product" else None
+            few = "".join(_too_few(t, budget.get(t.tensor, Budget())) for t in counted)
+            place = where(line, case=case.name)
+            yield Finding(m.id, Status.OVER_TRAFFIC, m.title, m.explanation + few, m.hint, place)
+            return
+    if too_much:
+        yield _too_much_work(products, case, puzzle, where)
     yield from fault_findings(faults, case, where)
 
 
@@ -202,6 +202,16 @@ def _by_hand(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Fin
         )
 
 
+def _beyond(puzzle: Puzzle, everything: Iterable[Evidence]) -> Iterator[tuple[Case, dict[str, Moved]]]:
+    """All launches that moved or multiplied too much, with what they moved: in one of them alone, names look alike."""
+    for one in everything:
+        if one.result is not None and one.result.error is None and one.result.refused is None:
+            counted, budget = list(moved(puzzle, one.case, one.result)), puzzle.budget(one.case)
+            too_much = puzzle.work is not None and multiply_adds(one.result) > puzzle.work(one.case)
+            if too_much or not all(_within(t, budget.get(t.tensor, Budget())) for t in counted):
+                yield one.case, {t.tensor: Moved(t.loads, t.stores) for t in counted}
+
+
 def _line_of_products(result: LaunchResult) -> int | None:
     """The first tl.dot, if each of them was carried out equally often by each program: then all are in one loop."""
     dots = result.log.kind == DOT
@@ -224,7 +234,7 @@ def _too_much_work(products: int, case: Case, puzzle: Puzzle, where: Locator) ->
         status=Status.OVER_TRAFFIC,
         title=f"tl.dot multiplies {products / enough:.3g} times as much as is needed",
         explanation="Some tiles are multiplied more than once, or although nothing of them can count: they are "
-        "hidden by the mask, or lie behind the end.",
+        "hidden by the mask, or lie past the end.",
         hint="A mask on a load saves no work. Look at where the loop begins and ends, and at each tl.dot in it.",
         where=where(None, case=case.name),
     )

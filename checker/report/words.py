@@ -150,4 +150,4 @@ def closing(verdict: Verdict) -> str:
     if all(finding.id == "kernel-empty" for finding in verdict.findings):
         return f"Right so far. Fill in the next kernel, then check again{seconds}."
     first = "the first finding" if len(verdict.findings) > 1 else "this"
-    return f"Mend {first}, then check again{seconds}."
+    return f"Fix {first}, then check again{seconds}."

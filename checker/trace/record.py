@@ -7,8 +7,7 @@ import numpy.typing as npt
 
 from checker.box.memory import LOAD, STORE
 from checker.box.results import LaunchResult
-from checker.judge.error_map import has_columns
-from checker.judge.evidence import Locator, program_name, tensor_name
+from checker.judge.evidence import Locator, has_columns, program_name, tensor_name
 from checker.judge.traffic import moved
 from checker.puzzle import Case, Puzzle, Role, Tensor
 from checker.trace.result import Band, Program, Reads, Recorded, Touch

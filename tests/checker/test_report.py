@@ -23,7 +23,29 @@ from tests.conftest import ROOT, SOLUTION, check_path, kernels
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
-SMALL = {"x", "y", "dS", "fp16", "only", "q", "k", "v", "o", "l", "m", "lse", "do", "dq", "dk", "dv", "delta"}
+SMALL = {
+    "x",
+    "y",
+    "dS",
+    "dV",
+    "dK",
+    "dQ",
+    "dP",
+    "fp16",
+    "only",
+    "q",
+    "k",
+    "v",
+    "o",
+    "l",
+    "m",
+    "lse",
+    "do",
+    "dq",
+    "dk",
+    "dv",
+    "delta",
+}
 
 
 def shown(verdict: Verdict, width: int = 80, **options: object) -> str:

@@ -1,6 +1,6 @@
 """The store always goes to the first block.
 
-Finding: not-written
+Finding: first-block-only
 """
 
 import triton

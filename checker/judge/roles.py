@@ -1,0 +1,291 @@
+"""Which line of a kernel plays which part: where the normaliser grows, where the maximum starts, where a loop ends.
+
+Read from the syntax tree alone, whatever things are called. A role that no line plays, or more than one, has no line:
+then a report says less rather than something that is not so.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+_EXP = frozenset({"exp", "exp2"})
+
+
+@dataclass(frozen=True, eq=False)
+class _Assignment:
+    target: str
+    value: ast.expr
+    line: int
+    loops: tuple[ast.For, ...]  # around it, the outermost first
+    adds: bool = False  # target += value
+
+
+@dataclass(frozen=True, eq=False)
+class Code:
+    """One kernel, as the student wrote it."""
+
+    kernel: ast.FunctionDef
+    assignments: list[_Assignment] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "assignments", list(_assignments(self.kernel.body, ())))
+
+    def line_of(self, role: str | frozenset[str], store: int | None) -> int | None:
+        """The line that plays a role; of several, the one that what is stored in line `store` depends on.
+
+        A set of parameters is the role of the one product of blocks that were loaded from just these.
+        """
+        found = self._product(role) if isinstance(role, frozenset) else _ROLES[role](self)
+        if len({one.line for one in found}) > 1:
+            found = [one for one in found if self._carried(one.target)] or found
+        if len({one.line for one in found}) > 1:
+            needed = self._closure(self._stored(store))
+            found = [one for one in found if one.target in needed]
+        lines = {one.line for one in found}
+        return lines.pop() if len(lines) == 1 else None
+
+    @cached_property
+    def pointers(self) -> frozenset[str]:
+        """The parameters that are tensors."""
+        return frozenset(a.arg for a in self.kernel.args.args if a.arg.endswith("_ptr"))
+
+    def in_loops(self) -> list[_Assignment]:
+        """Assignments that are carried out again and again."""
+        return [one for one in self.assignments if one.loops]
+
+    def made_by(self, *calls: str) -> set[str]:
+        """Names that a loop gives the value of one of these calls."""
+        return {one.target for one in self.in_loops() if _calls(one.value, *calls)}
+
+    def sums(self, *calls: str) -> list[_Assignment]:
+        """Where a loop adds up what these calls give; failing that, where it is assigned."""
+        made = self.made_by(*calls)
+        own = [one for one in self.in_loops() if _calls(one.value, *calls)]
+        added = [
+            one
+            for one in self.in_loops()
+            if (one.adds or _has_sum(one.value)) and (_calls(one.value, *calls) or made & _names(one.value))
+        ]
+        return added or own
+
+    def _carried(self, name: str) -> bool:
+        """Whether a name has a value before the loop, and another one in it."""
+        own = [one for one in self.assignments if one.target == name]
+        return len({one.loops for one in own}) > 1
+
+    def _stored(self, line: int | None) -> set[str]:
+        for node in ast.walk(self.kernel):
+            if isinstance(node, ast.Call) and _called(node) == "store" and node.lineno <= (line or 0) <= _end(node):
+                given = [*node.args[1:2], *(k.value for k in node.keywords if k.arg == "value")]
+                return set().union(*(_names(value) for value in given))
+        return set()
+
+    def _closure(self, names: set[str]) -> set[str]:
+        """These names, and all that they are computed from."""
+        reached: set[str] = set()
+        waiting = set(names)
+        while waiting:
+            name = waiting.pop()
+            reached.add(name)
+            for one in self.assignments:
+                if one.target == name:
+                    waiting |= _names(one.value) - reached
+        return reached
+
+    def _product(self, of: frozenset[str]) -> list[_Assignment]:
+        return [
+            one
+            for one in self.assignments
+            for call in ast.walk(one.value)
+            if isinstance(call, ast.Call)
+            and _called(call) == "dot"
+            and self._closure(set().union(*(_names(a) for a in call.args[:2]))) & self.pointers == of
+        ]
+
+
+def _assignments(body: list[ast.stmt], loops: tuple[ast.For, ...]) -> Iterator[_Assignment]:
+    for statement in body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                yield _Assignment(name, value, statement.lineno, loops)
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+                for target, value in zip(targets, values, strict=False):
+                    if isinstance(target, ast.Name):
+                        yield _Assignment(target.id, value, statement.lineno, loops)
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
+                for target in targets:
+                    if isinstance(target, ast.Name):
+                        yield _Assignment(target.id, value, statement.lineno, loops)
+            case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
+                yield _Assignment(name, value, statement.lineno, loops, isinstance(op, ast.Add))
+            case ast.For(body=inner):
+                yield from _assignments(inner, (*loops, statement))
+            case ast.If(body=inner, orelse=others):
+                yield from _assignments([*inner, *others], loops)
+
+
+def _called(call: ast.Call) -> str:
+    """`exp` for tl.exp(…), `sum` for x.sum(…)."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def _calls(value: ast.expr, *names: str) -> bool:
+    return any(isinstance(node, ast.Call) and _called(node) in names for node in ast.walk(value))
+
+
+def _names(value: ast.expr) -> set[str]:
+    return {node.id for node in ast.walk(value) if isinstance(node, ast.Name)} - {"tl"}
+
+
+def _end(node: ast.expr) -> int:
+    return node.end_lineno or node.lineno
+
+
+def _has_sum(value: ast.expr) -> bool:
+    """Whether it is a sum, apart from what stands inside a call: a * b + c, (a + b) / c, tl.dot(a, b, c)."""
+    match value:
+        case ast.BinOp(op=ast.Add()):
+            return True
+        case ast.BinOp(left=left, right=right):
+            return _has_sum(left) or _has_sum(right)
+        case ast.Subscript(value=inner):
+            return _has_sum(inner)
+        case ast.Call(args=arguments, keywords=keywords):
+            return _called(value) == "dot" and (len(arguments) > 2 or any(k.arg == "acc" for k in keywords))
+    return False
+
+
+def _maximum(code: Code) -> list[_Assignment]:
+    inside = code.in_loops()
+    kept = [one for one in inside if _calls(one.value, "maximum", "minimum")]
+    return kept or [one for one in inside if _calls(one.value, "max", "min")]
+
+
+def _start_of_maximum(code: Code) -> list[_Assignment]:
+    compared = set().union(*(_names(one.value) | {one.target} for one in _maximum(code)))
+    return [one for one in code.assignments if not one.loops and one.target in compared and _is_start(one.value)]
+
+
+def _is_start(value: ast.expr) -> bool:
+    """A constant, or a block of one."""
+    return not _names(value) - {"float"} or _calls(value, "full", "zeros")
+
+
+def _exponential(code: Code) -> list[_Assignment]:
+    return [one for one in code.assignments if _calls(one.value, *_EXP)]
+
+
+def _exponential_of_scores(code: Code) -> list[_Assignment]:
+    """The exponential of a tile: of what a product was put into."""
+    return [one for one in _exponential(code) if _names(one.value) & code.made_by("dot")]
+
+
+def _inverse(code: Code) -> list[_Assignment]:
+    """A factor exp(new maximum - old one), or 1 / exp(old - new): where the factor itself is made."""
+    newer: dict[str, set[str]] = {}  # by maximum: those that it was compared with
+    for one in code.in_loops():
+        if _calls(one.value, "maximum"):
+            newer[one.target] = _names(one.value)
+    for one in code.in_loops():  # a maximum behind a guard
+        for name in _names(one.value) & set(newer):
+            if _calls(one.value, "where"):
+                newer.setdefault(one.target, newer[name])
+    factors = {one.target for one in code.in_loops() if _calls(one.value, *_EXP)}
+
+    def inverts(node: ast.AST) -> bool:
+        match node:
+            case ast.Call(args=[ast.BinOp(left=left, op=ast.Sub(), right=right), *_]) if _called(node) in _EXP:
+                return any(_names(right) <= newer[name] and _names(right) for name in _names(left) & set(newer))
+            case ast.BinOp(left=ast.Constant(value=1 | 1.0), op=ast.Div(), right=right):
+                return bool(_names(right) & factors)
+        return False
+
+    return [one for one in code.in_loops() if any(inverts(node) for node in ast.walk(one.value))]
+
+
+def _second_load_of_k(code: Code) -> list[_Assignment]:
+    """Of two loads from K, the later one, if nothing is loaded from V."""
+    loads = [one for one in code.assignments if _calls(one.value, "load")]
+    of = [(one, code._closure(_names(one.value)) & code.pointers) for one in loads]
+    of_k = [one for one, pointers in of if pointers == {"k_ptr"}]
+    return of_k[1:] if len(of_k) == 2 and not any("v_ptr" in pointers for _, pointers in of) else []
+
+
+def _branches_swapped(code: Code) -> list[_Assignment]:
+    """tl.where(mask, 0 or -inf, …) with the mask of a load or store: what exists is thrown away."""
+    masks = {
+        keyword.value.id
+        for node in ast.walk(code.kernel)
+        if isinstance(node, ast.Call) and _called(node) in ("load", "store")
+        for keyword in node.keywords
+        if keyword.arg == "mask" and isinstance(keyword.value, ast.Name)
+    }
+
+    def swapped(node: ast.AST) -> bool:
+        match node:
+            case ast.Call(args=[ast.Name(id=name), kept, _]) if _called(node) == "where":
+                return name in masks and not _names(kept) - {"float"}
+        return False
+
+    return [one for one in code.assignments if any(swapped(node) for node in ast.walk(one.value))]
+
+
+def _minimum(code: Code) -> list[_Assignment]:
+    return [one for one in code.in_loops() if _calls(one.value, "min", "minimum")]
+
+
+def _causal_mask(code: Code) -> list[_Assignment]:
+    """A comparison of a row with a column of numbers."""
+
+    def compares(node: ast.AST) -> bool:
+        return isinstance(node, ast.Compare) and all(
+            any(isinstance(part, ast.Subscript) for part in ast.walk(side)) for side in (node.left, *node.comparators)
+        )
+
+    return [one for one in code.assignments if any(compares(node) for node in ast.walk(one.value))]
+
+
+def _bound(position: int, last: bool = True) -> Callable[[Code], list[_Assignment]]:
+    """Where the loop over tiles begins (0) or ends (1): the name's last or first assignment, or the loop's own line."""
+
+    def of(code: Code) -> list[_Assignment]:
+        loops = {loop for one in code.in_loops() if _calls(one.value, "dot") for loop in one.loops[-1:]}
+        if len(loops) != 1 or not isinstance((call := loops.pop()).iter, ast.Call):
+            return []
+        arguments = call.iter.args
+        bound = arguments[min(position, len(arguments) - 1)]
+        own = [one for one in code.assignments if isinstance(bound, ast.Name) and one.target == bound.id]
+        own = [one for one in own if not one.loops and one.line < call.lineno]
+        return own[-1 if last else 0 :][:1] or [_Assignment("", bound, call.lineno, ())]
+
+    return of
+
+
+def _ds(code: Code) -> list[_Assignment]:
+    """Where the product of dO and V is used."""
+    products = {one.target for pair in ("v_ptr", "k_ptr") for one in code._product(frozenset({"do_ptr", pair}))}
+    return [one for one in code.in_loops() if _names(one.value) & products and not _calls(one.value, "dot")]
+
+
+_ROLES: dict[str, Callable[[Code], list[_Assignment]]] = {
+    "normaliser": lambda code: code.sums("sum"),
+    "accumulator": lambda code: [one for one in code.sums("dot") if one.adds or _has_sum(one.value)],
+    "maximum": _maximum,
+    "max": lambda code: [one for one in code.in_loops() if _calls(one.value, "max")],
+    "sum": lambda code: [one for one in code.in_loops() if _calls(one.value, "sum")],
+    "exponential of the scores": _exponential_of_scores,
+    "start of the maximum": _start_of_maximum,
+    "exponential": _exponential,
+    "inverse factor": _inverse,
+    "second load of K": _second_load_of_k,
+    "swapped branches": _branches_swapped,
+    "minimum": _minimum,
+    "causal mask": _causal_mask,
+    "loop begin": _bound(0),
+    "loop end": _bound(1),
+    "loop end without a mask": _bound(1, last=False),
+    "ds": _ds,
+}
