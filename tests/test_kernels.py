@@ -21,7 +21,7 @@ KEYS = ("autumn", "winter", "spring")
 SAMPLE = 20  # for each key in `make test`; `make test-all` tries all
 NEEDS_THE_COMPILER = {
     "loop-changes-type",
-    "loop-local-name",
+    "not-always-defined",
     "branches-differ",
     "loop-bound-not-integer",
     "dot-side-too-small",

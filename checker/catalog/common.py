@@ -27,20 +27,6 @@ COMMON = (
         error=re.compile(r"axis -?\d+ .*out of bounds for (shape \[\]|array of dimension 0)"),
     ),
     Misconception(
-        "axis-not-dim",
-        "In Triton the argument is called axis",
-        "PyTorch says dim, Triton says axis.",
-        "Write axis=0, or axis=1.",
-        error=re.compile(r"unexpected keyword argument 'dim'"),
-    ),
-    Misconception(
-        "keep-dims",
-        "In Triton the argument is called keep_dims",
-        "PyTorch says keepdim, NumPy keepdims, Triton keep_dims.",
-        "Write keep_dims=True; or leave it out, and make a column of the result with [:, None].",
-        error=re.compile(r"unexpected keyword argument 'keepdims?'"),
-    ),
-    Misconception(
         "shape-is-a-tuple",
         "A shape is a tuple",
         "A block's shape is a tuple of its sides, also if there is only one: (BLOCK_SIZE,), with a comma.",
@@ -62,14 +48,6 @@ COMMON = (
         "Write down both shapes. A sum along axis=1 leaves one entry per row; tl.dot always makes a tile of rows and "
         "columns.",
         error=re.compile(r"Expected pointer argument to have shape"),
-    ),
-    Misconception(
-        "loop-local-name",
-        "A name does not live beyond the loop or the branch that assigns it first",
-        "The compiler knows a name after a loop, or after an `if`, only if it had a value before: the loop might have "
-        "no iteration at all. The interpreter does not mind.",
-        "Give it a value before the loop; or compute it again where you need it.",
-        error=re.compile(r"^(NameError: *)?['\"`]?\w+['\"`]? is not defined"),
     ),
     Misconception(
         "half-not-upcast",
@@ -216,7 +194,7 @@ COMMON = (
         "not-always-defined",
         "A name is used that is not always there",
         "It gets its first value in a loop or under an `if`. The loop may have no iteration, and the `if` may go the "
-        "other way: the compiler does not know the name outside of it.",
+        "other way, so the compiler does not know the name after it. The interpreter does not mind.",
         "Give it a value before the loop or the `if`, of the type that it has later.",
         error=re.compile(r"is not defined|is not associated with a value|referenced before assignment"),
     ),

@@ -44,7 +44,7 @@ LOSSES = {
         "Start the sum as tl.float32 and keep it so. Round once, when you store the result.",
     ),
     IN_STORE: Loss(
-        "rounded-on-the-way",
+        "rounded-to-half",
         "A result is rounded to half precision before it goes to fp32 memory",
         f"The tensor holds fp32, so nothing is saved, and the digits are gone. {_BITS}",
         "Store the sum as it is, in fp32.",

@@ -1,6 +1,6 @@
 """tl.sum is called with PyTorch's word for the axis.
 
-Finding: axis-not-dim
+Finding: pytorch-word
 """
 
 import triton

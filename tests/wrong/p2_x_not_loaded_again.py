@@ -16,6 +16,7 @@ def safe_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_
 
     # Sweep 1: the maximum m of the row.
     m = -float("inf")
+    x = tl.zeros((BLOCK_SIZE,), tl.float32)
     for start in range(0, n_cols, BLOCK_SIZE):
         mask = start + cols < n_cols
         x = tl.load(x_row_ptr + start + cols, mask=mask, other=-float("inf")).to(tl.float32)

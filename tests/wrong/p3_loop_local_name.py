@@ -1,6 +1,6 @@
 """A name that the loop assigns first is used after it.
 
-Finding: loop-local-name
+Finding: not-always-defined
 """
 
 import triton

@@ -16,7 +16,7 @@ def online_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOC
 
     # Sweep 1: maximum m and normaliser l = sum(exp(x - m)) of the columns seen so far.
     m = -float("inf")
-    l = 0.0
+    l = tl.full((), 0.0, x_ptr.dtype.element_ty)
     for start in range(0, n_cols, BLOCK_SIZE):
         mask = start + cols < n_cols
         x = tl.load(x_row_ptr + start + cols, mask=mask, other=-float("inf")).to(tl.float32)

@@ -25,12 +25,12 @@ def tiled_softmax_kernel(
         x2 = tl.load(x_rows_ptr + 2 * BLOCK_COLS + cols[None, :], mask=mask2, other=-float("inf")).to(tl.float32)
         mask3 = (rows < n_rows)[:, None] & (3 * BLOCK_COLS + cols < n_cols)[None, :]
         x3 = tl.load(x_rows_ptr + 3 * BLOCK_COLS + cols[None, :], mask=mask3, other=-float("inf")).to(tl.float32)
-        m = tl.max(tl.maximum(tl.maximum(x0, x1), tl.maximum(x2, x3)), axis=1)[:, None]
-        l = tl.sum(tl.exp(x0 - m) + tl.exp(x1 - m) + tl.exp(x2 - m) + tl.exp(x3 - m), axis=1)[:, None]
-        tl.store(y_rows_ptr + 0 * BLOCK_COLS + cols[None, :], tl.exp(x0 - m) / l, mask=mask0)
-        tl.store(y_rows_ptr + 1 * BLOCK_COLS + cols[None, :], tl.exp(x1 - m) / l, mask=mask1)
-        tl.store(y_rows_ptr + 2 * BLOCK_COLS + cols[None, :], tl.exp(x2 - m) / l, mask=mask2)
-        tl.store(y_rows_ptr + 3 * BLOCK_COLS + cols[None, :], tl.exp(x3 - m) / l, mask=mask3)
+        top = tl.max(tl.maximum(tl.maximum(x0, x1), tl.maximum(x2, x3)), axis=1)[:, None]
+        total = tl.sum(tl.exp(x0 - top) + tl.exp(x1 - top) + tl.exp(x2 - top) + tl.exp(x3 - top), axis=1)[:, None]
+        tl.store(y_rows_ptr + 0 * BLOCK_COLS + cols[None, :], tl.exp(x0 - top) / total, mask=mask0)
+        tl.store(y_rows_ptr + 1 * BLOCK_COLS + cols[None, :], tl.exp(x1 - top) / total, mask=mask1)
+        tl.store(y_rows_ptr + 2 * BLOCK_COLS + cols[None, :], tl.exp(x2 - top) / total, mask=mask2)
+        tl.store(y_rows_ptr + 3 * BLOCK_COLS + cols[None, :], tl.exp(x3 - top) / total, mask=mask3)
     else:
         # Sweep 1: m and l of every row of the tile, of the columns seen so far.
         m = tl.full((BLOCK_ROWS,), -float("inf"), tl.float32)

@@ -16,11 +16,12 @@ def tiled_softmax_kernel(
     x_rows_ptr = x_ptr + rows[:, None] * x_row_stride
     y_rows_ptr = y_ptr + rows[:, None] * y_row_stride
 
-    m = tl.full((BLOCK_ROWS,), -float("inf"), tl.float32)
+    tops = tl.full((BLOCK_ROWS, BLOCK_COLS), -float("inf"), tl.float32)
     for start in range(0, n_cols, BLOCK_COLS):
         mask = (rows < n_rows)[:, None] & (start + cols < n_cols)[None, :]
         x = tl.load(x_rows_ptr + start + cols[None, :], mask=mask, other=-float("inf")).to(tl.float32)
-        m = tl.maximum(m, tl.max(x, axis=1))
+        tops = tl.maximum(tops, x)
+    m = tl.max(tops, axis=1)
     l = tl.zeros((BLOCK_ROWS,), tl.float32)
     for start in range(0, n_cols, BLOCK_COLS):
         mask = (rows < n_rows)[:, None] & (start + cols < n_cols)[None, :]

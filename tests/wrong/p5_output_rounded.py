@@ -1,6 +1,6 @@
 """O is rounded to the type of V before it goes back to memory, which holds fp32.
 
-Finding: rounded-on-the-way
+Finding: rounded-to-half
 """
 
 import triton
