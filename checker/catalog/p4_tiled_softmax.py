@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from checker.catalog import rows, softmax, timing
+from checker.catalog.blockwise_mistakes import BLOCKWISE, blocks, top
 from checker.catalog.online_mistakes import ONLINE
-from checker.catalog.softmax_mistakes import BLOCKWISE, RESULTS, blocks, exp32, top, total, writes
+from checker.catalog.softmax_mistakes import RESULTS, exp32, total, writes
 from checker.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Puzzle, Timed, Tuning
 
 KERNEL = Kernel(
