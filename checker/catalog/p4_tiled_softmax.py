@@ -133,6 +133,7 @@ IN_TILES = (
     ),
     (r"Is the row tl.program_id\(0\), and is it", "Do the rows begin at tl.program_id(0) * BLOCK_ROWS, and are they"),
     (r"BLOCK_SIZE", "BLOCK_COLS"),
+    (r"axis=0", "axis=1"),
 )
 
 
