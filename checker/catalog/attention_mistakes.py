@@ -233,6 +233,8 @@ SCORES = (
         "exp(s) is infinite in fp32 from s = 88.8 on, and inf / inf is NaN.",
         "Subtract the running maximum before the exponential.",
         outputs=writes(lambda s, v, case: _without_max(s, v)),
+        points_at="exponential without a maximum",
+        only_if_found=True,
     ),
     Misconception(
         "base-two",

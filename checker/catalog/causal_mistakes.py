@@ -80,19 +80,19 @@ RETURNED_EARLY = Misconception(
 )
 
 
-def future(case: Case, strict: bool) -> Array:
-    """Which query sees which key, with the comparison turned round."""
+def future(case: Case, strict: bool, sign: int = 1) -> Array:
+    """Which query sees which key, with the comparison turned round; `sign`: of n_k - n_q in it."""
     s = shape_of(case)
     if not is_causal(case):
         return sees(case)
-    keys, last = np.arange(s.n_k)[None, :], np.arange(s.n_q)[:, None] + offset(case)
+    keys, last = np.arange(s.n_k)[None, :], np.arange(s.n_q)[:, None] + sign * offset(case)
     return np.asarray(keys > last if strict else keys >= last)
 
 
-def _upside_down(strict: bool, skipping: bool) -> Callable[[Case], Outputs]:
+def _upside_down(strict: bool, skipping: bool, sign: int) -> Callable[[Case], Outputs]:
     """Attention with the comparison turned round; `skipping`: only tiles are looked at that must be."""
     return lambda case: of_scores(
-        case, scores(case), future(case, strict) & (looked_at(case) if skipping else np.True_)
+        case, scores(case), future(case, strict, sign) & (looked_at(case) if skipping else np.True_)
     )
 
 
@@ -165,11 +165,12 @@ CAUSAL = (
             "The causal mask is upside down",
             "Queries see the keys after their own position instead of those before it.",
             "Query i sees key j if j <= i + n_k - n_q.",
-            outputs=_upside_down(strict, skipping),
+            outputs=_upside_down(strict, skipping, sign),
             points_at="causal mask",
         )
         for strict in (False, True)
         for skipping in (True, False)
+        for sign in (1, -1)
     ),
     *(
         Misconception(

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from checker.catalog.blockwise_mistakes import blocks, filled, top, with_max
 from checker.catalog.rows import block_size
-from checker.catalog.softmax_mistakes import blocks, exp32, filled, shifted, top, total, with_max, writes
+from checker.catalog.softmax_mistakes import exp32, shifted, total, writes
 from checker.puzzle import Array, Case, Misconception
 
 
@@ -87,6 +88,15 @@ ONLINE = (
         "factor exp(its own maximum - the row's maximum).",
         "After the loop: m_row = tl.max(m, axis=0), then l = tl.sum(l * tl.exp(m - m_row), axis=0).",
         outputs=writes(_lanes_added),
+    ),
+    Misconception(
+        "minimum-for-maximum",
+        "The running maximum is a minimum",
+        "It starts at -inf, and nothing is smaller, so it stays there: x - m is +inf, and so is y.",
+        "Use tl.maximum and tl.max.",
+        outputs=writes(_max_not_kept),
+        points_at="minimum",
+        only_if_found=True,
     ),
     Misconception(
         "max-not-kept",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from checker.catalog import rows, softmax, timing
-from checker.catalog.softmax_mistakes import BLOCKWISE, RESULTS
+from checker.catalog.blockwise_mistakes import BLOCKWISE
+from checker.catalog.softmax_mistakes import RESULTS
 from checker.puzzle import Case, Draw, Kernel, Property, Puzzle, Remark, Timed, Tuning
 
 KERNEL = Kernel(

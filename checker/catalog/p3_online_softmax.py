@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from checker.catalog import rows, softmax, timing
+from checker.catalog.blockwise_mistakes import BLOCKWISE
 from checker.catalog.online_mistakes import ONLINE
-from checker.catalog.softmax_mistakes import BLOCKWISE, RESULTS
+from checker.catalog.softmax_mistakes import RESULTS
 from checker.puzzle import Case, Draw, Kernel, Misconception, Property, Puzzle, Timed, Tuning
 
 KERNEL = Kernel(

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from checker.catalog import rows, softmax, timing
+from checker.catalog.blockwise_mistakes import BLOCKWISE, blocks, top
 from checker.catalog.online_mistakes import ONLINE
-from checker.catalog.softmax_mistakes import BLOCKWISE, RESULTS, blocks, exp32, top, total, writes
+from checker.catalog.softmax_mistakes import RESULTS, exp32, total, writes
 from checker.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Puzzle, Timed, Tuning
 
 KERNEL = Kernel(
@@ -132,6 +133,7 @@ IN_TILES = (
     ),
     (r"Is the row tl.program_id\(0\), and is it", "Do the rows begin at tl.program_id(0) * BLOCK_ROWS, and are they"),
     (r"BLOCK_SIZE", "BLOCK_COLS"),
+    (r"axis=0", "axis=1"),
 )
 
 

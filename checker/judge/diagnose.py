@@ -9,30 +9,26 @@ explains is located, but only if there is no name at all: the report says one th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
 from typing import TypeVar
-
-import numpy as np
 
 from checker.box.results import KernelError, Refusal
 from checker.catalog.common import COMMON
-from checker.judge.compare import agrees, explains, gets_it_right, wrong_elements
-from checker.judge.evidence import Locator, grid_position, has_columns
+from checker.judge.evidence import Locator, grid_position
 from checker.judge.locate import (
     MOST_EXAMPLES,
     PRINT_HINT,
     Wrong,
     examples_of,
-    line_at,
     located,
     place_of,
     status_of_values,
 )
 from checker.judge.memory import refusal_finding
+from checker.judge.models import Models
 from checker.judge.verdict import Finding, Status, Where
-from checker.puzzle import Array, Case, Expected, Misconception, Puzzle, Reach
+from checker.puzzle import Case, Misconception, Puzzle, Reach
 
 MOST_NAMES = 3
 MOST_COMPARED = 4  # of cases that tell little
@@ -172,7 +168,7 @@ def name_wrong(
     if undefined:
         yield _undefined_lanes(undefined, where)
         return
-    models = _Models(puzzle, items)
+    models = Models(puzzle, items)
     telling = [case for case in right if case.telling]
     if any(item.case.telling for item in items):
         named = _named_by(models, items, telling)
@@ -190,7 +186,7 @@ def name_wrong(
 _Named = list[tuple[Misconception, list[Wrong]]]
 
 
-def _named_by(models: _Models, items: list[Wrong], right: list[Case]) -> _Named:
+def _named_by(models: Models, items: list[Wrong], right: list[Case]) -> _Named:
     """The misconceptions that together explain the most cases, and the most basic one among them."""
     possible = [m for m in models.candidates if models.explains_most(m, items)]
     possible = [m for m in possible if not any(models.refuted(m, case) for case in right)]
@@ -199,7 +195,7 @@ def _named_by(models: _Models, items: list[Wrong], right: list[Case]) -> _Named:
     return named if any(item is items[0] for _, explained in named for item in explained) else []
 
 
-def _named_by_sizes(models: _Models, items: list[Wrong], telling: list[Case], others: list[Case]) -> _Named:
+def _named_by_sizes(models: Models, items: list[Wrong], telling: list[Case], others: list[Case]) -> _Named:
     """The misconception that explains all cases, where none of them is telling: a mistake at the edge of a tile, say.
 
     Few are compared at first, because there can be many; and none that is large.
@@ -215,78 +211,6 @@ def _named_by_sizes(models: _Models, items: list[Wrong], telling: list[Case], ot
 
 def _size(case: Case) -> int:
     return sum(tensor.values.size for tensor in case.tensors.values())
-
-
-class _Models:
-    """What kernels with each misconception would write, computed once, and compared with what was seen."""
-
-    def __init__(self, puzzle: Puzzle, items: list[Wrong]):
-        self.puzzle = puzzle
-        self.items = items
-        self.written: dict[tuple[int, str], Mapping[str, Array]] = {}
-        self.right: dict[str, Mapping[str, Expected]] = {item.case.name: item.expected for item in items}
-
-    @cached_property
-    def candidates(self) -> list[Misconception]:
-        """Those with a model, whose line is there if they need one."""
-        return [
-            m
-            for m in self.puzzle.misconceptions
-            if m.outputs and (not m.only_if_found or line_at(self.items[0], m.points_at))
-        ]
-
-    def predicted(self, misconception: Misconception, case: Case) -> Mapping[str, Array]:
-        """What a kernel with this idea would write."""
-        assert misconception.outputs is not None
-        key = (id(misconception), case.name)
-        if key not in self.written:
-            with np.errstate(all="ignore"):
-                self.written[key] = {n: np.asarray(values) for n, values in misconception.outputs(case).items()}
-        return self.written[key]
-
-    def explains_most(self, misconception: Misconception, items: list[Wrong]) -> bool:
-        """Whether it explains at least half of the cases in which a kernel with this idea would go wrong."""
-        touched = [item for item in items if self._goes_wrong(misconception, item)]
-        return 2 * sum(self.explains(misconception, item) for item in touched) >= len(touched) > 0
-
-    def explains_all(self, misconception: Misconception, items: list[Wrong]) -> bool:
-        """Whether it explains each of these cases."""
-        return all(self.explains(misconception, item) for item in items)
-
-    def explains(self, misconception: Misconception, item: Wrong) -> bool:
-        """Whether the kernel wrote in this case what this idea gives, and the idea is wrong here."""
-        predicted = self.predicted(misconception, item.case)
-        return self._goes_wrong(misconception, item) and all(
-            explains(p, item.outputs[n], item.expected[n], has_columns(item.case.tensors[n]))
-            for n, p in predicted.items()
-        )
-
-    def fit(self, misconception: Misconception, item: Wrong) -> float:
-        """The share of wrong elements that are as predicted, those that are numbers; NaN looks like any other NaN."""
-        predicted = self.predicted(misconception, item.case)
-        shares = [
-            (agrees(p, item.outputs[n], item.expected[n]) & np.isfinite(p))[item.wrong[n]].mean()
-            for n, p in predicted.items()
-            if n in item.wrong
-        ]
-        return round(float(np.mean(shares)), 2) if shares else 0.0
-
-    def refuted(self, misconception: Misconception, case: Case) -> bool:
-        """Whether a kernel with this idea would have gone wrong in a case that came out right."""
-        if case.name not in self.right:
-            self.right[case.name] = self.puzzle.expected(case)
-        expected = self.right[case.name]
-        return not all(
-            gets_it_right(p, case.tensors[n].values.dtype, expected[n])
-            for n, p in self.predicted(misconception, case).items()
-        )
-
-    def _goes_wrong(self, misconception: Misconception, item: Wrong) -> bool:
-        predicted = self.predicted(misconception, item.case)
-        with np.errstate(all="ignore"):
-            return any(
-                wrong_elements(p.astype(item.outputs[n].dtype), item.expected[n]).any() for n, p in predicted.items()
-            )
 
 
 def _cover(

@@ -251,8 +251,8 @@ def _wrong(puzzle: Puzzle, case: Case, result: LaunchResult, code: Code) -> Wron
         return None
     positions = list(case.tensors)
     stores = {name: _last_store(result, positions.index(name)) for name in wrong or undefined}
-    load = _stray_load(result, undefined=bool(undefined))
-    return Wrong(case, result.tensors, bool(undefined), expected, wrong or undefined, stores, load, code)
+    load, last = _stray_load(result, undefined=bool(undefined)), _last_load(result)
+    return Wrong(case, result.tensors, bool(undefined), expected, wrong or undefined, stores, load or last, load, code)
 
 
 def _differs(result: LaunchResult, name: str) -> npt.NDArray[np.bool_]:
@@ -269,11 +269,15 @@ def _last_store(result: LaunchResult, tensor: int) -> int | None:
 
 
 def _stray_load(result: LaunchResult, *, undefined: bool) -> int | None:
-    """Line of the first load whose masked lanes hold something that could count, or are undefined; else of the last."""
+    """Line of the first load whose masked lanes hold something that could count, or are undefined."""
     loads = result.log.kind == LOAD
     stray = result.log.line[loads & (result.log.stray < 0 if undefined else result.log.stray != 0)]
-    lines = result.log.line[loads]
-    return int(stray[0]) if stray.size else int(lines[-1]) if lines.size else None
+    return int(stray[0]) if stray.size else None
+
+
+def _last_load(result: LaunchResult) -> int | None:
+    lines = result.log.line[result.log.kind == LOAD]
+    return int(lines[-1]) if lines.size else None
 
 
 def _amount(wrong: Wrong) -> str:

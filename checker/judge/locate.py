@@ -30,7 +30,8 @@ class Wrong:
     expected: Mapping[str, Expected]
     wrong: Mapping[str, npt.NDArray[np.bool_]]  # per output that is not right everywhere
     store_lines: Mapping[str, int | None]  # of each of these, the last store to it
-    load_line: int | None  # a load whose masked lanes could count
+    load_line: int | None  # a load whose masked lanes could count; else the last one
+    padding_line: int | None  # a load whose masked lanes could count
     code: Code  # the kernel's
 
     @property
@@ -49,6 +50,8 @@ def line_at(item: Wrong, points_at: str | frozenset[str]) -> int | None:
     """The line that a misconception is about, if the kernel's text or the log can tell."""
     if points_at == "load":
         return item.load_line
+    if points_at == "padding":
+        return item.padding_line
     return item.code.line_of(points_at, item.store_line) if points_at else None
 
 
@@ -211,9 +214,10 @@ def _shape_of_error(item: Wrong, name: str) -> str:
             if np.all(a == 0):
                 return f"Each wrong {row} is 0 throughout: nothing was added to it, or it was divided by infinity."
             if np.isfinite(a).all() and _constant_along_rows(factor):
+                low, high = _range(factor)
+                own = f"one factor ({low})" if low == high else f"a factor of its own ({low} to {high})"
                 return (
-                    f"Each wrong {row} is off by one factor ({_range(factor)}): look at what the whole {row} is "
-                    "divided by or multiplied with."
+                    f"Each wrong {row} is off by {own}: look at what the whole {row} is divided by or multiplied with."
                 )
     if np.isnan(actual[wrong]).any():
         return "NaN comes from inf - inf, 0 * inf, 0 / 0, or from memory that nobody wrote."
@@ -221,7 +225,7 @@ def _shape_of_error(item: Wrong, name: str) -> str:
         loses = "fp32 loses" if item.outputs[name].dtype == np.float32 else "rounding the result loses"
         return (
             f"Each wrong value is right to within {100 * float(relative.max()):.2g} %: close, but more than {loses}. "
-            "Was something rounded to fp16 on the way, or computed in it?"
+            "Was something rounded to fp16 on the way, or is a constant slightly off?"
         )
     return "The wrong values are further from the reference than rounding can take them."
 
@@ -235,6 +239,5 @@ def _constant_along_rows(values: Array) -> bool:
     return bool((finite.sum(axis=-1) > 2).all() and (high - low <= 1e-3 * np.abs(high)).all())
 
 
-def _range(values: Array) -> str:
-    low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    return f"{low:.3g}" if f"{low:.3g}" == f"{high:.3g}" else f"{low:.3g} to {high:.3g}"
+def _range(values: Array) -> tuple[str, str]:
+    return f"{float(np.nanmin(values)):.3g}", f"{float(np.nanmax(values)):.3g}"

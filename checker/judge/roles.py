@@ -121,6 +121,8 @@ def _assignments(body: list[ast.stmt], loops: tuple[ast.For, ...]) -> Iterator[_
                         yield _Assignment(target.id, value, statement.lineno, loops)
             case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
                 yield _Assignment(name, value, statement.lineno, loops, isinstance(op, ast.Add))
+            case ast.Expr(value=value):
+                yield _Assignment("", value, statement.lineno, loops)
             case ast.For(body=inner):
                 yield from _assignments(inner, (*loops, statement))
             case ast.If(body=inner, orelse=others):
@@ -169,6 +171,18 @@ def _start_of_maximum(code: Code) -> list[_Assignment]:
     return [one for one in code.assignments if not one.loops and one.target in compared and _is_start(one.value)]
 
 
+def _start_above(code: Code) -> list[_Assignment]:
+    """A start of the maximum that is not -inf."""
+    return [one for one in _start_of_maximum(code) if not _is_minus_infinity(one.value)]
+
+
+def _is_minus_infinity(value: ast.expr) -> bool:
+    """-float("inf"), also in a block, or float("-inf")."""
+    negative = any(isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) for node in ast.walk(value))
+    words = {n.value for n in ast.walk(value) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    return (negative and "inf" in words) or "-inf" in words
+
+
 def _is_start(value: ast.expr) -> bool:
     """A constant, or a block of one."""
     return not _names(value) - {"float"} or _calls(value, "full", "zeros")
@@ -184,26 +198,41 @@ def _exponential_of_scores(code: Code) -> list[_Assignment]:
 
 
 def _inverse(code: Code) -> list[_Assignment]:
-    """A factor exp(new maximum - old one), or 1 / exp(old - new): where the factor itself is made."""
-    newer: dict[str, set[str]] = {}  # by maximum: those that it was compared with
+    """A factor exp(new maximum - old one), or a division by exp(old - new): where that stands."""
+    older: dict[str, set[str]] = {}  # by maximum: what it was compared with
     for one in code.in_loops():
         if _calls(one.value, "maximum"):
-            newer[one.target] = _names(one.value)
-    for one in code.in_loops():  # a maximum behind a guard
-        for name in _names(one.value) & set(newer):
+            older[one.target] = _names(one.value)
+    for one in code.in_loops():  # a maximum with a guard
+        for name in _names(one.value) & set(older):
             if _calls(one.value, "where"):
-                newer.setdefault(one.target, newer[name])
-    factors = {one.target for one in code.in_loops() if _calls(one.value, *_EXP)}
+                older.setdefault(one.target, older[name])
 
-    def inverts(node: ast.AST) -> bool:
+    def differs(node: ast.AST, downwards: bool) -> bool:
+        """Whether it is exp(old - new), or exp(new - old) upwards."""
         match node:
             case ast.Call(args=[ast.BinOp(left=left, op=ast.Sub(), right=right), *_]) if _called(node) in _EXP:
-                return any(_names(right) <= newer[name] and _names(right) for name in _names(left) & set(newer))
-            case ast.BinOp(left=ast.Constant(value=1 | 1.0), op=ast.Div(), right=right):
-                return bool(_names(right) & factors)
+                old, new = (left, right) if downwards else (right, left)
+                return any(_names(old) and _names(old) <= older[name] for name in _names(new) & set(older))
         return False
 
+    factors = {one.target for one in code.in_loops() if differs(one.value, downwards=True)}
+
+    def inverts(node: ast.AST) -> bool:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            by = node.right.value if isinstance(node.right, ast.Subscript) else node.right
+            return differs(by, downwards=True) or (isinstance(by, ast.Name) and by.id in factors)
+        return differs(node, downwards=False)
+
     return [one for one in code.in_loops() if any(inverts(node) for node in ast.walk(one.value))]
+
+
+def _unshifted(code: Code) -> list[_Assignment]:
+    """The first exponential of x, or of scores, from which no maximum was subtracted, if that holds for all of them."""
+    maxima = {one.target for one in code.assignments if _calls(one.value, "max", "maximum", "min", "minimum")}
+    found = _exponential_of_scores(code) or _exponential(code)
+    free = [one for one in found if not code._closure(_names(one.value)) & maxima]
+    return free[:1] if free and len(free) == len(found) else []
 
 
 def _second_load_of_k(code: Code) -> list[_Assignment]:
@@ -278,6 +307,8 @@ _ROLES: dict[str, Callable[[Code], list[_Assignment]]] = {
     "sum": lambda code: [one for one in code.in_loops() if _calls(one.value, "sum")],
     "exponential of the scores": _exponential_of_scores,
     "start of the maximum": _start_of_maximum,
+    "start above -inf": _start_above,
+    "exponential without a maximum": _unshifted,
     "exponential": _exponential,
     "inverse factor": _inverse,
     "second load of K": _second_load_of_k,

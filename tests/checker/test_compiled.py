@@ -199,7 +199,7 @@ def test_shared_memory_counts_in_every_form() -> None:
     assert [r.error for r in results] == [None, None]
     [finding] = compile_findings(puzzle, results, lambda *_, **__: Where())
     assert finding.id == "shared-memory"
-    assert f"{results[1].shared} bytes with fp32 inputs, D=128, Br=128 and Bc=128," in finding.explanation
+    assert f"{results[1].shared} bytes with fp32 inputs, Br=128 and Bc=128," in finding.explanation
 
 
 def test_what_fails_only_where_a_size_is_1_is_a_remark_and_its_remedy_works() -> None:

@@ -82,6 +82,8 @@ def test_messages_are_shown_without_the_values_of_a_block() -> None:
 
 
 SOLUTIONS = sorted((ROOT / "solutions").glob("p*.py"))
+# Roles of lines that no right kernel has.
+FAULTS = ("inverse factor", "swapped branches", "minimum", "start above -inf", "exponential without a maximum")
 # (puzzle, kernel, role, what stands in its line)
 ROLES = [
     (2, 0, "normaliser", "l += tl.sum("),
@@ -101,7 +103,7 @@ ROLES = [
     (7, 1, "loop begin", "first_q = tl.maximum("),
     (7, 1, frozenset({"do_ptr", "v_ptr"}), "dPij = tl.dot("),
     (7, 1, "ds", "dSij = Pij * ("),
-    *((number, 0, role, "") for number in (2, 3, 5, 6) for role in ("inverse factor", "swapped branches", "minimum")),
+    *((number, 0, role, "") for number in (2, 3, 5, 6) for role in FAULTS),
     (1, 0, "normaliser", ""),
 ]
 

@@ -16,7 +16,7 @@ import pytest
 from checker import catalog
 from checker.box.parent import Limits
 from checker.catalog import softmax
-from checker.judge import diagnose, judge, locate, memory, traffic
+from checker.judge import diagnose, judge, locate, memory, models, traffic
 from checker.judge.verdict import Finding, Status, Traffic, Verdict
 from checker.puzzle import Budget, Case, Expected
 from checker.road import Terms
@@ -46,8 +46,8 @@ JUDGE: list[tuple[Any, str, Callable[..., Any], str]] = [
     (memory, "_colliding_lanes", _nothing, "wrong/p1_lanes_collide"),
     (judge, "_differing_runs", _nothing, "hostile/p1_keeps_state"),
     (diagnose, "_undefined_lanes", lambda *_: SWITCHED_OFF, "wrong/p1_padding_undefined"),
-    (diagnose, "explains", lambda *_: False, "wrong/p1_no_division"),
-    (diagnose, "line_at", lambda *_: None, "wrong/p3_rescaled_by_the_inverse"),
+    (models, "explains", lambda *_: False, "wrong/p1_no_division"),
+    (models, "line_at", lambda *_: None, "wrong/p3_rescaled_by_the_inverse"),
     (locate, "rounded_to", lambda *_: None, "wrong/p1_rounded_to_half"),
     (memory, "_overlapping", lambda *_: SWITCHED_OFF, "wrong/p5_tile_and_step_differ"),
     (judge, "name_gaps", lambda _, findings, __: findings, "wrong/p1_mask_of_flat_offsets"),
