@@ -253,6 +253,7 @@ def _launched(
             answer["refused"] = cause.report
         else:
             answer["error"] = {**_described(error, path), "program": interpreter.program_now()}
+    answer["reached"] = interpreter.bodies_reached()
     return answer, memory
 
 

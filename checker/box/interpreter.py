@@ -24,6 +24,7 @@ import triton.language as tl
 from triton.language import semantic
 from triton.runtime import interpreter
 
+from checker.box import reached
 from checker.box.memory import BoxTensor, Memory
 from checker.box.remembered import remember
 
@@ -45,6 +46,7 @@ class _Running:
         self.memory: Memory | None = None
         self.program = 0
         self.filename = ""
+        self.reached: set[int] = set()  # bodies of the submission that were entered
 
     def where(self) -> tuple[int, int]:
         """(program, line of the submission that is being executed; 0 if there is none)."""
@@ -159,7 +161,7 @@ def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]
 
     Triton would look for a function's text again, by its first line that seems to begin with `def`,
     and so run something else than what was linted. Here the syntax tree itself is rewritten, and
-    nothing but the two names that the rewriting needs is added to what a kernel can see.
+    nothing but the names that the rewriting needs is added to what a kernel can see.
     """
     _running.filename = path
     namespace: dict[str, Any] = {"__name__": "submission", "triton": triton, "tl": tl, "print": _print}
@@ -168,6 +170,8 @@ def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]
     functions = ast.Module(body=[n for n in tree.body if isinstance(n, ast.FunctionDef)], type_ignores=[])
     for definition in functions.body:
         definition.decorator_list = []
+    reached.mark([node for node in functions.body if isinstance(node, ast.FunctionDef)])
+    namespace[reached.NAME] = _running.reached.add
     rewritten = interpreter.ASTTransformer().visit(functions)
     plain: dict[str, Any] = {}
     exec(compile(ast.fix_missing_locations(rewritten), path, "exec"), namespace, plain)
@@ -208,6 +212,7 @@ def launch(
     builder.set_grid_dim(*grid)
     function = kernel.rewrite()
     _running.memory = memory
+    _running.reached.clear()
     try:
         for program in order.tolist():
             _running.program = program
@@ -221,6 +226,11 @@ def launch(
 def running_position() -> tuple[int, int]:
     """(program, line) of the kernel code on the stack of the caller."""
     return _running.where()
+
+
+def bodies_reached() -> list[int]:
+    """Numbers of the bodies that the last launch has entered."""
+    return sorted(number for number in _running.reached if type(number) is int)
 
 
 def program_now() -> int:

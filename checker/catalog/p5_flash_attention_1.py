@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from checker.catalog import attention, timing
+from checker.catalog import attention, suspected, timing
 from checker.catalog.attention import Shape
 from checker.catalog.attention_inputs import Inputs, hard_inputs, in_bf16, normal_inputs, with_large_v
 from checker.catalog.attention_mistakes import SCORES
@@ -185,6 +185,11 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=attention.expected,
     budget=budget,
+    suspected=suspected.of_attention(
+        "p5_flash_attention_1",
+        lambda _, name, shape, inputs, *__: _case(name, ("any-length",), shape, inputs),
+        {KERNEL.name: "any-length"},
+    ),
     large_cases=large_cases,
     work=attention.work(products=2),
     timed=timed,

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from checker.catalog import attention, backward, timing
+from checker.catalog import attention, backward, suspected, timing
 from checker.catalog.attention import Shape, shape_of
-from checker.catalog.attention_inputs import hard_inputs, in_bf16, normal_inputs
+from checker.catalog.attention_inputs import Inputs, hard_inputs, in_bf16, normal_inputs
 from checker.catalog.backward_mistakes import MISTAKES
 from checker.catalog.tiles import ADDRESSING
 from checker.puzzle import (
@@ -104,6 +104,16 @@ def cases(draw: Draw) -> list[Case]:
             case(kernel, "heads 2**30 apart", ("far-heads",), apart),
         ]
     return made
+
+
+ANY_SIZE = {DELTA.name: "delta", DK_DV.name: "dk-dv", DQ.name: "dq"}
+
+
+def _suspected(name: str, title: str, shape: Shape, inputs: Inputs, _: bool, random: np.random.Generator) -> Case:
+    """A launch with dO drawn besides."""
+    [kernel] = (k for k in PUZZLE.kernels if k.name == name)
+    do: Array = random.normal(0.0, 1.0, inputs.q.shape).astype(inputs.q.dtype)
+    return backward.launch(kernel, title, (ANY_SIZE[name],), shape, inputs, do)
 
 
 def large_cases(draw: Draw) -> list[Case]:
@@ -230,6 +240,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=backward.expected,
     budget=budget,
+    suspected=suspected.of_attention("p7_causal_backward", _suspected, ANY_SIZE),
     large_cases=large_cases,
     work=work,
     timed=timed,

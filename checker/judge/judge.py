@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -59,7 +59,8 @@ def judge(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> Judgement
 
 def _counted(evidence: list[Evidence]) -> list[Evidence]:
     """The launches whose traffic is summed up."""
-    return [e for e in evidence if e.result and not e.result.on_gpu and not e.case.checked_arithmetic]
+    ran = [e for e in evidence if e.result and not e.result.on_gpu]
+    return [e for e in ran if not e.case.checked_arithmetic and not e.case.programs]
 
 
 def _joined(earlier: list[Finding], new: list[Finding], kernel: str) -> list[Finding]:
@@ -107,7 +108,7 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
                 made.failed[case.name] = _amount(wrong)
             else:
                 made.add(case, _broken_invariants(puzzle, case, one.result, where))
-            counted = not over and not one.result.on_gpu
+            counted = not over and not one.result.on_gpu and not case.programs
             if case.name not in made.failed and counted:  # of a kernel that is wrong, traffic says little
                 over.update({f.id: f for f in traffic_findings(puzzle, one, _counted(evidence), where)})
     made.over_traffic = {one.case.kernel for one in evidence if over}
@@ -134,7 +135,8 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
         ::-1
     ]
     made.findings += [finding for finding in found if finding.id in UNNAMED]
-    made.findings = [_with_map(finding, wrongs) for finding in made.findings]
+    why = {one.case.name: one.case.why for one in evidence}
+    made.findings = [_with_reason(_with_map(finding, wrongs), why) for finding in made.findings]
     return made
 
 
@@ -143,6 +145,12 @@ def _with_map(finding: Finding, wrongs: list[Wrong]) -> Finding:
     where = finding.where
     item = next((w for w in wrongs if w.case.name == where.case and where.tensor in w.wrong), None)
     return finding if item is None else replace(finding, error_map=error_map(item, where.tensor or ""))
+
+
+def _with_reason(finding: Finding, why: Mapping[str, str]) -> Finding:
+    """The finding, saying first why its case was run if other submissions do not get it."""
+    reason = why.get(finding.where.case or "", "")
+    return replace(finding, explanation=f"{reason} {finding.explanation}") if reason else finding
 
 
 def _telling(made: Judgement, evidence: list[Evidence]) -> set[str]:

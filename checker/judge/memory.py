@@ -180,7 +180,7 @@ def never_stored(case: Case, result: LaunchResult, name: str) -> npt.NDArray[np.
 def _never_written(case: Case, result: LaunchResult, where: Locator) -> Iterator[Finding]:
     """Elements of the outputs that nobody stored."""
     for name in written_tensors(case):
-        missing = never_stored(case, result, name)
+        missing = never_stored(case, result, name) & case.asked.get(name, True)
         if not missing.any():
             continue
         first = tuple(int(i) for i in np.argwhere(missing)[0])
@@ -208,7 +208,7 @@ def _never_written(case: Case, result: LaunchResult, where: Locator) -> Iterator
 
 def _named_gaps(puzzle: Puzzle, case: Case, result: LaunchResult, where: Locator) -> Iterator[Finding]:
     """The misconception that leaves out just what was left out."""
-    missing = {name: never_stored(case, result, name) for name in written_tensors(case)}
+    missing = {name: never_stored(case, result, name) & case.asked.get(name, True) for name in written_tensors(case)}
     for m in puzzle.misconceptions:
         if m.unwritten is not None:
             gaps = m.unwritten(case)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import difflib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from checker.puzzle import Kernel
@@ -72,7 +72,7 @@ def extract(submission: Submission, asked: Sequence[Kernel]) -> Program:
         )
     reached: set[str] = set()
     for kernel in kernels.values():
-        reached |= _reachable(kernel, jitted | kernels)
+        reached |= reachable(kernel, jitted | kernels)
     helpers = {name: function for name, function in jitted.items() if name in reached}
     if len(helpers) > MOST_HELPERS:
         raise NotASubmission(
@@ -256,7 +256,7 @@ def _signature(function: ast.FunctionDef) -> str:
     return ast.unparse(function.args)
 
 
-def _reachable(start: ast.FunctionDef, functions: dict[str, ast.FunctionDef]) -> set[str]:
+def reachable(start: ast.FunctionDef, functions: Mapping[str, ast.FunctionDef]) -> set[str]:
     """Names of the functions that `start` calls, directly or not, and its own."""
     reached: set[str] = set()
     waiting = [start.name]
