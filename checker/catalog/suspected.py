@@ -22,6 +22,8 @@ MOST_CASES = 48
 MOST_MILLISECONDS = 2000.0  # of all cases together, on the interpreter, as estimated
 MOST_ELEMENTS = 1_500_000  # of the tensors of one case
 MOST_TOUCHED = 900_000  # elements that the programs of one case load and store: a little less than the box allows
+FAR_COLUMNS, FAR_ROWS, FAR_TILES, FAR_HEADS = 200_003, 200_003, 14_009, 4_003
+LIKELY = 9  # cases around a number that come first
 FEW = 24  # programs of which all are run
 WHY = "Your kernel contains {}, so it was also run with sizes around that."
 
@@ -35,6 +37,7 @@ class Wanted:
     elements: int
     touched: int
     make: Callable[[str], Case]
+    words: str = "around"  # before the number
 
 
 def _chosen(wanted: Iterable[tuple[Suspect, Wanted]]) -> list[Case]:
@@ -48,9 +51,28 @@ def _chosen(wanted: Iterable[tuple[Suspect, Wanted]]) -> list[Case]:
             continue
         seen.add(one.what)
         spent += one.milliseconds
-        made = one.make(f"around {suspect.text}")
+        made = one.make(f"{one.words} {suspect.text}")
         cases.setdefault(made.name, replace(made, telling=False, why=WHY.format(suspect.text)))
     return list(cases.values())
+
+
+def _in_order(
+    suspects: Suspects,
+    around: Callable[[Suspect], Iterator[Wanted]],
+    values: Iterable[tuple[Suspect, Wanted]],
+    pair: Callable[[Suspect, Suspect], Wanted],
+    far: Iterable[Wanted],
+) -> Iterator[tuple[Suspect, Wanted]]:
+    """What is wanted because of some numbers, the most likely first; `around` gives it for one number in this order."""
+    written = [(s, [*around(s)]) for s in suspects.sizes if not s.computed]
+    computed = [(s, [*around(s)]) for s in suspects.sizes if s.computed]
+    yield from ((s, one) for s, some in written for one in some[:LIKELY])
+    yield from ((s, replace(one, words="far beyond")) for s in suspects.sizes[:1] for one in far)
+    yield from values
+    yield from ((s, one) for s, some in computed for one in some[:2])
+    yield from ((a, pair(a, b)) for a, _ in written for b, _ in written if a != b)
+    yield from ((s, one) for s, some in written for one in some[LIKELY:])
+    yield from ((s, one) for s, some in computed for one in some[2:])
 
 
 def _some(count: int, c: int) -> tuple[int, ...]:
@@ -92,14 +114,15 @@ def of_softmax(
 
     def around(draw: Draw, c: int, computed: bool) -> Iterator[Wanted]:
         """One value in all places, what is likely first."""
-        yield wanted(draw, 1, c, c)
-        yield wanted(draw, 2, c + 1, c, strides=(2 * c + 1, 2 * c + 2))
-        yield wanted(draw, c + 1, 3, c, strides=(c, c + 1), own=1)
         yield wanted(draw, 2, 2 * c + 5, c, half=not computed)
+        yield wanted(draw, 1, c, c)
+        yield wanted(draw, 2, c + 1, c, strides=(2 * c + 1, 3 * c + 2))
+        yield wanted(draw, c + 1, 3, c, strides=(c, c + 1), own=1)
         yield wanted(draw, c, 3, c, strides=(c + 1, c), own=4)
+        yield wanted(draw, c + 1, c + 1, c)  # for products
         if computed:
             return
-        yield wanted(draw, 2, c - 1, c, strides=(2 * c - 1, 2 * c - 2))
+        yield wanted(draw, 2, c - 1, c, strides=(3 * c - 1, 2 * c - 2))
         yield wanted(draw, 2 * c + 1, 3, c, strides=(c - 1, c), own=2)
         yield wanted(draw, 3, 5, c, strides=(2 * c + 7, c + 3))
         if rows_of:
@@ -112,22 +135,18 @@ def of_softmax(
         if rows_of:
             for own in _powers_around(c, 1, 1 << 10):
                 yield wanted(draw, own + 1, 19, c, own=own, width=16)
-        yield wanted(draw, c + 1, c + 1, c)
 
     def every(draw: Draw, suspects: Suspects) -> Iterator[tuple[Suspect, Wanted]]:
-        written = [s for s in suspects.sizes if not s.computed]
-        for s in written:
-            yield from ((s, one) for one in around(draw, s.value, computed=False))
-        for s in suspects.values:
-            if s.value <= largest:
-                yield s, wanted(draw, 6, 83, s.value, around=min(s.value, largest / 2), width=32)
-        for a in written:
-            for b in written:
-                if a != b:
-                    yield a, wanted(draw, b.value + 2, a.value + 2, b.value)
-        for s in suspects.sizes:
-            if s.computed:
-                yield from ((s, one) for one in around(draw, s.value, computed=True))
+        def values() -> Iterator[tuple[Suspect, Wanted]]:
+            for s in suspects.values:
+                if s.value <= largest:
+                    yield s, wanted(draw, 6, 83, s.value, around=min(s.value, largest / 2), width=32)
+
+        def pairs(a: Suspect, b: Suspect) -> Wanted:
+            return wanted(draw, b.value + 2, a.value + 2, b.value)
+
+        far = (wanted(draw, *sizes) for sizes in ((1, FAR_COLUMNS, 9), (FAR_ROWS, 3, 9)))
+        return _in_order(suspects, lambda s: around(draw, s.value, s.computed), values(), pairs, far)
 
     def cases(_: str, draw: Draw, suspects: Suspects) -> list[Case]:
         return _chosen(every(draw, suspects))
@@ -215,9 +234,10 @@ def of_attention(stem: str, launch: Launch, proves: Mapping[str, str], both_mask
             for causal in masks:
                 yield wanted(c, n_q=1, n_k=c + 1, causal=causal)  # n_k - n_q is c
                 yield wanted(c, n_q=c + 1, n_k=16, causal=causal, strides=(c + 1, c))
-            yield wanted(c, n_q=17, n_k=c, strides=(c, c + 1))
             yield wanted(c, n_q=18, n_k=2 * c + 5, causal=True, half=not computed)
-            yield wanted(c, n_q=2, n_k=3, heads=c + 1, head_strides=(c, c + 1), causal=True)
+            yield wanted(c, n_q=17, n_k=c, strides=(c, c + 1))
+            yield wanted(c, n_q=2, n_k=3, heads=c + 2, head_strides=(c, c + 1), causal=True)
+            yield wanted(c, n_q=c + 1, n_k=c + 1, causal=True)  # for products
             if computed:
                 return
             yield wanted(c, n_q=16, n_k=c - 1, causal=True, strides=(c - 1, c))
@@ -232,29 +252,25 @@ def of_attention(stem: str, launch: Launch, proves: Mapping[str, str], both_mask
             yield wanted(c, n_q=16 * c + 19, n_k=18, Br=16)
             yield wanted(c, n_q=18, n_k=16 * c + 19, Bc=16)
             yield wanted(c, n_q=16 * c + 5, n_k=16 * c + 5, Br=16, Bc=16, causal=True)
-            yield wanted(c, n_q=c + 1, n_k=c + 1, causal=True)
-            for D in _powers_around(c, 16, 256):
+            for D in _powers_around(c, 16, 1024):
                 yield wanted(c, n_q=19, n_k=37, D=D, causal=True)
-            for Br in _powers_around(c, 16, 128):
+            for Br in _powers_around(c, 16, 512):
                 yield wanted(c, n_q=Br + 3, n_k=Br + 17, Br=Br, causal=True)
-            for Bc in _powers_around(c, 16, 128):
+            for Bc in _powers_around(c, 16, 512):
                 yield wanted(c, n_q=19, n_k=Bc + 17, Bc=Bc, causal=True)
 
-        def every() -> Iterator[tuple[Suspect, Wanted]]:
-            written = [s for s in suspects.sizes if not s.computed]
-            for s in written:
-                yield from ((s, one) for one in around(s.value, computed=False))
-            for s in suspects.values:
-                yield s, wanted(s.value, n_q=19, n_k=37, around=s.value)
-            for a in written:
-                for b in written:
-                    if a != b:
-                        yield a, wanted(a.value, n_q=b.value + 1, n_k=a.value + 1, causal=True)
-            for s in suspects.sizes:
-                if s.computed:
-                    yield from ((s, one) for one in around(s.value, computed=True))
+        values = ((s, wanted(s.value, n_q=19, n_k=37, around=s.value)) for s in suspects.values)
 
-        return _chosen(every())
+        def pairs(a: Suspect, b: Suspect) -> Wanted:
+            return wanted(a.value, n_q=b.value + 1, n_k=a.value + 1, causal=True)
+
+        sizes: tuple[dict[str, int], ...] = (
+            {"n_q": 1, "n_k": FAR_TILES},
+            {"n_q": FAR_TILES, "n_k": 3},
+            {"n_q": 2, "n_k": 3, "heads": FAR_HEADS},
+        )
+        far = (wanted(9, causal=True, **some) for some in sizes)
+        return _chosen(_in_order(suspects, lambda s: around(s.value, s.computed), values, pairs, far))
 
     return Suspected(proves, cases)
 
@@ -291,6 +307,8 @@ def _tiles_wanted(stem: str, launch: Launch, kernel: str, draw: Draw, t: _Tiles)
         inputs = normal_inputs(random, shape, np.float16 if t.half else np.float32)
         if t.around:
             inputs = _around(inputs, t.around)
+        else:
+            inputs.q[:, 1:2] = 0.0  # all scores alike: then the sum of the exponentials is the number of keys
         case = launch(kernel, name, shape, inputs, t.causal, random)
         return _sampled(case, shape, t.c)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from checker.puzzle import Suspect, Suspects
 from checker.submission.extract import Program, reachable
 
-LEAST, MOST = 3, 2**40  # smaller ones stand in every right kernel; no size is larger
+LEAST, MOST = 3, 2**31  # smaller ones stand in every right kernel; no size is larger
 MOST_OF_DATA = 100_000
 MOST_SUSPECTS = 24  # of one kernel; those written down come before those computed
 MOST_TOGETHER = 8  # numbers of a statement, or of a kernel, that are computed with
@@ -73,7 +73,8 @@ def _suspect(number: _Number, place: Place) -> Suspect:
 
 
 def _parts(function: ast.FunctionDef) -> Iterator[ast.AST]:
-    """Simple statements, conditions and bounds of loops: what stands together."""
+    """What stands together: comparisons first, then simple statements, conditions and bounds of loops."""
+    yield from (node for node in ast.walk(function) if isinstance(node, ast.Compare))
     for node in ast.walk(function):
         if isinstance(node, ast.If):
             yield node.test
@@ -103,7 +104,7 @@ def _locals(function: ast.FunctionDef, known: Mapping[str, int | float]) -> dict
 
 
 def _constants(node: ast.AST, known: Mapping[str, int | float], shifts: bool = False) -> Iterator[_Found]:
-    """The largest constant parts of an expression or of a simple statement."""
+    """The largest constant parts of an expression or of a simple statement, except for comparisons inside it."""
     value = _folded(node, known) if isinstance(node, ast.expr) else None
     if value is not None:
         assert isinstance(node, ast.expr)
@@ -111,6 +112,8 @@ def _constants(node: ast.AST, known: Mapping[str, int | float], shifts: bool = F
         return
     shifting = isinstance(node, ast.BinOp) and isinstance(node.op, ast.LShift | ast.RShift)
     for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Compare):
+            continue  # a part of its own
         yield from _constants(child, known, shifting and child is getattr(node, "right", None))
 
 
@@ -171,12 +174,14 @@ def _computed(statements: list[list[_Found]]) -> Iterator[_Number]:
     for statement in statements:
         yield from _alone(statement)
         some = [f for f in map(_factor, statement) if _counts(f.value)][:MOST_TOGETHER]
+        yield from _product_of_all(statement)
         for one, other in itertools.combinations(some, 2):
             yield from _together(one, other)
         yield from _products(some, 3)
     numbers = map(_factor, itertools.chain(*statements))
     everywhere = {f.value: f for f in numbers if isinstance(f.value, int) and f.value >= 2}
     few = list(everywhere.values())[:MOST_TOGETHER]
+    yield from _product_of_all(list(everywhere.values()))
     for count in (2, 3):
         yield from _products(few, count)
     for one, other in itertools.combinations(few, 2):
@@ -228,6 +233,13 @@ def _products(found: list[_Found], count: int) -> Iterator[_Number]:
         if value < MOST:
             text = " * ".join(_text(abs(f.value)) for f in some)
             yield _Number(round(value), text, max(f.line for f in some))
+
+
+def _product_of_all(found: list[_Found]) -> Iterator[_Number]:
+    """The product of all numbers, as in n // 9 // 9 // 9 > 7."""
+    factors = [f for f in map(_factor, found) if isinstance(f.value, int) and _counts(f.value)][: 2 * MOST_TOGETHER]
+    if len(factors) > 1 and (value := math.prod(abs(f.value) for f in factors)) < MOST:
+        yield _Number(round(value), " * ".join(_text(abs(f.value)) for f in factors), factors[-1].line)
 
 
 def _text(value: int | float) -> str:
