@@ -317,7 +317,7 @@ def _tiles_wanted(stem: str, launch: Launch, kernel: str, draw: Draw, t: _Tiles)
     run = min(run, 9 * per_head if t.heads > FEW else run)
     milliseconds = run * (1.0 + Br * Bc * t.D / 400_000) + t.heads * t.n_q * t.n_k / 20_000
     elements = t.heads * max((t.n_q + t.n_k) * t.D, t.n_q * t.n_k)
-    touched = run * (Br + Bc) * t.D * 2
+    touched = run * (3 * Br + 2 * Bc) * t.D
     return Wanted((kernel, t), milliseconds, elements, touched, make)
 
 

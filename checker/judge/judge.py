@@ -106,7 +106,7 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
             elif wrong is not None:
                 wrongs.append(wrong)
                 made.failed[case.name] = _amount(wrong)
-            else:
+            elif not case.programs:  # else some rows are as they were
                 made.add(case, _broken_invariants(puzzle, case, one.result, where))
             counted = not over and not one.result.on_gpu and not case.programs
             if case.name not in made.failed and counted:  # of a kernel that is wrong, traffic says little
