@@ -189,6 +189,7 @@ PUZZLE = Puzzle(
         "p5_flash_attention_1",
         lambda _, name, shape, inputs, *__: _case(name, ("any-length",), shape, inputs),
         {KERNEL.name: "any-length"},
+        by_head=True,
     ),
     large_cases=large_cases,
     work=attention.work(products=2),

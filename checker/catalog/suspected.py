@@ -222,12 +222,14 @@ Launch = Callable[[str, str, Shape, Inputs, bool, np.random.Generator], Case]
 """(kernel, name, shape, inputs, causal, random numbers for what else is needed) → the launch."""
 
 
-def of_attention(stem: str, launch: Launch, proves: Mapping[str, str], both_masks: bool = False) -> Suspected:
-    """For attention. `both_masks`: a launch is full or causal; else it is what the puzzle has."""
+def of_attention(
+    stem: str, launch: Launch, proves: Mapping[str, str], both_masks: bool = False, by_head: bool = False
+) -> Suspected:
+    """For attention. `both_masks`: full and causal, else it is what the puzzle has; `by_head`: a program is a head."""
 
     def cases(kernel: str, draw: Draw, suspects: Suspects) -> list[Case]:
         def wanted(c: int, **facts: object) -> Wanted:
-            return _tiles_wanted(stem, launch, kernel, draw, _Tiles(c, **facts))  # type: ignore[arg-type]
+            return _tiles_wanted(stem, launch, kernel, draw, _Tiles(c, by_head=by_head, **facts))  # type: ignore[arg-type]
 
         def around(c: int, computed: bool) -> Iterator[Wanted]:
             masks = (False, True) if both_masks else (True,)
@@ -236,7 +238,8 @@ def of_attention(stem: str, launch: Launch, proves: Mapping[str, str], both_mask
                 yield wanted(c, n_q=c + 1, n_k=16, causal=causal, strides=(c + 1, c))
             yield wanted(c, n_q=18, n_k=2 * c + 5, causal=True, half=not computed)
             yield wanted(c, n_q=17, n_k=c, strides=(c, c + 1))
-            yield wanted(c, n_q=2, n_k=3, heads=c + 2, head_strides=(c, c + 1), causal=True)
+            yield wanted(c, n_q=2, n_k=3, heads=c + 2, causal=True)
+            yield wanted(c, n_q=3, n_k=2, heads=2, head_strides=(c, c + 1))
             yield wanted(c, n_q=c + 1, n_k=c + 1, causal=True)  # for products
             if computed:
                 return
@@ -247,7 +250,8 @@ def of_attention(stem: str, launch: Launch, proves: Mapping[str, str], both_mask
             yield wanted(c, n_q=c - 1, n_k=16, causal=True)
             yield wanted(c, n_q=c + 16, n_k=16, causal=True)
             yield wanted(c, n_q=2 * c + 5, n_k=20, half=True, causal=True)
-            yield wanted(c, n_q=3, n_k=2, heads=c, head_strides=(c + 1, c))
+            yield wanted(c, n_q=3, n_k=2, heads=c)
+            yield wanted(c, n_q=2, n_k=3, heads=2, head_strides=(c + 1, c), causal=True)
             yield wanted(c, n_q=3, n_k=4, heads=2, head_strides=(c - 1, 2 * c + 3), causal=True)
             yield wanted(c, n_q=16 * c + 19, n_k=18, Br=16)
             yield wanted(c, n_q=18, n_k=16 * c + 19, Bc=16)
@@ -290,17 +294,18 @@ class _Tiles:
     Br: int = 0  # 0: as is cheap
     Bc: int = 0
     half: bool = False
+    by_head: bool = False
     around: float = 0.0  # scores and V around this number and around its negative; 0: as usual
 
 
 def _tiles_wanted(stem: str, launch: Launch, kernel: str, draw: Draw, t: _Tiles) -> Wanted:
     Br, Bc = (block or min(128, max(16, _power(-(-n // 16)))) for block, n in ((t.Br, t.n_q), (t.Bc, t.n_k)))
     rows = [_gap(stride, t.D) for stride in t.strides]
-    heads = [
+    of_heads = [
         _gap(stride, n * (t.D + gap), attention.FAR_APART)
         for stride, n, gap in zip(t.head_strides, (t.n_q, t.n_k), rows, strict=True)
     ]
-    shape = Shape(t.n_q, t.n_k, t.D, Br, Bc, t.heads, q_gaps=(rows[0], heads[0]), k_gaps=(rows[1], heads[1]))
+    shape = Shape(t.n_q, t.n_k, t.D, Br, Bc, t.heads, q_gaps=(rows[0], of_heads[0]), k_gaps=(rows[1], of_heads[1]))
 
     def make(name: str) -> Case:
         random = draw.case(stem, f"{kernel} {name} {t}")
@@ -312,9 +317,10 @@ def _tiles_wanted(stem: str, launch: Launch, kernel: str, draw: Draw, t: _Tiles)
         case = launch(kernel, name, shape, inputs, t.causal, random)
         return _sampled(case, shape, t.c)
 
-    per_head = shape.tr * shape.tc
-    run = min(per_head * t.heads, (len(_some(max(shape.tr, shape.tc), t.c)) or 9) * max(shape.tr, shape.tc))
-    run = min(run, 9 * per_head if t.heads > FEW else run)
+    tiles, heads = (0 if t.by_head else max(shape.tr, shape.tc)), t.heads
+    run_tiles, run_heads = (len(_some(count, t.c)) or count for count in (tiles, heads))
+    run = run_heads * (shape.tr * shape.tc if t.by_head else run_tiles * max(shape.tr, shape.tc))
+    run = min(run, run_heads * shape.tr * shape.tc)
     milliseconds = run * (1.0 + Br * Bc * t.D / 400_000) + t.heads * t.n_q * t.n_k / 20_000
     elements = t.heads * max((t.n_q + t.n_k) * t.D, t.n_q * t.n_k)
     touched = run * (3 * Br + 2 * Bc) * t.D

@@ -250,7 +250,9 @@ def test_a_branch_that_nobody_took_is_known(name: str) -> None:
     assert missing == expected
 
 
-@pytest.mark.parametrize("path", [p for p in kernels("wrong") if "never-reached" in p.read_text()], ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "path", [p for p in kernels("wrong") if "never-reached" in p.read_text()], ids=lambda p: p.stem
+)
 def test_a_branch_never_taken_costs_a_property(path: Any, quick: Any) -> None:
     from tests.conftest import check_path
 
