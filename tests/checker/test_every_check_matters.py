@@ -15,11 +15,12 @@ import pytest
 
 from checker import catalog
 from checker.box.parent import Limits
-from checker.catalog import softmax
-from checker.judge import diagnose, judge, memory, traffic
+from checker.catalog import softmax, suspected
+from checker.judge import branches, diagnose, judge, memory, traffic
 from checker.judge.verdict import Finding, Status, Traffic, Verdict
 from checker.puzzle import Budget, Case, Expected
 from checker.road import Terms
+from checker.submission import suspects
 from tests.conftest import ROOT, check_path
 
 
@@ -51,6 +52,10 @@ JUDGE: list[tuple[Any, str, Callable[..., Any], str]] = [
     (memory, "_missing_barrier", _nothing, "wrong/p5_no_barrier"),
     (traffic, "_too_large_a_block", _nothing, "wrong/p5_tiles_of_bc_queries"),
     (traffic, "_within", _at_most, "wrong/p5_swapped_when_small"),
+    (branches, "not_entered", lambda *_: [], "wrong/p3_branch_never_taken"),
+    (suspects, "_written", _nothing, "wrong/p1_one_length"),
+    (suspects, "_computed", _nothing, "wrong/p6_many_pairs"),
+    (suspected, "_some", lambda count, _: tuple(range(min(count, 24))), "wrong/p3_fortieth_program"),
     (judge, "_joined", lambda earlier, new, _: [*earlier, *new], "wrong/p7_delta_missing"),
 ]
 

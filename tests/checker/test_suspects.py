@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,10 +16,11 @@ from checker.catalog.suspected import MOST_CASES
 from checker.judge.branches import not_entered
 from checker.judge.verdict import Verdict
 from checker.puzzle import Case, Draw, Kernel, Suspect, Suspects
+from checker.road import Terms
 from checker.submission.extract import Program, extract
 from checker.submission.read import from_cells, from_file
 from checker.submission.suspects import suspects
-from tests.conftest import ROOT, kernels, puzzle_of
+from tests.conftest import ROOT, check_path, kernels, puzzle_of
 
 KERNEL = Kernel("kernel", ("x_ptr", "n", "B"), ("B",))
 HEAD = "import triton\nimport triton.language as tl\nK = tl.constexpr(70)\n"
@@ -81,11 +83,11 @@ def test_arithmetic_that_cannot_be_done_is_left_alone(body: str) -> None:
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "solutions").glob("p?_*.py")), ids=lambda p: p.stem)
-def test_a_kernel_without_numbers_costs_nothing(path: Any) -> None:
+def test_a_kernel_without_numbers_costs_nothing(path: Path) -> None:
     assert cases_of(puzzle_of(path), path) == []
 
 
-def cases_of(number: int, path: Any) -> list[Case]:
+def cases_of(number: int, path: Path) -> list[Case]:
     puzzle, submission = catalog.load(number), from_file(path)
     assert puzzle.suspected is not None
     made = suspects(extract(submission, puzzle.kernels), submission.place)
@@ -250,12 +252,11 @@ def test_a_branch_that_nobody_took_is_known(name: str) -> None:
     assert missing == expected
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in kernels("wrong") if "never-reached" in p.read_text()], ids=lambda p: p.stem
-)
-def test_a_branch_never_taken_costs_a_property(path: Any, quick: Any) -> None:
-    from tests.conftest import check_path
+NEVER_REACHED = [path for path in kernels("wrong") if "never-reached" in path.read_text()]
 
+
+@pytest.mark.parametrize("path", NEVER_REACHED, ids=lambda path: path.stem)
+def test_a_branch_never_taken_costs_a_property(path: Path, quick: Terms) -> None:
     verdict = check_path(path, quick)
     suspected = catalog.load(puzzle_of(path)).suspected
     assert suspected is not None
