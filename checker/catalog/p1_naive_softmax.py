@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from checker.catalog import rows, softmax, suspected, timing
+from checker.catalog import rows, softmax, suspected_rows, timing
 from checker.catalog.softmax_mistakes import RESULTS, writes
 from checker.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Puzzle, Timed, Tuning
 
@@ -193,7 +193,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=softmax.expected,
     budget=softmax.budget(sweeps=1),
-    suspected=suspected.of_softmax("p1_naive_softmax", KERNEL, whole=True, largest=80.0),
+    suspected=suspected_rows.of_softmax("p1_naive_softmax", KERNEL, whole=True, largest=80.0),
     large_cases=softmax.large_cases("p1_naive_softmax", KERNEL, lambda n: {"BLOCK_SIZE": 1 << (n - 1).bit_length()}),
     timed=timed,
     pictured=softmax.pictured("p1_naive_softmax", KERNEL, "four rows", (4, 64), {"BLOCK_SIZE": 64}),

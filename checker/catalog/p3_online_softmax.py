@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checker.catalog import rows, softmax, suspected, timing
+from checker.catalog import rows, softmax, suspected_rows, timing
 from checker.catalog.online_mistakes import ONLINE
 from checker.catalog.softmax_mistakes import BLOCKWISE, RESULTS
 from checker.puzzle import Case, Draw, Kernel, Misconception, Property, Puzzle, Timed, Tuning
@@ -58,7 +58,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=softmax.expected,
     budget=softmax.budget(sweeps=2),
-    suspected=suspected.of_softmax("p3_online_softmax", KERNEL),
+    suspected=suspected_rows.of_softmax("p3_online_softmax", KERNEL),
     large_cases=softmax.large_cases("p3_online_softmax", KERNEL, lambda n: {"BLOCK_SIZE": 256}),
     timed=timed,
     pictured=softmax.pictured("p3_online_softmax", KERNEL, "four rows of four blocks", (4, 64), {"BLOCK_SIZE": 16}),

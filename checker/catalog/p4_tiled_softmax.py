@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from checker.catalog import rows, softmax, suspected, timing
+from checker.catalog import rows, softmax, suspected_rows, timing
 from checker.catalog.online_mistakes import ONLINE
 from checker.catalog.softmax_mistakes import BLOCKWISE, RESULTS, blocks, exp32, top, total, writes
 from checker.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Puzzle, Timed, Tuning
@@ -163,7 +163,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=softmax.expected,
     budget=softmax.budget(sweeps=2),
-    suspected=suspected.of_softmax("p4_tiled_softmax", KERNEL, KERNEL.constexprs),
+    suspected=suspected_rows.of_softmax("p4_tiled_softmax", KERNEL, KERNEL.constexprs),
     large_cases=softmax.large_cases("p4_tiled_softmax", KERNEL, lambda n: {"BLOCK_ROWS": 4, "BLOCK_COLS": 256}),
     timed=timed,
     pictured=softmax.pictured(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from checker.catalog import attention, suspected, timing
+from checker.catalog import attention, suspected_tiles, timing
 from checker.catalog.attention import Shape
 from checker.catalog.attention_inputs import Inputs, hard_inputs, in_bf16, normal_inputs, with_large_v
 from checker.catalog.attention_mistakes import SCORES
@@ -185,7 +185,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=attention.expected,
     budget=budget,
-    suspected=suspected.of_attention(
+    suspected=suspected_tiles.of_attention(
         "p5_flash_attention_1",
         lambda _, name, shape, inputs, *__: _case(name, ("any-length",), shape, inputs),
         {KERNEL.name: "any-length"},

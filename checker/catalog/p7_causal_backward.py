@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from checker.catalog import attention, backward, suspected, timing
+from checker.catalog import attention, backward, suspected_tiles, timing
 from checker.catalog.attention import Shape, shape_of
 from checker.catalog.attention_inputs import Inputs, hard_inputs, in_bf16, normal_inputs
 from checker.catalog.backward_mistakes import MISTAKES
@@ -240,7 +240,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=backward.expected,
     budget=budget,
-    suspected=suspected.of_attention("p7_causal_backward", _suspected, ANY_SIZE),
+    suspected=suspected_tiles.of_attention("p7_causal_backward", _suspected, ANY_SIZE),
     large_cases=large_cases,
     work=work,
     timed=timed,

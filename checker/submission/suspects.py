@@ -10,7 +10,7 @@ import ast
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from checker.puzzle import Suspect, Suspects
 from checker.submission.extract import Program, reachable
@@ -18,6 +18,7 @@ from checker.submission.extract import Program, reachable
 LEAST, MOST = 3, 2**31  # smaller ones stand in every right kernel; no size is larger
 MOST_OF_DATA = 100_000
 MOST_SUSPECTS = 24  # of one kernel; those written down come before those computed
+MOST_LOOKED_AT = 10_000
 MOST_TOGETHER = 8  # numbers of a statement, or of a kernel, that are computed with
 
 
@@ -31,6 +32,7 @@ class _Found:
     value: int | float
     line: int
     shifts: bool = False  # it is the right side of << or >>
+    compared: bool = False  # it stands in a comparison
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class _Number:
     text: str
     line: int
     computed: bool = True
+    compared: bool = False  # where it is written down
 
 
 def suspects(program: Program, place: Place) -> dict[str, Suspects]:
@@ -53,11 +56,13 @@ def _of_kernel(program: Program, kernel: str, known: Mapping[str, int | float], 
     statements: list[list[_Found]] = []
     for name in sorted(reachable(program.kernels[kernel], program.functions)):
         function = program.functions[name]
-        inside = {**known, **_locals(function, known)}
-        statements += [found for part in _parts(function) if (found := list(_constants(part, inside)))]
+        inside = _locals(function, known)
+        for part in _parts(function):
+            found = [replace(f, compared=isinstance(part, ast.Compare)) for f in _constants(part, inside)]
+            statements += [found] if found else []
     sizes: dict[int, Suspect] = {}
-    for number in itertools.chain(_written(statements), _computed(statements)):
-        if LEAST <= number.value <= MOST and number.value not in sizes:
+    for number in itertools.islice(itertools.chain(_written(statements), _computed(statements)), MOST_LOOKED_AT):
+        if (LEAST <= number.value <= MOST or (number.value == 2 and number.compared)) and number.value not in sizes:
             sizes[number.value] = _suspect(number, place)
     values = {
         n.value: _suspect(n, place) for n in reversed([*_written(statements)]) if LEAST <= n.value <= MOST_OF_DATA
@@ -86,7 +91,7 @@ def _parts(function: ast.FunctionDef) -> Iterator[ast.AST]:
 
 
 def _locals(function: ast.FunctionDef, known: Mapping[str, int | float]) -> dict[str, int | float]:
-    """Variables that are assigned once, and a number at that."""
+    """What is `known`, and variables that are assigned once, and a number at that."""
     assigned: dict[str, list[ast.expr | None]] = {a.arg: [None] for a in function.args.args}
     for node in ast.walk(function):
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.For):
@@ -94,12 +99,11 @@ def _locals(function: ast.FunctionDef, known: Mapping[str, int | float]) -> dict
             plain = isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(targets[0], ast.Name)
             for name in (n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)):
                 assigned.setdefault(name, []).append(getattr(node, "value", None) if plain else None)
-    found: dict[str, int | float] = {}
+    found = dict(known)
     for name, values in assigned.items():  # in the order of the text, nearly
-        if len(values) == 1 and values[0] is not None:
-            value = _folded(values[0], {**known, **found})
-            if value is not None:
-                found[name] = value
+        found.pop(name, None)
+        if len(values) == 1 and values[0] is not None and (value := _folded(values[0], found)) is not None:
+            found[name] = value
     return found
 
 
@@ -166,18 +170,23 @@ def _written(statements: list[list[_Found]]) -> Iterator[_Number]:
     """Numbers as they stand there."""
     for found in itertools.chain(*statements):
         if math.isfinite(found.value):
-            yield _Number(round(abs(found.value)), _text(found.value), found.line, computed=False)
+            yield _Number(
+                round(abs(found.value)), _text(found.value), found.line, computed=False, compared=found.compared
+            )
 
 
 def _computed(statements: list[list[_Found]]) -> Iterator[_Number]:
     """What numbers give together: first those of one statement, then those of the whole kernel."""
-    for statement in statements:
+    odd = [s for s in statements if any(f.compared or LEAST <= abs(f.value) <= MOST for f in s)]
+    for statement in odd:
         yield from _alone(statement)
         some = [f for f in map(_factor, statement) if _counts(f.value)][:MOST_TOGETHER]
         yield from _product_of_all(statement)
         for one, other in itertools.combinations(some, 2):
             yield from _together(one, other)
         yield from _products(some, 3)
+    if not any(2 <= abs(f.value) <= MOST for s in odd for f in s):
+        return
     numbers = map(_factor, itertools.chain(*statements))
     everywhere = {f.value: f for f in numbers if isinstance(f.value, int) and f.value >= 2}
     few = list(everywhere.values())[:MOST_TOGETHER]

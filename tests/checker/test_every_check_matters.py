@@ -55,7 +55,7 @@ JUDGE: list[tuple[Any, str, Callable[..., Any], str]] = [
     (branches, "not_entered", lambda *_: [], "wrong/p3_branch_never_taken"),
     (suspects, "_written", _nothing, "wrong/p1_one_length"),
     (suspects, "_computed", _nothing, "wrong/p6_many_pairs"),
-    (suspected, "_some", lambda count, _: tuple(range(min(count, 24))), "wrong/p3_fortieth_program"),
+    (suspected, "some", lambda count, _: tuple(range(min(count, 24))), "wrong/p3_fortieth_program"),
     (judge, "_joined", lambda earlier, new, _: [*earlier, *new], "wrong/p7_delta_missing"),
 ]
 

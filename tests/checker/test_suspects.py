@@ -50,6 +50,7 @@ WRITTEN = {
     "negative": ("y = n > -777", 777),
     "variable": ("a = 70\nb = a * a\ny = n > b", 4900),
     "module": ("y = n > K * K", 4900),
+    "two, compared": ("y = n == 2", 2),
 }
 COMPUTED = {
     "quotient": ("y = n // 100 > 50", 5000),
@@ -68,6 +69,16 @@ COMPUTED = {
 def test_a_number_is_a_suspect_however_it_is_written(name: str) -> None:
     body, value = (WRITTEN | COMPUTED)[name]
     assert [s.computed for s in found(body).sizes if s.value == value] == [name in COMPUTED]
+
+
+def test_small_numbers_and_constants_of_nature_are_none() -> None:
+    assert found("y = 2 * n + 1\nif n > 0:\n    y = y * 1.4426950408889634 - 1e30 * 0.6931471805599453") == Suspects()
+
+
+def test_what_is_read_of_a_text_made_to_be_long_is_bounded() -> None:
+    begun = time.process_time()
+    found("\n".join(f"y{n} = n * {n} * 99999999999 * 3.7 * 99999999998 > 5" for n in range(2000)))
+    assert time.process_time() - begun < 2
 
 
 def test_helpers_are_looked_into_with_what_they_are_given() -> None:
