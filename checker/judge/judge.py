@@ -113,6 +113,8 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator) -> J
                 over.update({f.id: f for f in traffic_findings(puzzle, one, _counted(evidence), where)})
     made.over_traffic = {one.case.kernel for one in evidence if over}
     telling = _telling(made, evidence)
+    if over:  # that shows in every case: what only this submission's own cases show can wait
+        telling -= {one.case.name for one in evidence if one.case.why}
     made.findings = [f for f in made.findings if f.where.case is None or f.where.case in telling]
     errors = [(case, error) for case, error in errors if case.name in telling]
     refusals = [(case, refusal) for case, refusal in refusals if case.name in telling]
