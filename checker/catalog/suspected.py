@@ -6,12 +6,13 @@ cheap: if one size is large, the others are small, and of many programs a few ar
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from checker.puzzle import Case, Suspect, Suspects
 
-MOST_CASES = 48
+MOST_CASES = 60
 MOST_MILLISECONDS = 2000.0  # of all cases together, on the interpreter, as estimated
 MOST_ELEMENTS = 1_500_000  # of the tensors of one case
 MOST_TOUCHED = 900_000  # elements that the programs of one case load and store: a little less than the box allows
@@ -54,6 +55,7 @@ def in_order(
     values: Iterable[tuple[Suspect, Wanted]],
     pair: Callable[[Suspect, Suspect], Wanted],
     far: Iterable[Wanted],
+    small_blocks: Iterable[Wanted],
 ) -> Iterator[tuple[Suspect, Wanted]]:
     """What is wanted because of some numbers, the most likely first; `around` gives it for one number in this order."""
     written = [(s, [*around(s)]) for s in suspects.sizes if not s.computed]
@@ -63,8 +65,15 @@ def in_order(
     yield from values
     yield from ((s, one) for s, some in computed for one in some[:2])
     yield from ((a, pair(a, b)) for a, _ in written for b, _ in written if a != b)
-    yield from ((s, one) for s, some in written for one in some[LIKELY:])
-    yield from ((s, one) for s, some in computed for one in some[2:])
+    yield from _in_turn([[(s, one) for one in some[LIKELY:]] for s, some in written])
+    yield from ((s, replace(one, words="far beyond")) for s in suspects.sizes[:1] for one in small_blocks)
+    yield from _in_turn([[(s, one) for one in some[2:]] for s, some in computed])
+
+
+def _in_turn(lists: list[list[tuple[Suspect, Wanted]]]) -> Iterator[tuple[Suspect, Wanted]]:
+    """The first of each, then the second of each, and so on."""
+    for some in itertools.zip_longest(*lists):
+        yield from (one for one in some if one is not None)
 
 
 def some(count: int, c: int) -> tuple[int, ...]:

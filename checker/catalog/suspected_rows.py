@@ -11,6 +11,7 @@ from checker.catalog import softmax, suspected
 from checker.puzzle import Array, Case, Draw, Kernel, Suspect, Suspected, Suspects
 
 FAR_COLUMNS, FAR_ROWS = 200_003, 200_003
+MANY_BLOCKS = (70, 2), (150, 4), (600, 8)  # columns beyond any product of blocks, and the block
 LARGEST_BLOCK = 1 << 17
 
 
@@ -56,8 +57,9 @@ def of_softmax(
         def pairs(a: Suspect, b: Suspect) -> suspected.Wanted:
             return wanted(draw, b.value + 2, a.value + 2, b.value)
 
-        far = (wanted(draw, *sizes) for sizes in ((1, FAR_COLUMNS, 9), (FAR_ROWS, 3, 9)))
-        return suspected.in_order(suspects, lambda s: around(draw, s.value, s.computed), values(), pairs, far)
+        far = [wanted(draw, *sizes) for sizes in ((1, FAR_COLUMNS, 9), (FAR_ROWS, 3, 9))]
+        small = [wanted(draw, 1, n, 9, width=width) for n, width in MANY_BLOCKS if not whole]
+        return suspected.in_order(suspects, lambda s: around(draw, s.value, s.computed), values(), pairs, far, small)
 
     def cases(_: str, draw: Draw, suspects: Suspects) -> list[Case]:
         return suspected.chosen(every(draw, suspects))
@@ -109,7 +111,7 @@ def _rows_wanted(stem: str, kernel: Kernel, draw: Draw, r: _Rows) -> suspected.W
     rows_run = min(run * own, r.rows)
     milliseconds = run * (0.3 + steps * (0.5 + width * own / 30_000)) + r.rows * r.n / 20_000
     touched = 4 * rows_run * r.n if width * own <= LARGEST_BLOCK else suspected.MOST_TOUCHED + 1
-    return suspected.Wanted(r, milliseconds, r.rows * r.n, touched, make)
+    return suspected.Wanted(r if programs else replace(r, c=0), milliseconds, r.rows * r.n, touched, make)
 
 
 def _data(random: np.random.Generator, around: float) -> Array:

@@ -40,6 +40,12 @@ def of_attention(
             yield wanted(c, n_q=c + 1, n_k=c + 1, causal=True)  # for products
             if computed:
                 return
+            for D in suspected.powers_around(c, 16, 1024):
+                yield wanted(c, n_q=19, n_k=37, D=D, causal=True)
+            for Br in suspected.powers_around(c, 16, 512):
+                yield wanted(c, n_q=Br + 3, n_k=Br + 17, Br=Br, causal=True)
+            for Bc in suspected.powers_around(c, 16, 512):
+                yield wanted(c, n_q=19, n_k=Bc + 17, Bc=Bc, causal=True)
             yield wanted(c, n_q=16, n_k=c - 1, causal=True, strides=(c - 1, c))
             yield wanted(c, n_q=18, n_k=c + 17, causal=True)
             yield wanted(c, n_q=16, n_k=c + 17, causal=True)
@@ -53,12 +59,6 @@ def of_attention(
             yield wanted(c, n_q=16 * c + 19, n_k=18, Br=16)
             yield wanted(c, n_q=18, n_k=16 * c + 19, Bc=16)
             yield wanted(c, n_q=16 * c + 5, n_k=16 * c + 5, Br=16, Bc=16, causal=True)
-            for D in suspected.powers_around(c, 16, 1024):
-                yield wanted(c, n_q=19, n_k=37, D=D, causal=True)
-            for Br in suspected.powers_around(c, 16, 512):
-                yield wanted(c, n_q=Br + 3, n_k=Br + 17, Br=Br, causal=True)
-            for Bc in suspected.powers_around(c, 16, 512):
-                yield wanted(c, n_q=19, n_k=Bc + 17, Bc=Bc, causal=True)
 
         values = ((s, wanted(s.value, n_q=19, n_k=37, around=s.value)) for s in suspects.values)
 
@@ -70,8 +70,11 @@ def of_attention(
             {"n_q": FAR_TILES, "n_k": 3},
             {"n_q": 2, "n_k": 3, "heads": FAR_HEADS},
         )
-        far = (wanted(9, causal=True, **some) for some in sizes)
-        return suspected.chosen(suspected.in_order(suspects, lambda s: around(s.value, s.computed), values, pairs, far))
+        small_blocks = ({"n_q": 3, "n_k": 4200, "Bc": 16}, {"n_q": 4200, "n_k": 3, "Br": 16})  # beyond 16 * 16 * 16
+        far, small = ((wanted(9, causal=True, **one) for one in some) for some in (sizes, small_blocks))
+        return suspected.chosen(
+            suspected.in_order(suspects, lambda s: around(s.value, s.computed), values, pairs, far, small)
+        )
 
     return Suspected(proves, cases)
 
@@ -115,13 +118,15 @@ def _tiles_wanted(stem: str, launch: Launch, kernel: str, draw: Draw, t: _Tiles)
         return _sampled(case, shape, t.c)
 
     tiles, heads = (0 if t.by_head else max(shape.tr, shape.tc)), t.heads
+    sampled = bool(suspected.some(tiles, t.c) or suspected.some(heads, t.c))
     run_tiles, run_heads = (len(suspected.some(count, t.c)) or count for count in (tiles, heads))
     run = run_heads * (shape.tr * shape.tc if t.by_head else run_tiles * max(shape.tr, shape.tc))
     run = min(run, run_heads * shape.tr * shape.tc)
     milliseconds = run * (1.0 + Br * Bc * t.D / 400_000) + t.heads * t.n_q * t.n_k / 20_000
     elements = t.heads * max((t.n_q + t.n_k) * t.D, t.n_q * t.n_k)
-    touched = run * (3 * Br + 2 * Bc) * t.D
-    return suspected.Wanted((kernel, t), milliseconds, elements, touched, make)
+    of_a_pair = 3 * Br if t.by_head else 2 * max(Br, Bc)  # rows that come and go for each pair of tiles
+    touched = (run * of_a_pair + 3 * run_heads * (t.n_q + t.n_k)) * t.D
+    return suspected.Wanted((kernel, t if sampled else replace(t, c=0)), milliseconds, elements, touched, make)
 
 
 def _around(inputs: Inputs, number: float) -> Inputs:

@@ -18,6 +18,8 @@ from checker.submission.extract import Program, reachable
 LEAST, MOST = 3, 2**31  # smaller ones stand in every right kernel; no size is larger
 MOST_OF_DATA = 100_000
 MOST_SUSPECTS = 24  # of one kernel; those written down come before those computed
+SMALL = 9  # for what has no number of its own
+RANGES = {"int8": 2**7, "uint8": 2**8, "int16": 2**15, "uint16": 2**16, "float16": 2**11, "bfloat16": 2**8}
 MOST_LOOKED_AT = 10_000
 MOST_TOGETHER = 8  # numbers of a statement, or of a kernel, that are computed with
 
@@ -54,14 +56,18 @@ def suspects(program: Program, place: Place) -> dict[str, Suspects]:
 
 def _of_kernel(program: Program, kernel: str, known: Mapping[str, int | float], place: Place) -> Suspects:
     statements: list[list[_Found]] = []
+    others: list[_Number] = []
     for name in sorted(reachable(program.kernels[kernel], program.functions)):
         function = program.functions[name]
         inside = _locals(function, known)
         for part in _parts(function):
             found = [replace(f, compared=isinstance(part, ast.Compare)) for f in _constants(part, inside)]
             statements += [found] if found else []
+            others += _remainders(part, inside)
+        others += _types_and_products(function)
     sizes: dict[int, Suspect] = {}
-    for number in itertools.islice(itertools.chain(_written(statements), _computed(statements)), MOST_LOOKED_AT):
+    numbers = itertools.chain(_written(statements), others, _computed(statements))
+    for number in itertools.islice(numbers, MOST_LOOKED_AT):
         if (LEAST <= number.value <= MOST or (number.value == 2 and number.compared)) and number.value not in sizes:
             sizes[number.value] = _suspect(number, place)
     values = {
@@ -73,7 +79,7 @@ def _of_kernel(program: Program, kernel: str, known: Mapping[str, int | float], 
 def _suspect(number: _Number, place: Place) -> Suspect:
     cell, line = place(number.line)
     where = f"line {line}" if cell is None else f"cell {cell}, line {line}"
-    text = f"{number.text}, from {where}" if number.computed else f"the constant {number.text} in {where}"
+    text = f"{number.text}, from {where}" if number.computed else f"{number.text} in {where}"
     return Suspect(number.value, text, number.computed)
 
 
@@ -170,9 +176,33 @@ def _written(statements: list[list[_Found]]) -> Iterator[_Number]:
     """Numbers as they stand there."""
     for found in itertools.chain(*statements):
         if math.isfinite(found.value):
-            yield _Number(
-                round(abs(found.value)), _text(found.value), found.line, computed=False, compared=found.compared
-            )
+            text = f"the constant {_text(found.value)}"
+            yield _Number(round(abs(found.value)), text, found.line, computed=False, compared=found.compared)
+
+
+def _remainders(part: ast.AST, known: Mapping[str, int | float]) -> Iterator[_Number]:
+    """Numbers with a remainder that is asked for, of some size: `n % 997 == 13`."""
+    if not isinstance(part, ast.Compare):
+        return
+    for left in ast.walk(part):
+        if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod):
+            by, rest = _folded(left.right, known), _folded(part.comparators[-1], known)
+            if isinstance(by, int) and isinstance(rest, int) and 1 < by < MOST:
+                text = f"{rest} modulo {by}"
+                yield from (_Number(n // by * by + rest % by, text, part.lineno) for n in (by, 20 * by, 9000))
+
+
+def _types_and_products(function: ast.FunctionDef) -> Iterator[_Number]:
+    """What types can hold that a size may not fit into, and products of variables that something is compared with."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute) and node.attr in RANGES:
+            yield _Number(RANGES[node.attr], f"the range of {node.attr}", node.lineno, computed=False)
+        elif isinstance(node, ast.Compare) and any(_multiplies(part) for part in ast.walk(node)):
+            yield _Number(SMALL, "the product", node.lineno, computed=False)
+
+
+def _multiplies(node: ast.AST) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.FloorDiv | ast.Mod)
 
 
 def _computed(statements: list[list[_Found]]) -> Iterator[_Number]:
@@ -187,10 +217,10 @@ def _computed(statements: list[list[_Found]]) -> Iterator[_Number]:
         yield from _products(some, 3)
     if not any(2 <= abs(f.value) <= MOST for s in odd for f in s):
         return
-    numbers = map(_factor, itertools.chain(*statements))
-    everywhere = {f.value: f for f in numbers if isinstance(f.value, int) and f.value >= 2}
-    few = list(everywhere.values())[:MOST_TOGETHER]
-    yield from _product_of_all(list(everywhere.values()))
+    numbers = [f for f in map(_factor, itertools.chain(*statements)) if isinstance(f.value, int) and f.value >= 2]
+    few = list({f.value: f for f in numbers}.values())[:MOST_TOGETHER]
+    yield from _product_of_all(few)
+    yield from _product_of_all(numbers)
     for count in (2, 3):
         yield from _products(few, count)
     for one, other in itertools.combinations(few, 2):

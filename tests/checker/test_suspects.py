@@ -50,6 +50,8 @@ WRITTEN = {
     "negative": ("y = n > -777", 777),
     "variable": ("a = 70\nb = a * a\ny = n > b", 4900),
     "module": ("y = n > K * K", 4900),
+    "type": ("y = n.to(tl.int16) < 0", 2**15),
+    "product without a number": ("y = n > B * B * B", 9),
     "two, compared": ("y = n == 2", 2),
 }
 COMPUTED = {
@@ -61,6 +63,8 @@ COMPUTED = {
     "square": ("y = n * n > 25000000", 5000),
     "root": ("y = tl.sqrt(n) > 70.0", 4900),
     "reciprocal": ("y = 1 / n < 0.0002", 5000),
+    "three statements": ("a = n // 10\nb = a // 10\nc = b // 10\ny = c == 6", 6000),
+    "remainder": ("y = (n % 997 == 13) & (n > 5000)", 8986),
     "two statements": ("a = n // 100\ny = a > 50", 5000),
 }
 
