@@ -94,8 +94,9 @@ class Case:
     on_gpu: bool = False  # tl.dot may round fp32 inputs to TF32, and nobody counts accesses
     telling: bool = True  # False: most mistakes look alike in it, so it is diagnosed only if no other case failed
     once: bool = False  # chosen for its sizes: one run will do, on the interpreter only
-    programs: tuple[int, ...] = ()  # those that run, by linear number; empty: all of the grid
-    kept: tuple[int, ...] = ()  # positions along the first axis that the tensors hold values for; empty: all
+    programs: tuple[int, ...] = ()  # those that are run, if not all are; their traffic is not counted
+    asked: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)  # then: what they write of each output
+    why: str = ""  # a sentence on why this submission gets the case, if not every one does
 
 
 @dataclass(frozen=True)
@@ -298,6 +299,34 @@ class Draw:
 
 
 @dataclass(frozen=True)
+class Suspect:
+    """A number in a submission that something may be compared with, and where it comes from, in words."""
+
+    value: int
+    text: str
+    computed: bool = False  # from several numbers, or from one: it is not written down as it is
+
+
+@dataclass(frozen=True)
+class Suspects:
+    """Of one kernel and its helpers: numbers that sizes may be compared with, and numbers that data may be."""
+
+    sizes: tuple[Suspect, ...] = ()
+    values: tuple[Suspect, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Suspected:
+    """Cases on both sides of the numbers in a kernel; `cases(kernel, draw, suspects)` makes them.
+
+    `proves`: the property of each kernel that they are evidence for. A branch that no case takes costs it too.
+    """
+
+    proves: Mapping[str, str]
+    cases: Callable[[str, Draw, Suspects], list[Case]]
+
+
+@dataclass(frozen=True)
 class Puzzle:
     """Everything the judge knows about one puzzle."""
 
@@ -309,6 +338,7 @@ class Puzzle:
     cases: Callable[[Draw], list[Case]]
     expected: Callable[[Case], Mapping[str, Expected]]
     budget: Callable[[Case], Mapping[str, Budget]]
+    suspected: Suspected | None = None
     large_cases: Callable[[Draw], list[Case]] | None = None  # for a GPU besides: long rows, wide heads, bf16
     work: Callable[[Case], int] | None = None  # multiply-adds in tl.dot that are enough
     by_hand: Callable[[Case], Array] | None = None  # elements that each program may multiply without tl.dot

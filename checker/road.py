@@ -192,6 +192,8 @@ class _Check:
         return self._verdict(status, findings, properties=results, start_line=start_line)
 
     def _judged(self, program: Program, started: list[str], box: Box) -> Verdict:
+        import numpy as np
+
         from checker.box.compiling import Compiler
         from checker.judge.compiled import compilations, compile_findings, compile_remarks, jobs
         from checker.judge.evidence import launch_of
@@ -201,20 +203,22 @@ class _Check:
         key = self.terms.key
         draw = Draw(PRACTICE_KEY) if key is None else Draw(key, self.sha256)
         on_gpu = self.terms.device == "cuda"
-        cases = self._cases_for_gpu(draw) if on_gpu else self.puzzle.cases(draw)
+        usual = self._cases_for_gpu(draw) if on_gpu else self.puzzle.cases(draw)
+        cases = [*usual, *self._suspected(program, draw)]
         runnable = [case for case in cases if case.kernel in started]
         launches = [launch_of(case, self.puzzle.budget(case)) for case in runnable]
         shuffle = draw.case(self.puzzle.stem, "order of programs")
         in_order: list[tuple[int, Iterable[int]]] = []
         shuffled: list[tuple[int, Iterable[int]]] = []
         for number, (case, launch) in enumerate(zip(runnable, launches, strict=True)):
-            programs = case.programs or range(launch.programs)
+            programs = np.array(case.programs or range(launch.programs))
             if not case.once or number % 2:  # what runs once is shared out between two processes
                 in_order.append((number, programs))
             if runs_of(case) == 2 or (case.once and not number % 2):
                 shuffled.append((number, shuffle.permutation(programs)))
         passes = [in_order, shuffled]
-        wanted = [] if on_gpu else jobs(self.puzzle, runnable, self.terms.targets)
+        own = {case.name for case in cases[len(usual) :]}  # the constexprs that are compiled are the puzzle's
+        wanted = [] if on_gpu else jobs(self.puzzle, [c for c in runnable if c.name not in own], self.terms.targets)
         # What practice has found out is not believed in grading: who practises here may have written it.
         with Compiler(
             program.source,
@@ -242,6 +246,18 @@ class _Check:
                     facts |= {"compiled": compilations(compiled), "remarks": remarks}
         return self._verdict(**facts)
 
+    def _suspected(self, program: Program, draw: Draw) -> list[Case]:
+        """Cases on both sides of the numbers in this submission."""
+        from checker.submission.suspects import suspects
+
+        suspected = self.puzzle.suspected
+        if suspected is None:
+            return []
+        found = suspects(program, self.submission.place)
+        cases = [case for kernel, of_kernel in found.items() for case in suspected.cases(kernel, draw, of_kernel)]
+        on_gpu = self.terms.device == "cuda"
+        return [replace(case, on_gpu=True, once=False, checked_arithmetic=False) for case in cases] if on_gpu else cases
+
     def _weighed(
         self,
         program: Program,
@@ -253,6 +269,7 @@ class _Check:
         passes: list[list[tuple[int, Iterable[int]]]],
     ) -> dict[str, Any]:
         """The facts of the verdict, from what came out of the box."""
+        from checker.judge.branches import finding_on, not_entered, unproven
         from checker.judge.judge import in_order_of_cases, judge, properties, status_of
         from checker.judge.verdict import Run
 
@@ -266,6 +283,11 @@ class _Check:
                 made.failed[case.name] = f"{case.kernel} is still empty"
         findings = in_order_of_cases(endings + made.findings, cases)
         results = properties(self.puzzle, cases, made)
+        if not on_gpu and not findings:  # beside anything else it would be noise
+            reached = {n for e in evidence for result in e.results for n in result.reached}
+            if missing := not_entered(program, reached):
+                findings = [finding_on(missing, self.where)]
+                results = unproven(self.puzzle, program, missing, results)
         return {
             "status": status_of(findings, results),
             "findings": findings,

@@ -233,7 +233,7 @@ def _launched(
 
     memory = Memory(
         [
-            BoxTensor(spec["name"], values.reshape(spec["shape"]).copy(), tuple(spec["strides"]), launch["kept"])
+            BoxTensor(spec["name"], values.reshape(spec["shape"]).copy(), tuple(spec["strides"]))
             for spec, values in tensors
         ],
         interpreter.running_position,
@@ -255,6 +255,7 @@ def _launched(
             answer["refused"] = cause.report
         else:
             answer["error"] = {**_described(error, path), "program": interpreter.program_now()}
+    answer["reached"] = interpreter.bodies_reached()
     return answer, memory
 
 

@@ -24,7 +24,7 @@ import triton.language as tl
 from triton.language import semantic
 from triton.runtime import interpreter
 
-from checker.box import half, language
+from checker.box import half, language, reached
 from checker.box.arithmetic import compute_as_a_gpu
 from checker.box.memory import BoxTensor, Memory
 from checker.box.promises import believe_nothing
@@ -48,6 +48,7 @@ class _Running:
         self.memory: Memory | None = None
         self.program = 0
         self.filename = ""
+        self.reached: set[int] = set()  # bodies of the submission that were entered
 
     def where(self) -> tuple[int, int]:
         """(program, line of the submission that is being executed; 0 if there is none)."""
@@ -181,6 +182,8 @@ def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]
     _Asserts().visit(functions)
     for definition in functions.body:
         definition.decorator_list = []
+    reached.mark([node for node in functions.body if isinstance(node, ast.FunctionDef)])
+    namespace[reached.NAME] = _running.reached.add
     rewritten = interpreter.ASTTransformer().visit(language.rewritten(functions))
     plain: dict[str, Any] = {}
     exec(compile(ast.fix_missing_locations(rewritten), path, "exec"), namespace, plain)
@@ -221,6 +224,7 @@ def launch(
     builder.set_grid_dim(*grid)
     function = kernel.rewrite()
     _running.memory = memory
+    _running.reached.clear()
     try:
         for program in order.tolist():
             _running.program = program
@@ -234,6 +238,11 @@ def launch(
 def running_position() -> tuple[int, int]:
     """(program, line) of the kernel code on the stack of the caller."""
     return _running.where()
+
+
+def bodies_reached() -> list[int]:
+    """Numbers of the bodies that the last launch has entered."""
+    return sorted(number for number in _running.reached if type(number) is int)
 
 
 def program_now() -> int:

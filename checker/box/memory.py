@@ -8,7 +8,7 @@ Because there is no memory around a tensor, there is nothing there to guard with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,14 +42,12 @@ class BoxTensor:
     """One argument tensor: its values, stored densely, under a strided virtual address range.
 
     `strides` are in elements and nested (each at least the extent of what lies inside it), as in
-    any row-major tensor with padding. `kept`: of a tensor too large to be held, the positions along the first axis that
-    there are values for; all others are outside.
+    any row-major tensor with padding.
     """
 
     name: str
     values: npt.NDArray[Any]
     strides: tuple[int, ...]
-    kept: Sequence[int] = ()
     slot: int = 0
     seen: npt.NDArray[np.bool_] = field(init=False)
 
@@ -63,13 +61,9 @@ class BoxTensor:
 
     def contiguous(self, first: int, last: int) -> int | None:
         """Element number of the offset `first`, if all up to `last` follow one another in the tensor, else None."""
-        if self.kept and self.values.ndim == 1:
-            return None  # neighbours here need not be neighbours there
         remainder, index = first, 0
-        for axis, (extent, stride) in enumerate(zip(self.values.shape, self.strides, strict=True)):
+        for extent, stride in zip(self.values.shape, self.strides, strict=True):
             coordinate, remainder = divmod(remainder, stride)
-            if axis == 0 and self.kept:
-                coordinate = self.kept.index(coordinate) if coordinate in self.kept else -1
             if not 0 <= coordinate < extent:
                 return None
             index = index * extent + coordinate
@@ -80,12 +74,8 @@ class BoxTensor:
         inside = offsets >= 0
         remainder = offsets
         index = np.zeros_like(offsets)
-        for axis, (extent, stride) in enumerate(zip(self.values.shape, self.strides, strict=True)):
+        for extent, stride in zip(self.values.shape, self.strides, strict=True):
             coordinate, remainder = np.divmod(remainder, stride)
-            if axis == 0 and self.kept:
-                position = np.minimum(np.searchsorted(self.kept, coordinate), extent - 1)
-                inside &= np.asarray(self.kept)[position] == coordinate
-                coordinate = position
             inside &= coordinate < extent
             index = index * extent + coordinate
         return index, inside & (remainder == 0)

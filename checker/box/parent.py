@@ -193,7 +193,6 @@ class Box:
                     "constexprs": launch.constexprs,
                     "debug": launch.debug,
                     "most_touched": launch.most_touched,
-                    "kept": launch.kept,
                 }
             )
         header = {

@@ -24,7 +24,6 @@ LAUNCH: dict[str, Any] = {
     "constexprs": JOB["constexprs"],
     "debug": False,
     "most_touched": 1_000_000,
-    "kept": (),
 }
 TENSORS: list[dict[str, Any]] = [
     {"name": "a_ptr", "dtype": "float16", "shape": (16, 32), "strides": (32, 1)},

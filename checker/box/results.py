@@ -72,7 +72,6 @@ class Launch:
     constexprs: dict[str, int | float | bool]
     debug: bool = False  # check for integer overflow and tl.device_assert
     most_touched: int = 1_000_000  # elements that it may load and store in all
-    kept: tuple[int, ...] = ()  # positions along the first axis that the tensors hold values for; empty: all
 
     @property
     def programs(self) -> int:
@@ -146,6 +145,7 @@ class LaunchResult:
     on_gpu: bool = False
     outside: str | None = None  # on a GPU: a tensor whose surroundings were written to
     left_out: bool = False  # on a GPU: it does not have the memory for this launch
+    reached: frozenset[int] = frozenset()  # numbers of the bodies that were entered; on a GPU nobody counts them
 
 
 @dataclass
@@ -192,6 +192,7 @@ def _result(header: dict[str, Any], buffers: list[memoryview], launch: Launch, o
         on_gpu=on_gpu,
         outside=outside if isinstance(outside, str) and outside in launch.tensors else None,
         left_out=on_gpu and header.get("left_out") is True,
+        reached=frozenset() if on_gpu else _numbers(header.get("reached")),
     )
 
 
@@ -235,6 +236,12 @@ def _integers(fields: dict[str, Any], *names: str) -> list[int]:
     if not all(isinstance(value, int) and not isinstance(value, bool) for value in values):
         raise MalformedAnswer("a number is missing")
     return values  # type: ignore[return-value]
+
+
+def _numbers(values: Any) -> frozenset[int]:
+    if not isinstance(values, list) or not all(type(value) is int for value in values):
+        raise MalformedAnswer("numbers are missing")
+    return frozenset(values)
 
 
 def _refusal(fields: Any, launch: Launch) -> Refusal:

@@ -7,8 +7,7 @@ Causal attention is aligned bottom-right: query i sees key j if j <= i + n_k - n
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,10 +23,7 @@ EPS32 = float(np.finfo(np.float32).eps)
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes of one launch. `q_gaps` and `k_gaps`: unused elements after each row, and after each head.
-
-    `kept`: the numbers of the heads that there are values for, of as many as the last one says; none: all.
-    """
+    """Sizes of one launch. `q_gaps` and `k_gaps`: unused elements after each row, and after each head."""
 
     n_q: int
     n_k: int
@@ -37,7 +33,6 @@ class Shape:
     heads: int = 1
     q_gaps: tuple[int, int] = (8, 24)
     k_gaps: tuple[int, int] = (16, 56)
-    kept: tuple[int, ...] = ()
 
     def apart(self, random: np.random.Generator, far: int = 0) -> Shape:
         """The same with rows and heads padded by any number of elements, Q-shaped and K-shaped ones differently.
@@ -126,23 +121,18 @@ def launch(
     }
     constexprs = {"D": shape.D, "Br": shape.Br, "Bc": shape.Bc, "CAUSAL": bool(causal)}
     heads = f"{shape.heads} heads, " if shape.heads > 1 else ""
-    if shape.kept:
-        heads = f"heads {', '.join(map(str, shape.kept))} of {shape.kept[-1] + 1}, "
-    tiles = math.prod(grid[:-1])
     mask = {None: "", True: ", causal", False: ", full"}[causal]
     return Case(
         name=f"{name} ({heads}n_q={shape.n_q}, n_k={shape.n_k}, D={shape.D}, Br={shape.Br}, Bc={shape.Bc}{mask})",
         kernel=kernel.name,
         proves=proves,
-        grid=(*grid[:-1], shape.kept[-1] + 1) if shape.kept else grid,
+        grid=grid,
         tensors={parameter: tensors[parameter] for parameter in kernel.parameters if parameter in tensors},
         scalars={parameter: scalars[parameter] for parameter in kernel.parameters if parameter in scalars},
         constexprs={parameter: constexprs[parameter] for parameter in kernel.constexprs},
         checked_arithmetic=far,
         telling=not far and min(shape.n_q, shape.n_k) > 1 and not once,
         once=far or once,
-        programs=tuple(tiles * head + tile for head in shape.kept for tile in range(tiles)),
-        kept=shape.kept,
     )
 
 
@@ -153,11 +143,28 @@ def of_every_class(random: np.random.Generator, *, causal: bool) -> list[Shape]:
     return [Shape(n_q, n_k, 16, Br, Bc).apart(random) for n_q, n_k, Br, Bc in sizes]
 
 
-def many_heads(random: np.random.Generator) -> Shape:
-    """The first and the last of more heads than 8 bits can count, of a tile each, and one between."""
-    last = int(random.integers(1000, 30_000))
-    heads = 0, int(random.integers(1, last)), last
-    return replace(Shape(16, 16, 16, 16, 16, heads=3).apart(random), kept=heads)
+MANY_HEADS = Shape(5, 7, 16, 16, 16, 1001)  # more than 8 bits can count, of a tile each
+
+
+def sampled(case: Case, tiles: Collection[int] | None, heads: Collection[int]) -> Case:
+    """The launch with some of its programs only: of these heads these tiles, or all where a program is a head."""
+    count = case.grid[0] if len(case.grid) > 1 else 1
+    some = range(count) if tiles is None else tiles
+    asked = {}
+    for name, tensor in case.tensors.items():
+        if tensor.role is not Role.INPUT:
+            extents = tensor.values.shape
+            mask = np.isin(np.arange(extents[0]), [*heads])[:, None]
+            if tiles is not None:
+                mask = mask & np.isin(np.arange(extents[1]) // tensor.axes[1].block, [*tiles])[None, :]
+            asked[name] = np.broadcast_to(mask.reshape(*mask.shape, *(1,) * (len(extents) - 2)), extents)
+    return replace(case, programs=tuple(head * count + tile for head in heads for tile in some), asked=asked)
+
+
+def some_heads(case: Case, random: np.random.Generator) -> Case:
+    """The launch with the first and the last of its heads only, and one between."""
+    last = case.grid[-1] - 1
+    return sampled(case, None, (0, int(random.integers(1, last)), last))
 
 
 def shape_of(case: Case) -> Shape:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from checker.catalog import rows, softmax, timing
+from checker.catalog import rows, softmax, suspected_rows, timing
 from checker.catalog.softmax_mistakes import RESULTS, writes
 from checker.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Puzzle, Timed, Tuning
 
@@ -224,6 +224,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=softmax.expected,
     budget=softmax.budget(sweeps=1),
+    suspected=suspected_rows.of_softmax("p1_naive_softmax", KERNEL, whole=True, largest=80.0),
     large_cases=softmax.large_cases("p1_naive_softmax", KERNEL, lambda n: {"BLOCK_SIZE": 1 << (n - 1).bit_length()}),
     timed=timed,
     pictured=softmax.pictured("p1_naive_softmax", KERNEL, "four rows", (4, 64), {"BLOCK_SIZE": 64}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from checker.catalog import rows, softmax, timing
+from checker.catalog import rows, softmax, suspected_rows, timing
 from checker.catalog.blockwise_mistakes import BLOCKWISE
 from checker.catalog.softmax_mistakes import RESULTS
 from checker.puzzle import Case, Draw, Kernel, Property, Puzzle, Remark, Timed, Tuning
@@ -51,6 +51,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=softmax.expected,
     budget=softmax.blockwise_budget(sweeps=3),
+    suspected=suspected_rows.of_softmax("p2_safe_softmax", KERNEL),
     large_cases=softmax.large_cases("p2_safe_softmax", KERNEL, lambda n: {"BLOCK_SIZE": 256}),
     timed=timed,
     pictured=softmax.pictured("p2_safe_softmax", KERNEL, "four rows of four blocks", (4, 64), {"BLOCK_SIZE": 16}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checker.catalog import rows, softmax, timing
+from checker.catalog import rows, softmax, suspected_rows, timing
 from checker.catalog.blockwise_mistakes import BLOCKWISE
 from checker.catalog.online_mistakes import ONLINE
 from checker.catalog.softmax_mistakes import RESULTS
@@ -62,6 +62,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=softmax.expected,
     budget=softmax.blockwise_budget(sweeps=2),
+    suspected=suspected_rows.of_softmax("p3_online_softmax", KERNEL),
     large_cases=softmax.large_cases("p3_online_softmax", KERNEL, lambda n: {"BLOCK_SIZE": 256}),
     timed=timed,
     pictured=softmax.pictured("p3_online_softmax", KERNEL, "four rows of four blocks", (4, 64), {"BLOCK_SIZE": 16}),

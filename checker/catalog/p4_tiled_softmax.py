@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from checker.catalog import rows, softmax, timing
+from checker.catalog import rows, softmax, suspected_rows, timing
 from checker.catalog.blockwise_mistakes import BLOCKWISE, blocks, top
 from checker.catalog.online_mistakes import ONLINE
 from checker.catalog.softmax_mistakes import RESULTS, exp32, total, writes
@@ -191,6 +191,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=softmax.expected,
     budget=softmax.blockwise_budget(sweeps=2),
+    suspected=suspected_rows.of_softmax("p4_tiled_softmax", KERNEL, KERNEL.constexprs),
     large_cases=softmax.large_cases("p4_tiled_softmax", KERNEL, lambda n: {"BLOCK_ROWS": 4, "BLOCK_COLS": 256}),
     timed=timed,
     pictured=softmax.pictured(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from checker.catalog import attention, timing
+from checker.catalog import attention, suspected_tiles, timing
 from checker.catalog.attention import FAR, FAR_APART, Shape, of_every_class
 from checker.catalog.attention_inputs import (
     Inputs,
@@ -106,7 +106,7 @@ def cases(draw: Draw) -> list[Case]:
         normal("fp16, a tail of both", ("half",), shape(47, 31, 16, 16, 32), np.float16),
         *_lossy(random, sizes),
         normal(FAR, ("far-heads",), shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART)),
-        normal("many heads", ("heads",), attention.many_heads(sizes), once=True),
+        attention.some_heads(normal("many heads", ("heads",), attention.MANY_HEADS.apart(sizes), once=True), sizes),
         normal("real tiles", ("any-length",), shape(1024 + some(), 48 + some(), 64, 64, 64), once=True),
         normal("real tiles", ("half",), shape(64 + some(), 1024 + some(), 128, 64, 64), np.float16, once=True),
         *(normal("every size", ("any-length",), s, once=True) for s in of_every_class(sizes, causal=False)),
@@ -215,6 +215,12 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=attention.expected,
     budget=budget,
+    suspected=suspected_tiles.of_attention(
+        "p5_flash_attention_1",
+        lambda _, name, shape, inputs, *__: _case(name, ("any-length",), shape, inputs),
+        {KERNEL.name: "any-length"},
+        by_head=True,
+    ),
     large_cases=large_cases,
     work=attention.work(products=2),
     timed=timed,

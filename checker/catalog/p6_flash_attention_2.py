@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from checker.catalog import attention, timing
+from checker.catalog import attention, suspected_tiles, timing
 from checker.catalog.attention import FAR, FAR_APART, Shape, of_every_class
 from checker.catalog.attention_inputs import Inputs, hard_inputs, in_bf16, long_sums, normal_inputs, with_large_v
 from checker.catalog.attention_mistakes import SCORES
@@ -112,7 +112,7 @@ def cases(draw: Draw) -> list[Case]:
         normal("fp16, causal", ("half",), shape(47, 47, 16, 16, 32), causal=True, dtype=np.float16),
         normal("more queries than keys", ("hidden-queries",), shape(40 + some() % 8, 17, 16, 16, 16), causal=True),
         normal(FAR, ("far-heads",), shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART)),
-        normal("many heads", ("heads",), attention.many_heads(sizes), once=True),
+        attention.some_heads(normal("many heads", ("heads",), attention.MANY_HEADS.apart(sizes), once=True), sizes),
         normal("real tiles", ("any-length",), shape(1024 + some(), 64 + some(), 64, 64, 64), once=True),
         normal("real tiles", ("half",), shape(128 + some(), 1024 + some(), 128, 64, 64), True, np.float16, once=True),
         *(normal("every size", ("any-length",), s, once=True) for s in of_every_class(sizes, causal=False)),
@@ -221,6 +221,12 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=attention.expected,
     budget=budget,
+    suspected=suspected_tiles.of_attention(
+        "p6_flash_attention_2",
+        lambda _, name, shape, inputs, causal, __: _case(name, ("any-length",), shape, inputs, causal),
+        {KERNEL.name: "any-length"},
+        both_masks=True,
+    ),
     large_cases=large_cases,
     work=attention.work(products=2),
     timed=timed,

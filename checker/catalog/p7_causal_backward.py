@@ -7,9 +7,9 @@ from functools import cache
 
 import numpy as np
 
-from checker.catalog import attention, backward, timing
+from checker.catalog import attention, backward, suspected_tiles, timing
 from checker.catalog.attention import FAR, FAR_APART, Shape, of_every_class, shape_of
-from checker.catalog.attention_inputs import hard_inputs, in_bf16, normal_inputs
+from checker.catalog.attention_inputs import Inputs, hard_inputs, in_bf16, normal_inputs
 from checker.catalog.backward_mistakes import MISTAKES
 from checker.catalog.backward_operands import OPERANDS
 from checker.catalog.by_hand import by_hand
@@ -100,7 +100,7 @@ def cases(draw: Draw) -> list[Case]:
     large = backward.given(half, *backward.half_inputs(random("fp16"), half))
     small = shape(32, 48, 16, 16, 16)
     large_dp = backward.given(small, *backward.large_products(random("large dP"), small))
-    many = attention.many_heads(sizes)
+    many = attention.MANY_HEADS.apart(sizes)
     real, real_half = shape(64 + some(), 128 + some(), 64, 64, 64), shape(128 + some(), 1024 + some(), 128, 64, 64)
     real_more = shape(1024 + some(), 64 + some(), 64, 64, 64)
     every = of_every_class(sizes, causal=True)
@@ -109,7 +109,7 @@ def cases(draw: Draw) -> list[Case]:
         case(DELTA, "two heads", ("delta", "traffic"), two_heads),
         case(DELTA, "fp16", ("half",), half, np.float16),
         case(DELTA, FAR, ("far-heads",), apart),
-        case(DELTA, "many heads", ("delta",), many, once=True),
+        attention.some_heads(case(DELTA, "many heads", ("delta",), many, once=True), sizes),
         case(DELTA, "real tiles", ("delta",), real, once=True),
         case(DELTA, "real tiles", ("half",), real_half, np.float16, once=True),
         case(DELTA, "many queries", ("delta",), real_more, once=True),
@@ -127,13 +127,23 @@ def cases(draw: Draw) -> list[Case]:
             backward.launch(kernel, "fp16, large dP", ("half",), large_dp),
             case(kernel, "more queries than keys", ("hidden-queries",), more_queries),
             case(kernel, FAR, ("far-heads",), apart),
-            case(kernel, "many heads", (name,), many, once=True),
+            attention.some_heads(case(kernel, "many heads", (name,), many, once=True), sizes),
             case(kernel, "real tiles", (name,), real, once=True),
             case(kernel, "real tiles", ("half",), real_half, np.float16, once=True),
             case(kernel, "real tiles, more queries than keys", ("hidden-queries",), real_more, once=True),
             *(case(kernel, "every size", ("hidden-queries" if s.n_q > s.n_k else name,), s, once=True) for s in every),
         ]
     return made
+
+
+ANY_SIZE = {DELTA.name: "delta", DK_DV.name: "dk-dv", DQ.name: "dq"}
+
+
+def _suspected(name: str, title: str, shape: Shape, inputs: Inputs, _: bool, random: np.random.Generator) -> Case:
+    """A launch with dO drawn besides."""
+    [kernel] = (k for k in PUZZLE.kernels if k.name == name)
+    do: Array = random.normal(0.0, 1.0, inputs.q.shape).astype(inputs.q.dtype)
+    return backward.launch(kernel, title, (ANY_SIZE[name],), backward.given(shape, inputs, do))
 
 
 def large_cases(draw: Draw) -> list[Case]:
@@ -269,6 +279,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=backward.expected,
     budget=budget,
+    suspected=suspected_tiles.of_attention("p7_causal_backward", _suspected, ANY_SIZE),
     large_cases=large_cases,
     work=work,
     timed=timed,

@@ -56,7 +56,6 @@ def launch_of(case: Case, budget: Mapping[str, Budget] | None = None) -> Launch:
         constexprs=dict(case.constexprs),
         debug=case.checked_arithmetic,
         most_touched=max(A_FEW, MANY_TIMES * enough),
-        kept=case.kept,
     )
 
 

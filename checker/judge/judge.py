@@ -67,7 +67,7 @@ def judge(
 
 def _counted(evidence: list[Evidence]) -> list[Evidence]:
     """The launches whose traffic is summed up: a large one among those chosen for their sizes would outweigh all."""
-    return [e for e in evidence if e.result and not e.result.on_gpu and not e.case.once]
+    return [e for e in evidence if e.result and not e.result.on_gpu and not e.case.once and not e.case.programs]
 
 
 def _joined(earlier: list[Finding], new: list[Finding], kernel: str) -> list[Finding]:
@@ -118,9 +118,9 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code
                 made.failed[case.name] = _amount(wrong)
             elif rounded:
                 made.failed[case.name] = rounded[0].title
-            else:
+            elif not case.programs:  # else some rows are as they were
                 made.add(case, _broken_invariants(puzzle, case, one.result, where))
-            counted = not over and not one.result.on_gpu
+            counted = not over and not one.result.on_gpu and not case.programs
             if case.name not in made.failed and counted:  # of a kernel that is wrong, traffic says little
                 summed = [one] if case.once else _counted(evidence)
                 over.update({f.id: f for f in traffic_findings(puzzle, one, summed, where)})
@@ -157,7 +157,8 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code
     found = [*made.findings, *name_errors(puzzle, errors, where), *outside, *values, *too_much]
     made.findings = _first_of_each([finding for finding in found if finding.id not in UNNAMED])
     made.findings += [finding for finding in found if finding.id in UNNAMED]
-    made.findings = [_with_map(finding, wrongs) for finding in made.findings]
+    why = {one.case.name: one.case.why for one in evidence}
+    made.findings = [_with_reason(_with_map(finding, wrongs), why) for finding in made.findings]
     return made
 
 
@@ -175,6 +176,12 @@ def _with_map(finding: Finding, wrongs: list[Wrong]) -> Finding:
     where = finding.where
     item = next((w for w in wrongs if w.case.name == where.case and where.tensor in w.wrong), None)
     return finding if item is None else replace(finding, error_map=error_map(item, where.tensor or ""))
+
+
+def _with_reason(finding: Finding, why: Mapping[str, str]) -> Finding:
+    """The finding, saying first why its case was run if other submissions do not get it."""
+    reason = why.get(finding.where.case or "", "")
+    return replace(finding, explanation=f"{reason} {finding.explanation}") if reason else finding
 
 
 def _heard(evidence: list[Evidence], faulty: set[str]) -> set[str]:

@@ -181,7 +181,7 @@ def never_stored(case: Case, result: LaunchResult, name: str) -> npt.NDArray[np.
 def _never_written(case: Case, result: LaunchResult, where: Locator) -> Iterator[Finding]:
     """Elements of the outputs that nobody stored."""
     for name in written_tensors(case):
-        missing = never_stored(case, result, name)
+        missing = never_stored(case, result, name) & case.asked.get(name, True)
         if not missing.any():
             continue
         first = tuple(int(i) for i in np.argwhere(missing)[0])

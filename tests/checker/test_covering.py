@@ -73,7 +73,7 @@ def test_rows_have_every_pair_of_classes(puzzle: int) -> None:
         for both in itertools.product(x, y)
     }
     for key in KEYS:
-        cases = [case for case in catalog.load(puzzle).cases(Draw(key)) if not case.kept]
+        cases = [case for case in catalog.load(puzzle).cases(Draw(key)) if not case.programs]
         assert wanted <= {frozenset(p) for c in cases for p in itertools.combinations(factors(puzzle, c), 2)}, key
 
 
@@ -120,8 +120,9 @@ def test_every_kernel_runs_at_real_sizes(key: str) -> None:
                 assert tensor.values.shape[0] == 6
                 assert 2**30 < tensor.strides[0] < 2**31 and tensor.strides[0] & (tensor.strides[0] - 1)
                 assert 5 * tensor.strides[0] > 2**32
-            [tall] = [c for c in cases if c.kept]
-            assert tall.kept[0] == 0 and tall.kept[-1] > (65_536 if puzzle < 5 else 256)
+            [tall] = [c for c in cases if c.programs]
+            assert tall.programs[0] == 0 and tall.programs[-1] + 1 == np.prod(tall.grid)
+            assert tall.tensors[next(iter(tall.tensors))].values.shape[0] > (65_536 if puzzle < 5 else 256)
 
 
 def is_real(case: Case) -> bool:

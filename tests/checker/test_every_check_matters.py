@@ -15,11 +15,12 @@ import pytest
 
 from checker import catalog
 from checker.box.parent import Limits
-from checker.catalog import softmax
-from checker.judge import diagnose, judge, locate, memory, models, traffic
+from checker.catalog import softmax, suspected
+from checker.judge import branches, diagnose, judge, locate, memory, models, traffic
 from checker.judge.verdict import Finding, Status, Traffic, Verdict
 from checker.puzzle import Budget, Case, Expected
 from checker.road import Terms
+from checker.submission import suspects
 from tests.conftest import ROOT, check_path
 
 
@@ -57,6 +58,10 @@ JUDGE: list[tuple[Any, str, Callable[..., Any], str]] = [
     (traffic, "_by_hand", _nothing, "wrong/p6_scores_by_hand"),
     (judge, "precision_findings", _nothing, "wrong/p5_dot_in_half"),
     (traffic, "_within", _at_most, "wrong/p5_swapped_when_small"),
+    (branches, "not_entered", lambda *_: [], "wrong/p3_branch_never_taken"),
+    (suspects, "_written", _nothing, "wrong/p1_one_length"),
+    (suspects, "_computed", _nothing, "wrong/p6_many_pairs"),
+    (suspected, "some", lambda count, _: tuple(range(min(count, 24))), "wrong/p3_fortieth_program"),
     (judge, "_joined", lambda earlier, new, _: [*earlier, *new], "wrong/p7_delta_missing"),
 ]
 

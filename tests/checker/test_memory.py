@@ -75,32 +75,6 @@ def test_an_access_is_allowed_exactly_inside_the_tensor(layout: object, data: st
         assert box.log()[0].size == 0
 
 
-@given(strided(), st.data())
-def test_of_a_tall_tensor_only_the_rows_that_are_kept_exist(layout: object, data: st.DataObject) -> None:
-    shape, strides = layout  # type: ignore[misc]
-    rows = st.sets(st.integers(0, 1000), min_size=shape[0], max_size=shape[0])
-    kept = tuple(sorted(data.draw(rows)))
-    tensor = BoxTensor("x_ptr", np.arange(np.prod(shape), dtype=F32).reshape(shape), strides, kept)
-    box = Memory([tensor], lambda: (7, 42), float("nan"))
-    inside = {offset + (kept[n] - n) * strides[0]: element for offset, element, n in _of_rows(shape, strides)}
-    near = st.sampled_from(sorted(inside)).flatmap(
-        lambda o: st.sampled_from([o, o + 1, o + strides[0], o - strides[0]])
-    )
-    offsets = data.draw(st.lists(near, min_size=1, max_size=8))
-    lanes, everything = addresses(tensor, offsets), np.ones(len(offsets), bool)
-    if all(offset in inside for offset in offsets):
-        assert box.load(lanes, everything, None, F32).tolist() == [float(inside[offset]) for offset in offsets]
-    else:
-        with pytest.raises(RefusedAccess):
-            box.load(lanes, everything, None, F32)
-
-
-def _of_rows(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[tuple[int, int, int]]:
-    """(offset, dense element number, row) of every element."""
-    per_row = int(np.prod(shape[1:]))
-    return [(offset, element, element // per_row) for offset, element in model(shape, strides).items()]
-
-
 def test_a_launch_that_moves_more_than_it_may_is_ended() -> None:
     tensor = BoxTensor("x_ptr", np.zeros(8, F32), (1,))
     box = Memory([tensor], lambda: (0, 1), float("nan"), most_touched=26)

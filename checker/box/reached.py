@@ -1,0 +1,76 @@
+"""Which parts of a submission were entered: bodies of functions, `if`, `else`, `for`, and what follows a return.
+
+Both sides number the bodies alike, because both read the same text: the box marks them before it loads the kernels,
+and the judge asks which of them no launch has entered.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+NAME = "__reached__"  # what a mark calls; the lint takes no name like it
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """Statements that are entered together, and what they belong to."""
+
+    number: int
+    parent: Body | None  # None: of a function
+    owner: ast.FunctionDef | ast.If | ast.For  # of what follows a conditional return: what holds that
+    function: ast.FunctionDef
+    within: list[ast.stmt]  # the list that the statements stand in
+    start: int  # where they begin in it
+
+    @property
+    def statements(self) -> list[ast.stmt]:
+        """From the first one to the end of the list, or to the next conditional return."""
+        end = next((n + 1 for n, s in enumerate(self.within) if n >= self.start and may_return(s)), len(self.within))
+        return self.within[self.start : end]
+
+
+def bodies(functions: Sequence[ast.FunctionDef]) -> list[Body]:
+    """All bodies of some functions, in the order of their numbers."""
+    found: list[Body] = []
+    for function in functions:
+        found += _bodies(len(found), function, function, function.body, None)
+    return found
+
+
+def _bodies(
+    number: int,
+    function: ast.FunctionDef,
+    owner: ast.FunctionDef | ast.If | ast.For,
+    statements: list[ast.stmt],
+    parent: Body | None,
+) -> Iterator[Body]:
+    """The body that a list of statements begins with, then those inside it, numbered from `number`."""
+    body = Body(number, parent, owner, function, statements, 0)
+    yield body
+    number += 1
+    for position, statement in enumerate(statements):
+        inner = [statement.body, statement.orelse] if isinstance(statement, ast.If | ast.For) else []
+        for part in filter(None, inner):
+            assert isinstance(statement, ast.If | ast.For)
+            for one in _bodies(number, function, statement, part, body):
+                yield one
+                number += 1
+        if isinstance(statement, ast.If | ast.For) and may_return(statement) and position + 1 < len(statements):
+            body = Body(number, body, statement, function, statements, position + 1)
+            yield body
+            number += 1
+
+
+def may_return(statement: ast.stmt) -> bool:
+    """Whether this is an `if` or a loop with a return in it: then what follows is not always entered."""
+    return isinstance(statement, ast.If | ast.For) and any(isinstance(node, ast.Return) for node in ast.walk(statement))
+
+
+def mark(functions: Sequence[ast.FunctionDef]) -> None:
+    """Put a mark at the beginning of each body: a call of NAME with the body's number."""
+    for body in reversed(bodies(functions)):  # from the back: positions before stay what they are
+        call = ast.Call(ast.Name(NAME, ast.Load()), [ast.Constant(body.number)], [])
+        first = body.within[body.start]
+        body.within.insert(body.start, ast.fix_missing_locations(ast.copy_location(ast.Expr(call), first)))

@@ -1,0 +1,126 @@
+"""Cases on both sides of the numbers in a softmax by rows: columns, rows, programs, strides, blocks, data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from checker.catalog import softmax, suspected
+from checker.puzzle import Array, Case, Draw, Kernel, Suspect, Suspected, Suspects
+
+FAR_COLUMNS, FAR_ROWS = 200_003, 200_003
+MANY_BLOCKS = (70, 2), (150, 4), (600, 8)  # columns beyond any product of blocks, and the block
+LARGEST_BLOCK = 1 << 17
+
+
+def of_softmax(
+    stem: str, kernel: Kernel, blocks: tuple[str, ...] = ("BLOCK_SIZE",), whole: bool = False, largest: float = np.inf
+) -> Suspected:
+    """For a softmax by rows. `blocks`: constexprs; `whole`: a block holds a row; `largest`: absolute value of x."""
+    rows_of = "BLOCK_ROWS" in blocks
+
+    def wanted(draw: Draw, rows: int, n: int, c: int, **facts: object) -> suspected.Wanted:
+        return _rows_wanted(stem, kernel, draw, _Rows(rows, n, c, blocks, whole, **facts))  # type: ignore[arg-type]
+
+    def around(draw: Draw, c: int, computed: bool) -> Iterator[suspected.Wanted]:
+        """One value in all places, what is likely first."""
+        yield wanted(draw, 2, 2 * c + 5, c, half=not computed)
+        yield wanted(draw, 1, c, c)
+        yield wanted(draw, 2, c + 1, c, strides=(2 * c + 1, 3 * c + 2))
+        yield wanted(draw, c + 1, 3, c, strides=(c, c + 1), own=1)
+        yield wanted(draw, c, 3, c, strides=(c + 1, c), own=4)
+        yield wanted(draw, c + 1, c + 1, c)  # for products
+        if computed:
+            return
+        yield wanted(draw, 2, c - 1, c, strides=(3 * c - 1, 2 * c - 2))
+        yield wanted(draw, 2 * c + 1, 3, c, strides=(c - 1, c), own=2)
+        yield wanted(draw, 3, 5, c, strides=(2 * c + 7, c + 3))
+        if rows_of:
+            yield wanted(draw, c - 1, 3, c, own=4)
+        if not whole:
+            for width in suspected.powers_around(c, 16, 1 << 15):
+                yield wanted(draw, 2, 2 * width + 3, c, width=width)
+            yield wanted(draw, 1, 16 * c, c, width=16)
+            yield wanted(draw, 1, 16 * (c + 1) + 5, c, width=16)
+        if rows_of:
+            for own in suspected.powers_around(c, 1, 1 << 10):
+                yield wanted(draw, own + 1, 19, c, own=own, width=16)
+
+    def every(draw: Draw, suspects: Suspects) -> Iterator[tuple[Suspect, suspected.Wanted]]:
+        def values() -> Iterator[tuple[Suspect, suspected.Wanted]]:
+            for s in suspects.values:
+                if s.value <= largest:
+                    yield s, wanted(draw, 6, 83, s.value, around=min(s.value, largest / 2), width=32)
+
+        def pairs(a: Suspect, b: Suspect) -> suspected.Wanted:
+            return wanted(draw, b.value + 2, a.value + 2, b.value)
+
+        far = [wanted(draw, *sizes) for sizes in ((1, FAR_COLUMNS, 9), (FAR_ROWS, 3, 9))]
+        small = [wanted(draw, 1, n, 9, width=width) for n, width in MANY_BLOCKS if not whole]
+        return suspected.in_order(suspects, lambda s: around(draw, s.value, s.computed), values(), pairs, far, small)
+
+    def cases(_: str, draw: Draw, suspects: Suspects) -> list[Case]:
+        return suspected.chosen(every(draw, suspects))
+
+    return Suspected({kernel.name: "any-length"}, cases)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A launch of a softmax that is wanted because of the number c."""
+
+    rows: int
+    n: int
+    c: int
+    blocks: tuple[str, ...]
+    whole: bool
+    strides: tuple[int, int] = (0, 0)  # of x and y; 0 or too small: with some gap
+    own: int = 2  # rows of a program, where it can own several
+    width: int = 0  # columns of a block; 0: as is cheap
+    half: bool = False
+    around: float = 0.0  # data around this number and around its negative; 0: data as usual
+
+
+def _rows_wanted(stem: str, kernel: Kernel, draw: Draw, r: _Rows) -> suspected.Wanted:
+    width = suspected.power(r.n) if r.whole else r.width or max(16, suspected.power(-(-r.n // 16)))
+    own = r.own if "BLOCK_ROWS" in r.blocks else 1
+    constexprs = dict(zip(r.blocks, (own, width) if "BLOCK_ROWS" in r.blocks else (width,), strict=True))
+    count = -(-r.rows // own)
+    programs = suspected.some(count, r.c)
+    run = len(programs) or count
+    steps = -(-r.n // width)
+    x_gap, y_gap = (suspected.gap(stride, r.n, softmax.FAR_APART) for stride in r.strides)
+
+    def make(name: str) -> Case:
+        random = draw.case(stem, f"{name} {r}")
+        x = _data(random, r.around) if r.around else random.normal(0.0, 2.0, (r.rows, r.n))
+        if not r.around and r.rows == 2:
+            x[1] = x[1, 0]  # then the sum of the exponentials is n_cols
+        case = softmax.launch(
+            kernel, name, ("any-length",), x.astype(np.float16 if r.half else np.float32), constexprs, (x_gap, y_gap)
+        )
+        return softmax.sampled(case, programs) if programs else case
+
+    rows_run = min(run * own, r.rows)
+    milliseconds = run * (0.3 + steps * (0.5 + width * own / 30_000)) + r.rows * r.n / 20_000
+    touched = 4 * rows_run * r.n if width * own <= LARGEST_BLOCK else suspected.MOST_TOUCHED + 1
+    return suspected.Wanted(r if programs else replace(r, c=0), milliseconds, r.rows * r.n, touched, make)
+
+
+def _data(random: np.random.Generator, around: float) -> Array:
+    """Six rows of 83 values on both sides of a number, of its negative, and of such distances from the maximum."""
+    n = 83
+    peak = np.zeros(n)
+    peak[int(random.integers(n))] = 2 * around
+    return np.stack(
+        [
+            random.normal(around, 1.0, n),
+            random.normal(-around, 1.0, n),
+            np.linspace(-2 * around, 2 * around, n),
+            np.linspace(2 * around, 0, n),
+            peak,
+            np.linspace(-2 * around, -around / 2, n),
+        ]
+    )

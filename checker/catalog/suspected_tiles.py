@@ -1,0 +1,149 @@
+"""Cases on both sides of the numbers in an attention kernel: queries, keys, n_k - n_q, heads, strides, blocks, data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from checker.catalog import attention, suspected
+from checker.catalog.attention import Shape
+from checker.catalog.attention_inputs import Inputs, normal_inputs
+from checker.puzzle import Case, Draw, Suspect, Suspected, Suspects
+
+FAR_TILES, FAR_HEADS = 14_009, 4_003
+
+Launch = Callable[[str, str, Shape, Inputs, bool, np.random.Generator], Case]
+"""(kernel, name, shape, inputs, causal, random numbers for what else is needed) → the launch."""
+
+
+def of_attention(
+    stem: str, launch: Launch, proves: Mapping[str, str], both_masks: bool = False, by_head: bool = False
+) -> Suspected:
+    """For attention. `both_masks`: full and causal, else it is what the puzzle has; `by_head`: a program is a head."""
+
+    def cases(kernel: str, draw: Draw, suspects: Suspects) -> list[Case]:
+        def wanted(c: int, **facts: object) -> suspected.Wanted:
+            return _tiles_wanted(stem, launch, kernel, draw, _Tiles(c, by_head=by_head, **facts))  # type: ignore[arg-type]
+
+        def around(c: int, computed: bool) -> Iterator[suspected.Wanted]:
+            masks = (False, True) if both_masks else (True,)
+            for causal in masks:
+                yield wanted(c, n_q=1, n_k=c + 1, causal=causal)  # n_k - n_q is c
+                yield wanted(c, n_q=c + 1, n_k=16, causal=causal, strides=(c + 1, c))
+            yield wanted(c, n_q=18, n_k=2 * c + 5, causal=True, half=not computed)
+            yield wanted(c, n_q=17, n_k=c, strides=(c, c + 1))
+            yield wanted(c, n_q=2, n_k=3, heads=c + 2, causal=True)
+            yield wanted(c, n_q=3, n_k=2, heads=2, head_strides=(c, c + 1))
+            yield wanted(c, n_q=c + 1, n_k=c + 1, causal=True)  # for products
+            if computed:
+                return
+            for D in suspected.powers_around(c, 16, 1024):
+                yield wanted(c, n_q=19, n_k=37, D=D, causal=True)
+            for Br in suspected.powers_around(c, 16, 512):
+                yield wanted(c, n_q=Br + 3, n_k=Br + 17, Br=Br, causal=True)
+            for Bc in suspected.powers_around(c, 16, 512):
+                yield wanted(c, n_q=19, n_k=Bc + 17, Bc=Bc, causal=True)
+            yield wanted(c, n_q=16, n_k=c - 1, causal=True, strides=(c - 1, c))
+            yield wanted(c, n_q=18, n_k=c + 17, causal=True)
+            yield wanted(c, n_q=16, n_k=c + 17, causal=True)
+            yield wanted(c, n_q=c, n_k=17)
+            yield wanted(c, n_q=c - 1, n_k=16, causal=True)
+            yield wanted(c, n_q=c + 16, n_k=16, causal=True)
+            yield wanted(c, n_q=2 * c + 5, n_k=20, half=True, causal=True)
+            yield wanted(c, n_q=3, n_k=2, heads=c)
+            yield wanted(c, n_q=2, n_k=3, heads=2, head_strides=(c + 1, c), causal=True)
+            yield wanted(c, n_q=3, n_k=4, heads=2, head_strides=(c - 1, 2 * c + 3), causal=True)
+            yield wanted(c, n_q=16 * c + 19, n_k=18, Br=16)
+            yield wanted(c, n_q=18, n_k=16 * c + 19, Bc=16)
+            yield wanted(c, n_q=16 * c + 5, n_k=16 * c + 5, Br=16, Bc=16, causal=True)
+
+        values = ((s, wanted(s.value, n_q=19, n_k=37, around=s.value)) for s in suspects.values)
+
+        def pairs(a: Suspect, b: Suspect) -> suspected.Wanted:
+            return wanted(a.value, n_q=b.value + 1, n_k=a.value + 1, causal=True)
+
+        sizes: tuple[dict[str, int], ...] = (
+            {"n_q": 1, "n_k": FAR_TILES},
+            {"n_q": FAR_TILES, "n_k": 3},
+            {"n_q": 2, "n_k": 3, "heads": FAR_HEADS},
+        )
+        small_blocks = ({"n_q": 3, "n_k": 4200, "Bc": 16}, {"n_q": 4200, "n_k": 3, "Br": 16})  # beyond 16 * 16 * 16
+        far, small = ((wanted(9, causal=True, **one) for one in some) for some in (sizes, small_blocks))
+        return suspected.chosen(
+            suspected.in_order(suspects, lambda s: around(s.value, s.computed), values, pairs, far, small)
+        )
+
+    return Suspected(proves, cases)
+
+
+@dataclass(frozen=True)
+class _Tiles:
+    """A launch of attention that is wanted because of the number c."""
+
+    c: int
+    n_q: int
+    n_k: int
+    heads: int = 1
+    causal: bool = False
+    strides: tuple[int, int] = (0, 0)  # of rows, of the Q-shaped and K-shaped tensors; 0 or too small: with some gap
+    head_strides: tuple[int, int] = (0, 0)
+    D: int = 16
+    Br: int = 0  # 0: as is cheap
+    Bc: int = 0
+    half: bool = False
+    by_head: bool = False
+    around: float = 0.0  # scores and V around this number and around its negative; 0: as usual
+
+
+def _tiles_wanted(stem: str, launch: Launch, kernel: str, draw: Draw, t: _Tiles) -> suspected.Wanted:
+    Br, Bc = (block or min(128, max(16, suspected.power(-(-n // 16)))) for block, n in ((t.Br, t.n_q), (t.Bc, t.n_k)))
+    rows = [suspected.gap(stride, t.D) for stride in t.strides]
+    of_heads = [
+        suspected.gap(stride, n * (t.D + gap), attention.FAR_APART)
+        for stride, n, gap in zip(t.head_strides, (t.n_q, t.n_k), rows, strict=True)
+    ]
+    shape = Shape(t.n_q, t.n_k, t.D, Br, Bc, t.heads, q_gaps=(rows[0], of_heads[0]), k_gaps=(rows[1], of_heads[1]))
+
+    def make(name: str) -> Case:
+        random = draw.case(stem, f"{kernel} {name} {t}")
+        inputs = normal_inputs(random, shape, np.float16 if t.half else np.float32)
+        if t.around:
+            inputs = _around(inputs, t.around)
+        else:
+            inputs.q[:, 1:2] = 0.0  # all scores alike: then the sum of the exponentials is the number of keys
+        case = launch(kernel, name, shape, inputs, t.causal, random)
+        return _sampled(case, shape, t.c)
+
+    tiles, heads = (0 if t.by_head else max(shape.tr, shape.tc)), t.heads
+    sampled = bool(suspected.some(tiles, t.c) or suspected.some(heads, t.c))
+    run_tiles, run_heads = (len(suspected.some(count, t.c)) or count for count in (tiles, heads))
+    run = run_heads * (shape.tr * shape.tc if t.by_head else run_tiles * max(shape.tr, shape.tc))
+    run = min(run, run_heads * shape.tr * shape.tc)
+    milliseconds = run * (1.0 + Br * Bc * t.D / 400_000) + t.heads * t.n_q * t.n_k / 20_000
+    elements = t.heads * max((t.n_q + t.n_k) * t.D, t.n_q * t.n_k)
+    of_a_pair = 3 * Br if t.by_head else 2 * max(Br, Bc)  # rows that come and go for each pair of tiles
+    touched = (run * of_a_pair + 3 * run_heads * (t.n_q + t.n_k)) * t.D
+    return suspected.Wanted((kernel, t if sampled else replace(t, c=0)), milliseconds, elements, touched, make)
+
+
+def _around(inputs: Inputs, number: float) -> Inputs:
+    """Scores from -2 to 2 times the number, the same along a query or not, and V on both sides of it."""
+    q, k, v = inputs.q.copy(), inputs.k.copy(), inputs.v.copy()
+    q[..., :2], k[..., :2] = 0.0, 1.0
+    k[..., 1] = np.linspace(0.0, 1.0, k.shape[1])
+    levels = np.linspace(-2 * number, 2 * number, q.shape[1]) / inputs.scale
+    q[..., 0], q[..., 1] = levels, np.roll(levels, 5)
+    v[..., 0], v[..., 1] = number + v[..., 0], -number + v[..., 1]
+    return replace(inputs, q=q, k=k, v=v)
+
+
+def _sampled(case: Case, shape: Shape, c: int) -> Case:
+    """The case with a few of its programs, if it has many. FlashAttention-1 keeps its state in memory: all heads."""
+    tiles = case.grid[0] if len(case.grid) > 1 else 1
+    heads = case.grid[-1]
+    some_tiles, some_heads = suspected.some(tiles, c) or range(tiles), suspected.some(heads, c) or range(heads)
+    if tiles <= suspected.FEW >= heads:
+        return case
+    return attention.sampled(case, some_tiles if len(case.grid) > 1 else None, some_heads)

@@ -1,0 +1,197 @@
+"""Bodies of code that no case has entered: what was never run is not judged right."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+
+from checker.box.reached import Body, bodies
+from checker.judge.evidence import Locator
+from checker.judge.locate import MOST_EXAMPLES
+from checker.judge.verdict import Finding, PropertyResult, Status
+from checker.puzzle import Puzzle
+from checker.submission.extract import Program
+
+ID = "never-reached"
+MOST_ROUNDS = 50  # to find out what is known; a kernel of the course needs two or three
+_OF_TYPES = frozenset({"dtype", "element_ty", "type", "shape"})  # known when compiling, of whatever they are asked
+_PLAIN = frozenset({"tl.cdiv", "tl.constexpr", "tl.maximum", "tl.minimum", "min", "max", "abs", "int", "float", "bool"})
+_SAYING = frozenset({"print", "tl.device_print", "tl.static_print", "tl.device_assert", "tl.static_assert"})
+
+
+def not_entered(program: Program, reached: Set[int]) -> list[Body]:
+    """Bodies that no launch has entered, in the order of the text.
+
+    The outermost ones only, and helpers only if something that was entered calls them. Excused are bodies that do
+    nothing, and those whose condition is decided when the kernel is compiled.
+    """
+    functions = {f.name: f for f in sorted(program.functions.values(), key=lambda f: f.lineno)}
+    every = bodies(list(functions.values()))
+    decided = _Decided(functions, program.kernels)
+    entered = {body.number for body in every if body.number in reached}
+    called = _called([body for body in every if body.number in entered], decided)
+
+    def missing(body: Body) -> bool:
+        if body.number in entered or all(_does_nothing(statement) for statement in body.statements):
+            return False
+        if body.parent is None:
+            return body.function.name in called
+        return body.parent.number in entered and not decided.condition(body)
+
+    return sorted((body for body in every if missing(body)), key=lambda body: body.statements[0].lineno)
+
+
+def finding_on(missing: Sequence[Body], where: Locator) -> Finding:
+    """One finding on all of them; it stands at the first."""
+    first, *others = missing
+    if isinstance(first.owner, ast.FunctionDef):
+        title = f"No case has called {first.function.name}"
+    elif isinstance(first.owner, ast.For):
+        title = "No case has entered this loop"
+    else:
+        title = "No case has taken this branch"
+    lines = [where(body.statements[0].lineno).line for body in others]
+    return Finding(
+        ID,
+        Status.WRONG,
+        title,
+        "Whatever was run of your kernel is right. But what begins at the marked line was never run, whatever the "
+        "sizes: and what was never run is not judged right.",
+        "Can this ever happen? If not, leave it out. If it can, write the kernel so that one way does for all sizes, "
+        "with masks.",
+        where(first.statements[0].lineno),
+        tuple(f"The same in line {line}." for line in lines)[:MOST_EXAMPLES],
+    )
+
+
+def unproven(
+    puzzle: Puzzle, program: Program, missing: Sequence[Body], results: tuple[PropertyResult, ...]
+) -> tuple[PropertyResult, ...]:
+    """The properties without the one that says that a kernel is right at any size, if a part of it was never run."""
+    names = {body.function.name for body in missing}
+    concerned = [name for name in program.kernels if names & ({name} | program.calls[name])]
+    of_kernel = puzzle.suspected.proves if puzzle.suspected else {}
+    lost = {of_kernel.get(name, puzzle.properties[0].name) for name in concerned}
+    return tuple(replace(r, passed=False, detail="a branch was never taken") if r.name in lost else r for r in results)
+
+
+def _does_nothing(statement: ast.stmt) -> bool:
+    """A bare `return`, `pass`, a text, an assertion or a print."""
+    match statement:
+        case ast.Pass() | ast.Return(value=None) | ast.Assert() | ast.Expr(value=ast.Constant()):
+            return True
+        case ast.Expr(value=ast.Call(func=function)):
+            return ast.unparse(function) in _SAYING
+    return False
+
+
+def _called(entered: list[Body], decided: _Decided) -> set[str]:
+    """Names in bodies that were entered: helpers that they call are among them.
+
+    Not in the way of a conditional expression that the compiler drops.
+    """
+    names: set[str] = set()
+    for body in entered:
+        waiting: list[ast.AST] = [*body.statements]
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, ast.Name):
+                names.add(node.id)
+            elif isinstance(node, ast.If):
+                waiting.append(node.test)  # its bodies have their own entries
+            elif isinstance(node, ast.For):
+                waiting.append(node.iter)
+            elif not (isinstance(node, ast.IfExp) and decided.when_compiling(node.test, body.function.name)):
+                waiting += ast.iter_child_nodes(node)
+    return names
+
+
+@dataclass
+class _Decided:
+    """What is known when a kernel is compiled: literals, constexprs, helper defaults, types, arithmetic on them.
+
+    A variable is known if all that is assigned to it is, and no `if` or loop that is not known decides about it; a
+    helper's parameter, if every call passes something known.
+    """
+
+    functions: Mapping[str, ast.FunctionDef]
+    kernels: Collection[str]
+    unknown: dict[str, set[str]] = field(default_factory=dict)  # by function: names of run-time values
+
+    def __post_init__(self) -> None:
+        for name, function in self.functions.items():
+            plain = {a.arg for a in function.args.args if a.annotation is None}
+            self.unknown[name] = plain if name in self.kernels else set()
+        before = -1
+        for _ in range(MOST_ROUNDS):
+            if before == (before := sum(map(len, self.unknown.values()))):
+                break
+            for function in self.functions.values():
+                self._assignments(function.body, function.name, known=True)
+                self._calls(function)
+
+    def condition(self, body: Body) -> bool:
+        """Whether it is known when compiling if this body is entered."""
+        assert not isinstance(body.owner, ast.FunctionDef)
+        asked = body.owner.test if isinstance(body.owner, ast.If) else body.owner.iter
+        return self.when_compiling(asked, body.function.name)
+
+    def when_compiling(self, node: ast.expr, function: str) -> bool:
+        """Whether the value of an expression in a function is known when compiling."""
+        match node:
+            case ast.Constant():
+                return True
+            case ast.Name(id=name):
+                return name not in self.unknown[function]
+            case ast.Attribute(value=value, attr=attr):
+                return attr in _OF_TYPES or self.when_compiling(value, function)
+            case ast.Subscript(value=value):
+                return self.when_compiling(value, function)
+            case ast.Call(func=called):
+                plain = ast.unparse(called) in _PLAIN or self._is_range(called)
+                parts = [*node.args, *(k.value for k in node.keywords)]
+                return plain and all(self.when_compiling(part, function) for part in parts)
+        parts = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+        return bool(parts) and all(self.when_compiling(part, function) for part in parts)
+
+    @staticmethod
+    def _is_range(called: ast.expr) -> bool:
+        return ast.unparse(called) in {"range", "tl.range", "tl.static_range"}
+
+    def _assignments(self, statements: list[ast.stmt], function: str, known: bool) -> None:
+        for statement in statements:
+            match statement:
+                case ast.Assign(targets=targets, value=value):
+                    self._assigned(targets, known and self.when_compiling(value, function), function)
+                case ast.AugAssign(target=target, value=value):
+                    self._assigned([target], known and self.when_compiling(value, function), function)
+                case ast.AnnAssign(target=target, value=ast.expr() as value):
+                    self._assigned([target], known and self.when_compiling(value, function), function)
+                case ast.If(test=test, body=body, orelse=orelse):
+                    inside = known and self.when_compiling(test, function)
+                    self._assignments([*body, *orelse], function, inside)
+                case ast.For(target=target, iter=asked, body=body):
+                    inside = known and self.when_compiling(asked, function)
+                    self._assigned([target], inside, function)
+                    self._assignments(body, function, inside)
+
+    def _assigned(self, targets: list[ast.expr], known: bool, function: str) -> None:
+        if not known:
+            names = (node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name))
+            self.unknown[function].update(names)
+
+    def _calls(self, caller: ast.FunctionDef) -> None:
+        """Parameters of helpers are not known that get what is not."""
+        for node in ast.walk(caller):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in self.functions):
+                continue
+            parameters = self.functions[node.func.id].args.args
+            given = [
+                *zip((p.arg for p in parameters), node.args, strict=False),
+                *((k.arg, k.value) for k in node.keywords if k.arg),
+            ]
+            constexprs = {p.arg for p in parameters if p.annotation is not None}
+            self.unknown[node.func.id].update(
+                name for name, value in given if name not in constexprs and not self.when_compiling(value, caller.name)
+            )

@@ -1,0 +1,22 @@
+"""What follows the return is for rows that overlap: there are none.
+
+Finding: never-reached
+"""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK_SIZE)
+    mask = cols < n_cols
+
+    if n_cols > y_row_stride:
+        row = row + 1
+    # exp(-inf) = 0: the padding adds nothing to the sum.
+    x = tl.load(x_ptr + row * x_row_stride + cols, mask=mask, other=-float("inf"))
+    numerator = tl.exp(x.to(tl.float32))
+    denominator = tl.sum(numerator, axis=0)
+    tl.store(y_ptr + row * y_row_stride + cols, numerator / denominator, mask=mask)
