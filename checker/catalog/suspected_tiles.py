@@ -39,6 +39,8 @@ def of_attention(
             yield wanted(c, n_q=c + 1, n_k=c + 1, causal=True)  # for products
             if computed:
                 return
+            yield wanted(c, n_q=16 * c + 19, n_k=18, Br=16)
+            yield wanted(c, n_q=18, n_k=16 * c + 19, Bc=16)
             for D in suspected.powers_around(c, 16, 1024):
                 yield wanted(c, n_q=19, n_k=37, D=D, causal=True)
             for Br in suspected.powers_around(c, 16, 512):
@@ -55,8 +57,6 @@ def of_attention(
             yield wanted(c, n_q=3, n_k=2, heads=c)
             yield wanted(c, n_q=2, n_k=3, heads=2, head_strides=(c + 1, c), causal=True)
             yield wanted(c, n_q=3, n_k=4, heads=2, head_strides=(c - 1, 2 * c + 3), causal=True)
-            yield wanted(c, n_q=16 * c + 19, n_k=18, Br=16)
-            yield wanted(c, n_q=18, n_k=16 * c + 19, Bc=16)
             yield wanted(c, n_q=16 * c + 5, n_k=16 * c + 5, Br=16, Bc=16, causal=True)
 
         values = ((s, wanted(s.value, n_q=19, n_k=37, around=s.value)) for s in suspects.values)
@@ -121,7 +121,7 @@ def _tiles_wanted(stem: str, launch: Launch, kernel: str, draw: Draw, t: _Tiles)
     run_tiles, run_heads = (len(suspected.some(count, t.c)) or count for count in (tiles, heads))
     run = run_heads * (shape.tr * shape.tc if t.by_head else run_tiles * max(shape.tr, shape.tc))
     run = min(run, run_heads * shape.tr * shape.tc)
-    milliseconds = run * (1.0 + Br * Bc * t.D / 400_000) + t.heads * t.n_q * t.n_k / 20_000
+    milliseconds = run * (0.5 + Br * Bc * t.D / 400_000) + t.heads * t.n_q * t.n_k / 20_000
     elements = t.heads * max((t.n_q + t.n_k) * t.D, t.n_q * t.n_k)
     of_a_pair = 3 * Br if t.by_head else 2 * max(Br, Bc)  # rows that come and go for each pair of tiles
     touched = (run * of_a_pair + 3 * run_heads * (t.n_q + t.n_k)) * t.D

@@ -198,7 +198,7 @@ def _types_and_products(function: ast.FunctionDef) -> Iterator[_Number]:
         if isinstance(node, ast.Attribute) and node.attr in RANGES:
             yield _Number(RANGES[node.attr], f"the range of {node.attr}", node.lineno, computed=False)
         elif isinstance(node, ast.Compare) and any(_multiplies(part) for part in ast.walk(node)):
-            yield _Number(SMALL, "the product", node.lineno, computed=False)
+            yield _Number(SMALL, "a product", node.lineno)
 
 
 def _multiplies(node: ast.AST) -> bool:

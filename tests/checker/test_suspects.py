@@ -51,10 +51,10 @@ WRITTEN = {
     "variable": ("a = 70\nb = a * a\ny = n > b", 4900),
     "module": ("y = n > K * K", 4900),
     "type": ("y = n.to(tl.int16) < 0", 2**15),
-    "product without a number": ("y = n > B * B * B", 9),
     "two, compared": ("y = n == 2", 2),
 }
 COMPUTED = {
+    "product without a number": ("y = n > B * B * B", 9),
     "quotient": ("y = n // 100 > 50", 5000),
     "factor": ("y = n * 3 > 4000", 1333),
     "shift": ("y = (n >> 13) > 0", 8192),
