@@ -179,10 +179,10 @@ def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]
     tree = ast.parse(source)
     exec(compile(tree, path, "exec"), namespace)
     functions = ast.Module(body=[n for n in tree.body if isinstance(n, ast.FunctionDef)], type_ignores=[])
+    reached.mark([node for node in functions.body if isinstance(node, ast.FunctionDef)])  # as the judge reads them
     _Asserts().visit(functions)
     for definition in functions.body:
         definition.decorator_list = []
-    reached.mark([node for node in functions.body if isinstance(node, ast.FunctionDef)])
     namespace[reached.NAME] = _running.reached.add
     rewritten = interpreter.ASTTransformer().visit(language.rewritten(functions))
     plain: dict[str, Any] = {}
