@@ -16,6 +16,7 @@ import numpy.typing as npt
 from checker.box.results import MARKS
 
 MARGIN = 4096  # elements before and behind each tensor; keeps the first element aligned
+_AT_ONCE = 1 << 28  # elements that are summed up
 _ROOM = 0.85  # share of the GPU's free memory that a launch may take
 
 
@@ -95,9 +96,9 @@ class Buffer:
         """The sum of all bits that are not the tensor's: it changes if one of them does, and no other undoes it."""
         import torch
 
-        return int(self._bits(self.flat).sum(dtype=torch.int64)) - int(
-            self._bits(self.view.contiguous()).sum(dtype=torch.int64)
-        )
+        parts = self._bits(self.flat).split(_AT_ONCE)  # a sum in 64 bits takes eight bytes an element meanwhile
+        whole = sum(int(part.sum(dtype=torch.int64)) for part in parts)
+        return whole - int(self._bits(self.view.contiguous()).sum(dtype=torch.int64))
 
 
 def _mark(kind: Any) -> int:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 import triton.language as tl
 
-from checker.box import compiler, language, promises
+from checker.box import language, lowering, promises
 from checker.box.parent import Box, Limits
 from checker.box.results import Launch, LaunchResult, TensorArgument, parse
 from checker.road import Terms
@@ -35,8 +35,9 @@ def test_a_kernel_gives_what_it_gives_on_a_gpu(number: int, given: list[Any]) ->
 def assembler_text(probe: semantics.Probe) -> str:
     """What Triton makes of a kernel for an H100."""
     kinds = {"x_ptr": POINTERS[probe.kinds[0]], "y_ptr": POINTERS[probe.kinds[1]], "n": "i32", "BLOCK": "constexpr"}
-    job = {"target": "sm_90", "signature": kinds, "constexprs": {"BLOCK": semantics.LANES}}
-    return compiler._lowered(getattr(semantics, probe.kernel), job)[0]
+    constexprs = {"BLOCK": semantics.LANES}
+    job = {"target": "sm_90", "signature": kinds, "constexprs": constexprs, "multiples": [], "until": ""}
+    return lowering.lowered(getattr(semantics, probe.kernel), job)[0]
 
 
 # What the conversions and sums above rest on: PTX's manual says how each instruction rounds, saturates and treats NaN.

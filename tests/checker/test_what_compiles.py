@@ -152,7 +152,7 @@ EXAMPLES = {"taken": TAKEN, "not-taken": NOT_TAKEN, "whatever": NOT_TAKEN_WHATEV
 
 def compile_one_by_one(folder: Path) -> None:
     """Write beside each text of a folder what Triton complains of: nothing if it compiles. In a process of its own."""
-    from checker.box.compiler import _lowered
+    from checker.box.lowering import lowered
 
     kinds = {"x_ptr": "*fp32", "y_ptr": "*fp32"} | dict.fromkeys(KERNEL.constexprs, "constexpr")
     signature = {name: kinds.get(name, "i32") for name in KERNEL.parameters}
@@ -164,9 +164,8 @@ def compile_one_by_one(folder: Path) -> None:
         complaint = ""
         try:
             spec.loader.exec_module(module)
-            _lowered(
-                getattr(module, KERNEL.name), {"target": "sm_90", "signature": signature, "constexprs": constexprs}
-            )
+            job = {"target": "sm_90", "signature": signature, "constexprs": constexprs, "multiples": [], "until": ""}
+            lowered(getattr(module, KERNEL.name), job)
         except Exception as error:
             complaint = f"{type(error).__name__}: {error}"
         path.with_suffix(".txt").write_text(complaint)

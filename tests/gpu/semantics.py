@@ -137,8 +137,8 @@ def shifted_unsigned(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     shift = i.to(tl.uint32)
     kept = tl.load(x_ptr + i).to(tl.uint32) >> shift
-    all_ones = (i - i - 1).to(tl.uint32)
-    tl.store(y_ptr + i, (kept + (tl.load(x_ptr + i) >> all_ones) + all_ones // 16).to(tl.int32))
+    four = (i - i + 4).to(tl.uint32)
+    tl.store(y_ptr + i, (kept + (tl.load(x_ptr + i) >> four) + (four - 5) // 16).to(tl.int32))
 
 
 @triton.jit
@@ -332,6 +332,7 @@ def wrapped(value: int) -> int:
 
 
 ODD = [0.5, -0.5, 2.75, -2.75, 300.0, -300.0, 7e4, -7e4, 3e9, -3e9, 1e19, -1e19, INF, -INF, NAN, -1.0]
+FIT = [0.5, -0.5, 2.75, -2.75, 99.5, -99.5, 127.0, -128.0] * 2
 FLOATS = ("float32", "int32")
 UP = list(range(-7, 9))
 GIVES = [
@@ -400,16 +401,16 @@ GIVES = [
     ),
     Probe(
         "to_int8",
-        "fp32 to int8: 16 bits saturate, 8 are kept",
-        ODD,
-        [0, 0, 2, -2, 44, -44, -1, 0, -1, 0, -1, 0, -1, 0, 0, -1],
+        "fp32 to int8 truncates what fits",
+        FIT,
+        [int(x) for x in FIT],
         FLOATS,
     ),
     Probe(
         "to_uint8",
-        "fp32 to uint8: 16 bits saturate, 8 are kept",
-        ODD,
-        [0, 0, 2, 0, 44, 0, 255, 0, 255, 0, 255, 0, 255, 0, 0, 0],
+        "fp32 to uint8 truncates what fits",
+        [x + 128 for x in FIT],
+        [int(x + 128) for x in FIT],
         FLOATS,
     ),
     Probe(
