@@ -61,7 +61,7 @@ class Shape:
 
 
 FAR = "heads more than 2**30 apart"
-FAR_HEADS = Shape(16, 16, 16, 16, 16, 6, (8, FAR_APART + 8), (16, FAR_APART + 24))  # on a GPU, where they take memory
+FAR_HEADS = Shape(16, 16, 16, 16, 16, 4, (8, FAR_APART + 8), (16, FAR_APART + 24))  # on a GPU, where they take memory
 PICTURED = Shape(64, 64, 16, 16, 16)  # four by four tiles, for pictures
 
 
