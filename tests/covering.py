@@ -16,7 +16,7 @@ from checker.catalog.covering import Launch, boundaries, classes, visits
 
 RELATIONS = ((16, 16), (16, 32), (32, 16))
 TILES = 3  # on each side of a stored launch
-STARTS = 12
+STARTS = 6
 PRICE = 2  # of a launch beside its visits
 
 Item = tuple[object, ...]

@@ -24,13 +24,28 @@ class Inputs:
     bf16: bool = False  # on a GPU: fp32 values that bf16 can hold, passed as bf16
 
 
-def normal_inputs(random: np.random.Generator, shape: Shape, dtype: npt.DTypeLike = np.float32) -> Inputs:
-    """Standard normal Q, K and V; a scale, never 1/sqrt(D), that makes the scores' sigma about 2."""
+def normal_inputs(
+    random: np.random.Generator, shape: Shape, dtype: npt.DTypeLike = np.float32, factor: float = 1.0
+) -> Inputs:
+    """Standard normal Q, K and V; a scale, never 1/sqrt(D), that makes the scores' sigma about 2.
+
+    `factor`, a power of two: the scale is so many times as large, and Q so many times as small.
+    """
     q, k, v = (
         random.normal(0.0, 1.0, (shape.heads, rows, shape.D)).astype(dtype)
         for rows in (shape.n_q, shape.n_k, shape.n_k)
     )
-    return Inputs(q, k, v, float(np.float32(random.uniform(1.7, 2.2) / np.sqrt(shape.D))))
+    scale = np.float32(random.uniform(1.7, 2.2) / np.sqrt(shape.D))
+    return Inputs((q / factor).astype(dtype), k, v, float(scale * factor))
+
+
+def large_scores(random: np.random.Generator, shape: Shape) -> Inputs:
+    """Scores around 1e5 and around -1e5, by query: beyond fp16, and beyond what only looks like minus infinity."""
+    plain = normal_inputs(random, shape)
+    q, k = plain.q.copy(), plain.k.copy()
+    k[..., 0] = 1.0
+    q[..., 0] = np.where(np.arange(shape.n_q) % 2, -1e5, 1e5) / plain.scale
+    return replace(plain, q=q, k=k)
 
 
 def hard_inputs(

@@ -25,13 +25,13 @@ FULL: tuple[Launch, ...] = (
     *((1, 63, 16, 32), (2, 34, 16, 32), (2, 64, 16, 32), (15, 33, 16, 32), (16, 32, 16, 32), (18, 1, 16, 32)),
     *((1, 2, 32, 16), (2, 32, 32, 16), (31, 18, 32, 16), (32, 17, 32, 16), (32, 31, 32, 16), (63, 15, 32, 16)),
 )
-# The same in causal attention, with the classes of n_k - n_q; and the boundaries of both loops in all classes.
+# The same in causal attention, with the classes of n_k - n_q; and the boundaries of loops and mask in all classes.
 CAUSAL: tuple[Launch, ...] = (
-    *((1, 31, 16, 16), (2, 1, 16, 16), (15, 14, 16, 16), (16, 16, 16, 16), (16, 32, 16, 16), (18, 18, 16, 16)),
-    *((31, 16, 16, 16), (31, 33, 16, 16), (32, 31, 16, 16), (46, 31, 16, 16), (1, 32, 16, 32), (14, 31, 16, 32)),
-    *((16, 64, 16, 32), (17, 1, 16, 32), (17, 33, 16, 32), (31, 31, 16, 32), (32, 33, 16, 32), (32, 34, 16, 32)),
-    *((48, 63, 16, 32), (1, 1, 32, 16), (1, 2, 32, 16), (32, 18, 32, 16), (49, 32, 32, 16), (63, 15, 32, 16)),
-    *((64, 17, 32, 16), (64, 31, 32, 16), (64, 48, 32, 16)),
+    *((1, 16, 16, 16), (15, 15, 16, 16), (18, 32, 16, 16), (31, 33, 16, 16), (31, 46, 16, 16), (32, 17, 16, 16)),
+    *((32, 32, 16, 16), (1, 31, 16, 32), (2, 2, 16, 32), (15, 64, 16, 32), (17, 1, 16, 32), (17, 18, 16, 32)),
+    *((18, 65, 16, 32), (19, 65, 16, 32), (32, 33, 16, 32), (34, 1, 16, 32), (48, 64, 16, 32), (1, 1, 32, 16)),
+    *((1, 17, 32, 16), (14, 15, 32, 16), (14, 31, 32, 16), (32, 2, 32, 16), (34, 32, 32, 16), (63, 14, 32, 16)),
+    *((63, 16, 32, 16), (64, 17, 32, 16), (64, 31, 32, 16), (64, 48, 32, 16), (66, 33, 32, 16)),
 )
 
 
@@ -61,7 +61,9 @@ def boundaries(n_q: Any, n_k: Any, br: int, bc: int, causal: bool) -> dict[str, 
     """In which classes a launch has the boundaries of loops, as bits, each where another tile comes before it.
 
     A loop over keys ends at (i + 1) Br + n_k - n_q for a whole tile i of queries, or at n_k; one over queries begins at
-    j Bc - (n_k - n_q). A boundary in the first tile would hide mistakes: what is lost there may be all there is.
+    j Bc - (n_k - n_q). The mask begins where the first query of a tile sees no more, at i Br + n_k - n_q + 1, and ends
+    where a query sees all keys of a tile, at (j + 1) Bc - 1 - (n_k - n_q). A boundary in the first tile would hide
+    mistakes: what is lost there may be all there is.
     """
 
     def bit(which: Any, at: Any, block: int) -> Ints:
@@ -69,12 +71,15 @@ def boundaries(n_q: Any, n_k: Any, br: int, bc: int, causal: bool) -> dict[str, 
 
     if not causal:
         return {"end of keys": bit(n_k > bc, n_k, bc)}
-    ends = starts = np.zeros_like(n_q)
+    ends = starts = hidden = whole = np.zeros_like(n_q)
     for tile in range(MOST_TILES):
         end, start = (tile + 1) * br + n_k - n_q, (tile + 1) * bc - (n_k - n_q)
         ends = ends | bit(((tile + 1) * br <= n_q) & (end > bc), end, bc)
         starts = starts | bit(((tile + 1) * bc < n_k) & (start >= br) & (start < n_q), start, br)
-    return {"end of keys": ends, "start of queries": starts}
+        first, full = tile * br + n_k - n_q + 1, (tile + 1) * bc - 1 - (n_k - n_q)
+        hidden = hidden | bit((tile * br < n_q) & (first > bc) & (first < n_k), first, bc)
+        whole = whole | bit(((tile + 1) * bc <= n_k) & (full >= br) & (full < n_q), full, br)
+    return {"end of keys": ends, "start of queries": starts, "start of the mask": hidden, "end of the mask": whole}
 
 
 def visits(n_q: Any, n_k: Any, br: int, bc: int, causal: bool) -> Ints:

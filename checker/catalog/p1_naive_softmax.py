@@ -90,7 +90,7 @@ def cases(draw: Draw) -> list[Case]:
         _case("a full block", (FULL, TRAFFIC), normal("full", 3, block), (0, 0)),
         _case("seven short of a block", (LENGTHS, TRAFFIC), normal("tail", 2, block - 7), alike()),
         _case("just over half a block", (LENGTHS,), normal("short", 2, short), alike()),
-        _case("a single column", (LENGTHS,), normal("one", 2, 1), alike()),
+        _case("a single column", (LENGTHS,), np.array([[-80.0], normal("one", 1, 1)[0]], np.float32), alike()),
         _case("a long row", (LENGTHS,), normal("long", 2, int(sizes.integers(700, 1500))), alike()),
         _case("many rows", (LENGTHS,), normal("many", int(sizes.integers(33, 40)), 5), alike()),
         _case("every kind of row", (VALUES,), np.stack([*kinds.values()]).astype(np.float32), alike(), (*kinds,)),

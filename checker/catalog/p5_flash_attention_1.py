@@ -12,6 +12,7 @@ from checker.catalog.attention_inputs import (
     Inputs,
     hard_inputs,
     in_bf16,
+    large_scores,
     long_sums,
     normal_inputs,
     with_large_v,
@@ -78,14 +79,15 @@ def cases(draw: Draw) -> list[Case]:
     def random(name: str) -> np.random.Generator:
         return draw.case("p5_flash_attention_1", name)
 
+    sizes = random("sizes")
+
     def normal(name: str, proves: tuple[str, ...], shape: Shape, dtype: type = np.float32, once: bool = False) -> Case:
         source = random(f"{name} {shape.n_q} {shape.n_k}")
-        return _case(name, proves, shape, normal_inputs(source, shape, dtype), once)
+        factor = float(sizes.choice([1 / 64, 1, 8])) if once else 1.0
+        return _case(name, proves, shape, normal_inputs(source, shape, dtype, factor), once)
 
     def hard(name: str, proves: tuple[str, ...], shape: Shape, dtype: type = np.float32) -> Case:
         return _case(name, proves, shape, hard_inputs(random(name), shape, dtype))
-
-    sizes = random("sizes")
 
     def some() -> int:
         return int(sizes.integers(1, 16))
@@ -93,13 +95,13 @@ def cases(draw: Draw) -> list[Case]:
     def shape(n_q: int, n_k: int, D: int, Br: int, Bc: int, heads: int = 1, far: int = 0) -> Shape:
         return Shape(n_q, n_k, D, Br, Bc, heads).apart(sizes, far)
 
-    fp16 = shape(31, 79, 32, 32, 16)
+    fp16, large = shape(31, 79, 32, 32, 16), shape(17, 40, 16, 16, 16)
     return [
         normal("two by two tiles", ("any-length", "traffic"), shape(32, 32, 16, 16, 16)),
         normal("a tail of keys", ("any-length",), shape(16, 32 + some(), 16, 16, 16)),
         normal("a tail of both", ("any-length", "traffic"), shape(32 + some(), 32 - some(), 16, 16, 32)),
         hard("every kind of query", ("values", "traffic"), shape(32 + some(), 64 + some(), 32, 32, 16)),
-        normal("a wide head", ("values",), shape(33, 64, 64, 16, 32)),
+        normal("a wide head", ("values",), shape(33, 64, 128, 16, 32)),
         normal("one query, one key", ("any-length",), shape(1, 1, 16, 16, 16)),
         normal("two heads", ("heads", "traffic"), shape(64 + some(), 81, 16, 32, 32, heads=2)),
         _case("fp16", ("half",), fp16, with_large_v(hard_inputs(random("fp16"), fp16, np.float16))),
@@ -107,8 +109,9 @@ def cases(draw: Draw) -> list[Case]:
         *_lossy(random, sizes),
         normal(FAR, ("far-heads",), shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART)),
         attention.some_heads(normal("many heads", ("heads",), attention.MANY_HEADS.apart(sizes), once=True), sizes),
-        normal("real tiles", ("any-length",), shape(1024 + some(), 48 + some(), 64, 64, 64), once=True),
+        normal("real tiles", ("any-length",), shape(1024 + some(), 48 + some(), 64, 64, 64, heads=2), once=True),
         normal("real tiles", ("half",), shape(64 + some(), 1024 + some(), 128, 64, 64), np.float16, once=True),
+        _case("scores around 1e5", ("any-length",), large, large_scores(random("large"), large), once=True),
         *(normal("every size", ("any-length",), s, once=True) for s in of_every_class(sizes, causal=False)),
     ]
 

@@ -8,7 +8,15 @@ import numpy as np
 
 from checker.catalog import attention, suspected_tiles, timing
 from checker.catalog.attention import FAR, FAR_APART, Shape, of_every_class
-from checker.catalog.attention_inputs import Inputs, hard_inputs, in_bf16, long_sums, normal_inputs, with_large_v
+from checker.catalog.attention_inputs import (
+    Inputs,
+    hard_inputs,
+    in_bf16,
+    large_scores,
+    long_sums,
+    normal_inputs,
+    with_large_v,
+)
 from checker.catalog.attention_mistakes import SCORES
 from checker.catalog.by_hand import by_hand
 from checker.catalog.causal_mistakes import CAUSAL
@@ -73,6 +81,8 @@ def cases(draw: Draw) -> list[Case]:
     def random(name: str) -> np.random.Generator:
         return draw.case("p6_flash_attention_2", name)
 
+    sizes = random("sizes")
+
     def normal(
         name: str,
         proves: tuple[str, ...],
@@ -82,12 +92,11 @@ def cases(draw: Draw) -> list[Case]:
         once: bool = False,
     ) -> Case:
         source = random(f"{name} {shape.n_q} {shape.n_k}")
-        return _case(name, proves, shape, normal_inputs(source, shape, dtype), causal, once)
+        factor = float(sizes.choice([1 / 64, 1, 8])) if once else 1.0
+        return _case(name, proves, shape, normal_inputs(source, shape, dtype, factor), causal, once)
 
     def hard(name: str, proves: tuple[str, ...], shape: Shape, causal: bool = False, dtype: type = np.float32) -> Case:
         return _case(name, proves, shape, hard_inputs(random(name), shape, dtype), causal)
-
-    sizes = random("sizes")
 
     def some() -> int:
         return int(sizes.integers(1, 16))
@@ -95,7 +104,7 @@ def cases(draw: Draw) -> list[Case]:
     def shape(n_q: int, n_k: int, D: int, Br: int, Bc: int, heads: int = 1, far: int = 0) -> Shape:
         return Shape(n_q, n_k, D, Br, Bc, heads).apart(sizes, far)
 
-    fp16 = shape(31, 79, 32, 32, 16)
+    fp16, large = shape(31, 79, 32, 32, 16), shape(17, 40, 16, 16, 16)
     return [
         normal("two by two tiles", ("any-length", "traffic"), shape(32, 32, 16, 16, 16)),
         normal("a tail of keys", ("any-length",), shape(16, 32 + some(), 16, 16, 16)),
@@ -105,7 +114,7 @@ def cases(draw: Draw) -> list[Case]:
         normal("more keys than queries", ("causal", "traffic"), shape(31, 48 + some(), 32, 16, 16), causal=True),
         hard("every kind of query, causal", ("causal",), shape(48, 53, 32, 16, 32), causal=True),
         normal("tall tiles", ("causal", "traffic"), shape(64 + some(), 85 + some(), 16, 64, 16), causal=True),
-        normal("a wide head", ("values",), shape(33, 64, 64, 16, 32)),
+        normal("a wide head", ("values",), shape(33, 64, 128, 16, 32)),
         normal("one query, one key", ("any-length",), shape(1, 1, 16, 16, 16), causal=True),
         normal("two heads", ("heads", "traffic"), shape(64 + some(), 80, 16, 32, 32, heads=2), causal=True),
         _case("fp16", ("half",), fp16, with_large_v(hard_inputs(random("fp16"), fp16, np.float16)), causal=False),
@@ -113,8 +122,11 @@ def cases(draw: Draw) -> list[Case]:
         normal("more queries than keys", ("hidden-queries",), shape(40 + some() % 8, 17, 16, 16, 16), causal=True),
         normal(FAR, ("far-heads",), shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART)),
         attention.some_heads(normal("many heads", ("heads",), attention.MANY_HEADS.apart(sizes), once=True), sizes),
-        normal("real tiles", ("any-length",), shape(1024 + some(), 64 + some(), 64, 64, 64), once=True),
+        normal("real tiles", ("any-length",), shape(1024 + some(), 48 + some(), 64, 64, 64, heads=2), once=True),
+        normal("many keys", ("any-length",), shape(some(), 1024 + some(), 16, 16, 64), once=True),
         normal("real tiles", ("half",), shape(128 + some(), 1024 + some(), 128, 64, 64), True, np.float16, once=True),
+        _case("scores around 1e5", ("causal",), large, large_scores(random("large"), large), True, once=True),
+        normal("wide tiles", ("causal",), shape(80 + some(), 100 + some(), 16, 16, 64), True, once=True),
         *(normal("every size", ("any-length",), s, once=True) for s in of_every_class(sizes, causal=False)),
         *(
             normal("every size", ("hidden-queries" if s.n_q > s.n_k else "causal",), s, causal=True, once=True)

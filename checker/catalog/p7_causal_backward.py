@@ -63,11 +63,13 @@ def cases(draw: Draw) -> list[Case]:
     def random(name: str) -> np.random.Generator:
         return draw.case("p7_causal_backward", name)
 
+    sizes = random("sizes")
+
     @cache  # the three kernels get the same
     def given(name: str, shape: Shape, dtype: type, hard: bool) -> backward.Given:
         source = random(f"{name} {shape.n_q} {shape.n_k}")
-        make = hard_inputs if hard else normal_inputs
-        inputs = make(source, shape, dtype)
+        factor = float(sizes.choice([1 / 64, 1, 8])) if name == EVERY else 1.0
+        inputs = hard_inputs(source, shape, dtype) if hard else normal_inputs(source, shape, dtype, factor)
         return backward.given(shape, inputs, source.normal(0.0, 1.0, inputs.q.shape).astype(dtype))
 
     def case(
@@ -80,8 +82,6 @@ def cases(draw: Draw) -> list[Case]:
         once: bool = False,
     ) -> Case:
         return backward.launch(kernel, name, proves, given(name, shape, dtype, hard), once)
-
-    sizes = random("sizes")
 
     def some() -> int:
         return int(sizes.integers(1, 16))
@@ -102,7 +102,8 @@ def cases(draw: Draw) -> list[Case]:
     large_dp = backward.given(small, *backward.large_products(random("large dP"), small))
     many = attention.MANY_HEADS.apart(sizes)
     real, real_half = shape(64 + some(), 128 + some(), 64, 64, 64), shape(128 + some(), 1024 + some(), 128, 64, 64)
-    real_more = shape(1024 + some(), 64 + some(), 64, 64, 64)
+    real_more = shape(1024 + some(), 48 + some(), 64, 64, 64, heads=2)
+    wide, many_keys = shape(80 + some(), 100 + some(), 16, 16, 64), shape(some(), 280 + some(), 16, 16, 16)
     every = of_every_class(sizes, causal=True)
     made = [
         case(DELTA, "whole tiles", ("delta", "traffic"), square),
@@ -113,7 +114,7 @@ def cases(draw: Draw) -> list[Case]:
         case(DELTA, "real tiles", ("delta",), real, once=True),
         case(DELTA, "real tiles", ("half",), real_half, np.float16, once=True),
         case(DELTA, "many queries", ("delta",), real_more, once=True),
-        *(case(DELTA, "every size", ("delta",), s, once=True) for s in {(s.n_q, s.Br): s for s in every}.values()),
+        *(case(DELTA, EVERY, ("delta",), s, once=True) for s in {(s.n_q, s.Br): s for s in every}.values()),
     ]
     for kernel, name in ((DK_DV, "dk-dv"), (DQ, "dq")):
         made += [
@@ -131,11 +132,14 @@ def cases(draw: Draw) -> list[Case]:
             case(kernel, "real tiles", (name,), real, once=True),
             case(kernel, "real tiles", ("half",), real_half, np.float16, once=True),
             case(kernel, "real tiles, more queries than keys", ("hidden-queries",), real_more, once=True),
-            *(case(kernel, "every size", ("hidden-queries" if s.n_q > s.n_k else name,), s, once=True) for s in every),
+            case(kernel, "wide tiles", (name,), wide, once=True),
+            case(kernel, "many keys", (name,), many_keys, once=True),
+            *(case(kernel, EVERY, ("hidden-queries" if s.n_q > s.n_k else name,), s, once=True) for s in every),
         ]
     return made
 
 
+EVERY = "every size"
 ANY_SIZE = {DELTA.name: "delta", DK_DV.name: "dk-dv", DQ.name: "dq"}
 
 

@@ -152,6 +152,7 @@ def safe_cases(kernel: Kernel, random: Callable[[str], np.random.Generator], blo
         far_case(kernel, random("far"), blocks),
         *_of_every_length(kernel, random("lengths"), blocks),
         *_of_real_size(kernel, random("real"), {**blocks, [*blocks][-1]: 1024}),
+        many_blocks(kernel, random("blocks"), {**blocks, [*blocks][-1]: 4}),
         tall_case(kernel, random("tall"), blocks),
     ]
 
@@ -183,10 +184,11 @@ def _of_every_length(kernel: Kernel, random: np.random.Generator, blocks: Mappin
 
 
 def _of_real_size(kernel: Kernel, random: np.random.Generator, blocks: Mapping[str, int]) -> list[Case]:
-    """Rows of 20,000 columns in blocks as on a GPU, in fp32 and in fp16."""
+    """Rows of 20,000 columns in blocks as on a GPU, in fp32 and in fp16; one has its maximum near the end."""
     made = []
     for dtype, proves in ((np.float32, "any-length"), (np.float16, "half")):
         x = random.normal(0.0, 2.0, (2, 20_000 + int(random.integers(1, 400)))).astype(dtype)
+        x[1, -int(random.integers(1, 3000))] = 150
         name = f"long rows, {np.dtype(dtype)}"
         made.append(launch(kernel, name, (proves,), x, blocks, equal_gaps(random), once=True))
     return made
@@ -197,6 +199,12 @@ def sampled(case: Case, programs: tuple[int, ...]) -> Case:
     rows = np.arange(case.tensors["y_ptr"].values.shape[0])[:, None]
     asked = np.isin(rows // int(case.constexprs.get("BLOCK_ROWS", 1)), programs)
     return replace(case, programs=programs, asked={"y_ptr": np.broadcast_to(asked, case.tensors["y_ptr"].values.shape)})
+
+
+def many_blocks(kernel: Kernel, random: np.random.Generator, blocks: Mapping[str, int]) -> Case:
+    """A row of more columns than blocks of 4 to the third power have."""
+    x = random.normal(0.0, 2.0, (1, int(random.integers(66, 80)))).astype(np.float32)
+    return launch(kernel, "many blocks", ("any-length",), x, blocks, equal_gaps(random), once=True)
 
 
 def tall_case(kernel: Kernel, random: np.random.Generator, blocks: Mapping[str, int]) -> Case:

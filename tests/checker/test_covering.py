@@ -28,7 +28,8 @@ def test_a_design_covers_all_that_any_launch_can(causal: bool) -> None:
 
 @CAUSAL
 def test_every_boundary_is_met_in_every_class_under_every_relation_of_blocks(causal: bool) -> None:
-    boundaries = ["end of keys", "start of queries"] if causal else ["end of keys"]
+    of_mask = ["start of queries", "start of the mask", "end of the mask"]
+    boundaries = ["end of keys", *of_mask] if causal else ["end of keys"]
     wanted = set(itertools.product(["Br = Bc", "Br < Bc", "Br > Bc"], boundaries, range(4)))
     assert wanted <= all_covered(design(causal), causal)
 
