@@ -54,9 +54,24 @@ def test_right_kernels_are_accepted(path: Path, quick: Terms) -> None:
     assert verdict.findings == ()
 
 
+def compiled_if_need_be(path: Path) -> bool:
+    return not NEEDS_THE_COMPILER.isdisjoint(said(path, "Finding").split())
+
+
 @pytest.mark.parametrize("path", kernels("wrong"), ids=ids)
 def test_wrong_kernels_are_refused_by_name(path: Path, quick: Terms) -> None:
-    verdict = check_path(path, quick)
+    assert_refused_by_name(path, quick if compiled_if_need_be(path) else replace(quick, targets=()))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", [path for path in kernels("wrong") if not compiled_if_need_be(path)], ids=ids)
+def test_other_wrong_kernels_compile(path: Path, quick: Terms) -> None:
+    """So what is said of them does not depend on whether they are compiled."""
+    assert_refused_by_name(path, quick)
+
+
+def assert_refused_by_name(path: Path, terms: Terms) -> None:
+    verdict = check_path(path, terms)
     assert not verdict.accepted
     assert verdict.earned < verdict.possible
     assert [f.id for f in verdict.findings] == said(path, "Finding").split(" and "), verdict.findings
