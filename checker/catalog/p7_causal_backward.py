@@ -104,6 +104,7 @@ def cases(draw: Draw) -> list[Case]:
     real, real_half = shape(64 + some(), 128 + some(), 64, 64, 64), shape(128 + some(), 1024 + some(), 128, 64, 64)
     real_more = shape(1024 + some(), 48 + some(), 64, 64, 64, heads=2)
     wide, many_keys = shape(80 + some(), 100 + some(), 16, 16, 64), shape(some(), 280 + some(), 16, 16, 16)
+    many_queries = shape(280 + some(), some(), 16, 16, 16)
     every = of_every_class(sizes, causal=True)
     made = [
         case(DELTA, "whole tiles", ("delta", "traffic"), square),
@@ -134,6 +135,7 @@ def cases(draw: Draw) -> list[Case]:
             case(kernel, "real tiles, more queries than keys", ("hidden-queries",), real_more, once=True),
             case(kernel, "wide tiles", (name,), wide, once=True),
             case(kernel, "many keys", (name,), many_keys, once=True),
+            case(kernel, "many queries", ("hidden-queries",), many_queries, once=True),
             *(case(kernel, EVERY, ("hidden-queries" if s.n_q > s.n_k else name,), s, once=True) for s in every),
         ]
     return made
