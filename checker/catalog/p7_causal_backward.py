@@ -103,7 +103,7 @@ def cases(draw: Draw) -> list[Case]:
     many = attention.MANY_HEADS.apart(sizes)
     real, real_half = shape(64 + some(), 128 + some(), 64, 64, 64), shape(128 + some(), 1024 + some(), 128, 64, 64)
     real_more = shape(1024 + some(), 48 + some(), 64, 64, 64, heads=2)
-    wide, many_keys = shape(80 + some(), 100 + some(), 16, 16, 64), shape(some(), 280 + some(), 16, 16, 16)
+    wide, many_keys = shape(80 + some(), 100 + some(), 16, 16, 64), shape(1, 280 + some(), 16, 16, 16)
     many_queries = shape(280 + some(), some(), 16, 16, 16)
     every = of_every_class(sizes, causal=True)
     made = [
