@@ -35,6 +35,8 @@ def normal_inputs(
         random.normal(0.0, 1.0, (shape.heads, rows, shape.D)).astype(dtype)
         for rows in (shape.n_q, shape.n_k, shape.n_k)
     )
+    if shape.n_k > 4:
+        k[:, int(random.integers(shape.n_k))] = 0.0  # a key like any other, which padding only looks like
     scale = np.float32(random.uniform(1.7, 2.2) / np.sqrt(shape.D))
     return Inputs((q / factor).astype(dtype), k, v, float(scale * factor))
 

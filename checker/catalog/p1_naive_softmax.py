@@ -49,7 +49,7 @@ def _kinds(random: np.random.Generator, n: int) -> dict[str, Array]:
         return np.where(np.arange(n) == position, 60.0, normal())
 
     return {
-        "normal, sigma 1": normal(),
+        "normal, sigma 1": np.where(np.arange(n) == 3, 0.0, normal()),  # a 0 is a number like any other
         "normal, sigma 5": normal(5.0),
         "normal around +40": normal(1.0, 40.0),
         "normal around -60": normal(1.0, -60.0),
