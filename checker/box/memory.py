@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 ADDRESS_BITS = 44  # the range of addresses of one tensor
 LOAD, STORE, BARRIER, DOT, BLOCK, PRODUCT, HALF = 0, 1, 2, 3, 4, 5, 6
-IN_DOT, IN_SUM, IN_LOOP, IN_STORE = 0, 1, 2, 3  # where something is added up or kept in half
+IN_DOT, IN_SUM, IN_LOOP, IN_STORE, ON_THE_WAY = 0, 1, 2, 3, 4  # where something is added up or kept in half
 FILLS = (0.0, 6e4)  # what undefined masked lanes hold in the repetitions; the second fits into fp16
 MOST_LANES = 2**31 - 1  # of one record: what an int32 can hold
 RECORD_FIELDS = 7  # kind, tensor, program, line, distinct elements, lanes, stray lanes (see AccessLog)
@@ -176,9 +176,13 @@ class Memory:
         position = self.where()
         self.products[position] = self.products.get(position, 0) + lanes
 
-    def half(self, where: int) -> None:
-        """Note that something is added up or kept in half. `where`: IN_DOT, …; the first of each kind has its line."""
-        times, program, line = self.halves.get(where) or (0, *self.where())
+    def half(self, where: int, line: int = 0) -> None:
+        """Note that something is added up or kept in half. `where`: IN_DOT, …; of each kind, the line that comes first.
+
+        `line`: of what is at fault, if that is not where the kernel is.
+        """
+        program, now = self.where()
+        times, program, line = self.halves.get(where) or (0, program, line or now)
         self.halves[where] = times + 1, program, line
 
     def log(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:

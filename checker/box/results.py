@@ -21,6 +21,7 @@ from checker.box.memory import (
     IN_STORE,
     IN_SUM,
     LOAD,
+    ON_THE_WAY,
     PRODUCT,
     RECORD_FIELDS,
     STORE,
@@ -119,7 +120,8 @@ class AccessLog:
     among the launch's tensors), `program`, `line`, `distinct` (number of distinct elements), `lanes` (of the whole
     block, masked or not; of a HALF: how often it happens), `stray` (of a store: lanes whose element another lane gave
     another value; of a load: masked lanes that do not hold -inf, negative if nothing says what they hold; of a DOT: how
-    many terms each element sums; of a PRODUCT: how many elements in all; of a HALF: IN_DOT, IN_SUM, IN_LOOP, IN_STORE).
+    many terms each element sums; of a PRODUCT: how many elements in all; of a HALF: IN_DOT, IN_SUM, IN_LOOP, IN_STORE,
+    ON_THE_WAY).
     `elements` joins the distinct dense element numbers of all accesses.
     """
 
@@ -219,7 +221,7 @@ def _log(records: memoryview, elements: memoryview, launch: Launch) -> AccessLog
         and (log.lanes >= 0).all()
         and not log.lanes[log.kind == BARRIER].any()
         and (log.stray[log.kind == PRODUCT] >= 0).all()
-        and np.isin(log.stray[log.kind == HALF], (IN_DOT, IN_SUM, IN_LOOP, IN_STORE)).all()
+        and np.isin(log.stray[log.kind == HALF], (IN_DOT, IN_SUM, IN_LOOP, IN_STORE, ON_THE_WAY)).all()
         and (log.distinct >= 0).all()
         and log.distinct.sum(dtype=np.int64) == log.elements.size
     )

@@ -17,7 +17,7 @@ from checker.judge.error_map import error_map
 from checker.judge.evidence import Evidence, Locator, element_name, tensor_name, written_tensors
 from checker.judge.locate import MOST_EXAMPLES, Wrong
 from checker.judge.memory import memory_findings, name_gaps, never_stored
-from checker.judge.precision import precision_findings
+from checker.judge.precision import most_telling, precision_findings
 from checker.judge.roles import Code
 from checker.judge.traffic import remarks, total, traffic_findings
 from checker.judge.verdict import Finding, PropertyResult, Status, Traffic
@@ -145,7 +145,7 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code
         exact = [w for w in wrongs if _input_type(w.case) not in {_input_type(case) for case, _ in in_half}]
         values = list(name_wrong(puzzle, exact, failed, right, where))
     explained = set() if unnamed else {w.case.name for w in wrongs}
-    values += [f for case, f in in_half if case.name in heard - explained]
+    values = most_telling([*values, *(f for case, f in in_half if case.name in heard - explained)])
     if errors:
         values = [f for f in values if f.id not in UNNAMED]  # one thing at a time: what stops the kernel
     if address_named:

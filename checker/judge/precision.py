@@ -1,4 +1,4 @@
-"""Sums in half, whatever the values: what a few small inputs forgive, thousands of keys do not."""
+"""What is lost in half, whatever the values: what a few small inputs forgive, thousands of keys do not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checker.box.memory import HALF, IN_DOT, IN_LOOP, IN_STORE, IN_SUM
+from checker.box.memory import HALF, IN_DOT, IN_LOOP, IN_STORE, IN_SUM, ON_THE_WAY
+from checker.judge.diagnose import UNNAMED
 from checker.judge.evidence import Evidence, Locator
 from checker.judge.verdict import Finding, Status
 
@@ -49,11 +50,18 @@ LOSSES = {
         f"The tensor holds fp32, so nothing is saved, and the digits are gone. {_BITS}",
         "Store the sum as it is, in fp32.",
     ),
+    ON_THE_WAY: Loss(
+        "rounded-on-the-way",
+        "A value is rounded to half precision, and then computed with",
+        "What goes into a tl.dot may be rounded, and so may what is stored. What is rounded in between is missing in "
+        f"everything that comes after it. {_BITS} Below 0.00006 it has fewer digits still, and below 0.00000003 none.",
+        "Go on with the fp32 value. Where a tl.dot needs halves, round in its argument: tl.dot(Pij.to(Vj.dtype), Vj).",
+    ),
 }
 
 
 def precision_findings(evidence: Evidence, where: Locator) -> Iterator[Finding]:
-    """One finding for each line of a launch that adds up in half."""
+    """One finding for each line of a launch that adds up in half, or rounds to it on the way."""
     result = evidence.result
     if result is None:
         return
@@ -65,3 +73,9 @@ def precision_findings(evidence: Evidence, where: Locator) -> Iterator[Finding]:
             here = f" In this case that happens {times} times." if times > 1 else ""
             place = where(line, case=evidence.case.name)
             yield Finding(loss.id, Status.WRONG, loss.title, loss.explanation + here, loss.hint, place)
+
+
+def most_telling(findings: list[Finding]) -> list[Finding]:
+    """Of several, those that say what went wrong: what is summed in half, say, is also computed with."""
+    telling = [finding for finding in findings if finding.id != LOSSES[ON_THE_WAY].id]
+    return telling if any(finding.id not in UNNAMED for finding in telling) else findings

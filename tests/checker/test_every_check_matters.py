@@ -16,7 +16,7 @@ import pytest
 from checker import catalog
 from checker.box.parent import Limits
 from checker.catalog import softmax, suspected
-from checker.judge import branches, diagnose, judge, locate, memory, models, traffic
+from checker.judge import branches, diagnose, judge, memory, models, traffic
 from checker.judge.verdict import Finding, Status, Traffic, Verdict
 from checker.puzzle import Budget, Case, Expected
 from checker.road import Terms
@@ -49,7 +49,7 @@ JUDGE: list[tuple[Any, str, Callable[..., Any], str]] = [
     (diagnose, "_undefined_lanes", lambda *_: SWITCHED_OFF, "wrong/p1_padding_undefined"),
     (models, "explains", lambda *_: False, "wrong/p1_no_division"),
     (models, "line_at", lambda *_: None, "wrong/p3_rescaled_by_the_inverse"),
-    (locate, "rounded_to", lambda *_: None, "wrong/p1_rounded_to_half"),
+    (judge, "most_telling", lambda findings: findings, "wrong/p6_accumulator_in_half"),
     (memory, "_overlapping", lambda *_: SWITCHED_OFF, "wrong/p5_tile_and_step_differ"),
     (judge, "name_gaps", lambda _, findings, __: findings, "wrong/p1_mask_of_flat_offsets"),
     (memory, "_missing_barrier", _nothing, "wrong/p5_no_barrier"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from checker.box.memory import HALF, IN_DOT, IN_LOOP, IN_STORE, IN_SUM, PRODUCT
+from checker.box.memory import HALF, IN_DOT, IN_LOOP, IN_STORE, IN_SUM, ON_THE_WAY, PRODUCT, STORE
 from checker.box.parent import Box, Limits
 from checker.box.results import Launch, LaunchResult, TensorArgument, parse
 
@@ -28,39 +28,89 @@ SUMS = {
     "rounded_once": ("    y = tl.dot(h, h)\n    tl.store(h_ptr + at, y.to(tl.float16))\n", set()),
     "p_rounded_for_its_product": (LOOP + "y += tl.dot(tl.exp(tl.dot(h, h) - 9.0).to(h.dtype), h)\n", set()),
     "scaled_in_half": (LOOP + "y += tl.dot((h * 0.5).to(tl.float16), h)\n", set()),
-    "maximum_in_half": (
-        LOOP + "m_new = tl.maximum(m, tl.max(tl.dot(h, h), axis=1).to(tl.float16))\n"
-        "        l = l * tl.exp(m.to(tl.float32) - m_new.to(tl.float32)) + tl.sum(x - m_new[:, None], axis=1)\n"
-        "        m = m_new\n    l = m + tl.log(l)\n",
-        set(),
-    ),
     "earlier_tile_kept_in_half": (
         LOOP + "y += tl.dot(half, h)\n        half = tl.dot(h, h).to(tl.float16)\n",
         set(),
     ),
-    "scores_rounded_then_summed": (LOOP + "l += tl.sum(tl.dot(h, h).to(tl.float16).to(tl.float32), axis=1)\n", set()),
+    "exact_in_half": (
+        "    half = tl.where(x > 0, 2.0, 0.25).to(tl.float16)\n    y = tl.exp((half * half - half).to(tl.float32))\n",
+        set(),
+    ),
+    "rounded_for_two_products": (
+        "    half = tl.exp(tl.dot(h, h)).to(h.dtype)\n    y = tl.dot(half, h) + tl.dot(tl.trans(half), h)\n",
+        set(),
+    ),
+    "rounded_then_masked_and_stored": (
+        "    half = tl.exp(x).to(h.dtype) * (x > 0).to(tl.float32)\n    tl.store(h_ptr + at, half)\n",
+        set(),
+    ),
+    "larger_of_halves": ("    l = tl.exp(tl.max(tl.maximum(h, h * 2.0), axis=1).to(tl.float32))\n", set()),
     # Wrong.
     "sum_in_half": ("    l += tl.sum(h, axis=1)\n", {IN_SUM}),
-    "sum_of_what_is_rounded": ("    l += tl.sum(x, axis=1, dtype=tl.float16)\n", {IN_SUM}),
+    "sum_of_what_is_rounded": ("    l += tl.sum(x, axis=1, dtype=tl.float16)\n", {IN_SUM, ON_THE_WAY}),
     "dot_in_half": ("    y += tl.dot(h, h, out_dtype=tl.float16)\n", {IN_DOT}),
     "dot_onto_half": ("    y += tl.dot(h, h, half, out_dtype=tl.float16)\n", {IN_DOT}),
-    "rounded_in_a_loop": (LOOP + "half = (half + tl.dot(h, h)).to(tl.float16)\n", {IN_LOOP}),
-    "rounded_to_bf16": (LOOP + "y = (y + tl.dot(h, h)).to(tl.bfloat16).to(tl.float32)\n", {IN_LOOP}),
-    "rescaled_in_a_loop": (LOOP + "half = (half * l[:, None] + tl.dot(h, h)).to(tl.float16)\n", {IN_LOOP}),
-    "chosen_in_a_loop": (LOOP + "half = tl.where(x > 0, half + x, half).to(tl.float16)\n", {IN_LOOP}),
-    "both_halves": (LOOP + "half += h\n", {IN_LOOP}),
-    "product_rounded_and_added": (LOOP + "half += tl.dot(h, h).to(tl.float16)\n", {IN_LOOP}),
-    "given_to_a_product": (LOOP + "half = tl.dot(h, h, half.to(tl.float32)).to(tl.float16)\n", {IN_LOOP}),
-    "fused": (LOOP + "half = tl.fma(x, x, half.to(tl.float32)).to(tl.float16)\n", {IN_LOOP}),
+    "rounded_in_a_loop": (LOOP + "half = (half + tl.dot(h, h)).to(tl.float16)\n", {IN_LOOP, ON_THE_WAY}),
+    "rounded_to_bf16": (LOOP + "y = (y + tl.dot(h, h)).to(tl.bfloat16).to(tl.float32)\n", {IN_LOOP, ON_THE_WAY}),
+    "rescaled_in_a_loop": (LOOP + "half = (half * l[:, None] + tl.dot(h, h)).to(tl.float16)\n", {IN_LOOP, ON_THE_WAY}),
+    "chosen_in_a_loop": (LOOP + "half = tl.where(x > 0, half + x, half).to(tl.float16)\n", {IN_LOOP, ON_THE_WAY}),
+    "both_halves": (LOOP + "half += h\n", {IN_LOOP, ON_THE_WAY}),
+    "product_rounded_and_added": (LOOP + "half += tl.dot(h, h).to(tl.float16)\n", {IN_LOOP, ON_THE_WAY}),
+    "given_to_a_product": (LOOP + "half = tl.dot(h, h, half.to(tl.float32)).to(tl.float16)\n", {IN_LOOP, ON_THE_WAY}),
+    "fused": (LOOP + "half = tl.fma(x, x, half.to(tl.float32)).to(tl.float16)\n", {IN_LOOP, ON_THE_WAY}),
     "summed_afterwards": (
         "    half += h\n    half = (half + x).to(tl.float16)\n    l = tl.sum(half.to(tl.float32), axis=1)\n",
-        {IN_LOOP},
+        {IN_LOOP, ON_THE_WAY},
     ),
     "normaliser_in_half": (
         "    c = l.to(tl.float16)\n" + LOOP + "c = (c * 0.5 + tl.sum(x, axis=1)).to(tl.float16)\n",
-        {IN_LOOP},
+        {IN_LOOP, ON_THE_WAY},
     ),
-    "rounded_on_the_way": ("    y = tl.dot(h, h)\n    tl.store(x_ptr + at, y.to(tl.float16))\n", {IN_STORE}),
+    "rounded_before_its_store": ("    y = tl.dot(h, h)\n    tl.store(x_ptr + at, y.to(tl.float16))\n", {IN_STORE}),
+    "maximum_in_half": (
+        LOOP + "m_new = tl.maximum(m, tl.max(tl.dot(h, h), axis=1).to(tl.float16))\n"
+        "        l = l * tl.exp(m.to(tl.float32) - m_new.to(tl.float32)) + tl.sum(x - m_new[:, None], axis=1)\n"
+        "        m = m_new\n    l = m + tl.log(l)\n",
+        {ON_THE_WAY},
+    ),
+    "scores_rounded_then_summed": (
+        LOOP + "l += tl.sum(tl.dot(h, h).to(tl.float16).to(tl.float32), axis=1)\n",
+        {ON_THE_WAY},
+    ),
+    "exponent_in_half": ("    y = tl.exp((x - m[:, None]).to(tl.float16).to(tl.float32))\n", {ON_THE_WAY}),
+    "difference_of_halves": (
+        "    y = tl.exp((h - tl.max(h, axis=1).to(tl.float16)[:, None]).to(tl.float32))\n",
+        {ON_THE_WAY},
+    ),
+    "multiplied_before_its_product": (
+        "    half = tl.exp(x).to(tl.float16)\n    y = tl.dot((half * x).to(tl.float16), h)\n",
+        {ON_THE_WAY},
+    ),
+    "divided_before_its_product": (
+        "    half = tl.exp(x).to(tl.float16)\n    y = tl.dot(h, tl.trans((x / half).to(tl.float16)))\n",
+        {ON_THE_WAY},
+    ),
+    "moved_before_its_sum": (
+        "    half = tl.trans(tl.reshape(tl.exp(x).to(tl.float16), (SIDE, SIDE)))\n"
+        "    y = tl.where(x > 0, half, 0.0).to(tl.float32) - x\n",
+        {ON_THE_WAY},
+    ),
+    "largest_of_what_is_rounded": (
+        "    l = tl.log(tl.max(tl.exp(x).to(tl.float16), axis=1).to(tl.float32))\n",
+        {ON_THE_WAY},
+    ),
+    "larger_of_what_is_rounded": (
+        "    y = tl.exp2(tl.maximum(tl.exp(x).to(tl.bfloat16).to(tl.float32), x))\n",
+        {ON_THE_WAY},
+    ),
+    "product_of_bf16": ("    y = tl.dot(tl.exp(x).to(tl.bfloat16).to(tl.float16), h)\n", {ON_THE_WAY}),
+    "one_row_for_all": (
+        "    half = tl.max(tl.exp(x), axis=0).to(tl.float16)[None, :] * 0.3\n"
+        "    y -= tl.broadcast_to(half, (SIDE, SIDE)).to(tl.float32)\n",
+        {ON_THE_WAY},
+    ),
+    "fused_with_what_is_rounded": ("    y = tl.fma(tl.exp(x).to(tl.float16).to(tl.float32), x, y)\n", {ON_THE_WAY}),
+    "a_product_onto_what_is_rounded": ("    y = tl.dot(h, h, tl.exp(x).to(tl.float16).to(tl.float32))\n", {ON_THE_WAY}),
 }
 PRODUCTS = {
     "of_tiles": ("    y = x * x / (x + 9.0)\n", 2 * 256),
@@ -107,5 +157,15 @@ def test_products_of_blocks_are_counted(logs: dict[str, LaunchResult], name: str
 def test_products_are_known_by_their_line(logs: dict[str, LaunchResult]) -> None:
     log = logs["rescaled_in_a_loop"].log
     assert log.stray[log.kind == PRODUCT].tolist() == [4 * 256]  # one record of four iterations
-    assert log.line[log.kind == PRODUCT].tolist() == log.line[log.kind == HALF].tolist()
-    assert log.lanes[log.kind == HALF].tolist() == [2]  # the first two of four add up what was not rounded twice
+    assert {*log.line[log.kind == PRODUCT].tolist()} == {*log.line[log.kind == HALF].tolist()}
+    times = dict(zip(log.stray[log.kind == HALF].tolist(), log.lanes[log.kind == HALF].tolist(), strict=True))
+    assert times == {IN_LOOP: 2, ON_THE_WAY: 3}  # the first of four has nothing rounded, the second nothing twice
+
+
+def test_the_line_that_rounds_is_noted(logs: dict[str, LaunchResult]) -> None:
+    log, first = logs["multiplied_before_its_product"].log, logs["exponent_in_half"].log
+    source = SUMS["multiplied_before_its_product"][0]
+    assert source.splitlines()[0].endswith(".to(tl.float16)")
+    line = int(log.line[log.kind == HALF][0])
+    assert line == int(log.line[log.kind == STORE][-1]) - len(source.splitlines())
+    assert int(first.line[first.kind == HALF][0]) == int(first.line[first.kind == STORE][-1]) - 1

@@ -1,6 +1,6 @@
 """S is rounded to the inputs' type.
 
-Finding: wrong-values and wrong-values
+Finding: rounded-on-the-way
 """
 
 import triton
