@@ -12,6 +12,9 @@ from checker.catalog.softmax import SMALL_TERM
 from checker.puzzle import Array, as_bf16
 
 
+LARGEST_SCORE = 1e12  # two fp16 rows of 128 give no more: what is larger may stand for infinity
+
+
 @dataclass(frozen=True)
 class Inputs:
     """Q, K, V in the dtype of the launch, a scale, and what the queries are, in a few words each."""
@@ -42,12 +45,17 @@ def normal_inputs(
 
 
 def large_scores(random: np.random.Generator, shape: Shape) -> Inputs:
-    """Scores around 1e5 and around -1e5, by query: beyond fp16, and beyond what only looks like minus infinity."""
+    """Scores around 1e5 and -1e5, or all at 1e12 or -1e12, by query; and a V whose exponential would overflow.
+
+    That is beyond fp16, and beyond what only looks like minus infinity.
+    """
     plain = normal_inputs(random, shape)
-    q, k = plain.q.copy(), plain.k.copy()
+    q, k, v = plain.q.copy(), plain.k.copy(), plain.v.copy()
     k[..., 0] = 1.0
-    q[..., 0] = np.where(np.arange(shape.n_q) % 2, -1e5, 1e5) / plain.scale
-    return replace(plain, q=q, k=k)
+    q[:, 2::4], q[:, 3::4] = 0.0, 0.0  # all scores alike, however large
+    q[..., 0] = np.resize([1e5, -1e5, LARGEST_SCORE, -LARGEST_SCORE], shape.n_q) / plain.scale
+    v[..., -1] *= 1e4
+    return replace(plain, q=q, k=k, v=v)
 
 
 def hard_inputs(

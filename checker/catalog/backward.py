@@ -80,6 +80,14 @@ def large_products(random: np.random.Generator, shape: Shape) -> tuple[Inputs, A
     return replace(inputs, v=v), do
 
 
+def large_values(random: np.random.Generator, shape: Shape) -> tuple[Inputs, Array]:
+    """V and dO, and so O, of which the exponential would overflow; dO up to a million, beyond what fp16 can hold."""
+    inputs = normal_inputs(random, shape)
+    do = random.normal(0.0, 1.0, inputs.q.shape).astype(np.float32)
+    do[:, 1::2] *= 3e5
+    return replace(inputs, v=300 * inputs.v), do
+
+
 def launch(kernel: Kernel, name: str, proves: tuple[str, ...], given: Given, once: bool = False) -> Case:
     """One launch of one of the kernels: a program per head and tile of what it writes."""
     shape, tensors = given.shape, dict(given.tensors)

@@ -99,7 +99,14 @@ def cases(draw: Draw) -> list[Case]:
         softmax.far_case(KERNEL, random("far"), {"BLOCK_SIZE": 8}),
         *_of_every_length(random("lengths")),
         softmax.tall_case(KERNEL, random("tall"), {"BLOCK_SIZE": 8}),
+        _mostly_padding(random("padding")),
     ]
+
+
+def _mostly_padding(random: np.random.Generator) -> Case:
+    """Rows of few and very negative numbers in a block of thousands: what only looks like -inf adds up."""
+    x = random.uniform(-80, -79, (2, int(random.integers(2, 8)))).astype(np.float32)
+    return softmax.launch(KERNEL, "mostly padding", (LENGTHS.name,), x, {"BLOCK_SIZE": 4096}, once=True)
 
 
 def _of_every_length(random: np.random.Generator) -> list[Case]:

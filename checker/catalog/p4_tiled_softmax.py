@@ -31,6 +31,9 @@ PROPERTIES = (
 )
 
 
+TALL = {"BLOCK_ROWS": 32, "BLOCK_COLS": 16}
+
+
 def cases(draw: Draw) -> list[Case]:
     """As for puzzle 3, with tiles that are not square, and numbers of rows that leave a tile partly empty."""
 
@@ -44,6 +47,7 @@ def cases(draw: Draw) -> list[Case]:
         *usual,
         softmax.prefix_case(KERNEL, random("prefix"), blocks),
         softmax.long_sum_case(KERNEL, random("long sum"), blocks),
+        softmax.launch(KERNEL, "tall tiles", ("row-tail",), _normal(random("tall tiles"), 37, 41), TALL, once=True),
         *(
             softmax.launch(KERNEL, name, ("row-tail",), _normal(random(name), count, tile[1] + 3), blocks)
             for name, count in (("one row", 1), ("whole tiles of rows", 2 * tile[0]), ("one row more", tile[0] + 1))

@@ -113,7 +113,7 @@ def cases(draw: Draw) -> list[Case]:
         normal("real tiles", ("half",), shape(64 + some(), 1024 + some(), 128, 64, 64), np.float16, once=True),
         normal("many keys", ("any-length",), shape(2, 384 + some(), 16, 16, 16), once=True),
         normal("many queries", ("any-length",), shape(280 + some(), some(), 16, 16, 16), once=True),
-        _case("scores around 1e5", ("any-length",), large, large_scores(random("large"), large), once=True),
+        _case("large scores", ("any-length",), large, large_scores(random("large"), large), once=True),
         *(normal("every size", ("any-length",), s, once=True) for s in of_every_class(sizes, causal=False)),
     ]
 

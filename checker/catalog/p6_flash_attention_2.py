@@ -125,8 +125,9 @@ def cases(draw: Draw) -> list[Case]:
         normal("real tiles", ("any-length",), shape(1024 + some(), 48 + some(), 64, 64, 64, heads=2), once=True),
         normal("many keys", ("any-length",), shape(2, 1024 + some(), 16, 16, 64), once=True),
         normal("real tiles", ("half",), shape(128 + some(), 1024 + some(), 128, 64, 64), True, np.float16, once=True),
-        _case("scores around 1e5", ("causal",), large, large_scores(random("large"), large), True, once=True),
-        normal("wide tiles", ("causal",), shape(80 + some(), 100 + some(), 16, 16, 64), True, once=True),
+        _case("large scores", ("causal",), large, large_scores(random("large"), large), True, once=True),
+        normal("wide tiles", ("causal",), shape(144 + some(), 160 + some(), 16, 16, 128), True, once=True),
+        normal("tall tiles", ("causal",), shape(132 + some(), 148 + some(), 16, 128, 16), True, once=True),
         *(normal("every size", ("any-length",), s, once=True) for s in of_every_class(sizes, causal=False)),
         *(
             normal("every size", ("hidden-queries" if s.n_q > s.n_k else "causal",), s, causal=True, once=True)

@@ -100,10 +100,12 @@ def cases(draw: Draw) -> list[Case]:
     large = backward.given(half, *backward.half_inputs(random("fp16"), half))
     small = shape(32, 48, 16, 16, 16)
     large_dp = backward.given(small, *backward.large_products(random("large dP"), small))
+    large_values = backward.given(small, *backward.large_values(random("large values"), small))
     many = attention.MANY_HEADS.apart(sizes)
     real, real_half = shape(64 + some(), 128 + some(), 64, 64, 64), shape(128 + some(), 1024 + some(), 128, 64, 64)
     real_more = shape(1024 + some(), 48 + some(), 64, 64, 64, heads=2)
-    wide, many_keys = shape(80 + some(), 100 + some(), 16, 16, 64), shape(1, 280 + some(), 16, 16, 16)
+    wide, taller = shape(144 + some(), 160 + some(), 16, 16, 128), shape(132 + some(), 148 + some(), 16, 128, 16)
+    many_keys = shape(1, 280 + some(), 16, 16, 16)
     many_queries = shape(280 + some(), some(), 16, 16, 16)
     every = of_every_class(sizes, causal=True)
     made = [
@@ -115,6 +117,7 @@ def cases(draw: Draw) -> list[Case]:
         case(DELTA, "real tiles", ("delta",), real, once=True),
         case(DELTA, "real tiles", ("half",), real_half, np.float16, once=True),
         case(DELTA, "many queries", ("delta",), real_more, once=True),
+        backward.launch(DELTA, "large values", ("delta",), large_values, once=True),
         *(case(DELTA, EVERY, ("delta",), s, once=True) for s in {(s.n_q, s.Br): s for s in every}.values()),
     ]
     for kernel, name in ((DK_DV, "dk-dv"), (DQ, "dq")):
@@ -134,6 +137,8 @@ def cases(draw: Draw) -> list[Case]:
             case(kernel, "real tiles", ("half",), real_half, np.float16, once=True),
             case(kernel, "real tiles, more queries than keys", ("hidden-queries",), real_more, once=True),
             case(kernel, "wide tiles", (name,), wide, once=True),
+            case(kernel, "tall tiles", (name,), taller, once=True),
+            backward.launch(kernel, "large values", (name,), large_values, once=True),
             case(kernel, "many keys", (name,), many_keys, once=True),
             case(kernel, "many queries", ("hidden-queries",), many_queries, once=True),
             *(case(kernel, EVERY, ("hidden-queries" if s.n_q > s.n_k else name,), s, once=True) for s in every),
