@@ -139,7 +139,7 @@ class Budget:
     """Bounds for one tensor and launch, in distinct elements per load or store instruction.
 
     `loads` and `stores` are upper bounds. `least_loads` and `least_stores` are for algorithms that are
-    asked for although others move less. `least_at_once`: so many the widest load must reach.
+    asked for although others move less. `least_at_once`: so many the widest load, and the widest store, must reach.
     """
 
     loads: int = 0

@@ -24,7 +24,6 @@ NEEDS_THE_COMPILER = {
     "not-always-defined",
     "branches-differ",
     "loop-bound-not-integer",
-    "dot-side-too-small",
     "shared-memory",
 }
 IN_CAGE = [  # in `make test`; `make test-all` tries all

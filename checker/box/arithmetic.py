@@ -5,6 +5,7 @@ What a GPU does was read in the PTX that Triton emits; `docs/interpreter.md` has
 
 from __future__ import annotations
 
+import itertools
 from types import SimpleNamespace
 from typing import Any
 
@@ -95,23 +96,46 @@ def _clamp(plain: Any) -> Any:
 def _by_halves(per_element: Any, interpreter: Any) -> Any:
     """`tl.reduce` with a combine function: the first half of all blocks with the second, until one element is left.
 
-    A GPU combines pairs too, if others. Triton's interpreter calls the function for each element, with scalars: that
-    takes 100 µs for each, and is kept for functions that decide something by a scalar.
+    A GPU combines pairs too, if others; so it is done in another order as well, and must give the same. Triton's
+    interpreter calls the function for each element, with scalars: that takes 100 µs for each, and is kept for functions
+    that decide something by a scalar.
     """
 
     def generic_reduce(self: Any, blocks: tuple[Any, ...]) -> Any:
         own = self.combine_fn
         function = own.rewritten_fn.get(own.fn, own.fn)  # of Triton's own library there is no rewritten one
         try:
-            return _halved(self, blocks, function, interpreter)
+            result = _folded(self, blocks, function, 2, interpreter)
+            other = _folded(self, blocks, function, 4, interpreter)
         except BlockAsCondition:
             self.combine_fn = SimpleNamespace(fn=function)
             return per_element(self, blocks)
+        if not all(map(_much_alike, result, other)):
+            raise OrderMatters
+        return result
 
     return generic_reduce
 
 
-def _halved(reduction: Any, blocks: tuple[Any, ...], function: Any, interpreter: Any) -> list[Any]:
+class OrderMatters(ValueError):
+    """A combine function gives one thing if its first two arguments are combined first, and another otherwise."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "tl.reduce combines elements in any order, so f(f(a, b), c) must be f(a, f(b, c)). This combine function "
+            "gives something else in another order"
+        )
+
+
+def _much_alike(one: Any, other: Any) -> bool:
+    """Whether two tensors differ by no more than roundings."""
+    first, second = one.handle.data, other.handle.data
+    return np.allclose(first, second, 0.01 if first.dtype.kind == "f" else 0, 1e-6, equal_nan=True)
+
+
+def _folded(reduction: Any, blocks: tuple[Any, ...], function: Any, parts: int, interpreter: Any) -> list[Any]:
+    """Blocks cut into so many parts, which are combined from left to right, until one element is left."""
+
     def tensor(values: npt.NDArray[Any], kind: Any) -> Any:
         return tl.tensor(interpreter.TensorHandle(values, kind), tl.block_type(kind, list(values.shape)))
 
@@ -121,16 +145,18 @@ def _halved(reduction: Any, blocks: tuple[Any, ...], function: Any, interpreter:
     arrays = [block.handle.data.reshape(-1) if axis is None else block.handle.data for block in blocks]
     along = 0 if axis is None else axis % len(shape)
     while (extent := arrays[0].shape[along]) > 1:
-        halves = [np.split(array, [extent // 2], along) for array in arrays]
-        sides = [[tensor(half[n], kind) for half, kind in zip(halves, kinds, strict=True)] for n in (0, 1)]
-        made = function(*sides[0], *sides[1])
-        made = made if isinstance(made, tuple) else (made,)
-        values = [interpreter.interpreter_semantic.to_tensor(one).handle.data for one in made]
-        like = halves[0][0]
-        arrays = [
-            np.broadcast_to(one, like.shape).astype(interpreter._get_np_dtype(kind))
-            for one, kind in zip(values, kinds, strict=True)
-        ]
+        cut = [np.split(array, min(parts, extent), along) for array in arrays]
+        arrays, *rest = ([*some] for some in zip(*cut, strict=True))
+        for some in rest:
+            sides = ([tensor(array, kind) for array, kind in zip(side, kinds, strict=True)] for side in (arrays, some))
+            made = function(*itertools.chain(*sides))
+            values = made if isinstance(made, tuple) else (made,)
+            arrays = [
+                np.broadcast_to(interpreter.interpreter_semantic.to_tensor(value).handle.data, like.shape).astype(
+                    interpreter._get_np_dtype(kind)
+                )
+                for value, like, kind in zip(values, some, kinds, strict=True)
+            ]
     if reduction.keep_dims:
         final = (1,) * len(shape) if axis is None else arrays[0].shape
     else:

@@ -11,7 +11,6 @@ from checker.catalog.attention import Shape
 from checker.catalog.softmax import SMALL_TERM
 from checker.puzzle import Array, as_bf16
 
-
 LARGEST_SCORE = 1e12  # two fp16 rows of 128 give no more: what is larger may stand for infinity
 
 

@@ -168,8 +168,7 @@ COMMON = (
     Misconception(
         "dot-side-too-small",
         "A matrix product runs over fewer than 16 elements",
-        "tl.dot is done by units that multiply whole tiles: the side that is summed over must be at least 16 on a "
-        "GPU. The interpreter does not mind.",
+        "tl.dot is done by units that multiply whole tiles: the side that is summed over must be at least 16.",
         "Use blocks of at least 16 on each side of tl.dot.",
         error=re.compile(r"Input shapes should have M"),
     ),

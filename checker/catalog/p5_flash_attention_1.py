@@ -164,12 +164,9 @@ def budget(case: Case) -> Mapping[str, Budget]:
     }
     kept = shape.heads * min(shape.Br, shape.n_q) * shape.D  # a tile of Q, from one tile of keys to the next
     least_q = shape.tc * q - (shape.tc - 1) * kept
-    return {
-        "q_ptr": Budget(shape.tc * q, least_loads=least_q),
-        "k_ptr": Budget(k, place=LINE_6),
-        "v_ptr": Budget(k, place=LINE_6),
-        **state,
-    }
+    kv = Budget(k, place=LINE_6)
+    q_budget = Budget(shape.tc * q, least_loads=least_q)
+    return attention.in_tiles(case, {"q_ptr": q_budget, "k_ptr": kv, "v_ptr": kv, **state})
 
 
 def _never_comes_back(case: Case, moved: Mapping[str, Moved]) -> bool:

@@ -171,7 +171,7 @@ def budget(case: Case) -> Mapping[str, Budget]:
     kv = Budget(seen, least_loads=int(heads * d * attention.keys_needed(case).sum()))  # programs share no registers
     q = Budget(loads=heads * n_q * d)
     outputs = {"o_ptr": Budget(stores=heads * n_q * d), "lse_ptr": Budget(stores=heads * n_q)}
-    return {"q_ptr": q, "k_ptr": kv, "v_ptr": kv, **outputs}
+    return attention.in_tiles(case, {"q_ptr": q, "k_ptr": kv, "v_ptr": kv, **outputs})
 
 
 def _reads_hidden_tiles(case: Case, moved: Mapping[str, Moved]) -> bool:

@@ -106,7 +106,7 @@ def cases(draw: Draw) -> list[Case]:
     real_more = shape(1024 + some(), 48 + some(), 64, 64, 64, heads=2)
     wide, taller = shape(144 + some(), 160 + some(), 16, 16, 128), shape(132 + some(), 148 + some(), 16, 128, 16)
     many_keys = shape(1, 280 + some(), 16, 16, 16)
-    many_queries = shape(280 + some(), some(), 16, 16, 16)
+    many_queries, many_of_both = shape(280 + some(), some(), 16, 16, 16), shape(290, 290 + some(), 16, 16, 16)
     every = of_every_class(sizes, causal=True)
     made = [
         case(DELTA, "whole tiles", ("delta", "traffic"), square),
@@ -141,6 +141,7 @@ def cases(draw: Draw) -> list[Case]:
             backward.launch(kernel, "large values", (name,), large_values, once=True),
             case(kernel, "many keys", (name,), many_keys, once=True),
             case(kernel, "many queries", ("hidden-queries",), many_queries, once=True),
+            attention.sampled(case(kernel, "many of both", (name,), many_of_both, once=True), (0, 18), (0,)),
             *(case(kernel, EVERY, ("hidden-queries" if s.n_q > s.n_k else name,), s, once=True) for s in every),
         ]
     return made
@@ -192,7 +193,8 @@ def budget(case: Case) -> Mapping[str, Budget]:
     heads, n_q, n_k, d = shape.heads, shape.n_q, shape.n_k, shape.D
     q, k, rows = heads * n_q * d, heads * n_k * d, heads * n_q
     if case.kernel == DELTA.name:
-        return {"o_ptr": Budget(q), "do_ptr": Budget(q), "delta_ptr": Budget(stores=rows)}
+        budgets = {"o_ptr": Budget(q), "do_ptr": Budget(q), "delta_ptr": Budget(stores=rows)}
+        return attention.in_tiles(case, budgets)
     if case.kernel == DQ.name:
         seen = int(heads * attention.keys_seen(case).sum()) * d
         own = {"q_ptr": q, "do_ptr": q, "lse_ptr": rows, "delta_ptr": rows}
@@ -206,11 +208,12 @@ def budget(case: Case) -> Mapping[str, Budget]:
         others = dict.fromkeys(("q_ptr", "do_ptr"), (seen * d, least * d))
         others |= dict.fromkeys(("lse_ptr", "delta_ptr"), (seen, least))
         outputs = {"dk_ptr": k, "dv_ptr": k}
-    return {
+    budgets = {
         **{name: Budget(loads=n) for name, n in own.items()},
         **{name: Budget(loads=most, least_loads=least) for name, (most, least) in others.items()},
         **{name: Budget(stores=n) for name, n in outputs.items()},
     }
+    return attention.in_tiles(case, budgets)
 
 
 def work(case: Case) -> int:

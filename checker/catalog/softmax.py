@@ -317,13 +317,23 @@ def expected(case: Case) -> Mapping[str, Expected]:
 
 
 def budget(sweeps: int) -> Callable[[Case], Mapping[str, Budget]]:
-    """Traffic of a softmax that reads x `sweeps` times and writes y once."""
+    """Traffic of a softmax that reads x `sweeps` times and writes y once, neither in small pieces."""
 
     def of(case: Case) -> Mapping[str, Budget]:
-        elements = case.tensors["x_ptr"].values.size
-        return {"x_ptr": Budget(loads=sweeps * elements), "y_ptr": Budget(stores=elements)}
+        x = case.tensors["x_ptr"]
+        elements, part = x.values.size, -(-_at_once(x) // 4)
+        return {
+            "x_ptr": Budget(loads=sweeps * elements, least_at_once=part),
+            "y_ptr": Budget(stores=elements, least_at_once=part),
+        }
 
     return of
+
+
+def _at_once(x: Tensor) -> int:
+    """Elements of a whole block, or of all there is."""
+    (count, n), (rows, columns) = x.values.shape, x.axes
+    return int(min(rows.block or 1, count) * min(columns.block, n))
 
 
 def blockwise_budget(sweeps: int) -> Callable[[Case], Mapping[str, Budget]]:
@@ -333,11 +343,10 @@ def blockwise_budget(sweeps: int) -> Callable[[Case], Mapping[str, Budget]]:
     """
 
     def of(case: Case) -> Mapping[str, Budget]:
-        (count, n), axes = case.tensors["x_ptr"].values.shape, case.tensors["x_ptr"].axes
-        rows, columns = min(axes[0].block or 1, count), min(axes[1].block, n)
-        most = budget(sweeps)(case)
-        x = replace(most["x_ptr"], least_loads=count * (2 * n - columns), least_at_once=rows * columns)
-        return {**most, "x_ptr": x}
+        x, most = case.tensors["x_ptr"], budget(sweeps)(case)
+        count, n = x.values.shape
+        least = count * (2 * n - min(x.axes[1].block, n))
+        return {**most, "x_ptr": replace(most["x_ptr"], least_loads=least, least_at_once=_at_once(x))}
 
     return of
 

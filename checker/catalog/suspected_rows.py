@@ -10,7 +10,7 @@ import numpy as np
 from checker.catalog import softmax, suspected
 from checker.puzzle import Array, Case, Draw, Kernel, Suspect, Suspected, Suspects
 
-FAR_COLUMNS, FAR_ROWS = 200_003, 200_003
+FAR_COLUMNS, FAR_ROWS, LONG = 200_003, 200_003, 100_003
 MANY_BLOCKS = (70, 2), (150, 4), (600, 8)  # columns beyond any product of blocks, and the block
 LARGEST_BLOCK = 1 << 17
 
@@ -53,6 +53,8 @@ def of_softmax(
             for s in suspects.values:
                 if s.value <= largest:
                     yield s, wanted(draw, 6, 83, s.value, around=min(s.value, largest / 2), width=32)
+                if s.value <= suspected.LEAST_EXPONENT and not whole:
+                    yield s, wanted(draw, 2, LONG, s.value, below=s.value, own=2, width=8192)
 
         def pairs(a: Suspect, b: Suspect) -> suspected.Wanted:
             return wanted(draw, b.value + 2, a.value + 2, b.value)
@@ -81,6 +83,7 @@ class _Rows:
     width: int = 0  # columns of a block; 0: as is cheap
     half: bool = False
     around: float = 0.0  # data around this number and around its negative; 0: data as usual
+    below: float = 0.0  # all data just so far below the maximum, and a good deal further; 0: data as usual
 
 
 def _rows_wanted(stem: str, kernel: Kernel, draw: Draw, r: _Rows) -> suspected.Wanted:
@@ -96,7 +99,10 @@ def _rows_wanted(stem: str, kernel: Kernel, draw: Draw, r: _Rows) -> suspected.W
     def make(name: str) -> Case:
         random = draw.case(stem, f"{name} {r}")
         x = _data(random, r.around) if r.around else random.normal(0.0, 2.0, (r.rows, r.n))
-        if not r.around and r.rows == 2:
+        if r.below:
+            x = np.repeat([[-r.below - 0.3], [-r.below - 3.0]], r.n, axis=1)
+            x[:, int(random.integers(r.n))] = 0.0
+        elif not r.around and r.rows == 2:
             x[1] = x[1, 0]  # then the sum of the exponentials is n_cols
         case = softmax.launch(
             kernel, name, ("any-length",), x.astype(np.float16 if r.half else np.float32), constexprs, (x_gap, y_gap)

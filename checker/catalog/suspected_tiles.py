@@ -13,6 +13,7 @@ from checker.catalog.attention_inputs import Inputs, normal_inputs
 from checker.puzzle import Case, Draw, Suspect, Suspected, Suspects
 
 FAR_TILES, FAR_HEADS = 14_009, 4_003
+MOST_OF_A_STEP = 1000  # between the scores of one tile and those of the next; a half holds them
 
 Launch = Callable[[str, str, Shape, Inputs, bool, np.random.Generator], Case]
 """(kernel, name, shape, inputs, causal, random numbers for what else is needed) → the launch."""
@@ -23,12 +24,13 @@ def of_attention(
 ) -> Suspected:
     """For attention. `both_masks`: full and causal, else it is what the puzzle has; `by_head`: a program is a head."""
 
+    masks = (True, False) if both_masks else (True,)
+
     def cases(kernel: str, draw: Draw, suspects: Suspects) -> list[Case]:
         def wanted(c: int, **facts: object) -> suspected.Wanted:
             return _tiles_wanted(stem, launch, kernel, draw, _Tiles(c, by_head=by_head, **facts))  # type: ignore[arg-type]
 
         def around(c: int, computed: bool) -> Iterator[suspected.Wanted]:
-            masks = (False, True) if both_masks else (True,)
             for causal in masks:
                 yield wanted(c, n_q=1, n_k=c + 1, causal=causal)  # n_k - n_q is c
                 yield wanted(c, n_q=c + 1, n_k=16, causal=causal, strides=(c + 1, c))
@@ -59,7 +61,14 @@ def of_attention(
             yield wanted(c, n_q=3, n_k=4, heads=2, head_strides=(c - 1, 2 * c + 3), causal=True)
             yield wanted(c, n_q=16 * c + 5, n_k=16 * c + 5, Br=16, Bc=16, causal=True)
 
-        values = ((s, wanted(s.value, n_q=19, n_k=37, around=s.value)) for s in suspects.values)
+        def values() -> Iterator[tuple[Suspect, suspected.Wanted]]:
+            for s in suspects.values:
+                yield s, wanted(s.value, n_q=19, n_k=37, around=s.value)
+                if s.value <= MOST_OF_A_STEP:
+                    yield s, wanted(s.value, n_q=64, n_k=37, step=s.value, Bc=16)
+                    yield s, wanted(s.value, n_q=65, n_k=37, step=s.value, Bc=16, half=True)
+                if s.value <= suspected.LEAST_EXPONENT:
+                    yield s, wanted(s.value, n_q=3, n_k=FAR_TILES, below=s.value, Bc=128)
 
         def pairs(a: Suspect, b: Suspect) -> suspected.Wanted:
             return wanted(a.value, n_q=b.value + 1, n_k=a.value + 1, causal=True)
@@ -70,9 +79,10 @@ def of_attention(
             {"n_q": 2, "n_k": 3, "heads": FAR_HEADS},
         )
         small_blocks = ({"n_q": 3, "n_k": 4200, "Bc": 16}, {"n_q": 4200, "n_k": 3, "Br": 16})  # beyond 16 * 16 * 16
-        far, small = ((wanted(9, causal=True, **one) for one in some) for some in (sizes, small_blocks))
+        far = [wanted(9, causal=True, **one) for one in sizes]
+        small = [wanted(9, causal=causal, **one) for one in small_blocks for causal in masks]
         return suspected.chosen(
-            suspected.in_order(suspects, lambda s: around(s.value, s.computed), values, pairs, far, small)
+            suspected.in_order(suspects, lambda s: around(s.value, s.computed), values(), pairs, far, small)
         )
 
     return Suspected(proves, cases)
@@ -95,6 +105,8 @@ class _Tiles:
     half: bool = False
     by_head: bool = False
     around: float = 0.0  # scores and V around this number and around its negative; 0: as usual
+    step: float = 0.0  # between the scores of the first tile of keys and those of the others, up to this number
+    below: float = 0.0  # all scores just so far below the largest, and a good deal further
 
 
 def _tiles_wanted(stem: str, launch: Launch, kernel: str, draw: Draw, t: _Tiles) -> suspected.Wanted:
@@ -111,6 +123,8 @@ def _tiles_wanted(stem: str, launch: Launch, kernel: str, draw: Draw, t: _Tiles)
         inputs = normal_inputs(random, shape, np.float16 if t.half else np.float32)
         if t.around:
             inputs = _around(inputs, t.around)
+        elif t.step or t.below:
+            inputs = _stepped(inputs, shape, t)
         else:
             inputs.q[:, 1:2] = 0.0  # all scores alike: then the sum of the exponentials is the number of keys
         case = launch(kernel, name, shape, inputs, t.causal, random)
@@ -137,6 +151,15 @@ def _around(inputs: Inputs, number: float) -> Inputs:
     q[..., 0], q[..., 1] = levels, np.roll(levels, 5)
     v[..., 0], v[..., 1] = number + v[..., 0], -number + v[..., 1]
     return replace(inputs, q=q, k=k, v=v)
+
+
+def _stepped(inputs: Inputs, shape: Shape, t: _Tiles) -> Inputs:
+    """Scores of two levels: of the first tile of keys and of the rest, or of the first key and of the rest."""
+    q, k = np.zeros_like(inputs.q), inputs.k.copy()
+    k[..., 0] = np.arange(shape.n_k) >= (shape.Bc if t.step else 1)
+    levels = np.linspace(0.0, 1.05 * t.step, shape.n_q) if t.step else -t.below - np.array([0.3, 1.0, 3.0])
+    q[..., 0] = levels / inputs.scale
+    return replace(inputs, q=q, k=k)
 
 
 def _sampled(case: Case, shape: Shape, c: int) -> Case:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
@@ -149,25 +150,27 @@ def _too_few(t: Traffic, bound: Budget) -> str:
 
 
 def _too_narrow(budget: Mapping[str, Budget], evidence: Evidence, where: Locator) -> Iterator[Finding]:
-    """No load reaches a whole block: its rows or columns come one at a time."""
+    """No load, or no store, reaches a whole block: its rows or columns come one at a time."""
     case, result = evidence.case, evidence.result
     assert result is not None
-    for position, (name, tensor) in enumerate(case.tensors.items()):
+    log = result.log
+    for (position, (name, tensor)), kind in itertools.product(enumerate(case.tensors.items()), (LOAD, STORE)):
         least = budget.get(name, Budget()).least_at_once
-        loads = np.flatnonzero((result.log.kind == LOAD) & (result.log.tensor == position))
-        if not least or not loads.size or int(result.log.distinct[loads].max()) >= least:
+        accesses = np.flatnonzero((log.kind == kind) & (log.tensor == position))
+        if not least or not accesses.size or int(log.distinct[accesses].max()) >= least:
             continue
-        widest = loads[np.argmax(result.log.distinct[loads])]
+        widest = accesses[np.argmax(log.distinct[accesses])]
         block = " x ".join(str(axis.block) for axis in tensor.axes if axis.block)
+        verb, done = ("load", "loaded") if kind == LOAD else ("store", "stored")
         yield Finding(
             id="no-tiles",
             status=Status.OVER_TRAFFIC,
-            title=f"{tensor_name(name)} is not loaded in {'tiles' if 'x' in block else 'blocks'}",
-            explanation=f"A load should reach a whole block of {block}, {least} elements of {tensor_name(name)} in "
-            f"this case. The widest one reaches {int(result.log.distinct[widest])}. A GPU works on all lanes of a "
-            "block at once: smaller pieces, one after the other, leave most of them idle.",
-            hint="Make offsets for the whole block, and give them to one tl.load.",
-            where=where(int(result.log.line[widest]), case=case.name, tensor=name),
+            title=f"{tensor_name(name)} is not {done} in {'tiles' if 'x' in block else 'blocks'}",
+            explanation=f"A {verb} should reach a whole block of {block}, or what is left of one: at least {least} "
+            f"elements of {tensor_name(name)} in this case. The widest one reaches {int(log.distinct[widest])}. A GPU "
+            "works on all lanes of a block at once: smaller pieces, one after the other, leave most of them idle.",
+            hint=f"Make offsets for the whole block, and give them to one tl.{verb}.",
+            where=where(int(log.line[widest]), case=case.name, tensor=name),
         )
 
 

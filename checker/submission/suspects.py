@@ -16,7 +16,7 @@ from checker.puzzle import Suspect, Suspects
 from checker.submission.extract import Program
 
 LEAST, MOST = 3, 2**31  # smaller ones stand in every right kernel; no size is larger
-MOST_OF_DATA = 100_000
+MOST_OF_DATA = 10**12  # what is larger may stand for infinity
 MOST_SUSPECTS = 24  # of one kernel; those written down come before those computed
 SMALL = 9  # for what has no number of its own
 RANGES = {"int8": 2**7, "uint8": 2**8, "int16": 2**15, "uint16": 2**16, "float16": 2**11, "bfloat16": 2**8}
@@ -70,9 +70,8 @@ def _of_kernel(program: Program, kernel: str, known: Mapping[str, int | float], 
     for number in itertools.islice(numbers, MOST_LOOKED_AT):
         if (LEAST <= number.value <= MOST or (number.value == 2 and number.compared)) and number.value not in sizes:
             sizes[number.value] = _suspect(number, place)
-    values = {
-        n.value: _suspect(n, place) for n in reversed([*_written(statements)]) if LEAST <= n.value <= MOST_OF_DATA
-    }
+    of_data = [*_written(statements), *_exponents(statements)]
+    values = {n.value: _suspect(n, place) for n in reversed(of_data) if LEAST <= n.value <= MOST_OF_DATA}
     return Suspects(tuple(sizes.values())[:MOST_SUSPECTS], tuple(values.values())[::-1][:MOST_SUSPECTS])
 
 
@@ -180,6 +179,14 @@ def _written(statements: list[list[_Found]]) -> Iterator[_Number]:
             yield _Number(round(abs(found.value)), text, found.line, computed=False, compared=found.compared)
 
 
+def _exponents(statements: list[list[_Found]]) -> Iterator[_Number]:
+    """Where the exponential of a difference is as small as a number."""
+    for found in itertools.chain(*statements):
+        if 0 < abs(found.value) < math.exp(-LEAST):
+            text = f"the constant {_text(found.value)}"
+            yield _Number(round(-math.log(abs(found.value))), text, found.line, computed=False)
+
+
 def _remainders(part: ast.AST, known: Mapping[str, int | float]) -> Iterator[_Number]:
     """Numbers with a remainder that is asked for, of some size: `n % 997 == 13`."""
     if not isinstance(part, ast.Compare):
@@ -193,12 +200,34 @@ def _remainders(part: ast.AST, known: Mapping[str, int | float]) -> Iterator[_Nu
 
 
 def _types_and_products(function: ast.FunctionDef) -> Iterator[_Number]:
-    """What types can hold that a size may not fit into, and products of variables that something is compared with."""
+    """What types can hold that a size may not fit into, and products that may be limits.
+
+    Those are products of variables in a comparison, and products of constexprs wherever they stand.
+    """
+    blocks = {a.arg for a in function.args.args if a.annotation is not None}
     for node in ast.walk(function):
         if isinstance(node, ast.Attribute) and node.attr in RANGES:
             yield _Number(RANGES[node.attr], f"the range of {node.attr}", node.lineno, computed=False)
-        elif isinstance(node, ast.Compare) and any(_multiplies(part) for part in ast.walk(node)):
+        elif isinstance(node, ast.Compare | ast.BinOp) and _may_be_a_limit(node, blocks):
             yield _Number(SMALL, "a product", node.lineno)
+
+
+def _may_be_a_limit(node: ast.Compare | ast.BinOp, blocks: set[str]) -> bool:
+    """Whether it compares a product, or is one of two constexprs or more."""
+    if isinstance(node, ast.Compare):
+        return any(_multiplies(part) for part in ast.walk(node))
+    return sum(isinstance(factor, ast.Name) and factor.id in blocks for factor in _factors(node)) > 1
+
+
+def _factors(node: ast.AST) -> Iterator[ast.AST]:
+    """What a product is made of; a power is a product of two."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            yield from (*_factors(left), *_factors(right))
+        case ast.BinOp(left=left, op=ast.Pow()):
+            yield from (left, left)
+        case _:
+            yield node
 
 
 def _multiplies(node: ast.AST) -> bool:

@@ -131,6 +131,9 @@ def test_what_a_gpu_cannot_do_is_an_error() -> None:
     # Python's range has no keywords; the compiler would not look at them.
     assert "keyword" in refusal("for i in range(0, n, step=2):", "    tl.store(y_ptr, i)")
     assert "constexpr" in refusal("for i in range(3, 4):", "    tl.arange(0, i)")
+    assert "K >= 16" in refusal("x = tl.zeros((16, 8), tl.float32)", "tl.store(y_ptr, tl.sum(tl.dot(x, tl.trans(x))))")
+    mean = "@triton.jit\ndef mean(a, b):\n    return (a + b) / 2\n\n"
+    assert "in any order" in refusal("tl.store(y_ptr, tl.reduce(tl.arange(0, B) * 1.0, 0, mean))", before=mean)
 
 
 def test_what_overflows_in_a_loop_counter_is_found() -> None:
