@@ -175,6 +175,8 @@ def budget(case: Case) -> Mapping[str, Budget]:
 
 
 def _reads_hidden_tiles(case: Case, moved: Mapping[str, Moved]) -> bool:
+    if case.once:  # who skips no tile is found out before
+        return False
     every = attention.shape_of(case).tr * case.tensors["k_ptr"].values.size
     return every == moved["k_ptr"].loads == moved["v_ptr"].loads > budget(case)["k_ptr"].loads
 
