@@ -32,7 +32,8 @@ ROOT = Path(__file__).parents[1]
 TOLD = "told"
 settings.register_profile("course", deadline=None)  # machines are shared: how long something takes proves nothing
 settings.load_profile("course")
-SOLUTION = (ROOT / "solutions" / "p1_naive_softmax.py").read_text()
+SOLUTIONS = sorted((ROOT / "solutions").glob("p*.py"))
+SOLUTION = SOLUTIONS[0].read_text()
 
 
 def kernels(folder: str) -> list[Path]:
@@ -248,3 +249,10 @@ def check_text() -> Callable[..., Verdict]:
 def check_path(path: Path, terms: Terms | None = None) -> Verdict:
     """Check a kernel file."""
     return check(puzzle_of(path), from_file(path), terms)
+
+
+def check_changed(number: int, old: str, new: str, terms: Terms) -> Verdict:
+    """A solution with one change."""
+    text = SOLUTIONS[number - 1].read_text()
+    assert old in text
+    return check(number, from_cells([("code", text.replace(old, new, 1))], "kernel.py", numbered=False), terms)

@@ -12,7 +12,7 @@ from checker.catalog.attention import Shape
 from checker.catalog.attention_inputs import Inputs, normal_inputs
 from checker.puzzle import Case, Draw, Suspect, Suspected, Suspects
 
-FAR_TILES, FAR_HEADS = 14_009, 4_003
+FAR_TILES, FAR_HEADS, LONG = 14_009, 4_003, 10_007
 MOST_OF_A_STEP = 1000  # between the scores of one tile and those of the next; a half holds them
 
 Launch = Callable[[str, str, Shape, Inputs, bool, np.random.Generator], Case]
@@ -68,7 +68,7 @@ def of_attention(
                     yield s, wanted(s.value, n_q=64, n_k=37, step=s.value, Bc=16)
                     yield s, wanted(s.value, n_q=65, n_k=37, step=s.value, Bc=16, half=True)
                 if s.value <= suspected.LEAST_EXPONENT:
-                    yield s, wanted(s.value, n_q=3, n_k=FAR_TILES, below=s.value, Bc=128)
+                    yield s, wanted(s.value, n_q=3, n_k=LONG, below=s.value, Bc=128)
 
         def pairs(a: Suspect, b: Suspect) -> suspected.Wanted:
             return wanted(a.value, n_q=b.value + 1, n_k=a.value + 1, causal=True)

@@ -12,11 +12,9 @@ from checker.judge.compare import agrees, explains
 from checker.judge.diagnose import plain
 from checker.judge.patterns import common_sizes, rounded_to
 from checker.judge.roles import Code
-from checker.judge.verdict import Verdict
 from checker.puzzle import Array, Case, Expected
-from checker.road import Terms, check
-from checker.submission.read import from_cells
-from tests.conftest import ROOT
+from checker.road import Terms
+from tests.conftest import SOLUTIONS, check_changed
 
 RIGHT = Expected(np.array([[1.0, 2.0, 4.0]]), np.full((1, 3), 1e-6))
 
@@ -73,7 +71,6 @@ def test_messages_are_shown_without_the_values_of_a_block() -> None:
     assert plain("axis 1 out of bounds for shape [16]") == "axis 1 out of bounds for shape [16]"
 
 
-SOLUTIONS = sorted((ROOT / "solutions").glob("p*.py"))
 # Roles of lines that no right kernel has.
 FAULTS = ("inverse factor", "swapped branches", "minimum", "start above -inf", "exponential without a maximum")
 # (puzzle, kernel, role, what stands in its line)
@@ -113,13 +110,6 @@ def test_of_two_lines_with_a_role_none_is_marked() -> None:
     [function] = ast.parse(source).body
     assert isinstance(function, ast.FunctionDef)
     assert Code(function).line_of("normaliser", None) is None
-
-
-def check_changed(number: int, old: str, new: str, terms: Terms) -> Verdict:
-    """A solution with one change."""
-    text = SOLUTIONS[number - 1].read_text()
-    assert old in text
-    return check(number, from_cells([("code", text.replace(old, new))], "kernel.py", numbered=False), terms)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,79 @@
+"""Solutions with one line changed, wrong in a way that small and ordinary launches forgive: none is accepted.
+
+Each stands for a class of mistakes that somebody got past the judge. `tests/mutation` changes what solutions have in
+them; here something is added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from checker.road import Terms
+from tests.conftest import check_changed
+
+NO_KEY_FURTHER = "range(0, end_k, Bc)"
+LAST_DIFFERENCE = "tl.exp(x - m), axis=0)"
+
+CHANGES = {
+    # Numbers stand in for infinity, or clamp what may be larger.
+    "padding_of_88": (1, 'other=-float("inf")', "other=-88.0"),
+    "denominator_and_a_little": (1, "tl.sum(numerator, axis=0)", "tl.sum(numerator, axis=0) + 1e-37"),
+    "hidden_at_a_million": (5, 'Sij, -float("inf"))', "Sij, -1e6)"),
+    "hidden_at_a_billion": (6, 'visible, Sij, -float("inf"))', "visible, Sij, -1e9)"),
+    "scores_clamped": (6, "Sij = tl.where(visible", "Sij = tl.minimum(Sij, 150000.0)\n        Sij = tl.where(visible"),
+    "scale_at_most_one": (6, "Sij = scale * tl", "Sij = tl.minimum(scale, 1.0) * tl"),
+    "dO_clamped": (7, "tl.sum(Oi * dOi, axis=1)", "tl.sum(Oi * tl.minimum(dOi, 4000.0), axis=1)"),
+    "exponential_of_O": (7, "tl.sum(Oi * dOi, axis=1)", "tl.sum(Oi * dOi + 0.0 * tl.exp(Oi), axis=1)"),
+    # What is small is many times.
+    "cut_below_15": (2, LAST_DIFFERENCE, "tl.where(x - m > -15.0, tl.exp(x - m), 0.0), axis=0)"),
+    "held_at_20": (2, LAST_DIFFERENCE, "tl.exp(tl.maximum(x - m, -20.0)), axis=0)"),
+    "cut_below_a_ten_millionth": (
+        6,
+        "        li = alpha",
+        "        Pij = tl.where(Pij < 1e-7, 0.0, Pij)\n        li = alpha",
+    ),
+    "rescaled_from_12_on": (
+        6,
+        "mi_new = tl.maximum(mi, tl.max(Sij, axis=1))",
+        "mi_new = tl.max(Sij, axis=1)\n        mi_new = tl.where(mi_new > mi + 12.0, mi_new, mi)",
+    ),
+    # Lengths that end at some product of blocks.
+    "columns_to_the_square": (3, "range(0, n_cols,", "range(0, min(n_cols, BLOCK_SIZE * BLOCK_SIZE),"),
+    "keys_to_the_cube": (5, "range(0, n_k, Bc)", "range(0, tl.minimum(n_k, D * Br * Bc), Bc)"),
+    "keys_to_the_square": (6, NO_KEY_FURTHER, "range(0, tl.minimum(end_k, D * Bc), Bc)"),
+    "full_keys_to_the_cube": (6, "end_k = n_k\n", "end_k = tl.minimum(n_k, D * Br * Bc)\n"),
+    "queries_to_the_square": (7, "range(first_q, n_q, Br)", "range(first_q, tl.minimum(n_q, D * Bc), Br)"),
+    "queries_from_the_first": (7, "range(first_q, n_q, Br)", "range(first_q, tl.minimum(n_q, first_q + D * Br), Br)"),
+    # Tiles of other proportions.
+    "wide_tiles_only": (4, "    cols = tl", "    tl.static_assert(BLOCK_ROWS <= BLOCK_COLS)\n    cols = tl"),
+    "mask_of_the_last_tiles": (
+        6,
+        "visible & (keys[None, :] <= queries[:, None] + offset)",
+        "visible & ((start_k + 5 * Bc < end_k) | (keys[None, :] <= queries[:, None] + offset))",
+    ),
+    "mask_of_the_first_tiles": (
+        7,
+        "q_mask & (keys[None, :] <= queries[:, None] + offset)",
+        "q_mask & ((start_q >= first_q + Br + Br + Br) | (keys[None, :] <= queries[:, None] + offset))",
+    ),
+    "a_block_is_the_next_power": (1, "mask = cols < n_cols", "mask = (cols < n_cols) | (cols < BLOCK_SIZE // 2)"),
+    # Rounded to half on the way; that it is noted whatever the values, tests/checker/test_half.py holds.
+    "exponentials_in_half": (2, LAST_DIFFERENCE, "tl.exp(x - m).to(x_ptr.dtype.element_ty).to(tl.float32), axis=0)"),
+    "P_in_half": (7, "        dSij = Pij * (dPij", "        dSij = Pij.to(Qi.dtype) * (dPij"),
+    # Small pieces, one after the other.
+    "stored_one_by_one": (
+        2,
+        "tl.store(y_row_ptr + start + cols, tl.exp(x - m) / l, mask=mask)",
+        "for i in range(0, tl.minimum(BLOCK_SIZE, n_cols - start)):\n"
+        "            tl.store(y_row_ptr + start + i, tl.sum(tl.where(cols == i, tl.exp(x - m) / l, 0.0), axis=0))",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_line_that_few_launches_show_is_refused(name: str, quick: Terms) -> None:
+    verdict = check_changed(*CHANGES[name], replace(quick, key=name))
+    assert not verdict.accepted
+    assert verdict.findings
