@@ -316,8 +316,8 @@ def in_tiles(case: Case, budgets: Mapping[str, Budget]) -> Mapping[str, Budget]:
     for name, tensor in case.tensors.items():
         if len(tensor.axes) == 3:
             _, rows, d = tensor.values.shape
-            left = rows % tensor.axes[1].block or tensor.axes[1].block
-            found[name] = replace(found[name], least_at_once=-(-left * d // 8))
+            block = tensor.axes[1].block or rows
+            found[name] = replace(found[name], least_at_once=-(-(rows % block or block) * d // 8))
     return found
 
 
