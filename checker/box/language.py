@@ -10,12 +10,18 @@ from __future__ import annotations
 
 import ast
 import builtins
+import operator
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import triton.language as tl
 from triton.runtime import interpreter
+
+OPERATORS = (
+    *("__add__", "__sub__", "__mul__", "__truediv__", "__floordiv__", "__mod__", "__lshift__", "__rshift__"),
+    *("__and__", "__or__", "__xor__", "__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"),
+)
 
 # No text can contain these: they are no identifiers.
 _ENDS_AND, _ENDS_OR, _AND, _OR = "a decides a and b", "a decides a or b", "a and b", "a or b"
@@ -61,8 +67,19 @@ def names() -> dict[str, Any]:
 
 
 def prepare() -> None:
-    """Put the loop of tl in place. After Triton has patched its language."""
+    """Put the loop of tl in place, and constexprs that meet tensors. After Triton has patched its language."""
     tl.range = _tl_range
+    for name in OPERATORS:
+        setattr(tl.constexpr, name, _with_tensors(getattr(tl.constexpr, name), getattr(operator, name)))
+
+
+def _with_tensors(plain: Any, operation: Any) -> Any:
+    """A constexpr with a tensor on its right is a tensor. Triton's interpreter makes a constexpr of it."""
+
+    def combined(self: Any, other: Any) -> Any:
+        return operation(_plain(self), other) if isinstance(other, tl.tensor) else plain(self, other)
+
+    return combined
 
 
 class _Rewriter(ast.NodeTransformer):

@@ -8,6 +8,7 @@ Because there is no memory around a tensor, there is nothing there to guard with
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,8 +42,8 @@ class TooMuchTraffic(Exception):
 class BoxTensor:
     """One argument tensor: its values, stored densely, under a strided virtual address range.
 
-    `strides` are in elements and nested (each at least the extent of what lies inside it), as in
-    any row-major tensor with padding.
+    `strides` are in elements, and nested: taken from the largest to the smallest, each is at least the extent of what
+    lies inside it. So it is in any row-major tensor with padding, and if its axes were exchanged.
     """
 
     name: str
@@ -50,9 +51,13 @@ class BoxTensor:
     strides: tuple[int, ...]
     slot: int = 0
     seen: npt.NDArray[np.bool_] = field(init=False)
+    nested: list[tuple[int, int, int]] = field(init=False)  # of each axis extent, stride here, and stride if dense
 
     def __post_init__(self) -> None:
         self.seen = np.zeros(self.values.size, dtype=bool)
+        dense = [math.prod(self.values.shape[axis + 1 :]) for axis in range(self.values.ndim)]
+        of_axes = zip(self.values.shape, self.strides, dense, strict=True)
+        self.nested = sorted(of_axes, key=lambda axis: axis[1], reverse=True)
 
     @property
     def base(self) -> int:
@@ -62,11 +67,11 @@ class BoxTensor:
     def contiguous(self, first: int, last: int) -> int | None:
         """Element number of the offset `first`, if all up to `last` follow one another in the tensor, else None."""
         remainder, index = first, 0
-        for extent, stride in zip(self.values.shape, self.strides, strict=True):
+        for extent, stride, dense in self.nested:
             coordinate, remainder = divmod(remainder, stride)
             if not 0 <= coordinate < extent:
                 return None
-            index = index * extent + coordinate
+            index += coordinate * dense
         return index if stride == 1 and last - first < extent - coordinate else None
 
     def elements(self, offsets: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
@@ -74,10 +79,10 @@ class BoxTensor:
         inside = offsets >= 0
         remainder = offsets
         index = np.zeros_like(offsets)
-        for extent, stride in zip(self.values.shape, self.strides, strict=True):
+        for extent, stride, dense in self.nested:
             coordinate, remainder = np.divmod(remainder, stride)
             inside &= coordinate < extent
-            index = index * extent + coordinate
+            index += coordinate * dense
         return index, inside & (remainder == 0)
 
 

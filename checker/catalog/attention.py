@@ -34,14 +34,29 @@ class Shape:
     q_gaps: tuple[int, int] = (8, 24)
     k_gaps: tuple[int, int] = (16, 56)
 
-    def apart(self, random: np.random.Generator, far: int = 0) -> Shape:
+    def apart(self, random: np.random.Generator, far: int = 0, layout: int | None = None) -> Shape:
         """The same with rows and heads padded by any number of elements, Q-shaped and K-shaped ones differently.
 
-        `far`: how many elements more there are between heads.
+        `far`: how many elements more there are between heads. `layout`: one of `covering`'s, if it is not to be drawn.
         """
-        rows, heads = random.choice(64, 2, replace=False) + 1, random.choice(np.arange(1, 128, 2), 2, replace=False)
-        q, k = ((int(row), int(head) + far) for row, head in zip(rows, heads, strict=True))
-        return replace(self, q_gaps=q, k_gaps=k)
+        drawn = int(random.integers(covering.FIRST_WIDER, covering.SECOND_WIDER + 1)) if layout is None else layout
+        rows, (q, k) = covering.gaps(drawn, random), covering.gaps(drawn, random)
+        if layout in (covering.FIRST_PADDED, covering.SECOND_PADDED):
+            q, k = k, q  # dense rows have heads that lie apart, and padded ones heads that follow one another
+        if layout == covering.ALIKE:  # heads as well begin equally far apart, of however many rows they are
+            most = max(self.n_q, self.n_k)
+            q, k = ((most - n) * (self.D + rows[0]) + q for n in (self.n_q, self.n_k))
+        return replace(self, q_gaps=(rows[0], q + far), k_gaps=(rows[1], k + far))
+
+    def interleaved(self, random: np.random.Generator) -> Shape:
+        """The same as if cut from tensors of shape (rows, heads, D): a head's row lies inside that of all heads."""
+        q, k = (self.D + int(gap) for gap in random.choice(64, 2, replace=False))
+        gaps = (
+            (self.heads * head - self.D, head - rows * self.heads * head)
+            for rows, head in ((self.n_q, q), (self.n_k, k))
+        )
+        q_gaps, k_gaps = gaps
+        return replace(self, q_gaps=q_gaps, k_gaps=k_gaps)
 
     @property
     def tr(self) -> int:
@@ -60,7 +75,7 @@ class Shape:
         return (head_gap if head_gap >= FAR_APART else rows * row + head_gap), row
 
 
-FAR = "heads more than 2**30 apart"
+FAR, FAR_HALF = "heads more than 2**30 apart", "fp16, heads more than 2**30 apart"
 FAR_HEADS = Shape(16, 16, 16, 16, 16, 4, (8, FAR_APART + 8), (16, FAR_APART + 24))  # on a GPU, where they take memory
 PICTURED = Shape(64, 64, 16, 16, 16)  # four by four tiles, for pictures
 
@@ -136,11 +151,37 @@ def launch(
     )
 
 
-def of_every_class(random: np.random.Generator, *, causal: bool) -> list[Shape]:
-    """Small launches of all classes that the design asks for."""
+@dataclass(frozen=True)
+class Chosen:
+    """A launch by construction: its shape, the type of its inputs, and whether its scale is 1."""
+
+    shape: Shape
+    dtype: type
+    unit_scale: bool
+
+    @property
+    def name(self) -> str:
+        """What a report calls the case."""
+        return EVERY if self.dtype is np.float32 else f"{EVERY}, fp16"
+
+    def proves(self, otherwise: str) -> tuple[str, ...]:
+        """The property that it is evidence for: what it has besides its sizes, or else that of its sizes."""
+        return ("half",) if self.dtype is np.float16 else (otherwise,)
+
+
+EVERY = "every size"
+
+
+def of_every_class(random: np.random.Generator, *, causal: bool) -> list[Chosen]:
+    """Small launches of all classes that the design asks for, with every pair of what they may have besides."""
     design = covering.CAUSAL if causal else covering.FULL
-    sizes = dict.fromkeys(covering.drawn(stored, causal, random) for stored in design)
-    return [Shape(n_q, n_k, 16, Br, Bc).apart(random) for n_q, n_k, Br, Bc in sizes]
+    sizes = sorted({covering.drawn(stored, causal, random) for stored in design}, key=lambda s: (s[0] > s[1], s))
+    made = []
+    for (n_q, n_k, Br, Bc), (layout, on) in zip(sizes, covering.besides(len(sizes), random), strict=True):
+        heads, D = 2 if on & covering.HEADS else 1, 64 if on & covering.WIDE else 16
+        shape = Shape(n_q, n_k, D, Br, Bc, heads).apart(random, layout=layout)
+        made.append(Chosen(shape, np.float16 if on & covering.HALF else np.float32, bool(on & covering.SWITCH)))
+    return made
 
 
 MANY_HEADS = Shape(5, 7, 16, 16, 16, 1001)  # more than 8 bits can count, of a tile each

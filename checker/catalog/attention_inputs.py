@@ -27,19 +27,27 @@ class Inputs:
 
 
 def normal_inputs(
-    random: np.random.Generator, shape: Shape, dtype: npt.DTypeLike = np.float32, factor: float = 1.0
+    random: np.random.Generator,
+    shape: Shape,
+    dtype: npt.DTypeLike = np.float32,
+    factor: float = 1.0,
+    unit_scale: bool = False,
 ) -> Inputs:
     """Standard normal Q, K and V; a scale, never 1/sqrt(D), that makes the scores' sigma about 2.
 
-    `factor`, a power of two: the scale is so many times as large, and Q so many times as small.
+    `factor`, a power of two: the scale is so many times as large, and Q so many times as small. `unit_scale`: so that
+    the scale is 1. One key and one row of V are 0.
     """
     q, k, v = (
         random.normal(0.0, 1.0, (shape.heads, rows, shape.D)).astype(dtype)
         for rows in (shape.n_q, shape.n_k, shape.n_k)
     )
-    if shape.n_k > 4:
-        k[:, int(random.integers(shape.n_k))] = 0.0  # a key like any other, which padding only looks like
+    for x in (k, v):
+        if shape.n_k > 4:  # one like any other, which padding only looks like; the first query may see nothing else
+            x[:, int(random.integers(shape.n_k) * random.integers(2))] = 0.0
     scale = np.float32(random.uniform(1.7, 2.2) / np.sqrt(shape.D))
+    if unit_scale:
+        return Inputs((q * scale).astype(dtype), k, v, 1.0)
     return Inputs((q / factor).astype(dtype), k, v, float(scale * factor))
 
 

@@ -81,11 +81,13 @@ def large_products(random: np.random.Generator, shape: Shape) -> tuple[Inputs, A
 
 
 def large_values(random: np.random.Generator, shape: Shape) -> tuple[Inputs, Array]:
-    """V and dO, and so O, of which the exponential would overflow; dO up to a million, beyond what fp16 can hold."""
+    """Scores up to 30,000 in size, V and O whose exponential would overflow, and dO of a million or a millionth."""
     inputs = normal_inputs(random, shape)
-    do = random.normal(0.0, 1.0, inputs.q.shape).astype(np.float32)
-    do[:, 1::2] *= 3e5
-    return replace(inputs, v=300 * inputs.v), do
+    q, k, do = inputs.q.copy(), inputs.k.copy(), random.normal(0.0, 1.0, inputs.q.shape).astype(np.float32)
+    k[..., 0] = 1.0
+    q[..., 0] = np.resize([3e3, -3e3, 3e4, -3e4], shape.n_q) / inputs.scale
+    do *= np.resize([1.0, 3e5, 1e-8], (shape.n_q, 1)).astype(np.float32)
+    return replace(inputs, q=q, k=k, v=300 * inputs.v), do
 
 
 def launch(kernel: Kernel, name: str, proves: tuple[str, ...], given: Given, once: bool = False) -> Case:

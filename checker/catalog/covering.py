@@ -14,6 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 MOST_TILES = 4  # on each side of a launch that is drawn
+# What else a launch has. How its tensors lie: both dense, one of them padded, both alike, both padded differently; and
+# switches, as bits. Launches of six layouts, and six more with all switches the other way, have every pair of these.
+DENSE, FIRST_PADDED, SECOND_PADDED, ALIKE, FIRST_WIDER, SECOND_WIDER = range(6)
+HALF, HEADS, WIDE, SWITCH = 1, 2, 4, 8  # fp16; several heads; a wide one; a scale of 1
+SWITCHES = (0, HALF | HEADS, HALF | WIDE, HEADS | WIDE, HALF, HEADS)
 MOST_MORE = 3  # visits of a drawn launch beyond those of the stored one
 
 Ints = npt.NDArray[np.int64]
@@ -111,6 +116,26 @@ def _grid(br: int, bc: int, causal: bool) -> tuple[list[Ints], list[Ints], Ints]
     n_q, n_k = np.meshgrid(np.arange(1, MOST_TILES * br + 1), np.arange(1, MOST_TILES * bc + 1), indexing="ij")
     of = n_q, n_k, br, bc, causal
     return list(classes(*of).values()), list(boundaries(*of).values()), visits(*of)
+
+
+def besides(count: int, random: np.random.Generator) -> list[tuple[int, int]]:
+    """What `count` launches have besides their sizes, as (layout, switches): all pairs in any twelve in a row."""
+    every = [*enumerate(SWITCHES), *((layout, 15 - on) for layout, on in enumerate(SWITCHES))]
+    order = random.permutation(len(every))
+    return [every[order[n % len(every)]] for n in range(count)]
+
+
+def gaps(layout: int, random: np.random.Generator) -> tuple[int, int]:
+    """Unused elements after each row of two tensors that lie so."""
+    small, large = np.sort(random.choice(np.arange(1, 64), 2, replace=False))
+    return {
+        DENSE: (0, 0),
+        FIRST_PADDED: (int(small), 0),
+        SECOND_PADDED: (0, int(small)),
+        ALIKE: (int(small), int(small)),
+        FIRST_WIDER: (int(large), int(small)),
+        SECOND_WIDER: (int(small), int(large)),
+    }[layout]
 
 
 def lengths(block: int, random: np.random.Generator) -> list[int]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from checker.catalog import rows, softmax, suspected_rows, timing
+from checker.catalog import covering, rows, softmax, suspected_rows, timing
 from checker.catalog.softmax_mistakes import RESULTS, writes
 from checker.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Puzzle, Timed, Tuning
 
@@ -35,8 +34,11 @@ def _case(
     once: bool = False,
 ) -> Case:
     """The launch of the stub: the block is the next power of two."""
-    block = 1 << (x.shape[1] - 1).bit_length()
-    return softmax.launch(KERNEL, name, tuple(p.name for p in proves), x, {"BLOCK_SIZE": block}, gaps, kinds, once=once)
+    return softmax.launch(KERNEL, name, tuple(p.name for p in proves), x, _block(x.shape[1]), gaps, kinds, once=once)
+
+
+def _block(n: int) -> dict[str, int]:
+    return {"BLOCK_SIZE": 1 << (n - 1).bit_length()}
 
 
 def _kinds(random: np.random.Generator, n: int) -> dict[str, Array]:
@@ -96,7 +98,8 @@ def cases(draw: Draw) -> list[Case]:
         _case("every kind of row", (VALUES,), np.stack([*kinds.values()]).astype(np.float32), alike(), (*kinds,)),
         _case("x and y strided differently", (STRIDES,), normal("strides", 3, block - 9), softmax.unequal_gaps(gaps)),
         _case("fp16", (HALF,), np.stack([half[r] for r in half_rows]).astype(np.float16), alike(), half_rows),
-        softmax.far_case(KERNEL, random("far"), {"BLOCK_SIZE": 8}),
+        *softmax.far_cases(KERNEL, random("far"), {"BLOCK_SIZE": 8}),
+        _case("fp16, every kind of row", (HALF,), np.stack([*half.values()]).astype(np.float16), alike(), once=True),
         *_of_every_length(random("lengths")),
         softmax.tall_case(KERNEL, random("tall"), {"BLOCK_SIZE": 8}),
         _mostly_padding(random("padding")),
@@ -104,27 +107,29 @@ def cases(draw: Draw) -> list[Case]:
 
 
 def _mostly_padding(random: np.random.Generator) -> Case:
-    """Rows of few and very negative numbers in a block of thousands: what only looks like -inf adds up."""
-    x = random.uniform(-80, -79, (2, int(random.integers(2, 8)))).astype(np.float32)
-    return softmax.launch(KERNEL, "mostly padding", (LENGTHS.name,), x, {"BLOCK_SIZE": 4096}, once=True)
+    """A row of few and very negative numbers in a huge block: what only looks like -inf adds up."""
+    x = random.uniform(-80, -79, (1, int(random.integers(2, 8)))).astype(np.float32)
+    return softmax.launch(KERNEL, "mostly padding", (LENGTHS.name,), x, {"BLOCK_SIZE": 1 << 17}, once=True)
 
 
 def _of_every_length(random: np.random.Generator) -> list[Case]:
     """The shortest and the longest rows of blocks of every size, and some between; the last two in fp32 and fp16."""
 
-    def case(name: str, proves: Property, count: int, n: int, dtype: npt.DTypeLike = np.float32) -> Case:
-        x = random.normal(0.0, 2.0, (count, n)).astype(dtype)
-        return _case(name, (proves,), x, softmax.equal_gaps(random), once=True)
-
     lengths = {2, 3, 4}
     for block in (8, 16, 32, 256):
         half = block // 2
         lengths |= {half + 1, block, int(random.integers(half + 2, block - 1)), block - 1}
-    small = [case("every length", LENGTHS, int(random.integers(1, 4)), n) for n in sorted(lengths)]
+    made = []
+    for n, (layout, on) in zip(sorted(lengths), covering.besides(len(lengths), random), strict=True):
+        size, half = (int(random.integers(2, 4)), n), bool(on & covering.HALF)
+        made.append(softmax.of_length(KERNEL, LENGTHS.name, size, _block(n), layout, half, random))
+    long = random.normal(0.0, 2.0, (2, int(random.integers(66_000, 80_000))))
+    flat = np.full((1, int(random.integers(1200, 1700))), 80.0)  # of which the sum is nearly as large as fp32 goes
     return [
-        *small,
-        case("long rows, float32", LENGTHS, 2, int(random.integers(16_385, 20_000))),
-        case("long rows, float16", HALF, 2, int(random.integers(513, 1024)), np.float16),
+        *made,
+        _case("a row of 80", (LENGTHS,), flat.astype(np.float32), softmax.equal_gaps(random), once=True),
+        _case("long rows", (LENGTHS,), long.astype(np.float32), softmax.equal_gaps(random), once=True),
+        _case("fp16, long rows", (HALF,), long[:, :1000].astype(np.float16), softmax.equal_gaps(random), once=True),
     ]
 
 

@@ -31,7 +31,7 @@ PROPERTIES = (
 )
 
 
-TALL = {"BLOCK_ROWS": 32, "BLOCK_COLS": 16}
+TALL, SQUARE = {"BLOCK_ROWS": 32, "BLOCK_COLS": 16}, {"BLOCK_ROWS": 16, "BLOCK_COLS": 16}
 
 
 def cases(draw: Draw) -> list[Case]:
@@ -45,9 +45,10 @@ def cases(draw: Draw) -> list[Case]:
     usual = softmax.safe_cases(KERNEL, random, blocks)
     return [
         *usual,
-        softmax.prefix_case(KERNEL, random("prefix"), blocks),
+        *softmax.empty_blocks(KERNEL, random("prefix"), blocks),
         softmax.long_sum_case(KERNEL, random("long sum"), blocks),
         softmax.launch(KERNEL, "tall tiles", ("row-tail",), _normal(random("tall tiles"), 37, 41), TALL, once=True),
+        softmax.launch(KERNEL, "square tiles", ("row-tail",), _normal(random("square"), 35, 37), SQUARE, once=True),
         *(
             softmax.launch(KERNEL, name, ("row-tail",), _normal(random(name), count, tile[1] + 3), blocks)
             for name, count in (("one row", 1), ("whole tiles of rows", 2 * tile[0]), ("one row more", tile[0] + 1))

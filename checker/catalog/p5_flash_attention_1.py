@@ -81,10 +81,17 @@ def cases(draw: Draw) -> list[Case]:
 
     sizes = random("sizes")
 
-    def normal(name: str, proves: tuple[str, ...], shape: Shape, dtype: type = np.float32, once: bool = False) -> Case:
+    def normal(
+        name: str,
+        proves: tuple[str, ...],
+        shape: Shape,
+        dtype: type = np.float32,
+        once: bool = False,
+        unit_scale: bool = False,
+    ) -> Case:
         source = random(f"{name} {shape.n_q} {shape.n_k}")
         factor = float(sizes.choice([1 / 64, 1, 8])) if once else 1.0
-        return _case(name, proves, shape, normal_inputs(source, shape, dtype, factor), once)
+        return _case(name, proves, shape, normal_inputs(source, shape, dtype, factor, unit_scale), once)
 
     def hard(name: str, proves: tuple[str, ...], shape: Shape, dtype: type = np.float32) -> Case:
         return _case(name, proves, shape, hard_inputs(random(name), shape, dtype))
@@ -95,6 +102,7 @@ def cases(draw: Draw) -> list[Case]:
     def shape(n_q: int, n_k: int, D: int, Br: int, Bc: int, heads: int = 1, far: int = 0) -> Shape:
         return Shape(n_q, n_k, D, Br, Bc, heads).apart(sizes, far)
 
+    narrow = Shape(70 + some(), 90 + some(), 16, 64, 32, 3).interleaved(sizes)
     fp16, large = shape(31, 79, 32, 32, 16), shape(17, 40, 16, 16, 16)
     return [
         normal("two by two tiles", ("any-length", "traffic"), shape(32, 32, 16, 16, 16)),
@@ -108,13 +116,20 @@ def cases(draw: Draw) -> list[Case]:
         normal("fp16, a tail of both", ("half",), shape(47, 31, 16, 16, 32), np.float16),
         *_lossy(random, sizes),
         normal(FAR, ("far-heads",), shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART)),
+        normal(attention.FAR_HALF, ("far-heads",), shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART), np.float16),
         attention.some_heads(normal("many heads", ("heads",), attention.MANY_HEADS.apart(sizes), once=True), sizes),
         normal("real tiles", ("any-length",), shape(1024 + some(), 48 + some(), 64, 64, 64, heads=2), once=True),
         normal("real tiles", ("half",), shape(64 + some(), 1024 + some(), 128, 64, 64), np.float16, once=True),
         normal("many keys", ("any-length",), shape(2, 384 + some(), 16, 16, 16), once=True),
         normal("many queries", ("any-length",), shape(280 + some(), some(), 16, 16, 16), once=True),
+        normal("narrow heads", ("heads",), narrow, once=True),
+        normal("wide tiles", ("any-length",), shape(20 + some(), 144 + some(), 64, 16, 128), once=True),
+        normal("tall tiles", ("any-length",), shape(132 + some(), 20 + some(), 64, 128, 16), once=True),
         _case("large scores", ("any-length",), large, large_scores(random("large"), large), once=True),
-        *(normal("every size", ("any-length",), s, once=True) for s in of_every_class(sizes, causal=False)),
+        *(
+            normal(c.name, c.proves("any-length"), c.shape, c.dtype, once=True, unit_scale=c.unit_scale)
+            for c in of_every_class(sizes, causal=False)
+        ),
     ]
 
 

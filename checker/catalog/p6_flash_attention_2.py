@@ -90,10 +90,11 @@ def cases(draw: Draw) -> list[Case]:
         causal: bool = False,
         dtype: type = np.float32,
         once: bool = False,
+        unit_scale: bool = False,
     ) -> Case:
         source = random(f"{name} {shape.n_q} {shape.n_k}")
         factor = float(sizes.choice([1 / 64, 1, 8])) if once else 1.0
-        return _case(name, proves, shape, normal_inputs(source, shape, dtype, factor), causal, once)
+        return _case(name, proves, shape, normal_inputs(source, shape, dtype, factor, unit_scale), causal, once)
 
     def hard(name: str, proves: tuple[str, ...], shape: Shape, causal: bool = False, dtype: type = np.float32) -> Case:
         return _case(name, proves, shape, hard_inputs(random(name), shape, dtype), causal)
@@ -104,6 +105,7 @@ def cases(draw: Draw) -> list[Case]:
     def shape(n_q: int, n_k: int, D: int, Br: int, Bc: int, heads: int = 1, far: int = 0) -> Shape:
         return Shape(n_q, n_k, D, Br, Bc, heads).apart(sizes, far)
 
+    narrow = Shape(70 + some(), 90 + some(), 16, 64, 32, 6).interleaved(sizes)
     fp16, large = shape(31, 79, 32, 32, 16), shape(17, 40, 16, 16, 16)
     return [
         normal("two by two tiles", ("any-length", "traffic"), shape(32, 32, 16, 16, 16)),
@@ -121,17 +123,36 @@ def cases(draw: Draw) -> list[Case]:
         normal("fp16, causal", ("half",), shape(47, 47, 16, 16, 32), causal=True, dtype=np.float16),
         normal("more queries than keys", ("hidden-queries",), shape(40 + some() % 8, 17, 16, 16, 16), causal=True),
         normal(FAR, ("far-heads",), shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART)),
+        normal(FAR, ("far-heads",), shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART), causal=True),
+        normal(attention.FAR_HALF, ("far-heads",), shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART), True, np.float16),
         attention.some_heads(normal("many heads", ("heads",), attention.MANY_HEADS.apart(sizes), once=True), sizes),
         normal("real tiles", ("any-length",), shape(1024 + some(), 48 + some(), 64, 64, 64, heads=2), once=True),
         normal("many keys", ("any-length",), shape(2, 1024 + some(), 16, 16, 64), once=True),
+        normal("narrow heads", ("heads",), narrow, True, once=True),
         normal("real tiles", ("half",), shape(128 + some(), 1024 + some(), 128, 64, 64), True, np.float16, once=True),
         _case("large scores", ("causal",), large, large_scores(random("large"), large), True, once=True),
-        normal("wide tiles", ("causal",), shape(144 + some(), 160 + some(), 16, 16, 128), True, once=True),
-        normal("tall tiles", ("causal",), shape(132 + some(), 148 + some(), 16, 128, 16), True, once=True),
-        *(normal("every size", ("any-length",), s, once=True) for s in of_every_class(sizes, causal=False)),
+        normal("wide tiles", ("causal",), shape(144 + some(), 160 + some(), 64, 16, 128), True, once=True),
+        normal("tall tiles", ("causal",), shape(132 + some(), 148 + some(), 64, 128, 16), True, once=True),
+        normal("wide tiles", ("any-length",), shape(20 + some(), 144 + some(), 64, 16, 128), once=True),
+        normal("tall tiles", ("any-length",), shape(132 + some(), 20 + some(), 64, 128, 16), once=True),
+        attention.sampled(
+            normal("many of both", ("causal",), shape(290, 290 + some(), 16, 16, 16), True, once=True), (0, 18), (0,)
+        ),
         *(
-            normal("every size", ("hidden-queries" if s.n_q > s.n_k else "causal",), s, causal=True, once=True)
-            for s in of_every_class(sizes, causal=True)
+            normal(c.name, c.proves("any-length"), c.shape, False, c.dtype, once=True, unit_scale=c.unit_scale)
+            for c in of_every_class(sizes, causal=False)
+        ),
+        *(
+            normal(
+                c.name,
+                c.proves("hidden-queries" if c.shape.n_q > c.shape.n_k else "causal"),
+                c.shape,
+                True,
+                c.dtype,
+                once=True,
+                unit_scale=c.unit_scale,
+            )
+            for c in of_every_class(sizes, causal=True)
         ),
         _long_sum(random("long sum")),
     ]

@@ -66,10 +66,12 @@ def cases(draw: Draw) -> list[Case]:
     sizes = random("sizes")
 
     @cache  # the three kernels get the same
-    def given(name: str, shape: Shape, dtype: type, hard: bool) -> backward.Given:
+    def given(name: str, shape: Shape, dtype: type, hard: bool, unit_scale: bool) -> backward.Given:
         source = random(f"{name} {shape.n_q} {shape.n_k}")
-        factor = float(sizes.choice([1 / 64, 1, 8])) if name == EVERY else 1.0
-        inputs = hard_inputs(source, shape, dtype) if hard else normal_inputs(source, shape, dtype, factor)
+        factor = float(sizes.choice([1 / 64, 1, 8])) if name == attention.EVERY else 1.0
+        inputs = normal_inputs(source, shape, dtype, factor, unit_scale)
+        if hard:
+            inputs = hard_inputs(source, shape, dtype)
         return backward.given(shape, inputs, source.normal(0.0, 1.0, inputs.q.shape).astype(dtype))
 
     def case(
@@ -80,8 +82,12 @@ def cases(draw: Draw) -> list[Case]:
         dtype: type = np.float32,
         hard: bool = False,
         once: bool = False,
+        unit_scale: bool = False,
     ) -> Case:
-        return backward.launch(kernel, name, proves, given(name, shape, dtype, hard), once)
+        return backward.launch(kernel, name, proves, given(name, shape, dtype, hard, unit_scale), once)
+
+    def chosen(kernel: Kernel, c: attention.Chosen, otherwise: str) -> Case:
+        return case(kernel, c.name, c.proves(otherwise), c.shape, c.dtype, once=True, unit_scale=c.unit_scale)
 
     def some() -> int:
         return int(sizes.integers(1, 16))
@@ -104,9 +110,10 @@ def cases(draw: Draw) -> list[Case]:
     many = attention.MANY_HEADS.apart(sizes)
     real, real_half = shape(64 + some(), 128 + some(), 64, 64, 64), shape(128 + some(), 1024 + some(), 128, 64, 64)
     real_more = shape(1024 + some(), 48 + some(), 64, 64, 64, heads=2)
-    wide, taller = shape(144 + some(), 160 + some(), 16, 16, 128), shape(132 + some(), 148 + some(), 16, 128, 16)
-    many_keys = shape(1, 280 + some(), 16, 16, 16)
-    many_queries, many_of_both = shape(280 + some(), some(), 16, 16, 16), shape(290, 290 + some(), 16, 16, 16)
+    wide, taller = shape(144 + some(), 160 + some(), 64, 16, 128), shape(132 + some(), 148 + some(), 64, 128, 16)
+    narrow = Shape(70 + some(), 90 + some(), 16, 64, 32, 6).interleaved(sizes)
+    many_keys = shape(18, 530 + some(), 16, 16, 16)
+    many_queries, many_of_both = shape(530 + some(), some(), 16, 16, 16), shape(290, 290 + some(), 16, 16, 16)
     every = of_every_class(sizes, causal=True)
     made = [
         case(DELTA, "whole tiles", ("delta", "traffic"), square),
@@ -114,12 +121,14 @@ def cases(draw: Draw) -> list[Case]:
         case(DELTA, "a tail of queries", ("delta", "traffic"), tall),
         case(DELTA, "fp16", ("half",), half, np.float16),
         case(DELTA, FAR, ("far-heads",), apart),
+        case(DELTA, attention.FAR_HALF, ("far-heads",), apart, np.float16),
         attention.some_heads(case(DELTA, "many heads", ("delta",), many, once=True), sizes),
         case(DELTA, "real tiles", ("delta",), real, once=True),
         case(DELTA, "real tiles", ("half",), real_half, np.float16, once=True),
         case(DELTA, "many queries", ("delta",), real_more, once=True),
+        case(DELTA, "narrow heads", ("delta",), narrow, once=True),
         backward.launch(DELTA, "large values", ("delta",), large_values, once=True),
-        *(case(DELTA, EVERY, ("delta",), s, once=True) for s in {(s.n_q, s.Br): s for s in every}.values()),
+        *(chosen(DELTA, c, "delta") for c in {(c.shape.n_q, c.shape.Br): c for c in every}.values()),
     ]
     for kernel, name in ((DK_DV, "dk-dv"), (DQ, "dq")):
         made += [
@@ -133,22 +142,23 @@ def cases(draw: Draw) -> list[Case]:
             backward.launch(kernel, "fp16, large dP", ("half",), large_dp),
             case(kernel, "more queries than keys", ("hidden-queries",), more_queries),
             case(kernel, FAR, ("far-heads",), apart),
+            case(kernel, attention.FAR_HALF, ("far-heads",), apart, np.float16),
             attention.some_heads(case(kernel, "many heads", (name,), many, once=True), sizes),
             case(kernel, "real tiles", (name,), real, once=True),
             case(kernel, "real tiles", ("half",), real_half, np.float16, once=True),
             case(kernel, "real tiles, more queries than keys", ("hidden-queries",), real_more, once=True),
             case(kernel, "wide tiles", (name,), wide, once=True),
             case(kernel, "tall tiles", (name,), taller, once=True),
+            case(kernel, "narrow heads", (name,), narrow, once=True),
             backward.launch(kernel, "large values", (name,), large_values, once=True),
             case(kernel, "many keys", (name,), many_keys, once=True),
             case(kernel, "many queries", ("hidden-queries",), many_queries, once=True),
             attention.sampled(case(kernel, "many of both", (name,), many_of_both, once=True), (0, 18), (0,)),
-            *(case(kernel, EVERY, ("hidden-queries" if s.n_q > s.n_k else name,), s, once=True) for s in every),
+            *(chosen(kernel, c, "hidden-queries" if c.shape.n_q > c.shape.n_k else name) for c in every),
         ]
     return made
 
 
-EVERY = "every size"
 ANY_SIZE = {DELTA.name: "delta", DK_DV.name: "dk-dv", DQ.name: "dq"}
 
 

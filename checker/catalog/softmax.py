@@ -102,6 +102,9 @@ def hard_rows(random: np.random.Generator, n: int, block: int, offset: float = 1
         "one entry -inf": np.where(columns == random.integers(n), -np.inf, normal()),
         "one-hot": np.where(columns == random.integers(n), 30.0, -30.0),
         "normal around -20": normal(1.0, -20.0),
+        "steeply ascending": np.linspace(-9 * offset, 9 * offset, n),
+        "steeply descending": np.linspace(9 * offset, -9 * offset, n),
+        "0, then around -200": np.where(columns == 0, 0.0, normal(1.0, -200.0)),
         f"normal around -{10 * offset:g}": normal(1.0, -10 * offset),
     }
 
@@ -149,7 +152,8 @@ def safe_cases(kernel: Kernel, random: Callable[[str], np.random.Generator], blo
         ),
         case("x and y strided differently", ("strides",), normal("strides", 3, 2 * block + 1), gaps=unequal_gaps(gaps)),
         case("fp16", ("half",), np.stack([half[r] for r in of_half]).astype(np.float16), kinds=of_half),
-        far_case(kernel, random("far"), blocks),
+        case("fp16, every kind of row", ("half",), np.stack([*half.values()]).astype(np.float16), once=True),
+        *far_cases(kernel, random("far"), blocks),
         *_of_every_length(kernel, random("lengths"), blocks),
         *_of_real_size(kernel, random("real"), {**blocks, [*blocks][-1]: 1024}),
         many_blocks(kernel, random("blocks"), {**blocks, [*blocks][-1]: 4}),
@@ -157,16 +161,34 @@ def safe_cases(kernel: Kernel, random: Callable[[str], np.random.Generator], blo
     ]
 
 
+def far_cases(kernel: Kernel, random: np.random.Generator, blocks: Mapping[str, int]) -> list[Case]:
+    """Rows whose offsets pass the range of 32-bit integers, in fp32 and fp16; and strides that pass it themselves."""
+    further = far_case(kernel, random, blocks, name="rows more than 2**31 apart", far=2 * FAR_APART)
+    return [
+        far_case(kernel, random, blocks),
+        far_case(kernel, random, blocks, np.float16, "fp16, rows more than 2**30 apart"),
+        replace(further, checked_arithmetic=False),
+    ]
+
+
 def far_case(
-    kernel: Kernel, random: np.random.Generator, blocks: Mapping[str, int], dtype: npt.DTypeLike = np.float32
+    kernel: Kernel,
+    random: np.random.Generator,
+    blocks: Mapping[str, int],
+    dtype: npt.DTypeLike = np.float32,
+    name: str = "rows more than 2**30 apart",
+    far: int = FAR_APART,
 ) -> Case:
-    """Six rows whose offsets pass the range of 32-bit integers, also of unsigned ones."""
+    """Six rows, so far apart that offsets pass the range of 32-bit integers, also of unsigned ones."""
     x = random.normal(0.0, 2.0, (6, 5)).astype(dtype)
-    return launch(kernel, "rows more than 2**30 apart", ("far-rows",), x, blocks, unequal_gaps(random, FAR_APART))
+    return launch(kernel, name, ("far-rows",), x, blocks, unequal_gaps(random, far))
 
 
 def _of_every_length(kernel: Kernel, random: np.random.Generator, blocks: Mapping[str, int]) -> list[Case]:
-    """Columns of every class by their block, in one and in several; with tiles of rows, rows of every class as well."""
+    """Columns of every class by their block, in one and in several; with tiles of rows, rows of every class as well.
+
+    Between them x and y lie in every way that two tensors can, in fp32 and in fp16.
+    """
     columns = covering.lengths([*blocks.values()][-1], random)
     if "BLOCK_ROWS" not in blocks:
         sizes = [(int(random.integers(1, 4)), n) for n in columns]
@@ -176,11 +198,29 @@ def _of_every_length(kernel: Kernel, random: np.random.Generator, blocks: Mappin
         # Which of the two is long is arranged so that every pair of classes and lengths occurs.
         sizes = [(counts[r + 4 * ((r + c) % 2)], columns[c + 4 * ((r // 2 + c // 2) % 2)]) for r, c in of]
     made = []
-    for count, n in sizes:
-        proves = "row-tail" if count % blocks.get("BLOCK_ROWS", 1) else "any-length"
-        x = random.normal(0.0, 2.0, (count, n)).astype(np.float32)
-        made.append(launch(kernel, "every length", (proves,), x, blocks, equal_gaps(random), once=True))
+    for (count, n), (layout, on) in zip(sizes, covering.besides(len(sizes), random), strict=True):
+        tail = "row-tail" if count % blocks.get("BLOCK_ROWS", 1) else "any-length"
+        made.append(of_length(kernel, tail, (count, n), blocks, layout, bool(on & covering.HALF), random))
     return list({case.name: case for case in made}.values())
+
+
+def of_length(
+    kernel: Kernel,
+    proves: str,
+    size: tuple[int, int],
+    blocks: Mapping[str, int],
+    layout: int,
+    half: bool,
+    random: np.random.Generator,
+) -> Case:
+    """Rows of this size, with x and y in one of `covering`'s layouts; padding makes whole blocks of rows."""
+    x = random.normal(0.0, 2.0, size).astype(np.float16 if half else np.float32)
+    x_gap, y_gap = covering.gaps(layout, random)
+    if layout in (covering.FIRST_PADDED, covering.SECOND_PADDED):
+        whole = -size[1] % [*blocks.values()][-1] or [*blocks.values()][-1]
+        x_gap, y_gap = (whole, 0) if layout == covering.FIRST_PADDED else (0, whole)
+    name = "fp16, every length" if half else "every length"
+    return launch(kernel, name, ("half" if half else proves,), x, blocks, (x_gap, y_gap), once=True)
 
 
 def _of_real_size(kernel: Kernel, random: np.random.Generator, blocks: Mapping[str, int]) -> list[Case]:
@@ -204,20 +244,20 @@ def sampled(case: Case, programs: tuple[int, ...]) -> Case:
 def many_blocks(kernel: Kernel, random: np.random.Generator, blocks: Mapping[str, int]) -> Case:
     """A row of more columns than blocks of 4 to the third power have; where there are tiles of rows, of one row."""
     blocks = {**blocks, **({"BLOCK_ROWS": 1} if "BLOCK_ROWS" in blocks else {})}
-    x = random.normal(0.0, 2.0, (1, int(random.integers(66, 80)))).astype(np.float32)
+    x = random.normal(0.0, 2.0, (1, int(random.integers(290, 330)))).astype(np.float32)
     return launch(kernel, "many blocks", ("any-length",), x, blocks, equal_gaps(random), once=True)
 
 
 def tall_case(kernel: Kernel, random: np.random.Generator, blocks: Mapping[str, int]) -> Case:
-    """The first and the last program of some 70,000 rows, and one between: more rows than 16 bits can count."""
+    """The first and the last program of some 135,000 rows, and one between: more rows than 16 bits can count."""
     owned = blocks.get("BLOCK_ROWS", 1)
-    programs = 0, int(random.integers(40_000, 60_000)) // owned, int(random.integers(66_000, 80_000)) // owned
+    programs = 0, int(random.integers(70_000, 120_000)) // owned, int(random.integers(132_000, 140_000)) // owned
     x = np.zeros((programs[-1] * owned + owned, int(random.integers(3, 9))), np.float32)
     for program in programs:
         own = slice(program * owned, (program + 1) * owned)
         x[own] = random.normal(0.0, 2.0, x[own].shape)
     name = f"programs {', '.join(map(str, programs))} of {programs[-1] + 1}"
-    return sampled(launch(kernel, name, ("any-length",), x, blocks, equal_gaps(random), once=True), programs)
+    return sampled(launch(kernel, name, ("any-length",), x, blocks, gaps=(0, 0), once=True), programs)
 
 
 SMALL_TERM = np.log(0.9 * 2.0**-10)  # a block of its exponentials, added to two blocks of ones in fp16, is lost
@@ -284,6 +324,33 @@ def softmax(x: Array) -> Array:
     """Softmax over the last axis in the precision of `x`."""
     e = np.exp(x - x.max(axis=-1, keepdims=True))
     return np.asarray(e / e.sum(axis=-1, keepdims=True))
+
+
+def empty_blocks(kernel: Kernel, random: np.random.Generator, blocks: Mapping[str, int]) -> list[Case]:
+    """Blocks of nothing but -inf at the beginning of rows, for the property `prefix`, and elsewhere; in fp16 too."""
+    block = blocks.get("BLOCK_COLS", 0) or blocks["BLOCK_SIZE"]
+    x, columns = random.normal(0.0, 2.0, (4, 5 * block + 3)), np.arange(5 * block + 3)
+    elsewhere = {
+        "-inf in the second block": columns // block == 1,
+        "-inf from the second block on": columns >= block,
+        "-inf in blocks 2 and 4": np.isin(columns // block, [1, 3]),
+        "-inf for a block and a half": (columns >= block + 2) & (columns < 5 * block // 2 + 2),
+    }
+    x[np.stack([*elsewhere.values()])] = -np.inf
+    first, kinds = prefix_case(kernel, random, blocks), (*elsewhere,)
+    return [
+        first,
+        launch(kernel, "blocks of -inf", ("values",), x.astype(np.float32), blocks, kinds=kinds),
+        launch(kernel, "fp16, blocks of -inf", ("half",), x.astype(np.float16), blocks, kinds=kinds, once=True),
+        launch(
+            kernel,
+            "fp16, beginning with -inf",
+            ("half",),
+            first.tensors["x_ptr"].values.astype(np.float16),
+            blocks,
+            once=True,
+        ),
+    ]
 
 
 def prefix_case(kernel: Kernel, random: np.random.Generator, blocks: Mapping[str, int]) -> Case:

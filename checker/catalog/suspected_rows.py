@@ -13,6 +13,7 @@ from checker.puzzle import Array, Case, Draw, Kernel, Suspect, Suspected, Suspec
 FAR_COLUMNS, FAR_ROWS, LONG = 200_003, 200_003, 100_003
 MANY_BLOCKS = (70, 2), (150, 4), (600, 8)  # columns beyond any product of blocks, and the block
 LARGEST_BLOCK = 1 << 17
+LARGEST_EXPONENT = 110  # e to that power, or to a little less a hundred thousand times, is beyond fp32
 
 
 def of_softmax(
@@ -29,7 +30,8 @@ def of_softmax(
         yield wanted(draw, 2, 2 * c + 5, c, half=not computed)
         yield wanted(draw, 1, c, c)
         yield wanted(draw, 2, c + 1, c, strides=(2 * c + 1, 3 * c + 2))
-        yield wanted(draw, c + 1, 3, c, strides=(c, c + 1), own=1)
+        few = 3 if c < FAR_ROWS else 1  # columns
+        yield wanted(draw, c + 1, few, c, strides=(c, c + 1), own=1)
         yield wanted(draw, c, 3, c, strides=(c + 1, c), own=4)
         yield wanted(draw, c + 1, c + 1, c)  # for products
         if computed:
@@ -52,9 +54,11 @@ def of_softmax(
         def values() -> Iterator[tuple[Suspect, suspected.Wanted]]:
             for s in suspects.values:
                 if s.value <= largest:
-                    yield s, wanted(draw, 6, 83, s.value, around=min(s.value, largest / 2), width=32)
+                    yield s, wanted(draw, 8, 83, s.value, around=min(s.value, largest / 2), width=32)
                 if s.value <= suspected.LEAST_EXPONENT and not whole:
                     yield s, wanted(draw, 2, LONG, s.value, below=s.value, own=2, width=8192)
+                if suspected.LEAST_EXPONENT < s.value <= LARGEST_EXPONENT and not whole:
+                    yield s, wanted(draw, 2, LONG, s.value, step=s.value, own=2, width=8192)
 
         def pairs(a: Suspect, b: Suspect) -> suspected.Wanted:
             return wanted(draw, b.value + 2, a.value + 2, b.value)
@@ -83,6 +87,7 @@ class _Rows:
     width: int = 0  # columns of a block; 0: as is cheap
     half: bool = False
     around: float = 0.0  # data around this number and around its negative; 0: data as usual
+    step: float = 0.0  # between the first block and the others, nearly this number
     below: float = 0.0  # all data just so far below the maximum, and a good deal further; 0: data as usual
 
 
@@ -102,6 +107,9 @@ def _rows_wanted(stem: str, kernel: Kernel, draw: Draw, r: _Rows) -> suspected.W
         if r.below:
             x = np.repeat([[-r.below - 0.3], [-r.below - 3.0]], r.n, axis=1)
             x[:, int(random.integers(r.n))] = 0.0
+        elif r.step:
+            x = np.repeat([[0.98 * r.step], [0.5 * r.step]], r.n, axis=1)
+            x[:, :width] = 0.0
         elif not r.around and r.rows == 2:
             x[1] = x[1, 0]  # then the sum of the exponentials is n_cols
         case = softmax.launch(
@@ -116,7 +124,7 @@ def _rows_wanted(stem: str, kernel: Kernel, draw: Draw, r: _Rows) -> suspected.W
 
 
 def _data(random: np.random.Generator, around: float) -> Array:
-    """Six rows of 83 values on both sides of a number, of its negative, and of such distances from the maximum."""
+    """Eight rows of 83 values on both sides of a number, of its negative, and of such distances from the maximum."""
     n = 83
     peak = np.zeros(n)
     peak[int(random.integers(n))] = 2 * around
@@ -128,5 +136,7 @@ def _data(random: np.random.Generator, around: float) -> Array:
             np.linspace(2 * around, 0, n),
             peak,
             np.linspace(-2 * around, -around / 2, n),
+            random.normal(0.0, 1.0, n),
+            random.normal(-0.95 * around, 0.01 * around, n),
         ]
     )

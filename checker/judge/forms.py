@@ -33,7 +33,15 @@ def forms(kernel: Kernel, cases: Sequence[Case], target: str) -> Iterator[Job]:
         job = replace(_job(kernel, case, target), multiples=(), until=MEMORY)
         yield replace(job, parts=tuple(_parts(first, job)))
     if integers := first.multiples:
-        yield replace(_with_ones(first, integers), parts=tuple(_with_ones(first, (name,)) for name in integers))
+        for form in (first, *_switched(first, cases)):
+            yield replace(_with_ones(form, integers), parts=tuple(_with_ones(form, (name,)) for name in integers))
+
+
+def _switched(first: Job, cases: Sequence[Case]) -> Iterator[Job]:
+    """The first form with each switch the other way, if any case has it so."""
+    for name, value in first.constexprs.items():
+        if isinstance(value, bool) and any(case.constexprs[name] != value for case in cases):
+            yield replace(first, constexprs={**first.constexprs, name: not value})
 
 
 def ones(job: Job) -> tuple[str, ...]:

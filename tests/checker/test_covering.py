@@ -39,8 +39,8 @@ def test_no_key_draws_launches_that_cover_less(causal: bool) -> None:
     wanted = all_covered(design(causal), causal)
     drawn = set()
     for key in KEYS:
-        shapes = attention.of_every_class(Draw(key).case("test", "sizes"), causal=causal)
-        launches = [(s.n_q, s.n_k, s.Br, s.Bc) for s in shapes]
+        chosen = attention.of_every_class(Draw(key).case("test", "sizes"), causal=causal)
+        launches = [(c.shape.n_q, c.shape.n_k, c.shape.Br, c.shape.Bc) for c in chosen]
         assert all_covered(launches, causal) >= wanted, key
         drawn.add(tuple(launches))
     assert len(drawn) > 90, "sizes are drawn, not fixed"

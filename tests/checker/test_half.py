@@ -44,6 +44,7 @@ SUMS = {
         "    half = tl.exp(x).to(h.dtype) * (x > 0).to(tl.float32)\n    tl.store(h_ptr + at, half)\n",
         set(),
     ),
+    "mask_in_half": ("    y = tl.dot((x > 0).to(tl.float16), h)\n", set()),
     "larger_of_halves": ("    l = tl.exp(tl.max(tl.maximum(h, h * 2.0), axis=1).to(tl.float32))\n", set()),
     # Wrong.
     "sum_in_half": ("    l += tl.sum(h, axis=1)\n", {IN_SUM}),
@@ -104,6 +105,7 @@ SUMS = {
         {ON_THE_WAY},
     ),
     "product_of_bf16": ("    y = tl.dot(tl.exp(x).to(tl.bfloat16).to(tl.float16), h)\n", {ON_THE_WAY}),
+    "position_in_half": ("    y += (tl.arange(0, SIDE).to(tl.float16) < 5.0).to(tl.float32)\n", {ON_THE_WAY}),
     "one_row_for_all": (
         "    half = tl.max(tl.exp(x), axis=0).to(tl.float16)[None, :] * 0.3\n"
         "    y -= tl.broadcast_to(half, (SIDE, SIDE)).to(tl.float32)\n",
