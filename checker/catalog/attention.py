@@ -50,13 +50,12 @@ class Shape:
 
     def interleaved(self, random: np.random.Generator) -> Shape:
         """The same as if cut from tensors of shape (rows, heads, D): a head's row lies inside that of all heads."""
-        q, k = (self.D + int(gap) for gap in random.choice(64, 2, replace=False))
-        gaps = (
-            (self.heads * head - self.D, head - rows * self.heads * head)
-            for rows, head in ((self.n_q, q), (self.n_k, k))
-        )
-        q_gaps, k_gaps = gaps
-        return replace(self, q_gaps=q_gaps, k_gaps=k_gaps)
+        found = []
+        for rows, gap in zip((self.n_q, self.n_k), random.choice(64, 2, replace=False), strict=True):
+            head = self.D + int(gap)
+            row = self.heads * head
+            found.append((row - self.D, head - rows * row))
+        return replace(self, q_gaps=found[0], k_gaps=found[1])
 
     @property
     def tr(self) -> int:
