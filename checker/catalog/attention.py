@@ -164,8 +164,8 @@ class Chosen:
         return EVERY if self.dtype is np.float32 else f"{EVERY}, fp16"
 
     def proves(self, otherwise: str) -> tuple[str, ...]:
-        """The property that it is evidence for: what it has besides its sizes, or else that of its sizes."""
-        return ("half",) if self.dtype is np.float16 else (otherwise,)
+        """The property that it is evidence for: that of its type, but for queries that see no key, or of its sizes."""
+        return ("half",) if self.dtype is np.float16 and otherwise != "hidden-queries" else (otherwise,)
 
 
 EVERY = "every size"
@@ -314,17 +314,14 @@ def expected(case: Case) -> Mapping[str, Expected]:
     """O, and l, m or LSE where the launch has them, with running-error bounds.
 
     A score errs by `score_error`, its exponential relatively by as much, and by eps per unit of |s| that a
-    folded log2(e) costs; P is rounded to V's type before the product, O to its own afterwards. Scores that are
-    all alike err alike, so that their differences are 0.
+    folded log2(e) costs; P is rounded to V's type before the product, O to its own afterwards.
     """
     s = np.where(sees(case), scores(case), -np.inf)
     v = wide(case, "v")
     right = forward(s, v)
     off = score_error(case)[..., 0]
     largest = np.max(np.abs(s), axis=-1, where=np.isfinite(s), initial=0.0)
-    alike = np.all((s == s.max(axis=-1, keepdims=True)) | np.isinf(s), axis=-1)
     relative = off + EPS32 * (16 + 4 * largest)
-    of_lse, relative = relative, np.where(alike, 16 * EPS32, relative)
     of_v, of_o = case.tensors["v_ptr"], case.tensors["o_ptr"]
     cast = 4 * max(of_v.eps, dot_eps(case))
     lost = of_v.smallest  # of each P, when it is rounded
@@ -333,7 +330,7 @@ def expected(case: Case) -> Mapping[str, Expected]:
         "o_ptr": Expected(right.o, o_error + 2 * of_o.eps * np.abs(right.o) + 1e-30),
         "l_ptr": Expected(right.l, right.l * relative + 1e-30),
         "m_ptr": Expected(right.m, off + EPS32 * np.abs(right.m)),
-        "lse_ptr": Expected(right.lse, np.where(np.isinf(right.lse), 0.0, of_lse + EPS32 * np.abs(right.lse))),
+        "lse_ptr": Expected(right.lse, np.where(np.isinf(right.lse), 0.0, relative + EPS32 * np.abs(right.lse))),
     }
     return {name: value for name, value in outputs.items() if name in case.tensors}
 

@@ -59,7 +59,7 @@ def large_scores(random: np.random.Generator, shape: Shape) -> Inputs:
     plain = normal_inputs(random, shape)
     q, k, v = plain.q.copy(), plain.k.copy(), plain.v.copy()
     k[..., 0] = 1.0
-    q[:, 2::4], q[:, 3::4] = 0.0, 0.0  # all scores alike, however large
+    q[:, 2::4], q[:, 3::4] = 0.0, 0.0  # all scores alike: what is left of a difference is not asked for
     q[..., 0] = np.resize([1e5, -1e5, LARGEST_SCORE, -LARGEST_SCORE], shape.n_q) / plain.scale
     v[..., -1] *= 1e4
     return replace(plain, q=q, k=k, v=v)

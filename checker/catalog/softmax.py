@@ -191,7 +191,8 @@ def _of_every_length(kernel: Kernel, random: np.random.Generator, blocks: Mappin
     """
     columns = covering.lengths([*blocks.values()][-1], random)
     if "BLOCK_ROWS" not in blocks:
-        sizes = [(int(random.integers(1, 4)), n) for n in columns]
+        more = covering.lengths(blocks["BLOCK_SIZE"], random)[4:]  # so that two tensors lie in every way
+        sizes = [*((int(random.integers(1, 4)), n) for n in columns), *((int(random.integers(4, 7)), n) for n in more)]
     else:
         counts = covering.lengths(blocks["BLOCK_ROWS"], random)
         of = [(row, column) for row in range(4) for column in range(4)]

@@ -105,7 +105,7 @@ def traffic_findings(
     narrow = list(_too_narrow(budget, evidence, where))
     by_hand = list(_by_hand(puzzle, evidence, where))
     if narrow or by_hand:
-        yield from narrow or by_hand
+        yield from by_hand or narrow
         return
     products = multiply_adds(result)
     too_much = puzzle.work is not None and products > puzzle.work(case)

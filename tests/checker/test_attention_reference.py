@@ -36,7 +36,8 @@ def plain_forward(case: Case) -> tuple[Array, Array]:
         if len(keys):
             s = np.array([case.scalars["scale"] * (q[head, query] @ k[head, key]) for key in keys])
             lse[head, query] = np.logaddexp.reduce(s)
-            o[head, query] = sum(np.exp(s[n] - lse[head, query]) * v[head, key] for n, key in enumerate(keys))
+            weights = np.exp(s - s.max())  # of scores around 1e12, a LSE has too few digits for them
+            o[head, query] = sum(weights[n] / weights.sum() * v[head, key] for n, key in enumerate(keys))
     return o, lse
 
 
