@@ -24,7 +24,7 @@ import triton.language as tl
 from triton.language import semantic
 from triton.runtime import interpreter
 
-from checker.box import half, language, reached
+from checker.box import half, language, reached, sizes
 from checker.box.arithmetic import compute_as_a_gpu
 from checker.box.memory import BoxTensor, Memory
 from checker.box.promises import believe_nothing
@@ -152,6 +152,7 @@ def prepare() -> None:
     compute_as_a_gpu(interpreter)
     believe_nothing(builder)
     half.watch(interpreter, lambda: _running.memory)
+    sizes.watch(interpreter, lambda: _running.memory)
     np.seterr(all="ignore")  # a kernel may divide by zero; the judge will see what comes of it
 
 
@@ -226,6 +227,10 @@ def launch(
     builder.options = dataclasses.replace(builder.options, debug=debug, sanitize_overflow=debug)
     builder.set_grid_dim(*grid)
     function = kernel.rewrite()
+    memory.checked = debug
+    for name, argument in arguments.items():
+        if name.startswith("n_"):
+            argument.handle.counts = True
     _running.memory = memory
     _running.reached.clear()
     try:

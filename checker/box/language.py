@@ -218,14 +218,17 @@ def _counted(numbers: range, bounds: tuple[Any, ...]) -> Iterator[Any]:
     if len(bounds) == 3 and numbers.step < 0 and isinstance(_plain(bounds[2]), tl.tensor):
         raise ValueError("a step that is only known at run time must be positive: write a negative one as a constant")
     semantic = interpreter.interpreter_semantic
-    kind = tl.int32
+    kind, counts = tl.int32, False
     for bound in bounds:
-        dtype = semantic.to_tensor(_plain(bound)).dtype
-        if dtype.is_int():  # the compiler refuses all others
-            kind = semantic.integer_promote_impl(kind, dtype)
+        tensor = semantic.to_tensor(_plain(bound))
+        counts = counts or tensor.handle.counts
+        if tensor.dtype.is_int():  # the compiler refuses all others
+            kind = semantic.integer_promote_impl(kind, tensor.dtype)
     numpy_kind = interpreter._get_np_dtype(kind)
     for number in numbers:
-        yield tl.tensor(interpreter.TensorHandle(np.array([number], numpy_kind), kind), kind)
+        counter = tl.tensor(interpreter.TensorHandle(np.array([number], numpy_kind), kind), kind)
+        counter.handle.counts = counts
+        yield counter
 
 
 def _smallest(*values: Any) -> Any:

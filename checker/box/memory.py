@@ -19,6 +19,8 @@ import numpy.typing as npt
 ADDRESS_BITS = 44  # the range of addresses of one tensor
 LOAD, STORE, BARRIER, DOT, BLOCK, PRODUCT, HALF = 0, 1, 2, 3, 4, 5, 6
 IN_DOT, IN_SUM, IN_LOOP, IN_STORE, ON_THE_WAY = 0, 1, 2, 3, 4  # where something is added up or kept in half
+MULTIPLIED, AS_FLOAT = 5, 6  # what is done with positions and sizes
+LOSSES = range(7)
 FILLS = (0.0, 6e4)  # what undefined masked lanes hold in the repetitions; the second fits into fp16
 MOST_LANES = 2**31 - 1  # of one record: what an int32 can hold
 RECORD_FIELDS = 7  # kind, tensor, program, line, distinct elements, lanes, stray lanes (see AccessLog)
@@ -106,6 +108,7 @@ class Memory:
         self.left = self.most = most_touched
         self.largest = 0
         self.products: dict[tuple[int, int], int] = {}
+        self.checked = False  # whether the launch looks for numbers that get too large
         self.halves: dict[int, tuple[int, int, int]] = {}
 
     def load(
@@ -182,7 +185,7 @@ class Memory:
         self.products[position] = self.products.get(position, 0) + lanes
 
     def half(self, where: int, line: int = 0) -> None:
-        """Note that something is added up or kept in half. `where`: IN_DOT, …; of each kind, the line that comes first.
+        """Note that something is added up or kept in half, or too large. Of each kind of LOSSES the first line counts.
 
         `line`: of what is at fault, if that is not where the kernel is.
         """

@@ -16,12 +16,8 @@ from checker.box.memory import (
     DOT,
     FILLS,
     HALF,
-    IN_DOT,
-    IN_LOOP,
-    IN_STORE,
-    IN_SUM,
     LOAD,
-    ON_THE_WAY,
+    LOSSES,
     PRODUCT,
     RECORD_FIELDS,
     STORE,
@@ -116,12 +112,11 @@ class AccessLog:
     """Every load and store of a launch, every barrier and matrix product, as they happened.
 
     Arrays of one entry per record: `kind` (LOAD, STORE, BARRIER, DOT; BLOCK: the largest so far; PRODUCT: all that one
-    line of one program multiplies element by element; HALF: sums of one sort that are kept in half), `tensor` (position
+    line of one program multiplies element by element; HALF: what loses digits in one way), `tensor` (position
     among the launch's tensors), `program`, `line`, `distinct` (number of distinct elements), `lanes` (of the whole
     block, masked or not; of a HALF: how often it happens), `stray` (of a store: lanes whose element another lane gave
     another value; of a load: masked lanes that do not hold -inf, negative if nothing says what they hold; of a DOT: how
-    many terms each element sums; of a PRODUCT: how many elements in all; of a HALF: IN_DOT, IN_SUM, IN_LOOP, IN_STORE,
-    ON_THE_WAY).
+    many terms each element sums; of a PRODUCT: how many elements in all; of a HALF: which of LOSSES).
     `elements` joins the distinct dense element numbers of all accesses.
     """
 
@@ -221,7 +216,7 @@ def _log(records: memoryview, elements: memoryview, launch: Launch) -> AccessLog
         and (log.lanes >= 0).all()
         and not log.lanes[log.kind == BARRIER].any()
         and (log.stray[log.kind == PRODUCT] >= 0).all()
-        and np.isin(log.stray[log.kind == HALF], (IN_DOT, IN_SUM, IN_LOOP, IN_STORE, ON_THE_WAY)).all()
+        and np.isin(log.stray[log.kind == HALF], LOSSES).all()
         and (log.distinct >= 0).all()
         and log.distinct.sum(dtype=np.int64) == log.elements.size
     )

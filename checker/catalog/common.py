@@ -166,6 +166,14 @@ COMMON = (
         error=re.compile(r"illegal memory access|misaligned address"),
     ),
     Misconception(
+        "order-matters",
+        "The combine function of tl.reduce gives something else in another order",
+        "A GPU combines neighbours, halves, or one element after the other, as it suits it: f(f(a, b), c) must be "
+        "f(a, f(b, c)). A sum, a product and a maximum are like that; an average of two is not.",
+        "Combine with a function of that kind. What is done once, do after tl.reduce: divide a sum, say.",
+        error=re.compile(r"tl\.reduce combines elements in any order"),
+    ),
+    Misconception(
         "dot-side-too-small",
         "A matrix product runs over fewer than 16 elements",
         "tl.dot is done by units that multiply whole tiles: the side that is summed over must be at least 16.",

@@ -62,6 +62,7 @@ def _kinds(random: np.random.Generator, n: int) -> dict[str, Array]:
         "maximum last": peak(n - 1),
         "ascending": np.linspace(-30, 30, n),
         "descending": np.linspace(30, -30, n),
+        "small whole numbers": random.integers(-3, 4, n).astype(float),
         "all equal": np.full(n, float(random.integers(1, 9))),
         "one entry -inf": np.where(np.arange(n) == random.integers(n), -np.inf, normal()),
         "one-hot": np.where(np.arange(n) == random.integers(n), 80.0, -80.0),
@@ -123,7 +124,7 @@ def _of_every_length(random: np.random.Generator) -> list[Case]:
     for n, (layout, on) in zip(sorted(lengths), covering.besides(len(lengths), random), strict=True):
         size, half = (int(random.integers(2, 4)), n), bool(on & covering.HALF)
         made.append(softmax.of_length(KERNEL, LENGTHS.name, size, _block(n), layout, half, random))
-    long = random.normal(0.0, 2.0, (2, int(random.integers(66_000, 80_000))))
+    long = random.normal(0.0, 2.0, (1, int(random.integers(132_000, 160_000))))
     flat = np.full((1, int(random.integers(1200, 1700))), 80.0)  # of which the sum is nearly as large as fp32 goes
     return [
         *made,

@@ -125,9 +125,11 @@ def cases(draw: Draw) -> list[Case]:
         normal(FAR, ("far-heads",), shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART)),
         normal(FAR, ("far-heads",), shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART), causal=True),
         normal(attention.FAR_HALF, ("far-heads",), shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART), True, np.float16),
+        normal(attention.FURTHER, ("far-heads",), shape(16, 16, 16, 16, 16, heads=2, far=2 * FAR_APART)),
         attention.some_heads(normal("many heads", ("heads",), attention.MANY_HEADS.apart(sizes), once=True), sizes),
         normal("real tiles", ("any-length",), shape(1024 + some(), 48 + some(), 64, 64, 64, heads=2), once=True),
         normal("many keys", ("any-length",), shape(2, 1024 + some(), 16, 16, 64), once=True),
+        normal("very wide heads", ("values",), shape(20 + some(), 40 + some(), 256, 16, 16), True, once=True),
         normal("narrow heads", ("heads",), narrow, True, once=True),
         normal("real tiles", ("half",), shape(128 + some(), 1024 + some(), 128, 64, 64), True, np.float16, once=True),
         _case("large scores", ("causal",), large, large_scores(random("large"), large), True, once=True),
@@ -135,6 +137,7 @@ def cases(draw: Draw) -> list[Case]:
         normal("tall tiles", ("causal",), shape(132 + some(), 148 + some(), 64, 128, 16), True, once=True),
         normal("wide tiles", ("any-length",), shape(20 + some(), 144 + some(), 64, 16, 128), once=True),
         normal("tall tiles", ("any-length",), shape(132 + some(), 20 + some(), 64, 128, 16), once=True),
+        normal("many queries", ("heads",), shape(290 + some(), 20, 16, 16, 16, heads=2), once=True),
         attention.sampled(
             normal("many of both", ("causal",), shape(290, 290 + some(), 16, 16, 16), True, once=True), (0, 18), (0,)
         ),

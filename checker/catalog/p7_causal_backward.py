@@ -101,7 +101,7 @@ def cases(draw: Draw) -> list[Case]:
     two_heads = shape(32, 48, 16, 16, 16, heads=2)
     tall_tiles = shape(64 + some(), 85 + some(), 16, 64, 16)
     more_queries = shape(40 + some() % 8, 17, 16, 16, 16)
-    apart = shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART)
+    apart, further = (shape(16, 16, 16, 16, 16, heads, n * FAR_APART) for n, heads in ((1, 6), (2, 2)))
     half = shape(47, 79, 32, 16, 16)
     large = backward.given(half, *backward.half_inputs(random("fp16"), half))
     small = shape(32, 48, 16, 16, 16)
@@ -111,9 +111,10 @@ def cases(draw: Draw) -> list[Case]:
     real, real_half = shape(64 + some(), 128 + some(), 64, 64, 64), shape(128 + some(), 1024 + some(), 128, 64, 64)
     real_more = shape(1024 + some(), 48 + some(), 64, 64, 64, heads=2)
     wide, taller = shape(144 + some(), 160 + some(), 64, 16, 128), shape(132 + some(), 148 + some(), 64, 128, 16)
+    very_wide = shape(40, 40 + some(), 256, 16, 16)
     narrow = Shape(70 + some(), 90 + some(), 16, 64, 32, 6).interleaved(sizes)
     many_keys = shape(18, 530 + some(), 16, 16, 16)
-    many_queries, many_of_both = shape(530 + some(), some(), 16, 16, 16), shape(290, 290 + some(), 16, 16, 16)
+    many_queries, many_of_both = shape(530 + some(), some(), 16, 16, 16, heads=2), shape(290, 290 + some(), 16, 16, 16)
     every = of_every_class(sizes, causal=True)
     made = [
         case(DELTA, "whole tiles", ("delta", "traffic"), square),
@@ -122,11 +123,13 @@ def cases(draw: Draw) -> list[Case]:
         case(DELTA, "fp16", ("half",), half, np.float16),
         case(DELTA, FAR, ("far-heads",), apart),
         case(DELTA, attention.FAR_HALF, ("far-heads",), apart, np.float16),
+        case(DELTA, attention.FURTHER, ("far-heads",), further),
         attention.some_heads(case(DELTA, "many heads", ("delta",), many, once=True), sizes),
         case(DELTA, "real tiles", ("delta",), real, once=True),
         case(DELTA, "real tiles", ("half",), real_half, np.float16, once=True),
         case(DELTA, "many queries", ("delta",), real_more, once=True),
         case(DELTA, "narrow heads", ("delta",), narrow, once=True),
+        case(DELTA, "very wide heads", ("delta",), very_wide, once=True),
         backward.launch(DELTA, "large values", ("delta",), large_values, once=True),
         *(chosen(DELTA, c, "delta") for c in {(c.shape.n_q, c.shape.Br): c for c in every}.values()),
     ]
@@ -143,6 +146,7 @@ def cases(draw: Draw) -> list[Case]:
             case(kernel, "more queries than keys", ("hidden-queries",), more_queries),
             case(kernel, FAR, ("far-heads",), apart),
             case(kernel, attention.FAR_HALF, ("far-heads",), apart, np.float16),
+            case(kernel, attention.FURTHER, ("far-heads",), further),
             attention.some_heads(case(kernel, "many heads", (name,), many, once=True), sizes),
             case(kernel, "real tiles", (name,), real, once=True),
             case(kernel, "real tiles", ("half",), real_half, np.float16, once=True),
@@ -150,6 +154,7 @@ def cases(draw: Draw) -> list[Case]:
             case(kernel, "wide tiles", (name,), wide, once=True),
             case(kernel, "tall tiles", (name,), taller, once=True),
             case(kernel, "narrow heads", (name,), narrow, once=True),
+            case(kernel, "very wide heads", (name,), very_wide, once=True),
             backward.launch(kernel, "large values", (name,), large_values, once=True),
             case(kernel, "many keys", (name,), many_keys, once=True),
             case(kernel, "many queries", ("hidden-queries",), many_queries, once=True),

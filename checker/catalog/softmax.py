@@ -104,6 +104,7 @@ def hard_rows(random: np.random.Generator, n: int, block: int, offset: float = 1
         "normal around -20": normal(1.0, -20.0),
         "steeply ascending": np.linspace(-9 * offset, 9 * offset, n),
         "steeply descending": np.linspace(9 * offset, -9 * offset, n),
+        "small whole numbers": random.integers(-3, 4, n).astype(float),
         "0, then around -200": np.where(columns == 0, 0.0, normal(1.0, -200.0)),
         f"normal around -{10 * offset:g}": normal(1.0, -10 * offset),
     }

@@ -12,7 +12,9 @@ from checker.puzzle import Array, Case, Draw, Kernel, Suspect, Suspected, Suspec
 
 FAR_COLUMNS, FAR_ROWS, LONG = 200_003, 200_003, 100_003
 MANY_BLOCKS = (70, 2), (150, 4), (600, 8)  # columns beyond any product of blocks, and the block
+MANY, LARGEST = 12_003, 9  # columns in many blocks; steps in a row
 LARGEST_BLOCK = 1 << 17
+LEAST_DEPTH = 3
 LARGEST_EXPONENT = 110  # e to that power, or to a little less a hundred thousand times, is beyond fp32
 
 
@@ -53,19 +55,25 @@ def of_softmax(
     def every(draw: Draw, suspects: Suspects) -> Iterator[tuple[Suspect, suspected.Wanted]]:
         def values() -> Iterator[tuple[Suspect, suspected.Wanted]]:
             for s in suspects.values:
+                c = int(s.value)
                 if s.value <= largest:
-                    yield s, wanted(draw, 8, 83, s.value, around=min(s.value, largest / 2), width=32)
-                if s.value <= suspected.LEAST_EXPONENT and not whole:
-                    yield s, wanted(draw, 2, LONG, s.value, below=s.value, own=2, width=8192)
-                if suspected.LEAST_EXPONENT < s.value <= LARGEST_EXPONENT and not whole:
-                    yield s, wanted(draw, 2, LONG, s.value, step=s.value, own=2, width=8192)
+                    yield s, wanted(draw, 8, 83, c, around=min(s.value, largest / 2), width=32)
+                if whole:
+                    continue
+                if LEAST_DEPTH <= s.value <= suspected.LEAST_EXPONENT:
+                    yield s, wanted(draw, 2, LONG, c, below=s.value, own=2, width=8192)
+                    yield s, wanted(draw, 2, MANY, c, below=s.value + np.log(16), own=2, width=16)
+                if s.value <= LARGEST_EXPONENT:
+                    yield s, wanted(draw, 2, LONG, c, step=s.value, own=2, width=8192)
 
         def pairs(a: Suspect, b: Suspect) -> suspected.Wanted:
-            return wanted(draw, b.value + 2, a.value + 2, b.value)
+            return wanted(draw, int(b.value) + 2, int(a.value) + 2, int(b.value))
 
         far = [wanted(draw, *sizes) for sizes in ((1, FAR_COLUMNS, 9), (FAR_ROWS, 3, 9))]
         small = [wanted(draw, 1, n, 9, width=width) for n, width in MANY_BLOCKS if not whole]
-        return suspected.in_order(suspects, lambda s: around(draw, s.value, s.computed), values(), pairs, far, small)
+        return suspected.in_order(
+            suspects, lambda s: around(draw, int(s.value), s.computed), values(), pairs, far, small
+        )
 
     def cases(_: str, draw: Draw, suspects: Suspects) -> list[Case]:
         return suspected.chosen(every(draw, suspects))
@@ -87,7 +95,7 @@ class _Rows:
     width: int = 0  # columns of a block; 0: as is cheap
     half: bool = False
     around: float = 0.0  # data around this number and around its negative; 0: data as usual
-    step: float = 0.0  # between the first block and the others, nearly this number
+    step: float = 0.0  # from the first block to the others, or from each to the next: nearly this number
     below: float = 0.0  # all data just so far below the maximum, and a good deal further; 0: data as usual
 
 
@@ -108,8 +116,7 @@ def _rows_wanted(stem: str, kernel: Kernel, draw: Draw, r: _Rows) -> suspected.W
             x = np.repeat([[-r.below - 0.3], [-r.below - 3.0]], r.n, axis=1)
             x[:, int(random.integers(r.n))] = 0.0
         elif r.step:
-            x = np.repeat([[0.98 * r.step], [0.5 * r.step]], r.n, axis=1)
-            x[:, :width] = 0.0
+            x = 0.98 * r.step * np.stack([np.minimum(np.arange(r.n) // width, most) for most in (1, LARGEST)])
         elif not r.around and r.rows == 2:
             x[1] = x[1, 0]  # then the sum of the exponentials is n_cols
         case = softmax.launch(

@@ -63,15 +63,16 @@ def of_attention(
 
         def values() -> Iterator[tuple[Suspect, suspected.Wanted]]:
             for s in suspects.values:
-                yield s, wanted(s.value, n_q=19, n_k=37, around=s.value)
+                c = int(s.value)
+                yield s, wanted(c, n_q=19, n_k=37, around=s.value)
                 if s.value <= MOST_OF_A_STEP:
-                    yield s, wanted(s.value, n_q=64, n_k=37, step=s.value, Bc=16)
-                    yield s, wanted(s.value, n_q=65, n_k=37, step=s.value, Bc=16, half=True)
-                if s.value <= suspected.LEAST_EXPONENT:
-                    yield s, wanted(s.value, n_q=3, n_k=LONG, below=s.value, Bc=128)
+                    yield s, wanted(c, n_q=64, n_k=37, step=s.value, Bc=16)
+                    yield s, wanted(c, n_q=65, n_k=37, step=s.value, Bc=16, half=True)
+                if 1 < s.value <= suspected.LEAST_EXPONENT:
+                    yield s, wanted(c, n_q=3, n_k=LONG, below=s.value, Bc=128)
 
         def pairs(a: Suspect, b: Suspect) -> suspected.Wanted:
-            return wanted(a.value, n_q=b.value + 1, n_k=a.value + 1, causal=True)
+            return wanted(int(a.value), n_q=int(b.value) + 1, n_k=int(a.value) + 1, causal=True)
 
         sizes: tuple[dict[str, int], ...] = (
             {"n_q": 1, "n_k": FAR_TILES},
@@ -82,7 +83,7 @@ def of_attention(
         far = [wanted(9, causal=True, **one) for one in sizes]
         small = [wanted(9, causal=causal, **one) for one in small_blocks for causal in masks]
         return suspected.chosen(
-            suspected.in_order(suspects, lambda s: around(s.value, s.computed), values(), pairs, far, small)
+            suspected.in_order(suspects, lambda s: around(int(s.value), s.computed), values(), pairs, far, small)
         )
 
     return Suspected(proves, cases)

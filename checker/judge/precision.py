@@ -1,4 +1,4 @@
-"""What is lost in half, whatever the values: what a few small inputs forgive, thousands of keys do not."""
+"""What is lost whatever the values: what a few small inputs forgive, thousands of keys do not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checker.box.memory import HALF, IN_DOT, IN_LOOP, IN_STORE, IN_SUM, ON_THE_WAY
+from checker.box.memory import AS_FLOAT, HALF, IN_DOT, IN_LOOP, IN_STORE, IN_SUM, MULTIPLIED, ON_THE_WAY
 from checker.judge.diagnose import UNNAMED
 from checker.judge.evidence import Evidence, Locator
 from checker.judge.verdict import Finding, Status
@@ -57,11 +57,24 @@ LOSSES = {
         f"everything that comes after it. {_BITS} Below 0.00006 it has fewer digits still, and below 0.00000003 none.",
         "Go on with the fp32 value. Where a tl.dot needs halves, round in its argument: tl.dot(Pij.to(Vj.dtype), Vj).",
     ),
+    MULTIPLIED: Loss(
+        "sizes-multiplied",
+        "Two sizes are multiplied in 32 bits",
+        "Sizes and program ids are 32 bits wide, and so is their product: from 46341 times 46341 on it passes 2**31, "
+        "and is negative. Rows and columns of a large tensor come to more.",
+        "Compare each with its own limit, or make one of them 64 bits wide first: .to(tl.int64).",
+    ),
+    AS_FLOAT: Loss(
+        "position-as-float",
+        "A position or a size is computed with as fp32",
+        "fp32 has 24 significant bits: from 16,777,216 on it has no odd numbers, so that neighbours become the same.",
+        "Keep positions and sizes integers: // and tl.cdiv divide them.",
+    ),
 }
 
 
 def precision_findings(evidence: Evidence, where: Locator) -> Iterator[Finding]:
-    """One finding for each line of a launch that adds up in half, or rounds to it on the way."""
+    """One finding for each line of a launch that loses digits."""
     result = evidence.result
     if result is None:
         return

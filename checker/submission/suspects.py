@@ -16,6 +16,7 @@ from checker.puzzle import Suspect, Suspects
 from checker.submission.extract import Program
 
 LEAST, MOST = 3, 2**31  # smaller ones stand in every right kernel; no size is larger
+LEAST_OF_DATA = 1e-6  # what is smaller is hardly more than a rounding
 MOST_OF_DATA = 10**12  # what is larger may stand for infinity
 MOST_SUSPECTS = 24  # of one kernel; those written down come before those computed
 SMALL = 9  # for what has no number of its own
@@ -41,7 +42,7 @@ class _Found:
 class _Number:
     """What a size may be compared with, and how it is written."""
 
-    value: int
+    value: int | float
     text: str
     line: int
     computed: bool = True
@@ -69,9 +70,10 @@ def _of_kernel(program: Program, kernel: str, known: Mapping[str, int | float], 
     numbers = itertools.chain(_written(statements), others, _computed(statements))
     for number in itertools.islice(numbers, MOST_LOOKED_AT):
         if (LEAST <= number.value <= MOST or (number.value == 2 and number.compared)) and number.value not in sizes:
-            sizes[number.value] = _suspect(number, place)
+            sizes[int(number.value)] = _suspect(number, place)
     of_data = [*_written(statements), *_exponents(statements)]
     values = {n.value: _suspect(n, place) for n in reversed(of_data) if LEAST <= n.value <= MOST_OF_DATA}
+    values |= {n.value: _suspect(n, place) for n in _small(statements)}
     return Suspects(tuple(sizes.values())[:MOST_SUSPECTS], tuple(values.values())[::-1][:MOST_SUSPECTS])
 
 
@@ -177,6 +179,15 @@ def _written(statements: list[list[_Found]]) -> Iterator[_Number]:
         if math.isfinite(found.value):
             text = f"the constant {_text(found.value)}"
             yield _Number(round(abs(found.value)), text, found.line, computed=False, compared=found.compared)
+
+
+def _small(statements: list[list[_Found]]) -> Iterator[_Number]:
+    """Numbers that a difference may be compared with; right kernels have wholes and halves, log2(e) and ln(2)."""
+    for found in itertools.chain(*statements):
+        value = abs(float(found.value))
+        usual = (2 * value).is_integer() or min(abs(value - math.log2(math.e)), abs(value - math.log(2))) < 0.001
+        if LEAST_OF_DATA < value < LEAST and not usual:
+            yield _Number(value, f"the constant {_text(found.value)}", found.line, computed=False)
 
 
 def _exponents(statements: list[list[_Found]]) -> Iterator[_Number]:
