@@ -47,8 +47,6 @@ def watch(interpreter: Any, memory: Running) -> None:
         _put(builder, f"create_{name}", _moved, position)
     for name in EXTREMES:
         _put(builder, f"create_{name}", _extreme)
-    for name in ("create_si_to_fp", "create_ui_to_fp"):
-        _put(builder, name, _number, memory)
     _put(builder, "create_select", _chosen)
     _put(builder, "cast_impl", _cast, memory)
     _put(builder, "create_fp_to_fp", _cast, memory)
@@ -191,18 +189,6 @@ def _cast(plain: Any, memory: Running) -> Any:
         return result
 
     return cast
-
-
-def _number(plain: Any, memory: Running) -> Any:
-    """A position or a size in half is another from 2049 on, if not here; a condition is 0 or 1."""
-
-    def create_si_to_fp(self: Any, source: Any, *how: Any) -> Any:
-        result = plain(self, source, *how)
-        if _is_half(result) and source.data.dtype.itemsize > 1 and (launch := memory()) is not None:
-            launch.half(ON_THE_WAY)
-        return result
-
-    return create_si_to_fp
 
 
 def _fma(plain: Any, memory: Running) -> Any:

@@ -1,9 +1,9 @@
 """Positions and sizes, which are small here: what becomes of them where tensors are large.
 
 An integer that a size of the launch or the number of a program went into carries a mark, `handle.counts`. Two such
-numbers multiplied pass 2**31 from 46341 times 46341 on, if they have 32 bits; and fp32 has no odd numbers beyond 2**24.
-No tensor here is so large, so a launch whose arithmetic is checked notes what would go wrong there. A quotient carries
-no mark: what a remainder is computed with, by hand, is not too large.
+numbers multiplied pass 2**31 from 46341 times 46341 on, if they have 32 bits; and fp32 has no odd numbers beyond 2**24,
+fp16 none beyond 2048. No tensor here is so large, so a launch whose arithmetic is checked notes what would go wrong
+there. A quotient carries no mark: what a remainder is computed with, by hand, is not too large.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from checker.box.memory import AS_FLOAT, MULTIPLIED, Memory
 
 Running = Callable[[], Memory | None]
 
-CARRY = ("add", "sub", "minsi", "maxsi", "fadd", "fsub", "fmul", "fdiv")
+CARRY = ("add", "sub", "minsi", "maxsi")
+AS_FRACTIONS = ("fadd", "fsub", "fmul", "fdiv")
 MOVED = {"expand_dims": 0, "broadcast": 0, "splat": 1, "int_cast": 0, "reshape": 0, "trans": 0}
 COMPARE = [f"fcmp{order}{how}" for order in "OU" for how in ("LT", "LE", "GT", "GE", "EQ", "NE")]
 
@@ -33,12 +34,14 @@ def watch(interpreter: Any, memory: Running) -> None:
     put("get_program_id", _position)
     for name in CARRY:
         put(name, _carried)
+    for name in AS_FRACTIONS:
+        put(name, _carried_on)
     for name, argument in MOVED.items():
         put(name, _moved, argument)
     for name in COMPARE:
         put(name, _compared, memory)
     put("mul", _product, memory)
-    put("si_to_fp", _converted)
+    put("si_to_fp", _converted, memory)
     put("fp_to_si", _back, memory)
 
 
@@ -66,6 +69,18 @@ def _carried(plain: Any) -> Any:
     return create_add
 
 
+def _carried_on(plain: Any) -> Any:
+    """Data that is divided by a size is no position; a position that is divided by a number is one."""
+
+    def create_fdiv(self: Any, lhs: Any, rhs: Any) -> Any:
+        result = plain(self, lhs, rhs)
+        if (lhs.counts and (rhs.counts or rhs.data.size == 1)) or (rhs.counts and lhs.data.size == 1):
+            result.counts = True
+        return result
+
+    return create_fdiv
+
+
 def _moved(plain: Any, argument: int) -> Any:
     def create_broadcast(self: Any, *arguments: Any) -> Any:
         result = plain(self, *arguments)
@@ -88,13 +103,15 @@ def _product(plain: Any, memory: Running) -> Any:
     return create_mul
 
 
-def _converted(plain: Any) -> Any:
-    """To fp64 it loses nothing; what is lost in half is noted elsewhere."""
+def _converted(plain: Any, memory: Running) -> Any:
+    """In fp64 nothing is lost, in half too much, and in fp32 it depends on what comes of it."""
 
     def create_si_to_fp(self: Any, source: Any, kind: Any) -> Any:
         result = plain(self, source, kind)
-        if source.counts and result.data.dtype == np.float32:
-            result.counts = True
+        if source.counts and (size := result.data.dtype.itemsize) < 8:
+            result.counts = size == 4
+            if not result.counts:
+                _note(AS_FLOAT, memory)
         return result
 
     return create_si_to_fp

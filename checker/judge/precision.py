@@ -66,8 +66,8 @@ LOSSES = {
     ),
     AS_FLOAT: Loss(
         "position-as-float",
-        "A position or a size is computed with as fp32",
-        "fp32 has 24 significant bits: from 16,777,216 on it has no odd numbers, so that neighbours become the same.",
+        "A position or a size is computed with as a fraction",
+        "From 16,777,216 on fp32 has no odd numbers, and fp16 has none from 2048 on: neighbours become the same.",
         "Keep positions and sizes integers: // and tl.cdiv divide them.",
     ),
 }

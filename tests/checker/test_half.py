@@ -105,7 +105,6 @@ SUMS = {
         {ON_THE_WAY},
     ),
     "product_of_bf16": ("    y = tl.dot(tl.exp(x).to(tl.bfloat16).to(tl.float16), h)\n", {ON_THE_WAY}),
-    "position_in_half": ("    y += (tl.arange(0, SIDE).to(tl.float16) < 5.0).to(tl.float32)\n", {ON_THE_WAY}),
     "one_row_for_all": (
         "    half = tl.max(tl.exp(x), axis=0).to(tl.float16)[None, :] * 0.3\n"
         "    y -= tl.broadcast_to(half, (SIDE, SIDE)).to(tl.float32)\n",
