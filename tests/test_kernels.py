@@ -19,7 +19,7 @@ SOLVED = ROOT / "solutions" / "p1_naive_softmax.py"
 
 KEYS = ("autumn", "winter", "spring")
 SEED = 20220527
-SAMPLE = 12  # for each key in `make test`; `make test-all` tries all
+SAMPLE = 8  # for each key in `make test`; `make test-all` tries all
 NEEDS_THE_COMPILER = {
     "loop-changes-type",
     "not-always-defined",
@@ -60,10 +60,10 @@ def compiled_if_need_be(path: Path) -> bool:
 
 WRONG = kernels("wrong")
 OF_EACH = {said(path, "Finding"): path for path in random.Random(SEED).sample(WRONG, len(WRONG))}  # one for each name
-OTHERS = sorted({*WRONG} - {*OF_EACH.values(), *random.Random(SEED).sample(WRONG, len(WRONG) // 5)})
+OTHERS = sorted({*WRONG} - {*OF_EACH.values()})
 
 
-def test_of_wrong_kernels_one_of_each_name_is_tried_and_some_more(told: Callable[[str], None]) -> None:
+def test_of_wrong_kernels_one_of_each_name_is_tried(told: Callable[[str], None]) -> None:
     told(f"wrong kernels: {len(WRONG) - len(OTHERS)} of {len(WRONG)}, or all in make test-all")
 
 

@@ -17,7 +17,7 @@ from checker.judge.error_map import error_map
 from checker.judge.evidence import Evidence, Locator, element_name, tensor_name, written_tensors
 from checker.judge.locate import MOST_EXAMPLES, Wrong
 from checker.judge.memory import memory_findings, name_gaps, never_stored
-from checker.judge.precision import most_telling, precision_findings
+from checker.judge.precision import OF_SIZES, most_telling, precision_findings
 from checker.judge.roles import Code
 from checker.judge.traffic import remarks, total, traffic_findings
 from checker.judge.verdict import Finding, PropertyResult, Status, Traffic
@@ -142,7 +142,8 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code
     unnamed = all(f.id in UNNAMED for f in values)
     if in_half and unnamed:
         # What is wrong with such inputs may come of the digits that are lost: one thing at a time.
-        exact = [w for w in wrongs if _input_type(w.case) not in {_input_type(case) for case, _ in in_half}]
+        types = {_input_type(case) for case, finding in in_half if finding.id not in OF_SIZES}
+        exact = [w for w in wrongs if _input_type(w.case) not in types]
         values = list(name_wrong(puzzle, exact, failed, right, where))
     explained = set() if unnamed else {w.case.name for w in wrongs}
     values = most_telling([*values, *(f for case, f in in_half if case.name in heard - explained)])

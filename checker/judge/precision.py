@@ -71,6 +71,7 @@ LOSSES = {
         "Keep positions and sizes integers: // and tl.cdiv divide them.",
     ),
 }
+OF_SIZES = frozenset(LOSSES[what].id for what in (MULTIPLIED, AS_FLOAT))
 
 
 def precision_findings(evidence: Evidence, where: Locator) -> Iterator[Finding]:

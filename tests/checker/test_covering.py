@@ -115,7 +115,7 @@ def test_every_kernel_runs_at_real_sizes(key: str) -> None:
             cases = [c for c in catalog.load(puzzle).cases(Draw(key)) if c.kernel == kernel.name]
             dtypes = {c.tensors[next(iter(c.tensors))].values.dtype.name for c in cases if is_real(c)}
             assert dtypes == {"float16", "float32"}, kernel.name
-            far = [c for c in cases if c.checked_arithmetic]
+            far = [c for c in cases if c.checked_arithmetic and "2**31" not in c.name]
             assert far
             assert {c.tensors[next(iter(c.tensors))].values.dtype.name for c in far} == {"float16", "float32"}
             for tensor in (t for c in far for t in c.tensors.values() if t.strides[0] > 2**30):

