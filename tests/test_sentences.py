@@ -8,12 +8,15 @@ import pytest
 
 from checker import catalog
 from checker.judge.verdict import Finding
+from checker.road import Terms
 from tests.conftest import ROOT, check_path
+from tests.test_kernels import compiled_if_need_be
 
 
 def finding_of(kernel: str) -> Finding:
     """The first finding on a kernel of `tests/wrong/`."""
-    return check_path(ROOT / "tests" / "wrong" / f"{kernel}.py").findings[0]
+    path = ROOT / "tests" / "wrong" / f"{kernel}.py"
+    return check_path(path, None if compiled_if_need_be(path) else Terms(targets=())).findings[0]
 
 
 # Of a kernel: what its report must say, and what would not be true of it.
