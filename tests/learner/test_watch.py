@@ -282,10 +282,7 @@ def test_leaving_restores_the_terminal_and_leaves_nothing_running(course: Course
     watched = start(TMPDIR=str(boxes))
     course.script(1).write_text((ROOT / "tests" / "hostile" / "p1_long_loop.py").read_text())
     watched.until("Checking")
-    deadline = time.monotonic() + 20
-    while len(boxed_processes(boxes)) < 4 and time.monotonic() < deadline:  # itself, the base, runners or a compiler
-        time.sleep(0.02)
-    assert len(boxed_processes(boxes)) >= 4
+    until_running(boxes)
     assert watched.end() in (0, 130)
     assert "Traceback" not in watched.shown
     assert (list(boxes.iterdir()), boxed_processes(boxes)) == ([], [])
