@@ -39,8 +39,6 @@ endif
 check_size := about 800 MB on disk, 220 MB to download
 lab_size   := about 400 MB on disk
 cluster_size := about 60 MB on disk
-# Many tests wait for others: one more than there are cores keeps these busy.
-workers    := $(shell expr $$(nproc 2>/dev/null || echo 1) + 1)
 test_size  := about 1 GB on disk with a CPU build of torch, several with a CUDA build
 whole_size := With what the tests need, about 2.3 GB in all, more with a CUDA build of torch.
 
@@ -103,10 +101,10 @@ student-bundle: $(call layer,lab) ## for instructors: the course without solutio
 	@$(checker) student-bundle $(if $(FILE),"$(FILE)")
 
 test: $(call layer,test) ## the project's own tests, at most ten minutes
-	@"$(bin)/python" -m pytest -q -n $(workers) --dist worksteal -m "not slow"
+	@"$(bin)/python" -m pytest -q -n auto --dist worksteal -m "not slow"
 
 test-all: $(call layer,test) ## every test there is
-	@"$(bin)/python" -m pytest -q -n $(workers) --dist worksteal
+	@"$(bin)/python" -m pytest -q -n auto --dist worksteal
 
 mutants: $(call layer,test) ## wrong kernels made by machine: all must be refused
 	@"$(bin)/python" -m tests.mutation $(PUZZLE)
