@@ -262,6 +262,7 @@ def test_the_map_shows_what_is_wrong() -> None:
     assert "where it is wrong" in html(verdict)
 
 
+@pytest.mark.slow
 def test_reports_stay_small(quick: Terms) -> None:
     for path in sorted((ROOT / "tests" / "wrong").glob("p[17]_*.py"))[::6]:
         assert len(html(check_path(path, quick))) < 30_000
