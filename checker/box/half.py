@@ -38,26 +38,27 @@ def watch(interpreter: Any, memory: Running) -> None:
 
     interpreter.TensorHandle.sums = interpreter.TensorHandle.rounded = 0  # of values that nothing is known of
     for name, operation in SUMS.items():
-        _put(builder, f"create_{name}", _added, memory, operation)
+        put(builder, f"create_{name}", _added, memory, operation)
     for name, operation in PRODUCTS.items():
-        _put(builder, f"create_{name}", _scaled, memory, operation)
+        put(builder, f"create_{name}", _scaled, memory, operation)
     for name in FUNCTIONS:
-        _put(builder, f"create_{name}", _function, memory)
+        put(builder, f"create_{name}", _function, memory)
     for name, position in MOVED.items():
-        _put(builder, f"create_{name}", _moved, position)
+        put(builder, f"create_{name}", _moved, position)
     for name in EXTREMES:
-        _put(builder, f"create_{name}", _extreme)
-    _put(builder, "create_select", _chosen)
-    _put(builder, "cast_impl", _cast, memory)
-    _put(builder, "create_fp_to_fp", _cast, memory)
-    _put(builder, "create_fma", _fma, memory)
-    _put(builder, "create_dot", _dot, memory)
-    _put(builder, "create_masked_store", _store, memory)
-    _put(reduction, "sum", _sum, memory)
-    _put(reduction, "min_max", _largest)
+        put(builder, f"create_{name}", _extreme)
+    put(builder, "create_select", _chosen)
+    put(builder, "cast_impl", _cast, memory)
+    put(builder, "create_fp_to_fp", _cast, memory)
+    put(builder, "create_fma", _fma, memory)
+    put(builder, "create_dot", _dot, memory)
+    put(builder, "create_masked_store", _store, memory)
+    put(reduction, "sum", _sum, memory)
+    put(reduction, "min_max", _largest)
 
 
-def _put(owner: Any, name: str, wrapper: Any, *facts: Any) -> None:
+def put(owner: Any, name: str, wrapper: Any, *facts: Any) -> None:
+    """Put a wrapper around one of an owner's methods."""
     setattr(owner, name, wrapper(getattr(owner, name), *facts))
 
 

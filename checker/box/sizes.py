@@ -8,14 +8,12 @@ there. A quotient carries no mark: what a remainder is computed with, by hand, i
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from checker.box.memory import AS_FLOAT, MULTIPLIED, Memory
-
-Running = Callable[[], Memory | None]
+from checker.box.half import Running, put
+from checker.box.memory import AS_FLOAT, MULTIPLIED
 
 CARRY = ("add", "sub", "minsi", "maxsi")
 AS_FRACTIONS = ("fadd", "fsub", "fmul", "fdiv")
@@ -26,23 +24,19 @@ COMPARE = [f"fcmp{order}{how}" for order in "OU" for how in ("LT", "LE", "GT", "
 def watch(interpreter: Any, memory: Running) -> None:
     """Put marks and notes around Triton's own methods. `memory`: that of the launch in progress, if there is one."""
     builder = interpreter.InterpreterBuilder
-
-    def put(name: str, wrapper: Any, *facts: Any) -> None:
-        setattr(builder, f"create_{name}", wrapper(getattr(builder, f"create_{name}"), *facts))
-
     interpreter.TensorHandle.counts = False
-    put("get_program_id", _position)
+    put(builder, "create_get_program_id", _position)
     for name in CARRY:
-        put(name, _carried)
+        put(builder, f"create_{name}", _carried)
     for name in AS_FRACTIONS:
-        put(name, _carried_on)
+        put(builder, f"create_{name}", _carried_on)
     for name, argument in MOVED.items():
-        put(name, _moved, argument)
+        put(builder, f"create_{name}", _moved, argument)
     for name in COMPARE:
-        put(name, _compared, memory)
-    put("mul", _product, memory)
-    put("si_to_fp", _converted, memory)
-    put("fp_to_si", _back, memory)
+        put(builder, f"create_{name}", _compared, memory)
+    put(builder, "create_mul", _product, memory)
+    put(builder, "create_si_to_fp", _converted, memory)
+    put(builder, "create_fp_to_si", _back, memory)
 
 
 def _note(what: int, memory: Running) -> None:

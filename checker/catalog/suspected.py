@@ -16,6 +16,7 @@ MOST_CASES = 60
 MOST_MILLISECONDS = 2000.0  # of all cases together, on the interpreter, as estimated
 MOST_ELEMENTS = 1_500_000  # of the tensors of one case
 MOST_TOUCHED = 900_000  # elements that the programs of one case load and store: what can be waited for
+LEAST_DEPTH = 3
 LEAST_EXPONENT = 24  # what is further below the maximum adds nothing that fp32 could show, to any sum here
 LIKELY = 9  # cases around a number that come first
 FEW = 24  # programs of which all are run

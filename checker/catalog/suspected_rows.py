@@ -14,7 +14,6 @@ FAR_COLUMNS, FAR_ROWS, LONG = 200_003, 200_003, 100_003
 MANY_BLOCKS = (70, 2), (150, 4), (600, 8)  # columns beyond any product of blocks, and the block
 MANY, LARGEST = 12_003, 9  # columns in many blocks; steps in a row
 LARGEST_BLOCK = 1 << 17
-LEAST_DEPTH = 3
 LARGEST_EXPONENT = 110  # e to that power, or to a little less a hundred thousand times, is beyond fp32
 
 
@@ -60,7 +59,7 @@ def of_softmax(
                     yield s, wanted(draw, 8, 83, c, around=min(s.value, largest / 2), width=32)
                 if whole:
                     continue
-                if LEAST_DEPTH <= s.value <= suspected.LEAST_EXPONENT:
+                if suspected.LEAST_DEPTH <= s.value <= suspected.LEAST_EXPONENT:
                     yield s, wanted(draw, 2, LONG, c, below=s.value, own=2, width=8192)
                     yield s, wanted(draw, 2, MANY, c, below=s.value + np.log(16), own=2, width=16)
                 if s.value <= LARGEST_EXPONENT:

@@ -68,7 +68,7 @@ def of_attention(
                 if s.value <= MOST_OF_A_STEP:
                     yield s, wanted(c, n_q=64, n_k=37, step=s.value, Bc=16)
                     yield s, wanted(c, n_q=65, n_k=37, step=s.value, Bc=16, half=True)
-                if 1 < s.value <= suspected.LEAST_EXPONENT:
+                if suspected.LEAST_DEPTH <= s.value <= suspected.LEAST_EXPONENT:
                     yield s, wanted(c, n_q=3, n_k=LONG, below=s.value, Bc=128)
 
         def pairs(a: Suspect, b: Suspect) -> suspected.Wanted:
