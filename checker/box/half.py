@@ -72,14 +72,14 @@ def _summed(handle: Any, before: int, memory: Running) -> None:
     """Note that `handle` is a sum of values of which the most often rounded one is at `before`."""
     half = _is_half(handle)
     if before >= (ROUNDED if half else ROUNDED_AGAIN) and (launch := memory()) is not None:
-        launch.half(IN_LOOP)
+        launch.lost(IN_LOOP)
     handle.sums = (SUMMED_AGAIN if before >= ROUNDED else 1) + half
 
 
 def _used(rounded: int, memory: Running) -> None:
     """Note what is computed with a value that this line has rounded, if one has."""
     if rounded and (launch := memory()) is not None:
-        launch.half(ON_THE_WAY, abs(rounded))
+        launch.lost(ON_THE_WAY, abs(rounded))
 
 
 def _multiplied(handle: Any, memory: Running) -> None:
@@ -209,7 +209,7 @@ def _dot(plain: Any, memory: Running) -> Any:
     def create_dot(self: Any, a: Any, b: Any, accumulator: Any, *rest: Any) -> Any:
         result = plain(self, a, b, accumulator, *rest)
         if _is_half(result) and (launch := memory()) is not None:
-            launch.half(IN_DOT)
+            launch.lost(IN_DOT)
         _summed(result, accumulator.sums, memory)
         _used(min(a.rounded, 0) or min(b.rounded, 0) or accumulator.rounded, memory)
         return result
@@ -221,7 +221,7 @@ def _sum(plain: Any, memory: Running) -> Any:
     def sum(self: Any, input: Any) -> Any:
         result = plain(self, input)
         if _is_half(result.handle) and (launch := memory()) is not None:
-            launch.half(IN_SUM)
+            launch.lost(IN_SUM)
         _summed(result.handle, input.handle.sums, memory)
         _used(input.handle.rounded, memory)
         return result
@@ -234,7 +234,7 @@ def _store(plain: Any, memory: Running) -> Any:
 
     def create_masked_store(self: Any, pointers: Any, value: Any, *rest: Any) -> Any:
         if value.sums in (ROUNDED, ROUNDED_AGAIN) and not _is_half(value) and (launch := memory()) is not None:
-            launch.half(IN_STORE)
+            launch.lost(IN_STORE)
         return plain(self, pointers, value, *rest)
 
     return create_masked_store

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 ADDRESS_BITS = 44  # the range of addresses of one tensor
-LOAD, STORE, BARRIER, DOT, BLOCK, PRODUCT, HALF = 0, 1, 2, 3, 4, 5, 6
+LOAD, STORE, BARRIER, DOT, BLOCK, PRODUCT, LOSS = 0, 1, 2, 3, 4, 5, 6
 IN_DOT, IN_SUM, IN_LOOP, IN_STORE, ON_THE_WAY = 0, 1, 2, 3, 4  # where something is added up or kept in half
 MULTIPLIED, AS_FLOAT = 5, 6  # what is done with positions and sizes
-LOSSES = range(7)
+WAYS = range(7)  # to lose digits or bits
 FILLS = (0.0, 6e4)  # what undefined masked lanes hold in the repetitions; the second fits into fp16
 MOST_LANES = 2**31 - 1  # of one record: what an int32 can hold
 RECORD_FIELDS = 7  # kind, tensor, program, line, distinct elements, lanes, stray lanes (see AccessLog)
@@ -109,7 +109,7 @@ class Memory:
         self.largest = 0
         self.products: dict[tuple[int, int], int] = {}
         self.checked = False  # whether the launch looks for numbers that get too large
-        self.halves: dict[int, tuple[int, int, int]] = {}
+        self.losses: dict[int, tuple[int, int, int]] = {}
 
     def load(
         self,
@@ -184,20 +184,20 @@ class Memory:
         position = self.where()
         self.products[position] = self.products.get(position, 0) + lanes
 
-    def half(self, where: int, line: int = 0) -> None:
-        """Note that something is added up or kept in half, or too large. Of each kind of LOSSES the first line counts.
+    def lost(self, way: int, line: int = 0) -> None:
+        """Note one of WAYS to lose digits or bits; of each the first line counts.
 
         `line`: of what is at fault, if that is not where the kernel is.
         """
         program, now = self.where()
-        times, program, line = self.halves.get(where) or (0, program, line or now)
-        self.halves[where] = times + 1, program, line
+        times, program, line = self.losses.get(way) or (0, program, line or now)
+        self.losses[way] = times + 1, program, line
 
     def log(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """All records, shape (accesses, RECORD_FIELDS), and the distinct elements of each, joined."""
         sums = [
             *((PRODUCT, 0, *position, 0, 0, min(lanes, MOST_LANES)) for position, lanes in self.products.items()),
-            *((HALF, 0, program, line, 0, times, where) for where, (times, program, line) in self.halves.items()),
+            *((LOSS, 0, program, line, 0, times, way) for way, (times, program, line) in self.losses.items()),
         ]
         records = np.array([*self.records, *sums], dtype=np.int32).reshape(-1, RECORD_FIELDS)
         touched = np.concatenate(self.touched) if self.touched else np.zeros(0, np.int32)

@@ -15,12 +15,12 @@ from checker.box.memory import (
     BLOCK,
     DOT,
     FILLS,
-    HALF,
     LOAD,
-    LOSSES,
+    LOSS,
     PRODUCT,
     RECORD_FIELDS,
     STORE,
+    WAYS,
 )
 
 # What outputs hold on a GPU until they are written: bits of a NaN that no operation gives.
@@ -112,11 +112,11 @@ class AccessLog:
     """Every load and store of a launch, every barrier and matrix product, as they happened.
 
     Arrays of one entry per record: `kind` (LOAD, STORE, BARRIER, DOT; BLOCK: the largest so far; PRODUCT: all that one
-    line of one program multiplies element by element; HALF: what loses digits in one way), `tensor` (position
+    line of one program multiplies element by element; LOSS: what loses digits in one way), `tensor` (position
     among the launch's tensors), `program`, `line`, `distinct` (number of distinct elements), `lanes` (of the whole
-    block, masked or not; of a HALF: how often it happens), `stray` (of a store: lanes whose element another lane gave
+    block, masked or not; of a LOSS: how often it happens), `stray` (of a store: lanes whose element another lane gave
     another value; of a load: masked lanes that do not hold -inf, negative if nothing says what they hold; of a DOT: how
-    many terms each element sums; of a PRODUCT: how many elements in all; of a HALF: which of LOSSES).
+    many terms each element sums; of a PRODUCT: how many elements in all; of a LOSS: which of WAYS).
     `elements` joins the distinct dense element numbers of all accesses.
     """
 
@@ -210,13 +210,13 @@ def _log(records: memoryview, elements: memoryview, launch: Launch) -> AccessLog
     log = AccessLog(kind, tensor, program, line, distinct, lanes, stray, np.frombuffer(elements, np.int32))
     sizes = np.array([a.values.size for a in launch.tensors.values()] or [0])
     sound = (
-        np.isin(log.kind, (LOAD, STORE, BARRIER, DOT, BLOCK, PRODUCT, HALF)).all()
+        np.isin(log.kind, (LOAD, STORE, BARRIER, DOT, BLOCK, PRODUCT, LOSS)).all()
         and ((log.tensor >= 0) & (log.tensor < max(1, len(launch.tensors)))).all()
         and ((log.program >= 0) & (log.program < launch.programs)).all()
         and (log.lanes >= 0).all()
         and not log.lanes[log.kind == BARRIER].any()
         and (log.stray[log.kind == PRODUCT] >= 0).all()
-        and np.isin(log.stray[log.kind == HALF], LOSSES).all()
+        and np.isin(log.stray[log.kind == LOSS], WAYS).all()
         and (log.distinct >= 0).all()
         and log.distinct.sum(dtype=np.int64) == log.elements.size
     )

@@ -41,7 +41,7 @@ def watch(interpreter: Any, memory: Running) -> None:
 
 def _note(what: int, memory: Running) -> None:
     if (launch := memory()) is not None and launch.checked:
-        launch.half(what)
+        launch.lost(what)
 
 
 def _position(plain: Any) -> Any:

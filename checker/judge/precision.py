@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checker.box.memory import AS_FLOAT, HALF, IN_DOT, IN_LOOP, IN_STORE, IN_SUM, MULTIPLIED, ON_THE_WAY
+from checker.box.memory import AS_FLOAT, IN_DOT, IN_LOOP, IN_STORE, IN_SUM, LOSS, MULTIPLIED, ON_THE_WAY
 from checker.judge.diagnose import UNNAMED
 from checker.judge.evidence import Evidence, Locator
 from checker.judge.verdict import Finding, Status
@@ -80,7 +80,7 @@ def precision_findings(evidence: Evidence, where: Locator) -> Iterator[Finding]:
     if result is None:
         return
     log, seen = result.log, set()
-    for record in sorted(np.flatnonzero(log.kind == HALF), key=lambda n: int(log.stray[n])):
+    for record in sorted(np.flatnonzero(log.kind == LOSS), key=lambda n: int(log.stray[n])):
         line, loss, times = int(log.line[record]), LOSSES[int(log.stray[record])], int(log.lanes[record])
         if line not in seen:
             seen.add(line)

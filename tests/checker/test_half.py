@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from checker.box.memory import HALF, IN_DOT, IN_LOOP, IN_STORE, IN_SUM, ON_THE_WAY, PRODUCT, STORE
+from checker.box.memory import IN_DOT, IN_LOOP, IN_STORE, IN_SUM, LOSS, ON_THE_WAY, PRODUCT, STORE
 from checker.box.parent import Box, Limits
 from checker.box.results import Launch, LaunchResult, TensorArgument, parse
 
@@ -145,7 +145,7 @@ def logs() -> Iterator[dict[str, LaunchResult]]:
 def test_a_sum_in_half_is_noted_and_no_other(logs: dict[str, LaunchResult], name: str) -> None:
     log = logs[name].log
     assert logs[name].error is None
-    assert set(log.stray[log.kind == HALF].tolist()) == SUMS[name][1]
+    assert set(log.stray[log.kind == LOSS].tolist()) == SUMS[name][1]
 
 
 @pytest.mark.parametrize("name", PRODUCTS)
@@ -158,8 +158,8 @@ def test_products_of_blocks_are_counted(logs: dict[str, LaunchResult], name: str
 def test_products_are_known_by_their_line(logs: dict[str, LaunchResult]) -> None:
     log = logs["rescaled_in_a_loop"].log
     assert log.stray[log.kind == PRODUCT].tolist() == [4 * 256]  # one record of four iterations
-    assert {*log.line[log.kind == PRODUCT].tolist()} == {*log.line[log.kind == HALF].tolist()}
-    times = dict(zip(log.stray[log.kind == HALF].tolist(), log.lanes[log.kind == HALF].tolist(), strict=True))
+    assert {*log.line[log.kind == PRODUCT].tolist()} == {*log.line[log.kind == LOSS].tolist()}
+    times = dict(zip(log.stray[log.kind == LOSS].tolist(), log.lanes[log.kind == LOSS].tolist(), strict=True))
     assert times == {IN_LOOP: 2, ON_THE_WAY: 3}  # the first of four has nothing rounded, the second nothing twice
 
 
@@ -167,6 +167,6 @@ def test_the_line_that_rounds_is_noted(logs: dict[str, LaunchResult]) -> None:
     log, first = logs["multiplied_before_its_product"].log, logs["exponent_in_half"].log
     source = SUMS["multiplied_before_its_product"][0]
     assert source.splitlines()[0].endswith(".to(tl.float16)")
-    line = int(log.line[log.kind == HALF][0])
+    line = int(log.line[log.kind == LOSS][0])
     assert line == int(log.line[log.kind == STORE][-1]) - len(source.splitlines())
-    assert int(first.line[first.kind == HALF][0]) == int(first.line[first.kind == STORE][-1]) - 1
+    assert int(first.line[first.kind == LOSS][0]) == int(first.line[first.kind == STORE][-1]) - 1

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from checker.box.memory import AS_FLOAT, HALF, MULTIPLIED
+from checker.box.memory import AS_FLOAT, LOSS, MULTIPLIED
 from checker.box.parent import Box, Limits
 from checker.box.results import Launch, LaunchResult, TensorArgument, parse
 
@@ -56,4 +56,4 @@ def test_what_large_sizes_would_break_is_noted(logs: tuple[bool, dict[str, Launc
     checked, results = logs
     result = results[name]
     assert result.error is None, result.error
-    assert set(result.log.stray[result.log.kind == HALF].tolist()) == (BODIES[name][1] if checked else set())
+    assert set(result.log.stray[result.log.kind == LOSS].tolist()) == (BODIES[name][1] if checked else set())
