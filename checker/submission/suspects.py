@@ -283,7 +283,7 @@ def _alone(statement: list[_Found]) -> Iterator[_Number]:
         meant: list[tuple[str, float]] = []
         if found.shifts:
             meant.append((f"2 to the power {text}", _factor(found).value))
-        if 0 < value < 0.4:
+        if 1 / MOST <= value < 0.4:
             meant.append((f"1 / {text}", 1 / value))
         if value >= LEAST**2 and math.isfinite(value):
             meant.append((f"the square root of {text}", math.sqrt(value)))
