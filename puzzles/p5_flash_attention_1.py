@@ -94,8 +94,8 @@
 # | `n_q`, `n_k`, `scale` | number of queries, number of keys, factor of the scores: positive, not always $1/\sqrt{d}$ |
 # | `D`, `Br`, `Bc` | width of a head; queries and keys of a tile; powers of two, at least 16 |
 #
-# Neighbours within a row are 1 apart. Afterwards O is the attention, `l` and `m` are normaliser and maximum of each row
-# of scores.
+# Neighbours within a row are 1 apart. The rows of one head lie within $2^{31}$ elements; heads may lie further apart.
+# Afterwards O is the attention, `l` and `m` are normaliser and maximum of each row of scores.
 #
 # ## The traffic bound
 #

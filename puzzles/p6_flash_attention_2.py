@@ -83,7 +83,7 @@
 # | `D`, `Br`, `Bc` | width of a head; queries and keys of a tile; powers of two, at least 16 |
 # | `CAUSAL` | whether queries see only keys up to their own position |
 #
-# The grid is (tiles of queries, heads).
+# The grid is (tiles of queries, heads). The rows of one head lie within $2^{31}$ elements; heads may lie further apart.
 #
 # ## The traffic bound
 #

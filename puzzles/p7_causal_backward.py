@@ -96,8 +96,8 @@
 # | `D`, `Br`, `Bc` | width of a head; queries and keys of a tile; powers of two, at least 16 |
 #
 # Query $i$ sees key $j$ if $j \le i + n_k - n_q$. Grids: (tiles of queries, heads); for `dk_dv_kernel` (tiles of keys,
-# heads). Each kernel gets right inputs, whatever your other kernels do. P and dS are rounded to the inputs' type before
-# a product: `Pij.to(dOi.dtype)`.
+# heads). The rows of one head lie within $2^{31}$ elements; heads may lie further apart. Each kernel gets right inputs,
+# whatever your other kernels do. P and dS are rounded to the inputs' type before a product: `Pij.to(dOi.dtype)`.
 #
 # ## The traffic bound
 #

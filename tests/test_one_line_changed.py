@@ -41,6 +41,16 @@ CHANGES = {
         "mi_new = tl.maximum(mi, tl.max(Sij, axis=1))",
         "mi_new = tl.max(Sij, axis=1)\n        mi_new = tl.where(mi_new > mi + 12.0, mi_new, mi)",
     ),
+    "rescaled_from_a_block_on": (
+        3,
+        "m_new = tl.maximum(m, tl.max(x, axis=0))",
+        "m_new = tl.max(x, axis=0)\n        m_new = tl.where(m_new > m + BLOCK_SIZE, m_new, m)",
+    ),
+    "rescaled_from_D_on": (
+        5,
+        "mi_new = tl.maximum(mi, mij)",
+        "mi_new = tl.where(mij > mi + D, mij, mi)",
+    ),
     # Lengths that end at some product of blocks.
     "columns_to_the_square": (3, "range(0, n_cols,", "range(0, min(n_cols, BLOCK_SIZE * BLOCK_SIZE),"),
     "keys_to_the_cube": (5, "range(0, n_k, Bc)", "range(0, tl.minimum(n_k, D * Br * Bc), Bc)"),

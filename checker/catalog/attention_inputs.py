@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.catalog.attention import Shape
-from checker.catalog.softmax import SMALL_TERM
+from checker.catalog.softmax import RISE, SMALL_TERM
 from checker.puzzle import Array, as_bf16
 
 LARGEST_SCORE = 1e12  # two fp16 rows of 128 give no more: what is larger may stand for infinity
@@ -63,6 +63,15 @@ def large_scores(random: np.random.Generator, shape: Shape) -> Inputs:
     q[..., 0] = np.resize([1e5, -1e5, LARGEST_SCORE, -LARGEST_SCORE], shape.n_q) / plain.scale
     v[..., -1] *= 1e4
     return replace(plain, q=q, k=k, v=v)
+
+
+def rising_scores(random: np.random.Generator, shape: Shape) -> Inputs:
+    """The scores of every other query rise by `RISE` from one tile of keys to the next."""
+    plain = normal_inputs(random, shape)
+    q, k = plain.q.copy(), plain.k.copy()
+    q[..., 0], k[..., 0] = 0.0, np.arange(shape.n_k) // shape.Bc
+    q[:, 1::2, 0] = RISE / plain.scale
+    return replace(plain, q=q, k=k)
 
 
 def hard_inputs(

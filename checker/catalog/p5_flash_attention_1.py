@@ -15,6 +15,7 @@ from checker.catalog.attention_inputs import (
     large_scores,
     long_sums,
     normal_inputs,
+    rising_scores,
     with_large_v,
     with_small_v,
 )
@@ -104,6 +105,7 @@ def cases(draw: Draw) -> list[Case]:
 
     narrow = Shape(70 + some(), 90 + some(), 16, 64, 32, 3).interleaved(sizes)
     fp16, large = shape(31, 79, 32, 32, 16), shape(17, 40, 16, 16, 16)
+    wide, head = shape(20 + some(), 144 + some(), 64, 16, 128), shape(20 + some(), 40 + some(), 256, 16, 16)
     return [
         normal("two by two tiles", ("any-length", "traffic"), shape(32, 32, 16, 16, 16)),
         normal("a tail of keys", ("any-length",), shape(16, 32 + some(), 16, 16, 16)),
@@ -123,9 +125,9 @@ def cases(draw: Draw) -> list[Case]:
         normal("real tiles", ("half",), shape(64 + some(), 1024 + some(), 128, 64, 64), np.float16, once=True),
         normal("many keys", ("any-length",), shape(2, 384 + some(), 16, 16, 16), once=True),
         normal("many queries", ("any-length",), shape(280 + some(), some(), 16, 16, 16), once=True),
-        normal("very wide heads", ("values",), shape(20 + some(), 40 + some(), 256, 16, 16), once=True),
+        _case("very wide heads", ("values",), head, rising_scores(random("head"), head), once=True),
         normal("narrow heads", ("heads",), narrow, once=True),
-        normal("wide tiles", ("any-length",), shape(20 + some(), 144 + some(), 64, 16, 128), once=True),
+        _case("wide tiles", ("any-length",), wide, rising_scores(random("wide"), wide), once=True),
         normal("tall tiles", ("any-length",), shape(132 + some(), 20 + some(), 64, 128, 16), once=True),
         _case("large scores", ("any-length",), large, large_scores(random("large"), large), once=True),
         *(

@@ -15,6 +15,7 @@ from checker.catalog.attention_inputs import (
     large_scores,
     long_sums,
     normal_inputs,
+    rising_scores,
     with_large_v,
 )
 from checker.catalog.attention_mistakes import SCORES
@@ -107,6 +108,7 @@ def cases(draw: Draw) -> list[Case]:
 
     narrow = Shape(70 + some(), 90 + some(), 16, 64, 32, 6).interleaved(sizes)
     fp16, large = shape(31, 79, 32, 32, 16), shape(17, 40, 16, 16, 16)
+    wide, head = shape(20 + some(), 144 + some(), 64, 16, 128), shape(20 + some(), 40 + some(), 256, 16, 16)
     return [
         normal("two by two tiles", ("any-length", "traffic"), shape(32, 32, 16, 16, 16)),
         normal("a tail of keys", ("any-length",), shape(16, 32 + some(), 16, 16, 16)),
@@ -129,13 +131,13 @@ def cases(draw: Draw) -> list[Case]:
         attention.some_heads(normal("many heads", ("heads",), attention.MANY_HEADS.apart(sizes), once=True), sizes),
         normal("real tiles", ("any-length",), shape(1024 + some(), 48 + some(), 64, 64, 64, heads=2), once=True),
         normal("many keys", ("any-length",), shape(2, 1024 + some(), 16, 16, 64), once=True),
-        normal("very wide heads", ("values",), shape(20 + some(), 40 + some(), 256, 16, 16), True, once=True),
+        _case("very wide heads", ("values",), head, rising_scores(random("head"), head), True, once=True),
         normal("narrow heads", ("heads",), narrow, True, once=True),
         normal("real tiles", ("half",), shape(128 + some(), 1024 + some(), 128, 64, 64), True, np.float16, once=True),
         _case("large scores", ("causal",), large, large_scores(random("large"), large), True, once=True),
         normal("wide tiles", ("causal",), shape(144 + some(), 160 + some(), 64, 16, 128), True, once=True),
         normal("tall tiles", ("causal",), shape(132 + some(), 148 + some(), 64, 128, 16), True, once=True),
-        normal("wide tiles", ("any-length",), shape(20 + some(), 144 + some(), 64, 16, 128), once=True),
+        _case("wide tiles", ("any-length",), wide, rising_scores(random("wide"), wide), False, once=True),
         normal("tall tiles", ("any-length",), shape(132 + some(), 20 + some(), 64, 128, 16), once=True),
         normal("many queries", ("heads",), shape(290 + some(), 20, 16, 16, 16, heads=2), once=True),
         attention.sampled(

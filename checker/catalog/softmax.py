@@ -226,11 +226,15 @@ def of_length(
 
 
 def _of_real_size(kernel: Kernel, random: np.random.Generator, blocks: Mapping[str, int]) -> list[Case]:
-    """Rows of 20,000 columns in blocks as on a GPU, in fp32 and in fp16; one has its maximum near the end."""
+    """Rows of 20,000 columns in blocks as on a GPU, in fp32 and in fp16.
+
+    One has its maximum near the end; one rises by `RISE` from block to block.
+    """
     made = []
     for dtype, proves in ((np.float32, "any-length"), (np.float16, "half")):
-        x = random.normal(0.0, 2.0, (2, 20_000 + int(random.integers(1, 400)))).astype(dtype)
+        x = random.normal(0.0, 2.0, (3, 20_000 + int(random.integers(1, 400)))).astype(dtype)
         x[1, -int(random.integers(1, 3000))] = 150
+        x[2] += (np.arange(x.shape[1]) // [*blocks.values()][-1] * RISE).astype(dtype)
         name = f"long rows, {np.dtype(dtype)}"
         made.append(launch(kernel, name, (proves,), x, blocks, equal_gaps(random), once=True))
     return made
@@ -262,6 +266,7 @@ def tall_case(kernel: Kernel, random: np.random.Generator, blocks: Mapping[str, 
     return sampled(launch(kernel, name, ("any-length",), x, blocks, gaps=(0, 0), once=True), programs)
 
 
+RISE = 100.0  # its exponential is more than fp32 can hold
 SMALL_TERM = np.log(0.9 * 2.0**-10)  # a block of its exponentials, added to two blocks of ones in fp16, is lost
 
 

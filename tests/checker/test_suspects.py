@@ -94,7 +94,14 @@ def test_helpers_are_looked_into_with_what_they_are_given() -> None:
 
 @pytest.mark.parametrize(
     "body",
-    ["y = 1 << 10 ** 9", "y = 1 << 4611686018427387904", "y = 1 % 0", "y = 1 / 0", "y = n > 5e-324", "y = n > -1e308 * 10"],
+    [
+        "y = 1 << 10 ** 9",
+        "y = 1 << 4611686018427387904",
+        "y = 1 % 0",
+        "y = 1 / 0",
+        "y = n > 5e-324",
+        "y = n > -1e308 * 10",
+    ],
 )
 def test_arithmetic_that_cannot_be_done_is_left_alone(body: str) -> None:
     found(body.replace("10 ** 9", "1000000000"))
