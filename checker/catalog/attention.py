@@ -76,7 +76,7 @@ class Shape:
 
 FAR, FURTHER = "heads more than 2**30 apart", "heads more than 2**31 apart"
 FAR_HALF = f"fp16, {FAR}"
-FAR_HEADS = Shape(16, 16, 16, 16, 16, 4, (8, FAR_APART + 8), (16, FAR_APART + 24))  # on a GPU, where they take memory
+FAR_HEADS = Shape(16, 16, 16, 16, 16, 3, (8, FAR_APART + 8), (16, FAR_APART + 24))  # on a GPU, where they take memory
 PICTURED = Shape(64, 64, 16, 16, 16)  # four by four tiles, for pictures
 
 
