@@ -89,6 +89,7 @@ def test_a_home_inside_of_what_is_shown_is_covered(cage: Cage, monkeypatch: pyte
         monkeypatch.undo()
 
 
+@pytest.mark.usefixtures("cage")
 @pytest.mark.parametrize("home", ["/", "/nowhere"])
 def test_any_home_will_do_that_holds_nothing_needed(home: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", home)
@@ -96,6 +97,7 @@ def test_any_home_will_do_that_holds_nothing_needed(home: str, monkeypatch: pyte
     cages.claim().close()
 
 
+@pytest.mark.usefixtures("cage")
 def test_a_home_that_is_pythons_own_folder_cannot_be_covered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", sys.base_prefix)
     monkeypatch.setattr(cages, "_proven", set())

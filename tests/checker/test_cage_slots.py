@@ -15,6 +15,7 @@ from checker.box import cage as cages
 from checker.box import groups, slots, visible
 from checker.box.cage import Cage
 from tests.checker.test_cage import started
+from tests.conftest import cage_or_skip
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives users of their own to cages")
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -102,7 +103,7 @@ def test_a_cage_for_a_gpu_is_in_its_group(monkeypatch: pytest.MonkeyPatch) -> No
     if (probe := groups.made(f"test-{os.getpid()}")) is None:
         pytest.skip("this machine's memory controller cannot be used")
     groups.removed(probe)
-    with cages.claim() as cage:
+    with cage_or_skip() as cage:
         assert cage.slot is not None
         child = started(cage, "import time; print(1, flush=True); time.sleep(600)", "cuda")
         assert child.stdout is not None and child.stdout.readline() == b"1\n"

@@ -63,6 +63,7 @@ def test_a_cage_that_does_not_hold_is_not_granted(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives users of their own to cages")
+@pytest.mark.usefixtures("cage")
 def test_a_checker_that_others_cannot_read_says_what_to_do(tmp_path: Path) -> None:
     """As root's umask may have left it; tmp_path itself is closed to others, which is no obstacle."""
     shutil.copytree(ROOT / "checker", tmp_path / "checker")
