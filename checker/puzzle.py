@@ -302,7 +302,7 @@ class Draw:
 class Suspect:
     """A number in a submission that something may be compared with, and where it comes from, in words."""
 
-    value: int | float  # whole, but for small numbers that data may be compared with
+    value: int | float  # whole, but for numbers that data may be compared with
     text: str
     computed: bool = False  # from several numbers, or from one: it is not written down as it is
 

@@ -27,8 +27,21 @@ def compute_as_a_gpu(interpreter: Any) -> None:
     # The other of two is taken if one is NaN: max.f32, min.f32. Triton's interpreter does so since 3.8.
     builder.create_maxnumf = lambda self, left, right: self.binary_op(left, right, np.fmax)
     builder.create_minnumf = lambda self, left, right: self.binary_op(left, right, np.fmin)
+    builder.binary_op = _of_conditions(builder.binary_op, interpreter)
     builder.create_clampf = _clamp(builder.create_clampf)
     interpreter.ReduceOps.generic_reduce = _by_halves(interpreter.ReduceOps.generic_reduce, interpreter)
+
+
+def _of_conditions(plain: Any, interpreter: Any) -> Any:
+    """What comes of a comparison is one bit, not a number of what was compared: a block made of it is a mask."""
+
+    def binary_op(self: Any, left: Any, right: Any, operation: Any) -> Any:
+        result = plain(self, left, right, operation)
+        if result.data.dtype == np.bool_:
+            result.dtype = interpreter.tl.int1
+        return result
+
+    return binary_op
 
 
 def _float_to_integer(plain: Any, interpreter: Any) -> Any:

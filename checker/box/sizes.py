@@ -2,8 +2,8 @@
 
 An integer that a size of the launch or the number of a program went into carries a mark, `handle.counts`. Two such
 numbers multiplied pass 2**31 from 46341 times 46341 on, if they have 32 bits; and fp32 has no odd numbers beyond 2**24,
-fp16 none beyond 2048. No tensor here is so large, so a launch whose arithmetic is checked notes what would go wrong
-there. A quotient carries no mark: what a remainder is computed with, by hand, is not too large.
+fp16 none beyond 2048; 16 bits end at 65535. No tensor here is so large, so a launch whose arithmetic is checked notes
+what would go wrong there. A quotient carries no mark: what a remainder is computed with, by hand, is not too large.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from checker.box.half import Running, put
-from checker.box.memory import AS_FLOAT, MULTIPLIED
+from checker.box.memory import AS_FLOAT, MULTIPLIED, NARROWED
 
 CARRY = ("add", "sub", "minsi", "maxsi")
 AS_FRACTIONS = ("fadd", "fsub", "fmul", "fdiv")
-MOVED = {"expand_dims": 0, "broadcast": 0, "splat": 1, "int_cast": 0, "reshape": 0, "trans": 0}
+MOVED = {"expand_dims": 0, "broadcast": 0, "splat": 1, "reshape": 0, "trans": 0}
 COMPARE = [f"fcmp{order}{how}" for order in "OU" for how in ("LT", "LE", "GT", "GE", "EQ", "NE")]
 
 
@@ -34,6 +34,7 @@ def watch(interpreter: Any, memory: Running) -> None:
         put(builder, f"create_{name}", _moved, argument)
     for name in COMPARE:
         put(builder, f"create_{name}", _compared, memory)
+    put(builder, "create_int_cast", _cast, memory)
     put(builder, "create_mul", _product, memory)
     put(builder, "create_si_to_fp", _converted, memory)
     put(builder, "create_fp_to_si", _back, memory)
@@ -83,6 +84,18 @@ def _moved(plain: Any, argument: int) -> Any:
         return result
 
     return create_broadcast
+
+
+def _cast(plain: Any, memory: Running) -> Any:
+    def create_int_cast(self: Any, source: Any, kind: Any, is_signed: Any) -> Any:
+        result = plain(self, source, kind, is_signed)
+        if source.counts:
+            result.counts = True
+            if result.data.dtype.itemsize < 4:
+                _note(NARROWED, memory)
+        return result
+
+    return create_int_cast
 
 
 def _product(plain: Any, memory: Running) -> Any:

@@ -37,7 +37,8 @@ class Shape:
     def apart(self, random: np.random.Generator, far: int = 0, layout: int | None = None) -> Shape:
         """The same with rows and heads padded by any number of elements, Q-shaped and K-shaped ones differently.
 
-        `far`: how many elements more there are between heads. `layout`: one of `covering`'s, if it is not to be drawn.
+        `far`: how many elements more there are between heads, and then rows lie more than 2**16 apart. `layout`: one of
+        `covering`'s, if it is not to be drawn.
         """
         drawn = int(random.integers(covering.FIRST_WIDER, covering.SECOND_WIDER + 1)) if layout is None else layout
         rows, (q, k) = covering.gaps(drawn, random), covering.gaps(drawn, random)
@@ -46,16 +47,20 @@ class Shape:
         if layout == covering.ALIKE:  # heads as well begin equally far apart, of however many rows they are
             most = max(self.n_q, self.n_k)
             q, k = ((most - n) * (self.D + rows[0]) + q for n in (self.n_q, self.n_k))
-        return replace(self, q_gaps=(rows[0], q + far), k_gaps=(rows[1], k + far))
+        wide = far >> 13
+        return replace(self, q_gaps=(rows[0] + wide, q + far), k_gaps=(rows[1] + wide, k + far))
 
-    def interleaved(self, random: np.random.Generator) -> Shape:
-        """The same as if cut from tensors of shape (rows, heads, D): a head's row lies inside that of all heads."""
+    def interleaved(self, random: np.random.Generator, q: bool = True, k: bool = True) -> Shape:
+        """The same as if cut from tensors of shape (rows, heads, D): a head's row lies inside that of all heads.
+
+        `q`, `k`: whether Q-shaped and K-shaped tensors are; the other ones are dense.
+        """
         found = []
         for rows, gap in zip((self.n_q, self.n_k), random.choice(64, 2, replace=False), strict=True):
             head = self.D + int(gap)
             row = self.heads * head
             found.append((row - self.D, head - rows * row))
-        return replace(self, q_gaps=found[0], k_gaps=found[1])
+        return replace(self, q_gaps=found[0] if q else (0, 0), k_gaps=found[1] if k else (0, 0))
 
     @property
     def tr(self) -> int:
@@ -182,6 +187,13 @@ def of_every_class(random: np.random.Generator, *, causal: bool) -> list[Chosen]
         shape = Shape(n_q, n_k, D, Br, Bc, heads).apart(random, layout=layout)
         made.append(Chosen(shape, np.float16 if on & covering.HALF else np.float32, bool(on & covering.SWITCH)))
     return made
+
+
+def of_other_blocks(random: np.random.Generator) -> list[Shape]:
+    """n_k a multiple of Br and not of Bc, n_q one of Bc and not of Br; heads interleaved in Q or in K alone."""
+    n_q, n_k = (int(n) for n in random.integers(17, 31, 2))
+    wide, tall = Shape(n_q, 48, 16, 16, 32, 2), Shape(48, 48 + n_k, 16, 32, 16, 2)
+    return [wide.interleaved(random, k=False), tall.interleaved(random, q=False)]
 
 
 MANY_HEADS = Shape(5, 7, 16, 16, 16, 1001)  # more than 8 bits can count, of a tile each
@@ -315,14 +327,15 @@ def expected(case: Case) -> Mapping[str, Expected]:
     """O, and l, m or LSE where the launch has them, with running-error bounds.
 
     A score errs by `score_error`, its exponential relatively by as much, and by eps per unit of |s| that a
-    folded log2(e) costs; P is rounded to V's type before the product, O to its own afterwards.
+    folded log2(e) costs; l and O are rounded up to four times a tile of keys; P is rounded to V's type before the
+    product, O to its own afterwards.
     """
     s = np.where(sees(case), scores(case), -np.inf)
     v = wide(case, "v")
     right = forward(s, v)
     off = score_error(case)[..., 0]
     largest = np.max(np.abs(s), axis=-1, where=np.isfinite(s), initial=0.0)
-    relative = off + EPS32 * (16 + 4 * largest)
+    relative = off + EPS32 * (16 + 4 * largest + 2 * shape_of(case).tc)
     of_v, of_o = case.tensors["v_ptr"], case.tensors["o_ptr"]
     cast = 4 * max(of_v.eps, dot_eps(case))
     lost = of_v.smallest  # of each P, when it is rounded

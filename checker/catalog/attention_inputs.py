@@ -35,6 +35,8 @@ def normal_inputs(
 ) -> Inputs:
     """Standard normal Q, K and V; a scale, never 1/sqrt(D), that makes the scores' sigma about 2.
 
+    One row of each holds one number throughout: it is a row like any other.
+
     `factor`, a power of two: the scale is so many times as large, and Q so many times as small. `unit_scale`: so that
     the scale is 1. One key and one row of V are 0.
     """
@@ -42,6 +44,9 @@ def normal_inputs(
         random.normal(0.0, 1.0, (shape.heads, rows, shape.D)).astype(dtype)
         for rows in (shape.n_q, shape.n_k, shape.n_k)
     )
+    for x in (q, k, v):
+        if x.shape[1] > 4:
+            x[:, int(random.integers(x.shape[1]))] = 0.5
     for x in (k, v):
         if shape.n_k > 4:  # one like any other, which padding only looks like; the first query may see nothing else
             x[:, int(random.integers(shape.n_k) * random.integers(2))] = 0.0
@@ -65,9 +70,9 @@ def large_scores(random: np.random.Generator, shape: Shape) -> Inputs:
     return replace(plain, q=q, k=k, v=v)
 
 
-def rising_scores(random: np.random.Generator, shape: Shape) -> Inputs:
+def rising_scores(random: np.random.Generator, shape: Shape, dtype: npt.DTypeLike) -> Inputs:
     """The scores of every other query rise by `RISE` from one tile of keys to the next."""
-    plain = normal_inputs(random, shape)
+    plain = normal_inputs(random, shape, dtype)
     q, k = plain.q.copy(), plain.k.copy()
     q[..., 0], k[..., 0] = 0.0, np.arange(shape.n_k) // shape.Bc
     q[:, 1::2, 0] = RISE / plain.scale

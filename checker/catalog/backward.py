@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from checker.catalog import attention
-from checker.catalog.attention import EPS32, Shape, scores, sees, wide
+from checker.catalog.attention import EPS32, Shape, scores, sees, shape_of, wide
 from checker.catalog.attention_inputs import Inputs, hard_inputs, normal_inputs
 from checker.puzzle import Array, Case, Expected, Kernel, Role, Tensor, as_bf16
 
@@ -133,7 +133,8 @@ def expected(case: Case) -> Mapping[str, Expected]:
     """What the launch should write, with running-error bounds from absolute values.
 
     P errs by the error of its exponent; dP by that of a dot product; dS by both, and by what delta may
-    differ if it is computed as rowsum(P ∘ dP); P and dS are rounded to the inputs' type before a product.
+    differ if it is computed as rowsum(P ∘ dP); P and dS are rounded to the inputs' type before a product, each sum
+    once a tile.
     """
     if "o_ptr" in case.tensors:
         products = wide(case, "o") * wide(case, "do")
@@ -142,9 +143,10 @@ def expected(case: Case) -> Mapping[str, Expected]:
     g = gradients(case)
     of_q, dot = case.tensors["q_ptr"], attention.dot_eps(case)
     eps, lost = max(of_q.eps, dot), of_q.smallest
+    tiles = max(shape_of(case).tr, shape_of(case).tc)
     finite = np.nan_to_num(np.abs(wide(case, "lse"))[..., None], posinf=0.0)
     relative = attention.score_error(case) + EPS32 * (
-        16 + 4 * np.max(np.abs(scores(case)), axis=-1, keepdims=True) + 4 * finite
+        16 + 4 * np.max(np.abs(scores(case)), axis=-1, keepdims=True) + 4 * finite + tiles
     )
     products = np.abs(wide(case, "do")) @ np.abs(wide(case, "v")).swapaxes(1, 2)
     delta = np.abs(wide(case, "delta"))[..., None]

@@ -100,6 +100,7 @@ def cases(draw: Draw) -> list[Case]:
         _case("x and y strided differently", (STRIDES,), normal("strides", 3, block - 9), softmax.unequal_gaps(gaps)),
         _case("fp16", (HALF,), np.stack([half[r] for r in half_rows]).astype(np.float16), alike(), half_rows),
         *softmax.far_cases(KERNEL, random("far"), {"BLOCK_SIZE": 8}),
+        _case("fp16, a single column", (HALF,), normal("one", 1, 1).astype(np.float16), alike(), once=True),
         _case("fp16, every kind of row", (HALF,), np.stack([*half.values()]).astype(np.float16), alike(), once=True),
         *_of_every_length(random("lengths")),
         softmax.tall_case(KERNEL, random("tall"), {"BLOCK_SIZE": 8}),

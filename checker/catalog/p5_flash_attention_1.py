@@ -91,11 +91,11 @@ def cases(draw: Draw) -> list[Case]:
         unit_scale: bool = False,
     ) -> Case:
         source = random(f"{name} {shape.n_q} {shape.n_k}")
-        factor = float(sizes.choice([1 / 64, 1, 8])) if once else 1.0
+        factor = float(sizes.choice([1 / 1024, 1, 8])) if once else 1.0
         return _case(name, proves, shape, normal_inputs(source, shape, dtype, factor, unit_scale), once)
 
-    def hard(name: str, proves: tuple[str, ...], shape: Shape, dtype: type = np.float32) -> Case:
-        return _case(name, proves, shape, hard_inputs(random(name), shape, dtype))
+    def hard(name: str, proves: tuple[str, ...], shape: Shape, dtype: type = np.float32, huge: float = 300.0) -> Case:
+        return _case(name, proves, shape, hard_inputs(random(name), shape, dtype, huge))
 
     def some() -> int:
         return int(sizes.integers(1, 16))
@@ -105,7 +105,8 @@ def cases(draw: Draw) -> list[Case]:
 
     narrow = Shape(70 + some(), 90 + some(), 16, 64, 32, 3).interleaved(sizes)
     fp16, large = shape(31, 79, 32, 32, 16), shape(17, 40, 16, 16, 16)
-    wide, head = shape(20 + some(), 144 + some(), 64, 16, 128), shape(20 + some(), 40 + some(), 256, 16, 16)
+    wide, head = shape(20 + some(), 144 + some(), 64, 16, 128), shape(20 + some(), 40 + some(), 512, 16, 16)
+    far_size = 16 + some()
     return [
         normal("two by two tiles", ("any-length", "traffic"), shape(32, 32, 16, 16, 16)),
         normal("a tail of keys", ("any-length",), shape(16, 32 + some(), 16, 16, 16)),
@@ -117,7 +118,7 @@ def cases(draw: Draw) -> list[Case]:
         _case("fp16", ("half",), fp16, with_large_v(hard_inputs(random("fp16"), fp16, np.float16))),
         normal("fp16, a tail of both", ("half",), shape(47, 31, 16, 16, 32), np.float16),
         *_lossy(random, sizes),
-        normal(FAR, ("far-heads",), shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART)),
+        normal(FAR, ("far-heads",), shape(far_size, far_size, 16, 16, 16, heads=6, far=FAR_APART)),
         normal(attention.FAR_HALF, ("far-heads",), shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART), np.float16),
         normal(attention.FURTHER, ("far-heads",), shape(16, 16, 16, 16, 16, heads=2, far=2 * FAR_APART)),
         attention.some_heads(normal("many heads", ("heads",), attention.MANY_HEADS.apart(sizes), once=True), sizes),
@@ -125,10 +126,13 @@ def cases(draw: Draw) -> list[Case]:
         normal("real tiles", ("half",), shape(64 + some(), 1024 + some(), 128, 64, 64), np.float16, once=True),
         normal("many keys", ("any-length",), shape(2, 384 + some(), 16, 16, 16), once=True),
         normal("many queries", ("any-length",), shape(280 + some(), some(), 16, 16, 16), once=True),
-        _case("very wide heads", ("values",), head, rising_scores(random("head"), head), once=True),
-        normal("narrow heads", ("heads",), narrow, once=True),
-        _case("wide tiles", ("any-length",), wide, rising_scores(random("wide"), wide), once=True),
-        normal("tall tiles", ("any-length",), shape(132 + some(), 20 + some(), 64, 128, 16), once=True),
+        _case("very wide heads", ("half",), head, rising_scores(random("head"), head, np.float16), once=True),
+        normal("narrow heads", ("half",), narrow, np.float16, once=True),
+        normal("all sizes alike", ("heads",), shape(16, 16, 16, 16, 16, heads=16), once=True),
+        hard("few keys", ("values",), shape(16 + some(), 16 - some() % 12, 16, 16, 16), huge=1e5),
+        *(normal("blocks exchanged", ("any-length",), s, once=True) for s in attention.of_other_blocks(sizes)),
+        _case("wide tiles", ("half",), wide, rising_scores(random("wide"), wide, np.float16), once=True),
+        normal("tall tiles", ("half",), shape(132 + some(), 20 + some(), 64, 128, 16), np.float16, once=True),
         _case("large scores", ("any-length",), large, large_scores(random("large"), large), once=True),
         *(
             normal(c.name, c.proves("any-length"), c.shape, c.dtype, once=True, unit_scale=c.unit_scale)

@@ -94,11 +94,18 @@ def cases(draw: Draw) -> list[Case]:
         unit_scale: bool = False,
     ) -> Case:
         source = random(f"{name} {shape.n_q} {shape.n_k}")
-        factor = float(sizes.choice([1 / 64, 1, 8])) if once else 1.0
+        factor = float(sizes.choice([1 / 1024, 1, 8])) if once else 1.0
         return _case(name, proves, shape, normal_inputs(source, shape, dtype, factor, unit_scale), causal, once)
 
-    def hard(name: str, proves: tuple[str, ...], shape: Shape, causal: bool = False, dtype: type = np.float32) -> Case:
-        return _case(name, proves, shape, hard_inputs(random(name), shape, dtype), causal)
+    def hard(
+        name: str,
+        proves: tuple[str, ...],
+        shape: Shape,
+        causal: bool = False,
+        dtype: type = np.float32,
+        huge: float = 300.0,
+    ) -> Case:
+        return _case(name, proves, shape, hard_inputs(random(name), shape, dtype, huge), causal)
 
     def some() -> int:
         return int(sizes.integers(1, 16))
@@ -108,7 +115,8 @@ def cases(draw: Draw) -> list[Case]:
 
     narrow = Shape(70 + some(), 90 + some(), 16, 64, 32, 6).interleaved(sizes)
     fp16, large = shape(31, 79, 32, 32, 16), shape(17, 40, 16, 16, 16)
-    wide, head = shape(20 + some(), 144 + some(), 64, 16, 128), shape(20 + some(), 40 + some(), 256, 16, 16)
+    wide, head = shape(20 + some(), 144 + some(), 64, 16, 128), shape(20 + some(), 40 + some(), 512, 16, 16)
+    far_size = 16 + some()
     return [
         normal("two by two tiles", ("any-length", "traffic"), shape(32, 32, 16, 16, 16)),
         normal("a tail of keys", ("any-length",), shape(16, 32 + some(), 16, 16, 16)),
@@ -124,20 +132,27 @@ def cases(draw: Draw) -> list[Case]:
         _case("fp16", ("half",), fp16, with_large_v(hard_inputs(random("fp16"), fp16, np.float16)), causal=False),
         normal("fp16, causal", ("half",), shape(47, 47, 16, 16, 32), causal=True, dtype=np.float16),
         normal("more queries than keys", ("hidden-queries",), shape(40 + some() % 8, 17, 16, 16, 16), causal=True),
-        normal(FAR, ("far-heads",), shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART)),
-        normal(FAR, ("far-heads",), shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART), causal=True),
+        normal(FAR, ("far-heads",), shape(far_size, far_size, 16, 16, 16, heads=6, far=FAR_APART)),
+        normal(FAR, ("far-heads",), shape(far_size, far_size, 16, 16, 16, heads=6, far=FAR_APART), causal=True),
         normal(attention.FAR_HALF, ("far-heads",), shape(16, 16, 16, 16, 16, heads=6, far=FAR_APART), True, np.float16),
         normal(attention.FURTHER, ("far-heads",), shape(16, 16, 16, 16, 16, heads=2, far=2 * FAR_APART)),
         attention.some_heads(normal("many heads", ("heads",), attention.MANY_HEADS.apart(sizes), once=True), sizes),
         normal("real tiles", ("any-length",), shape(1024 + some(), 48 + some(), 64, 64, 64, heads=2), once=True),
         normal("many keys", ("any-length",), shape(2, 1024 + some(), 16, 16, 64), once=True),
-        _case("very wide heads", ("values",), head, rising_scores(random("head"), head), True, once=True),
-        normal("narrow heads", ("heads",), narrow, True, once=True),
+        _case("very wide heads", ("half",), head, rising_scores(random("head"), head, np.float16), True, once=True),
+        normal("narrow heads", ("half",), narrow, True, np.float16, once=True),
+        normal("all sizes alike", ("heads",), shape(16, 16, 16, 16, 16, heads=16), True, once=True),
+        hard("few keys", ("values",), shape(16 + some(), 16 - some() % 12, 16, 16, 16), huge=1e5),
+        *(
+            normal("blocks exchanged", ("causal" if causal else "any-length",), s, causal, once=True)
+            for s in attention.of_other_blocks(sizes)
+            for causal in (False, True)
+        ),
         normal("real tiles", ("half",), shape(128 + some(), 1024 + some(), 128, 64, 64), True, np.float16, once=True),
         _case("large scores", ("causal",), large, large_scores(random("large"), large), True, once=True),
-        normal("wide tiles", ("causal",), shape(144 + some(), 160 + some(), 64, 16, 128), True, once=True),
-        normal("tall tiles", ("causal",), shape(132 + some(), 148 + some(), 64, 128, 16), True, once=True),
-        _case("wide tiles", ("any-length",), wide, rising_scores(random("wide"), wide), False, once=True),
+        normal("wide tiles", ("half",), shape(144 + some(), 160 + some(), 64, 16, 128), True, np.float16, once=True),
+        normal("tall tiles", ("half",), shape(132 + some(), 148 + some(), 64, 128, 16), True, np.float16, once=True),
+        _case("wide tiles", ("any-length",), wide, rising_scores(random("wide"), wide, np.float32), False, once=True),
         normal("tall tiles", ("any-length",), shape(132 + some(), 20 + some(), 64, 128, 16), once=True),
         normal("many queries", ("heads",), shape(290 + some(), 20, 16, 16, 16, heads=2), once=True),
         attention.sampled(

@@ -68,9 +68,11 @@ def cases(draw: Draw) -> list[Case]:
     @cache  # the three kernels get the same
     def given(name: str, shape: Shape, dtype: type, hard: bool, unit_scale: bool) -> backward.Given:
         source = random(f"{name} {shape.n_q} {shape.n_k}")
-        factor = float(sizes.choice([1 / 64, 1, 8])) if name.startswith(attention.EVERY) else 1.0
+        factor = float(sizes.choice([1 / 1024, 1, 8])) if name.startswith(attention.EVERY) else 1.0
         inputs = hard_inputs(source, shape, dtype) if hard else normal_inputs(source, shape, dtype, factor, unit_scale)
-        return backward.given(shape, inputs, source.normal(0.0, 1.0, inputs.q.shape).astype(dtype))
+        do = source.normal(0.0, 1.0, inputs.q.shape).astype(dtype)
+        do[:, int(source.integers(shape.n_q))] = 0.5  # a row like any other
+        return backward.given(shape, inputs, do)
 
     def case(
         kernel: Kernel,
@@ -99,6 +101,8 @@ def cases(draw: Draw) -> list[Case]:
     two_heads = shape(32, 48, 16, 16, 16, heads=2)
     tall_tiles = shape(64 + some(), 85 + some(), 16, 64, 16)
     more_queries = shape(40 + some() % 8, 17, 16, 16, 16)
+    far_size = 16 + some()
+    far = shape(far_size, far_size, 16, 16, 16, 6, FAR_APART)
     apart, further = (shape(16, 16, 16, 16, 16, heads, n * FAR_APART) for n, heads in ((1, 6), (2, 2)))
     half = shape(47, 79, 32, 16, 16)
     large = backward.given(half, *backward.half_inputs(random("fp16"), half))
@@ -109,25 +113,27 @@ def cases(draw: Draw) -> list[Case]:
     real, real_half = shape(64 + some(), 128 + some(), 64, 64, 64), shape(128 + some(), 1024 + some(), 128, 64, 64)
     real_more = shape(1024 + some(), 48 + some(), 64, 64, 64, heads=2)
     wide, taller = shape(144 + some(), 160 + some(), 64, 16, 128), shape(132 + some(), 148 + some(), 64, 128, 16)
-    very_wide = shape(40, 40 + some(), 256, 16, 16)
+    very_wide, alike = shape(20, 40 + some(), 512, 16, 16), shape(16, 16, 16, 16, 16, heads=16)
     narrow = Shape(70 + some(), 90 + some(), 16, 64, 32, 6).interleaved(sizes)
     many_keys = shape(18, 530 + some(), 16, 16, 16)
     many_queries, many_of_both = shape(530 + some(), some(), 16, 16, 16, heads=2), shape(290, 290 + some(), 16, 16, 16)
+    exchanged = attention.of_other_blocks(sizes)
     every = of_every_class(sizes, causal=True)
     made = [
         case(DELTA, "whole tiles", ("delta", "traffic"), square),
         case(DELTA, "two heads", ("delta", "traffic"), two_heads),
         case(DELTA, "a tail of queries", ("delta", "traffic"), tall),
         case(DELTA, "fp16", ("half",), half, np.float16),
-        case(DELTA, FAR, ("far-heads",), apart),
+        case(DELTA, FAR, ("far-heads",), far),
         case(DELTA, attention.FAR_HALF, ("far-heads",), apart, np.float16),
         case(DELTA, attention.FURTHER, ("far-heads",), further),
         attention.some_heads(case(DELTA, "many heads", ("delta",), many, once=True), sizes),
         case(DELTA, "real tiles", ("delta",), real, once=True),
         case(DELTA, "real tiles", ("half",), real_half, np.float16, once=True),
         case(DELTA, "many queries", ("delta",), real_more, once=True),
-        case(DELTA, "narrow heads", ("delta",), narrow, once=True),
-        case(DELTA, "very wide heads", ("delta",), very_wide, once=True),
+        case(DELTA, "narrow heads", ("half",), narrow, np.float16, once=True),
+        case(DELTA, "very wide heads", ("half",), very_wide, np.float16, once=True),
+        case(DELTA, "all sizes alike", ("delta",), alike, once=True),
         backward.launch(DELTA, "large values", ("delta",), large_values, once=True),
         *(chosen(DELTA, c, "delta") for c in {(c.shape.n_q, c.shape.Br): c for c in every}.values()),
     ]
@@ -142,17 +148,19 @@ def cases(draw: Draw) -> list[Case]:
             backward.launch(kernel, "fp16", ("half",), large),
             backward.launch(kernel, "fp16, large dP", ("half",), large_dp),
             case(kernel, "more queries than keys", ("hidden-queries",), more_queries),
-            case(kernel, FAR, ("far-heads",), apart),
+            case(kernel, FAR, ("far-heads",), far),
             case(kernel, attention.FAR_HALF, ("far-heads",), apart, np.float16),
             case(kernel, attention.FURTHER, ("far-heads",), further),
             attention.some_heads(case(kernel, "many heads", (name,), many, once=True), sizes),
             case(kernel, "real tiles", (name,), real, once=True),
             case(kernel, "real tiles", ("half",), real_half, np.float16, once=True),
             case(kernel, "real tiles, more queries than keys", ("hidden-queries",), real_more, once=True),
-            case(kernel, "wide tiles", (name,), wide, once=True),
-            case(kernel, "tall tiles", (name,), taller, once=True),
-            case(kernel, "narrow heads", (name,), narrow, once=True),
-            case(kernel, "very wide heads", (name,), very_wide, once=True),
+            case(kernel, "wide tiles", ("half",), wide, np.float16, once=True),
+            case(kernel, "tall tiles", ("half",), taller, np.float16, once=True),
+            case(kernel, "narrow heads", ("half",), narrow, np.float16, once=True),
+            case(kernel, "very wide heads", ("half",), very_wide, np.float16, once=True),
+            case(kernel, "all sizes alike", (name,), alike, once=True),
+            *(case(kernel, "blocks exchanged", (name,), s, once=True) for s in exchanged),
             backward.launch(kernel, "large values", (name,), large_values, once=True),
             case(kernel, "many keys", (name,), many_keys, once=True),
             case(kernel, "many queries", ("hidden-queries",), many_queries, once=True),

@@ -136,16 +136,18 @@ def safe_cases(kernel: Kernel, random: Callable[[str], np.random.Generator], blo
     half = hard_rows(random("half"), 2 * block + 3, block, offset=200.0)
     of_half = ("normal, sigma 1", "maximum in the tail", "normal around +200")
     gaps = random("gaps")
+    one = {**blocks, [*blocks][-1]: 1}  # column in a block
 
     def case(name: str, proves: tuple[str, ...], x: Array, **facts: object) -> Case:
         facts.setdefault("gaps", equal_gaps(gaps))
         return launch(kernel, name, proves, x, blocks, **facts)  # type: ignore[arg-type]
 
-    low = normal("low", 2, 2 * block) - np.array([[500], [5000]], np.float32)
-    whole = np.concatenate([normal("whole", 2, 2 * block), low])
+    low = normal("low", 2, 3 * block) - np.array([[500], [5000]], np.float32)
+    whole = np.concatenate([normal("whole", 2, 3 * block), low])
+    short = normal("short", 4, block - 7) + np.array([[0], [0], [500], [-5000]], np.float32)
     return [
-        case("two whole blocks", ("any-length", "traffic"), whole, gaps=(0, 0)),
-        case("seven short of a block", ("any-length",), normal("short", 2, block - 7)),
+        case("three whole blocks", ("any-length", "traffic"), whole, gaps=(0, 0)),
+        case("seven short of a block", ("any-length",), short),
         case("one short of two blocks", ("any-length",), normal("two", 2, 2 * block - 1)),
         case("a single column", ("any-length",), normal("one", 2, 1)),
         case(
@@ -153,20 +155,22 @@ def safe_cases(kernel: Kernel, random: Callable[[str], np.random.Generator], blo
         ),
         case("x and y strided differently", ("strides",), normal("strides", 3, 2 * block + 1), gaps=unequal_gaps(gaps)),
         case("fp16", ("half",), np.stack([half[r] for r in of_half]).astype(np.float16), kinds=of_half),
+        case("fp16, a single column", ("half",), normal("one", 2, 1).astype(np.float16), once=True),
         case("fp16, every kind of row", ("half",), np.stack([*half.values()]).astype(np.float16), once=True),
-        *far_cases(kernel, random("far"), blocks),
+        *far_cases(kernel, random("far"), blocks, block + 5),
         *_of_every_length(kernel, random("lengths"), blocks),
         *_of_real_size(kernel, random("real"), {**blocks, [*blocks][-1]: 1024}),
         many_blocks(kernel, random("blocks"), {**blocks, [*blocks][-1]: 4}),
+        launch(kernel, "as many rows as columns", ("any-length",), normal("alike", 5, 5), one, (0, 0), once=True),
         tall_case(kernel, random("tall"), blocks),
     ]
 
 
-def far_cases(kernel: Kernel, random: np.random.Generator, blocks: Mapping[str, int]) -> list[Case]:
+def far_cases(kernel: Kernel, random: np.random.Generator, blocks: Mapping[str, int], longest: int = 5) -> list[Case]:
     """Rows whose offsets pass the range of 32-bit integers, in fp32 and fp16; and strides that pass it themselves."""
     further = far_case(kernel, random, blocks, name="rows more than 2**31 apart", far=2 * FAR_APART)
     return [
-        far_case(kernel, random, blocks),
+        far_case(kernel, random, blocks, n=longest),
         far_case(kernel, random, blocks, np.float16, "fp16, rows more than 2**30 apart"),
         replace(further, checked_arithmetic=False),
     ]
@@ -179,9 +183,10 @@ def far_case(
     dtype: npt.DTypeLike = np.float32,
     name: str = "rows more than 2**30 apart",
     far: int = FAR_APART,
+    n: int = 5,
 ) -> Case:
     """Six rows, so far apart that offsets pass the range of 32-bit integers, also of unsigned ones."""
-    x = random.normal(0.0, 2.0, (6, 5)).astype(dtype)
+    x = random.normal(0.0, 2.0, (6, n)).astype(dtype)
     return launch(kernel, name, ("far-rows",), x, blocks, unequal_gaps(random, far))
 
 
@@ -345,8 +350,11 @@ def empty_blocks(kernel: Kernel, random: np.random.Generator, blocks: Mapping[st
     }
     x[np.stack([*elsewhere.values()])] = -np.inf
     first, kinds = prefix_case(kernel, random, blocks), (*elsewhere,)
+    small = {**blocks, **({"BLOCK_ROWS": 1} if "BLOCK_ROWS" in blocks else {}), [*blocks][-1]: 4}
+    long = np.where(np.arange(100) < 4 * int(random.integers(17, 22)), -np.inf, random.normal(0.0, 2.0, (1, 100)))
     return [
         first,
+        launch(kernel, "many blocks of -inf", ("prefix",), long.astype(np.float32), small, once=True),
         launch(kernel, "blocks of -inf", ("values",), x.astype(np.float32), blocks, kinds=kinds),
         launch(kernel, "fp16, blocks of -inf", ("half",), x.astype(np.float16), blocks, kinds=kinds, once=True),
         launch(
@@ -380,13 +388,15 @@ def expected(case: Case) -> Mapping[str, Expected]:
     """The softmax of x, and what a right kernel in fp32 may differ by.
 
     An exponential of a rounded argument x errs by about |x|·eps, hence the tolerance grows with the
-    largest finite |x| of a row; then two roundings to the output's type, and its smallest step.
+    largest finite |x| of a row; then the sum is rounded once a block, all in one direction if the terms are alike, and
+    the result twice to the output's type; and that has a smallest step.
     """
     x = row_input(case)
     y = case.tensors["y_ptr"]
+    blocks = -(-x.shape[1] // y.axes[1].block)
     values = softmax(x)
     magnitude = np.max(np.abs(x), axis=-1, keepdims=True, where=np.isfinite(x), initial=0.0)
-    relative = EPS32 * (16 + 4 * magnitude) + 2 * y.eps
+    relative = EPS32 * (16 + 4 * magnitude + blocks) + 2 * y.eps
     return {"y_ptr": Expected(values, values * relative + max(y.smallest, 1e-30))}
 
 

@@ -35,6 +35,8 @@ def of_softmax(
         yield wanted(draw, c + 1, few, c, strides=(c, c + 1), own=1)
         yield wanted(draw, c, 3, c, strides=(c + 1, c), own=4)
         yield wanted(draw, c + 1, c + 1, c)  # for products
+        if rows_of:
+            yield wanted(draw, 7 + c, 7, c, own=4)  # for differences
         if computed:
             return
         yield wanted(draw, 2, c - 1, c, strides=(3 * c - 1, 2 * c - 2))
@@ -56,7 +58,7 @@ def of_softmax(
             for s in suspects.values:
                 c = int(s.value)
                 if s.value <= largest:
-                    yield s, wanted(draw, 8, 83, c, around=min(s.value, largest / 2), width=32)
+                    yield s, wanted(draw, 9, 83, c, around=min(s.value, largest / 2), width=32)
                 if whole:
                     continue
                 if suspected.LEAST_DEPTH <= s.value <= suspected.LEAST_EXPONENT:
@@ -130,7 +132,7 @@ def _rows_wanted(stem: str, kernel: Kernel, draw: Draw, r: _Rows) -> suspected.W
 
 
 def _data(random: np.random.Generator, around: float) -> Array:
-    """Eight rows of 83 values on both sides of a number, of its negative, and of such distances from the maximum."""
+    """Nine rows of 83 values on both sides of a number, of its negative, and of such distances from the maximum."""
     n = 83
     peak = np.zeros(n)
     peak[int(random.integers(n))] = 2 * around
@@ -142,6 +144,7 @@ def _data(random: np.random.Generator, around: float) -> Array:
             np.linspace(2 * around, 0, n),
             peak,
             np.linspace(-2 * around, -around / 2, n),
+            np.full(n, around),
             random.normal(0.0, 1.0, n),
             random.normal(-0.95 * around, 0.01 * around, n),
         ]

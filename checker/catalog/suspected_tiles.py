@@ -59,6 +59,8 @@ def of_attention(
             yield wanted(c, n_q=3, n_k=2, heads=c)
             yield wanted(c, n_q=2, n_k=3, heads=2, head_strides=(c + 1, c), causal=True)
             yield wanted(c, n_q=3, n_k=4, heads=2, head_strides=(c - 1, 2 * c + 3), causal=True)
+            yield wanted(c, n_q=21 + c, n_k=21)  # for differences
+            yield wanted(c, n_q=21, n_k=21 + c, causal=True)
             yield wanted(c, n_q=16 * c, n_k=16 * c, Br=16, Bc=16, causal=True)
 
         def values() -> Iterator[tuple[Suspect, suspected.Wanted]]:

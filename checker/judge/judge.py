@@ -152,7 +152,7 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code
     if address_named:
         # A wrong address that has a name also explains where programs met, and what came out wrong.
         made.findings = []
-        values = [f for f in values if f.id not in UNNAMED]
+        values = [f for f in values if f.id not in UNNAMED | OF_SIZES]
     elif any(f.id == "wrong-row-map" for f in made.findings):  # in other cases it shows in part only
         made.findings = [f for f in made.findings if f.id not in ("written-twice", "not-written")]
     found = [*made.findings, *name_errors(puzzle, errors, where), *outside, *values, *too_much]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checker.box.memory import AS_FLOAT, IN_DOT, IN_LOOP, IN_STORE, IN_SUM, LOSS, MULTIPLIED, ON_THE_WAY
+from checker.box.memory import AS_FLOAT, IN_DOT, IN_LOOP, IN_STORE, IN_SUM, LOSS, MULTIPLIED, NARROWED, ON_THE_WAY
 from checker.judge.diagnose import UNNAMED
 from checker.judge.evidence import Evidence, Locator
 from checker.judge.verdict import Finding, Status
@@ -70,8 +70,14 @@ LOSSES = {
         "From 16,777,216 on fp32 has no odd numbers, and fp16 has none from 2048 on: neighbours become the same.",
         "Keep positions and sizes integers: // and tl.cdiv divide them.",
     ),
+    NARROWED: Loss(
+        "position-narrowed",
+        "A position or a size is cut to fewer than 32 bits",
+        "16 bits count to 32767, or unsigned to 65535, and 8 bits to 127 or 255. Beyond, they begin again elsewhere.",
+        "Leave it as it is, in 32 bits, or make it 64 bits wide: .to(tl.int64).",
+    ),
 }
-OF_SIZES = frozenset(LOSSES[what].id for what in (MULTIPLIED, AS_FLOAT))
+OF_SIZES = frozenset(LOSSES[what].id for what in (MULTIPLIED, AS_FLOAT, NARROWED))
 
 
 def precision_findings(evidence: Evidence, where: Locator) -> Iterator[Finding]:
@@ -90,6 +96,9 @@ def precision_findings(evidence: Evidence, where: Locator) -> Iterator[Finding]:
 
 
 def most_telling(findings: list[Finding]) -> list[Finding]:
-    """Of several, those that say what went wrong: what is summed in half, say, is also computed with."""
-    telling = [finding for finding in findings if finding.id != LOSSES[ON_THE_WAY].id]
-    return telling if any(finding.id not in UNNAMED for finding in telling) else findings
+    """Of several, those that say what went wrong: what is summed in half, say, is also computed with, and stored."""
+    for later in (ON_THE_WAY, IN_STORE):
+        telling = [finding for finding in findings if finding.id != LOSSES[later].id]
+        if any(finding.id not in UNNAMED for finding in telling):
+            findings = telling
+    return findings

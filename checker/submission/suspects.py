@@ -178,7 +178,7 @@ def _written(statements: list[list[_Found]]) -> Iterator[_Number]:
     for found in itertools.chain(*statements):
         if math.isfinite(found.value):
             text = f"the constant {_text(found.value)}"
-            yield _Number(round(abs(found.value)), text, found.line, computed=False, compared=found.compared)
+            yield _Number(abs(found.value), text, found.line, computed=False, compared=found.compared)
 
 
 def _small(statements: list[list[_Found]]) -> Iterator[_Number]:

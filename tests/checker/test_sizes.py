@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from checker.box.memory import AS_FLOAT, LOSS, MULTIPLIED
+from checker.box.memory import AS_FLOAT, LOSS, MULTIPLIED, NARROWED
 from checker.box.parent import Box, Limits
 from checker.box.results import Launch, LaunchResult, TensorArgument, parse
 
@@ -24,6 +24,8 @@ BODIES = {
     "whole_tiles": ("    x += (tl.cdiv(n_cols, B) * B).to(tl.float32)\n", set()),
     "remainder": ("    i = tl.cdiv(n_cols, B)\n    x = tl.where(row - (row // i) * i > 9, 0.0, x)\n", set()),
     "in_64_bits": ("    x = tl.where(row.to(tl.int64) * n_cols + at < n_rows.to(tl.int64) * n_cols, x, 0.0)\n", set()),
+    "lanes_in_16_bits": ("    x = tl.where(at.to(tl.int16) < 9, x, 0.0)\n", set()),
+    "is_there_any": ("    x = tl.where(tl.cast(row, tl.int1), 0.0, x)\n", set()),
     "an_average": ("    x /= n_cols\n    x = tl.where(x > 1.0, x, 0.0)\n", set()),
     # Wrong.
     "size_times_size": ("    x = tl.where(at < n_rows * n_cols, x, 0.0)\n", {MULTIPLIED}),
@@ -34,6 +36,12 @@ BODIES = {
     "rows_divided": ("    x = tl.where(here / n_rows < 1, x, 0.0)\n", {AS_FLOAT}),
     "compared_as_float": ("    x = tl.where(here.to(tl.float32) < n_cols, x, 0.0)\n", {AS_FLOAT}),
     "row_divided": ("    x = tl.load(x_ptr + (row / 1).to(tl.int32) * 0 + at)\n", {AS_FLOAT}),
+    "row_in_16_bits": ("    x = tl.where(row.to(tl.int16) < 5, x, 0.0)\n", {NARROWED}),
+    "position_in_8_bits": ("    x = tl.where(here.to(tl.uint8) < 5, x, 0.0)\n", {NARROWED}),
+    "counter_in_16_bits": (
+        "    for i in range(n_rows):\n        x = tl.where((i + at).to(tl.int16) < 0, 0.0, x)\n",
+        {NARROWED},
+    ),
     "compared_in_half": ("    x = tl.where(here.to(tl.float16) < 5.0, x, 0.0)\n", {AS_FLOAT}),
 }  # fmt: skip
 

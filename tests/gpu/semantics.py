@@ -149,6 +149,13 @@ def conditions_added(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def condition_in_mask(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i).to(tl.float32)
+    tl.store(y_ptr + i, ((i < n) & (tl.max(x, axis=0) > 0.5)).to(tl.int32) + 2 * ((i < n) & (n > 3)).to(tl.int32))
+
+
+@triton.jit
 def mixed_with_float(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     tl.store(y_ptr + i, tl.load(x_ptr + i) * 0.5 + n + (i < n))
@@ -384,6 +391,12 @@ GIVES = [
         "conditions + and - are exclusive or, * is and",
         [],
         [6 * ((i < 7) ^ (i % 2 == 0)) + ((i < 7) & (i % 2 == 0)) for i in range(16)],
+    ),
+    Probe(
+        "condition_in_mask",
+        "a mask and a condition on what was reduced",
+        UP,
+        [3 * (i < 7) for i in range(16)],
     ),
     Probe(
         "mixed_with_float",

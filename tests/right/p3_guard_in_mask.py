@@ -1,0 +1,29 @@
+"""While everything is -inf, nothing is added: a condition on the maximum is part of the mask."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def online_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK_SIZE)
+    x_row_ptr = x_ptr + row * x_row_stride
+    y_row_ptr = y_ptr + row * y_row_stride
+
+    # Sweep 1: maximum m and normaliser l = sum(exp(x - m)) of the columns seen so far.
+    m = -float("inf")
+    l = 0.0
+    for start in range(0, n_cols, BLOCK_SIZE):
+        mask = start + cols < n_cols
+        x = tl.load(x_row_ptr + start + cols, mask=mask, other=-float("inf")).to(tl.float32)
+        m_new = tl.maximum(m, tl.max(x, axis=0))
+        alive = mask & (m_new > -float("inf"))
+        l = tl.where(m_new > -float("inf"), l * tl.exp(m - m_new), 0.0) + tl.sum(tl.where(alive, tl.exp(x - m_new), 0.0), axis=0)
+        m = m_new
+
+    # Sweep 2: the result.
+    for start in range(0, n_cols, BLOCK_SIZE):
+        mask = start + cols < n_cols
+        x = tl.load(x_row_ptr + start + cols, mask=mask, other=-float("inf")).to(tl.float32)
+        tl.store(y_row_ptr + start + cols, tl.exp(x - m) / l, mask=mask)
