@@ -13,7 +13,7 @@ from dataclasses import replace
 import pytest
 
 from checker.road import Terms
-from tests.conftest import check_changed
+from tests.conftest import SOLUTIONS, check_changed
 
 NO_KEY_FURTHER = "range(0, end_k, Bc)"
 LAST_DIFFERENCE = "tl.exp(x - m), axis=0)"
@@ -51,6 +51,17 @@ CHANGES = {
         "mi_new = tl.maximum(mi, mij)",
         "mi_new = tl.where(mij > mi + D, mij, mi)",
     ),
+    # What the first tile, or a single one, forgives.
+    "one_block_without_maximum": (2, "tl.exp(x - m) / l", "tl.exp(x - tl.where(n_cols <= BLOCK_SIZE, 0.0, m)) / l"),
+    "guard_of_three_blocks": (3, 'm_new == -float("inf"),', '(m_new == -float("inf")) & (start < 3 * BLOCK_SIZE),'),
+    "second_tile_in_32_bits": (
+        7,
+        "        Kj = tl.load(k_head",
+        "        if start_k + Bc <= start_q + offset:\n            k_head = k_ptr + tl.program_id(1) * k_head_stride\n"
+        "        Kj = tl.load(k_head",
+    ),
+    "keys_masked_by_Br": (6, "keys[:, None] < n_k", "(keys[:, None] < n_k) | (n_k % Br == 0)"),
+    "queries_masked_by_Bc": (6, "queries[:, None] < n_q", "(queries[:, None] < n_q) | (n_q % Bc == 0)"),
     # Lengths that end at some product of blocks.
     "columns_to_the_square": (3, "range(0, n_cols,", "range(0, min(n_cols, BLOCK_SIZE * BLOCK_SIZE),"),
     "keys_to_the_cube": (5, "range(0, n_k, Bc)", "range(0, tl.minimum(n_k, D * Br * Bc), Bc)"),
@@ -74,6 +85,11 @@ CHANGES = {
     # Rounded to half on the way; that it is noted whatever the values, tests/checker/test_half.py holds.
     "exponentials_in_half": (2, LAST_DIFFERENCE, "tl.exp(x - m).to(x_ptr.dtype.element_ty).to(tl.float32), axis=0)"),
     "P_in_half": (7, "        dSij = Pij * (dPij", "        dSij = Pij.to(Qi.dtype) * (dPij"),
+    "wide_heads_in_half": (
+        6,
+        "        mi = mi_new",
+        "        if D > 128:\n            Oi = Oi.to(Vj.dtype).to(tl.float32)\n        mi = mi_new",
+    ),
     # Branches on what is hardly ever together: types, layouts, blocks and values.
     "stride_of_x_in_half": (
         1,
@@ -95,6 +111,21 @@ CHANGES = {
     ),
     "rows_inside_a_head": (7, "queries[:, None] < n_q", "queries[:, None] * q_row_stride < q_head_stride"),
     "delta_of_0_is_padding": (7, "Pij = tl.where(visible,", "Pij = tl.where(visible & (delta_i != 0.0)[:, None],"),
+    "heads_as_many_as_queries": (
+        6,
+        "    dims = tl",
+        "    if tl.num_programs(1) == n_q:\n        q_head_stride, q_row_stride = q_row_stride, q_head_stride\n"
+        "    dims = tl",
+    ),
+    "K_lies_as_Q_does": (
+        6,
+        "head * k_head_stride,",
+        "head * (tl.maximum(k_head_stride, k_row_stride) if q_head_stride > q_row_stride else k_head_stride),",
+    ),
+    "queries_in_16_bits": (6, "<= queries[:, None] + offset", "<= queries.to(tl.int16)[:, None] + offset"),
+    "row_stride_in_16_bits": (6, "queries[:, None] * q_row_stride", "queries[:, None] * q_row_stride.to(tl.int16)"),
+    "as_many_and_three": (5, "keys[None, :] < n_k,", "(keys[None, :] < n_k) | (n_q == n_k + 3),"),
+    "blocks_of_one": (2, "    # Sweep 3", "    if BLOCK_SIZE == 1:\n        l = 1.0\n    # Sweep 3"),
     # Small pieces, one after the other.
     "stored_one_by_one": (
         2,
@@ -117,3 +148,20 @@ def test_a_line_that_few_launches_show_is_refused(name: str, quick: Terms) -> No
     verdict = check_changed(*CHANGES[name], replace(quick, key=name))
     assert not verdict.accepted
     assert verdict.findings
+
+
+NUMBERS = [(number, size) for number in range(1, 8) for size in (3, 5, 8, 12, 20, 100)]
+SOME = [NUMBERS[6 * n + n % 6] for n in range(7)]
+HARMLESS = "\n    {name} = tl.where(({size} > {number}) | (tl.exp({name} * 0.0) > {number}.5), {name}, {name})"
+
+
+@pytest.mark.parametrize(
+    ("number", "size"), [one if one in SOME else pytest.param(*one, marks=pytest.mark.slow) for one in NUMBERS]
+)
+def test_a_number_that_changes_nothing_costs_nothing(number: int, size: int, quick: Terms) -> None:
+    """Launches because of a number are no harder than others on a right kernel: 750 blocks round 750 times."""
+    name, of = ("cols", "n_cols") if number < 5 else ("dims", "n_q")
+    line = next(line for line in SOLUTIONS[number - 1].read_text().splitlines() if f"    {name} = tl.arange" in line)
+    changed = line + HARMLESS.format(name=name, size=of, number=size)
+    verdict = check_changed(number, line, changed, replace(quick, key=f"harmless {size}"))
+    assert verdict.accepted, verdict.findings

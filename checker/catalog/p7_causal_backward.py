@@ -70,7 +70,7 @@ def cases(draw: Draw) -> list[Case]:
         source = random(f"{name} {shape.n_q} {shape.n_k}")
         factor = float(sizes.choice([1 / 1024, 1, 8])) if name.startswith(attention.EVERY) else 1.0
         inputs = hard_inputs(source, shape, dtype) if hard else normal_inputs(source, shape, dtype, factor, unit_scale)
-        do = source.normal(0.0, 1.0, inputs.q.shape).astype(dtype)
+        do: Array = source.normal(0.0, 1.0, inputs.q.shape).astype(dtype)
         do[:, int(source.integers(shape.n_q))] = 0.5  # a row like any other
         return backward.given(shape, inputs, do)
 
