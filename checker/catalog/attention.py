@@ -362,13 +362,18 @@ WHY_BLOCKS = (
 
 
 def in_tiles(case: Case, budgets: Mapping[str, Budget]) -> Mapping[str, Budget]:
-    """The same budgets, asking for a part of a tile at once: of the last one, which some launches see nothing but."""
-    found = dict(budgets)
+    """The same budgets, asking for a part of a tile at once: of the last one, which some launches see nothing but.
+
+    Of queries, no more than see a key are asked for.
+    """
+    found, seeing = dict(budgets), int(has_keys(case).sum())
     for name, tensor in case.tensors.items():
         if len(tensor.axes) == 3:
             _, rows, d = tensor.values.shape
             block = tensor.axes[1].block or rows
-            found[name] = replace(found[name], least_at_once=-(-(rows % block or block) * d // 8))
+            part = rows % block or block
+            part = min(part, seeing) if tensor.axes[1].name == "query" else part
+            found[name] = replace(found[name], least_at_once=-(-part * d // 8))
     return found
 
 

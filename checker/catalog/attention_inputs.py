@@ -56,6 +56,11 @@ def normal_inputs(
     return Inputs((q / factor).astype(dtype), k, v, float(scale * factor))
 
 
+def drawn_factor(random: np.random.Generator, dtype: npt.DTypeLike) -> float:
+    """How many times as large a scale is; in fp16 not so small that dS, multiplied by it, would have no digits left."""
+    return float(random.choice([1 / 1024 if dtype == np.float32 else 1 / 64, 1, 8]))
+
+
 def large_scores(random: np.random.Generator, shape: Shape) -> Inputs:
     """Scores around 1e5 and -1e5, or all at 1e12 or -1e12, by query; and a V whose exponential would overflow.
 

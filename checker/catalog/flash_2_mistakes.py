@@ -160,6 +160,15 @@ ACCUMULATION = (
         for what, over, role in WITHOUT_AXIS
     ),
     Misconception(
+        "maximum-starts-too-high",
+        "The running maximum does not start at -inf",
+        "Where all scores of a query are far below the number that it starts at, it stays there: their exponentials "
+        "are 0, and so is O.",
+        "It starts at -inf, which every score is above: tl.full((Br,), -float('inf'), tl.float32).",
+        outputs=running(top=lambda m, m_tile: np.maximum(np.maximum(m, m_tile), 0.0)),
+        points_at="max",
+    ),
+    Misconception(
         "maximum-of-hidden-scores",
         "Scores that are hidden take part in the maximum",
         "P is 0 where a key is hidden or does not exist, but the maximum was taken before. Where a hidden score is far "

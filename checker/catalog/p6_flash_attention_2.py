@@ -10,6 +10,7 @@ from checker.catalog import attention, suspected_tiles, timing
 from checker.catalog.attention import FAR, FAR_APART, Shape, of_every_class
 from checker.catalog.attention_inputs import (
     Inputs,
+    drawn_factor,
     hard_inputs,
     in_bf16,
     large_scores,
@@ -94,7 +95,7 @@ def cases(draw: Draw) -> list[Case]:
         unit_scale: bool = False,
     ) -> Case:
         source = random(f"{name} {shape.n_q} {shape.n_k}")
-        factor = float(sizes.choice([1 / 1024, 1, 8])) if once else 1.0
+        factor = drawn_factor(sizes, dtype) if once else 1.0
         return _case(name, proves, shape, normal_inputs(source, shape, dtype, factor, unit_scale), causal, once)
 
     def hard(
@@ -241,6 +242,7 @@ HIDDEN_TILE = Misconception(
     traffic=lambda case, moved: (
         bool(case.constexprs["CAUSAL"])
         and moved["o_ptr"].loads == 0
+        and moved["q_ptr"].loads <= budget(case)["q_ptr"].loads
         and moved["k_ptr"].loads <= attention.shape_of(case).tr * case.tensors["k_ptr"].values.size
         and moved["k_ptr"].loads == moved["v_ptr"].loads
     ),

@@ -20,9 +20,17 @@ Launch = Callable[[str, str, Shape, Inputs, bool, np.random.Generator], Case]
 
 
 def of_attention(
-    stem: str, launch: Launch, proves: Mapping[str, str], both_masks: bool = False, by_head: bool = False
+    stem: str,
+    launch: Launch,
+    proves: Mapping[str, str],
+    both_masks: bool = False,
+    by_head: bool = False,
+    largest: float = np.inf,
 ) -> Suspected:
-    """For attention. `both_masks`: full and causal, else it is what the puzzle has; `by_head`: a program is a head."""
+    """For attention. `both_masks`: full and causal, else it is what the puzzle has; `by_head`: a program is a head.
+
+    `largest`: absolute value that scores are around.
+    """
 
     masks = (True, False) if both_masks else (True,)
 
@@ -66,7 +74,7 @@ def of_attention(
         def values() -> Iterator[tuple[Suspect, suspected.Wanted]]:
             for s in suspects.values:
                 c = int(s.value)
-                yield s, wanted(c, n_q=19, n_k=37, around=s.value)
+                yield s, wanted(c, n_q=19, n_k=37, around=min(s.value, largest))
                 if s.value <= MOST_OF_A_STEP:
                     yield s, wanted(c, n_q=64, n_k=37, step=s.value, Bc=16)
                     yield s, wanted(c, n_q=65, n_k=37, step=s.value, Bc=16, half=True)
