@@ -196,7 +196,7 @@ class _Check:
 
         from checker.box.compiling import Compiler
         from checker.judge.compiled import compilations, compile_findings, compile_remarks, jobs
-        from checker.judge.evidence import launch_of
+        from checker.judge.evidence import half_of, launch_of, steps_of
         from checker.judge.judge import runs_of
         from checker.puzzle import PRACTICE_KEY, Draw
 
@@ -210,11 +210,12 @@ class _Check:
         shuffle = draw.case(self.puzzle.stem, "order of programs")
         in_order: list[tuple[int, Iterable[int]]] = []
         shuffled: list[tuple[int, Iterable[int]]] = []
+        second = half_of({n: steps_of(case, self.puzzle) for n, case in enumerate(runnable) if case.once})
         for number, (case, launch) in enumerate(zip(runnable, launches, strict=True)):
             programs = np.array(case.programs or range(launch.programs))
-            if not case.once or number % 2:  # what runs once is shared out between two processes
+            if number not in second:  # what runs once is shared out between two processes
                 in_order.append((number, programs))
-            if runs_of(case) == 2 or (case.once and not number % 2):
+            if runs_of(case) == 2 or number in second:
                 shuffled.append((number, shuffle.permutation(programs)))
         passes = [in_order, shuffled]
         own = {case.name for case in cases[len(usual) :]}  # the constexprs that are compiled are the puzzle's

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from checker.box.results import Launch, LaunchResult, TensorArgument
 from checker.judge.verdict import Where
-from checker.puzzle import Budget, Case, Role, Tensor
+from checker.puzzle import Budget, Case, Puzzle, Role, Tensor
 from checker.submission.read import Submission
 
 CONTEXT = 2  # lines shown before and after a marked one
@@ -57,6 +58,25 @@ def launch_of(case: Case, budget: Mapping[str, Budget] | None = None) -> Launch:
         debug=case.checked_arithmetic,
         most_touched=max(A_FEW, MANY_TIMES * enough),
     )
+
+
+def steps_of(case: Case, puzzle: Puzzle) -> float:
+    """About how many loads and stores a right kernel makes in a launch: the interpreter's time goes by that."""
+    moved = sum(b.loads + b.stores for b in puzzle.budget(case).values())
+    block = puzzle.largest_block(case) if puzzle.largest_block else 1
+    programs = math.prod(case.grid)
+    return (programs + moved / block) * (len(case.programs) / programs if case.programs else 1)
+
+
+def half_of(steps: Mapping[int, float]) -> set[int]:
+    """Numbers of launches whose steps are about half of all: the longest first, each to the side that has fewer."""
+    halves: tuple[set[int], set[int]] = set(), set()
+    taken = [0.0, 0.0]
+    for number in sorted(steps, key=lambda n: -steps[n]):
+        side = int(taken[1] < taken[0])
+        halves[side].add(number)
+        taken[side] += steps[number]
+    return halves[1]
 
 
 def scalar_type(value: int | float) -> str:
