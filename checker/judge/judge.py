@@ -132,7 +132,8 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code
     errors = [(case, error) for case, error in errors if case.name in heard]
     refusals = [(case, refusal) for case, refusal in refusals if case.name in heard]
     wrongs = [wrong for wrong in wrongs if wrong.case.name in heard]
-    too_much = [f for f in over.values() if f.where.case is None or f.where.case in heard]
+    heard_of_traffic = heard - {e.case.name for e in evidence if e.case.once} if wrongs else heard
+    too_much = [f for f in over.values() if f.where.case is None or f.where.case in heard_of_traffic]
     failed = [e.case for e in evidence if e.case.name in made.failed]
     right = [e.case for e in evidence if e.case.name not in made.failed]
 
