@@ -243,7 +243,6 @@ HIDDEN_TILE = Misconception(
         bool(case.constexprs["CAUSAL"])
         and moved["o_ptr"].loads == 0
         and moved["q_ptr"].loads <= budget(case)["q_ptr"].loads
-        and moved["k_ptr"].loads >= budget(case)["k_ptr"].least_loads
         and moved["k_ptr"].loads <= attention.shape_of(case).tr * case.tensors["k_ptr"].values.size
         and moved["k_ptr"].loads == moved["v_ptr"].loads
     ),

@@ -263,8 +263,7 @@ def _whole_tiles_more(case: Case, moved: Mapping[str, Moved]) -> bool:
     side, own, times = (of_keys, of_queries, shape.tr) if by_query else (of_queries, of_keys, shape.tc)
     often = {moved[name].loads / case.tensors[name].values.size for name in side}
     bounds = budget(case)
-    enough = all(moved[name].loads >= bounds[name].least_loads for name in side)
-    return enough and len(often) == 1 and max(often) <= times and all(moved[n].loads <= bounds[n].loads for n in own)
+    return len(often) == 1 and max(often) <= times and all(moved[n].loads <= bounds[n].loads for n in own)
 
 
 HIDDEN_TILES = (

@@ -149,7 +149,7 @@ def _judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code
     explained = set() if unnamed else {w.case.name for w in wrongs}
     values = most_telling([*values, *(f for case, f in in_half if case.name in heard - explained)])
     if errors:
-        values = [f for f in values if f.id not in UNNAMED]  # one thing at a time: what stops the kernel
+        values = [f for f in values if f.id not in UNNAMED | OF_SIZES]  # one thing at a time: what stops the kernel
     if address_named:
         # A wrong address that has a name also explains where programs met, and what came out wrong.
         made.findings = []
