@@ -46,7 +46,7 @@ whole_size := With what the tests need, about 2.3 GB in all, more with a CUDA bu
 checker = PYTHONPATH="$(CURDIR)" "$(bin)/python" -m checker
 friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
 
-.PHONY: help check watch hint progress solution reset lab trace bench doctor course grade similar gradescope classroom student-bundle test test-all mutants versions lint clean needs-check needs-lab needs-cluster needs-test
+.PHONY: help check watch hint progress solution reset lab trace bench doctor course grade similar gradescope student-bundle test test-all mutants versions lint clean needs-check needs-lab needs-cluster needs-test
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 23
@@ -93,9 +93,6 @@ similar: $(call layer,lab) ## for instructors: which submissions in COURSE=cours
 
 gradescope: $(call layer,lab) ## for instructors: an autograder for Gradescope, of PUZZLE=4 or of all (FILE=gradescope.zip, COURSE=course)
 	@$(checker) gradescope $(PUZZLE) --course "$(or $(COURSE),course)" $(if $(FILE),--file "$(FILE)")
-
-classroom: $(call layer,lab) ## for instructors: a workflow for GitHub Classroom, of PUZZLE=4 or of all (FILE=classroom.yml, COURSE=course)
-	@$(checker) classroom $(PUZZLE) $(if $(COURSE),--course "$(COURSE)") $(if $(FILE),--file "$(FILE)")
 
 student-bundle: $(call layer,lab) ## for instructors: the course without solutions, tests and grading, as one archive
 	@$(checker) student-bundle $(if $(FILE),"$(FILE)")

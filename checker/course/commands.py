@@ -132,33 +132,6 @@ def gradescope(puzzle: str | None, folder: Path, file: Path) -> NoReturn:
 
 
 @click.command()
-@click.argument("puzzle", required=False, metavar="[N]")
-@click.option("--course", "folder", type=click.Path(path_type=Path), help="Take the points of this course.")
-@click.option("--file", default="classroom.yml", show_default=True, type=click.Path(path_type=Path), help="Where to.")
-def classroom(puzzle: str | None, folder: Path | None, file: Path) -> NoReturn:
-    """Write a workflow for GitHub Classroom: of puzzle N, or of all puzzles if no number is given.
-
-    It belongs into the template repository, beside what is in the student bundle: .github/workflows/classroom.yml.
-    """
-    try:
-        from checker.course import settings
-        from checker.course.classroom import PLACE, workflow
-    except ImportError as error:
-        raise _missing(error) from error
-    numbers = list(catalog.stems()) if puzzle is None else [number_of(puzzle)]
-    try:
-        course = settings.Settings(Path()) if folder is None else settings.read(folder.absolute())
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(workflow(numbers, course), encoding="utf-8")
-    except settings.SettingsError as problem:
-        raise Misuse(str(problem)) from problem
-    except OSError as error:
-        raise Misuse(f"{file} could not be written: {error.strerror}.") from error
-    click.echo(f"{file}: for the template repository, where it is called {PLACE}.")
-    sys.exit(ExitStatus.ACCEPTED)
-
-
-@click.command()
 @click.argument("places", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
 @click.option(
     "--course", "folder", default="course", show_default=True, type=click.Path(path_type=Path), help="The course."
@@ -186,4 +159,4 @@ def _missing(error: ImportError) -> Misuse:
     return Misuse(f"{name} is missing: make lab installs it.")
 
 
-COMMANDS = (course, grade, student_bundle, gradescope, classroom, similar)
+COMMANDS = (course, grade, student_bundle, gradescope, similar)
