@@ -55,8 +55,19 @@ def said(path: Path, label: str) -> str:
     return found[1]
 
 
+PACKAGES = {  # the tools that tests need, and what Debian's packages of them are called
+    "bash": "bash",
+    "bwrap": "bubblewrap",
+    "chromium": "chromium",
+    "git": "git",
+    "make": "make",
+    "setpriv": "util-linux",
+}
+
+
 def need(tool: str) -> None:
     """Skip the test if a tool is missing; under REQUIRE_ALL_TOOLS that is a failure."""
+    assert tool in PACKAGES
     if shutil.which(tool) is None:
         if os.environ.get("REQUIRE_ALL_TOOLS"):
             pytest.fail(f"{tool} is missing, and REQUIRE_ALL_TOOLS is set")
@@ -227,10 +238,14 @@ def told(request: pytest.FixtureRequest) -> Callable[[str], None]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What tests have told."""
+    """What tests have told, and what to install for those that were skipped."""
     reports = [r for kind in terminalreporter.stats.values() for r in kind if getattr(r, "when", "") == "call"]
     for sentence in sorted(text for report in reports for name, text in report.user_properties if name == TOLD):
         terminalreporter.write_line(sentence)
+    if missing := sorted(package for tool, package in PACKAGES.items() if shutil.which(tool) is None):
+        terminalreporter.write_line(
+            f"Not all tests could run here. For the others, install what is missing: {' '.join(missing)}."
+        )
 
 
 @pytest.fixture
