@@ -66,8 +66,8 @@
 #
 # ## The traffic bound
 #
-# Per row: x is loaded at most **three times**, y stored **once**; y is not read. No load takes more than a
-# block. That is 4 crossings of the memory bus, against 2 in puzzle 1: what you pay for rows of any length.
+# Per row: x is loaded at most **three times**, y stored **once**; y is not read. Loads and stores take a
+# block at a time. That is 4 crossings of the memory bus, against 2 in puzzle 1: what you pay for rows of any length.
 
 # %%
 import triton

@@ -65,7 +65,7 @@
 #
 # ## The traffic bound
 #
-# Per row: x is loaded **twice**, y stored **once**. Three crossings of the memory bus instead of four.
+# Per row: x is loaded **twice**, y stored **once**, a block at a time. Three crossings of the memory bus instead of four.
 
 # %%
 import triton

@@ -61,7 +61,7 @@
 #
 # ## The traffic bound
 #
-# x is loaded **twice**, y stored **once**; no access takes more than a tile.
+# x is loaded **twice**, y stored **once**, a tile at a time.
 
 # %%
 import triton

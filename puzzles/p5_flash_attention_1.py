@@ -100,8 +100,8 @@
 # ## The traffic bound
 #
 # K and V are loaded **once**. Q, O, l and m are loaded, and O, l, m stored, once for each of the
-# $T_c = \lceil n_k / B_c \rceil$ tiles of keys, and that is asked for: O must be revisited. No access and no product
-# takes more than a tile.
+# $T_c = \lceil n_k / B_c \rceil$ tiles of keys, and that is asked for: O must be revisited. Loads and stores
+# take a tile at a time, and no product takes more.
 
 # %%
 import triton

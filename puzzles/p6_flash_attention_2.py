@@ -88,7 +88,8 @@
 # ## The traffic bound
 #
 # Q is loaded **once**, O and LSE are stored **once**. K and V are loaded once for each tile of queries, with
-# `CAUSAL` only up to the last tile of keys that it sees any of. No access and no product takes more than a tile.
+# `CAUSAL` only up to the last tile of keys that it sees any of. Loads and stores take a tile at a time,
+# and no product takes more.
 
 # %%
 import triton

@@ -102,8 +102,8 @@
 # ## The traffic bound
 #
 # What a program owns is loaded **once**; the other side once for each tile that is not hidden altogether; each output
-# is stored **once**. A tile that is needed in both orientations is loaded once: use `tl.trans`. No access and no
-# product takes more than a tile.
+# is stored **once**. A tile that is needed in both orientations is loaded once: use `tl.trans`. Loads and
+# stores take a tile at a time, and no product takes more.
 
 # %%
 import triton
