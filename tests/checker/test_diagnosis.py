@@ -129,6 +129,13 @@ def test_a_mistake_at_the_edge_of_a_tile_is_named_and_marked(
     assert new.strip() in dict(finding.where.source)[finding.where.line or 0]
 
 
+def test_what_is_loaded_again_in_the_loop_is_no_hidden_tile(quick: Terms) -> None:
+    old = "        Sij = scale"
+    again = "        if CAUSAL:\n            Qi = tl.load(q_ptr + q_offsets, mask=q_mask, other=0.0)\n"
+    (finding,) = check_changed(6, old, again + old, quick).findings
+    assert finding.id == "read-too-often"
+
+
 def test_without_a_name_the_sizes_are_told(quick: Terms) -> None:
     old = "    # Line 12: divide once."
     new = "    Oi = tl.where(((n_k - n_q) % Bc + Bc) % Bc == 1, 0.5 * Oi, Oi)\n" + old
