@@ -109,6 +109,7 @@ CHANGES = {
         "delta_ptr + head * n_q\n",
         "delta_ptr + head * n_q * (0 if q_ptr.dtype.element_ty == tl.float16 else 1)\n",
     ),
+    "rows_of_LSE_in_a_head": (7, "lse_ptr + head * n_q", "lse_ptr + head * tl.minimum(n_q, 1000)"),
     "rows_inside_a_head": (7, "queries[:, None] < n_q", "queries[:, None] * q_row_stride < q_head_stride"),
     "delta_of_0_is_padding": (7, "Pij = tl.where(visible,", "Pij = tl.where(visible & (delta_i != 0.0)[:, None],"),
     "heads_as_many_as_queries": (

@@ -41,7 +41,7 @@ def of_attention(
         def around(c: int, computed: bool) -> Iterator[suspected.Wanted]:
             for causal in masks:
                 yield wanted(c, n_q=1, n_k=c + 1, causal=causal)  # n_k - n_q is c
-                yield wanted(c, n_q=c + 1, n_k=16, causal=causal, strides=(c + 1, c))
+                yield wanted(c, n_q=c + 1, n_k=16, heads=2, causal=causal, strides=(c + 1, c))
             yield wanted(c, n_q=18, n_k=2 * c + 5, causal=True, half=not computed)
             yield wanted(c, n_q=17, n_k=c, strides=(c, c + 1))
             yield wanted(c, n_q=2, n_k=3, heads=c + 2, causal=True)
