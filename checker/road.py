@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # numpy is imported while the box starts
     from checker.box.results import Launch
     from checker.box.warm import Warm
     from checker.judge.evidence import Evidence, Locator
+    from checker.judge.verdict import PropertyResult
     from checker.puzzle import Case, Draw, Puzzle
     from checker.submission.extract import Program
 
@@ -99,7 +100,15 @@ def started(number: int, submission: Submission) -> bool:
 def unreadable(number: int, name: str, sentence: str) -> Verdict:
     """The verdict on a file that could not be read as a submission."""
     finding = Finding("unreadable", Status.INVALID, "The file cannot be read", sentence, "")
-    return cleaned(Verdict(number, catalog.load(number).title, Status.INVALID, (finding,), file=name))
+    puzzle = catalog.load(number)
+    return cleaned(Verdict(number, puzzle.title, Status.INVALID, (finding,), _unproven(puzzle), file=name))
+
+
+def _unproven(puzzle: Puzzle) -> tuple[PropertyResult, ...]:
+    """A puzzle's properties, if nothing was run."""
+    from checker.judge.verdict import PropertyResult
+
+    return tuple(PropertyResult(p.name, p.title, False, p.weight, "") for p in puzzle.properties)
 
 
 class _Check:
@@ -186,10 +195,7 @@ class _Check:
         )
 
     def _without_running(self, status: Status, findings: list[Finding], start_line: int | None = None) -> Verdict:
-        from checker.judge.verdict import PropertyResult
-
-        results = tuple(PropertyResult(p.name, p.title, False, p.weight, "") for p in self.puzzle.properties)
-        return self._verdict(status, findings, properties=results, start_line=start_line)
+        return self._verdict(status, findings, properties=_unproven(self.puzzle), start_line=start_line)
 
     def _judged(self, program: Program, started: list[str], box: Box) -> Verdict:
         import numpy as np

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from checker.box import wire
+from checker.box import seccomp, wire
 from checker.box.processes import Started, start
 
 if TYPE_CHECKING:
@@ -96,7 +96,8 @@ class Box:
         filter, which is why a submission cannot leave anything for the next one.
         """
         self.limits, self.device, self.cage = limits, device, cage
-        self.harmless = device == "interpreter" and limits.filter  # what runs cannot send a signal
+        filtered = device == "interpreter" and limits.filter and seccomp.available()
+        self.harmless = filtered  # what runs cannot send a signal
         self.warm = warm if self.harmless else None
 
     def __enter__(self) -> Box:

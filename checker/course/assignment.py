@@ -53,6 +53,36 @@ def source_notebook(root: Path, number: int, points: int) -> str:
     return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
+def with_questions(notebook: str, old: str) -> str:
+    """A source notebook with the cells that the instructor has added to the one before, each after the same cell.
+
+    Cells of ours are called cell-0, cell-1, …; what bears another name, or another mark of nbgrader's, is not ours.
+    """
+    try:
+        before = [cell for cell in json.loads(old)["cells"] if isinstance(cell, dict)]
+    except (ValueError, KeyError, TypeError):
+        return notebook
+    made = json.loads(notebook)
+    cells: list[dict[str, Any]] = made["cells"]
+    ours = {_mark(cell) for cell in cells}
+    place = 0
+    for cell in before:
+        name = str(cell.get("id", ""))
+        if _mark(cell) in ours and (not name or re.fullmatch(r"cell-\d+", name)):
+            place = next((n for n, other in enumerate(cells, start=1) if other["id"] == name), place)
+        else:
+            text = cell.get("source", "")
+            cells.insert(place, cell | {"source": "".join(text) if isinstance(text, list) else text})
+            place += 1
+    return json.dumps(made, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _mark(cell: dict[str, Any]) -> str | None:
+    """The name by which nbgrader knows a cell."""
+    marks: dict[str, Any] = cell.get("metadata", {}).get("nbgrader", {})
+    return marks.get("grade_id")
+
+
 def solved(cell: str, solution: str, kernel: str) -> str:
     """A stub's cell with what the solution adds to it, each addition in a region of its own. Raises NoAssignment."""
     lines, added = cell.split("\n"), solution.split("\n")

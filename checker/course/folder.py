@@ -9,7 +9,7 @@ from pathlib import Path
 
 from checker import catalog
 from checker.course import settings
-from checker.course.assignment import source_notebook
+from checker.course.assignment import source_notebook, with_questions
 from checker.course.settings import Settings, SettingsError
 from checker.grading import key
 from checker.learner.places import ROOT
@@ -32,7 +32,7 @@ def make(folder: Path, id: str = "", exchange: str = "", root: Path = ROOT) -> t
     Id and exchange are for a new course; one that is there has them in its own files.
 
     Written anew are only nbgrader's configuration and the notebooks in `source/`, with a copy of what was there. The
-    instructor's own settings and the key are made if they are missing, and kept otherwise. Nothing else is touched.
+    instructor's own cells there, settings and key are kept; the latter two are made if they are missing.
     """
     folder = folder.absolute()
     if folder.exists() and not (folder / settings.NAME).exists() and any(folder.iterdir()):
@@ -53,7 +53,8 @@ def make(folder: Path, id: str = "", exchange: str = "", root: Path = ROOT) -> t
     for number, stem in catalog.stems().items():
         points = sum(course.points_of(number).values())
         path = folder / "source" / stem / f"{stem}.ipynb"
-        _write(path, source_notebook(root, number, points), folder / "replaced", made)
+        old = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+        _write(path, with_questions(source_notebook(root, number, points), old), folder / "replaced", made)
     course.records.mkdir(exist_ok=True, mode=0o700)
     made.remarks += _strays(folder)
     return course, made

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,15 +16,13 @@ from checker.course import settings
 from checker.course.settings import Settings
 from checker.gradescope import results
 from checker.gradescope.results import Part
-from checker.grading.batch import read
-from checker.grading.cells import Handed
-from checker.grading.found import NothingFound, Work, found
+from checker.grading.chosen import Unresolved, chosen
+from checker.grading.found import Work, of_puzzle
 from checker.grading.grade import terms_for_grading, verdict_on
 from checker.judge.verdict import ExitStatus
 from checker.learner.saving import replace_whole
 from checker.report.as_json import dumps
 from checker.report.clean import clean
-from checker.road import started
 
 SETTINGS, COURSE, KEY = "autograder.json", "course", "key"
 
@@ -49,44 +46,27 @@ def results_of(home: Path) -> dict[str, Any]:
     course = settings.read(source / COURSE)
     course = replace(course, key_file=str(source / COURSE / KEY))
     terms_for_grading(course)  # no sandbox, no results: not even for those who have handed in nothing
-    works = _works(home / "submission")
-    return results.graded([_part(number, works[number], course) for number in numbers])
+    works = [_work(number, home / "submission", alone=len(numbers) == 1) for number in numbers]
+    return results.graded([_part(work, course) for work in works])
 
 
-def _works(folder: Path) -> dict[int, list[Work]]:
-    """What was handed in, by puzzle."""
-    works: dict[int, list[Work]] = defaultdict(list)
-    try:
-        for work in found([folder]):
-            works[work.number].append(work)
-    except NothingFound:
-        pass  # said for each puzzle
-    return works
+def _work(number: int, folder: Path, *, alone: bool) -> Work:
+    """What was handed in for a puzzle. `alone`: nothing else is expected, so that a file may have any name."""
+    return Work("", number, of_puzzle(folder, number, any_name=alone))
 
 
-def _part(number: int, works: list[Work], course: Settings) -> Part:
+def _part(work: Work, course: Settings) -> Part:
     """What becomes of a puzzle. Raises CheckerFault."""
-    possible = sum(course.points_of(number).values())
-    texts: dict[str, tuple[Work, Handed]] = {}
-    for work in works:
-        handed = read(work)
-        texts.setdefault(str(work.path) if handed.submission is None else handed.submission.text, (work, handed))
-    chosen = list(texts.values())
-    if len(chosen) > 1:  # a repository has the lesson and its notebook, one of them as it was
-        chosen = [one for one in chosen if _begun(number, one[1])] or chosen[:1]
-    if not chosen:
-        stem = catalog.stems()[number]
-        return Part(number, possible, problem=f"Nothing was handed in: no file is called {stem}.ipynb or {stem}.py.")
-    if len(chosen) > 1:
-        names = " and ".join(sorted(clean(work.path.name, 200) for work, _ in chosen))
-        sentence = f"There is more than one file for it, {names}, so it is open which one is meant. Hand in one."
-        return Part(number, possible, problem=sentence)
-    work, handed = chosen[0]
-    return Part(number, possible, verdict_on(number, handed, clean(work.path.name, 200), course))
-
-
-def _begun(number: int, handed: Handed) -> bool:
-    return handed.submission is None or started(number, handed.submission)
+    possible = sum(course.points_of(work.number).values())
+    stem = catalog.stems()[work.number]
+    if not work.paths:
+        problem = f"Nothing was handed in: no file is called {stem}.ipynb or {stem}.py."
+        return Part(work.number, possible, problem=problem)
+    try:
+        file, handed = chosen(work)
+    except Unresolved as problem:
+        return Part(work.number, possible, problem=f"{problem}. Hand in one.")
+    return Part(work.number, possible, verdict_on(work.number, handed, clean(file.name, 200), course))
 
 
 if __name__ == "__main__":

@@ -18,9 +18,9 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 
 from checker.course import settings
 from checker.course.assignment import check_id
-from checker.grading.cells import handed
+from checker.grading.chosen import Unresolved
 from checker.grading.grade import CheckerFault, verdict_on
-from checker.grading.notebook import puzzle_of, submitted_folder
+from checker.grading.notebook import puzzle_of, submission, submitted_folder
 from checker.judge.verdict import Verdict
 from checker.report.html import html
 from checker.report.terminal import show
@@ -42,17 +42,17 @@ class Judge(NbGraderPreprocessor):
             raise NotGraded("only the puzzles of the catalog can be graded in this course: nothing else is executed")
         converter = self.parent.parent
         course = settings.read(Path(converter.coursedir.root))
-        path = Path(submitted_folder(converter, resources)) / f"{resources['nbgrader']['notebook']}.ipynb"
         possible = sum(course.points_of(puzzle.number).values())
-        notebook = handed(path, puzzle)
-        outputs = [_told(notebook.notes)] if notebook.notes else []
+        outputs: list[Any] = []
         try:
-            verdict = verdict_on(puzzle.number, notebook, path.name, course)
-            outputs += _outputs(verdict)
-        except CheckerFault as fault:
+            path, notebook = submission(converter, resources, puzzle)
+            outputs += [_told(notebook.notes)] if notebook.notes else []
+            outputs += _outputs(verdict_on(puzzle.number, notebook, path.name, course))
+        except (CheckerFault, Unresolved) as fault:
             resources[FAULT] = str(fault)
-            self.log.error("%s could not be judged, and is left to be graded by hand: %s", path, fault)
-            outputs.append(_told([_FAULT]))
+            folder = submitted_folder(converter, resources)
+            self.log.error("%s could not be judged, and is left to be graded by hand: %s", folder, fault)
+            outputs.append(_told([f"{fault}. So there is no score yet." if isinstance(fault, Unresolved) else _FAULT]))
         for cell in nb.cells:
             if cell.cell_type == "code":
                 marks = cell.metadata.get("nbgrader", {})

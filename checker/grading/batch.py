@@ -6,8 +6,6 @@ tried again by another one, and in the end it is a fault that the instructor is 
 
 from __future__ import annotations
 
-import os
-import socket
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,14 +14,12 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Protocol
 
-from checker import catalog
 from checker.course import settings
 from checker.grading import key, record
-from checker.grading.cells import Handed, handed
+from checker.grading.chosen import Unresolved, chosen
 from checker.grading.found import Work
 from checker.grading.grade import CheckerFault, NoSandbox, identity, verdict_on
 from checker.judge.verdict import Verdict
-from checker.submission.read import Unreadable, from_file
 
 TRIES = 3  # for what ends its worker, or makes the checker fail
 # No room on the disk, no key, no sandbox: it would be the same for every submission.
@@ -35,10 +31,16 @@ class Outcome:
     """What became of one piece of work: small, because there are many. The verdict itself is in the record."""
 
     work: Work
+    file: Path | None = None  # the one that is meant; None: it is open which one that is
     record: Path | None = None
     known: bool = False  # judged by an earlier batch
     problem: str = ""  # why there is no record: it cannot be read
     fault: str = ""  # why there is none: it could not be judged
+
+    @property
+    def files(self) -> str:
+        """The file that is meant, or all that it may be."""
+        return " ".join(map(str, self.work.paths if self.file is None else (self.file,)))
 
 
 class Crew(Protocol):
@@ -63,41 +65,24 @@ class CrewLost(Exception):
     """There is nobody any more to judge: the rest of a sentence, why."""
 
 
-class Unseen(Exception):
-    """Here a submission cannot be read that is there: a sentence. It has no score, for it might be right."""
-
-
-def read(work: Work) -> Handed:
-    """What was handed in, as text. Raises Unseen."""
-    if not os.access(work.path, os.R_OK):
-        raise Unseen(f"it cannot be opened on {socket.gethostname()}")
-    puzzle = catalog.load(work.number)
-    if work.path.suffix == ".ipynb":
-        return handed(work.path, puzzle)
-    try:
-        submission = from_file(work.path)
-    except Unreadable as problem:
-        return Handed((), None, str(problem).replace(str(work.path), work.path.name), (), ())
-    return Handed((), replace(submission, name=work.path.name), "", (), ())
-
-
 @cache
 def _course(folder: Path) -> settings.Settings:
     return settings.read(folder)
 
 
 def look(work: Work, folder: Path) -> Outcome:
-    """Read one submission: where its record would be, and whether it is there. Judges nothing. Raises Unseen."""
-    notebook, course = read(work), _course(folder)
+    """Read one submission: where its record would be, and whether it is there. Judges nothing. Raises Unresolved."""
+    (file, notebook), course = chosen(work), _course(folder)
     if notebook.submission is None:
-        return Outcome(work, problem=notebook.problem)
+        return Outcome(work, file, problem=notebook.problem)
     path = record.place(course.records, identity(work.number, notebook.submission, course))
-    return Outcome(work, path, known=record.load(path) is not None)
+    return Outcome(work, file, path, known=record.load(path) is not None)
 
 
 def judge(work: Work, folder: Path) -> None:
-    """Judge one submission and keep the record. Raises CheckerFault and Unseen."""
-    verdict_on(work.number, read(work), work.path.name, _course(folder))
+    """Judge one submission and keep the record. Raises CheckerFault and Unresolved."""
+    file, notebook = chosen(work)
+    verdict_on(work.number, notebook, file.name, _course(folder))
 
 
 def verdict_of(outcome: Outcome, course: settings.Settings) -> Verdict | None:
@@ -105,7 +90,8 @@ def verdict_of(outcome: Outcome, course: settings.Settings) -> Verdict | None:
     if outcome.problem:
         from checker.road import unreadable
 
-        return course.weighed(unreadable(outcome.work.number, outcome.work.path.name, outcome.problem))
+        assert outcome.file is not None
+        return course.weighed(unreadable(outcome.work.number, outcome.file.name, outcome.problem))
     verdict = None if outcome.record is None or outcome.fault else record.load(outcome.record)
     return None if verdict is None else course.weighed(verdict)
 
@@ -143,7 +129,7 @@ def _in_turn(outcomes: Sequence[Outcome]) -> list[Outcome]:
 def _fault(problem: Exception) -> str:
     if isinstance(problem, WorkerLost):
         return f"whoever judged it came to an end each time, {TRIES} times"
-    return str(problem) if isinstance(problem, CheckerFault | Unseen) else f"{type(problem).__name__}: {problem}"
+    return str(problem) if isinstance(problem, CheckerFault | Unresolved) else f"{type(problem).__name__}: {problem}"
 
 
 def _each(

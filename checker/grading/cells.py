@@ -1,4 +1,4 @@
-"""A submitted notebook as text: which cells count, which of them is the answer, and what was changed around it.
+"""A submitted file as text: which cells count, which of them is the answer, and what was changed around it.
 
 nbgrader's marks are the student's to edit, so they decide one thing only: which of several definitions of a kernel is
 meant. Everything else is as for `make check FILE=…`: every code cell is read, and nothing is executed.
@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from checker.puzzle import Puzzle
-from checker.submission.read import Cell, Submission, Unreadable, cells_of, from_cells
+from checker.submission.read import Cell, Submission, Unreadable, cells_of, from_cells, from_file
 
 
 @dataclass(frozen=True)
 class Handed:
-    """A notebook as it was handed in."""
+    """A notebook as it was handed in, or a file, which has one cell."""
 
     cells: tuple[Cell, ...]
     submission: Submission | None  # None if it is unreadable
@@ -29,11 +29,14 @@ class Handed:
 
 
 def handed(path: Path, puzzle: Puzzle) -> Handed:
-    """Read a notebook. Whatever is wrong with it is said in what is returned."""
+    """Read a notebook or a file. Whatever is wrong with it is said in what is returned."""
     # A link to another student's work, or to a file of the instructor's. Path.is_symlink raises where none may look.
     if os.path.islink(path):  # noqa: PTH114
         return _unreadable((), f"{path.name} is a link, and not a file.")
     try:
+        if path.suffix != ".ipynb":
+            submission = replace(from_file(path), name=path.name)
+            return Handed((Cell("code", submission.text),), submission, "", (0,), ())
         cells = tuple(cells_of(path))
     except Unreadable as problem:
         return _unreadable((), str(problem).replace(str(path), path.name))
@@ -44,7 +47,7 @@ def handed(path: Path, puzzle: Puzzle) -> Handed:
 
 
 def _unreadable(cells: tuple[Cell, ...], problem: str) -> Handed:
-    return Handed(cells, None, problem, (), ("The notebook could not be read; what was handed in is in submitted/.",))
+    return Handed(cells, None, problem, (), ("The file could not be read.",))
 
 
 def _chosen(cells: tuple[Cell, ...], puzzle: Puzzle, name: str) -> Handed:
@@ -56,7 +59,7 @@ def _chosen(cells: tuple[Cell, ...], puzzle: Puzzle, name: str) -> Handed:
     answers, notes = [], []
     marks = {kernel.name for kernel in puzzle.kernels}
     for kernel in puzzle.kernels:
-        defining = [n for n, text in enumerate(texts) if _defines(text, kernel.name)]
+        defining = [n for n, text in enumerate(texts) if defines(text, kernel.name)]
         marked = [n for n in defining if cells[n].grade_id in marks]
         meant = marked or defining
         if not defining:
@@ -79,7 +82,8 @@ def _chosen(cells: tuple[Cell, ...], puzzle: Puzzle, name: str) -> Handed:
     return Handed(cells, replace(submission, chunks=chunks), "", tuple(dict.fromkeys(answers)), tuple(notes))
 
 
-def _defines(text: str, kernel: str) -> bool:
+def defines(text: str, kernel: str) -> bool:
+    """Whether a text has the first line of a kernel, at the margin."""
     return re.search(rf"^def {kernel}\b", text, re.MULTILINE) is not None
 
 

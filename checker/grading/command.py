@@ -20,13 +20,12 @@ from checker.grading.found import NothingFound, Work, found
 from checker.grading.grade import NoSandbox, terms_for_grading
 from checker.grading.key import KeyProblem
 from checker.grading.local import Local
-from checker.judge.verdict import ExitStatus
+from checker.judge.verdict import ExitStatus, Status, Verdict
 from checker.learner.screen import console, say
 from checker.practice import Misuse
 from checker.report.clean import clean
 
-# Verdicts with a column of their own in the summary.
-_NAMED = {"accepted": "accepted", "partly-right": "partly right", "not-started": "not started"}
+_COLUMNS = ("all points", "some points", "no points", "not started", "no score")  # of the summary
 
 
 def grade(
@@ -40,7 +39,7 @@ def grade(
     try:
         course = settings.read(folder.absolute())
         works = found(places or (folder / "submitted",))
-        with _crew(cluster, jobs, course, works[0].path) as crew:
+        with _crew(cluster, jobs, course, works[0].paths[0]) as crew:
             outcomes = _with_progress(works, course.folder, crew)
         rows = export.Rows(outcomes, course)
         for form, path in written.items():
@@ -57,7 +56,7 @@ def grade(
     say(screen, f"{len(outcomes)} submissions, {known} of them known before, in {time.monotonic() - started:.0f} s.")
     lost = [outcome for outcome in outcomes if outcome.fault]
     for outcome in lost:
-        say(screen, f"No score: {_harmless(f'{outcome.work.path}: {outcome.fault}')}.")
+        say(screen, f"No score: {_harmless(f'{outcome.files}: {outcome.fault}')}.")
     return ExitStatus.FAULT if lost else ExitStatus.ACCEPTED
 
 
@@ -95,17 +94,27 @@ def _with_progress(works: list[Work], folder: Path, crew: batch.Crew) -> list[ba
 
 def _summary(rows: Iterable[Row]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for heading in ("", "submissions", *_NAMED.values(), "refused", "no score", "mean"):
+    for heading in ("", "submissions", *_COLUMNS, "mean"):
         table.add_column(heading, justify="right" if heading else "left")
-    slugs: dict[int, Counter[str]] = defaultdict(Counter)
+    counts: dict[int, Counter[str]] = defaultdict(Counter)
     earned: Counter[int] = Counter()
-    for outcome, verdict in rows:
-        slugs[outcome.work.number]["" if verdict is None else verdict.status.value] += 1
-        earned[outcome.work.number] += 0 if verdict is None else verdict.earned
-    for number, counts in sorted(slugs.items()):
-        all_of_it, lost = counts.total(), counts[""]
-        named = [counts[slug] for slug in _NAMED]
-        mean = earned[number] / (all_of_it - lost) if all_of_it > lost else 0.0
-        others = [*named, all_of_it - lost - sum(named), lost]
-        table.add_row(f"{number} {catalog.load(number).title}", *map(str, [all_of_it, *others]), f"{mean:.1f}")
+    for row in rows:
+        counts[row.outcome.work.number][_column(row.verdict)] += 1
+        earned[row.outcome.work.number] += 0 if row.verdict is None else row.verdict.earned
+    for number, of_puzzle in sorted(counts.items()):
+        every = of_puzzle.total()
+        judged = every - of_puzzle["no score"]
+        mean = f"{earned[number] / judged:.1f}" if judged else ""
+        cells = (str(every), *(str(of_puzzle[name]) for name in _COLUMNS), mean)
+        table.add_row(f"{number} {catalog.load(number).title}", *cells)
     return table
+
+
+def _column(verdict: Verdict | None) -> str:
+    if verdict is None:
+        return "no score"
+    if verdict.status is Status.NOT_STARTED:
+        return "not started"
+    if not verdict.earned:
+        return "no points"
+    return "all points" if verdict.earned == verdict.possible else "some points"

@@ -42,6 +42,10 @@ def configure(c: Any, folder: Path) -> None:
         "nbgrader.preprocessors.CheckCellMetadata",
     ]
     c.AssignLatePenalties.plugin_class = "checker.grading.policy.LatePolicy"
+    c.Autograde.pre_convert_hook = "checker.grading.notebook.under_one_name"
+    c.ExportApp.plugin_class = "checker.grading.gradebook.Grades"
+    c.ZipCollectApp.collector_plugin = "checker.grading.policy.OfLearningPlatform"
+    c.FileNameCollectorPlugin.valid_ext = [".ipynb", ".py"]
     c.ExchangeFactory.collect = "checker.grading.policy.CollectAllowed"
     c.GenerateAssignment.preprocessors = [
         "checker.course.release.ClearSolutions" if name == "ClearSolutions" else f"nbgrader.preprocessors.{name}"

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 from xml.sax.saxutils import quoteattr
 
 from checker import catalog
@@ -18,7 +18,15 @@ from checker.judge.verdict import Verdict
 from checker.report.as_json import as_dict, finite
 from checker.report.clean import clean
 
-Row = tuple[Outcome, Verdict | None]
+NO_SCORE = "no-score"  # instead of a verdict
+
+
+class Row(NamedTuple):
+    """What became of one submission, in the course's points."""
+
+    outcome: Outcome
+    verdict: Verdict | None
+    possible: int
 
 
 class Rows:
@@ -28,7 +36,8 @@ class Rows:
         self.outcomes, self.course = outcomes, course
 
     def __iter__(self) -> Iterator[Row]:
-        return ((outcome, verdict_of(outcome, self.course)) for outcome in self.outcomes)
+        points = {number: sum(self.course.points_of(number).values()) for number in catalog.stems()}
+        return (Row(one, verdict_of(one, self.course), points[one.work.number]) for one in self.outcomes)
 
 
 COLUMNS = ("student", "puzzle", "verdict", "earned", "possible", "findings", "sandbox", "fault", "file")
@@ -41,15 +50,15 @@ def to_csv(rows: Iterable[Row], file: IO[str]) -> None:
     out = csv.writer(file)
     out.writerow(COLUMNS)
     for row in rows:
-        facts = _facts(*row)
-        out.writerow([_harmless(facts[name]) for name in COLUMNS])
+        facts = _facts(row)
+        out.writerow([harmless(facts[name]) for name in COLUMNS])
 
 
 def to_json(rows: Iterable[Row], file: IO[str]) -> None:
     """A list with an object for each submission; `result` is what `check --json` writes."""
     file.write("[")
-    for number, (outcome, verdict) in enumerate(rows):
-        facts = _facts(outcome, verdict) | {"result": None if verdict is None else as_dict(verdict)}
+    for number, row in enumerate(rows):
+        facts = _facts(row) | {"result": None if row.verdict is None else as_dict(row.verdict)}
         file.write((",\n" if number else "\n") + json.dumps(finite(facts), ensure_ascii=False, allow_nan=False))
     file.write("\n]\n")
 
@@ -57,8 +66,8 @@ def to_json(rows: Iterable[Row], file: IO[str]) -> None:
 def to_junit(rows: Iterable[Row], file: IO[str]) -> None:
     """A test suite for each submission, with a test case for each property."""
     file.write('<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="flash-puzzles">\n')
-    for outcome, verdict in rows:
-        facts = _facts(outcome, verdict)
+    for row in rows:
+        facts, verdict = _facts(row), row.verdict
         properties = [] if verdict is None else [(one, verdict.counts(one)) for one in verdict.properties]
         failed = sum(not passed for _, passed in properties)
         counts = f'tests="{max(1, len(properties))}" failures="{failed}" errors="{int(verdict is None)}"'
@@ -89,21 +98,22 @@ def replacing(path: Path) -> Iterator[IO[str]]:
         new.unlink(missing_ok=True)
 
 
-def _facts(outcome: Outcome, verdict: Verdict | None) -> dict[str, Any]:
+def _facts(row: Row) -> dict[str, Any]:
+    outcome, verdict, possible = row
     return {
         "student": clean(outcome.work.student, _LONG),
         "puzzle": catalog.stems()[outcome.work.number],
-        "verdict": "checker-fault" if verdict is None else verdict.status.value,
+        "verdict": NO_SCORE if verdict is None else verdict.status.value,
         "earned": None if verdict is None else verdict.earned,
-        "possible": None if verdict is None else verdict.possible,
+        "possible": possible,
         "findings": "" if verdict is None else " ".join(dict.fromkeys(one.id for one in verdict.findings)),
         "sandbox": "" if verdict is None else verdict.sandbox,
         "fault": clean(outcome.fault, _LONG) or ("the record is gone" if verdict is None else ""),
-        "file": clean(str(outcome.work.path), _LONG),
+        "file": clean(outcome.files, _LONG),
     }
 
 
-def _harmless(value: Any) -> Any:
+def harmless(value: Any) -> Any:
     """A text that a spreadsheet does not take for a formula: names of files are the students' to choose.
 
     Some begin a cell at a semicolon or a tab as well, whatever stands around it, or pass over blanks.

@@ -1,11 +1,12 @@
-"""Which files are submissions: of nbgrader's `submitted/`, of any other folder, or named one by one."""
+"""What was handed in, by whom, and for which puzzle: in nbgrader's `submitted/` or elsewhere."""
 
 from __future__ import annotations
 
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,9 @@ KINDS = (".ipynb", ".py")
 _OURS = {"checker", "solutions", "tests"}  # in a clone of the course: files with a puzzle's number, and nobody's work
 MOST_DEEP = 20  # folders in folders; some unpackers, and Git, make a thousand for who asks for them
 _NUMBER = re.compile(r"(?:^|[^A-Za-z0-9])p(\d+)(?=_)")
+# What a learning platform writes before a file's name, or calls a folder. Canvas's second number is the file's.
+_CANVAS = re.compile(r"(?P<student>[^_]+(?:_LATE)?_\d+)_\d+_(?P<file>.+)")
+_MOODLE = re.compile(r"(?P<student>.+?)_(?P<participant>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)")
 
 
 class NothingFound(Exception):
@@ -23,32 +27,62 @@ class NothingFound(Exception):
 
 @dataclass(frozen=True, order=True)
 class Work:
-    """One file that somebody has handed in for a puzzle."""
+    """The files that somebody has handed in for a puzzle; `chosen` says which of them is meant."""
 
     student: str
     number: int
-    path: Path
+    paths: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file that came through a learning platform: whose it is, and how he had called it."""
+
+    student: str
+    participant: str  # Moodle's number, which tells people of one name apart; another one in each assignment
+    file: str
+
+
+def download(path: Path) -> Download | None:
+    """What Canvas or Moodle says of a file, by its path in their archive.
+
+    Only what the path begins with is theirs: the rest is the student's, who might write somebody else's name there.
+    """
+    if moodle := _MOODLE.fullmatch(path.parts[0]):
+        return Download(moodle["student"], moodle["participant"], moodle["file"] or path.name)
+    if len(path.parts) == 1 and (canvas := _CANVAS.fullmatch(path.name)):
+        return Download(canvas["student"].replace("_LATE_", "_"), "", canvas["file"])
+    return None
 
 
 def found(places: Sequence[Path]) -> list[Work]:
     """All submissions in these folders and files, in order. Raises NothingFound.
 
     In a folder, whoever has a folder is a student: STUDENT/…/p1_naive_softmax.ipynb, as nbgrader lays it out. A file
-    without one is its student's by the rest of its name: anna_p1_naive_softmax.py.
+    without one is its student's by the rest of its name: anna_p1_naive_softmax.py. In a folder that is called as a
+    puzzle, everything is for this puzzle.
     """
-    works = set()
+    works: set[Work] = set()
     for place in places:
         if not place.exists():
             raise NothingFound(f"There is no {place}.")
-        here = [_work(place, place.parent)] if place.is_file() else [_work(path, place) for path in _files(place)]
-        here = [work for work in here if work is not None]
+        here = _works([place], place.parent) if place.is_file() else _works(_files(place), place)
         if not here:
             raise NothingFound(
                 f"{place} holds no submission: no .py or .ipynb with a puzzle's number in its name, such as "
                 f"{catalog.stems()[min(catalog.stems())]}.ipynb."
             )
         works.update(here)
-    return sorted(work for work in works if work is not None)
+    return sorted(works)
+
+
+def of_puzzle(folder: Path, number: int, *, any_name: bool = True) -> tuple[Path, ...]:
+    """What may be the submission for a puzzle in somebody's folder.
+
+    `any_name`: nothing else is expected there, so files without the puzzle's number may be it if none has it.
+    """
+    paths = _called(_files(folder), number)
+    return paths if any_name else tuple(path for path in paths if _number(path) == number)
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -71,10 +105,41 @@ def _special(path: Path) -> bool:
         return False
 
 
-def _work(path: Path, folder: Path) -> Work | None:
+def _works(paths: Iterable[Path], folder: Path) -> list[Work]:
+    of: dict[tuple[str, str, int], list[Path]] = defaultdict(list)
+    for path in paths:
+        inside = path.relative_to(folder)
+        above, platform = inside.parts[:-1], download(inside)
+        number = next((number for number, stem in catalog.stems().items() if stem in above), None) or _number(path)
+        if number is None:
+            continue
+        if platform is not None:
+            of[platform.student, platform.participant, number].append(path)
+        else:
+            of[above[0] if above else _before(path), "", number].append(path)
+    people = Counter((student, number) for student, _, number in of)
+    return [
+        Work(student if people[student, number] == 1 else f"{student}_{participant}", number, _called(files, number))
+        for (student, participant, number), files in of.items()
+    ]
+
+
+def _called(paths: Iterable[Path], number: int) -> tuple[Path, ...]:
+    """Those with the puzzle's number in their names; if there are none those with no number, and else all."""
+    by_name = {path: _number(path) for path in paths}
+    for wanted in (number, None):
+        if some := tuple(path for path, named in by_name.items() if named == wanted):
+            return some
+    return tuple(by_name)
+
+
+def _number(path: Path) -> int | None:
+    """The puzzle that a file's name says it is for."""
     named = _NUMBER.search(path.stem)
-    if named is None or int(named[1]) not in catalog.stems():
-        return None
-    above = path.relative_to(folder).parts[:-1]
-    before = path.stem[: named.start()].strip("_- .")
-    return Work(above[0] if above else before or path.stem, int(named[1]), path)
+    return int(named[1]) if named is not None and int(named[1]) in catalog.stems() else None
+
+
+def _before(path: Path) -> str:
+    """What stands before the puzzle's number in a file's name; if nothing does, its name."""
+    named = _NUMBER.search(path.stem)
+    return (path.stem[: named.start()].strip("_- .") if named else "") or path.stem

@@ -60,7 +60,7 @@ def verdict_on(number: int, notebook: Handed, name: str, course: Settings) -> Ve
         return course.weighed(unreadable(number, name, notebook.problem))
     of = identity(number, notebook.submission, course)
     path = record.place(course.records, of)
-    verdict = record.load(path, of)
+    verdict = record.load(path)
     if verdict is None:
         verdict = _checked(number, _called_alike(number, notebook.submission), terms_for_grading(course))
         record.keep(path, of, verdict)

@@ -17,7 +17,9 @@ from nbconvert.exporters import NotebookExporter
 from checker import catalog
 from checker.course import settings
 from checker.course.assignment import check_id
-from checker.grading.cells import Handed, handed
+from checker.grading.cells import Handed
+from checker.grading.chosen import Unresolved, chosen
+from checker.grading.found import Work, of_puzzle
 from checker.puzzle import Puzzle
 from checker.report.clean import clean
 from checker.submission.read import CODE_LIMIT, Cell, Unreadable, cells_of
@@ -35,12 +37,16 @@ class CleanNotebook(NotebookExporter):
         if puzzle is None or not _below(filename, submitted_folder(self.parent, resources)):
             stock: tuple[Any, Any] = super().from_filename(filename, resources, **kw)
             return stock
-        notebook = handed(Path(filename), puzzle)
-        for note in notebook.notes:
-            self.log.warning("%s: %s", filename, note)
+        try:
+            path, notebook = submission(self.parent, resources, puzzle)
+            for note in notebook.notes:
+                self.log.warning("%s: %s", path, note)
+        except Unresolved as problem:
+            notebook = Handed((), None, str(problem), (), ())
         coursedir = self.parent.coursedir
         points = sum(settings.read(Path(coursedir.root)).points_of(puzzle.number).values())
-        node = clean_notebook(notebook, puzzle, points, _released(coursedir, resources))
+        released = _released(coursedir, resources)
+        node = clean_notebook(notebook, puzzle, points, _cells(released), _by_hand(released))
         converted: tuple[Any, Any] = self.from_notebook_node(node, resources, **kw)
         return converted
 
@@ -50,6 +56,24 @@ def puzzle_of(resources: Any) -> Puzzle | None:
     numbers = {stem: number for number, stem in catalog.stems().items()}
     number = numbers.get(resources["nbgrader"]["notebook"])
     return None if number is None else catalog.load(number)
+
+
+def submission(converter: Any, resources: Any, puzzle: Puzzle) -> tuple[Path, Handed]:
+    """What this student has handed in for a puzzle, whatever it is called. Raises Unresolved."""
+    names = resources["nbgrader"]
+    folder = Path(submitted_folder(converter, resources))
+    alone = names["assignment"] == puzzle.stem  # else the names tell the puzzles of an assignment apart
+    paths = of_puzzle(folder, puzzle.number) if alone else ()
+    return chosen(Work(names["student"], puzzle.number, paths or (folder / f"{puzzle.stem}.ipynb",)))
+
+
+def under_one_name(assignment: str, notebooks: list[str], **_: Any) -> None:
+    """Before it converts what a student has handed in, nbgrader leaves out what it does not know by name.
+
+    So it gets the one name that it knows, and `submission` finds what is meant.
+    """
+    if assignment in catalog.stems().values() and notebooks:
+        notebooks[:] = [str(Path(notebooks[0]).with_name(f"{assignment}.ipynb"))]
 
 
 def submitted_folder(converter: Any, resources: Any) -> str:
@@ -63,17 +87,31 @@ def _below(filename: str, folder: str) -> bool:
     return os.path.realpath(Path(filename).parent) == os.path.realpath(folder)
 
 
-def _released(coursedir: Any, resources: Any) -> list[Cell]:
-    """The cells of the notebook as it was released; none if it is not there any more."""
+def _released(coursedir: Any, resources: Any) -> Path:
     names = resources["nbgrader"]
     folder = coursedir.format_path(coursedir.release_directory, ".", names["assignment"])
+    return Path(folder) / f"{names['notebook']}.ipynb"
+
+
+def _cells(released: Path) -> list[Cell]:
+    """The cells of the notebook as it was released; none if it is not there any more."""
     try:
-        return cells_of(Path(folder) / f"{names['notebook']}.ipynb")
+        return cells_of(released)
     except Unreadable:
         return []
 
 
-def clean_notebook(notebook: Handed, puzzle: Puzzle, points: int, released: list[Cell]) -> Any:
+def _by_hand(released: Path) -> dict[str, Any]:
+    """nbgrader's marks of the questions that an instructor has added and grades, by the names of their cells."""
+    try:
+        cells = nbformat.read(released, nbformat.NO_CONVERT).cells
+    except (OSError, ValueError):
+        return {}
+    marks = [cell.metadata.get("nbgrader", {}) for cell in cells]
+    return {one.grade_id: one for one in marks if (one.get("grade") and one.get("solution")) or one.get("task")}
+
+
+def clean_notebook(notebook: Handed, puzzle: Puzzle, points: int, released: list[Cell], by_hand: dict[str, Any]) -> Any:
     """A notebook with the texts that were handed in, and with nbgrader's marks where they belong."""
     ours = {cell.text for cell in released}
     handed_in = notebook.cells[:MOST_CELLS]
@@ -91,6 +129,12 @@ def clean_notebook(notebook: Handed, puzzle: Puzzle, points: int, released: list
         cells.append(_cell(place, next((cell for cell in released if cell.grade_id == name), Cell("code", "")), True))
     graded = {**_MARKS, "grade_id": name, "grade": True, "locked": True, "points": points}
     cells[place].metadata = {"nbgrader": graded}
+    for name, marks_of in by_hand.items():
+        answer = next((n for n, cell in enumerate(handed_in) if cell.grade_id == name and not cells[n].metadata), None)
+        if answer is None:  # taken out: without a cell of that name, nobody could give points
+            answer = len(cells)
+            cells.append(_cell(answer, next(cell for cell in released if cell.grade_id == name), True))
+        cells[answer].metadata = {"nbgrader": dict(marks_of)}
     made = nbformat.v4.new_notebook(cells=cells, metadata={"language_info": {"name": "python"}})
     return nbformat.from_dict(made)
 

@@ -8,15 +8,16 @@ import shutil
 import stat
 import tempfile
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from nbgrader.exchange import ExchangeError
 from nbgrader.exchange.default import ExchangeCollect
-from nbgrader.plugins import BasePlugin
+from nbgrader.plugins import BasePlugin, FileNameCollectorPlugin
 
 from checker.course import settings
-from checker.grading.found import MOST_DEEP
+from checker.grading.found import MOST_DEEP, Download, download
 
 
 class LatePolicy(BasePlugin):
@@ -27,6 +28,39 @@ class LatePolicy(BasePlugin):
         converter = self.parent.parent.parent  # the preprocessor's exporter's converter
         late = settings.read(Path(converter.coursedir.root)).late
         return late.penalty(score, total_seconds_late)
+
+
+class OfLearningPlatform(FileNameCollectorPlugin):
+    """For `nbgrader zip_collect`: who has handed in a file of Canvas's or Moodle's archives.
+
+    With a `named_regexp` of the instructor's own, that holds.
+    """
+
+    def collect(self, submitted_file: str) -> dict[str, str] | None:
+        """The student and the name of the file; None if nothing says whose it is."""
+        path = Path(submitted_file)
+        if self.named_regexp or path.suffix not in self.valid_ext:
+            own: dict[str, str] | None = super().collect(submitted_file)
+            return own
+        one = self._downloads.get(path)
+        if one is None:
+            self.log.warning("%s has no name as Canvas or Moodle writes it", path)
+            return None
+        people = {other.participant for other in self._downloads.values() if other.student == one.student}
+        student = one.student if len(people) == 1 else f"{one.student}_{one.participant}"
+        return {"student_id": student, "file_id": one.file}
+
+    @cached_property
+    def _downloads(self) -> dict[Path, Download]:
+        """What lies in the folder that nbgrader has unpacked, each archive in one of its own, if it was an archive."""
+        folder = Path(self.parent._format_collect_path(self.parent.extracted_directory))
+        found = {}
+        for path in folder.rglob("*"):
+            inside = path.relative_to(folder)
+            in_archive = inside.relative_to(inside.parts[0]) if len(inside.parts) > 1 else inside
+            if path.is_file() and (one := download(inside) or download(in_archive)):
+                found[path] = one
+        return found
 
 
 class CollectAllowed(ExchangeCollect):
@@ -60,6 +94,21 @@ class CollectAllowed(ExchangeCollect):
             return newest_first
         self.log.warning("%s has submitted %d times; the first %d count", name, len(newest_first), allowed)
         return newest_first[-allowed:]
+
+    def copy_files(self) -> None:
+        """Copy what is collected. With --update also what is older than what was: it came after the last that counts.
+
+        nbgrader would keep the newer one, which was collected before course.toml limited attempts.
+        """
+        course = self.coursedir
+        if self.update and settings.read(Path(course.root)).allowed_attempts(course.assignment_id):
+            for record in self.src_records:
+                folder = course.format_path(course.submitted_directory, record["username"], course.assignment_id)
+                collected = course.get_existing_timestamp(folder)
+                if collected is not None and collected > record["timestamp"]:
+                    self.log.warning("%s was collected of %s, and does not count", collected, record["username"])
+                    shutil.rmtree(folder)
+        super().copy_files()
 
     def do_copy(self, src: str, dest: str, log: Any = None) -> None:
         """Copy a submission; one that cannot be copied is told, and the others are collected.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from checker.grading.batch import read
+from checker.grading.chosen import Unresolved, chosen
 from checker.grading.found import NothingFound, found
 from checker.judge.verdict import ExitStatus
 from checker.learner.saving import replace_whole
@@ -27,8 +28,9 @@ def similar(places: Sequence[Path], number: int | None, file: Path) -> ExitStatu
     handed: dict[int, list[tuple[str, Submission]]] = defaultdict(list)
     with screen.status("reading"):
         for work in works:
-            if (submission := read(work).submission) is not None:
-                handed[work.number].append((work.student, submission))
+            with contextlib.suppress(Unresolved):
+                if (submission := chosen(work)[1].submission) is not None:
+                    handed[work.number].append((work.student, submission))
     counted, classes = sum(map(len, handed.values())), []
     for one, submissions in sorted(handed.items()):
         with screen.status(f"comparing puzzle {one}"):

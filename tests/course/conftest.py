@@ -103,7 +103,7 @@ class Course:
     def put(self, name: str, change: Callable[[Notebook], object] | bytes, assignment: str = ASSIGNMENT) -> Path:
         """Lay a notebook where `collect` would."""
         path = self.folder / "submitted" / name / assignment / f"{assignment}.ipynb"
-        path.parent.mkdir(parents=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         if not isinstance(change, bytes):
             notebook = copy.deepcopy(json.loads(self.released(assignment).read_text()))
             change(notebook)
@@ -115,9 +115,12 @@ class Course:
         """The notebook that students get."""
         return self.folder / "release" / assignment / f"{assignment}.ipynb"
 
-    def scores(self) -> dict[str, float]:
-        """What `nbgrader export` says, by student."""
-        return {row["student_id"]: float(row["score"]) for row in self.exported()}
+    def scores(self) -> dict[str, float | str]:
+        """What `nbgrader export` says, by student: the score, or why there is none."""
+        return {
+            row["student_id"]: float(row["score"]) if row["status"] == "graded" else row["status"]
+            for row in self.exported()
+        }
 
     def exported(self) -> list[dict[str, str]]:
         """The rows that `nbgrader export` writes for the assignment."""
@@ -132,13 +135,13 @@ class Course:
         graded = next(cell for cell in cells if cell["metadata"].get("nbgrader", {}).get("grade"))
         return "\n".join("".join(output["data"]["text/plain"]) for output in graded["outputs"])
 
-    def grade(self, name: str, **changes: Any) -> Any:
+    def grade(self, name: str, cell: str = f"check-{ASSIGNMENT}", **changes: Any) -> Any:
         """A student's grade in the gradebook, after changes as the formgrader makes them; as a dictionary."""
         from nbgrader.api import Gradebook
 
         with Gradebook(f"sqlite:///{self.folder}/gradebook.db") as gradebook, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            grade = gradebook.find_grade(f"check-{ASSIGNMENT}", ASSIGNMENT, ASSIGNMENT, name)
+            grade = gradebook.find_grade(cell, ASSIGNMENT, ASSIGNMENT, name)
             for field, value in changes.items():
                 setattr(grade, field, value)
             gradebook.db.commit()
@@ -177,7 +180,7 @@ def new_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("new")
     exchange = folder / "exchange"
     exchange.mkdir()
-    exchange.chmod(0o777)
+    exchange.chmod(0o1777)
     with at_home(folder):
         (folder / "home").mkdir()
         make(folder / "course", exchange=str(exchange))

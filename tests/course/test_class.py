@@ -160,18 +160,47 @@ def test_without_the_key_nothing_is_graded(graded: Course) -> None:
     done = graded.run("autograde", ASSIGNMENT, "--force")
     assert done.status == 1 and "is not for its owner alone (mode 644)" in done.said
     secret.chmod(0o600)
-    assert graded.scores() == before
+    assert graded.grade("ben")["auto_score"] == 25
     assert graded.run("autograde", ASSIGNMENT).status == 0
+    assert graded.scores() == before
 
 
-def test_a_renamed_file_is_told_and_the_others_are_graded(graded: Course) -> None:
+def test_a_file_that_was_renamed_is_graded_and_told(graded: Course) -> None:
+    """`make grade` and Gradescope do the same: `tests/grading/test_chosen.py`."""
     path = graded.put("ivy", filled(RIGHT))
-    path.rename(path.with_name("my solution.ipynb"))
-    graded.put("jan", filled(RIGHT))
+    path.rename(path.with_name("p1_naive_softmax-Copy1.ipynb"))
+    both = graded.put("zoe", filled(PADDED))  # under its name, beside a right one under another
+    shutil.copy(path.with_name("p1_naive_softmax-Copy1.ipynb"), both.parent)
     done = graded.run("autograde", ASSIGNMENT)
-    assert done.status == 1 and "Skipping unknown notebook" in done.said
-    assert (graded.scores()["ivy"], graded.scores()["jan"]) == (0, 100)
-    shutil.rmtree(path.parent)
+    assert done.status == 0 and "is called p1_naive_softmax-Copy1.ipynb" in done.said
+    assert (graded.scores()["ivy"], graded.scores()["zoe"]) == (100, 25)
+    assert "left out: p1_naive_softmax-Copy1.ipynb" in graded.report("zoe")
+
+
+def test_if_nobody_can_know_which_file_is_meant_there_is_no_score(graded: Course) -> None:
+    path = graded.put("kai", filled(RIGHT))
+    path.rename(path.with_name("one.ipynb"))
+    graded.put("kai", filled(PADDED)).rename(path.with_name("two.ipynb"))
+    assert graded.run("autograde", ASSIGNMENT).status == 0
+    assert graded.scores()["kai"] == "needs grading"
+    assert "more than one file for it, one.ipynb and two.ipynb" in graded.report("kai")
+    path.with_name("two.ipynb").unlink()
+    assert graded.run("autograde", ASSIGNMENT, "--student=kai", "--force").status == 0
+    assert graded.scores()["kai"] == 100
+
+
+def test_what_nobody_has_graded_has_no_score(graded: Course) -> None:
+    """Not autograded yet, not found by nbgrader, nothing handed in; and the students of a roster are all there."""
+    graded.put("lea", filled(RIGHT))
+    graded.put("lou", b"").rename(graded.folder / "submitted" / "lou" / ASSIGNMENT / "p1_naive_softmax.py")
+    (graded.folder / "roster.csv").write_text('id,last_name\nlea,\nlou,\nmoe,"Moe, the = late"\n')
+    assert graded.run("db", "student", "import", "roster.csv").status == 0
+    assert [graded.scores()[name] for name in ("lea", "lou", "moe")] == ["needs grading"] * 2 + ["not handed in"]
+    rows = {row["student_id"]: row for row in graded.exported()}
+    assert rows["moe"]["last_name"] == "Moe, the = late" and rows["moe"]["score"] == rows["lea"]["score"] == ""
+    assert rows["moe"]["max_score"] == rows["anna"]["max_score"] == "100.0"
+    assert graded.run("autograde", ASSIGNMENT).status == 0
+    assert graded.scores()["lea"] == 100
 
 
 def test_without_its_configuration_nothing_is_graded(graded: Course) -> None:
@@ -184,8 +213,10 @@ def test_without_its_configuration_nothing_is_graded(graded: Course) -> None:
     assert "ZeroDivisionError" in done.said and "configuration could not be loaded" in done.said
     assert not (graded.homes / "executed").exists()
     own.write_text(text)
-    assert graded.scores() == before
+    assert graded.grade("ben")["auto_score"] == 25
+    assert graded.scores()["ben"] == "needs grading"  # nbgrader has removed what it had graded
     assert graded.run("autograde", ASSIGNMENT).status == 0
+    assert graded.scores() == before
 
 
 def test_validate_tells_right_from_wrong(graded: Course, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,6 +63,42 @@ def test_new_points_reach_the_source_and_what_was_there_is_kept(tmp_path: Path) 
     assert "my naive softmax" in (course.folder / "replaced" / f"{STEM}.ipynb.bak").read_text()
 
 
+@pytest.mark.parametrize("kind", ["markdown", "code"])
+def test_an_instructors_own_question_stays_where_it_was(tmp_path: Path, kind: str) -> None:
+    course, _ = make(tmp_path / "course")
+    path = course.folder / "source" / STEM / f"{STEM}.ipynb"
+    notebook = json.loads(path.read_text())
+    question = {
+        "cell_type": kind,
+        "id": "why",
+        "source": ["Why\n", "exp?"],
+        "metadata": {"nbgrader": {"grade_id": "q"}},
+    }
+    notebook["cells"][1:1] = [
+        question,
+        {"cell_type": "raw", "id": "cell-1", "source": "", "metadata": {"nbgrader": {"grade_id": "r"}}},
+    ]
+    notebook["cells"].append({"cell_type": kind, "id": "last", "source": "Bye", "metadata": {}})
+    path.write_text(json.dumps(notebook))
+    toml = course.folder / "course.toml"
+    toml.write_text(toml.read_text().replace('"full-block" = 25', '"full-block" = 1'))
+    make(course.folder)
+    cells = json.loads(path.read_text())["cells"]
+    assert [cell["source"] for cell in cells] == ["".join(cell["source"]) for cell in notebook["cells"]]
+    assert cells[1] == question | {"source": "Why\nexp?"}
+    assert make(course.folder)[1].written == []
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"cells": [1, {"id": 7}]}'])
+def test_a_broken_source_is_made_anew(tmp_path: Path, damage: str) -> None:
+    course, _ = make(tmp_path / "course")
+    path = course.folder / "source" / STEM / f"{STEM}.ipynb"
+    whole = path.read_text()
+    path.write_text(damage)
+    make(course.folder)
+    assert len(json.loads(path.read_text())["cells"]) - len(json.loads(whole)["cells"]) in (0, 1)
+
+
 def test_a_stray_file_in_source_is_told(tmp_path: Path) -> None:
     course, _ = make(tmp_path / "course")
     (course.folder / "source" / STEM / "answers.txt").write_text("")

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from checker.course.settings import Late
+from checker.grading.found import found
 from tests.course.conftest import ASSIGNMENT, RIGHT, Course, filled
 
 DAY = 86400.0
@@ -74,6 +75,67 @@ def test_the_newest_of_the_attempts_that_count_is_collected(course: Course) -> N
     assert attempt_collected() == "2"
     course.settings("allowed = 2", f"allowed = 1\n{ASSIGNMENT} = 0")
     assert attempt_collected() == "3"
+
+
+def test_attempts_that_are_limited_after_collecting_count(course: Course) -> None:
+    for attempt in (1, 2):
+        course.hand_in("ina", filled(f"{RIGHT}\n# attempt {attempt}"))
+    collected = course.folder / "submitted" / "ina" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
+    assert course.run("collect", ASSIGNMENT, "--update").status == 0
+    assert course.run("autograde", ASSIGNMENT, "--student=ina").status == 0
+    text = (course.folder / "course.toml").read_text()
+    course.settings(f"{ASSIGNMENT} = 0", f"{ASSIGNMENT} = 1")
+    assert course.run("collect", ASSIGNMENT).status == 0
+    assert "# attempt 2" in collected.read_text()
+    done = course.run("collect", ASSIGNMENT, "--update")
+    assert done.status == 0 and "of ina, and does not count" in done.said
+    assert "# attempt 1" in collected.read_text()
+    assert course.scores()["ina"] == "needs grading"  # what has a grade is the other one
+    assert course.run("autograde", ASSIGNMENT, "--student=ina", "--force").status == 0
+    assert course.scores()["ina"] == 100
+    (course.folder / "course.toml").write_text(text)
+
+
+CANVAS = ("smithbob_12345_987655_p1_naive_softmax.ipynb", "wuli_LATE_12346_987656_p1_naive_softmax-1.ipynb")
+MOODLE = tuple(f"{who}_assignsubmission_file_/p1_naive_softmax.ipynb" for who in ("Bo Wu_7", "Bo Wu_8", "Li Wu_9"))
+FLAT = ("Ann O'Dea_11_assignsubmission_file_mine.ipynb",)
+
+
+@pytest.mark.parametrize(
+    ("files", "students"),
+    [
+        (CANVAS, {"smithbob_12345", "wuli_12346"}),
+        (MOODLE, {"Bo Wu_7", "Bo Wu_8", "Li Wu"}),
+        (FLAT, {"Ann O'Dea"}),
+        (("mallory_1_2_smithbob_12345_987655_p1_naive_softmax.ipynb",), {"mallory_1"}),
+        (("Mal_1_assignsubmission_file_/smithbob_12345_987655_p1_naive_softmax.ipynb",), {"Mal"}),
+        (("Mal_1_assignsubmission_file_Bo Wu_7_assignsubmission_file_x.ipynb",), {"Mal"}),
+        (("notes.txt", "p1_naive_softmax.ipynb"), set()),
+    ],
+)
+@pytest.mark.parametrize("zipped", [True, False])
+def test_what_learning_platforms_export_is_collected(
+    course: Course, files: tuple[str, ...], students: set[str], zipped: bool
+) -> None:
+    """As nbgrader wants it: downloaded/ASSIGNMENT/archive. Nobody hands in under another's name."""
+    for name in ("submitted", "downloaded"):
+        shutil.rmtree(course.folder / name, ignore_errors=True)
+    archive = course.folder / "downloaded" / ASSIGNMENT / "archive"
+    archive.mkdir(parents=True)
+    for name in files:
+        place = (course.folder.parent / "export" if zipped else archive) / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(course.folder / "source" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb", place)
+    if zipped:
+        shutil.make_archive(str(archive / "submissions"), "zip", course.folder.parent / "export")
+        shutil.rmtree(course.folder.parent / "export")
+    assert course.run("zip_collect", ASSIGNMENT).status == 0
+    folder = course.folder / "submitted"
+    assert {path.name for path in folder.glob("*")} == students
+    if students:
+        assert {work.student for work in found([folder])} == students
+        assert course.run("autograde", ASSIGNMENT).status == 0
+        assert {score for name, score in course.scores().items() if name in students} == {100}
 
 
 def test_only_plain_files_are_collected(course: Course) -> None:

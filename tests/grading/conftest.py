@@ -49,7 +49,7 @@ def environment() -> dict[str, str]:
 
 def graded(desk: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command("handed in", "--csv", "grades.csv", *arguments),
+        command("handed in", "--csv", "verdicts.csv", *arguments),
         cwd=desk,
         env=environment(),
         capture_output=True,
@@ -64,7 +64,7 @@ def records(desk: Path) -> dict[str, int]:
 
 
 def rows(desk: Path) -> list[dict[str, str]]:
-    with (desk / "grades.csv").open() as file:
+    with (desk / "verdicts.csv").open() as file:
         return list(csv.DictReader(file))
 
 
@@ -72,7 +72,7 @@ def running(desk: Path, *arguments: str) -> subprocess.Popen[bytes]:
     """The command under way; what it says goes to the file `said`."""
     with (desk / "said").open("wb") as said:
         return subprocess.Popen(
-            command("handed in", "--csv", "grades.csv", *arguments),
+            command("handed in", "--csv", "verdicts.csv", *arguments),
             cwd=desk,
             env=environment(),
             stdout=said,

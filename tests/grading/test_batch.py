@@ -17,10 +17,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from checker import catalog
 from checker.course.build import emptied
 from checker.course.folder import make
 from checker.grading import batch, export
 from checker.grading.batch import WorkerLost
+from checker.grading.chosen import Unresolved, chosen
 from checker.grading.command import grade
 from checker.grading.found import NothingFound, Work, found
 from checker.grading.local import Local
@@ -93,7 +95,7 @@ def test_a_copy_that_is_cut_elsewhere_costs_only_its_own_points(desk: Path) -> N
 def test_a_record_does_not_tell_how_somebody_called_his_file(desk: Path) -> None:
     """It serves all who have handed in the same text, and nbgrader shows it to them."""
     shutil.rmtree(desk / "handed in")
-    stub = emptied((ROOT / "puzzles" / "p1_naive_softmax.py").read_text(), batch.catalog.load(1))
+    stub = emptied((ROOT / "puzzles" / "p1_naive_softmax.py").read_text(), catalog.load(1))
     hand_in(desk, {"anna_p1_naive_softmax.py": stub, "p1_look at example.org.py": stub})
     assert graded(desk, "--json", "all.json").returncode == 0
     (kept,) = (desk / "course" / "records").rglob("*.json")
@@ -117,8 +119,8 @@ def test_nbgrader_takes_over_what_was_graded(desk: Path) -> None:
     course = settings.read(desk / "course")
     (work,) = found([desk / "course" / "submitted"])
     assert work.student == "eva"
-    notebook = batch.read(work)
-    assert notebook.submission == handed(path, batch.catalog.load(1)).submission is not None
+    notebook = chosen(work)[1]
+    assert notebook.submission == handed(path, catalog.load(1)).submission is not None
     assert place(course.records, identity(1, notebook.submission, course)).exists()
 
 
@@ -160,7 +162,7 @@ def test_a_full_disk_stops_the_batch_and_loses_nothing(desk: Path) -> None:
         'mount -o remount,size=100m course/records; "$@"; echo "status $?"\n'
     )
     done = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", script, "sh", *command("handed in", "--csv", "grades.csv", "--jobs", "1")],
+        ["unshare", "--mount", "sh", "-c", script, "sh", *command("handed in", "--csv", "verdicts.csv", "--jobs", "1")],
         cwd=desk,
         env=environment(),
         capture_output=True,
@@ -199,11 +201,11 @@ def test_what_ends_its_worker_each_time_is_a_fault_and_the_others_are_done() -> 
 def test_what_cannot_be_opened_here_has_no_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is there, or was: it might be right."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    unseen, folder = Work("anna", 1, tmp_path / "p1_naive_softmax.py"), make(tmp_path / "course")[0].folder
+    unseen, folder = Work("anna", 1, (tmp_path / "p1_naive_softmax.py",)), make(tmp_path / "course")[0].folder
     with Local(1) as crew:
         (outcome,) = batch.grade([unseen], folder, crew, lambda what, done, of: None)
     assert "cannot be opened" in outcome.fault and outcome.record is None
-    with pytest.raises(batch.Unseen):
+    with pytest.raises(Unresolved):
         batch.judge(unseen, folder)
 
 
@@ -214,10 +216,10 @@ def test_who_hands_in_a_thousand_makes_nobody_wait(monkeypatch: pytest.MonkeyPat
         def run(self, function: Any, calls: list[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
             return ((number, function(*call)) for number, call in enumerate(calls))
 
-    monkeypatch.setattr(batch, "look", lambda work, folder: batch.Outcome(work, work.path))
-    monkeypatch.setattr(batch, "judge", lambda work, folder: judged.append(work.path.name))
-    works = [Work("mallory", 1, Path(f"m{number}")) for number in range(3)]
-    works += [Work("zoe", number, Path(f"z{number}")) for number in (1, 2)]
+    monkeypatch.setattr(batch, "look", lambda work, folder: batch.Outcome(work, record=work.paths[0]))
+    monkeypatch.setattr(batch, "judge", lambda work, folder: judged.append(work.paths[0].name))
+    works = [Work("mallory", 1, (Path(f"m{number}"),)) for number in range(3)]
+    works += [Work("zoe", number, (Path(f"z{number}"),)) for number in (1, 2)]
     outcomes = list(batch.grade(works, Path(), Here(), lambda *_: None))  # type: ignore[arg-type]
     assert judged == ["m0", "z1", "m1", "z2", "m2"]
     assert [outcome.work for outcome in outcomes] == works
@@ -243,7 +245,7 @@ def test_who_has_handed_in_what(tmp_path: Path, path: str, student: str | None) 
         with pytest.raises(NothingFound):
             found([tmp_path])
     else:
-        assert found([tmp_path]) == [Work(student, 1, tmp_path / path)]
+        assert found([tmp_path]) == [Work(student, 1, (tmp_path / path,))]
 
 
 def test_of_a_clone_only_the_students_files_count(tmp_path: Path) -> None:
@@ -255,7 +257,7 @@ def test_of_a_clone_only_the_students_files_count(tmp_path: Path) -> None:
     for name in ("anna/puzzles/p1_x.py", "ben/solutions/p1_x.py"):  # a folder's name alone says nothing
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
-    assert [work.path.parent.parent.name for work in found([tmp_path])] == ["anna", "ben"]
+    assert [work.paths[0].parent.parent.name for work in found([tmp_path])] == ["anna", "ben"]
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:
@@ -303,10 +305,10 @@ def test_a_path_that_is_too_long_costs_only_its_own_score(nested: Callable[[str,
     shutil.rmtree(folder)
     folder = nested("d" * (200 + room // levels), levels)
     (work,) = found([folder])
-    assert len(str(work.path)) > 4095 > len(str(work.path.parent))
-    for path in (work.path, work.path.with_suffix(".ipynb")):
-        with pytest.raises(batch.Unseen):
-            batch.read(Work("mallory", 1, path))
+    assert len(str(work.paths[0])) > 4095 > len(str(work.paths[0].parent))
+    for path in (work.paths[0], work.paths[0].with_suffix(".ipynb")):
+        with pytest.raises(Unresolved):
+            chosen(Work("mallory", 1, (path,)))
 
 
 @pytest.mark.parametrize(
@@ -322,7 +324,7 @@ def test_a_path_that_is_too_long_costs_only_its_own_score(nested: Callable[[str,
 )
 def test_no_cell_is_a_formula(name: str, written: str) -> None:
     file = io.StringIO(newline="")
-    export.to_csv([(batch.Outcome(Work(name, 1, Path(name)), fault=name), None)], file)
+    export.to_csv([export.Row(batch.Outcome(Work(name, 1, (Path(name),)), fault=name), None, 100)], file)
     (row,) = csv.DictReader(io.StringIO(file.getvalue(), newline=""))
     assert (row["student"], row["file"], row["fault"]) == (written,) * 3
 
@@ -339,7 +341,7 @@ def test_a_name_gives_no_orders_to_a_terminal(
         return [batch.Outcome(works[0], fault="\x1b[2J")]
 
     def stops(works: list[Work], folder: Path, crew: batch.Crew) -> list[batch.Outcome]:
-        raise OSError(28, "No space left on device", str(works[0].path))
+        raise OSError(28, "No space left on device", str(works[0].paths[0]))
 
     for does in (fails, stops):
         monkeypatch.setattr("checker.grading.command._with_progress", does)

@@ -177,7 +177,8 @@ def test_what_is_missing_or_unreadable_is_said(container: Container) -> None:
     container.hand_in(**{"p1_naive_softmax.ipynb": '{"cells": ['})
     results = container.run()
     assert "not a whole notebook" in results["output"]
-    assert [(test["score"], test["max_score"]) for test in results["tests"]] == [(0, 130)]
+    assert {test["score"] for test in results["tests"]} == {0}
+    assert sum(test["max_score"] for test in results["tests"]) == 130
 
 
 def test_of_two_files_the_one_that_is_meant_or_none(container: Container) -> None:

@@ -1,0 +1,68 @@
+"""Which file is the submission, of those that somebody has handed in for a puzzle: one rule for all who grade."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import replace
+from pathlib import Path
+
+from checker import catalog
+from checker.grading.cells import Handed, defines, handed
+from checker.grading.found import Work
+from checker.report.clean import clean
+from checker.road import started
+
+_LONG = 200  # characters of a file's name
+
+
+class Unresolved(Exception):
+    """What was handed in cannot be told from here: a sentence. It has no score, for it might be right."""
+
+
+def chosen(work: Work) -> tuple[Path, Handed]:
+    """The file that is meant, and what it holds; notes say what is not as expected. Raises Unresolved.
+
+    Files with the same code are one. Those that define a kernel go before those that do not, those that were begun
+    before stubs, and those that bear the puzzle's name before others. If that leaves several, nobody can know.
+    """
+    stem = catalog.stems()[work.number]
+    distinct: dict[str, tuple[Path, Handed]] = {}
+    for path in sorted(work.paths, key=lambda path: (path.stem != stem, path)):
+        if not (os.path.islink(path) or os.access(path, os.R_OK)):  # noqa: PTH114 (`handed` says what it thinks of links)
+            raise Unresolved(f"{_name(path)} cannot be opened on {socket.gethostname()}")
+        one = handed(path, catalog.load(work.number))
+        code = str(path) if one.submission is None else one.submission.text
+        distinct.setdefault(code, (path, one))
+    left = list(distinct.values())
+    for goes_first in (_is_answer, _is_begun, _is_well_named):
+        if len(left) > 1:
+            left = [one for one in left if goes_first(work.number, *one)] or left
+    if len(left) > 1:
+        names = " and ".join(_name(path) for path, _ in left)
+        raise Unresolved(f"There is more than one file for it, {names}, so it is open which one is meant")
+    ((path, meant),) = left
+    notes = list(meant.notes)
+    if path.stem != stem:
+        notes.insert(0, f"What was judged is called {_name(path)}, and not {stem}{path.suffix}.")
+    if others := [_name(other) for other, _ in distinct.values() if other != path]:
+        notes.insert(0, f"{_name(path)} was judged; left out: {', '.join(others)}.")
+    return path, replace(meant, notes=tuple(notes))
+
+
+def _is_answer(number: int, path: Path, one: Handed) -> bool:
+    text = "" if one.submission is None else one.submission.text
+    return any(defines(text, kernel.name) for kernel in catalog.load(number).kernels)
+
+
+def _is_begun(number: int, path: Path, one: Handed) -> bool:
+    return one.submission is None or started(number, one.submission)
+
+
+def _is_well_named(number: int, path: Path, one: Handed) -> bool:
+    return path.stem == catalog.stems()[number]
+
+
+def _name(path: Path) -> str:
+    """Names of files are the students' to choose."""
+    return clean(path.name, _LONG).replace("\n", " ")

@@ -1,0 +1,105 @@
+"""Which file is the submission: the same rule for `make grade`, nbgrader and Gradescope."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from checker import catalog
+from checker.course.build import emptied
+from checker.grading.chosen import Unresolved, chosen
+from checker.grading.found import NothingFound, Work, found, of_puzzle
+from checker.puzzle import Puzzle
+from tests.conftest import ROOT, SOLUTION
+
+PUZZLE: Puzzle = catalog.load(1)
+STUB = emptied((ROOT / "puzzles" / "p1_naive_softmax.py").read_text(), PUZZLE)
+OTHER = SOLUTION.replace("tl.exp", "tl.exp2")
+NAME = "p1_naive_softmax.ipynb"
+
+
+def notebook(text: str) -> str:
+    cell = {"cell_type": "code", "source": text, "metadata": {}, "outputs": [], "execution_count": None}
+    return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+
+
+def put(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(notebook(text) if path.suffix == ".ipynb" and text[:1] != "{" else text)
+
+
+@pytest.mark.parametrize(
+    ("files", "meant"),
+    [
+        ({NAME: SOLUTION}, NAME),
+        ({"p1_naive_softmax-Copy1.ipynb": SOLUTION}, "p1_naive_softmax-Copy1.ipynb"),
+        ({NAME: SOLUTION, "p1_naive_softmax-Copy1.ipynb": OTHER}, NAME),
+        ({NAME: STUB, "p1_naive_softmax-Copy1.ipynb": OTHER}, "p1_naive_softmax-Copy1.ipynb"),
+        ({NAME: STUB, "p1_naive_softmax.py": SOLUTION}, "p1_naive_softmax.py"),
+        ({NAME: SOLUTION, "p1_naive_softmax.py": SOLUTION}, NAME),
+        ({NAME: "{ broken", "p1_copy.ipynb": SOLUTION}, "p1_copy.ipynb"),
+        ({NAME: "{ broken"}, NAME),
+        ({NAME: STUB, "p1_copy.ipynb": STUB + "# a note"}, NAME),
+        ({NAME: STUB, "plots.py": "import math"}, NAME),
+        ({"my solution.ipynb": SOLUTION, "plots.py": "import math"}, "my solution.ipynb"),
+        ({"my solution.ipynb": OTHER, "p1_copy.ipynb": SOLUTION}, "p1_copy.ipynb"),
+        ({"deep/down/p1_x.ipynb": SOLUTION}, "deep/down/p1_x.ipynb"),
+        ({NAME: SOLUTION, "p1_naive_softmax.py": OTHER}, None),
+        ({"a.ipynb": SOLUTION, "b.ipynb": OTHER}, None),
+    ],
+)
+def test_the_file_that_is_meant(tmp_path: Path, files: dict[str, str], meant: str | None) -> None:
+    """In a folder as nbgrader has it, `make grade` and nbgrader see the same files, and choose the same one."""
+    folder = tmp_path / "submitted" / "anna" / "p1_naive_softmax"
+    put(folder, files)
+    (work,) = found([tmp_path / "submitted"])
+    assert work == Work("anna", 1, of_puzzle(folder, 1))
+    if meant is None:
+        with pytest.raises(Unresolved, match="more than one file for it"):
+            chosen(work)
+    else:
+        path, handed = chosen(work)
+        assert path == folder / meant
+        left_out = len(work.paths) > 1 and len(set(files.values())) > 1
+        assert any("left out" in note for note in handed.notes) == left_out
+        assert any("is called" in note for note in handed.notes) == (path.stem != "p1_naive_softmax")
+
+
+def test_the_order_of_files_decides_nothing(tmp_path: Path) -> None:
+    put(tmp_path, {NAME: SOLUTION, "p1_a.ipynb": OTHER, "p1_z.ipynb": STUB, "p1_b.py": SOLUTION})
+    paths = of_puzzle(tmp_path, 1)
+    for turn in range(len(paths)):
+        assert chosen(Work("", 1, (*paths[turn:], *paths[:turn])))[0].name == NAME
+
+
+def test_a_folder_called_as_a_puzzle_says_which_one(tmp_path: Path) -> None:
+    put(tmp_path, {"anna/p2_safe_softmax/mine.ipynb": SOLUTION, "anna/p2_safe_softmax/p1_naive_softmax.ipynb": STUB})
+    (work,) = found([tmp_path])
+    assert (work.student, work.number, work.paths) == ("anna", 2, (tmp_path / "anna/p2_safe_softmax/mine.ipynb",))
+
+
+@pytest.mark.parametrize(
+    ("files", "students"),
+    [
+        (("smithbob_12345_987655_p1_x.ipynb", "smithbob_LATE_12345_987656_p2_x.ipynb"), ["smithbob_12345"] * 2),
+        (("smithbob_1_2_p1_x.ipynb", "smithbob_3_4_p1_x.ipynb"), ["smithbob_1", "smithbob_3"]),
+        (("Bo Wu_7_assignsubmission_file_/p1_x.ipynb", "Bo Wu_8_assignsubmission_file_/p2_x.ipynb"), ["Bo Wu"] * 2),
+        (("Bo Wu_7_assignsubmission_file_/p1_x.py", "Bo Wu_8_assignsubmission_file_/p1_x.py"), ["Bo Wu_7", "Bo Wu_8"]),
+        (("anna/smithbob_12345_987655_p1_x.ipynb",), ["anna"]),
+        (("anna/p1_x.py", "anna/sub/p1_y.py"), ["anna"]),
+    ],
+)
+def test_whose_it_is(tmp_path: Path, files: tuple[str, ...], students: list[str]) -> None:
+    put(tmp_path, dict.fromkeys(files, ""))
+    assert [work.student for work in found([tmp_path])] == students
+
+
+def test_files_named_one_by_one_are_one_each(tmp_path: Path) -> None:
+    put(tmp_path, {"a/p1_x.py": SOLUTION, "b/p1_x.py": OTHER})
+    assert len(found([tmp_path / "a" / "p1_x.py", tmp_path / "b" / "p1_x.py"])) == 2
+    with pytest.raises(NothingFound, match="There is no"):
+        found([tmp_path / "c"])
