@@ -44,8 +44,16 @@ def course(folder: Path, id: str | None, exchange: str | None) -> NoReturn:
         click.echo(f"! {remark}")
     if not made.written and not made.remarks:
         click.echo("Nothing has changed.")
-    click.echo(f"\nThe course {settings.id} is in {os.path.relpath(folder)}. Go there; then, for each assignment:")
+    here = os.path.relpath(folder)
+    click.echo(f"\nThe course {settings.id} is in {here}. For each assignment:")
+    click.echo(f"  . .venv/bin/activate && cd {here}")
     click.echo("  nbgrader generate_assignment p1_naive_softmax && nbgrader release_assignment p1_naive_softmax")
+    if (folder / "gradebook.db").exists():
+        click.echo("For one that is handed out already, after a change of its points:")
+        click.echo("  nbgrader generate_assignment p1_naive_softmax --force")
+        click.echo("  nbgrader autograde p1_naive_softmax --force")
+        click.echo("  nbgrader generate_feedback p1_naive_softmax --force")
+        click.echo("  nbgrader release_feedback p1_naive_softmax")
     sys.exit(ExitStatus.ACCEPTED)
 
 
@@ -68,6 +76,9 @@ def course(folder: Path, id: str | None, exchange: str | None) -> NoReturn:
 def grade(places: tuple[Path, ...], folder: Path, jobs: int, cluster: str, **forms: Path | None) -> NoReturn:
     """Grade what lies in PATHs, folders or files; nothing: what nbgrader has collected in the course.
 
+    If no other file is named, the latter writes verdicts.csv in the course's folder. These are no grades: there are no
+    deadlines, overrides and questions in them. `nbgrader export` has all of that.
+
     What was graded before is not graded again, and a run that was ended goes on where it was. `nbgrader autograde`
     then only takes over the results.
 
@@ -78,6 +89,8 @@ def grade(places: tuple[Path, ...], folder: Path, jobs: int, cluster: str, **for
     except ImportError as error:
         raise _missing(error) from error
     written = {form: path for form, path in forms.items() if path is not None}
+    if not places and not written:
+        written["csv"] = folder / "verdicts.csv"
     sys.exit(command.grade(places, folder, jobs, written, cluster))
 
 

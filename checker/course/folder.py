@@ -10,6 +10,7 @@ from pathlib import Path
 from checker import catalog
 from checker.course import settings
 from checker.course.assignment import source_notebook, with_questions
+from checker.course.exchange import DEFAULT, make_exchange, problem
 from checker.course.settings import Settings, SettingsError
 from checker.grading import key
 from checker.learner.places import ROOT
@@ -29,7 +30,7 @@ class Made:
 def make(folder: Path, id: str = "", exchange: str = "", root: Path = ROOT) -> tuple[Settings, Made]:
     """Make a course's folder, or bring it up to date. Raises SettingsError, KeyProblem, NoAssignment, OSError.
 
-    Id and exchange are for a new course; one that is there has them in its own files.
+    Id and the exchange's place are for a new course; one that is there has them in its own files.
 
     Written anew are only nbgrader's configuration and the notebooks in `source/`, with a copy of what was there. The
     instructor's own cells there, settings and key are kept; the latter two are made if they are missing.
@@ -49,6 +50,8 @@ def make(folder: Path, id: str = "", exchange: str = "", root: Path = ROOT) -> t
     place = str(Path(exchange).expanduser().absolute()) if exchange else ""  # nbgrader is started in another folder
     if not _write_once(folder / OWN, _OWN.format(exchange=repr(place) if place else _NO_EXCHANGE), made):
         made.remarks += _other_exchange(folder / OWN, place)
+    elif place:
+        made.remarks += _new_exchange(Path(place))
     _write(folder / CONFIGURATION, _CONFIGURATION.format(root=repr(str(root)), own=OWN), folder / "replaced", made)
     for number, stem in catalog.stems().items():
         points = sum(course.points_of(number).values())
@@ -73,6 +76,14 @@ def _other_exchange(own: Path, place: str) -> Iterator[str]:
     """What to do if an exchange is named for a course that has its settings already."""
     if place and place not in own.read_text(encoding="utf-8", errors="replace"):
         yield f"{own.name} is yours, and stays as it is. To move the exchange, write there: c.Exchange.root = {place!r}"
+
+
+def _new_exchange(place: Path) -> Iterator[str]:
+    """Make it; what is wrong with it."""
+    with contextlib.suppress(OSError):
+        make_exchange(place)
+    if (wrong := problem(place)) is not None:
+        yield f"{place} {wrong[0]}. Type: {wrong[1]}"
 
 
 def _write(path: Path, text: str, replaced: Path, made: Made) -> None:
@@ -122,7 +133,7 @@ except Exception as error:
     print(f"{{__file__}}: the course cannot be graded: {{type(error).__name__}}: {{error}}", file=sys.stderr)
 '''
 
-_NO_EXCHANGE = '"/usr/local/share/nbgrader/exchange"  # nbgrader\'s default'
+_NO_EXCHANGE = f'"{DEFAULT}"  # nbgrader\'s default'
 _OWN = '''\
 """Settings of your own for nbgrader. `make course` wrote this file once, and never overwrites it.
 

@@ -199,8 +199,8 @@ def _template_points(number: int) -> str:
 
 _HEAD = """\
 # This course's own settings. `make course` wrote this file once; it is yours, and is never overwritten.
-# After a change: `make course` (it brings the points into source/), then `nbgrader generate_assignment` and
-# `nbgrader autograde --force`. Nothing that was judged is run again.
+# After a change: `make course` brings the points into source/, and says what to type then. Nothing that was judged is
+# run again.
 
 id = "{id}" # nbgrader's course_id; the name of the folder in the exchange
 
@@ -217,7 +217,7 @@ percent_per_day = 10 # of the score, for each day that has begun
 most_percent = 100
 grace_minutes = 0
 
-[attempts] # the newest of the first N submissions counts; 0: any number
+[attempts] # the newest of the first N submissions counts, with `nbgrader collect --update`; 0: any number
 allowed = 0
 # p5_flash_attention_1 = 3 # for one assignment
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from checker.box import seccomp
 from checker.box.cage import NoCage, claim
 from checker.box.parent import gpu_missing
+from checker.course import exchange
 
 SETTINGS = Path("/proc/sys")  # of the kernel
 _PYTHONS = ((3, 10), (3, 14))
@@ -140,6 +141,7 @@ def _for_grading(tier: str, why: str) -> Iterator[Fact]:
     sentence = "is there (seccomp)." if filtered else "is missing: a kernel with seccomp on x86-64 or aarch64 has it."
     yield Fact("system-call filter", filtered, sentence, "grading")
     yield _nbgrader()
+    yield from _exchange()
 
 
 def _bubblewrap(tier: str, why: str) -> Fact:
@@ -187,7 +189,7 @@ def _switched_off(name: str, setting: str) -> Fact:
 def _nbgrader() -> Fact:
     found = _version("nbgrader")
     if found is None:
-        return Fact("nbgrader", False, "is not installed.", "grading with nbgrader", ("make lab",))
+        return Fact("nbgrader", False, "is not installed.", "grading with nbgrader", ("make course",))
     if shutil.which("nbgrader") is None or shutil.which("alembic") is None:
         folder = Path(sys.executable).parent
         return Fact(
@@ -198,6 +200,17 @@ def _nbgrader() -> Fact:
             (f'export PATH="{folder}:$PATH"',),
         )
     return Fact("nbgrader", True, f"{found}.", "grading with nbgrader")
+
+
+def _exchange() -> Iterator[Fact]:
+    """Of the course that is made here, if there is one."""
+    try:
+        place = exchange.named(Path("course", "own_config.py"))
+    except OSError:
+        return
+    wrong = exchange.problem(place)
+    sentence, remedy = (f"{place}.", ()) if wrong is None else (f"{place} {wrong[0]}.", (wrong[1],))
+    yield Fact("exchange", wrong is None, sentence, "handing out with nbgrader", remedy)
 
 
 def _setting(name: str) -> str:

@@ -54,6 +54,8 @@ def grade(
     screen.print(_summary(rows))
     known = sum(outcome.known for outcome in outcomes)
     say(screen, f"{len(outcomes)} submissions, {known} of them known before, in {time.monotonic() - started:.0f} s.")
+    for path in written.values():
+        say(screen, f"Written: {path}")
     lost = [outcome for outcome in outcomes if outcome.fault]
     for outcome in lost:
         say(screen, f"No score: {_harmless(f'{outcome.files}: {outcome.fault}')}.")

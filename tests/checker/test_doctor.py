@@ -84,3 +84,18 @@ def test_what_is_typed_for_apparmor_makes_the_profile(tmp_path: Path, monkeypatc
     typed = fact.remedy[0].replace("sudo tee /etc/apparmor.d/bwrap", "cat")
     done = subprocess.run(["sh", "-c", typed], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == list(facts.APPARMOR_PROFILE)
+
+
+def test_an_exchange_that_any_student_can_take_over_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert list(facts._exchange()) == []  # no course here
+    exchange = tmp_path / "exchange"
+    (tmp_path / "course").mkdir()
+    (tmp_path / "course" / "own_config.py").write_text(f"c.Exchange.root = {str(exchange)!r}\n")
+    (fact,) = facts._exchange()
+    assert not fact.there and fact.remedy == (f"sudo mkdir -p -m 1777 {exchange}",)
+    exchange.mkdir()
+    for mode, fine in ((0o777, False), (0o1777, True), (0o770, True)):
+        exchange.chmod(mode)
+        (fact,) = facts._exchange()
+        assert fact.there == fine

@@ -14,6 +14,7 @@ import pytest
 from checker import catalog
 from checker.course import settings
 from checker.course.assignment import NoAssignment, solved
+from checker.course.exchange import named, problem
 from checker.course.folder import make
 from checker.course.settings import SettingsError
 from checker.grading import key
@@ -246,6 +247,21 @@ def test_the_exchange_is_a_place_from_wherever_nbgrader_is_started(
     assert "/srv/other" not in own.read_text()
 
 
+def test_no_student_can_put_another_exchange_in_its_place(tmp_path: Path) -> None:
+    """Nobody but its owner can move something away in a sticky folder."""
+    exchange = tmp_path / "deep" / "exchange"
+    remarks = make(tmp_path / "one", "one", str(exchange))[1].remarks
+    assert not any(str(exchange) in remark for remark in remarks)
+    assert stat.S_IMODE(exchange.stat().st_mode) == 0o1777
+    assert problem(exchange) is None
+    exchange.chmod(0o777)
+    remarks = make(tmp_path / "three", "three", str(exchange))[1].remarks
+    assert any("any student" in remark and f"sudo chmod 1777 {exchange}" in remark for remark in remarks)
+    assert named(tmp_path / "three" / "own_config.py") == exchange
+    exchange.rmdir()
+    assert "is not there" in str(problem(exchange))
+
+
 def test_a_broken_configuration_never_lets_nbgrader_execute(tmp_path: Path) -> None:
     """Whatever is wrong with the course, the stock step that executes a student's cells is not there."""
     loader = importable("traitlets.config.loader")
@@ -273,11 +289,11 @@ def test_a_broken_configuration_never_lets_nbgrader_execute(tmp_path: Path) -> N
 def test_a_course_can_be_loaded_from_elsewhere(tmp_path: Path) -> None:
     """As in ~/.jupyter of somebody who starts JupyterLab in another folder."""
     loader = importable("traitlets.config.loader")
-    course, _ = make(tmp_path / "course", exchange="/srv/exchange")
+    course, _ = make(tmp_path / "course", exchange=str(tmp_path / "exchange"))
     (tmp_path / "mine.py").write_text(f"load_subconfig({str(course.folder / 'nbgrader_config.py')!r})")
     config = loader.PyFileConfigLoader("mine.py", str(tmp_path)).load_config()
     assert config.CourseDirectory.root == str(course.folder)
-    assert config.Exchange.root == "/srv/exchange"
+    assert config.Exchange.root == str(tmp_path / "exchange")
 
 
 def test_an_edited_configuration_is_kept_beside(tmp_path: Path) -> None:

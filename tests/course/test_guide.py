@@ -6,8 +6,10 @@ import csv
 import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -17,10 +19,19 @@ from tests.conftest import ROOT, importable, need
 GUIDE = (ROOT / "docs" / "instructors.md").read_text()
 
 
-def commands(part: str) -> list[str]:
-    found = re.search(rf"<!-- {part} -->\n```sh\n(.*?)```\n<!-- /{part} -->", GUIDE, re.DOTALL)
+def said(part: str) -> str:
+    found = re.search(rf"<!-- {part} -->\n *```\w+\n(.*?)```\n *<!-- /{part} -->", GUIDE, re.DOTALL)
     assert found, part
-    return found[1].strip().split("\n")
+    return textwrap.dedent(found[1]).strip()
+
+
+def commands(part: str) -> list[str]:
+    return said(part).split("\n")
+
+
+def grades(clone: Path) -> list[dict[str, str]]:
+    with (clone / "course" / "grades.csv").open() as file:
+        return list(csv.DictReader(file))
 
 
 def test_there_are_ten() -> None:
@@ -47,9 +58,6 @@ def test_they_lead_to_grades(tmp_path: Path) -> None:
     (clone / ".venv").symlink_to(sys.prefix)
     jupyter = tmp_path / "jupyter"
     jupyter.mkdir()
-    (jupyter / "nbgrader_config.py").write_text(
-        f"get_config().Exchange.root = {str(exchange)!r}\n"
-    )  # of the hub's image
     variables = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     variables |= {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "config"), "VENV": sys.prefix}
     variables |= {"JUPYTER_CONFIG_DIR": str(jupyter), "JUPYTER_DATA_DIR": str(tmp_path / "data")}
@@ -62,6 +70,10 @@ def test_they_lead_to_grades(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
 
     typed("hand out", clone)
+    assert stat.S_IMODE(exchange.stat().st_mode) == 0o1777
+    (jupyter / "nbgrader_config.py").write_text(
+        said("students' configuration").replace("/srv/nbgrader/exchange", str(exchange))
+    )
     variables["PATH"] = f"{sys.prefix}/bin{os.pathsep}{variables['PATH']}"
     fetch, submit = commands("students")
     subprocess.run(fetch, shell=True, check=True, cwd=student, env=variables, capture_output=True)
@@ -70,10 +82,33 @@ def test_they_lead_to_grades(tmp_path: Path) -> None:
     )
     subprocess.run(submit, shell=True, check=True, cwd=student, env=variables, capture_output=True)
     typed("grade", clone / "course")
-    with (clone / "course" / "grades.csv").open() as file:
-        (row,) = csv.DictReader(file)
-    assert (row["score"], row["max_score"]) == ("100.0", "100.0")
-    fetched = ["nbgrader", "fetch_feedback", "p1_naive_softmax", "--course", "flash-puzzles"]
+    (row,) = grades(clone)
+    assert (row["status"], row["score"], row["max_score"]) == ("graded", "100.0", "100.0")
+    fetched = ["nbgrader", "fetch_feedback", "p1_naive_softmax"]
     subprocess.run(fetched, check=True, cwd=student, env=variables, capture_output=True)
     (page,) = student.rglob("*.html")
     assert "100/100 points" in page.read_text()
+
+    (clone / "course" / "roster.csv").write_text("id,first_name,last_name,email\nzoe,Zoe,Zuse,zoe@example.org\n")
+    typed("roster", clone / "course")
+    toml = clone / "course" / "course.toml"
+    toml.write_text(toml.read_text().replace('"full-block" = 25', '"full-block" = 40'))
+    subprocess.run(["make", "course"], check=True, cwd=clone, env=variables, capture_output=True)
+    typed("again", clone / "course")
+    archive = clone / "course" / "downloaded" / "p1_naive_softmax" / "archive"
+    archive.mkdir(parents=True)
+    shutil.copy(
+        student / "p1_naive_softmax" / "p1_naive_softmax.ipynb", archive / "wuli_LATE_7_9_p1_naive_softmax-1.ipynb"
+    )
+    subprocess.run(fetched, check=True, cwd=student, env=variables, capture_output=True)
+    assert any("115/115 points" in page.read_text() for page in student.rglob("*.html"))
+    typed("learning platform", clone / "course")
+    subprocess.run(["nbgrader", "export"], check=True, cwd=clone / "course", env=variables, capture_output=True)
+    assert {row["student_id"]: (row["status"], row["score"]) for row in grades(clone)} == {
+        row["student_id"]: ("graded", "115.0"),
+        "wuli_7": ("graded", "115.0"),
+        "zoe": ("not handed in", ""),
+    }
+    typed("large class", clone)
+    with (clone / "course" / "verdicts.csv").open() as file:
+        assert [row["earned"] for row in csv.DictReader(file)] == ["115", "115"]
