@@ -21,9 +21,10 @@ from checker.grading.found import Work
 from checker.grading.grade import CheckerFault, NoSandbox, identity, verdict_on
 from checker.judge.verdict import Verdict
 
-TRIES = 3  # for what ends its worker, or makes the checker fail
+TRIES = 3  # for what ends its worker
 # No room on the disk, no key, no sandbox: it would be the same for every submission.
 _FOR_ALL = (OSError, settings.SettingsError, key.KeyProblem, NoSandbox)
+_FINAL = (CheckerFault, Unresolved)  # judged twice in vain, or the same whoever looks
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ def _each(
     crew: Crew,
     done: Callable[[int], None],
 ) -> list[Any]:
-    """What a function says of each, or the exception; what failed is tried again, after all others."""
+    """What a function says of each, or the exception; what was lost is tried again, after all others."""
     answers: list[Any] = [None] * len(works)
     waiting, finished = list(range(len(works))), 0
     for turn in range(TRIES):
@@ -149,7 +150,7 @@ def _each(
             if isinstance(answer, _FOR_ALL):
                 raise answer
             answers[number] = answer
-            if isinstance(answer, Exception) and turn + 1 < TRIES:
+            if isinstance(answer, Exception) and not isinstance(answer, _FINAL) and turn + 1 < TRIES:
                 again.append(number)
             else:
                 finished += 1

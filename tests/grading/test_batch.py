@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -27,7 +28,7 @@ from checker.grading.command import grade
 from checker.grading.found import NothingFound, Work, found
 from checker.grading.local import Local
 from checker.judge.verdict import ExitStatus
-from tests.conftest import ROOT, SOLUTION
+from tests.conftest import ROOT, SOLUTION, cage_or_skip
 from tests.grading.conftest import (
     CLASS,
     SMALL,
@@ -151,6 +152,45 @@ def test_workers_that_are_killed_cost_nothing(desk: Path) -> None:
             os.kill(pid, signal.SIGKILL)
     assert grader.wait(120) == 0
     assert rows(desk) == uninterrupted(desk)
+
+
+def test_what_is_killed_from_outside_has_no_score_and_is_named(desk: Path) -> None:
+    """As by the system when memory is short: nothing in a cage can send a signal. It is tried again once."""
+    cage_or_skip().close()
+    hand_in(desk, {"p1_long_loop.py": (ROOT / "tests" / "hostile" / "p1_long_loop.py").read_text()})
+    grader, killed = running(desk, "--jobs", "1"), set()
+    while grader.poll() is None:
+        for pid in busy_in_cages(grader.pid):
+            if pid not in killed:
+                killed.add(pid)
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.05)
+    said = (desk / "said").read_text()
+    assert grader.returncode == 3 and said.count("No score") == 1, said
+    assert "p1_long_loop.py: RuntimeError: the box was killed from outside" in " ".join(said.split())
+    assert len(killed) == 4  # both processes of a try
+    assert {row["student"]: row["verdict"] for row in rows(desk)}["p1_long_loop"] == "no-score"
+    assert len(records(desk)) == len(SMALL)
+
+
+def busy_in_cages(grader: int) -> list[int]:
+    """Processes in a name space of their own that have taken more time than a kernel of the class does."""
+    busy, own = [], Path("/proc/self/ns/pid").readlink()
+    for pid in descendants(grader):
+        with contextlib.suppress(OSError):
+            ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+            caged = Path(f"/proc/{pid}/ns/pid").readlink() != own
+            if caged and sum(map(int, ticks)) > 4 * os.sysconf("SC_CLK_TCK"):
+                busy.append(pid)
+    return busy
+
+
+def descendants(pid: int) -> Iterator[int]:
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in map(int, children.read_text().split()):
+                yield child
+                yield from descendants(child)
 
 
 def test_a_full_disk_stops_the_batch_and_loses_nothing(desk: Path) -> None:
