@@ -37,6 +37,7 @@ else
 endif
 
 check_size := about 800 MB on disk, 220 MB to download
+plot_size  := about 70 MB on disk
 lab_size   := about 400 MB on disk
 cluster_size := about 60 MB on disk
 test_size  := about 1 GB on disk with a CPU build of torch, several with a CUDA build
@@ -44,6 +45,8 @@ whole_size := With what the tests need, about 2.3 GB in all, more with a CUDA bu
 
 # Make calls exit status 4 (the stub as shipped) a success: it says what to do next.
 checker = PYTHONPATH="$(CURDIR)" "$(bin)/python" -m checker
+# What trace and bench call once there is something to draw.
+drawing = $(if $(VENV),,CHECKER_INSTALL_MATPLOTLIB="make -s .venv/.layer-plot")
 friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
 
 .PHONY: help check watch hint progress solution reset lab trace bench doctor course grade similar gradescope student-bundle test test-all mutants versions lint clean needs-check needs-lab needs-cluster needs-test
@@ -73,11 +76,11 @@ reset: $(call layer,check) ## the stub of PUZZLE=4 again, in its file and its no
 lab: $(call layer,lab) ## the notebooks in JupyterLab (LAB="--no-browser …": options of its own)
 	@PYTHONPATH="$(CURDIR)" "$(bin)/python" -m jupyterlab --ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/notebooks $(LAB)
 
-trace: $(call layer,lab) ## draw which tiles PUZZLE=5 loads and stores, in which order
-	@$(checker) trace $(PUZZLE) $(if $(FILE),--file "$(FILE)") $(friendly)
+trace: $(call layer,check) ## draw which tiles PUZZLE=5 loads and stores, in which order
+	@$(drawing) $(checker) trace $(PUZZLE) $(if $(FILE),--file "$(FILE)") $(friendly)
 
-bench: $(call layer,lab) ## time PUZZLE=6 on a GPU beside its peers and the roofline; without a GPU, predict
-	@$(checker) bench $(PUZZLE) $(if $(FILE),--file "$(FILE)") $(if $(EVERY),--every) $(friendly)
+bench: $(call layer,check) ## time PUZZLE=6 on a GPU beside its peers and the roofline; without a GPU, predict
+	@$(drawing) $(checker) bench $(PUZZLE) $(if $(FILE),--file "$(FILE)") $(if $(EVERY),--every) $(friendly)
 
 doctor: $(call layer,check) ## what this machine can do, what is missing and how to get it
 	@$(checker) doctor
@@ -128,6 +131,11 @@ clean: ## remove what make has installed; never a file of yours
 	@echo "Installing into .venv what checking needs: $(check_size). This happens once."
 	@$(if $(filter test test-all mutants lint,$(MAKECMDGOALS)),echo "$(whole_size)",:)
 	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+.venv/.layer-plot: .venv/.layer-check
+	@echo "Installing into .venv what pictures need: $(plot_size). This happens once."
+	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[plot]'
 	@touch $@
 
 .venv/.layer-lab: .venv/.layer-check

@@ -18,6 +18,7 @@ from checker.course import commands as instructor
 from checker.doctor.command import doctor
 from checker.judge.verdict import ExitStatus, Status, Verdict
 from checker.learner import commands as learner
+from checker.learner.drawing import can_draw
 from checker.learner.places import script, shown
 from checker.practice import TRACEBACK_VARIABLE, Misuse, checked, number_of, terms_of, without_puzzle
 from checker.submission.read import from_file
@@ -142,6 +143,7 @@ def bench(puzzle: str, file: Path | None, every: bool, predict: bool, into: Path
                     only_predict=predict,
                 )
         console.print(table.report(result))
+        can_draw()
         written = command.save(result, into)
     except (Misuse, command.NoBenchmark) as misuse:
         click.echo(f"{misuse} See python -m checker bench --help.", err=True)
@@ -187,11 +189,11 @@ def trace(puzzle: str, file: Path | None, into: Path) -> NoReturn:
             click.echo("\nNothing was drawn: no launch got so far that there is anything to see.")
         sys.exit(verdict.exit_status)
     command.show(console, seen)
+    if not can_draw():
+        click.echo("\nNothing was drawn: matplotlib is missing.")
+        sys.exit(verdict.exit_status)
     try:
         written = command.save(seen, into)
-    except ImportError as error:
-        click.echo(f"\nNothing was drawn: {error.name} is missing. make lab installs it.")
-        sys.exit(verdict.exit_status)
     except OSError as error:
         click.echo(f"The picture could not be written to {into}: {error.strerror}.", err=True)
         sys.exit(ExitStatus.MISUSED)

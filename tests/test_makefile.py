@@ -92,6 +92,17 @@ def test_trace_is_a_thin_command(course: Path) -> None:
     assert "make trace" in make(course, "help").stdout
 
 
+@pytest.mark.parametrize("target", ["trace", "bench"])
+def test_pictures_are_installed_for_once_there_is_one(course: Path, target: str) -> None:
+    """What `make` hands over is one command, and it installs matplotlib alone."""
+    line = make(course, "-n", target, "PUZZLE=5").stdout
+    assert "pip install" not in line
+    command = line.partition('CHECKER_INSTALL_MATPLOTLIB="')[2].partition('"')[0]
+    done = subprocess.run([*command.split(), "-n"], cwd=course, capture_output=True, text=True, check=False)
+    assert "'.[plot]'" in done.stdout and "lab" not in done.stdout
+    assert 'CHECKER_INSTALL_MATPLOTLIB=""' not in make(course, "-n", target, f"VENV={sys.prefix}").stdout
+
+
 def test_a_cluster_brings_what_it_needs(course: Path) -> None:
     assert "--cluster" not in make(course, "-n", "grade").stdout
     done = make(course, "-n", "grade", "CLUSTER=slurm", "JOBS=8")

@@ -28,6 +28,7 @@ INSTRUCTORS = (
 )
 # What needs files that students do not get: 1.5 GB would be installed for tests that are not there.
 TARGETS = (
+    "solution",
     "course",
     "grade",
     "gradescope",
@@ -87,7 +88,7 @@ def _makefile(text: str) -> str:
     """The Makefile without the targets that would find nothing to work on."""
     names = "|".join(TARGETS)
     text = re.sub(rf"^(?:{names}):.*\n(?:\t.*\n)+\n", "", text, flags=re.MULTILINE)
-    text = re.sub(r"^#   (?:COURSE|EXCHANGE|CLUSTER)=.*\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^#   (?:COURSE|EXCHANGE|CLUSTER|FORCE)=.*\n", "", text, flags=re.MULTILINE)
     return re.sub(r"^\.PHONY:.*", lambda line: re.sub(rf" (?:{names})(?= |$)", "", line[0]), text, flags=re.MULTILINE)
 
 
@@ -96,6 +97,7 @@ def _readme(text: str, names: set[str]) -> str:
     text = re.sub(
         r"^## (?:For instructors|Adding a puzzle)\n.*?(?=^## |^\[MIT)", "", text, flags=re.DOTALL | re.MULTILINE
     )
+    text = re.sub(r"<!-- full course -->.*?<!-- /full course --> *", "", text, flags=re.DOTALL)
     absent = rf"make (?:{'|'.join(TARGETS)})(?![\w-])"
     text = re.sub(rf"^(?:\| `)?{absent}.*\n", "", text, flags=re.MULTILINE)  # of a listing, of a table
     text = re.sub(
@@ -107,4 +109,6 @@ def _readme(text: str, names: set[str]) -> str:
         there = not target or "://" in target or any(n == target or n.startswith(f"{target}/") for n in names)
         return link[0] if there else link[1]
 
-    return re.sub(r"\[([^\]]*)\]\(([^)\s]+)\)", kept, text)
+    links = r"\[([^\]]*)\]\(([^)\s]+)\)"
+    text = re.sub(rf" \({links}\)", lambda link: "" if kept(link) == link[1] else link[0], text)  # "(all figures)"
+    return re.sub(links, kept, text)

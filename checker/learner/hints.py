@@ -32,6 +32,7 @@ class Shown:
     total: int
     solved: bool
     remark: str = ""
+    solution: bool = True  # whether this copy of the course has one
 
 
 def hints_of(number: int, root: Path = places.ROOT) -> tuple[Hint, ...]:
@@ -48,7 +49,7 @@ def next_hint(number: int, root: Path = places.ROOT) -> Shown:
     before = opened(root)
     seen = before.progress.of(number).hints
     if seen >= len(hints):
-        return _shown(number, (), before, hints)
+        return _shown(number, (), before, hints, root)
 
     def one_more(progress: Progress) -> Progress:
         nonlocal seen
@@ -64,13 +65,13 @@ def next_hint(number: int, root: Path = places.ROOT) -> Shown:
         entry = before.progress.of(number)
         after = Opened(before.progress.having(number, replace(entry, hints=seen + 1)), sentence)
     remark = " ".join(filter(None, (before.remark, after.remark)))
-    return _shown(number, hints[seen : seen + 1], replace(after, remark=remark), hints)
+    return _shown(number, hints[seen : seen + 1], replace(after, remark=remark), hints, root)
 
 
 def seen_hints(number: int, root: Path = places.ROOT) -> Shown:
     """The hints that were seen so far."""
     found, hints = opened(root), hints_of(number, root)
-    return _shown(number, hints[: found.progress.of(number).hints], found, hints)
+    return _shown(number, hints[: found.progress.of(number).hints], found, hints, root)
 
 
 def closing(shown: Shown, next_one: str, again: str) -> list[tuple[str, str]]:
@@ -84,6 +85,8 @@ def closing(shown: Shown, next_one: str, again: str) -> list[tuple[str, str]]:
         seen = f"{shown.seen} of {shown.total} hints seen." if shown.hints else "No hint seen so far."
         return [(f"{seen} One more:", next_one)]
     last = ("That was the last hint.", "") if shown.hints else (f"You have seen all {shown.total} hints. Again:", again)
+    if not shown.solution:
+        return [last]
     opens = "The solution is open:" if shown.solved else "The solution opens after success:"
     return [last, (opens, f"make solution PUZZLE={shown.puzzle}")]
 
@@ -94,9 +97,10 @@ def plain(text: str) -> str:
     return "\n".join(re.sub(r"\$([^$]*)\$", lambda m: m[1].replace(r"\infty", "∞"), p) for p in paragraphs)
 
 
-def _shown(number: int, hints: tuple[Hint, ...], found: Opened, every: tuple[Hint, ...]) -> Shown:
+def _shown(number: int, hints: tuple[Hint, ...], found: Opened, every: tuple[Hint, ...], root: Path) -> Shown:
     entry = found.progress.of(number)
-    return Shown(number, hints, min(entry.hints, len(every)), len(every), entry.solved, found.remark)
+    there = places.solution(number, root).exists()
+    return Shown(number, hints, min(entry.hints, len(every)), len(every), entry.solved, found.remark, there)
 
 
 def _script_lesson(path: Path) -> str:

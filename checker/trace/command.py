@@ -23,7 +23,7 @@ def show(console: Console, trace: Trace) -> None:
 
 
 def save(trace: Trace, folder: Path) -> list[Path]:
-    """Write the pictures, one for each kernel; the files written. ImportError without matplotlib."""
+    """Write the pictures, one for each kernel; the files written. Needs matplotlib."""
     from checker.trace import chart
 
     made = [(folder / f"{name}.png", png) for name, png in chart.pages(trace)]

@@ -85,6 +85,8 @@ def test_its_links_lead_somewhere(unpacked: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", readme) + re.findall(r'<img src="([^"]*)"', readme):
         assert "://" in target or (unpacked / target.partition("#")[0]).exists(), target
     assert "nstructors" not in readme
+    assert not re.search(r"solutions/|make solution", readme)
+    assert "figures)" not in readme.replace("docs/figures", "")
 
 
 def test_it_speaks_of_no_command_that_is_not_there(unpacked: Path) -> None:
@@ -106,6 +108,13 @@ def test_a_student_can_check_with_it(unpacked: Path) -> None:
     shutil.copy(ROOT / "solutions" / "p1_naive_softmax.py", unpacked / "puzzles")
     done = make(unpacked, "check", "PUZZLE=1")
     assert done.returncode == 0 and "accepted" in done.stdout, done.stderr
+
+
+def test_its_hints_promise_no_solution(unpacked: Path) -> None:
+    for _ in range(4):
+        done = make(unpacked, "hint", "PUZZLE=1")
+        assert done.returncode == 0 and "solution" not in done.stdout.lower(), done.stdout
+    assert "You have seen all 3 hints" in done.stdout
 
 
 def test_it_has_no_instructors_part_and_says_so(unpacked: Path) -> None:

@@ -72,6 +72,31 @@ def test_a_stub_is_not_drawn(tmp_path: Path) -> None:
     assert not (tmp_path / "trace").exists()
 
 
+@pytest.mark.parametrize("verb", ["trace", "bench"])
+def test_matplotlib_is_installed_when_there_is_a_picture_and_not_before(verb: str, tmp_path: Path) -> None:
+    """In an environment that has everything but that; what installs it is what `make` says."""
+    home = Path(importable("matplotlib").__file__).parents[1]
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    for path in home.iterdir():
+        if path.name != "matplotlib":
+            (packages / path.name).symlink_to(path)
+    (tmp_path / "stub.py").write_text("import triton\nimport triton.language as tl\n\n\n" + _stub_of(SOLVED))
+    (tmp_path / "right.py").write_text(SOLVED)
+
+    def run(file: str, install: str) -> subprocess.CompletedProcess[str]:
+        variables = {**os.environ, "PYTHONPATH": f"{ROOT}:{packages}", "CHECKER_INSTALL_MATPLOTLIB": install}
+        line = [sys.executable, "-S", "-m", "checker", verb, "1", "--file", file]
+        return subprocess.run(line, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
+
+    install = f"ln -s {home}/matplotlib {packages}/"
+    assert run("stub.py", install).returncode == 4 and not (packages / "matplotlib").exists()
+    done = run("right.py", "false")
+    assert done.returncode == 0 and ".png" not in done.stdout, done.stderr
+    done = run("right.py", install)
+    assert done.returncode == 0 and f"{STEMS[1]}.png" in done.stdout, done.stdout + done.stderr
+
+
 def _stub_of(text: str) -> str:
     head = text[text.index("@triton.jit") :]
     return head[: head.index("):\n") + 3] + "    # FILL IN\n    pass\n"
