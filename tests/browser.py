@@ -69,3 +69,10 @@ def picture(page: Any, name: str) -> None:
     folder = Path(os.environ.get("SCREENSHOTS", ROOT / "build" / "screenshots"))
     folder.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=folder / f"{name}.png")
+
+
+def violations(page: Any, selector: str) -> list[str]:
+    """What axe-core finds wrong with some elements of a page, for those who see little or use no mouse."""
+    axe = importable("axe_playwright_python.sync_playwright").Axe()
+    found = axe.run(page, context={"include": [[selector]]}).response["violations"]
+    return [f"{one['id']}: {node['html'][:200]} {node['failureSummary']}" for one in found for node in one["nodes"]]

@@ -1,7 +1,7 @@
 """The verdict for a notebook: the words of the terminal's report, with bars for traffic and a map of the errors.
 
-Only elements and inline styles that every front end keeps; no script. Text takes the theme's own colour, so that
-light and dark are readable alike; signs and words say what colours underline.
+Only elements and inline styles that every front end keeps; no script. Text takes the theme's own colour, or is white on
+a dark one of ours: no colour can be read on white and on black alike. Signs and words say what colours underline.
 """
 
 from __future__ import annotations
@@ -12,18 +12,22 @@ from html import escape
 from checker.judge.verdict import Finding, Status, Traffic, Verdict
 from checker.report import words
 
-_COLOURS = {"✓": "#009E73", "○": "#3D9BD9", "!": "#CC79A7", "✗": "#D55E00"}
+_COLOURS = {"✓": "#00734F", "○": "#1F6FA8", "!": "#96467A", "✗": "#B34700"}  # white on each: 4.5 to 1 and more
 _FAINT = "opacity:.75"
 _MONO = "font-family:var(--jp-code-font-family,monospace);font-size:.92em"
 _MARKED = "background:rgba(213,94,0,.2);font-weight:bold"
-_CELL = "text-align:left;padding:.1em .8em .1em 0"  # nbgrader's page, unlike JupyterLab, gives a cell no room
-_BAR = 14  # width of a bar that is exactly at its bound, in em
+# nbgrader's page, unlike JupyterLab, gives a cell no room; and JupyterLab breaks no line in one.
+_CELL = "text-align:left;padding:.1em .8em .1em 0;white-space:normal;vertical-align:top"
+_BAR = 22  # width of the widest bar, in em
+_MOST = 1.6  # times the bound, that it stands for
 
 
 def html(verdict: Verdict) -> str:
     """The report as one HTML element."""
     colour = _COLOURS[words.sign(verdict.status)]
-    style = f"border-left:4px solid {colour};padding:.1em 0 .1em 1em;max-width:56em;line-height:1.45"
+    style = (
+        f"border-left:4px solid {colour};padding:.1em 0 .1em 1em;max-width:56em;line-height:1.45;overflow-wrap:anywhere"
+    )
     return f'<div style="{style}">{"".join(_parts(verdict, colour))}</div>'
 
 
@@ -31,7 +35,8 @@ def _parts(verdict: Verdict, colour: str) -> Iterator[str]:
     yield f'<div style="{_FAINT}">{escape(words.title(verdict))}</div>'
     points = f" &nbsp;{words.points(verdict)}"
     headline = f"{words.sign(verdict.status)} {escape(words.PLAIN_WORDS[verdict.status])}"
-    yield f'<div style="font-size:1.2em"><b style="color:{colour}">{headline}</b>{points}</div>'
+    chip = f"background:{colour};color:#fff;padding:.05em .5em;border-radius:.3em"
+    yield f'<div style="font-size:1.2em;margin:.2em 0"><b style="{chip}">{headline}</b>{points}</div>'
     if verdict.status is Status.NOT_STARTED:
         yield _paragraph(f"{verdict.findings[0].title}. {verdict.findings[0].explanation}")
         if verdict.findings[0].examples:
@@ -73,7 +78,7 @@ def _finding(verdict: Verdict, finding: Finding) -> Iterator[str]:
     if finding.examples:
         yield _pre(finding.examples)
     if finding.error_map:
-        yield f'<details><summary style="{_FAINT}">where it is wrong</summary>'
+        yield '<details><summary style="display:list-item;cursor:pointer">where it is wrong</summary>'
         yield _pre(words.shaded(finding.error_map))
         yield f'<div style="{_FAINT}">{escape(words.legend(finding.error_map))}</div></details>'
     if finding.hint:
@@ -86,7 +91,7 @@ def _paragraph(text: str, *, raw: bool = False) -> str:
 
 def _pre(lines: Iterable[str]) -> str:
     text = "\n".join(escape(line) for line in lines)
-    return f'<pre style="{_MONO};line-height:1.25;margin:.35em 0;overflow-x:auto">{text}</pre>'
+    return f'<pre tabindex="0" style="{_MONO};line-height:1.25;margin:.35em 0;overflow-x:auto">{text}</pre>'
 
 
 def _source(finding: Finding) -> str:
@@ -100,7 +105,7 @@ def _source(finding: Finding) -> str:
         text = f"{'▶' if marked else ' '} {number:>3} │ {escape(line)}"
         rows.append(f'<span style="{_MARKED}">{text}</span>' if marked else f'<span style="{_FAINT}">{text}</span>')
     style = f"{_MONO};line-height:1.35;margin:.35em 0;overflow-x:auto"
-    return f'<pre style="{style}">' + "\n".join(rows) + "</pre>"
+    return f'<pre tabindex="0" style="{style}">' + "\n".join(rows) + "</pre>"
 
 
 def _properties(verdict: Verdict) -> str:
@@ -110,11 +115,10 @@ def _properties(verdict: Verdict) -> str:
         reason = words.why(p)
         told = f'{escape(p.title)}<span style="{_FAINT}">{": " + escape(reason) if reason else ""}</span>'
         rows.append(
-            f'<tr style="background:none"><td style="{_CELL};color:{_COLOURS[sign]}">{sign}</td>'
-            f'<td style="{_CELL}">{told}</td>'
+            f'<tr style="background:none"><td style="{_CELL}">{sign}</td><td style="{_CELL}">{told}</td>'
             f'<td style="{_CELL};text-align:right">{p.weight if verdict.counts(p) else 0}/{p.weight}</td></tr>'
         )
-    return f'<table style="margin:.8em 0;border-collapse:collapse">{"".join(rows)}</table>'
+    return _table(("proven", "property", "points"), rows)
 
 
 def _traffic(traffic: Iterable[Traffic]) -> str:
@@ -123,14 +127,24 @@ def _traffic(traffic: Iterable[Traffic]) -> str:
     for what, done, most in words.moved(list(traffic)):
         share = done / most if most else 2.0
         colour = _COLOURS["✓" if done <= most else "✗"]
-        width = min(share, 1.5) * _BAR
+        width = min(share / _MOST, 0.94)
         bar = (
-            f'<div style="position:relative;width:{1.6 * _BAR:.1f}em;height:.8em">'
-            f'<div style="position:absolute;background:{colour};width:{width:.2f}em;height:.8em"></div>'
-            f'<div style="position:absolute;left:{_BAR}em;width:2px;height:.8em;background:currentColor"></div></div>'
+            f'<div style="position:relative;width:min({_BAR}em,30vw);height:.8em;margin-top:.3em">'
+            f'<div style="position:absolute;background:{colour};width:{width:.1%};height:.8em"></div>'
+            f'<div style="position:absolute;left:{1 / _MOST:.1%};width:2px;height:.8em;background:currentColor"></div>'
+            "</div>"
         )
         rows.append(
             f'<tr style="background:none"><td style="{_CELL}">{escape(what)}</td><td style="{_CELL}">{bar}</td>'
-            f'<td style="{_CELL}">{done:.2f} times per element, at most {most:.2f}</td></tr>'
+            f'<td style="{_CELL}">{done:.2f}, at most {most:.2f}</td></tr>'
         )
-    return f'<table style="margin:.8em 0;border-collapse:collapse">{"".join(rows)}</table>'
+    return _table(("what", "against its bound", "times per element"), rows)
+
+
+def _table(heads: Iterable[str], rows: Iterable[str]) -> str:
+    style = f"{_CELL};font-weight:normal;font-size:.85em;{_FAINT}"
+    cells = "".join(f'<th scope="col" style="{style}">{head}</th>' for head in heads)
+    return (
+        '<table style="margin:.8em 0;border-collapse:collapse;max-width:100%">'
+        f'<thead><tr style="background:none">{cells}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+    )

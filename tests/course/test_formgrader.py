@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser import TOKEN, blank_page, jupyter, picture
+from tests.browser import TOKEN, blank_page, jupyter, picture, violations
 from tests.course.conftest import ASSIGNMENT, RIGHT, Course, filled
 
 
@@ -79,3 +79,13 @@ def test_a_submission_is_judged_from_the_formgrader(page: Any, server: str, cour
     page.locator("#success-modal", has_text="Successfully autograded").wait_for()
     assert course.scores()["cleo"] == 0
     assert "✗ rows of any length" in course.report("cleo")
+
+
+def test_nothing_is_wrong_with_a_report_in_feedback(page: Any, server: str, course: Course) -> None:
+    assert course.run("generate_feedback", ASSIGNMENT).status == 0
+    page.set_viewport_size({"width": 400, "height": 900})
+    page.goto((course.folder / "feedback" / "ben" / ASSIGNMENT / f"{ASSIGNMENT}.html").as_uri())
+    report = "div[style*='border-left:4px']"
+    assert page.locator(report).count() == 1
+    assert violations(page, report) == []
+    assert page.eval_on_selector(report, "one => one.scrollWidth <= one.clientWidth + 1")

@@ -1,0 +1,54 @@
+"""Reports for those who see little, use no mouse, or read on a telephone: in a real browser, looked at by axe-core."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from checker.judge.verdict import Verdict
+from checker.report.html import html
+from tests.browser import blank_page, violations
+from tests.conftest import ROOT, check_path
+
+THEMES = {"light": ("white", "#333"), "dark": ("#111", "#ddd")}
+BOOTSTRAP = "summary, pre { display: block } td, th { white-space: nowrap; padding: 0 }"  # what nbgrader's pages do
+REPORTS = {
+    "partly right": "tests/wrong/p1_padding_loaded_as_zero.py",
+    "with a map": "tests/wrong/p4_padding_counted.py",
+    "too much traffic": "tests/wrong/p3_three_sweeps.py",
+    "accepted": "solutions/p7_causal_backward.py",
+    "forbidden": "tests/hostile/p1_network.py",
+    "not started": "puzzles/p1_naive_softmax.py",
+}
+
+
+@pytest.fixture(scope="module")
+def verdicts() -> dict[str, Verdict]:
+    return {name: check_path(ROOT / path) for name, path in REPORTS.items()}
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Any]:
+    with blank_page() as page:
+        yield page
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("width", [400, 1280])
+def test_nothing_is_wrong_with_a_report(page: Any, verdicts: dict[str, Verdict], theme: str, width: int) -> None:
+    back, text = THEMES[theme]
+    page.set_viewport_size({"width": width, "height": 900})
+    for name, verdict in verdicts.items():
+        page.set_content(
+            f"<html lang='en'><head><title>x</title><style>{BOOTSTRAP}</style></head>"
+            f"<body style='background:{back};color:{text}'><main><h1>x</h1>{html(verdict)}</main></body></html>"
+        )
+        page.eval_on_selector_all("details", "all => all.forEach(one => one.open = true)")
+        assert violations(page, "main") == [], name
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+        assert all(page.eval_on_selector_all("pre", "all => all.map(one => one.tabIndex == 0)"))
+        shown = page.eval_on_selector_all("summary", "all => all.map(one => getComputedStyle(one).display)")
+        assert set(shown) <= {"list-item"}, name  # else it has no triangle
+    assert verdicts["with a map"].findings[0].error_map is not None
