@@ -13,7 +13,7 @@ from tests.browser import blank_page, violations
 from tests.conftest import ROOT, check_path
 
 THEMES = {"light": ("white", "#333"), "dark": ("#111", "#ddd")}
-BOOTSTRAP = "summary, pre { display: block } td, th { white-space: nowrap; padding: 0 }"  # what nbgrader's pages do
+BOOTSTRAP = "body { font-size: 14px } summary, pre { display: block } td, th { white-space: nowrap; padding: 0 }"  # what nbgrader's pages do
 REPORTS = {
     "partly right": "tests/wrong/p1_padding_loaded_as_zero.py",
     "with a map": "tests/wrong/p4_padding_counted.py",
