@@ -13,7 +13,7 @@ from tests.browser import blank_page, violations
 from tests.conftest import ROOT, check_path
 
 THEMES = {"light": ("white", "#333"), "dark": ("#111", "#ddd")}
-BOOTSTRAP = "body { font-size: 14px } summary, pre { display: block } td, th { white-space: nowrap; padding: 0 }"  # what nbgrader's pages do
+NBGRADERS = """body { font-size: 14px } summary, pre { display: block } td, th { white-space: nowrap; padding: 0 }"""
 REPORTS = {
     "partly right": "tests/wrong/p1_padding_loaded_as_zero.py",
     "with a map": "tests/wrong/p4_padding_counted.py",
@@ -42,7 +42,7 @@ def test_nothing_is_wrong_with_a_report(page: Any, verdicts: dict[str, Verdict],
     page.set_viewport_size({"width": width, "height": 900})
     for name, verdict in verdicts.items():
         page.set_content(
-            f"<html lang='en'><head><title>x</title><style>{BOOTSTRAP}</style></head>"
+            f"<html lang='en'><head><title>x</title><style>{NBGRADERS}</style></head>"
             f"<body style='background:{back};color:{text}'><main><h1>x</h1>{html(verdict)}</main></body></html>"
         )
         page.eval_on_selector_all("details", "all => all.forEach(one => one.open = true)")

@@ -1,8 +1,8 @@
 """`python -m tests.versions [PYTHON ...]`: run the suite on every supported combination, and write `table.md`.
 
-Each combination gets a virtual environment of its own, without torch: only the comparison of the
-attention references with automatic differentiation needs it. Pythons that are not named are looked
-for on PATH; a version that cannot be had stands in the table as such. Takes minutes a combination.
+Each combination gets a virtual environment of its own, without torch and nbgrader: what needs them is the same on all.
+Pythons that are not named are looked for on PATH; a version that cannot be had stands in the table as such. Takes
+minutes a combination.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 TABLE = Path(__file__).with_name("table.md")
 MINORS = range(10, 15)  # Python 3.10 to 3.14
-OLDEST_NUMPY = "2.2.0"
-SUITE = ("-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider", "-rs")
+OLDEST_NUMPY = "2.0.0"
+# What a hosted notebook has (Colab, November 2026), on Python 3.13.
+HOSTED = ("ipython==7.34.0", "rich==13.9.4", "matplotlib==3.10.0", "ipykernel")
+SUITE = ("-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal", "-m", "not slow", "-p", "no:cacheprovider")
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Combination:
     python: Path
     triton: str
     numpy: str = ""
+    others: tuple[str, ...] = ()  # what else is installed
+    name: str = ""
 
 
 def pythons(named: list[Path]) -> dict[int, Path]:
@@ -46,13 +50,14 @@ def pythons(named: list[Path]) -> dict[int, Path]:
 
 
 def combinations(found: dict[int, Path]) -> Iterator[Combination]:
-    """Every Python with the pinned triton; the oldest and the newest of everything together; and across."""
+    """Every Python with the pinned triton; the oldest and the newest of everything together; across; and hosted."""
     oldest, newest = found[min(found)], found[max(found)]
     yield Combination(oldest, "3.6.0", OLDEST_NUMPY)
     for python in found.values():
         yield Combination(python, "3.7.1")
     yield Combination(newest, "3.6.0")
     yield Combination(newest, "3.9.0")
+    yield Combination(found.get(13, newest), "3.6.0", "2.1.3", HOSTED, "a hosted notebook")
 
 
 def tried(combination: Combination) -> str:
@@ -62,7 +67,7 @@ def tried(combination: Combination) -> str:
         python = Path(folder) / "bin" / "python"
         wanted = [f"triton=={combination.triton}", f"numpy=={combination.numpy}" if combination.numpy else "numpy"]
         install = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-e", ROOT, *wanted]
-        subprocess.run([*install, "pytest", "hypothesis", "jupytext"], check=True)
+        subprocess.run([*install, *combination.others, "pytest", "pytest-xdist", "hypothesis", "jupytext"], check=True)
         versions = (
             "import platform, triton, numpy; print(platform.python_version(), triton.__version__, numpy.__version__)"
         )
@@ -73,7 +78,8 @@ def tried(combination: Combination) -> str:
             print(done.stdout[-6000:], done.stderr[-2000:], flush=True)
         counted = re.findall(r"\d+ (?:passed|failed|skipped|errors?)", done.stdout.rstrip().rpartition("\n")[2])
         minutes = (time.monotonic() - begun) / 60
-        return f"| {' | '.join(got)} | {', '.join(counted) or 'did not run'} | {minutes:.0f} min |"
+        name = f" ({combination.name})" if combination.name else ""
+        return f"| {' | '.join(got)}{name} | {', '.join(counted) or 'did not run'} | {minutes:.0f} min |"
 
 
 def main() -> int:
