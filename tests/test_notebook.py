@@ -24,6 +24,7 @@ from tests.conftest import ROOT, SOLUTION, check_path, importable
 STEMS = catalog.stems()
 IMPORTS = "import triton\nimport triton.language as tl"
 WRONG = (ROOT / "tests" / "wrong" / "p1_no_division.py").read_text()
+SYNTAX_ERRORS = ("SyntaxError", "_IncompleteInputError")  # the latter since Python 3.13
 TAGS = re.compile(r"<[^>]*>")
 
 
@@ -43,7 +44,7 @@ class Kernel:
                 shown["printed"] += content["text"]
             elif message["msg_type"] in ("execute_result", "display_data"):
                 shown.update(content["data"])
-            elif message["msg_type"] == "error" and "SyntaxError" not in content["ename"]:
+            elif message["msg_type"] == "error" and content["ename"] not in SYNTAX_ERRORS:
                 pytest.fail("\n".join(content["traceback"]))
 
         self.client.execute_interactive(text, output_hook=collect, timeout=60)
