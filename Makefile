@@ -10,6 +10,7 @@
 #   COURSE=…       the folder of the nbgrader course (course)
 #   EXCHANGE=…     the folder through which nbgrader hands out and collects, for a new course
 #   CLUSTER=…      who grades: local, slurm, or the address of a Dask scheduler (grade)
+#   TESTS=…        some files of tests (test)
 #   PYTHON=…       the Python that .venv is made with
 #   VENV=…         use this environment as it is, and install nothing
 
@@ -101,7 +102,7 @@ student-bundle: $(call layer,lab) ## for instructors: the course without solutio
 	@$(checker) student-bundle $(if $(FILE),"$(FILE)")
 
 test: $(call layer,test) ## the project's own tests, at most ten minutes
-	@"$(bin)/python" -m pytest -q -n auto --dist worksteal -m "not slow"
+	@"$(bin)/python" -m pytest -q -n auto --dist worksteal -m "not slow" $(TESTS)
 
 test-all: $(call layer,test) ## every test there is
 	@"$(bin)/python" -m pytest -q -n auto --dist worksteal

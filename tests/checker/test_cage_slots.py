@@ -15,7 +15,7 @@ from checker.box import cage as cages
 from checker.box import groups, slots, visible
 from checker.box.cage import Cage
 from tests.checker.test_cage import started
-from tests.conftest import cage_or_skip
+from tests.conftest import cage_or_skip, need
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives users of their own to cages")
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -35,6 +35,7 @@ def test_two_cages_never_share_a_user(cage: Cage) -> None:
 
 @AS_ROOT
 def test_a_user_who_runs_something_already_is_left_alone() -> None:
+    need("setpriv")
     with slots.claim().lock as _:
         pass  # which one is free?
     slot = slots.claim()
