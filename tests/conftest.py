@@ -35,8 +35,6 @@ settings.load_profile("course")
 # What a `make` that runs the tests was told, such as VENV, is not for those that the tests run.
 for _name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "VENV"):
     os.environ.pop(_name, None)
-# Started in the background of a shell, a run and all that it starts would ignore Ctrl-C, which tests send.
-signal.signal(signal.SIGINT, signal.default_int_handler)
 SOLUTIONS = sorted((ROOT / "solutions").glob("p*.py"))
 SOLUTION = SOLUTIONS[0].read_text()
 
@@ -240,6 +238,11 @@ def nothing_left(box_folder: Path) -> Iterator[None]:
 def told(request: pytest.FixtureRequest) -> Callable[[str], None]:
     """Say something that stands at the end of the run, also if several processes run the tests."""
     return lambda sentence: request.node.user_properties.append((TOLD, sentence))
+
+
+def pytest_configure() -> None:
+    """Started in the background of a shell, a run and all that it starts would ignore Ctrl-C, which tests send."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

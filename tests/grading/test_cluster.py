@@ -108,6 +108,7 @@ def results(desk: Path) -> list[dict[str, Any]]:
     return everything
 
 
+@pytest.mark.slow
 def test_workers_that_are_killed_again_and_again_cost_nothing(desk: Path, dask: Dask) -> None:
     hand_in(desk, dict(list(CLASS.items())[4:6]))
     nannies = [dask.worker(), dask.worker()]
@@ -126,6 +127,7 @@ def test_workers_that_are_killed_again_and_again_cost_nothing(desk: Path, dask: 
     assert records(desk).keys() == written.keys()
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_is_killed_is_a_sentence_and_nothing_is_lost(desk: Path, dask: Dask) -> None:
     worker = dask.worker()
     grader = running(desk, "--cluster", dask.address)
