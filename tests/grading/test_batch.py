@@ -63,6 +63,10 @@ def test_each_distinct_submission_is_judged_once(desk: Path) -> None:
         "carl": "0",
     }
     assert {row["student"]: row["verdict"] for row in rows(desk)}["carl"] == "invalid"
+    assert {row["possible"] for row in rows(desk)} == {"100"}  # of what cannot be read, too
+    (line,) = (line.split() for line in done.stdout.split("\n") if line.startswith("1 Naive softmax"))
+    some = sum(0 < int(row["earned"]) < 100 for row in rows(desk))
+    assert line[3:8] == ["7", "2", str(some), str(5 - some), "0"]  # all, with all points, some, none, not started
     everything = json.loads((desk / "all.json").read_text())
     assert [one["student"] for one in everything] == [row["student"] for row in rows(desk)]
     assert {one["student"]: one["result"]["score"]["earned"] for one in everything}["ben"] == 100
@@ -170,7 +174,8 @@ def test_what_is_killed_from_outside_has_no_score_and_is_named(desk: Path) -> No
     assert grader.returncode == 3 and said.count("No score") == 1, said
     assert "p1_long_loop.py: RuntimeError: the box was killed from outside" in " ".join(said.split())
     assert len(killed) == 4  # both processes of a try
-    assert {row["student"]: row["verdict"] for row in rows(desk)}["p1_long_loop"] == "no-score"
+    (row,) = (row for row in rows(desk) if row["student"] == "p1_long_loop")
+    assert (row["verdict"], row["earned"], row["possible"]) == ("no-score", "", "100")
     assert len(records(desk)) == len(SMALL)
 
 
