@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import traceback
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -217,6 +218,9 @@ def build() -> None:
 
 for command in (*learner.COMMANDS, *instructor.COMMANDS, doctor):
     cli.add_command(command)
+if find_spec("checker.grading") is None:  # a student's copy, in which these only say so
+    for command in (*instructor.COMMANDS, learner.solution):
+        command.hidden = True
 
 _SERIOUSNESS = [
     ExitStatus.ACCEPTED,

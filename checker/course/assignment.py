@@ -68,11 +68,16 @@ def with_questions(notebook: str, old: str) -> str:
     place = 0
     for cell in before:
         name = str(cell.get("id", ""))
+        same = next((n for n, other in enumerate(cells) if other["id"] == name), None)
         if _mark(cell) in ours and (not name or re.fullmatch(r"cell-\d+", name)):
-            place = next((n for n, other in enumerate(cells, start=1) if other["id"] == name), place)
+            place = place if same is None else same + 1
+            continue
+        text = cell.get("source", "")
+        own = cell | {"source": "".join(text) if isinstance(text, list) else text}
+        if same is not None:  # a cell of ours that was made a question
+            cells[same], place = own, same + 1
         else:
-            text = cell.get("source", "")
-            cells.insert(place, cell | {"source": "".join(text) if isinstance(text, list) else text})
+            cells.insert(place, own)
             place += 1
     return json.dumps(made, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 

@@ -88,7 +88,7 @@ def _makefile(text: str) -> str:
     """The Makefile without the targets that would find nothing to work on."""
     names = "|".join(TARGETS)
     text = re.sub(rf"^(?:{names}):.*\n(?:\t.*\n)+\n", "", text, flags=re.MULTILINE)
-    text = re.sub(r"^#   (?:COURSE|EXCHANGE|CLUSTER|FORCE)=.*\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^#   (?:COURSE|EXCHANGE|CLUSTER|FORCE|TESTS)=.*\n", "", text, flags=re.MULTILINE)
     return re.sub(r"^\.PHONY:.*", lambda line: re.sub(rf" (?:{names})(?= |$)", "", line[0]), text, flags=re.MULTILINE)
 
 

@@ -6,7 +6,6 @@ folder is sticky (mode 1777, as /tmp has it). See https://github.com/jupyter/nbg
 
 from __future__ import annotations
 
-import ast
 import re
 import stat
 from pathlib import Path
@@ -15,11 +14,11 @@ MODE = 0o1777
 DEFAULT = "/usr/local/share/nbgrader/exchange"  # nbgrader's
 
 
-def named(own_config: Path) -> Path:
-    """The exchange that a course's own configuration names; nbgrader's default if it names none. OSError."""
+def named(own_config: Path) -> Path | None:
+    """The exchange that a course's own configuration names as a plain text; None if it does not. OSError."""
     text = own_config.read_text(encoding="utf-8", errors="replace")
-    said = re.findall(r"^c\.Exchange\.root\s*=\s*(\"[^\"\n]*\"|'[^'\n]*')", text, re.MULTILINE)
-    return Path(ast.literal_eval(said[-1]) if said else DEFAULT)
+    said = re.findall(r"""^c\.Exchange\.root\s*=\s*(["'])([^"'\\\n]+)\1""", text, re.MULTILINE)
+    return Path(said[-1][1]) if said else None
 
 
 def make_exchange(place: Path) -> None:

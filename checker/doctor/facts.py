@@ -189,7 +189,9 @@ def _switched_off(name: str, setting: str) -> Fact:
 def _nbgrader() -> Fact:
     found = _version("nbgrader")
     if found is None:
-        return Fact("nbgrader", False, "is not installed.", "grading with nbgrader", ("make course",))
+        instructors = find_spec("checker.grading") is not None  # students' copies have no such part
+        typed = "make course" if instructors else "make lab"
+        return Fact("nbgrader", False, "is not installed.", "grading with nbgrader", (typed,))
     if shutil.which("nbgrader") is None or shutil.which("alembic") is None:
         folder = Path(sys.executable).parent
         return Fact(
@@ -207,6 +209,8 @@ def _exchange() -> Iterator[Fact]:
     try:
         place = exchange.named(Path("course", "own_config.py"))
     except OSError:
+        return
+    if place is None:
         return
     wrong = exchange.problem(place)
     sentence, remedy = (f"{place}.", ()) if wrong is None else (f"{place} {wrong[0]}.", (wrong[1],))

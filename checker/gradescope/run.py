@@ -17,7 +17,7 @@ from checker.course.settings import Settings
 from checker.gradescope import results
 from checker.gradescope.results import Part
 from checker.grading.chosen import Unresolved, chosen
-from checker.grading.found import Work, of_puzzle
+from checker.grading.found import Work, in_folder
 from checker.grading.grade import terms_for_grading, verdict_on
 from checker.judge.verdict import ExitStatus
 from checker.learner.saving import replace_whole
@@ -52,7 +52,7 @@ def results_of(home: Path) -> dict[str, Any]:
 
 def _work(number: int, folder: Path, *, alone: bool) -> Work:
     """What was handed in for a puzzle. `alone`: nothing else is expected, so that a file may have any name."""
-    return Work("", number, of_puzzle(folder, number, any_name=alone))
+    return Work("", number, in_folder(folder, None if alone else number))
 
 
 def _part(work: Work, course: Settings) -> Part:
@@ -65,7 +65,7 @@ def _part(work: Work, course: Settings) -> Part:
     try:
         file, handed = chosen(work)
     except Unresolved as problem:
-        return Part(work.number, possible, problem=f"{problem}. Hand in one.")
+        return Part(work.number, possible, problem=f"{problem}.")
     return Part(work.number, possible, verdict_on(work.number, handed, clean(file.name, 200), course))
 
 

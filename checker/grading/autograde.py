@@ -72,16 +72,20 @@ class NotConfigured(NbGraderPreprocessor):
 
 
 class LeaveToHand(NbGraderPreprocessor):
-    """Takes back the score that nbgrader gives to a cell without a result, if the checker itself has failed."""
+    """Takes back scores of nbgrader's own: of a cell without a result, if the checker itself has failed; and the 0 of
+    an instructor's question whose cell is as it was, for the answer may stand in another one.
+    """
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
-        """Mark the graded cell as one that a human must grade."""
+        """Mark these as graded by hand, and not yet graded if nobody has."""
         puzzle = puzzle_of(resources)
-        if FAULT in resources and puzzle is not None:
+        if puzzle is not None:
             names = resources["nbgrader"]
             with Gradebook(names["db_url"]) as gradebook:
-                grade = gradebook.find_grade(check_id(puzzle), names["notebook"], names["assignment"], names["student"])
-                grade.auto_score, grade.needs_manual_grade = None, True
+                notebook = gradebook.find_submission_notebook(names["notebook"], names["assignment"], names["student"])
+                for grade in notebook.grades:
+                    if FAULT in resources or grade.name != check_id(puzzle):
+                        grade.auto_score, grade.needs_manual_grade = None, True
                 gradebook.db.commit()
         return nb, resources
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import socket
 from dataclasses import replace
@@ -12,8 +13,9 @@ from checker.grading.cells import Handed, defines, handed
 from checker.grading.found import Work
 from checker.report.clean import clean
 from checker.road import started
+from checker.submission.extract import NotASubmission, extract
 
-_LONG = 200  # characters of a file's name
+_LONG, _MOST_NAMED = 200, 5  # characters of a file's name; files in a sentence
 
 
 class Unresolved(Exception):
@@ -23,8 +25,8 @@ class Unresolved(Exception):
 def chosen(work: Work) -> tuple[Path, Handed]:
     """The file that is meant, and what it holds; notes say what is not as expected. Raises Unresolved.
 
-    Files with the same code are one. Those that define a kernel go before those that do not, those that were begun
-    before stubs, and those that bear the puzzle's name before others. If that leaves several, nobody can know.
+    Files with the same kernels are one. Those that define a kernel go before those that do not, those that were begun
+    before stubs, and those that are named after the puzzle before others. If that leaves several, nobody can know.
     """
     stem = catalog.stems()[work.number]
     distinct: dict[str, tuple[Path, Handed]] = {}
@@ -32,22 +34,31 @@ def chosen(work: Work) -> tuple[Path, Handed]:
         if not (os.path.islink(path) or os.access(path, os.R_OK)):  # noqa: PTH114 (`handed` says what it thinks of links)
             raise Unresolved(f"{_name(path)} cannot be opened on {socket.gethostname()}")
         one = handed(path, catalog.load(work.number))
-        code = str(path) if one.submission is None else one.submission.text
-        distinct.setdefault(code, (path, one))
+        distinct.setdefault(_kernels(work.number, path, one), (path, one))
     left = list(distinct.values())
     for goes_first in (_is_answer, _is_begun, _is_well_named):
         if len(left) > 1:
             left = [one for one in left if goes_first(work.number, *one)] or left
     if len(left) > 1:
-        names = " and ".join(_name(path) for path, _ in left)
+        names = " and ".join(_name(path) for path, _ in left[:_MOST_NAMED])
         raise Unresolved(f"There is more than one file for it, {names}, so it is open which one is meant")
     ((path, meant),) = left
     notes = list(meant.notes)
     if path.stem != stem:
         notes.insert(0, f"What was judged is called {_name(path)}, and not {stem}{path.suffix}.")
-    if others := [_name(other) for other, _ in distinct.values() if other != path]:
-        notes.insert(0, f"{_name(path)} was judged; left out: {', '.join(others)}.")
+    if others := [_name(other) for other in work.paths if other != path]:
+        notes.insert(0, f"{_name(path)} was judged; left out: {', '.join(others[:_MOST_NAMED])}.")
     return path, replace(meant, notes=tuple(notes))
+
+
+def _kernels(number: int, path: Path, one: Handed) -> str:
+    """What is the same in two files if their kernels are, whatever stands around them."""
+    if one.submission is None:
+        return str(path)
+    try:
+        return ast.dump(ast.parse(extract(one.submission, catalog.load(number).kernels).source))
+    except (NotASubmission, SyntaxError, RecursionError, MemoryError, ValueError):
+        return one.submission.text
 
 
 def _is_answer(number: int, path: Path, one: Handed) -> bool:

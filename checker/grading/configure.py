@@ -44,7 +44,8 @@ def configure(c: Any, folder: Path) -> None:
     c.AssignLatePenalties.plugin_class = "checker.grading.policy.LatePolicy"
     c.Autograde.pre_convert_hook = "checker.grading.notebook.under_one_name"
     c.ExportApp.plugin_class = "checker.grading.gradebook.Grades"
-    c.ZipCollectApp.collector_plugin = "checker.grading.policy.OfLearningPlatform"
+    c.ZipCollectApp.extractor_plugin = "checker.grading.downloads.Unpack"
+    c.ZipCollectApp.collector_plugin = "checker.grading.downloads.WhoseFile"
     c.FileNameCollectorPlugin.valid_ext = [".ipynb", ".py"]
     c.ExchangeFactory.collect = "checker.grading.policy.CollectAllowed"
     c.GenerateAssignment.preprocessors = [

@@ -14,7 +14,7 @@ from checker import catalog
 
 KINDS = (".ipynb", ".py")
 _OURS = {"checker", "solutions", "tests"}  # in a clone of the course: files with a puzzle's number, and nobody's work
-MOST_DEEP = 20  # folders in folders; some unpackers, and Git, make a thousand for who asks for them
+MOST_DEEP = 20  # folders in folders; some unpackers, and Git, make a thousand for whoever asks
 _NUMBER = re.compile(r"(?:^|[^A-Za-z0-9])p(\d+)(?=_)")
 # What a learning platform writes before a file's name, or calls a folder. Canvas's second number is the file's.
 _CANVAS = re.compile(r"(?P<student>[^_]+(?:_LATE)?_\d+)_\d+_(?P<file>.+)")
@@ -36,7 +36,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Download:
-    """A file that came through a learning platform: whose it is, and how he had called it."""
+    """A file that came through a learning platform: who handed it in, and under which name."""
 
     student: str
     participant: str  # Moodle's number, which tells people of one name apart; another one in each assignment
@@ -48,10 +48,10 @@ def download(path: Path) -> Download | None:
 
     Only what the path begins with is theirs: the rest is the student's, who might write somebody else's name there.
     """
-    if moodle := _MOODLE.fullmatch(path.parts[0]):
-        return Download(moodle["student"], moodle["participant"], moodle["file"] or path.name)
-    if len(path.parts) == 1 and (canvas := _CANVAS.fullmatch(path.name)):
-        return Download(canvas["student"].replace("_LATE_", "_"), "", canvas["file"])
+    top = path.parts[0]  # a folder of Moodle's, a file, or a student's own archive, unpacked
+    if named := _MOODLE.fullmatch(top) or _CANVAS.fullmatch(top):
+        rest = named["file"] if len(path.parts) == 1 else path.name
+        return Download(named["student"].replace("_LATE_", "_"), named.groupdict().get("participant", ""), rest)
     return None
 
 
@@ -59,8 +59,8 @@ def found(places: Sequence[Path]) -> list[Work]:
     """All submissions in these folders and files, in order. Raises NothingFound.
 
     In a folder, whoever has a folder is a student: STUDENT/…/p1_naive_softmax.ipynb, as nbgrader lays it out. A file
-    without one is its student's by the rest of its name: anna_p1_naive_softmax.py. In a folder that is called as a
-    puzzle, everything is for this puzzle.
+    without one is its student's by the rest of its name: anna_p1_naive_softmax.py. Everything in a folder that is named
+    after a puzzle is for this puzzle.
     """
     works: set[Work] = set()
     for place in places:
@@ -76,13 +76,9 @@ def found(places: Sequence[Path]) -> list[Work]:
     return sorted(works)
 
 
-def of_puzzle(folder: Path, number: int, *, any_name: bool = True) -> tuple[Path, ...]:
-    """What may be the submission for a puzzle in somebody's folder.
-
-    `any_name`: nothing else is expected there, so files without the puzzle's number may be it if none has it.
-    """
-    paths = _called(_files(folder), number)
-    return paths if any_name else tuple(path for path in paths if _number(path) == number)
+def in_folder(folder: Path, number: int | None = None) -> tuple[Path, ...]:
+    """All that may be a submission in somebody's folder; of a puzzle's `number`, only what bears it in its name."""
+    return tuple(path for path in _files(folder) if number in (None, _number(path)))
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -107,10 +103,11 @@ def _special(path: Path) -> bool:
 
 def _works(paths: Iterable[Path], folder: Path) -> list[Work]:
     of: dict[tuple[str, str, int], list[Path]] = defaultdict(list)
+    numbers = {stem: number for number, stem in catalog.stems().items()}
     for path in paths:
         inside = path.relative_to(folder)
         above, platform = inside.parts[:-1], download(inside)
-        number = next((number for number, stem in catalog.stems().items() if stem in above), None) or _number(path)
+        number = next((numbers[name] for name in above if name in numbers), None) or _number(path)
         if number is None:
             continue
         if platform is not None:
@@ -119,18 +116,9 @@ def _works(paths: Iterable[Path], folder: Path) -> list[Work]:
             of[above[0] if above else _before(path), "", number].append(path)
     people = Counter((student, number) for student, _, number in of)
     return [
-        Work(student if people[student, number] == 1 else f"{student}_{participant}", number, _called(files, number))
+        Work(student if people[student, number] == 1 else f"{student}_{participant}", number, tuple(files))
         for (student, participant, number), files in of.items()
     ]
-
-
-def _called(paths: Iterable[Path], number: int) -> tuple[Path, ...]:
-    """Those with the puzzle's number in their names; if there are none those with no number, and else all."""
-    by_name = {path: _number(path) for path in paths}
-    for wanted in (number, None):
-        if some := tuple(path for path, named in by_name.items() if named == wanted):
-            return some
-    return tuple(by_name)
 
 
 def _number(path: Path) -> int | None:

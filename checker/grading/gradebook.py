@@ -7,10 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import nbformat
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.plugins import ExportPlugin
 
+from checker import catalog
+from checker.grading.chosen import Unresolved, chosen
 from checker.grading.export import harmless, replacing
+from checker.grading.found import Work, in_folder
+from checker.grading.notebook import MOST_CELLS
+from checker.report.clean import clean
+from checker.submission.read import CODE_LIMIT
 
 COLUMNS = (
     *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email", "status"),
@@ -33,41 +40,69 @@ class Grades(ExportPlugin):  # type: ignore[misc]
                 out.writerow({name: harmless(value) for name, value in row.items()})
 
     def _rows(self, gradebook: Gradebook) -> Iterator[dict[str, Any]]:
-        students, assignments = ({str(one) for one in wanted} for wanted in (self.student, self.assignment))
+        """Of all students that nbgrader knows, and of those who have handed in what it has not seen."""
+        wanted = {str(one) for one in self.student}, {str(one) for one in self.assignment}
         for assignment in gradebook.assignments:
-            for student in gradebook.students:
-                if student.id in (students or {student.id}) and assignment.name in (assignments or {assignment.name}):
+            known = {student.id: student for student in gradebook.students}
+            everybody = [*known, *sorted({*self._handed_in(assignment.name)} - known.keys())]
+            for name in everybody:
+                if name in (wanted[0] or {name}) and assignment.name in (wanted[1] or {assignment.name}):
+                    student = known.get(name)
                     yield {
                         "assignment": assignment.name,
                         "duedate": assignment.duedate,
-                        "student_id": student.id,
-                        "last_name": student.last_name,
-                        "first_name": student.first_name,
-                        "email": student.email,
+                        "student_id": name,
+                        "last_name": student and student.last_name,
+                        "first_name": student and student.first_name,
+                        "email": student and student.email,
                         "max_score": assignment.max_score,
-                        **self._of(gradebook, assignment.name, student.id),
+                        **self._of(gradebook, assignment.name, name),
                     }
+
+    def _handed_in(self, assignment: str) -> Iterator[str]:
+        """Who has a folder in `submitted/` for an assignment."""
+        pattern = self._folder("submitted", "*", assignment)
+        for path in Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))):
+            yield path.parts[pattern.parts.index("*")]
 
     def _of(self, gradebook: Gradebook, assignment: str, student: str) -> dict[str, Any]:
         """Status, and what there is because of it."""
-        handed_in, when = self._folder("submitted", student, assignment)
-        autograded, then = self._folder("autograded", student, assignment)
+        submitted, autograded = (self._folder(step, student, assignment) for step in ("submitted", "autograded"))
+        handed_in = submitted.is_dir() and any(path.name != "timestamp.txt" for path in submitted.iterdir())
         try:
             submission = gradebook.find_submission(assignment, student)
         except MissingEntry:
             return {"status": NEEDS_GRADING if handed_in else NOT_HANDED_IN}
         facts = {"timestamp": submission.timestamp}
         grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
-        open_ones = [grade for grade in grades if grade.auto_score is None and grade.manual_score is None]
-        if open_ones or (handed_in and (not autograded or when != then)):
+        is_open = any(grade.auto_score is None and grade.manual_score is None for grade in grades)
+        if is_open or (handed_in and not self._is_graded(submitted, autograded)):
             return {**facts, "status": NEEDS_GRADING}
         penalty = submission.late_submission_penalty or 0.0
         scores = {"raw_score": submission.score, "late_submission_penalty": penalty}
         return {**facts, **scores, "status": GRADED, "score": max(0.0, submission.score - penalty)}
 
-    def _folder(self, step: str, student: str, assignment: str) -> tuple[bool, Any]:
-        """Whether something lies in one of nbgrader's folders, and when it was handed in, if that is known."""
+    def _folder(self, step: str, student: str, assignment: str) -> Path:
+        """One of nbgrader's folders."""
         course = self.parent.coursedir
-        folder = Path(course.format_path(getattr(course, f"{step}_directory"), student, assignment))
-        there = folder.is_dir() and any(path.name != "timestamp.txt" for path in folder.iterdir())
-        return there, course.get_existing_timestamp(str(folder))
+        return Path(course.format_path(getattr(course, f"{step}_directory"), student, assignment))
+
+    def _is_graded(self, submitted: Path, autograded: Path) -> bool:
+        """Whether what was graded is what is there now: it may have been replaced since, or nbgrader have failed."""
+        times = [self.parent.coursedir.get_existing_timestamp(str(folder)) for folder in (submitted, autograded)]
+        if not autograded.is_dir() or times[0] != times[1]:
+            return False
+        numbers = {stem: number for number, stem in catalog.stems().items()}
+        assignment = submitted.name
+        if assignment not in numbers:
+            return True
+        try:
+            paths = in_folder(submitted) or (submitted / f"{assignment}.ipynb",)
+            _, now = chosen(Work("", numbers[assignment], paths))
+            then = nbformat.read(autograded / f"{assignment}.ipynb", nbformat.NO_CONVERT).cells
+        except (Unresolved, OSError, ValueError):
+            return False
+        return len(then) >= len(now.cells[:MOST_CELLS]) and all(
+            was.metadata.get("nbgrader", {}).get("locked") or clean(cell.text, CODE_LIMIT) in was.source
+            for cell, was in zip(now.cells, then, strict=False)
+        )

@@ -19,7 +19,7 @@ from checker.course import settings
 from checker.course.assignment import check_id
 from checker.grading.cells import Handed
 from checker.grading.chosen import Unresolved, chosen
-from checker.grading.found import Work, of_puzzle
+from checker.grading.found import Work, in_folder
 from checker.puzzle import Puzzle
 from checker.report.clean import clean
 from checker.submission.read import CODE_LIMIT, Cell, Unreadable, cells_of
@@ -63,7 +63,7 @@ def submission(converter: Any, resources: Any, puzzle: Puzzle) -> tuple[Path, Ha
     names = resources["nbgrader"]
     folder = Path(submitted_folder(converter, resources))
     alone = names["assignment"] == puzzle.stem  # else the names tell the puzzles of an assignment apart
-    paths = of_puzzle(folder, puzzle.number) if alone else ()
+    paths = in_folder(folder) if alone else ()
     return chosen(Work(names["student"], puzzle.number, paths or (folder / f"{puzzle.stem}.ipynb",)))
 
 

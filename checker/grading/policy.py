@@ -8,16 +8,15 @@ import shutil
 import stat
 import tempfile
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from nbgrader.exchange import ExchangeError
 from nbgrader.exchange.default import ExchangeCollect
-from nbgrader.plugins import BasePlugin, FileNameCollectorPlugin
+from nbgrader.plugins import BasePlugin
 
 from checker.course import settings
-from checker.grading.found import MOST_DEEP, Download, download
+from checker.grading.found import MOST_DEEP
 
 
 class LatePolicy(BasePlugin):
@@ -28,39 +27,6 @@ class LatePolicy(BasePlugin):
         converter = self.parent.parent.parent  # the preprocessor's exporter's converter
         late = settings.read(Path(converter.coursedir.root)).late
         return late.penalty(score, total_seconds_late)
-
-
-class OfLearningPlatform(FileNameCollectorPlugin):
-    """For `nbgrader zip_collect`: who has handed in a file of Canvas's or Moodle's archives.
-
-    With a `named_regexp` of the instructor's own, that holds.
-    """
-
-    def collect(self, submitted_file: str) -> dict[str, str] | None:
-        """The student and the name of the file; None if nothing says whose it is."""
-        path = Path(submitted_file)
-        if self.named_regexp or path.suffix not in self.valid_ext:
-            own: dict[str, str] | None = super().collect(submitted_file)
-            return own
-        one = self._downloads.get(path)
-        if one is None:
-            self.log.warning("%s has no name as Canvas or Moodle writes it", path)
-            return None
-        people = {other.participant for other in self._downloads.values() if other.student == one.student}
-        student = one.student if len(people) == 1 else f"{one.student}_{one.participant}"
-        return {"student_id": student, "file_id": one.file}
-
-    @cached_property
-    def _downloads(self) -> dict[Path, Download]:
-        """What lies in the folder that nbgrader has unpacked, each archive in one of its own, if it was an archive."""
-        folder = Path(self.parent._format_collect_path(self.parent.extracted_directory))
-        found = {}
-        for path in folder.rglob("*"):
-            inside = path.relative_to(folder)
-            in_archive = inside.relative_to(inside.parts[0]) if len(inside.parts) > 1 else inside
-            if path.is_file() and (one := download(inside) or download(in_archive)):
-                found[path] = one
-        return found
 
 
 class CollectAllowed(ExchangeCollect):

@@ -94,6 +94,11 @@ def test_an_exchange_that_any_student_can_take_over_is_told(tmp_path: Path, monk
     (tmp_path / "course" / "own_config.py").write_text(f"c.Exchange.root = {str(exchange)!r}\n")
     (fact,) = facts._exchange()
     assert not fact.there and fact.remedy == (f"sudo mkdir -p -m 1777 {exchange}",)
+    own = tmp_path / "course" / "own_config.py"
+    for text in ("c.Exchange.root = str(Path('/srv'))\n", "c.Exchange.root = '\\x'\n", ""):
+        own.write_text(text)
+        assert list(facts._exchange()) == []  # who knows?
+    own.write_text(f"c.Exchange.root = {str(exchange)!r}\n")
     exchange.mkdir()
     for mode, fine in ((0o777, False), (0o1777, True), (0o770, True)):
         exchange.chmod(mode)

@@ -193,7 +193,7 @@ def test_what_nobody_has_graded_has_no_score(graded: Course) -> None:
     """Not autograded yet, not found by nbgrader, nothing handed in; and the students of a roster are all there."""
     graded.put("lea", filled(RIGHT))
     graded.put("lou", b"").rename(graded.folder / "submitted" / "lou" / ASSIGNMENT / "p1_naive_softmax.py")
-    (graded.folder / "roster.csv").write_text('id,last_name\nlea,\nlou,\nmoe,"Moe, the = late"\n')
+    (graded.folder / "roster.csv").write_text('id,last_name\nlea,\nmoe,"Moe, the = late"\n')
     assert graded.run("db", "student", "import", "roster.csv").status == 0
     assert [graded.scores()[name] for name in ("lea", "lou", "moe")] == ["needs grading"] * 2 + ["not handed in"]
     rows = {row["student_id"]: row for row in graded.exported()}
@@ -201,6 +201,10 @@ def test_what_nobody_has_graded_has_no_score(graded: Course) -> None:
     assert rows["moe"]["max_score"] == rows["anna"]["max_score"] == "100.0"
     assert graded.run("autograde", ASSIGNMENT).status == 0
     assert graded.scores()["lea"] == 100
+    graded.put("lea", filled(PADDED))  # over the one that was graded, as `zip_collect --force` does
+    assert graded.scores()["lea"] == "needs grading"
+    assert graded.run("autograde", ASSIGNMENT, "--student=lea", "--force").status == 0
+    assert graded.scores()["lea"] == 25
 
 
 def test_without_its_configuration_nothing_is_graded(graded: Course) -> None:

@@ -75,7 +75,7 @@ def test_an_instructors_own_question_stays_where_it_was(tmp_path: Path, kind: st
         "source": ["Why\n", "exp?"],
         "metadata": {"nbgrader": {"grade_id": "q"}},
     }
-    notebook["cells"][1:1] = [
+    notebook["cells"][1:2] = [  # the second was ours, and has become a question
         question,
         {"cell_type": "raw", "id": "cell-1", "source": "", "metadata": {"nbgrader": {"grade_id": "r"}}},
     ]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import warnings
+import zipfile
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -110,6 +112,8 @@ FLAT = ("Ann O'Dea_11_assignsubmission_file_mine.ipynb",)
         (("mallory_1_2_smithbob_12345_987655_p1_naive_softmax.ipynb",), {"mallory_1"}),
         (("Mal_1_assignsubmission_file_/smithbob_12345_987655_p1_naive_softmax.ipynb",), {"Mal"}),
         (("Mal_1_assignsubmission_file_Bo Wu_7_assignsubmission_file_x.ipynb",), {"Mal"}),
+        (("victim_11_100_p1.ipynb", "mallory_22_101_work/absent_33_1_p1.ipynb"), {"victim_11", "mallory_22"}),
+        (("Bo Wu_7_assignsubmission_file_/a/x.ipynb", "Bo Wu_7_assignsubmission_file_/b/x.ipynb"), {"Bo Wu"}),
         (("notes.txt", "p1_naive_softmax.ipynb"), set()),
     ],
 )
@@ -136,6 +140,28 @@ def test_what_learning_platforms_export_is_collected(
         assert {work.student for work in found([folder])} == students
         assert course.run("autograde", ASSIGNMENT).status == 0
         assert {score for name, score in course.scores().items() if name in students} == {100}
+
+
+def test_no_students_archive_stops_the_collecting_of_the_others(course: Course) -> None:
+    """One that is none, one that leads out of its folder, one with somebody else's name in it, an enormous one."""
+    for name in ("submitted", "downloaded"):
+        shutil.rmtree(course.folder / name, ignore_errors=True)
+    archive = course.folder / "downloaded" / ASSIGNMENT / "archive"
+    archive.mkdir(parents=True)
+    right = (course.folder / "source" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb").read_bytes()
+    members = {"../../evil.ipynb": right, "/absent_33_1_p1.ipynb": right, "zeros": bytes(200 << 20)}
+    with zipfile.ZipFile(archive / "submissions.zip", "w", zipfile.ZIP_DEFLATED) as outer:
+        outer.writestr("anna_1_100_p1.ipynb", right)
+        outer.writestr("broken_2_101_work.zip", b"PK no archive")
+        for number, (name, data) in enumerate(members.items(), start=3):
+            inner = io.BytesIO()
+            with zipfile.ZipFile(inner, "w", zipfile.ZIP_DEFLATED) as students:
+                students.writestr(name, data)
+            outer.writestr(f"student_{number}_{number}_work.zip", inner.getvalue())
+    done = course.run("zip_collect", ASSIGNMENT)
+    assert done.status == 0 and done.said.count("cannot be unpacked") == 2, done.said
+    assert {path.name for path in (course.folder / "submitted").iterdir()} == {"anna_1", "student_3", "student_4"}
+    assert not list(course.folder.parent.rglob("zeros"))
 
 
 def test_only_plain_files_are_collected(course: Course) -> None:

@@ -10,12 +10,13 @@ import pytest
 from checker import catalog
 from checker.course.build import emptied
 from checker.grading.chosen import Unresolved, chosen
-from checker.grading.found import NothingFound, Work, found, of_puzzle
+from checker.grading.found import NothingFound, Work, found, in_folder
 from checker.puzzle import Puzzle
 from tests.conftest import ROOT, SOLUTION
 
 PUZZLE: Puzzle = catalog.load(1)
 STUB = emptied((ROOT / "puzzles" / "p1_naive_softmax.py").read_text(), PUZZLE)
+LESSON = STUB.partition("@triton.jit")[0] + SOLUTION.partition("\n\n\n")[2] + "\ncheck(1)\n"
 OTHER = SOLUTION.replace("tl.exp", "tl.exp2")
 NAME = "p1_naive_softmax.ipynb"
 
@@ -46,7 +47,10 @@ def put(folder: Path, files: dict[str, str]) -> None:
         ({NAME: STUB, "p1_copy.ipynb": STUB + "# a note"}, NAME),
         ({NAME: STUB, "plots.py": "import math"}, NAME),
         ({"my solution.ipynb": SOLUTION, "plots.py": "import math"}, "my solution.ipynb"),
-        ({"my solution.ipynb": OTHER, "p1_copy.ipynb": SOLUTION}, "p1_copy.ipynb"),
+        ({NAME: STUB, "my solution.ipynb": SOLUTION}, "my solution.ipynb"),
+        ({NAME: "{ broken", "notes.ipynb": SOLUTION}, "notes.ipynb"),
+        ({NAME: "# mine\n" + SOLUTION, "p1_naive_softmax.py": LESSON}, NAME),
+        ({"my solution.ipynb": OTHER, "p1_copy.ipynb": SOLUTION}, None),
         ({"deep/down/p1_x.ipynb": SOLUTION}, "deep/down/p1_x.ipynb"),
         ({NAME: SOLUTION, "p1_naive_softmax.py": OTHER}, None),
         ({"a.ipynb": SOLUTION, "b.ipynb": OTHER}, None),
@@ -57,29 +61,30 @@ def test_the_file_that_is_meant(tmp_path: Path, files: dict[str, str], meant: st
     folder = tmp_path / "submitted" / "anna" / "p1_naive_softmax"
     put(folder, files)
     (work,) = found([tmp_path / "submitted"])
-    assert work == Work("anna", 1, of_puzzle(folder, 1))
+    assert work == Work("anna", 1, in_folder(folder))
     if meant is None:
         with pytest.raises(Unresolved, match="more than one file for it"):
             chosen(work)
     else:
         path, handed = chosen(work)
         assert path == folder / meant
-        left_out = len(work.paths) > 1 and len(set(files.values())) > 1
-        assert any("left out" in note for note in handed.notes) == left_out
+        assert any("left out" in note for note in handed.notes) == (len(files) > 1)
         assert any("is called" in note for note in handed.notes) == (path.stem != "p1_naive_softmax")
 
 
 def test_the_order_of_files_decides_nothing(tmp_path: Path) -> None:
     put(tmp_path, {NAME: SOLUTION, "p1_a.ipynb": OTHER, "p1_z.ipynb": STUB, "p1_b.py": SOLUTION})
-    paths = of_puzzle(tmp_path, 1)
+    paths = in_folder(tmp_path)
     for turn in range(len(paths)):
         assert chosen(Work("", 1, (*paths[turn:], *paths[:turn])))[0].name == NAME
 
 
 def test_a_folder_called_as_a_puzzle_says_which_one(tmp_path: Path) -> None:
-    put(tmp_path, {"anna/p2_safe_softmax/mine.ipynb": SOLUTION, "anna/p2_safe_softmax/p1_naive_softmax.ipynb": STUB})
+    """The outermost one, as for nbgrader."""
+    names = ("anna/p2_safe_softmax/mine.ipynb", "anna/p2_safe_softmax/p1_naive_softmax/p1_naive_softmax.ipynb")
+    put(tmp_path, dict.fromkeys(names, SOLUTION))
     (work,) = found([tmp_path])
-    assert (work.student, work.number, work.paths) == ("anna", 2, (tmp_path / "anna/p2_safe_softmax/mine.ipynb",))
+    assert (work.student, work.number, set(work.paths)) == ("anna", 2, {tmp_path / name for name in names})
 
 
 @pytest.mark.parametrize(
@@ -90,6 +95,7 @@ def test_a_folder_called_as_a_puzzle_says_which_one(tmp_path: Path) -> None:
         (("Bo Wu_7_assignsubmission_file_/p1_x.ipynb", "Bo Wu_8_assignsubmission_file_/p2_x.ipynb"), ["Bo Wu"] * 2),
         (("Bo Wu_7_assignsubmission_file_/p1_x.py", "Bo Wu_8_assignsubmission_file_/p1_x.py"), ["Bo Wu_7", "Bo Wu_8"]),
         (("anna/smithbob_12345_987655_p1_x.ipynb",), ["anna"]),
+        (("mallory_22_101_work/smithbob_12345_987655_p1_x.ipynb",), ["mallory_22"]),
         (("anna/p1_x.py", "anna/sub/p1_y.py"), ["anna"]),
     ],
 )
