@@ -15,7 +15,7 @@ from checker.box import cage as cages
 from checker.box import groups, slots, visible
 from checker.box.cage import Cage
 from tests.checker.test_cage import started
-from tests.conftest import cage_or_skip, need
+from tests.conftest import cage_or_skip, importable, need
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives users of their own to cages")
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -101,6 +101,7 @@ def test_what_cannot_join_its_group_does_not_run(tmp_path: Path) -> None:
 
 @AS_ROOT
 def test_a_cage_for_a_gpu_is_in_its_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    importable("torch")  # which such a cage shows
     if (probe := groups.made(f"test-{os.getpid()}")) is None:
         pytest.skip("this machine's memory controller cannot be used")
     groups.removed(probe)
