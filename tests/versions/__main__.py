@@ -53,7 +53,7 @@ def pythons(named: list[Path]) -> dict[int, Path]:
 
 
 def combinations(found: dict[int, Path]) -> Iterator[Combination]:
-    """Every Python but that of `make test`, with its triton; the oldest of all; the newest triton; a hosted notebook."""
+    """Every Python but that of `make test`; the oldest of all; the newest triton; what a hosted notebook has."""
     oldest, newest = found[min(found)], found[max(found)]
     yield Combination(oldest, "3.6.0", OLDEST_NUMPY)
     for minor, python in found.items():
