@@ -38,7 +38,7 @@ else
 endif
 
 check_size := about 800 MB on disk, 220 MB to download
-plot_size  := about 70 MB on disk
+plot_size  := about 80 MB on disk
 lab_size   := about 400 MB on disk
 cluster_size := about 60 MB on disk
 test_size  := about 1 GB on disk with a CPU build of torch, several with a CUDA build

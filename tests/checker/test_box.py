@@ -115,21 +115,36 @@ def _fits(result: LaunchResult, asked: Launch) -> None:
 ENDLESS = SOLUTION.replace("    row =", "    while True: pass\n    row =", 1)
 
 
+@pytest.fixture
+def check_killed(monkeypatch: pytest.MonkeyPatch, check_text: Callable[..., Verdict]) -> Callable[[bool], Verdict]:
+    """Check a kernel whose box is killed meanwhile: its base, or one of its runners."""
+
+    def run(runner: bool) -> Verdict:
+        class Killed(Box):
+            def run(self, *arguments: Any) -> BoxReport:
+                assert isinstance(self.child, Started)
+                with killing(self.child.pid, runner):
+                    return super().run(*arguments)
+
+        monkeypatch.setattr(road, "Box", Killed)
+        return check_text(ENDLESS, terms=Terms(targets=(), lint=False, limits=Limits(wall_seconds=10)))
+
+    return run
+
+
 @pytest.mark.parametrize("runner", [False, True], ids=["base", "runner"])
-def test_a_box_that_is_killed_from_outside_is_our_fault(
-    runner: bool, monkeypatch: pytest.MonkeyPatch, check_text: Callable[..., Verdict]
-) -> None:
+def test_a_box_that_is_killed_from_outside_is_our_fault(runner: bool, check_killed: Callable[[bool], Verdict]) -> None:
     """As by the system when memory is short. Under the filter a submission can kill nothing, itself included."""
-
-    class Killed(Box):
-        def run(self, *arguments: Any) -> BoxReport:
-            assert isinstance(self.child, Started)
-            with killing(self.child.pid, runner):
-                return super().run(*arguments)
-
-    monkeypatch.setattr(road, "Box", Killed)
     with pytest.raises(RuntimeError, match="killed from outside"):
-        check_text(ENDLESS, terms=Terms(targets=(), lint=False, limits=Limits(wall_seconds=10)))
+        check_killed(runner)
+
+
+@pytest.mark.slow
+def test_without_the_filter_a_submission_may_have_done_it_itself(
+    monkeypatch: pytest.MonkeyPatch, check_killed: Callable[[bool], Verdict]
+) -> None:
+    monkeypatch.setattr("checker.box.parent.seccomp.available", lambda: False)
+    assert "crashed" in {finding.id for finding in check_killed(True).findings}
 
 
 def test_deaf_to_the_time_limit_is_not_killed_from_outside() -> None:
