@@ -110,7 +110,7 @@ test-all: $(call layer,test) ## every test there is
 mutants: $(call layer,test) ## wrong kernels made by machine: all must be refused
 	@"$(bin)/python" -m tests.mutation $(PUZZLE)
 
-versions: $(call layer,test) ## the tests on every Python, triton and numpy supported (PYTHONS="python3.10 …"): an hour
+versions: $(call layer,test) ## the tests on every Python, triton and numpy supported (PYTHONS="python3.10 …"): half an hour
 	@"$(bin)/python" -m tests.versions $(PYTHONS)
 
 lint: $(call layer,test) ## style and types
