@@ -98,7 +98,7 @@ def main() -> int:
         "# The suite on other versions",
         "",
         f"`make versions`, {time.strftime('%Y-%m-%d')}, commit {commit.stdout.strip()}: `make test`",
-        "without mutants and one-line changes; and without what needs torch or nbgrader, which are not installed.",
+        "without mutants, one-line changes and waiting for saves; and without what needs torch or nbgrader, which are not installed.",
         "",
         "| Python | triton | numpy | tests | took |",
         "|---|---|---|---|---|",
