@@ -96,8 +96,8 @@ class Box:
         filter, which is why a submission cannot leave anything for the next one.
         """
         self.limits, self.device, self.cage = limits, device, cage
-        filtered = device == "interpreter" and limits.filter and seccomp.available()
-        self.harmless = filtered  # what runs cannot send a signal
+        # What runs cannot send a signal.
+        self.harmless = device == "interpreter" and limits.filter and seccomp.available()
         self.warm = warm if self.harmless else None
 
     def __enter__(self) -> Box:

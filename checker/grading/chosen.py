@@ -10,7 +10,7 @@ from pathlib import Path
 
 from checker import catalog
 from checker.grading.cells import Handed, defines, handed
-from checker.grading.found import Work
+from checker.grading.found import Work, in_folder
 from checker.report.clean import clean
 from checker.road import started
 from checker.submission.extract import NotASubmission, extract
@@ -49,6 +49,16 @@ def chosen(work: Work) -> tuple[Path, Handed]:
     if others := [_name(other) for other in work.paths if other != path]:
         notes.insert(0, f"{_name(path)} was judged; left out: {', '.join(others[:_MOST_NAMED])}.")
     return path, replace(meant, notes=tuple(notes))
+
+
+def chosen_in(folder: Path, number: int, assignment: str) -> tuple[Path, Handed]:
+    """The same of a student's folder for one of nbgrader's assignments. Raises Unresolved.
+
+    In the assignment of a puzzle everything is for it; in another one the puzzles' names tell the files apart.
+    """
+    stem = catalog.stems()[number]
+    paths = in_folder(folder) if assignment == stem else ()
+    return chosen(Work("", number, paths or (folder / f"{stem}.ipynb",)))
 
 
 def _kernels(number: int, path: Path, one: Handed) -> str:

@@ -27,11 +27,10 @@ from distributed.scheduler import NoWorkerError
 
 from checker.course.settings import Settings
 from checker.grading.batch import CrewLost, NoCrew, WorkerLost
-from checker.grading.worker import Call, Unfit, needs
+from checker.grading.worker import NO_DASHBOARD, Call, Unfit, needs
 
 WINDOW = 1000  # calls that Dask knows of at a time
 PATIENCE = "10 minutes"  # without any worker, if Dask's configuration says nothing else
-NO_DASHBOARD = "127.0.0.1:0"  # Dask always serves pages, to everybody if nothing is said: a free port, and only here
 _LOOK = 5.0  # seconds after which to look whether there are workers
 _T = TypeVar("_T")
 

@@ -12,9 +12,8 @@ from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.plugins import ExportPlugin
 
 from checker import catalog
-from checker.grading.chosen import Unresolved, chosen
+from checker.grading.chosen import Unresolved, chosen_in
 from checker.grading.export import harmless, replacing
-from checker.grading.found import Work, in_folder
 from checker.grading.notebook import MOST_CELLS
 from checker.report.clean import clean
 from checker.submission.read import CODE_LIMIT
@@ -76,7 +75,7 @@ class Grades(ExportPlugin):  # type: ignore[misc]
         facts = {"timestamp": submission.timestamp}
         grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
         is_open = any(grade.auto_score is None and grade.manual_score is None for grade in grades)
-        if is_open or (handed_in and not self._is_graded(submitted, autograded)):
+        if is_open or (handed_in and not self._is_graded(assignment, submitted, autograded)):
             return {**facts, "status": NEEDS_GRADING}
         penalty = submission.late_submission_penalty or 0.0
         scores = {"raw_score": submission.score, "late_submission_penalty": penalty}
@@ -87,18 +86,16 @@ class Grades(ExportPlugin):  # type: ignore[misc]
         course = self.parent.coursedir
         return Path(course.format_path(getattr(course, f"{step}_directory"), student, assignment))
 
-    def _is_graded(self, submitted: Path, autograded: Path) -> bool:
+    def _is_graded(self, assignment: str, submitted: Path, autograded: Path) -> bool:
         """Whether what was graded is what is there now: it may have been replaced since, or nbgrader have failed."""
         times = [self.parent.coursedir.get_existing_timestamp(str(folder)) for folder in (submitted, autograded)]
         if not autograded.is_dir() or times[0] != times[1]:
             return False
         numbers = {stem: number for number, stem in catalog.stems().items()}
-        assignment = submitted.name
         if assignment not in numbers:
             return True
         try:
-            paths = in_folder(submitted) or (submitted / f"{assignment}.ipynb",)
-            _, now = chosen(Work("", numbers[assignment], paths))
+            _, now = chosen_in(submitted, numbers[assignment], assignment)
             then = nbformat.read(autograded / f"{assignment}.ipynb", nbformat.NO_CONVERT).cells
         except (Unresolved, OSError, ValueError):
             return False

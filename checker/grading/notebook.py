@@ -18,8 +18,7 @@ from checker import catalog
 from checker.course import settings
 from checker.course.assignment import check_id
 from checker.grading.cells import Handed
-from checker.grading.chosen import Unresolved, chosen
-from checker.grading.found import Work, in_folder
+from checker.grading.chosen import Unresolved, chosen_in
 from checker.puzzle import Puzzle
 from checker.report.clean import clean
 from checker.submission.read import CODE_LIMIT, Cell, Unreadable, cells_of
@@ -60,11 +59,8 @@ def puzzle_of(resources: Any) -> Puzzle | None:
 
 def submission(converter: Any, resources: Any, puzzle: Puzzle) -> tuple[Path, Handed]:
     """What this student has handed in for a puzzle, whatever it is called. Raises Unresolved."""
-    names = resources["nbgrader"]
     folder = Path(submitted_folder(converter, resources))
-    alone = names["assignment"] == puzzle.stem  # else the names tell the puzzles of an assignment apart
-    paths = in_folder(folder) if alone else ()
-    return chosen(Work(names["student"], puzzle.number, paths or (folder / f"{puzzle.stem}.ipynb",)))
+    return chosen_in(folder, puzzle.number, resources["nbgrader"]["assignment"])
 
 
 def under_one_name(assignment: str, notebooks: list[str], **_: Any) -> None:

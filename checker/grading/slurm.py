@@ -16,7 +16,7 @@ from distributed import Security
 from tornado.ioloop import PeriodicCallback
 
 from checker.grading.batch import NoCrew
-from checker.grading.cluster import NO_DASHBOARD
+from checker.grading.worker import NO_DASHBOARD
 from checker.learner.places import ROOT
 
 _interrupted = signal.getsignal(signal.SIGINT)
