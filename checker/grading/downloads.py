@@ -28,7 +28,8 @@ class Unpack(ExtractorPlugin):  # type: ignore[misc]
         for path in sorted(source.rglob("*")):
             place = Path(extracted_path) / path.relative_to(source)
             if path.suffix == ".zip":
-                self._unpack(path, place.with_suffix(""), students=False)
+                students = download(Path(path.name)) is not None  # Canvas's folder, unpacked by hand
+                self._unpack(path, place.with_suffix(""), students=students)
             elif path.is_file():
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_bytes(path.read_bytes())
