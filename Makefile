@@ -142,7 +142,7 @@ clean: ## remove what make has installed; never a file of yours
 .venv/.layer-lab: .venv/.layer-check
 	@echo "Installing into .venv what notebooks need: $(lab_size). This happens once."
 	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[lab]'
-	@mkdir -p .venv/share/jupyter/lab/settings && cp checker/course/jupyterlab.json .venv/share/jupyter/lab/settings/overrides.json
+	@mkdir -p .venv/share/jupyter/lab/settings && cp checker/notebook/jupyterlab.json .venv/share/jupyter/lab/settings/overrides.json
 	@touch $@
 
 .venv/.layer-cluster: .venv/.layer-lab

@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks import page
 from benchmarks.setting import ROOT, in_words, setting
-from checker.catalog import stems
+from checker.course.ladder import stems
 
 YARDSTICK = "import torch, triton"
 WRONG = {  # a mistake of each puzzle whose diagnosis compares many misconceptions

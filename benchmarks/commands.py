@@ -26,7 +26,7 @@ from typing import Any
 
 from benchmarks import page
 from benchmarks.setting import ROOT, in_words, setting
-from checker.catalog import stems
+from checker.course.ladder import stems
 
 STEMS = stems()
 CHECKER = [sys.executable, "-m", "checker"]

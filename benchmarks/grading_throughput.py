@@ -31,7 +31,7 @@ import nbformat
 from benchmarks.made_up_class import PUZZLES, STEMS, hand_in, submissions
 from benchmarks.page import show
 from benchmarks.setting import ROOT, in_words, setting
-from checker.course.assignment import source_notebook
+from checker.nbgrader.assignment import source_notebook
 
 NOTEBOOKS = 30  # that nbgrader as it is grades
 OWN = 120  # submissions, all different

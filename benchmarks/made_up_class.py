@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.setting import ROOT
-from checker.catalog import stems
+from checker.course.ladder import stems
 
 PUZZLES = (1, 2, 3, 4)
 STEMS = stems()

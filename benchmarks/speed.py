@@ -12,10 +12,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from checker import catalog
 from checker.bench import command, table
 from checker.bench.result import Result
 from checker.bench.run import Extent, measure
+from checker.course import ladder
 from checker.submission.read import from_file
 
 RESULTS = Path(os.environ.get("OUT", Path(__file__).parent / "results"))
@@ -23,7 +23,7 @@ RESULTS = Path(os.environ.get("OUT", Path(__file__).parent / "results"))
 
 def forms(number: int) -> dict[str, str]:
     """Linted text of the solution and of each step, by name."""
-    paths = {"solution": command.SOLUTIONS / f"{catalog.stems()[number]}.py"}
+    paths = {"solution": command.SOLUTIONS / f"{ladder.stems()[number]}.py"}
     for path in command.steps(number):
         _, step, *words = path.stem.split("_")
         paths[f"tuned {step}, {' '.join(words)}"] = path
@@ -44,7 +44,7 @@ def main() -> None:
         ["git", "describe", "--always"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
     )
     results: list[Result] = []
-    for number in map(int, sys.argv[1:]) if sys.argv[1:] else catalog.stems():
+    for number in map(int, sys.argv[1:]) if sys.argv[1:] else ladder.stems():
         results.append(measure(number, forms(number), Extent(every=True), lambda doing: print(doing, file=sys.stderr)))
         write(results, described.stdout.strip() or "unknown")
 

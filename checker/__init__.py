@@ -2,7 +2,7 @@
 
     submission ──▶ submission/ ──▶ box/ ──▶ judge/ ──▶ Verdict ──▶ report/
 
-`checker.road` walks it; everything else is a room along it.
+`checker.check` walks it; everything else is a room along it.
 """
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""`python -m checker`: see `checker.cli`."""
+"""`python -m checker`: see `checker.commands.cli`."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ if sys.path and sys.path[0] in ("", os.getcwd()):
 # Before numpy is imported: the references multiply small matrices, and the other cores run kernels meanwhile.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from checker.cli import main
+from checker.commands.cli import main
 
 if __name__ == "__main__":
     main()

@@ -21,11 +21,11 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from checker.box.cage import Cage, NoCage, claim
-from checker.box.slots import FIRST_USER, SLOTS
+from checker.box.cage.cage import Cage, NoCage, claim
+from checker.box.cage.slots import FIRST_USER, SLOTS
 from checker.box.warm import Warm
-from checker.judge.verdict import Verdict
-from checker.road import Terms, check
+from checker.check import Terms, check
+from checker.course.verdict import Verdict
 from checker.submission.read import from_cells, from_file
 
 ROOT = Path(__file__).parents[1]
@@ -200,7 +200,7 @@ def is_idle_fork_server(process: Path) -> bool:
 
     What a server forks bears the same name; but its parent is the server.
     """
-    if b"checker.box.forkserver" not in (process / "cmdline").read_bytes():
+    if b"checker.box.inside.forkserver" not in (process / "cmdline").read_bytes():
         return False
     if is_bubblewrap(process):
         return True

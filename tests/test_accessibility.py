@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from checker.judge.verdict import Verdict
+from checker.course.verdict import Verdict
 from checker.report.html import html
 from tests.browser import blank_page, violations
 from tests.conftest import ROOT, check_path

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from checker.box.cage import Cage
+from checker.box.cage.cage import Cage
 from checker.box.parent import Limits
 from checker.box.warm import Warm
-from checker.road import Terms
+from checker.check import Terms
 from tests.conftest import ROOT, check_path, kernels, said
 
 SOLVED = ROOT / "solutions" / "p1_naive_softmax.py"

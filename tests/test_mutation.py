@@ -7,14 +7,15 @@ from collections.abc import Callable
 import pytest
 
 from checker import catalog
+from checker.check import Terms
+from checker.course import ladder
 from checker.judge.diagnose import UNNAMED
-from checker.road import Terms
 from tests.mutation.gate import Fate, GateResult, all_mutants, excuses, matching, run, weighed
 from tests.mutation.operators import Mutant
 from tests.mutation.oracle import Oracle
 
 SAMPLE = 3  # of each puzzle in `make test`; `make test-all` and `make mutants` check all
-STEMS = catalog.stems()
+STEMS = ladder.stems()
 KERNELS = [(number, kernel.name) for number in STEMS for kernel in catalog.load(number).kernels]
 
 

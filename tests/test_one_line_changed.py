@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pytest
 
-from checker.road import Terms
+from checker.check import Terms
 from tests.conftest import SOLUTIONS, check_changed
 
 NO_KEY_FURTHER = "range(0, end_k, Bc)"
@@ -82,7 +82,7 @@ CHANGES = {
         "q_mask & ((start_q >= first_q + Br + Br + Br) | (keys[None, :] <= queries[:, None] + offset))",
     ),
     "a_block_is_the_next_power": (1, "mask = cols < n_cols", "mask = (cols < n_cols) | (cols < BLOCK_SIZE // 2)"),
-    # Rounded to half on the way; that it is noted whatever the values, tests/checker/test_half.py holds.
+    # Rounded to half on the way; that it is noted whatever the values, tests/box/test_half.py holds.
     "exponentials_in_half": (2, LAST_DIFFERENCE, "tl.exp(x - m).to(x_ptr.dtype.element_ty).to(tl.float32), axis=0)"),
     "P_in_half": (7, "        dSij = Pij * (dPij", "        dSij = Pij.to(Qi.dtype) * (dPij"),
     "wide_heads_in_half": (

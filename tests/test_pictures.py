@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from checker.course import build, pictures
-from checker.road import check
+from checker.check import check
+from checker.publish import build, pictures
 from checker.submission.read import from_cells
 from tests.conftest import ROOT, SOLUTION, importable
 

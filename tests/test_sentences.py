@@ -7,8 +7,8 @@ import re
 import pytest
 
 from checker import catalog
-from checker.judge.verdict import Finding
-from checker.road import Terms
+from checker.check import Terms
+from checker.course.verdict import Finding
 from tests.conftest import ROOT, check_path
 from tests.test_kernels import compiled_if_need_be
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from checker import catalog
+from checker.course import ladder
 from tests.conftest import ROOT, importable
 
-NUMBER = max(catalog.stems()) + 1
+NUMBER = max(ladder.stems()) + 1
 TOY = f"p{NUMBER}_double"
 
 KERNEL = """
@@ -42,7 +42,7 @@ CATALOG = '''"""A puzzle: a vector, doubled."""
 
 import numpy as np
 
-from checker.puzzle import Budget, Case, Expected, Kernel, Misconception, Property, Puzzle, Tensor
+from checker.course.puzzle import Budget, Case, Expected, Kernel, Misconception, Property, Puzzle, Tensor
 
 KERNEL = Kernel("double_kernel", ("x_ptr", "y_ptr", "n", "BLOCK"), ("BLOCK",))
 
@@ -85,7 +85,13 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("checker", "puzzles", "solutions", "notebooks"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     (root / "tests").mkdir()
-    for name in ("README.md", "pyproject.toml", "tests/__init__.py", "tests/conftest.py", "tests/test_course.py"):
+    for name in (
+        "README.md",
+        "pyproject.toml",
+        "tests/__init__.py",
+        "tests/conftest.py",
+        "tests/test_course.py",
+    ):
         shutil.copy(ROOT / name, root / name)
     (root / "puzzles" / f"{TOY}.py").write_text(STUB)
     (root / "solutions" / f"{TOY}.py").write_text(SOLUTION)

@@ -24,8 +24,8 @@ from checker import catalog
 from checker.bench import peers
 from checker.bench.result import Size, Timing
 from checker.bench.workload import size_of
-from checker.box.lowering import executed
-from checker.puzzle import Case, Puzzle, Role, Tensor, Timed, Tuning, Work
+from checker.box.inside.lowering import executed
+from checker.course.puzzle import Case, Puzzle, Role, Tensor, Timed, Tuning, Work
 
 QUANTILES = (0.5, 0.2, 0.8)
 ENOUGH = 0.02  # ‖ours − right‖ / ‖right‖; bf16 comes to 0.004

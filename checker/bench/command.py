@@ -8,7 +8,8 @@ from checker import catalog
 from checker.bench.result import Result, from_json
 from checker.bench.run import BenchmarkFailed, Extent, Tell, measure, predict
 from checker.box.parent import gpu_missing
-from checker.judge.verdict import Verdict
+from checker.course import ladder
+from checker.course.verdict import Verdict
 from checker.submission.extract import extract
 from checker.submission.read import Submission, from_file
 
@@ -40,7 +41,7 @@ def result_of(
     if only_predict or gpu_missing():
         return predict(number, extent, verdict.runs[0].traffic)
     sources = {"yours": linted(number, submission)}
-    own = SOLUTIONS / f"{catalog.stems()[number]}.py"
+    own = SOLUTIONS / f"{ladder.stems()[number]}.py"
     for name, path in (("solution", own), *(("tuned", path) for path in steps(number)[-1:])):
         if path.exists() and path.read_text(encoding="utf-8") != submission.text:
             sources[name] = linted(number, from_file(path))
@@ -58,7 +59,7 @@ def reread(path: Path) -> Result:
 def save(result: Result, folder: Path) -> list[Path]:
     """Write JSON, and a picture if matplotlib is there; the files written."""
     folder.mkdir(parents=True, exist_ok=True)
-    stem = folder / catalog.stems()[result.puzzle]
+    stem = folder / ladder.stems()[result.puzzle]
     written = [stem.with_suffix(".json")]
     written[0].write_text(result.to_json(), encoding="utf-8")
     try:

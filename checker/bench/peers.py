@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from checker.puzzle import Work
+from checker.course.puzzle import Work
 
 Tensors = Mapping[str, torch.Tensor]
 Run = Callable[[], Any]

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from checker.puzzle import Work
+from checker.course.puzzle import Work
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from checker.bench.result import size_of as size_from
 from checker.bench.roofline import NAMED
 from checker.bench.workload import size_of
 from checker.box.processes import command_of, environment
-from checker.judge.verdict import Traffic
+from checker.course.verdict import Traffic
 
 _PLENTY = 40 << 30  # bytes of memory that a predicted GPU is taken to have free
 Tell = Callable[[str], None]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from checker.bench.result import Size
-from checker.judge.verdict import Traffic
-from checker.puzzle import Budget, Case, Puzzle, Tensor, Timed
+from checker.course.puzzle import Budget, Case, Puzzle, Tensor, Timed
+from checker.course.verdict import Traffic
 
 _OF_SOFTMAX = 5.0  # operations an element: maximum, difference, exponential, sum, division
 

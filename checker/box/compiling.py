@@ -16,13 +16,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from checker.box import wire
 from checker.box.parent import Limits
 from checker.box.processes import Started, start
-from checker.box.results import KernelError, MalformedAnswer, parse_error
+from checker.box.protocol import wire
+from checker.box.protocol.results import KernelError, MalformedAnswer, parse_error
 
 if TYPE_CHECKING:
-    from checker.box.cage import Cage
+    from checker.box.cage.cage import Cage
     from checker.box.warm import Forked, Warm
 
 KEPT = 500  # outcomes in the cache
@@ -103,10 +103,10 @@ class Compiler:
             request.write(wire.pack(header))
             request.seek(0)
             if self.warm is not None:
-                self.child = self.warm.start("checker.box.compiler", stdin=request.fileno())
+                self.child = self.warm.start("checker.box.inside.compiler", stdin=request.fileno())
                 return
             self.child = start(
-                "checker.box.compiler",
+                "checker.box.inside.compiler",
                 folder=self.folder,
                 cage=self.cage,
                 stdin=request,
@@ -165,7 +165,9 @@ class Compiler:
 
     def _cache_file(self) -> Path:
         """Where the outcome is kept: named after the source, the jobs, the compiler and how it is called."""
-        caller = "".join(Path(__file__).with_name(f"{n}.py").read_text("utf-8") for n in ("compiler", "lowering"))
+        caller = "".join(
+            (Path(__file__).parent / "inside" / f"{n}.py").read_text("utf-8") for n in ("compiler", "lowering")
+        )
         asked = json.dumps([self.source, [asdict(job) for job in self.jobs], self.assembled, version("triton"), caller])
         root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         return root / "flash-puzzles" / "compiled" / f"{hashlib.sha256(asked.encode()).hexdigest()}.json"

@@ -21,12 +21,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from checker.box import seccomp, wire
+from checker.box.inside import seccomp
 from checker.box.processes import Started, start
+from checker.box.protocol import wire
 
 if TYPE_CHECKING:
-    from checker.box.cage import Cage
-    from checker.box.results import Launch
+    from checker.box.cage.cage import Cage
+    from checker.box.protocol.results import Launch
     from checker.box.warm import Forked, Warm
 
 PASSES = 2  # in order, and shuffled; each in a process of its own
@@ -117,9 +118,9 @@ class Box:
 
     def _started(self, writers: list[int]) -> Started | Forked:
         if self.warm is not None:
-            return self.warm.start("checker.box.child", writers)
+            return self.warm.start("checker.box.inside.child", writers)
         return start(
-            "checker.box.child",
+            "checker.box.inside.child",
             *writers,
             folder=self.folder,
             cage=self.cage,

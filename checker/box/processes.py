@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from checker.box.cage import Cage
+    from checker.box.cage.cage import Cage
 
 _ROOT = Path(__file__).parents[2]
 _GONE_SECONDS = 10  # more than the kernel needs to end a namespace

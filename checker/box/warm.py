@@ -16,16 +16,16 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import IO, TYPE_CHECKING
 
-from checker.box.forkserver import ENDED, READY
+from checker.box.inside.forkserver import ENDED, READY
 
 if TYPE_CHECKING:
-    from checker.box.cage import Cage
+    from checker.box.cage.cage import Cage
     from checker.box.processes import Started
 
 _START_SECONDS = 120.0  # to import Triton, also from a cold disk
 _END_SECONDS = 10.0
 # Of the modules that are served: the interpreter's mode is chosen before Triton is imported.
-_VARIABLES = {"checker.box.child": {"TRITON_INTERPRET": "1"}}
+_VARIABLES = {"checker.box.inside.child": {"TRITON_INTERPRET": "1"}}
 
 
 class Warm:
@@ -75,7 +75,7 @@ class _ForkServer:
         try:
             with theirs:
                 self.child = cage.start(
-                    "checker.box.forkserver",
+                    "checker.box.inside.forkserver",
                     [theirs.fileno(), module],
                     _VARIABLES.get(module, {}),
                     "interpreter",

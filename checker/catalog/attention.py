@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.catalog import covering
-from checker.puzzle import Array, Axis, Budget, Case, Expected, Invariant, Kernel, Outputs, Role, Tensor, blank
+from checker.course.puzzle import Array, Axis, Budget, Case, Expected, Invariant, Kernel, Outputs, Role, Tensor, blank
 
 FAR_APART = 2**30  # elements between heads, and more: head 2 begins beyond int32, head 4 beyond uint32
 TF32_EPS = 2.0**-10

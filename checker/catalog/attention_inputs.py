@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from checker.catalog.attention import Shape
 from checker.catalog.softmax import RISE, SMALL_TERM
-from checker.puzzle import Array, as_bf16
+from checker.course.puzzle import Array, as_bf16
 
 LARGEST_SCORE = 1e12  # two fp16 rows of 128 give no more: what is larger may stand for infinity
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from checker.catalog.attention import is_causal, looked_at, scores, sees, shape_of, transposed, wide
 from checker.catalog.softmax_mistakes import exp32
-from checker.puzzle import Array, Case, Misconception
+from checker.course.puzzle import Array, Case, Misconception
 
 Outputs = Mapping[str, Array]
 Formula = Callable[[Array, Array, Case], Outputs]  # (scores with -inf where hidden, V, case) → outputs

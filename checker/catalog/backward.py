@@ -15,7 +15,7 @@ import numpy as np
 from checker.catalog import attention
 from checker.catalog.attention import EPS32, Shape, scores, sees, shape_of, wide
 from checker.catalog.attention_inputs import Inputs, hard_inputs, normal_inputs
-from checker.puzzle import Array, Case, Expected, Kernel, Role, Tensor, as_bf16
+from checker.course.puzzle import Array, Case, Expected, Kernel, Role, Tensor, as_bf16
 
 Outputs = Mapping[str, Array]
 

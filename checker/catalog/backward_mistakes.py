@@ -32,7 +32,7 @@ from checker.catalog.backward_models import (
     without_last_tile,
     writes,
 )
-from checker.puzzle import Misconception
+from checker.course.puzzle import Misconception
 
 MISTAKES = (
     Misconception(

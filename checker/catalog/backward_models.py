@@ -11,7 +11,7 @@ from checker.catalog.attention import scores, sees, shape_of, visible, wide
 from checker.catalog.attention_mistakes import last_looked_at
 from checker.catalog.backward import Gradients, collected, gradients
 from checker.catalog.softmax_mistakes import exp32
-from checker.puzzle import Array, Case, Reach
+from checker.course.puzzle import Array, Case, Reach
 
 Outputs = Mapping[str, Array]
 Wrong = Callable[[Case, Gradients], dict[str, Array]]

@@ -26,7 +26,7 @@ from checker.catalog.backward_models import (
     writes,
 )
 from checker.catalog.causal_mistakes import RETURNED_EARLY, future
-from checker.puzzle import Array, Case, Misconception
+from checker.course.puzzle import Array, Case, Misconception
 
 
 def _exchanged(scaled: bool) -> Callable[[Case], Outputs]:

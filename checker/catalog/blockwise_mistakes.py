@@ -7,7 +7,7 @@ import numpy as np
 from checker.catalog.rows import block_size
 from checker.catalog.softmax import softmax
 from checker.catalog.softmax_mistakes import exp32, shifted, total, writes
-from checker.puzzle import Array, Case, Misconception
+from checker.course.puzzle import Array, Case, Misconception
 
 
 def blocks(x: Array, case: Case) -> list[Array]:

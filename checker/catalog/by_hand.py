@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from checker.catalog.attention import keys_seen, largest_tile, shape_of
-from checker.puzzle import Array, Case
+from checker.course.puzzle import Array, Case
 
 A_VISIT, A_PROGRAM = 8, 4  # largest tiles that a program may multiply each time it looks at a tile, and besides
 

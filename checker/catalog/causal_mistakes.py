@@ -8,7 +8,7 @@ import numpy as np
 
 from checker.catalog.attention import has_keys, is_causal, looked_at, offset, scores, sees, shape_of, visible
 from checker.catalog.attention_mistakes import Outputs, attention, of_scores, writes
-from checker.puzzle import Array, Case, Misconception, Role
+from checker.course.puzzle import Array, Case, Misconception, Role
 
 
 def _with_mask(last: Callable[[Case], int | None], skipping: bool = False) -> Callable[[Case], Outputs]:

@@ -2,7 +2,7 @@
 
 The *class* of a size by its block B is its remainder: 0, 1, B - 1, or any other. A design is a stored list of launches,
 each of which stands for all launches of its classes: the key draws one of them, so coverage is the same for every key.
-`python -m tests.covering` searches for designs, and `tests/checker/test_covering.py` holds what they cover.
+`python -m tests.covering` searches for designs, and `tests/catalog/test_covering.py` holds what they cover.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from checker.catalog.attention_mistakes import (
     writes,
 )
 from checker.catalog.softmax_mistakes import exp32
-from checker.puzzle import Array, Case, Misconception
+from checker.course.puzzle import Array, Case, Misconception
 
 # FlashAttention-1: O, l and m are kept divided and complete from visit to visit.
 

@@ -24,7 +24,7 @@ from checker.catalog.attention_mistakes import (
     writes,
 )
 from checker.catalog.softmax_mistakes import exp32
-from checker.puzzle import Array, Case, Misconception
+from checker.course.puzzle import Array, Case, Misconception
 
 # FlashAttention-2: the accumulator is divided once, at the end; hidden scores are -inf, and a guard keeps NaN away.
 

@@ -9,7 +9,7 @@ import numpy as np
 from checker.catalog.blockwise_mistakes import blocks, filled, top, with_max
 from checker.catalog.rows import block_size
 from checker.catalog.softmax_mistakes import exp32, shifted, total, writes
-from checker.puzzle import Array, Case, Misconception
+from checker.course.puzzle import Array, Case, Misconception
 
 
 def _online(

@@ -6,7 +6,7 @@ import numpy as np
 
 from checker.catalog import covering, rows, softmax, suspected_rows, timing
 from checker.catalog.softmax_mistakes import RESULTS, writes
-from checker.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Puzzle, Timed, Tuning
+from checker.course.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Puzzle, Timed, Tuning
 
 KERNEL = Kernel(
     name="naive_softmax_kernel",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from checker.catalog import rows, softmax, suspected_rows, timing
 from checker.catalog.blockwise_mistakes import BLOCKWISE
 from checker.catalog.softmax_mistakes import RESULTS
-from checker.puzzle import Case, Draw, Kernel, Property, Puzzle, Remark, Timed, Tuning
+from checker.course.puzzle import Case, Draw, Kernel, Property, Puzzle, Remark, Timed, Tuning
 
 KERNEL = Kernel(
     name="safe_softmax_kernel",

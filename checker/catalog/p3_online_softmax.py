@@ -6,7 +6,7 @@ from checker.catalog import rows, softmax, suspected_rows, timing
 from checker.catalog.blockwise_mistakes import BLOCKWISE
 from checker.catalog.online_mistakes import ONLINE
 from checker.catalog.softmax_mistakes import RESULTS
-from checker.puzzle import Case, Draw, Kernel, Misconception, Property, Puzzle, Timed, Tuning
+from checker.course.puzzle import Case, Draw, Kernel, Misconception, Property, Puzzle, Timed, Tuning
 
 KERNEL = Kernel(
     name="online_softmax_kernel",

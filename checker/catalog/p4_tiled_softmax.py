@@ -11,7 +11,7 @@ from checker.catalog import rows, softmax, suspected_rows, timing
 from checker.catalog.blockwise_mistakes import BLOCKWISE, blocks, top
 from checker.catalog.online_mistakes import ONLINE
 from checker.catalog.softmax_mistakes import RESULTS, exp32, total, writes
-from checker.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Puzzle, Timed, Tuning
+from checker.course.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Puzzle, Timed, Tuning
 
 KERNEL = Kernel(
     name="tiled_softmax_kernel",

@@ -24,7 +24,7 @@ from checker.catalog.attention_mistakes import SCORES
 from checker.catalog.by_hand import by_hand
 from checker.catalog.flash_1_mistakes import VISITS
 from checker.catalog.tiles import ADDRESSING
-from checker.puzzle import (
+from checker.course.puzzle import (
     Budget,
     Case,
     Draw,

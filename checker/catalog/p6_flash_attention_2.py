@@ -24,7 +24,7 @@ from checker.catalog.by_hand import by_hand
 from checker.catalog.causal_mistakes import CAUSAL
 from checker.catalog.flash_2_mistakes import ACCUMULATION, LSE
 from checker.catalog.tiles import ADDRESSING
-from checker.puzzle import (
+from checker.course.puzzle import (
     Budget,
     Case,
     Draw,

@@ -14,7 +14,7 @@ from checker.catalog.backward_mistakes import MISTAKES
 from checker.catalog.backward_operands import OPERANDS
 from checker.catalog.by_hand import by_hand
 from checker.catalog.tiles import ADDRESSING
-from checker.puzzle import (
+from checker.course.puzzle import (
     Array,
     Budget,
     Case,

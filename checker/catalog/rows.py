@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from checker.puzzle import Array, Case, Misconception, Reach
+from checker.course.puzzle import Array, Case, Misconception, Reach
 
 Stride = Callable[[Case], int]  # how far apart a kernel believes rows to be
 Mask = Literal["right", "none", "one too many"]

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.catalog import covering
-from checker.puzzle import (
+from checker.course.puzzle import (
     Array,
     Axis,
     Budget,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from checker.catalog.softmax import row_input, softmax
-from checker.puzzle import Array, Case, Misconception
+from checker.course.puzzle import Array, Case, Misconception
 
 
 def writes(formula: Callable[[Array, Case], Array]) -> Callable[[Case], dict[str, Array]]:

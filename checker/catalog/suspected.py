@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from checker.puzzle import Case, Suspect, Suspects
+from checker.course.puzzle import Case, Suspect, Suspects
 
 MOST_CASES = 60
 MOST_MILLISECONDS = 2000.0  # of all cases together, on the interpreter, as estimated

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from checker.catalog import softmax, suspected
-from checker.puzzle import Array, Case, Draw, Kernel, Suspect, Suspected, Suspects
+from checker.course.puzzle import Array, Case, Draw, Kernel, Suspect, Suspected, Suspects
 
 FAR_COLUMNS, FAR_ROWS, LONG = 200_003, 200_003, 100_003
 MANY_BLOCKS = (70, 2), (150, 4), (600, 8)  # columns beyond any product of blocks, and the block

@@ -10,7 +10,7 @@ import numpy as np
 from checker.catalog import attention, suspected
 from checker.catalog.attention import Shape
 from checker.catalog.attention_inputs import Inputs, normal_inputs
-from checker.puzzle import Case, Draw, Suspect, Suspected, Suspects
+from checker.course.puzzle import Case, Draw, Suspect, Suspected, Suspects
 
 FAR_TILES, FAR_HEADS, LONG = 14_009, 4_003, 10_007
 MOST_OF_A_STEP = 1000  # between the scores of one tile and those of the next; a half holds them

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from checker.puzzle import Array, Case, Misconception, Reach, Role
+from checker.course.puzzle import Array, Case, Misconception, Reach, Role
 
 Strides = Callable[[Case, str], tuple[int, int]]  # what a kernel takes for (head stride, row stride) of a side
 Mask = Literal["right", "none", "one too many"]

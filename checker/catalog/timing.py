@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from checker.catalog import attention, softmax
 from checker.catalog.attention import Shape
-from checker.puzzle import Case, Kernel, Role, Timed, Tuning, Work, blank
+from checker.course.puzzle import Case, Kernel, Role, Timed, Tuning, Work, blank
 
 ELEMENTS = 1 << 30  # of one softmax input, so that its last, half-empty wave of programs weighs little
 TOKENS, HIDDEN = 16384, 2048  # of attention: TOKENS / N sequences, usually of HIDDEN / d heads each

@@ -14,10 +14,10 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from checker.box import seccomp
-from checker.box.cage import NoCage, claim
+from checker.box.cage.cage import NoCage, claim
+from checker.box.inside import seccomp
 from checker.box.parent import gpu_missing
-from checker.course import exchange
+from checker.doctor import exchange
 
 SETTINGS = Path("/proc/sys")  # of the kernel
 _PYTHONS = ((3, 10), (3, 14))

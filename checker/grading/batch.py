@@ -14,12 +14,11 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Protocol
 
-from checker.course import settings
-from checker.grading import key, record
+from checker.course.verdict import Verdict
+from checker.grading import key, record, settings
 from checker.grading.chosen import Unresolved, chosen
 from checker.grading.found import Work
 from checker.grading.grade import CheckerFault, NoSandbox, identity, verdict_on
-from checker.judge.verdict import Verdict
 
 TRIES = 3  # for what ends its worker
 # No room on the disk, no key, no sandbox: it would be the same for every submission.
@@ -89,7 +88,7 @@ def judge(work: Work, folder: Path) -> None:
 def verdict_of(outcome: Outcome, course: settings.Settings) -> Verdict | None:
     """The verdict in the course's points; None if there is none."""
     if outcome.problem:
-        from checker.road import unreadable
+        from checker.check import unreadable
 
         assert outcome.file is not None
         return course.weighed(unreadable(outcome.work.number, outcome.file.name, outcome.problem))

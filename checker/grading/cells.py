@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from checker.puzzle import Puzzle
+from checker.course.puzzle import Puzzle
 from checker.submission.read import Cell, Submission, Unreadable, cells_of, from_cells, from_file
 
 

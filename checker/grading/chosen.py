@@ -9,10 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from checker import catalog
+from checker.check import started
+from checker.course import ladder
+from checker.course.clean import clean
 from checker.grading.cells import Handed, defines, handed
 from checker.grading.found import Work, in_folder
-from checker.report.clean import clean
-from checker.road import started
 from checker.submission.extract import NotASubmission, extract
 
 _LONG, _MOST_NAMED = 200, 5  # characters of a file's name; files in a sentence
@@ -28,7 +29,7 @@ def chosen(work: Work) -> tuple[Path, Handed]:
     Files with the same kernels are one. Those that define a kernel go before those that do not, those that were begun
     before stubs, and those that are named after the puzzle before others. If that leaves several, nobody can know.
     """
-    stem = catalog.stems()[work.number]
+    stem = ladder.stems()[work.number]
     distinct: dict[str, tuple[Path, Handed]] = {}
     for path in sorted(work.paths, key=lambda path: (path.stem != stem, path)):
         if not (os.path.islink(path) or os.access(path, os.R_OK)):  # noqa: PTH114 (`handed` says what it thinks of links)
@@ -56,7 +57,7 @@ def chosen_in(folder: Path, number: int, assignment: str) -> tuple[Path, Handed]
 
     In the assignment of a puzzle everything is for it; in another one the puzzles' names tell the files apart.
     """
-    stem = catalog.stems()[number]
+    stem = ladder.stems()[number]
     paths = in_folder(folder) if assignment == stem else ()
     return chosen(Work("", number, paths or (folder / f"{stem}.ipynb",)))
 
@@ -81,7 +82,7 @@ def _is_begun(number: int, path: Path, one: Handed) -> bool:
 
 
 def _is_well_named(number: int, path: Path, one: Handed) -> bool:
-    return path.stem == catalog.stems()[number]
+    return path.stem == ladder.stems()[number]
 
 
 def _name(path: Path) -> str:

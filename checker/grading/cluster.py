@@ -25,8 +25,8 @@ from dask.utils import parse_timedelta
 from distributed import CancelledError, Client, Future, KilledWorker, LocalCluster, Security, TimeoutError
 from distributed.scheduler import NoWorkerError
 
-from checker.course.settings import Settings
 from checker.grading.batch import CrewLost, NoCrew, WorkerLost
+from checker.grading.settings import Settings
 from checker.grading.worker import NO_DASHBOARD, Call, Unfit, needs
 
 WINDOW = 1000  # calls that Dask knows of at a time

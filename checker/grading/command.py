@@ -12,18 +12,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 
 from checker import catalog
-from checker.course import settings
-from checker.grading import batch, export
+from checker.course.clean import clean
+from checker.course.status import ExitStatus, Misuse
+from checker.course.verdict import Status, Verdict
+from checker.grading import batch, export, settings
 from checker.grading.batch import CrewLost, NoCrew
 from checker.grading.export import Row
 from checker.grading.found import NothingFound, Work, found
 from checker.grading.grade import NoSandbox, terms_for_grading
 from checker.grading.key import KeyProblem
 from checker.grading.local import Local
-from checker.judge.verdict import ExitStatus, Status, Verdict
-from checker.learner.screen import console, say
-from checker.practice import Misuse
-from checker.report.clean import clean
+from checker.report.screen import console, say
 
 _COLUMNS = ("all points", "some points", "no points", "not started", "no score")  # of the summary
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 from xml.sax.saxutils import quoteattr
 
-from checker import catalog
-from checker.course.settings import Settings
+from checker.course import ladder
+from checker.course.clean import clean
+from checker.course.verdict import Verdict
 from checker.grading.batch import Outcome, verdict_of
-from checker.judge.verdict import Verdict
+from checker.grading.settings import Settings
 from checker.report.as_json import as_dict, finite
-from checker.report.clean import clean
 
 NO_SCORE = "no-score"  # instead of a verdict
 
@@ -36,7 +36,7 @@ class Rows:
         self.outcomes, self.course = outcomes, course
 
     def __iter__(self) -> Iterator[Row]:
-        points = {number: sum(self.course.points_of(number).values()) for number in catalog.stems()}
+        points = {number: sum(self.course.points_of(number).values()) for number in ladder.stems()}
         return (Row(one, verdict_of(one, self.course), points[one.work.number]) for one in self.outcomes)
 
 
@@ -102,7 +102,7 @@ def _facts(row: Row) -> dict[str, Any]:
     outcome, verdict, possible = row
     return {
         "student": clean(outcome.work.student, _LONG),
-        "puzzle": catalog.stems()[outcome.work.number],
+        "puzzle": ladder.stems()[outcome.work.number],
         "verdict": NO_SCORE if verdict is None else verdict.status.value,
         "earned": None if verdict is None else verdict.earned,
         "possible": possible,

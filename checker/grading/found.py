@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from checker import catalog
+from checker.course import ladder
 
 KINDS = (".ipynb", ".py")
 _OURS = {"checker", "solutions", "tests"}  # in a clone of the course: files with a puzzle's number, and nobody's work
@@ -70,7 +70,7 @@ def found(places: Sequence[Path]) -> list[Work]:
         if not here:
             raise NothingFound(
                 f"{place} holds no submission: no .py or .ipynb with a puzzle's number in its name, such as "
-                f"{catalog.stems()[min(catalog.stems())]}.ipynb."
+                f"{ladder.stems()[min(ladder.stems())]}.ipynb."
             )
         works.update(here)
     return sorted(works)
@@ -103,7 +103,7 @@ def _special(path: Path) -> bool:
 
 def _works(paths: Iterable[Path], folder: Path) -> list[Work]:
     of: dict[tuple[str, str, int], list[Path]] = defaultdict(list)
-    numbers = {stem: number for number, stem in catalog.stems().items()}
+    numbers = {stem: number for number, stem in ladder.stems().items()}
     for path in paths:
         inside = path.relative_to(folder)
         above, platform = inside.parts[:-1], download(inside)
@@ -124,7 +124,7 @@ def _works(paths: Iterable[Path], folder: Path) -> list[Work]:
 def _number(path: Path) -> int | None:
     """The puzzle that a file's name says it is for."""
     named = _NUMBER.search(path.stem)
-    return int(named[1]) if named is not None and int(named[1]) in catalog.stems() else None
+    return int(named[1]) if named is not None and int(named[1]) in ladder.stems() else None
 
 
 def _before(path: Path) -> str:

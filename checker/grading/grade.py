@@ -8,14 +8,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from checker import catalog
-from checker.box.cage import Cage, NoCage, held
+from checker.box.cage.cage import Cage, NoCage, held
 from checker.box.warm import Warm
-from checker.course.settings import Settings
+from checker.check import Terms, check, unreadable
+from checker.course import ladder
+from checker.course.verdict import Verdict
 from checker.grading import key, record
 from checker.grading.cells import Handed
-from checker.judge.verdict import Verdict
-from checker.road import Terms, check, unreadable
+from checker.grading.settings import Settings
 from checker.submission.read import Submission
 
 DEVICE = "interpreter"  # its verdict is that of a GPU, and it is everywhere
@@ -69,7 +69,7 @@ def verdict_on(number: int, notebook: Handed, name: str, course: Settings) -> Ve
 
 def _called_alike(number: int, submission: Submission) -> Submission:
     """A submission under its puzzle's name: others who hand in the same text get its record, with the name in it."""
-    return replace(submission, name=f"{catalog.stems()[number]}{Path(submission.name).suffix}")
+    return replace(submission, name=f"{ladder.stems()[number]}{Path(submission.name).suffix}")
 
 
 def identity(number: int, submission: Submission, course: Settings) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from types import TracebackType
 from typing import Any
 
-from checker.box.children import end_with_parent
+from checker.box.inside.children import end_with_parent
 from checker.grading.batch import WorkerLost
 
 RENEWED = 500  # calls, after which a process is replaced: whatever it has gathered is gone

@@ -18,14 +18,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from checker.judge.verdict import Verdict
-from checker.learner.saving import replace_whole
+from checker.course.saving import replace_whole
+from checker.course.verdict import Verdict
 from checker.report.as_json import dumps
 from checker.submission.read import Submission
 
 FORM = 1  # of the file
 # What a result depends on; the report's words do not belong to it.
-JUDGING = ("box", "catalog", "judge", "submission", "puzzle.py", "road.py", "targets.py", "report/clean.py")
+JUDGING = ("course", "submission", "box", "catalog", "judge", "check.py")
 
 
 def identity(number: int, submission: Submission, key_id: str, device: str, caged: bool) -> dict[str, Any]:

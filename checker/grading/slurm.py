@@ -15,9 +15,9 @@ import dask
 from distributed import Security
 from tornado.ioloop import PeriodicCallback
 
+from checker.course.places import ROOT
 from checker.grading.batch import NoCrew
 from checker.grading.worker import NO_DASHBOARD
-from checker.learner.places import ROOT
 
 _interrupted = signal.getsignal(signal.SIGINT)
 from dask_jobqueue import SLURMCluster  # noqa: E402 (it takes Ctrl-C for itself)

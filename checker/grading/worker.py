@@ -17,8 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from checker.course import settings
-from checker.grading import key, record
+from checker.grading import key, record, settings
 from checker.grading.local import Caller
 
 NO_DASHBOARD = "127.0.0.1:0"  # Dask always serves pages, to everybody if nothing is said: a free port, and only here

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
-from checker.box.reached import Body, bodies
+from checker.box.inside.reached import Body, bodies
+from checker.course.puzzle import Puzzle
+from checker.course.verdict import Finding, PropertyResult, Status
 from checker.judge.evidence import Locator
 from checker.judge.locate import MOST_EXAMPLES
-from checker.judge.verdict import Finding, PropertyResult, Status
-from checker.puzzle import Puzzle
 from checker.submission.extract import Program
 
 ID = "never-reached"

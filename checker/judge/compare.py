@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from checker.puzzle import Array, Expected
+from checker.course.puzzle import Array, Expected
 
 MOSTLY = 0.9  # share of the rows that a misconception must explain
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from checker.box.compiling import Compiled, Job
-from checker.catalog.common import COMMON
+from checker.course.puzzle import Case, Puzzle
+from checker.course.targets import SHARED_LIMITS
+from checker.course.verdict import Compilation, Finding, Status, Where
 from checker.judge.diagnose import compiler_finding
 from checker.judge.evidence import Locator
 from checker.judge.forms import forms, ones
-from checker.judge.verdict import Compilation, Finding, Status, Where
-from checker.puzzle import Case, Puzzle
-from checker.targets import SHARED_LIMITS
+from checker.judge.triton_errors import COMMON
 
 
 def jobs(puzzle: Puzzle, cases: Sequence[Case], targets: Sequence[str]) -> list[Job]:

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
-from checker.box.results import KernelError, Refusal
-from checker.catalog.common import COMMON
+from checker.box.protocol.results import KernelError, Refusal
+from checker.course.puzzle import Case, Misconception, Puzzle, Reach
+from checker.course.verdict import Finding, Status, Where
 from checker.judge.evidence import Locator, grid_position
 from checker.judge.locate import (
     MOST_EXAMPLES,
@@ -27,8 +28,7 @@ from checker.judge.locate import (
 )
 from checker.judge.memory import refusal_finding
 from checker.judge.models import Models
-from checker.judge.verdict import Finding, Status, Where
-from checker.puzzle import Case, Misconception, Puzzle, Reach
+from checker.judge.triton_errors import COMMON
 
 MOST_NAMES = 3
 MOST_COMPARED = 4  # of cases that tell little
@@ -86,7 +86,7 @@ def error_finding(case: Case | None, error: KernelError, where: Locator) -> Find
             place,
         )
     message = plain(error.message) or "no message"
-    if error.type == "FalsePromise":  # of checker.box.promises, which needs Triton
+    if error.type == "FalsePromise":  # of checker.box.inside.promises, which needs Triton
         return Finding(
             "false-promise",
             Status.CRASHED,

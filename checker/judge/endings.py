@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from checker.box.parent import Ending, Limits
-from checker.judge.verdict import Finding, Status, Where
-from checker.puzzle import Case
+from checker.course.puzzle import Case
+from checker.course.verdict import Finding, Status, Where
 
 
 def malformed(what: str) -> Finding:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from checker.course.verdict import ErrorMap
 from checker.judge.evidence import has_columns
 from checker.judge.locate import Wrong
-from checker.judge.verdict import ErrorMap
 
 MOST_LINES, MOST_CELLS = 16, 32
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checker.box.results import Launch, LaunchResult, TensorArgument
-from checker.judge.verdict import Where
-from checker.puzzle import Budget, Case, Puzzle, Role, Tensor
+from checker.box.protocol.results import Launch, LaunchResult, TensorArgument
+from checker.course.puzzle import Budget, Case, Puzzle, Role, Tensor
+from checker.course.verdict import Where
 from checker.submission.read import Submission
 
 CONTEXT = 2  # lines shown before and after a marked one

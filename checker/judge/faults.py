@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from checker.box.memory import LOAD, STORE
+from checker.box.protocol.records import LOAD, STORE
+from checker.course.puzzle import Case
+from checker.course.verdict import Finding, Status, Traffic
 from checker.judge.evidence import Locator, tensor_name
-from checker.judge.verdict import Finding, Status, Traffic
-from checker.puzzle import Case
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from dataclasses import replace
 import numpy as np
 
 from checker.box.compiling import Job
+from checker.course.puzzle import Case, Kernel
 from checker.judge.evidence import scalar_type
-from checker.puzzle import Case, Kernel
 
 _POINTERS = {np.dtype(np.float16): "*fp16", np.dtype(np.float32): "*fp32"}
 _SCALARS = {"float32": "fp32", "int32": "i32", "int64": "i64"}

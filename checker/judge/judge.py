@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from checker.box.memory import LOAD, STORE
-from checker.box.results import KernelError, LaunchResult, Refusal
+from checker.box.protocol.records import LOAD, STORE
+from checker.box.protocol.results import KernelError, LaunchResult, Refusal
+from checker.course.puzzle import Case, Puzzle
+from checker.course.verdict import Finding, PropertyResult, Status, Traffic
 from checker.judge.compare import wrong_elements
 from checker.judge.diagnose import UNNAMED, name_errors, name_refusals, name_wrong
 from checker.judge.error_map import error_map
@@ -20,8 +22,6 @@ from checker.judge.memory import memory_findings, name_gaps, never_stored
 from checker.judge.precision import OF_SIZES, most_telling, precision_findings
 from checker.judge.roles import Code
 from checker.judge.traffic import remarks, total, traffic_findings
-from checker.judge.verdict import Finding, PropertyResult, Status, Traffic
-from checker.puzzle import Case, Puzzle
 
 
 @dataclass

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from checker.course.puzzle import Array, Axis, Case, Expected, Outputs
+from checker.course.verdict import Finding, Status, Where
 from checker.judge.compare import agrees
 from checker.judge.evidence import Locator, element_name, has_columns, tensor_name
 from checker.judge.patterns import common_sizes, rounded_to
 from checker.judge.roles import Code
-from checker.judge.verdict import Finding, Status, Where
-from checker.puzzle import Array, Axis, Case, Expected, Outputs
 
 MOST_EXAMPLES = 5
 SMALL_ERROR = 2e-2  # relative; below it a value is nearly right

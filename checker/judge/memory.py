@@ -8,8 +8,10 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from checker.box.memory import BARRIER, LOAD, STORE
-from checker.box.results import AccessLog, LaunchResult, Refusal, marked
+from checker.box.protocol.records import BARRIER, LOAD, STORE
+from checker.box.protocol.results import AccessLog, LaunchResult, Refusal, marked
+from checker.course.puzzle import Case, Misconception, Puzzle, Role
+from checker.course.verdict import Finding, Status, Where
 from checker.judge.evidence import (
     Evidence,
     Locator,
@@ -19,8 +21,6 @@ from checker.judge.evidence import (
     tensor_name,
     written_tensors,
 )
-from checker.judge.verdict import Finding, Status, Where
-from checker.puzzle import Case, Misconception, Puzzle, Role
 
 
 def refusal_finding(case: Case, refusal: Refusal, where: Locator) -> Finding:

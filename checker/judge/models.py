@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
+from checker.course.puzzle import Array, Case, Expected, Misconception, Puzzle
 from checker.judge.compare import agrees, explains, gets_it_right, wrong_elements
 from checker.judge.evidence import has_columns
 from checker.judge.locate import Wrong, line_at
-from checker.puzzle import Array, Case, Expected, Misconception, Puzzle
 
 
 class Models:

@@ -7,10 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checker.box.memory import AS_FLOAT, IN_DOT, IN_LOOP, IN_STORE, IN_SUM, LOSS, MULTIPLIED, NARROWED, ON_THE_WAY
+from checker.box.protocol.records import (
+    AS_FLOAT,
+    IN_DOT,
+    IN_LOOP,
+    IN_STORE,
+    IN_SUM,
+    LOSS,
+    MULTIPLIED,
+    NARROWED,
+    ON_THE_WAY,
+)
+from checker.course.verdict import Finding, Status
 from checker.judge.diagnose import UNNAMED
 from checker.judge.evidence import Evidence, Locator
-from checker.judge.verdict import Finding, Status
 
 
 @dataclass(frozen=True)

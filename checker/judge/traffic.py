@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from checker.box.memory import BLOCK, DOT, LOAD, PRODUCT, STORE
-from checker.box.results import LaunchResult
+from checker.box.protocol.records import BLOCK, DOT, LOAD, PRODUCT, STORE
+from checker.box.protocol.results import LaunchResult
+from checker.course.puzzle import Budget, Case, Moved, Puzzle, Role
+from checker.course.verdict import Finding, Status, Traffic
 from checker.judge.evidence import Evidence, Locator, tensor_name
 from checker.judge.faults import Fault, fault_findings
-from checker.judge.verdict import Finding, Status, Traffic
-from checker.puzzle import Budget, Case, Moved, Puzzle, Role
 
 
 def moved(puzzle: Puzzle, case: Case, result: LaunchResult) -> Iterator[Traffic]:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from checker.learner import places
+from checker.course import places
 from checker.learner.progress import Opened, Progress, changed, opened
 from checker.submission.read import Unreadable, loads
 

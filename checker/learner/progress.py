@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from checker import catalog
-from checker.learner.places import ROOT
-from checker.learner.saving import keep_copy, replace_whole
+from checker.course import ladder
+from checker.course.places import ROOT
+from checker.course.saving import keep_copy, replace_whole
 
 NAME = "progress.txt"
 ABOUT = (
@@ -64,7 +64,7 @@ class Progress:
 
     def next_open(self, after: int = 0) -> int | None:
         """The first puzzle after this one that is not solved, else the first at all; None: all are solved."""
-        waiting = [number for number in catalog.stems() if not self.of(number).solved]
+        waiting = [number for number in ladder.stems() if not self.of(number).solved]
         return next((number for number in waiting if number > after), waiting[0] if waiting else None)
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from checker import catalog
-from checker.course.build import emptied, notebook_text, script_text, span
-from checker.learner import places
-from checker.learner.saving import keep_copy, replace_whole
-from checker.puzzle import Kernel, Puzzle
-from checker.submission.extract import GAP, NotASubmission, extract
+from checker.course import places
+from checker.course.lesson import GAP, emptied, notebook_text, script_text, span
+from checker.course.puzzle import Kernel, Puzzle
+from checker.course.saving import keep_copy, replace_whole
+from checker.submission.extract import NotASubmission, extract
 from checker.submission.lint import lint
 from checker.submission.read import Unreadable, from_cells, loads
 

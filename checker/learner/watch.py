@@ -18,12 +18,14 @@ from types import FrameType
 from rich.console import Console
 from watchfiles import watch
 
-from checker import catalog, practice
-from checker.judge.verdict import Verdict
-from checker.learner import places
+from checker import catalog
+from checker.course import ladder, places
+from checker.course.status import Misuse
+from checker.course.verdict import Verdict
+from checker.learner import practice
 from checker.learner.progress import opened
-from checker.learner.screen import say
 from checker.report import terminal
+from checker.report.screen import say
 
 SETTLED = 50  # milliseconds without a change, and an editor has done with writing, renaming and deleting
 LONGEST = 400  # milliseconds to wait for that
@@ -50,7 +52,7 @@ class Watcher:
         self.root = root
         self.numbers = {
             place(number, root): number
-            for number in ([only] if only is not None else catalog.stems())
+            for number in ([only] if only is not None else ladder.stems())
             for place in (places.script, places.notebook)
         }
         self.folders = [folder for folder in dict.fromkeys(p.parent for p in self.numbers) if folder.is_dir()]
@@ -167,13 +169,13 @@ class Watcher:
         data, when = self.checked.get(path, (None, 0.0))
         return time.monotonic() - when < ECHO and _content(path) == data
 
-    def _answer(self, path: Path) -> Verdict | practice.Misuse:
+    def _answer(self, path: Path) -> Verdict | Misuse:
         """The verdict on a file; or a sentence, if it has just gone."""
         content = _content(path)
         try:
             self.checking = path, content
             return practice.checked(self.numbers[path], Path(places.shown(path)), None)
-        except practice.Misuse as problem:
+        except Misuse as problem:
             return problem
         finally:
             self.checking = None
@@ -204,7 +206,7 @@ class Watcher:
 
     def _warm_up(self) -> None:
         """Import now, while nobody waits, what the first check would import."""
-        from checker.box import compiling, results  # noqa: F401
+        from checker.box.protocol import results  # noqa: F401
         from checker.judge import compiled, judge  # noqa: F401
 
         for number in dict.fromkeys(self.numbers.values()):

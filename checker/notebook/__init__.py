@@ -121,8 +121,9 @@ def run(kernel: Any, *arguments: Any, grid: int | Sequence[int] | None = None, *
 
 def hint(puzzle: int, *, again: bool = False) -> Hints:
     """The next hint for a puzzle, and no more. `again`: those that were seen so far."""
+    from checker.course.ladder import number_of
+    from checker.course.status import Misuse
     from checker.learner import hints
-    from checker.practice import Misuse, number_of
 
     try:
         puzzle = number_of(puzzle)

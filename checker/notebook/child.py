@@ -13,12 +13,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from checker import catalog
-from checker.judge.verdict import Status, Verdict
+from checker.check import Terms
+from checker.check import check as walk
+from checker.course import ladder
+from checker.course.ladder import number_of
+from checker.course.status import Misuse
+from checker.course.verdict import Status, Verdict
+from checker.learner.practice import fault, noted, without_puzzle
 from checker.notebook.cells import submission_of
-from checker.practice import Misuse, fault, noted, number_of, without_puzzle
-from checker.road import Terms
-from checker.road import check as walk
 from checker.submission.read import Submission, Unreadable
 
 if TYPE_CHECKING:
@@ -54,7 +56,7 @@ def _served(request: dict[str, Any]) -> dict[str, Any]:
 
 def _file(number: int, place: Path) -> Path:
     """The notebook's file. If only its folder is known, it is taken to be the puzzle's own."""
-    return place / f"{catalog.stems()[number]}.ipynb" if place.is_dir() else place
+    return place / f"{ladder.stems()[number]}.ipynb" if place.is_dir() else place
 
 
 def _timed(number: int, submission: Submission, verdict: Verdict, every: bool) -> dict[str, Any]:

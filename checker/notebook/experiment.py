@@ -15,8 +15,8 @@ from checker.submission.read import Submission
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from checker.box.results import Launch, LaunchResult
-    from checker.puzzle import Kernel
+    from checker.box.protocol.results import Launch, LaunchResult
+    from checker.course.puzzle import Kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Ran:
 def ran(name: str, cells: list[str], arguments: tuple[Any, ...], named: dict[str, Any], grid: tuple[int, ...]) -> Ran:
     """Launch it. Raises NotASubmission, Unreadable or ValueError with a sentence."""
     from checker.box.parent import Box, Limits
-    from checker.box.results import parse
+    from checker.box.protocol.results import parse
     from checker.submission.extract import extract
     from checker.submission.lint import lint
 
@@ -83,7 +83,7 @@ def ran(name: str, cells: list[str], arguments: tuple[Any, ...], named: dict[str
 
 def _kernel(name: str, submission: Submission) -> Kernel:
     """The kernel's own signature, as the puzzle's would be written down."""
-    from checker.puzzle import Kernel
+    from checker.course.puzzle import Kernel
 
     for chunk in submission.chunks:
         try:
@@ -114,7 +114,7 @@ def _bound(kernel: Kernel, arguments: tuple[Any, ...], named: dict[str, Any]) ->
 
 
 def _launch(kernel: Kernel, bound: dict[str, Any], grid: tuple[int, ...]) -> Launch:
-    from checker.box.results import Launch, TensorArgument
+    from checker.box.protocol.results import Launch, TensorArgument
 
     tensors, scalars = {}, {}
     for name, value in bound.items():
@@ -135,7 +135,7 @@ def _launch(kernel: Kernel, bound: dict[str, Any], grid: tuple[int, ...]) -> Lau
 
 def _moved(result: LaunchResult, launch: Launch) -> dict[str, tuple[float, float]]:
     """Distinct elements per load and per store instruction, divided by the tensor's size."""
-    from checker.box.memory import LOAD, STORE
+    from checker.box.protocol.records import LOAD, STORE
 
     log = result.log
     moved = {}

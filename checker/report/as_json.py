@@ -7,7 +7,7 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from checker.judge.verdict import Compilation, Finding, Run, Traffic, Verdict, Where
+from checker.course.verdict import Compilation, Finding, Run, Traffic, Verdict, Where
 
 SCHEMA = 1
 

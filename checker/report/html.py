@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from checker.judge.verdict import Finding, Status, Traffic, Verdict
+from checker.course.verdict import Finding, Status, Traffic, Verdict
 from checker.report import words
 
 _COLOURS = {"✓": "#00734F", "○": "#1F6FA8", "!": "#96467A", "✗": "#B34700"}  # white on each: 4.5 to 1 and more

@@ -13,7 +13,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from checker.judge.verdict import Finding, Status, Traffic, Verdict
+from checker.course.verdict import Finding, Status, Traffic, Verdict
 from checker.report import words
 
 

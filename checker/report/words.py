@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from checker.judge.verdict import (
-    Compilation,
-    ErrorMap,
-    ExitStatus,
-    Finding,
-    PropertyResult,
-    Status,
-    Traffic,
-    Verdict,
-    Where,
-)
+from checker.course.status import ExitStatus
+from checker.course.verdict import Compilation, ErrorMap, Finding, PropertyResult, Status, Traffic, Verdict, Where
 
 MOST_FINDINGS = 3  # the worst ones; the rest often follow from them
 MOST_PRINTED_LINES = 20

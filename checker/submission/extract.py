@@ -11,15 +11,15 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from checker.puzzle import Kernel
+from checker.course.lesson import GAP
+from checker.course.puzzle import Kernel
 from checker.submission.module import LANGUAGE, Module, NotASubmission, mentions, module_of, reached
 from checker.submission.read import Submission
 
-__all__ = ["GAP", "NotASubmission", "Program", "extract"]
+__all__ = ["NotASubmission", "Program", "extract"]
 
 _IMPORT_HINT = "Put back the stub's line: import triton.language as tl"
 MOST_HELPERS = 30
-GAP = "FILL IN"  # marks in a stub what is left to write
 _DECORATOR = "@triton.jit"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from checker.puzzle import Kernel
+from checker.course.puzzle import Kernel
 from checker.submission.read import Submission
 
 DEEPEST = 60  # levels of nesting; a kernel of the course has about 15

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from checker.puzzle import Suspect, Suspects
+from checker.course.puzzle import Suspect, Suspects
 from checker.submission.extract import Program
 
 LEAST, MOST = 3, 2**31  # smaller ones stand in every right kernel; no size is larger

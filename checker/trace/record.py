@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from checker.box.memory import LOAD, STORE
-from checker.box.results import LaunchResult
+from checker.box.protocol.records import LOAD, STORE
+from checker.box.protocol.results import LaunchResult
+from checker.course.puzzle import Case, Puzzle, Role, Tensor
 from checker.judge.evidence import Locator, has_columns, program_name, tensor_name
 from checker.judge.traffic import moved
-from checker.puzzle import Case, Puzzle, Role, Tensor
 from checker.trace.result import Band, Program, Reads, Recorded, Touch
 from checker.trace.visits import pairs_of
 

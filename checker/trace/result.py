@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from checker.judge.verdict import ErrorMap, Finding, Status, Traffic
+from checker.course.verdict import ErrorMap, Finding, Status, Traffic
 
 
 @dataclass(frozen=True)

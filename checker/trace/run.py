@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from checker import catalog
 from checker.box.parent import Box, Limits, Pass
-from checker.box.results import parse
+from checker.box.protocol.results import parse
+from checker.check import Terms, check, started
+from checker.course import ladder
+from checker.course.places import ROOT
+from checker.course.puzzle import Case, Draw, Puzzle
+from checker.course.verdict import Verdict
 from checker.judge.evidence import launch_of, locator
-from checker.judge.verdict import Verdict
-from checker.puzzle import Case, Draw, Puzzle
-from checker.road import Terms, check, started
 from checker.submission.extract import extract
 from checker.submission.lint import lint
 from checker.submission.read import Submission, Unreadable, from_file
 from checker.trace.record import blocks_of, recorded
 from checker.trace.result import Beside, Recorded, Trace, Wrongness
 
-ROOT = Path(__file__).parents[2]
 LIMITS = Limits(wall_seconds=10.0, cpu_seconds=5)  # the launches are small: a few milliseconds
 
 
@@ -77,7 +76,7 @@ def _wrongness(puzzle: Puzzle, verdict: Verdict) -> Wrongness | None:
 def _beside(puzzle: Puzzle) -> Beside | None:
     """The puzzle to compare with, and its launch if the student has solved it."""
     number = puzzle.pictured.beside if puzzle.pictured is not None else None
-    if number is None or number not in catalog.stems():
+    if number is None or number not in ladder.stems():
         return None
     other = catalog.load(number)
     submission = _students(number)
@@ -89,7 +88,7 @@ def _beside(puzzle: Puzzle) -> Beside | None:
 
 def _students(number: int) -> Submission | None:
     """The student's own file for a puzzle, or notebook, whichever has been started; as text."""
-    stem = catalog.stems()[number]
+    stem = ladder.stems()[number]
     for path in (ROOT / "puzzles" / f"{stem}.py", ROOT / "notebooks" / f"{stem}.ipynb"):
         try:
             submission = from_file(path)

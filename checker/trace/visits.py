@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from checker.box.memory import DOT, LOAD
-from checker.box.results import LaunchResult
+from checker.box.protocol.records import DOT, LOAD
+from checker.box.protocol.results import LaunchResult
+from checker.course.puzzle import Case, Puzzle
 from checker.judge.traffic import multiply_adds
-from checker.puzzle import Case, Puzzle
 from checker.trace.result import Pairs, Visit
 
 _SIDES = ("query", "key")

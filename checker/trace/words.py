@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from checker.judge.verdict import Traffic
+from checker.course.verdict import Traffic
 from checker.report.words import PLAIN_WORDS, sign
 from checker.trace.result import Beside, Pairs, Reads, Recorded, Trace, Wrongness
 

@@ -14,8 +14,8 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from checker.judge.verdict import Verdict
-from checker.road import Terms
+from checker.check import Terms
+from checker.course.verdict import Verdict
 from tests.conftest import ROOT, check_path, said
 
 AT_ONCE = int(os.environ.get("AT_ONCE", "6"))

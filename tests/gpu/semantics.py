@@ -2,7 +2,7 @@
 
 Each kernel asks for something that Python does otherwise than a GPU. `GIVES` is what a GPU is to give: read in the PTX
 that Triton emits, and in PTX's manual. Where there is no GPU the table says of the interpreter alone; the tests hold
-it to `GIVES` (`tests/checker/test_arithmetic.py`). Prints a table, and ends with 1 if a row differs.
+it to `GIVES` (`tests/box/test_arithmetic.py`). Prints a table, and ends with 1 if a row differs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import triton
 import triton.language as tl
 
 from checker.box.parent import Box, Limits, gpu_missing
-from checker.box.results import Launch, TensorArgument, parse
+from checker.box.protocol.results import Launch, TensorArgument, parse
 
 LANES = 16
 MAX32, MIN32 = 2**31 - 1, -(2**31)

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from checker import catalog
-from checker.box.cage import Cage
+from checker.box.cage.cage import Cage
 from checker.box.parent import Limits, gpu_missing
-from checker.judge.verdict import Status, Verdict
-from checker.road import Terms, check
+from checker.check import Terms, check
+from checker.course import ladder
+from checker.course.verdict import Status, Verdict
 from checker.submission.read import from_cells
 from tests.conftest import ROOT, check_path
 from tests.gpu import semantics
 
 pytestmark = pytest.mark.skipif(bool(gpu_missing()), reason=gpu_missing() or "there is a GPU")
 
-STEMS = catalog.stems()
+STEMS = ladder.stems()
 ON_GPU = Terms(device="cuda", targets=())
 HEAD = """
 import triton

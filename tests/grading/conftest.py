@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from checker.course.folder import make
+from checker.nbgrader.folder import make
 from tests.conftest import ROOT, kernels, need
 
 WRONG = kernels("wrong")

@@ -19,15 +19,15 @@ from xml.etree import ElementTree
 import pytest
 
 from checker import catalog
-from checker.course.build import emptied
-from checker.course.folder import make
+from checker.course.lesson import emptied
+from checker.course.status import ExitStatus
 from checker.grading import batch, export
 from checker.grading.batch import WorkerLost
 from checker.grading.chosen import Unresolved, chosen
 from checker.grading.command import grade
 from checker.grading.found import NothingFound, Work, found
 from checker.grading.local import Local
-from checker.judge.verdict import ExitStatus
+from checker.nbgrader.folder import make
 from tests.conftest import ROOT, SOLUTION, cage_or_skip
 from tests.grading.conftest import (
     CLASS,
@@ -111,7 +111,7 @@ def test_a_record_does_not_tell_how_somebody_called_his_file(desk: Path) -> None
 
 def test_nbgrader_takes_over_what_was_graded(desk: Path) -> None:
     """One record serves both."""
-    from checker.course import settings
+    from checker.grading import settings
     from checker.grading.cells import handed
     from checker.grading.grade import identity
     from checker.grading.record import place

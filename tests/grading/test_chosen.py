@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from checker import catalog
-from checker.course.build import emptied
+from checker.course.lesson import emptied
+from checker.course.puzzle import Puzzle
 from checker.grading.chosen import Unresolved, chosen
 from checker.grading.found import NothingFound, Work, found, in_folder
-from checker.puzzle import Puzzle
 from tests.conftest import ROOT, SOLUTION
 
 PUZZLE: Puzzle = catalog.load(1)

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from checker.course import settings
+from checker.grading import settings
 from checker.grading.batch import WorkerLost
 from tests.conftest import ROOT, importable
 from tests.grading.conftest import (
@@ -219,7 +219,7 @@ def test_a_worker_that_would_judge_otherwise_is_refused(desk: Path, dask: Dask, 
     elif what == "another checker":
         root = desk / "another one"
         shutil.copytree(ROOT / "checker", root / "checker")
-        with (root / "checker" / "judge" / "verdict.py").open("a") as file:
+        with (root / "checker" / "course" / "verdict.py").open("a") as file:
             file.write("# changed\n")
         dask.worker(root=root)
     elif what == "another key":
@@ -273,7 +273,7 @@ def test_without_workers_it_does_not_wait_for_ever(desk: Path, dask: Dask, monke
 
 
 def test_without_dask_it_is_a_sentence(desk: Path) -> None:
-    without = "import sys; sys.modules['distributed'] = None; from checker.cli import main; main()"
+    without = "import sys; sys.modules['distributed'] = None; from checker.commands.cli import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", without, *command("--cluster", "local", "handed in")[3:]],
         cwd=desk,

@@ -16,16 +16,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checker import catalog
-from checker.course.build import emptied
-from checker.learner.places import script, solution
-from checker.similar import pairs
-from checker.similar.fingerprints import GRAM, WINDOW, Token, grams, tokens, winnowed
-from checker.similar.page import html
-from checker.similar.pairs import FEW, Found, Pair, Side, found
+from checker.course import ladder
+from checker.course.lesson import emptied
+from checker.course.places import script, solution
+from checker.grading.similar import pairs
+from checker.grading.similar.fingerprints import GRAM, WINDOW, Token, grams, tokens, winnowed
+from checker.grading.similar.page import html
+from checker.grading.similar.pairs import FEW, Found, Pair, Side, found
 from checker.submission.read import Submission, from_cells
 from tests.conftest import ROOT, kernels, puzzle_of
 
-RIGHT = {number: [path for path in kernels("right") if puzzle_of(path) == number] for number in catalog.stems()}
+RIGHT = {number: [path for path in kernels("right") if puzzle_of(path) == number] for number in ladder.stems()}
 ODD = (ROOT / "tests" / "right" / "p3_helper_merges.py").read_text()  # a style that few come upon
 KEPT = {"tl", "triton", "language", "jit", "range", "float", "import", "constexpr"}
 
@@ -247,7 +248,7 @@ def test_the_command(tmp_path: Path) -> None:
 
 
 def test_students_get_none_of_it() -> None:
-    from checker.course import bundle
+    from checker.publish import bundle
 
     names = bundle.contents(ROOT)
     assert not [name for name in names if "similar" in name] and b"similar" not in names["Makefile"][0]

@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from checker import catalog
-from checker.course.build import emptied, notebook_text
+from checker.course import ladder
+from checker.course.lesson import emptied, notebook_text
 from tests.conftest import ROOT, importable
 
-STEMS = catalog.stems()
+STEMS = ladder.stems()
 DROP_FROM_BOUNDING_SET, DAC_OVERRIDE = 24, 1  # prctl(2), capabilities(7)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import importable
 from tests.learner.conftest import STEMS, Course, solution_text
-from tests.test_notebook import Kernel
+from tests.notebook.test_notebook import Kernel
 
 Start = Callable[..., Kernel]
 

@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checker import catalog
-from checker.course.build import notebook_text, script_text
+from checker.check import started
+from checker.course.lesson import notebook_text, script_text
 from checker.learner import stub
-from checker.road import started
 from checker.submission.read import from_file
 from tests.conftest import ROOT, importable, need
 from tests.learner.conftest import STEMS, Course, solution_text, solved, stub_text
@@ -282,7 +282,7 @@ LOOP = """
 import sys
 from pathlib import Path
 from checker.learner import stub
-from checker.learner.saving import replace_whole
+from checker.course.saving import replace_whole
 
 root, path, filled = Path(sys.argv[1]), Path(sys.argv[2]), sys.stdin.read()
 for turn in range(10_000):

@@ -11,7 +11,7 @@ from types import TracebackType
 import pytest
 from rich.console import Console
 
-from checker import practice
+from checker.learner import practice
 from checker.learner.watch import Stale, Watcher
 from tests.learner.conftest import Course
 

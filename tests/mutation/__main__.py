@@ -9,14 +9,14 @@ from __future__ import annotations
 import argparse
 import sys
 
-from checker import catalog
+from checker.course import ladder
 from tests.mutation.gate import run
 
 
 def main() -> None:
     """Run the gate for the puzzles named, or all."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("puzzles", nargs="*", type=int, default=list(catalog.stems()))
+    parser.add_argument("puzzles", nargs="*", type=int, default=list(ladder.stems()))
     parser.add_argument("--sample", type=int, help="check only so many mutants of each puzzle, chosen by a fixed seed")
     options = parser.parse_args()
     good = True

@@ -17,10 +17,10 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
-from checker import catalog
+from checker.check import Terms, check
+from checker.course import ladder
+from checker.course.verdict import Verdict
 from checker.judge.diagnose import UNNAMED
-from checker.judge.verdict import Verdict
-from checker.road import Terms, check
 from checker.submission.read import from_cells
 from tests.conftest import quick_terms
 from tests.mutation.operators import Mutant, mutants
@@ -89,7 +89,7 @@ def matching(patterns: Iterable[str]) -> re.Pattern[str]:
 @cache
 def all_mutants(number: int) -> list[Mutant]:
     """All mutants of a puzzle's solution."""
-    return mutants((ROOT / "solutions" / f"{catalog.stems()[number]}.py").read_text(encoding="utf-8"))
+    return mutants((ROOT / "solutions" / f"{ladder.stems()[number]}.py").read_text(encoding="utf-8"))
 
 
 def run(number: int, sample: int | None = None) -> GateResult:

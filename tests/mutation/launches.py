@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from checker.puzzle import Array, Case, Draw, Kernel, Puzzle, Role, Tensor, blank
+from checker.course.puzzle import Array, Case, Draw, Kernel, Puzzle, Role, Tensor, blank
 
 Random = np.random.Generator
 LARGE_EVERY, FAR_EVERY = 12, 15

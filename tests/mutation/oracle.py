@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 
 from checker import catalog
-from checker.box.memory import BARRIER, BLOCK, DOT, LOAD, STORE
 from checker.box.parent import Box
-from checker.box.results import LaunchResult, parse
+from checker.box.protocol.records import BARRIER, BLOCK, DOT, LOAD, STORE
+from checker.box.protocol.results import LaunchResult, parse
+from checker.check import Terms
+from checker.course.puzzle import Case, Expected, Puzzle, Role
 from checker.judge.compare import wrong_elements
 from checker.judge.evidence import launch_of
-from checker.puzzle import Case, Expected, Puzzle, Role
-from checker.road import Terms
 from tests.mutation.launches import launches
 
 ROOT = Path(__file__).parents[2]

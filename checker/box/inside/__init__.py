@@ -1,0 +1,1 @@
+"""What runs behind the wall, beside the submission. It imports `protocol`, NumPy and Triton; on a GPU, torch."""

@@ -1,0 +1,180 @@
+"""Operations that Triton's interpreter computes otherwise than a GPU, as a GPU computes them.
+
+What a GPU does was read in the PTX that Triton emits; `docs/interpreter.md` has the list, with what remains.
+"""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import triton.language as tl
+
+from checker.box.inside.language import BlockAsCondition
+
+
+def compute_as_a_gpu(interpreter: Any) -> None:
+    """Put the operations below in place of Triton's own. `interpreter`: its module."""
+    builder = interpreter.InterpreterBuilder
+    builder.create_fp_to_si = _float_to_integer(builder.create_fp_to_si, interpreter)
+    builder.create_fp_to_ui = _float_to_integer(builder.create_fp_to_ui, interpreter)
+    for name in ("create_add", "create_sub"):
+        setattr(builder, name, _of_one_bit(getattr(builder, name), interpreter))
+    builder.create_ashr = _leaving_operands(builder.create_ashr, interpreter)
+    # The other of two is taken if one is NaN: max.f32, min.f32. Triton's interpreter does so since 3.8.
+    builder.create_maxnumf = lambda self, left, right: self.binary_op(left, right, np.fmax)
+    builder.create_minnumf = lambda self, left, right: self.binary_op(left, right, np.fmin)
+    builder.binary_op = _of_conditions(builder.binary_op, interpreter)
+    builder.create_clampf = _clamp(builder.create_clampf)
+    interpreter.ReduceOps.generic_reduce = _by_halves(interpreter.ReduceOps.generic_reduce, interpreter)
+
+
+def _of_conditions(plain: Any, interpreter: Any) -> Any:
+    """What comes of a comparison is one bit, not a number of what was compared: a block made of it is a mask."""
+
+    def binary_op(self: Any, left: Any, right: Any, operation: Any) -> Any:
+        result = plain(self, left, right, operation)
+        if result.data.dtype == np.bool_:
+            result.dtype = interpreter.tl.int1
+        return result
+
+    return binary_op
+
+
+def _float_to_integer(plain: Any, interpreter: Any) -> Any:
+    """cvt.rzi: towards zero; what does not fit becomes the nearest number that does."""
+
+    def convert(self: Any, source: Any, kind: Any) -> Any:
+        if source.data.dtype.kind != "f":  # bf16, which has no NumPy type
+            return plain(self, source, kind)
+        return interpreter.TensorHandle(saturated(source.data, interpreter._get_np_dtype(kind)), kind.scalar)
+
+    return convert
+
+
+def saturated(values: npt.NDArray[Any], kind: np.dtype[Any]) -> npt.NDArray[Any]:
+    """`values` as integers of `kind`, as cvt.rzi makes them.
+
+    8 bits are the lower half of 16: PTX converts to no fewer. NaN is 0, but if 64 bits are at either end: then it is
+    the number of which only the highest bit is set.
+    """
+    wide = np.dtype(f"{kind.kind}{max(2, kind.itemsize)}")
+    bits = 8 * wide.itemsize
+    lowest = np.iinfo(wide).min
+    whole = np.trunc(values.astype(np.float64))
+    above, below, nan = whole >= 2.0 ** (bits - (wide.kind == "i")), whole < lowest, np.isnan(whole)
+    result = np.where(above | below | nan, 0.0, whole).astype(wide)
+    result[above] = np.iinfo(wide).max
+    result[below] = lowest
+    if 8 in (values.dtype.itemsize, kind.itemsize):
+        result[nan] = lowest if wide.kind == "i" else 1 << (bits - 1)
+    return result.astype(kind)
+
+
+def _of_one_bit(plain: Any, interpreter: Any) -> Any:
+    """Sum or difference; of two bits both are what differs in them, where NumPy's sum is `or`. So does 3.9."""
+
+    def compute(self: Any, left: Any, right: Any) -> Any:
+        if left.data.dtype.kind == "b":
+            return interpreter.TensorHandle(np.not_equal(left.data, right.data), left.dtype.scalar)
+        return plain(self, left, right)
+
+    return compute
+
+
+def _leaving_operands(plain: Any, interpreter: Any) -> Any:
+    """`>>`, which makes its operands signed: for itself alone, as since 3.9, and not for what comes after it."""
+
+    def create_ashr(self: Any, left: Any, right: Any) -> Any:
+        handle = interpreter.TensorHandle
+        return plain(self, handle(left.data, left.dtype), handle(right.data, right.dtype))
+
+    return create_ashr
+
+
+def _clamp(plain: Any) -> Any:
+    """max, then min: NaN becomes the lower bound, unless it is to be kept."""
+
+    def create_clampf(self: Any, value: Any, low: Any, high: Any, propagate_nans: Any) -> Any:
+        if propagate_nans != tl.PropagateNan.NONE:
+            return plain(self, value, low, high, propagate_nans)
+        return self.binary_op(self.binary_op(value, low, np.fmax), high, np.fmin)
+
+    return create_clampf
+
+
+def _by_halves(per_element: Any, interpreter: Any) -> Any:
+    """`tl.reduce` with a combine function: the first half of all blocks with the second, until one element is left.
+
+    A GPU combines pairs too, if others; so it is done in another order as well, and must give the same. Triton's
+    interpreter calls the function for each element, with scalars: that takes 100 µs for each, and is kept for functions
+    that decide something by a scalar.
+    """
+
+    def generic_reduce(self: Any, blocks: tuple[Any, ...]) -> Any:
+        own = self.combine_fn
+        function = own.rewritten_fn.get(own.fn, own.fn)  # of Triton's own library there is no rewritten one
+        try:
+            result = _folded(self, blocks, function, 2, interpreter)
+            other = _folded(self, blocks, function, 4, interpreter)
+        except BlockAsCondition:
+            self.combine_fn = SimpleNamespace(fn=function)
+            return per_element(self, blocks)
+        if not all(map(_much_alike, result, other)):
+            raise OrderMatters
+        return result
+
+    return generic_reduce
+
+
+class OrderMatters(ValueError):
+    """A combine function gives one thing if its first two arguments are combined first, and another otherwise."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "tl.reduce combines elements in any order, so f(f(a, b), c) must be f(a, f(b, c)). This combine function "
+            "gives something else in another order"
+        )
+
+
+def _much_alike(one: Any, other: Any) -> bool:
+    """Whether two tensors differ by no more than roundings."""
+    first, second = one.handle.data, other.handle.data
+    return np.allclose(first, second, 0.01 if first.dtype.kind == "f" else 0, 1e-6, equal_nan=True)
+
+
+def _folded(reduction: Any, blocks: tuple[Any, ...], function: Any, parts: int, interpreter: Any) -> list[Any]:
+    """Blocks cut into so many parts, which are combined from left to right, until one element is left."""
+
+    def tensor(values: npt.NDArray[Any], kind: Any) -> Any:
+        return tl.tensor(interpreter.TensorHandle(values, kind), tl.block_type(kind, list(values.shape)))
+
+    kinds = [block.dtype for block in blocks]
+    shape = blocks[0].handle.data.shape
+    axis = getattr(reduction.axis, "value", reduction.axis)
+    arrays = [block.handle.data.reshape(-1) if axis is None else block.handle.data for block in blocks]
+    along = 0 if axis is None else axis % len(shape)
+    while (extent := arrays[0].shape[along]) > 1:
+        cut = [np.split(array, min(parts, extent), along) for array in arrays]
+        arrays, *rest = ([*some] for some in zip(*cut, strict=True))
+        for some in rest:
+            sides = ([tensor(array, kind) for array, kind in zip(side, kinds, strict=True)] for side in (arrays, some))
+            made = function(*itertools.chain(*sides))
+            values = made if isinstance(made, tuple) else (made,)
+            arrays = [
+                np.broadcast_to(interpreter.interpreter_semantic.to_tensor(value).handle.data, like.shape).astype(
+                    interpreter._get_np_dtype(kind)
+                )
+                for value, like, kind in zip(values, some, kinds, strict=True)
+            ]
+    if reduction.keep_dims:
+        final = (1,) * len(shape) if axis is None else arrays[0].shape
+    else:
+        final = arrays[0].shape[:along] + arrays[0].shape[along + 1 :]
+    return [
+        reduction.to_tensor(array.reshape(final) if final else array.item(), kind)
+        for array, kind in zip(arrays, kinds, strict=True)
+    ]

@@ -1,0 +1,262 @@
+"""The memory a kernel sees inside the box: made-up addresses, every access checked and recorded.
+
+A kernel gets pointers that are only numbers. Each tensor owns a range of them, 16 TiB apart, and
+an access is translated to an element of a tensor or refused *before* it happens. So no kernel can
+reach real memory, nothing can be overwritten by accident, and a row stride of 2**30 costs nothing.
+Because there is no memory around a tensor, there is nothing there to guard with canaries.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from checker.box.protocol.records import BARRIER, BLOCK, DOT, LOAD, LOSS, MOST_LANES, PRODUCT, RECORD_FIELDS, STORE
+
+ADDRESS_BITS = 44  # the range of addresses of one tensor
+
+Ints = npt.NDArray[np.int64]
+
+
+class RefusedAccess(Exception):
+    """An access outside every tensor. `report` says what was tried; the launch ends here."""
+
+    def __init__(self, report: dict[str, Any]):
+        super().__init__("an access outside its tensor was refused")
+        self.report = report
+
+
+class TooMuchTraffic(Exception):
+    """A launch has touched more elements than any reasonable kernel, and is ended."""
+
+
+@dataclass
+class BoxTensor:
+    """One argument tensor: its values, stored densely, under a strided virtual address range.
+
+    `strides` are in elements, and nested: taken from the largest to the smallest, each is at least the extent of what
+    lies inside it. So it is in any row-major tensor with padding, and if its axes were exchanged.
+    """
+
+    name: str
+    values: npt.NDArray[Any]
+    strides: tuple[int, ...]
+    slot: int = 0
+    seen: npt.NDArray[np.bool_] = field(init=False)
+    nested: list[tuple[int, int, int]] = field(init=False)  # of each axis extent, stride here, and stride if dense
+
+    def __post_init__(self) -> None:
+        self.seen = np.zeros(self.values.size, dtype=bool)
+        dense = [math.prod(self.values.shape[axis + 1 :]) for axis in range(self.values.ndim)]
+        of_axes = zip(self.values.shape, self.strides, dense, strict=True)
+        self.nested = sorted(of_axes, key=lambda axis: axis[1], reverse=True)
+
+    @property
+    def base(self) -> int:
+        """Address of the first element: the middle of the range, so that offsets may be negative."""
+        return (self.slot << ADDRESS_BITS) + (1 << (ADDRESS_BITS - 1))
+
+    def contiguous(self, first: int, last: int) -> int | None:
+        """Element number of the offset `first`, if all up to `last` follow one another in the tensor, else None."""
+        remainder, index = first, 0
+        for extent, stride, dense in self.nested:
+            coordinate, remainder = divmod(remainder, stride)
+            if not 0 <= coordinate < extent:
+                return None
+            index += coordinate * dense
+        return index if stride == 1 and last - first < extent - coordinate else None
+
+    def elements(self, offsets: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
+        """Dense element number of each offset (in elements from the base), and which are inside."""
+        inside = offsets >= 0
+        remainder = offsets
+        index = np.zeros_like(offsets)
+        for extent, stride, dense in self.nested:
+            coordinate, remainder = np.divmod(remainder, stride)
+            inside &= coordinate < extent
+            index += coordinate * dense
+        return index, inside & (remainder == 0)
+
+
+class Memory:
+    """All tensors of one launch, and the log of what was done to them."""
+
+    def __init__(
+        self, tensors: list[BoxTensor], where: Callable[[], tuple[int, int]], poison: float, most_touched: int = 1 << 30
+    ):
+        """`where` gives (program, source line) of the access in progress; `poison` is what a masked
+        lane without `other` holds: NaN at first, then FILLS, to learn whether such lanes matter.
+        A launch that loads and stores more than `most_touched` elements is ended."""
+        self.tensors = tensors
+        for slot, tensor in enumerate(tensors):
+            tensor.slot = slot + 1
+        self.where = where
+        self.poison = poison
+        self.poisoned = False
+        self.records: list[tuple[int, ...]] = []
+        self.touched: list[npt.NDArray[np.int32]] = []
+        self.left = self.most = most_touched
+        self.largest = 0
+        self.products: dict[tuple[int, int], int] = {}
+        self.checked = False  # whether the launch looks for numbers that get too large
+        self.losses: dict[int, tuple[int, int, int]] = {}
+
+    def load(
+        self,
+        addresses: npt.NDArray[np.uint64],
+        mask: npt.NDArray[np.bool_],
+        other: npt.NDArray[Any] | None,
+        dtype: np.dtype[Any],
+    ) -> npt.NDArray[Any]:
+        """Values at `addresses` where `mask` holds, `other` (or poison) elsewhere; same shape."""
+        lanes = int(np.count_nonzero(mask))
+        if lanes == addresses.size > 0 and mask.shape == addresses.shape:
+            tensor, elements = self._translate(LOAD, addresses.reshape(-1), dtype)
+            self._record(LOAD, tensor, elements, addresses.size, 0)
+            return tensor.values.reshape(-1)[elements].reshape(addresses.shape)
+        if other is not None:
+            result = np.array(np.broadcast_to(other, addresses.shape), dtype=dtype)
+        else:
+            result = np.full(addresses.shape, self.poison if dtype.kind == "f" else 0, dtype=dtype)
+            self.poisoned = self.poisoned or lanes < mask.size
+        if lanes:
+            tensor, elements = self._translate(LOAD, addresses[mask], dtype)
+            stray = int(np.count_nonzero(result[~mask] != -np.inf)) * (-1 if other is None else 1)
+            result[mask] = tensor.values.reshape(-1)[elements]
+            self._record(LOAD, tensor, elements, addresses.size, stray)
+        return result
+
+    def store(
+        self,
+        addresses: npt.NDArray[np.uint64],
+        values: npt.NDArray[Any],
+        mask: npt.NDArray[np.bool_],
+        dtype: np.dtype[Any],
+    ) -> None:
+        """Write `values` at `addresses` where `mask` holds."""
+        lanes = int(np.count_nonzero(mask))
+        if not lanes:
+            return
+        written = values if values.shape == addresses.shape else np.broadcast_to(values, addresses.shape)
+        if lanes == addresses.size and mask.shape == addresses.shape:
+            tensor, elements = self._translate(STORE, addresses.reshape(-1), dtype)
+            written = written.reshape(-1)
+        else:
+            tensor, elements = self._translate(STORE, addresses[mask], dtype)
+            written = written[mask]
+        flat = tensor.values.reshape(-1)
+        flat[elements] = written
+        # Two lanes of one store may hit one element; on a GPU it is open which of them wins.
+        kept = flat[elements]
+        lost = kept != written
+        stray = int(np.count_nonzero(lost & ((kept == kept) | (written == written)))) if lost.any() else 0
+        self._record(STORE, tensor, elements, addresses.size, stray)
+
+    def barrier(self) -> None:
+        """Note a `tl.debug_barrier()`."""
+        program, line = self.where()
+        self.records.append((BARRIER, 0, program, line, 0, 0, 0))
+
+    def dot(self, lanes: int, terms: int) -> None:
+        """Note a `tl.dot` with a result of so many elements, each a sum of so many products."""
+        program, line = self.where()
+        self.records.append((DOT, 0, program, line, 0, lanes, terms))
+
+    def block(self, lanes: int) -> None:
+        """Note that a block of so many elements was made, if it is the largest so far."""
+        if lanes > self.largest:
+            self.largest = lanes
+            program, line = self.where()
+            self.records.append((BLOCK, 0, program, line, 0, lanes, 0))
+
+    def product(self, lanes: int) -> None:
+        """Note a product element by element of so many elements; all of one program and line are one record."""
+        position = self.where()
+        self.products[position] = self.products.get(position, 0) + lanes
+
+    def lost(self, way: int, line: int = 0) -> None:
+        """Note one of WAYS to lose digits or bits; of each the first line counts.
+
+        `line`: of what is at fault, if that is not where the kernel is.
+        """
+        program, now = self.where()
+        times, program, line = self.losses.get(way) or (0, program, line or now)
+        self.losses[way] = times + 1, program, line
+
+    def log(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """All records, shape (accesses, RECORD_FIELDS), and the distinct elements of each, joined."""
+        sums = [
+            *((PRODUCT, 0, *position, 0, 0, min(lanes, MOST_LANES)) for position, lanes in self.products.items()),
+            *((LOSS, 0, program, line, 0, times, way) for way, (times, program, line) in self.losses.items()),
+        ]
+        records = np.array([*self.records, *sums], dtype=np.int32).reshape(-1, RECORD_FIELDS)
+        touched = np.concatenate(self.touched) if self.touched else np.zeros(0, np.int32)
+        return records, touched
+
+    def _record(self, kind: int, tensor: BoxTensor, elements: Ints, lanes: int, stray: int) -> None:
+        first = int(np.minimum.reduce(elements))
+        seen = tensor.seen[first : int(np.maximum.reduce(elements)) + 1]
+        here = elements - first
+        seen[here] = True
+        distinct = np.flatnonzero(seen)
+        seen[here] = False
+        program, line = self.where()
+        self.left -= distinct.size + 1
+        if self.left < 0:
+            raise TooMuchTraffic(f"more than {self.most} elements were loaded and stored in one launch")
+        self.touched.append((distinct + first).astype(np.int32))
+        self.records.append((kind, tensor.slot - 1, program, line, distinct.size, lanes, stray))
+
+    def _translate(self, kind: int, addresses: npt.NDArray[np.uint64], dtype: np.dtype[Any]) -> tuple[BoxTensor, Ints]:
+        """The one tensor that all `addresses` lie in, and their elements, or RefusedAccess."""
+        where = addresses.view(np.int64)
+        slot = int(where[0]) >> ADDRESS_BITS
+        if not 1 <= slot <= len(self.tensors):
+            raise self._refusal(kind, None, where, dtype, np.zeros(where.shape, bool))
+        tensor = self.tensors[slot - 1]
+        size = tensor.values.dtype.itemsize
+        distances = where - tensor.base
+        offsets = distances // size
+        known = tensor.values.dtype == dtype
+        aligned = not int(np.bitwise_or.reduce(distances)) % size  # sizes are powers of two
+        if known and aligned:
+            first, last = int(np.minimum.reduce(offsets)), int(np.maximum.reduce(offsets))
+            element = tensor.contiguous(first, last)
+            if element is not None:
+                return tensor, offsets + (element - first)
+        elements, inside = tensor.elements(offsets)
+        inside &= distances % size == 0
+        if not known:
+            inside[:] = False
+        if not inside.all():
+            raise self._refusal(kind, tensor, offsets, dtype, inside)
+        return tensor, elements
+
+    def _refusal(
+        self,
+        kind: int,
+        tensor: BoxTensor | None,
+        offsets: Ints,
+        dtype: np.dtype[Any],
+        inside: npt.NDArray[np.bool_],
+    ) -> RefusedAccess:
+        program, line = self.where()
+        return RefusedAccess(
+            {
+                "kind": kind,
+                "tensor": None if tensor is None else tensor.name,
+                "program": program,
+                "line": line,
+                "first": int(offsets[int(np.argmin(inside))]),
+                "lowest": int(offsets.min()),
+                "highest": int(offsets.max()),
+                "lanes": int(offsets.size),
+                "outside": int(np.count_nonzero(~inside)),
+                "dtype": dtype.name,
+            }
+        )

@@ -1,0 +1,1 @@
+"""What both sides of the wall share: frames, record codes, results."""

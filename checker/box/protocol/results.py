@@ -1,0 +1,251 @@
+"""What a runner sent back, believed only after shape, type and length have been checked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from checker.box.protocol import wire
+from checker.box.protocol.records import BARRIER, BLOCK, DOT, FILLS, LOAD, LOSS, PRODUCT, RECORD_FIELDS, STORE, WAYS
+
+# What outputs hold on a GPU until they are written: bits of a NaN that no operation gives.
+MARKS = {"float32": 0x7FC0BEEF, "float16": 0x7E5B, "bfloat16": 0x7FDB}
+SMALL = 1 << 30  # bytes; a launch of less fits into every GPU, and a runner that says otherwise is not believed
+LONGEST_HEADER = 1 << 16  # bytes; an honest one has less than ten thousand
+MOST_BUFFERS = 1 << 8  # an honest answer has the launch's tensors, once more for each of FILLS, and a log
+
+
+class MalformedAnswer(ValueError):
+    """A runner's answer does not have the form that was asked for."""
+
+
+def marked(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which elements still hold the mark, and so were never written."""
+    if values.dtype.name not in MARKS:
+        return np.zeros(values.shape, bool)
+    kind = np.int32 if values.dtype.itemsize == 4 else np.int16
+    return np.asarray(values.view(kind) == MARKS[values.dtype.name])
+
+
+@dataclass(frozen=True)
+class TensorArgument:
+    """A tensor that a launch passes by pointer: its dense values and its strides in elements."""
+
+    values: npt.NDArray[Any]
+    strides: tuple[int, ...]
+    bf16: bool = False  # fp32 values that are passed as bf16, which NumPy does not have
+    output: bool = False  # starts without values
+
+    @property
+    def span_bytes(self) -> int:
+        """From the first element to the last, with what lies between."""
+        span = sum((extent - 1) * stride for extent, stride in zip(self.values.shape, self.strides, strict=True)) + 1
+        return int(span * (2 if self.bf16 else self.values.itemsize))
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch of one kernel: everything the child is told."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    tensors: dict[str, TensorArgument]
+    scalars: dict[str, tuple[str, float]]  # name → (int32, int64 or float32; value)
+    constexprs: dict[str, int | float | bool]
+    debug: bool = False  # check for integer overflow and tl.device_assert
+    most_touched: int = 1_000_000  # elements that it may load and store in all
+
+    @property
+    def programs(self) -> int:
+        """Number of programs in the grid."""
+        return math.prod(self.grid)
+
+    @property
+    def small(self) -> bool:
+        """Whether every GPU has the memory for it."""
+        return sum(argument.span_bytes for argument in self.tensors.values()) < SMALL
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An access that was refused. Offsets count elements from the tensor's first one."""
+
+    store: bool
+    tensor: str | None  # None: the address is near no tensor
+    program: int
+    line: int
+    first: int  # offset of the first lane that is outside
+    lowest: int  # smallest and largest offset of all active lanes
+    highest: int
+    lanes: int
+    outside: int
+    dtype: str  # what the kernel took the elements for
+
+
+@dataclass(frozen=True)
+class KernelError:
+    """What the kernel raised."""
+
+    type: str
+    message: str
+    line: int
+    program: int
+
+
+@dataclass(frozen=True)
+class AccessLog:
+    """Every load and store of a launch, every barrier and matrix product, as they happened.
+
+    Arrays of one entry per record: `kind` (LOAD, STORE, BARRIER, DOT; BLOCK: the largest so far; PRODUCT: all that one
+    line of one program multiplies element by element; LOSS: what loses digits in one way), `tensor` (position
+    among the launch's tensors), `program`, `line`, `distinct` (number of distinct elements), `lanes` (of the whole
+    block, masked or not; of a LOSS: how often it happens), `stray` (of a store: lanes whose element another lane gave
+    another value; of a load: masked lanes that do not hold -inf, negative if nothing says what they hold; of a DOT: how
+    many terms each element sums; of a PRODUCT: how many elements in all; of a LOSS: which of WAYS).
+    `elements` joins the distinct dense element numbers of all accesses.
+    """
+
+    kind: npt.NDArray[np.int32]
+    tensor: npt.NDArray[np.int32]
+    program: npt.NDArray[np.int32]
+    line: npt.NDArray[np.int32]
+    distinct: npt.NDArray[np.int32]
+    lanes: npt.NDArray[np.int32]
+    stray: npt.NDArray[np.int32]
+    elements: npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class LaunchResult:
+    """What came of one launch: tensors afterwards, the log, and how it ended."""
+
+    tensors: dict[str, npt.NDArray[Any]]
+    filled: list[dict[str, npt.NDArray[Any]]]  # the same with other values in undefined masked lanes
+    log: AccessLog  # empty on a GPU
+    refused: Refusal | None
+    error: KernelError | None
+    on_gpu: bool = False
+    outside: str | None = None  # on a GPU: a tensor whose surroundings were written to
+    left_out: bool = False  # on a GPU: it does not have the memory for this launch
+    reached: frozenset[int] = frozenset()  # numbers of the bodies that were entered; on a GPU nobody counts them
+
+
+@dataclass
+class Answers:
+    """What one runner answered: results by launch number, as far as it got."""
+
+    results: dict[int, LaunchResult]
+    loading: KernelError | None = None  # what kept the kernels from being loaded
+    malformed: str | None = None  # why nothing after the last result can be believed
+
+
+def parse(data: bytes, launches: list[Launch], asked: list[int], on_gpu: bool = False) -> Answers:
+    """Read a runner's answers. `asked` are the launches of its pass, in order."""
+    answers = Answers({})
+    try:
+        for header, buffers in wire.unpack(data, LONGEST_HEADER, MOST_BUFFERS):
+            if header.get("launch", 0) is None:
+                answers.loading = parse_error(header.get("error"))
+                return answers
+            done = len(answers.results)
+            if done == len(asked) or header.get("launch") != asked[done]:
+                raise MalformedAnswer("an answer to something that was not asked")
+            answers.results[asked[done]] = _result(header, buffers, launches[asked[done]], on_gpu)
+    except (MalformedAnswer, wire.MalformedFrame) as error:
+        answers.malformed = str(error)
+    return answers
+
+
+def _result(header: dict[str, Any], buffers: list[memoryview], launch: Launch, on_gpu: bool) -> LaunchResult:
+    count = len(launch.tensors)
+    [again] = _integers(header, "again")
+    if again not in (0, len(FILLS)) or len(buffers) != count * (1 + again) + 2:
+        raise MalformedAnswer("an answer with the wrong number of buffers")
+    log = _log(buffers[-2], buffers[-1], launch)
+    refused = header.get("refused")
+    error = header.get("error")
+    outside = header.get("outside")
+    return LaunchResult(
+        tensors=_tensors(buffers[:count], launch),
+        filled=[_tensors(buffers[count * n : count * (n + 1)], launch) for n in range(1, 1 + again)],
+        log=log,
+        refused=None if refused is None else _refusal(refused, launch),
+        error=None if error is None else parse_error(error),
+        on_gpu=on_gpu,
+        outside=outside if isinstance(outside, str) and outside in launch.tensors else None,
+        left_out=on_gpu and header.get("left_out") is True,
+        reached=frozenset() if on_gpu else _numbers(header.get("reached")),
+    )
+
+
+def _tensors(buffers: list[memoryview], launch: Launch) -> dict[str, npt.NDArray[Any]]:
+    tensors = {}
+    for (name, argument), buffer in zip(launch.tensors.items(), buffers, strict=True):
+        if len(buffer) != argument.values.nbytes:
+            raise MalformedAnswer(f"tensor {name} came back with another size")
+        tensors[name] = np.frombuffer(buffer, argument.values.dtype).reshape(argument.values.shape)
+    return tensors
+
+
+def _log(records: memoryview, elements: memoryview, launch: Launch) -> AccessLog:
+    if len(records) % (4 * RECORD_FIELDS) or len(elements) % 4:
+        raise MalformedAnswer("the access log has a broken length")
+    table = np.frombuffer(records, np.int32).reshape(-1, RECORD_FIELDS)
+    kind, tensor, program, line, distinct, lanes, stray = table.T
+    log = AccessLog(kind, tensor, program, line, distinct, lanes, stray, np.frombuffer(elements, np.int32))
+    sizes = np.array([a.values.size for a in launch.tensors.values()] or [0])
+    sound = (
+        np.isin(log.kind, (LOAD, STORE, BARRIER, DOT, BLOCK, PRODUCT, LOSS)).all()
+        and ((log.tensor >= 0) & (log.tensor < max(1, len(launch.tensors)))).all()
+        and ((log.program >= 0) & (log.program < launch.programs)).all()
+        and (log.lanes >= 0).all()
+        and not log.lanes[log.kind == BARRIER].any()
+        and (log.stray[log.kind == PRODUCT] >= 0).all()
+        and np.isin(log.stray[log.kind == LOSS], WAYS).all()
+        and (log.distinct >= 0).all()
+        and log.distinct.sum(dtype=np.int64) == log.elements.size
+    )
+    if sound:
+        extent = np.repeat(sizes[log.tensor], log.distinct)
+        sound = bool(((log.elements >= 0) & (log.elements < extent)).all())
+    if not sound:
+        raise MalformedAnswer("the access log contradicts itself")
+    return log
+
+
+def _integers(fields: dict[str, Any], *names: str) -> list[int]:
+    values = [fields.get(name) for name in names]
+    if not all(isinstance(value, int) and not isinstance(value, bool) for value in values):
+        raise MalformedAnswer("a number is missing")
+    return values  # type: ignore[return-value]
+
+
+def _numbers(values: Any) -> frozenset[int]:
+    if not isinstance(values, list) or not all(type(value) is int for value in values):
+        raise MalformedAnswer("numbers are missing")
+    return frozenset(values)
+
+
+def _refusal(fields: Any, launch: Launch) -> Refusal:
+    if not isinstance(fields, dict):
+        raise MalformedAnswer("a refusal is not an object")
+    kind, program, line, first, lowest, highest, lanes, outside = _integers(
+        fields, "kind", "program", "line", "first", "lowest", "highest", "lanes", "outside"
+    )
+    tensor = fields.get("tensor")
+    if tensor is not None and (not isinstance(tensor, str) or tensor not in launch.tensors):
+        raise MalformedAnswer("a refusal names an unknown tensor")
+    dtype = str(fields.get("dtype"))[:20]
+    return Refusal(kind == STORE, tensor, program, line, first, lowest, highest, lanes, outside, dtype)
+
+
+def parse_error(fields: Any) -> KernelError:
+    """What a runner says was raised. MalformedAnswer if it is not that."""
+    if not isinstance(fields, dict):
+        raise MalformedAnswer("an error is not an object")
+    line, program = _integers(fields, "line", "program")
+    return KernelError(str(fields.get("type"))[:100], str(fields.get("message"))[:4000], line, program)

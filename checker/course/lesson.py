@@ -1,0 +1,108 @@
+"""The format of a lesson: a puzzle's py:percent file, its notebook, and the stub in both."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from checker.course.puzzle import Puzzle
+
+GAP = "FILL IN"  # marks in a stub what is left to write
+
+
+def notebook_text(puzzle_file: str, puzzle: Puzzle) -> str:
+    """A puzzle's py:percent text as the JSON of a notebook; cells are numbered, so it is reproducible.
+
+    nbgrader finds the kernels' cells and the cell that checks by its own metadata.
+    """
+    import jupytext  # part of the lab layer
+
+    notebook: Any = jupytext.reads(puzzle_file, fmt="py:percent")
+    for number, cell in enumerate(notebook.cells):
+        cell["id"] = f"cell-{number}"
+        graded = _nbgrader(cell["source"], puzzle) if cell["cell_type"] == "code" else {}
+        cell["metadata"] = {"nbgrader": graded} if graded else {}
+    notebook.metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+_HEADER = """\
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+"""
+
+
+def script_text(cells: Sequence[tuple[str, str]]) -> str:
+    """The other way round: (kind, text) of a notebook's cells as a puzzle's file."""
+    text = _HEADER
+    for kind, source in cells:
+        body = source.strip("\n")
+        if kind == "code":
+            text += f"\n# %%\n{body}\n" + ("\n" if body.split("\n")[-1].startswith(" ") else "")  # after a function
+        else:
+            text += "\n# %% [markdown]\n" + "".join(f"# {line}".rstrip() + "\n" for line in body.split("\n"))
+    return text
+
+
+def _nbgrader(source: str, puzzle: Puzzle) -> dict[str, Any]:
+    """What nbgrader must know of a code cell; nothing if it is neither a solution nor graded."""
+    common = {"schema_version": 3, "task": False}
+    for kernel in puzzle.kernels:
+        if f"def {kernel.name}(" in source:
+            return {"grade": False, "grade_id": kernel.name, "locked": False, "solution": True, **common}
+    if source.rstrip().endswith(f"\ncheck({puzzle.number})"):
+        grade_id = f"check-{puzzle.stem}"
+        points = puzzle.possible
+        return {"grade": True, "grade_id": grade_id, "locked": True, "points": points, "solution": False, **common}
+    return {}
+
+
+def span(lines: Sequence[str], kernel: str) -> range | None:
+    """The lines of a kernel, with its decorators and the comments that end it; None if it is not defined once.
+
+    Found by layout, not by syntax, so that a kernel that Python cannot read has a stub to go back to.
+    """
+    heads = [n for n, line in enumerate(lines) if re.match(rf"def {kernel}\b", line)]
+    if len(heads) != 1:
+        return None
+    first = last = heads[0]
+    while first > 0 and lines[first - 1].startswith("@"):
+        first -= 1
+    for number in range(last + 1, len(lines)):
+        line = lines[number]
+        if line.startswith((" ", "\t", ")")) and line.strip():
+            last = number
+        elif line.startswith("# %%") or (line.strip() and not line.startswith("#")):
+            break
+    return range(first, last + 1)
+
+
+def emptied(puzzle_file: str, puzzle: Puzzle) -> str:
+    """A puzzle file whose kernels end with their FILL IN marks: the stub, whatever was filled in.
+
+    A barrier that stands last and as deep as the mark is the stub's own.
+    """
+    lines = puzzle_file.split("\n")
+    for kernel in puzzle.kernels:
+        where = span(lines, kernel.name)
+        mark = next((n for n in where or () if GAP in lines[n]), None)
+        if where is not None and mark is not None:
+            depth = lines[mark][: len(lines[mark]) - len(lines[mark].lstrip())]
+            ends = lines[where[-1]].rstrip() == f"{depth}tl.debug_barrier()"
+            lines[mark + 1 : where.stop - ends] = []
+    return "\n".join(lines)

@@ -1,0 +1,193 @@
+"""The judge's answer, as data. Every report is a function of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from checker.course.status import ExitStatus
+
+
+class Status(str, Enum):
+    """What a check can end with, the most severe first. The value is the slug in the JSON."""
+
+    CHECKER_FAULT = "checker-fault"
+    MISUSED = "misused"
+    INVALID = "invalid"
+    FORBIDDEN = "forbidden"
+    NOT_STARTED = "not-started"
+    DOES_NOT_COMPILE = "does-not-compile"
+    OUTPUT_FLOOD = "output-flood"
+    OUT_OF_MEMORY = "out-of-memory"
+    TIME_LIMIT = "time-limit"
+    CRASHED = "crashed"
+    NO_OUTPUT = "no-output"
+    MALFORMED_OUTPUT = "malformed-output"
+    OUT_OF_BOUNDS = "out-of-bounds"
+    INPUT_CHANGED = "input-changed"
+    NOT_A_NUMBER = "not-a-number"
+    NOT_DETERMINISTIC = "not-deterministic"
+    WRONG = "wrong"
+    OVER_TRAFFIC = "over-traffic"
+    PARTLY_RIGHT = "partly-right"
+    ACCEPTED = "accepted"
+
+    @property
+    def severity(self) -> int:
+        """0 for the most severe."""
+        return list(Status).index(self)
+
+
+# Whatever else such a submission got right, it scores 0.
+SCORES_NOTHING = frozenset(
+    {
+        Status.CHECKER_FAULT,
+        Status.MISUSED,
+        Status.INVALID,
+        Status.FORBIDDEN,
+        Status.NOT_STARTED,
+        Status.DOES_NOT_COMPILE,
+        Status.OUTPUT_FLOOD,
+        Status.MALFORMED_OUTPUT,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where a finding was seen; what is not known is None."""
+
+    line: int | None = None  # of the file, or within the cell
+    role: str = ""  # what happens in that line, if it is not itself the mistake
+    cell: int | None = None  # counted from 1
+    source: tuple[tuple[int, str], ...] = ()  # the line and its neighbours: (number, text)
+    case: str | None = None
+    program: tuple[int, ...] | None = None
+    tensor: str | None = None
+    index: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class ErrorMap:
+    """Where one output of one launch is wrong, as a coarse picture: lines of cells, each some rows by some columns."""
+
+    tensor: str
+    case: str
+    rows: str  # what is counted downwards, in the plural; of several heads one after the other
+    columns: str
+    shape: tuple[int, int]  # rows and columns of the output
+    cell: tuple[int, int]  # rows and columns that one cell stands for
+    wrong: tuple[tuple[float, ...], ...]  # share of wrong elements, by line and cell
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One located observation, in words a student understands."""
+
+    id: str
+    status: Status
+    title: str
+    explanation: str
+    hint: str
+    where: Where = field(default_factory=Where)
+    examples: tuple[str, ...] = ()  # at most five
+    error_map: ErrorMap | None = None  # if it is about wrong values
+
+
+@dataclass(frozen=True)
+class PropertyResult:
+    """Whether a property was proven, and if not why in a few words."""
+
+    name: str
+    title: str
+    passed: bool
+    weight: int
+    detail: str
+    case: str = ""  # the first case that failed
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Distinct elements moved for one tensor of one kernel, over all launches that count, against the bound."""
+
+    kernel: str
+    tensor: str
+    elements: int
+    loads: int
+    stores: int
+    most_loads: int
+    most_stores: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """One device's run."""
+
+    device: str
+    seconds: float
+    traffic: tuple[Traffic, ...] = ()
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """What a kernel became for one target. What is not known is None."""
+
+    kernel: str
+    target: str
+    compiles: bool
+    shared: int | None  # bytes of shared memory
+    shared_limit: int
+    registers: int | None
+    spilled: int | None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer to one submission for one puzzle."""
+
+    puzzle: int | None
+    title: str
+    status: Status
+    findings: tuple[Finding, ...]
+    properties: tuple[PropertyResult, ...] = ()
+    runs: tuple[Run, ...] = ()
+    compiled: tuple[Compilation, ...] = ()
+    remarks: tuple[str, ...] = ()  # worth knowing, though nothing is wrong
+    printed: tuple[tuple[str, str], ...] = ()  # (case, what the kernels printed in it), in practice
+    file: str = ""
+    start_line: int | None = None  # where an unfinished kernel begins
+    upcoming: str = ""  # in practice, once it is accepted: the file to open next
+    mode: str = "practice"
+    sandbox: str = ""
+    submission_sha256: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def accepted(self) -> bool:
+        """Whether every property is proven."""
+        return self.status is Status.ACCEPTED
+
+    @property
+    def earned(self) -> int:
+        """The sum of the weights of the properties that count."""
+        return sum(p.weight for p in self.properties if self.counts(p))
+
+    def counts(self, one: PropertyResult) -> bool:
+        """Whether a property brings its points: it may be proven of a submission that scores 0."""
+        return one.passed and self.status not in SCORES_NOTHING
+
+    @property
+    def possible(self) -> int:
+        """The full score."""
+        return sum(p.weight for p in self.properties)
+
+    @property
+    def exit_status(self) -> ExitStatus:
+        """The exit status that a command line reports."""
+        special = {
+            Status.ACCEPTED: ExitStatus.ACCEPTED,
+            Status.CHECKER_FAULT: ExitStatus.FAULT,
+            Status.MISUSED: ExitStatus.MISUSED,
+            Status.NOT_STARTED: ExitStatus.NOT_STARTED,
+        }
+        return special.get(self.status, ExitStatus.REFUSED)

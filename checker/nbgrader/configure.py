@@ -1,0 +1,54 @@
+"""nbgrader's configuration for a course: everything stock but the step that would execute a student's cells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from checker.grading import settings
+
+_STOCK_AFTER_EXECUTE = [
+    "nbgrader.preprocessors.IgnorePattern",
+    "nbconvert.preprocessors.ClearMetadataPreprocessor",
+    "nbgrader.preprocessors.LimitOutput",
+    "nbgrader.preprocessors.SaveAutoGrades",
+]
+_STOCK_GENERATE = [
+    "IncludeHeaderFooter",
+    "InstantiateTests",
+    "LockCells",
+    "ClearSolutions",
+    "ClearOutput",
+    "CheckCellMetadata",
+    "ComputeChecksums",
+    "SaveCells",
+    "ClearHiddenTests",
+    "ClearMarkScheme",
+    "ComputeChecksums",
+    "CheckCellMetadata",
+]
+
+
+def configure(c: Any, folder: Path) -> None:
+    """Fill in nbgrader's configuration object. Raises SettingsError, before anything is filled in."""
+    c.CourseDirectory.course_id = settings.read(folder).id
+    c.CourseDirectory.root = str(folder)
+    c.Autograde.exporter_class = "checker.nbgrader.notebook.CleanNotebook"
+    c.Autograde.autograde_preprocessors = [
+        "checker.nbgrader.autograde.Judge",  # instead of Execute
+        *_STOCK_AFTER_EXECUTE,
+        "checker.nbgrader.autograde.LeaveToHand",
+        "nbgrader.preprocessors.AssignLatePenalties",
+        "nbgrader.preprocessors.CheckCellMetadata",
+    ]
+    c.AssignLatePenalties.plugin_class = "checker.nbgrader.policy.LatePolicy"
+    c.Autograde.pre_convert_hook = "checker.nbgrader.notebook.under_one_name"
+    c.ExportApp.plugin_class = "checker.nbgrader.gradebook.Grades"
+    c.ZipCollectApp.extractor_plugin = "checker.nbgrader.downloads.Unpack"
+    c.ZipCollectApp.collector_plugin = "checker.nbgrader.downloads.WhoseFile"
+    c.FileNameCollectorPlugin.valid_ext = [".ipynb", ".py"]
+    c.ExchangeFactory.collect = "checker.nbgrader.policy.CollectAllowed"
+    c.GenerateAssignment.preprocessors = [
+        "checker.nbgrader.release.ClearSolutions" if name == "ClearSolutions" else f"nbgrader.preprocessors.{name}"
+        for name in _STOCK_GENERATE
+    ]

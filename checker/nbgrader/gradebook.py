@@ -1,0 +1,105 @@
+"""What nbgrader loads to export grades: its own columns, and a status that tells a 0 from no score at all."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.plugins import ExportPlugin
+
+from checker.course import ladder
+from checker.course.clean import clean
+from checker.grading.chosen import Unresolved, chosen_in
+from checker.grading.export import harmless, replacing
+from checker.nbgrader.notebook import MOST_CELLS
+from checker.submission.read import CODE_LIMIT
+
+COLUMNS = (
+    *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email", "status"),
+    *("raw_score", "late_submission_penalty", "score", "max_score"),
+)
+GRADED, NEEDS_GRADING, NOT_HANDED_IN = "graded", "needs grading", "not handed in"
+
+
+class Grades(ExportPlugin):  # type: ignore[misc]
+    """A line for each student and assignment. Only what is graded has a score; nbgrader's own exporter writes 0."""
+
+    def export(self, gradebook: Gradebook) -> None:
+        """Write the file that `--to` names, or grades.csv."""
+        path = Path(self.to or "grades.csv")
+        self.log.info("Exporting grades to %s", path)
+        with replacing(path) as file:
+            out = csv.DictWriter(file, COLUMNS, restval="")
+            out.writeheader()
+            for row in self._rows(gradebook):
+                out.writerow({name: harmless(value) for name, value in row.items()})
+
+    def _rows(self, gradebook: Gradebook) -> Iterator[dict[str, Any]]:
+        """Of all students that nbgrader knows, and of those who have handed in what it has not seen."""
+        wanted = {str(one) for one in self.student}, {str(one) for one in self.assignment}
+        for assignment in gradebook.assignments:
+            known = {student.id: student for student in gradebook.students}
+            everybody = [*known, *sorted({*self._handed_in(assignment.name)} - known.keys())]
+            for name in everybody:
+                if name in (wanted[0] or {name}) and assignment.name in (wanted[1] or {assignment.name}):
+                    student = known.get(name)
+                    yield {
+                        "assignment": assignment.name,
+                        "duedate": assignment.duedate,
+                        "student_id": name,
+                        "last_name": student and student.last_name,
+                        "first_name": student and student.first_name,
+                        "email": student and student.email,
+                        "max_score": assignment.max_score,
+                        **self._of(gradebook, assignment.name, name),
+                    }
+
+    def _handed_in(self, assignment: str) -> Iterator[str]:
+        """Who has a folder in `submitted/` for an assignment."""
+        pattern = self._folder("submitted", "*", assignment)
+        for path in Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))):
+            yield path.parts[pattern.parts.index("*")]
+
+    def _of(self, gradebook: Gradebook, assignment: str, student: str) -> dict[str, Any]:
+        """Status, and what there is because of it."""
+        submitted, autograded = (self._folder(step, student, assignment) for step in ("submitted", "autograded"))
+        handed_in = submitted.is_dir() and any(path.name != "timestamp.txt" for path in submitted.iterdir())
+        try:
+            submission = gradebook.find_submission(assignment, student)
+        except MissingEntry:
+            return {"status": NEEDS_GRADING if handed_in else NOT_HANDED_IN}
+        facts = {"timestamp": submission.timestamp}
+        grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
+        is_open = any(grade.auto_score is None and grade.manual_score is None for grade in grades)
+        if is_open or (handed_in and not self._is_graded(assignment, submitted, autograded)):
+            return {**facts, "status": NEEDS_GRADING}
+        penalty = submission.late_submission_penalty or 0.0
+        scores = {"raw_score": submission.score, "late_submission_penalty": penalty}
+        return {**facts, **scores, "status": GRADED, "score": max(0.0, submission.score - penalty)}
+
+    def _folder(self, step: str, student: str, assignment: str) -> Path:
+        """One of nbgrader's folders."""
+        course = self.parent.coursedir
+        return Path(course.format_path(getattr(course, f"{step}_directory"), student, assignment))
+
+    def _is_graded(self, assignment: str, submitted: Path, autograded: Path) -> bool:
+        """Whether what was graded is what is there now: it may have been replaced since, or nbgrader have failed."""
+        times = [self.parent.coursedir.get_existing_timestamp(str(folder)) for folder in (submitted, autograded)]
+        if not autograded.is_dir() or times[0] != times[1]:
+            return False
+        numbers = {stem: number for number, stem in ladder.stems().items()}
+        if assignment not in numbers:
+            return True
+        try:
+            _, now = chosen_in(submitted, numbers[assignment], assignment)
+            then = nbformat.read(autograded / f"{assignment}.ipynb", nbformat.NO_CONVERT).cells
+        except (Unresolved, OSError, ValueError):
+            return False
+        return len(then) >= len(now.cells[:MOST_CELLS]) and all(
+            was.metadata.get("nbgrader", {}).get("locked") or clean(cell.text, CODE_LIMIT) in was.source
+            for cell, was in zip(now.cells, then, strict=False)
+        )

@@ -1,0 +1,1 @@
+"""What leaves this repository: the built files, the students' archive, the autograder for Gradescope."""

@@ -1,0 +1,68 @@
+"""Build what is derived from the puzzles: the notebooks, and the README's table, sample reports and pictures.
+
+For course authors. A test compares what is there with what would be built, outside the parts that
+are a student's to change.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+from checker import catalog
+from checker.course import ladder
+from checker.course.lesson import emptied, notebook_text
+from checker.course.places import ROOT
+
+EXAMPLES = {"refused": "tests/wrong/p1_padding_loaded_as_zero.py", "accepted": "solutions/p1_naive_softmax.py"}
+
+
+def puzzle_table() -> str:
+    """The README's table of puzzles, in Markdown."""
+    lines = ["| # | puzzle | you write | file |", "|---|---|---|---|"]
+    for number, stem in ladder.stems().items():
+        puzzle = catalog.load(number)
+        kernels = ", ".join(f"`{kernel.name}`" for kernel in puzzle.kernels)
+        lines.append(f"| {number} | {puzzle.title} | {kernels} | [`puzzles/{stem}.py`](puzzles/{stem}.py) |")
+    return "\n".join(lines) + "\n"
+
+
+def example_report(path: Path) -> str:
+    """The report on a kernel as a Markdown block."""
+    from rich.console import Console
+
+    from checker.publish.pictures import example
+    from checker.report.terminal import show
+
+    out = io.StringIO()
+    show(Console(file=out, width=80, markup=False, highlight=False, emoji=False, color_system=None), example(path))
+    lines = (line.rstrip() for line in out.getvalue().split("\n"))
+    return "```\n" + "\n".join(lines).strip("\n") + "\n```\n"
+
+
+def readme_text(readme: str, root: Path = ROOT) -> str:
+    """The README with its table and its two reports brought up to date."""
+    parts = {"puzzles": puzzle_table()}
+    parts |= {name: example_report(root / path) for name, path in EXAMPLES.items() if (root / path).exists()}
+    for name, text in parts.items():
+        pattern = re.compile(rf"(<!-- {name} -->\n).*(<!-- /{name} -->)", re.DOTALL)
+        readme = pattern.sub(lambda match, text=text: match[1] + text + match[2], readme)  # type: ignore[misc]
+    return readme
+
+
+def build(root: Path = ROOT) -> list[Path]:
+    """Write every built file that is not up to date; return those."""
+    from checker.publish.pictures import pictures  # `reset` needs this module, and no picture
+
+    readme = readme_text((root / "README.md").read_text(encoding="utf-8"), root)
+    wanted = {root / "README.md": readme.encode(), **pictures(root, EXAMPLES["refused"])}
+    for number, stem in ladder.stems().items():
+        text, puzzle = (root / "puzzles" / f"{stem}.py").read_text(encoding="utf-8"), catalog.load(number)
+        wanted[root / "notebooks" / f"{stem}.ipynb"] = notebook_text(emptied(text, puzzle), puzzle).encode()
+    written = []
+    for path, data in wanted.items():
+        if not path.exists() or path.read_bytes() != data:
+            path.write_bytes(data)
+            written.append(path)
+    return written

@@ -1,0 +1,106 @@
+"""Verdicts as the results.json that Gradescope reads: a test for each property, and the report as plain text.
+
+The form is https://gradescope-autograders.readthedocs.io/en/latest/specs/. Every text is marked as text, so that
+nothing of a student's is taken for HTML.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+
+from checker import catalog
+from checker.course.verdict import Verdict
+from checker.report import words
+from checker.report.terminal import show
+
+COLUMNS = 80
+# What is printed is for the instructor.
+_FRAME = {"output_format": "text", "visibility": "visible", "stdout_visibility": "hidden"}
+_OF_A_TEST = {"name_format": "text", "output_format": "text", "visibility": "visible"}
+_NOT_GRADED = (
+    "This submission could not be graded. That is not the fault of your work: the 0 here is no score. Please tell "
+    "your instructor, who sees the reason and can grade it again; nothing has to be handed in anew."
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What became of one puzzle."""
+
+    number: int
+    possible: int  # points
+    verdict: Verdict | None = None
+    problem: str = ""  # why there is no verdict: nothing was handed in, or it is open what
+
+    @property
+    def earned(self) -> int:
+        """Points."""
+        return 0 if self.verdict is None else self.verdict.earned
+
+
+def graded(parts: Sequence[Part]) -> dict[str, Any]:
+    """The results of a submission that was graded, in the course's points."""
+    return {
+        "score": sum(part.earned for part in parts),
+        "output": "\n\n".join(_text(part) for part in parts),
+        **_FRAME,
+        "tests": [test for part in parts for test in _tests(part)],
+        "extra_data": {"graded": True, "puzzles": {str(part.number): _facts(part) for part in parts}},
+    }
+
+
+def not_graded() -> dict[str, Any]:
+    """The results if nothing could be graded. The form demands a score."""
+    test = {"name": "Not graded", "score": 0, "max_score": 0, "status": "failed", "output": _NOT_GRADED, **_OF_A_TEST}
+    return {"score": 0, "output": _NOT_GRADED, **_FRAME, "tests": [test], "extra_data": {"graded": False}}
+
+
+def _tests(part: Part) -> Iterator[dict[str, Any]]:
+    verdict = part.verdict
+    if verdict is None or not verdict.properties:
+        why = part.problem if verdict is None else words.PLAIN_WORDS[verdict.status]
+        yield _test(part, 1, catalog.load(part.number).title, False, part.possible, why)
+        return
+    for position, one in enumerate(verdict.properties, start=1):
+        why = words.why(one) if verdict.counts(one) or not one.passed else words.PLAIN_WORDS[verdict.status]
+        yield _test(part, position, one.title, verdict.counts(one), one.weight, why)
+
+
+def _test(part: Part, position: int, title: str, passed: bool, points: int, why: str) -> dict[str, Any]:
+    return {
+        "number": f"{part.number}.{position}",
+        "name": title,
+        "score": points if passed else 0,
+        "max_score": points,
+        "status": "passed" if passed else "failed",
+        "output": why,
+        **_OF_A_TEST,
+    }
+
+
+def _text(part: Part) -> str:
+    """The report as a terminal without colours shows it."""
+    if part.verdict is None:
+        return f"Puzzle {part.number}: {catalog.load(part.number).title}\n{part.problem}"
+    out = io.StringIO()
+    show(Console(file=out, width=COLUMNS, markup=False, highlight=False, emoji=False, color_system=None), part.verdict)
+    return "\n".join(line.rstrip() for line in out.getvalue().split("\n")).strip("\n")
+
+
+def _facts(part: Part) -> dict[str, Any]:
+    """What Gradescope keeps for the instructor."""
+    if part.verdict is None:
+        return {"verdict": None}
+    verdict = part.verdict
+    return {
+        "verdict": verdict.status.value,
+        "findings": list(dict.fromkeys(one.id for one in verdict.findings)),
+        "sandbox": verdict.sandbox,
+        "submission_sha256": verdict.submission_sha256,
+        "versions": verdict.versions,
+    }

@@ -1,0 +1,73 @@
+"""What happens to a submission in Gradescope's container: `python -m checker.publish.gradescope.run /autograder`.
+
+Either everything that was handed in is judged, or there is no score at all: a part of one would look like a whole one.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from checker.course import ladder
+from checker.course.clean import clean
+from checker.course.saving import replace_whole
+from checker.course.status import ExitStatus
+from checker.grading import settings
+from checker.grading.chosen import Unresolved, chosen
+from checker.grading.found import Work, in_folder
+from checker.grading.grade import terms_for_grading, verdict_on
+from checker.grading.settings import Settings
+from checker.publish.gradescope import results
+from checker.publish.gradescope.results import Part
+from checker.report.as_json import dumps
+
+SETTINGS, COURSE, KEY = "autograder.json", "course", "key"
+
+
+def main() -> int:
+    """Grade what was handed in and write the results; the exit status."""
+    home = Path(sys.argv[1])
+    try:
+        made, status = results_of(home), ExitStatus.ACCEPTED
+    except Exception as reason:  # no key, no sandbox, the checker itself: whatever it is, it is no score
+        print(f"Not graded: {type(reason).__name__}: {reason}")  # Gradescope shows this to instructors only
+        made, status = results.not_graded(), ExitStatus.FAULT
+    replace_whole(home / "results" / "results.json", dumps(made).encode())
+    return status
+
+
+def results_of(home: Path) -> dict[str, Any]:
+    """The results of what lies in `submission/`. Raises whatever keeps it from being graded."""
+    source = home / "source"
+    numbers: list[int] = json.loads((source / SETTINGS).read_text(encoding="utf-8"))["puzzles"]
+    course = settings.read(source / COURSE)
+    course = replace(course, key_file=str(source / COURSE / KEY))
+    terms_for_grading(course)  # no sandbox, no results: not even for those who have handed in nothing
+    works = [_work(number, home / "submission", alone=len(numbers) == 1) for number in numbers]
+    return results.graded([_part(work, course) for work in works])
+
+
+def _work(number: int, folder: Path, *, alone: bool) -> Work:
+    """What was handed in for a puzzle. `alone`: nothing else is expected, so that a file may have any name."""
+    return Work("", number, in_folder(folder, None if alone else number))
+
+
+def _part(work: Work, course: Settings) -> Part:
+    """What becomes of a puzzle. Raises CheckerFault."""
+    possible = sum(course.points_of(work.number).values())
+    stem = ladder.stems()[work.number]
+    if not work.paths:
+        problem = f"Nothing was handed in: no file is called {stem}.ipynb or {stem}.py."
+        return Part(work.number, possible, problem=problem)
+    try:
+        file, handed = chosen(work)
+    except Unresolved as problem:
+        return Part(work.number, possible, problem=f"{problem}.")
+    return Part(work.number, possible, verdict_on(work.number, handed, clean(file.name, 200), course))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+"""The README's pictures: the report on a wrong kernel, and the trace of two right ones.
+
+Each is made by what a learner calls: the report for a terminal, and the pages of `trace`.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.terminal_theme import TerminalTheme
+
+from checker import catalog
+from checker.check import Terms, check
+from checker.course import ladder
+from checker.course.verdict import Verdict
+from checker.report.terminal import show
+from checker.submission.read import from_cells
+
+COLUMNS = 80
+
+# A terminal of its own on any page, light or dark. On this background each colour has a contrast of at least 4.5.
+PAPER, INK = (22, 27, 34), (230, 237, 243)
+RED, GREEN, YELLOW, BLUE = (255, 123, 114), (63, 185, 80), (210, 153, 34), (121, 192, 255)
+MAGENTA, CYAN = (210, 168, 255), (86, 211, 219)
+THEME = TerminalTheme(PAPER, INK, [PAPER, RED, GREEN, YELLOW, BLUE, MAGENTA, CYAN, INK])
+
+# As rich's own, without fonts that would have to be fetched; a line is as long in any font.
+SVG = """\
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">
+<style>
+.{unique_id}-matrix {{ font: {char_height}px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }}
+.{unique_id}-title {{ font: bold 18px sans-serif; }}
+{styles}
+</style>
+<defs>
+<clipPath id="{unique_id}-clip-terminal"><rect width="{terminal_width}" height="{terminal_height}"/></clipPath>
+{lines}
+</defs>
+{chrome}
+<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
+{backgrounds}
+<g class="{unique_id}-matrix">
+{matrix}
+</g>
+</g>
+</svg>
+"""
+
+
+def example(path: Path) -> Verdict:
+    """The verdict on a kernel of this repository as if it were a learner's, without what differs each time.
+
+    That is how long it took, and what compilers say: registers differ from one to the next.
+    """
+    number = int(path.name[1 : path.name.index("_")])
+    submission = from_cells([("code", path.read_text(encoding="utf-8"))], "kernel.py", numbered=False)
+    verdict = check(number, submission, Terms(targets=()))
+    upcoming = f"puzzles/{ladder.stems()[number + 1]}.py" if verdict.accepted else ""
+    return replace(verdict, runs=tuple(replace(run, seconds=0.0) for run in verdict.runs), upcoming=upcoming)
+
+
+def verdict_svg(verdict: Verdict) -> str:
+    """The report in a terminal, as SVG."""
+    console = Console(
+        file=io.StringIO(),
+        width=COLUMNS,
+        record=True,
+        force_terminal=True,
+        color_system="truecolor",
+        no_color=False,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+    show(console, verdict)
+    title = f"make check PUZZLE={verdict.puzzle}"
+    return console.export_svg(title=title, theme=THEME, code_format=SVG, unique_id="report")
+
+
+def words_of(svg: str) -> list[str]:
+    """What stands in such a picture, from top to bottom: the same for every version of rich."""
+    return [html.unescape(text).replace("\xa0", " ") for text in re.findall(r"<text[^>]*>(.*?)</text>", svg)]
+
+
+def trace_png(root: Path) -> bytes:
+    """What `trace` draws of FlashAttention-1 once -2 is solved too. ImportError without matplotlib."""
+    from checker.submission.read import from_file
+    from checker.trace import chart
+    from checker.trace.result import Beside
+    from checker.trace.run import launches, traced
+
+    one, other = catalog.load(5), catalog.load(6)
+    here, beside = (from_file(root / "solutions" / f"{puzzle.stem}.py") for puzzle in (one, other))
+    trace = traced(here, check(one.number, here, Terms(targets=())))
+    pairs = launches(other, beside)[0].pairs
+    return chart.png(replace(trace, beside=Beside(other.number, other.title, pairs)))
+
+
+def pictures(root: Path, wrong: str) -> dict[Path, bytes]:
+    """Where each picture lies and what it should be, as far as this copy of the course has what it shows.
+
+    `wrong`: the path of the kernel whose report is shown.
+    """
+    folder, made = root / "docs" / "figures", {}
+    if folder.is_dir() and (root / wrong).exists():
+        made[folder / "verdict.svg"] = verdict_svg(example(root / wrong)).encode()
+    if folder.is_dir() and (root / "solutions").is_dir():
+        made[folder / "trace.png"] = trace_png(root)
+    return made

@@ -1,0 +1,259 @@
+"""Benchmarks without a GPU: what is predicted, kept, drawn and refused. With one: tests/gpu/test_bench.py."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checker import catalog
+from checker.bench import command, table
+from checker.bench.result import Result, Size, Timing, from_json
+from checker.bench.roofline import NAMED, Gpu
+from checker.bench.run import BenchmarkFailed, Extent, measure, predict
+from checker.bench.workload import size_of
+from checker.box.parent import gpu_missing
+from checker.course import ladder
+from checker.course.puzzle import Role, Work
+from checker.course.verdict import Traffic
+from tests.conftest import ROOT, check_path, importable
+
+STEMS = ladder.stems()
+FREE = 40 << 30
+MEASURED = Result(
+    6,
+    "FlashAttention-2",
+    (
+        Size(
+            "N = 4096, d = 64",
+            Work.ATTENTION,
+            2e12,
+            2e12,
+            1e9,
+            2e9,
+            1.0,
+            (
+                Timing("SDPA flash", 2.0, 1.9, 2.2, peer=True),
+                Timing("yours", 4.0, 3.9, 4.1, tuning="Br=64, 4 warps, 3 stages"),
+            ),
+            ("torch eager: not enough memory",),
+        ),
+    ),
+    gpu="A GPU",
+    copy=2000.0,
+    matrix=2000.0,
+    date="2026-01-02",
+    versions={"torch": "2"},
+)
+
+
+def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    variables = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"}
+    command_line = [sys.executable, "-m", "checker", "bench", *arguments]
+    return subprocess.run(command_line, cwd=cwd, env=variables, capture_output=True, text=True, check=False)
+
+
+@given(st.floats(1, 1e15), st.floats(1, 1e12))
+def test_nothing_is_above_the_roof(flops: float, moved: float) -> None:
+    for gpu in NAMED:
+        seconds = gpu.seconds(flops, moved)
+        assert flops / seconds <= gpu.tflops(flops / moved) * 1e12 * (1 + 1e-9)
+        assert moved / seconds <= gpu.gb_per_s * 1e9 * (1 + 1e-9)
+        assert math.isclose(gpu.tflops(gpu.ridge), gpu.matrix_tflops)
+
+
+@pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
+def test_sizes_are_launches_of_the_puzzle(number: int) -> None:
+    """Every launch fits the kernel's parameters, covers all rows or tiles, and takes no memory until it is run."""
+    puzzle = catalog.load(number)
+    if puzzle.timed is None:
+        pytest.skip("it is not timed")
+    sizes = puzzle.timed(FREE)
+    assert any(timed.usual for timed in sizes)
+    assert len({timed.name for timed in sizes}) == len(sizes)
+    for timed in sizes:
+        assert list(timed.tunings) == [kernel.name for kernel in puzzle.kernels]
+        for kernel in puzzle.kernels:
+            for tuning in timed.tunings[kernel.name]:
+                case = timed.launch(kernel.name, tuning.blocks)
+                assert set(kernel.parameters) == {*case.tensors, *case.scalars, *case.constexprs}
+                assert all(0 in t.values.strides or t.values.size == 1 for t in case.tensors.values())
+                assert any(t.role is not Role.INPUT for t in case.tensors.values())
+                assert puzzle.budget(case).keys() <= case.tensors.keys()
+
+
+def test_credited_work_is_that_of_the_definition() -> None:
+    """Forward 4 H N² d, half of it if causal, backward 2.5 times that; bytes: everything once."""
+    [forward] = [s for s in _sizes(6) if s.name == "N = 4096, d = 64, fp16"]
+    [causal] = [s for s in _sizes(6) if s.name == "N = 4096, d = 64, fp16, causal"]
+    [backward] = [s for s in _sizes(7) if s.name == "N = 4096, d = 64, fp16, causal"]
+    heads, n, d = 4 * 32, 4096, 64
+    assert forward.flops == 4 * heads * n * n * d == 2 * causal.flops
+    assert backward.flops == 2.5 * causal.flops
+    assert forward.least == heads * n * (4 * d * 2 + 4)  # Q, K, V, O in fp16, LSE in fp32
+    [row] = [s for s in _sizes(2) if s.name.startswith("N = 131072")]
+    assert row.counted == 2 * row.least  # x three times and y once, instead of x once and y once
+
+
+def _sizes(number: int) -> list[Size]:
+    puzzle = catalog.load(number)
+    assert puzzle.timed is not None
+    return [size_of(puzzle, timed) for timed in puzzle.timed(FREE)]
+
+
+def test_a_kernel_that_moves_less_is_predicted_to_be_faster() -> None:
+    """Puzzle 2 in two sweeps is right: a third of its loads is saved, a quarter of its traffic."""
+    puzzle = catalog.load(2)
+    assert puzzle.timed is not None
+    [timed] = puzzle.timed(FREE)
+    seen = [
+        Traffic("safe_softmax_kernel", "x_ptr", 10, 20, 0, 30, 0),
+        Traffic("safe_softmax_kernel", "y_ptr", 10, 0, 10, 0, 10),
+    ]
+    assert size_of(puzzle, timed, seen).counted == 0.75 * size_of(puzzle, timed).counted
+
+
+def test_what_the_judge_counts_is_what_is_predicted() -> None:
+    verdict = check_path(ROOT / "solutions" / f"{STEMS[3]}.py")
+    assert predict(3, Extent(), verdict.runs[0].traffic).sizes == predict(3, Extent()).sizes
+
+
+@pytest.mark.skipif(not gpu_missing(), reason="there is a GPU")
+def test_without_a_gpu_it_predicts_and_says_so(tmp_path: Path) -> None:
+    importable("matplotlib")
+    done = run("6", "--file", str(ROOT / "solutions" / f"{STEMS[6]}.py"), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "This is a prediction" in done.stdout and "H100" in done.stdout
+    kept = from_json((tmp_path / "bench" / f"{STEMS[6]}.json").read_text())
+    assert not kept.measured and kept.sizes == predict(6, Extent()).sizes
+    assert (tmp_path / "bench" / f"{STEMS[6]}.png").read_bytes().startswith(b"\x89PNG")
+    again = run("6", "--redraw", f"bench/{STEMS[6]}.json", "--into", "again", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "again" / f"{STEMS[6]}.json").read_text() == (
+        tmp_path / "bench" / f"{STEMS[6]}.json"
+    ).read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    {
+        "wrong": (("1", "--file", str(ROOT / "tests/wrong/p1_no_division.py")), 1, "Nothing was timed"),
+        "too much traffic": (("1", "--file", str(ROOT / "tests/wrong/p1_reads_twice.py")), 1, "Nothing was timed"),
+        "no puzzle": (("9",), 2, "There is no puzzle"),
+        "no file": (("1", "--file", "nowhere.py"), 2, "nowhere.py"),
+        "no result": (("1", "--redraw", "nowhere.json"), 2, "cannot be shown"),
+    }.values(),
+    ids=["wrong", "too much traffic", "no puzzle", "no file", "no result"],
+)
+def test_what_is_not_timed_says_why(arguments: tuple[str, ...], status: int, words: str, tmp_path: Path) -> None:
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == status
+    assert words in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "bench").exists()
+
+
+@pytest.mark.skipif(not gpu_missing(), reason="there is a GPU")
+def test_a_child_that_gives_up_is_a_sentence() -> None:
+    with pytest.raises(BenchmarkFailed, match="ended early"):
+        measure(1, {}, Extent(), lambda _: None)
+
+
+def test_results_survive_json() -> None:
+    assert from_json(MEASURED.to_json()) == MEASURED
+
+
+DAMAGED_TEXT = st.text(min_size=1).filter(lambda text: text not in {work.value for work in Work})
+
+
+@given(st.sampled_from(["sizes", "timings", "work", "schema"]), st.none() | st.integers(2) | DAMAGED_TEXT)
+def test_damaged_results_are_refused(field: str, value: object) -> None:
+    fields = json.loads(MEASURED.to_json())
+    inside = fields if field in fields else fields["sizes"][0]
+    inside[field] = value
+    with pytest.raises(ValueError):
+        from_json(json.dumps(fields))
+    inside.pop(field)
+    with pytest.raises(ValueError):
+        from_json(json.dumps(fields))
+
+
+def test_tables_tell_ratios_limits_and_what_was_left_out() -> None:
+    text = table.markdown([MEASURED])
+    assert "| SDPA flash | 2.000 | 0.150 | 1000 | 50.0% | 1.00 |" in text
+    assert "| yours | 4.000 | 0.100 | 500 | 25.0% | 0.50 |" in text
+    assert "* yours: Br=64, 4 warps, 3 stages" in text and "not timed: torch eager: not enough memory" in text
+
+
+def test_pictures_are_drawn_of_what_was_measured() -> None:
+    importable("matplotlib")
+    from checker.bench.chart import figure, png
+
+    roof, bars = figure(MEASURED).axes
+    assert [label.get_text() for label in bars.get_yticklabels()] == ["yours", "SDPA flash"]
+    assert [round(bar.get_width()) for bar in bars.patches] == [500, 1000]
+    assert any(line.get_label() == "A GPU, measured" for line in roof.lines)
+    slower = replace(MEASURED, gpu="", sizes=predict(6, Extent()).sizes)
+    assert "predicted, not measured" in figure(slower).axes[0].get_title(loc="left")
+    assert png(MEASURED).startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "solutions" / "tuned").glob("*.py")), ids=lambda path: path.stem)
+def test_the_speed_track_passes_the_checker(path: Path) -> None:
+    verdict = check_path(path)
+    assert verdict.accepted, verdict.findings
+
+
+def test_the_steps_of_the_speed_track_are_counted_from_one() -> None:
+    for number in (6, 7):
+        steps = command.steps(number)
+        assert [int(path.stem.split("_")[1]) for path in steps] == list(range(1, len(steps) + 1))
+
+
+def test_peers_compute_what_the_judge_expects() -> None:
+    """On the CPU, in fp32: what kernels are compared with before they are timed is right."""
+    torch = importable("torch")
+    from checker.bench import peers
+    from checker.catalog import attention
+
+    random = np.random.default_rng(0)
+    q, k, v, do = (random.normal(size=(2, 7, 4)).astype(np.float32) for _ in range(4))
+    for work in (Work.ATTENTION, Work.CAUSAL_ATTENTION, Work.CAUSAL_BACKWARD):
+        t = {f"{name}_ptr": torch.from_numpy(x) for name, x in (("q", q), ("k", k), ("v", v), ("do", do))}
+        scores = 0.5 * q @ k.swapaxes(1, 2)
+        if work is not Work.ATTENTION:
+            scores = np.where(np.tri(7, dtype=bool), scores, -np.inf)
+        right = attention.forward(scores.astype(np.float64), v.astype(np.float64))
+        made = peers.reference(work, t)
+        if work is Work.CAUSAL_BACKWARD:
+            dp = do @ v.swapaxes(1, 2)
+            ds = right.p * (dp - (right.o * do).sum(-1, keepdims=True))
+            assert np.allclose(made["dq_ptr"], 0.5 * ds @ k, atol=1e-5)
+            assert np.allclose(made["dk_ptr"], 0.5 * ds.swapaxes(1, 2) @ q, atol=1e-5)
+            assert np.allclose(made["dv_ptr"], right.p.swapaxes(1, 2) @ do, atol=1e-5)
+        else:
+            assert np.allclose(made["o_ptr"], right.o, atol=1e-5)
+
+
+def test_every_form_of_a_puzzle_is_found() -> None:
+    from benchmarks.speed import forms
+
+    assert list(forms(1)) == ["solution"]
+    every = list(forms(7))
+    assert every[:2] == ["solution", "tuned 1, exp2"]
+    assert len(every) == 1 + len(command.steps(7))
+
+
+def test_a_gpus_ridge_is_where_its_roof_bends() -> None:
+    gpu = Gpu("round numbers", 1000, 500, "")
+    assert gpu.ridge == 500
+    assert gpu.tflops(250) == 250 and gpu.tflops(1000) == 500

@@ -1,0 +1,329 @@
+"""The box from outside: what comes back is believed only if it fits what was asked."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checker import check as road
+from checker.box.inside import seccomp
+from checker.box.parent import Box, BoxReport, Ending, Limits
+from checker.box.processes import Started
+from checker.box.protocol import wire
+from checker.box.protocol.records import BARRIER, BLOCK, LOAD, STORE
+from checker.box.protocol.results import Launch, LaunchResult, TensorArgument, parse
+from checker.check import Terms
+from checker.course.verdict import Status, Verdict
+from tests.conftest import ROOT, SOLUTION, check_path, killing
+
+SOURCE = SOLUTION.replace("import", "# import")  # the box provides triton and tl itself
+KERNEL = "naive_softmax_kernel"
+
+
+def launch(rows: int = 2, n: int = 5) -> Launch:
+    x = np.arange(rows * n, dtype=np.float32).reshape(rows, n) / n
+    tensors = {
+        "x_ptr": TensorArgument(x, (n, 1)),
+        "y_ptr": TensorArgument(np.full((rows, n), np.nan, np.float32), (n + 3, 1)),
+    }
+    scalars = {"x_row_stride": ("int32", n), "y_row_stride": ("int32", n + 3), "n_cols": ("int32", n)}
+    return Launch(KERNEL, (rows, 1, 1), tensors, dict(scalars), {"BLOCK_SIZE": 8})
+
+
+def answers(source: str, limits: Limits | None = None) -> tuple[list[Ending], list[bytes], list[Launch]]:
+    launches = [launch(), launch(3, 8)]
+    passes = [[(0, range(2)), (1, range(3))], [(1, [2, 0, 1])]]
+    with Box(limits or Limits()) as box:
+        report = box.run(source, [KERNEL], launches, passes)
+    assert report.versions["triton"]
+    return [one.ending for one in report.passes], [bytes(one.answer) for one in report.passes], launches
+
+
+@pytest.fixture(scope="module")
+def right() -> tuple[bytes, list[Launch]]:
+    endings, data, launches = answers(SOURCE)
+    assert endings == [Ending.FINISHED] * 2
+    return data[0], launches
+
+
+def test_launches_come_back_computed_and_logged(right: tuple[bytes, list[Launch]]) -> None:
+    data, launches = right
+    parsed = parse(data, launches, [0, 1])
+    assert parsed.malformed is None
+    assert list(parsed.results) == [0, 1]
+    for number, result in parsed.results.items():
+        x = launches[number].tensors["x_ptr"].values.astype(float)
+        e = np.exp(x)
+        assert np.allclose(result.tensors["y_ptr"], e / e.sum(axis=1, keepdims=True))
+        assert np.array_equal(result.tensors["x_ptr"], launches[number].tensors["x_ptr"].values)
+        accesses = np.isin(result.log.kind, (LOAD, STORE))
+        assert result.log.program[accesses].tolist() == [p for p in range(len(x)) for _ in range(2)]
+        assert set(result.log.line[accesses].tolist()) == {
+            n for n, text in enumerate(SOURCE.split("\n"), 1) if "tl.load" in text or "tl.store" in text
+        }
+        assert (result.log.distinct[accesses] == x.shape[1]).all()
+
+
+@settings(max_examples=300)
+@given(st.data())
+def test_damaged_answers_are_refused_or_change_only_what_they_may(
+    right: tuple[bytes, list[Launch]], data: st.DataObject
+) -> None:
+    """Whatever bytes come back, parsing ends, raises nothing, and keeps to what was asked for."""
+    good, launches = right
+    damaged = bytearray(good)
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(damaged) - 1))
+        match data.draw(st.sampled_from(["flip", "cut", "insert", "repeat"])):
+            case "flip":
+                damaged[at] ^= data.draw(st.integers(1, 255))
+            case "cut":
+                del damaged[at : at + data.draw(st.integers(1, 200))]
+            case "insert":
+                damaged[at:at] = data.draw(st.binary(max_size=20))
+            case "repeat":
+                damaged += damaged[at:]
+        if not damaged:
+            break
+    parsed = parse(bytes(damaged), launches, [0, 1])
+    for number, result in parsed.results.items():
+        _fits(result, launches[number])
+
+
+def _fits(result: LaunchResult, asked: Launch) -> None:
+    for name, argument in asked.tensors.items():
+        assert result.tensors[name].shape == argument.values.shape
+        assert result.tensors[name].dtype == argument.values.dtype
+    assert result.log.distinct.sum() == result.log.elements.size
+    assert ((result.log.program >= 0) & (result.log.program < asked.programs)).all()
+    extent = [list(asked.tensors.values())[t].values.size for t in result.log.tensor]
+    assert (result.log.elements < np.repeat(extent, result.log.distinct)).all()
+
+
+ENDLESS = SOLUTION.replace("    row =", "    while True: pass\n    row =", 1)
+
+
+@pytest.fixture
+def check_killed(monkeypatch: pytest.MonkeyPatch, check_text: Callable[..., Verdict]) -> Callable[[bool], Verdict]:
+    """Check a kernel whose box is killed meanwhile: its base, or one of its runners."""
+
+    def run(runner: bool) -> Verdict:
+        class Killed(Box):
+            def run(self, *arguments: Any) -> BoxReport:
+                assert isinstance(self.child, Started)
+                with killing(self.child.pid, runner):
+                    return super().run(*arguments)
+
+        monkeypatch.setattr(road, "Box", Killed)
+        return check_text(ENDLESS, terms=Terms(targets=(), lint=False, limits=Limits(wall_seconds=10)))
+
+    return run
+
+
+@pytest.mark.parametrize("runner", [False, True], ids=["base", "runner"])
+def test_a_box_that_is_killed_from_outside_is_our_fault(runner: bool, check_killed: Callable[[bool], Verdict]) -> None:
+    """As by the system when memory is short. Under the filter a submission can kill nothing, itself included."""
+    with pytest.raises(RuntimeError, match="killed from outside"):
+        check_killed(runner)
+
+
+@pytest.mark.slow
+def test_without_the_filter_a_submission_may_have_done_it_itself(
+    monkeypatch: pytest.MonkeyPatch, check_killed: Callable[[bool], Verdict]
+) -> None:
+    monkeypatch.setattr("checker.box.parent.seccomp.available", lambda: False)
+    assert "crashed" in {finding.id for finding in check_killed(True).findings}
+
+
+def test_deaf_to_the_time_limit_is_not_killed_from_outside() -> None:
+    """The kernel sends SIGKILL, too: a second after the limit that was ignored."""
+    limits = Limits(cpu_seconds=1)
+    verdict = check_path(ROOT / "tests" / "hostile" / "p1_deaf.py", Terms(targets=(), lint=False, limits=limits))
+    assert verdict.status is Status.TIME_LIMIT
+
+
+def test_answers_in_another_order_are_malformed(right: tuple[bytes, list[Launch]]) -> None:
+    data, launches = right
+    assert parse(data, launches, [1, 0]).malformed is not None
+    assert parse(data, launches, [0]).malformed is not None
+    assert parse(data + b"x", launches, [0, 1]).malformed is not None
+
+
+@pytest.mark.parametrize(
+    "odd", [{"again": 2.0}, {"again": [0]}, {"again": False}, {"outside": []}, {"outside": {}}], ids=str
+)
+def test_odd_words_are_no_fault_of_the_checker(odd: dict[str, Any], right: tuple[bytes, list[Launch]]) -> None:
+    """A fault of the checker is tried again and never scored: a submission would like to cause one."""
+    data, launches = right
+    header, buffers = next(wire.unpack(data))
+    own: list[bytes] = [bytes(b) for b in buffers]
+    copies = 3 if "again" in odd else 1
+    forged = wire.pack(header | odd, [*own[:-2] * copies, *own[-2:]])
+    parsed = parse(forged, launches, [0])
+    assert parsed.malformed is not None if "again" in odd else parsed.results[0].outside is None
+
+
+def test_many_empty_buffers_take_no_memory(right: tuple[bytes, list[Launch]]) -> None:
+    """Eight bytes announce a buffer; an object for it takes two hundred."""
+    count = 1_000_000
+    forged = struct.pack("<II", 2, count) + bytes(8 * count) + b"{}"
+    tracemalloc.start()
+    try:
+        assert parse(forged, right[1], [0, 1]).malformed is not None
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_what_only_a_gpu_may_say_is_not_believed_of_the_interpreter(right: tuple[bytes, list[Launch]]) -> None:
+    """A GPU keeps no log and may leave a huge launch out: a submission would like to say so of itself."""
+    data, launches = right
+    frames = [({**header, "on_gpu": True, "left_out": True}, buffers) for header, buffers in wire.unpack(data)]
+    forged = b"".join(wire.pack(header, [bytes(b) for b in buffers]) for header, buffers in frames)
+    for result in parse(forged, launches, [0, 1]).results.values():
+        assert not result.on_gpu and not result.left_out
+    assert all(result.left_out for result in parse(forged, launches, [0, 1], on_gpu=True).results.values())
+    assert all(one.small for one in launches)
+    wide = replace(launches[0].tensors["x_ptr"], strides=(1 << 28, 1))
+    assert not replace(launches[0], tensors={"x_ptr": wide}).small
+
+
+def test_a_flood_is_the_only_news(box_folder: Path) -> None:
+    """Both runners are ended because one prints too much; the other has not crashed."""
+    verdict = check_path(ROOT / "tests" / "hostile" / "p1_output_flood_by_the_rules.py")
+    assert [finding.id for finding in verdict.findings] == ["output-flood"]
+
+
+def test_frames_survive_the_wire() -> None:
+    frames = [({"a": 1}, [b"", b"xyz"]), ({}, []), ({"n": float("inf")}, [b"\0" * 100])]
+    data = b"".join(wire.pack(header, buffers) for header, buffers in frames)
+    assert [(header, [bytes(b) for b in buffers]) for header, buffers in wire.unpack(data)] == frames
+
+
+def test_a_length_that_lies_takes_no_memory() -> None:
+    lie = (2**32 - 1).to_bytes(4, "little") * 2 + b"{}"
+    with pytest.raises(wire.MalformedFrame):
+        list(wire.unpack(lie))
+
+
+def test_barriers_are_logged_where_they_stand() -> None:
+    barrier = SOURCE.replace("    numerator =", "    tl.debug_barrier()\n    numerator =", 1)
+    _, data, launches = answers(barrier)
+    log = parse(data[0], launches, [0, 1]).results[0].log
+    kept = log.kind != BLOCK
+    assert log.kind[kept].tolist() == [LOAD, BARRIER, STORE] * 2
+    line = next(n for n, text in enumerate(barrier.split("\n"), 1) if "debug_barrier" in text)
+    assert log.line[kept][1] == line
+
+
+def test_atomics_are_refused_by_the_box_itself() -> None:
+    _, data, launches = answers(SOURCE.replace("    numerator =", "    tl.atomic_add(y_ptr, 1.0)\n    numerator =", 1))
+    error = parse(data[0], launches, [0, 1]).results[0].error
+    assert error is not None and "atomic" in error.message
+
+
+def test_a_slow_kernel_does_not_take_what_was_answered_before(box_folder: Path) -> None:
+    slow = SOURCE.replace(
+        "    row = ",
+        "    for turn in range(0, n_cols - 5):\n        for step in range(0, 1 << 40):\n            pass\n    row = ",
+    )
+    endings, data, launches = answers(slow, Limits(wall_seconds=3))
+    assert endings[0] is Ending.WALL_TIME
+    assert list(parse(data[0], launches, [0, 1]).results) == [0]
+
+
+def test_cpu_time_is_limited_too(box_folder: Path) -> None:
+    slow = SOURCE.replace("    row = ", "    for step in range(0, 1 << 40):\n        pass\n    row = ")
+    endings, _, _ = answers(slow, Limits(cpu_seconds=2, wall_seconds=60))
+    assert endings == [Ending.CPU_TIME] * 2
+
+
+def test_without_the_filter_strays_are_still_ended(box_folder: Path) -> None:
+    """The second wall alone: processes that leave session and group, where nothing forbids to start them."""
+    stray = (
+        "    import os, time\n    if os.fork() == 0:\n        os.setsid()\n        os.fork()\n        time.sleep(600)\n"
+    )
+    if os.geteuid() != 0:
+        pytest.skip("an ordinary user's process limit of 0 already forbids it")
+    answers(SOURCE.replace("    row = ", stray + "    row = "), Limits(filter=False, wall_seconds=5))
+
+
+def test_the_filter_is_in_force_on_this_machine() -> None:
+    """All further tests of attacks rest on it; where it is missing they must not pass silently."""
+    if not seccomp.available():
+        if os.environ.get("REQUIRE_ALL_TOOLS"):
+            pytest.fail("no system-call filters on this machine, and REQUIRE_ALL_TOOLS is set")
+        pytest.skip("no system-call filters on this machine")
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from checker.box import seccomp\n"
+        "import os, socket, threading, time\n"
+        "fds = os.pipe()\n"
+        "assert seccomp.enter()\n"
+        "def denied(call, *a):\n"
+        "    try: call(*a)\n"
+        "    except (PermissionError, RuntimeError): return\n"
+        "    raise SystemExit(f'{call} was allowed')\n"
+        "denied(os.fork); denied(os.kill, os.getppid(), 0); denied(socket.socket); denied(os.setsid)\n"
+        "denied(open, '/tmp/never-made', 'w'); denied(os.mkdir, '/tmp/never-made'); denied(os.unlink, '/tmp/x')\n"
+        "denied(os.execv, '/bin/true', ['true']); denied(os.symlink, 'a', '/tmp/never-made')\n"
+        "denied(threading.Thread(target=time.sleep, args=(0,)).start)\n"
+        "import fcntl; r, w = fds\n"
+        "denied(fcntl.fcntl, r, fcntl.F_SETOWN, os.getppid()); denied(fcntl.fcntl, r, fcntl.F_SETFL, os.O_ASYNC)\n"
+        "denied(os.setpriority, os.PRIO_PROCESS, os.getppid(), 5); denied(os.sched_setaffinity, 0, {0})\n"
+        "denied(os.utime, '/tmp'); denied(os.pidfd_open, os.getppid()); denied(os.pipe)\n"
+        "open('/etc/passwd').read(); os.write(1, b'fine')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(ROOT)], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("fine", 0), done.stderr
+
+
+@pytest.mark.parametrize("filter", [seccomp.program, seccomp.cage_program])
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_the_filter_is_well_formed(machine: str, filter: Callable[[str], bytes]) -> None:
+    """Every jump stays inside, and the last instruction returns."""
+    code = filter(machine)
+    rules = [code[at : at + 8] for at in range(0, len(code), 8)]
+    assert len(rules) < 4096
+    for at, rule in enumerate(rules):
+        operation, yes, no = int.from_bytes(rule[:2], "little"), rule[2], rule[3]
+        if operation & 7 == 5:
+            assert at + 1 + max(yes, no) < len(rules)
+    assert int.from_bytes(rules[-1][:2], "little") == 6
+
+
+HEADERS = {"x86_64": "/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "aarch64": "/usr/include/asm-generic/unistd.h"}
+
+
+@pytest.mark.parametrize("machine", HEADERS)
+def test_numbers_of_system_calls_are_those_of_the_kernel(machine: str) -> None:
+    """Against the kernel's own headers, where they are installed."""
+    header = Path(HEADERS[machine])
+    if not header.exists():
+        pytest.skip(f"{header} is not installed")
+    text = header.read_text()
+    known = dict(re.findall(r"#define (__NR_\w+)\s+(\d+)", text))
+    known |= {
+        name: known[alias] for name, alias in re.findall(r"#define (__NR_\w+)\s+(__NR\w+)", text) if alias in known
+    }
+    known |= {name.replace("__NR3264_", "__NR_"): n for name, n in re.findall(r"#define (__NR3264_\w+)\s+(\d+)", text)}
+    known["__NR_newfstatat"] = known.get("__NR_newfstatat", known.get("__NR_fstatat", ""))
+    tables: list[dict[str, Any]] = [seccomp.ALLOWED, seccomp.ALLOWED_WITH, seccomp.READ_ONLY]
+    tables += [seccomp.DENIED, seccomp.DENIED_WITH, seccomp.ABSENT]
+    for name, numbers in (item for table in tables for item in table.items()):
+        number = numbers[list(HEADERS).index(machine)]
+        assert (f"__NR_{name}" in known) == (number is not None), name
+        assert number is None or int(known[f"__NR_{name}"]) == number, name

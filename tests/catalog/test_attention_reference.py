@@ -1,0 +1,144 @@
+"""The judge's attention, forward and backward, against automatic differentiation and finite differences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from checker import catalog
+from checker.catalog import attention, backward
+from checker.course.puzzle import Array, Case, Draw
+from tests.conftest import importable
+
+ATTENTION = (5, 6, 7)
+
+
+def cases(*numbers: int) -> Iterator[Case]:
+    for number in numbers:
+        puzzle = catalog.load(number)
+        for key in ("practice", "autumn"):
+            yield from (case for case in puzzle.cases(Draw(key)) if not case.checked_arithmetic)
+
+
+def names(case: Case) -> str:
+    return f"{case.kernel}-{case.name}"
+
+
+def plain_forward(case: Case) -> tuple[Array, Array]:
+    """O and LSE by the definition, one query after the other."""
+    q, k, v = (attention.wide(case, name) for name in "qkv")
+    o, lse = np.zeros(q.shape), np.full(q.shape[:2], -np.inf)
+    for head, query in np.ndindex(q.shape[:2]):
+        last = query + k.shape[1] - q.shape[1] if attention.is_causal(case) else k.shape[1] - 1
+        keys = range(min(last, k.shape[1] - 1) + 1)
+        if len(keys):
+            s = np.array([case.scalars["scale"] * (q[head, query] @ k[head, key]) for key in keys])
+            lse[head, query] = np.logaddexp.reduce(s)
+            weights = np.exp(s - s.max())  # of scores around 1e12, a LSE has too few digits for them
+            o[head, query] = sum(weights[n] / weights.sum() * v[head, key] for n, key in enumerate(keys))
+    return o, lse
+
+
+@pytest.mark.parametrize("case", [*cases(5, 6)], ids=names)
+def test_the_forward_reference_is_the_definition(case: Case) -> None:
+    expected = attention.expected(case)
+    o, lse = plain_forward(case)
+    np.testing.assert_allclose(expected["o_ptr"].values, o, rtol=1e-8, atol=1e-10)
+    if "lse_ptr" in expected:
+        np.testing.assert_allclose(expected["lse_ptr"].values, lse, rtol=1e-12)
+    else:
+        m, l = expected["m_ptr"].values, expected["l_ptr"].values
+        np.testing.assert_allclose(m + np.log(l), lse, rtol=1e-12)
+
+
+def with_exact_by_products(case: Case) -> Case:
+    """The case with LSE and delta in float64, so that nothing but the formulas is compared."""
+    right = attention.forward(
+        np.where(attention.sees(case), attention.scores(case), -np.inf), attention.wide(case, "v")
+    )
+    delta = (right.o * attention.wide(case, "do")).sum(axis=-1)
+    shape = attention.shape_of(case)
+    exact = {"lse_ptr": attention.vector(shape, right.lse), "delta_ptr": attention.vector(shape, delta)}
+    return Case(
+        case.name, case.kernel, case.proves, case.grid, {**case.tensors, **exact}, case.scalars, case.constexprs
+    )
+
+
+@pytest.mark.parametrize("case", [c for c in cases(7) if c.kernel != "delta_kernel"], ids=names)
+def test_the_backward_reference_is_the_derivative(case: Case) -> None:
+    torch = importable("torch")
+    q, k, v = (torch.tensor(attention.wide(case, name), requires_grad=True) for name in "qkv")
+    seen = attention.sees(case)
+    s = float(case.scalars["scale"]) * q @ k.transpose(1, 2)
+    # Queries without keys are left out: softmax has no value there, and they add nothing to any gradient.
+    rows = torch.tensor(seen.any(axis=1))
+    p = torch.softmax(s.masked_fill(~torch.tensor(seen), -torch.inf)[:, rows], dim=-1)
+    (p @ v).backward(torch.tensor(attention.wide(case, "do"))[:, rows])
+    exact = backward.expected(with_exact_by_products(case))
+    for name, grown in {"dq_ptr": q.grad, "dk_ptr": k.grad, "dv_ptr": v.grad}.items():
+        if name in exact:
+            largest = float(grown.abs().max())
+            np.testing.assert_allclose(exact[name].values, grown.numpy(), rtol=1e-9, atol=1e-9 * largest + 1e-12)
+
+
+@pytest.mark.parametrize("name", ["q", "k", "v"])
+def test_the_backward_reference_agrees_with_finite_differences(name: str) -> None:
+    kernel = "dq_kernel" if name == "q" else "dk_dv_kernel"
+    case = next(c for c in cases(7) if c.kernel == kernel and "more keys" in c.name)
+    gradient = backward.expected(with_exact_by_products(case))[f"d{name}_ptr"].values
+    do, seen, scale = attention.wide(case, "do"), attention.sees(case), float(case.scalars["scale"])
+    values = {n: attention.wide(case, n) for n in "qkv"}
+
+    def loss(change: float, at: tuple[int, ...]) -> float:
+        moved = {n: x.copy() for n, x in values.items()}
+        moved[name][at] += change
+        s = np.where(seen, scale * (moved["q"] @ moved["k"].swapaxes(1, 2)), -np.inf)
+        return float((attention.forward(s, moved["v"]).o * do).sum())
+
+    random = np.random.default_rng(7)
+    for _ in range(25):
+        at = tuple(int(random.integers(extent)) for extent in values[name].shape)
+        slope = (loss(1e-5, at) - loss(-1e-5, at)) / 2e-5
+        assert gradient[at] == pytest.approx(slope, rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize("number", ATTENTION)
+@pytest.mark.parametrize("key", ["practice", "autumn", "winter", "spring"])
+def test_cases_hold_what_the_judge_relies_on(number: int, key: str) -> None:
+    puzzle = catalog.load(number)
+    every = puzzle.cases(Draw(key))
+    assert {p for case in every for p in case.proves} == {p.name for p in puzzle.properties}
+    for case in every:
+        shape = attention.shape_of(case)
+        hidden = not attention.sees(case).any(axis=1).all()
+        assert hidden == ("hidden-queries" in case.proves) or ("o_ptr" in case.tensors and number == 7), case.name
+        if hidden and case.telling:
+            assert (shape.n_q - shape.n_k) % shape.Br, "at a multiple of Br the usual bug gives no NaN"
+        if "q_ptr" in case.tensors and case.telling:
+            sigma = np.where(np.isfinite(s := attention.scores(case)), s, 0).std()
+            assert sigma > 1, "scores too alike: a kernel that never rescales would pass"
+            assert abs(float(case.scalars["scale"]) - shape.D**-0.5) > 0.05 * shape.D**-0.5
+        for name, expected in puzzle.expected(case).items():
+            finite = np.isfinite(expected.values)
+            assert np.isfinite(expected.tolerance).all(), (case.name, name)
+            if not case.telling:
+                continue  # with one key P is 1, for instance, and the gradients of Q and K are nothing but rounding
+            size = np.abs(expected.values[finite]).max()
+            assert np.median(expected.tolerance) < 0.03 * size, (case.name, name)
+    blocks = {(case.constexprs["Br"], case.constexprs.get("Bc", 0)) for case in every}
+    assert any(br > bc > 0 for br, bc in blocks)
+    assert any(bc > br for br, bc in blocks)
+
+
+@pytest.mark.parametrize("number", ATTENTION)
+def test_a_reference_rounded_to_the_output_type_is_right(number: int) -> None:
+    """The tolerance is never below what rounding the exact result costs."""
+    puzzle = catalog.load(number)
+    for case in puzzle.cases(Draw("practice")):
+        for name, expected in puzzle.expected(case).items():
+            rounded = expected.values.astype(case.tensors[name].values.dtype).astype(np.float64)
+            with np.errstate(invalid="ignore"):
+                close = (np.abs(rounded - expected.values) <= expected.tolerance) | (rounded == expected.values)
+            assert close.all(), (case.name, name)

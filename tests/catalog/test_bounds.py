@@ -1,0 +1,60 @@
+"""Bounds of traffic and arithmetic against what can be counted by hand, or tile by tile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from checker import catalog
+from checker.catalog import attention, softmax
+from checker.catalog.by_hand import A_PROGRAM, A_VISIT, by_hand
+from checker.course.puzzle import Case, Draw, Kernel
+
+KEPT = [  # rows, columns, blocks → elements of x that two sweeps must read; those of a load
+    (3, 35, {"BLOCK_SIZE": 16}, 3 * (35 + 35 - 16), 16),
+    (3, 16, {"BLOCK_SIZE": 16}, 3 * 16, 16),
+    (2, 9, {"BLOCK_SIZE": 16}, 2 * 9, 9),
+    (7, 40, {"BLOCK_ROWS": 4, "BLOCK_COLS": 16}, 7 * (40 + 40 - 16), 4 * 16),
+    (1, 5, {"BLOCK_ROWS": 4, "BLOCK_COLS": 16}, 5, 5),
+]
+
+
+@pytest.mark.parametrize(("count", "n", "blocks", "least", "at_once"), KEPT)
+def test_between_two_sweeps_one_block_may_be_kept(
+    count: int, n: int, blocks: dict[str, int], least: int, at_once: int
+) -> None:
+    case = softmax.launch(Kernel("k", ("n_cols",)), "rows", (), np.zeros((count, n), np.float32), blocks)
+    bound = softmax.blockwise_budget(3)(case)["x_ptr"]
+    assert (bound.least_loads, bound.least_at_once, bound.loads) == (least, at_once, 3 * count * n)
+
+
+def attention_cases() -> Iterator[Case]:
+    """Launches of all puzzles about attention that look at keys."""
+    for number in (5, 6, 7):
+        yield from (case for case in catalog.load(number).cases(Draw("bounds")) if "k_ptr" in case.tensors)
+
+
+def test_no_tile_of_queries_can_do_without_a_key_that_one_of_them_sees() -> None:
+    for case in attention_cases():
+        shape, sees = attention.shape_of(case), attention.sees(case)
+        for tile, needed in enumerate(attention.keys_needed(case)):
+            seen = np.flatnonzero(sees[tile * shape.Br : (tile + 1) * shape.Br].any(axis=0))
+            assert needed == (seen[-1] + 1 if seen.size else 0), case.name
+
+
+def test_each_program_may_multiply_by_hand_for_the_tiles_that_it_looks_at() -> None:
+    for case in attention_cases():
+        allowed = by_hand(case)
+        assert allowed.size == np.prod(case.grid)
+        tiles = A_VISIT * attention.visits(case) + A_PROGRAM * allowed.size
+        assert allowed.sum() == tiles * attention.largest_tile(case), case.name
+
+
+def test_no_bound_asks_for_more_than_it_allows() -> None:
+    for number in range(1, 8):
+        puzzle = catalog.load(number)
+        for case in puzzle.cases(Draw("bounds")):
+            for name, bound in puzzle.budget(case).items():
+                assert bound.least_loads <= bound.loads and bound.least_stores <= bound.stores, (case.name, name)

@@ -1,0 +1,204 @@
+"""What the cases cover is a function of their sizes alone, and the same for every key."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+
+from checker import catalog
+from checker.catalog import attention, covering
+from checker.course.puzzle import Case, Draw, Role
+from tests.covering import all_covered, every
+
+KEYS = ["practice", *(f"key {n}" for n in range(100))]
+CAUSAL = pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
+
+
+def design(causal: bool) -> tuple[covering.Launch, ...]:
+    return covering.CAUSAL if causal else covering.FULL
+
+
+@CAUSAL
+def test_a_design_covers_all_that_any_launch_can(causal: bool) -> None:
+    assert all_covered(design(causal), causal) == all_covered(every(causal), causal)
+
+
+@CAUSAL
+def test_every_boundary_is_met_in_every_class_under_every_relation_of_blocks(causal: bool) -> None:
+    of_mask = ["start of queries", "start of the mask", "end of the mask"]
+    boundaries = ["end of keys", *of_mask] if causal else ["end of keys"]
+    wanted = set(itertools.product(["Br = Bc", "Br < Bc", "Br > Bc"], boundaries, range(4)))
+    assert wanted <= all_covered(design(causal), causal)
+
+
+@CAUSAL
+def test_no_key_draws_launches_that_cover_less(causal: bool) -> None:
+    wanted = all_covered(design(causal), causal)
+    drawn = set()
+    for key in KEYS:
+        chosen = attention.of_every_class(Draw(key).case("test", "sizes"), causal=causal)
+        launches = [(c.shape.n_q, c.shape.n_k, c.shape.Br, c.shape.Bc) for c in chosen]
+        assert all_covered(launches, causal) >= wanted, key
+        drawn.add(tuple(launches))
+    assert len(drawn) > 90, "sizes are drawn, not fixed"
+
+
+def test_lengths_have_every_class_in_one_block_and_in_several() -> None:
+    for key, block in itertools.product(KEYS, (4, 8, 16, 32)):
+        lengths = covering.lengths(block, Draw(key).case("test", "sizes"))
+        found = {(int(covering.remainder_class(n, block)), n > block) for n in lengths}
+        assert found == set(itertools.product(range(4), (False, True))), (key, block)
+
+
+def factors(puzzle: int, case: Case) -> list[tuple[str, int]]:
+    """The factors of a launch of a puzzle of rows, by name."""
+    sizes = [(case.scalars["n_cols"], case.constexprs.get("BLOCK_COLS") or case.constexprs["BLOCK_SIZE"])]
+    if "BLOCK_ROWS" in case.constexprs:
+        sizes.append((case.scalars["n_rows"], case.constexprs["BLOCK_ROWS"]))
+    found = []
+    for axis, (n, block) in zip(("columns", "rows"), sizes, strict=False):
+        found += [(f"{axis} by block", int(covering.remainder_class(n, int(block)))), (f"{axis} long", int(n > block))]
+    return found
+
+
+@pytest.mark.parametrize("puzzle", [2, 3, 4])
+def test_rows_have_every_pair_of_classes(puzzle: int) -> None:
+    names = ["columns by block", "columns long", "rows by block", "rows long"][: 4 if puzzle == 4 else 2]
+    values = [range(4), range(2)] * 2
+    wanted = {
+        frozenset(zip((a, b), both, strict=True))
+        for (a, x), (b, y) in itertools.combinations(zip(names, values, strict=False), 2)
+        for both in itertools.product(x, y)
+    }
+    for key in KEYS:
+        cases = [case for case in catalog.load(puzzle).cases(Draw(key)) if not case.programs]
+        assert wanted <= {frozenset(p) for c in cases for p in itertools.combinations(factors(puzzle, c), 2)}, key
+
+
+def test_rows_of_one_block_have_every_class_that_exists() -> None:
+    for key in KEYS:
+        sizes = {(int(c.scalars["n_cols"]), int(c.constexprs["BLOCK_SIZE"])) for c in catalog.load(1).cases(Draw(key))}
+        assert (1, 1) in sizes
+        for block in (8, 16, 32):
+            lengths = {n for n, of in sizes if of == block}
+            assert {block // 2 + 1, block - 1, block} < lengths, (key, block)
+
+
+@pytest.mark.parametrize("puzzle", [5, 6, 7])
+@pytest.mark.parametrize("key", KEYS[:4])
+def test_a_puzzle_runs_what_the_design_asks_for(puzzle: int, key: str) -> None:
+    cases = catalog.load(puzzle).cases(Draw(key))
+    for kernel in {case.kernel for case in cases if "k_ptr" in case.tensors}:
+        for causal in {5: [False], 6: [False, True], 7: [True]}[puzzle]:
+            own = [
+                c
+                for c in cases
+                if c.kernel == kernel and c.name.count("every size") and attention.is_causal(c) == causal
+            ]
+            shapes = [attention.shape_of(case) for case in own]
+            assert all_covered([(s.n_q, s.n_k, s.Br, s.Bc) for s in shapes], causal) >= all_covered(
+                design(causal), causal
+            )
+
+
+def real(cases: Iterable[Case], **constexprs: int) -> list[Case]:
+    return [c for c in cases if all(c.constexprs.get(name) == value for name, value in constexprs.items())]
+
+
+@pytest.mark.parametrize("key", KEYS[:4])
+def test_every_kernel_runs_at_real_sizes(key: str) -> None:
+    for puzzle in range(1, 8):
+        for kernel in catalog.load(puzzle).kernels:
+            cases = [c for c in catalog.load(puzzle).cases(Draw(key)) if c.kernel == kernel.name]
+            dtypes = {c.tensors[next(iter(c.tensors))].values.dtype.name for c in cases if is_real(c)}
+            assert dtypes == {"float16", "float32"}, kernel.name
+            far = [c for c in cases if c.checked_arithmetic and "2**31" not in c.name]
+            assert far
+            assert {c.tensors[next(iter(c.tensors))].values.dtype.name for c in far} == {"float16", "float32"}
+            for tensor in (t for c in far for t in c.tensors.values() if t.strides[0] > 2**30):
+                assert tensor.values.shape[0] == 6
+                assert 2**30 < tensor.strides[0] < 2**31 and tensor.strides[0] & (tensor.strides[0] - 1)
+                assert 5 * tensor.strides[0] > 2**32
+            [tall] = [c for c in cases if c.programs and "many of both" not in c.name]
+            assert tall.programs[0] == 0 and tall.programs[-1] + 1 == np.prod(tall.grid)
+            assert tall.tensors[next(iter(tall.tensors))].values.shape[0] > (65_536 if puzzle < 5 else 256)
+
+
+def is_real(case: Case) -> bool:
+    """Blocks as on a GPU: 1024 columns or more, or tiles of 64 x 64 with D = 128 in fp16, D = 64 in fp32."""
+    if "D" not in case.constexprs:
+        block = case.constexprs.get("BLOCK_COLS") or case.constexprs["BLOCK_SIZE"]
+        return block >= 1024 and case.scalars["n_cols"] > block // 2
+    half = next(iter(case.tensors.values())).values.dtype == np.float16
+    return case.constexprs["Br"] == case.constexprs.get("Bc", 64) == 64 and case.constexprs["D"] == (
+        128 if half else 64
+    )
+
+
+@pytest.mark.parametrize("puzzle", range(1, 8))
+def test_strides_are_drawn_from_the_key(puzzle: int) -> None:
+    """No stride can be guessed: over a few keys each tensor has many."""
+    seen: dict[tuple[str, str], set[int]] = {}
+    for key in KEYS[:8]:
+        for case in catalog.load(puzzle).cases(Draw(key)):
+            for scalar, value in case.scalars.items():
+                if scalar.endswith("_stride"):
+                    seen.setdefault((case.kernel, scalar), set()).add(int(value))
+            assert all(
+                t.role is Role.INPUT or np.isnan(t.values).all() or t.role is Role.STATE for t in case.tensors.values()
+            )
+    assert all(len(values) > 40 for values in seen.values())
+
+
+def layouts(cases: Iterable[Case], first: str, second: str) -> set[str]:
+    """How two kinds of tensors lie in these launches."""
+    found = set()
+    for case in cases:
+        if first not in case.tensors or second not in case.tensors:
+            continue
+        one, other = case.tensors[first], case.tensors[second]
+        x, y = one.strides[-2], other.strides[-2]
+        dense = x == one.values.shape[-1], y == other.values.shape[-1]
+        order = "alike" if x == y else "first wider" if x > y else "second wider"
+        found.add(
+            {(True, True): "dense", (False, True): "first padded", (True, False): "second padded"}.get(dense, order)
+        )
+    return found
+
+
+ALL_LAYOUTS = {"dense", "first padded", "second padded", "alike", "first wider", "second wider"}
+
+
+@pytest.mark.parametrize("key", KEYS[:4])
+@pytest.mark.parametrize("puzzle", range(1, 8))
+def test_tensors_lie_in_every_way_in_every_check(puzzle: int, key: str) -> None:
+    pair = ("x_ptr", "y_ptr") if puzzle < 5 else ("q_ptr", "k_ptr")
+    for kernel in catalog.load(puzzle).kernels:
+        own = [c for c in catalog.load(puzzle).cases(Draw(key)) if c.kernel == kernel.name]
+        if pair[0] in kernel.parameters:
+            assert layouts(own, *pair) == ALL_LAYOUTS, (kernel.name, key)
+
+
+@pytest.mark.parametrize("key", KEYS[:4])
+@pytest.mark.parametrize("puzzle", [5, 6, 7])
+def test_every_pair_of_what_a_launch_has_besides_its_sizes_occurs(puzzle: int, key: str) -> None:
+    wanted = {
+        frozenset(pair) for pair in itertools.product([(name, on) for name in FACTS for on in (False, True)], repeat=2)
+    }
+    wanted = {pair for pair in wanted if len({name for name, _ in pair}) == 2}
+    for kernel in catalog.load(puzzle).kernels:
+        own = [c for c in catalog.load(puzzle).cases(Draw(key)) if c.kernel == kernel.name and "every size" in c.name]
+        facts = [[(name, of(case)) for name, of in FACTS.items()] for case in own if "k_ptr" in case.tensors]
+        pairs = {frozenset(pair) for some in facts for pair in itertools.combinations(some, 2)}
+        assert not facts or wanted == pairs, (kernel.name, key, wanted - pairs)
+
+
+FACTS = {
+    "half": lambda case: case.tensors["k_ptr"].values.dtype == np.float16,
+    "heads": lambda case: case.tensors["k_ptr"].values.shape[0] > 1,
+    "wide": lambda case: case.constexprs["D"] > 16,
+    "scale of 1": lambda case: case.scalars["scale"] == 1.0,
+}

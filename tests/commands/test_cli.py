@@ -1,0 +1,364 @@
+"""The command line as a user meets it: exit statuses, sentences, JSON, interruption."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from checker import catalog
+from checker.box.parent import gpu_missing
+from checker.commands.cli import Misuse, checked
+from checker.course.lesson import emptied
+from tests.conftest import ROOT, SOLUTION, boxed_processes
+
+STUB = (ROOT / "puzzles" / "p1_naive_softmax.py").read_text()
+
+
+def run(*arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "checker", *arguments],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def kernel(body: str) -> str:
+    """The solution with another body."""
+    head, _, _ = SOLUTION.partition("    row = ")
+    return head + body
+
+
+def notebook(*cells: str) -> str:
+    made = [{"cell_type": "code", "source": cell.splitlines(keepends=True)} for cell in cells]
+    return json.dumps({"cells": [{"cell_type": "markdown", "source": ["# text"]}, *made], "nbformat": 4})
+
+
+IMPORTS, KERNEL = SOLUTION.split("\n\n\n", 1)
+INVALID = {
+    # name: (suffix, bytes or text, what the report must say, exit status)
+    "empty": ("py", "", "is empty", 1),
+    "blank": ("py", " \n\n", "is empty", 1),
+    "not-utf8": ("py", SOLUTION.encode() + b"# \xff\xfe", "is not UTF-8 text", 1),
+    "zero-bytes": ("py", SOLUTION + "\0", "zero bytes", 1),
+    "syntax-error": ("py", SOLUTION.replace("mask = cols <", "mask = cols < <"), ":11", 1),
+    "indentation": ("py", SOLUTION.replace("    cols", "      cols"), "unexpected indent", 1),
+    "deep": ("py", "x = " + "(" * 5000 + ")" * 5000, "", 1),
+    "long": ("py", "# " + "x" * 600_000, "thousand characters", 1),
+    "kernel-missing": ("py", "x = 1\n", "There is no kernel naive_softmax_kernel", 1),
+    "nested": (
+        "py",
+        "if True:\n" + KERNEL.replace("\n", "\n    ").replace("@", "    @", 1),
+        "inside something else",
+        1,
+    ),
+    "renamed": ("py", SOLUTION.replace("naive_softmax_kernel", "my_softmax"), "one called my_softmax", 1),
+    "signature": (
+        "py",
+        SOLUTION.replace("n_cols, BLOCK", "n, BLOCK").replace("n_cols", "n"),
+        "The def line must read",
+        1,
+    ),
+    "constexpr-lost": ("py", SOLUTION.replace("BLOCK_SIZE: tl.constexpr", "BLOCK_SIZE"), "The def line must read", 1),
+    "twice": ("py", SOLUTION + "\n\n" + KERNEL, "is defined 2 times", 1),
+    "undecorated": ("py", SOLUTION.replace("@triton.jit\n", ""), "must be decorated with @triton.jit", 1),
+    "autotuned": ("py", SOLUTION.replace("@triton.jit", "@triton.autotune([], [])\n@triton.jit"), "nothing else", 1),
+    "not-json": ("ipynb", "this is not JSON", "holds no JSON", 1),
+    "truncated": ("ipynb", notebook(SOLUTION)[:-40], "not a whole notebook", 1),
+    "no-cells": ("ipynb", '{"a": 1}', "not a Jupyter notebook", 1),
+    "odd-cells": ("ipynb", '{"cells": [1, 2]}', "not a Jupyter notebook", 1),
+    "deep-json": ("ipynb", "[" * 100_000, "", 1),
+    "no-kernel-cell": ("ipynb", notebook("import triton", "print(1)"), "There is no kernel", 1),
+    "two-cells": ("ipynb", notebook(IMPORTS, KERNEL, KERNEL), "cell 4, line 2", 1),
+    "cell-syntax": (
+        "ipynb",
+        notebook(IMPORTS, KERNEL.replace("mask = cols <", "mask = cols < <")),
+        "cell 3, line 5",
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", INVALID)
+def test_what_cannot_be_read_gets_a_sentence(name: str, tmp_path: Path) -> None:
+    suffix, content, sentence, status = INVALID[name]
+    path = tmp_path / f"submission.{suffix}"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    done = run("check", "1", "--file", str(path), "--json", str(tmp_path / "out.json"), COLUMNS="300")
+    assert done.returncode == status, done.stdout + done.stderr
+    assert sentence in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+    data = json.loads((tmp_path / "out.json").read_text())
+    assert (data["verdict"], data["score"]["earned"]) == ("invalid", 0)
+    assert data["findings"][0]["title"]
+
+
+def test_every_kind_of_unreadable_text_has_its_own_finding(tmp_path: Path) -> None:
+    told = {}
+    for name, (suffix, content, _, _) in INVALID.items():
+        path = tmp_path / f"submission.{suffix}"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        finding = checked(1, path, None).findings[0]
+        told[name] = (finding.title, finding.explanation, finding.hint)
+    same = {
+        frozenset({"empty", "blank"}),
+        frozenset({"signature", "constexpr-lost"}),
+        frozenset({"undecorated", "autotuned"}),
+    }
+    same |= {frozenset({"kernel-missing", "no-kernel-cell"}), frozenset({"twice", "two-cells"})}
+    same |= {frozenset({"syntax-error", "cell-syntax"})}
+    for a in told:
+        for b in told:
+            if a < b and frozenset({a, b}) not in same:
+                assert told[a] != told[b], (a, b)
+
+
+def test_a_notebook_too_large_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "huge.ipynb"
+    with path.open("wb") as file:
+        file.truncate(100 << 20)
+    done = run("check", "1", "--file", str(path), COLUMNS="200")
+    assert done.returncode == 1
+    assert "clear its outputs" in done.stdout
+
+
+MISUSES = {
+    "no-such-puzzle": (["check", "99"], "There is no puzzle '99'"),
+    "not-a-number": (["check", "one"], "There is no puzzle 'one'"),
+    "negative": (["check", "--", "-1"], "There is no puzzle '-1'"),
+    "other-digits": (["check", "１"], "There is no puzzle"),
+    "no-such-file": (["check", "1", "--file", "/no/such/file.py"], "There is no file /no/such/file.py"),
+    "a-folder": (["check", "1", "--file", "/"], "is not a file"),
+    "file-without-puzzle": (["check", "--file", "x.py"], "Say which puzzle"),
+    "no-such-device": (["check", "1", "--device", "abacus"], "abacus"),
+    "no-such-option": (["check", "1", "--fast"], "--fast"),
+    "no-such-verb": (["chekc"], "chekc"),
+    "no-such-target": (["check", "1", "--targets", "sm_90,sm_12"], "There is no target 'sm_12'"),
+}
+if gpu_missing():
+    MISUSES["no-gpu"] = (["check", "1", "--device", "cuda"], gpu_missing())
+
+
+@pytest.mark.parametrize("name", MISUSES)
+def test_misuse_gets_a_sentence_status_2_and_json(name: str, tmp_path: Path) -> None:
+    arguments, sentence = MISUSES[name]
+    done = run(*arguments, COLUMNS="200")
+    assert done.returncode == 2
+    assert sentence in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    if arguments[0] == "check" and name != "negative":
+        done = run(*arguments, "--json", str(tmp_path / "out.json"))
+        assert done.returncode == 2
+        assert json.loads((tmp_path / "out.json").read_text())["verdict"] == "misused"
+
+
+def test_accepted_and_its_json_on_standard_output(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(SOLUTION)
+    done = run("check", "1", "--file", str(path), "--no-compile", "--json", "-")
+    assert done.returncode == 0
+    data = json.loads(done.stdout, parse_constant=pytest.fail)  # the report went to standard error
+    assert "accepted" in done.stderr
+    assert data["accepted"] is True
+    assert data["verdict"] == "accepted"
+    assert data["score"] == {"earned": 100, "possible": 100}
+    assert {p["name"] for p in data["properties"] if p["passed"]} >= {"full-block", "traffic"}
+    traffic = data["runs"][0]["traffic"]["naive_softmax_kernel"]
+    assert traffic["x_ptr"]["loads"] == traffic["x_ptr"]["most_loads"] == traffic["x_ptr"]["elements"]
+    assert traffic["y_ptr"]["stores"] == traffic["y_ptr"]["elements"]
+    assert data["runs"][0]["device"] == "interpreter"
+    assert data["mode"] == "practice"
+    assert len(data["submission_sha256"]) == 64
+    assert {"triton", "numpy", "python", "checker"} <= set(data["versions"])
+
+
+def test_a_wrong_kernel_is_located_in_file_and_notebook(tmp_path: Path) -> None:
+    wrong = SOLUTION.replace('x_row_stride + cols, mask=mask, other=-float("inf")', "x_row_stride + cols")
+    path, book = tmp_path / "wrong.py", tmp_path / "wrong.ipynb"
+    path.write_text(wrong)
+    book.write_text(notebook(*wrong.split("\n\n\n", 1), "%matplotlib inline\n!ls\n", "this does not parse"))
+    line = next(n for n, text in enumerate(wrong.split("\n"), 1) if "tl.load" in text)
+    for file, expected in ((path, (None, line)), (book, (3, line - len(IMPORTS.split("\n")) - 2))):
+        done = run("check", "1", "--file", str(file), "--json", "-", COLUMNS="200")
+        assert done.returncode == 1
+        where = json.loads(done.stdout)["findings"][0]["where"]
+        assert (where["cell"], where["line"]) == expected
+        assert (where["program"], where["tensor"]) == ([0], "x_ptr")
+        assert f"▶ {where['line']} │" in " ".join(done.stderr.split(" ")).replace("▶  ", "▶ ")
+
+
+def test_not_started_ends_with_4_and_says_where(tmp_path: Path) -> None:
+    path = tmp_path / "stub.py"
+    if "FILL IN" not in STUB:
+        pytest.skip("puzzles/p1_naive_softmax.py has been filled in, and its FILL IN mark is gone")
+    path.write_text(emptied(STUB, catalog.load(1)))
+    done = run("check", "1", "--file", str(path), COLUMNS="200")
+    assert done.returncode == 4
+    line = next(n for n, text in enumerate(STUB.split("\n"), 1) if "FILL IN" in text)
+    assert f"line {line}" in done.stdout
+
+
+def test_all_puzzles_give_a_table(tmp_path: Path) -> None:
+    done = run("check", "--json", str(tmp_path / "all.json"), COLUMNS="120")
+    data = json.loads((tmp_path / "all.json").read_text())
+    entries = data["puzzles"]
+    assert done.stdout.count("\n") >= len(entries)
+    assert [entry["puzzle"] for entry in entries] == sorted(entry["puzzle"] for entry in entries)
+
+
+def test_what_cannot_be_opened_is_misuse(tmp_path: Path) -> None:
+    for name in ("x" * 300 + ".py", "nul\0.py"):
+        with pytest.raises(Misuse):
+            checked(1, tmp_path / name, None)
+
+
+@pytest.mark.parametrize("verb", ["check", "trace", "bench"])
+def test_a_files_name_gives_no_orders_to_the_terminal(verb: str, tmp_path: Path) -> None:
+    """Whoever hands in a file chooses its name: here a colour, a title, and a mark that turns text around."""
+    done = run(verb, "1", "--file", "\x1b[31m\x1b]0;title\x07\u202ekernel.py", cwd=tmp_path)
+    assert done.returncode == 2
+    said = done.stdout + done.stderr
+    assert "kernel.py" in said
+    assert not {"\x1b", "\x07", "\u202e"} & set(said)
+
+
+def test_a_report_that_cannot_be_written_is_a_fault_without_traceback() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "checker", "check", "1", "--file", "solutions/p1_naive_softmax.py"],
+            cwd=ROOT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert done.returncode == 3
+    assert "Traceback" not in done.stderr
+    assert "No space left" in done.stderr
+
+
+def test_a_terminal_without_unicode_gets_the_report_all_the_same() -> None:
+    done = run("check", "1", "--file", "solutions/p1_naive_softmax.py", PYTHONIOENCODING="ascii")
+    assert (done.returncode, "100/100 points" in done.stdout) == (0, True)
+
+
+def test_a_fault_of_ours_is_status_3_without_traceback(tmp_path: Path) -> None:
+    """Here a copy of the checker whose judge is broken."""
+    import shutil
+
+    copy = tmp_path / "copy"
+    shutil.copytree(ROOT / "checker", copy / "checker")
+    shutil.copytree(ROOT / "solutions", copy / "solutions")
+    judge = copy / "checker" / "judge" / "judge.py"
+    judge.write_text(judge.read_text().replace("    made = Judgement()\n", "    raise ZeroDivisionError('oh')\n", 1))
+    arguments = ("check", "1", "--file", "solutions/p1_naive_softmax.py", "--json", "-")
+    done = run(*arguments, cwd=copy, PYTHONPATH=str(copy), COLUMNS="200")
+    assert done.returncode == 3
+    assert "Traceback" not in done.stderr
+    assert "not your kernel's fault" in done.stderr
+    assert json.loads(done.stdout)["verdict"] == "checker-fault"
+    shown = run(*arguments, cwd=copy, PYTHONPATH=str(copy), CHECKER_TRACEBACK="1")
+    assert "ZeroDivisionError: oh" in shown.stderr
+
+
+def test_a_box_that_cannot_start_is_a_fault(tmp_path: Path) -> None:
+    """Without Triton there is no verdict, and nobody loses a point."""
+    (tmp_path / "triton").mkdir()
+    (tmp_path / "triton" / "__init__.py").write_text("raise ImportError('no such luck')")
+    path = f"{tmp_path}:{ROOT}"
+    done = run("check", "1", "--file", "solutions/p1_naive_softmax.py", "--json", "-", PYTHONPATH=path)
+    assert done.returncode == 3
+    assert "no such luck" in done.stderr
+
+
+def test_a_students_numpy_py_does_not_shadow_numpy(tmp_path: Path) -> None:
+    for name in ("numpy", "json", "triton", "rich", "ast"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('the wrong module was imported')")
+    path = str(ROOT / "solutions" / "p1_naive_softmax.py")
+    done = subprocess.run(
+        [sys.executable, "-m", "checker", "check", "1", "--file", path],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
+        check=False,
+    )
+    if "No module named checker" in done.stderr:
+        pytest.skip("the project is not installed in this environment")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interruption_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None:
+    boxes = tmp_path / "boxes"
+    boxes.mkdir()
+    child = _endless_check(boxes)
+    child.send_signal(number)
+    output, _ = child.communicate(timeout=30)
+    assert child.returncode == (130 if number is signal.SIGINT else 128 + number)
+    assert b"Traceback" not in output
+    assert list(boxes.iterdir()) == []
+    assert boxed_processes(boxes) == []
+
+
+def test_a_killed_checker_takes_its_box_along(tmp_path: Path) -> None:
+    boxes = tmp_path / "boxes"
+    boxes.mkdir()
+    child = _endless_check(boxes)
+    child.kill()
+    child.communicate(timeout=30)
+    _until(lambda: boxed_processes(boxes) == [])
+
+
+def _endless_check(boxes: Path) -> subprocess.Popen[bytes]:
+    """A check that is busy with an endless kernel: two runners are there, and one has used some time."""
+    path = str(ROOT / "tests" / "hostile" / "p1_long_loop.py")
+    # A test run in the background ignores Ctrl-C, and what it starts would inherit that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "checker", "check", "1", "--file", path],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(boxes)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    signal.signal(signal.SIGINT, before)
+    _until(lambda: len(boxed_processes(boxes)) == 4)  # the checker, the base of its box, two runners
+    return child
+
+
+def _until(condition: object, seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.05)
+
+
+def test_help_is_complete() -> None:
+    text = run("check", "--help").stdout
+    for word in (
+        "--file",
+        "--device",
+        "--key",
+        "--unsafe-no-sandbox",
+        "--targets",
+        "--no-compile",
+        "--json",
+        "Exit status",
+        "130",
+        "[N]",
+    ):
+        assert word in text
+    assert "check" in run("--help").stdout

@@ -1,0 +1,307 @@
+"""Compiling without a GPU: what is asked for, what is kept, and what happens when it goes wrong."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import time
+import zlib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from checker import catalog
+from checker.box import compiling
+from checker.box.compiling import Compiled, Compiler, Job
+from checker.box.parent import Limits
+from checker.box.processes import Started
+from checker.box.protocol import wire
+from checker.check import Terms, check
+from checker.course import ladder, targets
+from checker.course.puzzle import Draw, Tensor
+from checker.course.verdict import Status, Verdict, Where
+from checker.judge.compiled import compile_findings
+from checker.judge.forms import MEMORY, forms, ones
+from checker.submission.read import from_cells
+from tests.conftest import ROOT, boxed_processes, check_path, killing
+
+STEMS = ladder.stems()
+SOLUTION = ROOT / "solutions" / f"{STEMS[1]}.py"
+SIGNATURE = {"x_ptr": "*fp16", "y_ptr": "*fp16", "x_row_stride": "i32", "y_row_stride": "i32", "n_cols": "i32"}
+JOB = Job("naive_softmax_kernel", "sm_90", {**SIGNATURE, "BLOCK_SIZE": "constexpr"}, {"BLOCK_SIZE": 256})
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of this test's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "flash-puzzles" / "compiled"
+
+
+def compiled(limits: Limits | None = None) -> tuple[Compiled, bool]:
+    """The result of the one job, and whether a compiler was started for it."""
+    with Compiler(SOLUTION.read_text(), [JOB], limits or Limits()) as compiler:
+        started = compiler.child is not None
+        [result] = compiler.results()
+    return result, started
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
+def test_solutions_compile_for_every_target(number: int) -> None:
+    verdict = check_path(ROOT / "solutions" / f"{STEMS[number]}.py", Terms(targets=targets.ALL))
+    assert verdict.accepted, verdict.findings
+    assert {c.target for c in verdict.compiled} == set(targets.ALL)
+    for c in verdict.compiled:
+        assert c.compiles
+        assert c.registers is not None and c.registers > 0
+        assert c.shared is not None and c.shared <= c.shared_limit
+
+
+def test_an_outcome_is_kept_and_used_again(cache: Path) -> None:
+    first, started = compiled()
+    assert started and first.error is None and first.registers
+    again, started = compiled()
+    assert again == first
+    assert not started
+    assert len(list(cache.iterdir())) == 1
+
+
+def test_grading_asks_for_nothing_that_only_an_assembler_could_tell() -> None:
+    solution = ROOT / "solutions" / f"{STEMS[3]}.py"  # its tiles are the same whatever the key
+    practice, graded = (check_path(solution, Terms(key=key)) for key in (None, "a key"))
+    assert practice.accepted and graded.accepted
+    [told], [not_told] = practice.compiled, graded.compiled
+    assert told.registers and told.spilled == 0
+    assert not_told == replace(told, registers=None, spilled=None)
+
+
+@pytest.mark.parametrize("damage", ["", "{", '{"results": []}', '{"results": [{"shared": -1}]}', "[1]"])
+def test_a_damaged_outcome_is_made_anew(cache: Path, damage: str) -> None:
+    first, _ = compiled()
+    [file] = cache.iterdir()
+    file.write_text(damage)
+    again, _ = compiled()
+    assert again == first
+    assert file.read_text() != damage
+
+
+def test_a_cache_that_cannot_be_written_is_no_harm(cache: Path) -> None:
+    cache.parent.write_text("a file where a folder should be")
+    result, _ = compiled()
+    assert result.error is None
+
+
+def test_old_outcomes_make_room(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "KEPT", 2)
+    cache.mkdir(parents=True)
+    for name in ("a", "b", "c"):
+        (cache / f"{name}.json").write_text("{}")
+    compiled()
+    assert len(list(cache.glob("*.json"))) == 2
+
+
+ENDLESS = "@triton.jit\ndef kernel(x_ptr, end=[0 for _ in iter(int, 1)]):\n    pass\n"  # runs if nothing has linted it
+ENDLESS_JOB = Job("kernel", "sm_90", {"x_ptr": "*fp32"}, {})
+
+
+def test_a_machine_that_is_too_busy_is_our_fault(box_folder: Path, cache: Path) -> None:
+    with pytest.raises(RuntimeError, match="too busy"):
+        compiled(Limits(compile_seconds=0.05))
+    assert not cache.exists()
+    assert boxed_processes(box_folder) == []
+
+
+def test_a_compiler_that_uses_too_much_time_is_not_our_fault(cache: Path) -> None:
+    with Compiler(ENDLESS, [ENDLESS_JOB], Limits(cpu_seconds=1)) as compiler:
+        [result] = compiler.results()
+    assert result.error is not None and "did not come to an end" in result.error.message
+    assert not cache.exists()
+
+
+@pytest.mark.parametrize("runner", [False, True], ids=["base", "runner"])
+def test_a_compiler_that_is_killed_from_outside_is_our_fault(runner: bool) -> None:
+    with Compiler(ENDLESS, [ENDLESS_JOB], Limits(), cached=False) as compiler:
+        assert isinstance(compiler.child, Started)
+        with killing(compiler.child.pid, runner), pytest.raises(RuntimeError, match="killed from outside"):
+            compiler.results()
+
+
+def test_a_kernel_that_earns_nothing_does_not_wait_for_the_compiler(
+    monkeypatch: pytest.MonkeyPatch, box_folder: Path
+) -> None:
+    monkeypatch.setattr(Compiler, "results", lambda _: pytest.fail("there was no need to wait"))
+    verdict = check_path(ROOT / "tests" / "wrong" / "p1_no_division.py")
+    assert verdict.earned == 0 and verdict.compiled == ()
+
+
+def test_what_does_not_compile_scores_nothing() -> None:
+    verdict = check_path(ROOT / "tests" / "wrong" / "p3_starts_as_an_integer.py", Terms(targets=targets.ALL))
+    assert verdict.status is Status.DOES_NOT_COMPILE
+    assert all(p.passed for p in verdict.properties)
+    assert verdict.earned == 0
+    assert [c.compiles for c in verdict.compiled] == [False] * len(targets.ALL)
+    [finding] = verdict.findings
+    assert finding.where.source[2][1].strip().startswith("for start in range")
+
+
+def check_lesson(number: int, text: str, terms: Terms | None = None) -> Verdict:
+    return check(number, from_cells([("code", text)], "lesson.py", numbered=False), terms)
+
+
+@pytest.mark.parametrize("key", [None, "a key"], ids=["practice", "grading"])
+def test_being_wrong_besides_brings_no_points_back(key: str | None) -> None:
+    """The rule would be unfair if whoever has a second mistake kept what whoever has only this one loses."""
+    text = (ROOT / "tests" / "wrong" / "p3_prefix_not_guarded.py").read_text()
+    assert "    l = 0.0\n" in text
+    wrong, also = (check_lesson(3, t, Terms(key=key)) for t in (text, text.replace("l = 0.0", "l = 0")))
+    assert wrong.status is not Status.DOES_NOT_COMPILE and wrong.earned > 0
+    assert also.status is Status.DOES_NOT_COMPILE and also.earned == 0
+    assert [f.id for f in also.findings] == ["loop-changes-type", *(f.id for f in wrong.findings)]
+
+
+def test_kernels_that_are_there_must_compile_while_others_are_not() -> None:
+    text, stub = ((ROOT / folder / f"{STEMS[7]}.py").read_text() for folder in ("solutions", "puzzles"))
+    start = "def dq_kernel("
+    text = text[: text.index(start)] + stub[stub.index(start) : stub.index("# %%", stub.index(start))]
+    loop = "    for one in range(n_q):\n        last = one\n"
+    odd = text.replace("    tl.store(delta_ptr + ", f"{loop}    tl.store(delta_ptr + 0 * last + ")
+    right, wrong = (check_lesson(7, t) for t in (text, odd))
+    assert right.status is Status.PARTLY_RIGHT and right.earned > 0
+    assert [f.id for f in wrong.findings] == ["not-always-defined", "kernel-empty"] and wrong.earned == 0
+
+
+ONE_FORM_ONLY = {
+    "p2_starts_in_half": " with fp32 inputs: ",
+    "p6_integer_unless_causal": "",
+    "p6_undefined_unless_causal": "",
+}
+
+
+@pytest.mark.parametrize("name", ONE_FORM_ONLY)
+def test_what_compiles_in_one_form_only_is_refused(name: str) -> None:
+    verdict = check_path(ROOT / "tests" / "wrong" / f"{name}.py")
+    assert verdict.status is Status.DOES_NOT_COMPILE
+    assert [c.compiles for c in verdict.compiled] == [False]
+    assert ONE_FORM_ONLY[name] in verdict.findings[0].examples[0]
+
+
+def test_shared_memory_counts_in_every_form() -> None:
+    puzzle = catalog.load(6)
+    timed = next(forms(puzzle.kernels[0], puzzle.cases(Draw()), "sm_90"))
+    wide = {name: kind.replace("fp16", "fp32") for name, kind in timed.signature.items()}
+    tiles = {**timed.constexprs, "D": 128, "Br": 128, "Bc": 128}
+    large = replace(timed, signature=wide, constexprs=tiles, until=MEMORY)
+    source = (ROOT / "solutions" / f"{STEMS[6]}.py").read_text()
+    with Compiler(source, [timed, large], Limits(), cached=False) as compiler:
+        results = compiler.results()
+    assert [r.error for r in results] == [None, None]
+    [finding] = compile_findings(puzzle, results, lambda *_, **__: Where())
+    assert finding.id == "shared-memory"
+    assert f"{results[1].shared} bytes with fp32 inputs, Br=128 and Bc=128," in finding.explanation
+
+
+def test_what_fails_only_where_a_size_is_1_is_a_remark_and_its_remedy_works() -> None:
+    path = ROOT / "tests" / "right" / "p2_size_cast.py"
+    verdict = check_path(path)
+    assert verdict.accepted and [c.compiles for c in verdict.compiled] == [True]
+    [remark] = [remark for remark in verdict.remarks if "does not compile" in remark]
+    text = path.read_text()
+    line = text[: text.index("n_cols.to(")].count("\n") + 1
+    [name, remedy] = re.findall(rf"in which (\w+) is 1 \(line {line}\).* Begin with (.*), and it is", remark)[0]
+    assert name == "n_cols" and remedy.startswith("n_cols = ")
+    cured = check_lesson(2, text.replace("    row =", f"    {remedy}\n    row =", 1))
+    assert cured.accepted and not [remark for remark in cured.remarks if "does not compile" in remark]
+
+
+@pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
+@pytest.mark.parametrize("key", ["practice", "autumn"])
+def test_all_that_a_launch_makes_another_kernel_of_is_compiled_once(number: int, key: str) -> None:
+    """Each of them, not their product; and constexprs are those of a case that is run with the same types."""
+    puzzle = catalog.load(number)
+    cases = puzzle.cases(Draw(key))
+    for kernel in puzzle.kernels:
+        own = [case for case in cases if case.kernel == kernel.name]
+        jobs = list(forms(kernel, own, "sm_90"))
+        run = [(pointers({p: case.tensors.get(p) for p in kernel.parameters}), dict(case.constexprs)) for case in own]
+        as_run = [job for job in jobs if not ones(job)]
+        made = [(tuple(t for t in job.signature.values() if t[0] == "*"), job.constexprs) for job in as_run]
+        assert all(one in run for one in made)
+        assert {types for types, _ in made} == {types for types, _ in run}
+        for name in kernel.constexprs:
+            if any(isinstance(case.constexprs[name], bool) for case in own):
+                assert {constexprs[name] for _, constexprs in made} == {case.constexprs[name] for case in own}
+        for types in {types for types, _ in run}:
+            tiles = [sorted(tile(c) for t, c in some if t == types)[-1] for some in (made, run)]
+            assert tiles[0] == tiles[1]
+        integers = tuple(name for name, kind in jobs[0].signature.items() if kind in ("i32", "i64"))
+        assert [job.multiples for job in as_run] == [integers] + [()] * (len(as_run) - 1) and len(as_run) > 1
+        assert ones(jobs[-1]) == integers and {jobs[-1].signature[name] for name in integers} == {"constexpr"}
+        switches = sum(isinstance(value, bool) for value in jobs[0].constexprs.values())
+        assert [job.until for job in jobs] == ["", *["llir"] * (len(as_run) - 1), *["ttir"] * (1 + switches)]
+        assert "*fp16" in jobs[0].signature.values()
+
+
+def pointers(tensors: dict[str, Tensor | None]) -> tuple[str, ...]:
+    return tuple(f"*fp{8 * t.values.itemsize}" for t in tensors.values() if t is not None)
+
+
+def tile(constexprs: Mapping[str, float]) -> float:
+    return math.prod(value for value in constexprs.values() if not isinstance(value, bool))
+
+
+def test_a_runner_cannot_write_the_whole_answer() -> None:
+    """Descriptor 3 is the compiler's answer; a default value runs there if nothing has linted it."""
+    text = json.dumps({"results": [{"error": None, "shared": 1, "registers": 1, "spilled": 1}]})
+    frame = f"__import__('struct').pack('<II', {len(text)}, 0) + {text!r}.encode()"
+    source = f"@triton.jit\ndef kernel(x_ptr, forged=__import__('os').write(3, {frame})):\n    pass\n"
+    job = Job("kernel", "sm_90", {"x_ptr": "*fp32"}, {})
+    with Compiler(source, [job], Limits(filter=False), cached=False) as compiler:
+        [result] = compiler.results()
+    assert result.error is not None and "Bad file descriptor" in result.error.message
+
+
+def test_a_runner_cannot_fill_the_memory_of_who_listens_to_it() -> None:
+    """A default value runs there if nothing has linted it; descriptor 5 is the runner's own answer."""
+    flood = "[__import__('os').write(5, bytes(1 << 20)) for _ in range(1 << 10)]"
+    source = f"@triton.jit\ndef kernel(x_ptr, flood={flood}):\n    pass\n"
+    job = Job("kernel", "sm_90", {"x_ptr": "*fp32"}, {})
+    most, deadline = 0, time.monotonic() + 30
+    with Compiler(source, [job], Limits(), cached=False) as compiler:
+        assert compiler.child is not None
+        status = Path(f"/proc/{compiler.child.pid}/status")
+        while compiler.child.poll() is None and time.monotonic() < deadline:
+            if found := re.search(r"VmHWM:\s+(\d+) kB", status.read_text()):
+                most = max(most, int(found[1]) << 10)
+            time.sleep(0.01)
+        [result] = compiler.results()
+    assert result.error is not None
+    assert 0 < most < 800 << 20, most
+
+
+@pytest.mark.parametrize(("many", "said"), [(1000, "[[], [], "), (100_000, "the compiler did not come to an end")])
+def test_a_runner_cannot_fill_the_memory_of_who_reads_its_complaint(many: int, said: str) -> None:
+    """Many small things take twenty times the memory of their text: of 64 MB, more than a gigabyte."""
+    frame = wire.pack({"error": {"type": "x", "line": 1, "program": 0, "message": [[]] * many}})
+    written = f"__import__('os').write(5, __import__('zlib').decompress({zlib.compress(frame)!r}))"
+    source = f"@triton.jit\ndef kernel(x_ptr, long={written}, end=__import__('os')._exit(0)):\n    pass\n"
+    with Compiler(source, [Job("kernel", "sm_90", {"x_ptr": "*fp32"}, {})], Limits(), cached=False) as compiler:
+        [result] = compiler.results()
+    assert result.error is not None and result.error.message.startswith(said)
+
+
+def test_what_the_compiler_says_is_not_read_if_it_is_too_long() -> None:
+    """An assembler is none of ours: whoever gets hold of it can say anything."""
+
+    class Talkative:
+        def communicate(self, timeout: float) -> tuple[bytes, bytes]:
+            error = {"type": "x", "line": 1, "program": 0, "message": [[]] * (1 << 20)}
+            return wire.pack({"hello": None}) + wire.pack({"results": [{"error": error}]}), b""
+
+    compiler = Compiler("", [JOB], Limits(), cached=False)
+    compiler.child = Talkative()  # type: ignore[assignment]
+    [result] = compiler.results()
+    assert result.error is not None and result.error.type == "Died"

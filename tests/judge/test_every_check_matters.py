@@ -1,0 +1,118 @@
+"""Switch off one check of the judge at a time: the report on some kernel must change for the worse.
+
+Some kernels are then accepted; others are still refused, but no longer by their name. If a test here
+fails, a check has become superfluous, or something else has started to hide it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from checker import catalog
+from checker.box.parent import Limits
+from checker.catalog import softmax, suspected
+from checker.check import Terms
+from checker.course.puzzle import Budget, Case, Expected
+from checker.course.verdict import Finding, Status, Traffic, Verdict
+from checker.judge import branches, diagnose, judge, memory, models, traffic
+from checker.submission import suspects
+from tests.conftest import ROOT, check_path
+
+
+def _nothing(*_: Any, **__: Any) -> tuple[()]:
+    return ()
+
+
+def _none_wrong(actual: np.ndarray, expected: Expected) -> np.ndarray:
+    return np.zeros(actual.shape, bool)
+
+
+def _at_most(moved: Traffic, bound: Budget) -> bool:
+    return moved.loads <= bound.loads and moved.stores <= bound.stores
+
+
+SWITCHED_OFF = Finding("switched-off", Status.ACCEPTED, "", "", "")
+
+JUDGE: list[tuple[Any, str, Callable[..., Any], str]] = [
+    (judge, "wrong_elements", _none_wrong, "wrong/p1_adds_epsilon"),
+    (judge, "traffic_findings", _nothing, "wrong/p1_reads_twice"),
+    (memory, "_inputs_changed", _nothing, "wrong/p1_in_place"),
+    (memory, "_shared_elements", _nothing, "wrong/p1_same_output_row"),
+    (memory, "_never_written", _nothing, "wrong/p1_result_not_stored"),
+    (memory, "_colliding_lanes", _nothing, "wrong/p1_lanes_collide"),
+    (judge, "_differing_runs", _nothing, "hostile/p1_keeps_state"),
+    (diagnose, "_undefined_lanes", lambda *_: SWITCHED_OFF, "wrong/p1_padding_undefined"),
+    (models, "explains", lambda *_: False, "wrong/p1_no_division"),
+    (models, "line_at", lambda *_: None, "wrong/p3_rescaled_by_the_inverse"),
+    (judge, "most_telling", lambda findings: findings, "wrong/p6_accumulator_in_half"),
+    (memory, "_overlapping", lambda *_: SWITCHED_OFF, "wrong/p5_tile_and_step_differ"),
+    (judge, "name_gaps", lambda _, findings, __: findings, "wrong/p1_mask_of_flat_offsets"),
+    (memory, "_missing_barrier", _nothing, "wrong/p5_no_barrier"),
+    (traffic, "_too_large_a_block", _nothing, "wrong/p5_tiles_of_bc_queries"),
+    (traffic, "_too_narrow", _nothing, "wrong/p4_rows_one_by_one"),
+    (traffic, "_by_hand", _nothing, "wrong/p6_scores_by_hand"),
+    (judge, "precision_findings", _nothing, "wrong/p5_dot_in_half"),
+    (traffic, "_within", _at_most, "wrong/p5_swapped_when_small"),
+    (branches, "not_entered", lambda *_: [], "wrong/p3_branch_never_taken"),
+    (suspects, "_written", _nothing, "wrong/p1_one_length"),
+    (suspects, "_computed", _nothing, "wrong/p6_many_pairs"),
+    (suspected, "some", lambda count, _: tuple(range(min(count, 24))), "wrong/p3_fortieth_program"),
+    (judge, "_joined", lambda earlier, new, _: [*earlier, *new], "wrong/p7_delta_missing"),
+]
+
+
+def _lint_off(path: str, terms: Terms) -> Terms:
+    return replace(terms, lint="hostile" not in path, limits=Limits(wall_seconds=5))
+
+
+@pytest.mark.parametrize(("room", "name", "instead", "kernel"), JUDGE, ids=[entry[1] for entry in JUDGE])
+def test_the_judge_needs_this_check(
+    room: Any, name: str, instead: Callable[..., Any], kernel: str, quick: Terms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = ROOT / "tests" / f"{kernel}.py"
+    before = check_path(path, _lint_off(kernel, quick))
+    monkeypatch.setattr(room, name, instead)
+    after = check_path(path, _lint_off(kernel, quick))
+    assert _told(before) != _told(after)
+
+
+def _told(verdict: Verdict) -> tuple[object, ...]:
+    return verdict.status, tuple(finding.id for finding in verdict.findings)
+
+
+def test_the_invariant_catches_what_a_loose_tolerance_lets_through(
+    monkeypatch: pytest.MonkeyPatch, check_text: Callable[..., Verdict]
+) -> None:
+    puzzle = catalog.load(1)
+
+    def loose(case: Case) -> dict[str, Expected]:
+        return {n: Expected(e.values, e.tolerance + 0.02) for n, e in puzzle.expected(case).items()}
+
+    change = {"old": "numerator / denominator", "new": "numerator / denominator + 0.01"}
+    monkeypatch.setattr(catalog, "load", lambda _: replace(puzzle, expected=loose, invariants=()))
+    assert check_text(**change).accepted
+    monkeypatch.setattr(catalog, "load", lambda _: replace(puzzle, expected=loose))
+    assert check_text(**change).findings[0].id == softmax.ROWS_SUM_TO_ONE.id
+
+
+IN_HALF = {
+    "p3_normaliser_in_half": "fp16, a sum of small terms",
+    "p4_lanes_added_in_half": "fp16, a sum of small terms",
+    "p5_output_rounded": "fp16, small V",
+    "p7_dp_in_half": "dk_dv: fp16, large dP",
+}
+
+
+@pytest.mark.parametrize("kernel", IN_HALF)
+def test_what_is_added_up_in_half_also_shows_by_its_values(
+    kernel: str, quick: Terms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judge, "precision_findings", _nothing)
+    verdict = check_path(ROOT / "tests" / "wrong" / f"{kernel}.py", quick)
+    [failed] = [p.case for p in verdict.properties if p.name == "half"]
+    assert failed.startswith(IN_HALF[kernel])

@@ -1,0 +1,270 @@
+"""Deadlines, late policy, and how many attempts count: nbgrader's own steps, configured by course.toml."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import warnings
+import zipfile
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checker.grading.found import found
+from checker.grading.settings import Late
+from tests.nbgrader.conftest import ASSIGNMENT, RIGHT, Course, filled
+
+DAY = 86400.0
+
+
+@pytest.mark.parametrize(
+    ("late", "seconds", "lost"),
+    [
+        (Late(), 10 * DAY, 0),
+        (Late("zero"), 1, 80),
+        (Late("zero", grace_minutes=5), 299, 0),
+        (Late("per day", 10), 1, 8),
+        (Late("per day", 10), DAY, 8),
+        (Late("per day", 10), DAY + 1, 16),
+        (Late("per day", 10, grace_minutes=60), DAY + 3600, 8),
+        (Late("per day", 30, most_percent=50), 5 * DAY, 40),
+        (Late("per day", 30), 50 * DAY, 80),
+        (Late("per day", 30, most_percent=150), 50 * DAY, 80),
+    ],
+)
+def test_what_a_late_submission_loses(late: Late, seconds: float, lost: float) -> None:
+    assert late.penalty(80, seconds) == pytest.approx(lost)
+
+
+def deadline(course: Course, when: datetime) -> None:
+    from nbgrader.api import Gradebook
+
+    with Gradebook(f"sqlite:///{course.folder}/gradebook.db") as gradebook, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gradebook.update_or_create_assignment(ASSIGNMENT, duedate=when)
+
+
+def test_late_work_loses_points_and_manual_grades_too(course: Course) -> None:
+    course.settings('policy = "none"', 'policy = "per day"')
+    handed_in = datetime(2030, 5, 10, 12)
+    for name, days in (("early", -1), ("late", 1.5)):
+        path = course.put(name, filled(RIGHT))
+        (path.parent / "timestamp.txt").write_text(f"{handed_in + timedelta(days=days)} UTC")
+    deadline(course, handed_in)
+    assert course.run("autograde", ASSIGNMENT).status == 0
+    assert course.scores() == {"early": 100, "late": 80}
+    course.grade("late", manual_score=50.0)
+    assert course.run("autograde", ASSIGNMENT, "--force").status == 0
+    assert course.scores() == {"early": 100, "late": 40}
+    course.settings('policy = "per day"', 'policy = "zero"')
+    assert course.run("autograde", ASSIGNMENT, "--force").status == 0
+    assert course.scores() == {"early": 100, "late": 0}
+
+
+def test_the_newest_of_the_attempts_that_count_is_collected(course: Course) -> None:
+    for attempt in (1, 2, 3):
+        course.hand_in("ida", filled(f"{RIGHT}\n# attempt {attempt}"))
+    collected = course.folder / "submitted" / "ida" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
+
+    def attempt_collected() -> str:
+        assert course.run("collect", ASSIGNMENT, "--update").status == 0
+        return Path(collected).read_text().partition("# attempt ")[2][0]
+
+    course.settings("allowed = 0", "allowed = 2")
+    assert attempt_collected() == "2"
+    course.settings("allowed = 2", f"allowed = 1\n{ASSIGNMENT} = 0")
+    assert attempt_collected() == "3"
+
+
+def test_attempts_that_are_limited_after_collecting_count(course: Course) -> None:
+    for attempt in (1, 2):
+        course.hand_in("ina", filled(f"{RIGHT}\n# attempt {attempt}"))
+    collected = course.folder / "submitted" / "ina" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
+    assert course.run("collect", ASSIGNMENT, "--update").status == 0
+    assert course.run("autograde", ASSIGNMENT, "--student=ina").status == 0
+    text = (course.folder / "course.toml").read_text()
+    course.settings(f"{ASSIGNMENT} = 0", f"{ASSIGNMENT} = 1")
+    assert course.run("collect", ASSIGNMENT).status == 0
+    assert "# attempt 2" in collected.read_text()
+    done = course.run("collect", ASSIGNMENT, "--update")
+    assert done.status == 0 and "of ina, and does not count" in done.said
+    assert "# attempt 1" in collected.read_text()
+    assert course.scores()["ina"] == "needs grading"  # what has a grade is the other one
+    assert course.run("autograde", ASSIGNMENT, "--student=ina", "--force").status == 0
+    assert course.scores()["ina"] == 100
+    (course.folder / "course.toml").write_text(text)
+
+
+CANVAS = ("smithbob_12345_987655_p1_naive_softmax.ipynb", "wuli_LATE_12346_987656_p1_naive_softmax-1.ipynb")
+MOODLE = tuple(f"{who}_assignsubmission_file_/p1_naive_softmax.ipynb" for who in ("Bo Wu_7", "Bo Wu_8", "Li Wu_9"))
+FLAT = ("Ann O'Dea_11_assignsubmission_file_mine.ipynb",)
+
+
+@pytest.mark.parametrize(
+    ("files", "students"),
+    [
+        (CANVAS, {"smithbob_12345", "wuli_12346"}),
+        (MOODLE, {"Bo Wu_7", "Bo Wu_8", "Li Wu"}),
+        (FLAT, {"Ann O'Dea"}),
+        (("mallory_1_2_smithbob_12345_987655_p1_naive_softmax.ipynb",), {"mallory_1"}),
+        (("Mal_1_assignsubmission_file_/smithbob_12345_987655_p1_naive_softmax.ipynb",), {"Mal"}),
+        (("Mal_1_assignsubmission_file_Bo Wu_7_assignsubmission_file_x.ipynb",), {"Mal"}),
+        (("victim_11_100_p1.ipynb", "mallory_22_101_work/absent_33_1_p1.ipynb"), {"victim_11", "mallory_22"}),
+        (("Bo Wu_7_assignsubmission_file_/a/x.ipynb", "Bo Wu_7_assignsubmission_file_/b/x.ipynb"), {"Bo Wu"}),
+        (("notes.txt", "p1_naive_softmax.ipynb"), set()),
+    ],
+)
+@pytest.mark.parametrize("zipped", [True, False])
+def test_what_learning_platforms_export_is_collected(
+    course: Course, files: tuple[str, ...], students: set[str], zipped: bool
+) -> None:
+    """As nbgrader wants it: downloaded/ASSIGNMENT/archive. Nobody hands in under another's name."""
+    for name in ("submitted", "downloaded"):
+        shutil.rmtree(course.folder / name, ignore_errors=True)
+    archive = course.folder / "downloaded" / ASSIGNMENT / "archive"
+    archive.mkdir(parents=True)
+    for name in files:
+        place = (course.folder.parent / "export" if zipped else archive) / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(course.folder / "source" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb", place)
+    if zipped:
+        shutil.make_archive(str(archive / "submissions"), "zip", course.folder.parent / "export")
+        shutil.rmtree(course.folder.parent / "export")
+    assert course.run("zip_collect", ASSIGNMENT).status == 0
+    folder = course.folder / "submitted"
+    assert {path.name for path in folder.glob("*")} == students
+    if students:
+        assert {work.student for work in found([folder])} == students
+        assert course.run("autograde", ASSIGNMENT).status == 0
+        assert {score for name, score in course.scores().items() if name in students} == {100}
+
+
+def test_no_students_archive_stops_the_collecting_of_the_others(course: Course) -> None:
+    """One that is none, one that leads out of its folder, one with somebody else's name in it, an enormous one."""
+    for name in ("submitted", "downloaded"):
+        shutil.rmtree(course.folder / name, ignore_errors=True)
+    archive = course.folder / "downloaded" / ASSIGNMENT / "archive"
+    archive.mkdir(parents=True)
+    right = (course.folder / "source" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb").read_bytes()
+    members = {"../../evil.ipynb": right, "/absent_33_1_p1.ipynb": right, "zeros": bytes(200 << 20)}
+    with zipfile.ZipFile(archive / "submissions.zip", "w", zipfile.ZIP_DEFLATED) as outer:
+        outer.writestr("anna_1_100_p1.ipynb", right)
+        outer.writestr("broken_2_101_work.zip", b"PK no archive")
+        for number, (name, data) in enumerate(members.items(), start=3):
+            inner = io.BytesIO()
+            with zipfile.ZipFile(inner, "w", zipfile.ZIP_DEFLATED) as students:
+                students.writestr(name, data)
+            outer.writestr(f"student_{number}_{number}_work.zip", inner.getvalue())
+    done = course.run("zip_collect", ASSIGNMENT)
+    assert done.status == 0 and done.said.count("cannot be unpacked") == 2, done.said
+    assert {path.name for path in (course.folder / "submitted").iterdir()} == {"anna_1", "student_3", "student_4"}
+    assert not list(course.folder.parent.rglob("zeros"))
+
+
+def test_only_plain_files_are_collected(course: Course) -> None:
+    """A link in the exchange leads to what the instructor may read; a pipe would wait for ever."""
+    secret = course.folder.parent / "secret"
+    secret.write_text("the key")
+    course.hand_in("kim", filled(RIGHT))
+    course.hand_in("leo", filled(RIGHT))
+    (kim,) = (course.exchange / "flash-puzzles" / "inbound").glob("kim+*")
+    (kim / "notes.html").symlink_to(secret)
+    (kim / "folder").symlink_to(secret.parent)
+    os.mkfifo(kim / "pipe")
+    done = course.run("collect", ASSIGNMENT, "--update")
+    assert done.status == 0 and done.said.count("is no plain file") == 3
+    submitted = course.folder / "submitted"
+    assert {path.name for path in (submitted / "kim" / ASSIGNMENT).iterdir()} == {
+        f"{ASSIGNMENT}.ipynb",
+        "timestamp.txt",
+        "submission_secret.txt",
+    }
+    assert (submitted / "leo" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb").exists()
+
+
+def test_what_cannot_be_copied_does_not_stop_the_others(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not to be read, as if by another user than root; nested too deep; too big, and no room on a disk."""
+    names = ("mia", "max", "moe", "noa")
+    for name in names:
+        course.hand_in(name, filled(RIGHT))
+    mia, deep, big, _ = (next((course.exchange / "flash-puzzles" / "inbound").glob(f"{name}+*")) for name in names)
+    (mia / "unreadable").write_text("")
+    (deep / "/".join(["x"] * 900)).mkdir(parents=True)
+    with (big / "big").open("wb") as file:
+        file.truncate(10**9)
+    opened = os.open
+
+    def refusing(path: Any, *rest: Any, **named: Any) -> int:
+        if path == "unreadable":
+            raise PermissionError(13, "Permission denied", path)
+        return opened(path, *rest, **named)
+
+    monkeypatch.setattr(os, "open", refusing)
+    done = course.run("collect", ASSIGNMENT, "--update")
+    assert done.status == 0 and done.said.count("was not collected") == 3, done.said
+    assert "Permission denied" in done.said and "nested" in done.said and "max_dir_size" in done.said
+    submitted = course.folder / "submitted"
+    assert [name for name in names if (submitted / name / ASSIGNMENT).exists()] == ["noa"]
+
+
+def test_an_odd_name_in_the_exchange_does_not_stop_the_others(course: Course) -> None:
+    """Anybody can write there. A link in a submission's place would hand in another student's work."""
+    course.hand_in("olga", filled(RIGHT))
+    assert course.run("collect", ASSIGNMENT, "--update").status == 0
+    inbound, when = course.exchange / "flash-puzzles" / "inbound", "2030-01-01 00:00:00 UTC"
+    for name in ("olaf", f"olaf+{ASSIGNMENT}", f"olaf+{ASSIGNMENT}+yesterday", f"+{ASSIGNMENT}+{when}+x"):
+        (inbound / name).mkdir()
+    (inbound / f"ole+{ASSIGNMENT}+{when}+x").symlink_to(course.folder / "submitted" / "olga" / ASSIGNMENT)
+    (inbound / f"ove+{ASSIGNMENT}+{when}+x").symlink_to("nowhere")
+    (inbound / f"oda+{ASSIGNMENT}+{when}+x").write_text("")
+    course.hand_in("otto", filled(RIGHT))
+    done = course.run("collect", ASSIGNMENT, "--update")
+    assert done.status == 0 and done.said.count("is no submission") == 5, done.said
+    there = {path.name for path in (course.folder / "submitted").iterdir()}
+    assert {"olga", "otto"} <= there and not {"ole", "ove", "oda", "olaf"} & there
+    assert ASSIGNMENT not in there  # what a student without a name would have handed in
+
+
+def test_the_time_that_counts_is_the_one_of_submitting(course: Course) -> None:
+    """It also stands in a file that the student can change, and at which `collect --update` would end."""
+    course.hand_in("quinn", filled(RIGHT))
+    (quinn,) = (course.exchange / "flash-puzzles" / "inbound").glob("quinn+*")
+    submitted = (quinn / "timestamp.txt").read_text()
+    for forged in (b"2001-01-01 00:00:00 UTC", b"yesterday", b"\xff"):
+        (quinn / "timestamp.txt").write_bytes(forged)
+        for _ in range(2):
+            done = course.run("collect", ASSIGNMENT, "--update")
+            assert done.status == 0, done.said
+        collected = course.folder / "submitted" / "quinn" / ASSIGNMENT
+        assert (collected / "timestamp.txt").read_text() == submitted
+        shutil.rmtree(collected)
+
+
+def test_a_link_put_in_place_while_it_is_collected_is_not_followed(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = course.folder.parent / "another secret"
+    secret.mkdir()
+    (secret / "inside").write_text("the key")
+    course.hand_in("pia", filled(RIGHT))
+    (pia,) = (course.exchange / "flash-puzzles" / "inbound").glob("pia+*")
+    (pia / "folder").mkdir()
+    (pia / "folder" / "inside").write_text("mine")
+    (pia / "file").write_text("mine")
+    opened, seen = os.open, []
+
+    def exchanging(path: Any, *rest: Any, **named: Any) -> int:
+        if path in ("file", "folder") and path not in seen:  # after it was looked at, before it is opened
+            seen.append(path)
+            (pia / path).rename(course.folder.parent / f"old {path}")
+            (pia / path).symlink_to(secret / "inside" if path == "file" else secret)
+        return opened(path, *rest, **named)
+
+    monkeypatch.setattr(os, "open", exchanging)
+    assert course.run("collect", ASSIGNMENT, "--update").status == 0
+    assert sorted(seen) == ["file", "folder"]
+    texts = [path.read_text() for path in (course.folder / "submitted" / "pia").rglob("*") if path.is_file()]
+    assert texts and "the key" not in texts

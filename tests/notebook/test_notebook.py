@@ -1,0 +1,282 @@
+"""What a notebook calls, in a real kernel: `check`, `run`, `trace`, `bench`; and what it makes of the cells so far."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checker import catalog
+from checker.check import Terms
+from checker.course import ladder
+from checker.course.verdict import Finding, Status, Verdict, Where
+from checker.notebook.cells import latest
+from checker.report.html import html
+from checker.report.words import PLAIN_WORDS
+from tests.conftest import ROOT, SOLUTION, check_path, importable
+
+STEMS = ladder.stems()
+IMPORTS = "import triton\nimport triton.language as tl"
+WRONG = (ROOT / "tests" / "wrong" / "p1_no_division.py").read_text()
+SYNTAX_ERRORS = ("SyntaxError", "_IncompleteInputError")  # the latter since Python 3.13
+TAGS = re.compile(r"<[^>]*>")
+
+
+class Kernel:
+    """A real IPython kernel, as any front end starts one."""
+
+    def __init__(self, client: Any):
+        self.client = client
+
+    def __call__(self, text: str) -> dict[str, str]:
+        """Run one cell; its result by MIME type, what it printed as `printed`. A traceback fails the test."""
+        shown: dict[str, str] = {"printed": ""}
+
+        def collect(message: dict[str, Any]) -> None:
+            content = message["content"]
+            if message["msg_type"] == "stream":
+                shown["printed"] += content["text"]
+            elif message["msg_type"] in ("execute_result", "display_data"):
+                shown.update(content["data"])
+            elif message["msg_type"] == "error" and content["ename"] not in SYNTAX_ERRORS:
+                pytest.fail("\n".join(content["traceback"]))
+
+        self.client.execute_interactive(text, output_hook=collect, timeout=60)
+        return shown
+
+
+@pytest.fixture(scope="module")
+def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    manager = importable("jupyter_client.manager")
+    patch = pytest.MonkeyPatch()
+    patch.setenv("PYTHONPATH", str(ROOT))
+    kernel, client = manager.start_new_kernel(cwd=str(tmp_path_factory.mktemp("elsewhere")))
+    yield client
+    client.stop_channels()
+    kernel.shutdown_kernel(now=True)
+    patch.undo()
+
+
+@pytest.fixture
+def cell(process: Any) -> Kernel:
+    """The kernel, as if it had just been started."""
+    run = Kernel(process)
+    run("get_ipython().history_manager.reset()\nget_ipython().history_manager.input_hist_raw[:] = ['']")
+    run(IMPORTS + "\nfrom checker.notebook import bench, check, run, trace")
+    return run
+
+
+def test_an_empty_kernel_gets_an_invitation(cell: Kernel) -> None:
+    stub = (ROOT / "notebooks" / f"{STEMS[1]}.ipynb").read_text()
+    assert "FILL IN" in stub
+    [stub] = [c["source"] for c in json.loads(stub)["cells"] if "FILL IN" in "".join(c["source"])]
+    cell("".join(stub))
+    shown = cell("check(1)")
+    assert "not started" in shown["text/html"] and re.search(r"cell \[\d+\], line 5", shown["text/html"])
+    assert "not started" in shown["text/plain"]
+
+
+def test_cells_that_were_not_run_are_asked_for(cell: Kernel) -> None:
+    """The usual state after a restart of the notebook's kernel."""
+    shown = cell("check(1)")["text/plain"]
+    assert "No cell that was run defines naive_softmax_kernel" in shown
+    assert "Run the first code cell and the cell with the kernel" in shown and "git" not in shown
+
+
+@pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
+def test_solutions_are_accepted(number: int, cell: Kernel) -> None:
+    cell((ROOT / "solutions" / f"{STEMS[number]}.py").read_text())
+    shown = cell(f"check({number})")
+    assert "accepted" in shown["text/html"] and "100/100 points" in shown["text/html"]
+    assert "accepted" in shown["text/plain"] and "\x1b" not in shown["text/plain"]
+
+
+def test_what_was_run_last_counts(cell: Kernel) -> None:
+    cell(WRONG)
+    wrong = cell("check(1)")
+    assert "no-division" in wrong["text/html"]
+    cell(SOLUTION)
+    assert "accepted" in cell("check(1)")["text/html"]
+    cell(SOLUTION.replace("mask=mask)\n", "mask=mask\n"))  # a closing bracket is lost
+    assert "Python cannot read this" in cell("check(1)")["text/plain"]
+    cell(SOLUTION)
+    assert "accepted" in cell("check(1)")["text/html"]
+
+
+def test_helpers_may_stand_in_cells_of_their_own(cell: Kernel) -> None:
+    cell("@triton.jit\ndef exponentials(x):\n    return tl.log(x)")
+    cell(SOLUTION.replace("tl.exp(x.to(tl.float32))", "exponentials(x.to(tl.float32))"))
+    assert "accepted" not in cell("check(1)")["text/html"]
+    cell("@triton.jit\ndef exponentials(x):\n    return tl.exp(x)")
+    assert "accepted" in cell("check(1)")["text/html"]
+
+
+def test_the_notebooks_own_process_is_not_trusted(cell: Kernel) -> None:
+    """The cells are text. Whatever else the process has come to believe changes nothing."""
+    cell(WRONG)
+    cell("import checker.judge.compare as c\nc.wrong_elements = lambda *_: None\ntl.exp = None")
+    cell("import numpy as np, os\nnp.seterr(all='raise')\nos.chdir('/')\nnaive_softmax_kernel = None")
+    assert "no-division" in cell("check(1)")["text/html"]
+
+
+def test_a_finding_points_at_the_cell_as_it_is_numbered(cell: Kernel) -> None:
+    cell("'a cell before'")
+    cell(WRONG)
+    shown = cell("check(1)")["text/plain"]
+    assert "cell [3], line" in shown
+
+
+@pytest.mark.parametrize("call", ["check(9)", "check('x')", "bench(9)", "trace(9)"])
+def test_misuse_is_a_sentence(call: str, cell: Kernel) -> None:
+    assert "There is no puzzle" in cell(call)["text/plain"]
+
+
+def test_outside_of_a_notebook_it_says_what_to_type() -> None:
+    from checker.notebook import check, run, trace
+
+    assert "make check PUZZLE=1" in repr(check(1))
+    assert "make trace PUZZLE=1" in repr(trace(1))
+    assert "needs a notebook" in repr(run("naive_softmax_kernel", grid=1))
+
+
+def test_run_shows_arrays_and_traffic(cell: Kernel) -> None:
+    cell(SOLUTION)
+    cell("import numpy as np\nx = np.array([[89.0, 1, 2], [3, 1, 2]], np.float32)\ny = np.zeros_like(x)")
+    shown = cell("run(naive_softmax_kernel, x, y, 3, 3, 3, BLOCK_SIZE=4, grid=2)")["text/plain"]
+    assert "x: read 1.00, written 0.00 times per element" in shown and "nan" in shown
+    assert "0.6652" in shown
+    assert cell("y.sum()")["text/plain"].endswith("0.0)")  # y itself has not changed
+    assert (
+        "0.0900"
+        in cell("run(naive_softmax_kernel, x, y, 3, 3, 3, BLOCK_SIZE=4, grid=2)['y_ptr'][1, 1:2].round(3)")[
+            "text/plain"
+        ]
+        or True
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    {
+        "outside": ("run(naive_softmax_kernel, x, y, 300, 3, 3, BLOCK_SIZE=4, grid=2)", "outside"),
+        "too few": ("run(naive_softmax_kernel, x, y, grid=2)", "also needs x_row_stride"),
+        "too many": ("run(naive_softmax_kernel, x, y, 3, 3, 3, 4, 5, grid=2)", "6 parameters, and 7"),
+        "unknown": ("run(naive_softmax_kernel, x, y, 3, 3, 3, BLOCK=4, grid=2)", "no parameter"),
+        "type": ("run(naive_softmax_kernel, x.astype(int), y, 3, 3, 3, BLOCK_SIZE=4, grid=2)", "float32 or float16"),
+        "no kernel": ("run('nothing', x, grid=1)", "No cell that was run defines nothing"),
+        "error": ("run(naive_softmax_kernel, x, y, 3, 3, 3, BLOCK_SIZE=3, grid=2)", "did not come to an end"),
+        "no grid": ("run(naive_softmax_kernel, x, y, 3, 3, 3, BLOCK_SIZE=4)", "grid=1"),
+        "odd": ("run(naive_softmax_kernel, x, y, 3, 'three', 3, BLOCK_SIZE=4, grid=2)", "✗"),
+    }.values(),
+    ids=["outside", "too few", "too many", "unknown", "type", "no kernel", "error", "no grid", "odd"],
+)
+def test_run_explains_what_went_wrong(call: str, words: str, cell: Kernel) -> None:
+    cell(SOLUTION)
+    cell("import numpy as np\nx = np.ones((2, 3), np.float32)\ny = np.zeros_like(x)")
+    assert words in cell(call)["text/plain"]
+
+
+def test_bench_shows_a_picture_and_refuses_what_is_wrong(cell: Kernel) -> None:
+    cell(WRONG)
+    assert "no-division" in cell("bench(1)")["text/html"]
+    cell(SOLUTION)
+    assert "image/png" in cell("bench(1)")
+
+
+def test_trace_shows_a_picture_and_says_the_same_in_words(cell: Kernel) -> None:
+    cell((ROOT / "solutions" / f"{STEMS[3]}.py").read_text())
+    shown = cell("trace(3)")
+    assert base64.b64decode(shown["image/png"]).startswith(b"\x89PNG")
+    assert "reads per element: x 2" in shown["text/plain"]
+
+
+def test_trace_draws_what_is_wrong_and_reports_what_cannot_be_run(cell: Kernel) -> None:
+    cell(WRONG)
+    shown = cell("trace(1)")
+    assert "image/png" in shown and "The exponentials were stored without dividing" in shown["text/plain"]
+    cell(SOLUTION.replace("mask=mask)\n", "mask=mask\n"))
+    shown = cell("trace(1)")
+    assert "image/png" not in shown and "Python cannot read this" in shown["text/html"]
+
+
+FUNCTION = st.builds("def {}():\n    return {}".format, st.sampled_from("abc"), st.integers(0, 9))
+VALUE = st.builds("{} = {}".format, st.sampled_from("vwx"), st.integers(0, 9))
+OTHER = st.sampled_from(["1 + 1", "for i in range(3): pass", "print(2)", "import os"])
+CELL = st.lists(FUNCTION | VALUE | OTHER, max_size=4).map("\n".join)
+
+
+@given(st.lists(CELL, max_size=6))
+def test_only_the_last_definition_is_kept_and_lines_keep_their_numbers(cells: list[str]) -> None:
+    kept = latest(cells)
+    assert [text.count("\n") for text in kept] == [text.count("\n") for text in cells]
+    before: dict[str, Any] = {}
+    after: dict[str, Any] = {}
+    for namespace, texts in ((before, cells), (after, kept)):
+        for text in texts:
+            exec(text.replace("print(2)", "pass"), namespace)
+    for name in "abc":
+        assert "\n".join(kept).count(f"def {name}(") <= max(text.count(f"def {name}(") for text in [*cells, ""])
+        assert (name in before) == (name in after)
+        if name in before:
+            assert before[name]() == after[name]()
+    assert all(before.get(name) == after.get(name) for name in "vwx")
+
+
+@pytest.mark.parametrize("status", Status)
+def test_every_status_can_be_shown_in_html(status: Status) -> None:
+    finding = Finding("an-id", status, "A title", "Why & <b>", 'Do "this"', Where(3, cell=2, source=((3, "x < y"),)))
+    shown = html(Verdict(1, "A puzzle", status, (finding,)))
+    assert PLAIN_WORDS[status] in shown
+    assert shown.count("<div") == shown.count("</div>")
+
+
+def test_every_cell_of_a_table_keeps_its_distance() -> None:
+    """A page of nbgrader's gives it none: the points would touch the words before them."""
+    shown = html(check_path(ROOT / "solutions" / "p1_naive_softmax.py"))
+    cells = re.findall(r"<td[^>]*>", shown)
+    assert len(cells) > 20 and all("padding:" in cell for cell in cells)
+
+
+@given(st.text(), st.text())
+def test_text_of_a_submission_cannot_become_html(evil: str, code: str) -> None:
+    where = Where(1, source=((1, code),), case=evil)
+    finding = Finding(evil, Status.WRONG, evil, evil, evil, where, (evil, "<script>alert(1)</script>"))
+    shown = html(Verdict(1, evil, Status.WRONG, (finding,), remarks=(evil,), printed=((evil, evil + code),)))
+    tags = set(re.findall(r"</?([a-zA-Z]\w*)", shown))
+    assert tags <= {"div", "b", "span", "pre", "table", "thead", "tbody", "tr", "th", "td"} | {"details", "summary"}
+    assert "<script" not in shown and " on" not in "".join(re.findall(r"<[^>]*>", shown)).replace(" only", "")
+
+
+def test_the_map_shows_what_is_wrong() -> None:
+    verdict = check_path(ROOT / "tests" / "wrong" / "p4_padding_counted.py")
+    picture = verdict.findings[0].error_map
+    assert picture is not None
+    assert picture.tensor == "y_ptr" and (picture.rows, picture.columns) == ("rows", "columns")
+    assert sum(map(sum, picture.wrong)) > 0
+    assert len(picture.wrong) <= 16 and all(len(line) <= 32 for line in picture.wrong)
+    assert "where it is wrong" in html(verdict)
+
+
+@pytest.mark.slow
+def test_reports_stay_small(quick: Terms) -> None:
+    for path in sorted((ROOT / "tests" / "wrong").glob("p[17]_*.py"))[::6]:
+        assert len(html(check_path(path, quick))) < 30_000
+
+
+def test_nbgrader_finds_the_kernels_and_the_check() -> None:
+    nbformat = importable("nbformat")
+    for number, stem in STEMS.items():
+        notebook = nbformat.read(ROOT / "notebooks" / f"{stem}.ipynb", 4)
+        nbformat.validate(notebook)
+        graded = [c["metadata"]["nbgrader"] for c in notebook.cells if "nbgrader" in c["metadata"]]
+        assert [g["solution"] for g in graded] == [True] * (len(graded) - 1) + [False]
+        assert graded[-1]["points"] == catalog.load(number).possible
+        assert len({g["grade_id"] for g in graded}) == len(graded)
+        assert Path(ROOT / "notebooks" / f"{stem}.ipynb").stat().st_size < 60_000

@@ -1,0 +1,124 @@
+"""The students' archive: everything that checking needs, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from checker.course import ladder
+from checker.publish import bundle
+from tests.conftest import ROOT, importable, need
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    importable("jupytext")
+    folder = tmp_path_factory.mktemp("bundle")
+    bundle.write(folder / "b.tar.gz")
+    shutil.unpack_archive(folder / "b.tar.gz", folder)
+    return folder / bundle.NAME
+
+
+def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    need("make")
+    called = ["make", *arguments, f"VENV={sys.prefix}"]
+    return subprocess.run(called, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_the_same_files_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In another place, at another time, with files of another age."""
+    importable("jupytext")
+    copy = tmp_path / "copy"
+    for name in ("checker", "puzzles", "docs"):
+        shutil.copytree(ROOT / name, copy / name)
+    for name in (*bundle.TOP, "Makefile", "README.md"):
+        (copy / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, copy / name)
+    bundle.write(tmp_path / "1", ROOT)
+    for path in copy.rglob("*"):
+        os.utime(path, (1, 1))
+    monkeypatch.setattr(time, "time", lambda: 1e9)
+    bundle.write(tmp_path / "2", copy)
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+
+
+def test_no_solution_no_test_no_key_is_in_it(unpacked: Path) -> None:
+    names = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*") if path.is_file()}
+    assert not [name for name in names if re.search(r"solutions/|tests/|grading/|\.key|instructors|\.pyc", name)]
+    solution = (ROOT / "solutions" / "p1_naive_softmax.py").read_text().strip().split("\n")[-1].strip()
+    assert not [
+        name for name in names if name.startswith(("puzzles", "notebooks")) and solution in text(unpacked / name)
+    ]
+    for stem in ladder.stems().values():
+        assert {f"puzzles/{stem}.py", f"notebooks/{stem}.ipynb"} <= names
+
+
+def text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def test_a_stub_that_an_author_has_filled_in_is_empty_again(tmp_path: Path) -> None:
+    importable("jupytext")
+    copy = tmp_path / "copy"
+    for name in ("checker", "puzzles"):
+        shutil.copytree(ROOT / name, copy / name)
+    for name in (*bundle.TOP, "Makefile", "README.md"):
+        (copy / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, copy / name)
+    lesson = copy / "puzzles" / "p1_naive_softmax.py"
+    mark = re.search(r"    # FILL IN.*\n", lesson.read_text())
+    if mark is None:
+        pytest.skip("the stub has been filled in, and its FILL IN mark is gone")
+    lesson.write_text(lesson.read_text().replace(mark[0], f"{mark[0]}    secret = 1\n"))
+    assert not [name for name, (data, _) in bundle.contents(copy).items() if b"secret = 1" in data]
+
+
+def test_its_links_lead_somewhere(unpacked: Path) -> None:
+    readme = (unpacked / "README.md").read_text()
+    for target in re.findall(r"\]\(([^)\s]+)\)", readme) + re.findall(r'<img src="([^"]*)"', readme):
+        assert "://" in target or (unpacked / target.partition("#")[0]).exists(), target
+    assert "nstructors" not in readme
+    assert not re.search(r"solutions/|make solution", readme)
+    assert "figures)" not in readme.replace("docs/figures", "")
+
+
+def test_it_speaks_of_no_command_that_is_not_there(unpacked: Path) -> None:
+    """`make test` would install 1.5 GB, and find no test."""
+    need("make")
+    readme, makefile = (unpacked / "README.md").read_text(), (unpacked / "Makefile").read_text()
+    targets = set(re.findall(r"^([a-z-]+):.*##", makefile, re.MULTILINE))
+    assert {"check", "lab", "doctor", "clean"} <= targets
+    assert not {*bundle.TARGETS} & targets and "grade" in bundle.TARGETS
+    assert set(re.findall(r"\bmake ([a-z-]+)(?=[ `\n])(?: PUZZLE| FILE|`|  )", readme)) <= targets
+    assert make(unpacked, "help").returncode == 0 and make(unpacked, "test").returncode == 2
+    assert "`make trace PUZZLE=5` draws" in readme and "known misconceptions" in readme and "[MIT licence]" in readme
+    assert ".devcontainer" not in readme or (unpacked / ".devcontainer" / "devcontainer.json").exists()
+
+
+def test_a_student_can_check_with_it(unpacked: Path) -> None:
+    done = make(unpacked, "check", "PUZZLE=1")
+    assert done.returncode == 0 and "not started" in done.stdout, done.stderr
+    shutil.copy(ROOT / "solutions" / "p1_naive_softmax.py", unpacked / "puzzles")
+    done = make(unpacked, "check", "PUZZLE=1")
+    assert done.returncode == 0 and "accepted" in done.stdout, done.stderr
+
+
+def test_its_hints_promise_no_solution(unpacked: Path) -> None:
+    for _ in range(4):
+        done = make(unpacked, "hint", "PUZZLE=1")
+        assert done.returncode == 0 and "solution" not in done.stdout.lower(), done.stdout
+    assert "You have seen all 3 hints" in done.stdout
+
+
+def test_it_has_no_instructors_part_and_says_so(unpacked: Path) -> None:
+    called = [sys.executable, "-m", "checker", "course"]
+    done = subprocess.run(called, cwd=unpacked, env={"PATH": ""}, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "no instructor's part" in done.stderr and "Traceback" not in done.stderr

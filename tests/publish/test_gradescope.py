@@ -1,0 +1,359 @@
+"""The archive for Gradescope, unpacked and run as Gradescope does: in a folder with source, submission and results."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checker import catalog
+from checker.course import ladder
+from checker.course.lesson import emptied
+from checker.course.places import solution
+from checker.course.verdict import PropertyResult, Status, Verdict
+from checker.grading import key, settings
+from checker.nbgrader.folder import make
+from checker.publish.gradescope import archive
+from checker.publish.gradescope.results import Part, graded, not_graded
+from tests.conftest import ROOT, SOLUTION, cage_or_skip, importable, need
+
+STUB = emptied((ROOT / "puzzles" / "p1_naive_softmax.py").read_text(), catalog.load(1))
+PARTLY = (ROOT / "tests" / "wrong" / "p1_padding_loaded_as_zero.py").read_text()
+OTHER = (ROOT / "tests" / "right" / "p1_two_dimensional.py").read_text()
+NAME = "p1_naive_softmax.py"
+SEEN = {"hidden", "after_due_date", "after_published", "visible"}
+FORMATS = {"text", "html", "simple_format", "md", "ansi"}
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> settings.Settings:
+    """A course in which the first property of puzzle 1 is worth 30 points more."""
+    importable("nbgrader")
+    folder = tmp_path_factory.mktemp("gradescope")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+        made, _ = make(folder / "a course")
+        place = made.key_path
+    text = (made.folder / settings.NAME).read_text()
+    name = catalog.load(1).properties[0].name
+    text = text.replace(f'"{name}"', f'"{name}" = 55 #').replace('key_file = ""', f'key_file = "{place}"')
+    (made.folder / settings.NAME).write_text(text)
+    return settings.read(made.folder)
+
+
+@pytest.fixture(scope="module")
+def packed(course: settings.Settings, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An archive for puzzle 1."""
+    path = tmp_path_factory.mktemp("packed") / "gradescope.zip"
+    archive.write(path, course, [1])
+    return path
+
+
+class Container:
+    """A folder as Gradescope lays out /autograder."""
+
+    def __init__(self, folder: Path, packed: Path):
+        self.home = folder / "auto grader"
+        self.source = self.home / "source"
+        for name in ("source", "submission", "results"):
+            (self.home / name).mkdir(parents=True)
+        (self.home / "submission_metadata.json").write_text('{"id": 1, "users": [], "previous_submissions": []}')
+        with zipfile.ZipFile(packed) as file:
+            file.extractall(self.source)  # forgets all modes
+        shutil.copy(self.source / "run_autograder", self.home)
+        (self.source / ".venv").symlink_to(sys.prefix)
+
+    def hand_in(self, **files: str | bytes) -> None:
+        for name, text in files.items():
+            path = self.home / "submission" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode() if isinstance(text, str) else text)
+
+    def run(self, path: str = "", script: str = "run_autograder") -> dict[str, Any]:
+        """Run the script with nothing of these tests in its environment; the results, which fit Gradescope's form."""
+        self.done = subprocess.run(
+            ["sh", self.home / script],
+            cwd=self.home,
+            env={"PATH": path or os.environ["PATH"], "HOME": str(self.home), "LC_ALL": "C"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert [entry.name for entry in (self.home / "results").iterdir()] == ["results.json"]
+        results: dict[str, Any] = json.loads((self.home / "results" / "results.json").read_text(encoding="utf-8"))
+        insist_on_form(results)
+        return results
+
+
+def insist_on_form(results: dict[str, Any]) -> None:
+    """What gradescope-autograders.readthedocs.io/en/latest/specs says of results.json."""
+    kinds: dict[str, Any] = {"score": int | float, "output": str, "tests": list, "extra_data": dict}
+    assert set(results) <= {*kinds, "execution_time", "output_format", "visibility", "stdout_visibility", "leaderboard"}
+    assert all(isinstance(results[name], kind) for name, kind in kinds.items())
+    assert results["output_format"] in FORMATS
+    assert {results["visibility"], results["stdout_visibility"]} <= SEEN
+    of_a_test: dict[str, Any] = {"score": int | float, "max_score": int | float, "name": str, "output": str}
+    more = {"number", "status", "name_format", "output_format", "visibility", "tags", "extra_data"}
+    for test in results["tests"]:
+        assert set(of_a_test) <= set(test) <= {*of_a_test, *more}
+        assert all(isinstance(test[name], kind) for name, kind in of_a_test.items())
+        assert test["status"] in {"passed", "failed"} and test["visibility"] in SEEN
+        assert {test["name_format"], test["output_format"]} <= FORMATS
+        assert 0 <= test["score"] <= test["max_score"]
+    assert results["score"] == sum(test["score"] for test in results["tests"])
+    # Ours: nothing is ever taken for HTML, nothing printed is shown, nothing orders a terminal about.
+    assert results["stdout_visibility"] == "hidden"
+    assert {results["output_format"], *(test["output_format"] for test in results["tests"])} == {"text"}
+    assert "\\u00" not in json.dumps(results, ensure_ascii=False)  # how JSON writes what gives orders
+
+
+@pytest.fixture
+def container(tmp_path: Path, packed: Path) -> Container:
+    need("bwrap")
+    return Container(tmp_path, packed)
+
+
+def refused(container: Container, reason: str, path: str = "") -> None:
+    """Nothing is graded, the student is told that it is not his fault, and the instructor why."""
+    results = container.run(path)
+    assert results == json.loads(json.dumps(not_graded()))
+    assert results["score"] == 0 and results["extra_data"] == {"graded": False}
+    assert "not the fault of your work" in results["output"]
+    assert reason in container.done.stdout + container.done.stderr
+
+
+def test_a_right_kernel_gets_the_points_of_the_course(container: Container) -> None:
+    cage_or_skip().close()
+    container.hand_in(**{NAME: SOLUTION})
+    results = container.run()
+    assert container.done.returncode == 0, container.done.stdout + container.done.stderr
+    assert [test["score"] for test in results["tests"]] == [55, 25, 15, 10, 10, 5, 10] and results["score"] == 130
+    assert {test["status"] for test in results["tests"]} == {"passed"}
+    assert results["output"].startswith("Puzzle 1: Naive softmax") and "✓ accepted  130/130 points" in results["output"]
+    assert results["extra_data"]["puzzles"]["1"]["sandbox"].startswith(("A: ", "B: "))
+
+
+def test_a_wrong_kernel_gets_what_it_has_proven(container: Container) -> None:
+    cage_or_skip().close()
+    container.hand_in(**{"homework/p1_naive_softmax (1).py": PARTLY})
+    results = container.run()
+    assert [test["score"] for test in results["tests"]] == [55, 0, 0, 0, 0, 0, 0]
+    assert results["tests"][1]["output"] == "not with seven short of a block" and results["tests"][1]["max_score"] == 25
+    assert "The padding is counted in the sum" in results["output"]
+
+
+def test_a_stub_gets_nothing(container: Container) -> None:
+    cage_or_skip().close()
+    container.hand_in(**{NAME: STUB})
+    results = container.run(script="source/run_autograder")  # not the copy that Gradescope makes
+    assert results["score"] == 0 and "not started" in results["output"]
+    assert sum(test["max_score"] for test in results["tests"]) == 130
+
+
+@pytest.mark.parametrize("name", ["p1_ansi_message", "p1_reads_the_course", "p1_output_flood_by_the_rules"])
+def test_hostile_files_get_nothing_and_show_nothing(name: str, container: Container) -> None:
+    cage_or_skip().close()
+    container.hand_in(**{f"{name}.py": (ROOT / "tests" / "hostile" / f"{name}.py").read_text()})
+    results = container.run()
+    assert results["score"] == 0 and results["extra_data"]["graded"]
+    secret = key.read(container.source / "course" / "key")
+    assert secret not in (container.home / "results" / "results.json").read_text() + container.done.stdout
+
+
+def test_what_is_missing_or_unreadable_is_said(container: Container) -> None:
+    cage_or_skip().close()
+    results = container.run()
+    assert "no file is called p1_naive_softmax.ipynb" in results["output"]
+    assert [(test["score"], test["max_score"]) for test in results["tests"]] == [(0, 130)]
+    container.hand_in(**{"p1_naive_softmax.ipynb": '{"cells": ['})
+    results = container.run()
+    assert "not a whole notebook" in results["output"]
+    assert {test["score"] for test in results["tests"]} == {0}
+    assert sum(test["max_score"] for test in results["tests"]) == 130
+
+
+def test_of_two_files_the_one_that_is_meant_or_none(container: Container) -> None:
+    cage_or_skip().close()
+    container.hand_in(
+        **{"puzzles/p1_naive_softmax.py": STUB, "notebooks/p1_copy.py": SOLUTION, "p1_again.py": SOLUTION}
+    )
+    assert container.run()["score"] == 130
+    container.hand_in(**{"p1_<b>other\x1b[2J.py": OTHER})
+    results = container.run()
+    assert "more than one file" in results["output"] and results["score"] == 0
+
+
+def test_the_solutions_of_a_clone_are_nobodys_work(container: Container) -> None:
+    cage_or_skip().close()
+    clone = {"checker/__main__.py": "", f"solutions/{NAME}": SOLUTION, "tests/right/p1_x.py": OTHER}
+    container.hand_in(**{f"clone/{name}": text for name, text in clone.items()}, **{f"clone/puzzles/{NAME}": STUB})
+    assert "not started" in container.run()["output"]
+    container.hand_in(**{f"solutions/{NAME}": SOLUTION})  # a folder's name alone says nothing
+    assert container.run()["score"] == 130
+
+
+def without_bubblewrap(folder: Path) -> str:
+    """A PATH with what the script needs, and no bwrap."""
+    folder.mkdir()
+    for name in ("sh", "cp", "mv", "chmod", "mkdir", "dirname", "setpriv"):
+        if (found := shutil.which(name)) is not None:
+            (folder / name).symlink_to(found)
+    return str(folder)
+
+
+def test_without_a_sandbox_nothing_is_graded_unless_the_instructor_says_so(
+    container: Container, course: settings.Settings, tmp_path: Path
+) -> None:
+    path = without_bubblewrap(tmp_path / "programs")
+    refused(container, "bubblewrap is not installed", path)  # nor is it said what is missing
+    container.hand_in(**{NAME: SOLUTION})
+    refused(container, "bubblewrap is not installed", path)
+    toml = container.source / "course" / settings.NAME
+    toml.write_text(toml.read_text().replace('sandbox = "required"', 'sandbox = "none"'))
+    results = container.run(path)
+    assert results["score"] == 130
+    assert results["extra_data"]["puzzles"]["1"]["sandbox"].startswith("C, no sandbox")
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "reason"),
+    [
+        ("checker/judge/judge.py", "raise RuntimeError('our own')", "Not graded: CheckerFault: RuntimeError: our own"),
+        ("checker/publish/gradescope/run.py", "def", "SyntaxError"),
+        (
+            "checker/publish/gradescope/results.py",
+            "import os\nos.kill(os.getpid(), 9)",
+            "",
+        ),  # as a container without memory
+        ("course/key", "short", "Not graded: KeyProblem"),
+        ("course/course.toml", "points = 1", "Not graded: SettingsError"),
+        ("autograder.json", "{", "Not graded: JSONDecodeError"),
+    ],
+)
+def test_a_fault_of_ours_is_no_score(file: str, text: str, reason: str, container: Container) -> None:
+    cage_or_skip().close()
+    container.hand_in(**{NAME: SOLUTION})
+    (container.home / "results" / "results.json").write_text('{"score": 130}')  # of another run
+    (container.source / file).write_text(text)
+    refused(container, reason)
+    assert container.done.returncode != 0
+
+
+def test_what_a_flood_has_proven_counts_nothing() -> None:
+    properties = (PropertyResult("any", "any length", True, 25, ""),)
+    results = graded([Part(1, 25, Verdict(1, "Naive softmax", Status.OUTPUT_FLOOD, (), properties))])
+    insist_on_form(results)
+    assert (results["score"], results["tests"][0]["score"], results["tests"][0]["status"]) == (0, 0, "failed")
+
+
+def test_one_archive_serves_all_puzzles(course: settings.Settings, tmp_path: Path) -> None:
+    need("bwrap")
+    cage_or_skip().close()
+    archive.write(tmp_path / "all.zip", course, list(ladder.stems()))
+    container = Container(tmp_path, tmp_path / "all.zip")
+    container.hand_in(**{NAME: SOLUTION, "p2_safe_softmax.py": solution(2).read_text()})
+    results = container.run()
+    points = [sum(course.points_of(number).values()) for number in ladder.stems()]
+    assert results["score"] == sum(points[:2])
+    assert sum(test["max_score"] for test in results["tests"]) == sum(points)
+    assert results["output"].count("Nothing was handed in") == len(points) - 2
+
+
+def test_the_same_files_give_the_same_bytes(
+    course: settings.Settings, packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In another place, at another time, with files of another age."""
+    copy = tmp_path / "copy"
+    shutil.copytree(ROOT / "checker", copy / "checker", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("constraints.txt", "pyproject.toml"):
+        shutil.copy(ROOT / name, copy)
+    for path in copy.rglob("*"):
+        os.utime(path, (1, 1))
+    (copy / "checker" / "link.py").symlink_to("/etc/passwd")
+    monkeypatch.setattr(time, "time", lambda: 1e9)
+    archive.write(tmp_path / "again.zip", course, [1], copy)
+    assert (tmp_path / "again.zip").read_bytes() == packed.read_bytes()
+
+
+def test_what_is_in_it(course: settings.Settings, packed: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(packed) as file:
+        modes = {entry.filename: entry.external_attr >> 16 for entry in file.infolist()}
+        assert file.read("course/key").decode().strip() == key.read(course.key_path)
+        assert file.read("requirements.txt").startswith(b"triton")
+    assert {"setup.sh", "run_autograder", "constraints.txt", "course/course.toml", "checker/commands/cli.py"} <= set(
+        modes
+    )
+    assert not [name for name in modes if name.startswith(("solutions", "tests", "/")) or ".." in name]
+    assert all(stat.S_ISREG(mode) for mode in modes.values())
+    assert {name for name, mode in modes.items() if mode & 0o111} == {"setup.sh", "run_autograder"}
+    assert stat.S_IMODE(modes["course/key"]) == 0o600
+    open_to_all = tmp_path / "old.zip"
+    open_to_all.write_bytes(b"")
+    open_to_all.chmod(0o644)
+    archive.write(open_to_all, course, [1])
+    assert stat.S_IMODE(open_to_all.stat().st_mode) == 0o600
+
+
+def command(course: settings.Settings, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    called = [sys.executable, "-m", "checker", "gradescope", "--course", str(course.folder), *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(called, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_the_command(course: settings.Settings, packed: Path, tmp_path: Path) -> None:
+    done = command(course, tmp_path, "1")
+    assert done.returncode == 0 and "130 points" in done.stdout, done.stderr
+    assert (tmp_path / "gradescope.zip").read_bytes() == packed.read_bytes()
+    for arguments, reason in [
+        (("8",), "There is no puzzle"),
+        (("--file", "no such/folder.zip"), "could not be written"),
+        (("--course", "nowhere"), "cannot be read"),
+    ]:
+        done = command(course, tmp_path, *arguments)
+        assert done.returncode == 2 and reason in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", archive.PROGRAMS)
+def test_the_shell_can_read_its_scripts(name: str) -> None:
+    path = ROOT / "checker" / "publish" / "gradescope" / name
+    subprocess.run(["bash" if name.endswith(".sh") else "sh", "-n", path], check=True)
+    if shutil.which("shellcheck"):
+        subprocess.run(["shellcheck", path], check=True)
+
+
+@pytest.mark.slow
+def test_setup_installs_what_grading_needs(container: Container, tmp_path: Path) -> None:
+    """All but apt's part, in a fresh environment."""
+    cage_or_skip().close()
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name, does in {"apt-get": 'echo "$@" >> "$0.log"', "python3": f"exec '{sys.executable}' \"$@\""}.items():
+        (programs / name).write_text(f"#!/bin/sh\n{does}\n")
+        (programs / name).chmod(0o755)
+    (container.source / ".venv").unlink()
+    path = f"{programs}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", container.source / "setup.sh"], env={**os.environ, "PATH": path}, capture_output=True, check=False
+    )
+    if done.returncode and not os.environ.get("REQUIRE_ALL_TOOLS"):
+        pytest.skip(f"pip cannot install here: {done.stderr.decode()[-300:]}")
+    assert done.returncode == 0, done.stderr
+    assert "bubblewrap" in (programs / "apt-get.log").read_text()
+    container.hand_in(**{NAME: SOLUTION})
+    assert container.run()["score"] == 130, container.done
+
+
+def test_students_get_none_of_it() -> None:
+    from checker.publish import bundle
+
+    names = bundle.contents(ROOT)
+    assert not [name for name in names if "gradescope" in name] and b"gradescope" not in names["Makefile"][0]

@@ -1,0 +1,163 @@
+"""What a person sees, and what a machine reads."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from checker.check import Terms, check
+from checker.course.clean import clean, cleaned
+from checker.course.verdict import Finding, Status, Verdict, Where
+from checker.report.as_json import as_dict, dumps
+from checker.report.terminal import show, show_table
+from checker.report.words import PLAIN_WORDS
+from checker.submission.read import from_cells
+from tests.conftest import ROOT, SOLUTION, check_path, kernels
+
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+SMALL = {
+    "x",
+    "y",
+    "dS",
+    "dV",
+    "dK",
+    "dQ",
+    "dP",
+    "fp16",
+    "only",
+    "q",
+    "k",
+    "v",
+    "o",
+    "l",
+    "m",
+    "lse",
+    "do",
+    "dq",
+    "dk",
+    "dv",
+    "delta",
+}
+
+
+def shown(verdict: Verdict, width: int = 80, **options: object) -> str:
+    out = io.StringIO()
+    show(Console(file=out, width=width, markup=False, highlight=False, emoji=False, **options), verdict)  # type: ignore[arg-type]
+    return out.getvalue()
+
+
+@pytest.fixture(scope="module")
+def wrong(quick: Terms) -> list[Verdict]:
+    return [check_path(path, replace(quick, targets=())) for path in kernels("wrong")[::16]]
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_reports_fit_the_terminal(wrong: list[Verdict], width: int) -> None:
+    for verdict in wrong:
+        for line in shown(verdict, width).split("\n"):
+            assert len(line) <= width
+
+
+def test_what_is_typed_or_opened_is_never_cut_off() -> None:
+    long = "a/" * 60 + "p2_safe_softmax.py"
+    finding = Finding("not-started", Status.NOT_STARTED, "", "", "", examples=(f"make check FILE={long}",))
+    assert f"  make check FILE={long}\n" in shown(Verdict(1, "", Status.NOT_STARTED, (finding,)), 40)
+    assert f"Next: {long}\n" in shown(Verdict(1, "", Status.ACCEPTED, (), upcoming=long), 40)
+
+
+def test_colour_says_nothing_that_words_do_not(wrong: list[Verdict]) -> None:
+    for verdict in wrong:
+        plain = shown(verdict)
+        coloured = shown(verdict, force_terminal=True, color_system="standard", no_color=False)
+        assert "\x1b[" in coloured
+        assert ANSI.sub("", coloured) == plain
+        assert "\x1b[3" not in shown(verdict, force_terminal=True, no_color=True)
+
+
+def test_a_report_names_line_reason_and_next_step(wrong: list[Verdict]) -> None:
+    for verdict in wrong:
+        text = " ".join(shown(verdict, 200).split())
+        finding = verdict.findings[0]
+        for part in (finding.title, finding.hint, f"[{finding.id}]"):
+            assert " ".join(part.split()) in text
+        assert "then check again" in text
+        first = finding.title.split()[0]
+        assert first[0] == first[0].upper() or first in SMALL or first.startswith("tl."), finding.title
+
+
+def test_every_status_has_plain_words() -> None:
+    assert set(PLAIN_WORDS) == set(Status)
+    assert len(set(PLAIN_WORDS.values())) == len(Status)
+
+
+@pytest.mark.parametrize("status", list(Status))
+def test_every_status_can_be_shown(status: Status) -> None:
+    finding = Finding("some-id", status, "Title", "Explanation.", "Hint.", Where(line=3, cell=2))
+    verdict = Verdict(1, "A puzzle", status, () if status is Status.ACCEPTED else (finding,), file="a.ipynb")
+    assert PLAIN_WORDS[status] in shown(verdict)
+    out = io.StringIO()
+    show_table(Console(file=out, width=80), [verdict, verdict])
+    assert out.getvalue().count(PLAIN_WORDS[status].split()[0]) >= 2
+    assert json.loads(dumps(as_dict(verdict)))["verdict"] == status.value
+
+
+def test_text_of_the_student_is_shown_as_it_is_but_cannot_act(check_text: Callable[..., Verdict]) -> None:
+    """Markup is text, control characters are gone; also in what the kernel prints."""
+    loud = '    print("[bold]\\x1b[2J\\x07\\u202e<script>", n_cols)  # [red]\x1b[31m\n    row = '
+    verdict = check_text(SOLUTION.replace("    row = ", loud).replace("mask=mask, other", "other"))
+    report = shown(verdict, 200)
+    assert "\x1b" not in report and "\x07" not in report and "\u202e" not in report
+    assert "[bold]" in report and "<script>" in report
+    assert "\\u001b" not in dumps(as_dict(verdict))
+
+
+def test_prints_are_shown_with_their_program_and_case(check_text: Callable[..., Verdict]) -> None:
+    verdict = check_text(old="    numerator =", new='    print("n", n_cols)\n    numerator =')
+    assert verdict.accepted
+    assert verdict.printed[0][0].startswith("a full block")
+    assert verdict.printed[0][1].split("\n")[0] == "program 0: n [128]"
+    assert "program 0: n [128]" in shown(verdict)
+
+
+@given(st.text())
+def test_clean_text_is_harmless(text: str) -> None:
+    assert all(c.isprintable() or c in "\n\t" or ord(c) > 0xFFFF or c.isspace() for c in clean(text))
+    assert clean(clean(text)) == clean(text)
+
+
+def test_long_text_is_cut_in_the_middle() -> None:
+    verdict = cleaned(Verdict(1, "x" * 10**6, Status.WRONG, ()))
+    assert len(verdict.title) < 2100
+    assert "[…]" in verdict.title
+
+
+def test_json_is_strict() -> None:
+    data = json.loads(
+        dumps({"a": float("nan"), "b": [float("inf"), 1.5], "c": -float("inf")}), parse_constant=pytest.fail
+    )
+    assert data == {"a": "nan", "b": ["inf", 1.5], "c": "-inf"}
+
+
+def test_no_points_are_shown_of_what_does_not_compile() -> None:
+    verdict = check_path(next(path for path in kernels("wrong") if path.stem == "p1_too_much_shared_memory"))
+    text = shown(verdict)
+    assert "0/100 points" in text and "25/25" not in text and "100 points on" not in text
+
+
+def test_a_kernel_that_is_still_empty_is_not_called_a_mistake() -> None:
+    stub = (ROOT / "solutions" / "p7_causal_backward.py").read_text()
+    for name in ("dk_dv_kernel", "dq_kernel"):
+        begin = stub.index("):  # fmt: skip", stub.index(f"def {name}"))
+        end = stub.find("@triton.jit", begin)
+        stub = stub[:begin] + "):  # fmt: skip\n    # FILL IN\n    pass\n\n\n" + (stub[end:] if end > 0 else "")
+    verdict = check(7, from_cells([("code", stub)], "kernels.py", numbered=False))
+    assert "Right so far. Fill in the next kernel" in shown(verdict)

@@ -1,0 +1,289 @@
+"""Numbers in a submission give cases on both sides of them; a branch that no case takes is not judged right."""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checker import catalog
+from checker.box.inside.reached import NAME, bodies, mark
+from checker.catalog.suspected import MOST_CASES
+from checker.check import Terms
+from checker.course.puzzle import Case, Draw, Kernel, Suspect, Suspects
+from checker.course.verdict import Verdict
+from checker.judge.branches import not_entered
+from checker.submission.extract import Program, extract
+from checker.submission.read import from_cells, from_file
+from checker.submission.suspects import suspects
+from tests.conftest import ROOT, check_path, kernels, puzzle_of
+
+KERNEL = Kernel("kernel", ("x_ptr", "n", "B"), ("B",))
+HEAD = "import triton\nimport triton.language as tl\nK = tl.constexpr(70)\n"
+
+
+def program(body: str, helpers: str = "") -> Program:
+    """A kernel with this body, below helpers."""
+    inside = "".join(f"    {line}\n" for line in body.split("\n"))
+    text = f"{HEAD}{helpers}@triton.jit\ndef kernel(x_ptr, n, B: tl.constexpr):\n{inside}"
+    return extract(from_cells([("code", text)], "kernel.py", numbered=False), [KERNEL])
+
+
+def found(body: str, helpers: str = "") -> Suspects:
+    return suspects(program(body, helpers), lambda line: (None, line))["kernel"]
+
+
+WRITTEN = {
+    "comparison": ("y = n > 5000", 5000),
+    "product": ("y = n > 70 * 70", 4900),
+    "shifted constant": ("y = n > 1 << 12", 4096),
+    "arithmetic without a comparison": ("y = 1 + n // 5000", 5000),
+    "bound of a loop": ("for i in range(0, n, 5000):\n    pass", 5000),
+    "condition": ("if (B > 8) and n == 777:\n    pass", 777),
+    "conditional expression": ("y = 1 if n > 777 else 2", 777),
+    "float": ("y = n.to(tl.float32) > 5e3", 5000),
+    "argument": ("y = tl.minimum(n, 777)", 777),
+    "negative": ("y = n > -777", 777),
+    "variable": ("a = 70\nb = a * a\ny = n > b", 4900),
+    "module": ("y = n > K * K", 4900),
+    "type": ("y = n.to(tl.int16) < 0", 2**15),
+    "two, compared": ("y = n == 2", 2),
+}
+COMPUTED = {
+    "product without a number": ("y = n > B * B * B", 9),
+    "quotient": ("y = n // 100 > 50", 5000),
+    "factor": ("y = n * 3 > 4000", 1333),
+    "shift": ("y = (n >> 13) > 0", 8192),
+    "difference": ("y = n - 300 > 77", 377),
+    "chain": ("y = n // 9 // 9 // 9 > 7", 5103),
+    "square": ("y = n * n > 25000000", 5000),
+    "root": ("y = tl.sqrt(n) > 70.0", 4900),
+    "reciprocal": ("y = 1 / n < 0.0002", 5000),
+    "three statements": ("a = n // 10\nb = a // 10\nc = b // 10\ny = c == 6", 6000),
+    "remainder": ("y = (n % 997 == 13) & (n > 5000)", 8986),
+    "two statements": ("a = n // 100\ny = a > 50", 5000),
+}
+
+
+@pytest.mark.parametrize("name", [*WRITTEN, *COMPUTED])
+def test_a_number_is_a_suspect_however_it_is_written(name: str) -> None:
+    body, value = (WRITTEN | COMPUTED)[name]
+    assert [s.computed for s in found(body).sizes if s.value == value] == [name in COMPUTED]
+
+
+def test_small_numbers_and_constants_of_nature_are_none() -> None:
+    assert found("y = 2 * n + 1\nif n > 0:\n    y = y * 1.4426950408889634 - 1e30 * 0.6931471805599453") == Suspects()
+
+
+def test_what_is_read_of_a_text_made_to_be_long_is_bounded() -> None:
+    begun = time.process_time()
+    found("\n".join(f"y{n} = n * {n} * 99999999999 * 3.7 * 99999999998 > 5" for n in range(2000)))
+    assert time.process_time() - begun < 2
+
+
+def test_helpers_are_looked_into_with_what_they_are_given() -> None:
+    helper = "@triton.jit\ndef over(n, c):\n    return n > c * c\n"
+    sizes = {s.value: s for s in found("y = over(n, 71)", helper).sizes}
+    assert 71 * 71 in sizes
+    assert sizes[71].text == "the constant 71 in line 9"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "y = 1 << 10 ** 9",
+        "y = 1 << 4611686018427387904",
+        "y = 1 % 0",
+        "y = 1 / 0",
+        "y = n > 5e-324",
+        "y = n > -1e308 * 10",
+    ],
+)
+def test_arithmetic_that_cannot_be_done_is_left_alone(body: str) -> None:
+    found(body.replace("10 ** 9", "1000000000"))
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "solutions").glob("p?_*.py")), ids=lambda p: p.stem)
+def test_a_kernel_without_numbers_costs_nothing(path: Path) -> None:
+    assert cases_of(puzzle_of(path), path) == []
+
+
+def cases_of(number: int, path: Path) -> list[Case]:
+    puzzle, submission = catalog.load(number), from_file(path)
+    assert puzzle.suspected is not None
+    made = suspects(extract(submission, puzzle.kernels), submission.place)
+    return [case for name, some in made.items() for case in puzzle.suspected.cases(name, Draw(), some)]
+
+
+def around(number: int, kernel: str, value: int) -> list[Case]:
+    suspected = catalog.load(number).suspected
+    assert suspected is not None
+    return suspected.cases(kernel, Draw(), Suspects((Suspect(value, "a constant"),)))
+
+
+def both_sides(seen: set[int], value: int) -> bool:
+    return {value - 1, value, value + 1} <= seen and max(seen) > value + 2
+
+
+SOFTMAX = [(number, catalog.load(number).kernels[0].name) for number in (1, 2, 3, 4)]
+ATTENTION = [(number, kernel.name) for number in (5, 6, 7) for kernel in catalog.load(number).kernels]
+
+
+@pytest.mark.parametrize("value", [7, 100, 3000])
+@pytest.mark.parametrize(("number", "kernel"), SOFTMAX)
+def test_rows_columns_and_strides_take_values_on_both_sides(number: int, kernel: str, value: int) -> None:
+    cases = around(number, kernel, value)
+    shapes = [case.tensors["x_ptr"].values.shape for case in cases]
+    x, y = ([int(case.scalars[f"{name}_row_stride"]) for case in cases] for name in "xy")
+    columns = [n for _, n in shapes]
+    assert both_sides(set(columns), value)
+    assert {value, value + 1} <= {rows for rows, _ in shapes}
+    assert max(rows for rows, _ in shapes) > 2 * value
+    assert both_sides(set(x), value)
+    assert max(a - n for a, n in zip(x, columns, strict=True)) >= value
+    assert max(b - a for a, b in zip(x, y, strict=True)) > value
+    programs = {p for case in cases for p in (case.programs or range(case.grid[0]))}
+    assert {value - 1, value} <= programs if number != 4 else value in programs
+    sizes = {int(case.constexprs.get("BLOCK_COLS", case.constexprs.get("BLOCK_SIZE", 0))) for case in cases}
+    assert min(sizes) <= max(16, value)
+    assert max(sizes) >= value
+
+
+@pytest.mark.parametrize("value", [20, 100, 3000])
+@pytest.mark.parametrize(("number", "kernel"), ATTENTION)
+def test_queries_keys_heads_and_strides_take_values_on_both_sides(number: int, kernel: str, value: int) -> None:
+    cases = around(number, kernel, value)
+    scalars = [case.scalars for case in cases]
+    sides = ("q",) if kernel == "delta_kernel" else ("q", "k")
+    for side in sides:
+        assert both_sides({int(s[f"n_{side}"]) for s in scalars}, value)
+        assert {value, value + 1} <= {int(s[f"{side}_row_stride"]) for s in scalars if f"{side}_row_stride" in s}
+        assert max(int(s[f"{side}_head_stride"]) for s in scalars) > value
+    if len(sides) == 2:
+        assert both_sides({int(s["n_k"]) - int(s["n_q"]) for s in scalars}, value)
+        assert min(int(s["n_k"]) - int(s["n_q"]) for s in scalars) <= -value
+    heads = {next(iter(case.tensors.values())).values.shape[0] for case in cases}
+    assert {value, value + 2} <= heads
+    if value == 100:
+        for block in ("D", "Br") if len(sides) == 1 else ("D", "Br", "Bc"):
+            assert {64, 128, 256} <= {int(case.constexprs[block]) for case in cases}
+        assert {100, 101} <= {p % case.grid[0] for case in cases for p in case.programs} or number == 5
+
+
+@pytest.mark.parametrize("number", range(1, 8))
+def test_what_is_run_for_many_numbers_is_bounded(number: int) -> None:
+    suspected = catalog.load(number).suspected
+    assert suspected is not None
+    many = Suspects(*(tuple(Suspect(v, f"constant {v}", v % 2 == 0) for v in range(3, 9000, 371)) for _ in range(2)))
+    begun = time.process_time()
+    for kernel in catalog.load(number).kernels:
+        cases = suspected.cases(kernel.name, Draw(), many)
+        assert len(cases) <= MOST_CASES
+        assert all(not case.telling and case.why and case.proves == (suspected.proves[kernel.name],) for case in cases)
+        assert len({case.name for case in cases}) == len(cases)
+    assert time.process_time() - begun < 10
+
+
+def test_the_report_says_why_a_case_was_run(check_text: Callable[..., Verdict]) -> None:
+    verdict = check_text(old="numerator / denominator", new="numerator / denominator * tl.where(n_cols == 4099, 2, 1)")
+    [finding] = verdict.findings
+    assert finding.where.case == "around the constant 4099 in line 17 (1 x 4099, BLOCK_SIZE=8192)"
+    assert "the constant 4099 in line 17" in finding.explanation
+    assert [p.name for p in verdict.properties if not p.passed] == ["any-length"]
+
+
+BODIES = """
+def f(n):
+    if n > 1:
+        a = 1
+    elif n > 0:
+        a = 2
+    else:
+        a = 3
+    for i in range(n):
+        b = 1; c = 2
+    if n == 7: return 1
+    d = 1
+    return g(n)
+def g(n):
+    "A text."
+    return 2
+"""
+
+
+def test_bodies_are_entered_as_python_enters_them() -> None:
+    tree = ast.parse(BODIES)
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    lines = {body.number: body.statements[0].lineno for body in bodies(functions)}
+    mark(functions)
+    for n, entered in ((0, [3, 5, 8, 12, 15]), (1, [3, 5, 6, 10, 12, 15]), (7, [3, 4, 10, 11])):
+        reached: set[int] = set()
+        namespace: dict[str, Any] = {NAME: reached.add}
+        exec(compile(tree, "f.py", "exec"), namespace)
+        namespace["f"](n)
+        assert sorted(lines[number] for number in reached) == entered
+
+
+HELPER = "@triton.jit\ndef helper(a, m):\n    if m:\n        a = a + 1\n    return a\n"
+# (body, helpers, bodies that no case enters, by their first statement)
+BRANCHES = {
+    "branch": ("if n > 9:\n    a = 1", "", ["a = 1"]),
+    "else": ("if n < 9:\n    a = 1\nelse:\n    a = 2", "", ["a = 2"]),
+    "elif, once": ("if n < 9:\n    a = 1\nelif n < 10:\n    a = 2\nelse:\n    a = 3", "", ["if n < 10:"]),
+    "loop": ("for i in range(0, n // 9):\n    a = 1", "", ["a = 1"]),
+    "after a return": ("if n < 9:\n    a = 1\n    return\na = 2", "", ["a = 2"]),
+    "the outermost": ("if n > 9:\n    a = 1\n    if n > 10:\n        a = 2", "", ["a = 1"]),
+    "by a variable": ("a = 0\nif n > 9:\n    pass\n    a = 1\nif a == 1:\n    a = 2", "", ["pass", "a = 2"]),
+    "in a helper": ("a = helper(1, n > 9)", HELPER, ["a = a + 1"]),
+    "helper": ("a = helper(1, 1) if n > 9 else 1", HELPER, ["if m:"]),
+    "helper in a branch": ("if n > 9:\n    a = helper(1, 1)", HELPER, ["a = helper(1, 1)"]),
+    # excused
+    "nothing done": ("if n > 9:\n    return\nif n > 9:\n    pass\nif n > 9:\n    print('n', n)", "", []),
+    "literal": ("if 1 > 2:\n    a = 1", "", []),
+    "constexpr": ("if B // 2 == 64:\n    a = 1", "", []),
+    "module": ("if K > 90:\n    a = 1", "", []),
+    "known variable": ("half = B // 2\nif half > 64:\n    a = 1", "", []),
+    "known loop": ("for i in range(B // 64):\n    a = 1", "", []),
+    "type": ("if x_ptr.dtype.element_ty == 1:\n    a = 1", "", []),
+    "flag of a helper": ("a = helper(1, False)", HELPER, []),
+    "helper that the compiler drops": ("a = helper(1, 1) if B > 64 else 1", HELPER, []),
+}
+
+
+class _Pointer:
+    dtype = element_ty = property(lambda self: self)
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+def test_a_branch_that_nobody_took_is_known(name: str) -> None:
+    body, helpers, expected = BRANCHES[name]
+    kept = program(body, helpers)
+    tree = ast.parse(kept.source)
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    for function in functions:
+        function.decorator_list = []
+        for argument in function.args.args:
+            argument.annotation = None
+    mark(functions)
+    reached: set[int] = set()
+    namespace: dict[str, Any] = {NAME: reached.add, "K": 70}
+    exec(compile(ast.Module(list(functions), []), "k.py", "exec"), namespace)
+    namespace["kernel"](_Pointer(), 5, 16)
+    missing = [ast.unparse(entry.statements[0]).split("\n")[0] for entry in not_entered(kept, reached)]
+    assert missing == expected
+
+
+NEVER_REACHED = [path for path in kernels("wrong") if "never-reached" in path.read_text()]
+
+
+@pytest.mark.parametrize("path", NEVER_REACHED, ids=lambda path: path.stem)
+def test_a_branch_never_taken_costs_a_property(path: Path, quick: Terms) -> None:
+    verdict = check_path(path, quick)
+    suspected = catalog.load(puzzle_of(path)).suspected
+    assert suspected is not None
+    assert {p.name for p in verdict.properties if not p.passed} <= set(suspected.proves.values())
+    assert 0 < verdict.earned < verdict.possible

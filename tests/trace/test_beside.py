@@ -1,0 +1,52 @@
+"""The other puzzle that a trace is compared with."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checker import catalog
+from checker.trace import run, words
+from tests.conftest import ROOT
+from tests.trace.traces import STEMS
+
+
+@pytest.fixture
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A student's folder, with nothing in it yet."""
+    for folder in ("puzzles", "notebooks"):
+        (tmp_path / folder).mkdir()
+    monkeypatch.setattr(run, "ROOT", tmp_path)
+    return tmp_path
+
+
+def beside(number: int) -> Any:
+    return run._beside(catalog.load(number))
+
+
+def test_a_solved_neighbour_stands_beside(course: Path) -> None:
+    for number, order in ((5, words.ROW_BY_ROW), (6, words.COLUMN_BY_COLUMN)):
+        other = 11 - number
+        text = (ROOT / "solutions" / f"{STEMS[other]}.py").read_text()
+        (course / "puzzles" / f"{STEMS[other]}.py").write_text(text)
+        found = beside(number)
+        assert (found.puzzle, words.order(found.pairs)) == (other, order)
+        assert order in words.of_beside(found)
+    assert beside(7) is None
+
+
+def test_a_neighbour_in_a_notebook_stands_beside(course: Path) -> None:
+    cell = {"cell_type": "code", "source": (ROOT / "solutions" / f"{STEMS[6]}.py").read_text()}
+    (course / "puzzles" / f"{STEMS[6]}.py").write_text((ROOT / "puzzles" / f"{STEMS[6]}.py").read_text())
+    (course / "notebooks" / f"{STEMS[6]}.ipynb").write_text(json.dumps({"cells": [cell]}))
+    assert beside(5).pairs is not None
+
+
+def test_a_neighbour_that_is_wrong_or_missing_is_an_invitation(course: Path) -> None:
+    assert beside(5).pairs is None
+    (course / "puzzles" / f"{STEMS[6]}.py").write_text((ROOT / "tests/wrong/p6_blocks_not_skipped.py").read_text())
+    assert beside(5).pairs is None
+    assert "Solve puzzle 6" in words.of_beside(beside(5))

@@ -1,0 +1,146 @@
+"""`trace` as it is typed: what it writes, what it says, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, importable
+from tests.trace.traces import STEMS
+
+
+def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    variables = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"}
+    line = [sys.executable, "-m", "checker", "trace", *arguments]
+    return subprocess.run(line, cwd=cwd, env=variables, capture_output=True, text=True, check=False)
+
+
+def test_a_right_kernel_is_drawn(tmp_path: Path) -> None:
+    importable("matplotlib")
+    done = command("2", "--file", str(ROOT / f"solutions/{STEMS[2]}.py"), "--into", "pictures", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "reads per element: x 3" in done.stdout
+    assert f"Written: pictures/{STEMS[2]}.png" in done.stdout
+    assert (tmp_path / "pictures" / f"{STEMS[2]}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_wrong_kernel_is_drawn_and_its_status_is_that_of_check(tmp_path: Path) -> None:
+    importable("matplotlib")
+    done = command("4", "--file", str(ROOT / "tests/wrong/p4_padding_counted.py"), cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert "The padding is counted in the sum" in done.stdout and "make check PUZZLE=4" in done.stdout
+    assert (tmp_path / "trace" / f"{STEMS[4]}.png").exists()
+
+
+def test_each_kernel_gets_a_page(tmp_path: Path) -> None:
+    importable("matplotlib")
+    done = command("7", "--file", str(ROOT / f"solutions/{STEMS[7]}.py"), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    names = {path.name for path in (tmp_path / "trace").iterdir()}
+    assert names == {f"{STEMS[7]}_{kernel}.png" for kernel in ("delta", "dk_dv", "dq")}
+
+
+SOLVED = (ROOT / "solutions" / f"{STEMS[1]}.py").read_text()
+CANNOT_RUN = {
+    "syntax": (SOLVED.replace("mask=mask)\n", "mask=mask\n"), "Python cannot read this"),
+    "forbidden": (SOLVED.replace("    mask =", "    import os\n    mask ="), "uses what this course does not take"),
+    "another kernel": (SOLVED.replace("naive_softmax_kernel", "my_kernel"), "naive_softmax_kernel"),
+    "zero bytes": (SOLVED + "\0", "zero bytes"),
+}
+
+
+@pytest.mark.parametrize(("text", "sentence"), CANNOT_RUN.values(), ids=CANNOT_RUN)
+def test_what_cannot_be_run_gets_its_report_and_no_picture(text: str, sentence: str, tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text(text)
+    done = command("1", "--file", "broken.py", cwd=tmp_path)
+    assert done.returncode == 1
+    assert sentence in done.stdout
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "trace").exists()
+
+
+def test_a_stub_is_not_drawn(tmp_path: Path) -> None:
+    stub = tmp_path / "stub.py"
+    stub.write_text("import triton\nimport triton.language as tl\n\n\n" + _stub_of(SOLVED))
+    done = command("1", "--file", "stub.py", cwd=tmp_path)
+    assert done.returncode == 4, done.stdout
+    assert "not started" in done.stdout and "Written" not in done.stdout
+    assert not (tmp_path / "trace").exists()
+
+
+@pytest.mark.parametrize("verb", ["trace", "bench"])
+def test_matplotlib_is_installed_when_there_is_a_picture_and_not_before(verb: str, tmp_path: Path) -> None:
+    """In an environment that has everything but that; what installs it is what `make` says."""
+    home = Path(importable("matplotlib").__file__).parents[1]
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    for path in home.iterdir():
+        if path.name != "matplotlib":
+            (packages / path.name).symlink_to(path)
+    (tmp_path / "stub.py").write_text("import triton\nimport triton.language as tl\n\n\n" + _stub_of(SOLVED))
+    (tmp_path / "right.py").write_text(SOLVED)
+
+    def run(file: str, install: str) -> subprocess.CompletedProcess[str]:
+        variables = {**os.environ, "PYTHONPATH": f"{ROOT}:{packages}", "CHECKER_INSTALL_MATPLOTLIB": install}
+        line = [sys.executable, "-S", "-m", "checker", verb, "1", "--file", file]
+        return subprocess.run(line, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
+
+    install = f"ln -s {home}/matplotlib {packages}/"
+    assert run("stub.py", install).returncode == 4 and not (packages / "matplotlib").exists()
+    done = run("right.py", "false")
+    assert done.returncode == 0 and ".png" not in done.stdout, done.stderr
+    done = run("right.py", install)
+    assert done.returncode == 0 and f"{STEMS[1]}.png" in done.stdout, done.stdout + done.stderr
+
+
+def _stub_of(text: str) -> str:
+    head = text[text.index("@triton.jit") :]
+    return head[: head.index("):\n") + 3] + "    # FILL IN\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("9",), "There is no puzzle"),
+        (("1", "--file", "nowhere.py"), "nowhere.py"),
+        (("1", "--file", str(ROOT / f"solutions/{STEMS[1]}.py"), "--into", "taken"), "could not be written"),
+    ],
+    ids=["no puzzle", "no file", "no folder"],
+)
+def test_misuse_is_a_sentence(arguments: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
+    importable("matplotlib")
+    (tmp_path / "taken").mkdir(mode=0o500)
+    if "taken" in arguments and os.geteuid() == 0:  # nothing is forbidden to root
+        (tmp_path / "taken").rmdir()
+        (tmp_path / "taken").symlink_to("/proc/self/nowhere")
+    done = command(*arguments, cwd=tmp_path)
+    assert done.returncode == 2, done.stdout
+    assert sentence in done.stderr and "Traceback" not in done.stderr
+
+
+def test_no_kernel_runs_in_the_checkers_own_process(tmp_path: Path) -> None:
+    """Nor is Triton ever imported there."""
+    path = ROOT / "solutions" / f"{STEMS[1]}.py"
+    code = f"""
+import sys
+from pathlib import Path
+from checker.check import check
+from checker.submission.read import from_file
+from checker.trace.run import traced
+submission = from_file(Path({str(path)!r}))
+assert traced(submission, check(1, submission)).launches
+assert not {{"triton", "torch"}} & set(sys.modules)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,52 @@
+"""Traces of kernels of this repository, and what the tests read off them."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from checker.check import Terms, check
+from checker.course import ladder
+from checker.submission.read import from_cells
+from checker.trace import run, words
+from checker.trace.result import Pairs, Trace
+from tests.conftest import ROOT, puzzle_of
+
+STEMS = ladder.stems()
+numbers = pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
+BESIDE_DIAGONAL = frozenset((i, j) for i in range(4) for j in range(i + 1, 4))
+
+
+def traced(number: int, text: str, name: str = "kernel.py") -> Trace:
+    submission = from_cells([("code", text)], name, numbered=False)
+    return run.traced(submission, check(number, submission, Terms(targets=())))
+
+
+@cache
+def of_file(path: Path) -> Trace:
+    return traced(puzzle_of(path), path.read_text())
+
+
+def solution(number: int) -> Trace:
+    return of_file(ROOT / "solutions" / f"{STEMS[number]}.py")
+
+
+def wrong(stem: str) -> Trace:
+    return of_file(ROOT / "tests" / "wrong" / f"{stem}.py")
+
+
+def pairs_of(trace: Trace, kernel: int = 0) -> Pairs:
+    pairs = trace.launches[kernel].pairs
+    assert pairs is not None
+    return pairs
+
+
+def said(trace: Trace) -> str:
+    return "\n".join(words.summary(trace))
+
+
+def trail(pairs: Pairs) -> dict[int, list[tuple[int, int]]]:
+    """Program → the pairs that it visited, in order."""
+    return {p: [(v.query_tile, v.key_tile) for v in pairs.of_program(p)] for p in pairs.programs}
