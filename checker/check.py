@@ -16,6 +16,7 @@ from checker.box.protocol.wire import LAUNCH_MARK
 from checker.course import targets
 from checker.course.clean import cleaned
 from checker.course.verdict import Finding, Status, Verdict
+from checker.submission.problem import Problem
 from checker.submission.read import Submission
 
 if TYPE_CHECKING:  # numpy is imported while the box starts
@@ -132,8 +133,8 @@ class _Check:
         try:
             program = extract(self.submission, self.puzzle.kernels)
             complaints = lint(program) if self.terms.lint else []
-        except NotASubmission as problem:
-            return self._without_running(Status.INVALID, [self._problem(problem)])
+        except NotASubmission as refused:
+            return self._without_running(Status.INVALID, [self._problem(refused.problem, Status.INVALID)])
         except (RecursionError, MemoryError, ValueError):  # text that was made to be hard to read
             return self._without_running(Status.INVALID, [_UNREADABLE_CODE])
         started = [kernel for kernel in program.kernels if not program.empty(kernel)]
@@ -141,24 +142,13 @@ class _Check:
             return self._not_started(program)
         if complaints:
             findings = [
-                Finding(
-                    c.id,
-                    Status.FORBIDDEN if c.compiles else Status.DOES_NOT_COMPILE,
-                    c.sentence,
-                    "",
-                    c.hint,
-                    self.where(c.line),
-                )
-                for c in complaints
+                self._problem(c, Status.FORBIDDEN if c.compiles else Status.DOES_NOT_COMPILE) for c in complaints
             ]
             return self._without_running(min((f.status for f in findings), key=lambda s: s.severity), findings)
         return self._judged(program, started, box)
 
-    def _problem(self, problem: object) -> Finding:
-        from checker.submission.extract import NotASubmission
-
-        assert isinstance(problem, NotASubmission)
-        return Finding(problem.problem, Status.INVALID, str(problem), "", problem.hint, self.where(problem.line))
+    def _problem(self, problem: Problem, status: Status) -> Finding:
+        return Finding(problem.id, status, problem.sentence, "", problem.hint, self.where(problem.line))
 
     def _not_started(self, program: Program) -> Verdict:
         function = next(iter(program.kernels.values()))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from checker.course import places
 from checker.learner.progress import Opened, Progress, changed, opened
-from checker.submission.read import Unreadable, loads
+from checker.submission.read import Unreadable, cells_of
 
 _HINT = re.compile(r"<details><summary>\d+: (.*?)</summary>(.*?)</details>", re.DOTALL)
 
@@ -115,7 +115,6 @@ def _script_lesson(path: Path) -> str:
 def _notebook_lesson(path: Path) -> str:
     """The texts of a notebook."""
     try:
-        cells = loads(path.read_text(encoding="utf-8-sig"), path.name)["cells"]
-        return "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-    except (OSError, ValueError, KeyError, TypeError, RecursionError, Unreadable):
+        return "\n\n".join(cell.text for cell in cells_of(path) if cell.kind == "markdown")
+    except Unreadable:
         return ""

@@ -20,7 +20,7 @@ from checker.course.puzzle import Kernel, Puzzle
 from checker.course.saving import keep_copy, replace_whole
 from checker.submission.extract import NotASubmission, extract
 from checker.submission.lint import lint
-from checker.submission.read import Unreadable, from_cells, loads
+from checker.submission.read import Unreadable, cells_in, from_cells, notebook_of
 
 _IMPORTS = "import triton\nimport triton.language as tl\n\n\n"
 _GIT_SECONDS = 10
@@ -61,7 +61,7 @@ class _Lesson:
         """(kind, text) of each cell; a script is one."""
         if self.notebook is None:
             return [("code", self.text)]
-        return [(str(cell.get("cell_type")), _source(cell)) for cell in self.notebook["cells"]]
+        return [(cell.kind, cell.text) for cell in cells_in(self.notebook, "")]
 
     @property
     def code(self) -> str:
@@ -206,9 +206,9 @@ def _lesson(data: bytes | None, is_script: bool) -> _Lesson | None:
         text = (data or b"").decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
         if not text.strip():
             return None
-        lesson = _Lesson(text) if is_script else _Lesson(notebook=loads(text, ""))
+        lesson = _Lesson(text) if is_script else _Lesson(notebook=notebook_of(text, ""))
         from_cells(lesson.cells, "")  # its limits hold here too
-    except (Unreadable, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (Unreadable, UnicodeDecodeError):
         return None
     return lesson
 

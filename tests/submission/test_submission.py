@@ -74,7 +74,7 @@ def test_odd_layouts_are_read_as_python_reads_them(name: str) -> None:
     else:
         with pytest.raises(NotASubmission) as refused:
             program(text)
-        assert refused.value.problem == "odd-layout"
+        assert refused.value.problem.id == "odd-layout"
 
 
 DEEP = {
@@ -117,7 +117,7 @@ def test_any_cut_of_the_solution_is_read_or_refused(words: str, at: int) -> None
     try:
         lint(program(SOLUTION[:at] + words + SOLUTION[at:]))
     except NotASubmission as problem:
-        assert problem.hint
+        assert problem.problem.hint
 
 
 @pytest.mark.parametrize("path", [*kernels("right"), *sorted((ROOT / "solutions").glob("p*.py"))], ids=lambda p: p.stem)
@@ -427,14 +427,14 @@ WRONG_HEADERS = {
 def test_other_imports_are_called_by_their_name(imports: str) -> None:
     with pytest.raises(NotASubmission) as refused:
         program(SOLUTION.replace("import triton.language as tl", imports))
-    assert refused.value.problem == WRONG_HEADERS[imports]
+    assert refused.value.problem.id == WRONG_HEADERS[imports]
 
 
 def test_another_jit_than_tritons_is_not_taken() -> None:
     for line in ("from numba import jit", "jit = 1", "from triton import jit\ndef jit(kernel): pass", ""):
         with pytest.raises(NotASubmission) as refused:
             program(f"{line}\n" + SOLUTION.replace("@triton.jit", "@jit"))
-        assert refused.value.problem == "not-decorated"
+        assert refused.value.problem.id == "not-decorated"
 
 
 def test_a_while_loop_is_not_said_to_be_impossible() -> None:

@@ -13,9 +13,9 @@ import pytest
 from checker.catalog.p1_naive_softmax import KERNEL
 from checker.submission import refusals
 from checker.submission.extract import extract
-from checker.submission.lint import Complaint, lint
+from checker.submission.lint import lint
+from checker.submission.problem import Problem
 from checker.submission.read import from_cells
-from checker.submission.refusals import Refusal
 from tests.conftest import ROOT, SOLUTION
 
 HEAD, STORE, REST = SOLUTION.partition("    tl.store(")
@@ -35,7 +35,7 @@ class Example:
         return HEAD.replace("@triton.jit", f"{self.before}\n\n\n@triton.jit", 1) + inside + STORE + REST
 
     @property
-    def complaints(self) -> list[Complaint]:
+    def complaints(self) -> list[Problem]:
         """What the lint says of it."""
         return lint(extract(from_cells([("code", self.text)], "kernel.py", numbered=False), [KERNEL]))
 
@@ -196,7 +196,7 @@ def test_the_lint_says_what_is_true(kind: str, name: str, complaints_of_triton: 
 
 def test_every_sentence_about_the_compiler_has_an_example() -> None:
     every = [*vars(refusals).values(), *refusals.SYNTAX.values()]
-    claims = {r.hint for r in every if isinstance(r, Refusal) and not r.compiles}
+    claims = {r.hint for r in every if isinstance(r, Problem) and not r.compiles}
     taken = {r.hint for r in (*refusals.EXPLAINED.values(), refusals.CAN_REORDER, refusals.COMBINE)}
     assert claims <= {c.hint for example in UNCOMPILABLE.values() for c in example.complaints}
     assert taken <= {c.hint for e in (NOT_TAKEN | NOT_TAKEN_WHATEVER).values() for c in e.complaints}
