@@ -147,7 +147,7 @@ def test_a_server_that_was_killed_is_replaced(module: str, cage: Cage) -> None:
         assert check_path(SOLVED, terms).accepted
         before = servers(warm)
         os.kill(before[module], signal.SIGKILL)
-        assert warm._servers[f"checker.box.{module}"].channel.recv(1) == b""  # all of it is gone
+        assert warm._servers[f"checker.box.inside.{module}"].channel.recv(1) == b""  # all of it is gone
         assert check_path(SOLVED, terms).accepted
         assert servers(warm)[module] != before[module]
 

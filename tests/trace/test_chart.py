@@ -83,11 +83,9 @@ def test_reads_are_drawn_as_they_were_counted() -> None:
 
 
 def test_loads_are_solid_and_stores_hatched() -> None:
-    matplotlib = importable("matplotlib")
-    [lane, *_] = [axes for axes in _axes(figure(solution(3))) if axes.get_title(loc="left") == "Columns over time"]
-    marks = lane.findobj(lambda a: isinstance(a, matplotlib.patches.Rectangle) and a is not lane.patch)
-    hatches = [mark.get_hatch() for mark in marks]
-    assert hatches.count(None) == 8 and len(hatches) == 12
+    [axes] = [axes for axes in _axes(figure(solution(3))) if axes.get_title(loc="left") == "Tiles over time"]
+    hatches = [mark.get_hatch() for mark in axes.collections if mark.get_gid() == "touch"]
+    assert hatches.count(None) == 4 * 8 and len(hatches) == 4 * 12  # four programs
 
 
 @given(st.integers(1, 30))
