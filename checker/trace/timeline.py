@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -32,27 +32,26 @@ def _tiles(band: Band) -> float:
 def draw(part: SubFigure, launch: Recorded) -> None:
     """One band per tensor, tiles downwards; steps to the right, one program after the other."""
     axes = part.subplots()
-    tops: dict[str, float] = {}
+    bands: dict[str, tuple[float, Band]] = {}  # by tensor: where its band begins
     bottom = 0.0
     for band in launch.bands:
-        tops[band.tensor] = bottom
+        bands[band.tensor] = bottom, band
         bottom += _tiles(band) + GAP
     sections: list[tuple[float, int]] = []  # of each program: where it begins, and how many steps are drawn
     for program in launch.programs:
-        start = sections[-1][0] + sections[-1][1] + BETWEEN if sections else 0.0
-        sections.append((start, max(1, min(MOST_STEPS, program.steps))))
-        _touches(axes, program, start, launch.bands, tops)
-        middle = start + sections[-1][1] / 2
-        axes.text(middle, -0.45, _label(program), ha="center", va="bottom", fontsize=8, color=GREY)
-    for band in launch.bands:
-        top, tiles = tops[band.tensor], _tiles(band)
-        axes.broken_barh(sections, (top, tiles), facecolor=PALE, zorder=0)
+        start = sum(sections[-1]) + BETWEEN if sections else 0.0
+        steps = max(1, min(MOST_STEPS, program.steps))
+        sections.append((start, steps))
+        _touches(axes, program, start, bands)
+        axes.text(start + steps / 2, -0.45, _label(program), ha="center", va="bottom", fontsize=8, color=GREY)
+    for top, band in bands.values():
+        axes.broken_barh(sections, (top, _tiles(band)), facecolor=PALE, zorder=0)
+        edges = [top + edge for edge in range(1, math.ceil(band.extent / band.block))]
         for start, steps in sections:
-            edges = [top + edge for edge in range(1, int(tiles + 0.999))]
             axes.hlines(edges, start, start + steps, color=FAINT, linewidth=0.6, zorder=0.5)
     axes.set(xlim=(0, sum(sections[-1])), ylim=(bottom - GAP + 0.1, -0.2))
     names = [f"{band.tensor}\n{band.axis}" for band in launch.bands]
-    axes.set_yticks([tops[band.tensor] + _tiles(band) / 2 for band in launch.bands], labels=names, color=INK)
+    axes.set_yticks([top + _tiles(band) / 2 for top, band in bands.values()], labels=names, color=INK)
     every = -(-sum(steps for _, steps in sections) // MOST_TICKS)
     ticks = {start + step + 0.5: str(step + 1) for start, steps in sections for step in range(0, steps, every)}
     axes.set_xticks(list(ticks), labels=list(ticks.values()))
@@ -63,20 +62,17 @@ def draw(part: SubFigure, launch: Recorded) -> None:
     axes.set_title("Tiles over time", pad=18)
 
 
-def _touches(axes: Axes, program: Program, start: float, bands: Sequence[Band], tops: dict[str, float]) -> None:
+def _touches(axes: Axes, program: Program, start: float, bands: dict[str, tuple[float, Band]]) -> None:
     """Every access: the whole width of its step, or a half if the tensor is both loaded (left) and stored (right)."""
-    blocks = {band.tensor: band.block for band in bands}
     ways = {(touch.tensor, touch.store) for touch in program.touches}
     for touch in program.touches:
         both = {(touch.tensor, True), (touch.tensor, False)} <= ways
         left, width = (0.51 if touch.store else 0.06, 0.43) if both else (0.06, 0.88)
+        top, band = bands[touch.tensor]
+        look = STORE if touch.store else LOAD
         for first, end in touch.spans:
-            block = blocks[touch.tensor]
-            across, down = (
-                (start + touch.step + left, width),
-                (tops[touch.tensor] + first / block, (end - first) / block),
-            )
-            axes.broken_barh([across], down, clip_on=False, **(STORE if touch.store else LOAD))
+            down = top + first / band.block, (end - first) / band.block
+            axes.broken_barh([(start + touch.step + left, width)], down, clip_on=False, **look)
 
 
 def _label(program: Program) -> str:

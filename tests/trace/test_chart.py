@@ -84,7 +84,7 @@ def test_reads_are_drawn_as_they_were_counted() -> None:
 
 def test_loads_are_solid_and_stores_hatched() -> None:
     [axes] = [axes for axes in _axes(figure(solution(3))) if axes.get_title(loc="left") == "Tiles over time"]
-    hatches = [mark.get_hatch() for mark in axes.collections if mark.get_gid() == "touch"]
+    hatches = [mark.get_hatch() for mark in axes.collections if not mark.get_clip_on()]
     assert hatches.count(None) == 4 * 8 and len(hatches) == 4 * 12  # four programs
 
 
