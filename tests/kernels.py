@@ -126,13 +126,13 @@ def named(name: str) -> Kernel:
 
 def main(arguments: list[str]) -> int:
     """Print one kernel, or a list of the wrong ones."""
-    if not arguments:
-        for one in kernels("wrong"):
-            print(f"{one.name}: {' and '.join(one.findings)}. {one.says}")
-        return 0
     try:
-        print("".join(named(name).text for name in arguments), end="")
-    except LookupError as problem:
+        if arguments:
+            print("".join(named(name).text for name in arguments), end="")
+        else:
+            for one in kernels("wrong"):
+                print(f"{one.name}: {' and '.join(one.findings)}. {one.says}")
+    except (LookupError, BadEdit) as problem:
         print(problem, file=sys.stderr)
         return 2
     return 0
