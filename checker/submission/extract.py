@@ -10,6 +10,7 @@ import ast
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from checker.course.lesson import GAP
 from checker.course.puzzle import Kernel
@@ -48,7 +49,7 @@ class Program:
         touches = any(isinstance(node, ast.Attribute) and node.attr in {"load", "store"} for node in nodes)
         gap = self.gaps.get(kernel)
         if gap is None:
-            return len(nodes) > 0 and all(_does_nothing(statement) for statement in self.kernels[kernel].body)
+            return all(_does_nothing(statement) for statement in self.kernels[kernel].body)
         follows = any(isinstance(n, ast.stmt) and n.lineno > gap and not _does_nothing(n) for n in nodes)
         return not touches and not follows
 
@@ -130,8 +131,7 @@ def _decorate_plainly(function: ast.FunctionDef) -> None:
 
 def _gap(function: ast.FunctionDef, lines: list[str]) -> int | None:
     """Line of the mark in a function, or in the indented comments that end it."""
-    for number in range(function.lineno, len(lines) + 1):
-        line = lines[number - 1]
+    for number, line in enumerate(lines[function.lineno - 1 :], function.lineno):
         if number > (function.end_lineno or function.lineno) and line.strip() and not line[0].isspace():
             return None
         if GAP in line:
@@ -220,19 +220,16 @@ def _twice(name: str, found: list[ast.FunctionDef]) -> NotASubmission:
 
 def _insist_on_same_code(source: str, functions: dict[str, ast.FunctionDef]) -> None:
     """What runs must be what is linted: the kept lines, read again, give the same syntax trees."""
+    dump = partial(ast.dump, include_attributes=True)
     try:
         again = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
     except (SyntaxError, ValueError):
         again = {}
     for name, function in functions.items():
-        if name not in again or _fingerprint(again[name]) != _fingerprint(function):
+        if name not in again or dump(again[name]) != dump(function):
             raise NotASubmission(
                 "odd-layout",
                 f"{name} is laid out so that it cannot be taken out of the file line by line.",
                 "Write @triton.jit on a line of its own, def on the next one, and the body below.",
                 function.lineno,
             )
-
-
-def _fingerprint(function: ast.FunctionDef) -> str:
-    return ast.dump(function, include_attributes=True)

@@ -116,18 +116,14 @@ def _statements(submission: Submission, asked: Sequence[Kernel]) -> Iterator[ast
 def _not_python(error: Exception, before: int) -> NotASubmission:
     if not isinstance(error, SyntaxError):
         return _too_deep(before + 1)
-    return NotASubmission(
-        "syntax-error",
-        f"Python cannot read this: {error.msg.rstrip('.?!')}.",
-        "Fix the line that is marked, or the one before it.",
-        before + (error.lineno or 1),
-    )
+    sentence = f"Python cannot read this: {error.msg.rstrip('.?!')}."
+    line = before + (error.lineno or 1)
+    return NotASubmission("syntax-error", sentence, "Fix the line that is marked, or the one before it.", line)
 
 
 def _too_deep(line: int) -> NotASubmission:
-    return NotASubmission(
-        "unreadable-code", "The code is nested too deeply to be read.", "Keep to the form of the stub.", line
-    )
+    sentence = "The code is nested too deeply to be read."
+    return NotASubmission("unreadable-code", sentence, "Keep to the form of the stub.", line)
 
 
 def _depth(statement: ast.stmt) -> int:

@@ -209,7 +209,8 @@ def _types_and_products(function: ast.FunctionDef) -> Iterator[_Number]:
 def _may_be_a_limit(node: ast.Compare | ast.BinOp, blocks: set[str]) -> bool:
     """Whether it compares a product, or is one of two constexprs or more."""
     if isinstance(node, ast.Compare):
-        return any(_multiplies(part) for part in ast.walk(node))
+        operators = (part.op for part in ast.walk(node) if isinstance(part, ast.BinOp))
+        return any(isinstance(op, ast.Mult | ast.FloorDiv | ast.Mod) for op in operators)
     return sum(isinstance(factor, ast.Name) and factor.id in blocks for factor in _factors(node)) > 1
 
 
@@ -222,10 +223,6 @@ def _factors(node: ast.AST) -> Iterator[ast.AST]:
             yield from (left, left)
         case _:
             yield node
-
-
-def _multiplies(node: ast.AST) -> bool:
-    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.FloorDiv | ast.Mod)
 
 
 def _computed(statements: Iterable[Sequence[_Number]]) -> Iterator[_Number]:

@@ -18,6 +18,7 @@ from checker.course.verdict import Status, Verdict
 from checker.submission import extract as extracting
 from checker.submission.extract import NotASubmission, Program, extract
 from checker.submission.lint import lint
+from checker.submission.problem import Problem
 from checker.submission.read import CODE_LIMIT, MOST_CELLS, Submission, Unreadable, from_cells, from_file
 from tests.conftest import SOLUTION
 from tests.kernels import Kernel, kernels
@@ -33,11 +34,16 @@ def program(text: str) -> Program:
     return extract(submission(text), [KERNEL])
 
 
-def complaints(statement: str, before: str = "") -> list[str]:
-    """Ids of what the lint says of the solution with a statement added, and text before the kernel."""
+def problems(statement: str, before: str = "") -> list[Problem]:
+    """What the lint says of the solution with a statement added, and text before the kernel."""
     inside = "".join(f"    {line}\n" for line in statement.split("\n"))
     head = HEAD.replace("@triton.jit", before + "\n\n@triton.jit", 1) if before else HEAD
-    return [c.id for c in lint(program(head + inside + "    row = " + BODY))]
+    return lint(program(head + inside + "    row = " + BODY))
+
+
+def complaints(statement: str, before: str = "") -> list[str]:
+    """The ids of it."""
+    return [problem.id for problem in problems(statement, before)]
 
 
 def test_only_kernels_helpers_and_literals_are_kept() -> None:
@@ -291,9 +297,8 @@ def test_helpers_are_held_to_the_same_rules(helper: str, id: str) -> None:
 
 
 def test_hints_name_the_likely_word() -> None:
-    (finding,) = lint(program(HEAD + "    a = n_col + 1\n    row = " + BODY))
-    assert "n_cols" in finding.hint
     for statement, word in (
+        ("a = n_col + 1", "`n_cols`"),
         ("a = tl.maximun(1, 2)", "tl.maximum"),
         ("a = np.exp(n_cols)", "tl.exp"),
         ("a = exp(n_cols)", "tl.exp"),
@@ -319,14 +324,14 @@ def test_hints_name_the_likely_word() -> None:
         ("a = x_ptr[0]", "tl.load"),
         ("a = NEG", "does not see such a name from outside"),
     ):
-        (finding,) = lint(program(HEAD + f"    {statement}\n    row = " + BODY))
-        assert word in finding.hint, statement
+        [problem] = problems(statement)
+        assert word in problem.hint, statement
 
 
 @pytest.mark.parametrize("statement", ["a = (n_cols\n  ** 2)", "a = x_ptr @ y_ptr", "a = n_cols in x_ptr", "a **= 2"])
 def test_an_operator_is_marked_in_its_own_line(statement: str) -> None:
-    (finding,) = lint(program(HEAD + f"    {statement}\n    row = " + BODY))
-    assert finding.line == HEAD.count("\n") + 1
+    [problem] = problems(statement)
+    assert problem.line == HEAD.count("\n") + 1
 
 
 FOLLOWED_UP = {
@@ -395,10 +400,10 @@ def test_another_jit_than_tritons_is_not_taken() -> None:
 
 
 def test_a_while_loop_is_not_said_to_be_impossible() -> None:
-    (finding,) = lint(program(HEAD + "    while n_cols > 0:\n        n_cols -= 1\n    row = " + BODY))
-    assert finding.sentence == "This course does not take `while`."
-    (finding,) = lint(program(HEAD + "    with n_cols:\n        pass\n    row = " + BODY))
-    assert finding.sentence == "Python's `with` has no place in a kernel."
+    [problem] = problems("while n_cols > 0:\n    n_cols -= 1")
+    assert problem.sentence == "This course does not take `while`."
+    [problem] = problems("with n_cols:\n    pass")
+    assert problem.sentence == "Python's `with` has no place in a kernel."
 
 
 def test_a_missing_line_is_reported_once() -> None:
