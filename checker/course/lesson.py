@@ -138,6 +138,13 @@ def emptied(puzzle_file: str, puzzle: Puzzle) -> str:
     return "\n".join(lines)
 
 
+def stubs_text(puzzle_file: str, puzzle: Puzzle) -> str:
+    """The stubs of a puzzle's kernels alone, as a module of their own."""
+    lines = emptied(puzzle_file, puzzle).split("\n")
+    stubs = ["\n".join(lines[n] for n in span(lines, kernel.name) or ()) for kernel in puzzle.kernels]
+    return "\n\n\n".join(["import triton\nimport triton.language as tl", *stubs]) + "\n"
+
+
 def with_stubs(text: str, stubs: Mapping[str, str]) -> str | None:
     """A text whose kernels are these stubs, by name, and all else is as it was; None if one of them is not there."""
     lines = text.split("\n")
