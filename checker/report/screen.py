@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import IO
+import io
+from typing import Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 
-def console(*, file: IO[str] | None = None, width: int | None = None, stderr: bool = False) -> Console:
-    """A console that prints what it is given: no markup, and no colour where none is wanted."""
-    return Console(file=file, width=width, stderr=stderr, markup=False, highlight=False, emoji=False)
+def console(**options: Any) -> Console:
+    """A console that prints what it is given: no markup, and no colour where none is wanted. `options`: of rich."""
+    return Console(markup=False, highlight=False, emoji=False, **options)
+
+
+def plain(shown: RenderableType, width: int = 100) -> str:
+    """What a terminal of this width without colours shows, and no spaces at the ends of lines."""
+    out = io.StringIO()
+    console(file=out, width=width, color_system=None).print(shown, crop=False)
+    return "\n".join(line.rstrip() for line in out.getvalue().split("\n")).strip("\n")
 
 
 def say(console: Console, sentence: str, typed: str = "") -> None:
