@@ -21,8 +21,8 @@ def plain(shown: RenderableType, width: int = 100) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().split("\n")).strip("\n")
 
 
-def say(console: Console, sentence: str, typed: str = "") -> None:
-    """A sentence, and below it what to type: on a line of its own and never broken, so that it can be copied."""
+def say(console: Console, sentence: str, *typed: str) -> None:
+    """A sentence, and below it what to type: on lines of their own and never broken, so that they can be copied."""
     console.print(Text(sentence))
-    if typed:
-        console.print(Text(f"  {typed}", style="bold"), no_wrap=True, overflow="ignore", crop=False)
+    for line in filter(None, typed):
+        console.print(Text(f"  {line}", style="bold"), no_wrap=True, overflow="ignore", crop=False)
