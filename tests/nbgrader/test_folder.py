@@ -172,7 +172,10 @@ def test_no_key_in_a_repository_or_in_the_course(tmp_path: Path, link: bool) -> 
         (f"[points.{STEM}]\nfullblock = 3", "'fullblock', which is not known"),
         (f"[points.{STEM}]\ntraffic = 'many'", "whole number"),
         (f"[points]\n{STEM} = 3", "must hold lines"),
-        ("key_file = 3", "wrong type"),
+        ("key_file = 3", "use a text"),
+        ("sandbox = 'maybe'", "there is 'required', 'none'"),
+        ("late = 3", "must hold lines"),
+        ("[late]\ngrace_minutes = nan", "not negative"),
     ],
 )
 def test_settings_that_are_wrong_are_told(tmp_path: Path, change: str, told: str) -> None:
@@ -215,7 +218,7 @@ def test_the_command_speaks_plainly(tmp_path: Path) -> None:
     assert "Nothing has changed." in command("course", "here", cwd=tmp_path).stdout
     (tmp_path / "here" / "course.toml").write_text("id = 3")
     done = command("course", "here", cwd=tmp_path)
-    assert done.returncode == 2 and "wrong type" in done.stderr and "Traceback" not in done.stderr
+    assert done.returncode == 2 and "use letters, digits" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_an_id_that_cannot_be_leaves_nothing_behind(tmp_path: Path) -> None:
