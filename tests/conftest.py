@@ -264,18 +264,18 @@ def check_text() -> Callable[..., Verdict]:
         if text is None:
             assert old in SOLUTION
             text = SOLUTION.replace(old, new)
-        return check(1, from_cells([("code", text)], "kernel.py", numbered=False), terms)
+        return check(1, from_cells([("code", text)], "kernel.py", numbered=False), terms).verdict
 
     return run
 
 
 def check_path(path: Path, terms: Terms | None = None) -> Verdict:
     """Check a kernel file."""
-    return check(puzzle_of(path), from_file(path), terms)
+    return check(puzzle_of(path), from_file(path), terms).verdict
 
 
 def check_changed(number: int, old: str, new: str, terms: Terms) -> Verdict:
     """A solution with one change."""
     text = SOLUTIONS[number - 1].read_text()
     assert old in text
-    return check(number, from_cells([("code", text.replace(old, new, 1))], "kernel.py", numbered=False), terms)
+    return check(number, from_cells([("code", text.replace(old, new, 1))], "kernel.py", numbered=False), terms).verdict

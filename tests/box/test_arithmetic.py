@@ -13,7 +13,7 @@ import triton.language as tl
 
 from checker.box.inside import language, lowering, promises
 from checker.box.parent import Box, Limits
-from checker.box.protocol.results import Launch, LaunchResult, TensorArgument, parse
+from checker.box.protocol.results import Launch, LaunchResult, TensorArgument
 from checker.check import Terms
 from tests.conftest import ROOT, check_path
 from tests.gpu import semantics
@@ -78,7 +78,7 @@ def run(source: str, shape: tuple[int, ...] = (4, 16), debug: bool = False) -> L
     head = "@triton.jit\ndef kernel(x_ptr, y_ptr, n, A: tl.constexpr, B: tl.constexpr):\n"
     with Box(Limits()) as box:
         report = box.run(source.replace("KERNEL\n", head), ["kernel"], [launch], [[(0, range(1))]])
-    answers = parse(bytes(report.passes[0].answer), [launch], [0])
+    answers = report.passes[0]
     assert answers.malformed is None and answers.loading is None, answers
     return answers.results[0]
 

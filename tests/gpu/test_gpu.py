@@ -37,7 +37,7 @@ def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK
 
 def checked(body: str, seconds: float = 300.0) -> Verdict:
     terms = Terms(device="cuda", targets=(), limits=Limits(gpu_seconds=seconds), lint=False)
-    return check(1, from_cells([("code", HEAD + body)], "kernel.py", numbered=False), terms)
+    return check(1, from_cells([("code", HEAD + body)], "kernel.py", numbered=False), terms).verdict
 
 
 def solution(number: int) -> Path:

@@ -149,7 +149,7 @@ def test_what_does_not_compile_scores_nothing() -> None:
 
 
 def check_lesson(number: int, text: str, terms: Terms | None = None) -> Verdict:
-    return check(number, from_cells([("code", text)], "lesson.py", numbered=False), terms)
+    return check(number, from_cells([("code", text)], "lesson.py", numbered=False), terms).verdict
 
 
 @pytest.mark.parametrize("key", [None, "a key"], ids=["practice", "grading"])

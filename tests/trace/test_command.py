@@ -132,7 +132,7 @@ from checker.check import check
 from checker.submission.read import from_file
 from checker.trace.run import traced
 submission = from_file(Path({str(path)!r}))
-assert traced(submission, check(1, submission)).launches
+assert traced(check(1, submission)).launches
 assert not {{"triton", "torch"}} & set(sys.modules)
 """
     done = subprocess.run(

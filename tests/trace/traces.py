@@ -21,7 +21,7 @@ BESIDE_DIAGONAL = frozenset((i, j) for i in range(4) for j in range(i + 1, 4))
 
 def traced(number: int, text: str, name: str = "kernel.py") -> Trace:
     submission = from_cells([("code", text)], name, numbered=False)
-    return run.traced(submission, check(number, submission, Terms(targets=())))
+    return run.traced(check(number, submission, Terms(targets=())))
 
 
 @cache
