@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from checker.course.verdict import Verdict
 from checker.grading import key, record, settings
 from checker.grading.chosen import Unresolved, chosen
+from checker.grading.crew import WINDOW, Crew, WorkerLost
 from checker.grading.found import Work
 from checker.grading.grade import CheckerFault, NoSandbox, identity, verdict_on
 
@@ -41,28 +42,6 @@ class Outcome:
     def files(self) -> str:
         """The file that is meant, or all that it may be."""
         return " ".join(map(str, self.work.paths if self.file is None else (self.file,)))
-
-
-class Crew(Protocol):
-    """Whoever calls functions elsewhere: processes of this machine, or of a cluster."""
-
-    def run(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
-        """(number of a call, what came of it) as the calls end: a result, or the exception that it raised.
-
-        WorkerLost stands for a process that ended without an answer. Raises NoCrew and CrewLost if there is nobody.
-        """
-
-
-class WorkerLost(Exception):
-    """The process that was to do this has ended."""
-
-
-class NoCrew(Exception):
-    """Those who were to judge cannot do it as they are: a sentence for the instructor."""
-
-
-class CrewLost(Exception):
-    """There is nobody any more to judge: the rest of a sentence, why."""
 
 
 @cache
@@ -139,12 +118,15 @@ def _each(
     crew: Crew,
     done: Callable[[int], None],
 ) -> list[Any]:
-    """What a function says of each, or the exception; what was lost is tried again, after all others."""
+    """What a function says of each, or the exception; what was lost is tried again, after all others.
+
+    Then each is alone: where many are under way, one that ends its worker may take others with it.
+    """
     answers: list[Any] = [None] * len(works)
     waiting, finished = list(range(len(works))), 0
     for turn in range(TRIES):
-        again = []
-        for position, answer in crew.run(function, [(works[number], folder) for number in waiting]):
+        again, calls = [], [(works[number], folder) for number in waiting]
+        for position, answer in crew.run(function, calls, 1 if turn else WINDOW):
             number = waiting[position]
             if isinstance(answer, _FOR_ALL):
                 raise answer

@@ -10,7 +10,6 @@ import multiprocessing
 import os
 import signal
 import socket
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -18,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from checker.grading import key, record, settings
-from checker.grading.local import Caller
+from checker.grading.crew import Processes
 
 NO_DASHBOARD = "127.0.0.1:0"  # Dask always serves pages, to everybody if nothing is said: a free port, and only here
 
-_own = threading.local()
+_processes = Processes()
 
 
 @dataclass(frozen=True)
@@ -70,12 +69,10 @@ def called(needs: Needs, function: Callable[..., Any], arguments: tuple[Any, ...
             f"The worker on {socket.gethostname()} cannot grade with this machine: {reason}. All workers need this "
             "same checker, and the course, its key and the submissions under the same names, on shared file systems."
         )
-    if not hasattr(_own, "caller"):
-        # Dask's nanny has made this process a daemon, and those may have no children, because they would outlive it.
-        # These do not.
-        multiprocessing.current_process().daemon = False
-        _own.caller = Caller()
-    return _own.caller.call(_there, (needs.current, function, arguments))
+    # Dask's nanny has made this process a daemon, and those may have no children, because they would outlive it. These
+    # do not.
+    multiprocessing.current_process().daemon = False
+    return _processes.call(_there, (needs.current, function, arguments))
 
 
 def _there(current: Path, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:

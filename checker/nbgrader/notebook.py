@@ -93,7 +93,7 @@ def _released(coursedir: Any, resources: Any) -> Path:
 def _cells(released: Path) -> list[Cell]:
     """The cells of the notebook as it was released; none if it is not there any more."""
     try:
-        return cells_of(released)
+        return cells_of(released, released.name)
     except Unreadable:
         return []
 

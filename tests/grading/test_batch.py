@@ -22,11 +22,10 @@ from checker import catalog
 from checker.course.lesson import emptied
 from checker.course.status import ExitStatus
 from checker.grading import batch, export
-from checker.grading.batch import WorkerLost
 from checker.grading.chosen import Unresolved, chosen
 from checker.grading.command import grade
+from checker.grading.crew import Crew, WorkerLost, local
 from checker.grading.found import NothingFound, Work, found
-from checker.grading.local import Local
 from checker.nbgrader.folder import make
 from tests.conftest import ROOT, SOLUTION, cage_or_skip
 from tests.grading.conftest import (
@@ -228,14 +227,14 @@ def dies(number: int) -> int:
 
 
 def test_what_ends_its_worker_each_time_is_a_fault_and_the_others_are_done() -> None:
-    with Local(2) as crew:
+    with local(2) as crew:
         answers = dict(crew.run(dies, [(number,) for number in range(4)]))
         assert isinstance(answers.pop(1), WorkerLost)
         assert answers == {0: 0, 2: 2, 3: 3}
         asked: list[int] = []
 
         class Watched:
-            def run(self, function: Any, calls: list[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+            def run(self, function: Any, calls: list[tuple[Any, ...]], window: int) -> Iterator[tuple[int, Any]]:
                 asked.extend(call[0] for call in calls)
                 return crew.run(dies, [(call[0],) for call in calls])
 
@@ -248,7 +247,7 @@ def test_what_cannot_be_opened_here_has_no_score(tmp_path: Path, monkeypatch: py
     """It is there, or was: it might be right."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     unseen, folder = Work("anna", 1, (tmp_path / "p1_naive_softmax.py",)), make(tmp_path / "course")[0].folder
-    with Local(1) as crew:
+    with local(1) as crew:
         (outcome,) = batch.grade([unseen], folder, crew, lambda what, done, of: None)
     assert "cannot be opened" in outcome.fault and outcome.record is None
     with pytest.raises(Unresolved):
@@ -259,7 +258,7 @@ def test_who_hands_in_a_thousand_makes_nobody_wait(monkeypatch: pytest.MonkeyPat
     judged: list[str] = []
 
     class Here:
-        def run(self, function: Any, calls: list[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+        def run(self, function: Any, calls: list[tuple[Any, ...]], window: int) -> Iterator[tuple[int, Any]]:
             return ((number, function(*call)) for number, call in enumerate(calls))
 
     monkeypatch.setattr(batch, "look", lambda work, folder: batch.Outcome(work, record=work.paths[0]))
@@ -383,10 +382,10 @@ def test_a_name_gives_no_orders_to_a_terminal(
     hand_in(desk, {"p1_x.py": SOLUTION}, name)
     monkeypatch.setenv("COLUMNS", "1000")
 
-    def fails(works: list[Work], folder: Path, crew: batch.Crew) -> list[batch.Outcome]:
+    def fails(works: list[Work], folder: Path, crew: Crew) -> list[batch.Outcome]:
         return [batch.Outcome(works[0], fault="\x1b[2J")]
 
-    def stops(works: list[Work], folder: Path, crew: batch.Crew) -> list[batch.Outcome]:
+    def stops(works: list[Work], folder: Path, crew: Crew) -> list[batch.Outcome]:
         raise OSError(28, "No space left on device", str(works[0].paths[0]))
 
     for does in (fails, stops):
