@@ -18,7 +18,6 @@ from checker.grading.cells import Handed
 from checker.grading.settings import Settings
 from checker.submission.read import Submission
 
-DEVICE = "interpreter"  # its verdict is that of a GPU, and it is everywhere
 TRIES = 2
 
 
@@ -31,7 +30,10 @@ class NoSandbox(Exception):
 
 
 def terms_for_grading(course: Settings) -> Terms:
-    """Under which terms a course judges. Raises KeyProblem and NoSandbox: then no submission gets a score."""
+    """Under which terms a course judges: on the interpreter, which is everywhere, and whose verdict is that of a GPU.
+
+    Raises KeyProblem and NoSandbox: then no submission gets a score.
+    """
     secret = key.read(course.key_path)
     try:
         cage = held() if course.caged else None
@@ -40,7 +42,7 @@ def terms_for_grading(course: Settings) -> Terms:
             f"Nothing was graded, because nothing would hold a submission. {reason} What to do about it: "
             "python -m checker doctor. Or, if you trust everybody who hands in, sandbox = 'none' in course.toml."
         ) from reason
-    return Terms(key=secret, device=DEVICE, cage=cage, warm=None if cage is None else _warm(cage))
+    return Terms(key=secret, cage=cage, warm=None if cage is None else _warm(cage))
 
 
 @cache
@@ -74,7 +76,7 @@ def _called_alike(number: int, submission: Submission) -> Submission:
 
 def identity(number: int, submission: Submission, course: Settings) -> dict[str, Any]:
     """What a result is the result of. Raises KeyProblem."""
-    return record.identity(number, submission, key.key_id(key.read(course.key_path)), DEVICE, course.caged)
+    return record.identity(number, submission, key.key_id(key.read(course.key_path)), course.caged)
 
 
 def _checked(number: int, submission: Submission, terms: Terms) -> Verdict:

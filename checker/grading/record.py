@@ -1,7 +1,7 @@
 """Results on disk: each submission is judged once, whoever hands it in and however often.
 
 A record is one JSON file, named for everything that the result depends on: the submission's hash, where its cells
-stand and end, the puzzle, the checker and its catalog, the key, the device and Triton. It holds properties, not
+stand and end, the puzzle, the checker and its catalog, the key and Triton. It holds properties, not
 points, and no student's name.
 """
 
@@ -25,7 +25,7 @@ FORM = 2  # of the file
 JUDGING = ("course", "submission", "box", "catalog", "judge", "check")
 
 
-def identity(number: int, submission: Submission, key_id: str, device: str, caged: bool) -> dict[str, Any]:
+def identity(number: int, submission: Submission, key_id: str, caged: bool) -> dict[str, Any]:
     """Everything that a result depends on; the numbers of its cells are in the words of the findings.
 
     Where a cell ends belongs to it: the same text, cut in the middle of a kernel, is another submission, and a bad one.
@@ -39,7 +39,6 @@ def identity(number: int, submission: Submission, key_id: str, device: str, cage
         "cells": [[chunk.cell, chunk.text.count("\n")] for chunk in submission.chunks],
         "checker": checker_digest(),
         "key": key_id,
-        "device": device,
         "caged": caged,
         "triton": triton_version(),
     }
