@@ -269,7 +269,7 @@ def test_the_filter_is_in_force_on_this_machine() -> None:
         pytest.skip("no system-call filters on this machine")
     script = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from checker.box import seccomp\n"
+        "from checker.box.inside import seccomp\n"
         "import os, socket, threading, time\n"
         "fds = os.pipe()\n"
         "assert seccomp.enter()\n"
