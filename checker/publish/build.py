@@ -1,4 +1,4 @@
-"""Build what is derived from the puzzles: the notebooks, and the README's table, sample reports and pictures.
+"""Build what is derived from the puzzles: notebooks, shipped stubs, the README's table, sample reports and pictures.
 
 For course authors. A test compares what is there with what would be built, outside the parts that
 are a student's to change.
@@ -11,8 +11,8 @@ import re
 from pathlib import Path
 
 from checker import catalog
-from checker.course import ladder
-from checker.course.lesson import emptied, notebook_text
+from checker.course import ladder, places
+from checker.course.lesson import GAP, emptied, notebook_text, stubs_text
 from checker.course.places import ROOT
 
 EXAMPLES = {"refused": "tests/wrong/p1_padding_loaded_as_zero.py", "accepted": "solutions/p1_naive_softmax.py"}
@@ -57,12 +57,15 @@ def build(root: Path = ROOT) -> list[Path]:
 
     readme = readme_text((root / "README.md").read_text(encoding="utf-8"), root)
     wanted = {root / "README.md": readme.encode(), **pictures(root, EXAMPLES["refused"])}
-    for number, stem in ladder.stems().items():
-        text, puzzle = (root / "puzzles" / f"{stem}.py").read_text(encoding="utf-8"), catalog.load(number)
-        wanted[root / "notebooks" / f"{stem}.ipynb"] = notebook_text(emptied(text, puzzle), puzzle).encode()
+    for number in ladder.stems():
+        text, puzzle = places.script(number, root).read_text(encoding="utf-8"), catalog.load(number)
+        wanted[places.notebook(number, root)] = notebook_text(emptied(text, puzzle), puzzle).encode()
+        if text.count(GAP) >= len(puzzle.kernels):  # else its stubs have been filled in, marks and all
+            wanted[places.stubs(number, root)] = stubs_text(text, puzzle).encode()
     written = []
     for path, data in wanted.items():
         if not path.exists() or path.read_bytes() != data:
+            path.parent.mkdir(exist_ok=True)
             path.write_bytes(data)
             written.append(path)
     return written

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import IO
+
 from rich.console import Console
 from rich.text import Text
 
 
-def console() -> Console:
+def console(*, file: IO[str] | None = None, width: int | None = None, stderr: bool = False) -> Console:
     """A console that prints what it is given: no markup, and no colour where none is wanted."""
-    return Console(markup=False, highlight=False, emoji=False)
+    return Console(file=file, width=width, stderr=stderr, markup=False, highlight=False, emoji=False)
 
 
 def say(console: Console, sentence: str, typed: str = "") -> None:

@@ -128,18 +128,18 @@ def without_magics(text: str) -> str:
     return text
 
 
-def loads(text: str, name: str) -> Any:
-    """The JSON in a notebook's text. Raises ValueError or RecursionError if it is none, Unreadable if too much."""
+def cells_of(path: Path, name: str = "") -> list[Cell]:
+    """The cells of a notebook's file, whatever else it holds. Raises Unreadable, which says `name`, or the path."""
+    name = name or str(path)
+    return cells_in(notebook_of(_text_of(path, name), name), name)
+
+
+def notebook_of(text: str, name: str) -> dict[str, Any]:
+    """What a notebook's text holds: JSON with a list of cells. Raises Unreadable."""
     if len(text) > SIZE_LIMIT or text.count("{") + text.count("[") > MOST_OBJECTS:  # before objects are made of it
         raise Unreadable(f"{name} holds far more than any notebook does. Clear its outputs and save it again.")
-    return json.loads(text)
-
-
-def cells_of(path: Path, name: str) -> list[Cell]:
-    """The cells of a notebook's file, whatever else it holds. Raises Unreadable, which calls it `name`."""
-    text = _text_of(path, name)
     try:
-        notebook = loads(text, name)
+        notebook = json.loads(text)
     except RecursionError as error:
         raise Unreadable(f"{name} is nested too deeply to be a notebook.") from error
     except ValueError as error:
@@ -147,20 +147,24 @@ def cells_of(path: Path, name: str) -> list[Cell]:
             raise Unreadable(f"{name} is called a notebook, but holds no JSON. A script's name ends in .py.") from error
         where = f" in line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         raise Unreadable(f"{name} is not a whole notebook: its JSON breaks off{where}. Save it again.") from error
-    cells = notebook.get("cells") if isinstance(notebook, dict) else None
-    if not isinstance(cells, list):
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
         raise Unreadable(f"{name} is JSON, but not a Jupyter notebook: it has no list of cells.")
-    if len(cells) > MOST_CELLS:
-        raise Unreadable(f"{name} has {len(cells)} cells; more than {MOST_CELLS} are not read.")
-    read = []
-    for cell in cells:
+    return notebook
+
+
+def cells_in(notebook: dict[str, Any], name: str) -> list[Cell]:
+    """The cells of such a notebook. Raises Unreadable."""
+    if len(notebook["cells"]) > MOST_CELLS:
+        raise Unreadable(f"{name} has {len(notebook['cells'])} cells; more than {MOST_CELLS} are not read.")
+    cells = []
+    for cell in notebook["cells"]:
         source = cell.get("source", "") if isinstance(cell, dict) else None
         if isinstance(source, list) and all(isinstance(line, str) for line in source):
             source = "".join(source)
         if not isinstance(source, str):
             raise Unreadable(f"{name} has a cell without text: it is not a Jupyter notebook of format 4.")
-        read.append(Cell(str(cell.get("cell_type")), source, _grade_id(cell)))
-    return read
+        cells.append(Cell(str(cell.get("cell_type")), source, _grade_id(cell)))
+    return cells
 
 
 def _grade_id(cell: dict[str, Any]) -> str:

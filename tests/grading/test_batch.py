@@ -19,11 +19,11 @@ from xml.etree import ElementTree
 import pytest
 
 from checker import catalog
+from checker.commands.grade import grade_all
 from checker.course.lesson import emptied
 from checker.course.status import ExitStatus
 from checker.grading import batch, export
 from checker.grading.chosen import Unresolved, chosen
-from checker.grading.command import grade
 from checker.grading.crew import Crew, WorkerLost, local
 from checker.grading.found import NothingFound, Work, found
 from checker.nbgrader.folder import make
@@ -389,8 +389,8 @@ def test_a_name_gives_no_orders_to_a_terminal(
         raise OSError(28, "No space left on device", str(works[0].paths[0]))
 
     for does in (fails, stops):
-        monkeypatch.setattr("checker.grading.command._with_progress", does)
-        assert grade([desk / "handed in"], desk / "course", 1, {}) == ExitStatus.FAULT
+        monkeypatch.setattr("checker.commands.grade._with_progress", does)
+        assert grade_all([desk / "handed in"], desk / "course", 1, {}) == ExitStatus.FAULT
         said = capsys.readouterr().out
         assert "zoe No score: anna" in said
         assert not set(said) & {"\x1b", "\x07"}

@@ -1,17 +1,21 @@
-"""The command that grades many submissions."""
+"""`python -m checker grade`: many submissions, a summary, and files for other programs."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import NoReturn
 
+import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from checker import catalog
+from checker.commands.arguments import of_course
 from checker.course.clean import clean
 from checker.course.status import ExitStatus, Misuse
 from checker.course.verdict import Status, Verdict
@@ -26,7 +30,38 @@ from checker.report.screen import console, say
 _COLUMNS = ("all points", "some points", "no points", "not started", "no score")  # of the summary
 
 
-def grade(
+@click.command()
+@click.argument("places", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
+@of_course
+@click.option("--jobs", type=click.IntRange(min=0), default=0, help="Processes; 0: as many as there are cores.")
+@click.option(
+    "--cluster",
+    default="",
+    metavar="local|slurm|ADDRESS",
+    help="Have Dask workers grade: --jobs of this machine, at most --jobs Slurm jobs, or those of a scheduler that is "
+    "there already, such as tls://host:8786.",
+)
+@click.option("--csv", type=click.Path(path_type=Path), help="Write a line for each submission to this file.")
+@click.option("--json", type=click.Path(path_type=Path), help="Write all that is known to this file.")
+@click.option("--junit", type=click.Path(path_type=Path), help="Write JUnit XML to this file.")
+def grade(places: tuple[Path, ...], folder: Path, jobs: int, cluster: str, **forms: Path | None) -> NoReturn:
+    """Grade what lies in PATHs, folders or files; nothing: what nbgrader has collected in the course.
+
+    If no other file is named, the latter writes verdicts.csv in the course's folder. These are no grades: there are no
+    deadlines, overrides and questions in them. `nbgrader export` has all of that.
+
+    What was graded before is not graded again, and a run that was ended goes on where it was. `nbgrader autograde`
+    then only takes over the results.
+
+    Exit status: 0 every submission has a result, 2 misused, 3 some could not be judged: they have no score.
+    """
+    written = {form: path for form, path in forms.items() if path is not None}
+    if not places and not written:
+        written["csv"] = folder / "verdicts.csv"
+    sys.exit(grade_all(places, folder, jobs, written, cluster))
+
+
+def grade_all(
     places: Sequence[Path], folder: Path, jobs: int, written: Mapping[str, Path], cluster: str = ""
 ) -> ExitStatus:
     """Grade, show a summary, and write the files that are asked for, by form. Raises Misuse.
