@@ -252,10 +252,3 @@ def test_the_command(tmp_path: Path) -> None:
     ]:
         done = command(tmp_path, *arguments)
         assert done.returncode == 2 and reason in done.stderr and "Traceback" not in done.stderr
-
-
-def test_students_get_none_of_it() -> None:
-    from checker.publish import bundle
-
-    names = bundle.contents(ROOT)
-    assert not [name for name in names if "similar" in name] and b"similar" not in names["Makefile"][0]

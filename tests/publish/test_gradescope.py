@@ -350,10 +350,3 @@ def test_setup_installs_what_grading_needs(container: Container, tmp_path: Path)
     assert "bubblewrap" in (programs / "apt-get.log").read_text()
     container.hand_in(**{NAME: SOLUTION})
     assert container.run()["score"] == 130, container.done
-
-
-def test_students_get_none_of_it() -> None:
-    from checker.publish import bundle
-
-    names = bundle.contents(ROOT)
-    assert not [name for name in names if "gradescope" in name] and b"gradescope" not in names["Makefile"][0]
