@@ -17,6 +17,7 @@ from rich.table import Table
 from checker import catalog
 from checker.commands.arguments import of_course
 from checker.course.clean import clean
+from checker.course.saving import replacing
 from checker.course.status import ExitStatus, Misuse
 from checker.course.verdict import Status, Verdict
 from checker.grading import batch, export, settings
@@ -76,7 +77,7 @@ def grade_all(
             outcomes = _with_progress(works, course.folder, crew)
         rows = export.Rows(outcomes, course)
         for form, path in written.items():
-            with export.replacing(path) as file:
+            with replacing(path) as file:
                 export.FORMS[form](rows, file)
     except (settings.SettingsError, KeyProblem, NoSandbox, NothingFound, NoCrew) as problem:
         raise Misuse(str(problem)) from problem

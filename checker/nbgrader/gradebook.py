@@ -13,8 +13,9 @@ from nbgrader.plugins import ExportPlugin
 
 from checker.course import ladder
 from checker.course.clean import clean
+from checker.course.saving import replacing
 from checker.grading.chosen import Unresolved, chosen_in
-from checker.grading.export import harmless, replacing
+from checker.grading.export import harmless
 from checker.nbgrader.notebook import MOST_CELLS
 from checker.submission.read import CODE_LIMIT
 
