@@ -13,7 +13,7 @@ from checker.course import ladder, targets
 from checker.course.ladder import number_of
 from checker.course.status import ExitStatus, Misuse
 from checker.course.verdict import Status
-from checker.learner.practice import checked, terms_of, without_puzzle
+from checker.learner.practice import checked, misused, terms_of
 
 _SERIOUSNESS = [
     ExitStatus.ACCEPTED,
@@ -78,14 +78,7 @@ def check(
         else:
             verdicts = [checked(number_of(puzzle), file, under)]
     except Misuse as misuse:
-        verdicts = [
-            without_puzzle(
-                Status.MISUSED,
-                "misused",
-                str(misuse),
-                "Type: make check PUZZLE=1, or see python -m checker check --help.",
-            )
-        ]
+        verdicts = [misused(str(misuse), "Type: make check PUZZLE=1, or see python -m checker check --help.")]
     write(verdicts, json_path, table=puzzle is None and verdicts[0].status is not Status.MISUSED)
     worst = max((v.exit_status for v in verdicts), key=_SERIOUSNESS.index)
     sys.exit(worst)

@@ -13,10 +13,7 @@ from typing import NoReturn
 
 import click
 
-from checker.commands.output import write
-from checker.course.status import ExitStatus, Misuse
-from checker.course.verdict import Status
-from checker.learner.practice import TRACEBACK_VARIABLE, without_puzzle
+from checker.course.status import TRACEBACK_VARIABLE, ExitStatus, Misuse
 
 VERBS = (
     *("bench", "build", "check", "course", "doctor", "grade", "gradescope", "hint", "progress", "reset", "similar"),
@@ -91,8 +88,10 @@ def main() -> NoReturn:
         error.show()
         path = _asked_json(sys.argv)
         if path is not None:
-            verdict = without_puzzle(Status.MISUSED, "misused", error.format_message(), "See --help.")
-            write([verdict], path, table=False)
+            from checker.commands.output import write
+            from checker.learner.practice import misused
+
+            write([misused(error.format_message(), "See --help.")], path, table=False)
         sys.exit(ExitStatus.MISUSED)
     except Misuse as misuse:
         click.echo(str(misuse), err=True)

@@ -6,7 +6,6 @@ graded cell. From there on, everything is nbgrader's.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -23,7 +22,8 @@ from checker.grading.grade import CheckerFault, verdict_on
 from checker.nbgrader.assignment import check_id
 from checker.nbgrader.notebook import puzzle_of, submission, submitted_folder
 from checker.report.html import html
-from checker.report.terminal import show
+from checker.report.screen import plain
+from checker.report.terminal import report
 
 FAULT = "checker fault"  # in the resources of a conversion: what to tell of it
 
@@ -92,16 +92,8 @@ class LeaveToHand(NbGraderPreprocessor):
 
 def _outputs(verdict: Verdict) -> list[Any]:
     """The report, and the score: nbgrader takes the number that a cell's result shows."""
-    report = new_output("display_data", data={"text/html": html(verdict), "text/plain": _text(verdict)})
-    return [report, new_output("execute_result", data={"text/plain": str(float(verdict.earned))})]
-
-
-def _text(verdict: Verdict) -> str:
-    from rich.console import Console
-
-    out = io.StringIO()
-    show(Console(file=out, width=100, markup=False, highlight=False, emoji=False, color_system=None), verdict)
-    return out.getvalue()
+    shown = new_output("display_data", data={"text/html": html(verdict), "text/plain": plain(report(verdict))})
+    return [shown, new_output("execute_result", data={"text/plain": str(float(verdict.earned))})]
 
 
 def _told(notes: Sequence[str]) -> Any:

@@ -6,7 +6,6 @@ are a student's to change.
 
 from __future__ import annotations
 
-import io
 import re
 from pathlib import Path
 
@@ -14,6 +13,9 @@ from checker import catalog
 from checker.course import ladder, places
 from checker.course.lesson import GAP, emptied, notebook_text, stubs_text
 from checker.course.places import ROOT
+from checker.publish.pictures import example, pictures
+from checker.report.screen import plain
+from checker.report.terminal import report
 
 EXAMPLES = {"refused": "tests/wrong/p1_padding_loaded_as_zero.py", "accepted": "solutions/p1_naive_softmax.py"}
 
@@ -30,15 +32,7 @@ def puzzle_table() -> str:
 
 def example_report(path: Path) -> str:
     """The report on a kernel as a Markdown block."""
-    from rich.console import Console
-
-    from checker.publish.pictures import example
-    from checker.report.terminal import show
-
-    out = io.StringIO()
-    show(Console(file=out, width=80, markup=False, highlight=False, emoji=False, color_system=None), example(path))
-    lines = (line.rstrip() for line in out.getvalue().split("\n"))
-    return "```\n" + "\n".join(lines).strip("\n") + "\n```\n"
+    return f"```\n{plain(report(example(path)), width=80)}\n```\n"
 
 
 def readme_text(readme: str, root: Path = ROOT) -> str:
@@ -53,8 +47,6 @@ def readme_text(readme: str, root: Path = ROOT) -> str:
 
 def build(root: Path = ROOT) -> list[Path]:
     """Write every built file that is not up to date; return those."""
-    from checker.publish.pictures import pictures  # `reset` needs this module, and no picture
-
     readme = readme_text((root / "README.md").read_text(encoding="utf-8"), root)
     wanted = {root / "README.md": readme.encode(), **pictures(root, EXAMPLES["refused"])}
     for number in ladder.stems():
