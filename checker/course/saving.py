@@ -24,7 +24,7 @@ def replace_whole(path: Path, data: bytes, mode: int | None = None) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path, mode: int | None = None) -> Iterator[TextIO]:
-    """The same for a text that is written part by part: a file to write it to, which takes the place once it is whole."""
+    """The same for a text that is written part by part: a file for it, which takes the place once it is whole."""
     real = Path(os.path.realpath(path))  # a symbolic link stays one
     if mode is None:
         mode = real.stat().st_mode & 0o7777 if real.exists() else NEW_FILE
