@@ -11,6 +11,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as `python -m checker` doe
 import re
 import shutil
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -258,6 +260,13 @@ def check_text() -> Callable[..., Verdict]:
     return run
 
 
+def typed(*arguments: str, cwd: Path, root: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
+    """How `python -m checker …` ends in a folder, and what it says."""
+    environment = {**os.environ, "PYTHONPATH": str(root), "COLUMNS": "120", **variables}
+    line = [sys.executable, "-m", "checker", *arguments]
+    return subprocess.run(line, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+
 def check_path(path: Path, terms: Terms | None = None) -> Verdict:
     """Check a kernel file."""
     return check(puzzle_of(path), from_file(path), terms).verdict
@@ -265,7 +274,7 @@ def check_path(path: Path, terms: Terms | None = None) -> Verdict:
 
 def check_kernel(kernel: Kernel, terms: Terms | None = None) -> Verdict:
     """Check a kernel of `tests/kernels.py`."""
-    return check(kernel.puzzle, from_cells([("code", kernel.text)], f"{kernel.name}.py", numbered=False), terms)
+    return check(kernel.puzzle, from_cells([("code", kernel.text)], f"{kernel.name}.py", numbered=False), terms).verdict
 
 
 def check_changed(number: int, old: str, new: str, terms: Terms) -> Verdict:

@@ -27,7 +27,7 @@ from checker.grading.chosen import Unresolved, chosen
 from checker.grading.crew import Crew, WorkerLost, local
 from checker.grading.found import NothingFound, Work, found
 from checker.nbgrader.folder import make
-from tests.conftest import ROOT, SOLUTION, cage_or_skip
+from tests.conftest import ROOT, SOLUTION, cage_or_skip, typed
 from tests.grading.conftest import (
     CLASS,
     SMALL,
@@ -118,7 +118,7 @@ def test_nbgrader_takes_over_what_was_graded(desk: Path) -> None:
     path = desk / "course" / "submitted" / "eva" / "p1_naive_softmax" / "p1_naive_softmax.ipynb"
     path.parent.mkdir(parents=True)
     path.write_text(notebook_of(SOLUTION))
-    done = subprocess.run(command(), cwd=desk, env=environment(), capture_output=True, text=True, check=False)
+    done = typed("grade", cwd=desk)
     assert done.returncode == 0, done.stdout + done.stderr
     course = settings.read(desk / "course")
     (work,) = found([desk / "course" / "submitted"])
@@ -405,6 +405,6 @@ def test_a_name_gives_no_orders_to_a_terminal(
     ],
 )
 def test_misuse_is_a_sentence(desk: Path, arguments: tuple[str, ...], sentence: str) -> None:
-    done = subprocess.run(command(*arguments), cwd=desk, env=environment(), capture_output=True, text=True, check=False)
+    done = typed("grade", *arguments, cwd=desk)
     assert done.returncode == 2
     assert sentence in done.stdout + done.stderr and "Traceback" not in done.stderr

@@ -24,7 +24,7 @@ from checker.grading import key, settings
 from checker.nbgrader.folder import make
 from checker.publish.gradescope import archive
 from checker.publish.gradescope.results import Part, graded, not_graded
-from tests.conftest import ROOT, SOLUTION, cage_or_skip, importable, need
+from tests.conftest import ROOT, SOLUTION, cage_or_skip, importable, need, typed
 
 STUB = emptied((ROOT / "puzzles" / "p1_naive_softmax.py").read_text(), catalog.load(1))
 PARTLY = (ROOT / "tests" / "wrong" / "p1_padding_loaded_as_zero.py").read_text()
@@ -303,14 +303,9 @@ def test_what_is_in_it(course: settings.Settings, packed: Path, tmp_path: Path) 
     assert stat.S_IMODE(open_to_all.stat().st_mode) == 0o600
 
 
-def command(course: settings.Settings, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    called = [sys.executable, "-m", "checker", "gradescope", "--course", str(course.folder), *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(called, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-
-
 def test_the_command(course: settings.Settings, packed: Path, tmp_path: Path) -> None:
-    done = command(course, tmp_path, "1")
+    course_option = ("--course", str(course.folder))
+    done = typed("gradescope", *course_option, "1", cwd=tmp_path)
     assert done.returncode == 0 and "130 points" in done.stdout, done.stderr
     assert (tmp_path / "gradescope.zip").read_bytes() == packed.read_bytes()
     for arguments, reason in [
@@ -318,7 +313,7 @@ def test_the_command(course: settings.Settings, packed: Path, tmp_path: Path) ->
         (("--file", "no such/folder.zip"), "could not be written"),
         (("--course", "nowhere"), "cannot be read"),
     ]:
-        done = command(course, tmp_path, *arguments)
+        done = typed("gradescope", *course_option, *arguments, cwd=tmp_path)
         assert done.returncode == 2 and reason in done.stderr and "Traceback" not in done.stderr
 
 
