@@ -14,12 +14,13 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from checker.check import unreadable
 from checker.course.verdict import Verdict
 from checker.grading import key, record, settings
 from checker.grading.chosen import Unresolved, chosen
 from checker.grading.crew import WINDOW, Crew, WorkerLost
 from checker.grading.found import Work
-from checker.grading.grade import CheckerFault, NoSandbox, identity, verdict_on
+from checker.grading.grade import CheckerFault, NoSandbox, verdict_on
 
 TRIES = 3  # for what ends its worker
 # No room on the disk, no key, no sandbox: it would be the same for every submission.
@@ -54,7 +55,7 @@ def look(work: Work, folder: Path) -> Outcome:
     (file, notebook), course = chosen(work), _course(folder)
     if notebook.submission is None:
         return Outcome(work, file, problem=notebook.problem)
-    path = record.place(course.records, identity(work.number, notebook.submission, course))
+    path = record.place(course.records, record.identity(work.number, notebook.submission, record.judging(course)))
     return Outcome(work, file, path, known=record.load(path) is not None)
 
 
@@ -67,8 +68,6 @@ def judge(work: Work, folder: Path) -> None:
 def verdict_of(outcome: Outcome, course: settings.Settings) -> Verdict | None:
     """The verdict in the course's points; None if there is none."""
     if outcome.problem:
-        from checker.check import unreadable
-
         assert outcome.file is not None
         return course.weighed(unreadable(outcome.work.number, outcome.file.name, outcome.problem))
     verdict = None if outcome.record is None or outcome.fault else record.load(outcome.record)

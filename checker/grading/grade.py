@@ -6,7 +6,6 @@ import atexit
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from checker.box.cage.cage import Cage, NoCage, held
 from checker.box.warm import Warm
@@ -60,7 +59,7 @@ def verdict_on(number: int, notebook: Handed, name: str, course: Settings) -> Ve
     """
     if notebook.submission is None:
         return course.weighed(unreadable(number, name, notebook.problem))
-    of = identity(number, notebook.submission, course)
+    of = record.identity(number, notebook.submission, record.judging(course))
     path = record.place(course.records, of)
     verdict = record.load(path)
     if verdict is None:
@@ -72,11 +71,6 @@ def verdict_on(number: int, notebook: Handed, name: str, course: Settings) -> Ve
 def _called_alike(number: int, submission: Submission) -> Submission:
     """A submission under its puzzle's name: others who hand in the same text get its record, with the name in it."""
     return replace(submission, name=f"{ladder.stems()[number]}{Path(submission.name).suffix}")
-
-
-def identity(number: int, submission: Submission, course: Settings) -> dict[str, Any]:
-    """What a result is the result of. Raises KeyProblem."""
-    return record.identity(number, submission, key.key_id(key.read(course.key_path)), course.caged)
 
 
 def _checked(number: int, submission: Submission, terms: Terms) -> Verdict:

@@ -18,6 +18,8 @@ import msgspec
 
 from checker.course.saving import replace_whole
 from checker.course.verdict import Verdict
+from checker.grading import key
+from checker.grading.settings import Settings
 from checker.submission.read import Submission
 
 FORM = 2  # of the file
@@ -25,11 +27,19 @@ FORM = 2  # of the file
 JUDGING = ("course", "submission", "box", "catalog", "judge", "check")
 
 
-def identity(number: int, submission: Submission, key_id: str, caged: bool) -> dict[str, Any]:
+def judging(course: Settings) -> dict[str, Any]:
+    """What a result depends on besides the submission. Raises KeyProblem.
+
+    What was found without a cage is no result for those who ask for one.
+    """
+    key_id = key.key_id(key.read(course.key_path))
+    return {"checker": _checker_digest(), "key": key_id, "caged": course.caged, "triton": _triton_version()}
+
+
+def identity(number: int, submission: Submission, judging: dict[str, Any]) -> dict[str, Any]:
     """Everything that a result depends on; the numbers of its cells are in the words of the findings.
 
     Where a cell ends belongs to it: the same text, cut in the middle of a kernel, is another submission, and a bad one.
-    What was found without a cage is no result for those who ask for one.
     """
     text = submission.text.encode("utf-8", "surrogatepass")
     return {
@@ -37,10 +47,7 @@ def identity(number: int, submission: Submission, key_id: str, caged: bool) -> d
         "puzzle": number,
         "submission": hashlib.sha256(text).hexdigest(),
         "cells": [[chunk.cell, chunk.text.count("\n")] for chunk in submission.chunks],
-        "checker": checker_digest(),
-        "key": key_id,
-        "caged": caged,
-        "triton": triton_version(),
+        **judging,
     }
 
 
@@ -77,7 +84,7 @@ def _name(of: dict[str, Any]) -> str:
 
 
 @cache
-def checker_digest() -> str:
+def _checker_digest() -> str:
     """A hash of the code that judges."""
     root = Path(__file__).parents[1]
     digest = hashlib.sha256()
@@ -87,7 +94,7 @@ def checker_digest() -> str:
     return digest.hexdigest()[:32]
 
 
-def triton_version() -> str:
+def _triton_version() -> str:
     """The Triton that judges here; nothing if there is none."""
     try:
         return version("triton")

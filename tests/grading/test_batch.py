@@ -112,8 +112,7 @@ def test_nbgrader_takes_over_what_was_graded(desk: Path) -> None:
     """One record serves both."""
     from checker.grading import settings
     from checker.grading.cells import handed
-    from checker.grading.grade import identity
-    from checker.grading.record import place
+    from checker.grading.record import identity, judging, place
 
     path = desk / "course" / "submitted" / "eva" / "p1_naive_softmax" / "p1_naive_softmax.ipynb"
     path.parent.mkdir(parents=True)
@@ -125,7 +124,7 @@ def test_nbgrader_takes_over_what_was_graded(desk: Path) -> None:
     assert work.student == "eva"
     notebook = chosen(work)[1]
     assert notebook.submission == handed(path, catalog.load(1)).submission is not None
-    assert place(course.records, identity(1, notebook.submission, course)).exists()
+    assert place(course.records, identity(1, notebook.submission, judging(course))).exists()
 
 
 def test_a_grader_that_is_killed_goes_on_where_it_was(desk: Path) -> None:
