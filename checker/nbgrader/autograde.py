@@ -15,6 +15,7 @@ from typing import Any
 from nbconvert.exporters import NotebookExporter
 from nbformat.v4 import new_output
 from nbgrader.api import Gradebook
+from nbgrader.plugins import BasePlugin
 from nbgrader.preprocessors import NbGraderPreprocessor
 
 from checker import catalog
@@ -151,6 +152,16 @@ class LeaveToHand(NbGraderPreprocessor):
                         grade.auto_score, grade.needs_manual_grade = None, True
                 gradebook.db.commit()
         return nb, resources
+
+
+class LatePolicy(BasePlugin):
+    """The penalty that course.toml asks for."""
+
+    def late_submission_penalty(self, student_id: str, score: float, total_seconds_late: float) -> float:
+        """The points that a late submission loses."""
+        converter = self.parent.parent.parent  # the preprocessor's exporter's converter
+        late = settings.read(Path(converter.coursedir.root)).late
+        return late.penalty(score, total_seconds_late)
 
 
 def _outputs(verdict: Verdict) -> list[Any]:

@@ -26,7 +26,7 @@ COLUMNS = (
 GRADED, NEEDS_GRADING, NOT_HANDED_IN = "graded", "needs grading", "not handed in"
 
 
-class Grades(ExportPlugin):  # type: ignore[misc]
+class Grades(ExportPlugin):
     """A line for each student and assignment. Only what is graded has a score; nbgrader's own exporter writes 0."""
 
     def export(self, gradebook: Gradebook) -> None:
