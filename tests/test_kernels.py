@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from checker.box.cage.cage import Cage
+from checker.box.host import Host
 from checker.box.parent import Limits
-from checker.box.warm import Warm
 from checker.check import Terms
 from tests.conftest import ROOT, check_path, kernels, said
 
@@ -143,8 +143,8 @@ def test_attacks_fail(path: Path, lint: bool, box_folder: Path) -> None:
 
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize("path", attacks(IN_CAGE), ids=ids)
-def test_a_part_of_the_attacks_fails_in_the_cage(path: Path, warm: Warm) -> None:
-    terms = Terms(key="autumn", lint=False, cage=warm.cage, warm=warm)
+def test_a_part_of_the_attacks_fails_in_the_cage(path: Path, kept: Host) -> None:
+    terms = Terms(key="autumn", lint=False, host=kept)
     assert_it_fails(path, terms)
     assert check_path(SOLVED, replace(terms, lint=True)).accepted  # and the next one has nothing of it
 
@@ -152,17 +152,17 @@ def test_a_part_of_the_attacks_fails_in_the_cage(path: Path, warm: Warm) -> None
 @pytest.mark.slow
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize("lint", [True, False], ids=["lint-on", "lint-off"])
-@pytest.mark.parametrize("start", ["cold", "warm"])
+@pytest.mark.parametrize("servers", ["new", "kept"])
 @pytest.mark.parametrize("path", kernels("hostile"), ids=ids)
-def test_attacks_fail_in_the_cage(path: Path, start: str, lint: bool, warm: Warm) -> None:
-    assert_it_fails(path, Terms(key="autumn", lint=lint, cage=warm.cage, warm=warm if start == "warm" else None))
+def test_attacks_fail_in_the_cage(path: Path, servers: str, lint: bool, kept: Host) -> None:
+    assert_it_fails(path, Terms(key="autumn", lint=lint, host=kept if servers == "kept" else Host(kept.cage)))
 
 
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize("path", attacks(UNFILTERED), ids=ids)
 def test_the_cage_alone_holds_what_attacks_the_machine(path: Path, cage: Cage) -> None:
     """The third wall by itself, as on a GPU: no lint, and no filter of the child's own."""
-    verdict = check_path(path, Terms(key="autumn", lint=False, cage=cage, limits=Limits(filter=False)))
+    verdict = check_path(path, Terms(key="autumn", lint=False, host=Host(cage), limits=Limits(filter=False)))
     assert verdict.status.value in said(path, "Lint off").split(" or "), verdict.findings
 
 

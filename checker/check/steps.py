@@ -11,7 +11,8 @@ import numpy as np
 
 import checker
 from checker.box.compiling import Compiler
-from checker.box.parent import Box, BoxResult, Ending, Pass
+from checker.box.exchange import Ending
+from checker.box.parent import Box, BoxResult, Pass
 from checker.box.protocol.results import Launch
 from checker.check import Outcome, Terms, program_of, unproven
 from checker.course.clean import cleaned
@@ -127,10 +128,9 @@ class Check:
             program.source,
             [] if self.terms.on_gpu else jobs(self.puzzle, compiled, self.terms.targets),
             self.terms.limits,
-            self.terms.cage,
+            self.terms.host,
             cached=practice,
             assembled=practice,
-            warm=self.terms.warm,
         ) as compiler:
             result = box.run(program.source, list(program.kernels), cases.launches, cases.passes)
             self.versions |= result.versions

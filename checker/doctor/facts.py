@@ -63,10 +63,9 @@ def diagnosis() -> Diagnosis:
     try:
         with claim() as cage:
             tier, why = cage.tier, cage.described()
-            limited = "memory group" in cage.described("cuda")
     except NoCage as reason:
-        tier, why, limited = "C", str(reason), False
-    return Diagnosis((*_for_checking(), *_for_gpus(limited), *_for_grading(tier, why)), tier, why)
+        tier, why = "C", str(reason)
+    return Diagnosis((*_for_checking(), *_for_gpus(), *_for_grading(tier, why)), tier, why)
 
 
 def _for_checking() -> Iterator[Fact]:
@@ -102,7 +101,7 @@ def _triton() -> Fact:
     return Fact("triton", fits, f"{found}." if fits else f"{found} is there; needed is 3.6 to 3.9.", "checking")
 
 
-def _for_gpus(limited: bool) -> Iterator[Fact]:
+def _for_gpus() -> Iterator[Fact]:
     found = _version("torch")
     yield Fact(
         "torch", found is not None, f"{found}." if found else "is not installed; the interpreter needs none.", ""
@@ -117,15 +116,6 @@ def _for_gpus(limited: bool) -> Iterator[Fact]:
     sentence = f"{compiler}." if compiler else "is not installed; Triton needs one to launch kernels."
     yield Fact(
         "C compiler", compiler is not None, sentence, "DEVICE=cuda", () if compiler else ("sudo apt install gcc",)
-    )
-    yield Fact(
-        "memory limit",
-        limited,
-        "A control group limits what a submission on a GPU takes of the machine's own memory."
-        if limited
-        else "Grading as root, with a memory controller (control groups) that is free to use, would limit what a "
-        "submission on a GPU takes of the machine's own memory. On the interpreter there is a limit anyway.",
-        "",
     )
 
 

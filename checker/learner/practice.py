@@ -26,6 +26,8 @@ def terms_of(key: str | None, device: str, wanted: str, *, unsafe: bool = False)
     from checker.box.parent import gpu_missing
     from checker.check import Terms
 
+    if device == "cuda" and key is not None and not unsafe:
+        raise Misuse("Grading runs on the interpreter, whose verdict is that of a GPU: leave out --device cuda.")
     if device == "cuda" and (reason := gpu_missing()):
         raise Misuse(f"{reason} Without --device cuda, the interpreter checks as strictly.")
     try:
@@ -35,9 +37,10 @@ def terms_of(key: str | None, device: str, wanted: str, *, unsafe: bool = False)
     if key is None or unsafe:
         return terms
     from checker.box.cage import cage
+    from checker.box.host import Host
 
     try:
-        return replace(terms, cage=cage.held())
+        return replace(terms, host=Host(cage.held()))
     except cage.NoCage as reason:
         raise Misuse(
             f"Grading was not started, because nothing would hold a submission. {reason} What to do about it: "
