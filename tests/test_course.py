@@ -168,7 +168,7 @@ def test_every_misconception_is_told_from_the_right_answer(number: int) -> None:
 
 
 # What runs on a GPU, in processes of its own. Nothing else may wait for torch.
-WITH_TORCH = {"box/cuda.py", "bench/child.py", "bench/peers.py"}
+WITH_TORCH = {"box/inside/cuda.py", "bench/child.py", "bench/peers.py"}
 
 
 def test_catalogs_know_nothing_of_solutions() -> None:

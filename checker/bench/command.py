@@ -11,15 +11,21 @@ from checker.box.parent import gpu_missing
 from checker.check import Outcome, program_of
 from checker.course import ladder
 from checker.course.places import ROOT
-from checker.submission.read import from_file
+from checker.submission.read import Submission, from_file
 
 SOLUTIONS = ROOT / "solutions"
 
-__all__ = ["BenchmarkFailed", "Extent", "NoBenchmark", "reread", "result_of", "save", "steps"]
+__all__ = ["BenchmarkFailed", "Extent", "NoBenchmark", "reread", "result_of", "save", "source_of", "steps"]
 
 
 class NoBenchmark(ValueError):
     """There is nothing to time or to show: a sentence."""
+
+
+def source_of(number: int, submission: Submission) -> str:
+    """The kernels of a submission, and nothing else of it."""
+    program, _ = program_of(submission, catalog.load(number).kernels)
+    return program.source
 
 
 def steps(number: int) -> list[Path]:
@@ -31,7 +37,6 @@ def result_of(outcome: Outcome, extent: Extent, tell: Tell, *, only_predict: boo
     """Time an accepted submission beside the course's own kernels, or predict if there is no GPU."""
     number = outcome.verdict.puzzle
     assert number is not None and outcome.submission is not None and outcome.program is not None
-    kernels = catalog.load(number).kernels
     if catalog.load(number).timed is None:
         raise NoBenchmark(f"Puzzle {number} has no sizes to be timed at.")
     if only_predict or gpu_missing():
@@ -40,7 +45,7 @@ def result_of(outcome: Outcome, extent: Extent, tell: Tell, *, only_predict: boo
     own = SOLUTIONS / f"{ladder.stems()[number]}.py"
     for name, path in (("solution", own), *(("tuned", path) for path in steps(number)[-1:])):
         if path.exists() and path.read_text(encoding="utf-8") != outcome.submission.text:
-            sources[name] = program_of(from_file(path), kernels)[0].source
+            sources[name] = source_of(number, from_file(path))
     return measure(number, sources, extent, tell)
 
 

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -63,7 +63,8 @@ class Server:
         if self.busy:
             raise RuntimeError("a server has one request at a time")
         self.busy = True
-        socket.send_fds(self.channel, [b"r"], descriptors)
+        with suppress(OSError):  # it is gone, as it will be seen to have told nothing
+            socket.send_fds(self.channel, [b"r"], descriptors)
 
     def told(self) -> dict[str, Any] | None:
         """What it says next; None if it is gone."""

@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checker import check as road
-from checker.box.inside import seccomp
 from checker.box.exchange import Ending
+from checker.box.inside import seccomp
 from checker.box.parent import Box, BoxResult, Limits
 from checker.box.protocol import wire
 from checker.box.protocol.records import BARRIER, BLOCK, LOAD, STORE
