@@ -98,10 +98,11 @@ class Server:
 
 @dataclass(frozen=True)
 class Host:
-    """Where the box's processes run: among the checker's own, or in a cage. Use as a context manager, or `close` it."""
+    """Where submissions run: by default in processes beside the checker's. Use as a context manager, or `close` it."""
 
-    cage: Cage | None = None
+    cage: Cage | None = None  # around these processes, in grading
     kept: bool = False  # servers serve one request after another, for those who check many
+    here: bool = False  # in the judge's own process, where there are no others: see `box.here`
     _idle: dict[str, list[Server]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @contextmanager

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from checker import catalog
+from checker.box.here import Here
 from checker.box.host import Host
 from checker.box.inside import seccomp
 from checker.box.parent import Box, Limits, Pass, PassResult, gpu_missing
@@ -37,6 +38,8 @@ class Terms:
 
     def __post_init__(self) -> None:
         """Raise ValueError for terms that cannot be kept."""
+        if self.host.here and (self.key is not None or self.host.cage is not None or self.device != "interpreter"):
+            raise ValueError("Without processes there is only practice on the interpreter: no key, no cage, no GPU.")
         if self.on_gpu and self.host.cage is not None:
             raise ValueError("A cage shows no GPU: grading runs on the interpreter.")
 
@@ -48,6 +51,8 @@ class Terms:
     @property
     def sandbox(self) -> str:
         """What separates the submission from the rest of the machine, in words for the record."""
+        if self.host.here:
+            return "none: in the judge's own process, where no points are given"
         if self.host.cage is not None:
             return self.host.cage.described()
         has_filter = self.limits.filter and not self.on_gpu and seccomp.available()
@@ -101,15 +106,19 @@ def _for_gpu(terms: Terms) -> Terms:
 
 def _checked(number: int, submission: Submission, terms: Terms) -> Outcome:
     device = "cuda" if terms.on_gpu else "interpreter"
-    with Box(terms.limits, device, terms.host) as box:  # imports Triton, and so do we meanwhile
+    with _box(terms.limits, terms.host, device) as box:  # imports Triton, and so do we meanwhile
         from checker.check.steps import Check
 
         return Check(catalog.load(number), submission, terms).run(box)
 
 
-def launch(program: Program, launches: list[Launch], limits: Limits) -> PassResult:
-    """Run launches of a program that nothing keeps from being run, in practice's box, every program in order."""
-    with Box(limits) as box:
+def _box(limits: Limits, host: Host, device: str = "interpreter") -> Box | Here:
+    return Here(limits) if host.here else Box(limits, device, host)
+
+
+def launch(program: Program, launches: list[Launch], limits: Limits, host: Host | None = None) -> PassResult:
+    """Run launches of a program that nothing keeps from being run, as in practice, every program in order."""
+    with _box(limits, host or Host()) as box:
         in_order: Pass = [(number, range(one.programs)) for number, one in enumerate(launches)]
         return box.run(program.source, list(program.kernels), launches, [in_order]).passes[0]
 
