@@ -6,13 +6,11 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from checker.box.exchange import BoxFailed, Ending, Exchange
@@ -98,9 +96,7 @@ class Compiler:
         self.exchange = self._stack.enter_context(Exchange(server, wire.pack(header)))
         return self.exchange
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     def results(self) -> list[Compiled]:
@@ -153,9 +149,9 @@ class Compiler:
         file = self._cache_file()
         with contextlib.suppress(OSError):
             file.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False, encoding="utf-8") as new:
-                json.dump(header, new)
-            Path(new.name).replace(file)
+            new = file.with_suffix(f".{os.getpid()}")
+            new.write_text(json.dumps(header), encoding="utf-8")
+            new.replace(file)
             kept = sorted(file.parent.glob("*.json"), key=lambda path: path.stat().st_mtime)
             for old in kept[:-KEPT]:
                 old.unlink(missing_ok=True)

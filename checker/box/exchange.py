@@ -7,7 +7,6 @@ import selectors
 import time
 from dataclasses import dataclass, field
 from enum import Enum
-from types import TracebackType
 from typing import Any
 
 from checker.box.host import Server
@@ -117,9 +116,7 @@ class Exchange:
     def __enter__(self) -> Exchange:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._close()
 
 

@@ -13,7 +13,6 @@ import time
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from checker.box.exchange import Ending, Received
@@ -35,9 +34,7 @@ class Here:
     def __enter__(self) -> Here:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Nothing is to be ended."""
 
     def run(self, source: str, kernels: list[str], launches: list[Launch], passes: list[Pass]) -> BoxResult:

@@ -8,11 +8,9 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Iterable
-from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from checker.box.exchange import Ending, Exchange, Received
@@ -95,15 +93,12 @@ class Box:
         self.harmless = device == "interpreter" and limits.filter and seccomp.available()
 
     def __enter__(self) -> Box:
-        with ExitStack() as stack:
-            self.server = stack.enter_context(self.host.server(self.device, may_stay=self.harmless))
-            self._stack = stack.pop_all()
+        self._lent = self.host.server(self.device, may_stay=self.harmless)
+        self.server = self._lent.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
+    def __exit__(self, *_: object) -> None:
+        self._lent.__exit__(None, None, None)
 
     def run(self, source: str, kernels: list[str], launches: list[Launch], passes: list[Pass]) -> BoxResult:
         """Run `passes` over `launches`: each a list of (launch number, program order). Raises BoxFailed."""

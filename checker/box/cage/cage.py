@@ -20,7 +20,6 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from types import TracebackType
 from typing import Any
 
 from checker.box.cage import slots
@@ -103,9 +102,7 @@ class Cage:
     def __enter__(self) -> Cage:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
