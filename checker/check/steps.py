@@ -11,7 +11,9 @@ import numpy as np
 
 import checker
 from checker.box.compiling import Compiler
-from checker.box.parent import Box, BoxResult, Ending, Pass
+from checker.box.exchange import Ending
+from checker.box.here import Here
+from checker.box.parent import Box, BoxResult, Pass
 from checker.box.protocol.results import Launch
 from checker.check import Outcome, Terms, program_of, unproven
 from checker.course.clean import cleaned
@@ -66,7 +68,7 @@ class Check:
         self.sha256 = hashlib.sha256(submission.text.encode("utf-8", "surrogatepass")).hexdigest()
         self.versions = {"checker": checker.__version__, "python": ".".join(map(str, sys.version_info[:3]))}
 
-    def run(self, box: Box) -> Outcome:
+    def run(self, box: Box | Here) -> Outcome:
         """The outcome, from text to verdict."""
         try:
             program, complaints = program_of(self.submission, self.puzzle.kernels, linted=self.terms.lint)
@@ -116,7 +118,7 @@ class Check:
             self.where(program.gaps.get(kernel, program.kernels[kernel].lineno)),
         )
 
-    def _judged(self, program: Program, started: list[str], box: Box) -> Outcome:
+    def _judged(self, program: Program, started: list[str], box: Box | Here) -> Outcome:
         cases = self._cases(program, started)
         of_puzzle = {case.name for case in cases.of_puzzle}
         compiled = [case for case in cases.runnable if case.name in of_puzzle]  # with the puzzle's own constexprs
@@ -124,12 +126,11 @@ class Check:
         practice = self.terms.key is None
         with Compiler(
             program.source,
-            [] if self.terms.on_gpu else jobs(self.puzzle, compiled, self.terms.targets),
+            [] if self.terms.on_gpu or self.terms.host.here else jobs(self.puzzle, compiled, self.terms.targets),
             self.terms.limits,
-            self.terms.cage,
+            self.terms.host,
             cached=practice,
             assembled=practice,
-            warm=self.terms.warm,
         ) as compiler:
             result = box.run(program.source, list(program.kernels), cases.launches, cases.passes)
             self.versions |= result.versions

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from checker.box.cage.cage import Cage, NoCage, held
-from checker.box.warm import Warm
+from checker.box.host import Host
 from checker.check import Terms, check, unreadable
 from checker.course import ladder
 from checker.course.verdict import Verdict
@@ -41,15 +41,15 @@ def terms_for_grading(course: Settings) -> Terms:
             f"Nothing was graded, because nothing would hold a submission. {reason} What to do about it: "
             "python -m checker doctor. Or, if you trust everybody who hands in, sandbox = 'none' in course.toml."
         ) from reason
-    return Terms(key=secret, cage=cage, warm=None if cage is None else _warm(cage))
+    return Terms(key=secret, host=Host() if cage is None else _host(cage))
 
 
 @cache
-def _warm(cage: Cage) -> Warm:
+def _host(cage: Cage) -> Host:
     """One for all that this process grades."""
-    warm = Warm(cage)
-    atexit.register(warm.close)
-    return warm
+    host = Host(cage, kept=True)
+    atexit.register(host.close)
+    return host
 
 
 def verdict_on(number: int, notebook: Handed, name: str, course: Settings) -> Verdict:

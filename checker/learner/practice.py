@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from checker.box.cage import cage
+from checker.box.host import Host
 from checker.box.parent import gpu_missing
 from checker.check import Outcome, Terms, check, started, unreadable
 from checker.course import ladder, targets
@@ -23,6 +24,8 @@ from checker.submission.read import Unreadable, from_file
 
 def terms_of(key: str | None, device: str, wanted: str, *, unsafe: bool = False) -> Terms:
     """Under which terms to check; `wanted`: targets, none if empty. With a key in a cage, unless `unsafe`."""
+    if device == "cuda" and key is not None and not unsafe:
+        raise Misuse("Grading runs on the interpreter, whose verdict is that of a GPU: leave out --device cuda.")
     if device == "cuda" and (reason := gpu_missing()):
         raise Misuse(f"{reason} Without --device cuda, the interpreter checks as strictly.")
     try:
@@ -32,7 +35,7 @@ def terms_of(key: str | None, device: str, wanted: str, *, unsafe: bool = False)
     if key is None or unsafe:
         return terms
     try:
-        return replace(terms, cage=cage.held())
+        return replace(terms, host=Host(cage.held()))
     except cage.NoCage as reason:
         raise Misuse(
             f"Grading was not started, because nothing would hold a submission. {reason} What to do about it: "

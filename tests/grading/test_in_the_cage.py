@@ -15,6 +15,7 @@ import pytest
 
 from checker.box.cage import cage as cages
 from checker.box.cage.cage import Cage, NoCage
+from checker.box.host import Host
 from checker.check import Terms
 from checker.course.verdict import Status, Verdict
 from checker.report.as_json import as_dict
@@ -95,15 +96,15 @@ def test_a_cage_that_fails_later_fails_the_check(cage: Cage, tmp_path: Path) -> 
     """A fault of ours, without a verdict; never a run without a cage, and never a refusal of the kernel."""
     later = Cage(cage.tier, str(put_bwrap(tmp_path, "sys.exit(1)")), cage.slot)
     with pytest.raises(RuntimeError, match="did not start"):
-        check_path(SOLVED, Terms(key="autumn", cage=later))
+        check_path(SOLVED, Terms(key="autumn", host=Host(later)))
 
 
 def test_a_compiler_that_does_not_start_is_no_fault_of_the_kernel(cage: Cage, tmp_path: Path) -> None:
-    file = put_bwrap(tmp_path, "if any('box.compiler' in word for word in words): sys.exit(1)")
+    file = put_bwrap(tmp_path, "if any('\"compiler\"' in word for word in words): sys.exit(1)")
     later = Cage(cage.tier, str(file), cage.slot)
-    assert check_path(SOLVED, Terms(key="autumn", cage=later, targets=())).accepted
+    assert check_path(SOLVED, Terms(key="autumn", host=Host(later), targets=())).accepted
     with pytest.raises(RuntimeError, match="the compiler did not start"):
-        check_path(SOLVED, Terms(key="autumn", cage=later))
+        check_path(SOLVED, Terms(key="autumn", host=Host(later)))
 
 
 # --- a check in the cage ---
@@ -124,7 +125,7 @@ SAME = ("p1_naive_softmax", "p6_flash_attention_2", "p1_no_load_mask", "p1_reads
 def test_the_verdict_is_that_of_practice(name: str, cage: Cage) -> None:
     kernel = named(name)
     outside = check_kernel(kernel, Terms(key="autumn"))
-    caged = check_kernel(kernel, Terms(key="autumn", cage=cage))
+    caged = check_kernel(kernel, Terms(key="autumn", host=Host(cage)))
     assert canonical(caged) == canonical(outside)
     assert caged.accepted == (kernel.folder == "solutions")
     assert outside.sandbox.startswith("C, no sandbox: ")
@@ -145,7 +146,7 @@ def test_grading_does_not_believe_what_practice_has_kept(
     poison = json.dumps({"results": [fine] * len(json.loads(kept.read_text())["results"])})
     kept.write_text(poison)
     assert check_kernel(wrong).accepted  # as expected of a cache
-    for terms in (Terms(key="autumn", cage=cage), Terms(key="autumn")):
+    for terms in (Terms(key="autumn", host=Host(cage)), Terms(key="autumn")):
         assert check_kernel(wrong, terms).status is Status.DOES_NOT_COMPILE
     assert [path.read_text() for path in kept.parent.iterdir()] == [poison]
 
@@ -167,7 +168,7 @@ def test_what_leaks_without_a_cage_does_not_leak_from_it(
     grader = subprocess.Popen(["sleep", "600"], env={**os.environ, "COURSE_KEY": "secret"})
     try:
         outside = check_text(text, terms=Terms(key="autumn", lint=False))
-        caged = check_text(text, terms=Terms(key="autumn", lint=False, cage=cage))
+        caged = check_text(text, terms=Terms(key="autumn", lint=False, host=Host(cage)))
     finally:
         grader.kill()
         grader.wait()
