@@ -118,6 +118,10 @@ class AccessLog:
     stray: npt.NDArray[np.int32]
     elements: npt.NDArray[np.int32]
 
+    def moved(self, kind: int, tensor: int) -> int:
+        """Distinct elements of a tensor per load, or per store, all added up."""
+        return int(self.distinct[(self.kind == kind) & (self.tensor == tensor)].sum(dtype=np.int64))
+
 
 @dataclass(frozen=True)
 class LaunchResult:
