@@ -113,4 +113,4 @@ needs-check:
 	@test -x "$(bin)/python" || { echo "VENV=$(VENV) has no bin/python: name the folder of a virtual environment."; exit 2; }
 	@$(missing) triton numpy click rich watchfiles
 needs-lab: needs-check
-	@$(missing) jupyterlab jupytext matplotlib nbgrader
+	@$(missing) jupyterlab jupytext matplotlib msgspec nbgrader

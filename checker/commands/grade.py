@@ -17,15 +17,15 @@ from rich.table import Table
 from checker import catalog
 from checker.commands.arguments import of_course
 from checker.course.clean import clean
+from checker.course.saving import replacing
 from checker.course.status import ExitStatus, Misuse
 from checker.course.verdict import Status, Verdict
 from checker.grading import batch, export, settings
-from checker.grading.batch import CrewLost, NoCrew
+from checker.grading.crew import Crew, CrewLost, NoCrew, local
 from checker.grading.export import Row
 from checker.grading.found import NothingFound, Work, found
 from checker.grading.grade import NoSandbox, terms_for_grading
 from checker.grading.key import KeyProblem
-from checker.grading.local import Local
 from checker.report.screen import console, say
 
 _COLUMNS = ("all points", "some points", "no points", "not started", "no score")  # of the summary
@@ -77,7 +77,7 @@ def grade_all(
             outcomes = _with_progress(works, course.folder, crew)
         rows = export.Rows(outcomes, course)
         for form, path in written.items():
-            with export.replacing(path) as file:
+            with replacing(path) as file:
                 export.FORMS[form](rows, file)
     except (settings.SettingsError, KeyProblem, NoSandbox, NothingFound, NoCrew) as problem:
         raise Misuse(str(problem)) from problem
@@ -96,18 +96,18 @@ def grade_all(
     return ExitStatus.FAULT if lost else ExitStatus.ACCEPTED
 
 
-def _crew(cluster: str, jobs: int, course: settings.Settings, sample: Path) -> AbstractContextManager[batch.Crew]:
+def _crew(cluster: str, jobs: int, course: settings.Settings, sample: Path) -> AbstractContextManager[Crew]:
     if not cluster:
         terms_for_grading(course)  # better to say now what is missing than in every process
-        return Local(jobs)
+        return local(jobs)
     try:
-        from checker.grading.cluster import Cluster
+        from checker.grading.cluster import cluster as on_cluster
     except ImportError as error:
         raise Misuse(
             f"{error.name} is missing, which grading on a cluster needs: pip install '.[cluster]' in this repository, "
             "or make grade CLUSTER=…, which installs it."
         ) from error
-    return Cluster(cluster, jobs, course, sample)
+    return on_cluster(cluster, jobs, course, sample)
 
 
 def _harmless(text: str) -> str:
@@ -115,7 +115,7 @@ def _harmless(text: str) -> str:
     return clean(text).replace("\n", " ")
 
 
-def _with_progress(works: list[Work], folder: Path, crew: batch.Crew) -> list[batch.Outcome]:
+def _with_progress(works: list[Work], folder: Path, crew: Crew) -> list[batch.Outcome]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, transient=True) as bar:
         tasks: dict[str, TaskID] = {}

@@ -32,7 +32,7 @@ def gradescope(puzzle: str | None, folder: Path, file: Path) -> None:
         raise Misuse(str(problem)) from problem
     except OSError as error:
         raise Misuse(f"{file} could not be written: {error.strerror}: {error.filename}.") from error
-    points = sum(sum(course.points_of(number).values()) for number in numbers)
+    points = sum(course.possible(number) for number in numbers)
     click.echo(f"{file}: {len(names)} files, {points} points. It holds the course's key: keep it from others.")
     if not course.caged:
         click.echo("! Submissions will run without a sandbox there, as course.toml says.")

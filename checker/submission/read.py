@@ -66,37 +66,38 @@ class Submission:
         return (self.chunks[-1].cell if self.chunks else None), line
 
 
-def from_file(path: Path) -> Submission:
-    """Read a `.py` file or an `.ipynb` notebook. Raises Unreadable with a sentence."""
+def from_file(path: Path, name: str = "") -> Submission:
+    """Read a `.py` file or an `.ipynb` notebook, to be called `name`, or by its path. Raises Unreadable."""
+    name = name or str(path)
     if path.suffix == ".ipynb":
-        return from_cells([(cell.kind, cell.text) for cell in cells_of(path)], str(path))
-    return from_cells([("code", _text_of(path))], str(path), numbered=False)
+        return from_cells([(cell.kind, cell.text) for cell in cells_of(path, name)], name)
+    return from_cells([("code", _text_of(path, name))], name, numbered=False)
 
 
-def _text_of(path: Path) -> str:
+def _text_of(path: Path, name: str) -> str:
     """The text of a file. Raises Unreadable."""
     try:
         if not path.exists():
-            raise Unreadable(f"There is no file {path}.", missing=True)
+            raise Unreadable(f"There is no file {name}.", missing=True)
         if not path.is_file():
-            raise Unreadable(f"{path} is not a file. Name a .py file or an .ipynb notebook.", missing=True)
+            raise Unreadable(f"{name} is not a file. Name a .py file or an .ipynb notebook.", missing=True)
         size = path.stat().st_size
         if size > SIZE_LIMIT:
             raise Unreadable(
-                f"{path} has {size >> 20} MB; more than {SIZE_LIMIT >> 20} MB are not read. If it is a "
+                f"{name} has {size >> 20} MB; more than {SIZE_LIMIT >> 20} MB are not read. If it is a "
                 "notebook, clear its outputs and save it again."
             )
         data = path.read_bytes()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise Unreadable(f"{path} could not be read: {reason}.", missing=True) from error
+        raise Unreadable(f"{name} could not be read: {reason}.", missing=True) from error
     if not data.strip():
-        raise Unreadable(f"{path} is empty. `make reset PUZZLE=…` brings the stub back.")
+        raise Unreadable(f"{name} is empty. `make reset PUZZLE=…` brings the stub back.")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Unreadable(
-            f"{path} is not UTF-8 text (byte {error.start} is 0x{data[error.start]:02x}). "
+            f"{name} is not UTF-8 text (byte {error.start} is 0x{data[error.start]:02x}). "
             "Save it again with UTF-8 encoding."
         ) from error
 
@@ -127,9 +128,10 @@ def without_magics(text: str) -> str:
     return text
 
 
-def cells_of(path: Path) -> list[Cell]:
-    """The cells of a notebook's file, whatever else it holds. Raises Unreadable."""
-    return cells_in(notebook_of(_text_of(path), str(path)), str(path))
+def cells_of(path: Path, name: str = "") -> list[Cell]:
+    """The cells of a notebook's file, whatever else it holds. Raises Unreadable, which says `name`, or the path."""
+    name = name or str(path)
+    return cells_in(notebook_of(_text_of(path, name), name), name)
 
 
 def notebook_of(text: str, name: str) -> dict[str, Any]:
