@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import select
 import tracemalloc
 import zlib
 from collections.abc import Mapping
