@@ -11,6 +11,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as `python -m checker` doe
 import re
 import shutil
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -256,6 +258,13 @@ def check_text() -> Callable[..., Verdict]:
         return check(1, from_cells([("code", text)], "kernel.py", numbered=False), terms).verdict
 
     return run
+
+
+def typed(*arguments: str, cwd: Path, root: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
+    """How `python -m checker …` ends in a folder, and what it says."""
+    environment = {**os.environ, "PYTHONPATH": str(root), "COLUMNS": "120", **variables}
+    line = [sys.executable, "-m", "checker", *arguments]
+    return subprocess.run(line, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
 
 
 def check_path(path: Path, terms: Terms | None = None) -> Verdict:

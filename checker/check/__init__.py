@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # numpy is imported while the box starts
     from checker.course.puzzle import Kernel, Puzzle
     from checker.judge.evidence import Evidence
     from checker.submission.extract import Program
-    from checker.submission.lint import Complaint
+    from checker.submission.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def launch(program: Program, launches: list[Launch], limits: Limits, host: Host 
 
 def program_of(
     submission: Submission, kernels: Sequence[Kernel], *, linted: bool = True
-) -> tuple[Program, list[Complaint]]:
+) -> tuple[Program, list[Problem]]:
     """The program that some kernels are, and what keeps it from being run.
 
     Raises NotASubmission; RecursionError, MemoryError or ValueError for text that was made to be hard to read.

@@ -27,7 +27,7 @@ from checker.judge.endings import ended, malformed
 from checker.judge.evidence import Evidence, half_of, launch_of, locator, steps_of
 from checker.judge.judge import in_order_of_cases, judge, properties, runs_of, status_of
 from checker.submission.extract import NotASubmission, Program
-from checker.submission.lint import Complaint
+from checker.submission.problem import Problem
 from checker.submission.read import Submission
 from checker.submission.suspects import suspects
 
@@ -72,13 +72,13 @@ class Check:
         """The outcome, from text to verdict."""
         try:
             program, complaints = program_of(self.submission, self.puzzle.kernels, linted=self.terms.lint)
-        except NotASubmission as problem:
-            finding = Finding(problem.problem, Status.INVALID, str(problem), "", problem.hint, self.where(problem.line))
-            return self._not_run([finding])
+        except NotASubmission as refused:
+            return self._not_run([self._finding(refused.problem, Status.INVALID)])
         except (RecursionError, MemoryError, ValueError):  # text that was made to be hard to read
             return self._not_run([_UNREADABLE_CODE])
         if complaints:
-            return self._not_run([self._forbidden(complaint) for complaint in complaints])
+            status = {True: Status.FORBIDDEN, False: Status.DOES_NOT_COMPILE}
+            return self._not_run([self._finding(complaint, status[complaint.compiles]) for complaint in complaints])
         started = [kernel for kernel in program.kernels if not program.empty(kernel)]
         if not started:
             return self._not_started(program)
@@ -89,9 +89,8 @@ class Check:
         conclusion = _Conclusion(worst, tuple(findings), unproven(self.puzzle), start_line=start_line)
         return Outcome(self._verdict(conclusion), self.submission)
 
-    def _forbidden(self, complaint: Complaint) -> Finding:
-        status = Status.FORBIDDEN if complaint.compiles else Status.DOES_NOT_COMPILE
-        return Finding(complaint.id, status, complaint.sentence, "", complaint.hint, self.where(complaint.line))
+    def _finding(self, problem: Problem, status: Status) -> Finding:
+        return Finding(problem.id, status, problem.sentence, "", problem.hint, self.where(problem.line))
 
     def _not_started(self, program: Program) -> Outcome:
         function = next(iter(program.kernels.values()))

@@ -19,7 +19,7 @@ from checker.box.host import Host
 from checker.check import Terms
 from checker.course.verdict import Status, Verdict
 from checker.report.as_json import as_dict
-from tests.conftest import ROOT, check_kernel, check_path
+from tests.conftest import ROOT, check_kernel, check_path, typed
 from tests.kernels import named
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -69,12 +69,10 @@ def test_a_cage_that_does_not_hold_is_not_granted(
 def test_a_checker_that_others_cannot_read_says_what_to_do(tmp_path: Path) -> None:
     """As root's umask may have left it; tmp_path itself is closed to others, which is no obstacle."""
     shutil.copytree(ROOT / "checker", tmp_path / "checker")
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    asked = [sys.executable, "-m", "checker", "doctor"]
-    done = subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = typed("doctor", cwd=tmp_path, root=tmp_path)
     assert done.returncode == 0, done.stdout
     (tmp_path / "checker" / "__init__.py").chmod(0o600)
-    done = subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = typed("doctor", cwd=tmp_path, root=tmp_path)
     assert done.returncode == 1
     assert "chmod -R o+rX" in done.stdout
 
@@ -82,16 +80,14 @@ def test_a_checker_that_others_cannot_read_says_what_to_do(tmp_path: Path) -> No
 @pytest.mark.parametrize("how", ["absent", "broken"])
 def test_grading_without_a_cage_is_refused(how: str, tmp_path: Path) -> None:
     put_bwrap(tmp_path, "sys.exit(1)")
-    asked = [sys.executable, "-m", "checker", "check", "1", "--file", str(SOLVED), "--no-compile", "--key", "autumn"]
+    asked = ["check", "1", "--file", str(SOLVED), "--no-compile", "--key", "autumn"]
     path = "/nowhere" if how == "absent" else f"{tmp_path}:{os.environ['PATH']}"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": path}
-    done = subprocess.run(asked, env=environment, capture_output=True, text=True, check=False)
+    done = typed(*asked, cwd=tmp_path, PATH=path)
     assert done.returncode == 2
     words = " ".join(done.stdout.split())
     assert "Grading was not started" in words and "accepted" not in words and "Traceback" not in words
     assert {"absent": "bubblewrap is not installed", "broken": "bubblewrap does not work here"}[how] in words
-    asked += ["--unsafe-no-sandbox", "--json", "-"]
-    done = subprocess.run(asked, env=environment, capture_output=True, text=True, check=False)
+    done = typed(*asked, "--unsafe-no-sandbox", "--json", "-", cwd=tmp_path, PATH=path)
     assert done.returncode == 0
     assert '"sandbox": "C, no sandbox: process limits' in done.stdout
 
