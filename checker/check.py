@@ -202,16 +202,16 @@ class _Check:
         import numpy as np
 
         from checker.box.compiling import Compiler
+        from checker.course.case import numbered
         from checker.course.puzzle import PRACTICE_KEY, Draw
         from checker.judge.compiled import compilations, compile_findings, compile_remarks, jobs
-        from checker.judge.evidence import half_of, launch_of, steps_of
-        from checker.judge.judge import runs_of
+        from checker.judge.evidence import half_of, launch_of, runs_of, steps_of
 
         key = self.terms.key
         draw = Draw(PRACTICE_KEY) if key is None else Draw(key, self.sha256)
         on_gpu = self.terms.device == "cuda"
         usual = self._cases_for_gpu(draw) if on_gpu else self.puzzle.cases(draw)
-        cases = [*usual, *self._suspected(program, draw)]
+        cases = numbered([*usual, *self._suspected(program, draw)])
         runnable = [case for case in cases if case.kernel in started]
         launches = [launch_of(case, self.puzzle.budget(case)) for case in runnable]
         shuffle = draw.case(self.puzzle.stem, "order of programs")
@@ -225,8 +225,8 @@ class _Check:
             if runs_of(case) == 2 or number in second:
                 shuffled.append((number, shuffle.permutation(programs)))
         passes = [in_order, shuffled]
-        own = {case.name for case in cases[len(usual) :]}  # the constexprs that are compiled are the puzzle's
-        wanted = [] if on_gpu else jobs(self.puzzle, [c for c in runnable if c.name not in own], self.terms.targets)
+        asked = [case for case in runnable if case.id < len(usual)]  # the constexprs that are compiled are the puzzle's
+        wanted = [] if on_gpu else jobs(self.puzzle, asked, self.terms.targets)
         # What practice has found out is not believed in grading: who practises here may have written it.
         with Compiler(
             program.source,
@@ -288,8 +288,8 @@ class _Check:
         made = judge(self.puzzle, evidence, self.where, program.kernels)
         for case in cases:
             if case.kernel not in started:
-                made.failed[case.name] = f"{case.kernel} is still empty"
-        findings = in_order_of_cases(endings + made.findings, cases)
+                made.failed[case.id] = f"{case.kernel} is still empty"
+        findings = in_order_of_cases(endings + made.findings)
         results = properties(self.puzzle, cases, made)
         if not on_gpu and not findings:  # beside anything else it would be noise
             reached = {n for e in evidence for result in e.results for n in result.reached}
@@ -326,8 +326,8 @@ class _Check:
     ) -> tuple[list[Evidence], list[Finding]]:
         """Results by case, and findings on how the runners ended."""
         from checker.box.protocol.results import parse
-        from checker.judge.diagnose import error_finding
         from checker.judge.endings import ended, malformed
+        from checker.judge.errors import error_finding
         from checker.judge.evidence import Evidence
 
         results, findings = [], []
@@ -337,7 +337,7 @@ class _Check:
             if any(result.left_out and launches[n].small for n, result in answers.results.items()):
                 raise RuntimeError("the GPU has no free memory even for a small tensor: wait until others have done")
             if answers.loading is not None:
-                findings.append(error_finding(None, answers.loading, self.where))
+                findings.append(error_finding(answers.loading, self.where(answers.loading.line)))
             elif answers.malformed is not None and one.ending in (Ending.FINISHED, Ending.EXITED):
                 findings.append(malformed(answers.malformed))
             elif any(result.on_gpu and result.error for result in answers.results.values()):

@@ -8,6 +8,7 @@ from checker.catalog import rows, softmax, suspected_rows, timing
 from checker.catalog.blockwise_mistakes import BLOCKWISE
 from checker.catalog.softmax_mistakes import RESULTS
 from checker.course.puzzle import Case, Draw, Kernel, Property, Puzzle, Remark, Timed, Tuning
+from checker.course.verdict import Traffic
 
 KERNEL = Kernel(
     name="safe_softmax_kernel",
@@ -32,8 +33,8 @@ def cases(draw: Draw) -> list[Case]:
     return [*usual, softmax.long_sum_case(KERNEL, draw.case("p2_safe_softmax", "long sum"), {"BLOCK_SIZE": block})]
 
 
-def _two_sweeps(case: Case, loads: Mapping[str, int]) -> bool:
-    return loads["x_ptr"] <= 2 * case.tensors["x_ptr"].values.size
+def _two_sweeps(case: Case, moved: Mapping[str, Traffic]) -> bool:
+    return moved["x_ptr"].loads <= 2 * case.tensors["x_ptr"].values.size
 
 
 def timed(free: int) -> list[Timed]:

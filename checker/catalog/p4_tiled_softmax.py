@@ -10,8 +10,9 @@ import numpy as np
 from checker.catalog import rows, softmax, suspected_rows, timing
 from checker.catalog.blockwise_mistakes import BLOCKWISE, blocks, top
 from checker.catalog.online_mistakes import ONLINE
-from checker.catalog.softmax_mistakes import RESULTS, exp32, total, writes
-from checker.course.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Puzzle, Timed, Tuning
+from checker.catalog.softmax_mistakes import RESULTS, exp32, total, y_is
+from checker.course.misconception import Misconception, Moves
+from checker.course.puzzle import Array, Case, Draw, Kernel, Property, Puzzle, Timed, Tuning
 
 KERNEL = Kernel(
     name="tiled_softmax_kernel",
@@ -72,7 +73,7 @@ ONE_MAXIMUM = Misconception(
     "All rows of a tile share one maximum",
     "Rows far below the largest one of their tile get only zeros, and 0 / 0 is NaN. Each row needs its own maximum.",
     "tl.max(x, axis=1) has one entry per row; keep it a vector of BLOCK_ROWS.",
-    outputs=writes(_one_maximum),
+    signs=(y_is(_one_maximum),),
 )
 
 
@@ -99,14 +100,14 @@ WITHOUT_AXIS = (
         "Without an axis, tl.max and tl.sum make one number of a tile: all of its rows then share the maximum and the "
         "sum, so no row sums to 1 by itself.",
         "tl.max(x, axis=1) and tl.sum(..., axis=1) have one entry per row.",
-        outputs=writes(lambda x, case: _without_axis(x, case, maximum=True)),
+        signs=(y_is(lambda x, case: _without_axis(x, case, maximum=True)),),
     ),
     Misconception(
         "reduced-over-the-whole-tile",
         "The sum is that of the whole tile, not of each row",
         "Without an axis, tl.sum makes one number of a tile: to each row the exponentials of all rows are added.",
         "tl.sum(..., axis=1) has one entry per row.",
-        outputs=writes(lambda x, case: _without_axis(x, case, maximum=False)),
+        signs=(y_is(lambda x, case: _without_axis(x, case, maximum=False)),),
     ),
 )
 PADDED_ROWS = Misconception(
@@ -115,7 +116,7 @@ PADDED_ROWS = Misconception(
     "The last tile has more rows than are left. Its addresses were brought back inside, with % n_rows for instance, so "
     "nothing is read outside; but real rows are read once more, for nothing.",
     "Mask the rows that do not exist, rows < n_rows, and leave their addresses as they are.",
-    traffic=lambda case, moved: moved["x_ptr"].loads == 2 * rows.columns(case) * _rows_of_whole_tiles(case),
+    signs=(Moves(lambda case, moved: moved["x_ptr"].loads == 2 * rows.columns(case) * _rows_of_whole_tiles(case)),),
 )
 
 
