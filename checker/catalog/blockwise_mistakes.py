@@ -84,7 +84,7 @@ BLOCKWISE = (
         "Only the first block of each row is written",
         "A row is longer than a block. Either there is no loop over the row around the store, or its addresses stay "
         "where they are when the loop goes on.",
-        "Write in a loop, for start in range(0, n_cols, BLOCK_SIZE), to y_ptr + row * y_row_stride + start + cols.",
+        "Write in a loop, for start in range(0, n_cols, {block}), to {y_in_loop}.",
         signs=(Unwritten(_past_first_block),),
     ),
     Misconception(
@@ -92,7 +92,7 @@ BLOCKWISE = (
         "Each lane has a maximum of its own",
         "The running maximum is a block: each lane keeps the largest x that it has seen itself. exp(x - m) of "
         "different lanes then cannot be added up, nor divided by one sum.",
-        "Reduce the block to one number first: m = tl.maximum(m, tl.max(x, axis=0)).",
+        "Reduce the block to one number first: m = tl.maximum(m, tl.max(x, axis={axis})).",
         signs=(y_is(_by_lane).at(Part.MAXIMUM),),
     ),
     Misconception(
@@ -175,7 +175,7 @@ BLOCKWISE = (
         "first-block-again",
         "Every iteration of the loop loads the first block",
         "The loop goes on, but the addresses do not: columns past the first block are never read.",
-        "Add the block's beginning to the addresses: x_ptr + row * x_row_stride + start + cols.",
+        "Add the block's beginning to the addresses: {x_in_loop}.",
         signs=(y_is(lambda x, case: softmax(x[:, np.arange(x.shape[1]) % block_size(case)])).at(Part.LOAD),),
     ),
     Misconception(
@@ -246,7 +246,7 @@ BLOCKWISE = (
         "tail-not-summed",
         "The tail is missing in the sum",
         "The denominator adds up whole blocks only; the columns past the last whole block are not counted.",
-        "Let the loop run to n_cols, range(0, n_cols, BLOCK_SIZE), and mask the last block.",
+        "Let the loop run to n_cols, range(0, n_cols, {block}), and mask the last block.",
         signs=(
             y_is(
                 lambda x, case: (

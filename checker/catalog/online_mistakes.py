@@ -87,7 +87,7 @@ ONLINE = (
         "The lanes' normalisers are added without being rescaled",
         "Each lane has a maximum of its own, and its normaliser is relative to that. To add them up, each needs the "
         "factor exp(its own maximum - the row's maximum).",
-        "After the loop: m_row = tl.max(m, axis=0), then l = tl.sum(l * tl.exp(m - m_row), axis=0).",
+        "After the loop: m_row = tl.max(m, axis={axis}), then l = tl.sum(l * tl.exp(m - m_row), axis={axis}).",
         signs=(y_is(_lanes_added),),
     ),
     Misconception(

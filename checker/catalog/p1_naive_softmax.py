@@ -205,8 +205,7 @@ MISCONCEPTIONS = (
         "Convert right after the load, x.to(tl.float32), and do everything up to the store in fp32.",
         signs=(y_is(_half_sum),),
     ),
-    *RESULTS,
-    *rows.ADDRESSING,
+    *rows.worded((*RESULTS, *rows.ADDRESSING), rows.ONE_ROW),
 )
 
 WARPS = {1024: (2, 4), 2048: (2, 4), 4096: (4, 16), 8192: (16, 32), 16384: (16, 32)}  # by row length

@@ -58,6 +58,6 @@ PUZZLE = Puzzle(
     pictured=softmax.pictured("p2_safe_softmax", KERNEL, "four rows of four blocks", (4, 64), {"BLOCK_SIZE": 16}),
     largest_block=rows.block_size,
     remarks=(Remark("You read x only twice: that is puzzle 3, the online softmax.", _two_sweeps),),
-    misconceptions=(softmax.ROW_KEPT, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
+    misconceptions=(softmax.ROW_KEPT, *rows.worded((*BLOCKWISE, *RESULTS, *rows.ADDRESSING), rows.ONE_ROW)),
     invariants=(softmax.ROWS_SUM_TO_ONE,),
 )

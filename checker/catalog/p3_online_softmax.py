@@ -68,6 +68,10 @@ PUZZLE = Puzzle(
     timed=timed,
     pictured=softmax.pictured("p3_online_softmax", KERNEL, "four rows of four blocks", (4, 64), {"BLOCK_SIZE": 16}),
     largest_block=rows.block_size,
-    misconceptions=(softmax.ROW_KEPT, THREE_SWEEPS, *ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
+    misconceptions=(
+        softmax.ROW_KEPT,
+        THREE_SWEEPS,
+        *rows.worded((*ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING), rows.ONE_ROW),
+    ),
     invariants=(softmax.ROWS_SUM_TO_ONE,),
 )

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
-
 import numpy as np
 
 from checker.catalog import rows, softmax, suspected_rows, timing
@@ -126,42 +123,12 @@ def _rows_of_whole_tiles(case: Case) -> int:
     return case.grid[0] * min(count, owned)
 
 
-# How texts about one row in blocks of BLOCK_SIZE read for a tile of rows.
-IN_TILES = (
-    (r"\brow \* ([xy])_row_stride( \+ start)? \+ cols", r"rows[:, None] * \1_row_stride + start + cols[None, :]"),
-    (r"\brow \* ([xy])_row_stride", r"rows[:, None] * \1_row_stride"),
-    (r"mask=cols < n_cols, or in a loop mask=start \+ cols < n_cols", "(start + cols < n_cols)[None, :]"),
-    (r": cols < n_cols", ": (start + cols < n_cols)[None, :]"),
-    (r"Program p owns row p: rows count from 0.*", "Program p owns BLOCK_ROWS rows from p * BLOCK_ROWS on."),
-    (
-        r"x_ptr \+ row is .* of that row",
-        "x_ptr + rows are neighbours in the first row, not the beginnings of these rows",
-    ),
-    (r"Is the row tl.program_id\(0\), and is it", "Do the rows begin at tl.program_id(0) * BLOCK_ROWS, and are they"),
-    (r"BLOCK_SIZE", "BLOCK_COLS"),
-    (r"axis=0", "axis=1"),
-)
-
-
-def in_tiles(text: str) -> str:
-    """A sentence about one row, in the form that it has for a tile of rows."""
-    for pattern, instead in IN_TILES:
-        text = re.sub(pattern, instead, text)
-    return text
-
-
-MISTAKES = tuple(
-    replace(m, title=in_tiles(m.title), explanation=in_tiles(m.explanation), hint=in_tiles(m.hint))
-    for m in (
-        softmax.ROW_KEPT,
-        PADDED_ROWS,
-        ONE_MAXIMUM,
-        *WITHOUT_AXIS,
-        *ONLINE,
-        *BLOCKWISE,
-        *RESULTS,
-        *rows.ADDRESSING,
-    )
+MISTAKES = (
+    softmax.ROW_KEPT,
+    PADDED_ROWS,
+    ONE_MAXIMUM,
+    *WITHOUT_AXIS,
+    *rows.worded((*ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING), rows.TILE_OF_ROWS),
 )
 # Rows and columns of a block, and warps.
 TILES = {
