@@ -41,9 +41,9 @@ def tripled(one: Case) -> Evidence:
     return evidence(one, 1.5 * right(one))
 
 
-def lossy(way: int, one: Case | None = None, wrong: bool = False) -> Evidence:
+def lossy(way: int, one: Case | None = None, by: float = 0.0) -> Evidence:
     one = one or case()
-    y = right(one) + 1 if wrong else None
+    y = right(one) + by
     return evidence(one, y, [*usual(one), (LOSS, 0, 0, 3, (), 1, way)])
 
 
@@ -115,10 +115,12 @@ def test_digits_that_are_lost_explain_wrong_values_of_that_type() -> None:
     half = case()
     for name, tensor in half.tensors.items():
         object.__setattr__(half.tensors[name], "values", tensor.values.astype(np.float16))
-    assert ids(judged(puzzle(), lossy(IN_LOOP, half, wrong=True))) == ["accumulator-in-half"]
+    assert ids(judged(puzzle(), lossy(IN_LOOP, half, by=1.0))) == ["accumulator-in-half"]
     assert ids(judged(puzzle(), lossy(IN_LOOP, half), odd(case()))) == ["accumulator-in-half", "wrong-values"]
     assert ids(judged(puzzle(TRIPLED), lossy(IN_LOOP, half), tripled(case()))) == ["tripled", "accumulator-in-half"]
-    assert ids(judged(puzzle(), lossy(MULTIPLIED, wrong=True))) == ["sizes-multiplied", "wrong-values"]
+    one = case(shape=(1, 1))  # of which 1.5 * y is y + 1
+    assert ids(judged(puzzle(TRIPLED), lossy(IN_LOOP, one, by=1.0))) == ["tripled"]
+    assert ids(judged(puzzle(), lossy(MULTIPLIED, by=1.0))) == ["sizes-multiplied", "wrong-values"]
     assert ids(judged(puzzle(), lossy(MULTIPLIED), evidence(case(), error=error()))) == ["kernel-error"]
 
 
@@ -140,6 +142,10 @@ def test_traffic_is_told_of_right_launches_and_of_the_first_that_moves_too_much(
     twice = [*usual(case()), *usual(case())[::2]]
     made = judged(puzzle(), evidence(case(), records=twice), evidence(case(), records=[*twice, *twice[-4:]]))
     assert ids(made) == ["read-too-often"] and made.failed == {} and list(made.over_traffic) == ["double_kernel"]
+    stored = [*usual(case()), *usual(case())[1::2]]
+    assert ids(judged(puzzle(), evidence(case(), records=twice), evidence(case(), records=stored))) == [
+        "read-too-often"
+    ]
     assert ids(judged(puzzle(), evidence(case(), right(case()) + 1, twice))) == ["wrong-values"]
     chosen = case(once=True, telling=False)
     one_run = Evidence(chosen, result(chosen, None, twice), None)
