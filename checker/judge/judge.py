@@ -37,6 +37,7 @@ def judge(
 
     Each kernel is judged by itself, so that a mistake in one does not hide the same one in another.
     """
+    assert len({one.case.id for one in evidence}) == len(evidence), "cases go by their ids: see `numbered`"
     made = Judgement()
     for kernel in puzzle.kernels:
         own = [e for e in evidence if e.case.kernel == kernel.name]
