@@ -160,13 +160,13 @@ def _too_narrow(budget: Mapping[str, Budget], evidence: Evidence, where: Locator
         if not least or not accesses.size or int(log.distinct[accesses].max()) >= least:
             continue
         widest = accesses[np.argmax(log.distinct[accesses])]
-        block = " x ".join(str(axis.block) for axis in tensor.axes if axis.block)
+        sides = [str(axis.block) for axis in tensor.axes if axis.block]
         verb, done = ("load", "loaded") if kind == LOAD else ("store", "stored")
         yield Finding(
             id="no-tiles",
             status=Status.OVER_TRAFFIC,
-            title=f"{tensor_name(name)} is not {done} in {'tiles' if 'x' in block else 'blocks'}",
-            explanation=f"A {verb} should reach a whole block of {block}, or what is left of one: at least {least} "
+            title=f"{tensor_name(name)} is not {done} in {'tiles' if len(sides) > 1 else 'blocks'}",
+            explanation=f"A {verb} should reach a whole block of {' x '.join(sides)}, or what is left of one: at least {least} "
             f"elements of {tensor_name(name)} in this case. The widest one reaches {int(log.distinct[widest])}. A GPU "
             "works on all lanes of a block at once: smaller pieces, one after the other, leave most of them idle.",
             hint=f"Make offsets for the whole block, and give them to one tl.{verb}.",
