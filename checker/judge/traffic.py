@@ -166,9 +166,10 @@ def _too_narrow(budget: Mapping[str, Budget], evidence: Evidence, where: Locator
             id="no-tiles",
             status=Status.OVER_TRAFFIC,
             title=f"{tensor_name(name)} is not {done} in {'tiles' if len(sides) > 1 else 'blocks'}",
-            explanation=f"A {verb} should reach a whole block of {' x '.join(sides)}, or what is left of one: at least {least} "
-            f"elements of {tensor_name(name)} in this case. The widest one reaches {int(log.distinct[widest])}. A GPU "
-            "works on all lanes of a block at once: smaller pieces, one after the other, leave most of them idle.",
+            explanation=f"A {verb} should reach a whole block of {' x '.join(sides)}, or what is left of one: at "
+            f"least {least} elements of {tensor_name(name)} in this case. The widest one reaches "
+            f"{int(log.distinct[widest])}. A GPU works on all lanes of a block at once: smaller pieces, one after the "
+            "other, leave most of them idle.",
             hint=f"Make offsets for the whole block, and give them to one tl.{verb}.",
             where=where(int(log.line[widest]), case=case, tensor=name),
         )
