@@ -57,6 +57,7 @@ def test_a_program_that_reads_what_another_one_writes() -> None:
     [note] = notes(case(), [*usual(case()), load(3, range(1))])
     assert note.finding.id == "reads-anothers-result" and not isinstance(note, WrittenTwice)
     assert notes(case(), [*usual(case()), load(0, range(1))]) == []
+    assert ids(notes(case(), [*usual(case())[:-1], load(0, range(18, 19))])) == ["not-written"]
 
 
 def test_elements_that_nobody_stores_are_a_gap() -> None:
