@@ -265,7 +265,7 @@ def check_path(path: Path, terms: Terms | None = None) -> Verdict:
 
 def check_kernel(kernel: Kernel, terms: Terms | None = None) -> Verdict:
     """Check a kernel of `tests/kernels.py`."""
-    return check(kernel.puzzle, from_cells([("code", kernel.text)], f"{kernel.name}.py", numbered=False), terms)
+    return check(kernel.puzzle, from_cells([("code", kernel.text)], f"{kernel.name}.py", numbered=False), terms).verdict
 
 
 def check_changed(number: int, old: str, new: str, terms: Terms) -> Verdict:

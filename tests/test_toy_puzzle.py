@@ -91,6 +91,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "pyproject.toml",
         "tests/__init__.py",
         "tests/conftest.py",
+        "tests/kernels.py",
         "tests/test_course.py",
     ):
         shutil.copy(ROOT / name, root / name)
