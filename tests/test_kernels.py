@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from checker.box.cage.cage import Cage
+from checker.box.host import Host
 from checker.box.parent import Limits
-from checker.box.warm import Warm
 from checker.check import Terms
 from tests.conftest import check_kernel
 from tests.kernels import Kernel, kernels, named
@@ -144,8 +144,8 @@ def test_attacks_fail(kernel: Kernel, lint: bool, box_folder: Path) -> None:
 
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize("kernel", attacks(IN_CAGE), ids=ids)
-def test_a_part_of_the_attacks_fails_in_the_cage(kernel: Kernel, warm: Warm) -> None:
-    terms = Terms(key="autumn", lint=False, cage=warm.cage, warm=warm)
+def test_a_part_of_the_attacks_fails_in_the_cage(kernel: Kernel, kept: Host) -> None:
+    terms = Terms(key="autumn", lint=False, host=kept)
     assert_it_fails(kernel, terms)
     assert check_kernel(SOLVED, replace(terms, lint=True)).accepted  # and the next one has nothing of it
 
@@ -153,17 +153,17 @@ def test_a_part_of_the_attacks_fails_in_the_cage(kernel: Kernel, warm: Warm) -> 
 @pytest.mark.slow
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize("lint", [True, False], ids=["lint-on", "lint-off"])
-@pytest.mark.parametrize("start", ["cold", "warm"])
+@pytest.mark.parametrize("servers", ["new", "kept"])
 @pytest.mark.parametrize("kernel", kernels("hostile"), ids=ids)
-def test_attacks_fail_in_the_cage(kernel: Kernel, start: str, lint: bool, warm: Warm) -> None:
-    assert_it_fails(kernel, Terms(key="autumn", lint=lint, cage=warm.cage, warm=warm if start == "warm" else None))
+def test_attacks_fail_in_the_cage(kernel: Kernel, servers: str, lint: bool, kept: Host) -> None:
+    assert_it_fails(kernel, Terms(key="autumn", lint=lint, host=kept if servers == "kept" else Host(kept.cage)))
 
 
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize("kernel", attacks(UNFILTERED), ids=ids)
 def test_the_cage_alone_holds_what_attacks_the_machine(kernel: Kernel, cage: Cage) -> None:
     """The third wall by itself, as on a GPU: no lint, and no filter of the child's own."""
-    verdict = check_kernel(kernel, Terms(key="autumn", lint=False, cage=cage, limits=Limits(filter=False)))
+    verdict = check_kernel(kernel, Terms(key="autumn", lint=False, host=Host(cage), limits=Limits(filter=False)))
     assert verdict.status.value in kernel.expected("Lint off").split(" or "), verdict.findings
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from checker.nbgrader.folder import make
-from tests.conftest import ROOT, need
+from tests.conftest import ROOT, need, typed
 from tests.kernels import kernels
 
 CLASS = {f"{kernel.name}.py": kernel.text for kernel in kernels("wrong") if kernel.puzzle == 1}
@@ -48,14 +48,7 @@ def environment() -> dict[str, str]:
 
 
 def graded(desk: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command("handed in", "--csv", "verdicts.csv", *arguments),
-        cwd=desk,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return typed("grade", "handed in", "--csv", "verdicts.csv", *arguments, cwd=desk)
 
 
 def records(desk: Path) -> dict[str, int]:

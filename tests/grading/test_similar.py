@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 import stat
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -24,7 +21,7 @@ from checker.grading.similar.fingerprints import GRAM, WINDOW, Token, grams, tok
 from checker.grading.similar.page import html
 from checker.grading.similar.pairs import FEW, Found, Pair, Side, found
 from checker.submission.read import Submission, from_cells
-from tests.conftest import ROOT
+from tests.conftest import ROOT, typed
 from tests.kernels import Kernel, kernels, named
 
 RIGHT = {number: [kernel for kernel in kernels("right") if kernel.puzzle == number] for number in ladder.stems()}
@@ -227,35 +224,22 @@ def test_a_class_of_ten_thousand() -> None:
     assert {pair.left.student, pair.right.student} == {"anna", "ben"}
 
 
-def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    called = [sys.executable, "-m", "checker", "similar", *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
-    return subprocess.run(called, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-
-
 def test_the_command(tmp_path: Path) -> None:
     for name, text in {"anna": ODD, "ben": disguised(ODD, 3), "carl": "\0", "dora": solution(3).read_text()}.items():
         place = tmp_path / "course" / "submitted" / name / "p3_online_softmax"
         place.mkdir(parents=True)
         (place / "p3_online_softmax.py").write_text(text)
     (tmp_path / "course" / "submitted" / "anna" / "p1_naive_softmax.py").write_text(solution(1).read_text())
-    done = command(tmp_path)
+    done = typed("similar", cwd=tmp_path)
     assert done.returncode == 0 and "4 submissions compared, 1 pairs" in done.stdout, done.stdout + done.stderr
     page = tmp_path / "similar.html"
     assert "anna and ben" in page.read_text() and stat.S_IMODE(page.stat().st_mode) == 0o600
-    done = command(tmp_path, "course/submitted", "--puzzle", "1", "--file", "other.html")
+    done = typed("similar", "course/submitted", "--puzzle", "1", "--file", "other.html", cwd=tmp_path)
     assert done.returncode == 0 and "1 submissions compared, 0 pairs" in done.stdout, done.stdout + done.stderr
     for arguments, reason in [
         (("nowhere",), "There is no nowhere"),
         (("--puzzle", "x"), "no puzzle"),
         (("--file", "no/folder"), "could not be written"),
     ]:
-        done = command(tmp_path, *arguments)
+        done = typed("similar", *arguments, cwd=tmp_path)
         assert done.returncode == 2 and reason in done.stderr and "Traceback" not in done.stderr
-
-
-def test_students_get_none_of_it() -> None:
-    from checker.publish import bundle
-
-    names = bundle.contents(ROOT)
-    assert not [name for name in names if "similar" in name] and b"similar" not in names["Makefile"][0]

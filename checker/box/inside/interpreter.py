@@ -106,6 +106,14 @@ def _sized(plain: Any) -> Any:
     return create
 
 
+def _sum(self: Any, block: Any) -> Any:
+    """Whole numbers are summed up in 64 bits, as NumPy does where a pointer has 64: in a browser it has 32."""
+    data = block.handle.data
+    wide = {"b": np.int64, "i": np.int64, "u": np.uint64}.get(data.dtype.kind)
+    total = np.sum(data, axis=self.axis, keepdims=self.keep_dims, dtype=wide)
+    return self.to_tensor(total, block.dtype)
+
+
 def _atomic(builder: Any, *_: Any, **__: Any) -> Any:
     raise TypeError("atomic operations are not part of this course: no puzzle needs one")
 
@@ -148,6 +156,7 @@ def prepare() -> None:
     builder.create_broadcast = _sized(builder.create_broadcast)
     builder.create_atomic_rmw = _atomic
     builder.create_atomic_cas = _atomic
+    interpreter.ReduceOps.sum = _sum
     language.prepare()
     compute_as_a_gpu(interpreter)
     believe_nothing(builder)

@@ -1,4 +1,8 @@
-"""What nbgrader loads to apply a course's late policy and its number of attempts, and to collect with care."""
+"""What nbgrader loads to collect: from its exchange with care, and from what Canvas or Moodle exports.
+
+All that is collected is students': folders, names, links, archives. None may stop the collecting of the others, lead to
+what nobody has handed in, or be taken for somebody else's.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +11,22 @@ import os
 import shutil
 import stat
 import tempfile
+import zlib
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 from nbgrader.exchange import ExchangeError
 from nbgrader.exchange.default import ExchangeCollect
-from nbgrader.plugins import BasePlugin
+from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
 
 from checker.grading import settings
-from checker.grading.found import MOST_DEEP
+from checker.grading.found import MOST_DEEP, Download, download
 
-
-class LatePolicy(BasePlugin):
-    """The penalty that course.toml asks for."""
-
-    def late_submission_penalty(self, student_id: str, score: float, total_seconds_late: float) -> float:
-        """The points that a late submission loses."""
-        converter = self.parent.parent.parent  # the preprocessor's exporter's converter
-        late = settings.read(Path(converter.coursedir.root)).late
-        return late.penalty(score, total_seconds_late)
+MOST_BYTES, MOST_FILES = 100 << 20, 1000  # in a student's own archive
+_NO_ARCHIVE = (OSError, BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, NotImplementedError)
 
 
 class CollectAllowed(ExchangeCollect):
@@ -137,3 +137,70 @@ def _plain(name: str, folder: int, most: int) -> bytes | None:
     if len(data) > most:
         raise RuntimeError("it is bigger than nbgrader's CourseDirectory.max_dir_size")
     return data
+
+
+class Unpack(ExtractorPlugin):
+    """Unpacks the platform's archives, and the students' in them; what cannot be unpacked is left out, and told."""
+
+    def extract(self, archive_path: str, extracted_path: str) -> None:
+        """Copy what lies in one folder to another, archives as folders."""
+        source = Path(archive_path)
+        for path in sorted(source.rglob("*")):
+            place = Path(extracted_path) / path.relative_to(source)
+            if path.suffix == ".zip":
+                students = download(Path(path.name)) is not None  # Canvas's folder, unpacked by hand
+                self._unpack(path, place.with_suffix(""), students=students)
+            elif path.is_file():
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(path.read_bytes())
+
+    def _unpack(self, path: Path, folder: Path, *, students: bool) -> None:
+        try:
+            with ZipFile(path) as archive:
+                members = archive.infolist()
+                if students and (len(members) > MOST_FILES or sum(one.file_size for one in members) > MOST_BYTES):
+                    raise ValueError("it holds more than a submission does")
+                folder.mkdir(parents=True, exist_ok=True)
+                archive.extractall(folder)  # never outside of the folder, whatever the names in it
+        except _NO_ARCHIVE as problem:
+            self.log.warning("%s cannot be unpacked, and was left out: %s", path, problem)
+            return
+        if not students:
+            for inner in sorted(folder.rglob("*.zip")):
+                self._unpack(inner, inner.with_suffix(""), students=True)
+
+
+class WhoseFile(FileNameCollectorPlugin):
+    """Says who has handed in a file. With a `named_regexp` of the instructor's own, that holds."""
+
+    def collect(self, submitted_file: str) -> dict[str, str] | None:
+        """The student, and a name for the file; None if nothing says whose it is."""
+        path = Path(submitted_file)
+        if self.named_regexp or path.suffix not in self.valid_ext:
+            own: dict[str, str] | None = super().collect(submitted_file)
+            return own
+        if path not in self._names:
+            self.log.warning("%s has no name as Canvas or Moodle writes it", path)
+            return None
+        student, file = self._names[path]
+        return {"student_id": student, "file_id": file}
+
+    @cached_property
+    def _names(self) -> dict[Path, tuple[str, str]]:
+        """Student and file's name by path. nbgrader would stop at a student with two files of one name."""
+        folder = Path(self.parent._format_collect_path(self.parent.extracted_directory))
+        downloads: dict[Path, Download] = {}
+        for path in sorted(folder.rglob("*")):
+            inside = path.relative_to(folder)
+            in_archive = inside.relative_to(inside.parts[0]) if len(inside.parts) > 1 else inside
+            if path.is_file() and (one := download(inside) or download(in_archive)):
+                downloads[path] = one
+        names: dict[Path, tuple[str, str]] = {}
+        for path, one in downloads.items():
+            people = {other.participant for other in downloads.values() if other.student == one.student}
+            student = one.student if len(people) == 1 else f"{one.student}_{one.participant}"
+            file = Path(one.file)
+            while (student, str(file)) in names.values():
+                file = file.with_stem(f"{file.stem}-again")
+            names[path] = student, str(file)
+        return names

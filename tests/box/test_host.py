@@ -1,4 +1,4 @@
-"""Children that are forked warm: the same verdicts, nothing of one submission for the next, whatever happens."""
+"""A host that keeps its servers: the same verdicts, nothing of one submission for the next, whatever happens."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from checker.box.cage.cage import Cage
-from checker.box.inside.forkserver import PATIENCE_SECONDS
+from checker.box.compiling import Compiler, Job
+from checker.box.exchange import Exchange
+from checker.box.host import Host
 from checker.box.parent import Box, Limits
-from checker.box.warm import Warm
 from checker.check import Terms
 from checker.course.verdict import Status, Verdict
 from checker.report.as_json import as_dict
@@ -29,7 +30,7 @@ FIRST_LINE = "    row = tl.program_id(0)"
 
 @pytest.fixture
 def terms(cage: Cage) -> Terms:
-    return Terms(key="autumn", cage=cage, targets=(), lint=False)
+    return Terms(key="autumn", host=Host(cage), targets=(), lint=False)
 
 
 def doing(*lines: str) -> str:
@@ -45,29 +46,25 @@ def canonical(verdict: Verdict) -> dict[str, object]:
     return made
 
 
-def servers(warm: Warm) -> dict[str, int]:
-    """The processes that hold those that fork."""
-    return {
-        module.rpartition(".")[2]: server.child.pid
-        for module, server in warm._servers.items()
-        if not server.closed and server.child is not None
-    }
+def servers(host: Host) -> dict[str, int]:
+    """The processes that hold the servers that wait."""
+    return {kind: one.process.pid for kind, idle in host._idle.items() for one in idle if not one.gone}
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_the_verdict_is_that_of_a_cold_start(name: str, cage: Cage, warm: Warm) -> None:
-    terms, kernel = Terms(key="autumn", cage=cage), named(name)
-    assert canonical(check_kernel(kernel, replace(terms, warm=warm))) == canonical(check_kernel(kernel, terms))
+def test_the_verdict_is_that_of_a_cold_start(name: str, cage: Cage, kept: Host) -> None:
+    terms, kernel = Terms(key="autumn", host=Host(cage)), named(name)
+    assert canonical(check_kernel(kernel, replace(terms, host=kept))) == canonical(check_kernel(kernel, terms))
 
 
 def test_one_server_serves_all(cage: Cage) -> None:
-    with Warm(cage) as warm:
+    with Host(cage, kept=True) as kept:
         for _ in range(3):
-            assert check_path(SOLVED, Terms(key="autumn", cage=cage, warm=warm)).accepted
-            seen = servers(warm)
-            assert set(seen) == {"child", "compiler"}
-        assert check_path(SOLVED, Terms(key="autumn", cage=cage, warm=warm)).accepted
-        assert servers(warm) == seen
+            assert check_path(SOLVED, Terms(key="autumn", host=kept)).accepted
+            seen = servers(kept)
+            assert set(seen) == {"interpreter", "compiler"}
+        assert check_path(SOLVED, Terms(key="autumn", host=kept)).accepted
+        assert servers(kept) == seen
     for pid in seen.values():
         assert not Path(f"/proc/{pid}").exists()
 
@@ -101,27 +98,31 @@ def test_nothing_of_a_submission_is_left_for_the_next(
         "texts = [one for one in gc.get_objects() if isinstance(one, str) and 'mark of the first' in one]",
         "raise ValueError(f'found: {files} {len(texts)}')",
     )
-    with Warm(cage) as warm:
-        alone = check_text(look, terms=replace(terms, warm=warm))
+    with Host(cage, kept=True) as kept:
+        alone = check_text(look, terms=replace(terms, host=kept))
         said = alone.findings[0].explanation
-        assert "'./submission.py'" in said and "/dev/shm" not in said and said.endswith("] 0")
-        before = servers(warm)
-        check_text(doing("'mark of the first'", *MISCHIEF), terms=replace(terms, warm=warm))
-        assert check_text(look, terms=replace(terms, warm=warm)).findings == alone.findings
-        assert check_text(SOLUTION, terms=replace(terms, warm=warm)).accepted
-        assert servers(warm) == before
+        assert said.endswith("found: [] 0")
+        before = servers(kept)
+        check_text(doing("'mark of the first'", *MISCHIEF), terms=replace(terms, host=kept))
+        assert check_text(look, terms=replace(terms, host=kept)).findings == alone.findings
+        assert check_text(SOLUTION, terms=replace(terms, host=kept)).accepted
+        assert servers(kept) == before
 
 
-def test_a_file_of_one_child_is_gone_before_the_next(
-    terms: Terms, warm: Warm, check_text: Callable[..., Verdict]
-) -> None:
-    look = doing("import os", "raise ValueError(os.stat('submission.py').st_ino)")
-    first, second = (check_text(look, terms=replace(terms, warm=warm)).findings[0].explanation for _ in range(2))
-    assert first != second  # made anew, and not overwritten
+def test_a_file_of_one_request_is_gone_before_the_next(kept: Host) -> None:
+    look = "int('made: %d' % __import__('os').stat('submission.py').st_ino)"
+    source = f"@triton.jit\ndef kernel(x_ptr, look={look}):\n    pass\n"  # runs if nothing has linted it
+    job, seen = Job("kernel", "sm_90", {"x_ptr": "*fp32"}, {}), set()
+    for _ in range(2):
+        with Compiler(source, [job], Limits(), kept, cached=False) as compiler:
+            [result] = compiler.results()
+        assert result.error is not None and "made: " in result.error.message
+        seen.add(result.error.message)
+    assert len(seen) == 2  # made anew, and not overwritten
 
 
 def test_no_memory_of_a_process_can_be_read(
-    terms: Terms, cage: Cage, warm: Warm, check_text: Callable[..., Verdict]
+    terms: Terms, cage: Cage, kept: Host, check_text: Callable[..., Verdict]
 ) -> None:
     """The server has seen nothing that is worth reading; all the same."""
     verdict = check_text(
@@ -134,34 +135,35 @@ def test_no_memory_of_a_process_can_be_read(
             "    except OSError: pass",
             "raise ValueError(f'opened: {found}')",
         ),
-        terms=replace(terms, warm=warm),
+        terms=replace(terms, host=kept),
     )
     bubblewrap = "'1'" if cage.tier == "B" else ""  # of the same user, and it knows nothing either
     assert f"opened: [{bubblewrap}]" in verdict.findings[0].explanation
 
 
-@pytest.mark.parametrize("module", ["child", "compiler"])
+@pytest.mark.parametrize("module", ["interpreter", "compiler"])
 def test_a_server_that_was_killed_is_replaced(module: str, cage: Cage) -> None:
-    with Warm(cage) as warm:
-        terms = Terms(key="autumn", cage=cage, warm=warm)
+    with Host(cage, kept=True) as kept:
+        terms = Terms(key="autumn", host=kept)
         assert check_path(SOLVED, terms).accepted
-        before = servers(warm)
+        before = servers(kept)
         os.kill(before[module], signal.SIGKILL)
-        assert warm._servers[f"checker.box.inside.{module}"].channel.recv(1) == b""  # all of it is gone
+        while before[module] in servers(kept).values():
+            time.sleep(0.01)
         assert check_path(SOLVED, terms).accepted
-        assert servers(warm)[module] != before[module]
+        assert servers(kept)[module] != before[module]
 
 
 def test_a_child_that_was_stopped_takes_its_server_with_it(
     terms: Terms, cage: Cage, check_text: Callable[..., Verdict]
 ) -> None:
-    with Warm(cage) as warm:
-        begun = replace(terms, warm=warm, limits=Limits(wall_seconds=2))
+    with Host(cage, kept=True) as kept:
+        begun = replace(terms, host=kept, limits=Limits(wall_seconds=2))
         assert check_text(SOLUTION, terms=begun).accepted
-        before = servers(warm)
+        before = servers(kept)
         verdict = check_text(doing("while True: pass"), terms=begun)
         assert verdict.status is Status.TIME_LIMIT
-        assert before["child"] not in servers(warm).values()
+        assert before["interpreter"] not in servers(kept).values()
         assert check_text(SOLUTION, terms=begun).accepted
 
 
@@ -169,15 +171,13 @@ def test_a_child_that_was_stopped_takes_its_server_with_it(
 def test_a_refused_submission_costs_no_server(
     text: str, cage: Cage, terms: Terms, check_text: Callable[..., Verdict]
 ) -> None:
-    """Its child waits for a request that never comes."""
-    with Warm(cage) as warm:
-        begun = replace(terms, warm=warm, lint=True)
+    """It is never asked."""
+    with Host(cage, kept=True) as kept:
+        begun = replace(terms, host=kept, lint=True)
         assert check_text(SOLUTION, terms=begun).accepted
-        before = servers(warm)
-        started = time.monotonic()
+        before = servers(kept)
         assert not check_text(text, terms=begun).runs
-        assert time.monotonic() - started < PATIENCE_SECONDS
-        assert servers(warm) == before
+        assert servers(kept) == before
 
 
 def test_a_server_that_cannot_start_is_our_fault(cage: Cage, tmp_path: Path) -> None:
@@ -185,17 +185,25 @@ def test_a_server_that_cannot_start_is_our_fault(cage: Cage, tmp_path: Path) -> 
     broken.write_text("#!/bin/sh\necho no room >&2; exit 1\n")
     broken.chmod(0o755)
     later = Cage(cage.tier, str(broken), cage.slot)
-    with Warm(later) as warm, pytest.raises(RuntimeError, match="the box did not start: no room"):
-        check_path(SOLVED, Terms(key="autumn", cage=later, warm=warm))
+    with Host(later, kept=True) as kept, pytest.raises(RuntimeError, match="the box did not start: no room"):
+        check_path(SOLVED, Terms(key="autumn", host=kept))
 
 
-def test_a_server_has_one_child_at_a_time(warm: Warm) -> None:
-    with Box(Limits(), cage=warm.cage, warm=warm), pytest.raises(RuntimeError, match="one child at a time"):
-        Box(Limits(), cage=warm.cage, warm=warm).__enter__()
+def test_who_asks_for_two_servers_at_a_time_gets_two(cage: Cage) -> None:
+    with Host(cage, kept=True) as kept:
+        with Box(Limits(), host=kept) as first, Box(Limits(), host=kept) as second:
+            assert first.server is not second.server
+        with Box(Limits(), host=kept) as third:
+            assert third.server in (first.server, second.server)
+
+
+def test_a_server_has_one_request_at_a_time() -> None:
+    with Host().server("compiler") as server, Exchange(server, b""), pytest.raises(RuntimeError, match="one request"):
+        Exchange(server, b"")
 
 
 def test_without_the_filter_every_submission_has_processes_of_its_own(cage: Cage) -> None:
-    with Warm(cage) as warm:
+    with Host(cage, kept=True) as kept:
         limits = Limits(filter=False)
-        assert check_path(SOLVED, Terms(key="autumn", cage=cage, warm=warm, limits=limits)).accepted
-        assert servers(warm) == {}
+        assert check_path(SOLVED, Terms(key="autumn", host=kept, limits=limits)).accepted
+        assert servers(kept) == {}
