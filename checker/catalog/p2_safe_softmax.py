@@ -8,6 +8,7 @@ from checker.catalog import rows, softmax, suspected_rows, timing
 from checker.catalog.blockwise_mistakes import BLOCKWISE
 from checker.catalog.softmax_mistakes import RESULTS
 from checker.course.puzzle import Case, Draw, Kernel, Property, Puzzle, Remark, Timed, Tuning
+from checker.course.verdict import Traffic
 
 KERNEL = Kernel(
     name="safe_softmax_kernel",
@@ -32,8 +33,8 @@ def cases(draw: Draw) -> list[Case]:
     return [*usual, softmax.long_sum_case(KERNEL, draw.case("p2_safe_softmax", "long sum"), {"BLOCK_SIZE": block})]
 
 
-def _two_sweeps(case: Case, loads: Mapping[str, int]) -> bool:
-    return loads["x_ptr"] <= 2 * case.tensors["x_ptr"].values.size
+def _two_sweeps(case: Case, moved: Mapping[str, Traffic]) -> bool:
+    return moved["x_ptr"].loads <= 2 * case.tensors["x_ptr"].values.size
 
 
 def timed(free: int) -> list[Timed]:
@@ -57,6 +58,6 @@ PUZZLE = Puzzle(
     pictured=softmax.pictured("p2_safe_softmax", KERNEL, "four rows of four blocks", (4, 64), {"BLOCK_SIZE": 16}),
     largest_block=rows.block_size,
     remarks=(Remark("You read x only twice: that is puzzle 3, the online softmax.", _two_sweeps),),
-    misconceptions=(softmax.ROW_KEPT, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
+    misconceptions=(softmax.ROW_KEPT, *rows.worded((*BLOCKWISE, *RESULTS, *rows.ADDRESSING), rows.ONE_ROW)),
     invariants=(softmax.ROWS_SUM_TO_ONE,),
 )

@@ -6,7 +6,8 @@ from checker.catalog import rows, softmax, suspected_rows, timing
 from checker.catalog.blockwise_mistakes import BLOCKWISE
 from checker.catalog.online_mistakes import ONLINE
 from checker.catalog.softmax_mistakes import RESULTS
-from checker.course.puzzle import Case, Draw, Kernel, Misconception, Property, Puzzle, Timed, Tuning
+from checker.course.misconception import Misconception, Moves
+from checker.course.puzzle import Case, Draw, Kernel, Property, Puzzle, Timed, Tuning
 
 KERNEL = Kernel(
     name="online_softmax_kernel",
@@ -43,7 +44,7 @@ THREE_SWEEPS = Misconception(
     "One sweep finds the maximum, a second one the normaliser, a third one writes: that is puzzle 2. Moving data is "
     "what a softmax spends its time on, so a third sweep costs half as much again.",
     "Merge the first two sweeps: keep m and l together, and rescale l whenever m grows.",
-    traffic=lambda case, moved: moved["x_ptr"].loads == 3 * case.tensors["x_ptr"].values.size,
+    signs=(Moves(lambda case, moved: moved["x_ptr"].loads == 3 * case.tensors["x_ptr"].values.size),),
 )
 
 
@@ -67,6 +68,10 @@ PUZZLE = Puzzle(
     timed=timed,
     pictured=softmax.pictured("p3_online_softmax", KERNEL, "four rows of four blocks", (4, 64), {"BLOCK_SIZE": 16}),
     largest_block=rows.block_size,
-    misconceptions=(softmax.ROW_KEPT, THREE_SWEEPS, *ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
+    misconceptions=(
+        softmax.ROW_KEPT,
+        THREE_SWEEPS,
+        *rows.worded((*ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING), rows.ONE_ROW),
+    ),
     invariants=(softmax.ROWS_SUM_TO_ONE,),
 )

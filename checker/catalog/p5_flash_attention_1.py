@@ -24,13 +24,12 @@ from checker.catalog.attention_mistakes import SCORES
 from checker.catalog.by_hand import by_hand
 from checker.catalog.flash_1_mistakes import VISITS
 from checker.catalog.tiles import ADDRESSING
+from checker.course.misconception import Misconception, Moves
 from checker.course.puzzle import (
     Budget,
     Case,
     Draw,
     Kernel,
-    Misconception,
-    Moved,
     Pictured,
     Property,
     Puzzle,
@@ -40,6 +39,7 @@ from checker.course.puzzle import (
     Tuning,
     Work,
 )
+from checker.course.verdict import Traffic
 
 KERNEL = Kernel(
     name="flash_attention_1_kernel",
@@ -193,7 +193,7 @@ def budget(case: Case) -> Mapping[str, Budget]:
     return attention.in_tiles(case, {"q_ptr": q_budget, "k_ptr": kv, "v_ptr": kv, **state})
 
 
-def _never_comes_back(case: Case, moved: Mapping[str, Moved]) -> bool:
+def _never_comes_back(case: Case, moved: Mapping[str, Traffic]) -> bool:
     return moved["o_ptr"].loads == 0 and moved["o_ptr"].stores == case.tensors["o_ptr"].values.size
 
 
@@ -204,7 +204,7 @@ LOOPS_SWAPPED = Misconception(
     "each tile of queries. It is the better algorithm, and puzzle 6. FlashAttention-1 reads K and V once, and comes "
     "back to O, l and m for each tile of keys.",
     "Outer loop over tiles of keys, inner loop over tiles of queries; load O, l and m in the inner loop.",
-    traffic=_never_comes_back,
+    signs=(Moves(_never_comes_back),),
 )
 
 TF32 = (
@@ -254,7 +254,7 @@ PUZZLE = Puzzle(
     by_hand=by_hand,
     largest_block=attention.largest_tile,
     why_blocks=attention.WHY_BLOCKS,
-    remarks=(Remark(TF32, lambda case, loads: True),),
+    remarks=(Remark(TF32, lambda case, moved: True),),
     misconceptions=(LOOPS_SWAPPED, *VISITS, *SCORES, *ADDRESSING),
     invariants=(attention.O_IS_AN_AVERAGE,),
 )

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.catalog import covering
+from checker.course.misconception import Misconception, Moves
 from checker.course.puzzle import (
     Array,
     Axis,
@@ -21,8 +22,6 @@ from checker.course.puzzle import (
     Expected,
     Invariant,
     Kernel,
-    Misconception,
-    Moved,
     Outputs,
     Pictured,
     Role,
@@ -30,6 +29,7 @@ from checker.course.puzzle import (
     as_bf16,
     blank,
 )
+from checker.course.verdict import Traffic
 
 FAR_APART = 2**30  # elements between rows, and more: row 2 begins beyond int32, row 4 beyond uint32
 EPS32 = float(np.finfo(np.float32).eps)
@@ -61,7 +61,8 @@ def launch(
     )
     far = strides[0] >= FAR_APART
     return Case(
-        name=f"{name} ({count} x {n}, {sizes})",
+        title=name,
+        sizes=f"{count} x {n}, {sizes}",
         kernel=kernel.name,
         proves=proves,
         grid=(-(-count // blocks.get("BLOCK_ROWS", 1)),),
@@ -435,7 +436,7 @@ def blockwise_budget(sweeps: int) -> Callable[[Case], Mapping[str, Budget]]:
     return of
 
 
-def _keeps_the_row(case: Case, moved: Mapping[str, Moved]) -> bool:
+def _keeps_the_row(case: Case, moved: Mapping[str, Traffic]) -> bool:
     return moved["x_ptr"].loads < blockwise_budget(2)(case)["x_ptr"].least_loads
 
 
@@ -445,7 +446,7 @@ ROW_KEPT = Misconception(
     "Registers hold a block, not a row: a row may have any length, and what does not fit is spilled to memory by the "
     "compiler, which is slower than to load it again. So each sweep reads the row anew, block by block.",
     "Load every block in every sweep. Only one block may stay from the end of one sweep to the next.",
-    traffic=_keeps_the_row,
+    signs=(Moves(_keeps_the_row),),
 )
 
 
