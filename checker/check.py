@@ -202,19 +202,18 @@ class _Check:
         import numpy as np
 
         from checker.box.compiling import Compiler
-        from checker.course.puzzle import PRACTICE_KEY, Draw
         from checker.judge.compiled import compilations, compile_findings, compile_remarks, jobs
         from checker.judge.evidence import half_of, launch_of, steps_of
         from checker.judge.judge import runs_of
 
         key = self.terms.key
-        draw = Draw(PRACTICE_KEY) if key is None else Draw(key, self.sha256)
+        draw = self.puzzle.draw() if key is None else self.puzzle.draw(key, self.sha256)
         on_gpu = self.terms.device == "cuda"
         usual = self._cases_for_gpu(draw) if on_gpu else self.puzzle.cases(draw)
         cases = [*usual, *self._suspected(program, draw)]
         runnable = [case for case in cases if case.kernel in started]
         launches = [launch_of(case, self.puzzle.budget(case)) for case in runnable]
-        shuffle = draw.case(self.puzzle.stem, "order of programs")
+        shuffle = draw.case("order of programs")
         in_order: list[tuple[int, Iterable[int]]] = []
         shuffled: list[tuple[int, Iterable[int]]] = []
         second = half_of({n: steps_of(case, self.puzzle) for n, case in enumerate(runnable) if case.once})

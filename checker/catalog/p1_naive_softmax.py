@@ -73,7 +73,7 @@ def cases(draw: Draw) -> list[Case]:
     """Lengths around a power of two; rows are value kinds; strides unequal in one case."""
 
     def random(name: str) -> np.random.Generator:
-        return draw.case("p1_naive_softmax", name)
+        return draw.case(name)
 
     def normal(name: str, count: int, n: int) -> Array:
         return random(name).normal(0.0, 2.0, (count, n)).astype(np.float32)
@@ -238,10 +238,10 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=softmax.expected,
     budget=softmax.budget(sweeps=1),
-    suspected=suspected_rows.of_softmax("p1_naive_softmax", KERNEL, whole=True, largest=80.0),
-    large_cases=softmax.large_cases("p1_naive_softmax", KERNEL, lambda n: {"BLOCK_SIZE": 1 << (n - 1).bit_length()}),
+    suspected=suspected_rows.of_softmax(KERNEL, whole=True, largest=80.0),
+    large_cases=softmax.large_cases(KERNEL, lambda n: {"BLOCK_SIZE": 1 << (n - 1).bit_length()}),
     timed=timed,
-    pictured=softmax.pictured("p1_naive_softmax", KERNEL, "four rows", (4, 64), {"BLOCK_SIZE": 64}),
+    pictured=softmax.pictured(KERNEL, "four rows", (4, 64), {"BLOCK_SIZE": 64}),
     misconceptions=MISCONCEPTIONS,
     invariants=(softmax.ROWS_SUM_TO_ONE,),
 )

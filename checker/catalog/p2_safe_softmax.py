@@ -27,9 +27,9 @@ PROPERTIES = (
 
 def cases(draw: Draw) -> list[Case]:
     """Rows of up to three blocks and a tail."""
-    block = int(draw.case("p2_safe_softmax", "sizes").choice([16, 32]))
-    usual = softmax.safe_cases(KERNEL, lambda name: draw.case("p2_safe_softmax", name), {"BLOCK_SIZE": block})
-    return [*usual, softmax.long_sum_case(KERNEL, draw.case("p2_safe_softmax", "long sum"), {"BLOCK_SIZE": block})]
+    block = int(draw.case("sizes").choice([16, 32]))
+    usual = softmax.safe_cases(KERNEL, lambda name: draw.case(name), {"BLOCK_SIZE": block})
+    return [*usual, softmax.long_sum_case(KERNEL, draw.case("long sum"), {"BLOCK_SIZE": block})]
 
 
 def _two_sweeps(case: Case, loads: Mapping[str, int]) -> bool:
@@ -51,10 +51,10 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=softmax.expected,
     budget=softmax.blockwise_budget(sweeps=3),
-    suspected=suspected_rows.of_softmax("p2_safe_softmax", KERNEL),
-    large_cases=softmax.large_cases("p2_safe_softmax", KERNEL, lambda n: {"BLOCK_SIZE": 256}),
+    suspected=suspected_rows.of_softmax(KERNEL),
+    large_cases=softmax.large_cases(KERNEL, lambda n: {"BLOCK_SIZE": 256}),
     timed=timed,
-    pictured=softmax.pictured("p2_safe_softmax", KERNEL, "four rows of four blocks", (4, 64), {"BLOCK_SIZE": 16}),
+    pictured=softmax.pictured(KERNEL, "four rows of four blocks", (4, 64), {"BLOCK_SIZE": 16}),
     largest_block=rows.block_size,
     remarks=(Remark("You read x only twice: that is puzzle 3, the online softmax.", _two_sweeps),),
     misconceptions=(softmax.ROW_KEPT, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),

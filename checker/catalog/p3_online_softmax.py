@@ -27,13 +27,13 @@ PROPERTIES = (
 
 def cases(draw: Draw) -> list[Case]:
     """As for puzzle 2, and rows whose first blocks hold nothing but -inf."""
-    sizes = draw.case("p3_online_softmax", "sizes")
+    sizes = draw.case("sizes")
     blocks = {"BLOCK_SIZE": int(sizes.choice([16, 32]))}
-    usual = softmax.safe_cases(KERNEL, lambda name: draw.case("p3_online_softmax", name), blocks)
+    usual = softmax.safe_cases(KERNEL, lambda name: draw.case(name), blocks)
     return [
         *usual,
-        *softmax.empty_blocks(KERNEL, draw.case("p3_online_softmax", "prefix"), blocks),
-        softmax.long_sum_case(KERNEL, draw.case("p3_online_softmax", "long sum"), blocks),
+        *softmax.empty_blocks(KERNEL, draw.case("prefix"), blocks),
+        softmax.long_sum_case(KERNEL, draw.case("long sum"), blocks),
     ]
 
 
@@ -62,10 +62,10 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=softmax.expected,
     budget=softmax.blockwise_budget(sweeps=2),
-    suspected=suspected_rows.of_softmax("p3_online_softmax", KERNEL),
-    large_cases=softmax.large_cases("p3_online_softmax", KERNEL, lambda n: {"BLOCK_SIZE": 256}),
+    suspected=suspected_rows.of_softmax(KERNEL),
+    large_cases=softmax.large_cases(KERNEL, lambda n: {"BLOCK_SIZE": 256}),
     timed=timed,
-    pictured=softmax.pictured("p3_online_softmax", KERNEL, "four rows of four blocks", (4, 64), {"BLOCK_SIZE": 16}),
+    pictured=softmax.pictured(KERNEL, "four rows of four blocks", (4, 64), {"BLOCK_SIZE": 16}),
     largest_block=rows.block_size,
     misconceptions=(softmax.ROW_KEPT, THREE_SWEEPS, *ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
     invariants=(softmax.ROWS_SUM_TO_ONE,),

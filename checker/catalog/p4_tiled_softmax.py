@@ -38,7 +38,7 @@ def cases(draw: Draw) -> list[Case]:
     """As for puzzle 3, with tiles that are not square, and numbers of rows that leave a tile partly empty."""
 
     def random(name: str) -> np.random.Generator:
-        return draw.case("p4_tiled_softmax", name)
+        return draw.case(name)
 
     tile = ((4, 16), (8, 16), (4, 32))[int(random("sizes").integers(3))]
     blocks = dict(zip(KERNEL.constexprs, tile, strict=True))
@@ -196,12 +196,10 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=softmax.expected,
     budget=softmax.blockwise_budget(sweeps=2),
-    suspected=suspected_rows.of_softmax("p4_tiled_softmax", KERNEL, KERNEL.constexprs),
-    large_cases=softmax.large_cases("p4_tiled_softmax", KERNEL, lambda n: {"BLOCK_ROWS": 4, "BLOCK_COLS": 256}),
+    suspected=suspected_rows.of_softmax(KERNEL, KERNEL.constexprs),
+    large_cases=softmax.large_cases(KERNEL, lambda n: {"BLOCK_ROWS": 4, "BLOCK_COLS": 256}),
     timed=timed,
-    pictured=softmax.pictured(
-        "p4_tiled_softmax", KERNEL, "three by four tiles", (11, 64), {"BLOCK_ROWS": 4, "BLOCK_COLS": 16}
-    ),
+    pictured=softmax.pictured(KERNEL, "three by four tiles", (11, 64), {"BLOCK_ROWS": 4, "BLOCK_COLS": 16}),
     largest_block=lambda case: rows.rows_owned(case) * rows.block_size(case),
     misconceptions=MISTAKES,
     invariants=(softmax.ROWS_SUM_TO_ONE,),

@@ -79,7 +79,7 @@ def cases(draw: Draw) -> list[Case]:
     """Up to three by five tiles, square and not; sizes that leave the last tile partly empty; of real size."""
 
     def random(name: str) -> np.random.Generator:
-        return draw.case("p5_flash_attention_1", name)
+        return draw.case(name)
 
     sizes = random("sizes")
 
@@ -157,7 +157,7 @@ def large_cases(draw: Draw) -> list[Case]:
     """For a GPU: a thousand queries and keys, a wide head, bf16."""
 
     def inputs(name: str, shape: Shape, dtype: type) -> Inputs:
-        return normal_inputs(draw.case("p5_flash_attention_1", name), shape, dtype)
+        return normal_inputs(draw.case(name), shape, dtype)
 
     wide, narrow = Shape(1061, 1109, 128, 32, 64, heads=2), Shape(700, 900, 64, 64, 64, heads=3)
     return [
@@ -169,7 +169,7 @@ def large_cases(draw: Draw) -> list[Case]:
 
 def pictured(draw: Draw) -> list[Case]:
     """For pictures: four by four tiles."""
-    inputs = normal_inputs(draw.case("p5_flash_attention_1", "pictured"), attention.PICTURED)
+    inputs = normal_inputs(draw.case("pictured"), attention.PICTURED)
     return [_case("four by four tiles", (), attention.PICTURED, inputs)]
 
 
@@ -242,7 +242,6 @@ PUZZLE = Puzzle(
     expected=attention.expected,
     budget=budget,
     suspected=suspected_tiles.of_attention(
-        "p5_flash_attention_1",
         lambda _, name, shape, inputs, *__: _case(name, ("any-length",), shape, inputs),
         {KERNEL.name: "any-length"},
         by_head=True,

@@ -81,7 +81,7 @@ def cases(draw: Draw) -> list[Case]:
     """Up to five by five tiles, square and not, full and causal; more queries than keys and fewer; of real size."""
 
     def random(name: str) -> np.random.Generator:
-        return draw.case("p6_flash_attention_2", name)
+        return draw.case(name)
 
     sizes = random("sizes")
 
@@ -189,7 +189,7 @@ def large_cases(draw: Draw) -> list[Case]:
     """For a GPU: thousands of queries and keys, a wide head, bf16."""
 
     def inputs(name: str, shape: Shape, dtype: type) -> Inputs:
-        return normal_inputs(draw.case("p6_flash_attention_2", name), shape, dtype)
+        return normal_inputs(draw.case(name), shape, dtype)
 
     wide, narrow = Shape(2061, 2109, 128, 64, 64, heads=2), Shape(700, 900, 64, 64, 64, heads=3)
     return [
@@ -202,7 +202,7 @@ def large_cases(draw: Draw) -> list[Case]:
 
 def pictured(draw: Draw) -> list[Case]:
     """For pictures: four by four tiles, causal."""
-    inputs = normal_inputs(draw.case("p6_flash_attention_2", "pictured"), attention.PICTURED)
+    inputs = normal_inputs(draw.case("pictured"), attention.PICTURED)
     return [_case("four by four tiles", (), attention.PICTURED, inputs, causal=True)]
 
 
@@ -280,7 +280,6 @@ PUZZLE = Puzzle(
     expected=attention.expected,
     budget=budget,
     suspected=suspected_tiles.of_attention(
-        "p6_flash_attention_2",
         lambda _, name, shape, inputs, causal, __: _case(name, ("any-length",), shape, inputs, causal),
         {KERNEL.name: "any-length"},
         both_masks=True,

@@ -61,7 +61,7 @@ def cases(draw: Draw) -> list[Case]:
     """Each kernel alone, with O, LSE and delta from the judge; up to three by four tiles, and of real size."""
 
     def random(name: str) -> np.random.Generator:
-        return draw.case("p7_causal_backward", name)
+        return draw.case(name)
 
     sizes = random("sizes")
 
@@ -192,7 +192,7 @@ def large_cases(draw: Draw) -> list[Case]:
             (FAR, "far-heads", attention.FAR_HEADS, np.float16),
         )
         for title, proves, shape, dtype in sizes:
-            random = draw.case("p7_causal_backward", title)
+            random = draw.case(title)
             inputs = normal_inputs(random, shape, dtype)
             do: Array = random.normal(0.0, 1.0, inputs.q.shape).astype(dtype)
             if title == "bf16":
@@ -203,7 +203,7 @@ def large_cases(draw: Draw) -> list[Case]:
 
 def pictured(draw: Draw) -> list[Case]:
     """For pictures: four by four tiles, of each kernel."""
-    random, shape = draw.case("p7_causal_backward", "pictured"), attention.PICTURED
+    random, shape = draw.case("pictured"), attention.PICTURED
     inputs = normal_inputs(random, shape)
     do: Array = random.normal(0.0, 1.0, inputs.q.shape).astype(np.float32)
     given = backward.given(shape, inputs, do)
@@ -322,7 +322,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=backward.expected,
     budget=budget,
-    suspected=suspected_tiles.of_attention("p7_causal_backward", _suspected, ANY_SIZE, largest=LARGEST),
+    suspected=suspected_tiles.of_attention(_suspected, ANY_SIZE, largest=LARGEST),
     large_cases=large_cases,
     work=work,
     timed=timed,

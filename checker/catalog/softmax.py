@@ -296,32 +296,30 @@ def long_sum_case(kernel: Kernel, random: np.random.Generator, blocks: Mapping[s
     )
 
 
-def large_cases(stem: str, kernel: Kernel, blocks: Callable[[int], Mapping[str, int]]) -> Callable[[Draw], list[Case]]:
+def large_cases(kernel: Kernel, blocks: Callable[[int], Mapping[str, int]]) -> Callable[[Draw], list[Case]]:
     """For a GPU: long rows, many rows, far rows, bf16. `blocks(n)` are the constexprs for rows of n."""
 
     def cases(draw: Draw) -> list[Case]:
         def normal(name: str, count: int, n: int) -> Array:
-            return draw.case(stem, name).normal(0.0, 2.0, (count, n)).astype(np.float32)
+            return draw.case(name).normal(0.0, 2.0, (count, n)).astype(np.float32)
 
         long, many, bf16 = normal("long", 5, 10_007), normal("many", 3001, 300), as_bf16(normal("bf16", 70, 2500))
         return [
             launch(kernel, "long rows", ("any-length",), long, blocks(10_007)),
             launch(kernel, "many rows", ("any-length",), many, blocks(300)),
             launch(kernel, "bf16", ("half",), bf16, blocks(2500), bf16=True),
-            far_case(kernel, draw.case(stem, "far"), blocks(5), np.float16),
+            far_case(kernel, draw.case("far"), blocks(5), np.float16),
         ]
 
     return cases
 
 
-def pictured(
-    stem: str, kernel: Kernel, name: str, shape: tuple[int, int], blocks: Mapping[str, int], tail: int = 3
-) -> Pictured:
+def pictured(kernel: Kernel, name: str, shape: tuple[int, int], blocks: Mapping[str, int], tail: int = 3) -> Pictured:
     """For pictures: one launch of rows and columns that the blocks divide, but for a tail that is so much shorter."""
     count, n = shape[0], shape[1] - tail
 
     def cases(draw: Draw) -> list[Case]:
-        x = draw.case(stem, "pictured").normal(0.0, 2.0, (count, n)).astype(np.float32)
+        x = draw.case("pictured").normal(0.0, 2.0, (count, n)).astype(np.float32)
         return [launch(kernel, name, (), x, blocks, gaps=(16, 40))]
 
     return Pictured(cases)

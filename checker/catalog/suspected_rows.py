@@ -18,13 +18,13 @@ LARGEST_EXPONENT = 110  # e to that power, or to a little less a hundred thousan
 
 
 def of_softmax(
-    stem: str, kernel: Kernel, blocks: tuple[str, ...] = ("BLOCK_SIZE",), whole: bool = False, largest: float = np.inf
+    kernel: Kernel, blocks: tuple[str, ...] = ("BLOCK_SIZE",), whole: bool = False, largest: float = np.inf
 ) -> Suspected:
     """For a softmax by rows. `blocks`: constexprs; `whole`: a block holds a row; `largest`: absolute value of x."""
     rows_of = "BLOCK_ROWS" in blocks
 
     def wanted(draw: Draw, rows: int, n: int, c: int, **facts: object) -> suspected.Wanted:
-        return _rows_wanted(stem, kernel, draw, _Rows(rows, n, c, blocks, whole, **facts))  # type: ignore[arg-type]
+        return _rows_wanted(kernel, draw, _Rows(rows, n, c, blocks, whole, **facts))  # type: ignore[arg-type]
 
     def around(draw: Draw, c: int, computed: bool) -> Iterator[suspected.Wanted]:
         """One value in all places, what is likely first."""
@@ -100,7 +100,7 @@ class _Rows:
     below: float = 0.0  # all data just so far below the maximum, and a good deal further; 0: data as usual
 
 
-def _rows_wanted(stem: str, kernel: Kernel, draw: Draw, r: _Rows) -> suspected.Wanted:
+def _rows_wanted(kernel: Kernel, draw: Draw, r: _Rows) -> suspected.Wanted:
     width = suspected.power(r.n) if r.whole else r.width or max(16, suspected.power(-(-r.n // 16)))
     own = r.own if "BLOCK_ROWS" in r.blocks else 1
     constexprs = dict(zip(r.blocks, (own, width) if "BLOCK_ROWS" in r.blocks else (width,), strict=True))
@@ -111,7 +111,7 @@ def _rows_wanted(stem: str, kernel: Kernel, draw: Draw, r: _Rows) -> suspected.W
     x_gap, y_gap = (suspected.gap(stride, r.n, softmax.FAR_APART) for stride in r.strides)
 
     def make(name: str) -> Case:
-        random = draw.case(stem, f"{name} {r}")
+        random = draw.case(f"{name} {r}")
         x = _data(random, r.around) if r.around else random.normal(0.0, 2.0, (r.rows, r.n))
         if r.below:
             x = np.repeat([[-r.below - 0.3], [-r.below - 3.0]], r.n, axis=1)

@@ -20,7 +20,6 @@ Launch = Callable[[str, str, Shape, Inputs, bool, np.random.Generator], Case]
 
 
 def of_attention(
-    stem: str,
     launch: Launch,
     proves: Mapping[str, str],
     both_masks: bool = False,
@@ -36,7 +35,7 @@ def of_attention(
 
     def cases(kernel: str, draw: Draw, suspects: Suspects) -> list[Case]:
         def wanted(c: int, **facts: object) -> suspected.Wanted:
-            return _tiles_wanted(stem, launch, kernel, draw, _Tiles(c, by_head=by_head, **facts))  # type: ignore[arg-type]
+            return _tiles_wanted(launch, kernel, draw, _Tiles(c, by_head=by_head, **facts))  # type: ignore[arg-type]
 
         def around(c: int, computed: bool) -> Iterator[suspected.Wanted]:
             for causal in masks:
@@ -120,7 +119,7 @@ class _Tiles:
     below: float = 0.0  # all scores just so far below the largest, and a good deal further
 
 
-def _tiles_wanted(stem: str, launch: Launch, kernel: str, draw: Draw, t: _Tiles) -> suspected.Wanted:
+def _tiles_wanted(launch: Launch, kernel: str, draw: Draw, t: _Tiles) -> suspected.Wanted:
     Br, Bc = (block or min(128, max(16, suspected.power(-(-n // 16)))) for block, n in ((t.Br, t.n_q), (t.Bc, t.n_k)))
     rows = [suspected.gap(stride, t.D) for stride in t.strides]
     of_heads = [
@@ -130,7 +129,7 @@ def _tiles_wanted(stem: str, launch: Launch, kernel: str, draw: Draw, t: _Tiles)
     shape = Shape(t.n_q, t.n_k, t.D, Br, Bc, t.heads, q_gaps=(rows[0], of_heads[0]), k_gaps=(rows[1], of_heads[1]))
 
     def make(name: str) -> Case:
-        random = draw.case(stem, f"{kernel} {name} {t}")
+        random = draw.case(f"{kernel} {name} {t}")
         inputs = normal_inputs(random, shape, np.float16 if t.half else np.float32)
         if t.around:
             inputs = _around(inputs, t.around)

@@ -9,7 +9,7 @@ import pytest
 
 from checker import catalog
 from checker.catalog import attention, backward
-from checker.course.puzzle import Array, Case, Draw
+from checker.course.puzzle import Array, Case
 from tests.conftest import importable
 
 ATTENTION = (5, 6, 7)
@@ -19,7 +19,7 @@ def cases(*numbers: int) -> Iterator[Case]:
     for number in numbers:
         puzzle = catalog.load(number)
         for key in ("practice", "autumn"):
-            yield from (case for case in puzzle.cases(Draw(key)) if not case.checked_arithmetic)
+            yield from (case for case in puzzle.cases(puzzle.draw(key)) if not case.checked_arithmetic)
 
 
 def names(case: Case) -> str:
@@ -108,7 +108,7 @@ def test_the_backward_reference_agrees_with_finite_differences(name: str) -> Non
 @pytest.mark.parametrize("key", ["practice", "autumn", "winter", "spring"])
 def test_cases_hold_what_the_judge_relies_on(number: int, key: str) -> None:
     puzzle = catalog.load(number)
-    every = puzzle.cases(Draw(key))
+    every = puzzle.cases(puzzle.draw(key))
     assert {p for case in every for p in case.proves} == {p.name for p in puzzle.properties}
     for case in every:
         shape = attention.shape_of(case)
@@ -136,7 +136,7 @@ def test_cases_hold_what_the_judge_relies_on(number: int, key: str) -> None:
 def test_a_reference_rounded_to_the_output_type_is_right(number: int) -> None:
     """The tolerance is never below what rounding the exact result costs."""
     puzzle = catalog.load(number)
-    for case in puzzle.cases(Draw("practice")):
+    for case in puzzle.cases(puzzle.draw()):
         for name, expected in puzzle.expected(case).items():
             rounded = expected.values.astype(case.tensors[name].values.dtype).astype(np.float64)
             with np.errstate(invalid="ignore"):

@@ -10,7 +10,7 @@ import pytest
 from checker import catalog
 from checker.catalog import attention, softmax
 from checker.catalog.by_hand import A_PROGRAM, A_VISIT, by_hand
-from checker.course.puzzle import Case, Draw, Kernel
+from checker.course.puzzle import Case, Kernel
 
 KEPT = [  # rows, columns, blocks → elements of x that two sweeps must read; those of a load
     (3, 35, {"BLOCK_SIZE": 16}, 3 * (35 + 35 - 16), 16),
@@ -33,7 +33,8 @@ def test_between_two_sweeps_one_block_may_be_kept(
 def attention_cases() -> Iterator[Case]:
     """Launches of all puzzles about attention that look at keys."""
     for number in (5, 6, 7):
-        yield from (case for case in catalog.load(number).cases(Draw("bounds")) if "k_ptr" in case.tensors)
+        puzzle = catalog.load(number)
+        yield from (case for case in puzzle.cases(puzzle.draw("bounds")) if "k_ptr" in case.tensors)
 
 
 def test_no_tile_of_queries_can_do_without_a_key_that_one_of_them_sees() -> None:
@@ -55,6 +56,6 @@ def test_each_program_may_multiply_by_hand_for_the_tiles_that_it_looks_at() -> N
 def test_no_bound_asks_for_more_than_it_allows() -> None:
     for number in range(1, 8):
         puzzle = catalog.load(number)
-        for case in puzzle.cases(Draw("bounds")):
+        for case in puzzle.cases(puzzle.draw("bounds")):
             for name, bound in puzzle.budget(case).items():
                 assert bound.least_loads <= bound.loads and bound.least_stores <= bound.stores, (case.name, name)
