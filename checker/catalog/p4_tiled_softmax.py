@@ -7,11 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from checker.catalog import rows, softmax, suspected_rows, timing
+from checker.catalog import rows
 from checker.catalog.blockwise_mistakes import BLOCKWISE, blocks, top
 from checker.catalog.online_mistakes import ONLINE
+from checker.catalog.softmax.cases import CaseMaker, large_cases, pictured
+from checker.catalog.softmax.puzzle import puzzle
+from checker.catalog.softmax.reference import ROW_KEPT, blockwise_budget
+from checker.catalog.softmax.suspected import suspected_rows
+from checker.catalog.softmax.timing import rows_timed
 from checker.catalog.softmax_mistakes import RESULTS, exp32, total, writes
-from checker.course.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Puzzle, Timed, Tuning
+from checker.course.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Tuning
 
 KERNEL = Kernel(
     name="tiled_softmax_kernel",
@@ -31,33 +36,24 @@ PROPERTIES = (
 )
 
 
-TALL, SQUARE = {"BLOCK_ROWS": 32, "BLOCK_COLS": 16}, {"BLOCK_ROWS": 16, "BLOCK_COLS": 16}
-
-
 def cases(draw: Draw) -> list[Case]:
     """As for puzzle 3, with tiles that are not square, and numbers of rows that leave a tile partly empty."""
+    count, width = ((4, 16), (8, 16), (4, 32))[int(draw.case("sizes").integers(3))]
+    make = CaseMaker(KERNEL, draw, {"BLOCK_ROWS": count, "BLOCK_COLS": width})
 
-    def random(name: str) -> np.random.Generator:
-        return draw.case(name)
+    def rows_left(of: CaseMaker, name: str, rows: int, n: int, seed: str = "", once: bool = False) -> Case:
+        return of.launch(name, "row-tail", make.normal(seed or name, rows, n), (24, 24), once=once)
 
-    tile = ((4, 16), (8, 16), (4, 32))[int(random("sizes").integers(3))]
-    blocks = dict(zip(KERNEL.constexprs, tile, strict=True))
-    usual = softmax.safe_cases(KERNEL, random, blocks)
     return [
-        *usual,
-        *softmax.empty_blocks(KERNEL, random("prefix"), blocks),
-        softmax.long_sum_case(KERNEL, random("long sum"), blocks),
-        softmax.launch(KERNEL, "tall tiles", ("row-tail",), _normal(random("tall tiles"), 37, 41), TALL, once=True),
-        softmax.launch(KERNEL, "square tiles", ("row-tail",), _normal(random("square"), 35, 37), SQUARE, once=True),
-        *(
-            softmax.launch(KERNEL, name, ("row-tail",), _normal(random(name), count, tile[1] + 3), blocks)
-            for name, count in (("one row", 1), ("whole tiles of rows", 2 * tile[0]), ("one row more", tile[0] + 1))
-        ),
+        *make.safe_cases(),
+        *make.empty_blocks(),
+        make.long_sum_case(),
+        rows_left(make.resized(16, owned=32), "tall tiles", 37, 41, once=True),
+        rows_left(make.resized(16, owned=16), "square tiles", 35, 37, seed="square", once=True),
+        rows_left(make, "one row", 1, width + 3),
+        rows_left(make, "whole tiles of rows", 2 * count, width + 3),
+        rows_left(make, "one row more", count + 1, width + 3),
     ]
-
-
-def _normal(random: np.random.Generator, count: int, n: int) -> np.ndarray:
-    return random.normal(0.0, 2.0, (count, n)).astype(np.float32)
 
 
 def _one_maximum(x: Array, case: Case) -> Array:
@@ -152,7 +148,7 @@ def in_tiles(text: str) -> str:
 MISTAKES = tuple(
     replace(m, title=in_tiles(m.title), explanation=in_tiles(m.explanation), hint=in_tiles(m.hint))
     for m in (
-        softmax.ROW_KEPT,
+        ROW_KEPT,
         PADDED_ROWS,
         ONE_MAXIMUM,
         *WITHOUT_AXIS,
@@ -162,7 +158,7 @@ MISTAKES = tuple(
         *rows.ADDRESSING,
     )
 )
-# Rows and columns of a block, and warps.
+# Rows of 128 to 4096, several in one block while they are short: rows and columns of a block, and warps.
 TILES = {
     128: ((8, 128, 1), (8, 128, 4)),
     256: ((4, 128, 4), (4, 256, 4)),
@@ -173,34 +169,23 @@ TILES = {
 }
 
 
-def timed(free: int) -> list[Timed]:
-    """Rows of 128 to 4096, several in one block while they are short."""
-    return [
-        timing.rows_timed(
-            KERNEL,
-            n,
-            [Tuning({"BLOCK_ROWS": count, "BLOCK_COLS": width}, warps) for count, width, warps in tiles],
-            free,
-            usual=n in (128, 1024, 4096),
-        )
-        for n, tiles in TILES.items()
-    ]
+TUNINGS = {
+    n: [Tuning({"BLOCK_ROWS": count, "BLOCK_COLS": width}, warps) for count, width, warps in tiles]
+    for n, tiles in TILES.items()
+}
 
-
-PUZZLE = Puzzle(
+PUZZLE = puzzle(
     number=4,
     slug="tiled_softmax",
     title="Tiled softmax",
     kernels=(KERNEL,),
     properties=PROPERTIES,
     cases=cases,
-    expected=softmax.expected,
-    budget=softmax.blockwise_budget(sweeps=2),
-    suspected=suspected_rows.of_softmax(KERNEL, KERNEL.constexprs),
-    large_cases=softmax.large_cases(KERNEL, lambda n: {"BLOCK_ROWS": 4, "BLOCK_COLS": 256}),
-    timed=timed,
-    pictured=softmax.pictured(KERNEL, "three by four tiles", (11, 64), {"BLOCK_ROWS": 4, "BLOCK_COLS": 16}),
+    budget=blockwise_budget(sweeps=2),
+    suspected=suspected_rows(KERNEL),
+    large_cases=large_cases(KERNEL, lambda n: {"BLOCK_ROWS": 4, "BLOCK_COLS": 256}),
+    timed=lambda free: rows_timed(KERNEL, TUNINGS, free, usual=(128, 1024, 4096)),
+    pictured=pictured(KERNEL, "three by four tiles", (11, 64), {"BLOCK_ROWS": 4, "BLOCK_COLS": 16}),
     largest_block=lambda case: rows.rows_owned(case) * rows.block_size(case),
     misconceptions=MISTAKES,
-    invariants=(softmax.ROWS_SUM_TO_ONE,),
 )

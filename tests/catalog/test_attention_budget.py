@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from checker.catalog import p7_causal_backward as p7
-from checker.catalog.attention import Shape
-from checker.catalog.attention_inputs import normal_inputs
+from checker.catalog.attention.inputs import normal_inputs
+from checker.catalog.attention.launch import Shape
 
 
 def test_no_more_queries_are_asked_for_at_once_than_see_a_key() -> None:

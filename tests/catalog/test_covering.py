@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 from checker import catalog
-from checker.catalog import attention, covering
+from checker.catalog.attention.cases import of_every_class
+from checker.catalog.attention.launch import shape_of
+from checker.catalog.attention.reference import is_causal
+from checker.catalog.cases import covering
 from checker.course.puzzle import Case, Draw, Role
 from tests.covering import all_covered, every
 
@@ -44,7 +47,7 @@ def test_no_key_draws_launches_that_cover_less(causal: bool) -> None:
     wanted = all_covered(design(causal), causal)
     drawn = set()
     for key in KEYS:
-        chosen = attention.of_every_class(Draw("test", key).case("sizes"), causal=causal)
+        chosen = of_every_class(Draw("test", key).case("sizes"), causal=causal)
         launches = [(c.shape.n_q, c.shape.n_k, c.shape.Br, c.shape.Bc) for c in chosen]
         assert all_covered(launches, causal) >= wanted, key
         drawn.add(tuple(launches))
@@ -98,12 +101,8 @@ def test_a_puzzle_runs_what_the_design_asks_for(puzzle: int, key: str) -> None:
     cases = cases_of(puzzle, key)
     for kernel in {case.kernel for case in cases if "k_ptr" in case.tensors}:
         for causal in {5: [False], 6: [False, True], 7: [True]}[puzzle]:
-            own = [
-                c
-                for c in cases
-                if c.kernel == kernel and c.name.count("every size") and attention.is_causal(c) == causal
-            ]
-            shapes = [attention.shape_of(case) for case in own]
+            own = [c for c in cases if c.kernel == kernel and c.name.count("every size") and is_causal(c) == causal]
+            shapes = [shape_of(case) for case in own]
             assert all_covered([(s.n_q, s.n_k, s.Br, s.Bc) for s in shapes], causal) >= all_covered(
                 design(causal), causal
             )

@@ -12,7 +12,7 @@ import pytest
 
 from checker import catalog
 from checker.box.inside.reached import NAME, bodies, mark
-from checker.catalog.suspected import MOST_CASES
+from checker.catalog.cases.suspected import MOST_CASES
 from checker.check import Terms
 from checker.course.puzzle import Case, Kernel, Suspect, Suspects
 from checker.course.verdict import Verdict

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from checker.catalog import softmax, suspected
-from checker.course.puzzle import Array, Case, Draw, Kernel, Suspect, Suspected, Suspects
+from checker.catalog.cases import suspected
+from checker.catalog.softmax.launch import FAR_APART, launch, sampled
+from checker.course.puzzle import Array, Case, Draw, Kernel, Suspected
 
 FAR_COLUMNS, FAR_ROWS, LONG = 200_003, 200_003, 100_003
 MANY_BLOCKS = (70, 2), (150, 4), (600, 8)  # columns beyond any product of blocks, and the block
@@ -17,69 +19,60 @@ LARGEST_BLOCK = 1 << 17
 LARGEST_EXPONENT = 110  # e to that power, or to a little less a hundred thousand times, is beyond fp32
 
 
-def of_softmax(
-    kernel: Kernel, blocks: tuple[str, ...] = ("BLOCK_SIZE",), whole: bool = False, largest: float = np.inf
-) -> Suspected:
-    """For a softmax by rows. `blocks`: constexprs; `whole`: a block holds a row; `largest`: absolute value of x."""
-    rows_of = "BLOCK_ROWS" in blocks
+def suspected_rows(kernel: Kernel, whole: bool = False, largest: float = np.inf) -> Suspected:
+    """For a softmax by rows. `whole`: a block holds a row; `largest`: absolute value of x."""
+    of = partial(_Rows, blocks=kernel.constexprs, whole=whole)
+    rows_of = "BLOCK_ROWS" in kernel.constexprs
 
-    def wanted(draw: Draw, rows: int, n: int, c: int, **facts: object) -> suspected.Wanted:
-        return _rows_wanted(kernel, draw, _Rows(rows, n, c, blocks, whole, **facts))  # type: ignore[arg-type]
-
-    def around(draw: Draw, c: int, computed: bool) -> Iterator[suspected.Wanted]:
-        """One value in all places, what is likely first."""
-        yield wanted(draw, 2, 2 * c + 5, c, half=not computed)
-        yield wanted(draw, 1, c, c)
-        yield wanted(draw, 2, c + 1, c, strides=(2 * c + 1, 3 * c + 2))
+    def size(c: int, computed: bool) -> Iterator[_Rows]:
+        yield of(2, 2 * c + 5, c, half=not computed)
+        yield of(1, c, c)
+        yield of(2, c + 1, c, strides=(2 * c + 1, 3 * c + 2))
         few = 3 if c < FAR_ROWS else 1  # columns
-        yield wanted(draw, c + 1, few, c, strides=(c, c + 1), own=1)
-        yield wanted(draw, c, 3, c, strides=(c + 1, c), own=4)
-        yield wanted(draw, c + 1, c + 1, c)  # for products
+        yield of(c + 1, few, c, strides=(c, c + 1), own=1)
+        yield of(c, 3, c, strides=(c + 1, c), own=4)
+        yield of(c + 1, c + 1, c)  # for products
         if rows_of:
-            yield wanted(draw, 7 + c, 7, c, own=4)  # for differences
+            yield of(7 + c, 7, c, own=4)  # for differences
         if computed:
             return
-        yield wanted(draw, 2, c - 1, c, strides=(3 * c - 1, 2 * c - 2))
-        yield wanted(draw, 2 * c + 1, 3, c, strides=(c - 1, c), own=2)
-        yield wanted(draw, 3, 5, c, strides=(2 * c + 7, c + 3))
+        yield of(2, c - 1, c, strides=(3 * c - 1, 2 * c - 2))
+        yield of(2 * c + 1, 3, c, strides=(c - 1, c), own=2)
+        yield of(3, 5, c, strides=(2 * c + 7, c + 3))
         if rows_of:
-            yield wanted(draw, c - 1, 3, c, own=4)
+            yield of(c - 1, 3, c, own=4)
         if not whole:
             for width in suspected.powers_around(c, 16, 1 << 15):
-                yield wanted(draw, 2, 2 * width + 3, c, width=width)
-            yield wanted(draw, 1, 16 * c, c, width=16)
-            yield wanted(draw, 1, 16 * (c + 1) + 5, c, width=16)
+                yield of(2, 2 * width + 3, c, width=width)
+            yield of(1, 16 * c, c, width=16)
+            yield of(1, 16 * (c + 1) + 5, c, width=16)
         if rows_of:
             for own in suspected.powers_around(c, 1, 1 << 10):
-                yield wanted(draw, own + 1, 19, c, own=own, width=16)
+                yield of(own + 1, 19, c, own=own, width=16)
 
-    def every(draw: Draw, suspects: Suspects) -> Iterator[tuple[Suspect, suspected.Wanted]]:
-        def values() -> Iterator[tuple[Suspect, suspected.Wanted]]:
-            for s in suspects.values:
-                c = int(s.value)
-                if s.value <= largest:
-                    yield s, wanted(draw, 9, 83, c, around=min(s.value, largest / 2), width=32)
-                if whole:
-                    continue
-                if suspected.LEAST_DEPTH <= s.value <= suspected.LEAST_EXPONENT:
-                    yield s, wanted(draw, 2, LONG, c, below=s.value, own=2, width=8192)
-                    yield s, wanted(draw, 2, MANY, c, below=s.value + np.log(16), own=2, width=16)
-                if s.value <= LARGEST_EXPONENT:
-                    yield s, wanted(draw, 2, LONG, c, step=s.value, own=2, width=8192)
+    def value(number: float) -> Iterator[_Rows]:
+        c = int(number)
+        if number <= largest:
+            yield of(9, 83, c, around=min(number, largest / 2), width=32)
+        if whole:
+            return
+        if suspected.LEAST_DEPTH <= number <= suspected.LEAST_EXPONENT:
+            yield of(2, LONG, c, below=number, own=2, width=8192)
+            yield of(2, MANY, c, below=number + np.log(16), own=2, width=16)
+        if number <= LARGEST_EXPONENT:
+            yield of(2, LONG, c, step=number, own=2, width=8192)
 
-        def pairs(a: Suspect, b: Suspect) -> suspected.Wanted:
-            return wanted(draw, int(b.value) + 2, int(a.value) + 2, int(b.value))
-
-        far = [wanted(draw, *sizes) for sizes in ((1, FAR_COLUMNS, 9), (FAR_ROWS, 3, 9))]
-        small = [wanted(draw, 1, n, 9, width=width) for n, width in MANY_BLOCKS if not whole]
-        return suspected.in_order(
-            suspects, lambda s: around(draw, int(s.value), s.computed), values(), pairs, far, small
-        )
-
-    def cases(_: str, draw: Draw, suspects: Suspects) -> list[Case]:
-        return suspected.chosen(every(draw, suspects))
-
-    return Suspected({kernel.name: "any-length"}, cases)
+    around = suspected.Around(
+        size,
+        value,
+        pair=lambda a, b: of(b + 2, a + 2, b),
+        far=[of(1, FAR_COLUMNS, 9), of(FAR_ROWS, 3, 9)],
+        small_blocks=[] if whole else [of(1, n, 9, width=width) for n, width in MANY_BLOCKS],
+    )
+    return Suspected(
+        {kernel.name: "any-length"},
+        lambda _, draw, suspects: around.cases(suspects, lambda rows: _wanted(kernel, draw, rows)),
+    )
 
 
 @dataclass(frozen=True)
@@ -100,7 +93,7 @@ class _Rows:
     below: float = 0.0  # all data just so far below the maximum, and a good deal further; 0: data as usual
 
 
-def _rows_wanted(kernel: Kernel, draw: Draw, r: _Rows) -> suspected.Wanted:
+def _wanted(kernel: Kernel, draw: Draw, r: _Rows) -> suspected.Wanted:
     width = suspected.power(r.n) if r.whole else r.width or max(16, suspected.power(-(-r.n // 16)))
     own = r.own if "BLOCK_ROWS" in r.blocks else 1
     constexprs = dict(zip(r.blocks, (own, width) if "BLOCK_ROWS" in r.blocks else (width,), strict=True))
@@ -108,7 +101,7 @@ def _rows_wanted(kernel: Kernel, draw: Draw, r: _Rows) -> suspected.Wanted:
     programs = suspected.some(count, r.c)
     run = len(programs) or count
     steps = -(-r.n // width)
-    x_gap, y_gap = (suspected.gap(stride, r.n, softmax.FAR_APART) for stride in r.strides)
+    x_gap, y_gap = (suspected.gap(stride, r.n, FAR_APART) for stride in r.strides)
 
     def make(name: str) -> Case:
         random = draw.case(f"{name} {r}")
@@ -120,10 +113,10 @@ def _rows_wanted(kernel: Kernel, draw: Draw, r: _Rows) -> suspected.Wanted:
             x = 0.98 * r.step * np.stack([np.minimum(np.arange(r.n) // width, most) for most in (1, LARGEST)])
         elif not r.around and r.rows == 2:
             x[1] = x[1, 0]  # then the sum of the exponentials is n_cols
-        case = softmax.launch(
+        case = launch(
             kernel, name, ("any-length",), x.astype(np.float16 if r.half else np.float32), constexprs, (x_gap, y_gap)
         )
-        return softmax.sampled(case, programs) if programs else case
+        return sampled(case, programs) if programs else case
 
     rows_run = min(run * own, r.rows)
     milliseconds = run * (0.3 + steps * (0.5 + width * own / 30_000)) + r.rows * r.n / 20_000

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from checker.catalog import attention, suspected
-from checker.catalog.attention import Shape
-from checker.catalog.attention_inputs import Inputs, normal_inputs
-from checker.course.puzzle import Case, Draw, Suspect, Suspected, Suspects
+from checker.catalog.attention.inputs import Inputs, normal_inputs
+from checker.catalog.attention.launch import FAR_APART, Shape, sampled
+from checker.catalog.cases import suspected
+from checker.course.puzzle import Case, Draw, Suspected, Suspects
 
 FAR_TILES, FAR_HEADS, LONG = 14_009, 4_003, 10_007
 MOST_OF_A_STEP = 1000  # between the scores of one tile and those of the next; a half holds them
@@ -19,7 +20,7 @@ Launch = Callable[[str, str, Shape, Inputs, bool, np.random.Generator], Case]
 """(kernel, name, shape, inputs, causal, random numbers for what else is needed) → the launch."""
 
 
-def of_attention(
+def suspected_tiles(
     launch: Launch,
     proves: Mapping[str, str],
     both_masks: bool = False,
@@ -28,72 +29,68 @@ def of_attention(
 ) -> Suspected:
     """For attention. `both_masks`: full and causal, else it is what the puzzle has; `by_head`: a program is a head.
 
-    `largest`: absolute value that scores are around.
+    `proves`: a property of each kernel; `largest`: absolute value that scores are around.
     """
-
+    of = partial(_Tiles, by_head=by_head)
     masks = (True, False) if both_masks else (True,)
 
+    def size(c: int, computed: bool) -> Iterator[_Tiles]:
+        for causal in masks:
+            yield of(c, n_q=1, n_k=c + 1, causal=causal)  # n_k - n_q is c
+            yield of(c, n_q=c + 1, n_k=16, heads=2, causal=causal, strides=(c + 1, c))
+        yield of(c, n_q=18, n_k=2 * c + 5, causal=True, half=not computed)
+        yield of(c, n_q=17, n_k=c, strides=(c, c + 1))
+        yield of(c, n_q=2, n_k=3, heads=c + 2, causal=True)
+        yield of(c, n_q=3, n_k=2, heads=2, head_strides=(c, c + 1))
+        yield of(c, n_q=c + 1, n_k=c + 1, causal=True)  # for products
+        if computed:
+            return
+        yield of(c, n_q=16 * c + 19, n_k=18, Br=16)
+        yield of(c, n_q=18, n_k=16 * c + 19, Bc=16)
+        for D in suspected.powers_around(c, 16, 1024):
+            yield of(c, n_q=19, n_k=37, D=D, causal=True)
+        for Br in suspected.powers_around(c, 16, 512):
+            yield of(c, n_q=Br + 3, n_k=Br + 17, Br=Br, causal=True)
+        for Bc in suspected.powers_around(c, 16, 512):
+            yield of(c, n_q=19, n_k=Bc + 17, Bc=Bc, causal=True)
+        yield of(c, n_q=16, n_k=c - 1, causal=True, strides=(c - 1, c))
+        yield of(c, n_q=18, n_k=c + 17, causal=True)
+        yield of(c, n_q=16, n_k=c + 17, causal=True)
+        yield of(c, n_q=c, n_k=17)
+        yield of(c, n_q=c - 1, n_k=16, causal=True)
+        yield of(c, n_q=c + 16, n_k=16, causal=True)
+        yield of(c, n_q=2 * c + 5, n_k=20, half=True, causal=True)
+        yield of(c, n_q=3, n_k=2, heads=c)
+        yield of(c, n_q=2, n_k=3, heads=2, head_strides=(c + 1, c), causal=True)
+        yield of(c, n_q=3, n_k=4, heads=2, head_strides=(c - 1, 2 * c + 3), causal=True)
+        yield of(c, n_q=21 + c, n_k=21)  # for differences
+        yield of(c, n_q=21, n_k=21 + c, causal=True)
+        yield of(c, n_q=16 * c, n_k=16 * c, Br=16, Bc=16, causal=True)
+
+    def value(number: float) -> Iterator[_Tiles]:
+        c = int(number)
+        yield of(c, n_q=19, n_k=37, around=min(number, largest))
+        if number <= MOST_OF_A_STEP:
+            yield of(c, n_q=64, n_k=37, step=number, Bc=16)
+            yield of(c, n_q=65, n_k=37, step=number, Bc=16, half=True)
+        if suspected.LEAST_DEPTH <= number <= suspected.LEAST_EXPONENT:
+            yield of(c, n_q=3, n_k=LONG, below=number, Bc=128)
+
+    small = ((3, 4200, 0, 16), (4200, 3, 16, 0))  # beyond 16 * 16 * 16
+    around = suspected.Around(
+        size,
+        value,
+        pair=lambda a, b: of(a, n_q=b + 1, n_k=a + 1, causal=True),
+        far=[
+            of(9, n_q=1, n_k=FAR_TILES, causal=True),
+            of(9, n_q=FAR_TILES, n_k=3, causal=True),
+            of(9, n_q=2, n_k=3, heads=FAR_HEADS, causal=True),
+        ],
+        small_blocks=[of(9, n_q=n, n_k=m, Br=Br, Bc=Bc, causal=c) for n, m, Br, Bc in small for c in masks],
+    )
+
     def cases(kernel: str, draw: Draw, suspects: Suspects) -> list[Case]:
-        def wanted(c: int, **facts: object) -> suspected.Wanted:
-            return _tiles_wanted(launch, kernel, draw, _Tiles(c, by_head=by_head, **facts))  # type: ignore[arg-type]
-
-        def around(c: int, computed: bool) -> Iterator[suspected.Wanted]:
-            for causal in masks:
-                yield wanted(c, n_q=1, n_k=c + 1, causal=causal)  # n_k - n_q is c
-                yield wanted(c, n_q=c + 1, n_k=16, heads=2, causal=causal, strides=(c + 1, c))
-            yield wanted(c, n_q=18, n_k=2 * c + 5, causal=True, half=not computed)
-            yield wanted(c, n_q=17, n_k=c, strides=(c, c + 1))
-            yield wanted(c, n_q=2, n_k=3, heads=c + 2, causal=True)
-            yield wanted(c, n_q=3, n_k=2, heads=2, head_strides=(c, c + 1))
-            yield wanted(c, n_q=c + 1, n_k=c + 1, causal=True)  # for products
-            if computed:
-                return
-            yield wanted(c, n_q=16 * c + 19, n_k=18, Br=16)
-            yield wanted(c, n_q=18, n_k=16 * c + 19, Bc=16)
-            for D in suspected.powers_around(c, 16, 1024):
-                yield wanted(c, n_q=19, n_k=37, D=D, causal=True)
-            for Br in suspected.powers_around(c, 16, 512):
-                yield wanted(c, n_q=Br + 3, n_k=Br + 17, Br=Br, causal=True)
-            for Bc in suspected.powers_around(c, 16, 512):
-                yield wanted(c, n_q=19, n_k=Bc + 17, Bc=Bc, causal=True)
-            yield wanted(c, n_q=16, n_k=c - 1, causal=True, strides=(c - 1, c))
-            yield wanted(c, n_q=18, n_k=c + 17, causal=True)
-            yield wanted(c, n_q=16, n_k=c + 17, causal=True)
-            yield wanted(c, n_q=c, n_k=17)
-            yield wanted(c, n_q=c - 1, n_k=16, causal=True)
-            yield wanted(c, n_q=c + 16, n_k=16, causal=True)
-            yield wanted(c, n_q=2 * c + 5, n_k=20, half=True, causal=True)
-            yield wanted(c, n_q=3, n_k=2, heads=c)
-            yield wanted(c, n_q=2, n_k=3, heads=2, head_strides=(c + 1, c), causal=True)
-            yield wanted(c, n_q=3, n_k=4, heads=2, head_strides=(c - 1, 2 * c + 3), causal=True)
-            yield wanted(c, n_q=21 + c, n_k=21)  # for differences
-            yield wanted(c, n_q=21, n_k=21 + c, causal=True)
-            yield wanted(c, n_q=16 * c, n_k=16 * c, Br=16, Bc=16, causal=True)
-
-        def values() -> Iterator[tuple[Suspect, suspected.Wanted]]:
-            for s in suspects.values:
-                c = int(s.value)
-                yield s, wanted(c, n_q=19, n_k=37, around=min(s.value, largest))
-                if s.value <= MOST_OF_A_STEP:
-                    yield s, wanted(c, n_q=64, n_k=37, step=s.value, Bc=16)
-                    yield s, wanted(c, n_q=65, n_k=37, step=s.value, Bc=16, half=True)
-                if suspected.LEAST_DEPTH <= s.value <= suspected.LEAST_EXPONENT:
-                    yield s, wanted(c, n_q=3, n_k=LONG, below=s.value, Bc=128)
-
-        def pairs(a: Suspect, b: Suspect) -> suspected.Wanted:
-            return wanted(int(a.value), n_q=int(b.value) + 1, n_k=int(a.value) + 1, causal=True)
-
-        sizes: tuple[dict[str, int], ...] = (
-            {"n_q": 1, "n_k": FAR_TILES},
-            {"n_q": FAR_TILES, "n_k": 3},
-            {"n_q": 2, "n_k": 3, "heads": FAR_HEADS},
-        )
-        small_blocks = ({"n_q": 3, "n_k": 4200, "Bc": 16}, {"n_q": 4200, "n_k": 3, "Br": 16})  # beyond 16 * 16 * 16
-        far = [wanted(9, causal=True, **one) for one in sizes]
-        small = [wanted(9, causal=causal, **one) for one in small_blocks for causal in masks]
-        return suspected.chosen(
-            suspected.in_order(suspects, lambda s: around(int(s.value), s.computed), values(), pairs, far, small)
-        )
+        return around.cases(suspects, lambda tiles: _wanted(launch, kernel, draw, tiles))
 
     return Suspected(proves, cases)
 
@@ -119,11 +116,11 @@ class _Tiles:
     below: float = 0.0  # all scores just so far below the largest, and a good deal further
 
 
-def _tiles_wanted(launch: Launch, kernel: str, draw: Draw, t: _Tiles) -> suspected.Wanted:
+def _wanted(launch: Launch, kernel: str, draw: Draw, t: _Tiles) -> suspected.Wanted:
     Br, Bc = (block or min(128, max(16, suspected.power(-(-n // 16)))) for block, n in ((t.Br, t.n_q), (t.Bc, t.n_k)))
     rows = [suspected.gap(stride, t.D) for stride in t.strides]
     of_heads = [
-        suspected.gap(stride, n * (t.D + gap), attention.FAR_APART)
+        suspected.gap(stride, n * (t.D + gap), FAR_APART)
         for stride, n, gap in zip(t.head_strides, (t.n_q, t.n_k), rows, strict=True)
     ]
     shape = Shape(t.n_q, t.n_k, t.D, Br, Bc, t.heads, q_gaps=(rows[0], of_heads[0]), k_gaps=(rows[1], of_heads[1]))
@@ -179,4 +176,4 @@ def _sampled(case: Case, shape: Shape, c: int) -> Case:
     some_tiles, some_heads = suspected.some(tiles, c) or range(tiles), suspected.some(heads, c) or range(heads)
     if tiles <= suspected.FEW >= heads:
         return case
-    return attention.sampled(case, some_tiles if len(case.grid) > 1 else None, some_heads)
+    return sampled(case, some_tiles if len(case.grid) > 1 else None, some_heads)
