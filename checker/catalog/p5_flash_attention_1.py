@@ -7,30 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from checker.catalog.attention import launch as attention
+from checker.catalog.attention import values
 from checker.catalog.attention.bounds import in_tiles, work
-from checker.catalog.attention.cases import (
-    FAR,
-    FAR_HALF,
-    FAR_HEADS,
-    FURTHER,
-    LARGE,
-    MANY_HEADS,
-    NARROW,
-    CaseMaker,
-    of_other_blocks,
-    pictured,
-)
-from checker.catalog.attention.inputs import (
-    Inputs,
-    hard_inputs,
-    large_scores,
-    long_sums,
-    normal_inputs,
-    rising_scores,
-    with_large_v,
-    with_small_v,
-)
-from checker.catalog.attention.launch import FAR_APART, Shape, shape_of, some_heads, tensors
+from checker.catalog.attention.cases import LARGE, CaseMaker, of_other_blocks, pictured
+from checker.catalog.attention.launch import Shape, shape_of, tensors
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected
 from checker.catalog.attention.suspected import suspected_tiles
@@ -74,7 +54,7 @@ PROPERTIES = (
 )
 
 
-def launch(name: str, proves: tuple[str, ...], shape: Shape, inputs: Inputs, once: bool = False) -> Case:
+def launch(name: str, proves: tuple[str, ...], shape: Shape, inputs: values.Inputs, once: bool = False) -> Case:
     """One launch, with the state that line 2 of the algorithm starts from: O = 0, l = 0, m = -inf."""
     rows = (shape.heads, shape.n_q)
     state = {
@@ -103,25 +83,23 @@ def cases(draw: Draw) -> list[Case]:
         normal("a wide head", "values", shape(33, 64, 128, 16, 32)),
         normal("one query, one key", "any-length", shape(1, 1)),
         normal("two heads", ("heads", "traffic"), shape(64 + some(), 81, 16, 32, 32, heads=2)),
-        case("fp16", "half", fp16, with_large_v(hard_inputs(random("fp16"), fp16, np.float16))),
+        case("fp16", "half", fp16, values.with_large_v(values.hard_inputs(random("fp16"), fp16, np.float16))),
         normal("fp16, a tail of both", "half", shape(47, 31, Bc=32), np.float16),
         *_lossy(make),
-        normal(FAR, "far-heads", shape(far_size, far_size, heads=6, far=FAR_APART)),
-        normal(FAR_HALF, "far-heads", shape(16, 16, heads=6, far=FAR_APART), np.float16),
-        normal(FURTHER, "far-heads", shape(16, 16, heads=2, far=2 * FAR_APART)),
-        some_heads(normal("many heads", "heads", MANY_HEADS.apart(sizes), once=True), sizes),
+        *make.far_cases(far_size, {}),
+        make.many_heads(),
         normal("real tiles", "any-length", shape(1024 + some(), 48 + some(), 64, 64, 64, heads=2), once=True),
         normal("real tiles", "half", shape(64 + some(), 1024 + some(), 128, 64, 64), np.float16, once=True),
         normal("many keys", "any-length", shape(2, 384 + some()), once=True),
         normal("many queries", "any-length", shape(280 + some(), some()), once=True),
-        case("very wide heads", "half", head, rising_scores(random("head"), head, np.float16), once=True),
+        case("very wide heads", "half", head, values.rising_scores(random("head"), head, np.float16), once=True),
         normal("narrow heads", "half", narrow, np.float16, once=True),
         normal("all sizes alike", "heads", shape(16, 16, heads=16), once=True),
         hard("few keys", "values", shape(16 + some(), 16 - some() % 12), huge=1e5),
         *(normal("blocks exchanged", "any-length", s, once=True) for s in of_other_blocks(sizes)),
-        case("wide tiles", "half", wide, rising_scores(random("wide"), wide, np.float16), once=True),
+        case("wide tiles", "half", wide, values.rising_scores(random("wide"), wide, np.float16), once=True),
         normal("tall tiles", "half", shape(132 + some(), 20 + some(), 64, 128, 16), np.float16, once=True),
-        case("large scores", "any-length", large, large_scores(random("large"), large), once=True),
+        case("large scores", "any-length", large, values.large_scores(random("large"), large), once=True),
         *make.every_class("any-length"),
     ]
 
@@ -129,8 +107,8 @@ def cases(draw: Draw) -> list[Case]:
 def _lossy(make: CaseMaker) -> list[Case]:
     """fp16 inputs that show what is added up in half: many small terms, and terms that fp16 can hardly hold."""
     long, small = make.shape(16, 384), make.shape(16, 48)
-    sums = long_sums(make.random("long sum"), long)
-    tiny = with_small_v(normal_inputs(make.random("small V"), small, np.float16))
+    sums = values.long_sums(make.random("long sum"), long)
+    tiny = values.with_small_v(values.normal_inputs(make.random("small V"), small, np.float16))
     return [
         make.case("fp16, a sum of small terms", "half", long, sums, once=True),
         make.case("fp16, small V", "half", small, tiny),
@@ -142,8 +120,7 @@ def large_cases(draw: Draw) -> list[Case]:
     make = CaseMaker(draw, launch)
     return [
         make.large("large", "a thousand keys", "any-length", LARGE),
-        make.large("bf16", "bf16", "half", NARROW, bf16=True),
-        make.large("far", FAR, "far-heads", FAR_HEADS),
+        *make.bf16_and_far(),
     ]
 
 
@@ -195,14 +172,13 @@ HEADS = 128  # as large models have
 
 def timed(_: int) -> list[Timed]:
     """Full attention. One program a head: 128 heads in each sequence, and at last too few of them for a large GPU."""
-
-    def size(n: int, d: int, hidden: int) -> Timed:
-        def case(_: str, shape: Shape, inputs: Inputs) -> Case:
-            return launch("timed", (), shape, inputs)
-
-        return attention_timed(case, n, d, Work.ATTENTION, {KERNEL.name: TUNINGS[d]}, hidden)
-
-    return [size(n, d, HEADS * d) for n, d in SIZES] + [size(16384, d, HIDDEN) for d in (64, 128)]
+    sizes = [(n, d, HEADS * d) for n, d in SIZES] + [(16384, d, HIDDEN) for d in (64, 128)]
+    return [
+        attention_timed(
+            lambda _, *of: launch("timed", (), *of), n, d, Work.ATTENTION, {KERNEL.name: TUNINGS[d]}, hidden
+        )
+        for n, d, hidden in sizes
+    ]
 
 
 PUZZLE = puzzle(

@@ -7,27 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from checker.catalog.attention import launch as attention
+from checker.catalog.attention import values
 from checker.catalog.attention.bounds import in_tiles, keys_needed, keys_seen, work
-from checker.catalog.attention.cases import (
-    FAR,
-    FAR_HALF,
-    FAR_HEADS,
-    FURTHER,
-    MANY_HEADS,
-    NARROW,
-    CaseMaker,
-    of_other_blocks,
-    pictured,
-)
-from checker.catalog.attention.inputs import (
-    Inputs,
-    hard_inputs,
-    large_scores,
-    long_sums,
-    rising_scores,
-    with_large_v,
-)
-from checker.catalog.attention.launch import FAR_APART, Shape, sampled, shape_of, some_heads, tensors, unwritten
+from checker.catalog.attention.cases import CaseMaker, of_other_blocks, pictured
+from checker.catalog.attention.launch import Shape, sampled, shape_of, tensors, unwritten
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected
 from checker.catalog.attention.suspected import suspected_tiles
@@ -73,7 +56,7 @@ PROPERTIES = (
 
 
 def launch(
-    name: str, proves: tuple[str, ...], shape: Shape, inputs: Inputs, causal: bool = False, once: bool = False
+    name: str, proves: tuple[str, ...], shape: Shape, inputs: values.Inputs, causal: bool = False, once: bool = False
 ) -> Case:
     """One launch: a program per head and tile of queries."""
     outputs = {"o": unwritten(inputs.q, inputs.q.dtype), "lse": unwritten(inputs.q[..., 0], np.float32)}
@@ -103,17 +86,14 @@ def cases(draw: Draw) -> list[Case]:
         normal("a wide head", "values", shape(33, 64, 128, 16, 32)),
         normal("one query, one key", "any-length", shape(1, 1), causal=True),
         normal("two heads", ("heads", "traffic"), shape(64 + some(), 80, 16, 32, 32, heads=2), causal=True),
-        case("fp16", "half", fp16, with_large_v(hard_inputs(random("fp16"), fp16, half))),
+        case("fp16", "half", fp16, values.with_large_v(values.hard_inputs(random("fp16"), fp16, half))),
         normal("fp16, causal", "half", shape(47, 47, Bc=32), half, causal=True),
         normal("more queries than keys", "hidden-queries", shape(40 + some() % 8, 17), causal=True),
-        normal(FAR, "far-heads", shape(far_size, far_size, heads=6, far=FAR_APART)),
-        normal(FAR, "far-heads", shape(far_size, far_size, heads=6, far=FAR_APART), causal=True),
-        normal(FAR_HALF, "far-heads", shape(16, 16, heads=6, far=FAR_APART), half, causal=True),
-        normal(FURTHER, "far-heads", shape(16, 16, heads=2, far=2 * FAR_APART)),
-        some_heads(normal("many heads", "heads", MANY_HEADS.apart(sizes), once=True), sizes),
+        *make.far_cases(far_size, {}, {"causal": True}),
+        make.many_heads(),
         normal("real tiles", "any-length", shape(1024 + some(), 48 + some(), 64, 64, 64, heads=2), once=True),
         normal("many keys", "any-length", shape(2, 1024 + some(), Bc=64), once=True),
-        case("very wide heads", "half", head, rising_scores(random("head"), head, half), causal=True, once=True),
+        case("very wide heads", "half", head, values.rising_scores(random("head"), head, half), causal=True, once=True),
         normal("narrow heads", "half", narrow, half, causal=True, once=True),
         normal("all sizes alike", "heads", shape(16, 16, heads=16), causal=True, once=True),
         hard("few keys", "values", shape(16 + some(), 16 - some() % 12), huge=1e5),
@@ -123,10 +103,10 @@ def cases(draw: Draw) -> list[Case]:
             for causal in (False, True)
         ),
         normal("real tiles", "half", shape(128 + some(), 1024 + some(), 128, 64, 64), half, causal=True, once=True),
-        case("large scores", "causal", large, large_scores(random("large"), large), causal=True, once=True),
+        case("large scores", "causal", large, values.large_scores(random("large"), large), causal=True, once=True),
         normal("wide tiles", "half", shape(144 + some(), 160 + some(), 64, 16, 128), half, causal=True, once=True),
         normal("tall tiles", "half", shape(132 + some(), 148 + some(), 64, 128, 16), half, causal=True, once=True),
-        case("wide tiles", "any-length", wide, rising_scores(random("wide"), wide, np.float32), once=True),
+        case("wide tiles", "any-length", wide, values.rising_scores(random("wide"), wide, np.float32), once=True),
         normal("tall tiles", "any-length", shape(132 + some(), 20 + some(), 64, 128, 16), once=True),
         normal("many queries", "heads", shape(290 + some(), 20, heads=2), once=True),
         sampled(normal("many of both", "causal", shape(290, 290 + some()), causal=True, once=True), (0, 18), (0,)),
@@ -139,7 +119,8 @@ def cases(draw: Draw) -> list[Case]:
 def _long_sum(random: np.random.Generator) -> Case:
     """fp16 inputs that show what is added up in half: many small terms."""
     shape = Shape(16, 384, 16, 16, 16).apart(random)
-    return launch("fp16, a sum of small terms", ("half",), shape, long_sums(random, shape), causal=True, once=True)
+    sums = values.long_sums(random, shape)
+    return launch("fp16, a sum of small terms", ("half",), shape, sums, causal=True, once=True)
 
 
 def large_cases(draw: Draw) -> list[Case]:
@@ -148,8 +129,7 @@ def large_cases(draw: Draw) -> list[Case]:
     return [
         make.large("large", "thousands of keys", "any-length", large),
         make.large("causal", "thousands of keys, causal", "causal", large, causal=True),
-        make.large("bf16", "bf16", "half", NARROW, bf16=True, causal=True),
-        make.large("far", FAR, "far-heads", FAR_HEADS),
+        *make.bf16_and_far(causal=True),
     ]
 
 
@@ -211,8 +191,10 @@ def timed(_: int) -> list[Timed]:
     """Full and causal, both head dimensions."""
 
     def size(n: int, d: int, work: Work) -> Timed:
-        def case(_: str, shape: Shape, inputs: Inputs) -> Case:
-            return launch("timed", (), shape, inputs, causal=work is Work.CAUSAL_ATTENTION)
+        causal = work is Work.CAUSAL_ATTENTION
+
+        def case(_: str, shape: Shape, inputs: values.Inputs) -> Case:
+            return launch("timed", (), shape, inputs, causal)
 
         return attention_timed(case, n, d, work, {KERNEL.name: TUNINGS})
 

@@ -3,51 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 
 import numpy as np
 
-from checker.catalog.attention import backward
+from checker.catalog.attention.backward import expected, given, given_all, launch_given
+from checker.catalog.attention.backward_cases import (
+    BackwardCaseMaker,
+    half_inputs,
+    large_cases,
+    large_products,
+    large_values,
+    launch_with,
+    pictured,
+)
 from checker.catalog.attention.bounds import in_tiles, keys_needed, keys_seen
 from checker.catalog.attention.bounds import work as work_of
-from checker.catalog.attention.cases import (
-    EVERY,
-    FAR,
-    FAR_HALF,
-    FAR_HEADS,
-    FURTHER,
-    LARGE,
-    MANY_HEADS,
-    NARROW,
-    PICTURED,
-    CaseMaker,
-    Chosen,
-    of_every_class,
-    of_other_blocks,
-)
-from checker.catalog.attention.inputs import Inputs, drawn_factor, hard_inputs, in_bf16, normal_inputs
+from checker.catalog.attention.cases import FAR, FAR_HALF, FURTHER, MANY_HEADS, of_every_class, of_other_blocks
 from checker.catalog.attention.launch import FAR_APART, Shape, sampled, shape_of, some_heads
 from checker.catalog.attention.puzzle import puzzle
-from checker.catalog.attention.reference import sees
 from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.timing import SIZES, attention_timed
+from checker.catalog.attention.values import Inputs
 from checker.catalog.backward_mistakes import MISTAKES
 from checker.catalog.backward_operands import OPERANDS
 from checker.catalog.tiles import ADDRESSING
 from checker.course.puzzle import (
-    Array,
     Budget,
     Case,
     Draw,
     Kernel,
     Misconception,
     Moved,
-    Pictured,
     Property,
     Timed,
     Tuning,
     Work,
-    as_bf16,
     blank,
 )
 
@@ -80,33 +70,8 @@ PROPERTIES = (
 
 def cases(draw: Draw) -> list[Case]:
     """Each kernel alone, with O, LSE and delta from the judge; up to three by four tiles, and of real size."""
-    make = CaseMaker(draw, backward.launch_given)
-    random, sizes, shape, some = draw.case, make.sizes, make.shape, make.some
-
-    @cache  # the three kernels get the same
-    def given(name: str, shape: Shape, dtype: type, hard: bool, unit_scale: bool) -> backward.Given:
-        source = random(f"{name} {shape.n_q} {shape.n_k}")
-        factor = drawn_factor(sizes, dtype) if name.startswith(EVERY) else 1.0
-        inputs = hard_inputs(source, shape, dtype) if hard else normal_inputs(source, shape, dtype, factor, unit_scale)
-        do: Array = source.normal(0.0, 1.0, inputs.q.shape).astype(dtype)
-        do[:, int(source.integers(shape.n_q))] = 0.5  # a row like any other
-        return backward.given(shape, inputs, do)
-
-    def case(
-        kernel: Kernel,
-        name: str,
-        proves: str | tuple[str, ...],
-        shape: Shape,
-        dtype: type = np.float32,
-        hard: bool = False,
-        once: bool = False,
-        unit_scale: bool = False,
-    ) -> Case:
-        return backward.launch_given(kernel, name, proves, given(name, shape, dtype, hard, unit_scale), once)
-
-    def chosen(kernel: Kernel, c: Chosen, otherwise: str) -> Case:
-        return case(kernel, c.name, c.proves(otherwise), c.shape, c.dtype, once=True, unit_scale=c.unit_scale)
-
+    make = BackwardCaseMaker(draw)
+    random, sizes, shape, some, case, chosen = draw.case, make.sizes, make.shape, make.some, make.launched, make.chosen
     square = shape(48, 48)
     more_keys = shape(31, 48 + some(), 32, 16, 32)
     tall = shape(32 + some(), 64 + some(), 32, 32, 16)
@@ -117,10 +82,10 @@ def cases(draw: Draw) -> list[Case]:
     far = shape(far_size, far_size, heads=6, far=FAR_APART)
     apart, further = (shape(16, 16, heads=heads, far=n * FAR_APART) for n, heads in ((1, 6), (2, 2)))
     half = shape(47, 79, 32, 16, 16)
-    large = backward.given(half, *backward.half_inputs(random("fp16"), half))
+    large = given(half, *half_inputs(random("fp16"), half))
     small = shape(32, 48)
-    large_dp = backward.given(small, *backward.large_products(random("large dP"), small))
-    large_values = backward.given(small, *backward.large_values(random("large values"), small))
+    large_dp = given(small, *large_products(random("large dP"), small))
+    large_v = given(small, *large_values(random("large values"), small))
     many = MANY_HEADS.apart(sizes)
     real, real_half = shape(64 + some(), 128 + some(), 64, 64, 64), shape(64 + some(), 1024 + some(), 128, 64, 64)
     real_more = shape(1024 + some(), 48 + some(), 64, 64, 64)
@@ -146,7 +111,7 @@ def cases(draw: Draw) -> list[Case]:
         case(DELTA, "narrow heads", "half", narrow, np.float16, once=True),
         case(DELTA, "very wide heads", "half", very_wide, np.float16, once=True),
         case(DELTA, "all sizes alike", "delta", alike, once=True),
-        backward.launch_given(DELTA, "large values", "delta", large_values, once=True),
+        launch_given(DELTA, "large values", "delta", large_v, once=True),
         *(chosen(DELTA, c, "delta") for c in {(c.shape.n_q, c.shape.Br): c for c in every}.values()),
     ]
     for kernel, name in ((DK_DV, "dk-dv"), (DQ, "dq")):
@@ -157,8 +122,8 @@ def cases(draw: Draw) -> list[Case]:
             case(kernel, "two heads", (name, "traffic"), two_heads),
             case(kernel, "one query, one key", name, shape(1, 1)),
             case(kernel, "tall tiles", name, tall_tiles),
-            backward.launch_given(kernel, "fp16", "half", large),
-            backward.launch_given(kernel, "fp16, large dP", "half", large_dp),
+            launch_given(kernel, "fp16", "half", large),
+            launch_given(kernel, "fp16, large dP", "half", large_dp),
             case(kernel, "more queries than keys", "hidden-queries", more_queries),
             case(kernel, FAR, "far-heads", far),
             case(kernel, FAR_HALF, "far-heads", apart, np.float16),
@@ -173,7 +138,7 @@ def cases(draw: Draw) -> list[Case]:
             case(kernel, "very wide heads", "half", very_wide, np.float16, once=True),
             case(kernel, "all sizes alike", name, alike, once=True),
             *(case(kernel, "blocks exchanged", name, s, once=True) for s in exchanged),
-            backward.launch_given(kernel, "large values", name, large_values, once=True),
+            launch_given(kernel, "large values", name, large_v, once=True),
             case(kernel, "many keys", name, many_keys, once=True),
             case(kernel, "many queries", "hidden-queries", many_queries, once=True),
             sampled(case(kernel, "many of both", name, many_of_both, once=True), (0, 18), (0,)),
@@ -184,47 +149,6 @@ def cases(draw: Draw) -> list[Case]:
 
 LARGEST = 5e4  # score: those of twice that size are off by a hundredth in fp32, and P by as much
 ANY_SIZE = {DELTA.name: "delta", DK_DV.name: "dk-dv", DQ.name: "dq"}
-
-
-def _launch(
-    kernel: Kernel, name: str, proves: str | tuple[str, ...], shape: Shape, inputs: Inputs, random: np.random.Generator
-) -> Case:
-    """A launch with dO drawn besides."""
-    do: Array = random.normal(0.0, 1.0, inputs.q.shape).astype(inputs.q.dtype)
-    given = backward.given(shape, inputs, as_bf16(do) if inputs.bf16 else do)
-    return backward.launch_given(kernel, name, proves, given)
-
-
-def _suspected(name: str, title: str, shape: Shape, inputs: Inputs, _: bool, random: np.random.Generator) -> Case:
-    return _launch(KERNELS[name], title, ANY_SIZE[name], shape, inputs, random)
-
-
-def large_cases(draw: Draw) -> list[Case]:
-    """For a GPU: a thousand queries and keys, a wide head, bf16."""
-
-    def of(kernel: Kernel) -> list[Case]:
-        def case(name: str, proves: str, shape: Shape, bf16: bool = False) -> Case:
-            random = draw.case(name)
-            inputs = normal_inputs(random, shape, np.float32 if bf16 else np.float16)
-            return _launch(kernel, name, proves, shape, in_bf16(inputs) if bf16 else inputs, random)
-
-        return [
-            case("a thousand keys", ANY_SIZE[kernel.name], LARGE),
-            case("bf16", ANY_SIZE[kernel.name], NARROW, bf16=True),
-            case(FAR, "far-heads", FAR_HEADS),
-        ]
-
-    return [case for kernel in KERNELS.values() for case in of(kernel)]
-
-
-def pictured(draw: Draw) -> list[Case]:
-    """For pictures: four by four tiles, of each kernel."""
-
-    def case(kernel: Kernel) -> Case:
-        random = draw.case("pictured")
-        return _launch(kernel, "four by four tiles", (), PICTURED, normal_inputs(random, PICTURED), random)
-
-    return [case(kernel) for kernel in KERNELS.values()]
 
 
 def budget(case: Case) -> Mapping[str, Budget]:
@@ -326,8 +250,7 @@ def timed(_: int) -> list[Timed]:
 
     def case(name: str, shape: Shape, inputs: Inputs) -> Case:
         rows = blank((shape.heads, shape.n_q), np.float32)
-        given = backward.given_all(shape, inputs, inputs.q, inputs.q, rows, rows)
-        return backward.launch_given(KERNELS[name], "timed", (), given)
+        return launch_given(KERNELS[name], "timed", (), given_all(shape, inputs, inputs.q, inputs.q, rows, rows))
 
     return [attention_timed(case, n, d, Work.CAUSAL_BACKWARD, TUNINGS[d]) for n, d in SIZES]
 
@@ -339,12 +262,18 @@ PUZZLE = puzzle(
     kernels=(*KERNELS.values(),),
     properties=PROPERTIES,
     cases=cases,
-    expected=backward.expected,
+    expected=expected,
     budget=budget,
-    suspected=suspected_tiles(_suspected, ANY_SIZE, largest=LARGEST),
-    large_cases=large_cases,
+    suspected=suspected_tiles(
+        lambda kernel, name, shape, inputs, _, random: launch_with(
+            KERNELS[kernel], name, ANY_SIZE[kernel], shape, inputs, random
+        ),
+        ANY_SIZE,
+        largest=LARGEST,
+    ),
+    large_cases=large_cases((*KERNELS.values(),), ANY_SIZE),
     work=work,
     timed=timed,
-    pictured=Pictured(pictured, sees=sees),
+    pictured=pictured((*KERNELS.values(),)),
     misconceptions=(*HIDDEN_TILES, *MISTAKES, *OPERANDS, *ADDRESSING),
 )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from checker.catalog import p7_causal_backward as p7
-from checker.catalog.attention.inputs import normal_inputs
+from checker.catalog.attention.backward_cases import launch_with
 from checker.catalog.attention.launch import Shape
+from checker.catalog.attention.values import normal_inputs
 
 
 def test_no_more_queries_are_asked_for_at_once_than_see_a_key() -> None:
     """A loop may begin just at the first query that sees one, which loads much less than a tile."""
     random, shape = np.random.default_rng(0), Shape(32, 3, 64, 32, 16)
-    case = p7._suspected(p7.DK_DV.name, "few keys", shape, normal_inputs(random, shape), True, random)
+    case = launch_with(p7.DK_DV, "few keys", "dk-dv", shape, normal_inputs(random, shape), random)
     assert p7.budget(case)["do_ptr"].least_at_once <= 3 * 64

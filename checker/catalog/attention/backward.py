@@ -8,13 +8,13 @@ the kernel gets, rounded as they are, so that each kernel is judged by itself.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from checker.catalog.attention.inputs import Inputs, hard_inputs, normal_inputs
 from checker.catalog.attention.launch import Shape, launch, shape_of, tensors, unwritten, wide
 from checker.catalog.attention.reference import EPS32, dot_eps, forward, score_error, scores, sees, visible
+from checker.catalog.attention.values import Inputs
 from checker.course.puzzle import Array, Case, Expected, Kernel, Role, Tensor, as_bf16
 
 Outputs = Mapping[str, Array]
@@ -48,44 +48,6 @@ def given_all(shape: Shape, inputs: Inputs, do: Array, o: Array, lse: Array, del
     how = inputs.kinds, inputs.bf16
     made = tensors(shape, more, Role.INPUT, *how) | tensors(shape, outputs, Role.OUTPUT, *how)
     return Given(shape, inputs.scale, inputs.kinds, inputs.tensors(shape) | made)
-
-
-def half_inputs(random: np.random.Generator, shape: Shape) -> tuple[Inputs, Array]:
-    """fp16 inputs and dO on which a sum in fp16 overflows, though the gradients themselves do not.
-
-    Two dimensions are used for that, and add nothing to scores or to dP: V is 0 in the last one, where
-    dO is large; Q is 0 in the last one, where K is large (each row of dS sums to 0).
-    """
-    inputs = hard_inputs(random, shape, np.float16, huge=10.0)
-    q, k, v = inputs.q.copy(), inputs.k.copy(), inputs.v.copy()
-    q[..., -1], k[..., -1], v[..., -1] = 0, 30000, 0
-    do = random.normal(0.0, 1.0, q.shape).astype(np.float16)
-    large = np.where(np.arange(shape.n_q) < shape.n_q // 2, 30000.0, -25000.0)
-    scores = inputs.scale * (q.astype(np.float64) @ k.astype(np.float64).swapaxes(1, 2))
-    p = forward(np.where(visible(shape.n_q, shape.n_k, causal=True), scores, -np.inf), v).p
-    do[..., -1] = large * min(1.0, 5e4 / np.abs(large @ p).max())  # dV itself must fit into fp16
-    return replace(inputs, q=q, k=k, v=v), do
-
-
-def large_products(random: np.random.Generator, shape: Shape) -> tuple[Inputs, Array]:
-    """fp16 inputs and dO with a dP beyond what fp16 can hold, though dS and the gradients are not.
-
-    In one dimension V and dO are large and positive: that adds nearly as much to each dP as to delta.
-    """
-    inputs = normal_inputs(random, shape, np.float16)
-    v, do = inputs.v.copy(), random.normal(0.0, 1.0, inputs.q.shape).astype(np.float16)
-    v[..., -1], do[..., -1] = random.uniform(180, 340, v.shape[:2]), 260
-    return replace(inputs, v=v), do
-
-
-def large_values(random: np.random.Generator, shape: Shape) -> tuple[Inputs, Array]:
-    """Scores up to 30,000 in size, V and O whose exponential would overflow, and dO of a million or a millionth."""
-    inputs = normal_inputs(random, shape)
-    q, k, do = inputs.q.copy(), inputs.k.copy(), random.normal(0.0, 1.0, inputs.q.shape).astype(np.float32)
-    k[..., 0] = 1.0
-    q[..., 0] = np.resize([3e3, -3e3, 3e4, -3e4], shape.n_q) / inputs.scale
-    do *= np.resize([1.0, 3e5, 1e-8], (shape.n_q, 1)).astype(np.float32)
-    return replace(inputs, q=q, k=k, v=300 * inputs.v), do
 
 
 def launch_given(kernel: Kernel, name: str, proves: str | tuple[str, ...], given: Given, once: bool = False) -> Case:

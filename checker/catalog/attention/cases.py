@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from checker.catalog.attention.inputs import Inputs, drawn_factor, hard_inputs, in_bf16, normal_inputs
-from checker.catalog.attention.launch import FAR_APART, Shape
+from checker.catalog.attention.launch import FAR_APART, Shape, some_heads
 from checker.catalog.attention.reference import sees
+from checker.catalog.attention.values import Inputs, drawn_factor, hard_inputs, in_bf16, normal_inputs
 from checker.catalog.cases import covering
 from checker.course.puzzle import Case, Draw, Pictured
 
@@ -65,6 +65,20 @@ class CaseMaker:
         """A launch on queries of every kind."""
         return self.case(name, proves, shape, hard_inputs(self.random(name), shape, huge=huge), **how)
 
+    def far_cases(self, size: int, *masks: dict[str, Any]) -> list[Case]:
+        """Heads so far apart that offsets pass the range of 32-bit integers, under each mask, and strides that do."""
+        far = [self.shape(size, size, heads=6, far=FAR_APART) for _ in masks]
+        half, further = self.shape(16, 16, heads=6, far=FAR_APART), self.shape(16, 16, heads=2, far=2 * FAR_APART)
+        return [
+            *(self.normal(FAR, "far-heads", shape, **mask) for shape, mask in zip(far, masks, strict=True)),
+            self.normal(FAR_HALF, "far-heads", half, np.float16, **masks[-1]),
+            self.normal(FURTHER, "far-heads", further, **masks[0]),
+        ]
+
+    def many_heads(self) -> Case:
+        """More heads than 8 bits can count, of which some are run."""
+        return some_heads(self.normal("many heads", "heads", MANY_HEADS.apart(self.sizes), once=True), self.sizes)
+
     def every_class(self, proves: str, **mask: bool) -> list[Case]:
         """The launches of `of_every_class`; `mask`: `causal`, if the puzzle has both."""
         causal, made = mask.get("causal", False), []
@@ -72,6 +86,13 @@ class CaseMaker:
             of = c.proves("hidden-queries" if causal and c.shape.n_q > c.shape.n_k else proves)
             made.append(self.normal(c.name, of, c.shape, c.dtype, once=True, unit_scale=c.unit_scale, **mask))
         return made
+
+    def bf16_and_far(self, **mask: bool) -> list[Case]:
+        """For a GPU besides: heads of the usual width in bf16, and heads that lie far apart."""
+        return [
+            self.large("bf16", "bf16", "half", NARROW, bf16=True, **mask),
+            self.large("far", FAR, "far-heads", FAR_HEADS),
+        ]
 
     def large(self, seed: str, name: str, proves: str, shape: Shape, bf16: bool = False, **how: Any) -> Case:
         """A launch for a GPU in fp16, or in bf16, with inputs drawn for `seed`."""

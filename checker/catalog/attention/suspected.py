@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from checker.catalog.attention.inputs import Inputs, normal_inputs
 from checker.catalog.attention.launch import FAR_APART, Shape, sampled
+from checker.catalog.attention.values import Inputs, normal_inputs
 from checker.catalog.cases import suspected
 from checker.course.puzzle import Case, Draw, Suspected, Suspects
 

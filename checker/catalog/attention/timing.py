@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from checker.catalog.attention.inputs import Inputs
 from checker.catalog.attention.launch import Shape
+from checker.catalog.attention.values import Inputs
 from checker.course.puzzle import Case, Timed, Tuning, Work, blank
 
 TOKENS, HIDDEN = 16384, 2048  # TOKENS / N sequences, usually of HIDDEN / d heads each
