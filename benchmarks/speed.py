@@ -27,7 +27,7 @@ def forms(number: int) -> dict[str, str]:
     for path in command.steps(number):
         _, step, *words = path.stem.split("_")
         paths[f"tuned {step}, {' '.join(words)}"] = path
-    return {name: command.linted(number, from_file(path)) for name, path in paths.items()}
+    return {name: command.source_of(number, from_file(path)) for name, path in paths.items()}
 
 
 def write(results: list[Result], commit: str) -> None:

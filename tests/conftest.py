@@ -1,4 +1,4 @@
-"""What the tests share: the folders of kernels, and a way to check a kernel that is only a text."""
+"""What the tests share: the solutions, tools, cages and boxes, and ways to check a kernel."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from checker.box.warm import Warm
 from checker.check import Terms, check
 from checker.course.verdict import Verdict
 from checker.submission.read import from_cells, from_file
+from tests.kernels import Kernel
 
 ROOT = Path(__file__).parents[1]
 TOLD = "told"
@@ -39,23 +40,11 @@ SOLUTIONS = sorted((ROOT / "solutions").glob("p*.py"))
 SOLUTION = SOLUTIONS[0].read_text()
 
 
-def kernels(folder: str) -> list[Path]:
-    """The kernel files of a folder of `tests/`, in order."""
-    return sorted((ROOT / "tests" / folder).glob("p*.py"))
-
-
 def puzzle_of(path: Path) -> int:
     """The number of the puzzle that a kernel file is for."""
     found = re.match(r"p(\d+)_", path.name)
     assert found, f"{path} must be named pN_….py"
     return int(found[1])
-
-
-def said(path: Path, label: str) -> str:
-    """What a kernel file's docstring says after `label:`."""
-    found = re.search(rf"^{label}: (\S+(?: (?:or|and) \S+)*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
-    assert found, f"{path} must say `{label}: …`"
-    return found[1]
 
 
 PACKAGES = {  # the tools that tests need, and what Debian's packages of them are called
@@ -264,18 +253,23 @@ def check_text() -> Callable[..., Verdict]:
         if text is None:
             assert old in SOLUTION
             text = SOLUTION.replace(old, new)
-        return check(1, from_cells([("code", text)], "kernel.py", numbered=False), terms)
+        return check(1, from_cells([("code", text)], "kernel.py", numbered=False), terms).verdict
 
     return run
 
 
 def check_path(path: Path, terms: Terms | None = None) -> Verdict:
     """Check a kernel file."""
-    return check(puzzle_of(path), from_file(path), terms)
+    return check(puzzle_of(path), from_file(path), terms).verdict
+
+
+def check_kernel(kernel: Kernel, terms: Terms | None = None) -> Verdict:
+    """Check a kernel of `tests/kernels.py`."""
+    return check(kernel.puzzle, from_cells([("code", kernel.text)], f"{kernel.name}.py", numbered=False), terms)
 
 
 def check_changed(number: int, old: str, new: str, terms: Terms) -> Verdict:
     """A solution with one change."""
     text = SOLUTIONS[number - 1].read_text()
     assert old in text
-    return check(number, from_cells([("code", text.replace(old, new, 1))], "kernel.py", numbered=False), terms)
+    return check(number, from_cells([("code", text.replace(old, new, 1))], "kernel.py", numbered=False), terms).verdict

@@ -8,23 +8,24 @@ from checker import catalog
 from checker.bench.result import Result, from_json
 from checker.bench.run import BenchmarkFailed, Extent, Tell, measure, predict
 from checker.box.parent import gpu_missing
+from checker.check import Outcome, program_of
 from checker.course import ladder
-from checker.course.verdict import Verdict
-from checker.submission.extract import extract
+from checker.course.places import ROOT
 from checker.submission.read import Submission, from_file
 
-SOLUTIONS = Path(__file__).parents[2] / "solutions"
+SOLUTIONS = ROOT / "solutions"
 
-__all__ = ["BenchmarkFailed", "Extent", "NoBenchmark", "linted", "reread", "result_of", "save", "steps"]
+__all__ = ["BenchmarkFailed", "Extent", "NoBenchmark", "reread", "result_of", "save", "source_of", "steps"]
 
 
 class NoBenchmark(ValueError):
     """There is nothing to time or to show: a sentence."""
 
 
-def linted(number: int, submission: Submission) -> str:
-    """The kernels of a submission that has passed the check, and nothing else of it."""
-    return extract(submission, catalog.load(number).kernels).source
+def source_of(number: int, submission: Submission) -> str:
+    """The kernels of a submission, and nothing else of it."""
+    program, _ = program_of(submission, catalog.load(number).kernels)
+    return program.source
 
 
 def steps(number: int) -> list[Path]:
@@ -32,19 +33,19 @@ def steps(number: int) -> list[Path]:
     return sorted((SOLUTIONS / "tuned").glob(f"p{number}_*.py"))
 
 
-def result_of(
-    number: int, submission: Submission, verdict: Verdict, extent: Extent, tell: Tell, *, only_predict: bool = False
-) -> Result:
+def result_of(outcome: Outcome, extent: Extent, tell: Tell, *, only_predict: bool = False) -> Result:
     """Time an accepted submission beside the course's own kernels, or predict if there is no GPU."""
+    number = outcome.verdict.puzzle
+    assert number is not None and outcome.submission is not None and outcome.program is not None
     if catalog.load(number).timed is None:
         raise NoBenchmark(f"Puzzle {number} has no sizes to be timed at.")
     if only_predict or gpu_missing():
-        return predict(number, extent, verdict.runs[0].traffic)
-    sources = {"yours": linted(number, submission)}
+        return predict(number, extent, outcome.verdict.runs[0].traffic)
+    sources = {"yours": outcome.program.source}
     own = SOLUTIONS / f"{ladder.stems()[number]}.py"
     for name, path in (("solution", own), *(("tuned", path) for path in steps(number)[-1:])):
-        if path.exists() and path.read_text(encoding="utf-8") != submission.text:
-            sources[name] = linted(number, from_file(path))
+        if path.exists() and path.read_text(encoding="utf-8") != outcome.submission.text:
+            sources[name] = source_of(number, from_file(path))
     return measure(number, sources, extent, tell)
 
 

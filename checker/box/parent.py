@@ -27,7 +27,7 @@ from checker.box.protocol import wire
 
 if TYPE_CHECKING:
     from checker.box.cage.cage import Cage
-    from checker.box.protocol.results import Launch
+    from checker.box.protocol.results import KernelError, Launch, LaunchResult
     from checker.box.warm import Forked, Warm
 
 PASSES = 2  # in order, and shuffled; each in a process of its own
@@ -68,8 +68,8 @@ class Ending(str, Enum):
 
 
 @dataclass
-class PassReport:
-    """One runner's bytes, and how it ended."""
+class Received:
+    """One runner's bytes, not yet believed, and how it ended."""
 
     answer: bytearray = field(default_factory=bytearray)
     output: bytearray = field(default_factory=bytearray)
@@ -77,14 +77,36 @@ class PassReport:
     code: int = 0
 
 
-@dataclass
-class BoxReport:
+class BoxFailed(Exception):
+    """The box did not start: a sentence with what it complained of."""
+
+
+@dataclass(frozen=True)
+class PassResult:
+    """What came of one pass: results by launch number, as far as its runner got, and how it ended."""
+
+    asked: list[int]
+    results: dict[int, LaunchResult]
+    ending: Ending
+    code: int
+    printed: dict[int, str]  # by launch number, where something was
+    loading: KernelError | None = None  # what kept the kernels from being loaded
+    malformed: str | None = None  # why nothing after the last result can be believed
+
+    @property
+    def unanswered(self) -> int | None:
+        """The launch that the runner was at when it ended, if it did not answer everything."""
+        done = len(self.results)
+        return self.asked[done] if done < len(self.asked) else None
+
+
+@dataclass(frozen=True)
+class BoxResult:
     """Everything that came out of the box."""
 
-    passes: list[PassReport]
+    passes: list[PassResult]
     versions: dict[str, str]
     seconds: float
-    complaint: str  # what the base printed, if it failed before any submission ran
 
 
 class Box:
@@ -142,9 +164,27 @@ class Box:
                     stream.close()
         self._close_files()
 
-    def run(self, source: str, kernels: list[str], launches: list[Launch], passes: list[Pass]) -> BoxReport:
-        """Run `passes` over `launches`: each a list of (launch number, program order)."""
+    def run(self, source: str, kernels: list[str], launches: list[Launch], passes: list[Pass]) -> BoxResult:
+        """Run `passes` over `launches`: each a list of (launch number, program order). Raises BoxFailed."""
         started = time.monotonic()
+        received, versions = self.received(source, kernels, launches, passes)
+        seconds = time.monotonic() - started
+        results = []
+        for one, orders in zip(received, passes, strict=False):  # fewer passes may be asked for
+            results.append(self._believed(one, launches, [number for number, _ in orders]))
+        return BoxResult(results, versions, seconds)
+
+    def _believed(self, one: Received, launches: list[Launch], asked: list[int]) -> PassResult:
+        from checker.box.protocol.results import parse
+
+        answers = parse(bytes(one.answer), launches, asked, self.device == "cuda")
+        printed = _printed(bytes(one.output), len(launches))
+        return PassResult(asked, answers.results, one.ending, one.code, printed, answers.loading, answers.malformed)
+
+    def received(
+        self, source: str, kernels: list[str], launches: list[Launch], passes: list[Pass]
+    ) -> tuple[list[Received], dict[str, str]]:
+        """What the runners sent, as bytes, and the versions that the base reports. Raises BoxFailed."""
         exchange = _Exchange(self.child, self.readers, self.limits)
         exchange.run(self._request(source, kernels, launches, passes))
         if exchange.early:
@@ -161,12 +201,10 @@ class Box:
             if exchange.early and early is None and number not in codes:
                 early = Ending.STOPPED
             one.ending, one.code = _ending(early, codes.get(number), self.harmless)
-        return BoxReport(
-            exchange.passes,
-            versions,
-            time.monotonic() - started,
-            exchange.complaint.decode(errors="replace")[-2000:],
-        )
+        if not versions:
+            complaint = exchange.complaint.decode(errors="replace")[-2000:].strip()
+            raise BoxFailed(f"the box did not start: {complaint or 'no reason given'}")
+        return exchange.passes, versions
 
     def _request(self, source: str, kernels: list[str], launches: list[Launch], passes: list[Any]) -> memoryview:
         buffers: list[bytes] = []
@@ -225,7 +263,7 @@ class _Exchange:
         self.stdin = child.stdin
         self.limits = limits
         self.report, self.complaint = bytearray(), bytearray()
-        self.passes = [PassReport() for _ in range(PASSES)]
+        self.passes = [Received() for _ in range(PASSES)]
         self.early: dict[int, Ending] = {}  # passes that we ended
         self.sinks: dict[int, tuple[bytearray, int, int | None]] = {  # where to, how much, which pass
             readers[0]: (self.report, 1 << 16, None),
@@ -290,6 +328,16 @@ def gpu_missing() -> str:
     if find_spec("torch") is None:
         return "Running kernels on a GPU needs PyTorch with CUDA: name an environment that has it, VENV=/path/to/venv."
     return ""
+
+
+def _printed(output: bytes, launches: int) -> dict[int, str]:
+    """What the kernels printed; the child marks where each launch begins."""
+    printed: dict[int, str] = {}
+    for section in output.decode(errors="replace").split(wire.LAUNCH_MARK)[1:]:
+        number, _, text = section.partition("\n")
+        if text.strip() and number.isascii() and number.isdigit() and int(number) < launches:
+            printed[int(number)] = printed.get(int(number), "") + text
+    return printed
 
 
 def _whole_headers(data: bytes) -> Iterator[dict[str, Any]]:

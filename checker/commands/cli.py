@@ -22,8 +22,7 @@ from checker.course.ladder import number_of
 from checker.course.places import script, shown
 from checker.course.status import ExitStatus, Misuse
 from checker.course.verdict import Status, Verdict
-from checker.learner.practice import TRACEBACK_VARIABLE, checked, terms_of, without_puzzle
-from checker.submission.read import from_file
+from checker.learner.practice import TRACEBACK_VARIABLE, checked, outcome_of, terms_of, without_puzzle
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -130,16 +129,14 @@ def bench(puzzle: str, file: Path | None, every: bool, predict: bool, into: Path
             result = command.reread(redraw)
         else:
             path = file or Path(shown(script(number)))
-            verdict = checked(number, path, terms_of(None, "interpreter", ""))
-            if not verdict.accepted:
-                _write([verdict], None, table=False)
+            outcome = outcome_of(number, path, terms_of(None, "interpreter", ""))
+            if not outcome.verdict.accepted:
+                _write([outcome.verdict], None, table=False)
                 click.echo("\nNothing was timed: first make it right.")
-                sys.exit(verdict.exit_status)
+                sys.exit(outcome.verdict.exit_status)
             with Console(stderr=True).status("checking") as status:
                 result = command.result_of(
-                    number,
-                    from_file(path),
-                    verdict,
+                    outcome,
                     command.Extent(every),
                     lambda doing: status.update(doing),
                     only_predict=predict,
@@ -180,14 +177,14 @@ def trace(puzzle: str, file: Path | None, into: Path) -> NoReturn:
     try:
         number = number_of(puzzle)
         path = file or Path(shown(script(number)))
-        verdict = checked(number, path, terms_of(None, "interpreter", ""))
-        seen = command.traced(from_file(path), verdict) if verdict.runs else None
+        outcome = outcome_of(number, path, terms_of(None, "interpreter", ""))
+        verdict, seen = outcome.verdict, command.traced(outcome)
     except Misuse as misuse:
         click.echo(f"{misuse} See python -m checker trace --help.", err=True)
         sys.exit(ExitStatus.MISUSED)
-    if seen is None or seen.empty:
+    if seen.empty:
         _write([verdict], None, table=False)
-        if seen is not None:
+        if verdict.runs:
             click.echo("\nNothing was drawn: no launch got so far that there is anything to see.")
         sys.exit(verdict.exit_status)
     command.show(console, seen)

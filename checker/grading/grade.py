@@ -80,7 +80,7 @@ def identity(number: int, submission: Submission, course: Settings) -> dict[str,
 def _checked(number: int, submission: Submission, terms: Terms) -> Verdict:
     for left in reversed(range(TRIES)):
         try:
-            return check(number, submission, terms)
+            return check(number, submission, terms).verdict
         except Exception as error:
             if not left:
                 raise CheckerFault(f"{type(error).__name__}: {error}") from error

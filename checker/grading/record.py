@@ -25,7 +25,7 @@ from checker.submission.read import Submission
 
 FORM = 1  # of the file
 # What a result depends on; the report's words do not belong to it.
-JUDGING = ("course", "submission", "box", "catalog", "judge", "check.py")
+JUDGING = ("course", "submission", "box", "catalog", "judge", "check")
 
 
 def identity(number: int, submission: Submission, key_id: str, device: str, caged: bool) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from checker.course.verdict import Finding, Status, Verdict
 from checker.submission.read import Unreadable, from_file
 
 if TYPE_CHECKING:  # the road is long, and some commands do not walk it
-    from checker.check import Terms
+    from checker.check import Outcome, Terms
 
 TRACEBACK_VARIABLE = "CHECKER_TRACEBACK"
 
@@ -47,7 +47,12 @@ def terms_of(key: str | None, device: str, wanted: str, *, unsafe: bool = False)
 
 def checked(number: int, file: Path | None, terms: Terms | None) -> Verdict:
     """The verdict on one puzzle; success with its own file is noted. Raises only Misuse: our fault is a verdict."""
-    from checker.check import check, unreadable
+    return outcome_of(number, file, terms).verdict
+
+
+def outcome_of(number: int, file: Path | None, terms: Terms | None) -> Outcome:
+    """The same with what the verdict rests on."""
+    from checker.check import Outcome, check, unreadable
 
     path = file if file is not None else Path(shown(script(number)))
     try:
@@ -56,15 +61,15 @@ def checked(number: int, file: Path | None, terms: Terms | None) -> Verdict:
         except Unreadable as problem:
             if problem.missing:
                 raise Misuse(str(problem)) from problem
-            return unreadable(number, str(path), str(problem))
-        verdict = check(number, submission, terms)
-        if verdict.status is Status.NOT_STARTED and file is None:
-            return _with_notebook(verdict, number)
-        return noted(verdict, path)
+            return Outcome(unreadable(number, str(path), str(problem)))
+        outcome = check(number, submission, terms)
+        if outcome.verdict.status is Status.NOT_STARTED and file is None:
+            return replace(outcome, verdict=_with_notebook(outcome.verdict, number))
+        return replace(outcome, verdict=noted(outcome.verdict, path))
     except Exception as error:
         if isinstance(error, Misuse):
             raise
-        return fault(number, error)
+        return Outcome(fault(number, error))
 
 
 def noted(verdict: Verdict, path: Path | None) -> Verdict:

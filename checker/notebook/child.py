@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from checker.check import Terms
+from checker.check import Outcome, Terms
 from checker.check import check as walk
 from checker.course import ladder
 from checker.course.ladder import number_of
@@ -21,7 +21,7 @@ from checker.course.status import Misuse
 from checker.course.verdict import Status, Verdict
 from checker.learner.practice import fault, noted, without_puzzle
 from checker.notebook.cells import submission_of
-from checker.submission.read import Submission, Unreadable
+from checker.submission.read import Unreadable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -41,12 +41,13 @@ def _served(request: dict[str, Any]) -> dict[str, Any]:
     try:
         submission = submission_of(request["cells"])
         if request["verb"] == "trace":
-            return _drawn(submission, walk(number, submission, Terms(targets=())))
-        verdict = walk(number, submission, Terms(device=request["device"]))
+            return _drawn(walk(number, submission, Terms(targets=())))
+        outcome = walk(number, submission, Terms(device=request["device"]))
+        verdict = outcome.verdict
         if request["place"] is not None:
             verdict = noted(verdict, _file(number, Path(request["place"])))
         if request["verb"] == "bench" and verdict.accepted:
-            return _timed(number, submission, verdict, request["every"])
+            return _timed(outcome, request["every"])
         return _shown(verdict)
     except Unreadable as problem:
         return _misused(problem)
@@ -59,11 +60,11 @@ def _file(number: int, place: Path) -> Path:
     return place / f"{ladder.stems()[number]}.ipynb" if place.is_dir() else place
 
 
-def _timed(number: int, submission: Submission, verdict: Verdict, every: bool) -> dict[str, Any]:
+def _timed(outcome: Outcome, every: bool) -> dict[str, Any]:
     from checker.bench import command
 
     try:
-        result = command.result_of(number, submission, verdict, command.Extent(every), lambda _: None)
+        result = command.result_of(outcome, command.Extent(every), lambda _: None)
     except (command.BenchmarkFailed, command.NoBenchmark) as problem:
         return _misused(problem)
     from checker.bench import chart, table
@@ -71,14 +72,14 @@ def _timed(number: int, submission: Submission, verdict: Verdict, every: bool) -
     return {"png": base64.b64encode(chart.png(result)).decode(), "text": _text(table.report(result))}
 
 
-def _drawn(submission: Submission, verdict: Verdict) -> dict[str, Any]:
+def _drawn(outcome: Outcome) -> dict[str, Any]:
     """One picture of all kernels; or the report, if there is nothing to draw."""
     from checker.trace import words
     from checker.trace.run import traced
 
-    seen = traced(submission, verdict) if verdict.runs else None
-    if seen is None or seen.empty:
-        return _shown(verdict)
+    seen = traced(outcome)
+    if seen.empty:
+        return _shown(outcome.verdict)
     text = "\n".join(words.summary(seen))
     try:
         from checker.trace import chart

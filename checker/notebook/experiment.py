@@ -48,26 +48,22 @@ class Ran:
 
 def ran(name: str, cells: list[str], arguments: tuple[Any, ...], named: dict[str, Any], grid: tuple[int, ...]) -> Ran:
     """Launch it. Raises NotASubmission, Unreadable or ValueError with a sentence."""
-    from checker.box.parent import Box, Limits
-    from checker.box.protocol.results import parse
-    from checker.submission.extract import extract
-    from checker.submission.lint import lint
+    from checker.box.parent import Limits
+    from checker.check import launch, program_of
 
-    with Box(Limits()) as box:  # starts importing Triton now
-        submission = submission_of(cells)
-        kernel = _kernel(name, submission)
-        program = extract(submission, [kernel])
-        if complaints := lint(program):
-            return Ran(name, problem=f"Line {submission.place(complaints[0].line)[1]}: {complaints[0].sentence}")
-        launch = _launch(kernel, _bound(kernel, arguments, named), grid)
-        report = box.run(program.source, [name], [launch], [[(0, range(launch.programs))], []])
-    answers = parse(bytes(report.passes[0].answer), [launch], [0])
-    result = answers.results.get(0)
-    stopped = answers.loading or (result.error if result else None)
-    printed = bytes(report.passes[0].output).decode(errors="replace").partition("\n")[2].rstrip()
+    submission = submission_of(cells)
+    kernel = _kernel(name, submission)
+    program, complaints = program_of(submission, [kernel])
+    if complaints:
+        return Ran(name, problem=f"Line {submission.place(complaints[0].line)[1]}: {complaints[0].sentence}")
+    asked = _launch(kernel, _bound(kernel, arguments, named), grid)
+    answer = launch(program, [asked], Limits())
+    result = answer.results.get(0)
+    stopped = answer.loading or (result.error if result else None)
+    printed = answer.printed.get(0, "").rstrip()
     if result is None or stopped:
         line = f" (line {submission.place(stopped.line)[1]})" if stopped and stopped.line else ""
-        said = f"{stopped.type}: {stopped.message.strip()}" if stopped else f"it {report.passes[0].ending.value}"
+        said = f"{stopped.type}: {stopped.message.strip()}" if stopped else f"it {answer.ending.value}"
         return Ran(name, printed=printed, problem=f"The kernel did not come to an end{line}: {said}")
     if refused := result.refused:
         verb, of = ("stored to", "stores") if refused.store else ("loaded from", "loads")
@@ -78,7 +74,7 @@ def ran(name: str, cells: list[str], arguments: tuple[Any, ...], named: dict[str
             f"elements {offsets} of {where} were {verb}."
         )
         return Ran(name, printed=printed, problem=problem)
-    return Ran(name, result.tensors, _moved(result, launch), printed)
+    return Ran(name, result.tensors, _moved(result, asked), printed)
 
 
 def _kernel(name: str, submission: Submission) -> Kernel:

@@ -59,7 +59,7 @@ def example(path: Path) -> Verdict:
     """
     number = int(path.name[1 : path.name.index("_")])
     submission = from_cells([("code", path.read_text(encoding="utf-8"))], "kernel.py", numbered=False)
-    verdict = check(number, submission, Terms(targets=()))
+    verdict = check(number, submission, Terms(targets=())).verdict
     upcoming = f"puzzles/{ladder.stems()[number + 1]}.py" if verdict.accepted else ""
     return replace(verdict, runs=tuple(replace(run, seconds=0.0) for run in verdict.runs), upcoming=upcoming)
 
@@ -97,8 +97,8 @@ def trace_png(root: Path) -> bytes:
 
     one, other = catalog.load(5), catalog.load(6)
     here, beside = (from_file(root / "solutions" / f"{puzzle.stem}.py") for puzzle in (one, other))
-    trace = traced(here, check(one.number, here, Terms(targets=())))
-    pairs = launches(other, beside)[0].pairs
+    trace = traced(check(one.number, here, Terms(targets=())))
+    pairs = launches(other, check(other.number, beside, Terms(targets=())))[0].pairs
     return chart.png(replace(trace, beside=Beside(other.number, other.title, pairs)))
 
 

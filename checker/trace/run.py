@@ -1,18 +1,15 @@
-"""Walk the road once more for the launches that are drawn: lint, box, log. Nothing of a submission runs here."""
+"""The launches that are drawn: run once more in the box, in which nothing but kernels of a checked program run."""
 
 from __future__ import annotations
 
 from checker import catalog
-from checker.box.parent import Box, Limits, Pass
-from checker.box.protocol.results import parse
-from checker.check import Terms, check, started
+from checker.box.parent import Limits
+from checker.check import Outcome, Terms, check, launch, started
 from checker.course import ladder
 from checker.course.places import ROOT
 from checker.course.puzzle import Case, Puzzle
 from checker.course.verdict import Verdict
 from checker.judge.evidence import launch_of, locator
-from checker.submission.extract import extract
-from checker.submission.lint import lint
 from checker.submission.read import Submission, Unreadable, from_file
 from checker.trace.record import blocks_of, recorded
 from checker.trace.result import Beside, Recorded, Trace, Wrongness
@@ -31,35 +28,31 @@ def cases_of(puzzle: Puzzle) -> list[Case]:
     return [first[kernel.name] for kernel in puzzle.kernels if kernel.name in first]
 
 
-def traced(submission: Submission, verdict: Verdict) -> Trace:
+def traced(outcome: Outcome) -> Trace:
     """What is seen of a submission that has been judged, right or wrong. Its kernels run in the box again."""
-    assert verdict.puzzle is not None
-    puzzle = catalog.load(verdict.puzzle)
+    assert outcome.verdict.puzzle is not None
+    puzzle = catalog.load(outcome.verdict.puzzle)
     return Trace(
         puzzle=puzzle.number,
         stem=puzzle.stem,
         title=puzzle.title,
-        status=verdict.status,
-        finding=verdict.findings[0] if verdict.findings else None,
-        launches=launches(puzzle, submission),
-        wrong=_wrongness(puzzle, verdict),
-        beside=_beside(puzzle),
+        status=outcome.verdict.status,
+        finding=outcome.verdict.findings[0] if outcome.verdict.findings else None,
+        launches=launches(puzzle, outcome),
+        wrong=_wrongness(puzzle, outcome.verdict),
+        beside=_beside(puzzle) if outcome.program is not None else None,
     )
 
 
-def launches(puzzle: Puzzle, submission: Submission) -> tuple[Recorded, ...]:
+def launches(puzzle: Puzzle, outcome: Outcome) -> tuple[Recorded, ...]:
     """One launch of each kernel that has been started; those that gave no answer are left out."""
-    with Box(LIMITS) as box:  # starts importing Triton now
-        program = extract(submission, puzzle.kernels)
-        if lint(program):
-            return ()
-        cases = [case for case in cases_of(puzzle) if not program.empty(case.kernel)]
-        asked = [launch_of(case, puzzle.budget(case)) for case in cases]
-        in_order: Pass = [(number, range(launch.programs)) for number, launch in enumerate(asked)]
-        report = box.run(program.source, list(program.kernels), asked, [in_order, []])
-    answers = parse(bytes(report.passes[0].answer), asked, list(range(len(cases))))
+    program, submission = outcome.program, outcome.submission
+    if program is None or submission is None:
+        return ()
+    cases = [case for case in cases_of(puzzle) if not program.empty(case.kernel)]
+    ran = launch(program, [launch_of(case, puzzle.budget(case)) for case in cases], LIMITS)
     where = locator(submission)
-    return tuple(recorded(puzzle, cases[n], result, where) for n, result in answers.results.items())
+    return tuple(recorded(puzzle, cases[n], result, where) for n, result in ran.results.items())
 
 
 def _wrongness(puzzle: Puzzle, verdict: Verdict) -> Wrongness | None:
@@ -82,8 +75,9 @@ def _beside(puzzle: Puzzle) -> Beside | None:
         return None
     other = catalog.load(number)
     submission = _students(number)
-    if submission is not None and check(number, submission, Terms(targets=())).accepted:
-        pairs = next((launch.pairs for launch in launches(other, submission)), None)
+    outcome = None if submission is None else check(number, submission, Terms(targets=()))
+    if outcome is not None and outcome.verdict.accepted:
+        pairs = next((one.pairs for one in launches(other, outcome)), None)
         return Beside(number, other.title, pairs)
     return Beside(number, other.title, None)
 

@@ -13,10 +13,11 @@ import triton.language as tl
 
 from checker.box.inside import language, lowering, promises
 from checker.box.parent import Box, Limits
-from checker.box.protocol.results import Launch, LaunchResult, TensorArgument, parse
+from checker.box.protocol.results import Launch, LaunchResult, TensorArgument
 from checker.check import Terms
-from tests.conftest import ROOT, check_path
+from tests.conftest import ROOT, check_kernel, check_path
 from tests.gpu import semantics
+from tests.kernels import named
 
 POINTERS = {"int32": "*i32", "int64": "*i64", "float32": "*fp32", "float16": "*fp16"}
 
@@ -78,7 +79,7 @@ def run(source: str, shape: tuple[int, ...] = (4, 16), debug: bool = False) -> L
     head = "@triton.jit\ndef kernel(x_ptr, y_ptr, n, A: tl.constexpr, B: tl.constexpr):\n"
     with Box(Limits()) as box:
         report = box.run(source.replace("KERNEL\n", head), ["kernel"], [launch], [[(0, range(1))]])
-    answers = parse(bytes(report.passes[0].answer), [launch], [0])
+    answers = report.passes[0]
     assert answers.malformed is None and answers.loading is None, answers
     return answers.results[0]
 
@@ -213,7 +214,7 @@ def test_a_promise_for_every_axis_is_asked_for() -> None:
 
 
 def test_a_false_promise_says_which_value_breaks_it(quick: Terms) -> None:
-    verdict = check_path(ROOT / "tests" / "wrong" / "p2_mask_promised_in_groups.py", replace(quick, targets=()))
+    verdict = check_kernel(named("p2_mask_promised_in_groups"), replace(quick, targets=()))
     assert "0 is not equal to the one before it, as tl.max_constancy has it" in verdict.findings[0].explanation
     assert "max_constancy" in dict(verdict.findings[0].where.source)[verdict.findings[0].where.line or 0]
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from checker import check as road
 from checker.box.inside import seccomp
-from checker.box.parent import Box, BoxReport, Ending, Limits
+from checker.box.parent import Box, BoxResult, Ending, Limits
 from checker.box.processes import Started
 from checker.box.protocol import wire
 from checker.box.protocol.records import BARRIER, BLOCK, LOAD, STORE
@@ -47,9 +47,9 @@ def answers(source: str, limits: Limits | None = None) -> tuple[list[Ending], li
     launches = [launch(), launch(3, 8)]
     passes = [[(0, range(2)), (1, range(3))], [(1, [2, 0, 1])]]
     with Box(limits or Limits()) as box:
-        report = box.run(source, [KERNEL], launches, passes)
-    assert report.versions["triton"]
-    return [one.ending for one in report.passes], [bytes(one.answer) for one in report.passes], launches
+        received, versions = box.received(source, [KERNEL], launches, passes)
+    assert versions["triton"]
+    return [one.ending for one in received], [bytes(one.answer) for one in received], launches
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,7 @@ def check_killed(monkeypatch: pytest.MonkeyPatch, check_text: Callable[..., Verd
 
     def run(runner: bool) -> Verdict:
         class Killed(Box):
-            def run(self, *arguments: Any) -> BoxReport:
+            def run(self, *arguments: Any) -> BoxResult:
                 assert isinstance(self.child, Started)
                 with killing(self.child.pid, runner):
                     return super().run(*arguments)
@@ -269,7 +269,7 @@ def test_the_filter_is_in_force_on_this_machine() -> None:
         pytest.skip("no system-call filters on this machine")
     script = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from checker.box import seccomp\n"
+        "from checker.box.inside import seccomp\n"
         "import os, socket, threading, time\n"
         "fds = os.pipe()\n"
         "assert seccomp.enter()\n"

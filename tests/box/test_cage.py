@@ -70,7 +70,7 @@ for folder, folders, names in os.walk("/"):
         if {mark!r} in name or name in ("shadow", "passwd", "test_cage.py", "p1_naive_softmax.py", "seccomp.py"):
             print(folder, name)
 """
-    assert inside(cage, script) == "/code/checker/box seccomp.py"
+    assert inside(cage, script) == "/code/checker/box/inside seccomp.py"
     for path in (tmp_path, ROOT / "solutions", ROOT / "puzzles", Path.home() / ".bashrc", Path("/etc/shadow")):
         assert inside(cage, f"import os; print(os.path.exists({str(path)!r}))") == "False"
     assert inside(cage, "import os; print(*sorted(os.listdir('/code/checker')))") == "__init__.py box"
@@ -110,7 +110,7 @@ def test_nothing_can_be_written_but_in_memory(cage: Cage) -> None:
         "for folder in ('/', '/usr', '/code', '/code/checker/box', '/dev', '/etc', '/proc', '/usr/lib'):\n"
         "    denied(open, f'{folder}/left-behind', 'w'); denied(os.mkdir, f'{folder}/left-behind')\n"
         "denied(os.unlink, '/usr/bin/env'); denied(os.chmod, '/usr/bin/env', 0o4777)\n"
-        "denied(open, '/code/checker/box/child.py', 'a'); denied(open, '/proc/sys/kernel/hostname', 'w')\n"
+        "denied(open, '/code/checker/box/inside/child.py', 'a'); denied(open, '/proc/sys/kernel/hostname', 'w')\n"
     )
     assert inside(cage, script) == ""
 

@@ -9,7 +9,7 @@ import pytest
 
 from checker.box.parent import Box, Limits
 from checker.box.protocol.records import AS_FLOAT, LOSS, MULTIPLIED, NARROWED
-from checker.box.protocol.results import Launch, LaunchResult, TensorArgument, parse
+from checker.box.protocol.results import Launch, LaunchResult, TensorArgument
 
 HEADER = "@triton.jit\ndef {name}(x_ptr, y_ptr, n_rows, n_cols, stride, B: tl.constexpr):\n"
 START = """\
@@ -55,7 +55,7 @@ def logs(request: pytest.FixtureRequest) -> Iterator[tuple[bool, dict[str, Launc
     launches = [Launch(name, (1, 1, 1), tensors, scalars, {"B": 16}, debug=request.param) for name in BODIES]
     with Box(Limits()) as box:
         report = box.run(source, list(BODIES), launches, [[(n, [0]) for n in range(len(launches))]])
-    answers = parse(bytes(report.passes[0].answer), launches, list(range(len(launches))))
+    answers = report.passes[0]
     yield request.param, {name: answers.results[number] for number, name in enumerate(BODIES)}
 
 

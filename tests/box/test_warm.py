@@ -18,12 +18,12 @@ from checker.box.warm import Warm
 from checker.check import Terms
 from checker.course.verdict import Status, Verdict
 from checker.report.as_json import as_dict
-from tests.conftest import ROOT, SOLUTION, check_path
+from tests.conftest import ROOT, SOLUTION, check_kernel, check_path
+from tests.kernels import named
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 SOLVED = ROOT / "solutions" / "p1_naive_softmax.py"
-SAME = [SOLVED, ROOT / "solutions" / "p7_causal_backward.py"]
-SAME += [ROOT / "tests" / "wrong" / f"{name}.py" for name in ("p1_no_load_mask", "p3_starts_as_an_integer")]
+SAME = ("p1_naive_softmax", "p7_causal_backward", "p1_no_load_mask", "p3_starts_as_an_integer")
 FIRST_LINE = "    row = tl.program_id(0)"
 
 
@@ -54,10 +54,10 @@ def servers(warm: Warm) -> dict[str, int]:
     }
 
 
-@pytest.mark.parametrize("path", SAME, ids=lambda path: path.stem)
-def test_the_verdict_is_that_of_a_cold_start(path: Path, cage: Cage, warm: Warm) -> None:
-    terms = Terms(key="autumn", cage=cage)
-    assert canonical(check_path(path, replace(terms, warm=warm))) == canonical(check_path(path, terms))
+@pytest.mark.parametrize("name", SAME)
+def test_the_verdict_is_that_of_a_cold_start(name: str, cage: Cage, warm: Warm) -> None:
+    terms, kernel = Terms(key="autumn", cage=cage), named(name)
+    assert canonical(check_kernel(kernel, replace(terms, warm=warm))) == canonical(check_kernel(kernel, terms))
 
 
 def test_one_server_serves_all(cage: Cage) -> None:
@@ -147,7 +147,7 @@ def test_a_server_that_was_killed_is_replaced(module: str, cage: Cage) -> None:
         assert check_path(SOLVED, terms).accepted
         before = servers(warm)
         os.kill(before[module], signal.SIGKILL)
-        assert warm._servers[f"checker.box.{module}"].channel.recv(1) == b""  # all of it is gone
+        assert warm._servers[f"checker.box.inside.{module}"].channel.recv(1) == b""  # all of it is gone
         assert check_path(SOLVED, terms).accepted
         assert servers(warm)[module] != before[module]
 

@@ -17,12 +17,12 @@ SHORT = Extent(milliseconds=20)
 
 
 def linted(text: str) -> str:
-    return command.linted(1, from_cells([("code", text)], "kernel.py", numbered=False))
+    return command.source_of(1, from_cells([("code", text)], "kernel.py", numbered=False))
 
 
 def test_kernels_and_peers_are_timed_in_one_run() -> None:
     said: list[str] = []
-    result = measure(1, {"yours": command.linted(1, from_file(SOLUTION))}, SHORT, said.append)
+    result = measure(1, {"yours": command.source_of(1, from_file(SOLUTION))}, SHORT, said.append)
     assert result.measured and result.copy > 0 and result.matrix > 0
     for size in result.sizes:
         assert {"yours", "torch eager", "torch.compile"} == {timing.name for timing in size.timings}
@@ -49,5 +49,5 @@ def test_a_kernel_that_breaks_the_gpu_ends_the_benchmark() -> None:
 def test_solutions_of_all_puzzles_can_be_timed() -> None:
     for path in sorted((ROOT / "solutions").glob("p*.py"))[3:]:
         number = int(path.name[1])
-        result = measure(number, {"solution": command.linted(number, from_file(path))}, SHORT, lambda _: None)
+        result = measure(number, {"solution": command.source_of(number, from_file(path))}, SHORT, lambda _: None)
         assert all(size.of("solution") for size in result.sizes), [size.left_out for size in result.sizes]

@@ -18,7 +18,8 @@ from checker.box.cage.cage import Cage, NoCage
 from checker.check import Terms
 from checker.course.verdict import Status, Verdict
 from checker.report.as_json import as_dict
-from tests.conftest import ROOT, check_path
+from tests.conftest import ROOT, check_kernel, check_path
+from tests.kernels import named
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 SOLVED = ROOT / "solutions" / "p1_naive_softmax.py"
@@ -120,16 +121,16 @@ def canonical(verdict: Verdict) -> dict[str, object]:
     return {name: value for name, value in made.items() if name != "sandbox"}
 
 
-SAME = [SOLVED, ROOT / "solutions" / "p6_flash_attention_2.py"]
-SAME += [ROOT / "tests" / "wrong" / f"{name}.py" for name in ("p1_no_load_mask", "p1_reads_twice", "p3_not_rescaled")]
+SAME = ("p1_naive_softmax", "p6_flash_attention_2", "p1_no_load_mask", "p1_reads_twice", "p3_not_rescaled")
 
 
-@pytest.mark.parametrize("path", SAME, ids=lambda path: path.stem)
-def test_the_verdict_is_that_of_practice(path: Path, cage: Cage) -> None:
-    outside = check_path(path, Terms(key="autumn"))
-    caged = check_path(path, Terms(key="autumn", cage=cage))
+@pytest.mark.parametrize("name", SAME)
+def test_the_verdict_is_that_of_practice(name: str, cage: Cage) -> None:
+    kernel = named(name)
+    outside = check_kernel(kernel, Terms(key="autumn"))
+    caged = check_kernel(kernel, Terms(key="autumn", cage=cage))
     assert canonical(caged) == canonical(outside)
-    assert caged.accepted == (path.parent.name == "solutions")
+    assert caged.accepted == (kernel.folder == "solutions")
     assert outside.sandbox.startswith("C, no sandbox: ")
     assert caged.sandbox == cage.described()
     tier = "A: bubblewrap, a user of its own" if os.geteuid() == 0 else "B: bubblewrap, user namespace"
@@ -140,16 +141,16 @@ def test_grading_does_not_believe_what_practice_has_kept(
     cage: Cage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A submission that practised here may have written anything into the cache of compilations."""
-    wrong = ROOT / "tests" / "wrong" / "p3_starts_as_an_integer.py"
+    wrong = named("p3_starts_as_an_integer")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert check_path(wrong).status is Status.DOES_NOT_COMPILE
+    assert check_kernel(wrong).status is Status.DOES_NOT_COMPILE
     [kept] = (tmp_path / "flash-puzzles" / "compiled").iterdir()
     fine = {"error": None, "shared": 0, "registers": 1, "spilled": 0}
     poison = json.dumps({"results": [fine] * len(json.loads(kept.read_text())["results"])})
     kept.write_text(poison)
-    assert check_path(wrong).accepted  # as expected of a cache
+    assert check_kernel(wrong).accepted  # as expected of a cache
     for terms in (Terms(key="autumn", cage=cage), Terms(key="autumn")):
-        assert check_path(wrong, terms).status is Status.DOES_NOT_COMPILE
+        assert check_kernel(wrong, terms).status is Status.DOES_NOT_COMPILE
     assert [path.read_text() for path in kept.parent.iterdir()] == [poison]
 
 

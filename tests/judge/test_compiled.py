@@ -26,7 +26,8 @@ from checker.course.verdict import Status, Verdict, Where
 from checker.judge.compiled import compile_findings
 from checker.judge.forms import MEMORY, forms, ones
 from checker.submission.read import from_cells
-from tests.conftest import ROOT, boxed_processes, check_path, killing
+from tests.conftest import ROOT, boxed_processes, check_kernel, check_path, killing
+from tests.kernels import named
 
 STEMS = ladder.stems()
 SOLUTION = ROOT / "solutions" / f"{STEMS[1]}.py"
@@ -134,12 +135,12 @@ def test_a_kernel_that_earns_nothing_does_not_wait_for_the_compiler(
     monkeypatch: pytest.MonkeyPatch, box_folder: Path
 ) -> None:
     monkeypatch.setattr(Compiler, "results", lambda _: pytest.fail("there was no need to wait"))
-    verdict = check_path(ROOT / "tests" / "wrong" / "p1_no_division.py")
+    verdict = check_kernel(named("p1_no_division"))
     assert verdict.earned == 0 and verdict.compiled == ()
 
 
 def test_what_does_not_compile_scores_nothing() -> None:
-    verdict = check_path(ROOT / "tests" / "wrong" / "p3_starts_as_an_integer.py", Terms(targets=targets.ALL))
+    verdict = check_kernel(named("p3_starts_as_an_integer"), Terms(targets=targets.ALL))
     assert verdict.status is Status.DOES_NOT_COMPILE
     assert all(p.passed for p in verdict.properties)
     assert verdict.earned == 0
@@ -149,13 +150,13 @@ def test_what_does_not_compile_scores_nothing() -> None:
 
 
 def check_lesson(number: int, text: str, terms: Terms | None = None) -> Verdict:
-    return check(number, from_cells([("code", text)], "lesson.py", numbered=False), terms)
+    return check(number, from_cells([("code", text)], "lesson.py", numbered=False), terms).verdict
 
 
 @pytest.mark.parametrize("key", [None, "a key"], ids=["practice", "grading"])
 def test_being_wrong_besides_brings_no_points_back(key: str | None) -> None:
     """The rule would be unfair if whoever has a second mistake kept what whoever has only this one loses."""
-    text = (ROOT / "tests" / "wrong" / "p3_prefix_not_guarded.py").read_text()
+    text = named("p3_prefix_not_guarded").text
     assert "    l = 0.0\n" in text
     wrong, also = (check_lesson(3, t, Terms(key=key)) for t in (text, text.replace("l = 0.0", "l = 0")))
     assert wrong.status is not Status.DOES_NOT_COMPILE and wrong.earned > 0
@@ -183,7 +184,7 @@ ONE_FORM_ONLY = {
 
 @pytest.mark.parametrize("name", ONE_FORM_ONLY)
 def test_what_compiles_in_one_form_only_is_refused(name: str) -> None:
-    verdict = check_path(ROOT / "tests" / "wrong" / f"{name}.py")
+    verdict = check_kernel(named(name))
     assert verdict.status is Status.DOES_NOT_COMPILE
     assert [c.compiles for c in verdict.compiled] == [False]
     assert ONE_FORM_ONLY[name] in verdict.findings[0].examples[0]

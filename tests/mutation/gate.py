@@ -131,7 +131,7 @@ def _fates_of(number: int, chosen: list[Mutant]) -> list[Fate]:
 
 
 def _fate(number: int, mutant: Mutant, terms: Terms, oracles: dict[str, Oracle]) -> Fate:
-    verdict: Verdict = check(number, from_cells([("code", mutant.text)], "mutant.py", numbered=False), terms)
+    verdict: Verdict = check(number, from_cells([("code", mutant.text)], "mutant.py", numbered=False), terms).verdict
     if not verdict.accepted:
         return Fate(mutant, False, verdict.findings[0].id if verdict.findings else None)
     if mutant.kernel not in oracles:

@@ -16,7 +16,7 @@ import numpy as np
 from checker import catalog
 from checker.box.parent import Box
 from checker.box.protocol.records import BARRIER, BLOCK, DOT, LOAD, STORE
-from checker.box.protocol.results import LaunchResult, parse
+from checker.box.protocol.results import LaunchResult
 from checker.check import Terms
 from checker.course.puzzle import Case, Expected, Puzzle, Role
 from checker.judge.compare import wrong_elements
@@ -82,12 +82,11 @@ class Oracle:
             order = np.random.default_rng(first)
             asked = [(n, order.permutation(launch.programs)) for n, launch in enumerate(some)]
             with Box(self.terms.limits, cage=self.terms.cage, warm=self.terms.warm) as box:
-                [report, _] = box.run(text, [self.kernel.name], some, [asked, []]).passes
-            answers = parse(bytes(report.answer), some, list(range(len(some))))
+                [answers] = box.run(text, [self.kernel.name], some, [asked]).passes
             for n, result in answers.results.items():
                 yield first + n, result
             if len(answers.results) < len(some):
-                yield first + len(answers.results), f"it ended: {answers.loading or report.ending}"
+                yield first + len(answers.results), f"it ended: {answers.loading or answers.ending}"
                 return
 
 

@@ -18,7 +18,8 @@ from checker.course.verdict import Status, Verdict
 from checker.submission.extract import NotASubmission, Program, extract
 from checker.submission.lint import lint
 from checker.submission.read import CODE_LIMIT, MOST_CELLS, Submission, Unreadable, from_cells, from_file
-from tests.conftest import ROOT, SOLUTION, kernels, puzzle_of
+from tests.conftest import SOLUTION
+from tests.kernels import Kernel, kernels
 
 HEAD, _, BODY = SOLUTION.partition("    row = ")
 
@@ -120,10 +121,10 @@ def test_any_cut_of_the_solution_is_read_or_refused(words: str, at: int) -> None
         assert problem.hint
 
 
-@pytest.mark.parametrize("path", [*kernels("right"), *sorted((ROOT / "solutions").glob("p*.py"))], ids=lambda p: p.stem)
-def test_right_kernels_have_nothing_to_complain_of(path: Path) -> None:
-    asked = catalog.load(puzzle_of(path)).kernels
-    assert lint(extract(submission(path.read_text()), asked)) == []
+@pytest.mark.parametrize("kernel", [*kernels("right"), *kernels("solutions")], ids=lambda kernel: kernel.name)
+def test_right_kernels_have_nothing_to_complain_of(kernel: Kernel) -> None:
+    asked = catalog.load(kernel.puzzle).kernels
+    assert lint(extract(submission(kernel.text), asked)) == []
 
 
 FORBIDDEN = {

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT, importable
+from tests.kernels import named
 from tests.trace.traces import STEMS
 
 
@@ -30,7 +31,7 @@ def test_a_right_kernel_is_drawn(tmp_path: Path) -> None:
 
 def test_a_wrong_kernel_is_drawn_and_its_status_is_that_of_check(tmp_path: Path) -> None:
     importable("matplotlib")
-    done = command("4", "--file", str(ROOT / "tests/wrong/p4_padding_counted.py"), cwd=tmp_path)
+    done = command("4", "--file", str(named("p4_padding_counted").write(tmp_path)), cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     assert "The padding is counted in the sum" in done.stdout and "make check PUZZLE=4" in done.stdout
     assert (tmp_path / "trace" / f"{STEMS[4]}.png").exists()
@@ -132,7 +133,7 @@ from checker.check import check
 from checker.submission.read import from_file
 from checker.trace.run import traced
 submission = from_file(Path({str(path)!r}))
-assert traced(submission, check(1, submission)).launches
+assert traced(check(1, submission)).launches
 assert not {{"triton", "torch"}} & set(sys.modules)
 """
     done = subprocess.run(

@@ -1,0 +1,148 @@
+"""The road from a submission to a verdict; commands, notebooks, graders and tests all take it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from checker import catalog
+from checker.box.inside import seccomp
+from checker.box.parent import Box, Limits, Pass, PassResult, gpu_missing
+from checker.course import targets
+from checker.course.clean import cleaned
+from checker.course.verdict import Finding, PropertyResult, Status, Verdict
+from checker.submission.read import Submission
+
+if TYPE_CHECKING:  # numpy is imported while the box starts
+    from collections.abc import Sequence
+
+    from checker.box.cage.cage import Cage
+    from checker.box.protocol.results import Launch
+    from checker.box.warm import Warm
+    from checker.course.puzzle import Kernel, Puzzle
+    from checker.judge.evidence import Evidence
+    from checker.submission.extract import Program
+    from checker.submission.lint import Complaint
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Under which terms a submission is checked."""
+
+    key: str | None = None  # None: practice, with the public key
+    limits: Limits = field(default_factory=Limits)
+    lint: bool = True  # the tests switch it off, to show that the box holds alone
+    device: str = "interpreter"  # or cuda; auto: the interpreter first, then a GPU if there is one
+    targets: tuple[str, ...] = targets.DEFAULT  # GPUs that a right kernel must compile for
+    cage: Cage | None = None  # what holds the box in grading; without one, the verdict says so
+    warm: Warm | None = None  # in the same cage: for those who check many
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the kernels run on a GPU, and only there."""
+        return self.device == "cuda"
+
+    @property
+    def sandbox(self) -> str:
+        """What separates the submission from the rest of the machine, in words for the record."""
+        if self.cage is not None:
+            return self.cage.described(self.device)
+        has_filter = self.limits.filter and not self.on_gpu and seccomp.available()
+        filtered = ", system-call filter" if has_filter else ""
+        return ("practice: " if self.key is None else "C, no sandbox: ") + f"process limits{filtered}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a check gives: the verdict, and what it rests on."""
+
+    verdict: Verdict
+    submission: Submission | None = None  # None: it could not be read
+    program: Program | None = None  # what was run; None if nothing was
+    evidence: tuple[Evidence, ...] = ()  # of each case that was run
+
+
+def check(number: int, submission: Submission, terms: Terms | None = None) -> Outcome:
+    """Check a submission for a puzzle. Whatever it does, there is a verdict; a fault of ours raises."""
+    terms = terms or Terms()
+    if terms.on_gpu:
+        return _checked(number, submission, _for_gpu(terms))
+    outcome = _checked(number, submission, terms)
+    if terms.device == "auto" and outcome.verdict.accepted and not gpu_missing():
+        return _joined(outcome.verdict, _checked(number, submission, _for_gpu(terms)))
+    return outcome
+
+
+def _joined(first: Verdict, on_gpu: Outcome) -> Outcome:
+    """What a check on both devices gives: the GPU's outcome, with what only the interpreter can tell."""
+    verdict = replace(
+        on_gpu.verdict,
+        runs=(*first.runs, *on_gpu.verdict.runs),
+        compiled=first.compiled,
+        remarks=first.remarks,
+        versions=on_gpu.verdict.versions | first.versions,
+    )
+    return replace(on_gpu, verdict=verdict)
+
+
+def _for_gpu(terms: Terms) -> Terms:
+    """The same terms with what a GPU needs: every shape is compiled anew, every thread prints."""
+    limits = replace(
+        terms.limits,
+        wall_seconds=terms.limits.gpu_seconds,
+        cpu_seconds=3600,
+        output_bytes=terms.limits.gpu_output_bytes,
+    )
+    return replace(terms, device="cuda", limits=limits)
+
+
+def _checked(number: int, submission: Submission, terms: Terms) -> Outcome:
+    device = "cuda" if terms.on_gpu else "interpreter"
+    with Box(terms.limits, device, terms.cage, terms.warm) as box:  # imports Triton, and so do we meanwhile
+        from checker.check.steps import Check
+
+        return Check(catalog.load(number), submission, terms).run(box)
+
+
+def launch(program: Program, launches: list[Launch], limits: Limits) -> PassResult:
+    """Run launches of a program that nothing keeps from being run, in practice's box, every program in order."""
+    with Box(limits) as box:
+        in_order: Pass = [(number, range(one.programs)) for number, one in enumerate(launches)]
+        return box.run(program.source, list(program.kernels), launches, [in_order]).passes[0]
+
+
+def program_of(
+    submission: Submission, kernels: Sequence[Kernel], *, linted: bool = True
+) -> tuple[Program, list[Complaint]]:
+    """The program that some kernels are, and what keeps it from being run.
+
+    Raises NotASubmission; RecursionError, MemoryError or ValueError for text that was made to be hard to read.
+    """
+    from checker.submission.extract import extract
+    from checker.submission.lint import lint
+
+    program = extract(submission, kernels)
+    return program, lint(program) if linted else []
+
+
+def started(number: int, submission: Submission) -> bool:
+    """Whether a submission is more than the stub: a kernel does something, or there is something to complain of."""
+    from checker.submission.extract import NotASubmission
+
+    try:
+        program, complaints = program_of(submission, catalog.load(number).kernels)
+    except (NotASubmission, RecursionError, MemoryError, ValueError):
+        return True
+    return bool(complaints) or not all(program.empty(kernel) for kernel in program.kernels)
+
+
+def unreadable(number: int, name: str, sentence: str) -> Verdict:
+    """The verdict on a file that could not be read as a submission."""
+    finding = Finding("unreadable", Status.INVALID, "The file cannot be read", sentence, "")
+    puzzle = catalog.load(number)
+    return cleaned(Verdict(number, puzzle.title, Status.INVALID, (finding,), unproven(puzzle), file=name))
+
+
+def unproven(puzzle: Puzzle) -> tuple[PropertyResult, ...]:
+    """A puzzle's properties, if nothing was run."""
+    return tuple(PropertyResult(p.name, p.title, False, p.weight, "") for p in puzzle.properties)
