@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 from checker import catalog
+from checker.catalog import p7_causal_backward as p7
+from checker.catalog.attention.backward_cases import launch_with
 from checker.catalog.attention.bounds import A_PROGRAM, A_VISIT, by_hand, keys_needed, largest_tile, visits
-from checker.catalog.attention.launch import shape_of
+from checker.catalog.attention.launch import Shape, shape_of
 from checker.catalog.attention.reference import sees
+from checker.catalog.attention.values import normal_inputs
 from checker.catalog.softmax.launch import launch
 from checker.catalog.softmax.reference import blockwise_budget
 from checker.course.puzzle import Case, Kernel
@@ -62,3 +65,10 @@ def test_no_bound_asks_for_more_than_it_allows() -> None:
         for case in puzzle.cases(puzzle.draw("bounds")):
             for name, bound in puzzle.budget(case).items():
                 assert bound.least_loads <= bound.loads and bound.least_stores <= bound.stores, (case.name, name)
+
+
+def test_no_more_queries_are_asked_for_at_once_than_see_a_key() -> None:
+    """A loop may begin just at the first query that sees one, which loads much less than a tile."""
+    random, shape = np.random.default_rng(0), Shape(32, 3, 64, 32, 16)
+    case = launch_with(p7.DK_DV, "few keys", "dk-dv", shape, normal_inputs(random, shape), random)
+    assert p7.budget(case)["do_ptr"].least_at_once <= 3 * 64
