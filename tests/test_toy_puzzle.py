@@ -42,7 +42,8 @@ CATALOG = '''"""A puzzle: a vector, doubled."""
 
 import numpy as np
 
-from checker.course.puzzle import Budget, Case, Expected, Kernel, Misconception, Property, Puzzle, Tensor
+from checker.course.misconception import Misconception, Writes
+from checker.course.puzzle import Budget, Case, Expected, Kernel, Property, Puzzle, Tensor
 
 KERNEL = Kernel("double_kernel", ("x_ptr", "y_ptr", "n", "BLOCK"), ("BLOCK",))
 
@@ -71,7 +72,7 @@ PUZZLE = Puzzle(
     misconceptions=(
         Misconception(
             "copied", "copied", "y is x.", "Multiply by 2.",
-            outputs=lambda case: {"y_ptr": case.tensors["x_ptr"].values},
+            signs=(Writes(lambda case: {"y_ptr": case.tensors["x_ptr"].values}),),
         ),
     ),
 )

@@ -9,7 +9,8 @@ import numpy as np
 
 from checker.catalog.attention import is_causal, looked_at, scores, sees, shape_of, transposed, wide
 from checker.catalog.softmax_mistakes import exp32
-from checker.course.puzzle import Array, Case, Misconception
+from checker.course.case import Array, Case
+from checker.course.misconception import Misconception, Part, Product, Unwritten, Writes
 
 Outputs = Mapping[str, Array]
 Formula = Callable[[Array, Array, Case], Outputs]  # (scores with -inf where hidden, V, case) → outputs
@@ -17,14 +18,14 @@ Over = Literal["", "sum", "max", "both"]  # reductions that run over a whole til
 LOG2_E = float(np.log2(np.e))
 
 
-def writes(formula: Formula) -> Callable[[Case], Outputs]:
-    """The outputs of a kernel with this formula, which gets the right scores; those that the launch has."""
+def from_scores(formula: Formula) -> Writes:
+    """What a kernel with this formula writes, which gets the right scores; of the outputs that the launch has."""
 
     def outputs(case: Case) -> Outputs:
         s = np.where(sees(case), scores(case), -np.inf)
         return {name: o for name, o in formula(s, wide(case, "v"), case).items() if name in case.tensors}
 
-    return outputs
+    return Writes(outputs)
 
 
 def tiles(s: Array, v: Array, case: Case) -> Iterator[tuple[Array, Array]]:
@@ -129,14 +130,59 @@ def _other_length(s: Array, v: Array, case: Case) -> Outputs:
     return made
 
 
-# (what a title says, the reductions that lack an axis, where they stand)
-WITHOUT_AXIS: tuple[tuple[str, Over, str], ...] = (
-    ("The sum is that", "sum", "sum"),
-    ("The maximum is that", "max", "max"),
-    ("Maximum and sum are those", "both", ""),
-)
-Q_K = frozenset({"q_ptr", "k_ptr"})  # the product that gives the scores
-Q_K_V = Q_K | {"v_ptr"}  # the one that gives O
+Q_K = Product(frozenset({"q_ptr", "k_ptr"}))  # the one that gives the scores
+Q_K_V = Product(Q_K.of | {"v_ptr"})  # the one that gives O
+
+
+def of_p(model: Callable[..., Writes], m: str, others: str) -> tuple[Misconception, ...]:
+    """Wrong ideas of P, in a forward kernel whose model takes other ideas of `p`, its scale and its reductions.
+
+    `m` is the maximum that P is relative to, and `others` what else comes of maxima, as the kernel calls them.
+    """
+    return (
+        Misconception(
+            "p-in-half",
+            "P is rounded to fp16",
+            "fp16 keeps 11 bits of each probability, and the sum over all keys adds up what is lost.",
+            "Sum P as it is, in fp32, and convert it to V's type for the product only: tl.dot(Pij.to(Vj.dtype), Vj).",
+            signs=(model(p=lambda s, m: rounded(exp32(s - m))).at(Part.EXPONENTIAL_OF_SCORES),),
+        ),
+        *(
+            Misconception(
+                "scale-after-the-maximum",
+                "The scale is in the exponential only",
+                why,
+                "Scale the scores themselves, Sij = scale * tl.dot(Qi, tl.trans(Kj)), before anything is taken of "
+                "them.",
+                signs=(model(unscaled=p).at(Q_K),),
+            )
+            for why, p in (
+                (
+                    f"P is exp(scale * S - {m}), but {m} is the maximum of S: it lacks the scale.",
+                    lambda s, m, scale: exp32(scale * s - m),
+                ),
+                (
+                    f"P is exp(scale * (S - {m})), but {others} lack the scale.",
+                    lambda s, m, scale: exp32(scale * (s - m)),
+                ),
+            )
+        ),
+        *(
+            Misconception(
+                "reduced-over-the-whole-tile",
+                f"{what} of the whole tile, not of each query",
+                "Without an axis, tl.max and tl.sum make one number of a tile: all of its queries then share it.",
+                "tl.max(Sij, axis=1) and tl.sum(Pij, axis=1) have one entry per query.",
+                signs=(sign,),
+            )
+            for what, sign in (
+                ("The sum is that", model(over="sum").at(Part.SUM)),
+                ("The maximum is that", model(over="max").at(Part.MAX)),
+                ("Maximum and sum are those", model(over="both")),
+            )
+        ),
+    )
+
 
 # Wrong ideas about scores and keys that any forward kernel can have.
 SCORES = (
@@ -145,24 +191,21 @@ SCORES = (
         "V is loaded from K",
         "O is an average of the rows of K: both loads begin at k_ptr.",
         "Load V from v_ptr. The offsets are those of K.",
-        outputs=writes(lambda s, v, case: attention(s, wide(case, "k"))),
-        points_at="second load of K",
+        signs=(from_scores(lambda s, v, case: attention(s, wide(case, "k"))).at(Part.SECOND_LOAD_OF_K),),
     ),
     Misconception(
         "sign-reversed",
         "The scores have the wrong sign",
         "O weighs V's rows with exp(-S): the keys that fit a query least count most.",
         "S = scale * Q K^T, without a minus.",
-        outputs=lambda case: of_scores(case, -scores(case), sees(case)),
-        points_at=Q_K,
+        signs=(Writes(lambda case: of_scores(case, -scores(case), sees(case))).at(Q_K),),
     ),
     Misconception(
         "scores-in-half",
         "The scores are rounded to fp16",
         "fp16 keeps 11 bits: a score of 10 is off by up to 0.004, and its exponential by 0.4 %.",
         "tl.dot gives fp32: leave the scores as they are.",
-        outputs=lambda case: of_scores(case, rounded(scores(case)), sees(case)),
-        points_at=Q_K,
+        signs=(Writes(lambda case: of_scores(case, rounded(scores(case)), sees(case))).at(Q_K),),
     ),
     Misconception(
         "scale-on-the-output",
@@ -170,8 +213,7 @@ SCORES = (
         "The scale belongs into the exponent: softmax(scale * Q K^T) V. Outside it makes O smaller, and the weights "
         "stay as sharp as without it.",
         "Multiply the scores: Sij = scale * tl.dot(Qi, tl.trans(Kj)).",
-        outputs=writes(_scaled_output),
-        points_at=Q_K,
+        signs=(from_scores(_scaled_output).at(Q_K),),
     ),
     Misconception(
         "keys-compared-with-n-q",
@@ -179,84 +221,86 @@ SCORES = (
         "A key exists if it is below n_k. With n_q instead, keys are lost where there are fewer queries, and padding "
         "is counted where there are more.",
         "Hide scores of keys[None, :] >= n_k.",
-        outputs=writes(_other_length),
+        signs=(from_scores(_other_length),),
     ),
     Misconception(
         "scale-missing",
         "The scores are not scaled",
         "S is Q K^T, but it should be scale * Q K^T.",
         "Multiply by scale: Sij = scale * tl.dot(Qi, tl.trans(Kj)).",
-        outputs=writes(lambda s, v, case: attention(s / float(case.scalars["scale"]), v)),
-        points_at=Q_K,
+        signs=(from_scores(lambda s, v, case: attention(s / float(case.scalars["scale"]), v)).at(Q_K),),
     ),
     Misconception(
         "scale-twice",
         "The scores are scaled twice",
         "S is scale * scale * Q K^T. Was Q multiplied by the scale as well?",
         "Multiply once.",
-        outputs=writes(lambda s, v, case: attention(s * float(case.scalars["scale"]), v)),
-        points_at=Q_K,
+        signs=(from_scores(lambda s, v, case: attention(s * float(case.scalars["scale"]), v)).at(Q_K),),
     ),
     Misconception(
         "scale-inverted",
         "The scores are divided by the scale",
         "scale is what to multiply with, 1/sqrt(d) for instance; dividing by it makes the scores too large.",
         "Write scale * tl.dot(Qi, tl.trans(Kj)).",
-        outputs=writes(lambda s, v, case: attention(s / float(case.scalars["scale"]) ** 2, v)),
-        points_at=Q_K,
+        signs=(from_scores(lambda s, v, case: attention(s / float(case.scalars["scale"]) ** 2, v)).at(Q_K),),
     ),
     Misconception(
         "scale-assumed",
         "The scores are divided by sqrt(d)",
         "The scale is an argument of the kernel, and here it is not 1/sqrt(d).",
         "Multiply by scale.",
-        outputs=writes(lambda s, v, case: attention(s / float(case.scalars["scale"]) / np.sqrt(v.shape[-1]), v)),
-        points_at=Q_K,
+        signs=(
+            from_scores(lambda s, v, case: attention(s / float(case.scalars["scale"]) / np.sqrt(v.shape[-1]), v)).at(
+                Q_K
+            ),
+        ),
     ),
     Misconception(
         "scaled-in-half",
         "The scaled Q was rounded to fp16",
         "scale * Q was converted back to fp16, so each score errs by a thousandth of itself: too much in an exponent.",
         "Multiply the scores instead, which are fp32: scale * tl.dot(Qi, tl.trans(Kj)).",
-        outputs=writes(lambda s, v, case: attention(_half(case, s), v)),
+        signs=(from_scores(lambda s, v, case: attention(_half(case, s), v)),),
     ),
     Misconception(
         "keys-behind-the-end-counted",
         "Keys past the last one are counted",
         "Keys that do not exist were loaded as 0, so their score is 0, and each adds exp(0 - m) to the normaliser.",
         "Hide them: tl.where(keys[None, :] < n_k, Sij, -float('inf')).",
-        outputs=writes(lambda s, v, case: attention(*padded(s, v, case))),
+        signs=(from_scores(lambda s, v, case: attention(*padded(s, v, case))),),
     ),
     Misconception(
         "no-max-subtraction",
         "The maximum is not subtracted",
         "exp(s) is infinite in fp32 from s = 88.8 on, and inf / inf is NaN.",
         "Subtract the running maximum before the exponential.",
-        outputs=writes(lambda s, v, case: _without_max(s, v)),
-        points_at="exponential without a maximum",
-        only_if_found=True,
+        signs=(from_scores(lambda s, v, case: _without_max(s, v)).at(Part.UNSHIFTED_EXPONENTIAL, needed=True),),
     ),
     Misconception(
         "base-two",
         "2**s was used where e**s is asked for",
         "exp(s) = exp2(s * log2(e)) with log2(e) = 1.4426950408889634.",
         "Use tl.exp, or fold log2(e) into the scale before tl.exp2.",
-        outputs=writes(lambda s, v, case: {"o_ptr": attention(s / LOG2_E, v)["o_ptr"]}),
+        signs=(from_scores(lambda s, v, case: {"o_ptr": attention(s / LOG2_E, v)["o_ptr"]}),),
     ),
     Misconception(
         "last-keys-only",
         "Only the last tile of keys counts",
         "O is the attention to the last Bc keys alone: what was accumulated before them is lost.",
         "Keep O, l and m from one tile of keys to the next, rescaled.",
-        outputs=writes(_last_tile),
+        signs=(from_scores(_last_tile),),
     ),
     Misconception(
         "whole-tiles-only",
         "The last, partly filled tile of keys is left out",
         "The loop ends with the last whole tile.",
         "Let it run to n_k: range(0, n_k, Bc).",
-        outputs=writes(
-            lambda s, v, case: attention(*(_whole(s, v, case) if s.shape[-1] >= shape_of(case).Bc else (s - np.inf, v)))
+        signs=(
+            from_scores(
+                lambda s, v, case: attention(
+                    *(_whole(s, v, case) if s.shape[-1] >= shape_of(case).Bc else (s - np.inf, v))
+                )
+            ),
         ),
     ),
     Misconception(
@@ -264,36 +308,39 @@ SCORES = (
         "The last, partly filled tile of keys is left out",
         "The loop ends with the last whole tile, and with fewer than Bc keys it has no iteration at all.",
         "Let it run to n_k: range(0, n_k, Bc).",
-        unwritten=lambda case: {
-            name: np.full(
-                case.tensors[name].values.shape,
-                shape_of(case).n_k < shape_of(case).Bc and shape_of(case).n_q >= shape_of(case).Br,
-            )
-            for name in ("o_ptr", "l_ptr", "m_ptr", "lse_ptr")
-            if name in case.tensors
-        },
+        signs=(
+            Unwritten(
+                lambda case: {
+                    name: np.full(
+                        case.tensors[name].values.shape,
+                        shape_of(case).n_k < shape_of(case).Bc and shape_of(case).n_q >= shape_of(case).Br,
+                    )
+                    for name in ("o_ptr", "l_ptr", "m_ptr", "lse_ptr")
+                    if name in case.tensors
+                }
+            ),
+        ),
     ),
     Misconception(
         "scores-transposed",
         "Tiles of scores are transposed",
         "Rows of Sij are queries and columns are keys: Qi Kj^T. With square tiles the shapes of Kj Qi^T fit as well.",
         "Sij = scale * tl.dot(Qi, tl.trans(Kj)).",
-        outputs=lambda case: of_scores(case, transposed(case, scores(case)), sees(case)),
-        points_at=Q_K,
+        signs=(Writes(lambda case: of_scores(case, transposed(case, scores(case)), sees(case))).at(Q_K),),
     ),
     Misconception(
         "only-one-head",
         "All heads are computed from the first one",
         "Each head of O holds the attention of head 0.",
         "Add the head to the addresses of Q, K and V as well.",
-        outputs=writes(lambda s, v, case: _of_head_0(s, v)),
+        signs=(from_scores(lambda s, v, case: _of_head_0(s, v)),),
     ),
     Misconception(
         "only-one-head",
         "All heads use the keys of the first one",
         "Q is that of the head at hand, but K and V are those of head 0.",
         "Add head * k_head_stride to the addresses of K and V.",
-        outputs=lambda case: _with_keys_of_head_0(case),
+        signs=(Writes(lambda case: _with_keys_of_head_0(case)),),
     ),
 )
 

@@ -18,6 +18,7 @@ from checker.catalog.backward_models import (
     delta_is,
     delta_of,
     from_ds,
+    from_gradients,
     from_late_loop,
     from_p,
     in_base_two,
@@ -30,9 +31,8 @@ from checker.catalog.backward_models import (
     tile_max,
     with_transposed,
     without_last_tile,
-    writes,
 )
-from checker.course.puzzle import Misconception
+from checker.course.misconception import Misconception, Part, Reaches, Writes
 
 MISTAKES = (
     Misconception(
@@ -40,28 +40,28 @@ MISTAKES = (
         "delta is rowsum(O * O)",
         "delta is the product of the output with its own gradient.",
         "delta = rowsum(dO * O).",
-        outputs=delta_is(lambda o, do: (o * o).sum(axis=-1)),
+        signs=(delta_is(lambda o, do: (o * o).sum(axis=-1)),),
     ),
     Misconception(
         "delta-of-the-gradient",
         "delta is rowsum(dO)",
         "delta is the product of the output with its own gradient.",
         "delta = rowsum(dO * O).",
-        outputs=delta_is(lambda o, do: do.sum(axis=-1)),
+        signs=(delta_is(lambda o, do: do.sum(axis=-1)),),
     ),
     Misconception(
         "delta-in-half",
         "O * dO was computed in fp16",
         "Each product was rounded to fp16 before the sum: a thousandth of it is lost.",
         "Convert both right after the load, .to(tl.float32).",
-        outputs=lambda case: delta_in_half(case, rounded=False),
+        signs=(Writes(lambda case: delta_in_half(case, rounded=False)),),
     ),
     Misconception(
         "delta-in-half",
         "delta was computed in fp16",
         "Each product, and the sum of them, was rounded to fp16: a thousandth is lost at every step.",
         "Convert O and dO right after the load, .to(tl.float32).",
-        outputs=lambda case: delta_in_half(case, rounded=True),
+        signs=(Writes(lambda case: delta_in_half(case, rounded=True)),),
     ),
     Misconception(
         "delta-missing",
@@ -69,16 +69,14 @@ MISTAKES = (
         "The gradient of a softmax is dS = P * (dP - delta): delta keeps each row's probabilities summing to 1. "
         "Without it, dS = P * dP.",
         "Load delta and subtract it: dSij = Pij * (dPij - delta_i[:, None]).",
-        outputs=from_ds(lambda case, g: g.p * g.dp),
-        points_at="ds",
+        signs=(from_ds(lambda case, g: g.p * g.dp).at(Part.DS),),
     ),
     Misconception(
         "delta-added",
         "delta is added to dP",
         "dS = P * (dP - delta), with a minus.",
         "dSij = Pij * (dPij - delta_i[:, None]).",
-        outputs=from_ds(lambda case, g: g.p * (g.dp + delta_of(case))),
-        points_at="ds",
+        signs=(from_ds(lambda case, g: g.p * (g.dp + delta_of(case))).at(Part.DS),),
     ),
     Misconception(
         "delta-of-one-tile",
@@ -86,46 +84,44 @@ MISTAKES = (
         "rowsum(P * dP) is delta if it runs over all keys. Over the keys of one tile it is something else for each "
         "tile.",
         "Load delta: it was computed once for each query, from dO and O.",
-        outputs=from_ds(lambda case, g: g.p * (g.dp - tile_delta(case, g))),
+        signs=(from_ds(lambda case, g: g.p * (g.dp - tile_delta(case, g))),),
     ),
     Misconception(
         "ds-without-p",
         "dS lacks the factor P",
         "dS is dP - delta, but the softmax's own derivative is missing.",
         "dSij = Pij * (dPij - delta_i[:, None]).",
-        outputs=from_ds(lambda case, g: np.where(sees(case), g.dp - delta_of(case), 0.0)),
-        points_at="ds",
+        signs=(from_ds(lambda case, g: np.where(sees(case), g.dp - delta_of(case), 0.0)).at(Part.DS),),
     ),
     Misconception(
         "ds-without-p",
         "dS lacks the factor P",
         "dS is dP - delta, but the softmax's own derivative is missing, and with it the mask.",
         "dSij = Pij * (dPij - delta_i[:, None]).",
-        outputs=from_ds(lambda case, g: np.where(attention.looked_at(case), g.dp - delta_of(case), 0.0)),
-        points_at="ds",
+        signs=(from_ds(lambda case, g: np.where(attention.looked_at(case), g.dp - delta_of(case), 0.0)).at(Part.DS),),
     ),
     Misconception(
         "delta-outside-the-product",
         "delta is subtracted from the product",
         "dS is P * dP - delta, but delta belongs into the parentheses.",
         "dSij = Pij * (dPij - delta_i[:, None]).",
-        outputs=from_ds(lambda case, g: np.where(attention.looked_at(case), g.p * g.dp - delta_of(case), 0.0)),
-        points_at="ds",
+        signs=(
+            from_ds(lambda case, g: np.where(attention.looked_at(case), g.p * g.dp - delta_of(case), 0.0)).at(Part.DS),
+        ),
     ),
     Misconception(
         "base-two",
         "2**x was used where e**x is asked for",
         "exp(x) = exp2(x * log2(e)), for S and for LSE alike: LSE is a natural logarithm.",
         "Use tl.exp; or multiply both S and LSE by log2(e) = 1.4426950408889634 before tl.exp2.",
-        outputs=from_p(lambda case: in_base_two(case, 1.0)),
-        points_at="exponential",
+        signs=(from_p(lambda case: in_base_two(case, 1.0)).at(Part.EXPONENTIAL),),
     ),
     Misconception(
         "base-two",
         "log2(e) was folded into S, but not into LSE",
         "exp(x) = exp2(x * log2(e)), for S and for LSE alike: LSE is a natural logarithm.",
         "Multiply LSE by log2(e) = 1.4426950408889634 as well.",
-        outputs=from_p(lambda case: in_base_two(case, float(np.log2(np.e)))),
+        signs=(from_p(lambda case: in_base_two(case, float(np.log2(np.e)))),),
     ),
     Misconception(
         "accumulator-in-half",
@@ -133,87 +129,88 @@ MISTAKES = (
         "Each gradient is a sum over all queries or keys: fp16 ends at 65504, and loses a thousandth at every step "
         "besides.",
         "Accumulate in fp32, tl.zeros(..., tl.float32); tl.store converts at the end.",
-        outputs=writes(in_half),
+        signs=(from_gradients(in_half),),
     ),
     Misconception(
         "scale-missing",
         "The scale is missing in the gradient",
         "S = scale * Q K^T, so by the chain rule dQ = scale * dS K and dK = scale * dS^T Q.",
         "Multiply by scale once, before the gradient is stored.",
-        outputs=scaled(lambda scale: 1 / scale, "dq_ptr", "dk_ptr"),
+        signs=(scaled(lambda scale: 1 / scale, "dq_ptr", "dk_ptr"),),
     ),
     Misconception(
         "scale-twice",
         "The scale was applied twice to the gradient",
         "dK = scale * dS^T Q. If Q was multiplied by the scale already, the factor is in there.",
         "Multiply by scale once.",
-        outputs=scaled(lambda scale: scale, "dq_ptr", "dk_ptr"),
+        signs=(scaled(lambda scale: scale, "dq_ptr", "dk_ptr"),),
     ),
     Misconception(
         "scale-on-dv",
         "dV was scaled",
         "dV = P^T dO has no scale: V is multiplied with P, not with scores.",
         "Store dV as it is.",
-        outputs=scaled(lambda scale: scale, "dv_ptr"),
+        signs=(scaled(lambda scale: scale, "dv_ptr"),),
     ),
     Misconception(
         "scores-not-scaled",
         "The scores are not scaled",
         "P must be the forward pass's P: exp(scale * Q K^T - LSE).",
         "Sij = scale * tl.dot(Qi, tl.trans(Kj)).",
-        outputs=from_p(
-            lambda case: p_of(
-                case, attention.scores(case) / float(case.scalars["scale"]), wide(case, "lse")[..., None], sees(case)
-            )
+        signs=(
+            from_p(
+                lambda case: p_of(
+                    case,
+                    attention.scores(case) / float(case.scalars["scale"]),
+                    wide(case, "lse")[..., None],
+                    sees(case),
+                )
+            ).at(Q_K),
         ),
-        points_at=Q_K,
     ),
     Misconception(
         "lse-missing",
         "P is exp(S), not exp(S - LSE)",
         "LSE holds the maximum and the normaliser of the forward pass: without it P is not normalised, and overflows.",
         "Pij = exp(Sij - LSEi[:, None]).",
-        outputs=from_p(lambda case: p_of(case, attention.scores(case), 0.0, sees(case))),
-        points_at="exponential",
+        signs=(from_p(lambda case: p_of(case, attention.scores(case), 0.0, sees(case))).at(Part.EXPONENTIAL),),
     ),
     Misconception(
         "tile-max-for-lse",
         "P is taken relative to the tile's own maximum instead of LSE",
         "The backward pass needs neither a maximum nor a sum of its own: exp(S - LSE) is P, finished.",
         "Pij = exp(Sij - LSEi[:, None]).",
-        outputs=from_p(lambda case: p_of(case, attention.scores(case), tile_max(case), sees(case))),
-        points_at="exponential",
+        signs=(
+            from_p(lambda case: p_of(case, attention.scores(case), tile_max(case), sees(case))).at(Part.EXPONENTIAL),
+        ),
     ),
     Misconception(
         "mask-forgotten",
         "The causal mask is missing",
         "In tiles on the diagonal, P of hidden entries is exp(S - LSE), not 0: they had no part in LSE.",
         "Pij = tl.where(keys[None, :] <= queries[:, None] + n_k - n_q, exp(...), 0.0).",
-        outputs=from_p(lambda case: another_mask(case, None)),
+        signs=(from_p(lambda case: another_mask(case, None)),),
     ),
     Misconception(
         "causal-top-left",
         "The causal mask is aligned top-left",
         "The mask is j <= i. Queries are the last n_q positions of n_k: the last query sees all keys.",
         "Query i sees key j if j <= i + n_k - n_q.",
-        outputs=from_p(lambda case: another_mask(case, 0)),
-        points_at="causal mask",
+        signs=(from_p(lambda case: another_mask(case, 0)).at(Part.CAUSAL_MASK),),
     ),
     Misconception(
         "causal-off-by-one",
         "The diagonal is hidden: no query sees its own key",
         "The mask is j < i + n_k - n_q, one key too few.",
         "Query i sees key j if j <= i + n_k - n_q.",
-        outputs=from_p(lambda case: another_mask(case, attention.offset(case) - 1)),
-        points_at="causal mask",
+        signs=(from_p(lambda case: another_mask(case, attention.offset(case) - 1)).at(Part.CAUSAL_MASK),),
     ),
     Misconception(
         "causal-off-by-one",
         "Each query sees one key of the future",
         "The mask is j <= i + n_k - n_q + 1, one key too many.",
         "Query i sees key j if j <= i + n_k - n_q.",
-        outputs=from_p(lambda case: another_mask(case, attention.offset(case) + 1)),
-        points_at="causal mask",
+        signs=(from_p(lambda case: another_mask(case, attention.offset(case) + 1)).at(Part.CAUSAL_MASK),),
     ),
     Misconception(
         "hidden-rows-nan",
@@ -221,7 +218,7 @@ MISTAKES = (
         "Their LSE is -inf. Where a score was set to -inf before the exponential, -inf - (-inf) is NaN, and it "
         "spreads to every row that the tile is added to.",
         "Hide entries after the exponential: tl.where(visible, tl.exp(Sij - LSEi[:, None]), 0.0).",
-        outputs=writes(nan_from_hidden),
+        signs=(from_gradients(nan_from_hidden),),
     ),
     Misconception(
         "padding-infinite",
@@ -229,7 +226,7 @@ MISTAKES = (
         "Lanes of the last tile that are no query hold an infinity. LSE does if it was loaded with "
         "other=-float('inf'): exp(S - LSE) is then infinite, and infinity times dO is NaN, although dO is 0 there.",
         "Load lanes that are no query as 0, LSE too; or set P to 0 there: tl.where(queries[:, None] < n_q, ..., 0.0).",
-        outputs=writes(nan_from_padding),
+        signs=(from_gradients(nan_from_padding),),
     ),
     Misconception(
         "tile-transposed",
@@ -237,7 +234,7 @@ MISTAKES = (
         "dV = P^T dO and dK = dS^T Q: rows of P and dS are queries, rows of dV and dK are keys. With square tiles "
         "the shapes fit without the transposition, too.",
         "tl.dot(tl.trans(Pij), dOi), and tl.dot(tl.trans(dSij), Qi).",
-        outputs=writes(lambda case, g: with_transposed(case, g, p=True, ds=True)),
+        signs=(from_gradients(lambda case, g: with_transposed(case, g, p=True, ds=True)),),
     ),
     Misconception(
         "tile-transposed",
@@ -245,15 +242,14 @@ MISTAKES = (
         "dV = P^T dO: rows of P are queries, rows of dV are keys. With square tiles the shapes fit without the "
         "transposition, too.",
         "tl.dot(tl.trans(Pij), dOi).",
-        outputs=writes(lambda case, g: with_transposed(case, g, p=True, ds=False)),
-        points_at=DV,
+        signs=(from_gradients(lambda case, g: with_transposed(case, g, p=True, ds=False)).at(DV),),
     ),
     Misconception(
         "tile-transposed",
         "dS is multiplied in the wrong orientation",
         "dK = dS^T Q and dQ = dS K: rows of dS are queries. With square tiles the shapes fit either way.",
         "tl.dot(tl.trans(dSij), Qi) for dK, tl.dot(dSij, Kj) for dQ.",
-        outputs=writes(lambda case, g: with_transposed(case, g, p=False, ds=True)),
+        signs=(from_gradients(lambda case, g: with_transposed(case, g, p=False, ds=True)),),
     ),
     *(
         Misconception(
@@ -261,8 +257,7 @@ MISTAKES = (
             "The loop over queries begins too late",
             why,
             "Begin at max(0, j * Bc - (n_k - n_q)) // Br * Br.",
-            outputs=writes(partial(from_late_loop, first=first)),
-            points_at="loop begin",
+            signs=(from_gradients(partial(from_late_loop, first=first)).at(Part.LOOP_BEGIN),),
         )
         for why, first in (
             (
@@ -298,21 +293,24 @@ MISTAKES = (
         "j * Bc - (n_k - n_q) is negative where a key is seen by all queries: the first tile then lies before "
         "the tensor.",
         "Begin at tl.maximum(0, ...) // Br * Br.",
-        reach=before_the_first_query,
+        signs=(Reaches(before_the_first_query),),
     ),
     Misconception(
         "last-tile-left-out",
         "The last tile of keys that a query sees is left out",
         "The loop ends one tile too early: the tile on the diagonal is only partly hidden, and must be looked at.",
         "End at min(n_k, (i + 1) * Br + n_k - n_q).",
-        outputs=writes(lambda case, g: collected_of(case, g.p, without_last_tile(case, g.ds), "dq_ptr")),
-        points_at="loop end",
+        signs=(
+            from_gradients(lambda case, g: collected_of(case, g.p, without_last_tile(case, g.ds), "dq_ptr")).at(
+                Part.LOOP_END
+            ),
+        ),
     ),
     Misconception(
         "v-for-do",
         "dV was computed with V's gradient of the scores",
         "dV = P^T dO, but P was replaced by dS.",
         "dVj += tl.dot(tl.trans(Pij), dOi).",
-        outputs=writes(lambda case, g: collected_of(case, g.ds, g.ds, "dv_ptr")),
+        signs=(from_gradients(lambda case, g: collected_of(case, g.ds, g.ds, "dv_ptr")),),
     ),
 )

@@ -11,49 +11,52 @@ from checker.catalog.attention import scores, sees, shape_of, visible, wide
 from checker.catalog.attention_mistakes import last_looked_at
 from checker.catalog.backward import Gradients, collected, gradients
 from checker.catalog.softmax_mistakes import exp32
-from checker.course.puzzle import Array, Case, Reach
+from checker.course.case import Array, Case
+from checker.course.misconception import Product, Reach, Writes
 
 Outputs = Mapping[str, Array]
 Wrong = Callable[[Case, Gradients], dict[str, Array]]
 First = Callable[[int, int, int, int], int]  # (first key of the tile, n_k - n_q, Br, Bc) → first query
 
-# The tensors that the products for dV, and for dK and dQ, are made of.
-DV = frozenset({"q_ptr", "k_ptr", "lse_ptr", "do_ptr"})
-DK_DQ = DV | {"v_ptr", "delta_ptr"}
+# The products for dV, and for dK and dQ.
+DV = Product(frozenset({"q_ptr", "k_ptr", "lse_ptr", "do_ptr"}))
+DK_DQ = Product(DV.of | {"v_ptr", "delta_ptr"})
 
 
-def writes(formula: Wrong) -> Callable[[Case], Outputs]:
-    """The outputs of a kernel with this formula, of those that the launch has; none for the delta kernel."""
+def from_gradients(formula: Wrong) -> Writes:
+    """What a kernel with this formula writes, of the outputs that the launch has; nothing for the delta kernel."""
 
     def outputs(case: Case) -> Outputs:
         if "q_ptr" not in case.tensors:
             return {}
         return {name: o for name, o in formula(case, gradients(case)).items() if name in case.tensors}
 
-    return outputs
+    return Writes(outputs)
 
 
-def delta_is(formula: Callable[[Array, Array], Array]) -> Callable[[Case], Outputs]:
+def delta_is(formula: Callable[[Array, Array], Array]) -> Writes:
     """What a delta kernel writes that computes `formula(O, dO)`."""
-    return lambda case: {"delta_ptr": formula(wide(case, "o"), wide(case, "do"))} if "o_ptr" in case.tensors else {}
+    return Writes(
+        lambda case: {"delta_ptr": formula(wide(case, "o"), wide(case, "do"))} if "o_ptr" in case.tensors else {}
+    )
 
 
-def from_p(p: Callable[[Case], Array]) -> Callable[[Case], Outputs]:
+def from_p(p: Callable[[Case], Array]) -> Writes:
     """All gradients with another P."""
 
     def formula(case: Case, g: Gradients) -> dict[str, Array]:
         other = p(case)
         return collected(case, other, other * (g.dp - wide(case, "delta")[..., None]))
 
-    return writes(formula)
+    return from_gradients(formula)
 
 
-def from_ds(ds: Callable[[Case, Gradients], Array]) -> Callable[[Case], Outputs]:
+def from_ds(ds: Callable[[Case, Gradients], Array]) -> Writes:
     """All gradients with another dS."""
-    return writes(lambda case, g: collected(case, g.p, ds(case, g)))
+    return from_gradients(lambda case, g: collected(case, g.p, ds(case, g)))
 
 
-def scaled(factor: Callable[[float], float], *names: str) -> Callable[[Case], Outputs]:
+def scaled(factor: Callable[[float], float], *names: str) -> Writes:
     """The right gradients, but for a factor on some of them; nothing for a launch that writes none of these."""
 
     def formula(case: Case, g: Gradients) -> dict[str, Array]:
@@ -62,7 +65,7 @@ def scaled(factor: Callable[[float], float], *names: str) -> Callable[[Case], Ou
             return {}
         return {n: x * factor(float(case.scalars["scale"])) if n in names else x for n, x in right.items()}
 
-    return writes(formula)
+    return from_gradients(formula)
 
 
 def p_of(case: Case, s: Array, minus: Array | float, seen: Array) -> Array:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from checker.catalog.attention import looked_at, scores, sees, wide
@@ -12,24 +10,24 @@ from checker.catalog.backward import Gradients
 from checker.catalog.backward_models import (
     DK_DQ,
     DV,
-    Outputs,
     collected_of,
     delta_is,
     delta_of,
     delta_of_tiles,
     ended_early,
     from_ds,
+    from_gradients,
     from_p,
     of_last_tile,
     p_of,
     product,
-    writes,
 )
 from checker.catalog.causal_mistakes import RETURNED_EARLY, future
-from checker.course.puzzle import Array, Case, Misconception
+from checker.course.case import Array, Case
+from checker.course.misconception import Misconception, Part, Product, Writes
 
 
-def _exchanged(scaled: bool) -> Callable[[Case], Outputs]:
+def _exchanged(scaled: bool) -> Writes:
     """dK and dV stored to each other's tensors; `scaled`: the scale stays with the tensor, not with the gradient."""
 
     def formula(case: Case, g: Gradients) -> dict[str, Array]:
@@ -37,10 +35,10 @@ def _exchanged(scaled: bool) -> Callable[[Case], Outputs]:
         factor = float(case.scalars["scale"]) if scaled else 1.0
         return {"dk_ptr": right["dv_ptr"] * factor, "dv_ptr": right["dk_ptr"] / factor} if right else {}
 
-    return writes(formula)
+    return from_gradients(formula)
 
 
-def _with_operands(name: str, tile: str, of: str) -> Callable[[Case], Outputs]:
+def _with_operands(name: str, tile: str, of: str) -> Writes:
     """One gradient as the product of another tile with another tensor; the others are right."""
 
     def formula(case: Case, g: Gradients) -> dict[str, Array]:
@@ -56,35 +54,36 @@ def _with_operands(name: str, tile: str, of: str) -> Callable[[Case], Outputs]:
         right = collected_of(case, g.p, g.ds, f"{name}_ptr")
         return {**right, f"{name}_ptr": (x if name == "dq" else x.swapaxes(1, 2)) @ wide(case, of)} if right else {}
 
-    return writes(formula)
+    return from_gradients(formula)
 
 
-def _overwritten(p: bool, ds: bool, only: str) -> Callable[[Case], Outputs]:
+def _overwritten(p: bool, ds: bool, only: str) -> Writes:
     """Gradients of the last tile alone, where P or dS goes into them."""
 
     def formula(case: Case, g: Gradients) -> dict[str, Array]:
         last = of_last_tile(case, g.p), of_last_tile(case, g.ds)
         return collected_of(case, last[0] if p else g.p, last[1] if ds else g.ds, only)
 
-    return writes(formula)
+    return from_gradients(formula)
 
 
-def _dp_from(one: str, other: str) -> Callable[[Case], Outputs]:
+def _dp_from(one: str, other: str) -> Writes:
     return from_ds(lambda case, g: g.p * (product(case, one, other) - delta_of(case)))
 
 
-def _upside_down(strict: bool) -> Callable[[Case], Outputs]:
+def _upside_down(strict: bool) -> Writes:
     return from_p(
         lambda case: p_of(case, scores(case), wide(case, "lse")[..., None], future(case, strict) & looked_at(case))
     )
 
 
-def _ending_early(early: int) -> Callable[[Case], Outputs]:
-    return writes(lambda case, g: collected_of(case, g.p, ended_early(case, g.ds, early), "dq_ptr"))
+def _ending_early(early: int) -> Writes:
+    return from_gradients(lambda case, g: collected_of(case, g.p, ended_early(case, g.ds, early), "dq_ptr"))
 
 
+VARIANTS = {"S": ("S", "the masked S")}  # of a tile
 # The tensors that a tile is computed from.
-MADE_OF = {"P": Q_K | {"lse_ptr"}, "S": Q_K, "the masked S": Q_K, "dP": frozenset({"do_ptr", "v_ptr"}), "dS": DK_DQ}
+MADE_OF = {"P": Q_K.of | {"lse_ptr"}, "S": Q_K.of, "dP": frozenset({"do_ptr", "v_ptr"}), "dS": DK_DQ.of}
 FORMULAS = {
     "dv": ("dV", "dV = P^T dO.", "dVj += tl.dot(tl.trans(Pij), dOi)."),
     "dk": (
@@ -102,15 +101,14 @@ OPERANDS = (
         "delta is rowsum(dO * dO)",
         "delta is the product of the output with its own gradient: one factor is O.",
         "delta = rowsum(dO * O).",
-        outputs=delta_is(lambda o, do: (do * do).sum(axis=-1)),
-        points_at="sum",
+        signs=(delta_is(lambda o, do: (do * do).sum(axis=-1)).at(Part.SUM),),
     ),
     Misconception(
         "reduced-over-the-whole-tile",
         "delta is the sum over the whole tile, not over each query",
         "Without an axis, tl.sum makes one number of a tile: all of its queries then share it.",
         "tl.sum(Oi * dOi, axis=1) has one entry per query.",
-        outputs=delta_of_tiles,
+        signs=(Writes(delta_of_tiles),),
     ),
     *(
         Misconception(
@@ -118,8 +116,7 @@ OPERANDS = (
             f"{what} only the last tile that its program looks at",
             "The product of each tile replaces the one before it: = stands where += belongs.",
             "Add each product to what was there: dKj += ..., dVj += ..., dQi += ....",
-            outputs=_overwritten(p, ds, of),
-            points_at=role,
+            signs=(_overwritten(p, ds, of).at(role),),
         )
         for what, of, p, ds, role in (
             ("dV holds", "dv_ptr", True, False, DV),
@@ -128,15 +125,12 @@ OPERANDS = (
             ("dQ holds", "dq_ptr", False, True, DK_DQ),
         )
     ),
-    *(
-        Misconception(
-            "gradients-exchanged",
-            "dK and dV are exchanged",
-            "What is stored to dk_ptr is the gradient of V, and what is stored to dv_ptr that of K.",
-            "Store dKj, scaled, to dk_ptr, and dVj to dv_ptr.",
-            outputs=_exchanged(scaled),
-        )
-        for scaled in (False, True)
+    Misconception(
+        "gradients-exchanged",
+        "dK and dV are exchanged",
+        "What is stored to dk_ptr is the gradient of V, and what is stored to dv_ptr that of K.",
+        "Store dKj, scaled, to dk_ptr, and dVj to dv_ptr.",
+        signs=(_exchanged(scaled=False), _exchanged(scaled=True)),
     ),
     *(
         Misconception(
@@ -144,12 +138,13 @@ OPERANDS = (
             f"{FORMULAS[name][0]} is computed with {what} in place of {place}",
             FORMULAS[name][1],
             FORMULAS[name][2],
-            outputs=_with_operands(name, tile, of),
-            points_at=MADE_OF[tile] | {f"{of}_ptr"},
+            signs=tuple(
+                _with_operands(name, x, of).at(Product(MADE_OF[tile] | {f"{of}_ptr"}))
+                for x in VARIANTS.get(tile, (tile,))
+            ),
         )
         for name, what, place, tile, of in (
             ("dv", "S", "P", "S", "do"),
-            ("dv", "S", "P", "the masked S", "do"),
             ("dv", "dP", "P", "dP", "do"),
             ("dv", "Q", "dO", "P", "q"),
             ("dk", "P", "dS", "P", "q"),
@@ -166,8 +161,7 @@ OPERANDS = (
             f"dP is computed with {what} in place of {place}",
             "P V is the output, so the gradient of P is dP = dO V^T.",
             "dPij = tl.dot(dOi, tl.trans(Vj)).",
-            outputs=_dp_from(one, other),
-            points_at=frozenset({f"{one}_ptr", f"{other}_ptr"}),
+            signs=(_dp_from(one, other).at(Product(frozenset({f"{one}_ptr", f"{other}_ptr"}))),),
         )
         for what, place, one, other in (("K", "V", "do", "k"), ("Q", "dO", "q", "v"))
     ),
@@ -176,19 +170,14 @@ OPERANDS = (
         "The scores have the wrong sign",
         "P must be the forward pass's P: exp(scale * Q K^T - LSE), without a minus.",
         "Sij = scale * tl.dot(Qi, tl.trans(Kj)).",
-        outputs=from_p(lambda case: p_of(case, -scores(case), wide(case, "lse")[..., None], sees(case))),
-        points_at=Q_K,
+        signs=(from_p(lambda case: p_of(case, -scores(case), wide(case, "lse")[..., None], sees(case))).at(Q_K),),
     ),
-    *(
-        Misconception(
-            "causal-upside-down",
-            "The causal mask is upside down",
-            "Queries see the keys after their own position instead of those before it.",
-            "Query i sees key j if j <= i + n_k - n_q.",
-            outputs=_upside_down(strict),
-            points_at="causal mask",
-        )
-        for strict in (False, True)
+    Misconception(
+        "causal-upside-down",
+        "The causal mask is upside down",
+        "Queries see the keys after their own position instead of those before it.",
+        "Query i sees key j if j <= i + n_k - n_q.",
+        signs=tuple(_upside_down(strict).at(Part.CAUSAL_MASK) for strict in (False, True)),
     ),
     *(
         Misconception(
@@ -197,8 +186,7 @@ OPERANDS = (
             f"Where a tile of keys begins with {last} that its queries see, it is left out: the end of range is "
             "exclusive.",
             "End at min(n_k, start_q + Br + n_k - n_q), one past the last key that any query of the tile sees.",
-            outputs=_ending_early(early),
-            points_at="loop end",
+            signs=(_ending_early(early).at(Part.LOOP_END),),
         )
         for early, keys, last in (
             (1, "one key", "the last key"),

@@ -6,8 +6,9 @@ import numpy as np
 
 from checker.catalog.rows import block_size
 from checker.catalog.softmax import softmax
-from checker.catalog.softmax_mistakes import exp32, shifted, total, writes
-from checker.course.puzzle import Array, Case, Misconception
+from checker.catalog.softmax_mistakes import exp32, shifted, total, y_is
+from checker.course.case import Array, Case
+from checker.course.misconception import Misconception, Part, Unwritten
 
 
 def blocks(x: Array, case: Case) -> list[Array]:
@@ -83,17 +84,16 @@ BLOCKWISE = (
         "Only the first block of each row is written",
         "A row is longer than a block. Either there is no loop over the row around the store, or its addresses stay "
         "where they are when the loop goes on.",
-        "Write in a loop, for start in range(0, n_cols, BLOCK_SIZE), to y_ptr + row * y_row_stride + start + cols.",
-        unwritten=_past_first_block,
+        "Write in a loop, for start in range(0, n_cols, {block}), to {y_in_loop}.",
+        signs=(Unwritten(_past_first_block),),
     ),
     Misconception(
         "max-by-lane",
         "Each lane has a maximum of its own",
         "The running maximum is a block: each lane keeps the largest x that it has seen itself. exp(x - m) of "
         "different lanes then cannot be added up, nor divided by one sum.",
-        "Reduce the block to one number first: m = tl.maximum(m, tl.max(x, axis=0)).",
-        outputs=writes(_by_lane),
-        points_at="maximum",
+        "Reduce the block to one number first: m = tl.maximum(m, tl.max(x, axis={axis})).",
+        signs=(y_is(_by_lane).at(Part.MAXIMUM),),
     ),
     Misconception(
         "x-not-loaded-again",
@@ -101,7 +101,7 @@ BLOCKWISE = (
         "x is what was loaded last: the loop that writes has no load of its own, so each block of y is made of the "
         "last block of x.",
         "Load x in each loop that uses it.",
-        outputs=writes(lambda x, case: _last_loaded(x, case, in_sum=False)),
+        signs=(y_is(lambda x, case: _last_loaded(x, case, in_sum=False)),),
     ),
     Misconception(
         "x-not-loaded-again",
@@ -109,14 +109,14 @@ BLOCKWISE = (
         "x is what was loaded last: the loops that sum and write have no load of their own, so each block is taken for "
         "the last one.",
         "Load x in each loop that uses it.",
-        outputs=writes(lambda x, case: _last_loaded(x, case, in_sum=True)),
+        signs=(y_is(lambda x, case: _last_loaded(x, case, in_sum=True)),),
     ),
     Misconception(
         "written-too-early",
         "Blocks are written before the sum is complete",
         "Each block was divided by the sum as it was after that block. It is complete only after the last one.",
         "Write in a sweep of its own, after the one that computes the sum.",
-        outputs=writes(_divided_too_early),
+        signs=(y_is(_divided_too_early),),
     ),
     Misconception(
         "minimum-for-maximum",
@@ -124,18 +124,14 @@ BLOCKWISE = (
         "exp(x - m) is never above 1 if m is the maximum. Relative to something smaller it overflows, and inf / inf is "
         "NaN.",
         "Use tl.max.",
-        outputs=writes(_of_smallest),
-        points_at="minimum",
-        only_if_found=True,
+        signs=(y_is(_of_smallest).at(Part.MINIMUM, needed=True),),
     ),
     Misconception(
         "minimum-for-maximum",
         "The running maximum is a minimum",
         "It starts at -inf, and nothing is smaller, so it stays there: x - m is +inf, and inf / inf is NaN.",
         "Use tl.maximum and tl.max.",
-        outputs=writes(lambda x, _: np.full_like(x, np.nan)),
-        points_at="minimum",
-        only_if_found=True,
+        signs=(y_is(lambda x, _: np.full_like(x, np.nan)).at(Part.MINIMUM, needed=True),),
     ),
     Misconception(
         "block-local",
@@ -143,7 +139,7 @@ BLOCKWISE = (
         "y holds the softmax of each block by itself. The maximum and the sum belong to the whole row: no block "
         "can be written before the last one has been seen.",
         "First go through all blocks for the maximum and the sum; then go through them again to write.",
-        outputs=writes(lambda x, case: np.concatenate([softmax(b) for b in blocks(x, case)], axis=1)),
+        signs=(y_is(lambda x, case: np.concatenate([softmax(b) for b in blocks(x, case)], axis=1)),),
     ),
     Misconception(
         "no-max-subtraction",
@@ -151,24 +147,21 @@ BLOCKWISE = (
         "exp(x) is infinite in fp32 from x = 88.8 on, and inf / inf is NaN; for very negative x all exponentials are "
         "0, and 0 / 0 is NaN as well.",
         "Subtract the row's maximum from x before the exponential, in the sum and in the result.",
-        outputs=writes(lambda x, _: exp32(x) / total(exp32(x))),
-        points_at="exponential without a maximum",
-        only_if_found=True,
+        signs=(y_is(lambda x, _: exp32(x) / total(exp32(x))).at(Part.UNSHIFTED_EXPONENTIAL, needed=True),),
     ),
     Misconception(
         "max-forgotten-in-result",
         "The maximum is missing in the last sweep",
         "The sum was taken of exp(x - m), but the result is exp(x) divided by it.",
         "Write exp(x - m) / l in the last sweep too.",
-        outputs=writes(lambda x, _: exp32(x) / total(exp32(shifted(x)))),
+        signs=(y_is(lambda x, _: exp32(x) / total(exp32(shifted(x)))),),
     ),
     Misconception(
         "max-forgotten-in-sum",
         "The maximum is missing in the sum",
         "The result is exp(x - m), but it is divided by the sum of exp(x).",
         "Sum exp(x - m).",
-        outputs=writes(lambda x, _: exp32(shifted(x)) / total(exp32(x))),
-        points_at="normaliser",
+        signs=(y_is(lambda x, _: exp32(shifted(x)) / total(exp32(x))).at(Part.NORMALISER),),
     ),
     Misconception(
         "max-of-last-block",
@@ -176,16 +169,14 @@ BLOCKWISE = (
         "Each block's maximum replaces the one before it. Where an earlier block was much larger, exp(x - m) "
         "overflows: inf / inf is NaN.",
         "Keep the larger one: m = tl.maximum(m, tl.max(...)).",
-        outputs=writes(lambda x, case: with_max(x, top(blocks(x, case)[-1]))),
-        points_at="maximum",
+        signs=(y_is(lambda x, case: with_max(x, top(blocks(x, case)[-1]))).at(Part.MAXIMUM),),
     ),
     Misconception(
         "first-block-again",
         "Every iteration of the loop loads the first block",
         "The loop goes on, but the addresses do not: columns past the first block are never read.",
-        "Add the block's beginning to the addresses: x_ptr + row * x_row_stride + start + cols.",
-        outputs=writes(lambda x, case: softmax(x[:, np.arange(x.shape[1]) % block_size(case)])),
-        points_at="load",
+        "Add the block's beginning to the addresses: {x_in_loop}.",
+        signs=(y_is(lambda x, case: softmax(x[:, np.arange(x.shape[1]) % block_size(case)])).at(Part.LOAD),),
     ),
     Misconception(
         "max-starts-at-zero",
@@ -193,18 +184,14 @@ BLOCKWISE = (
         "Of a row that is negative throughout, the maximum comes out too high. For very negative rows all "
         "exponentials are then 0, and 0 / 0 is NaN.",
         "Start at minus infinity, -float('inf').",
-        outputs=writes(lambda x, _: with_max(x, np.maximum(top(x), 0.0))),
-        points_at="start above -inf",
-        only_if_found=True,
+        signs=(y_is(lambda x, _: with_max(x, np.maximum(top(x), 0.0))).at(Part.START_ABOVE, needed=True),),
     ),
     Misconception(
         "max-starts-too-high",
         "The running maximum starts at a number that rows can be below",
         "With a start of -1000, rows that are below -1000 throughout get only zeros, and 0 / 0 is NaN.",
         "Start at minus infinity, -float('inf').",
-        outputs=writes(lambda x, _: with_max(x, np.maximum(top(x), -1000.0))),
-        points_at="start above -inf",
-        only_if_found=True,
+        signs=(y_is(lambda x, _: with_max(x, np.maximum(top(x), -1000.0))).at(Part.START_ABOVE, needed=True),),
     ),
     Misconception(
         "padding-in-max",
@@ -212,17 +199,18 @@ BLOCKWISE = (
         "The lanes past the end of the row were loaded as 0, so the maximum of a negative row is 0. For very "
         "negative rows all exponentials are then 0, and 0 / 0 is NaN.",
         "Load the padding so that it never is the maximum: other=-float('inf').",
-        outputs=writes(lambda x, case: with_max(x, np.maximum(top(x), 0.0)) if _padding(x, case) else softmax(x)),
-        points_at="padding",
-        only_if_found=True,
+        signs=(
+            y_is(lambda x, case: with_max(x, np.maximum(top(x), 0.0)) if _padding(x, case) else softmax(x)).at(
+                Part.PADDING, needed=True
+            ),
+        ),
     ),
     Misconception(
         "sums-padded-lanes",
         "The padding is counted in the sum",
         "The lanes past the end of the row were loaded as 0, and each of them adds exp(0 - m) to the denominator.",
         "Load the padding as minus infinity, whose exponential is 0: other=-float('inf').",
-        outputs=writes(lambda x, case: _padded_sum(x, case, top(x))),
-        points_at="load",
+        signs=(y_is(lambda x, case: _padded_sum(x, case, top(x))).at(Part.LOAD),),
     ),
     Misconception(
         "sums-padded-lanes",
@@ -230,8 +218,11 @@ BLOCKWISE = (
         "The lanes past the end of the row were loaded as 0: the maximum is at least 0, and each of them adds "
         "exp(0 - m) to the denominator.",
         "Load the padding as minus infinity, whose exponential is 0: other=-float('inf').",
-        outputs=writes(lambda x, case: _padded_sum(x, case, np.maximum(top(x), 0.0) if _padding(x, case) else top(x))),
-        points_at="load",
+        signs=(
+            y_is(lambda x, case: _padded_sum(x, case, np.maximum(top(x), 0.0) if _padding(x, case) else top(x))).at(
+                Part.LOAD
+            ),
+        ),
     ),
     Misconception(
         "sum-of-last-block",
@@ -239,8 +230,9 @@ BLOCKWISE = (
         "The denominator holds the last block's sum alone: each block's replaces the one before it, or the line that "
         "adds stands after the loop instead of in it.",
         "Inside the loop: l = l + tl.sum(...).",
-        outputs=writes(lambda x, case: exp32(shifted(x)) / total(exp32(blocks(x, case)[-1] - top(x)))),
-        points_at="normaliser",
+        signs=(
+            y_is(lambda x, case: exp32(shifted(x)) / total(exp32(blocks(x, case)[-1] - top(x)))).at(Part.NORMALISER),
+        ),
     ),
     Misconception(
         "sum-not-kept",
@@ -248,18 +240,19 @@ BLOCKWISE = (
         "y is exp(x - m) / 0: infinite, or NaN where the exponential is 0 as well. If you do compute a new sum for "
         "each block, it never becomes l.",
         "Inside the loop, assign the new sum to l.",
-        outputs=writes(lambda x, _: exp32(shifted(x)) / 0.0),
-        points_at="normaliser",
+        signs=(y_is(lambda x, _: exp32(shifted(x)) / 0.0).at(Part.NORMALISER),),
     ),
     Misconception(
         "tail-not-summed",
         "The tail is missing in the sum",
         "The denominator adds up whole blocks only; the columns past the last whole block are not counted.",
-        "Let the loop run to n_cols, range(0, n_cols, BLOCK_SIZE), and mask the last block.",
-        outputs=writes(
-            lambda x, case: (
-                exp32(shifted(x)) / total(exp32(shifted(x))[:, : x.shape[1] - x.shape[1] % block_size(case)])
-            )
+        "Let the loop run to n_cols, range(0, n_cols, {block}), and mask the last block.",
+        signs=(
+            y_is(
+                lambda x, case: (
+                    exp32(shifted(x)) / total(exp32(shifted(x))[:, : x.shape[1] - x.shape[1] % block_size(case)])
+                )
+            ),
         ),
     ),
 )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 
 from checker.catalog.attention import has_keys, is_causal, looked_at, offset, scores, sees, shape_of, visible
-from checker.catalog.attention_mistakes import Outputs, attention, of_scores, writes
-from checker.course.puzzle import Array, Case, Misconception, Role
+from checker.catalog.attention_mistakes import Outputs, attention, from_scores, of_scores
+from checker.course.case import Array, Case, Role
+from checker.course.misconception import Misconception, Part, Unwritten, Writes
 
 
-def _with_mask(last: Callable[[Case], int | None], skipping: bool = False) -> Callable[[Case], Outputs]:
+def _with_mask(last: Callable[[Case], int | None], skipping: bool = False) -> Writes:
     """Attention with another causal mask: query i sees key j if j <= i + last(case); None: all keys.
 
     `skipping`: tiles that are hidden altogether are left out all the same.
@@ -24,10 +26,10 @@ def _with_mask(last: Callable[[Case], int | None], skipping: bool = False) -> Ca
         seen = seen & looked_at(case) if skipping else seen
         return of_scores(case, scores(case), seen)
 
-    return outputs
+    return Writes(outputs)
 
 
-def _ending(end: Callable[[Case, int], int], causal: bool = True) -> Callable[[Case], Outputs]:
+def _ending(end: Callable[[Case, int], int], causal: bool = True) -> Writes:
     """Right, but for the end of the loop over keys: `end(case, first query of the tile)`, rounded up to whole tiles.
 
     In causal launches, or in the others.
@@ -41,11 +43,13 @@ def _ending(end: Callable[[Case, int], int], causal: bool = True) -> Callable[[C
                 seen[start : start + shape.Br, max(0, -(-end(case, start) // shape.Bc) * shape.Bc) :] = False
         return of_scores(case, scores(case), seen)
 
-    return outputs
+    return Writes(outputs)
 
 
 def _mask_on_the_load(s: Array, v: Array, case: Case) -> Outputs:
     """Keys that the causal mask would hide from a whole tile of queries are loaded as 0 in full launches, too."""
+    if is_causal(case):
+        return {}
     shape = shape_of(case)
     last = (np.arange(shape.n_q) // shape.Br + 1) * shape.Br - 1 + offset(case)
     loaded = np.arange(shape.n_k) <= last[:, None]
@@ -76,7 +80,7 @@ RETURNED_EARLY = Misconception(
     "Programs whose queries see no key write nothing",
     "A program that has nothing to add up still owns its tile of the output: nobody else will write it.",
     "Leave out the loop, not the store: with no iteration at all, what is stored is right if it starts right.",
-    unwritten=_tiles_without_keys,
+    signs=(Unwritten(_tiles_without_keys),),
 )
 
 
@@ -89,14 +93,17 @@ def future(case: Case, strict: bool, sign: int = 1) -> Array:
     return np.asarray(keys > last if strict else keys >= last)
 
 
-def _upside_down(strict: bool, skipping: bool, sign: int) -> Callable[[Case], Outputs]:
+def _upside_down(strict: bool, skipping: bool, sign: int) -> Writes:
     """Attention with the comparison turned round; `skipping`: only tiles are looked at that must be."""
-    return lambda case: of_scores(
-        case, scores(case), future(case, strict, sign) & (looked_at(case) if skipping else np.True_)
-    )
+
+    def outputs(case: Case) -> Outputs:
+        looked = looked_at(case) if skipping else np.True_
+        return of_scores(case, scores(case), future(case, strict, sign) & looked)
+
+    return Writes(outputs)
 
 
-def _ending_early(early: int, causal: bool = True) -> Callable[[Case], Outputs]:
+def _ending_early(early: int, causal: bool = True) -> Writes:
     """Right, but for an end of the loop over keys that comes so many keys too early."""
     return _ending(
         lambda case, start: (start + shape_of(case).Br + offset(case) if causal else shape_of(case).n_k) - early, causal
@@ -118,9 +125,7 @@ def _looking(case: Case) -> Array:
     return np.asarray(alone & np.isin(tile, tile[~alone]))
 
 
-def _hidden(
-    o: Callable[[Array, Case], Array], lse: Callable[[Case], float], in_all_tiles: bool
-) -> Callable[[Case], Outputs]:
+def _hidden(o: Callable[[Array, Case], Array], lse: Callable[[Case], float], in_all_tiles: bool) -> Writes:
     """The right outputs but for queries that see no key: in all tiles, or in those that look at some key."""
 
     def formula(s: Array, v: Array, case: Case) -> Outputs:
@@ -129,7 +134,7 @@ def _hidden(
         made["lse_ptr"][:, _looking(case)] = lse(case)
         return made
 
-    return writes(formula)
+    return from_scores(formula)
 
 
 def _nan(v: Array, case: Case) -> Array:
@@ -159,18 +164,15 @@ GUARD = (
 
 CAUSAL = (
     RETURNED_EARLY,
-    *(
-        Misconception(
-            "causal-upside-down",
-            "The causal mask is upside down",
-            "Queries see the keys after their own position instead of those before it.",
-            "Query i sees key j if j <= i + n_k - n_q.",
-            outputs=_upside_down(strict, skipping, sign),
-            points_at="causal mask",
-        )
-        for strict in (False, True)
-        for skipping in (True, False)
-        for sign in (1, -1)
+    Misconception(
+        "causal-upside-down",
+        "The causal mask is upside down",
+        "Queries see the keys after their own position instead of those before it.",
+        "Query i sees key j if j <= i + n_k - n_q.",
+        signs=tuple(
+            _upside_down(strict, skipping, sign).at(Part.CAUSAL_MASK)
+            for strict, skipping, sign in product((False, True), (True, False), (1, -1))
+        ),
     ),
     *(
         Misconception(
@@ -179,8 +181,7 @@ CAUSAL = (
             f"Where a tile of keys begins with {_one_of(early)} that its queries see, it is left out: the end of range "
             "is exclusive.",
             "End at min(n_k, start_q + Br + n_k - n_q), one past the last key that any query of the tile sees.",
-            outputs=_ending_early(early),
-            points_at="loop end",
+            signs=(_ending_early(early).at(Part.LOOP_END),),
         )
         for early in range(1, 5)
     ),
@@ -190,8 +191,7 @@ CAUSAL = (
             f"The loop over keys ends too early, by at least {_keys(early)}",
             f"Where the last tile of keys begins with {_one_of(early)}, it is left out: the end of range is exclusive.",
             "Without a causal mask, end at n_k.",
-            outputs=_ending_early(early, causal=False),
-            points_at="loop end without a mask",
+            signs=(_ending_early(early, causal=False).at(Part.LOOP_END_WITHOUT_MASK),),
         )
         for early in range(1, 5)
     ),
@@ -201,70 +201,59 @@ CAUSAL = (
         "The mask of the load hides them in full attention, too. They then count with the score 0, and add nothing "
         "to O.",
         "The mask of a load says which rows exist: keys[:, None] < n_k. What a query sees is a matter of its scores.",
-        outputs=lambda case: {} if is_causal(case) else writes(_mask_on_the_load)(case),
-        points_at="load",
+        signs=(from_scores(_mask_on_the_load).at(Part.LOAD),),
     ),
     Misconception(
         "causal-off-by-one",
         "The diagonal is hidden: no query sees its own key",
         "The mask is j < i + n_k - n_q, one key too few.",
         "Query i sees key j if j <= i + n_k - n_q.",
-        outputs=_with_mask(lambda case: offset(case) - 1),
-        points_at="causal mask",
+        signs=(_with_mask(lambda case: offset(case) - 1).at(Part.CAUSAL_MASK),),
     ),
     Misconception(
         "causal-off-by-one",
         "Each query sees one key of the future",
         "The mask is j <= i + n_k - n_q + 1, one key too many.",
         "Query i sees key j if j <= i + n_k - n_q.",
-        outputs=_with_mask(lambda case: offset(case) + 1),
-        points_at="causal mask",
-    ),
-    Misconception(
-        "causal-off-by-one",
-        "Each query sees one key of the future",
-        "The mask is j <= i + n_k - n_q + 1, one key too many.",
-        "Query i sees key j if j <= i + n_k - n_q.",
-        outputs=_with_mask(lambda case: offset(case) + 1, skipping=True),
-        points_at="causal mask",
+        signs=tuple(
+            _with_mask(lambda case: offset(case) + 1, skipping).at(Part.CAUSAL_MASK) for skipping in (False, True)
+        ),
     ),
     Misconception(
         "loop-ends-too-early",
         "The loop over keys leaves out the last tiles",
         "Its end lacks n_k - n_q: with more keys than queries, each query sees that many more.",
         "End at min(n_k, (i + 1) * Br + n_k - n_q), and let range round up by itself.",
-        outputs=_ending(lambda case, start: start + shape_of(case).Br),
-        points_at="loop end",
+        signs=(_ending(lambda case, start: start + shape_of(case).Br).at(Part.LOOP_END),),
     ),
     Misconception(
         "loop-ends-too-early",
         "The loop over keys leaves out the last tiles",
         "Its end is that of the tile's first query; the last query of the tile sees Br - 1 keys more.",
         "End at min(n_k, (i + 1) * Br + n_k - n_q), and let range round up by itself.",
-        outputs=_ending(lambda case, start: start + offset(case)),
-        points_at="loop end",
+        signs=(_ending(lambda case, start: start + offset(case)).at(Part.LOOP_END),),
     ),
     Misconception(
         "loop-ends-too-early",
         "The loop over keys leaves out the last tiles",
         "Its end is one past the last key of the tile's first query; the last query of the tile sees Br - 1 keys more.",
         "End at min(n_k, (i + 1) * Br + n_k - n_q), and let range round up by itself.",
-        outputs=_ending(lambda case, start: start + 1 + offset(case)),
-        points_at="loop end",
+        signs=(_ending(lambda case, start: start + 1 + offset(case)).at(Part.LOOP_END),),
     ),
     Misconception(
         "loop-ends-too-early",
         "The loop over keys leaves out the last tile",
         "The number of tiles was rounded down: a tile on the diagonal is only partly hidden, and must be looked at.",
         "End at min(n_k, (i + 1) * Br + n_k - n_q), and let range round up by itself.",
-        outputs=_ending(
-            lambda case, start: (
-                min(shape_of(case).n_k, start + shape_of(case).Br + offset(case))
-                // shape_of(case).Bc
-                * shape_of(case).Bc
-            )
+        signs=(
+            _ending(
+                lambda case, start: (
+                    min(shape_of(case).n_k, start + shape_of(case).Br + offset(case))
+                    // shape_of(case).Bc
+                    * shape_of(case).Bc
+                )
+            ).at(Part.LOOP_END),
         ),
-        points_at="loop end",
     ),
     Misconception(
         "causal-top-left",
@@ -272,43 +261,32 @@ CAUSAL = (
         "The mask is j <= i, as if the first query stood at the first key. Queries are the last n_q positions of "
         "n_k: the last query sees all keys.",
         "Query i sees key j if j <= i + n_k - n_q.",
-        outputs=_with_mask(lambda case: 0),
-        points_at="causal mask",
+        signs=(_with_mask(lambda case: 0).at(Part.CAUSAL_MASK),),
     ),
     Misconception(
         "causal-ignored",
         "Queries see keys of the future",
         "With CAUSAL, all keys were used.",
         "Hide scores with j > i + n_k - n_q: tl.where(..., Sij, -float('inf')).",
-        outputs=_with_mask(lambda case: None),
+        signs=(_with_mask(lambda case: None),),
     ),
     Misconception(
         "causal-ignored",
         "Tiles on the diagonal are not masked",
         "Tiles that are hidden altogether are skipped, but in those on the diagonal queries see keys of the future.",
         "Hide scores with j > i + n_k - n_q: tl.where(..., Sij, -float('inf')).",
-        outputs=_with_mask(lambda case: None, skipping=True),
+        signs=(_with_mask(lambda case: None, skipping=True),),
     ),
     Misconception(
         "hidden-rows-nan",
         "Queries that see no key come out as NaN",
         NAN_WITHOUT_KEYS,
         GUARD,
-        outputs=_hidden(_nan, lambda case: np.nan, in_all_tiles=True),
-    ),
-    Misconception(
-        "hidden-rows-nan",
-        "Queries that see no key come out as NaN",
-        NAN_WITHOUT_KEYS,
-        GUARD,
-        outputs=_hidden(_nan, lambda case: np.nan, in_all_tiles=False),
-    ),
-    Misconception(
-        "hidden-rows-nan",
-        "Queries that see no key come out as NaN",
-        NAN_WITHOUT_KEYS,
-        GUARD,
-        outputs=_hidden(_nan, lambda case: -np.inf, in_all_tiles=True),
+        signs=(
+            _hidden(_nan, lambda case: np.nan, in_all_tiles=True),
+            _hidden(_nan, lambda case: np.nan, in_all_tiles=False),
+            _hidden(_nan, lambda case: -np.inf, in_all_tiles=True),
+        ),
     ),
     Misconception(
         "hidden-rows-mean-of-v",
@@ -316,6 +294,6 @@ CAUSAL = (
         "With a large negative number for hidden scores, a query that sees no key has that number as its maximum, "
         "and all of its exponentials are exp(0) = 1.",
         "Hide scores with -float('inf') and guard the maximum, or set P to 0 where a key is hidden.",
-        outputs=writes(_alone_get_mean),
+        signs=(from_scores(_alone_get_mean),),
     ),
 )

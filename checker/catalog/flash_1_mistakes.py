@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from checker.catalog.attention_mistakes import (
-    Q_K,
     Q_K_V,
-    WITHOUT_AXIS,
     Outputs,
     Over,
+    from_scores,
     in_whole_tiles,
+    of_p,
     one,
     reduced,
-    rounded,
     tiles,
     with_lse,
-    writes,
 )
 from checker.catalog.softmax_mistakes import exp32
-from checker.course.puzzle import Array, Case, Misconception
+from checker.course.case import Array, Case
+from checker.course.misconception import Misconception, Part, Writes
 
 # FlashAttention-1: O, l and m are kept divided and complete from visit to visit.
 
@@ -35,7 +35,7 @@ def visits(
     p: Callable[[Array, Array], Array] = lambda s, m: exp32(s - m),
     unscaled: Callable[[Array, Array, float], Array] | None = None,
     over: Over = "",
-) -> Callable[[Case], Outputs]:
+) -> Writes:
     """The outputs of a kernel that comes back to O and l for every tile of keys, and changes them by `step`.
 
     `top(m, m_tile)` is its running maximum, `p(s, m_tile)` its P; `unscaled(s, m_tile, scale)` instead, if the scores
@@ -57,7 +57,7 @@ def visits(
             m = m_new
         return with_lse(*(x[:, :count] for x in (m, l, o)))
 
-    return writes(formula)
+    return from_scores(formula)
 
 
 def _visit(
@@ -95,127 +95,79 @@ def _added_as_it_is(new: Callable[[Array], Array]) -> Step:
 
 
 VISITS = (
-    *(
-        Misconception(
-            "rescaled-by-the-inverse",
-            "The old part is rescaled the wrong way round",
-            "The factor must make the old part smaller when the maximum grows. exp(mi_new - mi) makes it larger, and "
-            "at the first visit, where mi is -inf, infinite: infinity times 0 is NaN.",
-            "Lines 11 and 12 of the algorithm: the factor is exp(mi - mi_new), never above 1.",
-            outputs=visits(_visit(old_o=old_o, old_l=old_l)),
-            points_at="inverse factor",
-            only_if_found=True,
-        )
-        for old_o, old_l in ((lambda l, a: l / a, _once), (lambda l, a: l * a, _inverse))
+    Misconception(
+        "rescaled-by-the-inverse",
+        "The old part is rescaled the wrong way round",
+        "The factor must make the old part smaller when the maximum grows. exp(mi_new - mi) makes it larger, and "
+        "at the first visit, where mi is -inf, infinite: infinity times 0 is NaN.",
+        "Lines 11 and 12 of the algorithm: the factor is exp(mi - mi_new), never above 1.",
+        signs=(
+            visits(_visit(old_o=lambda l, a: l / a)).at(Part.INVERSE_FACTOR, needed=True),
+            visits(_visit(old_l=_inverse)).at(Part.INVERSE_FACTOR, needed=True),
+        ),
     ),
-    *(
-        Misconception(
-            "rescaled-by-the-inverse",
-            "The new part is rescaled the wrong way round",
-            "The factor must make the new part smaller where an earlier tile had a larger maximum. exp(mi_new - mij) "
-            "makes it larger.",
-            "Lines 11 and 12 of the algorithm: the factor is exp(mij - mi_new), never above 1.",
-            outputs=visits(_visit(new_o=new_o, new_l=new_l)),
-            points_at="inverse factor",
-        )
-        for new_o, new_l in ((_inverse, _inverse), (_inverse, _once), (_once, _inverse))
+    Misconception(
+        "rescaled-by-the-inverse",
+        "The new part is rescaled the wrong way round",
+        "The factor must make the new part smaller where an earlier tile had a larger maximum. exp(mi_new - mij) "
+        "makes it larger.",
+        "Lines 11 and 12 of the algorithm: the factor is exp(mij - mi_new), never above 1.",
+        signs=(
+            visits(_visit(new_o=_inverse, new_l=_inverse)).at(Part.INVERSE_FACTOR),
+            visits(_visit(new_o=_inverse)).at(Part.INVERSE_FACTOR),
+            visits(_visit(new_l=_inverse)).at(Part.INVERSE_FACTOR),
+        ),
     ),
     Misconception(
         "accumulator-overwritten",
         "O forgets the tiles of keys before the last one",
         "Oi is the product of this tile alone, divided by the whole li_new: what earlier visits had added is gone.",
         "Line 12 of the algorithm: the old part, li * exp(mi - mi_new) * Oi, is added.",
-        outputs=visits(_visit(old_o=lambda l, a: 0.0 * l)),
-        points_at=Q_K_V,
+        signs=(visits(_visit(old_o=lambda l, a: 0.0 * l)).at(Q_K_V),),
     ),
     Misconception(
         "sum-of-last-tile",
         "The normaliser forgets the tiles of keys before the last one",
         "li_new is the sum of this tile alone: what earlier visits had added is gone.",
         "Line 11 of the algorithm: the old part, exp(mi - mi_new) * li, is added.",
-        outputs=visits(_visit(old_l=lambda a: 0.0 * a)),
-        points_at="normaliser",
+        signs=(visits(_visit(old_l=lambda a: 0.0 * a)).at(Part.NORMALISER),),
     ),
-    *(
-        Misconception(
-            "old-part-not-rescaled",
-            "The old O is added as it is",
-            "Oi was divided by the old li, and relative to the old maximum. Before anything can be added, it needs the "
-            "factor li * exp(mi - mi_new), and then the sum is divided by li_new.",
-            "Line 12 of the algorithm: (li * exp(mi - mi_new) * Oi + exp(mij - mi_new) * Pij Vj) / li_new.",
-            outputs=visits(_added_as_it_is(new)),
-            points_at="accumulator",
-        )
-        for new in (_once, one)
+    Misconception(
+        "old-part-not-rescaled",
+        "The old O is added as it is",
+        "Oi was divided by the old li, and relative to the old maximum. Before anything can be added, it needs the "
+        "factor li * exp(mi - mi_new), and then the sum is divided by li_new.",
+        "Line 12 of the algorithm: (li * exp(mi - mi_new) * Oi + exp(mij - mi_new) * Pij Vj) / li_new.",
+        signs=tuple(visits(_added_as_it_is(new)).at(Part.ACCUMULATOR) for new in (_once, one)),
     ),
     Misconception(
         "divided-twice",
         "O is divided by the normaliser twice",
         "Line 12 of the algorithm divides by li_new once at each visit.",
         "Divide once.",
-        outputs=visits(_visit(divided=_squared)),
+        signs=(visits(_visit(divided=_squared)),),
     ),
     Misconception(
         "multiplied-by-the-sum",
         "O is multiplied by the normaliser",
         "The weights of an average sum to 1: the normaliser divides.",
         "Write / instead of *.",
-        outputs=visits(_visit(divided=_inverse)),
+        signs=(visits(_visit(divided=_inverse)),),
     ),
-    Misconception(
-        "p-in-half",
-        "P is rounded to fp16",
-        "fp16 keeps 11 bits of each probability, and the sum over all keys adds up what is lost.",
-        "Sum P as it is, in fp32, and convert it to V's type for the product only: tl.dot(Pij.to(Vj.dtype), Vj).",
-        outputs=visits(_visit(), p=lambda s, m: rounded(exp32(s - m))),
-        points_at="exponential of the scores",
-    ),
-    *(
-        Misconception(
-            "scale-after-the-maximum",
-            "The scale is in the exponential only",
-            why,
-            "Scale the scores themselves, Sij = scale * tl.dot(Qi, tl.trans(Kj)), before anything is taken of them.",
-            outputs=visits(_visit(), unscaled=unscaled),
-            points_at=Q_K,
-        )
-        for why, unscaled in (
-            (
-                "P is exp(scale * S - mij), but mij is the maximum of S: it lacks the scale.",
-                lambda s, m, scale: exp32(scale * s - m),
-            ),
-            (
-                "P is exp(scale * (S - mij)), but the factors exp(mi - mi_new) and m itself lack the scale.",
-                lambda s, m, scale: exp32(scale * (s - m)),
-            ),
-        )
-    ),
-    *(
-        Misconception(
-            "reduced-over-the-whole-tile",
-            f"{what} of the whole tile, not of each query",
-            "Without an axis, tl.max and tl.sum make one number of a tile: all of its queries then share it.",
-            "tl.max(Sij, axis=1) and tl.sum(Pij, axis=1) have one entry per query.",
-            outputs=visits(_visit(), over=over),
-            points_at=role,
-        )
-        for what, over, role in WITHOUT_AXIS
-    ),
+    *of_p(partial(visits, _visit()), "mij", "the factors exp(mi - mi_new) and m itself"),
     Misconception(
         "max-of-last-tile",
         "The maximum is that of the last tile only",
         "mij replaces mi. Where an earlier tile had a much larger score, the factor exp(mi - mi_new) overflows.",
         "Line 11 of the algorithm: mi_new = tl.maximum(mi, mij).",
-        outputs=visits(_visit(), top=lambda m, m_tile: m_tile),
-        points_at="maximum",
+        signs=(visits(_visit(), top=lambda m, m_tile: m_tile).at(Part.MAXIMUM),),
     ),
     Misconception(
         "old-l-not-folded-back",
         "The old O is not multiplied by its own normaliser",
         "Oi was divided by the old li when it was stored. Before anything can be added, that must be taken back.",
         "Line 12 of the algorithm: the old part is li * exp(mi - mi_new) * Oi.",
-        outputs=visits(_visit(old_o=lambda l, a: a)),
-        points_at="accumulator",
+        signs=(visits(_visit(old_o=lambda l, a: a)).at(Part.ACCUMULATOR),),
     ),
     Misconception(
         "new-part-not-rescaled",
@@ -223,7 +175,7 @@ VISITS = (
         "Pij was taken relative to the maximum mij of its own tile. If an earlier tile had a larger one, Pij Vj and "
         "lij must be multiplied by exp(mij - mi_new).",
         "Lines 11 and 12 of the algorithm: both lij and Pij Vj get the factor exp(mij - mi_new).",
-        outputs=visits(_visit(new_o=one)),
+        signs=(visits(_visit(new_o=one)), visits(_visit(new_l=one, new_o=one))),
     ),
     Misconception(
         "new-part-not-rescaled",
@@ -231,16 +183,7 @@ VISITS = (
         "lij was taken relative to the maximum mij of its own tile. If an earlier tile had a larger one, it must be "
         "multiplied by exp(mij - mi_new).",
         "Line 11 of the algorithm: li_new = exp(mi - mi_new) * li + exp(mij - mi_new) * lij.",
-        outputs=visits(_visit(new_l=one)),
-        points_at="normaliser",
-    ),
-    Misconception(
-        "new-part-not-rescaled",
-        "The new part is not rescaled to the new maximum",
-        "Pij was taken relative to the maximum mij of its own tile. If an earlier tile had a larger one, Pij Vj and "
-        "lij must be multiplied by exp(mij - mi_new).",
-        "Lines 11 and 12 of the algorithm: both lij and Pij Vj get the factor exp(mij - mi_new).",
-        outputs=visits(_visit(new_l=one, new_o=one)),
+        signs=(visits(_visit(new_l=one)).at(Part.NORMALISER),),
     ),
     *(
         Misconception(
@@ -250,7 +193,7 @@ VISITS = (
             f"exp(mij - mi_new) belongs to exp(Sij - mij) only. Here {where} has it twice.",
             "Lines 10 to 12 of the algorithm: either Pij = exp(Sij - mij), and the factor once for lij and for "
             "Pij Vj; or Pij = exp(Sij - mi_new), and no factor at all.",
-            outputs=visits(_visit(new_l=new_l, new_o=new_o)),
+            signs=(visits(_visit(new_l=new_l, new_o=new_o)),),
         )
         for what, where, new_l, new_o in (
             ("The new part is", "the new part of both li and Oi", _squared, _squared),
@@ -264,16 +207,14 @@ VISITS = (
         "Oi was accumulated relative to the old maximum, and so it needs the factor exp(mi - mi_new) before "
         "anything is added.",
         "Line 12 of the algorithm: the old part is li * exp(mi - mi_new) * Oi.",
-        outputs=visits(_visit(old_o=lambda l, a: l)),
-        points_at="accumulator",
+        signs=(visits(_visit(old_o=lambda l, a: l)).at(Part.ACCUMULATOR),),
     ),
     Misconception(
         "denominator-not-rescaled",
         "The old normaliser is not rescaled when the maximum grows",
         "li adds up exponentials that were taken relative to different maxima.",
         "Line 11 of the algorithm: the old li gets the factor exp(mi - mi_new).",
-        outputs=visits(_visit(old_l=one)),
-        points_at="normaliser",
+        signs=(visits(_visit(old_l=one)).at(Part.NORMALISER),),
     ),
     Misconception(
         "denominator-not-rescaled",
@@ -281,34 +222,34 @@ VISITS = (
         "Both were accumulated relative to the old maximum, and what is added is relative to the new one. If you do "
         "multiply by exp(mi - mi_new), then mi was overwritten before that.",
         "Lines 11 and 12 of the algorithm: the old parts get the factor exp(mi - mi_new).",
-        outputs=visits(_visit(old_l=one, old_o=lambda l, a: l)),
+        signs=(visits(_visit(old_l=one, old_o=lambda l, a: l)),),
     ),
     Misconception(
         "not-divided",
         "O is not divided by the normaliser",
         "O holds the weighted sum of V's rows with weights that do not sum to 1.",
         "Line 12 of the algorithm: divide by li_new at every visit, because this algorithm keeps O finished.",
-        outputs=visits(lambda o, l, a, b, l_j, pv: (a * o + b * pv, a * l + b * l_j)),
+        signs=(visits(lambda o, l, a, b, l_j, pv: (a * o + b * pv, a * l + b * l_j)),),
     ),
     Misconception(
         "not-divided",
         "O is not divided by the normaliser",
         "The old O is multiplied by its normaliser, but the new one is not divided by its own.",
         "Line 12 of the algorithm: divide by li_new at every visit, because this algorithm keeps O finished.",
-        outputs=visits(_visit(divided=one)),
+        signs=(visits(_visit(divided=one)),),
     ),
     Misconception(
         "divided-by-the-tile-sum",
         "O is divided by the sum of one tile",
         "lij is the sum over the tile at hand; O must be divided by the sum over all keys so far.",
         "Line 12 of the algorithm: divide by li_new.",
-        outputs=visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / l_j, a * l + b * l_j)),
+        signs=(visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / l_j, a * l + b * l_j)),),
     ),
     Misconception(
         "divided-by-the-old-l",
         "O is divided by the old normaliser",
         "Line 12 of the algorithm divides by the new one; the old one is 0 at the first visit.",
         "Divide by li_new.",
-        outputs=visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / l, a * l + b * l_j)),
+        signs=(visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / l, a * l + b * l_j)),),
     ),
 )

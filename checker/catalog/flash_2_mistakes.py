@@ -9,22 +9,21 @@ import numpy as np
 from checker.catalog.attention import scores, shape_of
 from checker.catalog.attention_mistakes import (
     LOG2_E,
-    Q_K,
     Q_K_V,
-    WITHOUT_AXIS,
     Outputs,
     Over,
+    from_scores,
     in_whole_tiles,
     last_looked_at,
+    of_p,
     one,
     reduced,
-    rounded,
     tiles,
     with_lse,
-    writes,
 )
 from checker.catalog.softmax_mistakes import exp32
-from checker.course.puzzle import Array, Case, Misconception
+from checker.course.case import Array, Case
+from checker.course.misconception import Misconception, Part, Writes
 
 # FlashAttention-2: the accumulator is divided once, at the end; hidden scores are -inf, and a guard keeps NaN away.
 
@@ -41,7 +40,7 @@ def running(
     unscaled: Callable[[Array, Array, float], Array] | None = None,
     over: Over = "",
     hidden_too: bool = False,
-) -> Callable[[Case], Outputs]:
+) -> Writes:
     """The outputs of a kernel that rescales and divides by its own ideas.
 
     `top(m, m_tile)` is its running maximum; `in_half`: it keeps O in V's type; `own(m_tile)` is what it subtracts
@@ -75,7 +74,7 @@ def running(
             m = np.where(here, m_new, m)
         return with_lse(*(x[:, :count] for x in (m, l, o / last(l))))
 
-    return writes(formula)
+    return from_scores(formula)
 
 
 def _inverse(a: Array) -> Array:
@@ -94,9 +93,7 @@ ACCUMULATION = (
             "The factor must make the old part smaller when the maximum grows. Its inverse makes it larger, and at the "
             "first tile, where mi is -inf, infinite: infinity times 0 is NaN. (The paper misprints line 10.)",
             "The factor is exp(mi - mi_new), never above 1, for li and Oi alike.",
-            outputs=running(old_o=old_o, old_l=old_l),
-            points_at="inverse factor",
-            only_if_found=True,
+            signs=(running(old_o=old_o, old_l=old_l).at(Part.INVERSE_FACTOR, needed=True),),
         )
         for what, old_o, old_l in (
             ("The accumulator is", _inverse, _same),
@@ -109,64 +106,23 @@ ACCUMULATION = (
         "Oi is the product of the last tile alone, divided by the sum over all keys: each tile's product replaces the "
         "one before it.",
         "Line 10 of the algorithm adds: Oi = exp(mi - mi_new)[:, None] * Oi + Pij Vj.",
-        outputs=running(old_o=lambda a: 0.0 * a),
-        points_at=Q_K_V,
+        signs=(running(old_o=lambda a: 0.0 * a).at(Q_K_V),),
     ),
     Misconception(
         "sum-of-last-tile",
         "The normaliser forgets the tiles of keys before the last one",
         "li is the sum of the last tile alone: each tile's sum replaces the one before it.",
         "Line 9 of the algorithm adds: li = exp(mi - mi_new) * li + rowsum(Pij).",
-        outputs=running(old_l=lambda a: 0.0 * a),
-        points_at="normaliser",
+        signs=(running(old_l=lambda a: 0.0 * a).at(Part.NORMALISER),),
     ),
-    Misconception(
-        "p-in-half",
-        "P is rounded to fp16",
-        "fp16 keeps 11 bits of each probability, and the sum over all keys adds up what is lost.",
-        "Sum P as it is, in fp32, and convert it to V's type for the product only: tl.dot(Pij.to(Vj.dtype), Vj).",
-        outputs=running(p=lambda s, m: rounded(exp32(s - m))),
-        points_at="exponential of the scores",
-    ),
-    *(
-        Misconception(
-            "scale-after-the-maximum",
-            "The scale is in the exponential only",
-            why,
-            "Scale the scores themselves, Sij = scale * tl.dot(Qi, tl.trans(Kj)), before anything is taken of them.",
-            outputs=running(unscaled=unscaled),
-            points_at=Q_K,
-        )
-        for why, unscaled in (
-            (
-                "P is exp(scale * S - mi_new), but mi_new is the maximum of S: it lacks the scale.",
-                lambda s, m, scale: exp32(scale * s - m),
-            ),
-            (
-                "P is exp(scale * (S - mi_new)), but the factor exp(mi - mi_new), and mi in LSE, lack the scale.",
-                lambda s, m, scale: exp32(scale * (s - m)),
-            ),
-        )
-    ),
-    *(
-        Misconception(
-            "reduced-over-the-whole-tile",
-            f"{what} of the whole tile, not of each query",
-            "Without an axis, tl.max and tl.sum make one number of a tile: all of its queries then share it.",
-            "tl.max(Sij, axis=1) and tl.sum(Pij, axis=1) have one entry per query.",
-            outputs=running(over=over),
-            points_at=role,
-        )
-        for what, over, role in WITHOUT_AXIS
-    ),
+    *of_p(running, "mi_new", "the factor exp(mi - mi_new), and mi in LSE,"),
     Misconception(
         "maximum-starts-too-high",
         "The running maximum does not start at -inf",
         "Where all scores of a query are far below the number that it starts at, it stays there: their exponentials "
         "are 0, and so is O.",
         "It starts at -inf, which every score is above: tl.full((Br,), -float('inf'), tl.float32).",
-        outputs=running(top=lambda m, m_tile: np.maximum(np.maximum(m, m_tile), 0.0)),
-        points_at="max",
+        signs=(running(top=lambda m, m_tile: np.maximum(np.maximum(m, m_tile), 0.0)).at(Part.MAX),),
     ),
     Misconception(
         "maximum-of-hidden-scores",
@@ -174,8 +130,7 @@ ACCUMULATION = (
         "P is 0 where a key is hidden or does not exist, but the maximum was taken before. Where a hidden score is far "
         "above those that count, their exponentials are all 0, and so is O.",
         "Hide the scores themselves, before the maximum: tl.where(visible, Sij, -float('inf')).",
-        outputs=running(hidden_too=True, p=lambda s, m: exp32(s - m)),
-        points_at="max",
+        signs=(running(hidden_too=True, p=lambda s, m: exp32(s - m)).at(Part.MAX),),
     ),
     Misconception(
         "max-of-last-tile",
@@ -183,8 +138,7 @@ ACCUMULATION = (
         "Each tile's maximum replaces the one before it. Where an earlier tile had a much larger score, the factor "
         "exp(mi - mi_new) overflows.",
         "Line 9 of the algorithm: mi_new = tl.maximum(mi, tl.max(Sij, axis=1)).",
-        outputs=running(top=lambda m, m_tile: m_tile),
-        points_at="maximum",
+        signs=(running(top=lambda m, m_tile: m_tile).at(Part.MAXIMUM),),
     ),
     Misconception(
         "accumulator-in-half",
@@ -192,7 +146,7 @@ ACCUMULATION = (
         "Until it is divided, O is a sum over all keys: fp16 ends at 65504, and loses a thousandth at every step "
         "besides.",
         "Accumulate in fp32, tl.zeros((Br, D), tl.float32); tl.store converts at the end.",
-        outputs=running(in_half=True),
+        signs=(running(in_half=True),),
     ),
     Misconception(
         "accumulator-not-rescaled",
@@ -200,16 +154,14 @@ ACCUMULATION = (
         "Oi adds up products that were taken relative to different maxima. What it held relative to the old one "
         "must be multiplied by exp(mi - mi_new).",
         "Line 10 of the algorithm: Oi = exp(mi - mi_new)[:, None] * Oi + Pij Vj.",
-        outputs=running(old_o=one),
-        points_at="accumulator",
+        signs=(running(old_o=one).at(Part.ACCUMULATOR),),
     ),
     Misconception(
         "denominator-not-rescaled",
         "The old normaliser is not rescaled when the maximum grows",
         "li adds up exponentials that were taken relative to different maxima.",
         "Line 9 of the algorithm: li = exp(mi - mi_new) * li + rowsum(Pij).",
-        outputs=running(old_l=one),
-        points_at="normaliser",
+        signs=(running(old_l=one).at(Part.NORMALISER),),
     ),
     Misconception(
         "denominator-not-rescaled",
@@ -217,37 +169,34 @@ ACCUMULATION = (
         "Both were accumulated relative to the old maximum, and what is added is relative to the new one. If you do "
         "multiply by exp(mi - mi_new), then mi was overwritten before that.",
         "Lines 9 and 10 of the algorithm: the old parts get the factor exp(mi - mi_new).",
-        outputs=running(old_l=one, old_o=one),
+        signs=(running(old_l=one, old_o=one),),
     ),
-    *(
-        Misconception(
-            "new-part-not-rescaled",
-            "The new part is not rescaled to the new maximum",
-            "Pij was taken relative to the maximum of its own tile. If an earlier tile had a larger one, it counts too "
-            "much, both in li and in Oi.",
-            "Line 9 of the algorithm: Pij = exp(Sij - mi_new), or 0 instead of mi_new while that is -inf.",
-            outputs=running(own=own),
-        )
-        for own in (lambda m: m, lambda m: np.where(np.isinf(m), 0.0, m))
+    Misconception(
+        "new-part-not-rescaled",
+        "The new part is not rescaled to the new maximum",
+        "Pij was taken relative to the maximum of its own tile. If an earlier tile had a larger one, it counts too "
+        "much, both in li and in Oi.",
+        "Line 9 of the algorithm: Pij = exp(Sij - mi_new), or 0 instead of mi_new while that is -inf.",
+        signs=(running(own=_same), running(own=lambda m: np.where(np.isinf(m), 0.0, m))),
     ),
     Misconception(
         "divided-at-every-step",
         "The accumulator is divided at every step",
         "Oi was divided by li inside the loop, and then accumulated further as if it had not been.",
         "Divide once, after the loop.",
-        outputs=running(each=lambda l: np.where(l == 0, 1.0, l), last=one),
+        signs=(running(each=lambda l: np.where(l == 0, 1.0, l), last=one),),
     ),
     Misconception(
         "not-divided",
         "O is not divided by the normaliser",
         "O holds the weighted sum of V's rows with weights that do not sum to 1.",
         "Line 12 of the algorithm: after the loop, O = O / li.",
-        outputs=running(last=one),
+        signs=(running(last=one),),
     ),
 )
 
 
-def _lse_instead(value: Callable[[Array, Array], Array]) -> Callable[[Case], Outputs]:
+def _lse_instead(value: Callable[[Array, Array], Array]) -> Writes:
     """Right O, and another LSE, computed from m and l."""
 
     def formula(s: Array, v: Array, case: Case) -> Outputs:
@@ -257,7 +206,7 @@ def _lse_instead(value: Callable[[Array, Array], Array]) -> Callable[[Case], Out
         l = e.sum(axis=-1, keepdims=True)
         return {"o_ptr": (e @ v) / np.where(l == 0, 1.0, l), "lse_ptr": value(m, l)[..., 0]}
 
-    return writes(formula)
+    return from_scores(formula)
 
 
 LSE = (
@@ -266,35 +215,35 @@ LSE = (
         "The maximum is missing in LSE",
         "LSE is log(li), but li is the sum of exp(s - mi): the maximum must be added again.",
         "LSE = mi + log(li).",
-        outputs=_lse_instead(lambda m, l: np.log(l)),
+        signs=(_lse_instead(lambda m, l: np.log(l)),),
     ),
     Misconception(
         "lse-without-log",
         "LSE is not a logarithm",
         "LSE is mi + li, but it should be mi + log(li).",
         "LSE = mi + log(li).",
-        outputs=_lse_instead(lambda m, l: m + l),
+        signs=(_lse_instead(lambda m, l: m + l),),
     ),
     Misconception(
         "lse-is-the-normaliser",
         "The normaliser is stored instead of LSE",
         "LSE is li, but it should be mi + log(li).",
         "LSE = mi + log(li).",
-        outputs=_lse_instead(lambda m, l: l),
+        signs=(_lse_instead(lambda m, l: l),),
     ),
     Misconception(
         "lse-is-the-max",
         "The maximum is stored instead of LSE",
         "LSE is mi, but it should be mi + log(li).",
         "LSE = mi + log(li).",
-        outputs=_lse_instead(lambda m, l: m),
+        signs=(_lse_instead(lambda m, l: m),),
     ),
     Misconception(
         "lse-in-base-two",
         "LSE is in base 2",
         "The backward pass computes exp(s - LSE), so LSE must be a natural logarithm.",
         "With exp2 inside, multiply by ln(2) at the end: LSE = (mi + log2(li)) * 0.6931471805599453.",
-        outputs=_lse_instead(lambda m, l: (m + np.log(l)) * LOG2_E),
+        signs=(_lse_instead(lambda m, l: (m + np.log(l)) * LOG2_E),),
     ),
     Misconception(
         "lse-in-base-two",
@@ -302,13 +251,13 @@ LSE = (
         "The maximum is in base 2, because log2(e) was folded into the scale, but the logarithm of li is a natural "
         "one.",
         "Convert the maximum: LSE = mi * 0.6931471805599453 + log(li).",
-        outputs=_lse_instead(lambda m, l: m * LOG2_E + np.log(l)),
+        signs=(_lse_instead(lambda m, l: m * LOG2_E + np.log(l)),),
     ),
     Misconception(
         "lse-in-base-two",
         "LSE mixes base e and base 2",
         "The maximum is right, but log2(li) was added to it instead of log(li).",
         "LSE = mi + log(li), with tl.log.",
-        outputs=_lse_instead(lambda m, l: m + np.log2(l)),
+        signs=(_lse_instead(lambda m, l: m + np.log2(l)),),
     ),
 )

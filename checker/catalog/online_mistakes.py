@@ -8,8 +8,9 @@ import numpy as np
 
 from checker.catalog.blockwise_mistakes import blocks, filled, top, with_max
 from checker.catalog.rows import block_size
-from checker.catalog.softmax_mistakes import exp32, shifted, total, writes
-from checker.course.puzzle import Array, Case, Misconception
+from checker.catalog.softmax_mistakes import exp32, shifted, total, y_is
+from checker.course.case import Array, Case
+from checker.course.misconception import Misconception, Part
 
 
 def _online(
@@ -69,8 +70,7 @@ ONLINE = (
         "before that, and the factor is exp(0) = 1.",
         "Multiply the old l by exp(m - what you subtract now) while m still holds the old maximum; "
         "the line m = m_new comes last.",
-        outputs=writes(lambda x, case: _online(x, case, lambda m, m_new: np.ones_like(m))),
-        points_at="normaliser",
+        signs=(y_is(lambda x, case: _online(x, case, lambda m, m_new: np.ones_like(m))).at(Part.NORMALISER),),
     ),
     Misconception(
         "new-part-rescaled-too",
@@ -78,32 +78,31 @@ ONLINE = (
         "What is added now is relative to the new maximum already. Only what l held before needs the factor "
         "exp(m_old - m_new). In the first block that is 0, and there even the new part is lost.",
         "Multiply before you add: l * factor + tl.sum(...), without parentheses around the sum.",
-        outputs=writes(lambda x, case: _online(x, case, lambda m, m_new: exp32(m - m_new), both=True)),
-        points_at="normaliser",
+        signs=(
+            y_is(lambda x, case: _online(x, case, lambda m, m_new: exp32(m - m_new), both=True)).at(Part.NORMALISER),
+        ),
     ),
     Misconception(
         "lanes-added-without-rescaling",
         "The lanes' normalisers are added without being rescaled",
         "Each lane has a maximum of its own, and its normaliser is relative to that. To add them up, each needs the "
         "factor exp(its own maximum - the row's maximum).",
-        "After the loop: m_row = tl.max(m, axis=0), then l = tl.sum(l * tl.exp(m - m_row), axis=0).",
-        outputs=writes(_lanes_added),
+        "After the loop: m_row = tl.max(m, axis={axis}), then l = tl.sum(l * tl.exp(m - m_row), axis={axis}).",
+        signs=(y_is(_lanes_added),),
     ),
     Misconception(
         "minimum-for-maximum",
         "The running maximum is a minimum",
         "It starts at -inf, and nothing is smaller, so it stays there: x - m is +inf, and so is y.",
         "Use tl.maximum and tl.max.",
-        outputs=writes(_max_not_kept),
-        points_at="minimum",
-        only_if_found=True,
+        signs=(y_is(_max_not_kept).at(Part.MINIMUM, needed=True),),
     ),
     Misconception(
         "max-not-kept",
         "The running maximum is still -inf in the last sweep",
         "x - m is then +inf, and so is y. If you do compute a new maximum for each block, it never becomes m.",
         "The first loop ends with m = m_new.",
-        outputs=writes(_max_not_kept),
+        signs=(y_is(_max_not_kept),),
     ),
     Misconception(
         "new-part-not-rescaled",
@@ -112,8 +111,9 @@ ONLINE = (
         "larger one, they count too much.",
         "Sum exp(x - m_new), or 0 instead of m_new while that is -inf; or multiply the block's sum by "
         "exp(its own maximum - m_new).",
-        outputs=writes(lambda x, case: _online(x, case, lambda m, m_new: exp32(m - m_new), own=True)),
-        points_at="normaliser",
+        signs=(
+            y_is(lambda x, case: _online(x, case, lambda m, m_new: exp32(m - m_new), own=True)).at(Part.NORMALISER),
+        ),
     ),
     Misconception(
         "rescaled-by-the-inverse",
@@ -121,16 +121,18 @@ ONLINE = (
         "The factor must make the old normaliser smaller when the maximum grows. exp(m_new - m_old) makes it larger, "
         "and infinite at the first block, where m_old is -inf.",
         "The factor is exp(m_old - m_new): it is never above 1.",
-        outputs=writes(lambda x, case: _online(x, case, lambda m, m_new: exp32(m_new - m))),
-        points_at="inverse factor",
-        only_if_found=True,
+        signs=(
+            y_is(lambda x, case: _online(x, case, lambda m, m_new: exp32(m_new - m))).at(
+                Part.INVERSE_FACTOR, needed=True
+            ),
+        ),
     ),
     Misconception(
         "written-too-early",
         "Blocks are written before the row has been seen to its end",
         "Each block was divided by the normaliser as it was after that block. It is final only after the last one.",
         "Write in a second sweep, after the one that computes m and l.",
-        outputs=writes(lambda x, case: _running(x, case)),
+        signs=(y_is(lambda x, case: _running(x, case)),),
     ),
     Misconception(
         "guard-in-the-maximum",
@@ -138,8 +140,12 @@ ONLINE = (
         "The 0 that is subtracted while the maximum is -inf was kept as the maximum. A row that goes on far below 0 "
         "then has only exponentials that are 0, and 0 / 0 is NaN.",
         "Keep the 0 in a variable of its own (shift), and carry m_new on as the maximum, -inf as it is.",
-        outputs=writes(
-            lambda x, case: with_max(x, np.where(np.isinf(top(blocks(x, case)[0])), np.maximum(top(x), 0.0), top(x)))
+        signs=(
+            y_is(
+                lambda x, case: with_max(
+                    x, np.where(np.isinf(top(blocks(x, case)[0])), np.maximum(top(x), 0.0), top(x))
+                )
+            ),
         ),
     ),
     Misconception(
@@ -148,7 +154,10 @@ ONLINE = (
         "As long as a row has shown nothing but -inf, the maximum is -inf as well. Both x - m_new and m_old - m_new "
         "are then -inf - (-inf), which is NaN, and it stays in l for good.",
         "While the maximum is -inf, subtract 0 instead, in both: shift = tl.where(m_new == -float('inf'), 0.0, m_new).",
-        outputs=writes(lambda x, case: _online(x, case, lambda m, m_new: exp32(m - m_new), guarded=False)),
-        points_at="normaliser",
+        signs=(
+            y_is(lambda x, case: _online(x, case, lambda m, m_new: exp32(m - m_new), guarded=False)).at(
+                Part.NORMALISER
+            ),
+        ),
     ),
 )

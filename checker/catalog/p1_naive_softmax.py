@@ -15,8 +15,9 @@ from checker.catalog.softmax.puzzle import puzzle
 from checker.catalog.softmax.reference import budget, softmax
 from checker.catalog.softmax.suspected import suspected_rows
 from checker.catalog.softmax.timing import rows_timed
-from checker.catalog.softmax_mistakes import RESULTS, writes
-from checker.course.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Timed, Tuning
+from checker.catalog.softmax_mistakes import RESULTS, y_is
+from checker.course.misconception import Misconception, Part
+from checker.course.puzzle import Array, Case, Draw, Kernel, Property, Timed, Tuning
 
 KERNEL = Kernel(
     name="naive_softmax_kernel",
@@ -162,8 +163,7 @@ MISCONCEPTIONS = (
         "BLOCK_SIZE is the next power of two, so the last BLOCK_SIZE - n_cols lanes hold no element of "
         "the row. Loaded as 0 they have the exponential 1, and each of them adds 1 to the denominator.",
         "Give the padded lanes a value whose exponential is 0: tl.load(..., mask=mask, other=-float('inf')).",
-        outputs=writes(_over_padding),
-        points_at="load",
+        signs=(y_is(_over_padding).at(Part.LOAD),),
     ),
     Misconception(
         "infinite-padding",
@@ -171,46 +171,44 @@ MISCONCEPTIONS = (
         "Wherever there is padding, all of y is 0, so the denominator is infinite. Padding that was loaded as +inf "
         "does that to a sum of exponentials; padding that is -inf does it to a sum of x.",
         "The padding's exponential must be 0, so its x is minus infinity: other=-float('inf').",
-        outputs=writes(lambda x, case: np.zeros_like(x) if _padding(case) else softmax(x)),
-        points_at="load",
+        signs=(y_is(lambda x, case: np.zeros_like(x) if _padding(case) else softmax(x)).at(Part.LOAD),),
     ),
     Misconception(
         "no-division",
         "The exponentials were stored without dividing",
         "y holds exp(x) itself. A softmax divides by the sum of the row's exponentials.",
         "Compute tl.sum of the exponentials over the row and divide by it before you store.",
-        outputs=writes(lambda x, _: np.exp(x)),
+        signs=(y_is(lambda x, _: np.exp(x)),),
     ),
     Misconception(
         "divides-by-max",
         "Divided by the maximum instead of the sum",
         "y = exp(x) / max(x). The denominator of a softmax is the sum of the exponentials of the row.",
         "Replace the maximum by tl.sum over the exponentials.",
-        outputs=writes(lambda x, _: np.exp(x) / x.max(axis=1, keepdims=True)),
+        signs=(y_is(lambda x, _: np.exp(x) / x.max(axis=1, keepdims=True)),),
     ),
     Misconception(
         "no-exponential",
         "Normalised x itself, without the exponential",
         "y = x / sum(x). A softmax normalises exp(x), which is positive whatever the sign of x.",
         "Take tl.exp of what you loaded before you sum it.",
-        outputs=writes(lambda x, _: x / x.sum(axis=1, keepdims=True)),
+        signs=(y_is(lambda x, _: x / x.sum(axis=1, keepdims=True)),),
     ),
     Misconception(
         "sum-of-x",
         "Divided by the sum of x instead of the sum of exp(x)",
         "The numerator is right, but the denominator adds up the inputs, not their exponentials.",
         "Sum the numerator: tl.sum(numerator, axis=0).",
-        outputs=writes(lambda x, _: np.exp(x) / x.sum(axis=1, keepdims=True)),
+        signs=(y_is(lambda x, _: np.exp(x) / x.sum(axis=1, keepdims=True)),),
     ),
     Misconception(
         "half-sum",
         "The exponentials are added up in fp16",
         "fp16 ends at 65504, which exp passes at x = 11.1: the sum becomes infinite and y 0 or NaN.",
         "Convert right after the load, x.to(tl.float32), and do everything up to the store in fp32.",
-        outputs=writes(_half_sum),
+        signs=(y_is(_half_sum),),
     ),
-    *RESULTS,
-    *rows.ADDRESSING,
+    *rows.worded((*RESULTS, *rows.ADDRESSING), rows.ONE_ROW),
 )
 
 WARPS = {1024: (2, 4), 2048: (2, 4), 4096: (4, 16), 8192: (16, 32), 16384: (16, 32)}  # by row length

@@ -13,6 +13,7 @@ from checker.catalog.softmax.suspected import suspected_rows
 from checker.catalog.softmax.timing import LONG_ROWS, rows_timed
 from checker.catalog.softmax_mistakes import RESULTS
 from checker.course.puzzle import Case, Draw, Kernel, Property, Remark
+from checker.course.verdict import Traffic
 
 KERNEL = Kernel(
     name="safe_softmax_kernel",
@@ -36,8 +37,8 @@ def cases(draw: Draw) -> list[Case]:
     return [*make.safe_cases(), make.long_sum_case()]
 
 
-def _two_sweeps(case: Case, loads: Mapping[str, int]) -> bool:
-    return loads["x_ptr"] <= 2 * case.tensors["x_ptr"].values.size
+def _two_sweeps(case: Case, moved: Mapping[str, Traffic]) -> bool:
+    return moved["x_ptr"].loads <= 2 * case.tensors["x_ptr"].values.size
 
 
 PUZZLE = puzzle(
@@ -54,5 +55,5 @@ PUZZLE = puzzle(
     pictured=pictured(KERNEL, "four rows of four blocks", (4, 64), {"BLOCK_SIZE": 16}),
     largest_block=rows.block_size,
     remarks=(Remark("You read x only twice: that is puzzle 3, the online softmax.", _two_sweeps),),
-    misconceptions=(ROW_KEPT, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
+    misconceptions=(ROW_KEPT, *rows.worded((*BLOCKWISE, *RESULTS, *rows.ADDRESSING), rows.ONE_ROW)),
 )

@@ -11,7 +11,8 @@ from checker.catalog.softmax.reference import ROW_KEPT, blockwise_budget
 from checker.catalog.softmax.suspected import suspected_rows
 from checker.catalog.softmax.timing import LONG_ROWS, rows_timed
 from checker.catalog.softmax_mistakes import RESULTS
-from checker.course.puzzle import Case, Draw, Kernel, Misconception, Property
+from checker.course.misconception import Misconception, Moves
+from checker.course.puzzle import Case, Draw, Kernel, Property
 
 KERNEL = Kernel(
     name="online_softmax_kernel",
@@ -42,7 +43,7 @@ THREE_SWEEPS = Misconception(
     "One sweep finds the maximum, a second one the normaliser, a third one writes: that is puzzle 2. Moving data is "
     "what a softmax spends its time on, so a third sweep costs half as much again.",
     "Merge the first two sweeps: keep m and l together, and rescale l whenever m grows.",
-    traffic=lambda case, moved: moved["x_ptr"].loads == 3 * case.tensors["x_ptr"].values.size,
+    signs=(Moves(lambda case, moved: moved["x_ptr"].loads == 3 * case.tensors["x_ptr"].values.size),),
 )
 
 
@@ -59,5 +60,9 @@ PUZZLE = puzzle(
     timed=lambda free: rows_timed(KERNEL, LONG_ROWS, free, LONG_ROWS, own_limit=2 / 3),
     pictured=pictured(KERNEL, "four rows of four blocks", (4, 64), {"BLOCK_SIZE": 16}),
     largest_block=rows.block_size,
-    misconceptions=(ROW_KEPT, THREE_SWEEPS, *ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
+    misconceptions=(
+        ROW_KEPT,
+        THREE_SWEEPS,
+        *rows.worded((*ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING), rows.ONE_ROW),
+    ),
 )

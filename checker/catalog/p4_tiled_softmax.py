@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
-
 import numpy as np
 
 from checker.catalog import rows
@@ -15,8 +12,9 @@ from checker.catalog.softmax.puzzle import puzzle
 from checker.catalog.softmax.reference import ROW_KEPT, blockwise_budget
 from checker.catalog.softmax.suspected import suspected_rows
 from checker.catalog.softmax.timing import rows_timed
-from checker.catalog.softmax_mistakes import RESULTS, exp32, total, writes
-from checker.course.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Tuning
+from checker.catalog.softmax_mistakes import RESULTS, exp32, total, y_is
+from checker.course.misconception import Misconception, Moves
+from checker.course.puzzle import Array, Case, Draw, Kernel, Property, Tuning
 
 KERNEL = Kernel(
     name="tiled_softmax_kernel",
@@ -68,7 +66,7 @@ ONE_MAXIMUM = Misconception(
     "All rows of a tile share one maximum",
     "Rows far below the largest one of their tile get only zeros, and 0 / 0 is NaN. Each row needs its own maximum.",
     "tl.max(x, axis=1) has one entry per row; keep it a vector of BLOCK_ROWS.",
-    outputs=writes(_one_maximum),
+    signs=(y_is(_one_maximum),),
 )
 
 
@@ -95,14 +93,14 @@ WITHOUT_AXIS = (
         "Without an axis, tl.max and tl.sum make one number of a tile: all of its rows then share the maximum and the "
         "sum, so no row sums to 1 by itself.",
         "tl.max(x, axis=1) and tl.sum(..., axis=1) have one entry per row.",
-        outputs=writes(lambda x, case: _without_axis(x, case, maximum=True)),
+        signs=(y_is(lambda x, case: _without_axis(x, case, maximum=True)),),
     ),
     Misconception(
         "reduced-over-the-whole-tile",
         "The sum is that of the whole tile, not of each row",
         "Without an axis, tl.sum makes one number of a tile: to each row the exponentials of all rows are added.",
         "tl.sum(..., axis=1) has one entry per row.",
-        outputs=writes(lambda x, case: _without_axis(x, case, maximum=False)),
+        signs=(y_is(lambda x, case: _without_axis(x, case, maximum=False)),),
     ),
 )
 PADDED_ROWS = Misconception(
@@ -111,7 +109,7 @@ PADDED_ROWS = Misconception(
     "The last tile has more rows than are left. Its addresses were brought back inside, with % n_rows for instance, so "
     "nothing is read outside; but real rows are read once more, for nothing.",
     "Mask the rows that do not exist, rows < n_rows, and leave their addresses as they are.",
-    traffic=lambda case, moved: moved["x_ptr"].loads == 2 * rows.columns(case) * _rows_of_whole_tiles(case),
+    signs=(Moves(lambda case, moved: moved["x_ptr"].loads == 2 * rows.columns(case) * _rows_of_whole_tiles(case)),),
 )
 
 
@@ -121,42 +119,12 @@ def _rows_of_whole_tiles(case: Case) -> int:
     return case.grid[0] * min(count, owned)
 
 
-# How texts about one row in blocks of BLOCK_SIZE read for a tile of rows.
-IN_TILES = (
-    (r"\brow \* ([xy])_row_stride( \+ start)? \+ cols", r"rows[:, None] * \1_row_stride + start + cols[None, :]"),
-    (r"\brow \* ([xy])_row_stride", r"rows[:, None] * \1_row_stride"),
-    (r"mask=cols < n_cols, or in a loop mask=start \+ cols < n_cols", "(start + cols < n_cols)[None, :]"),
-    (r": cols < n_cols", ": (start + cols < n_cols)[None, :]"),
-    (r"Program p owns row p: rows count from 0.*", "Program p owns BLOCK_ROWS rows from p * BLOCK_ROWS on."),
-    (
-        r"x_ptr \+ row is .* of that row",
-        "x_ptr + rows are neighbours in the first row, not the beginnings of these rows",
-    ),
-    (r"Is the row tl.program_id\(0\), and is it", "Do the rows begin at tl.program_id(0) * BLOCK_ROWS, and are they"),
-    (r"BLOCK_SIZE", "BLOCK_COLS"),
-    (r"axis=0", "axis=1"),
-)
-
-
-def in_tiles(text: str) -> str:
-    """A sentence about one row, in the form that it has for a tile of rows."""
-    for pattern, instead in IN_TILES:
-        text = re.sub(pattern, instead, text)
-    return text
-
-
-MISTAKES = tuple(
-    replace(m, title=in_tiles(m.title), explanation=in_tiles(m.explanation), hint=in_tiles(m.hint))
-    for m in (
-        ROW_KEPT,
-        PADDED_ROWS,
-        ONE_MAXIMUM,
-        *WITHOUT_AXIS,
-        *ONLINE,
-        *BLOCKWISE,
-        *RESULTS,
-        *rows.ADDRESSING,
-    )
+MISTAKES = (
+    ROW_KEPT,
+    PADDED_ROWS,
+    ONE_MAXIMUM,
+    *WITHOUT_AXIS,
+    *rows.worded((*ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING), rows.TILE_OF_ROWS),
 )
 # Rows of 128 to 4096, several in one block while they are short: rows and columns of a block, and warps.
 TILES = {

@@ -18,13 +18,12 @@ from checker.catalog.attention.timing import HIDDEN, SIZES, attention_timed
 from checker.catalog.attention_mistakes import SCORES
 from checker.catalog.flash_1_mistakes import VISITS
 from checker.catalog.tiles import ADDRESSING
+from checker.course.misconception import Misconception, Moves
 from checker.course.puzzle import (
     Budget,
     Case,
     Draw,
     Kernel,
-    Misconception,
-    Moved,
     Property,
     Remark,
     Role,
@@ -33,6 +32,7 @@ from checker.course.puzzle import (
     Work,
     blank,
 )
+from checker.course.verdict import Traffic
 
 KERNEL = Kernel(
     name="flash_attention_1_kernel",
@@ -144,7 +144,7 @@ def budget(case: Case) -> Mapping[str, Budget]:
     return in_tiles(case, {"q_ptr": q_budget, "k_ptr": kv, "v_ptr": kv, **state})
 
 
-def _never_comes_back(case: Case, moved: Mapping[str, Moved]) -> bool:
+def _never_comes_back(case: Case, moved: Mapping[str, Traffic]) -> bool:
     return moved["o_ptr"].loads == 0 and moved["o_ptr"].stores == case.tensors["o_ptr"].values.size
 
 
@@ -155,7 +155,7 @@ LOOPS_SWAPPED = Misconception(
     "each tile of queries. It is the better algorithm, and puzzle 6. FlashAttention-1 reads K and V once, and comes "
     "back to O, l and m for each tile of keys.",
     "Outer loop over tiles of keys, inner loop over tiles of queries; load O, l and m in the inner loop.",
-    traffic=_never_comes_back,
+    signs=(Moves(_never_comes_back),),
 )
 
 TF32 = (
@@ -199,7 +199,7 @@ PUZZLE = puzzle(
     work=work(products=2),
     timed=timed,
     pictured=pictured(launch, beside=6),
-    remarks=(Remark(TF32, lambda case, loads: True),),
+    remarks=(Remark(TF32, lambda case, moved: True),),
     misconceptions=(LOOPS_SWAPPED, *VISITS, *SCORES, *ADDRESSING),
     invariants=(O_IS_AN_AVERAGE,),
 )

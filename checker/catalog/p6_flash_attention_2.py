@@ -19,19 +19,19 @@ from checker.catalog.attention_mistakes import SCORES
 from checker.catalog.causal_mistakes import CAUSAL
 from checker.catalog.flash_2_mistakes import ACCUMULATION, LSE
 from checker.catalog.tiles import ADDRESSING
+from checker.course.misconception import Misconception, Moves
 from checker.course.puzzle import (
     Budget,
     Case,
     Draw,
     Kernel,
-    Misconception,
-    Moved,
     Property,
     Role,
     Timed,
     Tuning,
     Work,
 )
+from checker.course.verdict import Traffic
 
 KERNEL = Kernel(
     name="flash_attention_2_kernel",
@@ -143,7 +143,7 @@ def budget(case: Case) -> Mapping[str, Budget]:
     return in_tiles(case, {"q_ptr": q, "k_ptr": kv, "v_ptr": kv, **outputs})
 
 
-def _reads_hidden_tiles(case: Case, moved: Mapping[str, Moved]) -> bool:
+def _reads_hidden_tiles(case: Case, moved: Mapping[str, Traffic]) -> bool:
     if case.once:  # who skips no tile is found out before
         return False
     every = shape_of(case).tr * case.tensors["k_ptr"].values.size
@@ -156,8 +156,7 @@ BLOCKS_NOT_SKIPPED = Misconception(
     "Every program reads all of K and V. A tile beyond the diagonal is masked to the last element: it changes "
     "nothing and costs as much as any other, which is about half of the work.",
     "End the loop at the last key that any query of the tile sees: min(n_k, (i + 1) * Br + n_k - n_q).",
-    traffic=_reads_hidden_tiles,
-    points_at="product",
+    signs=(Moves(_reads_hidden_tiles, products_too=True),),
 )
 HIDDEN_TILE = Misconception(
     "hidden-tile-computed",
@@ -166,14 +165,18 @@ HIDDEN_TILE = Misconception(
     "changes nothing. A mask on its load does not help, the product is computed all the same. Mind that // rounds "
     "towards zero, not down.",
     "End the loop at the last key that any query of the tile sees: min(n_k, (i + 1) * Br + n_k - n_q).",
-    traffic=lambda case, moved: (
-        bool(case.constexprs["CAUSAL"])
-        and moved["o_ptr"].loads == 0
-        and moved["q_ptr"].loads <= budget(case)["q_ptr"].loads
-        and moved["k_ptr"].loads <= shape_of(case).tr * case.tensors["k_ptr"].values.size
-        and moved["k_ptr"].loads == moved["v_ptr"].loads
+    signs=(
+        Moves(
+            lambda case, moved: (
+                bool(case.constexprs["CAUSAL"])
+                and moved["o_ptr"].loads == 0
+                and moved["q_ptr"].loads <= budget(case)["q_ptr"].loads
+                and moved["k_ptr"].loads <= shape_of(case).tr * case.tensors["k_ptr"].values.size
+                and moved["k_ptr"].loads == moved["v_ptr"].loads
+            ),
+            products_too=True,
+        ),
     ),
-    points_at="product",
 )
 IN_MEMORY = Misconception(
     "accumulator-in-memory",
@@ -181,7 +184,7 @@ IN_MEMORY = Misconception(
     "O is read, so it is accumulated in memory. FlashAttention-2 has the queries in the outer loop, here in the "
     "grid, so that O stays in registers until it is finished.",
     "Keep Oi, li and mi in registers, and store Oi once, after the loop.",
-    traffic=lambda case, moved: moved["o_ptr"].loads > 0,
+    signs=(Moves(lambda case, moved: moved["o_ptr"].loads > 0),),
 )
 
 TUNINGS = (Tuning({"Br": 64, "Bc": 64}, 4), Tuning({"Br": 128, "Bc": 64}, 8))

@@ -27,19 +27,19 @@ from checker.catalog.attention.values import Inputs
 from checker.catalog.backward_mistakes import MISTAKES
 from checker.catalog.backward_operands import OPERANDS
 from checker.catalog.tiles import ADDRESSING
+from checker.course.misconception import Misconception, Moves
 from checker.course.puzzle import (
     Budget,
     Case,
     Draw,
     Kernel,
-    Misconception,
-    Moved,
     Property,
     Timed,
     Tuning,
     Work,
     blank,
 )
+from checker.course.verdict import Traffic
 
 STRIDES = ("q_head_stride", "q_row_stride", "k_head_stride", "k_row_stride")
 INPUTS = ("q_ptr", "k_ptr", "v_ptr", "do_ptr", "lse_ptr", "delta_ptr")
@@ -186,7 +186,7 @@ def work(case: Case) -> int:
     return work_of(products)(case) if products else 0
 
 
-def _reads_hidden_tiles(case: Case, moved: Mapping[str, Moved]) -> bool:
+def _reads_hidden_tiles(case: Case, moved: Mapping[str, Traffic]) -> bool:
     shape = shape_of(case)
     if case.kernel == DELTA.name or case.once:  # who skips no tile is found out before
         return False
@@ -194,7 +194,7 @@ def _reads_hidden_tiles(case: Case, moved: Mapping[str, Moved]) -> bool:
     return moved[of].loads == times * case.tensors[of].values.size > budget(case)[of].loads
 
 
-def _whole_tiles_more(case: Case, moved: Mapping[str, Moved]) -> bool:
+def _whole_tiles_more(case: Case, moved: Mapping[str, Traffic]) -> bool:
     """Whether what comes from the other side was read equally often, at most once per own tile, and nothing else was.
 
     Numbers of a query, LSE and delta, come once with its row.
@@ -215,8 +215,7 @@ HIDDEN_TILES = (
         "much as any other, which is about half of the work.",
         "For dK and dV, begin at the first tile with a query that sees key j * Bc: max(0, j * Bc - (n_k - n_q)) // "
         "Br * Br. For dQ, end at min(n_k, (i + 1) * Br + n_k - n_q).",
-        traffic=_reads_hidden_tiles,
-        points_at="product",
+        signs=(Moves(_reads_hidden_tiles, products_too=True),),
     ),
     Misconception(
         "hidden-tile-computed",
@@ -226,8 +225,9 @@ HIDDEN_TILES = (
         "that // rounds towards zero, not down.",
         "For dK and dV, begin at max(0, j * Bc - (n_k - n_q)) // Br * Br; for dQ, end at min(n_k, (i + 1) * Br + "
         "n_k - n_q).",
-        traffic=lambda case, moved: case.kernel != DELTA.name and _whole_tiles_more(case, moved),
-        points_at="product",
+        signs=(
+            Moves(lambda case, moved: case.kernel != DELTA.name and _whole_tiles_more(case, moved), products_too=True),
+        ),
     ),
 )
 

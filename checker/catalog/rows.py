@@ -6,12 +6,58 @@ refused access covers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
-from checker.course.puzzle import Array, Case, Misconception, Reach
+from checker.course.case import Array, Case
+from checker.course.misconception import Misconception, Reach, Reaches, Unwritten
+
+# How a kernel writes down which rows and columns are its own: what stands in braces in texts on rows.
+ONE_ROW = {
+    "block": "BLOCK_SIZE",
+    "axis": "0",
+    "rows": "row",
+    "x": "x_ptr + row * x_row_stride + cols",
+    "y": "y_ptr + row * y_row_stride + cols",
+    "x_in_loop": "x_ptr + row * x_row_stride + start + cols",
+    "y_in_loop": "y_ptr + row * y_row_stride + start + cols",
+    "mask": "cols < n_cols",
+    "mask_in_loop": "mask=cols < n_cols, or in a loop mask=start + cols < n_cols",
+    "own": "row p: rows count from 0, as tl.program_id(0) does.",
+    "is_own": "Is the row tl.program_id(0), and is it",
+    "neighbours": "row is the element number `row`, not the beginning of that row",
+}
+TILE_OF_ROWS = {
+    "block": "BLOCK_COLS",
+    "axis": "1",
+    "rows": "rows[:, None]",
+    "x": "x_ptr + rows[:, None] * x_row_stride + start + cols[None, :]",
+    "y": "y_ptr + rows[:, None] * y_row_stride + start + cols[None, :]",
+    "x_in_loop": "x_ptr + rows[:, None] * x_row_stride + start + cols[None, :]",
+    "y_in_loop": "y_ptr + rows[:, None] * y_row_stride + start + cols[None, :]",
+    "mask": "(start + cols < n_cols)[None, :]",
+    "mask_in_loop": "(start + cols < n_cols)[None, :]",
+    "own": "BLOCK_ROWS rows from p * BLOCK_ROWS on.",
+    "is_own": "Do the rows begin at tl.program_id(0) * BLOCK_ROWS, and are they",
+    "neighbours": "rows are neighbours in the first row, not the beginnings of these rows",
+}
+
+
+def worded(misconceptions: Iterable[Misconception], notation: Mapping[str, str]) -> tuple[Misconception, ...]:
+    """Misconceptions about rows in the notation of a kernel."""
+    return tuple(
+        replace(
+            m,
+            title=m.title.format_map(notation),
+            explanation=m.explanation.format_map(notation),
+            hint=m.hint.format_map(notation),
+        )
+        for m in misconceptions
+    )
+
 
 Stride = Callable[[Case], int]  # how far apart a kernel believes rows to be
 Mask = Literal["right", "none", "one too many"]
@@ -104,91 +150,89 @@ ADDRESSING = (
         "Only row 0 of y is written",
         "In all other programs the mask of the store is false everywhere. That happens when it compares "
         "offsets into the whole matrix, which grow from row to row, with the length of one row.",
-        "The mask compares columns: cols < n_cols. Add the row's offset to the pointer only.",
-        unwritten=_all_but_row_0,
+        "The mask compares columns: {mask}. Add the row's offset to the pointer only.",
+        signs=(Unwritten(_all_but_row_0),),
     ),
     Misconception(
         "wrong-row-map",
         "All programs write to the rows of program 0",
         "The addresses of the store are the same in every program: each overwrites what another one has written, in "
         "any order, and the other rows of y are left out.",
-        "Is the row tl.program_id(0), and is it in the store's addresses? y_ptr + row * y_row_stride + cols.",
-        unwritten=_all_but_first_rows,
-        shared=True,
+        "{is_own} in the store's addresses? {y}.",
+        signs=(Unwritten(_all_but_first_rows, shared=True),),
     ),
     Misconception(
         "wrong-row-map",
         "A program reads a row that is not its own",
         "The program's loads begin one row further down than its own row, so the last program leaves x.",
-        "Program p owns row p: rows count from 0, as tl.program_id(0) does.",
-        reach=reach(False, X, first_row=1),
+        "Program p owns {own}",
+        signs=(Reaches(reach(False, X, first_row=1)),),
     ),
     Misconception(
         "wrong-axis",
         "A program reads a column of x instead of a row",
         "Neighbours in a row are 1 element apart; x_row_stride leads to the next row.",
-        "Address the row with x_ptr + row * x_row_stride + cols.",
-        reach=_down_columns,
+        "Address the row with {x}.",
+        signs=(Reaches(_down_columns),),
     ),
     Misconception(
         "load-without-mask",
         "The load has no mask, or one that does not end with the row",
         "A block has more lanes than what is left of the row, and the load reads all of them: what "
         "lies past the end of the row belongs to somebody else.",
-        "Only columns below n_cols are yours, counted from the beginning of the row: mask=cols < n_cols, or in a loop "
-        "mask=start + cols < n_cols.",
-        reach=reach(False, X, columns_mask="none"),
+        "Only columns below n_cols are yours, counted from the beginning of the row: {mask_in_loop}.",
+        signs=(Reaches(reach(False, X, columns_mask="none")),),
     ),
     Misconception(
         "store-without-mask",
         "The store has no mask, or one that does not end with the row",
         "The store writes all lanes of the block, also those past the end of the row.",
         "Store with the same mask as you load.",
-        reach=reach(True, Y, columns_mask="none"),
+        signs=(Reaches(reach(True, Y, columns_mask="none")),),
     ),
     Misconception(
         "mask-off-by-one",
         "The mask lets one lane too many through",
         "The access covers columns 0 to n_cols, but the last column of a row is n_cols - 1.",
         "Columns count from 0: compare with <, not with <=.",
-        reach=both(X, Y, columns_mask="one too many"),
+        signs=(Reaches(both(X, Y, columns_mask="one too many")),),
     ),
     Misconception(
         "y-with-x-stride",
         "y is addressed with x's row stride",
         "x and y are laid out separately: the next row of y begins y_row_stride elements further on.",
-        "Use y_ptr + row * y_row_stride + cols in the store.",
-        reach=reach(True, X),
+        "Use {y} in the store.",
+        signs=(Reaches(reach(True, X)),),
     ),
     Misconception(
         "x-with-y-stride",
         "x is addressed with y's row stride",
         "x and y are laid out separately: the next row of x begins x_row_stride elements further on.",
-        "Use x_ptr + row * x_row_stride + cols in the load.",
-        reach=reach(False, Y),
+        "Use {x} in the load.",
+        signs=(Reaches(reach(False, Y)),),
     ),
     Misconception(
         "block-as-stride",
-        "BLOCK_SIZE is used as the distance between rows",
-        "The kernel steps BLOCK_SIZE elements to the next row, as one does in a vector that is cut into blocks. "
+        "{block} is used as the distance between rows",
+        "The kernel steps {block} elements to the next row, as one does in a vector that is cut into blocks. "
         "Here the rows of a matrix are x_row_stride and y_row_stride elements apart.",
-        "Use row * x_row_stride for x and row * y_row_stride for y.",
-        reach=both(block_size, block_size),
+        "Use {rows} * x_row_stride for x and {rows} * y_row_stride for y.",
+        signs=(Reaches(both(block_size, block_size)),),
     ),
     Misconception(
         "row-without-stride",
         "The row number is added to the pointer as it is",
-        "x_ptr + row is the element number `row`, not the beginning of that row.",
-        "Multiply by the distance between rows: row * x_row_stride for x, row * y_row_stride for y.",
-        reach=both(lambda case: 1, lambda case: 1),
+        "x_ptr + {neighbours}.",
+        "Multiply by the distance between rows: {rows} * x_row_stride for x, {rows} * y_row_stride for y.",
+        signs=(Reaches(both(lambda case: 1, lambda case: 1)),),
     ),
     Misconception(
         "width-as-stride",
         "Rows are assumed to follow each other without a gap",
         "The kernel steps n_cols elements to the next row. A tensor may be padded or be a slice of a "
         "larger one, so the distance between rows is its stride, not its width.",
-        "Use row * x_row_stride for x and row * y_row_stride for y.",
-        reach=both(columns, columns),
+        "Use {rows} * x_row_stride for x and {rows} * y_row_stride for y.",
+        signs=(Reaches(both(columns, columns)),),
     ),
     Misconception(
         "rows-without-mask",
@@ -196,13 +240,13 @@ ADDRESSING = (
         "The last program owns fewer rows than BLOCK_ROWS, because the number of rows is no multiple of it. Its "
         "tile reaches beyond the last row.",
         "A lane is yours if its row and its column exist: (rows < n_rows)[:, None] & (start + cols < n_cols)[None, :].",
-        reach=both(X, Y, rows_mask="none"),
+        signs=(Reaches(both(X, Y, rows_mask="none")),),
     ),
     Misconception(
         "rows-mask-off-by-one",
         "The mask lets one row too many through",
         "The last row is n_rows - 1, because rows count from 0.",
         "The mask is rows < n_rows, not <=.",
-        reach=both(X, Y, rows_mask="one too many"),
+        signs=(Reaches(both(X, Y, rows_mask="one too many")),),
     ),
 )

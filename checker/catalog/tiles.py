@@ -11,7 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from checker.course.puzzle import Array, Case, Misconception, Reach, Role
+from checker.course.case import Array, Case, Role
+from checker.course.misconception import Misconception, Reach, Reaches, Unwritten
 
 Strides = Callable[[Case, str], tuple[int, int]]  # what a kernel takes for (head stride, row stride) of a side
 Mask = Literal["right", "none", "one too many"]
@@ -132,8 +133,7 @@ def _heads_together(what: str, names: tuple[str, ...], address: str) -> Misconce
         "The addresses of the store are the same for every head: each overwrites what another one has written, in any "
         "order, and the place of the other heads is left out.",
         f"Add the head to the addresses: {address}.",
-        unwritten=_all_but_head_0(*names),
-        shared=True,
+        signs=(Unwritten(_all_but_head_0(*names), shared=True),),
     )
 
 
@@ -154,14 +154,14 @@ ADDRESSING = (
         "A loop over tiles of queries goes from one to the next in steps of Br. A tile of Bc queries leaves gaps where "
         "Bc is smaller, and overlaps the next one where it is larger.",
         "Queries: start_q + tl.arange(0, Br). Keys: start_k + tl.arange(0, Bc).",
-        unwritten=_past_bc_of_each_tile,
+        signs=(Unwritten(_past_bc_of_each_tile),),
     ),
     Misconception(
         "program-ids-exchanged",
         "The two axes of the grid are exchanged",
         "The program takes its number along the first axis for the head, and along the second one for the tile.",
         "tl.program_id(0) is the tile, tl.program_id(1) the head.",
-        reach=_ids_exchanged,
+        signs=(Reaches(_ids_exchanged),),
     ),
     Misconception(
         "keys-without-mask",
@@ -169,7 +169,7 @@ ADDRESSING = (
         "The last tile has fewer than Bc keys, because n_k is no multiple of it. What lies there belongs to "
         "somebody else.",
         "Mask rows of K and V: mask=keys[:, None] < n_k, other=0.0.",
-        reach=reach(False, mask="none", sides="k"),
+        signs=(Reaches(reach(False, mask="none", sides="k")),),
     ),
     Misconception(
         "queries-without-mask",
@@ -177,26 +177,30 @@ ADDRESSING = (
         "The last tile has fewer than Br queries, because n_q is no multiple of it. What lies there belongs to "
         "somebody else.",
         "Mask rows of Q-shaped tensors, queries[:, None] < n_q, and vectors, queries < n_q.",
-        reach=_either(reach(False, mask="none", sides="q"), reach(False, mask="none", vectors=True)),
+        signs=(Reaches(_either(reach(False, mask="none", sides="q"), reach(False, mask="none", vectors=True))),),
     ),
     Misconception(
         "store-without-mask",
         "Rows past the last one are written",
         "The last tile is not full, and the store writes all of it: what lies there belongs to somebody else.",
         "Store with the mask that the rows were loaded with.",
-        reach=_either(reach(True, mask="none"), reach(True, mask="none", vectors=True)),
+        signs=(Reaches(_either(reach(True, mask="none"), reach(True, mask="none", vectors=True))),),
     ),
     Misconception(
         "mask-off-by-one",
         "The mask lets one row too many through",
         "Rows count from 0, so the last one is n - 1.",
         "Compare with <, not with <=.",
-        reach=_either(
-            *(
-                reach(stores, mask="one too many", vectors=vectors)
-                for stores in (False, True)
-                for vectors in (False, True)
-            )
+        signs=(
+            Reaches(
+                _either(
+                    *(
+                        reach(stores, mask="one too many", vectors=vectors)
+                        for stores in (False, True)
+                        for vectors in (False, True)
+                    )
+                )
+            ),
         ),
     ),
     Misconception(
@@ -205,12 +209,16 @@ ADDRESSING = (
         "The kernel steps n rows to the next head. A tensor may be padded, or be a slice of a larger one, so the "
         "distance between heads is its stride.",
         "Use head * q_head_stride for Q-shaped tensors, head * k_head_stride for K-shaped ones.",
-        reach=_either(
-            *(
-                reach(stores, strides)
-                for stores in (False, True)
-                for strides in (_dense(True, True), _dense(False, True))
-            )
+        signs=(
+            Reaches(
+                _either(
+                    *(
+                        reach(stores, strides)
+                        for stores in (False, True)
+                        for strides in (_dense(True, True), _dense(False, True))
+                    )
+                )
+            ),
         ),
     ),
     Misconception(
@@ -218,8 +226,12 @@ ADDRESSING = (
         "Rows are assumed to follow each other without a gap",
         "The kernel steps D elements to the next row. The distance between rows is the row stride, not the width.",
         "Use queries * q_row_stride and keys * k_row_stride.",
-        reach=_either(
-            *(reach(stores, strides) for stores in (False, True) for strides in (_width, _dense(False, False)))
+        signs=(
+            Reaches(
+                _either(
+                    *(reach(stores, strides) for stores in (False, True) for strides in (_width, _dense(False, False)))
+                )
+            ),
         ),
     ),
     Misconception(
@@ -227,6 +239,6 @@ ADDRESSING = (
         "A tensor is addressed with strides that belong to others",
         "Q-shaped tensors (Q, O, dO, dQ) share one pair of strides, K-shaped ones (K, V, dK, dV) another.",
         "Use q_head_stride and q_row_stride for the former, k_head_stride and k_row_stride for the latter.",
-        reach=_either(*(reach(stores, _other_side) for stores in (False, True))),
+        signs=(Reaches(_either(*(reach(stores, _other_side) for stores in (False, True)))),),
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from checker.box.parent import Ending, Limits
-from checker.course.puzzle import Case
+from checker.course.case import Case
 from checker.course.verdict import Finding, Status, Where
 
 
@@ -54,4 +54,4 @@ def ended(ending: Ending, code: int, limits: Limits, missing: Case) -> Finding:
                 "No result came back.",
                 "A kernel ends by reaching its last line.",
             )
-    return Finding(*facts, where=Where(case=missing.name))
+    return Finding(*facts, where=Where(case=missing.name, case_id=missing.id))

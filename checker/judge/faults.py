@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from checker.box.protocol.records import LOAD, STORE
-from checker.course.puzzle import Case
+from checker.course.case import Case
 from checker.course.verdict import Finding, Status, Traffic
 from checker.judge.evidence import Locator, tensor_name
 
@@ -73,7 +73,7 @@ def fault_findings(faults: Iterable[Fault], case: Case, where: Locator) -> Itera
     for id, same in by_id.items():
         marked = next((f for f in same if f.line), same[0])
         title, explanation, hint = _too_seldom(same) if same[0].done < same[0].least else _too_often(same, where)
-        place = where(marked.line, case=case.name, tensor=marked.moved.tensor)
+        place = where(marked.line, case=case, tensor=marked.moved.tensor)
         yield Finding(id, Status.OVER_TRAFFIC, title, explanation, hint, place)
 
 

@@ -6,6 +6,7 @@ from checker import catalog
 from checker.box.parent import Limits
 from checker.check import Outcome, Terms, check, launch, started
 from checker.course import ladder
+from checker.course.case import numbered
 from checker.course.places import ROOT
 from checker.course.puzzle import Case, Puzzle
 from checker.course.verdict import Verdict
@@ -59,9 +60,7 @@ def _wrongness(puzzle: Puzzle, verdict: Verdict) -> Wrongness | None:
     """The map of the first finding that has one."""
     for finding in verdict.findings:
         picture = finding.error_map
-        case = next(
-            (case for case in puzzle.cases(puzzle.draw()) if picture is not None and case.name == picture.case), None
-        )
+        case = next((case for case in numbered(puzzle.cases(puzzle.draw())) if case.id == finding.where.case_id), None)
         if picture is not None and case is not None:
             blocks = blocks_of(case.tensors[picture.tensor])
             return Wrongness(case.kernel, finding.title, finding.explanation, picture, blocks)

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from checker.check import Terms
+from checker.course.misconception import Part, Product
 from checker.course.puzzle import Array, Case, Expected
 from checker.judge.compare import agrees, explains
-from checker.judge.diagnose import plain
+from checker.judge.errors import plain
 from checker.judge.patterns import common_sizes, rounded_to
 from checker.judge.roles import Code
 from tests.conftest import SOLUTIONS, check_changed
@@ -72,33 +73,33 @@ def test_messages_are_shown_without_the_values_of_a_block() -> None:
 
 
 # Roles of lines that no right kernel has.
-FAULTS = ("inverse factor", "swapped branches", "minimum", "start above -inf", "exponential without a maximum")
+FAULTS = (Part.INVERSE_FACTOR, Part.SWAPPED_BRANCHES, Part.MINIMUM, Part.START_ABOVE, Part.UNSHIFTED_EXPONENTIAL)
 # (puzzle, kernel, role, what stands in its line)
 ROLES = [
-    (2, 0, "normaliser", "l += tl.sum("),
-    (3, 0, "normaliser", "l = l * tl.exp("),
-    (3, 0, "maximum", "m_new = tl.maximum("),
-    (3, 0, "start of the maximum", 'm = -float("inf")'),
-    (4, 0, "start of the maximum", "m = tl.full("),
-    (5, 0, "normaliser", "li_new = old + new * lij"),
-    (5, 0, "accumulator", "Oi = (old[:, None] * Oi"),
-    (5, 0, frozenset({"q_ptr", "k_ptr"}), "Sij = scale * tl.dot("),
-    (6, 0, "accumulator", "Oi = alpha[:, None] * Oi + tl.dot("),
-    (6, 0, "normaliser", "li = alpha * li + tl.sum("),
-    (6, 0, "exponential of the scores", "Pij = tl.exp("),
-    (6, 0, "causal mask", "visible = visible & (keys[None, :] <="),
-    (6, 0, "loop end", "end_k = tl.minimum("),
-    (6, 0, "loop end without a mask", "end_k = n_k"),
-    (7, 1, "loop begin", "first_q = tl.maximum("),
-    (7, 1, frozenset({"do_ptr", "v_ptr"}), "dPij = tl.dot("),
-    (7, 1, "ds", "dSij = Pij * ("),
+    (2, 0, Part.NORMALISER, "l += tl.sum("),
+    (3, 0, Part.NORMALISER, "l = l * tl.exp("),
+    (3, 0, Part.MAXIMUM, "m_new = tl.maximum("),
+    (3, 0, Part.START_OF_MAXIMUM, 'm = -float("inf")'),
+    (4, 0, Part.START_OF_MAXIMUM, "m = tl.full("),
+    (5, 0, Part.NORMALISER, "li_new = old + new * lij"),
+    (5, 0, Part.ACCUMULATOR, "Oi = (old[:, None] * Oi"),
+    (5, 0, Product(frozenset({"q_ptr", "k_ptr"})), "Sij = scale * tl.dot("),
+    (6, 0, Part.ACCUMULATOR, "Oi = alpha[:, None] * Oi + tl.dot("),
+    (6, 0, Part.NORMALISER, "li = alpha * li + tl.sum("),
+    (6, 0, Part.EXPONENTIAL_OF_SCORES, "Pij = tl.exp("),
+    (6, 0, Part.CAUSAL_MASK, "visible = visible & (keys[None, :] <="),
+    (6, 0, Part.LOOP_END, "end_k = tl.minimum("),
+    (6, 0, Part.LOOP_END_WITHOUT_MASK, "end_k = n_k"),
+    (7, 1, Part.LOOP_BEGIN, "first_q = tl.maximum("),
+    (7, 1, Product(frozenset({"do_ptr", "v_ptr"})), "dPij = tl.dot("),
+    (7, 1, Part.DS, "dSij = Pij * ("),
     *((number, 0, role, "") for number in (2, 3, 5, 6) for role in FAULTS),
-    (1, 0, "normaliser", ""),
+    (1, 0, Part.NORMALISER, ""),
 ]
 
 
 @pytest.mark.parametrize(("number", "kernel", "role", "text"), ROLES)
-def test_lines_are_found_by_their_role(number: int, kernel: int, role: str | frozenset[str], text: str) -> None:
+def test_lines_are_found_by_their_role(number: int, kernel: int, role: Part | Product, text: str) -> None:
     source = SOLUTIONS[number - 1].read_text()
     functions = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
     line = Code(functions[kernel]).line_of(role, None)
@@ -109,7 +110,7 @@ def test_of_two_lines_with_a_role_none_is_marked() -> None:
     source = "def f(x_ptr):\n for i in range(3):\n  a = tl.sum(x)\n  b = tl.sum(y)\n"
     [function] = ast.parse(source).body
     assert isinstance(function, ast.FunctionDef)
-    assert Code(function).line_of("normaliser", None) is None
+    assert Code(function).line_of(Part.NORMALISER, None) is None
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def _case(
         f"{key}={value:.6g}" if isinstance(value, float) else f"{key}={value}" for key, value in given.items()
     )
     return Case(
-        name=f"{name}, grid {grid}, {sizes}",
+        title=f"{name}, grid {grid}, {sizes}",
         kernel=kernel.name,
         proves=(),
         grid=grid,

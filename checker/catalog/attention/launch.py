@@ -136,7 +136,8 @@ def launch(
     heads = f"{shape.heads} heads, " if shape.heads > 1 else ""
     mask = {None: "", True: ", causal", False: ", full"}[causal]
     return Case(
-        name=f"{name} ({heads}n_q={shape.n_q}, n_k={shape.n_k}, D={shape.D}, Br={shape.Br}, Bc={shape.Bc}{mask})",
+        title=name,
+        sizes=f"{heads}n_q={shape.n_q}, n_k={shape.n_k}, D={shape.D}, Br={shape.Br}, Bc={shape.Bc}{mask}",
         kernel=kernel.name,
         proves=proves,
         grid=grid,

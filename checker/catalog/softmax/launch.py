@@ -38,7 +38,8 @@ def launch(
     axes = (Axis("row", blocks.get("BLOCK_ROWS", 0), kinds), Axis("column", width_of(blocks)))
     far = strides[0] >= FAR_APART
     return Case(
-        name=f"{name} ({count} x {n}, {sizes})",
+        title=name,
+        sizes=f"{count} x {n}, {sizes}",
         kernel=kernel.name,
         proves=proves,
         grid=(-(-count // blocks.get("BLOCK_ROWS", 1)),),

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from checker.course.puzzle import Array, Budget, Case, Expected, Invariant, Misconception, Moved, Outputs, Tensor
+from checker.course.misconception import Misconception, Moves
+from checker.course.puzzle import Array, Budget, Case, Expected, Invariant, Outputs, Tensor
+from checker.course.verdict import Traffic
 
 EPS32 = float(np.finfo(np.float32).eps)
 
@@ -74,7 +76,7 @@ def blockwise_budget(sweeps: int) -> Callable[[Case], Mapping[str, Budget]]:
     return of
 
 
-def _keeps_the_row(case: Case, moved: Mapping[str, Moved]) -> bool:
+def _keeps_the_row(case: Case, moved: Mapping[str, Traffic]) -> bool:
     return moved["x_ptr"].loads < blockwise_budget(2)(case)["x_ptr"].least_loads
 
 
@@ -84,7 +86,7 @@ ROW_KEPT = Misconception(
     "Registers hold a block, not a row: a row may have any length, and what does not fit is spilled to memory by the "
     "compiler, which is slower than to load it again. So each sweep reads the row anew, block by block.",
     "Load every block in every sweep. Only one block may stay from the end of one sweep to the next.",
-    traffic=_keeps_the_row,
+    signs=(Moves(_keeps_the_row),),
 )
 
 
