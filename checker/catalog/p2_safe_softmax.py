@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from checker.catalog import rows
-from checker.catalog.blockwise_mistakes import BLOCKWISE
+from checker.catalog.softmax import rows
+from checker.catalog.softmax.blockwise_mistakes import BLOCKWISE
 from checker.catalog.softmax.cases import CaseMaker, large_cases, pictured
+from checker.catalog.softmax.mistakes import RESULTS
 from checker.catalog.softmax.puzzle import puzzle
 from checker.catalog.softmax.reference import ROW_KEPT, blockwise_budget
 from checker.catalog.softmax.suspected import suspected_rows
 from checker.catalog.softmax.timing import LONG_ROWS, rows_timed
-from checker.catalog.softmax_mistakes import RESULTS
 from checker.course.puzzle import Case, Draw, Kernel, Property, Remark
 from checker.course.verdict import Traffic
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from checker.catalog import rows
-from checker.catalog.blockwise_mistakes import BLOCKWISE
-from checker.catalog.online_mistakes import ONLINE
+from checker.catalog.softmax import rows
+from checker.catalog.softmax.blockwise_mistakes import BLOCKWISE
 from checker.catalog.softmax.cases import CaseMaker, large_cases, pictured
+from checker.catalog.softmax.mistakes import RESULTS
+from checker.catalog.softmax.online_mistakes import ONLINE
 from checker.catalog.softmax.puzzle import puzzle
 from checker.catalog.softmax.reference import ROW_KEPT, blockwise_budget
 from checker.catalog.softmax.suspected import suspected_rows
 from checker.catalog.softmax.timing import LONG_ROWS, rows_timed
-from checker.catalog.softmax_mistakes import RESULTS
 from checker.course.misconception import Misconception, Moves
 from checker.course.puzzle import Case, Draw, Kernel, Property
 

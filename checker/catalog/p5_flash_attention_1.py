@@ -10,14 +10,14 @@ from checker.catalog.attention import launch as attention
 from checker.catalog.attention import values
 from checker.catalog.attention.bounds import in_tiles, work
 from checker.catalog.attention.cases import LARGE, CaseMaker, of_other_blocks, pictured
+from checker.catalog.attention.flash_1_mistakes import VISITS
 from checker.catalog.attention.launch import Shape, shape_of, tensors
+from checker.catalog.attention.mistakes import SCORES
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected
 from checker.catalog.attention.suspected import suspected_tiles
+from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import HIDDEN, SIZES, attention_timed
-from checker.catalog.attention_mistakes import SCORES
-from checker.catalog.flash_1_mistakes import VISITS
-from checker.catalog.tiles import ADDRESSING
 from checker.course.misconception import Misconception, Moves
 from checker.course.puzzle import (
     Budget,

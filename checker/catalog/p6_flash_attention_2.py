@@ -10,15 +10,15 @@ from checker.catalog.attention import launch as attention
 from checker.catalog.attention import values
 from checker.catalog.attention.bounds import in_tiles, keys_needed, keys_seen, work
 from checker.catalog.attention.cases import CaseMaker, of_other_blocks, pictured
+from checker.catalog.attention.causal_mistakes import CAUSAL
+from checker.catalog.attention.flash_2_mistakes import ACCUMULATION, LSE
 from checker.catalog.attention.launch import Shape, sampled, shape_of, tensors, unwritten
+from checker.catalog.attention.mistakes import SCORES
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected
 from checker.catalog.attention.suspected import suspected_tiles
+from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import SIZES, attention_timed
-from checker.catalog.attention_mistakes import SCORES
-from checker.catalog.causal_mistakes import CAUSAL
-from checker.catalog.flash_2_mistakes import ACCUMULATION, LSE
-from checker.catalog.tiles import ADDRESSING
 from checker.course.misconception import Misconception, Moves
 from checker.course.puzzle import (
     Budget,

@@ -16,17 +16,17 @@ from checker.catalog.attention.backward_cases import (
     launch_with,
     pictured,
 )
+from checker.catalog.attention.backward_mistakes import MISTAKES
+from checker.catalog.attention.backward_operands import OPERANDS
 from checker.catalog.attention.bounds import in_tiles, keys_needed, keys_seen
 from checker.catalog.attention.bounds import work as work_of
 from checker.catalog.attention.cases import FAR, FAR_HALF, FURTHER, MANY_HEADS, of_every_class, of_other_blocks
 from checker.catalog.attention.launch import FAR_APART, Shape, sampled, shape_of, some_heads
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.suspected import suspected_tiles
+from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import SIZES, attention_timed
 from checker.catalog.attention.values import Inputs
-from checker.catalog.backward_mistakes import MISTAKES
-from checker.catalog.backward_operands import OPERANDS
-from checker.catalog.tiles import ADDRESSING
 from checker.course.misconception import Misconception, Moves
 from checker.course.puzzle import (
     Budget,

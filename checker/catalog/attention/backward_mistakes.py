@@ -6,10 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from checker.catalog import attention
-from checker.catalog.attention import sees, wide
-from checker.catalog.attention_mistakes import Q_K
-from checker.catalog.backward_models import (
+from checker.catalog.attention.backward_models import (
     DV,
     another_mask,
     before_the_first_query,
@@ -32,6 +29,10 @@ from checker.catalog.backward_models import (
     with_transposed,
     without_last_tile,
 )
+from checker.catalog.attention.bounds import looked_at
+from checker.catalog.attention.launch import wide
+from checker.catalog.attention.mistakes import Q_K
+from checker.catalog.attention.reference import offset, scores, sees
 from checker.course.misconception import Misconception, Part, Reaches, Writes
 
 MISTAKES = (
@@ -98,16 +99,14 @@ MISTAKES = (
         "dS lacks the factor P",
         "dS is dP - delta, but the softmax's own derivative is missing, and with it the mask.",
         "dSij = Pij * (dPij - delta_i[:, None]).",
-        signs=(from_ds(lambda case, g: np.where(attention.looked_at(case), g.dp - delta_of(case), 0.0)).at(Part.DS),),
+        signs=(from_ds(lambda case, g: np.where(looked_at(case), g.dp - delta_of(case), 0.0)).at(Part.DS),),
     ),
     Misconception(
         "delta-outside-the-product",
         "delta is subtracted from the product",
         "dS is P * dP - delta, but delta belongs into the parentheses.",
         "dSij = Pij * (dPij - delta_i[:, None]).",
-        signs=(
-            from_ds(lambda case, g: np.where(attention.looked_at(case), g.p * g.dp - delta_of(case), 0.0)).at(Part.DS),
-        ),
+        signs=(from_ds(lambda case, g: np.where(looked_at(case), g.p * g.dp - delta_of(case), 0.0)).at(Part.DS),),
     ),
     Misconception(
         "base-two",
@@ -161,7 +160,7 @@ MISTAKES = (
             from_p(
                 lambda case: p_of(
                     case,
-                    attention.scores(case) / float(case.scalars["scale"]),
+                    scores(case) / float(case.scalars["scale"]),
                     wide(case, "lse")[..., None],
                     sees(case),
                 )
@@ -173,16 +172,14 @@ MISTAKES = (
         "P is exp(S), not exp(S - LSE)",
         "LSE holds the maximum and the normaliser of the forward pass: without it P is not normalised, and overflows.",
         "Pij = exp(Sij - LSEi[:, None]).",
-        signs=(from_p(lambda case: p_of(case, attention.scores(case), 0.0, sees(case))).at(Part.EXPONENTIAL),),
+        signs=(from_p(lambda case: p_of(case, scores(case), 0.0, sees(case))).at(Part.EXPONENTIAL),),
     ),
     Misconception(
         "tile-max-for-lse",
         "P is taken relative to the tile's own maximum instead of LSE",
         "The backward pass needs neither a maximum nor a sum of its own: exp(S - LSE) is P, finished.",
         "Pij = exp(Sij - LSEi[:, None]).",
-        signs=(
-            from_p(lambda case: p_of(case, attention.scores(case), tile_max(case), sees(case))).at(Part.EXPONENTIAL),
-        ),
+        signs=(from_p(lambda case: p_of(case, scores(case), tile_max(case), sees(case))).at(Part.EXPONENTIAL),),
     ),
     Misconception(
         "mask-forgotten",
@@ -203,14 +200,14 @@ MISTAKES = (
         "The diagonal is hidden: no query sees its own key",
         "The mask is j < i + n_k - n_q, one key too few.",
         "Query i sees key j if j <= i + n_k - n_q.",
-        signs=(from_p(lambda case: another_mask(case, attention.offset(case) - 1)).at(Part.CAUSAL_MASK),),
+        signs=(from_p(lambda case: another_mask(case, offset(case) - 1)).at(Part.CAUSAL_MASK),),
     ),
     Misconception(
         "causal-off-by-one",
         "Each query sees one key of the future",
         "The mask is j <= i + n_k - n_q + 1, one key too many.",
         "Query i sees key j if j <= i + n_k - n_q.",
-        signs=(from_p(lambda case: another_mask(case, attention.offset(case) + 1)).at(Part.CAUSAL_MASK),),
+        signs=(from_p(lambda case: another_mask(case, offset(case) + 1)).at(Part.CAUSAL_MASK),),
     ),
     Misconception(
         "hidden-rows-nan",
