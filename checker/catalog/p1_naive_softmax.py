@@ -10,7 +10,7 @@ import numpy as np
 from checker.catalog.cases import covering
 from checker.catalog.softmax import rows
 from checker.catalog.softmax.cases import CaseMaker, large_cases, pictured, stacked
-from checker.catalog.softmax.launch import equal_gaps, unequal_gaps
+from checker.catalog.softmax.launch import Proves, equal_gaps, unequal_gaps
 from checker.catalog.softmax.mistakes import RESULTS
 from checker.catalog.softmax.puzzle import puzzle
 from checker.catalog.softmax.reference import budget
@@ -80,7 +80,7 @@ def cases(draw: Draw) -> list[Case]:
     few = {kind: half[kind] for kind in ("normal, sigma 1", "normal, sigma 5", "maximum last", "normal around +40")}
     one = np.array([[-80.0], normal("one", 1, 1)[0]], np.float32)
 
-    def case(name: str, proves: str | tuple[str, ...], x: Array, **how: Any) -> Case:
+    def case(name: str, proves: Proves, x: Array, **how: Any) -> Case:
         return _case(make, name, proves, x, equal_gaps(gaps), **how)
 
     return [
@@ -102,9 +102,7 @@ def cases(draw: Draw) -> list[Case]:
     ]
 
 
-def _case(
-    make: CaseMaker, name: str, proves: str | tuple[str, ...], x: Array, gaps: tuple[int, int], **how: Any
-) -> Case:
+def _case(make: CaseMaker, name: str, proves: Proves, x: Array, gaps: tuple[int, int], **how: Any) -> Case:
     """A launch as in the stub: the block is the next power of two."""
     return replace(make, blocks=_block(x.shape[1])).launch(name, proves, x, gaps, **how)
 

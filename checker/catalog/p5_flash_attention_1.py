@@ -11,7 +11,7 @@ from checker.catalog.attention import values
 from checker.catalog.attention.bounds import in_tiles, work
 from checker.catalog.attention.cases import LARGE, CaseMaker, of_other_blocks, pictured
 from checker.catalog.attention.flash_1_mistakes import VISITS
-from checker.catalog.attention.launch import Shape, shape_of, tensors
+from checker.catalog.attention.launch import Proves, Shape, shape_of, tensors
 from checker.catalog.attention.mistakes import SCORES
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected
@@ -54,7 +54,7 @@ PROPERTIES = (
 )
 
 
-def launch(name: str, proves: tuple[str, ...], shape: Shape, inputs: values.Inputs, once: bool = False) -> Case:
+def launch(name: str, proves: Proves, shape: Shape, inputs: values.Inputs, once: bool = False) -> Case:
     """One launch, with the state that line 2 of the algorithm starts from: O = 0, l = 0, m = -inf."""
     rows = (shape.heads, shape.n_q)
     state = {
@@ -69,7 +69,7 @@ def launch(name: str, proves: tuple[str, ...], shape: Shape, inputs: values.Inpu
 def cases(draw: Draw) -> list[Case]:
     """Up to three by five tiles, square and not; sizes that leave the last tile partly empty; of real size."""
     make = CaseMaker(draw, launch)
-    case, normal, hard, shape, some = make.case, make.normal, make.hard, make.shape, make.some
+    normal, hard, shape, some = make.normal, make.hard, make.shape, make.some
     random, sizes = draw.case, make.sizes
     narrow = Shape(70 + some(), 90 + some(), 16, 64, 32, 3).interleaved(sizes)
     fp16, large = shape(31, 79, 32, 32, 16), shape(17, 40)
@@ -83,7 +83,7 @@ def cases(draw: Draw) -> list[Case]:
         normal("a wide head", "values", shape(33, 64, 128, 16, 32)),
         normal("one query, one key", "any-length", shape(1, 1)),
         normal("two heads", ("heads", "traffic"), shape(64 + some(), 81, 16, 32, 32, heads=2)),
-        case("fp16", "half", fp16, values.with_large_v(values.hard_inputs(random("fp16"), fp16, np.float16))),
+        launch("fp16", "half", fp16, values.with_large_v(values.hard_inputs(random("fp16"), fp16, np.float16))),
         normal("fp16, a tail of both", "half", shape(47, 31, Bc=32), np.float16),
         *_lossy(make),
         *make.far_cases(far_size, {}),
@@ -92,14 +92,14 @@ def cases(draw: Draw) -> list[Case]:
         normal("real tiles", "half", shape(64 + some(), 1024 + some(), 128, 64, 64), np.float16, once=True),
         normal("many keys", "any-length", shape(2, 384 + some()), once=True),
         normal("many queries", "any-length", shape(280 + some(), some()), once=True),
-        case("very wide heads", "half", head, values.rising_scores(random("head"), head, np.float16), once=True),
+        launch("very wide heads", "half", head, values.rising_scores(random("head"), head, np.float16), once=True),
         normal("narrow heads", "half", narrow, np.float16, once=True),
         normal("all sizes alike", "heads", shape(16, 16, heads=16), once=True),
         hard("few keys", "values", shape(16 + some(), 16 - some() % 12), huge=1e5),
         *(normal("blocks exchanged", "any-length", s, once=True) for s in of_other_blocks(sizes)),
-        case("wide tiles", "half", wide, values.rising_scores(random("wide"), wide, np.float16), once=True),
+        launch("wide tiles", "half", wide, values.rising_scores(random("wide"), wide, np.float16), once=True),
         normal("tall tiles", "half", shape(132 + some(), 20 + some(), 64, 128, 16), np.float16, once=True),
-        case("large scores", "any-length", large, values.large_scores(random("large"), large), once=True),
+        launch("large scores", "any-length", large, values.large_scores(random("large"), large), once=True),
         *make.every_class("any-length"),
     ]
 
@@ -110,8 +110,8 @@ def _lossy(make: CaseMaker) -> list[Case]:
     sums = values.long_sums(make.random("long sum"), long)
     tiny = values.with_small_v(values.normal_inputs(make.random("small V"), small, np.float16))
     return [
-        make.case("fp16, a sum of small terms", "half", long, sums, once=True),
-        make.case("fp16, small V", "half", small, tiny),
+        launch("fp16, a sum of small terms", "half", long, sums, once=True),
+        launch("fp16, small V", "half", small, tiny),
     ]
 
 
@@ -191,7 +191,7 @@ PUZZLE = puzzle(
     expected=expected,
     budget=budget,
     suspected=suspected_tiles(
-        lambda _, name, shape, inputs, *__: launch(name, ("any-length",), shape, inputs),
+        lambda _, name, shape, inputs, *__: launch(name, "any-length", shape, inputs),
         {KERNEL.name: "any-length"},
         by_head=True,
     ),

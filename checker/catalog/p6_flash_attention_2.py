@@ -12,7 +12,7 @@ from checker.catalog.attention.bounds import in_tiles, keys_needed, keys_seen, w
 from checker.catalog.attention.cases import CaseMaker, of_other_blocks, pictured
 from checker.catalog.attention.causal_mistakes import CAUSAL
 from checker.catalog.attention.flash_2_mistakes import ACCUMULATION, LSE
-from checker.catalog.attention.launch import Shape, sampled, shape_of, tensors, unwritten
+from checker.catalog.attention.launch import Proves, Shape, sampled, shape_of, tensors, unwritten
 from checker.catalog.attention.mistakes import SCORES
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected
@@ -56,7 +56,12 @@ PROPERTIES = (
 
 
 def launch(
-    name: str, proves: tuple[str, ...], shape: Shape, inputs: values.Inputs, causal: bool = False, once: bool = False
+    name: str,
+    proves: Proves,
+    shape: Shape,
+    inputs: values.Inputs,
+    causal: bool = False,
+    once: bool = False,
 ) -> Case:
     """One launch: a program per head and tile of queries."""
     outputs = {"o": unwritten(inputs.q, inputs.q.dtype), "lse": unwritten(inputs.q[..., 0], np.float32)}
@@ -68,7 +73,7 @@ def launch(
 def cases(draw: Draw) -> list[Case]:
     """Up to five by five tiles, square and not, full and causal; more queries than keys and fewer; of real size."""
     make = CaseMaker(draw, launch)
-    case, normal, hard, shape, some = make.case, make.normal, make.hard, make.shape, make.some
+    normal, hard, shape, some = make.normal, make.hard, make.shape, make.some
     random, sizes, half = draw.case, make.sizes, np.float16
     narrow = Shape(70 + some(), 90 + some(), 16, 64, 32, 6).interleaved(sizes)
     fp16, large = shape(31, 79, 32, 32, 16), shape(17, 40)
@@ -86,14 +91,16 @@ def cases(draw: Draw) -> list[Case]:
         normal("a wide head", "values", shape(33, 64, 128, 16, 32)),
         normal("one query, one key", "any-length", shape(1, 1), causal=True),
         normal("two heads", ("heads", "traffic"), shape(64 + some(), 80, 16, 32, 32, heads=2), causal=True),
-        case("fp16", "half", fp16, values.with_large_v(values.hard_inputs(random("fp16"), fp16, half))),
+        launch("fp16", "half", fp16, values.with_large_v(values.hard_inputs(random("fp16"), fp16, half))),
         normal("fp16, causal", "half", shape(47, 47, Bc=32), half, causal=True),
         normal("more queries than keys", "hidden-queries", shape(40 + some() % 8, 17), causal=True),
         *make.far_cases(far_size, {}, {"causal": True}),
         make.many_heads(),
         normal("real tiles", "any-length", shape(1024 + some(), 48 + some(), 64, 64, 64, heads=2), once=True),
         normal("many keys", "any-length", shape(2, 1024 + some(), Bc=64), once=True),
-        case("very wide heads", "half", head, values.rising_scores(random("head"), head, half), causal=True, once=True),
+        launch(
+            "very wide heads", "half", head, values.rising_scores(random("head"), head, half), causal=True, once=True
+        ),
         normal("narrow heads", "half", narrow, half, causal=True, once=True),
         normal("all sizes alike", "heads", shape(16, 16, heads=16), causal=True, once=True),
         hard("few keys", "values", shape(16 + some(), 16 - some() % 12), huge=1e5),
@@ -103,10 +110,10 @@ def cases(draw: Draw) -> list[Case]:
             for causal in (False, True)
         ),
         normal("real tiles", "half", shape(128 + some(), 1024 + some(), 128, 64, 64), half, causal=True, once=True),
-        case("large scores", "causal", large, values.large_scores(random("large"), large), causal=True, once=True),
+        launch("large scores", "causal", large, values.large_scores(random("large"), large), causal=True, once=True),
         normal("wide tiles", "half", shape(144 + some(), 160 + some(), 64, 16, 128), half, causal=True, once=True),
         normal("tall tiles", "half", shape(132 + some(), 148 + some(), 64, 128, 16), half, causal=True, once=True),
-        case("wide tiles", "any-length", wide, values.rising_scores(random("wide"), wide, np.float32), once=True),
+        launch("wide tiles", "any-length", wide, values.rising_scores(random("wide"), wide, np.float32), once=True),
         normal("tall tiles", "any-length", shape(132 + some(), 20 + some(), 64, 128, 16), once=True),
         normal("many queries", "heads", shape(290 + some(), 20, heads=2), once=True),
         sampled(normal("many of both", "causal", shape(290, 290 + some()), causal=True, once=True), (0, 18), (0,)),
@@ -120,7 +127,7 @@ def _long_sum(random: np.random.Generator) -> Case:
     """fp16 inputs that show what is added up in half: many small terms."""
     shape = Shape(16, 384, 16, 16, 16).apart(random)
     sums = values.long_sums(random, shape)
-    return launch("fp16, a sum of small terms", ("half",), shape, sums, causal=True, once=True)
+    return launch("fp16, a sum of small terms", "half", shape, sums, causal=True, once=True)
 
 
 def large_cases(draw: Draw) -> list[Case]:
@@ -214,7 +221,7 @@ PUZZLE = puzzle(
     expected=expected,
     budget=budget,
     suspected=suspected_tiles(
-        lambda _, name, shape, inputs, causal, __: launch(name, ("any-length",), shape, inputs, causal),
+        lambda _, name, shape, inputs, causal, __: launch(name, "any-length", shape, inputs, causal),
         {KERNEL.name: "any-length"},
         both_masks=True,
     ),

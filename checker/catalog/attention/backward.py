@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checker.catalog.attention.launch import Shape, launch, shape_of, tensors, unwritten, wide
+from checker.catalog.attention.launch import Proves, Shape, launch, shape_of, tensors, unwritten, wide
 from checker.catalog.attention.reference import EPS32, dot_eps, forward, score_error, scores, sees, visible
 from checker.catalog.attention.values import Inputs
 from checker.course.puzzle import Array, Case, Expected, Kernel, Role, Tensor, as_bf16
@@ -50,7 +50,7 @@ def given_all(shape: Shape, inputs: Inputs, do: Array, o: Array, lse: Array, del
     return Given(shape, inputs.scale, inputs.kinds, inputs.tensors(shape) | made)
 
 
-def launch_given(kernel: Kernel, name: str, proves: str | tuple[str, ...], given: Given, once: bool = False) -> Case:
+def launch_given(kernel: Kernel, name: str, proves: Proves, given: Given, once: bool = False) -> Case:
     """One launch of one of the kernels: a program per head and tile of what it writes."""
     shape, arguments = given.shape, dict(given.tensors)
     if kernel.name == "delta_kernel":
@@ -58,8 +58,7 @@ def launch_given(kernel: Kernel, name: str, proves: str | tuple[str, ...], given
         arguments |= tensors(shape, {"delta": delta}, Role.OUTPUT, given.kinds)
     count = shape.tc if "dk_ptr" in kernel.parameters else shape.tr
     name = f"{kernel.name.removesuffix('_kernel')}: {name}"
-    of = (proves,) if isinstance(proves, str) else proves
-    return launch(kernel, name, of, shape, arguments, given.scale, (count, shape.heads), once=once)
+    return launch(kernel, name, proves, shape, arguments, given.scale, (count, shape.heads), once=once)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 
 from checker.catalog.attention.backward import Given, given, launch_given
 from checker.catalog.attention.cases import EVERY, FAR, FAR_HEADS, LARGE, NARROW, PICTURED, CaseMaker, Chosen
-from checker.catalog.attention.launch import Shape
+from checker.catalog.attention.launch import Proves, Shape
 from checker.catalog.attention.reference import forward, sees, visible
 from checker.catalog.attention.values import Inputs, drawn_factor, hard_inputs, in_bf16, normal_inputs
 from checker.course.puzzle import Array, Case, Draw, Kernel, Pictured, as_bf16
@@ -27,7 +27,7 @@ class BackwardCaseMaker(CaseMaker):
         self,
         kernel: Kernel,
         name: str,
-        proves: str | tuple[str, ...],
+        proves: Proves,
         shape: Shape,
         dtype: type = np.float32,
         hard: bool = False,
@@ -52,7 +52,7 @@ class BackwardCaseMaker(CaseMaker):
 
 
 def launch_with(
-    kernel: Kernel, name: str, proves: str | tuple[str, ...], shape: Shape, inputs: Inputs, random: np.random.Generator
+    kernel: Kernel, name: str, proves: Proves, shape: Shape, inputs: Inputs, random: np.random.Generator
 ) -> Case:
     """A launch on these inputs, with dO drawn besides."""
     do: Array = random.normal(0.0, 1.0, inputs.q.shape).astype(inputs.q.dtype)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from checker.catalog.attention.launch import FAR_APART, Shape, some_heads
+from checker.catalog.attention.launch import FAR_APART, Proves, Shape, some_heads
 from checker.catalog.attention.reference import sees
-from checker.catalog.attention.values import Inputs, drawn_factor, hard_inputs, in_bf16, normal_inputs
+from checker.catalog.attention.values import drawn_factor, hard_inputs, in_bf16, normal_inputs
 from checker.catalog.cases import covering
 from checker.course.puzzle import Case, Draw, Pictured
 
@@ -41,14 +41,10 @@ class CaseMaker:
         """These sizes, laid out in a way that is drawn."""
         return Shape(n_q, n_k, D, Br, Bc, heads).apart(self.sizes, far)
 
-    def case(self, name: str, proves: str | tuple[str, ...], shape: Shape, inputs: Inputs, **how: Any) -> Case:
-        """A launch on these inputs; `proves`: one property, or several."""
-        return self._launch(name, (proves,) if isinstance(proves, str) else proves, shape, inputs, **how)
-
     def normal(
         self,
         name: str,
-        proves: str | tuple[str, ...],
+        proves: Proves,
         shape: Shape,
         dtype: type = np.float32,
         once: bool = False,
@@ -59,11 +55,11 @@ class CaseMaker:
         source = self.random(f"{name} {shape.n_q} {shape.n_k}")
         factor = drawn_factor(self.sizes, dtype) if once else 1.0
         inputs = normal_inputs(source, shape, dtype, factor, unit_scale)
-        return self.case(name, proves, shape, inputs, once=once, **how)
+        return self._launch(name, proves, shape, inputs, once=once, **how)
 
-    def hard(self, name: str, proves: str | tuple[str, ...], shape: Shape, huge: float = 300.0, **how: Any) -> Case:
+    def hard(self, name: str, proves: Proves, shape: Shape, huge: float = 300.0, **how: Any) -> Case:
         """A launch on queries of every kind."""
-        return self.case(name, proves, shape, hard_inputs(self.random(name), shape, huge=huge), **how)
+        return self._launch(name, proves, shape, hard_inputs(self.random(name), shape, huge=huge), **how)
 
     def far_cases(self, size: int, *masks: dict[str, Any]) -> list[Case]:
         """Heads so far apart that offsets pass the range of 32-bit integers, under each mask, and strides that do."""
@@ -97,7 +93,7 @@ class CaseMaker:
     def large(self, seed: str, name: str, proves: str, shape: Shape, bf16: bool = False, **how: Any) -> Case:
         """A launch for a GPU in fp16, or in bf16, with inputs drawn for `seed`."""
         inputs = normal_inputs(self.random(seed), shape, np.float32 if bf16 else np.float16)
-        return self.case(name, proves, shape, in_bf16(inputs) if bf16 else inputs, **how)
+        return self._launch(name, proves, shape, in_bf16(inputs) if bf16 else inputs, **how)
 
 
 def pictured(launch: Callable[..., Case], beside: int, **how: Any) -> Pictured:
@@ -122,9 +118,9 @@ class Chosen:
         """What a report calls the case."""
         return EVERY if self.dtype is np.float32 else f"{EVERY}, fp16"
 
-    def proves(self, otherwise: str) -> tuple[str, ...]:
+    def proves(self, otherwise: str) -> str:
         """The property that it is evidence for: that of its type, but for queries that see no key, or of its sizes."""
-        return ("half",) if self.dtype is np.float16 and otherwise != "hidden-queries" else (otherwise,)
+        return "half" if self.dtype is np.float16 and otherwise != "hidden-queries" else otherwise
 
 
 def of_every_class(random: np.random.Generator, *, causal: bool) -> list[Chosen]:

@@ -16,6 +16,7 @@ from checker.catalog.cases import covering
 from checker.course.puzzle import Array, Axis, Case, Kernel, Role, Tensor, blank
 
 FAR_APART = 2**30  # elements between heads, and more: head 2 begins beyond int32, head 4 beyond uint32
+Proves = str | tuple[str, ...]  # one property, or several
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def unwritten(rows: Array, dtype: npt.DTypeLike) -> Array:
 def launch(
     kernel: Kernel,
     name: str,
-    proves: tuple[str, ...],
+    proves: Proves,
     shape: Shape,
     tensors: Mapping[str, Tensor],
     scale: float,
@@ -139,7 +140,7 @@ def launch(
         title=name,
         sizes=f"{heads}n_q={shape.n_q}, n_k={shape.n_k}, D={shape.D}, Br={shape.Br}, Bc={shape.Bc}{mask}",
         kernel=kernel.name,
-        proves=proves,
+        proves=(proves,) if isinstance(proves, str) else proves,
         grid=grid,
         tensors={parameter: tensors[parameter] for parameter in kernel.parameters if parameter in tensors},
         scalars={parameter: scalars[parameter] for parameter in kernel.parameters if parameter in scalars},

@@ -134,8 +134,7 @@ def _wanted(launch: Launch, kernel: str, draw: Draw, t: _Tiles) -> suspected.Wan
             inputs = _stepped(inputs, shape, t)
         else:
             inputs.q[:, 1:2] = 0.0  # all scores alike: then the sum of the exponentials is the number of keys
-        case = launch(kernel, name, shape, inputs, t.causal, random)
-        return _sampled(case, shape, t.c)
+        return _sampled(launch(kernel, name, shape, inputs, t.causal, random), t.c)
 
     tiles, heads = (0 if t.by_head else max(shape.tr, shape.tc)), t.heads
     sampled = bool(suspected.some(tiles, t.c) or suspected.some(heads, t.c))
@@ -169,11 +168,10 @@ def _stepped(inputs: Inputs, shape: Shape, t: _Tiles) -> Inputs:
     return replace(inputs, q=q, k=k)
 
 
-def _sampled(case: Case, shape: Shape, c: int) -> Case:
-    """The case with a few of its programs, if it has many. FlashAttention-1 keeps its state in memory: all heads."""
-    tiles = case.grid[0] if len(case.grid) > 1 else 1
-    heads = case.grid[-1]
-    some_tiles, some_heads = suspected.some(tiles, c) or range(tiles), suspected.some(heads, c) or range(heads)
-    if tiles <= suspected.FEW >= heads:
+def _sampled(case: Case, c: int) -> Case:
+    """The case with a few of its programs, if it has many. Where a program is a head, it is run as a whole."""
+    some = [suspected.some(count, c) for count in case.grid]
+    if not any(some):
         return case
-    return sampled(case, some_tiles if len(case.grid) > 1 else None, some_heads)
+    programs = [chosen or range(count) for chosen, count in zip(some, case.grid, strict=True)]
+    return sampled(case, programs[0] if len(programs) > 1 else None, programs[-1])

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.catalog.cases import covering
-from checker.catalog.softmax.launch import FAR_APART, equal_gaps, launch, sampled, unequal_gaps, width_of
+from checker.catalog.softmax.launch import FAR_APART, Proves, equal_gaps, launch, sampled, unequal_gaps, width_of
 from checker.course.puzzle import Array, Case, Draw, Kernel, Pictured, as_bf16
 
 RISE = 100.0  # its exponential is more than fp32 can hold
@@ -74,10 +74,9 @@ class CaseMaker:
         rows = dict.fromkeys(of_rows, owned) if owned else {}
         return replace(self, blocks={**self.blocks, **rows, of_columns: width})
 
-    def launch(self, name: str, proves: str | tuple[str, ...], x: Array, gaps: tuple[int, int], **how: Any) -> Case:
-        """A launch on these rows; `proves`: one property, or several."""
-        of = (proves,) if isinstance(proves, str) else proves
-        return launch(self.kernel, name, of, x, self.blocks, gaps, **how)
+    def launch(self, name: str, proves: Proves, x: Array, gaps: tuple[int, int], **how: Any) -> Case:
+        """A launch on these rows."""
+        return launch(self.kernel, name, proves, x, self.blocks, gaps, **how)
 
     def normal(self, name: str, count: int, n: int) -> Array:
         """Rows of normal numbers with sigma 2, drawn for the case of this name."""
@@ -94,9 +93,7 @@ class CaseMaker:
         of_half = ("normal, sigma 1", "maximum in the tail", "normal around +200")
         gaps = self.draw.case("gaps")
 
-        def case(
-            name: str, proves: str | tuple[str, ...], x: Array, apart: tuple[int, int] | None = None, **how: Any
-        ) -> Case:
+        def case(name: str, proves: Proves, x: Array, apart: tuple[int, int] | None = None, **how: Any) -> Case:
             alike = equal_gaps(gaps)  # drawn for every case, so that none depends on how others lie
             return self.launch(name, proves, x, apart or alike, **how)
 
@@ -268,7 +265,7 @@ def large_cases(kernel: Kernel, blocks: Callable[[int], Mapping[str, int]]) -> C
     def cases(draw: Draw) -> list[Case]:
         def case(name: str, title: str, count: int, n: int, bf16: bool = False) -> Case:
             x = _normal(draw.case(name), (count, n))
-            proves = ("half" if bf16 else "any-length",)
+            proves = "half" if bf16 else "any-length"
             return launch(kernel, title, proves, as_bf16(x) if bf16 else x, blocks(n), bf16=bf16)
 
         return [

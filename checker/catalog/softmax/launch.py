@@ -13,12 +13,13 @@ import numpy as np
 from checker.course.puzzle import Array, Axis, Case, Kernel, Role, Tensor, blank
 
 FAR_APART = 2**30  # elements between rows, and more: row 2 begins beyond int32, row 4 beyond uint32
+Proves = str | tuple[str, ...]  # one property, or several
 
 
 def launch(
     kernel: Kernel,
     name: str,
-    proves: tuple[str, ...],
+    proves: Proves,
     x: Array,
     blocks: Mapping[str, int],
     gaps: tuple[int, int] = (24, 24),
@@ -41,7 +42,7 @@ def launch(
         title=name,
         sizes=f"{count} x {n}, {sizes}",
         kernel=kernel.name,
-        proves=proves,
+        proves=(proves,) if isinstance(proves, str) else proves,
         grid=(-(-count // blocks.get("BLOCK_ROWS", 1)),),
         tensors={
             "x_ptr": Tensor(x, (strides[0], 1), axes=axes, bf16=bf16),

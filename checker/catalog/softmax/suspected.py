@@ -114,7 +114,7 @@ def _wanted(kernel: Kernel, draw: Draw, r: _Rows) -> suspected.Wanted:
         elif not r.around and r.rows == 2:
             x[1] = x[1, 0]  # then the sum of the exponentials is n_cols
         case = launch(
-            kernel, name, ("any-length",), x.astype(np.float16 if r.half else np.float32), constexprs, (x_gap, y_gap)
+            kernel, name, "any-length", x.astype(np.float16 if r.half else np.float32), constexprs, (x_gap, y_gap)
         )
         return sampled(case, programs) if programs else case
 
