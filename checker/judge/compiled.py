@@ -12,7 +12,7 @@ from checker.course.puzzle import Puzzle
 from checker.course.targets import SHARED_LIMITS
 from checker.course.verdict import Compilation, Finding, Status, Where
 from checker.judge.errors import compiler_finding, known_errors
-from checker.judge.evidence import Locator
+from checker.judge.evidence import Locator, listed
 from checker.judge.forms import forms, ones
 from checker.judge.naming import explaining_all
 
@@ -86,7 +86,7 @@ def _form(job: Job, timed: Job) -> str:
     told += [f"{name}={value}" for name, value in job.constexprs.items() if value != timed.constexprs[name]]
     if job.multiples != timed.multiples:
         told.append("sizes that are not multiples of 16")
-    return f" with {', '.join(told[:-1])}{' and ' * (len(told) > 1)}{told[-1]}" if told else ""
+    return f" with {listed(told)}" if told else ""
 
 
 def _remark(result: Compiled, where: Locator) -> str:

@@ -149,6 +149,11 @@ def element_name(parameter: str, index: tuple[int, ...] | np.ndarray[tuple[int, 
     return f"{tensor_name(parameter)}[{', '.join(str(int(i)) for i in index)}]"
 
 
+def listed(words: list[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
 def written_tensors(case: Case) -> list[str]:
     """Parameters that the kernel is to write."""
     return [name for name, tensor in case.tensors.items() if tensor.role is not Role.INPUT]

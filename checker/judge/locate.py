@@ -11,7 +11,7 @@ from checker.box.protocol.records import IN_STORE
 from checker.course.case import Array, Axis, Case
 from checker.course.verdict import Finding, Status
 from checker.judge.errors import PRINT_HINT
-from checker.judge.evidence import Locator, element_name, has_columns, tensor_name
+from checker.judge.evidence import Locator, element_name, has_columns, listed, tensor_name
 from checker.judge.notes import Loss, Note
 from checker.judge.patterns import common_sizes, rounded_to
 from checker.judge.wrong import MOST_EXAMPLES, Wrong
@@ -40,7 +40,7 @@ def located(items: list[Wrong], failed: list[Case], right: list[Case], where: Lo
     regions = {n: _region(item, n) for n in item.wrong}
     parts = [f"{tensor_name(n)} is {_what(item, n)} {region}" for n, region in regions.items()]
     if len(set(regions.values())) == 1 and len({_what(item, n) for n in item.wrong}) == 1 and len(regions) > 1:
-        parts = [f"{_and([tensor_name(n) for n in regions])} are {_what(item, name)} {regions[name]}"]
+        parts = [f"{listed([tensor_name(n) for n in regions])} are {_what(item, name)} {regions[name]}"]
     only = any(_parts(item, n) for n in regions)
     differs = only and any({n: _region(i, n) for n in i.wrong} != regions for i in items)
     finding = Finding(
@@ -63,7 +63,7 @@ def _rounded(items: list[Wrong]) -> Finding | None:
     if types or kind is None:
         return None
     names = dict.fromkeys(tensor_name(n) for i in items for n in i.wrong)
-    name, was, it = _and([*names]), *(("was", "it") if len(names) == 1 else ("were", "they"))
+    name, was, it = listed([*names]), *(("was", "it") if len(names) == 1 else ("were", "they"))
     return Finding(
         id="rounded-to-half",
         status=Status.WRONG,
@@ -78,10 +78,6 @@ def _rounded(items: list[Wrong]) -> Finding | None:
 def _what(item: Wrong, name: str) -> str:
     nan = np.isnan(item.outputs[name][item.wrong[name]])
     return "not a number" if nan.all() else "wrong, and partly not a number," if nan.any() else "wrong"
-
-
-def _and(words: list[str]) -> str:
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def _share(item: Wrong) -> float:

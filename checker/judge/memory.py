@@ -144,7 +144,8 @@ def _never_written(case: Case, result: LaunchResult, where: Locator) -> Iterator
         if not missing.any() or (case.programs and (~empty).sum() >= np.broadcast_to(asked, empty.shape).sum()):
             continue
         first = tuple(int(i) for i in np.argwhere(missing)[0])
-        stores = _lines(result.log, list(case.tensors).index(name))
+        position = list(case.tensors).index(name)
+        stores = np.unique(result.log.line[(result.log.kind == STORE) & (result.log.tensor == position)])
         amount = "no element" if missing.all() else f"{missing.sum()} of {missing.size} elements not"
         yield Finding(
             id="not-written",
@@ -153,11 +154,11 @@ def _never_written(case: Case, result: LaunchResult, where: Locator) -> Iterator
             explanation=f"Of {tensor_name(name)}, {amount} stored; the first one missing is "
             f"{element_name(name, first)}.",
             hint="Every element needs a tl.store: check its mask and its offsets."
-            if stores or result.on_gpu
+            if stores.size or result.on_gpu
             else f"No tl.store to {tensor_name(name)} was carried out: is there one, does a "
             "loop around it have any iteration, and is its mask ever true?",
             where=where(
-                stores[-1] if stores else None,
+                int(stores[-1]) if stores.size else None,
                 role=f"where {tensor_name(name)} is stored",
                 case=case,
                 tensor=name,
@@ -189,11 +190,6 @@ def name_gaps(puzzle: Puzzle, notes: list[Note], evidence: list[Evidence]) -> li
         return replace(note, finding=idea.finding(seen.status, seen.where, seen.examples)) if idea else note
 
     return [named(note) for note in notes]
-
-
-def _lines(log: AccessLog, tensor: int) -> list[int]:
-    """Lines that store to a tensor."""
-    return sorted({int(line) for line in log.line[(log.kind == STORE) & (log.tensor == tensor)]})
 
 
 def _wrong_map(sharing: Finding, unwritten: Finding) -> Finding:

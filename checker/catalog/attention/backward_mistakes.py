@@ -20,6 +20,7 @@ from checker.catalog.attention.backward_models import (
     from_p,
     in_base_two,
     in_half,
+    lse_of,
     nan_from_hidden,
     nan_from_padding,
     p_of,
@@ -30,7 +31,6 @@ from checker.catalog.attention.backward_models import (
     without_last_tile,
 )
 from checker.catalog.attention.bounds import looked_at
-from checker.catalog.attention.launch import wide
 from checker.catalog.attention.mistakes import Q_K
 from checker.catalog.attention.reference import offset, scores, sees
 from checker.course.misconception import Misconception, Part, Reaches, Writes
@@ -161,7 +161,7 @@ MISTAKES = (
                 lambda case: p_of(
                     case,
                     scores(case) / float(case.scalars["scale"]),
-                    wide(case, "lse")[..., None],
+                    lse_of(case),
                     sees(case),
                 )
             ).at(Q_K),

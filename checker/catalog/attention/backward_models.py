@@ -47,7 +47,7 @@ def from_p(p: Callable[[Case], Array]) -> Writes:
 
     def formula(case: Case, g: Gradients) -> dict[str, Array]:
         other = p(case)
-        return collected(case, other, other * (g.dp - wide(case, "delta")[..., None]))
+        return collected(case, other, other * (g.dp - delta_of(case)))
 
     return from_gradients(formula)
 
@@ -168,8 +168,7 @@ def another_mask(case: Case, offset: int | None) -> Array:
     """P with another causal mask, over the tiles that are looked at."""
     shape = shape_of(case)
     seen = visible(shape.n_q, shape.n_k, offset is not None, offset)
-    lse = wide(case, "lse")[..., None]
-    return p_of(case, scores(case), lse, seen & looked_at(case))
+    return p_of(case, scores(case), lse_of(case), seen & looked_at(case))
 
 
 def delta_in_half(case: Case, rounded: bool) -> dict[str, Array]:
@@ -197,8 +196,13 @@ def before_the_first_query(case: Case, program: int) -> tuple[Reach, ...]:
 def in_base_two(case: Case, folded: float) -> Array:
     """P of exp2, with a factor on the scores only."""
     with np.errstate(all="ignore"):
-        exponent = folded * scores(case) - wide(case, "lse")[..., None]
+        exponent = folded * scores(case) - lse_of(case)
         return np.where(sees(case), exp32(exponent * np.log(2)), 0.0)
+
+
+def lse_of(case: Case) -> Array:
+    """The launch's LSE, with a last axis of 1."""
+    return wide(case, "lse")[..., None]
 
 
 def delta_of(case: Case) -> Array:

@@ -16,6 +16,7 @@ from checker.catalog.attention.backward_models import (
     from_ds,
     from_gradients,
     from_p,
+    lse_of,
     of_last_tile,
     p_of,
     product,
@@ -74,9 +75,7 @@ def _dp_from(one: str, other: str) -> Writes:
 
 
 def _upside_down(strict: bool) -> Writes:
-    return from_p(
-        lambda case: p_of(case, scores(case), wide(case, "lse")[..., None], future(case, strict) & looked_at(case))
-    )
+    return from_p(lambda case: p_of(case, scores(case), lse_of(case), future(case, strict) & looked_at(case)))
 
 
 def _ending_early(early: int) -> Writes:
@@ -172,7 +171,7 @@ OPERANDS = (
         "The scores have the wrong sign",
         "P must be the forward pass's P: exp(scale * Q K^T - LSE), without a minus.",
         "Sij = scale * tl.dot(Qi, tl.trans(Kj)).",
-        signs=(from_p(lambda case: p_of(case, -scores(case), wide(case, "lse")[..., None], sees(case))).at(Q_K),),
+        signs=(from_p(lambda case: p_of(case, -scores(case), lse_of(case), sees(case))).at(Q_K),),
     ),
     Misconception(
         "causal-upside-down",

@@ -221,41 +221,42 @@ CAUSAL = (
             _with_mask(lambda case: offset(case) + 1, skipping).at(Part.CAUSAL_MASK) for skipping in (False, True)
         ),
     ),
-    Misconception(
-        "loop-ends-too-early",
-        "The loop over keys leaves out the last tiles",
-        "Its end lacks n_k - n_q: with more keys than queries, each query sees that many more.",
-        "End at min(n_k, (i + 1) * Br + n_k - n_q), and let range round up by itself.",
-        signs=(_ending(lambda case, start: start + shape_of(case).Br).at(Part.LOOP_END),),
-    ),
-    Misconception(
-        "loop-ends-too-early",
-        "The loop over keys leaves out the last tiles",
-        "Its end is that of the tile's first query; the last query of the tile sees Br - 1 keys more.",
-        "End at min(n_k, (i + 1) * Br + n_k - n_q), and let range round up by itself.",
-        signs=(_ending(lambda case, start: start + offset(case)).at(Part.LOOP_END),),
-    ),
-    Misconception(
-        "loop-ends-too-early",
-        "The loop over keys leaves out the last tiles",
-        "Its end is one past the last key of the tile's first query; the last query of the tile sees Br - 1 keys more.",
-        "End at min(n_k, (i + 1) * Br + n_k - n_q), and let range round up by itself.",
-        signs=(_ending(lambda case, start: start + 1 + offset(case)).at(Part.LOOP_END),),
-    ),
-    Misconception(
-        "loop-ends-too-early",
-        "The loop over keys leaves out the last tile",
-        "The number of tiles was rounded down: a tile on the diagonal is only partly hidden, and must be looked at.",
-        "End at min(n_k, (i + 1) * Br + n_k - n_q), and let range round up by itself.",
-        signs=(
-            _ending(
+    *(
+        Misconception(
+            "loop-ends-too-early",
+            title,
+            explanation,
+            "End at min(n_k, (i + 1) * Br + n_k - n_q), and let range round up by itself.",
+            signs=(_ending(end).at(Part.LOOP_END),),
+        )
+        for title, explanation, end in (
+            (
+                "The loop over keys leaves out the last tiles",
+                "Its end lacks n_k - n_q: with more keys than queries, each query sees that many more.",
+                lambda case, start: start + shape_of(case).Br,
+            ),
+            (
+                "The loop over keys leaves out the last tiles",
+                "Its end is that of the tile's first query; the last query of the tile sees Br - 1 keys more.",
+                lambda case, start: start + offset(case),
+            ),
+            (
+                "The loop over keys leaves out the last tiles",
+                "Its end is one past the last key of the tile's first query; the last query of the tile sees Br - 1 "
+                "keys more.",
+                lambda case, start: start + 1 + offset(case),
+            ),
+            (
+                "The loop over keys leaves out the last tile",
+                "The number of tiles was rounded down: a tile on the diagonal is only partly hidden, and must be "
+                "looked at.",
                 lambda case, start: (
                     min(shape_of(case).n_k, start + shape_of(case).Br + offset(case))
                     // shape_of(case).Bc
                     * shape_of(case).Bc
-                )
-            ).at(Part.LOOP_END),
-        ),
+                ),
+            ),
+        )
     ),
     Misconception(
         "causal-top-left",

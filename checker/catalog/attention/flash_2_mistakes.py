@@ -210,55 +210,58 @@ def _lse_instead(value: Callable[[Array, Array], Array]) -> Writes:
     return from_scores(formula)
 
 
-LSE = (
-    Misconception(
-        "lse-without-max",
-        "The maximum is missing in LSE",
-        "LSE is log(li), but li is the sum of exp(s - mi): the maximum must be added again.",
-        "LSE = mi + log(li).",
-        signs=(_lse_instead(lambda m, l: np.log(l)),),
-    ),
-    Misconception(
-        "lse-without-log",
-        "LSE is not a logarithm",
-        "LSE is mi + li, but it should be mi + log(li).",
-        "LSE = mi + log(li).",
-        signs=(_lse_instead(lambda m, l: m + l),),
-    ),
-    Misconception(
-        "lse-is-the-normaliser",
-        "The normaliser is stored instead of LSE",
-        "LSE is li, but it should be mi + log(li).",
-        "LSE = mi + log(li).",
-        signs=(_lse_instead(lambda m, l: l),),
-    ),
-    Misconception(
-        "lse-is-the-max",
-        "The maximum is stored instead of LSE",
-        "LSE is mi, but it should be mi + log(li).",
-        "LSE = mi + log(li).",
-        signs=(_lse_instead(lambda m, l: m),),
-    ),
-    Misconception(
-        "lse-in-base-two",
-        "LSE is in base 2",
-        "The backward pass computes exp(s - LSE), so LSE must be a natural logarithm.",
-        "With exp2 inside, multiply by ln(2) at the end: LSE = (mi + log2(li)) * 0.6931471805599453.",
-        signs=(_lse_instead(lambda m, l: (m + np.log(l)) * LOG2_E),),
-    ),
-    Misconception(
-        "lse-in-base-two",
-        "LSE mixes base 2 and base e",
-        "The maximum is in base 2, because log2(e) was folded into the scale, but the logarithm of li is a natural "
-        "one.",
-        "Convert the maximum: LSE = mi * 0.6931471805599453 + log(li).",
-        signs=(_lse_instead(lambda m, l: m * LOG2_E + np.log(l)),),
-    ),
-    Misconception(
-        "lse-in-base-two",
-        "LSE mixes base e and base 2",
-        "The maximum is right, but log2(li) was added to it instead of log(li).",
-        "LSE = mi + log(li), with tl.log.",
-        signs=(_lse_instead(lambda m, l: m + np.log2(l)),),
-    ),
+LSE = tuple(
+    Misconception(id, title, explanation, hint, signs=(_lse_instead(value),))
+    for id, title, explanation, hint, value in (
+        (
+            "lse-without-max",
+            "The maximum is missing in LSE",
+            "LSE is log(li), but li is the sum of exp(s - mi): the maximum must be added again.",
+            "LSE = mi + log(li).",
+            lambda m, l: np.log(l),
+        ),
+        (
+            "lse-without-log",
+            "LSE is not a logarithm",
+            "LSE is mi + li, but it should be mi + log(li).",
+            "LSE = mi + log(li).",
+            lambda m, l: m + l,
+        ),
+        (
+            "lse-is-the-normaliser",
+            "The normaliser is stored instead of LSE",
+            "LSE is li, but it should be mi + log(li).",
+            "LSE = mi + log(li).",
+            lambda m, l: l,
+        ),
+        (
+            "lse-is-the-max",
+            "The maximum is stored instead of LSE",
+            "LSE is mi, but it should be mi + log(li).",
+            "LSE = mi + log(li).",
+            lambda m, l: m,
+        ),
+        (
+            "lse-in-base-two",
+            "LSE is in base 2",
+            "The backward pass computes exp(s - LSE), so LSE must be a natural logarithm.",
+            "With exp2 inside, multiply by ln(2) at the end: LSE = (mi + log2(li)) * 0.6931471805599453.",
+            lambda m, l: (m + np.log(l)) * LOG2_E,
+        ),
+        (
+            "lse-in-base-two",
+            "LSE mixes base 2 and base e",
+            "The maximum is in base 2, because log2(e) was folded into the scale, but the logarithm of li is a natural "
+            "one.",
+            "Convert the maximum: LSE = mi * 0.6931471805599453 + log(li).",
+            lambda m, l: m * LOG2_E + np.log(l),
+        ),
+        (
+            "lse-in-base-two",
+            "LSE mixes base e and base 2",
+            "The maximum is right, but log2(li) was added to it instead of log(li).",
+            "LSE = mi + log(li), with tl.log.",
+            lambda m, l: m + np.log2(l),
+        ),
+    )
 )

@@ -83,7 +83,7 @@ def rounded(x: Array) -> Array:
     return x.astype(np.float16).astype(np.float64)
 
 
-def _without_max(s: Array, v: Array) -> Outputs:
+def _without_max(s: Array, v: Array, case: Case) -> Outputs:
     e = exp32(s)
     l = e.sum(axis=-1, keepdims=True)
     return {"o_ptr": (e @ v) / l, "l_ptr": l[..., 0], "lse_ptr": np.log(l[..., 0])}
@@ -120,6 +120,34 @@ def _raw(s: Array, case: Case) -> Array:
 def _scaled_output(s: Array, v: Array, case: Case) -> Outputs:
     made = attention(_raw(s, case), v)
     return {**made, "o_ptr": made["o_ptr"] * float(case.scalars["scale"])}
+
+
+def _scaled(factor: Callable[[float, int], float]) -> Writes:
+    """The right scores, times `factor(scale, d)`."""
+    return from_scores(lambda s, v, case: attention(s * factor(float(case.scalars["scale"]), v.shape[-1]), v)).at(Q_K)
+
+
+def _whole(s: Array, v: Array, case: Case) -> Outputs:
+    """The attention to whole tiles of keys alone; nothing if there is none."""
+    end = s.shape[-1] // shape_of(case).Bc * shape_of(case).Bc
+    return attention(s[..., :end], v[:, :end]) if end else attention(s - np.inf, v)
+
+
+def _with_keys_of_head_0(case: Case) -> Outputs:
+    k, v = (np.repeat(wide(case, name)[:1], shape_of(case).heads, axis=0) for name in "kv")
+    return of_scores(case, float(case.scalars["scale"]) * (wide(case, "q") @ k.swapaxes(1, 2)), sees(case), v)
+
+
+def _of_head_0(s: Array, v: Array, case: Case) -> Outputs:
+    return {name: np.repeat(values[:1], len(s), axis=0) for name, values in attention(s, v).items()}
+
+
+def _without_whole_tiles(case: Case) -> dict[str, Array]:
+    """All outputs, of launches with less than one whole tile of keys; but with a whole tile of queries."""
+    shape = shape_of(case)
+    nothing = shape.n_k < shape.Bc and shape.n_q >= shape.Br
+    names = [name for name in ("o_ptr", "l_ptr", "m_ptr", "lse_ptr") if name in case.tensors]
+    return {name: np.full(case.tensors[name].values.shape, nothing) for name in names}
 
 
 def _other_length(s: Array, v: Array, case: Case) -> Outputs:
@@ -230,32 +258,28 @@ SCORES = (
         "The scores are not scaled",
         "S is Q K^T, but it should be scale * Q K^T.",
         "Multiply by scale: Sij = scale * tl.dot(Qi, tl.trans(Kj)).",
-        signs=(from_scores(lambda s, v, case: attention(s / float(case.scalars["scale"]), v)).at(Q_K),),
+        signs=(_scaled(lambda scale, d: 1 / scale),),
     ),
     Misconception(
         "scale-twice",
         "The scores are scaled twice",
         "S is scale * scale * Q K^T. Was Q multiplied by the scale as well?",
         "Multiply once.",
-        signs=(from_scores(lambda s, v, case: attention(s * float(case.scalars["scale"]), v)).at(Q_K),),
+        signs=(_scaled(lambda scale, d: scale),),
     ),
     Misconception(
         "scale-inverted",
         "The scores are divided by the scale",
         "scale is what to multiply with, 1/sqrt(d) for instance; dividing by it makes the scores too large.",
         "Write scale * tl.dot(Qi, tl.trans(Kj)).",
-        signs=(from_scores(lambda s, v, case: attention(s / float(case.scalars["scale"]) ** 2, v)).at(Q_K),),
+        signs=(_scaled(lambda scale, d: 1 / scale**2),),
     ),
     Misconception(
         "scale-assumed",
         "The scores are divided by sqrt(d)",
         "The scale is an argument of the kernel, and here it is not 1/sqrt(d).",
         "Multiply by scale.",
-        signs=(
-            from_scores(lambda s, v, case: attention(s / float(case.scalars["scale"]) / np.sqrt(v.shape[-1]), v)).at(
-                Q_K
-            ),
-        ),
+        signs=(_scaled(lambda scale, d: 1 / (scale * np.sqrt(d))),),
     ),
     Misconception(
         "scaled-in-half",
@@ -276,7 +300,7 @@ SCORES = (
         "The maximum is not subtracted",
         "exp(s) is infinite in fp32 from s = 88.8 on, and inf / inf is NaN.",
         "Subtract the running maximum before the exponential.",
-        signs=(from_scores(lambda s, v, case: _without_max(s, v)).at(Part.UNSHIFTED_EXPONENTIAL, needed=True),),
+        signs=(from_scores(_without_max).at(Part.UNSHIFTED_EXPONENTIAL, needed=True),),
     ),
     Misconception(
         "base-two",
@@ -297,31 +321,14 @@ SCORES = (
         "The last, partly filled tile of keys is left out",
         "The loop ends with the last whole tile.",
         "Let it run to n_k: range(0, n_k, Bc).",
-        signs=(
-            from_scores(
-                lambda s, v, case: attention(
-                    *(_whole(s, v, case) if s.shape[-1] >= shape_of(case).Bc else (s - np.inf, v))
-                )
-            ),
-        ),
+        signs=(from_scores(_whole),),
     ),
     Misconception(
         "whole-tiles-only",
         "The last, partly filled tile of keys is left out",
         "The loop ends with the last whole tile, and with fewer than Bc keys it has no iteration at all.",
         "Let it run to n_k: range(0, n_k, Bc).",
-        signs=(
-            Unwritten(
-                lambda case: {
-                    name: np.full(
-                        case.tensors[name].values.shape,
-                        shape_of(case).n_k < shape_of(case).Bc and shape_of(case).n_q >= shape_of(case).Br,
-                    )
-                    for name in ("o_ptr", "l_ptr", "m_ptr", "lse_ptr")
-                    if name in case.tensors
-                }
-            ),
-        ),
+        signs=(Unwritten(_without_whole_tiles),),
     ),
     Misconception(
         "scores-transposed",
@@ -335,7 +342,7 @@ SCORES = (
         "All heads are computed from the first one",
         "Each head of O holds the attention of head 0.",
         "Add the head to the addresses of Q, K and V as well.",
-        signs=(from_scores(lambda s, v, case: _of_head_0(s, v)),),
+        signs=(from_scores(_of_head_0),),
     ),
     Misconception(
         "only-one-head",
@@ -345,17 +352,3 @@ SCORES = (
         signs=(Writes(lambda case: _with_keys_of_head_0(case)),),
     ),
 )
-
-
-def _whole(s: Array, v: Array, case: Case) -> tuple[Array, Array]:
-    end = s.shape[-1] // shape_of(case).Bc * shape_of(case).Bc
-    return s[..., :end], v[:, :end]
-
-
-def _with_keys_of_head_0(case: Case) -> Outputs:
-    k, v = (np.repeat(wide(case, name)[:1], shape_of(case).heads, axis=0) for name in "kv")
-    return of_scores(case, float(case.scalars["scale"]) * (wide(case, "q") @ k.swapaxes(1, 2)), sees(case), v)
-
-
-def _of_head_0(s: Array, v: Array) -> Outputs:
-    return {name: np.repeat(values[:1], len(s), axis=0) for name, values in attention(s, v).items()}

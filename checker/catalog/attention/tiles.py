@@ -7,6 +7,7 @@ axis is the head; which tile it is at is left open.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -42,8 +43,8 @@ def _other_side(case: Case, side: str) -> tuple[int, int]:
 
 
 def reach(
-    stores: bool, strides: Strides = right_strides, mask: Mask = "right", sides: str = "qk", vectors: bool = False
-) -> Callable[[Case, int], tuple[Reach, ...]]:
+    stores: bool, vectors: bool = False, strides: Strides = right_strides, mask: Mask = "right", sides: str = "qk"
+) -> Reaches:
     """What the accesses of a kernel cover, tile by tile, with its idea of strides and masks.
 
     Of matrices of the given sides, or of the vectors with one number a query.
@@ -52,7 +53,7 @@ def reach(
     def of(case: Case, program: int) -> tuple[Reach, ...]:
         return tuple(_reaches(case, program, stores, strides, mask, sides, vectors))
 
-    return of
+    return Reaches(of)
 
 
 def _reaches(
@@ -74,10 +75,6 @@ def _reaches(
             end = {"right": min(start + block, n), "none": start + block, "one too many": min(start + block, n + 1)}
             first = head * head_stride + start * row_stride
             yield Reach(stores, name, first, head * head_stride + (end[mask] - 1) * row_stride + last)
-
-
-def _either(*ways: Callable[[Case, int], tuple[Reach, ...]]) -> Callable[[Case, int], tuple[Reach, ...]]:
-    return lambda case, program: tuple(r for way in ways for r in way(case, program))
 
 
 def _all_but_head_0(*names: str) -> Callable[[Case], dict[str, Array]]:
@@ -169,7 +166,7 @@ ADDRESSING = (
         "The last tile has fewer than Bc keys, because n_k is no multiple of it. What lies there belongs to "
         "somebody else.",
         "Mask rows of K and V: mask=keys[:, None] < n_k, other=0.0.",
-        signs=(Reaches(reach(False, mask="none", sides="k")),),
+        signs=(reach(False, mask="none", sides="k"),),
     ),
     Misconception(
         "queries-without-mask",
@@ -177,31 +174,21 @@ ADDRESSING = (
         "The last tile has fewer than Br queries, because n_q is no multiple of it. What lies there belongs to "
         "somebody else.",
         "Mask rows of Q-shaped tensors, queries[:, None] < n_q, and vectors, queries < n_q.",
-        signs=(Reaches(_either(reach(False, mask="none", sides="q"), reach(False, mask="none", vectors=True))),),
+        signs=(reach(False, mask="none", sides="q"), reach(False, mask="none", vectors=True)),
     ),
     Misconception(
         "store-without-mask",
         "Rows past the last one are written",
         "The last tile is not full, and the store writes all of it: what lies there belongs to somebody else.",
         "Store with the mask that the rows were loaded with.",
-        signs=(Reaches(_either(reach(True, mask="none"), reach(True, mask="none", vectors=True))),),
+        signs=(reach(True, mask="none"), reach(True, mask="none", vectors=True)),
     ),
     Misconception(
         "mask-off-by-one",
         "The mask lets one row too many through",
         "Rows count from 0, so the last one is n - 1.",
         "Compare with <, not with <=.",
-        signs=(
-            Reaches(
-                _either(
-                    *(
-                        reach(stores, mask="one too many", vectors=vectors)
-                        for stores in (False, True)
-                        for vectors in (False, True)
-                    )
-                )
-            ),
-        ),
+        signs=tuple(reach(*which, mask="one too many") for which in product((False, True), (False, True))),
     ),
     Misconception(
         "head-stride-assumed",
@@ -209,16 +196,9 @@ ADDRESSING = (
         "The kernel steps n rows to the next head. A tensor may be padded, or be a slice of a larger one, so the "
         "distance between heads is its stride.",
         "Use head * q_head_stride for Q-shaped tensors, head * k_head_stride for K-shaped ones.",
-        signs=(
-            Reaches(
-                _either(
-                    *(
-                        reach(stores, strides)
-                        for stores in (False, True)
-                        for strides in (_dense(True, True), _dense(False, True))
-                    )
-                )
-            ),
+        signs=tuple(
+            reach(stores, strides=strides)
+            for stores, strides in product((False, True), (_dense(True, True), _dense(False, True)))
         ),
     ),
     Misconception(
@@ -226,12 +206,8 @@ ADDRESSING = (
         "Rows are assumed to follow each other without a gap",
         "The kernel steps D elements to the next row. The distance between rows is the row stride, not the width.",
         "Use queries * q_row_stride and keys * k_row_stride.",
-        signs=(
-            Reaches(
-                _either(
-                    *(reach(stores, strides) for stores in (False, True) for strides in (_width, _dense(False, False)))
-                )
-            ),
+        signs=tuple(
+            reach(stores, strides=strides) for stores, strides in product((False, True), (_width, _dense(False, False)))
         ),
     ),
     Misconception(
@@ -239,6 +215,6 @@ ADDRESSING = (
         "A tensor is addressed with strides that belong to others",
         "Q-shaped tensors (Q, O, dO, dQ) share one pair of strides, K-shaped ones (K, V, dK, dV) another.",
         "Use q_head_stride and q_row_stride for the former, k_head_stride and k_row_stride for the latter.",
-        signs=(Reaches(_either(*(reach(stores, _other_side) for stores in (False, True)))),),
+        signs=tuple(reach(stores, strides=_other_side) for stores in (False, True)),
     ),
 )

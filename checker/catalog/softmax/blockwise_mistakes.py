@@ -36,6 +36,11 @@ def top(x: Array) -> Array:
     return np.asarray(x.max(axis=-1, keepdims=True))
 
 
+def _padded_top(x: Array, case: Case) -> Array:
+    """Each row's maximum with the padding, which is 0."""
+    return np.maximum(top(x), 0.0) if _padding(x, case) else top(x)
+
+
 def filled(x: Array, case: Case) -> Array:
     """The row in blocks, shape (rows, blocks, block size), filled up with -inf."""
     padded = np.pad(x, ((0, 0), (0, _padding(x, case))), constant_values=-np.inf)
@@ -70,6 +75,12 @@ def _divided_too_early(x: Array, case: Case) -> Array:
 def _of_smallest(x: Array, case: Case) -> Array:
     """The softmax with the largest of the blocks' minima instead of the maximum."""
     return with_max(x, filled(x, case).min(axis=2).max(axis=1)[:, None])
+
+
+def _without_tail(x: Array, case: Case) -> Array:
+    """The softmax with the sum of whole blocks alone."""
+    e = exp32(shifted(x))
+    return np.asarray(e / total(e[:, : x.shape[1] - x.shape[1] % block_size(case)]))
 
 
 def _past_first_block(case: Case) -> dict[str, Array]:
@@ -199,11 +210,7 @@ BLOCKWISE = (
         "The lanes past the end of the row were loaded as 0, so the maximum of a negative row is 0. For very "
         "negative rows all exponentials are then 0, and 0 / 0 is NaN.",
         "Load the padding so that it never is the maximum: other=-float('inf').",
-        signs=(
-            y_is(lambda x, case: with_max(x, np.maximum(top(x), 0.0)) if _padding(x, case) else softmax(x)).at(
-                Part.PADDING, needed=True
-            ),
-        ),
+        signs=(y_is(lambda x, case: with_max(x, _padded_top(x, case))).at(Part.PADDING, needed=True),),
     ),
     Misconception(
         "sums-padded-lanes",
@@ -218,11 +225,7 @@ BLOCKWISE = (
         "The lanes past the end of the row were loaded as 0: the maximum is at least 0, and each of them adds "
         "exp(0 - m) to the denominator.",
         "Load the padding as minus infinity, whose exponential is 0: other=-float('inf').",
-        signs=(
-            y_is(lambda x, case: _padded_sum(x, case, np.maximum(top(x), 0.0) if _padding(x, case) else top(x))).at(
-                Part.LOAD
-            ),
-        ),
+        signs=(y_is(lambda x, case: _padded_sum(x, case, _padded_top(x, case))).at(Part.LOAD),),
     ),
     Misconception(
         "sum-of-last-block",
@@ -247,12 +250,6 @@ BLOCKWISE = (
         "The tail is missing in the sum",
         "The denominator adds up whole blocks only; the columns past the last whole block are not counted.",
         "Let the loop run to n_cols, range(0, n_cols, {block}), and mask the last block.",
-        signs=(
-            y_is(
-                lambda x, case: (
-                    exp32(shifted(x)) / total(exp32(shifted(x))[:, : x.shape[1] - x.shape[1] % block_size(case)])
-                )
-            ),
-        ),
+        signs=(y_is(_without_tail),),
     ),
 )

@@ -10,30 +10,32 @@ from checker.catalog.softmax.blockwise_mistakes import blocks, filled, top, with
 from checker.catalog.softmax.mistakes import exp32, shifted, total, y_is
 from checker.catalog.softmax.rows import block_size
 from checker.course.case import Array, Case
-from checker.course.misconception import Misconception, Part
+from checker.course.misconception import Misconception, Part, Writes
 
 
 def _online(
-    x: Array,
-    case: Case,
-    rescale: Callable[[Array, Array], Array],
+    rescale: Callable[[Array, Array], Array] = lambda m, m_new: exp32(m - m_new),
     guarded: bool = True,
     own: bool = False,
     both: bool = False,
-) -> Array:
+) -> Writes:
     """The two-sweep softmax with a factor `rescale(m_old, m_new)` for the old normaliser.
 
     `guarded`: 0 is subtracted instead of the maximum while that is -inf. `own`: each block's exponentials are
     taken relative to the block's own maximum. `both`: the factor is for the new part as well.
     """
-    m, l = np.full((len(x), 1), -np.inf), np.zeros((len(x), 1))
-    for block in blocks(x, case):
-        m_new = np.maximum(m, top(block))
-        shift = np.where(guarded & np.isinf(m_new), 0.0, m_new)
-        new = total(exp32(block - (top(block) if own else shift)))
-        l = (l + new) * rescale(m, shift) if both else l * rescale(m, shift) + new
-        m = m_new
-    return np.asarray(exp32(x - m) / l)
+
+    def formula(x: Array, case: Case) -> Array:
+        m, l = np.full((len(x), 1), -np.inf), np.zeros((len(x), 1))
+        for block in blocks(x, case):
+            m_new = np.maximum(m, top(block))
+            shift = np.where(guarded & np.isinf(m_new), 0.0, m_new)
+            new = total(exp32(block - (top(block) if own else shift)))
+            l = (l + new) * rescale(m, shift) if both else l * rescale(m, shift) + new
+            m = m_new
+        return np.asarray(exp32(x - m) / l)
+
+    return y_is(formula)
 
 
 def _lanes_added(x: Array, case: Case) -> Array:
@@ -54,6 +56,11 @@ def _running(x: Array, case: Case) -> Array:
     return np.concatenate(written, axis=1)
 
 
+def _guard_kept(x: Array, case: Case) -> Array:
+    """The softmax with a maximum of at least 0 after a block of -inf."""
+    return with_max(x, np.where(np.isinf(top(blocks(x, case)[0])), np.maximum(top(x), 0.0), top(x)))
+
+
 def _max_not_kept(x: Array, case: Case) -> Array:
     """exp(x + inf), divided by the sum of the last block."""
     last = blocks(x, case)[-1]
@@ -70,7 +77,7 @@ ONLINE = (
         "before that, and the factor is exp(0) = 1.",
         "Multiply the old l by exp(m - what you subtract now) while m still holds the old maximum; "
         "the line m = m_new comes last.",
-        signs=(y_is(lambda x, case: _online(x, case, lambda m, m_new: np.ones_like(m))).at(Part.NORMALISER),),
+        signs=(_online(lambda m, m_new: np.ones_like(m)).at(Part.NORMALISER),),
     ),
     Misconception(
         "new-part-rescaled-too",
@@ -78,9 +85,7 @@ ONLINE = (
         "What is added now is relative to the new maximum already. Only what l held before needs the factor "
         "exp(m_old - m_new). In the first block that is 0, and there even the new part is lost.",
         "Multiply before you add: l * factor + tl.sum(...), without parentheses around the sum.",
-        signs=(
-            y_is(lambda x, case: _online(x, case, lambda m, m_new: exp32(m - m_new), both=True)).at(Part.NORMALISER),
-        ),
+        signs=(_online(both=True).at(Part.NORMALISER),),
     ),
     Misconception(
         "lanes-added-without-rescaling",
@@ -111,9 +116,7 @@ ONLINE = (
         "larger one, they count too much.",
         "Sum exp(x - m_new), or 0 instead of m_new while that is -inf; or multiply the block's sum by "
         "exp(its own maximum - m_new).",
-        signs=(
-            y_is(lambda x, case: _online(x, case, lambda m, m_new: exp32(m - m_new), own=True)).at(Part.NORMALISER),
-        ),
+        signs=(_online(own=True).at(Part.NORMALISER),),
     ),
     Misconception(
         "rescaled-by-the-inverse",
@@ -121,11 +124,7 @@ ONLINE = (
         "The factor must make the old normaliser smaller when the maximum grows. exp(m_new - m_old) makes it larger, "
         "and infinite at the first block, where m_old is -inf.",
         "The factor is exp(m_old - m_new): it is never above 1.",
-        signs=(
-            y_is(lambda x, case: _online(x, case, lambda m, m_new: exp32(m_new - m))).at(
-                Part.INVERSE_FACTOR, needed=True
-            ),
-        ),
+        signs=(_online(lambda m, m_new: exp32(m_new - m)).at(Part.INVERSE_FACTOR, needed=True),),
     ),
     Misconception(
         "written-too-early",
@@ -140,13 +139,7 @@ ONLINE = (
         "The 0 that is subtracted while the maximum is -inf was kept as the maximum. A row that goes on far below 0 "
         "then has only exponentials that are 0, and 0 / 0 is NaN.",
         "Keep the 0 in a variable of its own (shift), and carry m_new on as the maximum, -inf as it is.",
-        signs=(
-            y_is(
-                lambda x, case: with_max(
-                    x, np.where(np.isinf(top(blocks(x, case)[0])), np.maximum(top(x), 0.0), top(x))
-                )
-            ),
-        ),
+        signs=(y_is(_guard_kept),),
     ),
     Misconception(
         "minus-infinity-prefix",
@@ -154,10 +147,6 @@ ONLINE = (
         "As long as a row has shown nothing but -inf, the maximum is -inf as well. Both x - m_new and m_old - m_new "
         "are then -inf - (-inf), which is NaN, and it stays in l for good.",
         "While the maximum is -inf, subtract 0 instead, in both: shift = tl.where(m_new == -float('inf'), 0.0, m_new).",
-        signs=(
-            y_is(lambda x, case: _online(x, case, lambda m, m_new: exp32(m - m_new), guarded=False)).at(
-                Part.NORMALISER
-            ),
-        ),
+        signs=(_online(guarded=False).at(Part.NORMALISER),),
     ),
 )

@@ -73,7 +73,7 @@ X, Y = stride("x_row_stride"), stride("y_row_stride")
 
 def reach(
     store: bool, stride: Stride, columns_mask: Mask = "right", rows_mask: Mask = "right", first_row: int = 0
-) -> Callable[[Case, int], tuple[Reach, ...]]:
+) -> Reaches:
     """What the accesses of a kernel cover, block after block, with its idea of strides and masks."""
 
     def of(case: Case, program: int) -> tuple[Reach, ...]:
@@ -94,15 +94,12 @@ def reach(
             for column in range(0, n, block)
         )
 
-    return of
+    return Reaches(of)
 
 
-def both(
-    x: Stride, y: Stride, columns_mask: Mask = "right", rows_mask: Mask = "right"
-) -> Callable[[Case, int], tuple[Reach, ...]]:
+def both(x: Stride, y: Stride, columns_mask: Mask = "right", rows_mask: Mask = "right") -> tuple[Reaches, Reaches]:
     """The load of x and the store of y, with the same mistake."""
-    load, store = (reach(*which, columns_mask, rows_mask) for which in ((False, x), (True, y)))
-    return lambda case, program: (*load(case, program), *store(case, program))
+    return reach(False, x, columns_mask, rows_mask), reach(True, y, columns_mask, rows_mask)
 
 
 def columns(case: Case) -> int:
@@ -166,7 +163,7 @@ ADDRESSING = (
         "A program reads a row that is not its own",
         "The program's loads begin one row further down than its own row, so the last program leaves x.",
         "Program p owns {own}",
-        signs=(Reaches(reach(False, X, first_row=1)),),
+        signs=(reach(False, X, first_row=1),),
     ),
     Misconception(
         "wrong-axis",
@@ -181,35 +178,35 @@ ADDRESSING = (
         "A block has more lanes than what is left of the row, and the load reads all of them: what "
         "lies past the end of the row belongs to somebody else.",
         "Only columns below n_cols are yours, counted from the beginning of the row: {mask_in_loop}.",
-        signs=(Reaches(reach(False, X, columns_mask="none")),),
+        signs=(reach(False, X, columns_mask="none"),),
     ),
     Misconception(
         "store-without-mask",
         "The store has no mask, or one that does not end with the row",
         "The store writes all lanes of the block, also those past the end of the row.",
         "Store with the same mask as you load.",
-        signs=(Reaches(reach(True, Y, columns_mask="none")),),
+        signs=(reach(True, Y, columns_mask="none"),),
     ),
     Misconception(
         "mask-off-by-one",
         "The mask lets one lane too many through",
         "The access covers columns 0 to n_cols, but the last column of a row is n_cols - 1.",
         "Columns count from 0: compare with <, not with <=.",
-        signs=(Reaches(both(X, Y, columns_mask="one too many")),),
+        signs=both(X, Y, columns_mask="one too many"),
     ),
     Misconception(
         "y-with-x-stride",
         "y is addressed with x's row stride",
         "x and y are laid out separately: the next row of y begins y_row_stride elements further on.",
         "Use {y} in the store.",
-        signs=(Reaches(reach(True, X)),),
+        signs=(reach(True, X),),
     ),
     Misconception(
         "x-with-y-stride",
         "x is addressed with y's row stride",
         "x and y are laid out separately: the next row of x begins x_row_stride elements further on.",
         "Use {x} in the load.",
-        signs=(Reaches(reach(False, Y)),),
+        signs=(reach(False, Y),),
     ),
     Misconception(
         "block-as-stride",
@@ -217,14 +214,14 @@ ADDRESSING = (
         "The kernel steps {block} elements to the next row, as one does in a vector that is cut into blocks. "
         "Here the rows of a matrix are x_row_stride and y_row_stride elements apart.",
         "Use {rows} * x_row_stride for x and {rows} * y_row_stride for y.",
-        signs=(Reaches(both(block_size, block_size)),),
+        signs=both(block_size, block_size),
     ),
     Misconception(
         "row-without-stride",
         "The row number is added to the pointer as it is",
         "x_ptr + {neighbours}.",
         "Multiply by the distance between rows: {rows} * x_row_stride for x, {rows} * y_row_stride for y.",
-        signs=(Reaches(both(lambda case: 1, lambda case: 1)),),
+        signs=both(lambda case: 1, lambda case: 1),
     ),
     Misconception(
         "width-as-stride",
@@ -232,7 +229,7 @@ ADDRESSING = (
         "The kernel steps n_cols elements to the next row. A tensor may be padded or be a slice of a "
         "larger one, so the distance between rows is its stride, not its width.",
         "Use {rows} * x_row_stride for x and {rows} * y_row_stride for y.",
-        signs=(Reaches(both(columns, columns)),),
+        signs=both(columns, columns),
     ),
     Misconception(
         "rows-without-mask",
@@ -240,13 +237,13 @@ ADDRESSING = (
         "The last program owns fewer rows than BLOCK_ROWS, because the number of rows is no multiple of it. Its "
         "tile reaches beyond the last row.",
         "A lane is yours if its row and its column exist: (rows < n_rows)[:, None] & (start + cols < n_cols)[None, :].",
-        signs=(Reaches(both(X, Y, rows_mask="none")),),
+        signs=both(X, Y, rows_mask="none"),
     ),
     Misconception(
         "rows-mask-off-by-one",
         "The mask lets one row too many through",
         "The last row is n_rows - 1, because rows count from 0.",
         "The mask is rows < n_rows, not <=.",
-        signs=(Reaches(both(X, Y, rows_mask="one too many")),),
+        signs=both(X, Y, rows_mask="one too many"),
     ),
 )
