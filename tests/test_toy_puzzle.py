@@ -49,7 +49,7 @@ KERNEL = Kernel("double_kernel", ("x_ptr", "y_ptr", "n", "BLOCK"), ("BLOCK",))
 
 
 def cases(draw):
-    x = draw.case("TOY", "x").normal(size=50).astype(np.float32)
+    x = draw.case("x").normal(size=50).astype(np.float32)
     y = Tensor.output(x.shape, x.dtype, (1,))
     tensors = {"x_ptr": Tensor(x, (1,)), "y_ptr": y}
     return [Case("fifty", KERNEL.name, ("right", "traffic"), (4,), tensors, {"n": 50}, {"BLOCK": 16})]
@@ -76,7 +76,7 @@ PUZZLE = Puzzle(
         ),
     ),
 )
-'''.replace("NUMBER", str(NUMBER)).replace("TOY", TOY)
+'''.replace("NUMBER", str(NUMBER))
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from checker.box.protocol.results import Launch
 from checker.check import Outcome, Terms, program_of, unproven
 from checker.course.case import numbered
 from checker.course.clean import cleaned
-from checker.course.puzzle import PRACTICE_KEY, Case, Draw, Puzzle
+from checker.course.puzzle import Case, Draw, Puzzle
 from checker.course.verdict import Compilation, Finding, PropertyResult, Run, Status, Verdict
 from checker.judge.branches import finding_on, not_entered
 from checker.judge.branches import unproven as unproven_branch
@@ -143,7 +143,7 @@ class Check:
 
     def _cases(self, program: Program, started: list[str]) -> _Cases:
         key = self.terms.key
-        draw = Draw(PRACTICE_KEY) if key is None else Draw(key, self.sha256)
+        draw = self.puzzle.draw() if key is None else self.puzzle.draw(key, self.sha256)
         of_puzzle = self._cases_for_gpu(draw) if self.terms.on_gpu else self.puzzle.cases(draw)
         cases = numbered([*of_puzzle, *self._suspected(program, draw)])
         runnable = [case for case in cases if case.kernel in started]
@@ -152,7 +152,7 @@ class Check:
 
     def _passes(self, draw: Draw, cases: list[Case], launches: list[Launch]) -> list[Pass]:
         """In order and shuffled; launches that run once are shared out between the two processes."""
-        shuffle = draw.case(self.puzzle.stem, "order of programs")
+        shuffle = draw.case("order of programs")
         in_order: Pass = []
         shuffled: Pass = []
         second = half_of({n: steps_of(case, self.puzzle) for n, case in enumerate(cases) if case.once})

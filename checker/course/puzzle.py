@@ -153,18 +153,19 @@ class Pictured:
 
 @dataclass(frozen=True)
 class Draw:
-    """Where cases come from: a key, and for grading also the submission that is graded.
+    """Where the cases of a puzzle come from: a key, and for grading also the submission that is graded.
 
     Practice uses a public key, so the same example comes back until it is solved. Grading mixes a
     secret key with the submission's hash, so that no example can be prepared for.
     """
 
+    puzzle: str  # its stem
     key: str = PRACTICE_KEY
     submission: str = ""
 
-    def case(self, puzzle: str, name: str) -> np.random.Generator:
+    def case(self, name: str) -> np.random.Generator:
         """The random numbers of one case: HMAC-SHA256 of key, puzzle, case and submission."""
-        message = "\0".join((puzzle, name, self.submission)).encode()
+        message = "\0".join((self.puzzle, name, self.submission)).encode()
         digest = hmac.digest(self.key.encode(), message, hashlib.sha256)
         return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "little")))
 
@@ -227,6 +228,10 @@ class Puzzle:
     def stem(self) -> str:
         """The name that the puzzle's files share."""
         return f"p{self.number}_{self.slug}"
+
+    def draw(self, key: str = PRACTICE_KEY, submission: str = "") -> Draw:
+        """What this puzzle's cases are drawn from: with the public key for practice, or with the course's."""
+        return Draw(self.stem, key, submission)
 
     @property
     def possible(self) -> int:

@@ -15,7 +15,8 @@ import pytest
 
 from checker import catalog
 from checker.box.parent import Limits
-from checker.catalog import softmax, suspected
+from checker.catalog.cases import suspected
+from checker.catalog.softmax.reference import ROWS_SUM_TO_ONE
 from checker.check import Terms
 from checker.course.puzzle import Budget, Case, Expected
 from checker.course.verdict import Finding, Status, Traffic, Verdict
@@ -99,7 +100,7 @@ def test_the_invariant_catches_what_a_loose_tolerance_lets_through(
     monkeypatch.setattr(catalog, "load", lambda _: replace(puzzle, expected=loose, invariants=()))
     assert check_text(**change).accepted
     monkeypatch.setattr(catalog, "load", lambda _: replace(puzzle, expected=loose))
-    assert check_text(**change).findings[0].id == softmax.ROWS_SUM_TO_ONE.id
+    assert check_text(**change).findings[0].id == ROWS_SUM_TO_ONE.id
 
 
 IN_HALF = {

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from checker import catalog
 from checker.check import launch
-from checker.course.puzzle import Draw
 from checker.judge.compare import wrong_elements
 from checker.judge.evidence import launch_of, written_tensors
 from checker.submission.extract import extract
@@ -23,7 +22,7 @@ def test_what_is_drawn_is_a_launch_that_a_solution_does_right(number: int) -> No
     cases = run.cases_of(puzzle)
     assert [case.kernel for case in cases] == [kernel.name for kernel in puzzle.kernels]
     if puzzle.pictured is not None:
-        assert not {case.name for case in cases} & {case.name for case in puzzle.cases(Draw())}
+        assert not {case.name for case in cases} & {case.name for case in puzzle.cases(puzzle.draw())}
         assert not any(case.proves for case in cases)
     program = extract(from_file(ROOT / "solutions" / f"{STEMS[number]}.py"), puzzle.kernels)
     results = launch(program, [launch_of(case) for case in cases], run.LIMITS).results

@@ -7,8 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from checker.catalog.attention import is_causal, looked_at, scores, sees, shape_of, transposed, wide
-from checker.catalog.softmax_mistakes import exp32
+from checker.catalog.attention.bounds import looked_at, transposed
+from checker.catalog.attention.launch import shape_of, wide
+from checker.catalog.attention.reference import is_causal, scores, sees
+from checker.catalog.softmax.mistakes import exp32
 from checker.course.case import Array, Case
 from checker.course.misconception import Misconception, Part, Product, Unwritten, Writes
 

@@ -7,8 +7,10 @@ from itertools import product
 
 import numpy as np
 
-from checker.catalog.attention import has_keys, is_causal, looked_at, offset, scores, sees, shape_of, visible
-from checker.catalog.attention_mistakes import Outputs, attention, from_scores, of_scores
+from checker.catalog.attention.bounds import looked_at
+from checker.catalog.attention.launch import shape_of
+from checker.catalog.attention.mistakes import Outputs, attention, from_scores, of_scores
+from checker.catalog.attention.reference import has_keys, is_causal, offset, scores, sees, visible
 from checker.course.case import Array, Case, Role
 from checker.course.misconception import Misconception, Part, Unwritten, Writes
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from checker.catalog.softmax import row_input, softmax
+from checker.catalog.softmax.reference import row_input, softmax
 from checker.course.case import Array, Case
 from checker.course.misconception import Misconception, Part, Writes
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from checker.catalog.attention import Shape
-from checker.catalog.softmax import RISE, SMALL_TERM
-from checker.course.puzzle import Array, as_bf16
+from checker.catalog.attention.launch import Shape, tensors
+from checker.catalog.softmax.cases import RISE, SMALL_TERM
+from checker.course.puzzle import Array, Tensor, as_bf16
 
 LARGEST_SCORE = 1e12  # two fp16 rows of 128 give no more: what is larger may stand for infinity
 
@@ -24,6 +24,10 @@ class Inputs:
     scale: float
     kinds: tuple[str, ...] = ()
     bf16: bool = False  # on a GPU: fp32 values that bf16 can hold, passed as bf16
+
+    def tensors(self, shape: Shape) -> dict[str, Tensor]:
+        """Q, K and V as arguments of a launch."""
+        return tensors(shape, {"q": self.q, "k": self.k, "v": self.v}, kinds=self.kinds, bf16=self.bf16)
 
 
 def normal_inputs(
@@ -120,8 +124,7 @@ def hard_inputs(
 
 
 def with_large_v(inputs: Inputs) -> Inputs:
-    """V with one dimension around 1500: its sum over more than 44 keys is more than fp16 can hold, its average is "
-    "not."""
+    """V with one dimension around 1500: fp16 cannot hold its sum over more than 44 keys, but its average."""
     v = inputs.v.copy()
     v[..., -1] += np.asarray(1500, v.dtype)
     return replace(inputs, v=v)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from checker.catalog.rows import block_size
-from checker.catalog.softmax import softmax
-from checker.catalog.softmax_mistakes import exp32, shifted, total, y_is
+from checker.catalog.softmax.mistakes import exp32, shifted, total, y_is
+from checker.catalog.softmax.reference import softmax
+from checker.catalog.softmax.rows import block_size
 from checker.course.case import Array, Case
 from checker.course.misconception import Misconception, Part, Unwritten
 

@@ -8,13 +8,13 @@ the kernel gets, rounded as they are, so that each kernel is judged by itself.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from checker.catalog import attention
-from checker.catalog.attention import EPS32, Shape, scores, sees, shape_of, wide
-from checker.catalog.attention_inputs import Inputs, hard_inputs, normal_inputs
+from checker.catalog.attention.launch import Proves, Shape, launch, shape_of, tensors, unwritten, wide
+from checker.catalog.attention.reference import EPS32, dot_eps, forward, score_error, scores, sees, visible
+from checker.catalog.attention.values import Inputs
 from checker.course.puzzle import Array, Case, Expected, Kernel, Role, Tensor, as_bf16
 
 Outputs = Mapping[str, Array]
@@ -32,73 +32,33 @@ class Given:
 
 def given(shape: Shape, inputs: Inputs, do: Array) -> Given:
     """The tensors of a launch, with O, LSE and delta from the judge, not from the student."""
-    dtype = inputs.q.dtype
     q, k, v = (x.astype(np.float64) for x in (inputs.q, inputs.k, inputs.v))
-    hidden = ~attention.visible(shape.n_q, shape.n_k, causal=True)
-    right = attention.forward(np.where(hidden, -np.inf, inputs.scale * (q @ k.swapaxes(1, 2))), v)
-    o = as_bf16(right.o) if inputs.bf16 else right.o.astype(dtype)
+    hidden = ~visible(shape.n_q, shape.n_k, causal=True)
+    right = forward(np.where(hidden, -np.inf, inputs.scale * (q @ k.swapaxes(1, 2))), v)
+    o = as_bf16(right.o) if inputs.bf16 else right.o.astype(inputs.q.dtype)
     delta = (o.astype(np.float64) * do.astype(np.float64)).sum(axis=-1)
-    q_shaped = {"q": inputs.q, "o": o, "do": do}
-    k_shaped = {"k": inputs.k, "v": inputs.v}
-    made = {
-        **{n: attention.matrix(shape, "q", x, kinds=inputs.kinds, bf16=inputs.bf16) for n, x in q_shaped.items()},
-        **{n: attention.matrix(shape, "k", x, bf16=inputs.bf16) for n, x in k_shaped.items()},
-        "lse": attention.vector(shape, right.lse.astype(np.float32), kinds=inputs.kinds),
-        "delta": attention.vector(shape, delta.astype(np.float32), kinds=inputs.kinds),
-        "dq": attention.matrix(shape, "q", attention.unwritten(q, dtype), Role.OUTPUT, inputs.kinds, inputs.bf16),
-        "dk": attention.matrix(shape, "k", attention.unwritten(k, dtype), Role.OUTPUT, bf16=inputs.bf16),
-        "dv": attention.matrix(shape, "k", attention.unwritten(v, dtype), Role.OUTPUT, bf16=inputs.bf16),
-    }
-    return Given(shape, inputs.scale, inputs.kinds, {f"{name}_ptr": tensor for name, tensor in made.items()})
+    return given_all(shape, inputs, do, o, right.lse.astype(np.float32), delta.astype(np.float32))
 
 
-def half_inputs(random: np.random.Generator, shape: Shape) -> tuple[Inputs, Array]:
-    """fp16 inputs and dO on which a sum in fp16 overflows, though the gradients themselves do not.
-
-    Two dimensions are used for that, and add nothing to scores or to dP: V is 0 in the last one, where
-    dO is large; Q is 0 in the last one, where K is large (each row of dS sums to 0).
-    """
-    inputs = hard_inputs(random, shape, np.float16, huge=10.0)
-    q, k, v = inputs.q.copy(), inputs.k.copy(), inputs.v.copy()
-    q[..., -1], k[..., -1], v[..., -1] = 0, 30000, 0
-    do = random.normal(0.0, 1.0, q.shape).astype(np.float16)
-    large = np.where(np.arange(shape.n_q) < shape.n_q // 2, 30000.0, -25000.0)
-    scores = inputs.scale * (q.astype(np.float64) @ k.astype(np.float64).swapaxes(1, 2))
-    p = attention.forward(np.where(attention.visible(shape.n_q, shape.n_k, causal=True), scores, -np.inf), v).p
-    do[..., -1] = large * min(1.0, 5e4 / np.abs(large @ p).max())  # dV itself must fit into fp16
-    return replace(inputs, q=q, k=k, v=v), do
+def given_all(shape: Shape, inputs: Inputs, do: Array, o: Array, lse: Array, delta: Array) -> Given:
+    """The tensors of a launch, all inputs as they are given."""
+    dtype = inputs.q.dtype
+    outputs = {"dq": unwritten(do, dtype), "dk": unwritten(inputs.k, dtype), "dv": unwritten(inputs.v, dtype)}
+    more = {"o": o, "do": do, "lse": lse, "delta": delta}
+    how = inputs.kinds, inputs.bf16
+    made = tensors(shape, more, Role.INPUT, *how) | tensors(shape, outputs, Role.OUTPUT, *how)
+    return Given(shape, inputs.scale, inputs.kinds, inputs.tensors(shape) | made)
 
 
-def large_products(random: np.random.Generator, shape: Shape) -> tuple[Inputs, Array]:
-    """fp16 inputs and dO with a dP beyond what fp16 can hold, though dS and the gradients are not.
-
-    In one dimension V and dO are large and positive: that adds nearly as much to each dP as to delta.
-    """
-    inputs = normal_inputs(random, shape, np.float16)
-    v, do = inputs.v.copy(), random.normal(0.0, 1.0, inputs.q.shape).astype(np.float16)
-    v[..., -1], do[..., -1] = random.uniform(180, 340, v.shape[:2]), 260
-    return replace(inputs, v=v), do
-
-
-def large_values(random: np.random.Generator, shape: Shape) -> tuple[Inputs, Array]:
-    """Scores up to 30,000 in size, V and O whose exponential would overflow, and dO of a million or a millionth."""
-    inputs = normal_inputs(random, shape)
-    q, k, do = inputs.q.copy(), inputs.k.copy(), random.normal(0.0, 1.0, inputs.q.shape).astype(np.float32)
-    k[..., 0] = 1.0
-    q[..., 0] = np.resize([3e3, -3e3, 3e4, -3e4], shape.n_q) / inputs.scale
-    do *= np.resize([1.0, 3e5, 1e-8], (shape.n_q, 1)).astype(np.float32)
-    return replace(inputs, q=q, k=k, v=300 * inputs.v), do
-
-
-def launch(kernel: Kernel, name: str, proves: tuple[str, ...], given: Given, once: bool = False) -> Case:
+def launch_given(kernel: Kernel, name: str, proves: Proves, given: Given, once: bool = False) -> Case:
     """One launch of one of the kernels: a program per head and tile of what it writes."""
-    shape, tensors = given.shape, dict(given.tensors)
+    shape, arguments = given.shape, dict(given.tensors)
     if kernel.name == "delta_kernel":
-        unwritten = attention.unwritten(tensors["delta_ptr"].values, np.float32)
-        tensors["delta_ptr"] = attention.vector(shape, unwritten, Role.OUTPUT, given.kinds)
+        delta = unwritten(arguments["delta_ptr"].values, np.float32)
+        arguments |= tensors(shape, {"delta": delta}, Role.OUTPUT, given.kinds)
     count = shape.tc if "dk_ptr" in kernel.parameters else shape.tr
     name = f"{kernel.name.removesuffix('_kernel')}: {name}"
-    return attention.launch(kernel, name, proves, shape, tensors, given.scale, (count, shape.heads), once=once)
+    return launch(kernel, name, proves, shape, arguments, given.scale, (count, shape.heads), once=once)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,11 +101,11 @@ def expected(case: Case) -> Mapping[str, Expected]:
         tolerance = 16 * EPS32 * np.abs(products).sum(axis=-1) + 1e-30
         return {"delta_ptr": Expected(products.sum(axis=-1), tolerance)}
     g = gradients(case)
-    of_q, dot = case.tensors["q_ptr"], attention.dot_eps(case)
+    of_q, dot = case.tensors["q_ptr"], dot_eps(case)
     eps, lost = max(of_q.eps, dot), of_q.smallest
     tiles = max(shape_of(case).tr, shape_of(case).tc)
     finite = np.nan_to_num(np.abs(wide(case, "lse"))[..., None], posinf=0.0)
-    relative = attention.score_error(case) + EPS32 * (
+    relative = score_error(case) + EPS32 * (
         16 + 4 * np.max(np.abs(scores(case)), axis=-1, keepdims=True) + 4 * finite + tiles
     )
     products = np.abs(wide(case, "do")) @ np.abs(wide(case, "v")).swapaxes(1, 2)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from checker.catalog.attention import looked_at, scores, sees, wide
-from checker.catalog.attention_mistakes import Q_K
-from checker.catalog.backward import Gradients
-from checker.catalog.backward_models import (
+from checker.catalog.attention.backward import Gradients
+from checker.catalog.attention.backward_models import (
     DK_DQ,
     DV,
     collected_of,
@@ -23,7 +21,11 @@ from checker.catalog.backward_models import (
     p_of,
     product,
 )
-from checker.catalog.causal_mistakes import RETURNED_EARLY, future
+from checker.catalog.attention.bounds import looked_at
+from checker.catalog.attention.causal_mistakes import RETURNED_EARLY, future
+from checker.catalog.attention.launch import wide
+from checker.catalog.attention.mistakes import Q_K
+from checker.catalog.attention.reference import scores, sees
 from checker.course.case import Array, Case
 from checker.course.misconception import Misconception, Part, Product, Writes
 

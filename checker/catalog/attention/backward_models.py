@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from checker.catalog import attention
-from checker.catalog.attention import scores, sees, shape_of, visible, wide
-from checker.catalog.attention_mistakes import last_looked_at
-from checker.catalog.backward import Gradients, collected, gradients
-from checker.catalog.softmax_mistakes import exp32
+from checker.catalog.attention.backward import Gradients, collected, gradients
+from checker.catalog.attention.bounds import looked_at, transposed
+from checker.catalog.attention.launch import shape_of, wide
+from checker.catalog.attention.mistakes import last_looked_at
+from checker.catalog.attention.reference import has_keys, scores, sees, visible
+from checker.catalog.softmax.mistakes import exp32
 from checker.course.case import Array, Case
 from checker.course.misconception import Product, Reach, Writes
 
@@ -167,7 +168,7 @@ def another_mask(case: Case, offset: int | None) -> Array:
     """P with another causal mask, over the tiles that are looked at."""
     shape = shape_of(case)
     seen = visible(shape.n_q, shape.n_k, offset is not None, offset)
-    return p_of(case, attention.scores(case), lse_of(case), seen & attention.looked_at(case))
+    return p_of(case, scores(case), lse_of(case), seen & looked_at(case))
 
 
 def delta_in_half(case: Case, rounded: bool) -> dict[str, Array]:
@@ -195,7 +196,7 @@ def before_the_first_query(case: Case, program: int) -> tuple[Reach, ...]:
 def in_base_two(case: Case, folded: float) -> Array:
     """P of exp2, with a factor on the scores only."""
     with np.errstate(all="ignore"):
-        exponent = folded * attention.scores(case) - lse_of(case)
+        exponent = folded * scores(case) - lse_of(case)
         return np.where(sees(case), exp32(exponent * np.log(2)), 0.0)
 
 
@@ -224,15 +225,13 @@ def with_transposed(case: Case, g: Gradients, p: bool, ds: bool) -> dict[str, Ar
     """Gradients with tiles of P, of dS or of both transposed, where tiles are square."""
     if "dq_ptr" in case.tensors and p:
         return {}
-    return collected(
-        case, attention.transposed(case, g.p) if p else g.p, attention.transposed(case, g.ds) if ds else g.ds
-    )
+    return collected(case, transposed(case, g.p) if p else g.p, transposed(case, g.ds) if ds else g.ds)
 
 
 def nan_from_hidden(case: Case, g: Gradients) -> dict[str, Array]:
     """NaN in the entries of queries without keys, in tiles that are looked at."""
-    alone = ~attention.has_keys(case)
-    spoilt = attention.looked_at(case) & alone[:, None]
+    alone = ~has_keys(case)
+    spoilt = looked_at(case) & alone[:, None]
     return collected(case, np.where(spoilt, np.nan, g.p), np.where(spoilt, np.nan, g.ds))
 
 

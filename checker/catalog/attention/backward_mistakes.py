@@ -6,9 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from checker.catalog.attention import looked_at, offset, scores, sees
-from checker.catalog.attention_mistakes import Q_K
-from checker.catalog.backward_models import (
+from checker.catalog.attention.backward_models import (
     DV,
     another_mask,
     before_the_first_query,
@@ -32,6 +30,9 @@ from checker.catalog.backward_models import (
     with_transposed,
     without_last_tile,
 )
+from checker.catalog.attention.bounds import looked_at
+from checker.catalog.attention.mistakes import Q_K
+from checker.catalog.attention.reference import offset, scores, sees
 from checker.course.misconception import Misconception, Part, Reaches, Writes
 
 MISTAKES = (

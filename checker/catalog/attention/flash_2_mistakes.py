@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from checker.catalog.attention import scores, shape_of
-from checker.catalog.attention_mistakes import (
+from checker.catalog.attention.launch import shape_of
+from checker.catalog.attention.mistakes import (
     LOG2_E,
     Q_K_V,
     Outputs,
@@ -21,7 +21,8 @@ from checker.catalog.attention_mistakes import (
     tiles,
     with_lse,
 )
-from checker.catalog.softmax_mistakes import exp32
+from checker.catalog.attention.reference import scores
+from checker.catalog.softmax.mistakes import exp32
 from checker.course.case import Array, Case
 from checker.course.misconception import Misconception, Part, Writes
 

@@ -139,7 +139,7 @@ def gaps(layout: int, random: np.random.Generator) -> tuple[int, int]:
 
 
 def lengths(block: int, random: np.random.Generator) -> list[int]:
-    """Lengths of every class by `block`, each in one block and in several, in the order of `LENGTH_CLASSES`."""
+    """Lengths of every class by `block`, in one block and then in several: 0, 1, B - 1, any other."""
     other = [int(random.integers(2, block - 1)) for _ in range(2)]
     return [
         rest + blocks * block

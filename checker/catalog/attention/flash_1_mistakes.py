@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from checker.catalog.attention_mistakes import (
+from checker.catalog.attention.mistakes import (
     Q_K_V,
     Outputs,
     Over,
@@ -19,7 +19,7 @@ from checker.catalog.attention_mistakes import (
     tiles,
     with_lse,
 )
-from checker.catalog.softmax_mistakes import exp32
+from checker.catalog.softmax.mistakes import exp32
 from checker.course.case import Array, Case
 from checker.course.misconception import Misconception, Part, Writes
 
