@@ -260,7 +260,7 @@ def _wrong(puzzle: Puzzle, case: Case, result: LaunchResult, code: Code) -> Wron
         return None
     positions = list(case.tensors)
     stores = {name: _last_store(result, positions.index(name)) for name in wrong or undefined}
-    load, last = _stray_load(result, undefined=bool(undefined)), _last_load(result)
+    load, last = _padded_load(result, undefined=bool(undefined)), _last_load(result)
     return Wrong(case, result.tensors, bool(undefined), expected, wrong or undefined, stores, load or last, load, code)
 
 
@@ -277,11 +277,10 @@ def _last_store(result: LaunchResult, tensor: int) -> int | None:
     return int(lines[-1]) if lines.size else None
 
 
-def _stray_load(result: LaunchResult, *, undefined: bool) -> int | None:
+def _padded_load(result: LaunchResult, *, undefined: bool) -> int | None:
     """Line of the first load whose masked lanes hold something that could count, or are undefined."""
-    loads = result.log.kind == LOAD
-    stray = result.log.line[loads & (result.log.stray < 0 if undefined else result.log.stray != 0)]
-    return int(stray[0]) if stray.size else None
+    lines = result.log.line[result.log.undefined if undefined else result.log.padded]
+    return int(lines[0]) if lines.size else None
 
 
 def _last_load(result: LaunchResult) -> int | None:

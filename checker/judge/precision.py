@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from checker.box.protocol.records import (
     AS_FLOAT,
     IN_DOT,
     IN_LOOP,
     IN_STORE,
     IN_SUM,
-    LOSS,
     MULTIPLIED,
     NARROWED,
     ON_THE_WAY,
@@ -95,9 +92,9 @@ def precision_findings(evidence: Evidence, where: Locator) -> Iterator[Finding]:
     result = evidence.result
     if result is None:
         return
-    log, seen = result.log, set()
-    for record in sorted(np.flatnonzero(log.kind == LOSS), key=lambda n: int(log.stray[n])):
-        line, loss, times = int(log.line[record]), LOSSES[int(log.stray[record])], int(log.lanes[record])
+    seen = set()
+    for way, line, times in result.log.losses:
+        loss = LOSSES[way]
         if line not in seen:
             seen.add(line)
             here = f" In this case that happens {times} times." if times > 1 else ""
