@@ -204,7 +204,7 @@ def _wrong_map(sharing: Finding, unwritten: Finding) -> Finding:
 
 
 def _colliding_lanes(case: Case, log: AccessLog, where: Locator) -> Iterator[Finding]:
-    hits = np.flatnonzero((log.kind == STORE) & (log.stray > 0))
+    hits = np.flatnonzero(log.overwritten > 0)
     if hits.size:
         hit = hits[0]
         name = list(case.tensors)[int(log.tensor[hit])]
@@ -213,7 +213,7 @@ def _colliding_lanes(case: Case, log: AccessLog, where: Locator) -> Iterator[Fin
             status=Status.NOT_DETERMINISTIC,
             title=f"Lanes of one store write different values to the same element of {tensor_name(name)}",
             explanation=f"{program_name(case, int(log.program[hit])).capitalize()} stored "
-            f"{int(log.stray[hit])} values that another lane of the same store overwrote.",
+            f"{int(log.overwritten[hit])} values that another lane of the same store overwrote.",
             hint="Each lane needs an address of its own: check the offsets for a missing tl.arange.",
             where=where(int(log.line[hit]), case=case, tensor=name),
         )

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from checker.box.protocol.records import (
     AS_FLOAT,
     IN_DOT,
     IN_LOOP,
     IN_STORE,
     IN_SUM,
-    LOSS,
     MULTIPLIED,
     NARROWED,
     ON_THE_WAY,
@@ -96,11 +93,9 @@ def losses(evidence: Evidence, where: Locator) -> list[Loss]:
     result = evidence.result
     if result is None:
         return []
-    log = result.log
-    records = sorted(np.flatnonzero(log.kind == LOSS), key=lambda n: int(log.stray[n]))
     return [
-        _loss(evidence.case, int(log.line[n]), int(log.stray[n]), int(log.lanes[n]), where)
-        for n in first_of_each(records, lambda n: int(log.line[n]))
+        _loss(evidence.case, line, way, times, where)
+        for way, line, times in first_of_each(result.log.losses, lambda loss: loss[1])
     ]
 
 

@@ -183,11 +183,11 @@ def _by_hand(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Fin
         return
     log, made = result.log, result.log.kind == PRODUCT
     # Which program has which tile is the kernel's own choice, so the busiest gets the largest allowance.
-    done = np.sort(np.bincount(log.program[made], log.stray[made]))[::-1]
+    done = np.sort(np.bincount(log.program[made], log.products[made]))[::-1]
     allowed = np.sort(puzzle.by_hand(case))[::-1][: done.size]
     over = np.flatnonzero(done[: allowed.size] > allowed)
     if over.size:
-        busiest = np.argmax(np.where(made, log.stray, 0))
+        busiest = np.argmax(log.products)
         if puzzle.work is not None and multiply_adds(result) >= puzzle.work(case) > 0:
             title = "Tiles that nobody needs are multiplied element by element"
             hint = "Look at where the loop begins and ends: what the mask hides needs no arithmetic at all."
@@ -226,8 +226,7 @@ def _line_of_products(result: LaunchResult) -> int | None:
 
 def multiply_adds(result: LaunchResult) -> int:
     """How many products all tl.dot of a launch have summed."""
-    dots = result.log.kind == DOT
-    return int((result.log.lanes[dots].astype(np.int64) * result.log.stray[dots]).sum())
+    return int((result.log.lanes.astype(np.int64) * result.log.terms).sum())
 
 
 def _too_much_work(products: int, case: Case, puzzle: Puzzle, where: Locator) -> Finding:

@@ -126,6 +126,5 @@ def _last(result: LaunchResult, kind: int, tensor: int | None = None) -> int | N
 
 def _padding_load(result: LaunchResult, *, undefined: bool) -> int | None:
     """Line of the first load whose masked lanes hold something that could count, or are undefined."""
-    loads = result.log.kind == LOAD
-    stray = result.log.line[loads & (result.log.stray < 0 if undefined else result.log.stray != 0)]
-    return int(stray[0]) if stray.size else None
+    lines = result.log.line[result.log.undefined if undefined else result.log.padded]
+    return int(lines[0]) if lines.size else None

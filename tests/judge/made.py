@@ -25,7 +25,7 @@ TEXT = """def double_kernel(x_ptr, y_ptr, n):
     y = 2 * x
     tl.store(y_ptr, y)
 """
-Record = tuple[int, int, int, int, Sequence[int], int, int]  # kind, tensor, program, line, elements, lanes, stray
+Record = tuple[int, int, int, int, Sequence[int], int, int]  # kind, tensor, program, line, elements, lanes, detail
 
 
 def code(text: str = TEXT) -> Code:
@@ -70,9 +70,9 @@ def log(records: Sequence[Record]) -> AccessLog:
     """A log of these records."""
     columns = [np.array([r[n] for r in records], np.int32) for n in (0, 1, 2, 3)]
     counts = np.array([len(r[4]) for r in records], np.int32)
-    lanes, stray = (np.array([r[n] for r in records], np.int32) for n in (5, 6))
+    lanes, detail = (np.array([r[n] for r in records], np.int32) for n in (5, 6))
     elements = np.array([e for r in records for e in r[4]], np.int32)
-    return AccessLog(*columns, counts, lanes, stray, elements)
+    return AccessLog(*columns, counts, lanes, detail, elements)
 
 
 def result(case: Case, y: Array | None = None, records: Sequence[Record] | None = None, **facts: Any) -> LaunchResult:
