@@ -247,7 +247,7 @@ def test_peers_compute_what_the_judge_expects() -> None:
     """On the CPU, in fp32: what kernels are compared with before they are timed is right."""
     torch = importable("torch")
     from checker.bench.inside import peers
-    from checker.catalog import attention
+    from checker.catalog.attention import reference as attention
 
     random = np.random.default_rng(0)
     q, k, v, do = (random.normal(size=(2, 7, 4)).astype(np.float32) for _ in range(4))

@@ -32,14 +32,14 @@ from checker.box.inside import children, seccomp
 from checker.box.protocol import wire
 
 _PR_SET_DUMPABLE = 4  # linux/prctl.h
-MOST_DESCRIPTORS = 16
+MOST_DESCRIPTORS = 253  # of one message, as the kernel has it
 ANSWER = 3  # the descriptor that a runner answers into
 
 
-def main(control: int, module: str, in_turn: bool, rehearsed: bool) -> None:
+def main(control: int, module: str, at_once: int, rehearsed: bool) -> None:
     """Serve requests until nobody is there to make one.
 
-    `module`: one with `prepare`, `rehearse` and `serve`. `in_turn`: a runner starts when the one before has ended.
+    `module`: one with `prepare`, `rehearse` and `serve`. `at_once`: how many runners may run at the same time.
     """
     children.end_with_parent()
     children.adopt_strays()
@@ -54,13 +54,13 @@ def main(control: int, module: str, in_turn: bool, rehearsed: bool) -> None:
         imported = [name for name in ("triton", "numpy") if name in sys.modules]
         _tell(channel, versions={name: sys.modules[name].__version__ for name in imported})
         while descriptors := socket.recv_fds(channel, 1, MOST_DESCRIPTORS)[1]:
-            _serve(served, channel, descriptors, in_turn)
+            _serve(served, channel, descriptors, at_once)
             children.end_strays()
             _remove(set(os.listdir()) - kept)
             _tell(channel, done=True)
 
 
-def _serve(served: Any, channel: socket.socket, descriptors: list[int], in_turn: bool) -> None:
+def _serve(served: Any, channel: socket.socket, descriptors: list[int], at_once: int) -> None:
     """Fork the runners of one request, and wait for them."""
     request, *pipes = descriptors
     server, runners = os.getpid(), dict[int, int]()
@@ -70,7 +70,7 @@ def _serve(served: Any, channel: socket.socket, descriptors: list[int], in_turn:
             children.end_with_parent(server)
             _run(served, number, request, *pipes[2 * number : 2 * number + 2])
         runners[pid] = number
-        while in_turn and runners:
+        while len(runners) == at_once:
             _await_one(channel, runners)
     for descriptor in descriptors:
         os.close(descriptor)
