@@ -17,10 +17,10 @@ from checker import catalog
 from checker.box.parent import Limits
 from checker.catalog.cases import suspected
 from checker.catalog.softmax.reference import ROWS_SUM_TO_ONE
-from checker.check import Terms
+from checker.check import Terms, steps
 from checker.course.puzzle import Budget, Case, Expected
 from checker.course.verdict import Finding, Status, Traffic, Verdict
-from checker.judge import branches, judge, memory, models, traffic, values, wrong
+from checker.judge import judge, memory, models, traffic, values, wrong
 from checker.judge import kernel as kernels
 from checker.submission import suspects
 from tests.conftest import check_kernel
@@ -61,7 +61,7 @@ JUDGE: list[tuple[Any, str, Callable[..., Any], str]] = [
     (traffic, "_by_hand", _nothing, "p6_scores_by_hand"),
     (kernels, "losses", lambda *_: [], "p5_dot_in_half"),
     (traffic, "_within", _at_most, "p5_swapped_when_small"),
-    (branches, "not_entered", lambda *_: [], "p3_branch_never_taken"),
+    (steps, "not_entered", lambda *_: [], "p3_branch_never_taken"),
     (suspects, "_written", _nothing, "p1_one_length"),
     (suspects, "_computed", _nothing, "p6_many_pairs"),
     (suspected, "some", lambda count, _: tuple(range(min(count, 24))), "p3_fortieth_program"),
