@@ -42,7 +42,7 @@ def png(result: Result) -> bytes:
 
 def _roofline(axes: Axes, result: Result, sizes: tuple[Size, ...]) -> None:
     """Each size at two intensities: as counted, and as if every byte were moved once."""
-    measured = Gpu(f"{result.gpu}, measured", result.copy, result.matrix, "this run")
+    measured = Gpu(f"{result.gpu}, measured", result.copy, result.matrix)
     x = np.geomspace(0.05, 2e4, 200)
     for roof, style in zip([measured] if result.measured else NAMED, ROOF_STYLES, strict=False):
         axes.plot(x, [roof.tflops(i) for i in x], color=ROOF_COLOUR, linestyle=style, label=roof.name, linewidth=1.4)

@@ -7,17 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Gpu:
-    """What a GPU can do at most, by its vendor's datasheet (dense, without sparsity)."""
+    """What a GPU can do at most."""
 
     name: str
     gb_per_s: float  # memory bandwidth
-    matrix_tflops: float  # fp16 or bf16 products, summed in fp32
-    source: str
-
-    @property
-    def ridge(self) -> float:
-        """Operations per byte from which on arithmetic is the limit, not memory."""
-        return self.matrix_tflops * 1e3 / self.gb_per_s
+    matrix_tflops: float  # fp16 or bf16 products (dense, without sparsity), summed in fp32
 
     def seconds(self, flops: float, moved: float) -> float:
         """The least time for `flops` operations and `moved` bytes."""
@@ -28,10 +22,10 @@ class Gpu:
         return min(self.matrix_tflops, intensity * self.gb_per_s * 1e-3)
 
 
-NAMED = (
-    Gpu("H200 SXM", 4800, 989, "NVIDIA H200 datasheet"),
-    Gpu("H100 SXM", 3350, 989, "NVIDIA H100 datasheet"),
-    Gpu("A100 80 GB SXM", 2039, 312, "NVIDIA A100 datasheet"),
-    Gpu("L4", 300, 121, "NVIDIA L4 datasheet"),
-    Gpu("T4", 320, 65, "NVIDIA T4 product page"),
+NAMED = (  # by NVIDIA's datasheets; the T4 by its product page
+    Gpu("H200 SXM", 4800, 989),
+    Gpu("H100 SXM", 3350, 989),
+    Gpu("A100 80 GB SXM", 2039, 312),
+    Gpu("L4", 300, 121),
+    Gpu("T4", 320, 65),
 )

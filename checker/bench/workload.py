@@ -42,42 +42,30 @@ def _bytes(tensor: Tensor) -> int:
 
 
 def asked(timed: Timed) -> request.Size:
-    """The launches of one size, as the child is told of them: without roles, budgets or expectations."""
-    tensors: dict[str, request.Tensor] = {}
+    """The launches of one size, as the child is told of them: without budgets or expectations."""
     kernels = []
     for kernel, tunings in timed.tunings.items():
-        cases = [timed.launch(kernel, tuning.blocks) for tuning in tunings]
-        for name, tensor in cases[0].tensors.items():
-            dtype = "bfloat16" if tensor.bf16 else tensor.values.dtype.name
-            shared: request.Tensor = {
-                "dtype": dtype,
-                "shape": list(tensor.values.shape),
-                "random": tensor.role is Role.INPUT,
-            }
-            tensors.setdefault(name, shared)
-        kernels.append([_launch(case, tuning) for case, tuning in zip(cases, tunings, strict=True)])
-    if len(kernels) > 1:
-        for launch in (launch for launches in kernels for launch in launches):
-            launch["tuning"] = f"{launch['kernel']}: {launch['tuning']}"
-    return {
-        "name": timed.name,
-        "work": timed.work.value,
-        "usual": timed.usual,
-        "tensors": tensors,
-        "kernels": kernels,
-    }
+        prefix = f"{kernel}: " if len(timed.tunings) > 1 else ""
+        kernels.append([_launch(timed.launch(kernel, tuning.blocks), tuning, prefix) for tuning in tunings])
+    return {"name": timed.name, "work": timed.work.value, "usual": timed.usual, "kernels": kernels}
 
 
-def _launch(case: Case, tuning: Tuning) -> request.Launch:
-    inputs = [name for name, tensor in case.tensors.items() if tensor.role is Role.INPUT]
+def _launch(case: Case, tuning: Tuning, prefix: str) -> request.Launch:
     return {
         "kernel": case.kernel,
-        "inputs": inputs,
-        "outputs": {n: float(t.values.flat[0]) for n, t in case.tensors.items() if n not in inputs},
+        "tensors": {name: _tensor(tensor) for name, tensor in case.tensors.items()},
         "scalars": dict(case.scalars),
         "constexprs": dict(case.constexprs),
         "grid": list(case.grid),
         "num_warps": tuning.num_warps,
         "num_stages": tuning.num_stages,
-        "tuning": str(tuning),
+        "tuning": f"{prefix}{tuning}",
+    }
+
+
+def _tensor(tensor: Tensor) -> request.Tensor:
+    return {
+        "dtype": "bfloat16" if tensor.bf16 else tensor.values.dtype.name,
+        "shape": list(tensor.values.shape),
+        "value": None if tensor.role is Role.INPUT else float(tensor.values.flat[0]),
     }

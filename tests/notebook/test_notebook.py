@@ -14,14 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checker import catalog
-from checker.check import Terms
 from checker.course import ladder
-from checker.course.verdict import Finding, Status, Verdict, Where
 from checker.notebook.cells import latest
-from checker.report.html import html
-from checker.report.words import PLAIN_WORDS
-from tests.conftest import ROOT, SOLUTION, check_kernel, check_path, importable
-from tests.kernels import kernels, named
+from tests.conftest import ROOT, SOLUTION, importable
+from tests.kernels import named
 
 STEMS = ladder.stems()
 IMPORTS = "import triton\nimport triton.language as tl"
@@ -37,14 +33,12 @@ class Kernel:
         self.client = client
 
     def __call__(self, text: str) -> dict[str, str]:
-        """Run one cell; its result by MIME type, what it printed as `printed`. A traceback fails the test."""
-        shown: dict[str, str] = {"printed": ""}
+        """Run one cell; its result by MIME type. A traceback fails the test."""
+        shown: dict[str, str] = {}
 
         def collect(message: dict[str, Any]) -> None:
             content = message["content"]
-            if message["msg_type"] == "stream":
-                shown["printed"] += content["text"]
-            elif message["msg_type"] in ("execute_result", "display_data"):
+            if message["msg_type"] in ("execute_result", "display_data"):
                 shown.update(content["data"])
             elif message["msg_type"] == "error" and content["ename"] not in SYNTAX_ERRORS:
                 pytest.fail("\n".join(content["traceback"]))
@@ -75,10 +69,9 @@ def cell(process: Any) -> Kernel:
 
 
 def test_an_empty_kernel_gets_an_invitation(cell: Kernel) -> None:
-    stub = (ROOT / "notebooks" / f"{STEMS[1]}.ipynb").read_text()
-    assert "FILL IN" in stub
-    [stub] = [c["source"] for c in json.loads(stub)["cells"] if "FILL IN" in "".join(c["source"])]
-    cell("".join(stub))
+    notebook = json.loads((ROOT / "notebooks" / f"{STEMS[1]}.ipynb").read_text())
+    [stub] = [text for text in ("".join(c["source"]) for c in notebook["cells"]) if "FILL IN" in text]
+    cell(stub)
     shown = cell("check(1)")
     assert "not started" in shown["text/html"] and re.search(r"cell \[\d+\], line 5", shown["text/html"])
     assert "not started" in shown["text/plain"]
@@ -147,41 +140,37 @@ def test_outside_of_a_notebook_it_says_what_to_type() -> None:
     assert "needs a notebook" in repr(run("naive_softmax_kernel", grid=1))
 
 
+EXPERIMENT = "import numpy as np\nx = np.array([[89.0, 1, 2], [3, 1, 2]], np.float32)\ny = np.zeros_like(x)"
+
+
 def test_run_shows_arrays_and_traffic(cell: Kernel) -> None:
     cell(SOLUTION)
-    cell("import numpy as np\nx = np.array([[89.0, 1, 2], [3, 1, 2]], np.float32)\ny = np.zeros_like(x)")
-    shown = cell("run(naive_softmax_kernel, x, y, 3, 3, 3, BLOCK_SIZE=4, grid=2)")["text/plain"]
+    cell(EXPERIMENT)
+    shown = cell("done = run(naive_softmax_kernel, x, y, 3, 3, 3, BLOCK_SIZE=4, grid=2)\ndone")["text/plain"]
     assert "x: read 1.00, written 0.00 times per element" in shown and "nan" in shown
     assert "0.6652" in shown
-    assert cell("y.sum()")["text/plain"].endswith("0.0)")  # y itself has not changed
-    assert (
-        "0.0900"
-        in cell("run(naive_softmax_kernel, x, y, 3, 3, 3, BLOCK_SIZE=4, grid=2)['y_ptr'][1, 1:2].round(3)")[
-            "text/plain"
-        ]
-        or True
-    )
+    assert cell("float(done['y_ptr'][1, 1])")["text/plain"].startswith("0.0900")
+    assert cell("float(y.sum())")["text/plain"] == "0.0"  # y itself has not changed
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    {
-        "outside": ("run(naive_softmax_kernel, x, y, 300, 3, 3, BLOCK_SIZE=4, grid=2)", "outside"),
-        "too few": ("run(naive_softmax_kernel, x, y, grid=2)", "also needs x_row_stride"),
-        "too many": ("run(naive_softmax_kernel, x, y, 3, 3, 3, 4, 5, grid=2)", "6 parameters, and 7"),
-        "unknown": ("run(naive_softmax_kernel, x, y, 3, 3, 3, BLOCK=4, grid=2)", "no parameter"),
-        "type": ("run(naive_softmax_kernel, x.astype(int), y, 3, 3, 3, BLOCK_SIZE=4, grid=2)", "float32 or float16"),
-        "no kernel": ("run('nothing', x, grid=1)", "No cell that was run defines nothing"),
-        "error": ("run(naive_softmax_kernel, x, y, 3, 3, 3, BLOCK_SIZE=3, grid=2)", "did not come to an end"),
-        "no grid": ("run(naive_softmax_kernel, x, y, 3, 3, 3, BLOCK_SIZE=4)", "grid=1"),
-        "odd": ("run(naive_softmax_kernel, x, y, 3, 'three', 3, BLOCK_SIZE=4, grid=2)", "✗"),
-    }.values(),
-    ids=["outside", "too few", "too many", "unknown", "type", "no kernel", "error", "no grid", "odd"],
-)
-def test_run_explains_what_went_wrong(call: str, words: str, cell: Kernel) -> None:
+WRONG_CALLS = {
+    "x, y, 300, 3, 3, BLOCK_SIZE=4, grid=2": "outside",
+    "x, y, grid=2": "also needs x_row_stride",
+    "x, y, 3, 3, 3, 4, 5, grid=2": "6 parameters, and 7",
+    "x, y, 3, 3, 3, BLOCK=4, grid=2": "no parameter",
+    "x.astype(int), y, 3, 3, 3, BLOCK_SIZE=4, grid=2": "float32 or float16",
+    "x, y, 3, 3, 3, BLOCK_SIZE=3, grid=2": "did not come to an end",
+    "x, y, 3, 3, 3, BLOCK_SIZE=4": "grid=1",
+    "x, y, 3, 'three', 3, BLOCK_SIZE=4, grid=2": "✗",
+}
+
+
+@pytest.mark.parametrize("arguments", WRONG_CALLS)
+def test_run_explains_what_went_wrong(arguments: str, cell: Kernel) -> None:
     cell(SOLUTION)
-    cell("import numpy as np\nx = np.ones((2, 3), np.float32)\ny = np.zeros_like(x)")
-    assert words in cell(call)["text/plain"]
+    cell(EXPERIMENT)
+    assert WRONG_CALLS[arguments] in cell(f"run(naive_softmax_kernel, {arguments})")["text/plain"]
+    assert "No cell that was run defines nothing" in cell("run('nothing', x, grid=1)")["text/plain"]
 
 
 def test_bench_shows_a_picture_and_refuses_what_is_wrong(cell: Kernel) -> None:
@@ -228,47 +217,6 @@ def test_only_the_last_definition_is_kept_and_lines_keep_their_numbers(cells: li
         if name in before:
             assert before[name]() == after[name]()
     assert all(before.get(name) == after.get(name) for name in "vwx")
-
-
-@pytest.mark.parametrize("status", Status)
-def test_every_status_can_be_shown_in_html(status: Status) -> None:
-    finding = Finding("an-id", status, "A title", "Why & <b>", 'Do "this"', Where(3, cell=2, source=((3, "x < y"),)))
-    shown = html(Verdict(1, "A puzzle", status, (finding,)))
-    assert PLAIN_WORDS[status] in shown
-    assert shown.count("<div") == shown.count("</div>")
-
-
-def test_every_cell_of_a_table_keeps_its_distance() -> None:
-    """A page of nbgrader's gives it none: the points would touch the words before them."""
-    shown = html(check_path(ROOT / "solutions" / "p1_naive_softmax.py"))
-    cells = re.findall(r"<td[^>]*>", shown)
-    assert len(cells) > 20 and all("padding:" in cell for cell in cells)
-
-
-@given(st.text(), st.text())
-def test_text_of_a_submission_cannot_become_html(evil: str, code: str) -> None:
-    where = Where(1, source=((1, code),), case=evil)
-    finding = Finding(evil, Status.WRONG, evil, evil, evil, where, (evil, "<script>alert(1)</script>"))
-    shown = html(Verdict(1, evil, Status.WRONG, (finding,), remarks=(evil,), printed=((evil, evil + code),)))
-    tags = set(re.findall(r"</?([a-zA-Z]\w*)", shown))
-    assert tags <= {"div", "b", "span", "pre", "table", "thead", "tbody", "tr", "th", "td"} | {"details", "summary"}
-    assert "<script" not in shown and " on" not in "".join(re.findall(r"<[^>]*>", shown)).replace(" only", "")
-
-
-def test_the_map_shows_what_is_wrong() -> None:
-    verdict = check_kernel(named("p4_padding_counted"))
-    picture = verdict.findings[0].error_map
-    assert picture is not None
-    assert picture.tensor == "y_ptr" and (picture.rows, picture.columns) == ("rows", "columns")
-    assert sum(map(sum, picture.wrong)) > 0
-    assert len(picture.wrong) <= 16 and all(len(line) <= 32 for line in picture.wrong)
-    assert "where it is wrong" in html(verdict)
-
-
-@pytest.mark.slow
-def test_reports_stay_small(quick: Terms) -> None:
-    for kernel in [kernel for kernel in kernels("wrong") if kernel.puzzle in (1, 7)][::6]:
-        assert len(html(check_kernel(kernel, quick))) < 30_000
 
 
 def test_nbgrader_finds_the_kernels_and_the_check() -> None:

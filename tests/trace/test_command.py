@@ -9,20 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, importable
+from tests.conftest import ROOT, importable, typed
 from tests.kernels import named
 from tests.trace.traces import STEMS
 
 
-def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    variables = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"}
-    line = [sys.executable, "-m", "checker", "trace", *arguments]
-    return subprocess.run(line, cwd=cwd, env=variables, capture_output=True, text=True, check=False)
-
-
 def test_a_right_kernel_is_drawn(tmp_path: Path) -> None:
     importable("matplotlib")
-    done = command("2", "--file", str(ROOT / f"solutions/{STEMS[2]}.py"), "--into", "pictures", cwd=tmp_path)
+    done = typed("trace", "2", "--file", str(ROOT / f"solutions/{STEMS[2]}.py"), "--into", "pictures", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "reads per element: x 3" in done.stdout
     assert f"Written: pictures/{STEMS[2]}.png" in done.stdout
@@ -31,7 +25,7 @@ def test_a_right_kernel_is_drawn(tmp_path: Path) -> None:
 
 def test_a_wrong_kernel_is_drawn_and_its_status_is_that_of_check(tmp_path: Path) -> None:
     importable("matplotlib")
-    done = command("4", "--file", str(named("p4_padding_counted").write(tmp_path)), cwd=tmp_path)
+    done = typed("trace", "4", "--file", str(named("p4_padding_counted").write(tmp_path)), cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     assert "The padding is counted in the sum" in done.stdout and "make check PUZZLE=4" in done.stdout
     assert (tmp_path / "trace" / f"{STEMS[4]}.png").exists()
@@ -53,7 +47,7 @@ def test_what_cannot_be_run_gets_its_report_and_no_picture(
     text: str, status: int, sentence: str, tmp_path: Path
 ) -> None:
     (tmp_path / "kernel.py").write_text(text)
-    done = command("1", "--file", "kernel.py", cwd=tmp_path)
+    done = typed("trace", "1", "--file", "kernel.py", cwd=tmp_path)
     assert done.returncode == status
     assert sentence in done.stdout and "Written" not in done.stdout
     assert "Traceback" not in done.stderr
@@ -100,7 +94,7 @@ def test_misuse_is_a_sentence(arguments: tuple[str, ...], sentence: str, tmp_pat
     if "taken" in arguments and os.geteuid() == 0:  # nothing is forbidden to root
         (tmp_path / "taken").rmdir()
         (tmp_path / "taken").symlink_to("/proc/self/nowhere")
-    done = command(*arguments, cwd=tmp_path)
+    done = typed("trace", *arguments, cwd=tmp_path)
     assert done.returncode == 2, done.stdout
     assert sentence in done.stderr and "Traceback" not in done.stderr
 

@@ -22,7 +22,7 @@ from triton.runtime.errors import OutOfResources
 from triton.testing import do_bench
 
 from checker.bench.inside.peers import COMPILED, WORKS, Run, Tensors
-from checker.bench.inside.request import Launch, Request, Size
+from checker.bench.inside.request import Launch, Request, Size, Tensor
 from checker.box.inside.lowering import executed
 
 QUANTILES = (0.5, 0.2, 0.8)
@@ -75,35 +75,28 @@ def _loaded(name: str, source: str) -> Form:
 
 def _compile_ahead(sizes: list[Size], forms: dict[str, Form]) -> None:
     """Compile on all cores, into the cache on disk."""
-    jobs: dict[str, Run] = {}
-    for size in sizes:
-        for launch in (launch for launches in size["kernels"] for launch in launches):
-            types = {name: size["tensors"][name]["dtype"] for name in (*launch["inputs"], *launch["outputs"])}
-            for name, form in forms.items():
-                job = f"{name} {launch['kernel']} {launch['tuning']} {launch['constexprs']} {types}"
-                jobs.setdefault(job, _compilation(form, launch, types))
-    workers = [
-        _FORK.Process(target=_compile, args=(list(jobs.values())[n::_COMPILERS],))
-        for n in range(min(_COMPILERS, os.cpu_count() or 1))
-    ]
+    jobs: dict[str, tuple[Form, Launch]] = {}
+    for launch in (launch for size in sizes for kernel in size["kernels"] for launch in kernel):
+        types = [tensor["dtype"] for tensor in launch["tensors"].values()]
+        for name, form in forms.items():
+            jobs.setdefault(f"{name} {launch['tuning']} {launch['constexprs']} {types}", (form, launch))
+    count = min(_COMPILERS, os.cpu_count() or 1)
+    workers = [_FORK.Process(target=_compile, args=(list(jobs.values())[n::count],)) for n in range(count)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
 
 
-def _compilation(form: Form, launch: Launch, types: dict[str, str]) -> Run:
-    def compile_it() -> None:
-        tensors = {name: torch.empty(64, dtype=getattr(torch, kind), device="cuda") for name, kind in types.items()}
-        _launcher(form, launch, tensors, only_compile=True)()
-
-    return compile_it
-
-
-def _compile(jobs: list[Run]) -> None:
-    for job in jobs:
+def _compile(jobs: list[tuple[Form, Launch]]) -> None:
+    for form, launch in jobs:
         with contextlib.suppress(Exception):  # what does not compile is told when it is to be timed
-            job()
+            tensors = {name: _empty(tensor, [64]) for name, tensor in launch["tensors"].items()}
+            _launcher(form, launch, tensors, only_compile=True)()
+
+
+def _empty(tensor: Tensor, shape: list[int]) -> torch.Tensor:
+    return torch.empty(shape, dtype=getattr(torch, tensor["dtype"]), device="cuda")
 
 
 def _bench(run: Run, milliseconds: int) -> Times:
@@ -141,7 +134,7 @@ def _timed(
     tensors = _tensors(size)
     work.complete(tensors)
     right = work.reference(tensors)
-    peers = dict(work.functions())
+    peers = dict(work.functions)
     if not size["usual"]:
         del peers[COMPILED]  # it would take most of the time
     runs: dict[str, Run] = {}  # those that are timed in turns
@@ -212,19 +205,19 @@ def _fastest(form: Form, size: Size, tensors: Tensors, right: Tensors) -> tuple[
 def _launcher(form: Form, launch: Launch, tensors: Tensors, *, only_compile: bool = False) -> Run:
     """What launches a kernel once, or only compiles it."""
     kernel, grid = form[launch["kernel"]], tuple(launch["grid"])
-    arguments = {name: tensors[name] for name in (*launch["inputs"], *launch["outputs"])}
+    arguments = {name: tensors[name] for name in launch["tensors"]} | launch["scalars"] | launch["constexprs"]
     options = {"num_warps": launch["num_warps"], "num_stages": launch["num_stages"]}
-    values = {**arguments, **launch["scalars"], **launch["constexprs"], **options}
-    return lambda: kernel.run(**values, grid=grid, warmup=only_compile)
+    return lambda: kernel.run(**arguments, **options, grid=grid, warmup=only_compile)
 
 
 def _check(run: Run, launch: Launch, tensors: Tensors, right: Tensors) -> None:
     """Run once from a clean start, and compare. Also leaves the outputs behind that the next kernel starts from."""
-    for name, value in launch["outputs"].items():
+    outputs = {name: tensor["value"] for name, tensor in launch["tensors"].items() if tensor["value"] is not None}
+    for name, value in outputs.items():
         tensors[name].fill_(value)
     run()
     torch.cuda.synchronize()
-    for name in launch["outputs"]:
+    for name in outputs:
         output = name.removesuffix("_ptr")
         if not bool(torch.isfinite(tensors[name]).all()):
             raise _Wrong(f"{output} has elements that are no numbers")
@@ -236,10 +229,12 @@ def _check(run: Run, launch: Launch, tensors: Tensors, right: Tensors) -> None:
 
 
 def _tensors(size: Size) -> Tensors:
-    """Fresh random inputs, and room for the outputs."""
-    made = {}
-    for name, tensor in size["tensors"].items():
-        made[name] = torch.empty(tensor["shape"], dtype=getattr(torch, tensor["dtype"]), device="cuda")
-        if tensor["random"]:
-            made[name].normal_()
+    """Fresh random inputs, and room for what is written first."""
+    made: Tensors = {}
+    for kernel in size["kernels"]:
+        for name, tensor in kernel[0]["tensors"].items():
+            if name not in made:
+                made[name] = _empty(tensor, tensor["shape"])
+                if tensor["value"] is None:
+                    made[name].normal_()
     return made

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -18,55 +19,25 @@ Function = Callable[..., torch.Tensor]
 Run = Callable[[], Any]
 EAGER, COMPILED = "torch eager", "torch.compile"
 SDPA = {"SDPA flash": SDPBackend.FLASH_ATTENTION, "SDPA cuDNN": SDPBackend.CUDNN_ATTENTION}
-EXACT_HEADS = 2  # the first ones, which are compared with a reference in fp32
-EXACT_ROWS = 64  # of a softmax
-
-
-class Softmax:
-    """Softmax of rows."""
-
-    alone: frozenset[str] = frozenset()
-
-    def functions(self) -> Mapping[str, Function]:
-        """By name: what is timed. COMPILED is not yet compiled."""
-        return {EAGER: self._softmax, COMPILED: self._softmax}
-
-    def run(self, function: Function, t: Tensors) -> Run:
-        """What calls a function with some tensors."""
-        return lambda: function(t["x_ptr"])
-
-    def complete(self, t: Tensors) -> None:
-        """Make the inputs that are computed from others."""
-
-    def reference(self, t: Tensors) -> Tensors:
-        """Right values of the first rows, in fp64."""
-        return {"y_ptr": self._softmax(t["x_ptr"][:EXACT_ROWS].double())}
-
-    @staticmethod
-    def _softmax(x: torch.Tensor) -> torch.Tensor:
-        return torch.softmax(x, dim=1)
 
 
 @dataclass(frozen=True)
-class Attention:
-    """Attention, or its backward pass."""
+class Work:
+    """What a puzzle's kernels compute, done by others."""
 
-    causal: bool = False
-    backward: bool = False
-    # All scores at once: by far not as fast, and there may not be memory for two of them.
-    alone = frozenset((EAGER, COMPILED))
-
-    def functions(self) -> Mapping[str, Function]:
-        """By name: what is timed. COMPILED is not yet compiled."""
-        materialised = {EAGER: self._materialised, COMPILED: self._materialised}
-        return {**materialised, **{name: self._sdpa(backend) for name, backend in SDPA.items()}}
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    functions: Mapping[str, Function]  # by name: what is timed; COMPILED is not yet compiled
+    exact: int  # so many rows or heads, the first, are compared with a reference
+    alone: frozenset[str] = frozenset()  # all scores at once: by far not as fast, and too large for two at a time
+    backward: bool = False  # of causal attention
 
     def run(self, function: Function, t: Tensors) -> Run:
         """What calls a function with some tensors, or its gradient."""
-        q, k, v = (t[name].detach() for name in ("q_ptr", "k_ptr", "v_ptr"))
+        inputs = [t[name].detach() for name in self.inputs]
         if not self.backward:
-            return lambda: function(q, k, v)
-        inputs = tuple(x.requires_grad_() for x in (q.clone(), k.clone(), v.clone()))
+            return lambda: function(*inputs)
+        inputs = [x.clone().requires_grad_() for x in inputs]
         o = function(*inputs)
         return lambda: torch.autograd.grad(o, inputs, t["do_ptr"], retain_graph=True)
 
@@ -75,39 +46,43 @@ class Attention:
         if self.backward:
             with torch.no_grad(), sdpa_kernel(SDPBackend.FLASH_ATTENTION):
                 o, lse, *_ = torch.ops.aten._scaled_dot_product_flash_attention(
-                    t["q_ptr"][None], t["k_ptr"][None], t["v_ptr"][None], 0.0, self.causal
+                    *(t[name][None] for name in self.inputs), 0.0, True
                 )
             t["o_ptr"], t["lse_ptr"] = o[0].contiguous(), lse[0].contiguous()
 
     def reference(self, t: Tensors) -> Tensors:
-        """Right values of the first heads, in fp32."""
-        q, k, v = (t[name][:EXACT_HEADS].float().requires_grad_() for name in ("q_ptr", "k_ptr", "v_ptr"))
-        heads = range(len(q))
-        o = torch.cat([self._materialised(q[h : h + 1], k[h : h + 1], v[h : h + 1]) for h in heads])
+        """Right values of the first rows or heads, in fp32; one after the other, or there may not be memory."""
+        inputs = [t[name][: self.exact].float().requires_grad_() for name in self.inputs]
+        o = torch.cat([self.functions[EAGER](*one) for one in zip(*(torch.split(x, 1) for x in inputs), strict=True)])
         if not self.backward:
-            return {"o_ptr": o.detach()}
-        gradients = torch.autograd.grad(o, (q, k, v), t["do_ptr"][:EXACT_HEADS].float())
-        return dict(zip(("dq_ptr", "dk_ptr", "dv_ptr"), gradients, strict=True))
-
-    def _materialised(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        """Attention as it is written on the board."""
-        s = q @ k.transpose(1, 2) * q.shape[-1] ** -0.5
-        if self.causal:
-            n = s.shape[-1]
-            s = s.masked_fill(torch.ones(n, n, dtype=torch.bool, device=s.device).triu(1), -float("inf"))
-        return torch.softmax(s, dim=-1) @ v
-
-    def _sdpa(self, backend: SDPBackend) -> Function:
-        def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-            with sdpa_kernel(backend):
-                return F.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=self.causal)[0]
-
-        return attention
+            return {self.outputs[0]: o.detach()}
+        gradients = torch.autograd.grad(o, inputs, t["do_ptr"][: self.exact].float())
+        return dict(zip(self.outputs, gradients, strict=True))
 
 
-WORKS: Mapping[str, Softmax | Attention] = {
-    "softmax": Softmax(),
-    "attention": Attention(),
-    "causal attention": Attention(causal=True),
-    "causal attention, backward": Attention(causal=True, backward=True),
+def _materialised(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) -> torch.Tensor:
+    """Attention as it is written on the board: all scores at once."""
+    s = q @ k.transpose(1, 2) * q.shape[-1] ** -0.5
+    if causal:
+        n = s.shape[-1]
+        s = s.masked_fill(torch.ones(n, n, dtype=torch.bool, device=s.device).triu(1), -float("inf"))
+    return torch.softmax(s, dim=-1) @ v
+
+
+def _sdpa(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool, backend: SDPBackend) -> torch.Tensor:
+    with sdpa_kernel(backend):
+        return F.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=causal)[0]
+
+
+def _attention(*outputs: str, causal: bool, backward: bool = False) -> Work:
+    functions = dict.fromkeys((EAGER, COMPILED), partial(_materialised, causal=causal))
+    functions |= {name: partial(_sdpa, causal=causal, backend=backend) for name, backend in SDPA.items()}
+    return Work(("q_ptr", "k_ptr", "v_ptr"), outputs, functions, 2, frozenset((EAGER, COMPILED)), backward)
+
+
+WORKS: Mapping[str, Work] = {
+    "softmax": Work(("x_ptr",), ("y_ptr",), dict.fromkeys((EAGER, COMPILED), partial(torch.softmax, dim=1)), exact=64),
+    "attention": _attention("o_ptr", causal=False),
+    "causal attention": _attention("o_ptr", causal=True),
+    "causal attention, backward": _attention("dq_ptr", "dk_ptr", "dv_ptr", causal=True, backward=True),
 }

@@ -6,19 +6,18 @@ from typing import TypedDict
 
 
 class Tensor(TypedDict):
-    """A dense tensor that the launches at one size share."""
+    """A dense tensor. Launches at one size share those of the same name."""
 
     dtype: str  # as torch calls it
     shape: list[int]
-    random: bool  # an input; else it is written before it is read
+    value: float | None  # what an output holds everywhere before the launch; None: an input
 
 
 class Launch(TypedDict):
     """One way to launch one kernel."""
 
     kernel: str
-    inputs: list[str]
-    outputs: dict[str, float]  # what each holds everywhere before the launch
+    tensors: dict[str, Tensor]
     scalars: dict[str, int | float]
     constexprs: dict[str, int | float | bool]
     grid: list[int]
@@ -33,7 +32,6 @@ class Size(TypedDict):
     name: str
     work: str
     usual: bool
-    tensors: dict[str, Tensor]
     kernels: list[list[Launch]]
 
 

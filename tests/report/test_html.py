@@ -1,0 +1,57 @@
+"""Reports in HTML: whole, small, and harmless whatever a submission says."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checker.check import Terms
+from checker.course.verdict import Finding, Status, Verdict, Where
+from checker.report.html import html
+from checker.report.words import PLAIN_WORDS
+from tests.conftest import ROOT, check_kernel, check_path
+from tests.kernels import kernels, named
+
+
+@pytest.mark.parametrize("status", Status)
+def test_every_status_can_be_shown_in_html(status: Status) -> None:
+    finding = Finding("an-id", status, "A title", "Why & <b>", 'Do "this"', Where(3, cell=2, source=((3, "x < y"),)))
+    shown = html(Verdict(1, "A puzzle", status, (finding,)))
+    assert PLAIN_WORDS[status] in shown
+    assert shown.count("<div") == shown.count("</div>")
+
+
+def test_every_cell_of_a_table_keeps_its_distance() -> None:
+    """A page of nbgrader's gives it none: the points would touch the words before them."""
+    shown = html(check_path(ROOT / "solutions" / "p1_naive_softmax.py"))
+    cells = re.findall(r"<td[^>]*>", shown)
+    assert len(cells) > 20 and all("padding:" in cell for cell in cells)
+
+
+@given(st.text(), st.text())
+def test_text_of_a_submission_cannot_become_html(evil: str, code: str) -> None:
+    where = Where(1, source=((1, code),), case=evil)
+    finding = Finding(evil, Status.WRONG, evil, evil, evil, where, (evil, "<script>alert(1)</script>"))
+    shown = html(Verdict(1, evil, Status.WRONG, (finding,), remarks=(evil,), printed=((evil, evil + code),)))
+    tags = set(re.findall(r"</?([a-zA-Z]\w*)", shown))
+    assert tags <= {"div", "b", "span", "pre", "table", "thead", "tbody", "tr", "th", "td"} | {"details", "summary"}
+    assert "<script" not in shown and " on" not in "".join(re.findall(r"<[^>]*>", shown)).replace(" only", "")
+
+
+def test_the_map_shows_what_is_wrong() -> None:
+    verdict = check_kernel(named("p4_padding_counted"))
+    picture = verdict.findings[0].error_map
+    assert picture is not None
+    assert picture.tensor == "y_ptr" and (picture.rows, picture.columns) == ("rows", "columns")
+    assert sum(map(sum, picture.wrong)) > 0
+    assert len(picture.wrong) <= 16 and all(len(line) <= 32 for line in picture.wrong)
+    assert "where it is wrong" in html(verdict)
+
+
+@pytest.mark.slow
+def test_reports_stay_small(quick: Terms) -> None:
+    for kernel in [kernel for kernel in kernels("wrong") if kernel.puzzle in (1, 7)][::6]:
+        assert len(html(check_kernel(kernel, quick))) < 30_000
