@@ -337,7 +337,7 @@ def _endless_check(boxes: Path) -> subprocess.Popen[bytes]:
         stderr=subprocess.STDOUT,
     )
     signal.signal(signal.SIGINT, before)
-    _until(lambda: len(boxed_processes(boxes)) == 4)  # the checker, the base of its box, two runners
+    _until(lambda: len(boxed_processes(boxes)) == 5)  # the checker, two servers, two runners of the one
     return child
 
 
