@@ -16,16 +16,17 @@ from checker.box.here import Here
 from checker.box.parent import Box, BoxResult, Pass
 from checker.box.protocol.results import Launch
 from checker.check import Outcome, Terms, program_of, unproven
+from checker.course.case import numbered
 from checker.course.clean import cleaned
-from checker.course.puzzle import PRACTICE_KEY, Case, Draw, Puzzle
+from checker.course.puzzle import Case, Draw, Puzzle
 from checker.course.verdict import Compilation, Finding, PropertyResult, Run, Status, Verdict
 from checker.judge.branches import finding_on, not_entered
 from checker.judge.branches import unproven as unproven_branch
 from checker.judge.compiled import compilations, compile_findings, compile_remarks, jobs
-from checker.judge.diagnose import error_finding
 from checker.judge.endings import ended, malformed
-from checker.judge.evidence import Evidence, half_of, launch_of, locator, steps_of
-from checker.judge.judge import in_order_of_cases, judge, properties, runs_of, status_of
+from checker.judge.errors import error_finding
+from checker.judge.evidence import Evidence, half_of, launch_of, locator, runs_of, steps_of
+from checker.judge.judge import in_order_of_cases, judge, properties, status_of
 from checker.submission.extract import NotASubmission, Program
 from checker.submission.problem import Problem
 from checker.submission.read import Submission
@@ -120,8 +121,7 @@ class Check:
 
     def _judged(self, program: Program, started: list[str], box: Box | Here) -> Outcome:
         cases = self._cases(program, started)
-        of_puzzle = {case.name for case in cases.of_puzzle}
-        compiled = [case for case in cases.runnable if case.name in of_puzzle]  # with the puzzle's own constexprs
+        compiled = [case for case in cases.runnable if case.id < len(cases.of_puzzle)]  # with the puzzle's constexprs
         # What practice has found out is not believed in grading: who practises here may have written it.
         practice = self.terms.key is None
         with Compiler(
@@ -143,16 +143,16 @@ class Check:
 
     def _cases(self, program: Program, started: list[str]) -> _Cases:
         key = self.terms.key
-        draw = Draw(PRACTICE_KEY) if key is None else Draw(key, self.sha256)
+        draw = self.puzzle.draw() if key is None else self.puzzle.draw(key, self.sha256)
         of_puzzle = self._cases_for_gpu(draw) if self.terms.on_gpu else self.puzzle.cases(draw)
-        cases = [*of_puzzle, *self._suspected(program, draw)]
+        cases = numbered([*of_puzzle, *self._suspected(program, draw)])
         runnable = [case for case in cases if case.kernel in started]
         launches = [launch_of(case, self.puzzle.budget(case)) for case in runnable]
         return _Cases(cases, of_puzzle, runnable, launches, self._passes(draw, runnable, launches))
 
     def _passes(self, draw: Draw, cases: list[Case], launches: list[Launch]) -> list[Pass]:
         """In order and shuffled; launches that run once are shared out between the two processes."""
-        shuffle = draw.case(self.puzzle.stem, "order of programs")
+        shuffle = draw.case("order of programs")
         in_order: Pass = []
         shuffled: Pass = []
         second = half_of({n: steps_of(case, self.puzzle) for n, case in enumerate(cases) if case.once})
@@ -186,7 +186,7 @@ class Check:
             if any(answer.left_out and cases.launches[n].small for n, answer in one.results.items()):
                 raise RuntimeError("the GPU has no free memory even for a small tensor: wait until others have done")
             if one.loading is not None:
-                findings.append(error_finding(None, one.loading, self.where))
+                findings.append(error_finding(one.loading, self.where(one.loading.line)))
             elif one.malformed is not None and one.ending in (Ending.FINISHED, Ending.EXITED):
                 findings.append(malformed(one.malformed))
             elif any(answer.on_gpu and answer.error for answer in one.results.values()):
@@ -215,8 +215,8 @@ class Check:
         made = judge(self.puzzle, evidence, self.where, program.kernels)
         for case in cases.all:
             if case.kernel not in started:
-                made.failed[case.name] = f"{case.kernel} is still empty"
-        findings = in_order_of_cases(endings + made.findings, cases.all)
+                made.failed[case.id] = f"{case.kernel} is still empty"
+        findings = in_order_of_cases(endings + made.findings)
         results = properties(self.puzzle, cases.all, made)
         if not self.terms.on_gpu and not findings:  # beside anything else it would be noise
             reached = {n for e in evidence for answer in e.results for n in answer.reached}

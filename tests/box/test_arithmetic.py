@@ -193,9 +193,9 @@ KEPT_AND_BROKEN = [
     (tl.max_constancy, block(TRANSPOSED * 0 + TRANSPOSED[:, :1]), [1, 8], block(TRANSPOSED), [1, 8]),
 ]
 CHECKED = {
-    tl.multiple_of: promises._multiple_of,
-    tl.max_contiguous: promises._max_contiguous,
-    tl.max_constancy: promises._max_constancy,
+    tl.multiple_of: promises.multiple_of,
+    tl.max_contiguous: promises.max_contiguous,
+    tl.max_constancy: promises.max_constancy,
 }
 
 
@@ -210,7 +210,7 @@ def test_promises_are_held_to_what_the_compiler_takes_them_for(promise: tuple[An
 
 def test_a_promise_for_every_axis_is_asked_for() -> None:
     with pytest.raises(ValueError, match="does not match the length"):
-        promises._multiple_of(block(TRANSPOSED), 8)
+        promises.multiple_of(block(TRANSPOSED), 8)
 
 
 def test_a_false_promise_says_which_value_breaks_it(quick: Terms) -> None:

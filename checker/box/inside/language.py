@@ -12,16 +12,12 @@ import ast
 import builtins
 import operator
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import triton.language as tl
 from triton.runtime import interpreter
-
-OPERATORS = (
-    *("__add__", "__sub__", "__mul__", "__truediv__", "__floordiv__", "__mod__", "__lshift__", "__rshift__"),
-    *("__and__", "__or__", "__xor__", "__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"),
-)
 
 # No text can contain these: they are no identifiers.
 _ENDS_AND, _ENDS_OR, _AND, _OR = "a decides a and b", "a decides a or b", "a and b", "a or b"
@@ -66,20 +62,9 @@ def names() -> dict[str, Any]:
     }
 
 
-def prepare() -> None:
-    """Put the loop of tl in place, and constexprs that meet tensors. After Triton has patched its language."""
-    tl.range = _tl_range
-    for name in OPERATORS:
-        setattr(tl.constexpr, name, _with_tensors(getattr(tl.constexpr, name), getattr(operator, name)))
-
-
-def _with_tensors(plain: Any, operation: Any) -> Any:
+def _with_tensors(operation: Any, plain: Any, left: Any, right: Any) -> Any:
     """A constexpr with a tensor on its right is a tensor. Triton's interpreter makes a constexpr of it."""
-
-    def combined(self: Any, other: Any) -> Any:
-        return operation(_plain(self), other) if isinstance(other, tl.tensor) else plain(self, other)
-
-    return combined
+    return operation(_plain(left), right) if isinstance(right, tl.tensor) else plain(left, right)
 
 
 class _Rewriter(ast.NodeTransformer):
@@ -203,7 +188,7 @@ def _range(*bounds: Any) -> Iterator[Any]:
     return _counted(range(*map(_bound, bounds)), bounds)
 
 
-def _tl_range(arg1: Any, arg2: Any = None, step: Any = None, **_: Any) -> Iterator[Any]:
+def tl_range(arg1: Any, arg2: Any = None, step: Any = None, **_: Any) -> Iterator[Any]:
     """Triton's, whose other arguments are for speed."""
     return _range(*((0, arg1) if arg2 is None else (arg1, arg2)), 1 if step is None else step)
 
@@ -249,3 +234,12 @@ def _extreme(of_numbers: Any, of_tensors: Any, values: tuple[Any, ...]) -> Any:
     for value in plain[1:]:
         result = of_tensors(result, value)
     return result
+
+
+OF_CONSTEXPR = {
+    f"__{name}__": partial(_with_tensors, getattr(operator, f"__{name}__"))
+    for name in (
+        *("add", "sub", "mul", "truediv", "floordiv", "mod", "lshift", "rshift"),
+        *("and", "or", "xor", "lt", "le", "gt", "ge", "eq", "ne"),
+    )
+}

@@ -23,34 +23,30 @@ class FalsePromise(Exception):
     """A promise does not hold."""
 
 
-def believe_nothing(builder: Any) -> None:
-    """Check what kernels promise, from now on. After Triton has patched its language; `builder`: its class."""
-    tl.multiple_of = _multiple_of
-    tl.max_contiguous = _max_contiguous
-    tl.max_constancy = _max_constancy
-    builder.create_assume = _assume
-
-
-def _multiple_of(input: Any, values: Any) -> Any:
+def multiple_of(input: Any, values: Any) -> Any:
+    """The first of each group of consecutive numbers is a multiple of a value."""
     for elements, step, factor in _axes(input, values, "multiple_of"):
         first = elements[..., :: _run(elements, step)]
         _insist(first % factor == 0, first, f"a multiple of {factor}, as tl.multiple_of has it")
     return input
 
 
-def _max_contiguous(input: Any, values: Any) -> Any:
+def max_contiguous(input: Any, values: Any) -> Any:
+    """Groups of so many elements are consecutive."""
     for elements, step, count in _axes(input, values, "max_contiguous"):
         _insist_on_groups(elements, step, count, f"{step} more than the one before it, as tl.max_contiguous has it")
     return input
 
 
-def _max_constancy(input: Any, values: Any) -> Any:
+def max_constancy(input: Any, values: Any) -> Any:
+    """Groups of so many elements are equal."""
     for elements, _, count in _axes(input, values, "max_constancy"):
         _insist_on_groups(elements, 0, count, "equal to the one before it, as tl.max_constancy has it")
     return input
 
 
-def _assume(builder: Any, condition: Any) -> None:
+def assume(builder: Any, condition: Any) -> None:
+    """A condition holds."""
     if not condition.data.all():
         raise FalsePromise("the condition of tl.assume is false")
 
@@ -90,3 +86,6 @@ def _insist_on_groups(elements: Ints, step: int, count: int, what: str) -> None:
 def _insist(holds: npt.NDArray[np.bool_], elements: Ints, what: str) -> None:
     if not holds.all():
         raise FalsePromise(f"{elements[~holds][0]} is not {what}")
+
+
+INSTEAD = {"multiple_of": multiple_of, "max_contiguous": max_contiguous, "max_constancy": max_constancy}

@@ -1,9 +1,23 @@
-"""The codes of the access log, and what masked lanes are filled with."""
+"""The access log as it crosses the wall: its codes, and what masked lanes are filled with.
 
-LOAD, STORE, BARRIER, DOT, BLOCK, PRODUCT, LOSS = 0, 1, 2, 3, 4, 5, 6
-IN_DOT, IN_SUM, IN_LOOP, IN_STORE, ON_THE_WAY = 0, 1, 2, 3, 4  # where something is added up or kept in half
-MULTIPLIED, AS_FLOAT, NARROWED = 5, 6, 7  # what is done with positions and sizes
+A record is RECORD_FIELDS numbers of 32 bits: kind, tensor, program, line, distinct elements, lanes, and a detail that
+depends on the kind. `results.AccessLog` gives each of these meanings a name.
+
+| kind | lanes | detail |
+|---|---|---|
+| LOAD | of the block, masked or not | masked lanes that do not hold -inf; negative if nothing says what they hold |
+| STORE | of the block, masked or not | lanes whose element another lane gave another value |
+| BARRIER | 0 | 0 |
+| DOT | of the result | how many terms each element sums |
+| BLOCK | of a block, the largest of its launch so far | 0 |
+| PRODUCT | 0 | elements that one line of one program multiplies one by one, all together |
+| LOSS | how often digits or bits are lost | in which of WAYS |
+"""
+
+LOAD, STORE, BARRIER, DOT, BLOCK, PRODUCT, LOSS = KINDS = range(7)
+IN_DOT, IN_SUM, IN_LOOP, IN_STORE, ON_THE_WAY = range(5)  # where something is added up or kept in half
+MULTIPLIED, AS_FLOAT, NARROWED = range(5, 8)  # what is done with positions and sizes
 WAYS = range(8)  # to lose digits or bits
+RECORD_FIELDS = 7
+LARGEST = 2**31 - 1  # what a field can hold
 FILLS = (0.0, 6e4)  # what undefined masked lanes hold in the repetitions; the second fits into fp16
-MOST_LANES = 2**31 - 1  # of one record: what an int32 can hold
-RECORD_FIELDS = 7  # kind, tensor, program, line, distinct elements, lanes, stray lanes (see AccessLog)

@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.box.protocol import wire
-from checker.box.protocol.records import BARRIER, BLOCK, DOT, FILLS, LOAD, LOSS, PRODUCT, RECORD_FIELDS, STORE, WAYS
+from checker.box.protocol.records import BARRIER, DOT, FILLS, KINDS, LOAD, LOSS, PRODUCT, RECORD_FIELDS, STORE, WAYS
+
+Ints = npt.NDArray[np.int32]
 
 # What outputs hold on a GPU until they are written: bits of a NaN that no operation gives.
 MARKS = {"float32": 0x7FC0BEEF, "float16": 0x7E5B, "bfloat16": 0x7FDB}
@@ -100,23 +102,53 @@ class KernelError:
 class AccessLog:
     """Every load and store of a launch, every barrier and matrix product, as they happened.
 
-    Arrays of one entry per record: `kind` (LOAD, STORE, BARRIER, DOT; BLOCK: the largest so far; PRODUCT: all that one
-    line of one program multiplies element by element; LOSS: what loses digits in one way), `tensor` (position
-    among the launch's tensors), `program`, `line`, `distinct` (number of distinct elements), `lanes` (of the whole
-    block, masked or not; of a LOSS: how often it happens), `stray` (of a store: lanes whose element another lane gave
-    another value; of a load: masked lanes that do not hold -inf, negative if nothing says what they hold; of a DOT: how
-    many terms each element sums; of a PRODUCT: how many elements in all; of a LOSS: which of WAYS).
-    `elements` joins the distinct dense element numbers of all accesses.
+    Arrays of one entry per record; `records` has their codes. `elements` joins the distinct dense element numbers of
+    all accesses.
     """
 
-    kind: npt.NDArray[np.int32]
-    tensor: npt.NDArray[np.int32]
-    program: npt.NDArray[np.int32]
-    line: npt.NDArray[np.int32]
-    distinct: npt.NDArray[np.int32]
-    lanes: npt.NDArray[np.int32]
-    stray: npt.NDArray[np.int32]
-    elements: npt.NDArray[np.int32]
+    kind: Ints
+    tensor: Ints  # position among the launch's tensors
+    program: Ints
+    line: Ints
+    distinct: Ints  # number of distinct elements
+    lanes: Ints  # of the whole block, masked or not
+    detail: Ints  # depends on the kind: use the names below
+    elements: Ints
+
+    @property
+    def overwritten(self) -> Ints:
+        """Of stores: lanes whose element another lane gave another value."""
+        return self._of(STORE)
+
+    @property
+    def padded(self) -> npt.NDArray[np.bool_]:
+        """Which records are loads with masked lanes that could count: they do not hold -inf."""
+        return np.asarray(self._of(LOAD) != 0)
+
+    @property
+    def undefined(self) -> npt.NDArray[np.bool_]:
+        """Which records are loads with masked lanes that nothing says the value of."""
+        return np.asarray(self._of(LOAD) < 0)
+
+    @property
+    def terms(self) -> Ints:
+        """Of matrix products: how many terms each element sums."""
+        return self._of(DOT)
+
+    @property
+    def products(self) -> Ints:
+        """How many elements one line of one program multiplies one by one."""
+        return self._of(PRODUCT)
+
+    @property
+    def losses(self) -> list[tuple[int, int, int]]:
+        """(which of WAYS to lose digits or bits, first line, how often) of each that was taken, in order."""
+        some = self.kind == LOSS
+        return sorted(zip(*(c[some].tolist() for c in (self.detail, self.line, self.lanes)), strict=True))
+
+    def _of(self, kind: int) -> Ints:
+        """The detail of one kind of records; of others 0."""
+        return np.where(self.kind == kind, self.detail, np.int32(0))
 
 
 @dataclass(frozen=True)
@@ -195,17 +227,16 @@ def _log(records: memoryview, elements: memoryview, launch: Launch) -> AccessLog
     if len(records) % (4 * RECORD_FIELDS) or len(elements) % 4:
         raise MalformedAnswer("the access log has a broken length")
     table = np.frombuffer(records, np.int32).reshape(-1, RECORD_FIELDS)
-    kind, tensor, program, line, distinct, lanes, stray = table.T
-    log = AccessLog(kind, tensor, program, line, distinct, lanes, stray, np.frombuffer(elements, np.int32))
+    log = AccessLog(*[*table.T, np.frombuffer(elements, np.int32)])
     sizes = np.array([a.values.size for a in launch.tensors.values()] or [0])
     sound = (
-        np.isin(log.kind, (LOAD, STORE, BARRIER, DOT, BLOCK, PRODUCT, LOSS)).all()
+        np.isin(log.kind, KINDS).all()
         and ((log.tensor >= 0) & (log.tensor < max(1, len(launch.tensors)))).all()
         and ((log.program >= 0) & (log.program < launch.programs)).all()
         and (log.lanes >= 0).all()
         and not log.lanes[log.kind == BARRIER].any()
-        and (log.stray[log.kind == PRODUCT] >= 0).all()
-        and np.isin(log.stray[log.kind == LOSS], WAYS).all()
+        and (log.products >= 0).all()
+        and np.isin([way for way, *_ in log.losses], WAYS).all()
         and (log.distinct >= 0).all()
         and log.distinct.sum(dtype=np.int64) == log.elements.size
     )

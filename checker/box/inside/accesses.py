@@ -1,0 +1,78 @@
+"""What a kernel does to memory, and how large its blocks are: taken from Triton's interpreter, and noted here."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from triton.language import semantic
+from triton.runtime import interpreter
+
+from checker.box.inside import half, language
+from checker.box.inside.running import memory, running
+
+
+def _masked_load(builder: Any, ptrs: Any, mask: Any, other: Any, *_: Any, **__: Any) -> Any:
+    """Every load, through the launch's memory."""
+    element = ptrs.get_element_ty()
+    dtype = interpreter._get_np_dtype(element)
+    values = memory().load(ptrs.data, np.asarray(mask.data, dtype=bool), None if other is None else other.data, dtype)
+    return interpreter.TensorHandle(values, element)
+
+
+def _masked_store(builder: Any, ptrs: Any, value: Any, mask: Any, *_: Any, **__: Any) -> None:
+    """Every store, through the launch's memory."""
+    half.stored(value)
+    dtype = interpreter._get_np_dtype(ptrs.get_element_ty())
+    memory().store(ptrs.data, value.data, np.asarray(mask.data, dtype=bool), dtype)
+
+
+def _barrier(builder: Any) -> None:
+    """`tl.debug_barrier`."""
+    memory().barrier()
+
+
+def _atomic(builder: Any, *_: Any, **__: Any) -> Any:
+    """All atomic operations."""
+    raise TypeError("atomic operations are not part of this course: no puzzle needs one")
+
+
+def _dot(result: Any, a: Any, *_: Any) -> None:
+    """Triton's own matrix product is noted."""
+    memory().dot(result.data.size, a.data.shape[-1])
+
+
+def _block(result: Any, *_: Any) -> None:
+    """A block that Triton has made out of something smaller is noted."""
+    if running.memory is not None:
+        running.memory.block(result.data.size)
+
+
+def truth(tensor: Any) -> bool:
+    """A block has no truth value. Triton's interpreter calls every block true; a GPU refuses it.
+
+    Triton itself asks `if mask:` of blocks in its own code, so only the submission is refused. And where it asks
+    `if other`, it means "is there one": for the compiler every tensor is true, a scalar that is 0 as well.
+    """
+    caller = sys._getframe(1)
+    if caller.f_globals.get("__name__") == semantic.__name__:
+        return True
+    if tensor.handle.data.size != 1 and caller.f_code.co_filename != running.filename:
+        return True
+    return language.truth(tensor)
+
+
+def index(tensor: Any) -> int:
+    """Triton 3.6 converts a one-element array here, which NumPy 2.4 refuses."""
+    return int(tensor.handle.data.squeeze())
+
+
+INSTEAD = {
+    "create_masked_load": _masked_load,
+    "create_masked_store": _masked_store,
+    "create_barrier": _barrier,
+    "create_atomic_rmw": _atomic,
+    "create_atomic_cas": _atomic,
+}
+NOTES = {"create_dot": _dot, "create_splat": _block, "create_broadcast": _block}

@@ -1,0 +1,219 @@
+"""Every name of Triton that running a kernel on its interpreter depends on, in one table, and what takes its place.
+
+Triton promises none of these names. So each is looked at before it is changed: where judging needs it, and it is
+missing or takes other arguments, the checker says so and judges nothing; where it only makes launches faster, it is
+left alone. All of it was tried on Triton 3.6.0, 3.7.1 and 3.9.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial, reduce
+from inspect import Parameter, signature
+from types import SimpleNamespace
+from typing import Any
+
+import triton
+import triton.language as tl
+import triton.runtime.interpreter
+
+from checker.box.inside import accesses, arithmetic, half, language, promises, remembered, sizes
+
+SUPPORTED = "Triton 3.6 to 3.9"
+
+
+class UnknownTriton(RuntimeError):
+    """This version of Triton is not as the checker knows it, and so cannot judge."""
+
+
+@dataclass(frozen=True)
+class Patch:
+    """What becomes of a name: from what stands there, `make` makes what takes its place."""
+
+    make: Callable[[Any], Any]
+    like: Callable[..., Any] | None  # takes as many arguments as Triton's own must; None: it is not called
+
+
+def _used(like: Callable[..., Any] | None = None) -> Patch:
+    """It stays as it is."""
+    return Patch(lambda plain: plain, like)
+
+
+def _instead(function: Callable[..., Any]) -> Patch:
+    """It is called no more; `function` is."""
+    return Patch(lambda plain: function, function)
+
+
+def _around(function: Callable[..., Any]) -> Patch:
+    """`function` gets Triton's own function, then what that was to get."""
+
+    def make(plain: Any) -> Any:
+        def method(*arguments: Any, **named: Any) -> Any:
+            return function(plain, *arguments, **named)
+
+        method.__wrapped__ = plain  # type: ignore[attr-defined]
+        return method
+
+    return Patch(make, partial(function, None))
+
+
+def _noted(note: Callable[..., None]) -> Patch:
+    """`note` gets what Triton's own method has given, then what that has got."""
+
+    def make(plain: Any) -> Any:
+        if hasattr(plain, "notes"):
+            plain.notes.append(note)
+            return plain
+        notes = [note]
+
+        def method(self: Any, *arguments: Any) -> Any:  # Triton names none of them
+            result = plain(self, *arguments)
+            for one in notes:
+                one(result, *arguments)
+            return result
+
+        method.__wrapped__, method.notes = plain, notes  # type: ignore[attr-defined]
+        return method
+
+    return Patch(make, note)
+
+
+def _remembered(make: Callable[[Any], Any]) -> Patch:
+    return Patch(make, make(None))
+
+
+def _all(kind: Callable[[Any], Patch], functions: dict[str, Any]) -> dict[str, Patch]:
+    return {name: kind(function) for name, function in functions.items()}
+
+
+def _patched_once(patch_lang: Any) -> Any:
+    """Triton patches its language at each call of a device function: a third of a launch's time. Here once for all."""
+    patch_lang(SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
+    return lambda *_: SimpleNamespace(restore=lambda: None)
+
+
+def _with_marks(handle: Any) -> Any:
+    """Values carry marks."""
+    for name, unmarked in (half.MARKS | sizes.MARKS).items():
+        setattr(handle, name, unmarked)
+    return handle
+
+
+def _sides_of_dots(functions: dict[str, Any]) -> dict[str, Any]:
+    """How short the sides of a tl.dot may be: as for NVIDIA."""
+    return functions | {"min_dot_size": lambda lhs, _: (1, 1, 32) if lhs.scalar.primitive_bitwidth == 8 else (1, 1, 16)}
+
+
+@dataclass(frozen=True)
+class Group:
+    """Names with one owner and one purpose."""
+
+    owner: str  # where it is, below `triton`
+    without: str  # what is lost without them; nothing: only time is
+    patches: dict[str, Patch]
+
+
+_ROOT = "runtime.interpreter"
+_BUILDER, _REDUCTION, _TENSOR = f"{_ROOT}.InterpreterBuilder", f"{_ROOT}.ReduceOps", "language.tensor"
+_RUN = "no kernel can be run"
+_FORMS = "a kernel's forms are not what the compiler makes of them"
+_NUMBERS = "numbers are not a GPU's"
+_PROMISES = "false promises to the compiler are not seen"
+_HALF = "what is lost in half precision is not seen"
+
+TABLE = (
+    Group(
+        _ROOT,
+        _RUN,
+        {
+            "_patch_lang": Patch(_patched_once, lambda function: None),  # first: it changes others below
+            "_get_np_dtype": _used(lambda dtype: None),
+            "ASTTransformer": _used(),
+            "TensorHandle": Patch(_with_marks, lambda data, dtype: None),
+        },
+    ),
+    Group(f"{_ROOT}.InterpretedFunction", _RUN, {"rewritten_fn": _used(), "rewrite": _used(lambda self: None)}),
+    Group(
+        f"{_ROOT}.interpreter_builder",
+        _RUN,
+        {
+            "set_grid_dim": _used(lambda x, y, z: None),
+            "set_grid_idx": _used(lambda x, y, z: None),
+            "options": _used(),
+            "codegen_fns": Patch(_sides_of_dots, None),
+        },
+    ),
+    Group(f"{_ROOT}.InterpreterOptions", "overflow is not seen", {"debug": _used(), "sanitize_overflow": _used()}),
+    Group(
+        f"{_ROOT}.interpreter_semantic",
+        _FORMS,
+        {"to_tensor": _used(lambda value, check: None), "integer_promote_impl": _used(lambda left, right: None)},
+    ),
+    Group(_TENSOR, _FORMS, {"__index__": _instead(accesses.index), "__bool__": _instead(accesses.truth)}),
+    Group("language", _FORMS, {"range": _instead(language.tl_range)}),
+    Group("language.constexpr", _FORMS, _all(_around, language.OF_CONSTEXPR)),
+    Group(
+        _BUILDER,
+        "accesses are not seen, and nothing of how much is computed",
+        _all(_instead, accesses.INSTEAD) | _all(_noted, accesses.NOTES),
+    ),
+    Group(
+        _BUILDER,
+        _NUMBERS,
+        _all(_noted, arithmetic.NOTES) | _all(_around, arithmetic.AROUND) | _all(_instead, arithmetic.INSTEAD),
+    ),
+    Group(
+        _REDUCTION,
+        _NUMBERS,
+        {
+            "generic_reduce": _around(arithmetic.by_halves),
+            "sum": _instead(arithmetic.total),
+            "to_tensor": _used(lambda self, values, dtype: None),
+        },
+    ),
+    Group("language", _PROMISES, _all(_instead, promises.INSTEAD)),
+    Group(_BUILDER, _PROMISES, {"create_assume": _instead(promises.assume)}),
+    Group(_BUILDER, _HALF, _all(_noted, half.OF_BUILDER)),
+    Group(_REDUCTION, _HALF, {"sum": _noted(half.summed), "min_max": _around(half.largest)}),
+    Group(_BUILDER, "sizes that overflow are not seen", _all(_noted, sizes.OF_BUILDER)),
+    Group(_ROOT, "", {"_InterpreterComparison": _used(), "_get_np_dtype": _remembered(remembered.np_dtype)}),
+    Group("language.block_type", "", _all(_remembered, remembered.OF_BLOCK_TYPE)),
+    Group(_TENSOR, "", {"__init__": _remembered(remembered.tensor)}),
+    Group(f"{_ROOT}.TritonSemantic", "", _all(_remembered, remembered.OF_SEMANTIC)),
+)
+
+
+def apply(table: Iterable[Group] = TABLE) -> None:
+    """Patch Triton, once in the life of a process. UnknownTriton if judging needs what this version does not have."""
+    for group in table:
+        for name, patch in group.patches.items():
+            plain = getattr(owner(group.owner), name, None)
+            if plain is not None and (patch.like is None or _takes_as_many(plain, patch.like)):
+                if (made := patch.make(plain)) is not plain:
+                    setattr(owner(group.owner), name, made)
+            elif group.without:
+                raise UnknownTriton(
+                    f"Triton {triton.__version__} has another {group.owner}.{name} than this checker knows, or none, "
+                    f"and without it {group.without}. Use {SUPPORTED}."
+                )
+
+
+def owner(path: str) -> Any:
+    """What stands at a path below `triton`; None if nothing does."""
+    return reduce(lambda found, name: getattr(found, name, None), path.split("."), triton)
+
+
+def _takes_as_many(plain: Any, like: Callable[..., Any]) -> bool:
+    """Whether Triton's own function takes as many positional arguments as another one."""
+    least, most = _counts(plain)
+    wanted_least, wanted_most = _counts(like)
+    return wanted_least <= most and least <= wanted_most
+
+
+def _counts(function: Callable[..., Any]) -> tuple[int, float]:
+    """How many positional arguments a function must get, and how many it may get."""
+    parameters = signature(function).parameters.values()
+    named = [p for p in parameters if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)]
+    more = any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)
+    return sum(p.default is Parameter.empty for p in named), float("inf") if more else len(named)
