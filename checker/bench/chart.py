@@ -6,17 +6,14 @@ Colours are those of Okabe and Ito, which can be told apart without colour sight
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from checker.bench.result import Result, Size
 from checker.bench.roofline import NAMED, Gpu
 from checker.bench.table import span
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 COLOURS = {"yours": "#D55E00", "solution": "#0072B2", "tuned": "#009E73"}
 PEER_COLOUR, ROOF_COLOUR = "#999999", "#444444"
@@ -27,10 +24,8 @@ DOTS_PER_INCH = 110
 
 def figure(result: Result) -> Figure:
     """The picture, not yet written anywhere."""
-    from matplotlib.figure import Figure as NewFigure
-
     sizes = result.sizes[: len(MARKERS)]
-    made = NewFigure(figsize=(9, 3.4 + 1.9 * len(sizes)), layout="constrained", facecolor="white")
+    made = Figure(figsize=(9, 3.4 + 1.9 * len(sizes)), layout="constrained", facecolor="white")
     axes = made.subplots(1 + len(sizes), 1, squeeze=False, height_ratios=[2.2] + [1.0] * len(sizes))[:, 0]
     _roofline(axes[0], result, sizes)
     for one, size in zip(axes[1:], sizes, strict=True):

@@ -157,7 +157,6 @@ class Verdict:
     remarks: tuple[str, ...] = ()  # worth knowing, though nothing is wrong
     printed: tuple[tuple[str, str], ...] = ()  # (case, what the kernels printed in it), in practice
     file: str = ""
-    start_line: int | None = None  # where an unfinished kernel begins
     upcoming: str = ""  # in practice, once it is accepted: the file to open next
     mode: str = "practice"
     sandbox: str = ""

@@ -23,11 +23,7 @@ def moved(puzzle: Puzzle, case: Case, result: LaunchResult) -> Iterator[Traffic]
     """What one launch moved, per tensor, in distinct elements per load or store instruction."""
     budget = puzzle.budget(case)
     for position, (name, tensor) in enumerate(case.tensors.items()):
-        of_tensor = result.log.tensor == position
-        loads, stores = (
-            int(result.log.distinct[of_tensor & (result.log.kind == kind)].sum(dtype=np.int64))
-            for kind in (LOAD, STORE)
-        )
+        loads, stores = (result.log.moved(kind, position) for kind in (LOAD, STORE))
         bound = budget.get(name, Budget())
         yield Traffic(case.kernel, name, tensor.values.size, loads, stores, bound.loads, bound.stores)
 
