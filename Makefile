@@ -4,13 +4,8 @@
 #   FILE=…         another file or notebook than puzzles/p4_*.py
 #   DEVICE=…       interpreter (default), cuda or auto
 #   AGAIN=1        the hints seen so far, and no other
-#   FORCE=1        the solution, although the puzzle is not solved
 #   EVERY=1        bench every size, and not the usual ones only
 #   TARGETS=…      GPUs to compile for: sm_90 (default), sm_80, gfx942, with commas, or all
-#   COURSE=…       the folder of the nbgrader course (course)
-#   EXCHANGE=…     the folder through which nbgrader hands out and collects, for a new course
-#   CLUSTER=…      who grades: local, slurm, or the address of a Dask scheduler (grade)
-#   TESTS=…        some files of tests (test)
 #   PYTHON=…       the Python that .venv is made with
 #   VENV=…         use this environment as it is, and install nothing
 
@@ -40,9 +35,6 @@ endif
 check_size := about 800 MB on disk, 220 MB to download
 plot_size  := about 80 MB on disk
 lab_size   := about 400 MB on disk
-cluster_size := about 60 MB on disk
-test_size  := about 1 GB on disk with a CPU build of torch, several with a CUDA build
-whole_size := With what the tests need, about 2.3 GB in all, more with a CUDA build of torch.
 
 # Make calls exit status 4 (the stub as shipped) a success: it says what to do next.
 checker = PYTHONPATH="$(CURDIR)" "$(bin)/python" -m checker
@@ -50,7 +42,7 @@ checker = PYTHONPATH="$(CURDIR)" "$(bin)/python" -m checker
 drawing = $(if $(VENV),,CHECKER_INSTALL_MATPLOTLIB="make -s .venv/.layer-plot")
 friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
 
-.PHONY: help check watch hint progress solution reset lab trace bench doctor course grade similar gradescope student-bundle test test-all mutants versions lint clean needs-check needs-lab needs-cluster needs-test
+.PHONY: help check watch hint progress reset lab trace bench doctor clean needs-check needs-lab
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 23
@@ -68,9 +60,6 @@ hint: $(call layer,check) ## the next hint for PUZZLE=4 (AGAIN=1: those seen so 
 progress: $(call layer,check) ## what is solved, and which file comes next
 	@$(checker) progress
 
-solution: $(call layer,check) ## the solution of PUZZLE=4, once yours is accepted (FORCE=1: before)
-	@$(checker) solution $(PUZZLE) $(if $(FORCE),--force)
-
 reset: $(call layer,check) ## the stub of PUZZLE=4 again, in its file and its notebook, with a backup
 	@$(checker) reset $(PUZZLE) $(if $(FILE),--file "$(FILE)")
 
@@ -86,37 +75,8 @@ bench: $(call layer,check) ## time PUZZLE=6 on a GPU beside its peers and the ro
 doctor: $(call layer,check) ## what this machine can do, what is missing and how to get it
 	@$(checker) doctor
 
-course: $(call layer,lab) ## for instructors: make an nbgrader course in COURSE=course, or bring it up to date
-	@$(checker) course $(if $(COURSE),"$(COURSE)") $(if $(EXCHANGE),--exchange "$(EXCHANGE)")
-
-grade: $(call layer,$(if $(CLUSTER),cluster,lab)) ## for instructors: grade all that COURSE=course has collected, on all cores (JOBS=2, CSV=FILE)
-	@$(checker) grade --course "$(or $(COURSE),course)" $(if $(FILE),"$(FILE)") $(if $(JOBS),--jobs $(JOBS)) $(if $(CLUSTER),--cluster "$(CLUSTER)") $(if $(CSV),--csv "$(CSV)")
-
-similar: $(call layer,lab) ## for instructors: which submissions in COURSE=course share what few others have (PUZZLE=4, FILE=similar.html)
-	@$(checker) similar --course "$(or $(COURSE),course)" $(if $(PUZZLE),--puzzle $(PUZZLE)) $(if $(FILE),--file "$(FILE)")
-
-gradescope: $(call layer,lab) ## for instructors: an autograder for Gradescope, of PUZZLE=4 or of all (FILE=gradescope.zip, COURSE=course)
-	@$(checker) gradescope $(PUZZLE) --course "$(or $(COURSE),course)" $(if $(FILE),--file "$(FILE)")
-
-student-bundle: $(call layer,lab) ## for instructors: the course without solutions, tests and grading, as one archive
-	@$(checker) student-bundle $(if $(FILE),"$(FILE)")
-
-test: $(call layer,test) ## the project's own tests, at most ten minutes
-	@"$(bin)/python" -m pytest -q -n auto --dist worksteal -m "not slow" $(TESTS)
-
-test-all: $(call layer,test) ## every test there is
-	@"$(bin)/python" -m pytest -q -n auto --dist worksteal
-
-mutants: $(call layer,test) ## wrong kernels made by machine: all must be refused
-	@"$(bin)/python" -m tests.mutation $(PUZZLE)
-
-versions: $(call layer,test) ## the tests on every Python, triton and numpy supported (PYTHONS="python3.10 …"): half an hour
-	@"$(bin)/python" -m tests.versions $(PYTHONS)
-
-lint: $(call layer,test) ## style and types
-	@"$(bin)/ruff" check .
-	@"$(bin)/ruff" format --check .
-	@"$(bin)/mypy"
+# What only the full repository has; students' copies end here.
+-include instructor.mk
 
 clean: ## remove what make has installed; never a file of yours
 	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -130,7 +90,7 @@ clean: ## remove what make has installed; never a file of yours
 
 .venv/.layer-check: pyproject.toml constraints.txt | .venv/.made-for
 	@echo "Installing into .venv what checking needs: $(check_size). This happens once."
-	@$(if $(filter test test-all mutants lint,$(MAKECMDGOALS)),echo "$(whole_size)",:)
+	@$(if $(whole_size),echo "$(whole_size)",:)
 	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e .
 	@touch $@
 
@@ -145,18 +105,6 @@ clean: ## remove what make has installed; never a file of yours
 	@mkdir -p .venv/share/jupyter/lab/settings && cp checker/notebook/jupyterlab.json .venv/share/jupyter/lab/settings/overrides.json
 	@touch $@
 
-.venv/.layer-cluster: .venv/.layer-lab
-	@echo "Installing into .venv what grading on a cluster needs: $(cluster_size). This happens once."
-	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[cluster]'
-	@touch $@
-
-.venv/.layer-test: .venv/.layer-lab
-	@echo "Installing into .venv what the project's own tests need: $(test_size). This happens once."
-	@# A CPU build of torch, if pip knows a place that has one: it goes for the same version, and is a tenth of the size.
-	@.venv/bin/python -m pip install -q --disable-pip-version-check "torch==$$(sed -n 's/^torch==//p' constraints.txt)+cpu" 2>/dev/null || :
-	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[test]'
-	@touch $@
-
 # --- with VENV=…: say what is missing ---
 
 missing = "$(bin)/python" -c "import importlib.util as u, sys; m = [n for n in sys.argv[1:] if u.find_spec(n) is None]; m and sys.exit('$(VENV) has no ' + ', '.join(m) + '. Install it there, or leave VENV out.')"
@@ -165,8 +113,4 @@ needs-check:
 	@test -x "$(bin)/python" || { echo "VENV=$(VENV) has no bin/python: name the folder of a virtual environment."; exit 2; }
 	@$(missing) triton numpy click rich watchfiles
 needs-lab: needs-check
-	@$(missing) jupyterlab jupytext matplotlib nbgrader
-needs-cluster: needs-lab
-	@$(missing) distributed dask_jobqueue cryptography
-needs-test: needs-cluster
-	@$(missing) pytest xdist hypothesis torch ruff mypy
+	@$(missing) jupyterlab jupytext matplotlib msgspec nbgrader

@@ -21,6 +21,7 @@ from typing import Any
 from benchmarks import page
 from benchmarks.setting import ROOT, in_words, setting
 from checker.course.ladder import stems
+from tests.kernels import named
 
 YARDSTICK = "import torch, triton"
 WRONG = {  # a mistake of each puzzle whose diagnosis compares many misconceptions
@@ -42,14 +43,21 @@ def check(number: int, path: str, *options: str) -> list[str]:
     return [sys.executable, "-m", "checker", "check", str(number), "--file", path, *options]
 
 
-COMMANDS = {
-    YARDSTICK: [sys.executable, "-c", YARDSTICK],
-    **{f"puzzle {n}, right, --no-compile": check(n, f"solutions/{s}.py", "--no-compile") for n, s in stems().items()},
-    **{f"puzzle {n}, right, compiled before": check(n, f"solutions/{s}.py") for n, s in stems().items()},
-    **{f"puzzle {n}, right, compiled now": NOTHING_KEPT + check(n, f"solutions/{s}.py") for n, s in stems().items()},
-    **{f"puzzle {n}, wrong, with diagnosis": check(n, f"tests/wrong/{name}.py") for n, name in WRONG.items()},
-    "puzzle 1, not started": check(1, "puzzles/p1_naive_softmax.py"),
-}
+def commands(folder: Path) -> dict[str, list[str]]:
+    """The command lines by what they are called; the wrong kernels are written into a folder."""
+    return {
+        YARDSTICK: [sys.executable, "-c", YARDSTICK],
+        **{
+            f"puzzle {n}, right, --no-compile": check(n, f"solutions/{s}.py", "--no-compile")
+            for n, s in stems().items()
+        },
+        **{f"puzzle {n}, right, compiled before": check(n, f"solutions/{s}.py") for n, s in stems().items()},
+        **{
+            f"puzzle {n}, right, compiled now": NOTHING_KEPT + check(n, f"solutions/{s}.py") for n, s in stems().items()
+        },
+        **{f"puzzle {n}, wrong, with diagnosis": check(n, str(named(name).write(folder))) for n, name in WRONG.items()},
+        "puzzle 1, not started": check(1, "puzzles/p1_naive_softmax.py"),
+    }
 
 
 def seconds(command: list[str]) -> float:
@@ -101,10 +109,16 @@ def fresh_clone() -> dict[str, float]:
 
 def measure(runs: int, fresh: bool) -> dict[str, Any]:
     """All figures, as data."""
+    with tempfile.TemporaryDirectory() as folder:
+        return measured(commands(Path(folder)), runs, fresh)
+
+
+def measured(lines: dict[str, list[str]], runs: int, fresh: bool) -> dict[str, Any]:
+    """The figures of some command lines."""
     where = setting(("triton", "torch", "numpy"))
-    times: dict[str, list[float]] = {name: [] for name in COMMANDS}
+    times: dict[str, list[float]] = {name: [] for name in lines}
     for turn in range(runs + 1):
-        for name, command in COMMANDS.items():
+        for name, command in lines.items():
             passed = seconds(command)
             if turn:  # the first turn warms the disk cache
                 times[name].append(passed)
@@ -121,7 +135,7 @@ def measure(runs: int, fresh: bool) -> dict[str, Any]:
             }
             for name, values in times.items()
         },
-        "memory_MB": {name: peak_memory(COMMANDS[name]) for name in COMMANDS},
+        "memory_MB": {name: peak_memory(line) for name, line in lines.items()},
         "fresh_clone": fresh_clone() if fresh else None,
     }
 

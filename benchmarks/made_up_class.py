@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarks.setting import ROOT
 from checker.course.ladder import stems
+from tests.kernels import kernels
 
 PUZZLES = (1, 2, 3, 4)
 STEMS = stems()
@@ -50,14 +51,13 @@ def hand_in(folder: Path, made: Iterator[tuple[str, int, bytes]]) -> None:
 
 
 def _texts(number: int) -> dict[str, list[bytes]]:
-    tests, stem = ROOT / "tests", STEMS[number]
     return {
-        "right": [(ROOT / "solutions" / f"{stem}.py").read_bytes(), *_read(tests / "right", f"p{number}_*.py")],
-        "wrong": _read(tests / "wrong", f"p{number}_*.py"),
-        "hostile": _read(tests / "hostile", f"p{number}_*.py"),
-        "not started": [(ROOT / "puzzles" / f"{stem}.py").read_bytes()],
+        "right": _of("solutions", number) + _of("right", number),
+        "wrong": _of("wrong", number),
+        "hostile": _of("hostile", number),
+        "not started": [(ROOT / "puzzles" / f"{STEMS[number]}.py").read_bytes()],
     }
 
 
-def _read(folder: Path, pattern: str) -> list[bytes]:
-    return [path.read_bytes() for path in sorted(folder.glob(pattern))]
+def _of(folder: str, number: int) -> list[bytes]:
+    return [kernel.text.encode() for kernel in kernels(folder) if kernel.puzzle == number]

@@ -1,8 +1,21 @@
-"""The judge of the course: one straight road from a submission to a verdict.
+"""The judge of the course: how a kernel becomes a verdict, room by room.
 
     submission ──▶ submission/ ──▶ box/ ──▶ judge/ ──▶ Verdict ──▶ report/
 
-`checker.check` walks it; everything else is a room along it.
+`course/`      what a puzzle, a case and a verdict are; their order, the format of a lesson, where files lie
+`submission/`  text to program: the kernels that a puzzle asks for, extracted and linted; nothing is executed
+`box/`         runs their launches on Triton's interpreter or on a GPU, in another process behind a wall, and gives back
+               output buffers and a log of every access; `box/inside/` is all of ours that is visible there
+`catalog/`     a module for each puzzle: cases, float64 references with error bounds, traffic, and known misconceptions
+`judge/`       compares what came back with what is right, and names the mistake; it runs nothing
+`check`        the road itself: `check(puzzle, submission)` walks through the rooms above
+`report/`      a verdict as text for a terminal, as HTML, as JSON
+
+What stands on this road: `learner/` (hints, progress, reset, watch), `trace/` and `bench/` (pictures, timings),
+`doctor/`, `notebook/` (the same from a cell), and, not in students' copies, `grading/`, `nbgrader/` and `publish/`.
+`commands/` is the command line, one file a verb. Imports run in this order only, from later rooms to earlier ones.
+
+To read it, begin with `check/__init__.py`, then a puzzle, `catalog/p1_naive_softmax.py`.
 """
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""What the tests share: the folders of kernels, and a way to check a kernel that is only a text."""
+"""What the tests share: the solutions, tools, cages and boxes, and ways to check a kernel."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as `python -m checker` doe
 import re
 import shutil
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -23,10 +25,11 @@ from hypothesis import settings
 
 from checker.box.cage.cage import Cage, NoCage, claim
 from checker.box.cage.slots import FIRST_USER, SLOTS
-from checker.box.warm import Warm
+from checker.box.host import Host
 from checker.check import Terms, check
 from checker.course.verdict import Verdict
 from checker.submission.read import from_cells, from_file
+from tests.kernels import Kernel
 
 ROOT = Path(__file__).parents[1]
 TOLD = "told"
@@ -39,23 +42,11 @@ SOLUTIONS = sorted((ROOT / "solutions").glob("p*.py"))
 SOLUTION = SOLUTIONS[0].read_text()
 
 
-def kernels(folder: str) -> list[Path]:
-    """The kernel files of a folder of `tests/`, in order."""
-    return sorted((ROOT / "tests" / folder).glob("p*.py"))
-
-
 def puzzle_of(path: Path) -> int:
     """The number of the puzzle that a kernel file is for."""
     found = re.match(r"p(\d+)_", path.name)
     assert found, f"{path} must be named pN_….py"
     return int(found[1])
-
-
-def said(path: Path, label: str) -> str:
-    """What a kernel file's docstring says after `label:`."""
-    found = re.search(rf"^{label}: (\S+(?: (?:or|and) \S+)*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
-    assert found, f"{path} must say `{label}: …`"
-    return found[1]
 
 
 PACKAGES = {  # the tools that tests need, and what Debian's packages of them are called
@@ -150,25 +141,25 @@ def cage() -> Iterator[Cage]:
 
 
 @pytest.fixture(scope="session")
-def warm(cage: Cage) -> Iterator[Warm]:
-    """What grading has its children from, in the cage that the tests share."""
-    with Warm(cage) as one:
+def kept(cage: Cage) -> Iterator[Host]:
+    """A host as grading has it, which keeps its servers, in the cage that the tests share."""
+    with Host(cage, kept=True) as one:
         yield one
 
 
 @contextlib.contextmanager
 def quick_terms() -> Iterator[Terms]:
-    """The terms of practice; where there is a cage, with children that are forked warm.
+    """The terms of practice; where there is a cage, with servers that are kept.
 
-    For tests that check hundreds of kernels: `test_warm` shows that a verdict does not depend on how a child starts.
+    For tests that check hundreds of kernels: `test_host` shows that a verdict does not depend on that.
     """
     try:
         cage = claim()
     except NoCage:
         yield Terms()
         return
-    with cage, Warm(cage) as warm:
-        yield Terms(cage=cage, warm=warm)
+    with cage, Host(cage, kept=True) as host:
+        yield Terms(host=host)
 
 
 @pytest.fixture(scope="session")
@@ -190,17 +181,17 @@ def caged_processes() -> list[str]:
                 else:
                     boxed = user in range(FIRST_USER, FIRST_USER + SLOTS) and not held_by_others(user)
                 # One that has ended waits for the machine's first process to take notice, which takes its time.
-                if boxed and "State:\tZ" not in status and not is_idle_fork_server(entry):
+                if boxed and "State:\tZ" not in status and not is_idle_server(entry):
                     found.append(f"{entry.name}, user {user}: {(entry / 'cmdline').read_bytes()[:200]!r}")
     return found
 
 
-def is_idle_fork_server(process: Path) -> bool:
+def is_idle_server(process: Path) -> bool:
     """Whether it waits for the next submission, or holds one that does: kept on purpose, with nothing of the last one.
 
     What a server forks bears the same name; but its parent is the server.
     """
-    if b"checker.box.inside.forkserver" not in (process / "cmdline").read_bytes():
+    if b"checker.box.inside.harness" not in (process / "cmdline").read_bytes():
         return False
     if is_bubblewrap(process):
         return True
@@ -269,9 +260,21 @@ def check_text() -> Callable[..., Verdict]:
     return run
 
 
+def typed(*arguments: str, cwd: Path, root: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
+    """How `python -m checker …` ends in a folder, and what it says."""
+    environment = {**os.environ, "PYTHONPATH": str(root), "COLUMNS": "120", **variables}
+    line = [sys.executable, "-m", "checker", *arguments]
+    return subprocess.run(line, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+
 def check_path(path: Path, terms: Terms | None = None) -> Verdict:
     """Check a kernel file."""
     return check(puzzle_of(path), from_file(path), terms).verdict
+
+
+def check_kernel(kernel: Kernel, terms: Terms | None = None) -> Verdict:
+    """Check a kernel of `tests/kernels.py`."""
+    return check(kernel.puzzle, from_cells([("code", kernel.text)], f"{kernel.name}.py", numbered=False), terms).verdict
 
 
 def check_changed(number: int, old: str, new: str, terms: Terms) -> Verdict:

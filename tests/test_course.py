@@ -11,7 +11,8 @@ import pytest
 from checker import catalog
 from checker.check import check
 from checker.course import ladder
-from checker.course.lesson import emptied, notebook_text, span
+from checker.course.lesson import emptied, notebook_text, span, stubs_text
+from checker.course.places import stubs
 from checker.course.puzzle import Draw
 from checker.course.verdict import Status
 from checker.publish.build import puzzle_table, readme_text
@@ -37,7 +38,12 @@ def shipped_stub(number: int, tmp_path: Path) -> Path:
 
 
 def test_no_file_is_stray() -> None:
-    for folder, kind in (("puzzles", "py"), ("solutions", "py"), ("notebooks", "ipynb")):
+    for folder, kind in (
+        ("puzzles", "py"),
+        ("solutions", "py"),
+        ("notebooks", "ipynb"),
+        ("checker/learner/stubs", "py"),
+    ):
         found = {path.name for path in (ROOT / folder).glob("*") if path.is_file() and ".bak" not in path.name}
         assert found == {f"{stem}.{kind}" for stem in STEMS.values()}
 
@@ -56,6 +62,12 @@ def test_the_notebook_is_up_to_date(number: int) -> None:
         "run: python -m checker build"
     )
     assert len(there.encode()) < 60_000
+
+
+@numbers
+def test_the_shipped_stubs_are_up_to_date(number: int, tmp_path: Path) -> None:
+    text = shipped_stub(number, tmp_path).read_text()
+    assert stubs(number).read_text() == stubs_text(text, catalog.load(number)), "run: python -m checker build"
 
 
 def test_the_readme_is_up_to_date() -> None:
@@ -168,7 +180,7 @@ def test_every_misconception_is_told_from_the_right_answer(number: int) -> None:
 
 
 # What runs on a GPU, in processes of its own. Nothing else may wait for torch.
-WITH_TORCH = {"box/cuda.py", "bench/child.py", "bench/peers.py"}
+WITH_TORCH = {"box/inside/cuda.py", "bench/child.py", "bench/peers.py"}
 
 
 def test_catalogs_know_nothing_of_solutions() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from checker.box.cage.cage import Cage
+from checker.box.host import Host
 from checker.box.parent import Limits
-from checker.box.warm import Warm
 from checker.check import Terms
-from tests.conftest import ROOT, check_path, kernels, said
+from tests.conftest import check_kernel
+from tests.kernels import Kernel, kernels, named
 
-SOLVED = ROOT / "solutions" / "p1_naive_softmax.py"
+SOLVED = named("p1_naive_softmax")
 
 KEYS = ("autumn", "winter", "spring")
 SEED = 20220527
@@ -39,46 +40,46 @@ UNFILTERED = [
 ]
 
 
-def ids(path: Path) -> str:
-    return path.stem
+def ids(kernel: Kernel) -> str:
+    return kernel.name
 
 
-def attacks(names: list[str]) -> list[Path]:
-    return [ROOT / "tests" / "hostile" / f"p1_{name}.py" for name in names]
+def attacks(names: list[str]) -> list[Kernel]:
+    return [named(f"p1_{name}") for name in names]
 
 
 RIGHT = kernels("right")
 COMPILED = random.Random(SEED).sample(RIGHT, 14)  # in `make test`; `make test-all` compiles all
 
 
-def sampled(paths: list[Path], some: list[Path]) -> list[Any]:
-    """The paths as parameters, those that are not in the sample for `make test-all`."""
-    return [path if path in some else pytest.param(path, marks=pytest.mark.slow) for path in paths]
+def sampled(all_of_them: Sequence[Kernel], some: Sequence[Kernel]) -> list[Any]:
+    """The kernels as parameters, those that are not in the sample for `make test-all`."""
+    return [one if one in some else pytest.param(one, marks=pytest.mark.slow) for one in all_of_them]
 
 
-@pytest.mark.parametrize("path", RIGHT, ids=ids)
-def test_right_kernels_are_accepted(path: Path, quick: Terms) -> None:
-    assert_accepted(path, replace(quick, targets=()))
+@pytest.mark.parametrize("kernel", RIGHT, ids=ids)
+def test_right_kernels_are_accepted(kernel: Kernel, quick: Terms) -> None:
+    assert_accepted(kernel, replace(quick, targets=()))
 
 
-@pytest.mark.parametrize("path", sampled(RIGHT, COMPILED), ids=ids)
-def test_right_kernels_compile(path: Path, quick: Terms) -> None:
-    assert_accepted(path, quick)
+@pytest.mark.parametrize("kernel", sampled(RIGHT, COMPILED), ids=ids)
+def test_right_kernels_compile(kernel: Kernel, quick: Terms) -> None:
+    assert_accepted(kernel, quick)
 
 
-def assert_accepted(path: Path, terms: Terms) -> None:
-    verdict = check_path(path, terms)
+def assert_accepted(kernel: Kernel, terms: Terms) -> None:
+    verdict = check_kernel(kernel, terms)
     assert verdict.accepted, verdict.findings
     assert verdict.earned == verdict.possible
     assert verdict.findings == ()
 
 
-def compiled_if_need_be(path: Path) -> bool:
-    return not NEEDS_THE_COMPILER.isdisjoint(said(path, "Finding").split())
+def compiled_if_need_be(kernel: Kernel) -> bool:
+    return not NEEDS_THE_COMPILER.isdisjoint(kernel.findings)
 
 
 WRONG = kernels("wrong")
-OF_EACH = {said(path, "Finding"): path for path in random.Random(SEED).sample(WRONG, len(WRONG))}  # one for each name
+OF_EACH = {one.findings: one for one in random.Random(SEED).sample(WRONG, len(WRONG))}  # one for each name
 TRIED = random.Random(SEED).sample(sorted(OF_EACH.values()), 90)
 
 
@@ -87,37 +88,37 @@ def test_a_sample_of_kernels_is_tried(told: Callable[[str], None]) -> None:
     told(f"wrong kernels: {len(TRIED)} of {len(WRONG)}, no two of one name, or all in make test-all")
 
 
-@pytest.mark.parametrize("path", sampled(WRONG, TRIED), ids=ids)
-def test_wrong_kernels_are_refused_by_name(path: Path, quick: Terms) -> None:
-    assert_refused_by_name(path, quick if compiled_if_need_be(path) else replace(quick, targets=()))
+@pytest.mark.parametrize("kernel", sampled(WRONG, TRIED), ids=ids)
+def test_wrong_kernels_are_refused_by_name(kernel: Kernel, quick: Terms) -> None:
+    assert_refused_by_name(kernel, quick if compiled_if_need_be(kernel) else replace(quick, targets=()))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", [path for path in kernels("wrong") if not compiled_if_need_be(path)], ids=ids)
-def test_other_wrong_kernels_compile(path: Path, quick: Terms) -> None:
+@pytest.mark.parametrize("kernel", [one for one in kernels("wrong") if not compiled_if_need_be(one)], ids=ids)
+def test_other_wrong_kernels_compile(kernel: Kernel, quick: Terms) -> None:
     """So what is said of them does not depend on whether they are compiled."""
-    assert_refused_by_name(path, quick)
+    assert_refused_by_name(kernel, quick)
 
 
-def assert_refused_by_name(path: Path, terms: Terms) -> None:
-    verdict = check_path(path, terms)
+def assert_refused_by_name(kernel: Kernel, terms: Terms) -> None:
+    verdict = check_kernel(kernel, terms)
     assert not verdict.accepted
     assert verdict.earned < verdict.possible
-    assert [f.id for f in verdict.findings] == said(path, "Finding").split(" and "), verdict.findings
+    assert tuple(f.id for f in verdict.findings) == kernel.findings, verdict.findings
     if verdict.findings[0].id == "undefined-masked-lanes":
         marked = dict(verdict.findings[0].where.source)[verdict.findings[0].where.line or 0]
         assert "tl.load" in marked and "other" not in marked
 
 
-def assert_the_same(paths: list[Path], terms: Terms) -> None:
+def assert_the_same(some: Sequence[Kernel], terms: Terms) -> None:
     """Grading draws other sizes and values; what is right or wrong stays so, under the same name."""
-    for path in paths:
-        verdict = check_path(path, replace(terms, targets=()))
-        if path.parent.name == "right":
-            assert verdict.accepted, (path.name, verdict.findings)
-        elif said(path, "Finding").split()[0] not in NEEDS_THE_COMPILER:
-            assert not verdict.accepted, path.name
-            assert verdict.findings[0].id == said(path, "Finding").split()[0], (path.name, verdict.findings)
+    for kernel in some:
+        verdict = check_kernel(kernel, replace(terms, targets=()))
+        if kernel.folder == "right":
+            assert verdict.accepted, (kernel.name, verdict.findings)
+        elif kernel.findings[0] not in NEEDS_THE_COMPILER:
+            assert not verdict.accepted, kernel.name
+            assert verdict.findings[0].id == kernel.findings[0], (kernel.name, verdict.findings)
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -136,40 +137,40 @@ def test_verdicts_do_not_depend_on_the_key(folder: str, key: str, quick: Terms) 
 
 
 @pytest.mark.parametrize("lint", [True, False], ids=["lint-on", "lint-off"])
-@pytest.mark.parametrize("path", kernels("hostile"), ids=ids)
-def test_attacks_fail(path: Path, lint: bool, box_folder: Path) -> None:
-    assert_it_fails(path, Terms(lint=lint))
+@pytest.mark.parametrize("kernel", kernels("hostile"), ids=ids)
+def test_attacks_fail(kernel: Kernel, lint: bool, box_folder: Path) -> None:
+    assert_it_fails(kernel, Terms(lint=lint))
 
 
 @pytest.mark.usefixtures("nothing_left")
-@pytest.mark.parametrize("path", attacks(IN_CAGE), ids=ids)
-def test_a_part_of_the_attacks_fails_in_the_cage(path: Path, warm: Warm) -> None:
-    terms = Terms(key="autumn", lint=False, cage=warm.cage, warm=warm)
-    assert_it_fails(path, terms)
-    assert check_path(SOLVED, replace(terms, lint=True)).accepted  # and the next one has nothing of it
+@pytest.mark.parametrize("kernel", attacks(IN_CAGE), ids=ids)
+def test_a_part_of_the_attacks_fails_in_the_cage(kernel: Kernel, kept: Host) -> None:
+    terms = Terms(key="autumn", lint=False, host=kept)
+    assert_it_fails(kernel, terms)
+    assert check_kernel(SOLVED, replace(terms, lint=True)).accepted  # and the next one has nothing of it
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize("lint", [True, False], ids=["lint-on", "lint-off"])
-@pytest.mark.parametrize("start", ["cold", "warm"])
-@pytest.mark.parametrize("path", kernels("hostile"), ids=ids)
-def test_attacks_fail_in_the_cage(path: Path, start: str, lint: bool, warm: Warm) -> None:
-    assert_it_fails(path, Terms(key="autumn", lint=lint, cage=warm.cage, warm=warm if start == "warm" else None))
+@pytest.mark.parametrize("servers", ["new", "kept"])
+@pytest.mark.parametrize("kernel", kernels("hostile"), ids=ids)
+def test_attacks_fail_in_the_cage(kernel: Kernel, servers: str, lint: bool, kept: Host) -> None:
+    assert_it_fails(kernel, Terms(key="autumn", lint=lint, host=kept if servers == "kept" else Host(kept.cage)))
 
 
 @pytest.mark.usefixtures("nothing_left")
-@pytest.mark.parametrize("path", attacks(UNFILTERED), ids=ids)
-def test_the_cage_alone_holds_what_attacks_the_machine(path: Path, cage: Cage) -> None:
+@pytest.mark.parametrize("kernel", attacks(UNFILTERED), ids=ids)
+def test_the_cage_alone_holds_what_attacks_the_machine(kernel: Kernel, cage: Cage) -> None:
     """The third wall by itself, as on a GPU: no lint, and no filter of the child's own."""
-    verdict = check_path(path, Terms(key="autumn", lint=False, cage=cage, limits=Limits(filter=False)))
-    assert verdict.status.value in said(path, "Lint off").split(" or "), verdict.findings
+    verdict = check_kernel(kernel, Terms(key="autumn", lint=False, host=Host(cage), limits=Limits(filter=False)))
+    assert verdict.status.value in kernel.expected("Lint off").split(" or "), verdict.findings
 
 
-def assert_it_fails(path: Path, terms: Terms) -> None:
-    allowed = said(path, "Lint on" if terms.lint else "Lint off").split(" or ")
+def assert_it_fails(kernel: Kernel, terms: Terms) -> None:
+    allowed = kernel.expected("Lint on" if terms.lint else "Lint off").split(" or ")
     limits = replace(terms.limits, wall_seconds=3) if "time-limit" in allowed else terms.limits
-    verdict = check_path(path, replace(terms, limits=limits))
+    verdict = check_kernel(kernel, replace(terms, limits=limits))
     assert verdict.status.value in allowed, verdict.findings
     assert verdict.earned == 0
     for finding in verdict.findings:

@@ -18,8 +18,10 @@ def course(tmp_path: Path) -> Path:
     need("make")
     folder = tmp_path / "my course"
     (folder / "checker").mkdir(parents=True)
-    for name in ("Makefile", "pyproject.toml", "constraints.txt", "checker/venv.sh", "checker/supported.sh"):
-        shutil.copy(ROOT / name, folder / name)
+    for name in ("Makefile", "instructor.mk", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, folder)
+    for name in ("venv.sh", "supported.sh"):
+        shutil.copy(ROOT / "checker" / name, folder / "checker")
     pretend(folder, sys.executable)
     return folder
 
@@ -84,6 +86,12 @@ def test_looking_changes_nothing(course: Path, arguments: tuple[str, ...]) -> No
     done = make(course, *arguments, "PYTHON=/no/such/python")
     assert done.returncode == 0, done.stderr
     assert (course / ".venv" / ".layer-test").exists()
+
+
+def test_a_students_copy_is_the_same_makefile_without_the_rest(course: Path) -> None:
+    (course / "instructor.mk").unlink()
+    assert "make check" in make(course, "help").stdout and "instructors" not in make(course, "help").stdout
+    assert make(course, "test").returncode == 2 and make(course, "-n", "check").returncode == 0
 
 
 def test_trace_is_a_thin_command(course: Path) -> None:

@@ -9,14 +9,15 @@ import pytest
 from checker import catalog
 from checker.check import Terms
 from checker.course.verdict import Finding
-from tests.conftest import ROOT, check_path
+from tests.conftest import check_kernel
+from tests.kernels import named
 from tests.test_kernels import compiled_if_need_be
 
 
 def finding_of(kernel: str) -> Finding:
-    """The first finding on a kernel of `tests/wrong/`."""
-    path = ROOT / "tests" / "wrong" / f"{kernel}.py"
-    return check_path(path, None if compiled_if_need_be(path) else Terms(targets=())).findings[0]
+    """The first finding on a wrong kernel."""
+    one = named(kernel)
+    return check_kernel(one, None if compiled_if_need_be(one) else Terms(targets=())).findings[0]
 
 
 # Of a kernel: what its report must say, and what would not be true of it.
@@ -116,7 +117,7 @@ def test_a_block_is_not_poured_into_a_message() -> None:
 
 
 def test_title_and_table_have_the_same_figures() -> None:
-    verdict = check_path(ROOT / "tests" / "wrong" / "p2_first_element_again.py")
+    verdict = check_kernel(named("p2_first_element_again"))
     (x,) = (t for t in verdict.runs[0].traffic if t.tensor == "x_ptr")
     assert f"x is read {x.loads / x.elements:.2f} times per element, 3 times is enough" == verdict.findings[0].title
 

@@ -6,24 +6,18 @@ import contextlib
 import hashlib
 import json
 import os
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from checker.box.exchange import BoxFailed, Ending, Exchange
+from checker.box.host import Host
 from checker.box.parent import Limits
-from checker.box.processes import Started, start
 from checker.box.protocol import wire
 from checker.box.protocol.results import KernelError, MalformedAnswer, parse_error
-
-if TYPE_CHECKING:
-    from checker.box.cage.cage import Cage
-    from checker.box.warm import Forked, Warm
 
 KEPT = 500  # outcomes in the cache
 _KILLED = "the compiler was killed from outside, as by the system when memory is short"
@@ -66,88 +60,66 @@ class Compiler:
         source: str,
         jobs: Sequence[Job],
         limits: Limits,
-        cage: Cage | None = None,
+        host: Host | None = None,
         *,
         cached: bool = True,
         assembled: bool = True,
-        warm: Warm | None = None,
     ):
         """`cached`: believe, and keep, what an earlier check on this machine found out. Grading does neither.
 
         `assembled`: find out how many registers a kernel takes, which only NVIDIA's assembler can tell. That is no
         part of a verdict, so grading does without a tenth of its work, and without showing ptxas a stranger's text.
 
-        `warm`: compile by its means, in the same cage, and only once results are asked for: who checks many
-        submissions has other work for a second core.
+        A host that keeps its servers compiles only once results are asked for: who checks many submissions has other
+        work for a second core.
         """
         self.source, self.jobs, self.limits = source, list(jobs), limits
-        self.cage, self.cached, self.warm = cage, cached, warm if limits.filter else None
-        self.assembled = assembled
-        self.child: Started | Forked | None = None
-        self.folder = ""
+        self.host, self.cached, self.assembled = host or Host(), cached, assembled
+        self.exchange: Exchange | None = None
+        self._stack = ExitStack()
 
     def __enter__(self) -> Compiler:
-        if self.jobs and self.warm is None and not (self.cached and self._cache_file().exists()):
+        if self.jobs and not self.host.kept and not (self.cached and self._cache_file().exists()):
             self._start()
         return self
 
-    def _start(self) -> None:
-        self.folder = "" if self.cage or self.warm else tempfile.mkdtemp(prefix="flash-puzzles-compiler-")
+    def _start(self) -> Exchange:
         header = {
             "source": self.source,
             "jobs": [asdict(job) for job in self.jobs],
-            "limits": asdict(self.limits),
             "assembled": self.assembled,
+            "memory": self.limits.compiler_bytes,
+            "limits": self.limits.of_compiler(),
+            "filter": self.limits.filter,
         }
-        with tempfile.TemporaryFile() as request:
-            request.write(wire.pack(header))
-            request.seek(0)
-            if self.warm is not None:
-                self.child = self.warm.start("checker.box.inside.compiler", stdin=request.fileno())
-                return
-            self.child = start(
-                "checker.box.inside.compiler",
-                folder=self.folder,
-                cage=self.cage,
-                stdin=request,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
+        server = self._stack.enter_context(self.host.server("compiler", may_stay=self.limits.filter))
+        self.exchange = self._stack.enter_context(Exchange(server, wire.pack(header)))
+        return self.exchange
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.child is not None:
-            self.child.end()
-            for stream in (self.child.stdout, self.child.stderr):
-                if stream is not None:
-                    stream.close()
-            if self.folder:
-                shutil.rmtree(self.folder, ignore_errors=True)
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
 
     def results(self) -> list[Compiled]:
         """One result per job, in order. Waits for them; a compiler that gives none is an error in each."""
         if not self.jobs:
             return []
-        if self.child is None and self.cached:
+        if self.exchange is None and self.cached:
             with contextlib.suppress(OSError, MalformedAnswer, ValueError):
                 return self._read(json.loads(self._cache_file().read_text(encoding="utf-8")))
             self._cache_file().unlink(missing_ok=True)  # damaged: compile after all
-        if self.child is None:
-            self._start()
-        assert self.child is not None
+        exchange = self.exchange or self._start()
         try:
-            answer, _ = self.child.communicate(timeout=self.limits.compile_seconds)
-            frames = wire.unpack(answer, LONGEST_RESULTS, 0)
-            if next(frames, None) is None:  # it says hello before it reads a line of the submission
-                raise RuntimeError("the compiler did not start")
-            header, _ = next(frames)
-            results = self._read(header)
-        except subprocess.TimeoutExpired:  # a kernel that takes long runs into the limit on CPU time
+            [one] = exchange.received(self.limits.compile_seconds, LONGEST_RESULTS, self.limits.output_bytes)
+        except BoxFailed as reason:
+            raise RuntimeError(f"the compiler did not start: {reason}") from reason
+        if one.early is Ending.WALL_TIME:  # a kernel that takes long runs into the limit on CPU time
             seconds = f"{self.limits.compile_seconds:g} s"
-            raise RuntimeError(f"the compiler was not done after {seconds}: the machine is too busy") from None
-        except StopIteration:
-            raise RuntimeError(_KILLED) from None
+            raise RuntimeError(f"the compiler was not done after {seconds}: the machine is too busy")
+        if not one.answer:  # what answers runs nothing of the submission
+            raise RuntimeError(_KILLED)
+        try:
+            header, _ = next(wire.unpack(bytes(one.answer), LONGEST_RESULTS, 0))
+            results = self._read(header)
         except (wire.MalformedFrame, MalformedAnswer):
             gone = KernelError("Died", "the compiler did not come to an end", 0, 0)
             return [Compiled(job, gone) for job in self.jobs]
@@ -177,9 +149,9 @@ class Compiler:
         file = self._cache_file()
         with contextlib.suppress(OSError):
             file.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False, encoding="utf-8") as new:
-                json.dump(header, new)
-            Path(new.name).replace(file)
+            new = file.with_suffix(f".{os.getpid()}")
+            new.write_text(json.dumps(header), encoding="utf-8")
+            new.replace(file)
             kept = sorted(file.parent.glob("*.json"), key=lambda path: path.stat().st_mtime)
             for old in kept[:-KEPT]:
                 old.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""How a child process of the checker is started, with or without a cage, and how it is ended."""
+"""How a process of the checker's own is started, and how it is ended with all that came of it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from checker.box.cage.cage import Cage
+from typing import Any
 
 _ROOT = Path(__file__).parents[2]
 _GONE_SECONDS = 10  # more than the kernel needs to end a namespace
@@ -49,27 +46,13 @@ def command_of(module: str, *arguments: Any, path: Sequence[str] | None = None) 
     return [sys.executable, "-I", "-S", "-X", "utf8", "-c", boot, asked]
 
 
-def start(
-    module: str,
-    *arguments: Any,
-    folder: str,
-    cage: Cage | None,
-    variables: dict[str, str] | None = None,
-    device: str = "interpreter",
-    pass_fds: Sequence[int] = (),
-    **streams: Any,
-) -> Started:
-    """Start a child of the box in a session of its own: in `cage`, or else with `folder` for everything it writes."""
-    if cage is not None:
-        return cage.start(module, arguments, variables or {}, device, pass_fds, **streams)
-    return Started(
-        command_of(module, *arguments),
-        cwd=folder,
-        env=environment(folder) | (variables or {}),
-        pass_fds=pass_fds,
-        start_new_session=True,
-        **streams,
-    )
+@contextlib.contextmanager
+def in_memory(content: bytes) -> Iterator[int]:
+    """The descriptor of a file in memory that holds `content`, to be read from its beginning."""
+    with os.fdopen(os.memfd_create("content"), "wb") as file:
+        file.write(content)
+        file.seek(0)
+        yield file.fileno()
 
 
 class Started(subprocess.Popen[bytes]):

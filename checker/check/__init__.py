@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from checker import catalog
+from checker.box.here import Here
+from checker.box.host import Host
 from checker.box.inside import seccomp
 from checker.box.parent import Box, Limits, Pass, PassResult, gpu_missing
 from checker.course import targets
@@ -16,13 +18,11 @@ from checker.submission.read import Submission
 if TYPE_CHECKING:  # numpy is imported while the box starts
     from collections.abc import Sequence
 
-    from checker.box.cage.cage import Cage
     from checker.box.protocol.results import Launch
-    from checker.box.warm import Warm
     from checker.course.puzzle import Kernel, Puzzle
     from checker.judge.evidence import Evidence
     from checker.submission.extract import Program
-    from checker.submission.lint import Complaint
+    from checker.submission.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,14 @@ class Terms:
     lint: bool = True  # the tests switch it off, to show that the box holds alone
     device: str = "interpreter"  # or cuda; auto: the interpreter first, then a GPU if there is one
     targets: tuple[str, ...] = targets.DEFAULT  # GPUs that a right kernel must compile for
-    cage: Cage | None = None  # what holds the box in grading; without one, the verdict says so
-    warm: Warm | None = None  # in the same cage: for those who check many
+    host: Host = field(default_factory=Host)  # in grading with a cage; without one, the verdict says so
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for terms that cannot be kept."""
+        if self.host.here and (self.key is not None or self.host.cage is not None or self.device != "interpreter"):
+            raise ValueError("Without processes there is only practice on the interpreter: no key, no cage, no GPU.")
+        if self.on_gpu and self.host.cage is not None:
+            raise ValueError("A cage shows no GPU: grading runs on the interpreter.")
 
     @property
     def on_gpu(self) -> bool:
@@ -45,8 +51,10 @@ class Terms:
     @property
     def sandbox(self) -> str:
         """What separates the submission from the rest of the machine, in words for the record."""
-        if self.cage is not None:
-            return self.cage.described(self.device)
+        if self.host.here:
+            return "none: in the judge's own process, where no points are given"
+        if self.host.cage is not None:
+            return self.host.cage.described()
         has_filter = self.limits.filter and not self.on_gpu and seccomp.available()
         filtered = ", system-call filter" if has_filter else ""
         return ("practice: " if self.key is None else "C, no sandbox: ") + f"process limits{filtered}"
@@ -68,7 +76,7 @@ def check(number: int, submission: Submission, terms: Terms | None = None) -> Ou
     if terms.on_gpu:
         return _checked(number, submission, _for_gpu(terms))
     outcome = _checked(number, submission, terms)
-    if terms.device == "auto" and outcome.verdict.accepted and not gpu_missing():
+    if terms.device == "auto" and terms.host.cage is None and outcome.verdict.accepted and not gpu_missing():
         return _joined(outcome.verdict, _checked(number, submission, _for_gpu(terms)))
     return outcome
 
@@ -98,22 +106,26 @@ def _for_gpu(terms: Terms) -> Terms:
 
 def _checked(number: int, submission: Submission, terms: Terms) -> Outcome:
     device = "cuda" if terms.on_gpu else "interpreter"
-    with Box(terms.limits, device, terms.cage, terms.warm) as box:  # imports Triton, and so do we meanwhile
+    with _box(terms.limits, terms.host, device) as box:  # imports Triton, and so do we meanwhile
         from checker.check.steps import Check
 
         return Check(catalog.load(number), submission, terms).run(box)
 
 
-def launch(program: Program, launches: list[Launch], limits: Limits) -> PassResult:
-    """Run launches of a program that nothing keeps from being run, in practice's box, every program in order."""
-    with Box(limits) as box:
+def _box(limits: Limits, host: Host, device: str = "interpreter") -> Box | Here:
+    return Here(limits) if host.here else Box(limits, device, host)
+
+
+def launch(program: Program, launches: list[Launch], limits: Limits, host: Host | None = None) -> PassResult:
+    """Run launches of a program that nothing keeps from being run, as in practice, every program in order."""
+    with _box(limits, host or Host()) as box:
         in_order: Pass = [(number, range(one.programs)) for number, one in enumerate(launches)]
         return box.run(program.source, list(program.kernels), launches, [in_order]).passes[0]
 
 
 def program_of(
     submission: Submission, kernels: Sequence[Kernel], *, linted: bool = True
-) -> tuple[Program, list[Complaint]]:
+) -> tuple[Program, list[Problem]]:
     """The program that some kernels are, and what keeps it from being run.
 
     Raises NotASubmission; RecursionError, MemoryError or ValueError for text that was made to be hard to read.

@@ -11,7 +11,9 @@ import numpy as np
 
 import checker
 from checker.box.compiling import Compiler
-from checker.box.parent import Box, BoxResult, Ending, Pass
+from checker.box.exchange import Ending
+from checker.box.here import Here
+from checker.box.parent import Box, BoxResult, Pass
 from checker.box.protocol.results import Launch
 from checker.check import Outcome, Terms, program_of, unproven
 from checker.course.clean import cleaned
@@ -25,7 +27,7 @@ from checker.judge.endings import ended, malformed
 from checker.judge.evidence import Evidence, half_of, launch_of, locator, steps_of
 from checker.judge.judge import in_order_of_cases, judge, properties, runs_of, status_of
 from checker.submission.extract import NotASubmission, Program
-from checker.submission.lint import Complaint
+from checker.submission.problem import Problem
 from checker.submission.read import Submission
 from checker.submission.suspects import suspects
 
@@ -66,17 +68,17 @@ class Check:
         self.sha256 = hashlib.sha256(submission.text.encode("utf-8", "surrogatepass")).hexdigest()
         self.versions = {"checker": checker.__version__, "python": ".".join(map(str, sys.version_info[:3]))}
 
-    def run(self, box: Box) -> Outcome:
+    def run(self, box: Box | Here) -> Outcome:
         """The outcome, from text to verdict."""
         try:
             program, complaints = program_of(self.submission, self.puzzle.kernels, linted=self.terms.lint)
-        except NotASubmission as problem:
-            finding = Finding(problem.problem, Status.INVALID, str(problem), "", problem.hint, self.where(problem.line))
-            return self._not_run([finding])
+        except NotASubmission as refused:
+            return self._not_run([self._finding(refused.problem, Status.INVALID)])
         except (RecursionError, MemoryError, ValueError):  # text that was made to be hard to read
             return self._not_run([_UNREADABLE_CODE])
         if complaints:
-            return self._not_run([self._forbidden(complaint) for complaint in complaints])
+            status = {True: Status.FORBIDDEN, False: Status.DOES_NOT_COMPILE}
+            return self._not_run([self._finding(complaint, status[complaint.compiles]) for complaint in complaints])
         started = [kernel for kernel in program.kernels if not program.empty(kernel)]
         if not started:
             return self._not_started(program)
@@ -87,9 +89,8 @@ class Check:
         conclusion = _Conclusion(worst, tuple(findings), unproven(self.puzzle), start_line=start_line)
         return Outcome(self._verdict(conclusion), self.submission)
 
-    def _forbidden(self, complaint: Complaint) -> Finding:
-        status = Status.FORBIDDEN if complaint.compiles else Status.DOES_NOT_COMPILE
-        return Finding(complaint.id, status, complaint.sentence, "", complaint.hint, self.where(complaint.line))
+    def _finding(self, problem: Problem, status: Status) -> Finding:
+        return Finding(problem.id, status, problem.sentence, "", problem.hint, self.where(problem.line))
 
     def _not_started(self, program: Program) -> Outcome:
         function = next(iter(program.kernels.values()))
@@ -117,7 +118,7 @@ class Check:
             self.where(program.gaps.get(kernel, program.kernels[kernel].lineno)),
         )
 
-    def _judged(self, program: Program, started: list[str], box: Box) -> Outcome:
+    def _judged(self, program: Program, started: list[str], box: Box | Here) -> Outcome:
         cases = self._cases(program, started)
         of_puzzle = {case.name for case in cases.of_puzzle}
         compiled = [case for case in cases.runnable if case.name in of_puzzle]  # with the puzzle's own constexprs
@@ -125,12 +126,11 @@ class Check:
         practice = self.terms.key is None
         with Compiler(
             program.source,
-            [] if self.terms.on_gpu else jobs(self.puzzle, compiled, self.terms.targets),
+            [] if self.terms.on_gpu or self.terms.host.here else jobs(self.puzzle, compiled, self.terms.targets),
             self.terms.limits,
-            self.terms.cage,
+            self.terms.host,
             cached=practice,
             assembled=practice,
-            warm=self.terms.warm,
         ) as compiler:
             result = box.run(program.source, list(program.kernels), cases.launches, cases.passes)
             self.versions |= result.versions

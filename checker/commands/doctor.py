@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import click
+from rich.table import Table
+from rich.text import Text
 
 from checker.course.status import ExitStatus
+from checker.doctor.facts import Diagnosis, diagnosis
 from checker.report.screen import console, say
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from checker.doctor.facts import Diagnosis
 
 
 @click.command()
@@ -25,14 +23,12 @@ def doctor(as_json: bool) -> NoReturn:
 
     Exit status 0 if submissions can be graded here, in a cage of tier A or B; 1 if not.
     """
-    from checker.doctor.facts import diagnosis
-
     found = diagnosis()
     status = ExitStatus.ACCEPTED if found.can_grade else ExitStatus.REFUSED
     if as_json:
         click.echo(json.dumps({**asdict(found), "can_grade": found.can_grade}, indent=2))
-        sys.exit(status)
-    show(found)
+    else:
+        show(found)
     sys.exit(status)
 
 
@@ -43,13 +39,7 @@ def show(found: Diagnosis) -> None:
     for fact in found.facts:
         if not fact.there and fact.remedy:
             screen.print()
-            say(
-                screen,
-                f"{fact.name}, {f'for {fact.needed_for}' if fact.needed_for else 'if you like'}:",
-                fact.remedy[0],
-            )
-            for line in fact.remedy[1:]:
-                screen.print(f"  {line}", style="bold", no_wrap=True, overflow="ignore", crop=False)
+            say(screen, f"{fact.name}, {f'for {fact.needed_for}' if fact.needed_for else 'if you like'}:", *fact.remedy)
     screen.print()
     if found.can_grade:
         whose = {"A": "each grader has a user of its own", "B": "as you, in a user namespace"}[found.tier]
@@ -64,9 +54,6 @@ def show(found: Diagnosis) -> None:
 
 
 def _table(found: Diagnosis) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)

@@ -1,1 +1,1 @@
-"""What is built from the puzzles: notebooks, and the README's table."""
+"""What a puzzle, a case and a verdict are; the ladder, the format of a lesson, where files lie, how they are saved."""

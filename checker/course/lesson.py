@@ -4,12 +4,37 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from checker.course.puzzle import Puzzle
 
 GAP = "FILL IN"  # marks in a stub what is left to write
+_HINT = re.compile(r"<details><summary>\d+: (.*?)</summary>(.*?)</details>", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Hint:
+    """One hint of a lesson. `text` is Markdown."""
+
+    level: int  # from 1
+    title: str
+    text: str
+
+
+def script_cells(puzzle_file: str) -> list[tuple[str, str]]:
+    """(kind, text) of each cell of a puzzle's py:percent text, without its header."""
+    text = re.sub(r"\A# ---\n(?:#.*\n)*?# ---\n", "", puzzle_file)
+    above, *pieces = re.split(r"^# %%(.*)\n", text, flags=re.MULTILINE)
+    cells = [("code", above.strip("\n"))] if above.strip() else []
+    for mark, body in zip(pieces[::2], pieces[1::2], strict=True):
+        lines = body.strip("\n").split("\n")
+        if "[markdown]" in mark:
+            cells.append(("markdown", "\n".join(line.removeprefix("#").removeprefix(" ") for line in lines)))
+        else:
+            cells.append(("code", "\n".join(lines)))
+    return cells
 
 
 def notebook_text(puzzle_file: str, puzzle: Puzzle) -> str:
@@ -17,18 +42,23 @@ def notebook_text(puzzle_file: str, puzzle: Puzzle) -> str:
 
     nbgrader finds the kernels' cells and the cell that checks by its own metadata.
     """
-    import jupytext  # part of the lab layer
-
-    notebook: Any = jupytext.reads(puzzle_file, fmt="py:percent")
-    for number, cell in enumerate(notebook.cells):
-        cell["id"] = f"cell-{number}"
-        graded = _nbgrader(cell["source"], puzzle) if cell["cell_type"] == "code" else {}
-        cell["metadata"] = {"nbgrader": graded} if graded else {}
-    notebook.metadata = {
+    cells = []
+    for number, (kind, source) in enumerate(script_cells(puzzle_file)):
+        cell: dict[str, Any] = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": source}
+        if kind == "code":
+            cell |= {"execution_count": None, "outputs": []}
+            if graded := _nbgrader(source, puzzle):
+                cell["metadata"] = {"nbgrader": graded}
+        cells.append(cell)
+    metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
     }
-    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    return notebook_json({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
+
+
+def notebook_json(notebook: Any) -> str:
+    """A notebook as Jupyter writes it."""
     return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
@@ -106,3 +136,28 @@ def emptied(puzzle_file: str, puzzle: Puzzle) -> str:
             ends = lines[where[-1]].rstrip() == f"{depth}tl.debug_barrier()"
             lines[mark + 1 : where.stop - ends] = []
     return "\n".join(lines)
+
+
+def stubs_text(puzzle_file: str, puzzle: Puzzle) -> str:
+    """The stubs of a puzzle's kernels alone, as a module of their own."""
+    lines = emptied(puzzle_file, puzzle).split("\n")
+    stubs = ["\n".join(lines[n] for n in span(lines, kernel.name) or ()) for kernel in puzzle.kernels]
+    return "\n\n\n".join(["import triton\nimport triton.language as tl", *stubs]) + "\n"
+
+
+def with_stubs(text: str, stubs: Mapping[str, str]) -> str | None:
+    """A text whose kernels are these stubs, by name, and all else is as it was; None if one of them is not there."""
+    lines = text.split("\n")
+    for kernel, stub in stubs.items():
+        where = span(lines, kernel)
+        if where is None:
+            return None
+        lines[where.start : where.stop] = stub.split("\n")
+    return "\n".join(lines)
+
+
+def hints(cells: Sequence[tuple[str, str]]) -> tuple[Hint, ...]:
+    """The hints of a lesson, each folded away in `<details>`, from (kind, text) of its cells."""
+    lesson = "\n\n".join(text for kind, text in cells if kind == "markdown")
+    found = enumerate(_HINT.findall(lesson), start=1)
+    return tuple(Hint(level, title.strip(), text.strip()) for level, (title, text) in found)

@@ -20,6 +20,11 @@ def notebook(number: int, root: Path = ROOT) -> Path:
     return root / "notebooks" / f"{ladder.stems()[number]}.ipynb"
 
 
+def stubs(number: int, root: Path = ROOT) -> Path:
+    """The stub of each of its kernels as it was shipped; built."""
+    return root / "checker" / "learner" / "stubs" / f"{ladder.stems()[number]}.py"
+
+
 def solution(number: int, root: Path = ROOT) -> Path:
     """The same kernels, solved. A student's copy of the course need not have it."""
     return root / "solutions" / f"{ladder.stems()[number]}.py"

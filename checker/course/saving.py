@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from typing import TextIO
 
 NEW_FILE = 0o644
 
@@ -16,13 +18,20 @@ def replace_whole(path: Path, data: bytes, mode: int | None = None) -> None:
 
     `mode`: of the new one; None: that of the old one.
     """
+    with replacing(path, mode) as file:
+        file.buffer.write(data)
+
+
+@contextlib.contextmanager
+def replacing(path: Path, mode: int | None = None) -> Iterator[TextIO]:
+    """The same for a text that is written part by part: a file for it, which takes the place once it is whole."""
     real = Path(os.path.realpath(path))  # a symbolic link stays one
     if mode is None:
         mode = real.stat().st_mode & 0o7777 if real.exists() else NEW_FILE
     descriptor, name = tempfile.mkstemp(prefix=f".{real.name}.", suffix=".tmp", dir=real.parent)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+            yield file
             file.flush()
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())  # or a power cut may leave the new name with nothing behind it

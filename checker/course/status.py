@@ -6,6 +6,8 @@ from enum import IntEnum
 
 from checker.course.clean import clean
 
+TRACEBACK_VARIABLE = "CHECKER_TRACEBACK"  # set in the environment: show where the checker itself has failed
+
 
 class ExitStatus(IntEnum):
     """Exit status of the command line; of several puzzles, the worst."""

@@ -31,6 +31,30 @@ APPARMOR_PROFILE = (
     "  userns,",
     "}",
 )
+_PROFILE_LINES = " ".join(f"'{line}'" for line in APPARMOR_PROFILE)
+_SWITCHED_OFF = "are switched off for ordinary users. Switch them on, or grade as root."
+# What distributions and administrators set against an ordinary user's bubblewrap: a setting of the kernel, the value
+# that forbids user namespaces, a sentence, and what to type.
+_FORBIDDEN = (
+    (
+        "kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "AppArmor allows them to programs with a profile only (Ubuntu 23.10 and later). Give bubblewrap one, "
+        "allow them to all (sysctl), or grade as root.",
+        (
+            f"printf '%s\\n' {_PROFILE_LINES} | sudo tee /etc/apparmor.d/bwrap",
+            "sudo apparmor_parser -r /etc/apparmor.d/bwrap",
+            "# or: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+        ),
+    ),
+    (
+        "kernel/unprivileged_userns_clone",
+        "0",
+        _SWITCHED_OFF,
+        ("sudo sysctl -w kernel.unprivileged_userns_clone=1",),
+    ),
+    ("user/max_user_namespaces", "0", _SWITCHED_OFF, ("sudo sysctl -w user.max_user_namespaces=10000",)),
+)
 
 
 @dataclass(frozen=True)
@@ -63,83 +87,54 @@ def diagnosis() -> Diagnosis:
     try:
         with claim() as cage:
             tier, why = cage.tier, cage.described()
-            limited = "memory group" in cage.described("cuda")
     except NoCage as reason:
-        tier, why, limited = "C", str(reason), False
-    return Diagnosis((*_for_checking(), *_for_gpus(limited), *_for_grading(tier, why)), tier, why)
+        tier, why = "C", str(reason)
+    return Diagnosis((*_for_checking(), *_for_gpus(), *_for_grading(tier, why)), tier, why)
+
+
+def _fact(name: str, there: bool, found: str, missing: str, needed_for: str = "", *remedy: str) -> Fact:
+    """One of two sentences, and what to type only where something is missing."""
+    return Fact(name, there, found if there else missing, needed_for, () if there else remedy)
 
 
 def _for_checking() -> Iterator[Fact]:
-    here = sys.version_info[:2]
-    fits = sys.platform == "linux" and platform.machine() in _MACHINES and _PYTHONS[0] <= here <= _PYTHONS[1]
-    found = f"Python {platform.python_version()} on {platform.system()}, {platform.machine()}"
-    yield Fact(
-        "Python",
-        fits,
-        f"{found}." if fits else f"{found}; needed is 3.10 to 3.14 on Linux, x86-64 or aarch64.",
-        "checking",
-    )
-    yield _triton()
-    yield Fact(
-        "make",
-        shutil.which("make") is not None,
-        "is installed." if shutil.which("make") else "is not installed; python -m checker does the same without it.",
-        "",
-        () if shutil.which("make") else ("sudo apt install make",),
-    )
+    here = f"Python {platform.python_version()} on {platform.system()}, {platform.machine()}"
+    fits = _PYTHONS[0] <= sys.version_info[:2] <= _PYTHONS[1] and platform.machine() in _MACHINES
+    needed = f"{here}; needed is 3.10 to 3.14 on Linux, x86-64 or aarch64."
+    yield _fact("Python", fits and sys.platform == "linux", f"{here}.", needed, "checking")
+    triton = _version("triton")
+    if triton is None:
+        yield _fact("triton", False, "", "is not installed.", "checking", "make check PUZZLE=1")
+    else:
+        fits = _TRITONS[0] <= tuple(int(n) for n in re.findall(r"\d+", triton)[:2]) <= _TRITONS[1]
+        yield _fact("triton", fits, f"{triton}.", f"{triton} is there; needed is 3.6 to 3.9.", "checking")
+    missing = "is not installed; python -m checker does the same without it."
+    yield _fact("make", shutil.which("make") is not None, "is installed.", missing, "", "sudo apt install make")
     free = shutil.disk_usage(Path.cwd()).free
-    yield Fact(
-        "disk", free >= _LEAST_DISK, f"{free / (1 << 30):.0f} GB are free here; all that make installs takes 2.", ""
-    )
+    space = f"{free / (1 << 30):.0f} GB are free here; all that make installs takes 2."
+    yield _fact("disk", free >= _LEAST_DISK, space, space)
 
 
-def _triton() -> Fact:
-    found = _version("triton")
-    if found is None:
-        return Fact("triton", False, "is not installed.", "checking", ("make check PUZZLE=1",))
-    numbers = tuple(int(n) for n in re.findall(r"\d+", found)[:2])
-    fits = _TRITONS[0] <= numbers <= _TRITONS[1]
-    return Fact("triton", fits, f"{found}." if fits else f"{found} is there; needed is 3.6 to 3.9.", "checking")
-
-
-def _for_gpus(limited: bool) -> Iterator[Fact]:
-    found = _version("torch")
-    yield Fact(
-        "torch", found is not None, f"{found}." if found else "is not installed; the interpreter needs none.", ""
-    )
-    missing = gpu_missing()
-    if missing:
-        yield Fact("GPU", False, missing, "")
-        return
-    count = len(list(Path("/dev").glob("nvidia[0-9]*")))
-    yield Fact("GPU", True, f"{count} of NVIDIA's.", "")
-    compiler = shutil.which("gcc") or shutil.which("clang")
-    sentence = f"{compiler}." if compiler else "is not installed; Triton needs one to launch kernels."
-    yield Fact(
-        "C compiler", compiler is not None, sentence, "DEVICE=cuda", () if compiler else ("sudo apt install gcc",)
-    )
-    yield Fact(
-        "memory limit",
-        limited,
-        "A control group limits what a submission on a GPU takes of the machine's own memory."
-        if limited
-        else "Grading as root, with a memory controller (control groups) that is free to use, would limit what a "
-        "submission on a GPU takes of the machine's own memory. On the interpreter there is a limit anyway.",
-        "",
-    )
+def _for_gpus() -> Iterator[Fact]:
+    torch, missing = _version("torch"), gpu_missing()
+    yield _fact("torch", torch is not None, f"{torch}.", "is not installed; the interpreter needs none.")
+    yield _fact("GPU", not missing, f"{len(list(Path('/dev').glob('nvidia[0-9]*')))} of NVIDIA's.", missing)
+    if not missing:
+        compiler = shutil.which("gcc") or shutil.which("clang")
+        needed = "is not installed; Triton needs one to launch kernels."
+        yield _fact("C compiler", compiler is not None, f"{compiler}.", needed, "DEVICE=cuda", "sudo apt install gcc")
 
 
 def _for_grading(tier: str, why: str) -> Iterator[Fact]:
     yield _bubblewrap(tier, why)
     if os.geteuid() == 0:
         there = shutil.which("setpriv", path="/usr/bin:/bin") is not None
-        sentence = "is installed." if there else "is not installed; with it each grader gets a user of its own."
-        yield Fact("setpriv", there, sentence, "grading", () if there else ("apt install util-linux",))
+        missing = "is not installed; with it each grader gets a user of its own."
+        yield _fact("setpriv", there, "is installed.", missing, "grading", "apt install util-linux")
     else:
-        yield from _user_namespaces()
-    filtered = seccomp.available()
-    sentence = "is there (seccomp)." if filtered else "is missing: a kernel with seccomp on x86-64 or aarch64 has it."
-    yield Fact("system-call filter", filtered, sentence, "grading")
+        yield _user_namespaces()
+    missing = "is missing: a kernel with seccomp on x86-64 or aarch64 has it."
+    yield _fact("system-call filter", seccomp.available(), "is there (seccomp).", missing, "grading")
     yield _nbgrader()
     yield from _exchange()
 
@@ -148,60 +143,32 @@ def _bubblewrap(tier: str, why: str) -> Fact:
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         typed = ("sudo apt install bubblewrap", "sudo dnf install bubblewrap")
-        return Fact("bubblewrap", False, "is not installed.", "grading", typed)
+        return _fact("bubblewrap", False, "", "is not installed.", "grading", *typed)
     asked = subprocess.run([bwrap, "--version"], capture_output=True, text=True, check=False, timeout=10)
     found = asked.stdout.strip().removeprefix("bubblewrap ") or "an unknown version"
-    if tier == "C":
-        return Fact("bubblewrap", False, f"{found} is installed, but no cage can be made with it.", "grading")
-    return Fact("bubblewrap", True, f"{found}, tried out: {why}.", "grading")
+    useless = f"{found} is installed, but no cage can be made with it."
+    return _fact("bubblewrap", tier != "C", f"{found}, tried out: {why}.", useless, "grading")
 
 
-def _user_namespaces() -> Iterator[Fact]:
-    """Why an ordinary user's bubblewrap may fail: what distributions and administrators set."""
-    name = "user namespaces"
-    if _setting("kernel/apparmor_restrict_unprivileged_userns") == "1":
-        lines = " ".join(f"'{line}'" for line in APPARMOR_PROFILE)
-        yield Fact(
-            name,
-            Path("/etc/apparmor.d/bwrap").exists(),
-            "AppArmor allows them to programs with a profile only (Ubuntu 23.10 and later). Give bubblewrap one, "
-            "allow them to all (sysctl), or grade as root.",
-            "grading",
-            (
-                f"printf '%s\\n' {lines} | sudo tee /etc/apparmor.d/bwrap",
-                "sudo apparmor_parser -r /etc/apparmor.d/bwrap",
-                "# or: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
-            ),
-        )
-    elif _setting("kernel/unprivileged_userns_clone") == "0":
-        yield _switched_off(name, "kernel.unprivileged_userns_clone=1")
-    elif _setting("user/max_user_namespaces") == "0":
-        yield _switched_off(name, "user.max_user_namespaces=10000")
-    else:
-        yield Fact(name, True, "are not forbidden to ordinary users.", "grading")
-
-
-def _switched_off(name: str, setting: str) -> Fact:
-    sentence = "are switched off for ordinary users. Switch them on, or grade as root."
-    return Fact(name, False, sentence, "grading", (f"sudo sysctl -w {setting}",))
+def _user_namespaces() -> Fact:
+    """Why an ordinary user's bubblewrap may fail."""
+    name, needed_for = "user namespaces", "grading"
+    for setting, forbids, sentence, remedy in _FORBIDDEN:
+        if _setting(setting) == forbids:
+            allowed = "apparmor" in setting and Path("/etc/apparmor.d/bwrap").exists()
+            return _fact(name, allowed, sentence, sentence, needed_for, *remedy)
+    return Fact(name, True, "are not forbidden to ordinary users.", needed_for)
 
 
 def _nbgrader() -> Fact:
-    found = _version("nbgrader")
+    name, needed_for, found = "nbgrader", "grading with nbgrader", _version("nbgrader")
     if found is None:
         instructors = find_spec("checker.grading") is not None  # students' copies have no such part
-        typed = "make course" if instructors else "make lab"
-        return Fact("nbgrader", False, "is not installed.", "grading with nbgrader", (typed,))
-    if shutil.which("nbgrader") is None or shutil.which("alembic") is None:
-        folder = Path(sys.executable).parent
-        return Fact(
-            "nbgrader",
-            False,
-            f"{found} is installed, but it and alembic, which it starts, are not on PATH.",
-            "grading with nbgrader",
-            (f'export PATH="{folder}:$PATH"',),
-        )
-    return Fact("nbgrader", True, f"{found}.", "grading with nbgrader")
+        return _fact(name, False, "", "is not installed.", needed_for, "make course" if instructors else "make lab")
+    there = shutil.which("nbgrader") is not None and shutil.which("alembic") is not None
+    missing = f"{found} is installed, but it and alembic, which it starts, are not on PATH."
+    typed = f'export PATH="{Path(sys.executable).parent}:$PATH"'
+    return _fact(name, there, f"{found}.", missing, needed_for, typed)
 
 
 def _exchange() -> Iterator[Fact]:
@@ -210,11 +177,9 @@ def _exchange() -> Iterator[Fact]:
         place = exchange.named(Path("course", "own_config.py"))
     except OSError:
         return
-    if place is None:
-        return
-    wrong = exchange.problem(place)
-    sentence, remedy = (f"{place}.", ()) if wrong is None else (f"{place} {wrong[0]}.", (wrong[1],))
-    yield Fact("exchange", wrong is None, sentence, "handing out with nbgrader", remedy)
+    if place is not None:
+        wrong, typed = exchange.problem(place) or ("", "")
+        yield _fact("exchange", not wrong, f"{place}.", f"{place} {wrong}.", "handing out with nbgrader", typed)
 
 
 def _setting(name: str) -> str:

@@ -12,13 +12,15 @@ from dataclasses import dataclass, replace
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
+from checker.check import unreadable
 from checker.course.verdict import Verdict
 from checker.grading import key, record, settings
 from checker.grading.chosen import Unresolved, chosen
+from checker.grading.crew import WINDOW, Crew, WorkerLost
 from checker.grading.found import Work
-from checker.grading.grade import CheckerFault, NoSandbox, identity, verdict_on
+from checker.grading.grade import CheckerFault, NoSandbox, verdict_on
 
 TRIES = 3  # for what ends its worker
 # No room on the disk, no key, no sandbox: it would be the same for every submission.
@@ -43,28 +45,6 @@ class Outcome:
         return " ".join(map(str, self.work.paths if self.file is None else (self.file,)))
 
 
-class Crew(Protocol):
-    """Whoever calls functions elsewhere: processes of this machine, or of a cluster."""
-
-    def run(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
-        """(number of a call, what came of it) as the calls end: a result, or the exception that it raised.
-
-        WorkerLost stands for a process that ended without an answer. Raises NoCrew and CrewLost if there is nobody.
-        """
-
-
-class WorkerLost(Exception):
-    """The process that was to do this has ended."""
-
-
-class NoCrew(Exception):
-    """Those who were to judge cannot do it as they are: a sentence for the instructor."""
-
-
-class CrewLost(Exception):
-    """There is nobody any more to judge: the rest of a sentence, why."""
-
-
 @cache
 def _course(folder: Path) -> settings.Settings:
     return settings.read(folder)
@@ -75,7 +55,7 @@ def look(work: Work, folder: Path) -> Outcome:
     (file, notebook), course = chosen(work), _course(folder)
     if notebook.submission is None:
         return Outcome(work, file, problem=notebook.problem)
-    path = record.place(course.records, identity(work.number, notebook.submission, course))
+    path = record.place(course.records, record.identity(work.number, notebook.submission, record.judging(course)))
     return Outcome(work, file, path, known=record.load(path) is not None)
 
 
@@ -88,8 +68,6 @@ def judge(work: Work, folder: Path) -> None:
 def verdict_of(outcome: Outcome, course: settings.Settings) -> Verdict | None:
     """The verdict in the course's points; None if there is none."""
     if outcome.problem:
-        from checker.check import unreadable
-
         assert outcome.file is not None
         return course.weighed(unreadable(outcome.work.number, outcome.file.name, outcome.problem))
     verdict = None if outcome.record is None or outcome.fault else record.load(outcome.record)
@@ -139,12 +117,15 @@ def _each(
     crew: Crew,
     done: Callable[[int], None],
 ) -> list[Any]:
-    """What a function says of each, or the exception; what was lost is tried again, after all others."""
+    """What a function says of each, or the exception; what was lost is tried again, after all others.
+
+    Then each is alone: where many are under way, one that ends its worker may take others with it.
+    """
     answers: list[Any] = [None] * len(works)
     waiting, finished = list(range(len(works))), 0
     for turn in range(TRIES):
-        again = []
-        for position, answer in crew.run(function, [(works[number], folder) for number in waiting]):
+        again, calls = [], [(works[number], folder) for number in waiting]
+        for position, answer in crew.run(function, calls, 1 if turn else WINDOW):
             number = waiting[position]
             if isinstance(answer, _FOR_ALL):
                 raise answer

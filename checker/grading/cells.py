@@ -33,14 +33,12 @@ def handed(path: Path, puzzle: Puzzle) -> Handed:
     # A link to another student's work, or to a file of the instructor's. Path.is_symlink raises where none may look.
     if os.path.islink(path):  # noqa: PTH114
         return _unreadable((), f"{path.name} is a link, and not a file.")
+    cells: tuple[Cell, ...] = ()
     try:
         if path.suffix != ".ipynb":
-            submission = replace(from_file(path), name=path.name)
+            submission = from_file(path, path.name)
             return Handed((Cell("code", submission.text),), submission, "", (0,), ())
-        cells = tuple(cells_of(path))
-    except Unreadable as problem:
-        return _unreadable((), str(problem).replace(str(path), path.name))
-    try:
+        cells = tuple(cells_of(path, path.name))
         return _chosen(cells, puzzle, path.name)
     except Unreadable as problem:
         return _unreadable(cells, str(problem))

@@ -35,7 +35,8 @@ def chosen(work: Work) -> tuple[Path, Handed]:
         if not (os.path.islink(path) or os.access(path, os.R_OK)):  # noqa: PTH114 (`handed` says what it thinks of links)
             raise Unresolved(f"{_name(path)} cannot be opened on {socket.gethostname()}")
         one = handed(path, catalog.load(work.number))
-        distinct.setdefault(_kernels(work.number, path, one), (path, one))
+        alone = len(work.paths) == 1  # nothing to compare: the usual case, and parsing takes time
+        distinct.setdefault("" if alone else _kernels(work.number, path, one), (path, one))
     left = list(distinct.values())
     for goes_first in (_is_answer, _is_begun, _is_well_named):
         if len(left) > 1:

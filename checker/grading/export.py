@@ -6,8 +6,6 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, Any, NamedTuple
 from xml.sax.saxutils import quoteattr
 
@@ -36,7 +34,7 @@ class Rows:
         self.outcomes, self.course = outcomes, course
 
     def __iter__(self) -> Iterator[Row]:
-        points = {number: sum(self.course.points_of(number).values()) for number in ladder.stems()}
+        points = {number: self.course.possible(number) for number in ladder.stems()}
         return (Row(one, verdict_of(one, self.course), points[one.work.number]) for one in self.outcomes)
 
 
@@ -84,18 +82,6 @@ def to_junit(rows: Iterable[Row], file: IO[str]) -> None:
 
 
 FORMS: dict[str, Callable[[Iterable[Row], IO[str]], None]] = {"csv": to_csv, "json": to_json, "junit": to_junit}
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[IO[str]]:
-    """A file to write to, which takes the place of `path` once it is whole. OSError."""
-    new = path.with_name(f".{path.name}.new")
-    try:
-        with new.open("w", encoding="utf-8", newline="") as file:
-            yield file
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
 
 
 def _facts(row: Row) -> dict[str, Any]:

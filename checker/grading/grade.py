@@ -6,10 +6,9 @@ import atexit
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from checker.box.cage.cage import Cage, NoCage, held
-from checker.box.warm import Warm
+from checker.box.host import Host
 from checker.check import Terms, check, unreadable
 from checker.course import ladder
 from checker.course.verdict import Verdict
@@ -18,7 +17,6 @@ from checker.grading.cells import Handed
 from checker.grading.settings import Settings
 from checker.submission.read import Submission
 
-DEVICE = "interpreter"  # its verdict is that of a GPU, and it is everywhere
 TRIES = 2
 
 
@@ -31,7 +29,10 @@ class NoSandbox(Exception):
 
 
 def terms_for_grading(course: Settings) -> Terms:
-    """Under which terms a course judges. Raises KeyProblem and NoSandbox: then no submission gets a score."""
+    """Under which terms a course judges: on the interpreter, which is everywhere, and whose verdict is that of a GPU.
+
+    Raises KeyProblem and NoSandbox: then no submission gets a score.
+    """
     secret = key.read(course.key_path)
     try:
         cage = held() if course.caged else None
@@ -40,15 +41,15 @@ def terms_for_grading(course: Settings) -> Terms:
             f"Nothing was graded, because nothing would hold a submission. {reason} What to do about it: "
             "python -m checker doctor. Or, if you trust everybody who hands in, sandbox = 'none' in course.toml."
         ) from reason
-    return Terms(key=secret, device=DEVICE, cage=cage, warm=None if cage is None else _warm(cage))
+    return Terms(key=secret, host=Host() if cage is None else _host(cage))
 
 
 @cache
-def _warm(cage: Cage) -> Warm:
+def _host(cage: Cage) -> Host:
     """One for all that this process grades."""
-    warm = Warm(cage)
-    atexit.register(warm.close)
-    return warm
+    host = Host(cage, kept=True)
+    atexit.register(host.close)
+    return host
 
 
 def verdict_on(number: int, notebook: Handed, name: str, course: Settings) -> Verdict:
@@ -58,7 +59,7 @@ def verdict_on(number: int, notebook: Handed, name: str, course: Settings) -> Ve
     """
     if notebook.submission is None:
         return course.weighed(unreadable(number, name, notebook.problem))
-    of = identity(number, notebook.submission, course)
+    of = record.identity(number, notebook.submission, record.judging(course))
     path = record.place(course.records, of)
     verdict = record.load(path)
     if verdict is None:
@@ -70,11 +71,6 @@ def verdict_on(number: int, notebook: Handed, name: str, course: Settings) -> Ve
 def _called_alike(number: int, submission: Submission) -> Submission:
     """A submission under its puzzle's name: others who hand in the same text get its record, with the name in it."""
     return replace(submission, name=f"{ladder.stems()[number]}{Path(submission.name).suffix}")
-
-
-def identity(number: int, submission: Submission, course: Settings) -> dict[str, Any]:
-    """What a result is the result of. Raises KeyProblem."""
-    return record.identity(number, submission, key.key_id(key.read(course.key_path)), DEVICE, course.caged)
 
 
 def _checked(number: int, submission: Submission, terms: Terms) -> Verdict:

@@ -7,24 +7,32 @@ from __future__ import annotations
 
 import math
 import os
-import re
-import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
 
 from checker import catalog
 from checker.course import ladder
 from checker.course.verdict import Verdict
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib  # part of the lab layer
-
 NAME = "course.toml"
-POLICIES = ("none", "zero", "per day")
-SANDBOXES = ("required", "none")
+
+# What may stand in the file; the description ends the sentence on a value that does not fit.
+_Id = Annotated[
+    str,
+    Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*\Z", description="use letters, digits, `-`, `_` and `.` only, in quotes"),
+]
+_Text = Annotated[str, Meta(description="use a text, in quotes")]
+_Sandbox = Annotated[Literal["required", "none"], Meta(description="there is 'required', 'none'")]
+_Policy = Annotated[Literal["none", "zero", "per day"], Meta(description="there is 'none', 'zero', 'per day'")]
+_Amount = Annotated[float, Meta(ge=0, lt=1e6, description="use a number that is not negative")]
+_Whole = Annotated[int, Meta(ge=0, lt=1_000_000, description="use a whole number that is not negative")]
+_Table = Annotated[dict[str, Any], Meta(description='it must hold lines such as "name" = 10')]
+_FILE = {"id": _Id, "key_file": _Text, "sandbox": _Sandbox, "late": _Table, "attempts": _Table, "points": _Table}
+_LATE = {"policy": _Policy, "percent_per_day": _Amount, "most_percent": _Amount, "grace_minutes": _Amount}
 
 
 class SettingsError(Exception):
@@ -57,10 +65,9 @@ class Settings:
     folder: Path
     id: str = "flash-puzzles"
     key_file: str = ""  # nothing: see `key_path`
-    caged: bool = True  # grade only where bubblewrap holds what is handed in
+    sandbox: str = "required"  # or none
     late: Late = field(default_factory=Late)
-    attempts: int = 0  # that count; 0: any number
-    attempts_of: dict[str, int] = field(default_factory=dict)  # by assignment, where it differs
+    attempts: dict[str, int] = field(default_factory=dict)  # by assignment; `allowed`: of all others
     points: dict[str, dict[str, int]] = field(default_factory=dict)  # by assignment and property
 
     @property
@@ -72,19 +79,28 @@ class Settings:
         return Path(home).expanduser() / "flash-puzzles" / f"{self.id}.key"
 
     @property
+    def caged(self) -> bool:
+        """Whether to grade only where bubblewrap holds what is handed in."""
+        return self.sandbox == "required"
+
+    @property
     def records(self) -> Path:
         """The folder of results, one file each."""
         return self.folder / "records"
 
     def allowed_attempts(self, assignment: str) -> int:
         """How many submissions count; 0: any number."""
-        return self.attempts_of.get(assignment, self.attempts)
+        return self.attempts.get(assignment, self.attempts.get("allowed", 0))
 
     def points_of(self, number: int) -> dict[str, int]:
         """The points of each property of a puzzle; the catalog's weights where nothing else is said."""
         puzzle = catalog.load(number)
         said = self.points.get(puzzle.stem, {})
         return {one.name: said.get(one.name, one.weight) for one in puzzle.properties}
+
+    def possible(self, number: int) -> int:
+        """The points of all properties of a puzzle."""
+        return sum(self.points_of(number).values())
 
     def weighed(self, verdict: Verdict) -> Verdict:
         """A verdict with this course's points."""
@@ -99,91 +115,50 @@ def read(folder: Path) -> Settings:
     """The settings of the course in a folder. Raises SettingsError with a sentence."""
     path = folder / NAME
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = msgspec.toml.decode(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SettingsError(f"{path} cannot be read: {error.strerror}. `make course` writes one.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} is not TOML: {error}.") from error
     try:
-        return _settings(folder, data)
+        return Settings(folder, **_said(data))
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from error
 
 
-def _settings(folder: Path, data: dict[str, Any]) -> Settings:
-    _only(data, "the file", {"id", "key_file", "sandbox", "late", "attempts", "points"})
-    id = _value(data, "id", str, Settings.id)
-    check_id(id)
-    attempts = dict(_value(data, "attempts", dict, {}))
-    allowed = _amount(attempts, "allowed", 0, whole=True)
-    attempts.pop("allowed", None)
-    _only(attempts, "[attempts]", set(ladder.stems().values()))
-    return Settings(
-        folder=folder,
-        id=id,
-        key_file=_value(data, "key_file", str, ""),
-        caged=_sandbox(data) == "required",
-        late=_late(_value(data, "late", dict, {})),
-        attempts=int(allowed),
-        attempts_of={name: int(_amount(attempts, name, 0, whole=True)) for name in attempts},
-        points=_points(_value(data, "points", dict, {})),
-    )
+def _said(data: dict[str, Any]) -> dict[str, Any]:
+    """What a file says, as the fields of `Settings`."""
+    said = _table("the file", data, _FILE)
+    numbers = {stem: number for number, stem in ladder.stems().items()}
+    said["late"] = Late(**_table("[late]", said.get("late", {}), _LATE))
+    said["attempts"] = _table("[attempts]", said.get("attempts", {}), dict.fromkeys(["allowed", *numbers], _Whole))
+    points = _table("[points]", said.get("points", {}), dict.fromkeys(numbers, _Table))
+    said["points"] = {
+        stem: _table(f"[points.{stem}]", given, {p.name: _Whole for p in catalog.load(numbers[stem]).properties})
+        for stem, given in points.items()
+    }
+    return said
+
+
+def _table(where: str, data: dict[str, Any], kinds: dict[str, Any]) -> dict[str, Any]:
+    """A table of the file, each value as its kind. Raises SettingsError.
+
+    A misspelt name would be passed over in silence, and cost somebody points: so it is refused.
+    """
+    made = {}
+    for name, value in data.items():
+        if name not in kinds:
+            raise SettingsError(f"{where} says {name!r}, which is not known. Known: {', '.join(sorted(kinds))}.")
+        try:
+            made[name] = msgspec.convert(value, kinds[name])
+        except msgspec.ValidationError as error:
+            raise SettingsError(f"{name} = {value!r}: {kinds[name].__metadata__[0].description}.") from error
+    return made
 
 
 def check_id(id: str) -> None:
     """Raises SettingsError unless this can be a course's id: it names folders and files."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", id):
-        raise SettingsError(f"id = {id!r}: use letters, digits, `-`, `_` and `.` only.")
-
-
-def _sandbox(data: dict[str, Any]) -> str:
-    said: str = _value(data, "sandbox", str, SANDBOXES[0])
-    if said not in SANDBOXES:
-        raise SettingsError(f"sandbox = {said!r}: there is {', '.join(map(repr, SANDBOXES))}.")
-    return said
-
-
-def _late(data: dict[str, Any]) -> Late:
-    _only(data, "[late]", {"policy", "percent_per_day", "most_percent", "grace_minutes"})
-    policy = _value(data, "policy", str, Late.policy)
-    if policy not in POLICIES:
-        raise SettingsError(f"[late] policy = {policy!r}: there is {', '.join(map(repr, POLICIES))}.")
-    names = ("percent_per_day", "most_percent", "grace_minutes")
-    return Late(policy, *(_amount(data, name, getattr(Late, name)) for name in names))
-
-
-def _points(data: dict[str, Any]) -> dict[str, dict[str, int]]:
-    numbers = {stem: number for number, stem in ladder.stems().items()}
-    _only(data, "[points]", set(numbers))
-    points = {}
-    for stem, given in data.items():
-        if not isinstance(given, dict):
-            raise SettingsError(f'[points.{stem}] must hold lines such as "property" = 10.')
-        _only(given, f"[points.{stem}]", {one.name for one in catalog.load(numbers[stem]).properties})
-        points[stem] = {name: int(_amount(given, name, 0, whole=True)) for name in given}
-    return points
-
-
-def _only(data: dict[str, Any], where: str, known: set[str]) -> None:
-    """Insist on known names: a misspelt one would be passed over in silence, and cost somebody points."""
-    for name in data:
-        if name not in known:
-            raise SettingsError(f"{where} says {name!r}, which is not known. Known: {', '.join(sorted(known))}.")
-
-
-def _value(data: dict[str, Any], name: str, kind: type, default: Any) -> Any:
-    value = data.get(name, default)
-    if not isinstance(value, kind):
-        raise SettingsError(f"{name} = {value!r} has the wrong type.")
-    return value
-
-
-def _amount(data: dict[str, Any], name: str, default: float, *, whole: bool = False) -> float:
-    value = data.get(name, default)
-    fits = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e6
-    if not fits or (whole and not isinstance(value, int)):
-        raise SettingsError(f"{name} = {value!r}: use a {'whole ' if whole else ''}number that is not negative.")
-    return float(value)
+    _table("the file", {"id": id}, _FILE)
 
 
 def template(id: str) -> str:

@@ -16,7 +16,7 @@ from distributed import Security
 from tornado.ioloop import PeriodicCallback
 
 from checker.course.places import ROOT
-from checker.grading.batch import NoCrew
+from checker.grading.crew import NoCrew
 from checker.grading.worker import NO_DASHBOARD
 
 _interrupted = signal.getsignal(signal.SIGINT)

@@ -10,19 +10,18 @@ import multiprocessing
 import os
 import signal
 import socket
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from checker.grading import key, record, settings
-from checker.grading.local import Caller
+from checker.grading.crew import Processes
 
 NO_DASHBOARD = "127.0.0.1:0"  # Dask always serves pages, to everybody if nothing is said: a free port, and only here
 
-_own = threading.local()
+_processes = Processes()
+_fit: set[Path] = set()  # marks of the batches that this worker can take part in
 
 
 @dataclass(frozen=True)
@@ -33,9 +32,7 @@ class Needs:
     mark: Path  # which the grader has put among the records
     current: Path  # folder, to which names are relative
     sample: Path  # of what was handed in
-    checker: str
-    triton: str
-    key: str
+    judging: dict[str, Any]  # see `record.judging`
 
 
 class Unfit(Exception):
@@ -44,8 +41,7 @@ class Unfit(Exception):
 
 def needs(course: settings.Settings, mark: Path, sample: Path) -> Needs:
     """What workers need to judge for this grader. Raises KeyProblem."""
-    own_key = key.key_id(key.read(course.key_path))
-    return Needs(course.folder, mark, Path.cwd(), sample, record.checker_digest(), record.triton_version(), own_key)
+    return Needs(course.folder, mark, Path.cwd(), sample, record.judging(course))
 
 
 class Call:
@@ -65,17 +61,16 @@ def dask_setup(worker: object) -> None:
 
 def called(needs: Needs, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     """The result of a call, or the exception that it raised. An exception of Dask's is none of these."""
-    if reason := _why_unfit(needs):
+    if needs.mark not in _fit and (reason := _why_unfit(needs)):
         return Unfit(
             f"The worker on {socket.gethostname()} cannot grade with this machine: {reason}. All workers need this "
             "same checker, and the course, its key and the submissions under the same names, on shared file systems."
         )
-    if not hasattr(_own, "caller"):
-        # Dask's nanny has made this process a daemon, and those may have no children, because they would outlive it.
-        # These do not.
-        multiprocessing.current_process().daemon = False
-        _own.caller = Caller()
-    return _own.caller.call(_there, (needs.current, function, arguments))
+    _fit.add(needs.mark)
+    # Dask's nanny has made this process a daemon, and those may have no children, because they would outlive it. These
+    # do not.
+    multiprocessing.current_process().daemon = False
+    return _processes.call(_there, (needs.current, function, arguments))
 
 
 def _there(current: Path, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
@@ -83,21 +78,20 @@ def _there(current: Path, function: Callable[..., Any], arguments: tuple[Any, ..
     return function(*arguments)
 
 
-@cache
 def _why_unfit(needs: Needs) -> str:
     """Why this worker cannot take part in the batch; nothing if it can."""
     if not needs.mark.exists():
         return f"it does not see what is written to {needs.mark.parent} here"
     if not (needs.current / needs.sample).exists():
         return f"it does not see {needs.current / needs.sample}"
-    if record.checker_digest() != needs.checker:
-        return "its checker is another one"
-    if (triton := record.triton_version()) != needs.triton:
-        return f"its triton is {triton or 'missing'}, and {needs.triton} here"
     try:
-        path = settings.read(needs.course).key_path
-        if key.key_id(key.read(path)) != needs.key:
-            return f"its {path} is another key"
+        course = settings.read(needs.course)
+        here, there = record.judging(course), needs.judging
     except (settings.SettingsError, key.KeyProblem) as problem:
         return str(problem).rstrip(".")
-    return ""
+    reasons = {
+        "checker": "its checker is another one",
+        "triton": f"its triton is {here['triton'] or 'missing'}, and {there['triton']} here",
+        "key": f"its {course.key_path} is another key",
+    }
+    return next((reason for name, reason in reasons.items() if here[name] != there[name]), "")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from checker.box.parent import Ending, Limits
+from checker.box.exchange import Ending
+from checker.box.parent import Limits
 from checker.course.puzzle import Case
 from checker.course.verdict import Finding, Status, Where
 

@@ -7,19 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from checker.course import places
+from checker.course.lesson import Hint, hints, script_cells
 from checker.learner.progress import Opened, Progress, changed, opened
-from checker.submission.read import Unreadable, loads
-
-_HINT = re.compile(r"<details><summary>\d+: (.*?)</summary>(.*?)</details>", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Hint:
-    """One hint. `text` is Markdown."""
-
-    level: int  # from 1
-    title: str
-    text: str
+from checker.submission.read import Unreadable, cells_of
 
 
 @dataclass(frozen=True)
@@ -37,24 +27,30 @@ class Shown:
 
 def hints_of(number: int, root: Path = places.ROOT) -> tuple[Hint, ...]:
     """All hints of a puzzle, from its file, or from its notebook if they have gone from there."""
-    for lesson in (_script_lesson(places.script(number, root)), _notebook_lesson(places.notebook(number, root))):
-        if found := _HINT.findall(lesson):
-            return tuple(Hint(level, title.strip(), text.strip()) for level, (title, text) in enumerate(found, 1))
-    return ()
+    try:
+        script = places.script(number, root).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        script = ""
+    if found := hints(script_cells(script)):
+        return found
+    try:
+        return hints([(cell.kind, cell.text) for cell in cells_of(places.notebook(number, root))])
+    except Unreadable:
+        return ()
 
 
 def next_hint(number: int, root: Path = places.ROOT) -> Shown:
     """One hint more than were seen so far, and remember that; none if there are no more."""
-    hints = hints_of(number, root)
+    every = hints_of(number, root)
     before = opened(root)
     seen = before.progress.of(number).hints
-    if seen >= len(hints):
-        return _shown(number, (), before, hints, root)
+    if seen >= len(every):
+        return _shown(number, (), before, every, root)
 
     def one_more(progress: Progress) -> Progress:
         nonlocal seen
         seen = progress.of(number).hints  # another process may have been faster
-        return progress.having(number, replace(progress.of(number), hints=min(seen + 1, len(hints))))
+        return progress.having(number, replace(progress.of(number), hints=min(seen + 1, len(every))))
 
     try:
         after = changed(one_more, root)
@@ -65,13 +61,13 @@ def next_hint(number: int, root: Path = places.ROOT) -> Shown:
         entry = before.progress.of(number)
         after = Opened(before.progress.having(number, replace(entry, hints=seen + 1)), sentence)
     remark = " ".join(filter(None, (before.remark, after.remark)))
-    return _shown(number, hints[seen : seen + 1], replace(after, remark=remark), hints, root)
+    return _shown(number, every[seen : seen + 1], replace(after, remark=remark), every, root)
 
 
 def seen_hints(number: int, root: Path = places.ROOT) -> Shown:
     """The hints that were seen so far."""
-    found, hints = opened(root), hints_of(number, root)
-    return _shown(number, hints[: found.progress.of(number).hints], found, hints, root)
+    found, every = opened(root), hints_of(number, root)
+    return _shown(number, every[: found.progress.of(number).hints], found, every, root)
 
 
 def closing(shown: Shown, next_one: str, again: str) -> list[tuple[str, str]]:
@@ -101,21 +97,3 @@ def _shown(number: int, hints: tuple[Hint, ...], found: Opened, every: tuple[Hin
     entry = found.progress.of(number)
     there = places.solution(number, root).exists()
     return Shown(number, hints, min(entry.hints, len(every)), len(every), entry.solved, found.remark, there)
-
-
-def _script_lesson(path: Path) -> str:
-    """The comments of a py:percent file."""
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
-    except OSError:
-        return ""
-    return "\n".join(line[1:].removeprefix(" ") for line in lines if line.startswith("#"))
-
-
-def _notebook_lesson(path: Path) -> str:
-    """The texts of a notebook."""
-    try:
-        cells = loads(path.read_text(encoding="utf-8-sig"), path.name)["cells"]
-        return "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-    except (OSError, ValueError, KeyError, TypeError, RecursionError, Unreadable):
-        return ""

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import traceback
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from checker.box.cage import cage
+from checker.box.host import Host
+from checker.box.parent import gpu_missing
+from checker.check import Outcome, Terms, check, started, unreadable
 from checker.course import ladder, targets
 from checker.course.clean import cleaned
 from checker.course.places import is_own, notebook, script, shown
-from checker.course.status import Misuse
+from checker.course.status import TRACEBACK_VARIABLE, Misuse
 from checker.course.verdict import Finding, Status, Verdict
+from checker.learner import progress
+from checker.learner.progress import Entry, Opened
 from checker.submission.read import Unreadable, from_file
-
-if TYPE_CHECKING:  # the road is long, and some commands do not walk it
-    from checker.check import Outcome, Terms
-
-TRACEBACK_VARIABLE = "CHECKER_TRACEBACK"
 
 
 def terms_of(key: str | None, device: str, wanted: str, *, unsafe: bool = False) -> Terms:
     """Under which terms to check; `wanted`: targets, none if empty. With a key in a cage, unless `unsafe`."""
-    from checker.box.parent import gpu_missing
-    from checker.check import Terms
-
+    if device == "cuda" and key is not None and not unsafe:
+        raise Misuse("Grading runs on the interpreter, whose verdict is that of a GPU: leave out --device cuda.")
     if device == "cuda" and (reason := gpu_missing()):
         raise Misuse(f"{reason} Without --device cuda, the interpreter checks as strictly.")
     try:
@@ -34,10 +34,8 @@ def terms_of(key: str | None, device: str, wanted: str, *, unsafe: bool = False)
         raise Misuse(str(error)) from error
     if key is None or unsafe:
         return terms
-    from checker.box.cage import cage
-
     try:
-        return replace(terms, cage=cage.held())
+        return replace(terms, host=Host(cage.held()))
     except cage.NoCage as reason:
         raise Misuse(
             f"Grading was not started, because nothing would hold a submission. {reason} What to do about it: "
@@ -46,14 +44,12 @@ def terms_of(key: str | None, device: str, wanted: str, *, unsafe: bool = False)
 
 
 def checked(number: int, file: Path | None, terms: Terms | None) -> Verdict:
-    """The verdict on one puzzle; success with its own file is noted. Raises only Misuse: our fault is a verdict."""
+    """The verdict on one puzzle; success with its own file is recorded. Raises only Misuse: our fault is a verdict."""
     return outcome_of(number, file, terms).verdict
 
 
 def outcome_of(number: int, file: Path | None, terms: Terms | None) -> Outcome:
     """The same with what the verdict rests on."""
-    from checker.check import Outcome, check, unreadable
-
     path = file if file is not None else Path(shown(script(number)))
     try:
         try:
@@ -65,30 +61,33 @@ def outcome_of(number: int, file: Path | None, terms: Terms | None) -> Outcome:
         outcome = check(number, submission, terms)
         if outcome.verdict.status is Status.NOT_STARTED and file is None:
             return replace(outcome, verdict=_with_notebook(outcome.verdict, number))
-        return replace(outcome, verdict=noted(outcome.verdict, path))
+        return replace(outcome, verdict=looking_ahead(outcome.verdict, recorded(outcome.verdict, path)))
     except Exception as error:
         if isinstance(error, Misuse):
             raise
         return Outcome(fault(number, error))
 
 
-def noted(verdict: Verdict, path: Path | None) -> Verdict:
-    """The verdict with what comes next, if it is accepted; success with the puzzle's own file is written down.
+def recorded(verdict: Verdict, path: Path | None) -> Opened | None:
+    """Write down success with the puzzle's own file; what is solved then. None: this is no success, or is grading.
 
-    `path`: what was checked; None if that is not known. Grading neither notes anything nor looks ahead.
+    `path`: what was checked; None if that is not known.
     """
-    number = verdict.puzzle
-    if not verdict.accepted or number is None or verdict.mode != "practice":
-        return verdict
-    from checker.learner import progress
+    if not verdict.accepted or verdict.puzzle is None or verdict.mode != "practice":
+        return None
+    if path is not None and is_own(path, verdict.puzzle):
+        with contextlib.suppress(OSError):  # a folder that cannot be written to is no reason to fail
+            return progress.solved(verdict.puzzle)
+    return progress.opened()
 
-    try:
-        own = path is not None and is_own(path, number)
-        reached = progress.solved(number) if own else progress.opened()
-    except OSError:  # a folder that cannot be written to is no reason to fail
-        reached = progress.opened()
-    remarks = [reached.remark] if reached.remark else []
-    ahead = reached.progress.having(number, progress.Entry(solved=True)).next_open(number)
+
+def looking_ahead(verdict: Verdict, found: Opened | None) -> Verdict:
+    """A verdict of success with what comes next, where the learner has got as far as this."""
+    number = verdict.puzzle
+    if found is None or number is None:
+        return verdict
+    remarks = [found.remark] if found.remark else []
+    ahead = found.progress.having(number, Entry(solved=True)).next_open(number)
     if ahead is None:
         remarks.append("all puzzles are solved.")
     in_notebook = not verdict.file or verdict.file.endswith(".ipynb")
@@ -98,8 +97,6 @@ def noted(verdict: Verdict, path: Path | None) -> Verdict:
 
 def _with_notebook(verdict: Verdict, number: int) -> Verdict:
     """If only the notebook was edited, say what to type to check it."""
-    from checker.check import started
-
     path = notebook(number)
     try:
         edited = started(number, from_file(path))
@@ -115,9 +112,9 @@ def _with_notebook(verdict: Verdict, number: int) -> Verdict:
     return replace(verdict, findings=(finding,))
 
 
-def without_puzzle(status: Status, id: str, sentence: str, hint: str) -> Verdict:
+def misused(sentence: str, hint: str = "") -> Verdict:
     """The verdict when there was nothing to check."""
-    return Verdict(None, "", status, (Finding(id, status, sentence, "", hint),))
+    return Verdict(None, "", Status.MISUSED, (Finding("misused", Status.MISUSED, sentence, "", hint),))
 
 
 def fault(number: int, error: Exception) -> Verdict:

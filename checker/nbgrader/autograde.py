@@ -1,29 +1,36 @@
-"""What nbgrader loads in place of the step that executes a student's cells: the judge.
+"""What nbgrader loads in place of its steps that read and execute a student's notebook: the judge.
 
-It reads the file that was handed in as text, asks for a verdict, and writes score and report into the output of the
-graded cell. From there on, everything is nbgrader's.
+The file that was handed in is read as text, and a clean notebook is made of it. The judge writes score and report into
+the output of its graded cell. From there on, everything is nbgrader's.
 """
 
 from __future__ import annotations
 
-import io
+import os
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from nbconvert.exporters import NotebookExporter
 from nbformat.v4 import new_output
 from nbgrader.api import Gradebook
+from nbgrader.plugins import BasePlugin
 from nbgrader.preprocessors import NbGraderPreprocessor
 
+from checker import catalog
+from checker.course import ladder
+from checker.course.puzzle import Puzzle
 from checker.course.verdict import Verdict
 from checker.grading import settings
-from checker.grading.chosen import Unresolved
+from checker.grading.cells import Handed
+from checker.grading.chosen import Unresolved, chosen_in
 from checker.grading.grade import CheckerFault, verdict_on
 from checker.nbgrader.assignment import check_id
-from checker.nbgrader.notebook import puzzle_of, submission, submitted_folder
+from checker.nbgrader.notebook import clean_notebook
 from checker.report.html import html
-from checker.report.terminal import show
+from checker.report.screen import plain
+from checker.report.terminal import report
 
 FAULT = "checker fault"  # in the resources of a conversion: what to tell of it
 
@@ -32,33 +39,90 @@ class NotGraded(Exception):
     """This notebook cannot be graded here: a sentence for the instructor."""
 
 
+class _Notebook:
+    """The notebook of a student that nbgrader is at."""
+
+    def __init__(self, converter: Any, resources: Any, puzzle: Puzzle):
+        names, coursedir = resources["nbgrader"], converter.coursedir
+        self.puzzle, self.assignment = puzzle, names["assignment"]
+        self.course = settings.read(Path(coursedir.root))
+        self.folder = Path(
+            coursedir.format_path(coursedir.submitted_directory, names["student"], names["assignment"])
+        )  # of what was handed in
+        released = Path(coursedir.format_path(coursedir.release_directory, ".", names["assignment"]))
+        self.released = released / f"{names['notebook']}.ipynb"
+
+    @property
+    def points(self) -> int:
+        """What it can earn."""
+        return self.course.possible(self.puzzle.number)
+
+    def chosen(self) -> tuple[Path, Handed]:
+        """The file that is meant, whatever it is called, and what it holds. Raises Unresolved."""
+        return chosen_in(self.folder, self.puzzle.number, self.assignment)
+
+
+def _puzzle_of(resources: Any) -> Puzzle | None:
+    """The puzzle that nbgrader is converting a notebook of, if it is one of the catalog's."""
+    numbers = {stem: number for number, stem in ladder.stems().items()}
+    number = numbers.get(resources["nbgrader"]["notebook"])
+    return None if number is None else catalog.load(number)
+
+
+def under_one_name(assignment: str, notebooks: list[str], **_: Any) -> None:
+    """Before it converts what a student has handed in, nbgrader leaves out what it does not know by name.
+
+    So it gets the one name that it knows, and `chosen` finds what is meant.
+    """
+    if assignment in ladder.stems().values() and notebooks:
+        notebooks[:] = [str(Path(notebooks[0]).with_name(f"{assignment}.ipynb"))]
+
+
+class CleanNotebook(NotebookExporter):
+    """Reads a puzzle's submitted notebook as `clean_notebook` makes it, and everything else as nbconvert does."""
+
+    def from_filename(self, filename: str, resources: Any = None, **kw: Any) -> tuple[Any, Any]:
+        """Convert the notebook in a file."""
+        puzzle = _puzzle_of(resources)
+        one = None if puzzle is None else _Notebook(self.parent, resources, puzzle)
+        if one is None or os.path.realpath(Path(filename).parent) != os.path.realpath(one.folder):
+            stock: tuple[Any, Any] = super().from_filename(filename, resources, **kw)
+            return stock
+        try:
+            path, notebook = one.chosen()
+            for note in notebook.notes:
+                self.log.warning("%s: %s", path, note)
+        except Unresolved as problem:
+            notebook = Handed((), None, str(problem), (), ())
+        node = clean_notebook(notebook, one.puzzle, one.points, one.released)
+        converted: tuple[Any, Any] = self.from_notebook_node(node, resources, **kw)
+        return converted
+
+
 class Judge(NbGraderPreprocessor):
     """Writes verdicts into graded cells."""
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         """Judge the notebook that was handed in."""
-        puzzle = puzzle_of(resources)
+        puzzle = _puzzle_of(resources)
         if puzzle is None:
             raise NotGraded("only the puzzles of the catalog can be graded in this course: nothing else is executed")
-        converter = self.parent.parent
-        course = settings.read(Path(converter.coursedir.root))
-        possible = sum(course.points_of(puzzle.number).values())
+        one = _Notebook(self.parent.parent, resources, puzzle)
         outputs: list[Any] = []
         try:
-            path, notebook = submission(converter, resources, puzzle)
+            path, notebook = one.chosen()
             outputs += [_told(notebook.notes)] if notebook.notes else []
-            outputs += _outputs(verdict_on(puzzle.number, notebook, path.name, course))
+            outputs += _outputs(verdict_on(puzzle.number, notebook, path.name, one.course))
         except (CheckerFault, Unresolved) as fault:
             resources[FAULT] = str(fault)
-            folder = submitted_folder(converter, resources)
-            self.log.error("%s could not be judged, and is left to be graded by hand: %s", folder, fault)
+            self.log.error("%s could not be judged, and is left to be graded by hand: %s", one.folder, fault)
             outputs.append(_told([f"{fault}. So there is no score yet." if isinstance(fault, Unresolved) else _FAULT]))
         for cell in nb.cells:
             if cell.cell_type == "code":
                 marks = cell.metadata.get("nbgrader", {})
                 graded = marks.get("grade_id") == check_id(puzzle)
-                if graded and marks.get("points") != possible:
-                    raise NotGraded(_OTHER_POINTS.format(possible, marks.get("points"), puzzle.stem))
+                if graded and marks.get("points") != one.points:
+                    raise NotGraded(_OTHER_POINTS.format(one.points, marks.get("points"), puzzle.stem))
                 cell.outputs, cell.execution_count = outputs if graded else [], None
         return nb, resources
 
@@ -78,7 +142,7 @@ class LeaveToHand(NbGraderPreprocessor):
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         """Mark these as graded by hand, and not yet graded if nobody has."""
-        puzzle = puzzle_of(resources)
+        puzzle = _puzzle_of(resources)
         if puzzle is not None:
             names = resources["nbgrader"]
             with Gradebook(names["db_url"]) as gradebook:
@@ -90,18 +154,20 @@ class LeaveToHand(NbGraderPreprocessor):
         return nb, resources
 
 
+class LatePolicy(BasePlugin):
+    """The penalty that course.toml asks for."""
+
+    def late_submission_penalty(self, student_id: str, score: float, total_seconds_late: float) -> float:
+        """The points that a late submission loses."""
+        converter = self.parent.parent.parent  # the preprocessor's exporter's converter
+        late = settings.read(Path(converter.coursedir.root)).late
+        return late.penalty(score, total_seconds_late)
+
+
 def _outputs(verdict: Verdict) -> list[Any]:
     """The report, and the score: nbgrader takes the number that a cell's result shows."""
-    report = new_output("display_data", data={"text/html": html(verdict), "text/plain": _text(verdict)})
-    return [report, new_output("execute_result", data={"text/plain": str(float(verdict.earned))})]
-
-
-def _text(verdict: Verdict) -> str:
-    from rich.console import Console
-
-    out = io.StringIO()
-    show(Console(file=out, width=100, markup=False, highlight=False, emoji=False, color_system=None), verdict)
-    return out.getvalue()
+    shown = new_output("display_data", data={"text/html": html(verdict), "text/plain": plain(report(verdict))})
+    return [shown, new_output("execute_result", data={"text/plain": str(float(verdict.earned))})]
 
 
 def _told(notes: Sequence[str]) -> Any:

@@ -33,7 +33,7 @@ def configure(c: Any, folder: Path) -> None:
     """Fill in nbgrader's configuration object. Raises SettingsError, before anything is filled in."""
     c.CourseDirectory.course_id = settings.read(folder).id
     c.CourseDirectory.root = str(folder)
-    c.Autograde.exporter_class = "checker.nbgrader.notebook.CleanNotebook"
+    c.Autograde.exporter_class = "checker.nbgrader.autograde.CleanNotebook"
     c.Autograde.autograde_preprocessors = [
         "checker.nbgrader.autograde.Judge",  # instead of Execute
         *_STOCK_AFTER_EXECUTE,
@@ -41,13 +41,13 @@ def configure(c: Any, folder: Path) -> None:
         "nbgrader.preprocessors.AssignLatePenalties",
         "nbgrader.preprocessors.CheckCellMetadata",
     ]
-    c.AssignLatePenalties.plugin_class = "checker.nbgrader.policy.LatePolicy"
-    c.Autograde.pre_convert_hook = "checker.nbgrader.notebook.under_one_name"
+    c.AssignLatePenalties.plugin_class = "checker.nbgrader.autograde.LatePolicy"
+    c.Autograde.pre_convert_hook = "checker.nbgrader.autograde.under_one_name"
     c.ExportApp.plugin_class = "checker.nbgrader.gradebook.Grades"
-    c.ZipCollectApp.extractor_plugin = "checker.nbgrader.downloads.Unpack"
-    c.ZipCollectApp.collector_plugin = "checker.nbgrader.downloads.WhoseFile"
+    c.ZipCollectApp.extractor_plugin = "checker.nbgrader.collect.Unpack"
+    c.ZipCollectApp.collector_plugin = "checker.nbgrader.collect.WhoseFile"
     c.FileNameCollectorPlugin.valid_ext = [".ipynb", ".py"]
-    c.ExchangeFactory.collect = "checker.nbgrader.policy.CollectAllowed"
+    c.ExchangeFactory.collect = "checker.nbgrader.collect.CollectAllowed"
     c.GenerateAssignment.preprocessors = [
         "checker.nbgrader.release.ClearSolutions" if name == "ClearSolutions" else f"nbgrader.preprocessors.{name}"
         for name in _STOCK_GENERATE

@@ -13,8 +13,9 @@ from nbgrader.plugins import ExportPlugin
 
 from checker.course import ladder
 from checker.course.clean import clean
+from checker.course.saving import replacing
 from checker.grading.chosen import Unresolved, chosen_in
-from checker.grading.export import harmless, replacing
+from checker.grading.export import harmless
 from checker.nbgrader.notebook import MOST_CELLS
 from checker.submission.read import CODE_LIMIT
 
@@ -25,7 +26,7 @@ COLUMNS = (
 GRADED, NEEDS_GRADING, NOT_HANDED_IN = "graded", "needs grading", "not handed in"
 
 
-class Grades(ExportPlugin):  # type: ignore[misc]
+class Grades(ExportPlugin):
     """A line for each student and assignment. Only what is graded has a score; nbgrader's own exporter writes 0."""
 
     def export(self, gradebook: Gradebook) -> None:

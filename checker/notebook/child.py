@@ -7,24 +7,21 @@ Reads one JSON request from standard input, writes one JSON object to standard o
 from __future__ import annotations
 
 import base64
-import io
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from checker.check import Outcome, Terms
 from checker.check import check as walk
 from checker.course import ladder
 from checker.course.ladder import number_of
 from checker.course.status import Misuse
-from checker.course.verdict import Status, Verdict
-from checker.learner.practice import fault, noted, without_puzzle
+from checker.course.verdict import Verdict
+from checker.learner.practice import fault, looking_ahead, misused, recorded
 from checker.notebook.cells import submission_of
+from checker.report.screen import plain
 from checker.submission.read import Unreadable
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 
 def main() -> None:
@@ -45,7 +42,7 @@ def _served(request: dict[str, Any]) -> dict[str, Any]:
         outcome = walk(number, submission, Terms(device=request["device"]))
         verdict = outcome.verdict
         if request["place"] is not None:
-            verdict = noted(verdict, _file(number, Path(request["place"])))
+            verdict = looking_ahead(verdict, recorded(verdict, _file(number, Path(request["place"]))))
         if request["verb"] == "bench" and verdict.accepted:
             return _timed(outcome, request["every"])
         return _shown(verdict)
@@ -69,7 +66,7 @@ def _timed(outcome: Outcome, every: bool) -> dict[str, Any]:
         return _misused(problem)
     from checker.bench import chart, table
 
-    return {"png": base64.b64encode(chart.png(result)).decode(), "text": _text(table.report(result))}
+    return {"png": base64.b64encode(chart.png(result)).decode(), "text": plain(table.report(result))}
 
 
 def _drawn(outcome: Outcome) -> dict[str, Any]:
@@ -90,22 +87,11 @@ def _drawn(outcome: Outcome) -> dict[str, Any]:
 
 
 def _misused(problem: Exception) -> dict[str, Any]:
-    return _shown(without_puzzle(Status.MISUSED, "misused", str(problem), ""))
+    return _shown(misused(str(problem)))
 
 
 def _shown(verdict: Verdict) -> dict[str, Any]:
     from checker.report.html import html
     from checker.report.terminal import report
 
-    return {"html": html(verdict), "text": _text(report(verdict)), "accepted": verdict.accepted}
-
-
-def _text(report: RenderableType) -> str:
-    """As it would look in a terminal without colours."""
-    from rich.console import Console
-
-    out = io.StringIO()
-    Console(file=out, width=100, color_system=None, markup=False, highlight=False, emoji=False).print(
-        report, crop=False
-    )
-    return out.getvalue().rstrip()
+    return {"html": html(verdict), "text": plain(report(verdict)), "accepted": verdict.accepted}

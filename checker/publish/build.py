@@ -1,4 +1,4 @@
-"""Build what is derived from the puzzles: the notebooks, and the README's table, sample reports and pictures.
+"""Build what is derived from the puzzles: notebooks, shipped stubs, the README's table, sample reports and pictures.
 
 For course authors. A test compares what is there with what would be built, outside the parts that
 are a student's to change.
@@ -6,14 +6,16 @@ are a student's to change.
 
 from __future__ import annotations
 
-import io
 import re
 from pathlib import Path
 
 from checker import catalog
-from checker.course import ladder
-from checker.course.lesson import emptied, notebook_text
+from checker.course import ladder, places
+from checker.course.lesson import GAP, emptied, notebook_text, stubs_text
 from checker.course.places import ROOT
+from checker.publish.pictures import example, pictures
+from checker.report.screen import plain
+from checker.report.terminal import report
 
 EXAMPLES = {"refused": "tests/wrong/p1_padding_loaded_as_zero.py", "accepted": "solutions/p1_naive_softmax.py"}
 
@@ -30,15 +32,7 @@ def puzzle_table() -> str:
 
 def example_report(path: Path) -> str:
     """The report on a kernel as a Markdown block."""
-    from rich.console import Console
-
-    from checker.publish.pictures import example
-    from checker.report.terminal import show
-
-    out = io.StringIO()
-    show(Console(file=out, width=80, markup=False, highlight=False, emoji=False, color_system=None), example(path))
-    lines = (line.rstrip() for line in out.getvalue().split("\n"))
-    return "```\n" + "\n".join(lines).strip("\n") + "\n```\n"
+    return f"```\n{plain(report(example(path)), width=80)}\n```\n"
 
 
 def readme_text(readme: str, root: Path = ROOT) -> str:
@@ -53,16 +47,17 @@ def readme_text(readme: str, root: Path = ROOT) -> str:
 
 def build(root: Path = ROOT) -> list[Path]:
     """Write every built file that is not up to date; return those."""
-    from checker.publish.pictures import pictures  # `reset` needs this module, and no picture
-
     readme = readme_text((root / "README.md").read_text(encoding="utf-8"), root)
     wanted = {root / "README.md": readme.encode(), **pictures(root, EXAMPLES["refused"])}
-    for number, stem in ladder.stems().items():
-        text, puzzle = (root / "puzzles" / f"{stem}.py").read_text(encoding="utf-8"), catalog.load(number)
-        wanted[root / "notebooks" / f"{stem}.ipynb"] = notebook_text(emptied(text, puzzle), puzzle).encode()
+    for number in ladder.stems():
+        text, puzzle = places.script(number, root).read_text(encoding="utf-8"), catalog.load(number)
+        wanted[places.notebook(number, root)] = notebook_text(emptied(text, puzzle), puzzle).encode()
+        if text.count(GAP) >= len(puzzle.kernels):  # else its stubs have been filled in, marks and all
+            wanted[places.stubs(number, root)] = stubs_text(text, puzzle).encode()
     written = []
     for path, data in wanted.items():
         if not path.exists() or path.read_bytes() != data:
+            path.parent.mkdir(exist_ok=True)
             path.write_bytes(data)
             written.append(path)
     return written

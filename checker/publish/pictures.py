@@ -11,13 +11,13 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
 from checker import catalog
 from checker.check import Terms, check
 from checker.course import ladder
 from checker.course.verdict import Verdict
+from checker.report.screen import console
 from checker.report.terminal import show
 from checker.submission.read import from_cells
 
@@ -66,21 +66,11 @@ def example(path: Path) -> Verdict:
 
 def verdict_svg(verdict: Verdict) -> str:
     """The report in a terminal, as SVG."""
-    console = Console(
-        file=io.StringIO(),
-        width=COLUMNS,
-        record=True,
-        force_terminal=True,
-        color_system="truecolor",
-        no_color=False,
-        markup=False,
-        highlight=False,
-        emoji=False,
-        legacy_windows=False,
-    )
-    show(console, verdict)
+    colours = {"force_terminal": True, "color_system": "truecolor", "no_color": False, "legacy_windows": False}
+    screen = console(file=io.StringIO(), width=COLUMNS, record=True, **colours)
+    show(screen, verdict)
     title = f"make check PUZZLE={verdict.puzzle}"
-    return console.export_svg(title=title, theme=THEME, code_format=SVG, unique_id="report")
+    return screen.export_svg(title=title, theme=THEME, code_format=SVG, unique_id="report")
 
 
 def words_of(svg: str) -> list[str]:

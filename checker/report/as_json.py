@@ -7,9 +7,11 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from checker.course.verdict import Compilation, Finding, Run, Traffic, Verdict, Where
+from checker.course.verdict import Compilation, Finding, Run, Verdict
 
 SCHEMA = 1
+_OF_A_PLACE = ("cell", "line", "case", "program", "tensor", "index")
+_OF_TRAFFIC = ("elements", "loads", "stores", "most_loads", "most_stores")
 
 
 def as_dict(verdict: Verdict) -> dict[str, Any]:
@@ -52,20 +54,9 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "title": finding.title,
         "explanation": finding.explanation,
         "hint": finding.hint,
-        "where": _where(finding.where),
-        "examples": list(finding.examples),
+        "where": {name: getattr(finding.where, name) for name in _OF_A_PLACE},
+        "examples": finding.examples,
         "error_map": None if finding.error_map is None else asdict(finding.error_map),
-    }
-
-
-def _where(where: Where) -> dict[str, Any]:
-    return {
-        "cell": where.cell,
-        "line": where.line,
-        "case": where.case,
-        "program": None if where.program is None else list(where.program),
-        "tensor": where.tensor,
-        "index": None if where.index is None else list(where.index),
     }
 
 
@@ -81,24 +72,11 @@ def _compiled(one: Compilation) -> dict[str, Any]:
 
 
 def _run(run: Run) -> dict[str, Any]:
-    return {
-        "device": run.device,
-        "seconds": run.seconds,
-        "traffic": {
-            kernel: {t.tensor: _traffic(t) for t in run.traffic if t.kernel == kernel}
-            for kernel in dict.fromkeys(t.kernel for t in run.traffic)
-        },
-    }
-
-
-def _traffic(traffic: Traffic) -> dict[str, int]:
-    return {
-        "elements": traffic.elements,
-        "loads": traffic.loads,
-        "stores": traffic.stores,
-        "most_loads": traffic.most_loads,
-        "most_stores": traffic.most_stores,
-    }
+    traffic: dict[str, dict[str, Any]] = {}
+    for moved in run.traffic:
+        numbers = {name: getattr(moved, name) for name in _OF_TRAFFIC}
+        traffic.setdefault(moved.kernel, {})[moved.tensor] = numbers
+    return {"device": run.device, "seconds": run.seconds, "traffic": traffic}
 
 
 def finite(value: Any) -> Any:

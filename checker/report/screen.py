@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from rich.console import Console
+import io
+from typing import Any
+
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 
-def console() -> Console:
-    """A console that prints what it is given: no markup, and no colour where none is wanted."""
-    return Console(markup=False, highlight=False, emoji=False)
+def console(**options: Any) -> Console:
+    """A console that prints what it is given: no markup, and no colour where none is wanted. `options`: of rich."""
+    return Console(markup=False, highlight=False, emoji=False, **options)
 
 
-def say(console: Console, sentence: str, typed: str = "") -> None:
-    """A sentence, and below it what to type: on a line of its own and never broken, so that it can be copied."""
+def plain(shown: RenderableType, width: int = 100) -> str:
+    """What a terminal of this width without colours shows, and no spaces at the ends of lines."""
+    out = io.StringIO()
+    console(file=out, width=width, color_system=None).print(shown, crop=False)
+    return "\n".join(line.rstrip() for line in out.getvalue().split("\n")).strip("\n")
+
+
+def say(console: Console, sentence: str, *typed: str) -> None:
+    """A sentence, and below it what to type: on lines of their own and never broken, so that they can be copied."""
     console.print(Text(sentence))
-    if typed:
-        console.print(Text(f"  {typed}", style="bold"), no_wrap=True, overflow="ignore", crop=False)
+    for line in filter(None, typed):
+        console.print(Text(f"  {line}", style="bold"), no_wrap=True, overflow="ignore", crop=False)

@@ -10,10 +10,12 @@ import ast
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from checker.course.lesson import GAP
 from checker.course.puzzle import Kernel
-from checker.submission.module import LANGUAGE, Module, NotASubmission, mentions, module_of, reached
+from checker.submission.module import LANGUAGE, Module, module_of
+from checker.submission.problem import NotASubmission
 from checker.submission.read import Submission
 
 __all__ = ["NotASubmission", "Program", "extract"]
@@ -47,7 +49,7 @@ class Program:
         touches = any(isinstance(node, ast.Attribute) and node.attr in {"load", "store"} for node in nodes)
         gap = self.gaps.get(kernel)
         if gap is None:
-            return len(nodes) > 0 and all(_does_nothing(statement) for statement in self.kernels[kernel].body)
+            return all(_does_nothing(statement) for statement in self.kernels[kernel].body)
         follows = any(isinstance(n, ast.stmt) and n.lineno > gap and not _does_nothing(n) for n in nodes)
         return not touches and not follows
 
@@ -56,18 +58,17 @@ def extract(submission: Submission, asked: Sequence[Kernel]) -> Program:
     """The program of a submission. Raises NotASubmission."""
     module = module_of(submission, asked)
     _insist_on_tl(module)
-    functions = module.functions
     kernels = {kernel.name: _find(kernel, module, submission.live) for kernel in asked}
-    jitted = {name: found[-1] for name, found in functions.items() if module.is_jit(found[-1]) and name not in kernels}
     if LANGUAGE not in module.imports.values():
         raise NotASubmission(
             "import-missing",
             "The kernels use tl, but nothing imports it.",
             "Run the first code cell, then this one." if submission.live else _IMPORT_HINT,
         )
-    direct = mentions(jitted | kernels)
-    needed = set().union(*(reached(name, direct) for name in kernels))
-    helpers = {name: function for name, function in jitted.items() if name in needed}
+    mentioned = _mentioned(module.jitted)
+    calls = {name: _reached(name, mentioned) for name in kernels}
+    needed = set().union(*calls.values()) - kernels.keys()
+    helpers = {name: function for name, function in module.jitted.items() if name in needed}
     if len(helpers) > MOST_HELPERS:
         raise NotASubmission(
             "too-many-helpers",
@@ -75,8 +76,9 @@ def extract(submission: Submission, asked: Sequence[Kernel]) -> Program:
             "A puzzle needs none, or a few.",
         )
     for name in helpers:
-        if len(functions[name]) > 1:
-            raise _twice(name, functions[name])
+        calls[name] = _reached(name, mentioned)
+        if len(module.functions[name]) > 1:
+            raise _twice(name, module.functions[name])
     kept = kernels | helpers
     used = {n.id for f in kept.values() for n in ast.walk(f) if isinstance(n, ast.Name)}
     constants = {name: value for name, (value, _) in module.constants.items() if name in used}
@@ -86,8 +88,26 @@ def extract(submission: Submission, asked: Sequence[Kernel]) -> Program:
     source = _source(lines, kept, [module.constants[name][1] for name in constants])
     _insist_on_same_code(source, kept)
     gaps = {name: line for name, f in kernels.items() if (line := _gap(f, lines)) is not None}
-    calls = {name: reached(name, direct) for name in kept}
     return Program(source, kernels, helpers, calls, constants, module.defined, module.imports, gaps)
+
+
+def _mentioned(functions: Mapping[str, ast.FunctionDef]) -> dict[str, set[str]]:
+    """For each function, the names of those that it speaks of."""
+    return {
+        name: {n.id for n in ast.walk(function) if isinstance(n, ast.Name)} & functions.keys()
+        for name, function in functions.items()
+    }
+
+
+def _reached(start: str, mentioned: Mapping[str, set[str]]) -> set[str]:
+    """Names of the functions that `start` mentions, directly or not: its own only if it comes back to itself."""
+    found: set[str] = set()
+    waiting = [start]
+    while waiting:
+        new = mentioned[waiting.pop()] - found
+        found |= new
+        waiting += new
+    return found
 
 
 def _source(lines: Sequence[str], functions: Mapping[str, ast.FunctionDef], constants: Sequence[ast.stmt]) -> str:
@@ -105,15 +125,13 @@ def _source(lines: Sequence[str], functions: Mapping[str, ast.FunctionDef], cons
 def _decorate_plainly(function: ast.FunctionDef) -> None:
     """Write triton.jit as the box knows it, under whatever name it was imported."""
     (decorator,) = function.decorator_list
-    plain = ast.parse(f"{_DECORATOR}\ndef f(): pass").body[0]
-    assert isinstance(plain, ast.FunctionDef)
-    function.decorator_list = [ast.increment_lineno(plain.decorator_list[0], decorator.lineno - 1)]
+    plain = ast.parse(f"({_DECORATOR[1:]})", mode="eval").body  # as far to the right as after an @
+    function.decorator_list = [ast.increment_lineno(plain, decorator.lineno - 1)]
 
 
 def _gap(function: ast.FunctionDef, lines: list[str]) -> int | None:
     """Line of the mark in a function, or in the indented comments that end it."""
-    for number in range(function.lineno, len(lines) + 1):
-        line = lines[number - 1]
+    for number, line in enumerate(lines[function.lineno - 1 :], function.lineno):
         if number > (function.end_lineno or function.lineno) and line.strip() and not line[0].isspace():
             return None
         if GAP in line:
@@ -165,14 +183,14 @@ def _find(kernel: Kernel, module: Module, live: bool) -> ast.FunctionDef:
 
 
 def _missing(kernel: Kernel, module: Module, live: bool) -> NotASubmission:
-    jitted = [name for name, found in module.functions.items() if module.is_jit(found[-1])]
-    close = difflib.get_close_matches(kernel.name, jitted, n=1, cutoff=0.4) or jitted[:1]
+    jitted = module.jitted
+    close = difflib.get_close_matches(kernel.name, jitted, n=1, cutoff=0.4) or list(jitted)[:1]
     if close:
         return NotASubmission(
             "kernel-renamed",
             f"There is no kernel {kernel.name}, but there is one called {close[0]}.",
             f"Give it back its name: def {kernel.name}({kernel.signature}):",
-            module.functions[close[0]][-1].lineno,
+            jitted[close[0]].lineno,
         )
     if live:
         return NotASubmission(
@@ -187,7 +205,7 @@ def _missing(kernel: Kernel, module: Module, live: bool) -> NotASubmission:
         "kernel-missing",
         f"There is no kernel {kernel.name}{where}.",
         "Keep the kernel from the stub and fill it in; `make reset PUZZLE=…` brings the stub back.",
-        nested[0].lineno if nested else None,
+        nested[0].lineno if nested else 0,
     )
 
 
@@ -202,19 +220,16 @@ def _twice(name: str, found: list[ast.FunctionDef]) -> NotASubmission:
 
 def _insist_on_same_code(source: str, functions: dict[str, ast.FunctionDef]) -> None:
     """What runs must be what is linted: the kept lines, read again, give the same syntax trees."""
+    dump = partial(ast.dump, include_attributes=True)
     try:
         again = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
     except (SyntaxError, ValueError):
         again = {}
     for name, function in functions.items():
-        if name not in again or _fingerprint(again[name]) != _fingerprint(function):
+        if name not in again or dump(again[name]) != dump(function):
             raise NotASubmission(
                 "odd-layout",
                 f"{name} is laid out so that it cannot be taken out of the file line by line.",
                 "Write @triton.jit on a line of its own, def on the next one, and the body below.",
                 function.lineno,
             )
-
-
-def _fingerprint(function: ast.FunctionDef) -> str:
-    return ast.dump(function, include_attributes=True)

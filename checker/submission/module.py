@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from checker.course.puzzle import Kernel
+from checker.submission.problem import NotASubmission
 from checker.submission.read import Submission
 
 DEEPEST = 60  # levels of nesting; a kernel of the course has about 15
 LANGUAGE = "triton.language"
-
-
-class NotASubmission(Exception):
-    """The text is not what the puzzle asks for: a sentence, a next step, and the line if there is one."""
-
-    def __init__(self, problem: str, sentence: str, hint: str, line: int | None = None):
-        super().__init__(sentence)
-        self.problem = problem
-        self.hint = hint
-        self.line = line
 
 
 @dataclass(frozen=True)
@@ -46,7 +37,9 @@ class Module:
         names: dict[str, str] = {}
         for statement in self.statements:
             if isinstance(statement, ast.Import):
-                names |= {a.asname or _top(a.name): a.name if a.asname else _top(a.name) for a in statement.names}
+                for alias in statement.names:
+                    package = alias.name.partition(".")[0]
+                    names[alias.asname or package] = alias.name if alias.asname else package
             elif isinstance(statement, ast.ImportFrom):
                 names |= {a.asname or a.name: f"{statement.module}.{a.name}" for a in statement.names}
         return names
@@ -54,7 +47,19 @@ class Module:
     @cached_property
     def constants(self) -> dict[str, tuple[ast.expr, ast.stmt]]:
         """(value, statement) of each assignment of a literal; the last one wins."""
-        return dict(_constants(self.statements))
+        found: dict[str, tuple[ast.expr, ast.stmt]] = {}
+        for statement in self.statements:
+            match statement:
+                case (
+                    ast.Assign(targets=[ast.Name(id=name)], value=ast.expr() as value)
+                    | ast.AnnAssign(
+                        target=ast.Name(id=name),
+                        annotation=ast.Attribute(value=ast.Name(id="tl"), attr="constexpr"),
+                        value=ast.expr() as value,
+                    )
+                ) if is_literal(value) and not name.startswith("__"):
+                    found[name] = value, statement
+        return found
 
     @cached_property
     def defined(self) -> frozenset[str]:
@@ -67,15 +72,16 @@ class Module:
                 names |= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         return frozenset(name for name in names if not name.startswith("__"))
 
+    @cached_property
+    def jitted(self) -> dict[str, ast.FunctionDef]:
+        """The functions that are decorated with triton.jit; of several with one name the last."""
+        return {name: found[-1] for name, found in self.functions.items() if self.is_jit(found[-1])}
+
     def is_jit(self, function: ast.FunctionDef) -> bool:
         """Whether a function is decorated with triton.jit, under whatever name, and with nothing else."""
         names = [ast.unparse(decorator).removesuffix("()") for decorator in function.decorator_list]
         imported = {name for name, stands_for in self.imports.items() if stands_for == "triton.jit"} - self.defined
         return len(names) == 1 and names[0] in {"triton.jit", *imported}
-
-
-def _top(name: str) -> str:
-    return name.partition(".")[0]
 
 
 def module_of(submission: Submission, asked: Sequence[Kernel]) -> Module:
@@ -110,18 +116,14 @@ def _statements(submission: Submission, asked: Sequence[Kernel]) -> Iterator[ast
 def _not_python(error: Exception, before: int) -> NotASubmission:
     if not isinstance(error, SyntaxError):
         return _too_deep(before + 1)
-    return NotASubmission(
-        "syntax-error",
-        f"Python cannot read this: {error.msg.rstrip('.?!')}.",
-        "Fix the line that is marked, or the one before it.",
-        before + (error.lineno or 1),
-    )
+    sentence = f"Python cannot read this: {error.msg.rstrip('.?!')}."
+    line = before + (error.lineno or 1)
+    return NotASubmission("syntax-error", sentence, "Fix the line that is marked, or the one before it.", line)
 
 
 def _too_deep(line: int) -> NotASubmission:
-    return NotASubmission(
-        "unreadable-code", "The code is nested too deeply to be read.", "Keep to the form of the stub.", line
-    )
+    sentence = "The code is nested too deeply to be read."
+    return NotASubmission("unreadable-code", sentence, "Keep to the form of the stub.", line)
 
 
 def _depth(statement: ast.stmt) -> int:
@@ -131,21 +133,6 @@ def _depth(statement: ast.stmt) -> int:
         depth += 1
         level = [child for node in level for child in ast.iter_child_nodes(node)]  # type: ignore[misc]
     return depth
-
-
-def _constants(statements: Iterable[ast.stmt]) -> Iterator[tuple[str, tuple[ast.expr, ast.stmt]]]:
-    for statement in statements:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                pass
-            case ast.AnnAssign(target=ast.Name(id=name), value=value, annotation=a) if (
-                value is not None and ast.unparse(a) == "tl.constexpr"
-            ):
-                pass
-            case _:
-                continue
-        if is_literal(value) and not name.startswith("__"):
-            yield name, (value, statement)
 
 
 def is_literal(value: ast.expr) -> bool:
@@ -162,22 +149,3 @@ def is_literal(value: ast.expr) -> bool:
         case ast.Call(func=ast.Attribute(value=ast.Name(id="tl"), attr="constexpr"), args=[inner], keywords=[]):
             return is_literal(inner)
     return False
-
-
-def mentions(functions: Mapping[str, ast.FunctionDef]) -> dict[str, set[str]]:
-    """For each function, the names of those that it speaks of."""
-    return {
-        name: {n.id for n in ast.walk(function) if isinstance(n, ast.Name)} & functions.keys()
-        for name, function in functions.items()
-    }
-
-
-def reached(start: str, direct: Mapping[str, set[str]]) -> set[str]:
-    """Names of the functions that `start` mentions, directly or not: its own only if it comes back to itself."""
-    found: set[str] = set()
-    waiting = [start]
-    while waiting:
-        new = direct[waiting.pop()] - found
-        found |= new
-        waiting += new
-    return found

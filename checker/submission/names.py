@@ -6,18 +6,10 @@ import ast
 import difflib
 from collections.abc import Iterable
 
+from checker.submission import refusals
 from checker.submission.extract import Program
-from checker.submission.refusals import (
-    ATOMICS,
-    EXPLAINED,
-    HOST_MODULES,
-    NOT_SEEN,
-    PYTHON_IN_TRITON,
-    PYTORCH,
-    RECURSION,
-    Refusal,
-    not_taken,
-)
+from checker.submission.problem import Problem
+from checker.submission.refusals import not_taken
 from checker.submission.vocabulary import ATTRIBUTES, BUILTINS, TL_FUNCTIONS, TL_TYPES
 
 # Names are compared with each other to say which one was meant: not more and not longer ones than people write.
@@ -36,12 +28,12 @@ class Names:
         # Functions from which this one can be reached again: calling one of them is recursion.
         self.callers = {name for name, called in program.calls.items() if function.name in called}
 
-    def value(self, name: str) -> Refusal | None:
+    def value(self, name: str) -> Problem | None:
         """What is wrong with a name that stands alone, where a value is wanted."""
         if name in self.locals or name in BUILTINS:
             return None
         if name in {"tl", "triton"}:
-            return Refusal("bare-module", f"`{name}` can only be used as {name}.something here.")
+            return Problem("bare-module", f"`{name}` can only be used as {name}.something here.")
         if name in self.program.functions:
             return not_taken(
                 f"the function `{name}` as a value", "Call it, or let tl.reduce combine with it.", "function-as-value"
@@ -49,27 +41,27 @@ class Names:
         if name in self.program.constants:
             return self._constant(name, self.program.constants[name])
         if name in self.program.definitions:
-            return Refusal(
+            return Problem(
                 "not-a-kernel",
                 f"The kernel uses `{name}`, which is neither a @triton.jit function nor a literal number.",
                 "Put @triton.jit above a helper function; write a constant as tl.constexpr(number).",
             )
         if self._imported(name):
             return self._from_outside(name, name)
-        if name in PYTHON_IN_TRITON:
+        if name in refusals.PYTHON_IN_TRITON:
             return not_taken(f"Python's `{name}`", id="not-allowed")
         sentence = f"The name `{name}` is not defined in this kernel."
-        return Refusal("unknown-name", sentence, self._what_was_meant(name), compiles=False)
+        return Problem("unknown-name", sentence, self._what_was_meant(name), compiles=False)
 
-    def function(self, name: str) -> Refusal | None:
+    def function(self, name: str) -> Problem | None:
         """What is wrong with calling a name, or with combining with it."""
         if name in self.locals:
             return not_taken(f"calls of a variable, such as `{name}`", "Call a function by its own name.", "call")
         if name in self.callers:
-            return RECURSION
+            return refusals.RECURSION
         return None if name in self.program.functions else self.value(name)
 
-    def dotted(self, words: list[str]) -> Refusal | None:
+    def dotted(self, words: list[str]) -> Problem | None:
         """What is wrong with `words[0].words[1]…`, if that is a name of a module and not an attribute of a value."""
         owner, last = words[0], words[-1]
         if owner == "tl":
@@ -77,38 +69,38 @@ class Names:
         if owner == "triton":
             host = f"triton.{words[1]} is for the host, not for a kernel."
             sentence = "Triton's language is tl here." if words[1] == "language" else host
-            return Refusal("not-tl", sentence, _in_tl(last) or "Use functions of tl.")
+            return Problem("not-tl", sentence, _in_tl(last) or "Use functions of tl.")
         if self._imported(owner):
             return self._from_outside(owner, last)
         sentence = f"The name `{owner}` is not defined in this kernel."
-        return Refusal("unknown-name", sentence, _in_tl(last) or self._what_was_meant(owner), compiles=False)
+        return Problem("unknown-name", sentence, _in_tl(last) or self._what_was_meant(owner), compiles=False)
 
     def of_a_module(self, name: str) -> bool:
         """Whether `name.something` is a name of a module, as far as anybody can tell."""
         known = self.locals | self.program.functions.keys() | self.program.definitions
-        return name not in known and (name in {"tl", "triton"} | HOST_MODULES or self._imported(name))
+        return name not in known and (name in {"tl", "triton"} | refusals.HOST_MODULES or self._imported(name))
 
     def _imported(self, name: str) -> bool:
         return name in self.program.imports or ("*" in self.program.imports and name in _TL)
 
-    def _from_outside(self, name: str, last: str) -> Refusal:
+    def _from_outside(self, name: str, last: str) -> Problem:
         hint = _in_tl(last) or "Inside a kernel, use functions of tl: tl.exp, tl.sum, tl.max, …"
         return not_taken(f"imported names inside a kernel, such as `{name}`", hint, "not-tl")
 
     def _what_was_meant(self, name: str) -> str:
-        if name in HOST_MODULES:
+        if name in refusals.HOST_MODULES:
             return f"{name} runs on the host. Inside a kernel, tl has what you need: tl.exp, tl.sum, tl.max, …"
         if hint := _in_tl(name):
             return hint
         known = sorted(self.locals | set(self.program.functions) | set(self.program.constants) | BUILTINS)
         other_case = [word for word in known if word.lower() == name.lower()]
         close = other_case[0] if other_case else _closest(name, known)
-        return f"Did you mean `{close}`?" if close else NOT_SEEN
+        return f"Did you mean `{close}`?" if close else refusals.NOT_SEEN
 
-    def _constant(self, name: str, value: ast.expr) -> Refusal | None:
+    def _constant(self, name: str, value: ast.expr) -> Problem | None:
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):  # the literal is a tl.constexpr(…)
             return None
-        return Refusal(
+        return Problem(
             "global-not-constexpr",
             f"The kernel uses the global {name}, which is an ordinary Python number. The interpreter "
             "allows that; a GPU compiler does not.",
@@ -117,37 +109,37 @@ class Names:
         )
 
 
-def attribute(name: str, owner: str | None) -> Refusal | None:
+def attribute(name: str, owner: str | None) -> Problem | None:
     """What is wrong with an attribute of a value; `owner`: the value's name, if it has one."""
     if name in ATTRIBUTES:
         return None
-    if name in PYTORCH:
-        return Refusal("pytorch-word", f"`.{name}` is PyTorch's word.", PYTORCH[name])
+    if name in refusals.PYTORCH:
+        return Problem("pytorch-word", f"`.{name}` is PyTorch's word.", refusals.PYTORCH[name])
     if name in TL_FUNCTIONS:
         value = owner or "x"
         return not_taken(f"`{value}.{name}(…)`", f"Write tl.{name}({value}).", "attribute")
-    if name in EXPLAINED:
-        return EXPLAINED[name]
+    if name in refusals.EXPLAINED:
+        return refusals.EXPLAINED[name]
     sentence = f"The attribute `.{name}` is not on the list of what a kernel needs."
-    return Refusal("attribute", sentence, "Do without it.")
+    return Problem("attribute", sentence, "Do without it.")
 
 
-def _unknown_tl(words: list[str]) -> Refusal:
+def _unknown_tl(words: list[str]) -> Problem:
     name, last = ".".join(words[:3]), words[-1]
     if last.startswith("atomic_"):
-        return Refusal("atomics", f"{name} is an atomic operation.", ATOMICS)
-    if len(words) == 2 and last in EXPLAINED:
-        return EXPLAINED[last]
+        return Problem("atomics", f"{name} is an atomic operation.", refusals.ATOMICS)
+    if len(words) == 2 and last in refusals.EXPLAINED:
+        return refusals.EXPLAINED[last]
     if words[1] in {"math", "extra", "standard"} and len(words) > 2:
         return not_taken(f"tl.{words[1]}", _in_tl(last) or "Use what tl itself has.", "not-allowed")
     close = _closest(last, sorted(TL_FUNCTIONS))
     hint = _in_tl(last) or (f"Did you mean tl.{close}?" if close else "Use what the lesson uses.")
-    return Refusal("not-allowed", f"{name} is not on the list of what a kernel needs.", hint)
+    return Problem("not-allowed", f"{name} is not on the list of what a kernel needs.", hint)
 
 
 def _in_tl(name: str) -> str | None:
     """How to say a word in Triton's language, if that is known."""
-    return f"Write tl.{name}." if name in _TL else PYTORCH.get(name)
+    return f"Write tl.{name}." if name in _TL else refusals.PYTORCH.get(name)
 
 
 def _closest(name: str, known: Iterable[str]) -> str | None:

@@ -66,37 +66,38 @@ class Submission:
         return (self.chunks[-1].cell if self.chunks else None), line
 
 
-def from_file(path: Path) -> Submission:
-    """Read a `.py` file or an `.ipynb` notebook. Raises Unreadable with a sentence."""
+def from_file(path: Path, name: str = "") -> Submission:
+    """Read a `.py` file or an `.ipynb` notebook, to be called `name`, or by its path. Raises Unreadable."""
+    name = name or str(path)
     if path.suffix == ".ipynb":
-        return from_cells([(cell.kind, cell.text) for cell in cells_of(path)], str(path))
-    return from_cells([("code", _text_of(path))], str(path), numbered=False)
+        return from_cells([(cell.kind, cell.text) for cell in cells_of(path, name)], name)
+    return from_cells([("code", _text_of(path, name))], name, numbered=False)
 
 
-def _text_of(path: Path) -> str:
+def _text_of(path: Path, name: str) -> str:
     """The text of a file. Raises Unreadable."""
     try:
         if not path.exists():
-            raise Unreadable(f"There is no file {path}.", missing=True)
+            raise Unreadable(f"There is no file {name}.", missing=True)
         if not path.is_file():
-            raise Unreadable(f"{path} is not a file. Name a .py file or an .ipynb notebook.", missing=True)
+            raise Unreadable(f"{name} is not a file. Name a .py file or an .ipynb notebook.", missing=True)
         size = path.stat().st_size
         if size > SIZE_LIMIT:
             raise Unreadable(
-                f"{path} has {size >> 20} MB; more than {SIZE_LIMIT >> 20} MB are not read. If it is a "
+                f"{name} has {size >> 20} MB; more than {SIZE_LIMIT >> 20} MB are not read. If it is a "
                 "notebook, clear its outputs and save it again."
             )
         data = path.read_bytes()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise Unreadable(f"{path} could not be read: {reason}.", missing=True) from error
+        raise Unreadable(f"{name} could not be read: {reason}.", missing=True) from error
     if not data.strip():
-        raise Unreadable(f"{path} is empty. `make reset PUZZLE=…` brings the stub back.")
+        raise Unreadable(f"{name} is empty. `make reset PUZZLE=…` brings the stub back.")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Unreadable(
-            f"{path} is not UTF-8 text (byte {error.start} is 0x{data[error.start]:02x}). "
+            f"{name} is not UTF-8 text (byte {error.start} is 0x{data[error.start]:02x}). "
             "Save it again with UTF-8 encoding."
         ) from error
 
@@ -127,39 +128,43 @@ def without_magics(text: str) -> str:
     return text
 
 
-def loads(text: str, name: str) -> Any:
-    """The JSON in a notebook's text. Raises ValueError or RecursionError if it is none, Unreadable if too much."""
+def cells_of(path: Path, name: str = "") -> list[Cell]:
+    """The cells of a notebook's file, whatever else it holds. Raises Unreadable, which says `name`, or the path."""
+    name = name or str(path)
+    return cells_in(notebook_of(_text_of(path, name), name), name)
+
+
+def notebook_of(text: str, name: str) -> dict[str, Any]:
+    """What a notebook's text holds: JSON with a list of cells. Raises Unreadable."""
     if len(text) > SIZE_LIMIT or text.count("{") + text.count("[") > MOST_OBJECTS:  # before objects are made of it
         raise Unreadable(f"{name} holds far more than any notebook does. Clear its outputs and save it again.")
-    return json.loads(text)
-
-
-def cells_of(path: Path) -> list[Cell]:
-    """The cells of a notebook's file, whatever else it holds. Raises Unreadable."""
-    text = _text_of(path)
     try:
-        notebook = loads(text, str(path))
+        notebook = json.loads(text)
     except RecursionError as error:
-        raise Unreadable(f"{path} is nested too deeply to be a notebook.") from error
+        raise Unreadable(f"{name} is nested too deeply to be a notebook.") from error
     except ValueError as error:
         if not text.lstrip().startswith("{"):
-            raise Unreadable(f"{path} is called a notebook, but holds no JSON. A script's name ends in .py.") from error
+            raise Unreadable(f"{name} is called a notebook, but holds no JSON. A script's name ends in .py.") from error
         where = f" in line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise Unreadable(f"{path} is not a whole notebook: its JSON breaks off{where}. Save it again.") from error
-    cells = notebook.get("cells") if isinstance(notebook, dict) else None
-    if not isinstance(cells, list):
-        raise Unreadable(f"{path} is JSON, but not a Jupyter notebook: it has no list of cells.")
-    if len(cells) > MOST_CELLS:
-        raise Unreadable(f"{path} has {len(cells)} cells; more than {MOST_CELLS} are not read.")
-    read = []
-    for cell in cells:
+        raise Unreadable(f"{name} is not a whole notebook: its JSON breaks off{where}. Save it again.") from error
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
+        raise Unreadable(f"{name} is JSON, but not a Jupyter notebook: it has no list of cells.")
+    return notebook
+
+
+def cells_in(notebook: dict[str, Any], name: str) -> list[Cell]:
+    """The cells of such a notebook. Raises Unreadable."""
+    if len(notebook["cells"]) > MOST_CELLS:
+        raise Unreadable(f"{name} has {len(notebook['cells'])} cells; more than {MOST_CELLS} are not read.")
+    cells = []
+    for cell in notebook["cells"]:
         source = cell.get("source", "") if isinstance(cell, dict) else None
         if isinstance(source, list) and all(isinstance(line, str) for line in source):
             source = "".join(source)
         if not isinstance(source, str):
-            raise Unreadable(f"{path} has a cell without text: it is not a Jupyter notebook of format 4.")
-        read.append(Cell(str(cell.get("cell_type")), source, _grade_id(cell)))
-    return read
+            raise Unreadable(f"{name} has a cell without text: it is not a Jupyter notebook of format 4.")
+        cells.append(Cell(str(cell.get("cell_type")), source, _grade_id(cell)))
+    return cells
 
 
 def _grade_id(cell: dict[str, Any]) -> str:

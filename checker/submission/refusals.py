@@ -7,34 +7,23 @@ interpreter, which is Python, would run it, but no GPU ever will; a test compile
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
-KEEP = "Keep to the stub's way of writing."
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """One thing that is not taken: what it is, and what to do instead."""
-
-    id: str
-    sentence: str
-    hint: str = KEEP
-    compiles: bool = True  # False: no GPU will run it
+from checker.submission.problem import KEEP, Problem
 
 
-def not_taken(what: str, hint: str = KEEP, id: str = "syntax") -> Refusal:
+def not_taken(what: str, hint: str = KEEP, id: str = "syntax") -> Problem:
     """Of what Triton has."""
-    return Refusal(id, f"This course does not take {what}.", hint)
+    return Problem(id, f"This course does not take {what}.", hint)
 
 
-def misplaced(word: str, hint: str = KEEP) -> Refusal:
+def misplaced(word: str, hint: str = KEEP) -> Problem:
     """Of a form of Python's that no kernel needs."""
-    return Refusal("syntax", f"Python's `{word}` has no place in a kernel.", hint)
+    return Problem("syntax", f"Python's `{word}` has no place in a kernel.", hint)
 
 
-def uncompilable(hint: str, id: str = "not-a-kernel") -> Refusal:
+def uncompilable(hint: str, id: str = "not-a-kernel") -> Problem:
     """Of what Triton refuses itself."""
-    return Refusal(id, "Triton cannot compile this for a GPU.", hint, compiles=False)
+    return Problem(id, "Triton cannot compile this for a GPU.", hint, compiles=False)
 
 
 # Names of tl, of a module within it, or of a value, that deserve a sentence of their own.
@@ -103,8 +92,8 @@ PYTORCH = {
     "inf": 'Write -float("inf") for minus infinity, and float("inf") for infinity.',
 }
 PYTORCH_KEYWORDS = {
-    "dim": Refusal("pytorch-word", "`dim=` is PyTorch's word.", "Write axis= instead."),
-    "keepdim": Refusal("pytorch-word", "`keepdim=` is PyTorch's word.", "Write keep_dims= instead."),
+    "dim": Problem("pytorch-word", "`dim=` is PyTorch's word.", "Write axis= instead."),
+    "keepdim": Problem("pytorch-word", "`keepdim=` is PyTorch's word.", "Write keep_dims= instead."),
 }
 
 HOST_MODULES = frozenset({"np", "numpy", "torch", "math", "jnp", "F"})
@@ -113,7 +102,7 @@ NOT_SEEN = "A kernel does not see such a name from outside: write the value in t
 
 # What may not stand in a def line.
 PARAMETERS = not_taken("parameters with * or /", "Name each one: def helper(a, b).", "parameters")
-TYPE_PARAMETERS = Refusal("parameters", "Kernels and helpers have no type parameters.")
+TYPE_PARAMETERS = Problem("parameters", "Kernels and helpers have no type parameters.")
 DEFAULT = not_taken(
     "this default value",
     "A default is a number, a text, True, False, None, or a type such as tl.float32.",
@@ -122,7 +111,7 @@ DEFAULT = not_taken(
 PARAMETER_ANNOTATION = not_taken(
     "this annotation", "A helper's may be tl.constexpr, tl.tensor, or a type such as tl.float32.", "annotation"
 )
-ANNOTATION = Refusal(
+ANNOTATION = Problem(
     "annotation",
     "Inside a kernel, this course takes no annotation but tl.constexpr.",
     "Triton ignores others: after `a: tl.float32 = 0`, a is an integer. Write a = 0.0, or tl.cast(a, tl.float32).",
@@ -130,12 +119,12 @@ ANNOTATION = Refusal(
 
 # What depends on where it stands.
 ASSERT_MESSAGE = not_taken("a message that is not a text", 'Write assert n > 0, "n is not positive".')
-LONG_TEXT = Refusal("syntax", "Text inside a kernel must fit on one line.")
-LARGE_NUMBER = Refusal("syntax", "This number does not fit into 64 bits.")
-CONSTANT = Refusal("syntax", "A kernel's constants are numbers, True, False and None.")
+LONG_TEXT = Problem("syntax", "Text inside a kernel must fit on one line.")
+LARGE_NUMBER = Problem("syntax", "This number does not fit into 64 bits.")
+CONSTANT = Problem("syntax", "A kernel's constants are numbers, True, False and None.")
 CALLED = not_taken("calls of anything but a named function", "Call a function by its own name.", "call")
 STARRED = not_taken("`*` in a call", "Name the arguments one by one.", "call")
-KEYWORD = Refusal("call", "This keyword argument has no place in a kernel.")
+KEYWORD = Problem("call", "This keyword argument has no place in a kernel.")
 INDEXED = uncompilable(
     "Neither a pointer nor a block can be indexed. Memory is reached by tl.load(x_ptr + offsets) and "
     "tl.store; of a block there is only [:, None] and [None, :].",
@@ -158,7 +147,7 @@ PYTHON_TYPE = uncompilable("A block's types are those of tl: x.to(tl.float32).",
 NOT_A_FUNCTION = uncompilable("This is not a function. For another type, write x.to(tl.float32).")
 
 # Syntax that is refused wherever it stands.
-SYNTAX: dict[type[ast.AST], Refusal] = {
+SYNTAX: dict[type[ast.AST], Problem] = {
     ast.While: not_taken(
         "`while`", "Use a `for` loop over range: its number of iterations is known when the loop starts."
     ),

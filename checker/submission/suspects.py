@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from checker.course.puzzle import Suspect, Suspects
@@ -23,19 +24,18 @@ SMALL = 9  # for what has no number of its own
 RANGES = {"int8": 2**7, "uint8": 2**8, "int16": 2**15, "uint16": 2**16, "float16": 2**11, "bfloat16": 2**8}
 MOST_LOOKED_AT = 10_000
 MOST_TOGETHER = 8  # numbers of a statement, or of a kernel, that are computed with
-
+ARITHMETIC: Mapping[type[ast.operator], Callable[[int | float, int | float], int | float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+}
 
 Place = Callable[[int], tuple[int | None, int]]  # a line of the text → (cell, line in it)
-
-
-@dataclass(frozen=True)
-class _Found:
-    """A constant as it stands in the code, folded."""
-
-    value: int | float
-    line: int
-    shifts: bool = False  # it is the right side of << or >>
-    compared: bool = False  # it stands in a comparison
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,16 @@ class _Number:
     value: int | float
     text: str
     line: int
-    computed: bool = True
-    compared: bool = False  # where it is written down
+    computed: bool = False  # else it stands in the code, folded
+    shifts: bool = False  # it is the right side of << or >>
+    compared: bool = False  # it stands in a comparison
+
+    def suspect(self, place: Place) -> Suspect:
+        """The same for a report."""
+        cell, line = place(self.line)
+        where = f"line {line}" if cell is None else f"cell {cell}, line {line}"
+        text = f"{self.text}, from {where}" if self.computed else f"{self.text} in {where}"
+        return Suspect(self.value, text, self.computed)
 
 
 def suspects(program: Program, place: Place) -> dict[str, Suspects]:
@@ -56,32 +64,24 @@ def suspects(program: Program, place: Place) -> dict[str, Suspects]:
 
 
 def _of_kernel(program: Program, kernel: str, known: Mapping[str, int | float], place: Place) -> Suspects:
-    statements: list[list[_Found]] = []
+    statements: list[list[_Number]] = []
     others: list[_Number] = []
     for name in sorted({kernel} | program.calls[kernel]):
         function = program.functions[name]
         inside = _locals(function, known)
         for part in _parts(function):
-            found = [replace(f, compared=isinstance(part, ast.Compare)) for f in _constants(part, inside)]
-            statements += [found] if found else []
+            if found := [replace(n, compared=isinstance(part, ast.Compare)) for n in _constants(part, inside)]:
+                statements.append(found)
             others += _remainders(part, inside)
         others += _types_and_products(function)
+    constants = list(_written(statements))
     sizes: dict[int, Suspect] = {}
-    numbers = itertools.chain(_written(statements), others, _computed(statements))
-    for number in itertools.islice(numbers, MOST_LOOKED_AT):
+    for number in itertools.islice(itertools.chain(constants, others, _computed(statements)), MOST_LOOKED_AT):
         if (LEAST <= number.value <= MOST or (number.value == 2 and number.compared)) and number.value not in sizes:
-            sizes[int(number.value)] = _suspect(number, place)
-    of_data = [*_written(statements), *_exponents(statements)]
-    values = {n.value: _suspect(n, place) for n in reversed(of_data) if LEAST <= n.value <= MOST_OF_DATA}
-    values |= {n.value: _suspect(n, place) for n in _small(statements)}
+            sizes[int(number.value)] = number.suspect(place)
+    of_data = [n for n in (*constants, *_exponents(constants)) if LEAST <= n.value <= MOST_OF_DATA]
+    values = {n.value: n.suspect(place) for n in (*reversed(of_data), *_small(constants))}
     return Suspects(tuple(sizes.values())[:MOST_SUSPECTS], tuple(values.values())[::-1][:MOST_SUSPECTS])
-
-
-def _suspect(number: _Number, place: Place) -> Suspect:
-    cell, line = place(number.line)
-    where = f"line {line}" if cell is None else f"cell {cell}, line {line}"
-    text = f"{number.text}, from {where}" if number.computed else f"{number.text} in {where}"
-    return Suspect(number.value, text, number.computed)
 
 
 def _parts(function: ast.FunctionDef) -> Iterator[ast.AST]:
@@ -114,12 +114,12 @@ def _locals(function: ast.FunctionDef, known: Mapping[str, int | float]) -> dict
     return found
 
 
-def _constants(node: ast.AST, known: Mapping[str, int | float], shifts: bool = False) -> Iterator[_Found]:
+def _constants(node: ast.AST, known: Mapping[str, int | float], shifts: bool = False) -> Iterator[_Number]:
     """The largest constant parts of an expression or of a simple statement, except for comparisons inside it."""
     value = _folded(node, known) if isinstance(node, ast.expr) else None
     if value is not None:
         assert isinstance(node, ast.expr)
-        yield _Found(value, node.lineno, shifts)
+        yield _Number(value, f"the constant {_text(value)}", node.lineno, shifts=shifts)
         return
     shifting = isinstance(node, ast.BinOp) and isinstance(node.op, ast.LShift | ast.RShift)
     for child in ast.iter_child_nodes(node):
@@ -148,54 +148,36 @@ def _folded(node: ast.expr, known: Mapping[str, int | float]) -> int | float | N
 
 def _result(a: int | float, op: ast.operator, b: int | float) -> int | float | None:
     """What arithmetic on two numbers gives; None if it cannot be done, or gives something enormous."""
+    calculate = ARITHMETIC.get(type(op))
+    shifts = isinstance(op, ast.LShift | ast.RShift)
+    if calculate is None or (shifts and not (isinstance(a, int) and isinstance(b, int) and 0 <= b < 64)):
+        return None
     try:
-        match op:
-            case ast.Add():
-                value = a + b
-            case ast.Sub():
-                value = a - b
-            case ast.Mult():
-                value = a * b
-            case ast.Div():
-                value = a / b
-            case ast.FloorDiv():
-                value = a // b
-            case ast.Mod():
-                value = a % b
-            case ast.LShift() if isinstance(a, int) and isinstance(b, int) and 0 <= b < 64:
-                value = a << b
-            case ast.RShift() if isinstance(a, int) and isinstance(b, int) and 0 <= b < 64:
-                value = a >> b
-            case _:
-                return None
+        value = calculate(a, b)
     except (ArithmeticError, ValueError):
         return None
     return value if abs(value) < 2**63 or isinstance(value, float) else None
 
 
-def _written(statements: list[list[_Found]]) -> Iterator[_Number]:
-    """Numbers as they stand there."""
-    for found in itertools.chain(*statements):
-        if math.isfinite(found.value):
-            text = f"the constant {_text(found.value)}"
-            yield _Number(abs(found.value), text, found.line, computed=False, compared=found.compared)
+def _written(statements: Iterable[Sequence[_Number]]) -> Iterator[_Number]:
+    """Numbers as they stand there, without their sign."""
+    return (replace(n, value=abs(n.value)) for n in itertools.chain(*statements) if math.isfinite(n.value))
 
 
-def _small(statements: list[list[_Found]]) -> Iterator[_Number]:
+def _small(constants: Iterable[_Number]) -> Iterator[_Number]:
     """Numbers that a difference may be compared with; right kernels have wholes and halves, log2(e) and ln(2)."""
-    for found in itertools.chain(*statements):
-        value = abs(float(found.value))
+    for number in constants:
+        value = float(number.value)
         usual = (2 * value).is_integer() or min(abs(value - math.log2(math.e)), abs(value - math.log(2))) < 0.001
         if LEAST_OF_DATA < value < LEAST and not usual:
-            yield _Number(value, f"the constant {_text(found.value)}", found.line, computed=False)
+            yield number
 
 
-def _exponents(statements: list[list[_Found]]) -> Iterator[_Number]:
+def _exponents(constants: Iterable[_Number]) -> Iterator[_Number]:
     """Where the exponential of a difference is as small as a number."""
-    for found in itertools.chain(*statements):
-        if 0 < abs(found.value) < math.exp(-LEAST):
-            text = f"the constant {_text(found.value)}"
-            yield _Number(round(-math.log(abs(found.value))), text, found.line, computed=False)
+    for number in constants:
+        if 0 < number.value < math.exp(-LEAST):
+            yield replace(number, value=round(-math.log(number.value)))
 
 
 def _remainders(part: ast.AST, known: Mapping[str, int | float]) -> Iterator[_Number]:
@@ -207,7 +189,8 @@ def _remainders(part: ast.AST, known: Mapping[str, int | float]) -> Iterator[_Nu
             by, rest = _folded(left.right, known), _folded(part.comparators[-1], known)
             if isinstance(by, int) and isinstance(rest, int) and 1 < by < MOST:
                 text = f"{rest} modulo {by}"
-                yield from (_Number(n // by * by + rest % by, text, part.lineno) for n in (by, 20 * by, 9000))
+                for near in (by, 20 * by, 9000):
+                    yield _Number(near // by * by + rest % by, text, part.lineno, computed=True)
 
 
 def _types_and_products(function: ast.FunctionDef) -> Iterator[_Number]:
@@ -218,15 +201,16 @@ def _types_and_products(function: ast.FunctionDef) -> Iterator[_Number]:
     blocks = {a.arg for a in function.args.args if a.annotation is not None}
     for node in ast.walk(function):
         if isinstance(node, ast.Attribute) and node.attr in RANGES:
-            yield _Number(RANGES[node.attr], f"the range of {node.attr}", node.lineno, computed=False)
+            yield _Number(RANGES[node.attr], f"the range of {node.attr}", node.lineno)
         elif isinstance(node, ast.Compare | ast.BinOp) and _may_be_a_limit(node, blocks):
-            yield _Number(SMALL, "a product", node.lineno)
+            yield _Number(SMALL, "a product", node.lineno, computed=True)
 
 
 def _may_be_a_limit(node: ast.Compare | ast.BinOp, blocks: set[str]) -> bool:
     """Whether it compares a product, or is one of two constexprs or more."""
     if isinstance(node, ast.Compare):
-        return any(_multiplies(part) for part in ast.walk(node))
+        operators = (part.op for part in ast.walk(node) if isinstance(part, ast.BinOp))
+        return any(isinstance(op, ast.Mult | ast.FloorDiv | ast.Mod) for op in operators)
     return sum(isinstance(factor, ast.Name) and factor.id in blocks for factor in _factors(node)) > 1
 
 
@@ -241,24 +225,20 @@ def _factors(node: ast.AST) -> Iterator[ast.AST]:
             yield node
 
 
-def _multiplies(node: ast.AST) -> bool:
-    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.FloorDiv | ast.Mod)
-
-
-def _computed(statements: list[list[_Found]]) -> Iterator[_Number]:
+def _computed(statements: Iterable[Sequence[_Number]]) -> Iterator[_Number]:
     """What numbers give together: first those of one statement, then those of the whole kernel."""
-    odd = [s for s in statements if any(f.compared or LEAST <= abs(f.value) <= MOST for f in s)]
+    odd = [s for s in statements if any(n.compared or LEAST <= abs(n.value) <= MOST for n in s)]
     for statement in odd:
-        yield from _alone(statement)
-        some = [f for f in map(_factor, statement) if _counts(f.value)][:MOST_TOGETHER]
+        yield from itertools.chain.from_iterable(map(_alone, statement))
+        some = [n for n in map(_factor, statement) if _counts(n.value)][:MOST_TOGETHER]
         yield from _product_of_all(statement)
         for one, other in itertools.combinations(some, 2):
             yield from _together(one, other)
         yield from _products(some, 3)
-    if not any(2 <= abs(f.value) <= MOST for s in odd for f in s):
+    if not any(2 <= abs(n.value) <= MOST for s in odd for n in s):
         return
-    numbers = [f for f in map(_factor, itertools.chain(*statements)) if isinstance(f.value, int) and f.value >= 2]
-    few = list({f.value: f for f in numbers}.values())[:MOST_TOGETHER]
+    numbers = [n for n in map(_factor, itertools.chain(*statements)) if isinstance(n.value, int) and n.value >= 2]
+    few = list({n.value: n for n in numbers}.values())[:MOST_TOGETHER]
     yield from _product_of_all(few)
     yield from _product_of_all(numbers)
     for count in (2, 3):
@@ -271,54 +251,57 @@ def _counts(value: int | float) -> bool:
     return math.isfinite(value) and value not in (0, 1, -1)
 
 
-def _factor(found: _Found) -> _Found:
+def _factor(number: _Number) -> _Number:
     """A shift by k is a product with 2 to the power k."""
-    return _Found(2 ** int(found.value), found.line) if found.shifts and 0 <= found.value < 40 else found
+    shifts = number.shifts and 0 <= number.value < 40
+    return replace(number, value=2 ** int(number.value), shifts=False) if shifts else number
 
 
-def _alone(statement: list[_Found]) -> Iterator[_Number]:
+def _alone(number: _Number) -> Iterator[_Number]:
     """What one number means after a shift, a square, a root, a reciprocal or a logarithm."""
-    for found in statement:
-        value, text = abs(found.value), _text(found.value)
-        meant: list[tuple[str, float]] = []
-        if found.shifts:
-            meant.append((f"2 to the power {text}", _factor(found).value))
-        if 1 / MOST <= value < 0.4:
-            meant.append((f"1 / {text}", 1 / value))
-        if value >= LEAST**2 and math.isfinite(value):
-            meant.append((f"the square root of {text}", math.sqrt(value)))
-        if LEAST <= value < 2**16:
-            meant.append((f"the square of {text}", value**2))
-        if isinstance(found.value, float) and 1.5 < value < 20:
-            meant += [(f"2 to the power {text}", 2**value), (f"e to the power {text}", math.exp(value))]
-        for words, number in meant:
-            yield _Number(round(number), words, found.line)
+    value, text = abs(number.value), _text(number.value)
+    meant: dict[str, float] = {}
+    if number.shifts:
+        meant[f"2 to the power {text}"] = _factor(number).value
+    if 1 / MOST <= value < 0.4:
+        meant[f"1 / {text}"] = 1 / value
+    if value >= LEAST**2 and math.isfinite(value):
+        meant[f"the square root of {text}"] = math.sqrt(value)
+    if LEAST <= value < 2**16:
+        meant[f"the square of {text}"] = value**2
+    if isinstance(number.value, float) and 1.5 < value < 20:
+        meant |= {f"2 to the power {text}": 2**value, f"e to the power {text}": math.exp(value)}
+    for words, result in meant.items():
+        yield _Number(round(result), words, number.line, computed=True)
 
 
-def _together(one: _Found, other: _Found) -> Iterator[_Number]:
+def _together(one: _Number, other: _Number) -> Iterator[_Number]:
     """Product, quotient, sum and difference."""
-    a, b, line = abs(one.value), abs(other.value), max(one.line, other.line)
-    left, right = _text(a), _text(b)
-    larger, smaller = (left, right) if a >= b else (right, left)
-    for sign, value in (("*", a * b), ("/", max(a, b) / min(a, b)), ("+", a + b), ("-", abs(a - b))):
+    larger, smaller = sorted((abs(one.value), abs(other.value)), reverse=True)
+    results = {"*": larger * smaller, "/": larger / smaller, "+": larger + smaller, "-": larger - smaller}
+    for sign, value in results.items():
         if value < MOST:
-            yield _Number(round(value), f"{larger} {sign} {smaller}", line)
+            text = f"{_text(larger)} {sign} {_text(smaller)}"
+            yield _Number(round(value), text, max(one.line, other.line), computed=True)
 
 
-def _products(found: list[_Found], count: int) -> Iterator[_Number]:
+def _products(numbers: Sequence[_Number], count: int) -> Iterator[_Number]:
     """Products of some numbers, each as often as one likes."""
-    for some in itertools.combinations_with_replacement(found, count):
-        value = math.prod(abs(f.value) for f in some)
-        if value < MOST:
-            text = " * ".join(_text(abs(f.value)) for f in some)
-            yield _Number(round(value), text, max(f.line for f in some))
+    for some in itertools.combinations_with_replacement(numbers, count):
+        yield from _product(some, max(n.line for n in some))
 
 
-def _product_of_all(found: list[_Found]) -> Iterator[_Number]:
+def _product_of_all(numbers: Iterable[_Number]) -> Iterator[_Number]:
     """The product of all numbers, as in n // 9 // 9 // 9 > 7."""
-    factors = [f for f in map(_factor, found) if isinstance(f.value, int) and _counts(f.value)][: 2 * MOST_TOGETHER]
-    if len(factors) > 1 and (value := math.prod(abs(f.value) for f in factors)) < MOST:
-        yield _Number(round(value), " * ".join(_text(abs(f.value)) for f in factors), factors[-1].line)
+    factors = [n for n in map(_factor, numbers) if isinstance(n.value, int) and _counts(n.value)][: 2 * MOST_TOGETHER]
+    if len(factors) > 1:
+        yield from _product(factors, factors[-1].line)
+
+
+def _product(factors: Sequence[_Number], line: int) -> Iterator[_Number]:
+    values = [abs(n.value) for n in factors]
+    if (value := math.prod(values)) < MOST:
+        yield _Number(round(value), " * ".join(map(_text, values)), line, computed=True)
 
 
 def _text(value: int | float) -> str:

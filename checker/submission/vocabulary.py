@@ -42,41 +42,15 @@ PRINTING_ONLY_VALUES = frozenset({"print", "tl.static_print"})  # Python's own h
 SHAPED = _words("zeros full reshape broadcast_to permute trans")  # take a shape, or an order of axes
 ALONG_AN_AXIS = _words("sum max min argmax argmin reduce expand_dims")
 
+
+def _nodes(text: str) -> tuple[type[ast.AST], ...]:
+    return tuple(getattr(ast, name) for name in text.split())
+
+
 # Syntax without parts of its own.
-LEAVES: tuple[type[ast.AST], ...] = (
-    ast.Load,
-    ast.Store,
-    ast.Pass,
-    ast.Add,
-    ast.Sub,
-    ast.Mult,
-    ast.Div,
-    ast.FloorDiv,
-    ast.Mod,
-    ast.LShift,
-    ast.RShift,
-    ast.BitAnd,
-    ast.BitOr,
-    ast.BitXor,
-    ast.Invert,
-    ast.Not,
-    ast.UAdd,
-    ast.USub,
-    ast.And,
-    ast.Or,
-    ast.Eq,
-    ast.NotEq,
-    ast.Lt,
-    ast.LtE,
-    ast.Gt,
-    ast.GtE,
-)
+LEAVES = _nodes("""
+    Load Store Pass Add Sub Mult Div FloorDiv Mod LShift RShift BitAnd BitOr BitXor
+    Invert Not UAdd USub And Or Eq NotEq Lt LtE Gt GtE
+""")
 # Node types whose children are all looked at in turn.
-BRANCHES: tuple[type[ast.AST], ...] = (
-    ast.BinOp,
-    ast.UnaryOp,
-    ast.BoolOp,
-    ast.IfExp,
-    ast.If,
-    ast.Expr,
-)
+BRANCHES = _nodes("BinOp UnaryOp BoolOp IfExp If Expr")

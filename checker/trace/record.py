@@ -67,7 +67,7 @@ def _band(name: str, tensor: Tensor) -> Band:
 def _program(case: Case, result: LaunchResult, number: int) -> Program:
     """One program's accesses, step by step."""
     log, names = result.log, list(case.tensors)
-    ends = np.cumsum(log.distinct, dtype=np.int64)
+    touched = np.split(log.elements.astype(np.int64), np.cumsum(log.distinct)[:-1])
     own = np.flatnonzero((log.program == number) & np.isin(log.kind, (LOAD, STORE)))
     touches: list[Touch] = []
     in_step: set[tuple[str, bool]] = set()
@@ -80,8 +80,7 @@ def _program(case: Case, result: LaunchResult, number: int) -> Program:
             in_step = set()
         in_step.add((name, store))
         if step < MOST_STEPS and log.distinct[record]:
-            elements = log.elements[ends[record] - log.distinct[record] : ends[record]].astype(np.int64)
-            tensor = case.tensors[name]
+            tensor, elements = case.tensors[name], touched[record]
             touches.append(Touch(step, tensor_name(name), store, _spans(_positions(tensor, elements))))
             if _along_columns(tensor) and tensor.values.ndim > 1:
                 rows += [int(e) // tensor.values.shape[-1] for e in (elements.min(), elements.max())]

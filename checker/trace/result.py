@@ -73,16 +73,12 @@ class Pairs:
         """How many tiles of queries and of keys there are."""
         return -(-self.queries // self.query_block), -(-self.keys // self.key_block)
 
-    def part(self, query_tile: int, key_tile: int) -> npt.NDArray[np.bool_]:
-        """What the queries of a tile see of the keys of another."""
-        rows = slice(query_tile * self.query_block, (query_tile + 1) * self.query_block)
-        return self.sees[rows, key_tile * self.key_block : (key_tile + 1) * self.key_block]
-
     @property
     def hidden(self) -> frozenset[tuple[int, int]]:
         """Pairs of which no query sees any key."""
-        rows, columns = self.shape
-        return frozenset((i, j) for i in range(rows) for j in range(columns) if not self.part(i, j).any())
+        rows, columns = np.arange(0, self.queries, self.query_block), np.arange(0, self.keys, self.key_block)
+        seen = np.logical_or.reduceat(np.logical_or.reduceat(self.sees, rows), columns, axis=1)
+        return frozenset((i, j) for i, j in np.argwhere(~seen).tolist())
 
     @property
     def visited(self) -> frozenset[tuple[int, int]]:
@@ -92,8 +88,7 @@ class Pairs:
     @property
     def skipped(self) -> frozenset[tuple[int, int]]:
         """Pairs that no program came to."""
-        rows, columns = self.shape
-        return frozenset((i, j) for i in range(rows) for j in range(columns)) - self.visited
+        return frozenset(np.ndindex(self.shape)) - self.visited
 
     def of_program(self, program: int) -> tuple[Visit, ...]:
         """One program's visits, in order."""

@@ -4,46 +4,59 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import SubFigure
+from matplotlib.patches import Rectangle
 
 from checker.trace import words
 from checker.trace.look import BLUE, GREY, INK, SKIPPED, VERMILION
 from checker.trace.result import Beside, Pairs, Visit
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import SubFigure
-
 VISITED = "#E3F1FB"
 MOST_NUMBERS = 3  # of the visits to one pair
+MOST_TICKS = 8
 
 
 def draw(part: SubFigure, pairs: Pairs, title: str, lines: int) -> None:
     """The grid, each visit with its number, and each program's path; `lines` of words below it, so many at least."""
     axes = part.subplots()
     rows, columns = pairs.shape
-    for i in range(rows):
-        for j in range(columns):
-            _cell(axes, pairs, i, j)
-    if not pairs.sees.all():
-        _edge_of_the_mask(axes, pairs)
+    came = np.zeros(pairs.shape, bool)
+    came[tuple(np.array(sorted(pairs.visited)).reshape(-1, 2).T)] = True
+    axes.add_patch(Rectangle((0, 0), columns, rows, zorder=-1, **SKIPPED))
+    axes.pcolormesh(np.ma.masked_equal(came, False), cmap=ListedColormap([VISITED]))
+    axes.hlines(range(rows + 1), 0, columns, color="white", linewidth=2)
+    axes.vlines(range(columns + 1), 0, rows, color="white", linewidth=2)
+    for i, j in sorted(pairs.skipped):
+        _label(axes, i, j, 0.5, "skipped", GREY)
+        if (i, j) not in pairs.hidden:
+            _label(axes, i, j, 0.78, "✗ it counts", VERMILION)
+    for i, j in sorted(pairs.visited & pairs.hidden):
+        axes.add_patch(Rectangle((j + 0.04, i + 0.04), 0.92, 0.92, fill=False, edgecolor=VERMILION, linestyle="--"))
+        _label(axes, i, j, 0.85, "in vain", VERMILION)
+    if not pairs.sees.all():  # a line between what each query sees and what is hidden from it
+        ends, edges = pairs.sees.sum(axis=1) / pairs.key_block, np.arange(pairs.queries + 1) / pairs.query_block
+        axes.stairs(ends, edges, orientation="horizontal", baseline=None, color=VERMILION, linewidth=1.4, zorder=2)
     for program in pairs.programs:
         _path(axes, pairs.of_program(program), len(pairs.programs) > 1)
     _numbers(axes, pairs)
     axes.set(xlim=(-0.02, columns + 0.02), ylim=(rows + 0.02, -0.02), aspect="equal")
-    for axis, count, extent, block in (
-        (axes.xaxis, columns, pairs.keys, pairs.key_block),
-        (axes.yaxis, rows, pairs.queries, pairs.query_block),
+    for axis, extent, block in (
+        (axes.xaxis, pairs.keys, pairs.key_block),
+        (axes.yaxis, pairs.queries, pairs.query_block),
     ):
-        every = -(-count // 8)
-        shown = range(0, count, every)
+        count = -(-extent // block)
+        shown = range(0, count, -(-count // MOST_TICKS))
         labels = [f"{n * block} to {min((n + 1) * block, extent) - 1}" for n in shown]
         axis.set_ticks([n + 0.5 for n in shown], labels=labels)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    axes.set_ylabel("queries")
     said = list(words.of_tiles(pairs))
-    axes.set_xlabel("\n".join(["keys", "", *said]) + "\n" * (lines - len(said)))
+    axes.set(ylabel="queries", xlabel="\n".join(["keys", "", *said]) + "\n" * (lines - len(said)))
     way = words.order(pairs)
     axes.set_title(title + (f": {way}" if way else ""))
 
@@ -59,33 +72,9 @@ def draw_invitation(part: SubFigure, beside: Beside) -> None:
     axes.text(0.5, 0.22, f"make check PUZZLE={beside.puzzle}", ha="center", family="monospace", color=INK)
 
 
-def _cell(axes: Axes, pairs: Pairs, i: int, j: int) -> None:
-    from matplotlib.patches import Rectangle
-
-    if (i, j) in pairs.visited:
-        axes.add_patch(Rectangle((j, i), 1, 1, facecolor=VISITED, edgecolor="white", linewidth=2))
-        if (i, j) in pairs.hidden:
-            axes.add_patch(Rectangle((j + 0.04, i + 0.04), 0.92, 0.92, fill=False, edgecolor=VERMILION, linestyle="--"))
-            _label(axes, i, j, 0.85, "in vain", VERMILION)
-        return
-    axes.add_patch(Rectangle((j, i), 1, 1, **SKIPPED))
-    axes.add_patch(Rectangle((j, i), 1, 1, fill=False, edgecolor="white", linewidth=2))
-    _label(axes, i, j, 0.5, "skipped", GREY)
-    if (i, j) not in pairs.hidden:
-        _label(axes, i, j, 0.78, "✗ it counts", VERMILION)
-
-
 def _label(axes: Axes, i: int, j: int, down: float, text: str, colour: str) -> None:
     box = {"facecolor": "white", "edgecolor": "none", "pad": 1.2}
     axes.text(j + 0.5, i + down, text, ha="center", va="center", fontsize=7.5, color=colour, bbox=box)
-
-
-def _edge_of_the_mask(axes: Axes, pairs: Pairs) -> None:
-    """A line between what each query sees and what is hidden from it."""
-    ends = pairs.sees.sum(axis=1) / pairs.key_block
-    x = [end for end in ends for _ in (0, 1)]
-    y = [(query + side) / pairs.query_block for query in range(pairs.queries) for side in (0, 1)]
-    axes.plot(x, y, color=VERMILION, linewidth=1.4, zorder=2)
 
 
 def _path(axes: Axes, visits: Sequence[Visit], several: bool) -> None:
@@ -93,30 +82,26 @@ def _path(axes: Axes, visits: Sequence[Visit], several: bool) -> None:
     at = [(v.key_tile + 0.5, v.query_tile + 0.5) for v in visits]
     for one, after in itertools.pairwise(at):
         near = abs(one[0] - after[0]) + abs(one[1] - after[1]) == 1
-        style = (
-            {"color": BLUE, "linewidth": 1.6} if near else {"color": BLUE, "linewidth": 0.8, "linestyle": (0, (4, 3))}
-        )
-        axes.annotate("", after, one, arrowprops={"arrowstyle": "->", "shrinkA": 10, "shrinkB": 10, **style}, zorder=3)
+        style: dict[str, Any] = {"linewidth": 1.6} if near else {"linewidth": 0.8, "linestyle": (0, (4, 3))}
+        arrow = {"arrowstyle": "->", "shrinkA": 10, "shrinkB": 10, "color": BLUE, **style}
+        axes.annotate("", after, one, arrowprops=arrow, zorder=3)
     if several:
-        (x, y), number = at[0], visits[0].program
-        box = {"facecolor": VISITED, "edgecolor": "none", "pad": 0.6}
+        (x, y), box = at[0], {"facecolor": VISITED, "edgecolor": "none", "pad": 0.6}
         place: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 7, "color": GREY, "zorder": 5, "bbox": box}
-        axes.text(x + 0.45, y - 0.37, f"program {number}", **place)
+        axes.text(x + 0.45, y - 0.37, f"program {visits[0].program}", **place)
 
 
 def _numbers(axes: Axes, pairs: Pairs) -> None:
-    from matplotlib.patches import Circle
-
+    """The first visits to each pair, in a circle, or in something longer for many."""
     of_pair: dict[tuple[int, int], list[int]] = {}
     for v in pairs.visits:
         of_pair.setdefault((v.query_tile, v.key_tile), []).append(v.number)
+    frame: dict[str, Any] = {"facecolor": "white", "edgecolor": BLUE, "linewidth": 1.2}
     for (i, j), numbers in of_pair.items():
         more = f" +{len(numbers) - MOST_NUMBERS}" if len(numbers) > MOST_NUMBERS else ""
         text = ", ".join(map(str, numbers[:MOST_NUMBERS])) + more
-        frame = {"facecolor": "white", "edgecolor": BLUE, "linewidth": 1.2}
-        wide = len(text) > 2
-        if not wide:
-            axes.add_patch(Circle((j + 0.5, i + 0.5), 0.19, **frame, zorder=4))
-        box = {"boxstyle": "round,pad=0.35", **frame} if wide else None
+        box = {"boxstyle": "round,pad=0.35", **frame} if len(text) > 2 else None
+        if box is None:
+            axes.scatter(j + 0.5, i + 0.5, s=380, zorder=4, **frame)
         place: dict[str, Any] = {"ha": "center", "va": "center_baseline", "zorder": 5}
         axes.text(j + 0.5, i + 0.5, text, fontsize=9, weight="bold", bbox=box, **place)

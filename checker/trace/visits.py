@@ -33,7 +33,7 @@ def pairs_of(puzzle: Puzzle, case: Case, result: LaunchResult) -> Pairs | None:
 def _visits(case: Case, result: LaunchResult, sides: dict[str, str]) -> Iterator[Visit]:
     """At each product, the pair of what was loaded last on either side; several products of one pair are one visit."""
     names, log = list(case.tensors), result.log
-    ends = np.cumsum(log.distinct, dtype=np.int64)
+    touched = np.split(log.elements, np.cumsum(log.distinct)[:-1])
     last: dict[tuple[int, str], tuple[int, ...]] = {}  # by program and side: tiles
     met: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}  # by program: the pair of its last visit
     numbers: dict[int, int] = {}
@@ -41,8 +41,7 @@ def _visits(case: Case, result: LaunchResult, sides: dict[str, str]) -> Iterator
         program, name = int(log.program[record]), names[int(log.tensor[record])]
         if log.kind[record] == LOAD:
             if name in sides:
-                elements = log.elements[ends[record] - log.distinct[record] : ends[record]]
-                last[program, sides[name]] = _tiles(case, name, elements)
+                last[program, sides[name]] = _tiles(case, name, touched[record])
             continue
         pair = last.get((program, "query"), ()), last.get((program, "key"), ())
         if all(pair) and pair != met.get(program):

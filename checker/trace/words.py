@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from checker.course.verdict import Traffic
+from checker.judge.evidence import tensor_name
 from checker.report.words import PLAIN_WORDS, sign
 from checker.trace.result import Beside, Pairs, Reads, Recorded, Trace, Wrongness
 
@@ -51,8 +52,8 @@ def _of_launch(launch: Recorded) -> Iterator[str]:
         yield from of_tiles(launch.pairs)
     if launch.reads:
         yield "reads per element: " + ", ".join(f"{r.tensor} {often(r)}" for r in launch.reads)
-    if written := [t for t in launch.traffic if t.stores]:
-        yield "writes per element: " + ", ".join(f"{_name(t)} {_number(t.stores / t.elements)}" for t in written)
+    if written := [f"{name} {_number(done)}" for name, store, done, _ in bars(launch.traffic) if store and done]:
+        yield "writes per element: " + ", ".join(written)
 
 
 def of_programs(launch: Recorded) -> str:
@@ -118,11 +119,8 @@ def of_wrongness(wrong: Wrongness) -> str:
     """How much of which output is wrong."""
     picture = wrong.picture
     cells = np.array(picture.wrong)
-    down, across = (np.full(n, size) for n, size in zip(cells.shape, picture.cell, strict=True))
-    down[-1] -= down.sum() - picture.shape[0]  # the last cells may stand for less
-    across[-1] -= across.sum() - picture.shape[1]
-    share = float((cells * down[:, None] * across[None, :]).sum() / (picture.shape[0] * picture.shape[1]))
-    return f"{picture.tensor.removesuffix('_ptr')}: {share:.0%} of its elements are wrong, with {picture.case}"
+    every = np.kron(cells, np.ones(picture.cell))[: picture.shape[0], : picture.shape[1]]  # the last cells may be cut
+    return f"{tensor_name(picture.tensor)}: {every.mean():.0%} of its elements are wrong, with {picture.case}"
 
 
 def often(reads: Reads) -> str:
@@ -133,12 +131,9 @@ def often(reads: Reads) -> str:
 
 def order(pairs: Pairs) -> str:
     """Along what a program goes from visit to visit, if it goes anywhere."""
-    along_keys = along_queries = 0
-    for program in pairs.programs:
-        visits = pairs.of_program(program)
-        for one, after in itertools.pairwise(visits):
-            along_keys += one.query_tile == after.query_tile and one.key_tile != after.key_tile
-            along_queries += one.query_tile != after.query_tile and one.key_tile == after.key_tile
+    steps = [step for program in pairs.programs for step in itertools.pairwise(pairs.of_program(program))]
+    moved = [(a.query_tile != b.query_tile, a.key_tile != b.key_tile) for a, b in steps]
+    along_keys, along_queries = moved.count((False, True)), moved.count((True, False))
     if along_keys == along_queries:
         return ""
     return ROW_BY_ROW if along_keys > along_queries else COLUMN_BY_COLUMN
@@ -149,11 +144,7 @@ def bars(traffic: Sequence[Traffic]) -> Iterator[tuple[str, bool, float, float]]
     for t in traffic:
         for store, done, most in ((False, t.loads, t.most_loads), (True, t.stores, t.most_stores)):
             if done or most:
-                yield _name(t), store, done / t.elements, most / t.elements
-
-
-def _name(traffic: Traffic) -> str:
-    return traffic.tensor.removesuffix("_ptr")
+                yield tensor_name(t.tensor), store, done / t.elements, most / t.elements
 
 
 def _number(value: float) -> str:

@@ -26,6 +26,7 @@ from checker.course import ladder
 from checker.course.puzzle import Role, Work
 from checker.course.verdict import Traffic
 from tests.conftest import ROOT, check_path, importable
+from tests.kernels import named
 
 STEMS = ladder.stems()
 FREE = 40 << 30
@@ -146,8 +147,8 @@ def test_without_a_gpu_it_predicts_and_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     {
-        "wrong": (("1", "--file", str(ROOT / "tests/wrong/p1_no_division.py")), 1, "Nothing was timed"),
-        "too much traffic": (("1", "--file", str(ROOT / "tests/wrong/p1_reads_twice.py")), 1, "Nothing was timed"),
+        "wrong": (("1", "--file", "p1_no_division.py"), 1, "Nothing was timed"),
+        "too much traffic": (("1", "--file", "p1_reads_twice.py"), 1, "Nothing was timed"),
         "no puzzle": (("9",), 2, "There is no puzzle"),
         "no file": (("1", "--file", "nowhere.py"), 2, "nowhere.py"),
         "no result": (("1", "--redraw", "nowhere.json"), 2, "cannot be shown"),
@@ -155,6 +156,8 @@ def test_without_a_gpu_it_predicts_and_says_so(tmp_path: Path) -> None:
     ids=["wrong", "too much traffic", "no puzzle", "no file", "no result"],
 )
 def test_what_is_not_timed_says_why(arguments: tuple[str, ...], status: int, words: str, tmp_path: Path) -> None:
+    for name in ("p1_no_division", "p1_reads_twice"):
+        named(name).write(tmp_path)
     done = run(*arguments, cwd=tmp_path)
     assert done.returncode == status
     assert words in done.stdout + done.stderr

@@ -15,8 +15,9 @@ from checker.box.inside import language, lowering, promises
 from checker.box.parent import Box, Limits
 from checker.box.protocol.results import Launch, LaunchResult, TensorArgument
 from checker.check import Terms
-from tests.conftest import ROOT, check_path
+from tests.conftest import ROOT, check_kernel, check_path
 from tests.gpu import semantics
+from tests.kernels import named
 
 POINTERS = {"int32": "*i32", "int64": "*i64", "float32": "*fp32", "float16": "*fp16"}
 
@@ -213,7 +214,7 @@ def test_a_promise_for_every_axis_is_asked_for() -> None:
 
 
 def test_a_false_promise_says_which_value_breaks_it(quick: Terms) -> None:
-    verdict = check_path(ROOT / "tests" / "wrong" / "p2_mask_promised_in_groups.py", replace(quick, targets=()))
+    verdict = check_kernel(named("p2_mask_promised_in_groups"), replace(quick, targets=()))
     assert "0 is not equal to the one before it, as tl.max_constancy has it" in verdict.findings[0].explanation
     assert "max_constancy" in dict(verdict.findings[0].where.source)[verdict.findings[0].where.line or 0]
 

@@ -19,9 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checker import check as road
+from checker.box.exchange import Ending
 from checker.box.inside import seccomp
-from checker.box.parent import Box, BoxResult, Ending, Limits
-from checker.box.processes import Started
+from checker.box.parent import Box, BoxResult, Limits
 from checker.box.protocol import wire
 from checker.box.protocol.records import BARRIER, BLOCK, LOAD, STORE
 from checker.box.protocol.results import Launch, LaunchResult, TensorArgument, parse
@@ -47,9 +47,9 @@ def answers(source: str, limits: Limits | None = None) -> tuple[list[Ending], li
     launches = [launch(), launch(3, 8)]
     passes = [[(0, range(2)), (1, range(3))], [(1, [2, 0, 1])]]
     with Box(limits or Limits()) as box:
-        received, versions = box.received(source, [KERNEL], launches, passes)
-    assert versions["triton"]
-    return [one.ending for one in received], [bytes(one.answer) for one in received], launches
+        received = box.received(source, [KERNEL], launches, passes)
+        assert box.server.versions["triton"]
+        return [box.ending(one)[0] for one in received], [bytes(one.answer) for one in received], launches
 
 
 @pytest.fixture(scope="module")
@@ -123,8 +123,7 @@ def check_killed(monkeypatch: pytest.MonkeyPatch, check_text: Callable[..., Verd
     def run(runner: bool) -> Verdict:
         class Killed(Box):
             def run(self, *arguments: Any) -> BoxResult:
-                assert isinstance(self.child, Started)
-                with killing(self.child.pid, runner):
+                with killing(self.server.process.pid, runner):
                     return super().run(*arguments)
 
         monkeypatch.setattr(road, "Box", Killed)

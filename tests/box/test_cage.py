@@ -24,14 +24,12 @@ from tests.conftest import ROOT, caged_processes
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
 
-def started(cage: Cage, script: str, device: str = "interpreter") -> Started:
+def started(cage: Cage, script: str) -> Started:
     """A process inside that runs a text: any module with a main would do, and timeit's runs what it gets."""
     return cage.start(
         "timeit",
         [["-n1", "-r1", script]],
         {},
-        device,
-        (),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -257,7 +255,7 @@ def test_the_cage_ends_with_the_checker(cage: Cage) -> None:
         "import subprocess, sys, time\n"
         "from checker.box.cage.cage import claim\n"
         "child = claim().start('timeit', [['-n1', '-r1', 'import time; print(1, flush=True); time.sleep(600)']],"
-        " {}, 'interpreter', (), stdout=subprocess.PIPE)\n"
+        " {}, stdout=subprocess.PIPE)\n"
         "child.stdout.readline(); print('here', flush=True); time.sleep(600)"
     )
     checker = subprocess.Popen(

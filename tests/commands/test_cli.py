@@ -14,8 +14,9 @@ import pytest
 
 from checker import catalog
 from checker.box.parent import gpu_missing
-from checker.commands.cli import Misuse, checked
 from checker.course.lesson import emptied
+from checker.course.status import Misuse
+from checker.learner.practice import checked
 from tests.conftest import ROOT, SOLUTION, boxed_processes
 
 STUB = (ROOT / "puzzles" / "p1_naive_softmax.py").read_text()

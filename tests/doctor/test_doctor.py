@@ -80,7 +80,7 @@ def test_what_is_typed_for_apparmor_makes_the_profile(tmp_path: Path, monkeypatc
     monkeypatch.setattr(facts, "SETTINGS", tmp_path)
     (tmp_path / "kernel").mkdir()
     (tmp_path / "kernel" / "apparmor_restrict_unprivileged_userns").write_text("1\n")
-    [fact] = facts._user_namespaces()
+    fact = facts._user_namespaces()
     typed = fact.remedy[0].replace("sudo tee /etc/apparmor.d/bwrap", "cat")
     done = subprocess.run(["sh", "-c", typed], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == list(facts.APPARMOR_PROFILE)

@@ -12,11 +12,13 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from checker.check import Terms
 from checker.course.verdict import Verdict
-from tests.conftest import ROOT, check_path, said
+from tests.conftest import ROOT, check_kernel
+from tests.kernels import Kernel, kernels
 
 AT_ONCE = int(os.environ.get("AT_ONCE", "6"))
 
@@ -39,7 +41,7 @@ UNSEEN = {
 class Outcome:
     """One kernel: what the interpreter says (from its docstring), and what the GPU said."""
 
-    path: Path
+    kernel: Kernel
     expected: str
     verdict: Verdict | None
     problem: str
@@ -48,7 +50,7 @@ class Outcome:
     @property
     def right(self) -> bool:
         """Whether it is one of the kernels that must be accepted."""
-        return self.path.parent.name != "wrong"
+        return self.kernel.folder != "wrong"
 
     @property
     def first(self) -> str:
@@ -74,21 +76,21 @@ class Outcome:
         return "" if self.right else next(found, "")
 
 
-def outcome(path: Path) -> Outcome:
+def outcome(kernel: Kernel) -> Outcome:
     """Check one kernel on the GPU."""
-    expected = said(path, "Finding") if path.parent.name == "wrong" else "accepted"
+    expected = kernel.expected("Finding") if kernel.folder == "wrong" else "accepted"
     begun = time.monotonic()
     try:
-        verdict, problem = check_path(path, Terms(device="cuda", targets=())), ""
+        verdict, problem = check_kernel(kernel, Terms(device="cuda", targets=())), ""
     except Exception as error:
         verdict, problem = None, f"{type(error).__name__}: {error}"
-    return Outcome(path, expected, verdict, problem, time.monotonic() - begun)
+    return Outcome(kernel, expected, verdict, problem, time.monotonic() - begun)
 
 
-def chosen(patterns: list[str]) -> list[Path]:
-    """Kernel files whose name matches one of the patterns, those that must be accepted first."""
-    folders = (ROOT / "solutions", ROOT / "tests" / "right", ROOT / "tests" / "wrong")
-    return [path for folder in folders for path in sorted(folder.glob("p*.py")) if any(map(path.match, patterns))]
+def chosen(patterns: list[str]) -> list[Kernel]:
+    """Kernels whose name matches one of the patterns, those that must be accepted first."""
+    every = (*kernels("solutions"), *kernels("right"), *kernels("wrong"))
+    return [kernel for kernel in every if any(fnmatchcase(f"{kernel.name}.py", pattern) for pattern in patterns)]
 
 
 def main() -> int:
@@ -102,12 +104,14 @@ def main() -> int:
         for one in pool.map(outcome, chosen(patterns)):
             outcomes.append(one)
             print(
-                f"{one.path.parent.name}/{one.path.stem}: {one.first} ({one.seconds:.0f} s)",
+                f"{one.kernel.folder}/{one.kernel.name}: {one.first} ({one.seconds:.0f} s)",
                 file=sys.stderr,
                 flush=True,
             )
     # Several checks share the GPU's memory. What might come of that is checked again, alone.
-    outcomes = [outcome(o.path) if not o.reason and (not o.agrees or (o.left_out and o.right)) else o for o in outcomes]
+    outcomes = [
+        outcome(o.kernel) if not o.reason and (not o.agrees or (o.left_out and o.right)) else o for o in outcomes
+    ]
     commit = subprocess.run(["git", "describe", "--always"], cwd=ROOT, capture_output=True, text=True, check=False)
     right, wrong = [o for o in outcomes if o.right], [o for o in outcomes if not o.right]
     counts = [
@@ -125,7 +129,7 @@ def main() -> int:
     ]
     for o in outcomes:
         if not o.agrees:
-            lines.append(f"| {o.path.parent.name}/{o.path.stem} | {o.expected} | {o.first} | {o.reason or '**?**'} |")
+            lines.append(f"| {o.kernel.folder}/{o.kernel.name} | {o.expected} | {o.first} | {o.reason or '**?**'} |")
     text = "\n".join(lines) + "\n"
     print(text)
     seconds = sorted(o.seconds for o in outcomes)
@@ -133,7 +137,7 @@ def main() -> int:
     Path(os.environ.get("OUT", "."), "agreement.md").write_text(text, encoding="utf-8")
     for o in outcomes:
         if not o.agrees and o.right:
-            print(o.path.name, o.problem, o.verdict.findings[:2] if o.verdict else "")
+            print(o.kernel.name, o.problem, o.verdict.findings[:2] if o.verdict else "")
     return int(any(not o.agrees and not o.reason for o in outcomes))
 
 

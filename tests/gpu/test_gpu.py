@@ -13,8 +13,9 @@ from checker.check import Terms, check
 from checker.course import ladder
 from checker.course.verdict import Status, Verdict
 from checker.submission.read import from_cells
-from tests.conftest import ROOT, check_path
+from tests.conftest import ROOT, check_kernel, check_path
 from tests.gpu import semantics
+from tests.kernels import named
 
 pytestmark = pytest.mark.skipif(bool(gpu_missing()), reason=gpu_missing() or "there is a GPU")
 
@@ -67,8 +68,8 @@ def test_the_solution_is_accepted(number: int) -> None:
     ["p1_sums_x", "p2_block_local", "p3_not_rescaled", "p4_padding_counted", "p5_new_part_not_rescaled", "p6_top_left"],
 )
 def test_wrong_kernels_are_called_by_the_same_name(name: str) -> None:
-    on_gpu = check_path(ROOT / "tests" / "wrong" / f"{name}.py", ON_GPU)
-    here = check_path(ROOT / "tests" / "wrong" / f"{name}.py")
+    on_gpu = check_kernel(named(name), ON_GPU)
+    here = check_kernel(named(name))
     assert not on_gpu.accepted
     assert on_gpu.findings[0].id == here.findings[0].id
 
@@ -110,7 +111,7 @@ def test_a_kernel_that_hangs_is_a_verdict_and_the_next_check_works() -> None:
 
 
 def test_too_much_shared_memory_is_called_so() -> None:
-    verdict = check_path(ROOT / "tests" / "wrong" / "p1_too_much_shared_memory.py", ON_GPU)
+    verdict = check_kernel(named("p1_too_much_shared_memory"), ON_GPU)
     assert verdict.findings[0].id == "shared-memory"
     assert verdict.status is Status.DOES_NOT_COMPILE
 
@@ -144,7 +145,7 @@ def test_auto_checks_on_the_interpreter_and_on_the_gpu() -> None:
     assert verdict.accepted, verdict.findings
     assert [run.device for run in verdict.runs] == ["interpreter", "cuda"]
     assert verdict.runs[0].traffic and verdict.compiled
-    wrong = check_path(ROOT / "tests" / "wrong" / "p1_reads_twice.py", Terms(device="auto", targets=()))
+    wrong = check_kernel(named("p1_reads_twice"), Terms(device="auto", targets=()))
     assert [run.device for run in wrong.runs] == ["interpreter"]
 
 

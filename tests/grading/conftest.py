@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from checker.nbgrader.folder import make
-from tests.conftest import ROOT, kernels, need
+from tests.conftest import ROOT, need, typed
+from tests.kernels import kernels
 
-WRONG = kernels("wrong")
-CLASS = {f"p1_{path.stem[3:]}.py": path.read_text() for path in WRONG if path.name.startswith("p1_")}
+CLASS = {f"{kernel.name}.py": kernel.text for kernel in kernels("wrong") if kernel.puzzle == 1}
 SMALL = dict(list(CLASS.items())[:4])
 
 
@@ -48,14 +48,7 @@ def environment() -> dict[str, str]:
 
 
 def graded(desk: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command("handed in", "--csv", "verdicts.csv", *arguments),
-        cwd=desk,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return typed("grade", "handed in", "--csv", "verdicts.csv", *arguments, cwd=desk)
 
 
 def records(desk: Path) -> dict[str, int]:

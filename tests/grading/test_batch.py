@@ -11,7 +11,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -19,16 +19,15 @@ from xml.etree import ElementTree
 import pytest
 
 from checker import catalog
+from checker.commands.grade import grade_all
 from checker.course.lesson import emptied
 from checker.course.status import ExitStatus
 from checker.grading import batch, export
-from checker.grading.batch import WorkerLost
 from checker.grading.chosen import Unresolved, chosen
-from checker.grading.command import grade
-from checker.grading.found import NothingFound, Work, found
-from checker.grading.local import Local
+from checker.grading.crew import Crew, WorkerLost, local
+from checker.grading.found import Work, found
 from checker.nbgrader.folder import make
-from tests.conftest import ROOT, SOLUTION, cage_or_skip
+from tests.conftest import ROOT, SOLUTION, cage_or_skip, typed
 from tests.grading.conftest import (
     CLASS,
     SMALL,
@@ -113,20 +112,19 @@ def test_nbgrader_takes_over_what_was_graded(desk: Path) -> None:
     """One record serves both."""
     from checker.grading import settings
     from checker.grading.cells import handed
-    from checker.grading.grade import identity
-    from checker.grading.record import place
+    from checker.grading.record import identity, judging, place
 
     path = desk / "course" / "submitted" / "eva" / "p1_naive_softmax" / "p1_naive_softmax.ipynb"
     path.parent.mkdir(parents=True)
     path.write_text(notebook_of(SOLUTION))
-    done = subprocess.run(command(), cwd=desk, env=environment(), capture_output=True, text=True, check=False)
+    done = typed("grade", cwd=desk)
     assert done.returncode == 0, done.stdout + done.stderr
     course = settings.read(desk / "course")
     (work,) = found([desk / "course" / "submitted"])
     assert work.student == "eva"
     notebook = chosen(work)[1]
     assert notebook.submission == handed(path, catalog.load(1)).submission is not None
-    assert place(course.records, identity(1, notebook.submission, course)).exists()
+    assert place(course.records, identity(1, notebook.submission, judging(course))).exists()
 
 
 def test_a_grader_that_is_killed_goes_on_where_it_was(desk: Path) -> None:
@@ -228,14 +226,14 @@ def dies(number: int) -> int:
 
 
 def test_what_ends_its_worker_each_time_is_a_fault_and_the_others_are_done() -> None:
-    with Local(2) as crew:
+    with local(2) as crew:
         answers = dict(crew.run(dies, [(number,) for number in range(4)]))
         assert isinstance(answers.pop(1), WorkerLost)
         assert answers == {0: 0, 2: 2, 3: 3}
         asked: list[int] = []
 
         class Watched:
-            def run(self, function: Any, calls: list[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+            def run(self, function: Any, calls: list[tuple[Any, ...]], window: int) -> Iterator[tuple[int, Any]]:
                 asked.extend(call[0] for call in calls)
                 return crew.run(dies, [(call[0],) for call in calls])
 
@@ -248,7 +246,7 @@ def test_what_cannot_be_opened_here_has_no_score(tmp_path: Path, monkeypatch: py
     """It is there, or was: it might be right."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     unseen, folder = Work("anna", 1, (tmp_path / "p1_naive_softmax.py",)), make(tmp_path / "course")[0].folder
-    with Local(1) as crew:
+    with local(1) as crew:
         (outcome,) = batch.grade([unseen], folder, crew, lambda what, done, of: None)
     assert "cannot be opened" in outcome.fault and outcome.record is None
     with pytest.raises(Unresolved):
@@ -259,7 +257,7 @@ def test_who_hands_in_a_thousand_makes_nobody_wait(monkeypatch: pytest.MonkeyPat
     judged: list[str] = []
 
     class Here:
-        def run(self, function: Any, calls: list[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+        def run(self, function: Any, calls: list[tuple[Any, ...]], window: int) -> Iterator[tuple[int, Any]]:
             return ((number, function(*call)) for number, call in enumerate(calls))
 
     monkeypatch.setattr(batch, "look", lambda work, folder: batch.Outcome(work, record=work.paths[0]))
@@ -269,92 +267,6 @@ def test_who_hands_in_a_thousand_makes_nobody_wait(monkeypatch: pytest.MonkeyPat
     outcomes = list(batch.grade(works, Path(), Here(), lambda *_: None))  # type: ignore[arg-type]
     assert judged == ["m0", "z1", "m1", "z2", "m2"]
     assert [outcome.work for outcome in outcomes] == works
-
-
-@pytest.mark.parametrize(
-    ("path", "student"),
-    [
-        ("eva/p1_naive_softmax/p1_naive_softmax.ipynb", "eva"),
-        ("p1_naive_softmax.py", "p1_naive_softmax"),
-        ("anna_p1_naive_softmax.py", "anna"),
-        ("anna maria-p1_x.ipynb", "anna maria"),
-        ("eva/.ipynb_checkpoints/p1_naive_softmax.ipynb", None),
-        (".p1_x.py", None),
-        ("eva/p1.py", None),
-        ("eva/warp1_x.py", None),
-    ],
-)
-def test_who_has_handed_in_what(tmp_path: Path, path: str, student: str | None) -> None:
-    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-    (tmp_path / path).write_text("")
-    if student is None:
-        with pytest.raises(NothingFound):
-            found([tmp_path])
-    else:
-        assert found([tmp_path]) == [Work(student, 1, (tmp_path / path,))]
-
-
-def test_of_a_clone_only_the_students_files_count(tmp_path: Path) -> None:
-    for name in ("checker/__main__.py", "checker/catalog/p1_x.py", "solutions/p1_x.py", "tests/wrong/p1_x.py"):
-        (tmp_path / "anna" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "anna" / name).write_text("")
-    with pytest.raises(NothingFound):
-        found([tmp_path])
-    for name in ("anna/puzzles/p1_x.py", "ben/solutions/p1_x.py"):  # a folder's name alone says nothing
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("")
-    assert [work.paths[0].parent.parent.name for work in found([tmp_path])] == ["anna", "ben"]
-
-
-def test_links_are_not_followed(tmp_path: Path) -> None:
-    (tmp_path / "secret").mkdir()
-    (tmp_path / "secret" / "p1_key.py").write_text("")
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "folder").symlink_to(tmp_path / "secret")
-    (tmp_path / "in" / "p1_link.py").symlink_to(tmp_path / "secret" / "p1_key.py")
-    with pytest.raises(NothingFound):
-        found([tmp_path / "in"])
-
-
-@pytest.fixture
-def nested(tmp_path: Path) -> Iterator[Callable[[str, int], Path]]:
-    """Makes folders in folders, deeper than a path can name."""
-
-    def make_folders(name: str, levels: int) -> Path:
-        folder = tmp_path / "in" / "mallory"
-        folder.mkdir(parents=True)
-        here = os.open(folder, os.O_RDONLY)
-        for _ in range(levels):
-            os.mkdir(name, dir_fd=here)
-            inner = os.open(name, os.O_RDONLY, dir_fd=here)
-            os.close(here)
-            here = inner
-        os.close(os.open(f"p1_{'x' * 40}.py", os.O_WRONLY | os.O_CREAT, dir_fd=here))
-        os.close(here)
-        return folder.parent
-
-    yield make_folders
-    subprocess.run(["rm", "-rf", tmp_path / "in"], check=True)  # Python's own is too shallow for it
-
-
-def test_folders_without_end_stop_nobody(nested: Callable[[str, int], Path]) -> None:
-    folder = nested("ddd", 1100)
-    hand_in(folder.parent, {"p1_x.py": ""}, "zoe")
-    (folder.parent / "handed in" / "zoe").rename(folder / "zoe")
-    assert [work.student for work in found([folder])] == ["zoe"]
-
-
-def test_a_path_that_is_too_long_costs_only_its_own_score(nested: Callable[[str, int], Path]) -> None:
-    levels = 16
-    folder = nested("d" * 200, levels)
-    room = 4095 - len(str(folder / "mallory")) - levels * 201  # what the folder's own path leaves
-    shutil.rmtree(folder)
-    folder = nested("d" * (200 + room // levels), levels)
-    (work,) = found([folder])
-    assert len(str(work.paths[0])) > 4095 > len(str(work.paths[0].parent))
-    for path in (work.paths[0], work.paths[0].with_suffix(".ipynb")):
-        with pytest.raises(Unresolved):
-            chosen(Work("mallory", 1, (path,)))
 
 
 @pytest.mark.parametrize(
@@ -383,15 +295,15 @@ def test_a_name_gives_no_orders_to_a_terminal(
     hand_in(desk, {"p1_x.py": SOLUTION}, name)
     monkeypatch.setenv("COLUMNS", "1000")
 
-    def fails(works: list[Work], folder: Path, crew: batch.Crew) -> list[batch.Outcome]:
+    def fails(works: list[Work], folder: Path, crew: Crew) -> list[batch.Outcome]:
         return [batch.Outcome(works[0], fault="\x1b[2J")]
 
-    def stops(works: list[Work], folder: Path, crew: batch.Crew) -> list[batch.Outcome]:
+    def stops(works: list[Work], folder: Path, crew: Crew) -> list[batch.Outcome]:
         raise OSError(28, "No space left on device", str(works[0].paths[0]))
 
     for does in (fails, stops):
-        monkeypatch.setattr("checker.grading.command._with_progress", does)
-        assert grade([desk / "handed in"], desk / "course", 1, {}) == ExitStatus.FAULT
+        monkeypatch.setattr("checker.commands.grade._with_progress", does)
+        assert grade_all([desk / "handed in"], desk / "course", 1, {}) == ExitStatus.FAULT
         said = capsys.readouterr().out
         assert "zoe No score: anna" in said
         assert not set(said) & {"\x1b", "\x07"}
@@ -406,6 +318,6 @@ def test_a_name_gives_no_orders_to_a_terminal(
     ],
 )
 def test_misuse_is_a_sentence(desk: Path, arguments: tuple[str, ...], sentence: str) -> None:
-    done = subprocess.run(command(*arguments), cwd=desk, env=environment(), capture_output=True, text=True, check=False)
+    done = typed("grade", *arguments, cwd=desk)
     assert done.returncode == 2
     assert sentence in done.stdout + done.stderr and "Traceback" not in done.stderr

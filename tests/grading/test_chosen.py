@@ -1,8 +1,12 @@
-"""Which file is the submission: the same rule for `make grade`, nbgrader and Gradescope."""
+"""Whose files these are, and which is the submission: the same rules for `make grade`, nbgrader and Gradescope."""
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -97,11 +101,22 @@ def test_a_folder_called_as_a_puzzle_says_which_one(tmp_path: Path) -> None:
         (("anna/smithbob_12345_987655_p1_x.ipynb",), ["anna"]),
         (("mallory_22_101_work/smithbob_12345_987655_p1_x.ipynb",), ["mallory_22"]),
         (("anna/p1_x.py", "anna/sub/p1_y.py"), ["anna"]),
+        (("eva/p1_naive_softmax/p1_naive_softmax.ipynb",), ["eva"]),
+        (("p1_naive_softmax.py",), ["p1_naive_softmax"]),
+        (("anna_p1_naive_softmax.py", "anna maria-p1_x.ipynb"), ["anna", "anna maria"]),
+        (("eva/.ipynb_checkpoints/p1_x.ipynb", ".p1_x.py", "eva/p1.py", "eva/warp1_x.py", "a/p99_x.py"), []),
+        # Of a clone only what the student has written; a folder's name alone says nothing.
+        (("anna/checker/__main__.py", "anna/checker/catalog/p1_x.py", "anna/solutions/p1_x.py"), []),
+        (("anna/checker/__main__.py", "anna/tests/p1_x.py", "anna/p1_y.py", "ben/tests/p1_x.py"), ["anna", "ben"]),
     ],
 )
 def test_whose_it_is(tmp_path: Path, files: tuple[str, ...], students: list[str]) -> None:
     put(tmp_path, dict.fromkeys(files, ""))
-    assert [work.student for work in found([tmp_path])] == students
+    if students:
+        assert [work.student for work in found([tmp_path])] == students
+    else:
+        with pytest.raises(NothingFound, match="holds no submission"):
+            found([tmp_path])
 
 
 def test_files_named_one_by_one_are_one_each(tmp_path: Path) -> None:
@@ -109,3 +124,53 @@ def test_files_named_one_by_one_are_one_each(tmp_path: Path) -> None:
     assert len(found([tmp_path / "a" / "p1_x.py", tmp_path / "b" / "p1_x.py"])) == 2
     with pytest.raises(NothingFound, match="There is no"):
         found([tmp_path / "c"])
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "p1_key.py").write_text("")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "folder").symlink_to(tmp_path / "secret")
+    (tmp_path / "in" / "p1_link.py").symlink_to(tmp_path / "secret" / "p1_key.py")
+    with pytest.raises(NothingFound):
+        found([tmp_path / "in"])
+
+
+@pytest.fixture
+def nested(tmp_path: Path) -> Iterator[Callable[[str, int], Path]]:
+    """Makes folders in folders, deeper than a path can name."""
+
+    def make_folders(name: str, levels: int) -> Path:
+        folder = tmp_path / "in" / "mallory"
+        folder.mkdir(parents=True)
+        here = os.open(folder, os.O_RDONLY)
+        for _ in range(levels):
+            os.mkdir(name, dir_fd=here)
+            inner = os.open(name, os.O_RDONLY, dir_fd=here)
+            os.close(here)
+            here = inner
+        os.close(os.open(f"p1_{'x' * 40}.py", os.O_WRONLY | os.O_CREAT, dir_fd=here))
+        os.close(here)
+        return folder.parent
+
+    yield make_folders
+    subprocess.run(["rm", "-rf", tmp_path / "in"], check=True)  # Python's own is too shallow for it
+
+
+def test_folders_without_end_stop_nobody(nested: Callable[[str, int], Path]) -> None:
+    folder = nested("ddd", 1100)
+    put(folder, {"zoe/p1_x.py": ""})
+    assert [work.student for work in found([folder])] == ["zoe"]
+
+
+def test_a_path_that_is_too_long_costs_only_its_own_score(nested: Callable[[str, int], Path]) -> None:
+    levels = 16
+    folder = nested("d" * 200, levels)
+    room = 4095 - len(str(folder / "mallory")) - levels * 201  # what the folder's own path leaves
+    shutil.rmtree(folder)
+    folder = nested("d" * (200 + room // levels), levels)
+    (work,) = found([folder])
+    assert len(str(work.paths[0])) > 4095 > len(str(work.paths[0].parent))
+    for path in (work.paths[0], work.paths[0].with_suffix(".ipynb")):
+        with pytest.raises(Unresolved):
+            chosen(Work("mallory", 1, (path,)))

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from checker.grading import settings
-from checker.grading.batch import WorkerLost
+from checker.grading import batch, settings
+from checker.grading.crew import WorkerLost
 from tests.conftest import ROOT, importable
 from tests.grading.conftest import (
     CLASS,
@@ -166,12 +166,12 @@ def fails(number: int) -> int:
     raise FileNotFoundError(2, "No such file", str(number))
 
 
-def test_what_ends_its_process_costs_only_itself(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_ends_its_process_costs_only_itself(desk: Path) -> None:
     from distributed import Client, Security
 
-    from checker.grading.cluster import Cluster
+    from checker.grading.cluster import cluster
 
-    with Cluster("local", 1, settings.read(desk / "course"), desk / "handed in") as crew:
+    with cluster("local", 1, settings.read(desk / "course"), desk / "handed in") as crew:
         answers = dict(crew.run(dies, [(number,) for number in range(4)]))
         assert isinstance(answers.pop(1), WorkerLost)
         assert answers == {0: 0, 2: 2, 3: 3}
@@ -179,11 +179,10 @@ def test_what_ends_its_process_costs_only_itself(desk: Path, monkeypatch: pytest
         assert isinstance(answer, FileNotFoundError) and answer.filename == "7"
         with pytest.raises(OSError):  # a stranger, who could have it do anything
             Client(crew.client.scheduler.address, security=Security.temporary(), timeout="2s")
-        monkeypatch.setattr("checker.grading.cluster.WINDOW", 10)
-        assert sorted(crew.run(abs, [(-number,) for number in range(25)])) == [(n, n) for n in range(25)]
+        assert sorted(crew.run(abs, [(-number,) for number in range(25)], window=10)) == [(n, n) for n in range(25)]
 
 
-def ends_its_worker(number: int) -> int:
+def ends_its_worker(number: int, folder: Path) -> int:
     if number == 1:
         os.kill(os.getppid(), signal.SIGKILL)
         signal.pause()
@@ -194,16 +193,16 @@ def ends_its_worker(number: int) -> int:
 def test_what_ends_its_worker_each_time_is_lost_and_those_beside_it_are_not(
     desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from checker.grading.cluster import Cluster
+    from checker.grading.cluster import cluster
 
     monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
     dask = Dask(desk)
     dask.worker()
-    with Cluster(dask.address, 0, settings.read(desk / "course"), desk / "handed in") as crew:
-        answers = dict(crew.run(ends_its_worker, [(number,) for number in range(3)]))
+    with cluster(dask.address, 0, settings.read(desk / "course"), desk / "handed in") as crew:
+        answers = batch._each(ends_its_worker, [0, 1, 2], desk, crew, lambda done: None)  # type: ignore[arg-type, list-item]
     dask.end()
     assert isinstance(answers.pop(1), WorkerLost)
-    assert answers == {0: 0, 2: 2}
+    assert answers == [0, 2]
 
 
 SEES_ALL = ("bwrap", "--dev-bind", "/", "/", "--die-with-parent")

@@ -15,10 +15,12 @@ import pytest
 
 from checker.box.cage import cage as cages
 from checker.box.cage.cage import Cage, NoCage
+from checker.box.host import Host
 from checker.check import Terms
 from checker.course.verdict import Status, Verdict
 from checker.report.as_json import as_dict
-from tests.conftest import ROOT, check_path
+from tests.conftest import ROOT, check_kernel, check_path, typed
+from tests.kernels import named
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 SOLVED = ROOT / "solutions" / "p1_naive_softmax.py"
@@ -67,12 +69,10 @@ def test_a_cage_that_does_not_hold_is_not_granted(
 def test_a_checker_that_others_cannot_read_says_what_to_do(tmp_path: Path) -> None:
     """As root's umask may have left it; tmp_path itself is closed to others, which is no obstacle."""
     shutil.copytree(ROOT / "checker", tmp_path / "checker")
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    asked = [sys.executable, "-m", "checker", "doctor"]
-    done = subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = typed("doctor", cwd=tmp_path, root=tmp_path)
     assert done.returncode == 0, done.stdout
     (tmp_path / "checker" / "__init__.py").chmod(0o600)
-    done = subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = typed("doctor", cwd=tmp_path, root=tmp_path)
     assert done.returncode == 1
     assert "chmod -R o+rX" in done.stdout
 
@@ -80,16 +80,14 @@ def test_a_checker_that_others_cannot_read_says_what_to_do(tmp_path: Path) -> No
 @pytest.mark.parametrize("how", ["absent", "broken"])
 def test_grading_without_a_cage_is_refused(how: str, tmp_path: Path) -> None:
     put_bwrap(tmp_path, "sys.exit(1)")
-    asked = [sys.executable, "-m", "checker", "check", "1", "--file", str(SOLVED), "--no-compile", "--key", "autumn"]
+    asked = ["check", "1", "--file", str(SOLVED), "--no-compile", "--key", "autumn"]
     path = "/nowhere" if how == "absent" else f"{tmp_path}:{os.environ['PATH']}"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": path}
-    done = subprocess.run(asked, env=environment, capture_output=True, text=True, check=False)
+    done = typed(*asked, cwd=tmp_path, PATH=path)
     assert done.returncode == 2
     words = " ".join(done.stdout.split())
     assert "Grading was not started" in words and "accepted" not in words and "Traceback" not in words
     assert {"absent": "bubblewrap is not installed", "broken": "bubblewrap does not work here"}[how] in words
-    asked += ["--unsafe-no-sandbox", "--json", "-"]
-    done = subprocess.run(asked, env=environment, capture_output=True, text=True, check=False)
+    done = typed(*asked, "--unsafe-no-sandbox", "--json", "-", cwd=tmp_path, PATH=path)
     assert done.returncode == 0
     assert '"sandbox": "C, no sandbox: process limits' in done.stdout
 
@@ -98,15 +96,15 @@ def test_a_cage_that_fails_later_fails_the_check(cage: Cage, tmp_path: Path) -> 
     """A fault of ours, without a verdict; never a run without a cage, and never a refusal of the kernel."""
     later = Cage(cage.tier, str(put_bwrap(tmp_path, "sys.exit(1)")), cage.slot)
     with pytest.raises(RuntimeError, match="did not start"):
-        check_path(SOLVED, Terms(key="autumn", cage=later))
+        check_path(SOLVED, Terms(key="autumn", host=Host(later)))
 
 
 def test_a_compiler_that_does_not_start_is_no_fault_of_the_kernel(cage: Cage, tmp_path: Path) -> None:
-    file = put_bwrap(tmp_path, "if any('box.compiler' in word for word in words): sys.exit(1)")
+    file = put_bwrap(tmp_path, "if any('\"compiler\"' in word for word in words): sys.exit(1)")
     later = Cage(cage.tier, str(file), cage.slot)
-    assert check_path(SOLVED, Terms(key="autumn", cage=later, targets=())).accepted
+    assert check_path(SOLVED, Terms(key="autumn", host=Host(later), targets=())).accepted
     with pytest.raises(RuntimeError, match="the compiler did not start"):
-        check_path(SOLVED, Terms(key="autumn", cage=later))
+        check_path(SOLVED, Terms(key="autumn", host=Host(later)))
 
 
 # --- a check in the cage ---
@@ -120,16 +118,16 @@ def canonical(verdict: Verdict) -> dict[str, object]:
     return {name: value for name, value in made.items() if name != "sandbox"}
 
 
-SAME = [SOLVED, ROOT / "solutions" / "p6_flash_attention_2.py"]
-SAME += [ROOT / "tests" / "wrong" / f"{name}.py" for name in ("p1_no_load_mask", "p1_reads_twice", "p3_not_rescaled")]
+SAME = ("p1_naive_softmax", "p6_flash_attention_2", "p1_no_load_mask", "p1_reads_twice", "p3_not_rescaled")
 
 
-@pytest.mark.parametrize("path", SAME, ids=lambda path: path.stem)
-def test_the_verdict_is_that_of_practice(path: Path, cage: Cage) -> None:
-    outside = check_path(path, Terms(key="autumn"))
-    caged = check_path(path, Terms(key="autumn", cage=cage))
+@pytest.mark.parametrize("name", SAME)
+def test_the_verdict_is_that_of_practice(name: str, cage: Cage) -> None:
+    kernel = named(name)
+    outside = check_kernel(kernel, Terms(key="autumn"))
+    caged = check_kernel(kernel, Terms(key="autumn", host=Host(cage)))
     assert canonical(caged) == canonical(outside)
-    assert caged.accepted == (path.parent.name == "solutions")
+    assert caged.accepted == (kernel.folder == "solutions")
     assert outside.sandbox.startswith("C, no sandbox: ")
     assert caged.sandbox == cage.described()
     tier = "A: bubblewrap, a user of its own" if os.geteuid() == 0 else "B: bubblewrap, user namespace"
@@ -140,16 +138,16 @@ def test_grading_does_not_believe_what_practice_has_kept(
     cage: Cage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A submission that practised here may have written anything into the cache of compilations."""
-    wrong = ROOT / "tests" / "wrong" / "p3_starts_as_an_integer.py"
+    wrong = named("p3_starts_as_an_integer")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert check_path(wrong).status is Status.DOES_NOT_COMPILE
+    assert check_kernel(wrong).status is Status.DOES_NOT_COMPILE
     [kept] = (tmp_path / "flash-puzzles" / "compiled").iterdir()
     fine = {"error": None, "shared": 0, "registers": 1, "spilled": 0}
     poison = json.dumps({"results": [fine] * len(json.loads(kept.read_text())["results"])})
     kept.write_text(poison)
-    assert check_path(wrong).accepted  # as expected of a cache
-    for terms in (Terms(key="autumn", cage=cage), Terms(key="autumn")):
-        assert check_path(wrong, terms).status is Status.DOES_NOT_COMPILE
+    assert check_kernel(wrong).accepted  # as expected of a cache
+    for terms in (Terms(key="autumn", host=Host(cage)), Terms(key="autumn")):
+        assert check_kernel(wrong, terms).status is Status.DOES_NOT_COMPILE
     assert [path.read_text() for path in kept.parent.iterdir()] == [poison]
 
 
@@ -170,7 +168,7 @@ def test_what_leaks_without_a_cage_does_not_leak_from_it(
     grader = subprocess.Popen(["sleep", "600"], env={**os.environ, "COURSE_KEY": "secret"})
     try:
         outside = check_text(text, terms=Terms(key="autumn", lint=False))
-        caged = check_text(text, terms=Terms(key="autumn", lint=False, cage=cage))
+        caged = check_text(text, terms=Terms(key="autumn", lint=False, host=Host(cage)))
     finally:
         grader.kill()
         grader.wait()

@@ -9,26 +9,24 @@ import pytest
 
 from checker.grading import record
 from checker.submission.read import from_cells
-from tests.conftest import ROOT, SOLUTION, check_path, kernels
+from tests.conftest import SOLUTION, check_kernel
+from tests.kernels import Kernel, kernels, named
 
-OF = record.identity(1, from_cells([("code", SOLUTION)], "p1.ipynb"), "1" * 16, "interpreter", True)
-PATHS = [
-    ROOT / "solutions" / "p1_naive_softmax.py",
-    *kernels("wrong")[:3],
-    ROOT / "tests" / "hostile" / "p1_exit_early.py",
-]
+JUDGING = {"checker": "0" * 32, "key": "1" * 16, "caged": True, "triton": "3.7.1"}
+OF = record.identity(1, from_cells([("code", SOLUTION)], "p1.ipynb"), JUDGING)
+KERNELS = [named("p1_naive_softmax"), *kernels("wrong")[:3], named("p1_exit_early")]
 
 
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
-def test_a_verdict_comes_back_as_it_was(path: Path, tmp_path: Path) -> None:
-    verdict = check_path(path)
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+def test_a_verdict_comes_back_as_it_was(kernel: Kernel, tmp_path: Path) -> None:
+    verdict = check_kernel(kernel)
     record.keep(record.place(tmp_path, OF), OF, verdict)
     assert record.load(record.place(tmp_path, OF)) == verdict
 
 
 def test_another_key_checker_or_puzzle_is_another_record(tmp_path: Path) -> None:
     path = record.place(tmp_path, OF)
-    record.keep(path, OF, check_path(PATHS[0]))
+    record.keep(path, OF, check_kernel(KERNELS[0]))
     for name in OF:
         other = record.place(tmp_path, OF | {name: 7})
         assert other != path
@@ -39,7 +37,7 @@ def test_another_key_checker_or_puzzle_is_another_record(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"of": {}}', b"\xff"])
 def test_a_damaged_record_is_no_record(damage: bytes, tmp_path: Path) -> None:
-    verdict = check_path(PATHS[0])
+    verdict = check_kernel(KERNELS[0])
     record.keep(record.place(tmp_path, OF), OF, verdict)
     (path,) = (path for path in tmp_path.rglob("*.json"))
     text = path.read_bytes()
@@ -58,7 +56,7 @@ def test_a_damaged_record_is_no_record(damage: bytes, tmp_path: Path) -> None:
 def test_the_same_code_in_another_cell_is_another_record() -> None:
     """Else a report would name the cells of somebody else's notebook."""
     further_down = from_cells([("markdown", "my notes"), ("code", SOLUTION)], "p1.ipynb")
-    assert record.identity(1, further_down, "1" * 16, "interpreter", True) != OF
+    assert record.identity(1, further_down, JUDGING) != OF
 
 
 def test_the_same_code_cut_elsewhere_is_another_record() -> None:
@@ -70,5 +68,5 @@ def test_the_same_code_cut_elsewhere_is_another_record() -> None:
             for end in (at - 1, at)
         )
         assert one.text == other.text
-        of_one, of_other = (record.identity(1, each, "1" * 16, "interpreter", True) for each in (one, other))
+        of_one, of_other = (record.identity(1, each, JUDGING) for each in (one, other))
         assert of_one != of_other

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 import stat
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -24,15 +21,21 @@ from checker.grading.similar.fingerprints import GRAM, WINDOW, Token, grams, tok
 from checker.grading.similar.page import html
 from checker.grading.similar.pairs import FEW, Found, Pair, Side, found
 from checker.submission.read import Submission, from_cells
-from tests.conftest import ROOT, kernels, puzzle_of
+from tests.conftest import ROOT, typed
+from tests.kernels import Kernel, kernels, named
 
-RIGHT = {number: [path for path in kernels("right") if puzzle_of(path) == number] for number in ladder.stems()}
+RIGHT = {number: [kernel for kernel in kernels("right") if kernel.puzzle == number] for number in ladder.stems()}
 ODD = (ROOT / "tests" / "right" / "p3_helper_merges.py").read_text()  # a style that few come upon
 KEPT = {"tl", "triton", "language", "jit", "range", "float", "import", "constexpr"}
 
 
 def handed(text: str) -> Submission:
     return from_cells([("code", text)], "kernel.py", numbered=False)
+
+
+def works_of(number: int) -> list[tuple[str, Submission]]:
+    """What people wrote apart from each other."""
+    return [(kernel.name, handed(kernel.text)) for kernel in [*RIGHT[number], named(ladder.stems()[number])]]
 
 
 def disguised(text: str, number: int) -> str:
@@ -52,21 +55,22 @@ def disguised(text: str, number: int) -> str:
 
 @pytest.mark.parametrize("number", RIGHT)
 def test_kernels_that_were_written_apart_are_not_shown(number: int) -> None:
-    paths = [*RIGHT[number], solution(number)]
-    assert found(number, [(path.stem, handed(path.read_text())) for path in paths]).pairs == ()
+    assert found(number, works_of(number)).pairs == ()
 
 
-@pytest.mark.parametrize("path", RIGHT[1][2:3] + RIGHT[2][3:5] + RIGHT[3][2:] + RIGHT[6], ids=lambda path: path.stem)
-def test_a_disguised_copy_is_shown_and_nothing_else(path: Path) -> None:
-    number, text = puzzle_of(path), path.read_text()
+@pytest.mark.parametrize(
+    "kernel", RIGHT[1][2:3] + RIGHT[2][3:5] + RIGHT[3][2:] + RIGHT[6], ids=lambda kernel: kernel.name
+)
+def test_a_disguised_copy_is_shown_and_nothing_else(kernel: Kernel) -> None:
+    number, text = kernel.puzzle, kernel.text
     copy = disguised(text, number)
     assert copy.count("other_name_") > 10 and "# which" in copy and ast.parse(copy)
-    works = [(one.stem, handed(one.read_text())) for one in [*RIGHT[number], solution(number)]]
+    works = works_of(number)
     (pair,) = found(number, [*works, ("copied", handed(copy))]).pairs
-    assert {pair.left.student, pair.right.student} == {path.stem, "copied"} and pair.shared == pair.of
+    assert {pair.left.student, pair.right.student} == {kernel.name, "copied"} and pair.shared == pair.of
     changed = copy.replace("\n\n\t", "\n\n\tother_name_0 = 4711\n\t", 1)  # nor does a line more help
     (pair,) = found(number, [*works, ("copied", handed(changed))]).pairs
-    assert {pair.left.student, pair.right.student} == {path.stem, "copied"}
+    assert {pair.left.student, pair.right.student} == {kernel.name, "copied"}
     assert pair.left.marked and pair.right.marked
 
 
@@ -220,35 +224,22 @@ def test_a_class_of_ten_thousand() -> None:
     assert {pair.left.student, pair.right.student} == {"anna", "ben"}
 
 
-def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    called = [sys.executable, "-m", "checker", "similar", *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
-    return subprocess.run(called, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-
-
 def test_the_command(tmp_path: Path) -> None:
     for name, text in {"anna": ODD, "ben": disguised(ODD, 3), "carl": "\0", "dora": solution(3).read_text()}.items():
         place = tmp_path / "course" / "submitted" / name / "p3_online_softmax"
         place.mkdir(parents=True)
         (place / "p3_online_softmax.py").write_text(text)
     (tmp_path / "course" / "submitted" / "anna" / "p1_naive_softmax.py").write_text(solution(1).read_text())
-    done = command(tmp_path)
+    done = typed("similar", cwd=tmp_path)
     assert done.returncode == 0 and "4 submissions compared, 1 pairs" in done.stdout, done.stdout + done.stderr
     page = tmp_path / "similar.html"
     assert "anna and ben" in page.read_text() and stat.S_IMODE(page.stat().st_mode) == 0o600
-    done = command(tmp_path, "course/submitted", "--puzzle", "1", "--file", "other.html")
+    done = typed("similar", "course/submitted", "--puzzle", "1", "--file", "other.html", cwd=tmp_path)
     assert done.returncode == 0 and "1 submissions compared, 0 pairs" in done.stdout, done.stdout + done.stderr
     for arguments, reason in [
         (("nowhere",), "There is no nowhere"),
         (("--puzzle", "x"), "no puzzle"),
         (("--file", "no/folder"), "could not be written"),
     ]:
-        done = command(tmp_path, *arguments)
+        done = typed("similar", *arguments, cwd=tmp_path)
         assert done.returncode == 2 and reason in done.stderr and "Traceback" not in done.stderr
-
-
-def test_students_get_none_of_it() -> None:
-    from checker.publish import bundle
-
-    names = bundle.contents(ROOT)
-    assert not [name for name in names if "similar" in name] and b"similar" not in names["Makefile"][0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
@@ -16,8 +17,8 @@ import pytest
 from checker import catalog
 from checker.box import compiling
 from checker.box.compiling import Compiled, Compiler, Job
+from checker.box.exchange import Received
 from checker.box.parent import Limits
-from checker.box.processes import Started
 from checker.box.protocol import wire
 from checker.check import Terms, check
 from checker.course import ladder, targets
@@ -26,7 +27,8 @@ from checker.course.verdict import Status, Verdict, Where
 from checker.judge.compiled import compile_findings
 from checker.judge.forms import MEMORY, forms, ones
 from checker.submission.read import from_cells
-from tests.conftest import ROOT, boxed_processes, check_path, killing
+from tests.conftest import ROOT, boxed_processes, check_kernel, check_path, killing
+from tests.kernels import named
 
 STEMS = ladder.stems()
 SOLUTION = ROOT / "solutions" / f"{STEMS[1]}.py"
@@ -44,7 +46,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def compiled(limits: Limits | None = None) -> tuple[Compiled, bool]:
     """The result of the one job, and whether a compiler was started for it."""
     with Compiler(SOLUTION.read_text(), [JOB], limits or Limits()) as compiler:
-        started = compiler.child is not None
+        started = compiler.exchange is not None
         [result] = compiler.results()
     return result, started
 
@@ -122,24 +124,35 @@ def test_a_compiler_that_uses_too_much_time_is_not_our_fault(cache: Path) -> Non
     assert not cache.exists()
 
 
-@pytest.mark.parametrize("runner", [False, True], ids=["base", "runner"])
+def in_between(compiler: Compiler) -> int:
+    """The process that the server has forked for the request: it collects what its runners answer."""
+    assert compiler.exchange is not None
+    server = compiler.exchange.server.process.pid
+    while not (found := Path(f"/proc/{server}/task/{server}/children").read_text().split()):
+        time.sleep(0.01)
+    return int(found[0])
+
+
+@pytest.mark.parametrize("runner", [False, True], ids=["in between", "runner"])
 def test_a_compiler_that_is_killed_from_outside_is_our_fault(runner: bool) -> None:
-    with Compiler(ENDLESS, [ENDLESS_JOB], Limits(), cached=False) as compiler:
-        assert isinstance(compiler.child, Started)
-        with killing(compiler.child.pid, runner), pytest.raises(RuntimeError, match="killed from outside"):
-            compiler.results()
+    with (
+        Compiler(ENDLESS, [ENDLESS_JOB], Limits(), cached=False) as compiler,
+        killing(in_between(compiler), runner),
+        pytest.raises(RuntimeError, match="killed from outside"),
+    ):
+        compiler.results()
 
 
 def test_a_kernel_that_earns_nothing_does_not_wait_for_the_compiler(
     monkeypatch: pytest.MonkeyPatch, box_folder: Path
 ) -> None:
     monkeypatch.setattr(Compiler, "results", lambda _: pytest.fail("there was no need to wait"))
-    verdict = check_path(ROOT / "tests" / "wrong" / "p1_no_division.py")
+    verdict = check_kernel(named("p1_no_division"))
     assert verdict.earned == 0 and verdict.compiled == ()
 
 
 def test_what_does_not_compile_scores_nothing() -> None:
-    verdict = check_path(ROOT / "tests" / "wrong" / "p3_starts_as_an_integer.py", Terms(targets=targets.ALL))
+    verdict = check_kernel(named("p3_starts_as_an_integer"), Terms(targets=targets.ALL))
     assert verdict.status is Status.DOES_NOT_COMPILE
     assert all(p.passed for p in verdict.properties)
     assert verdict.earned == 0
@@ -155,7 +168,7 @@ def check_lesson(number: int, text: str, terms: Terms | None = None) -> Verdict:
 @pytest.mark.parametrize("key", [None, "a key"], ids=["practice", "grading"])
 def test_being_wrong_besides_brings_no_points_back(key: str | None) -> None:
     """The rule would be unfair if whoever has a second mistake kept what whoever has only this one loses."""
-    text = (ROOT / "tests" / "wrong" / "p3_prefix_not_guarded.py").read_text()
+    text = named("p3_prefix_not_guarded").text
     assert "    l = 0.0\n" in text
     wrong, also = (check_lesson(3, t, Terms(key=key)) for t in (text, text.replace("l = 0.0", "l = 0")))
     assert wrong.status is not Status.DOES_NOT_COMPILE and wrong.earned > 0
@@ -183,7 +196,7 @@ ONE_FORM_ONLY = {
 
 @pytest.mark.parametrize("name", ONE_FORM_ONLY)
 def test_what_compiles_in_one_form_only_is_refused(name: str) -> None:
-    verdict = check_path(ROOT / "tests" / "wrong" / f"{name}.py")
+    verdict = check_kernel(named(name))
     assert verdict.status is Status.DOES_NOT_COMPILE
     assert [c.compiles for c in verdict.compiled] == [False]
     assert ONE_FORM_ONLY[name] in verdict.findings[0].examples[0]
@@ -271,12 +284,11 @@ def test_a_runner_cannot_fill_the_memory_of_who_listens_to_it() -> None:
     job = Job("kernel", "sm_90", {"x_ptr": "*fp32"}, {})
     most, deadline = 0, time.monotonic() + 30
     with Compiler(source, [job], Limits(), cached=False) as compiler:
-        assert compiler.child is not None
-        status = Path(f"/proc/{compiler.child.pid}/status")
-        while compiler.child.poll() is None and time.monotonic() < deadline:
-            if found := re.search(r"VmHWM:\s+(\d+) kB", status.read_text()):
+        status = Path(f"/proc/{in_between(compiler)}/status")
+        with contextlib.suppress(OSError):  # it has ended
+            while time.monotonic() < deadline and (found := re.search(r"VmHWM:\s+(\d+) kB", status.read_text())):
                 most = max(most, int(found[1]) << 10)
-            time.sleep(0.01)
+                time.sleep(0.01)
         [result] = compiler.results()
     assert result.error is not None
     assert 0 < most < 800 << 20, most
@@ -297,11 +309,11 @@ def test_what_the_compiler_says_is_not_read_if_it_is_too_long() -> None:
     """An assembler is none of ours: whoever gets hold of it can say anything."""
 
     class Talkative:
-        def communicate(self, timeout: float) -> tuple[bytes, bytes]:
+        def received(self, *_: float) -> list[Received]:
             error = {"type": "x", "line": 1, "program": 0, "message": [[]] * (1 << 20)}
-            return wire.pack({"hello": None}) + wire.pack({"results": [{"error": error}]}), b""
+            return [Received(bytearray(wire.pack({"results": [{"error": error}]})))]
 
     compiler = Compiler("", [JOB], Limits(), cached=False)
-    compiler.child = Talkative()  # type: ignore[assignment]
+    compiler.exchange = Talkative()  # type: ignore[assignment]
     [result] = compiler.results()
     assert result.error is not None and result.error.type == "Died"

@@ -21,7 +21,8 @@ from checker.course.puzzle import Budget, Case, Expected
 from checker.course.verdict import Finding, Status, Traffic, Verdict
 from checker.judge import branches, diagnose, judge, memory, models, traffic
 from checker.submission import suspects
-from tests.conftest import ROOT, check_path
+from tests.conftest import check_kernel
+from tests.kernels import Kernel, named
 
 
 def _nothing(*_: Any, **__: Any) -> tuple[()]:
@@ -39,45 +40,45 @@ def _at_most(moved: Traffic, bound: Budget) -> bool:
 SWITCHED_OFF = Finding("switched-off", Status.ACCEPTED, "", "", "")
 
 JUDGE: list[tuple[Any, str, Callable[..., Any], str]] = [
-    (judge, "wrong_elements", _none_wrong, "wrong/p1_adds_epsilon"),
-    (judge, "traffic_findings", _nothing, "wrong/p1_reads_twice"),
-    (memory, "_inputs_changed", _nothing, "wrong/p1_in_place"),
-    (memory, "_shared_elements", _nothing, "wrong/p1_same_output_row"),
-    (memory, "_never_written", _nothing, "wrong/p1_result_not_stored"),
-    (memory, "_colliding_lanes", _nothing, "wrong/p1_lanes_collide"),
-    (judge, "_differing_runs", _nothing, "hostile/p1_keeps_state"),
-    (diagnose, "_undefined_lanes", lambda *_: SWITCHED_OFF, "wrong/p1_padding_undefined"),
-    (models, "explains", lambda *_: False, "wrong/p1_no_division"),
-    (models, "line_at", lambda *_: None, "wrong/p3_rescaled_by_the_inverse"),
-    (judge, "most_telling", lambda findings: findings, "wrong/p6_accumulator_in_half"),
-    (memory, "_overlapping", lambda *_: SWITCHED_OFF, "wrong/p5_tile_and_step_differ"),
-    (judge, "name_gaps", lambda _, findings, __: findings, "wrong/p1_mask_of_flat_offsets"),
-    (memory, "_missing_barrier", _nothing, "wrong/p5_no_barrier"),
-    (traffic, "_too_large_a_block", _nothing, "wrong/p5_tiles_of_bc_queries"),
-    (traffic, "_too_narrow", _nothing, "wrong/p4_rows_one_by_one"),
-    (traffic, "_by_hand", _nothing, "wrong/p6_scores_by_hand"),
-    (judge, "precision_findings", _nothing, "wrong/p5_dot_in_half"),
-    (traffic, "_within", _at_most, "wrong/p5_swapped_when_small"),
-    (branches, "not_entered", lambda *_: [], "wrong/p3_branch_never_taken"),
-    (suspects, "_written", _nothing, "wrong/p1_one_length"),
-    (suspects, "_computed", _nothing, "wrong/p6_many_pairs"),
-    (suspected, "some", lambda count, _: tuple(range(min(count, 24))), "wrong/p3_fortieth_program"),
-    (judge, "_joined", lambda earlier, new, _: [*earlier, *new], "wrong/p7_delta_missing"),
+    (judge, "wrong_elements", _none_wrong, "p1_adds_epsilon"),
+    (judge, "traffic_findings", _nothing, "p1_reads_twice"),
+    (memory, "_inputs_changed", _nothing, "p1_in_place"),
+    (memory, "_shared_elements", _nothing, "p1_same_output_row"),
+    (memory, "_never_written", _nothing, "p1_result_not_stored"),
+    (memory, "_colliding_lanes", _nothing, "p1_lanes_collide"),
+    (judge, "_differing_runs", _nothing, "p1_keeps_state"),
+    (diagnose, "_undefined_lanes", lambda *_: SWITCHED_OFF, "p1_padding_undefined"),
+    (models, "explains", lambda *_: False, "p1_no_division"),
+    (models, "line_at", lambda *_: None, "p3_rescaled_by_the_inverse"),
+    (judge, "most_telling", lambda findings: findings, "p6_accumulator_in_half"),
+    (memory, "_overlapping", lambda *_: SWITCHED_OFF, "p5_tile_and_step_differ"),
+    (judge, "name_gaps", lambda _, findings, __: findings, "p1_mask_of_flat_offsets"),
+    (memory, "_missing_barrier", _nothing, "p5_no_barrier"),
+    (traffic, "_too_large_a_block", _nothing, "p5_tiles_of_bc_queries"),
+    (traffic, "_too_narrow", _nothing, "p4_rows_one_by_one"),
+    (traffic, "_by_hand", _nothing, "p6_scores_by_hand"),
+    (judge, "precision_findings", _nothing, "p5_dot_in_half"),
+    (traffic, "_within", _at_most, "p5_swapped_when_small"),
+    (branches, "not_entered", lambda *_: [], "p3_branch_never_taken"),
+    (suspects, "_written", _nothing, "p1_one_length"),
+    (suspects, "_computed", _nothing, "p6_many_pairs"),
+    (suspected, "some", lambda count, _: tuple(range(min(count, 24))), "p3_fortieth_program"),
+    (judge, "_joined", lambda earlier, new, _: [*earlier, *new], "p7_delta_missing"),
 ]
 
 
-def _lint_off(path: str, terms: Terms) -> Terms:
-    return replace(terms, lint="hostile" not in path, limits=Limits(wall_seconds=5))
+def _lint_off(kernel: Kernel, terms: Terms) -> Terms:
+    return replace(terms, lint=kernel.folder != "hostile", limits=Limits(wall_seconds=5))
 
 
 @pytest.mark.parametrize(("room", "name", "instead", "kernel"), JUDGE, ids=[entry[1] for entry in JUDGE])
 def test_the_judge_needs_this_check(
     room: Any, name: str, instead: Callable[..., Any], kernel: str, quick: Terms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = ROOT / "tests" / f"{kernel}.py"
-    before = check_path(path, _lint_off(kernel, quick))
+    one = named(kernel)
+    before = check_kernel(one, _lint_off(one, quick))
     monkeypatch.setattr(room, name, instead)
-    after = check_path(path, _lint_off(kernel, quick))
+    after = check_kernel(one, _lint_off(one, quick))
     assert _told(before) != _told(after)
 
 
@@ -113,6 +114,6 @@ def test_what_is_added_up_in_half_also_shows_by_its_values(
     kernel: str, quick: Terms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(judge, "precision_findings", _nothing)
-    verdict = check_path(ROOT / "tests" / "wrong" / f"{kernel}.py", quick)
+    verdict = check_kernel(named(kernel), quick)
     [failed] = [p.case for p in verdict.properties if p.name == "half"]
     assert failed.startswith(IN_HALF[kernel])

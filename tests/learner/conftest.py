@@ -16,7 +16,7 @@ import pytest
 from checker import catalog
 from checker.course import ladder
 from checker.course.lesson import emptied, notebook_text
-from tests.conftest import ROOT, importable
+from tests.conftest import ROOT
 
 STEMS = ladder.stems()
 DROP_FROM_BOUNDING_SET, DAC_OVERRIDE = 24, 1  # prctl(2), capabilities(7)
@@ -86,7 +86,6 @@ class Course:
 
 @pytest.fixture(scope="session")
 def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    importable("jupytext")
     root = tmp_path_factory.mktemp("pristine")
     for name in ("checker", "solutions"):
         shutil.copytree(ROOT / name, root / name)

@@ -21,7 +21,7 @@ from checker.check import started
 from checker.course.lesson import notebook_text, script_text
 from checker.learner import stub
 from checker.submission.read import from_file
-from tests.conftest import ROOT, importable, need
+from tests.conftest import ROOT
 from tests.learner.conftest import STEMS, Course, solution_text, solved, stub_text
 
 STUB = stub_text(1)
@@ -29,15 +29,7 @@ NOTEBOOK = (ROOT / "notebooks" / f"{STEMS[1]}.ipynb").read_text()
 numbers = pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
 
 
-def committed(course: Course) -> None:
-    """Make a repository of the course, with everything as it is now."""
-    need("git")
-    for command in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]):
-        subprocess.run(["git", "-C", course.root, *command], check=True)
-
-
 def notebook_of(text: str, number: int) -> str:
-    importable("jupytext")
     return notebook_text(text, catalog.load(number))
 
 
@@ -49,7 +41,7 @@ def test_a_notebooks_cells_make_the_puzzle_file_again(number: int) -> None:
 
 @numbers
 def test_what_was_filled_in_below_the_mark_goes(number: int, course: Course) -> None:
-    """The mark alone is enough: the notebook and git know nothing here."""
+    """Without its twin: what a stub is, the course knows."""
     course.notebook(number).unlink()
     filled = "\n".join(
         line + (f"\n{line[: -len(line.lstrip())]}x = 1" if "FILL IN" in line else "")
@@ -64,12 +56,9 @@ def test_what_was_filled_in_below_the_mark_goes(number: int, course: Course) -> 
 
 
 @numbers
-@pytest.mark.parametrize("source", ["from the notebook", "from git"])
-def test_a_file_without_its_marks_is_mended(number: int, source: str, course: Course) -> None:
-    if source == "from git":
-        committed(course)
-        course.notebook(number).write_text(notebook_of(solved(number), number))
+def test_files_without_their_marks_are_stubs_again(number: int, course: Course) -> None:
     course.script(number).write_text(solved(number))
+    course.notebook(number).write_text(notebook_of(solved(number), number))
     done = course.run("reset", str(number))
     assert (done.returncode, done.stderr) == (0, "")
     assert course.script(number).read_text() == stub_text(number)
@@ -131,16 +120,17 @@ def test_a_missing_file_comes_back(course: Course) -> None:
     assert course.notebook(1).read_text() == notebook_of(STUB, 1)
 
 
-@pytest.mark.parametrize("repository", [False, True], ids=["no git", "committed solved"])
-def test_without_any_stub_nothing_is_changed(repository: bool, course: Course) -> None:
-    course.script(1).write_text(solved(1))
-    course.notebook(1).write_text(notebook_of(solved(1), 1))
-    if repository:
-        committed(course)
+@pytest.mark.parametrize("gone", ["the lesson", "the stubs"])
+def test_without_a_lesson_or_stubs_nothing_is_changed(gone: str, course: Course) -> None:
+    if gone == "the lesson":
+        course.script(1).write_text("# nothing is left\n")
+        course.notebook(1).write_text("{}")
+    else:
+        (course.root / "checker" / "learner" / "stubs" / f"{STEMS[1]}.py").unlink()
+    before = course.script(1).read_text()
     done = course.run("reset", "1")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "the FILL IN mark is gone" in done.stderr and "Nothing was changed" in done.stderr
-    assert course.script(1).read_text() == solved(1)
+    assert (done.returncode, done.stdout) == (2, "") and "Nothing was changed" in done.stderr
+    assert course.script(1).read_text() == before
     assert list(course.root.rglob("*.bak*")) == []
 
 

@@ -81,7 +81,7 @@ class Oracle:
             some = [launch_of(c, self.puzzle.budget(c)) for c in self.cases[first : first + AT_ONCE]]
             order = np.random.default_rng(first)
             asked = [(n, order.permutation(launch.programs)) for n, launch in enumerate(some)]
-            with Box(self.terms.limits, cage=self.terms.cage, warm=self.terms.warm) as box:
+            with Box(self.terms.limits, host=self.terms.host) as box:
                 [answers] = box.run(text, [self.kernel.name], some, [asked]).passes
             for n, result in answers.results.items():
                 yield first + n, result

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
-from tests.conftest import kernels
+from tests.kernels import Kernel, kernels
 from tests.nbgrader.conftest import ASSIGNMENT, RIGHT, Course, filled
 
 QUICK = kernels("hostile")[::6]
@@ -16,10 +16,10 @@ QUICK = kernels("hostile")[::6]
 @pytest.mark.parametrize(
     "attacks", [QUICK, pytest.param(kernels("hostile"), marks=pytest.mark.slow)], ids=["some", "all"]
 )
-def test_no_attacker_gains_a_point_and_the_batch_goes_on(course: Course, attacks: list[Path]) -> None:
-    names = {f"{len(attacks)}-{path.stem}": path for path in attacks}
-    for name, path in names.items():
-        course.put(name, filled(path.read_text(encoding="utf-8")))
+def test_no_attacker_gains_a_point_and_the_batch_goes_on(course: Course, attacks: Sequence[Kernel]) -> None:
+    names = {f"{len(attacks)}-{kernel.name}": kernel for kernel in attacks}
+    for name, kernel in names.items():
+        course.put(name, filled(kernel.text))
     last = f"{len(attacks)}-zoe"
     course.put(last, filled(RIGHT))
     done = course.run("autograde", ASSIGNMENT)

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,7 +16,7 @@ from checker.grading.key import KeyProblem
 from checker.grading.settings import SettingsError
 from checker.nbgrader.assignment import NoAssignment, solved
 from checker.nbgrader.folder import make
-from tests.conftest import ROOT, importable
+from tests.conftest import importable, typed
 
 STEM = "p1_naive_softmax"
 
@@ -172,7 +169,10 @@ def test_no_key_in_a_repository_or_in_the_course(tmp_path: Path, link: bool) -> 
         (f"[points.{STEM}]\nfullblock = 3", "'fullblock', which is not known"),
         (f"[points.{STEM}]\ntraffic = 'many'", "whole number"),
         (f"[points]\n{STEM} = 3", "must hold lines"),
-        ("key_file = 3", "wrong type"),
+        ("key_file = 3", "use a text"),
+        ("sandbox = 'maybe'", "there is 'required', 'none'"),
+        ("late = 3", "must hold lines"),
+        ("[late]\ngrace_minutes = nan", "not negative"),
     ],
 )
 def test_settings_that_are_wrong_are_told(tmp_path: Path, change: str, told: str) -> None:
@@ -202,20 +202,14 @@ def test_a_solution_that_does_not_fit_its_stub_is_told() -> None:
         solved(stub, "def k(x):\n    a = 1", "k")
 
 
-def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    variables = {**os.environ, "PYTHONPATH": str(ROOT)}
-    called = [sys.executable, "-m", "checker", *arguments]
-    return subprocess.run(called, cwd=cwd, env=variables, capture_output=True, text=True, check=False)
-
-
 def test_the_command_speaks_plainly(tmp_path: Path) -> None:
-    done = command("course", "here", cwd=tmp_path)
+    done = typed("course", "here", cwd=tmp_path)
     assert done.returncode == 0 and "A new key was made" in done.stdout, done.stderr
     assert "nbgrader generate_assignment" in done.stdout
-    assert "Nothing has changed." in command("course", "here", cwd=tmp_path).stdout
+    assert "Nothing has changed." in typed("course", "here", cwd=tmp_path).stdout
     (tmp_path / "here" / "course.toml").write_text("id = 3")
-    done = command("course", "here", cwd=tmp_path)
-    assert done.returncode == 2 and "wrong type" in done.stderr and "Traceback" not in done.stderr
+    done = typed("course", "here", cwd=tmp_path)
+    assert done.returncode == 2 and "use letters, digits" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_an_id_that_cannot_be_leaves_nothing_behind(tmp_path: Path) -> None:

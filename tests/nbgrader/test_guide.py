@@ -39,7 +39,8 @@ def test_there_are_ten() -> None:
 
 
 def test_every_command_of_ours_exists() -> None:
-    targets = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    makefiles = "".join((ROOT / name).read_text() for name in ("Makefile", "instructor.mk"))
+    targets = re.findall(r"^([a-z-]+):.*##", makefiles, re.MULTILINE)
     assert set(re.findall(r"`make ([a-z-]+)", GUIDE)) <= set(targets)
 
 
@@ -54,7 +55,8 @@ def test_they_lead_to_grades(tmp_path: Path) -> None:
     student.mkdir()
     for name in ("checker", "puzzles", "solutions"):
         shutil.copytree(ROOT / name, clone / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "Makefile", clone)
+    for name in ("Makefile", "instructor.mk"):
+        shutil.copy(ROOT / name, clone)
     (clone / ".venv").symlink_to(sys.prefix)
     jupyter = tmp_path / "jupyter"
     jupyter.mkdir()

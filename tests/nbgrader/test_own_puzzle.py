@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from checker.course import ladder
-from tests.conftest import ROOT, importable
+from tests.conftest import ROOT, importable, typed
 
 NUMBER = 1 + max(ladder.stems())
 OWN = f"p{NUMBER}_my_softmax"
@@ -34,9 +32,7 @@ def clone(tmp_path: Path) -> Path:
 
 
 def made(clone: Path) -> subprocess.CompletedProcess[str]:
-    variables = {**os.environ, "PYTHONPATH": str(clone), "XDG_CONFIG_HOME": str(clone / "config")}
-    called = [sys.executable, "-m", "checker", "course", "../course"]
-    return subprocess.run(called, cwd=clone, env=variables, capture_output=True, text=True, check=False)
+    return typed("course", "../course", cwd=clone, root=clone, XDG_CONFIG_HOME=str(clone / "config"))
 
 
 def test_it_becomes_an_assignment(clone: Path) -> None:

@@ -20,11 +20,12 @@ from checker.course.verdict import Finding, Status, Verdict, Where
 from checker.notebook.cells import latest
 from checker.report.html import html
 from checker.report.words import PLAIN_WORDS
-from tests.conftest import ROOT, SOLUTION, check_path, importable
+from tests.conftest import ROOT, SOLUTION, check_kernel, check_path, importable
+from tests.kernels import kernels, named
 
 STEMS = ladder.stems()
 IMPORTS = "import triton\nimport triton.language as tl"
-WRONG = (ROOT / "tests" / "wrong" / "p1_no_division.py").read_text()
+WRONG = named("p1_no_division").text
 SYNTAX_ERRORS = ("SyntaxError", "_IncompleteInputError")  # the latter since Python 3.13
 TAGS = re.compile(r"<[^>]*>")
 
@@ -255,7 +256,7 @@ def test_text_of_a_submission_cannot_become_html(evil: str, code: str) -> None:
 
 
 def test_the_map_shows_what_is_wrong() -> None:
-    verdict = check_path(ROOT / "tests" / "wrong" / "p4_padding_counted.py")
+    verdict = check_kernel(named("p4_padding_counted"))
     picture = verdict.findings[0].error_map
     assert picture is not None
     assert picture.tensor == "y_ptr" and (picture.rows, picture.columns) == ("rows", "columns")
@@ -266,8 +267,8 @@ def test_the_map_shows_what_is_wrong() -> None:
 
 @pytest.mark.slow
 def test_reports_stay_small(quick: Terms) -> None:
-    for path in sorted((ROOT / "tests" / "wrong").glob("p[17]_*.py"))[::6]:
-        assert len(html(check_path(path, quick))) < 30_000
+    for kernel in [kernel for kernel in kernels("wrong") if kernel.puzzle in (1, 7)][::6]:
+        assert len(html(check_kernel(kernel, quick))) < 30_000
 
 
 def test_nbgrader_finds_the_kernels_and_the_check() -> None:

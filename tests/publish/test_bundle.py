@@ -14,12 +14,11 @@ import pytest
 
 from checker.course import ladder
 from checker.publish import bundle
-from tests.conftest import ROOT, importable, need
+from tests.conftest import ROOT, need
 
 
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    importable("jupytext")
     folder = tmp_path_factory.mktemp("bundle")
     bundle.write(folder / "b.tar.gz")
     shutil.unpack_archive(folder / "b.tar.gz", folder)
@@ -32,15 +31,20 @@ def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(called, cwd=folder, capture_output=True, text=True, check=False)
 
 
-def test_the_same_files_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In another place, at another time, with files of another age."""
-    importable("jupytext")
-    copy = tmp_path / "copy"
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The files that it is made of, elsewhere."""
+    folder = tmp_path / "copy"
     for name in ("checker", "puzzles", "docs"):
-        shutil.copytree(ROOT / name, copy / name)
-    for name in (*bundle.TOP, "Makefile", "README.md"):
-        (copy / name).parent.mkdir(exist_ok=True)
-        shutil.copy(ROOT / name, copy / name)
+        shutil.copytree(ROOT / name, folder / name)
+    for name in (*bundle.TOP, "README.md"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def test_the_same_files_give_the_same_bytes(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In another place, at another time, with files of another age."""
     bundle.write(tmp_path / "1", ROOT)
     for path in copy.rglob("*"):
         os.utime(path, (1, 1))
@@ -51,7 +55,7 @@ def test_the_same_files_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.
 
 def test_no_solution_no_test_no_key_is_in_it(unpacked: Path) -> None:
     names = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*") if path.is_file()}
-    assert not [name for name in names if re.search(r"solutions/|tests/|grading/|\.key|instructors|\.pyc", name)]
+    assert not [name for name in names if re.search(r"solutions/|tests/|grad[ei]|similar|\.key|instructor|\.pyc", name)]
     solution = (ROOT / "solutions" / "p1_naive_softmax.py").read_text().strip().split("\n")[-1].strip()
     assert not [
         name for name in names if name.startswith(("puzzles", "notebooks")) and solution in text(unpacked / name)
@@ -64,14 +68,7 @@ def text(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace")
 
 
-def test_a_stub_that_an_author_has_filled_in_is_empty_again(tmp_path: Path) -> None:
-    importable("jupytext")
-    copy = tmp_path / "copy"
-    for name in ("checker", "puzzles"):
-        shutil.copytree(ROOT / name, copy / name)
-    for name in (*bundle.TOP, "Makefile", "README.md"):
-        (copy / name).parent.mkdir(exist_ok=True)
-        shutil.copy(ROOT / name, copy / name)
+def test_a_stub_that_an_author_has_filled_in_is_empty_again(copy: Path) -> None:
     lesson = copy / "puzzles" / "p1_naive_softmax.py"
     mark = re.search(r"    # FILL IN.*\n", lesson.read_text())
     if mark is None:
@@ -95,7 +92,8 @@ def test_it_speaks_of_no_command_that_is_not_there(unpacked: Path) -> None:
     readme, makefile = (unpacked / "README.md").read_text(), (unpacked / "Makefile").read_text()
     targets = set(re.findall(r"^([a-z-]+):.*##", makefile, re.MULTILINE))
     assert {"check", "lab", "doctor", "clean"} <= targets
-    assert not {*bundle.TARGETS} & targets and "grade" in bundle.TARGETS
+    instructors = set(re.findall(r"^([a-z-]+):.*##", (ROOT / "instructor.mk").read_text(), re.MULTILINE))
+    assert not instructors & targets and "grade" in instructors
     assert set(re.findall(r"\bmake ([a-z-]+)(?=[ `\n])(?: PUZZLE| FILE|`|  )", readme)) <= targets
     assert make(unpacked, "help").returncode == 0 and make(unpacked, "test").returncode == 2
     assert "`make trace PUZZLE=5` draws" in readme and "known misconceptions" in readme and "[MIT licence]" in readme

@@ -20,7 +20,8 @@ from checker.report.as_json import as_dict, dumps
 from checker.report.terminal import show, show_table
 from checker.report.words import PLAIN_WORDS
 from checker.submission.read import from_cells
-from tests.conftest import ROOT, SOLUTION, check_path, kernels
+from tests.conftest import ROOT, SOLUTION, check_kernel
+from tests.kernels import kernels, named
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -57,7 +58,7 @@ def shown(verdict: Verdict, width: int = 80, **options: object) -> str:
 
 @pytest.fixture(scope="module")
 def wrong(quick: Terms) -> list[Verdict]:
-    return [check_path(path, replace(quick, targets=())) for path in kernels("wrong")[::16]]
+    return [check_kernel(kernel, replace(quick, targets=())) for kernel in kernels("wrong")[::16]]
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
@@ -148,7 +149,7 @@ def test_json_is_strict() -> None:
 
 
 def test_no_points_are_shown_of_what_does_not_compile() -> None:
-    verdict = check_path(next(path for path in kernels("wrong") if path.stem == "p1_too_much_shared_memory"))
+    verdict = check_kernel(named("p1_too_much_shared_memory"))
     text = shown(verdict)
     assert "0/100 points" in text and "25/25" not in text and "100 points on" not in text
 

@@ -15,10 +15,13 @@ from hypothesis import strategies as st
 from checker import catalog
 from checker.catalog.p1_naive_softmax import KERNEL
 from checker.course.verdict import Status, Verdict
+from checker.submission import extract as extracting
 from checker.submission.extract import NotASubmission, Program, extract
 from checker.submission.lint import lint
+from checker.submission.problem import Problem
 from checker.submission.read import CODE_LIMIT, MOST_CELLS, Submission, Unreadable, from_cells, from_file
-from tests.conftest import ROOT, SOLUTION, kernels, puzzle_of
+from tests.conftest import SOLUTION
+from tests.kernels import Kernel, kernels
 
 HEAD, _, BODY = SOLUTION.partition("    row = ")
 
@@ -31,11 +34,16 @@ def program(text: str) -> Program:
     return extract(submission(text), [KERNEL])
 
 
-def complaints(statement: str, before: str = "") -> list[str]:
-    """Ids of what the lint says of the solution with a statement added, and text before the kernel."""
+def problems(statement: str, before: str = "") -> list[Problem]:
+    """What the lint says of the solution with a statement added, and text before the kernel."""
     inside = "".join(f"    {line}\n" for line in statement.split("\n"))
     head = HEAD.replace("@triton.jit", before + "\n\n@triton.jit", 1) if before else HEAD
-    return [c.id for c in lint(program(head + inside + "    row = " + BODY))]
+    return lint(program(head + inside + "    row = " + BODY))
+
+
+def complaints(statement: str, before: str = "") -> list[str]:
+    """The ids of it."""
+    return [problem.id for problem in problems(statement, before)]
 
 
 def test_only_kernels_helpers_and_literals_are_kept() -> None:
@@ -54,27 +62,28 @@ def test_only_kernels_helpers_and_literals_are_kept() -> None:
 
 
 LAYOUTS = {
-    # text → whether it is accepted as it stands; if not, it must be refused rather than misread
-    "docstring-then-code": (SOLUTION.replace("    row =", '    """A\ndef b():\n    """; row ='), True),
-    "tab-after-def": (SOLUTION.replace("def naive", "def\tnaive"), True),
-    "def-over-two-lines": (SOLUTION.replace("def naive", "def \\\n    naive"), True),
-    "form-feed": (SOLUTION.replace("@triton", "\f\n@triton"), True),
-    "split-decorator": (SOLUTION.replace("@triton", "@ \\\ntriton"), True),
-    "body-on-the-line": (SOLUTION.replace("):\n    row", "):\n    \\\n    row"), True),
+    "docstring-then-code": SOLUTION.replace("    row =", '    """A\ndef b():\n    """; row ='),
+    "tab-after-def": SOLUTION.replace("def naive", "def\tnaive"),
+    "def-over-two-lines": SOLUTION.replace("def naive", "def \\\n    naive"),
+    "form-feed": SOLUTION.replace("@triton", "\f\n@triton"),
+    "split-decorator": SOLUTION.replace("@triton", "@ \\\ntriton"),
+    "body-on-the-line": SOLUTION.replace("):\n    row", "):\n    \\\n    row"),
 }
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_odd_layouts_are_read_as_python_reads_them(name: str) -> None:
-    text, accepted = LAYOUTS[name]
-    if accepted:
-        kept = program(text)
-        (again,) = (n for n in ast.parse(kept.source).body if isinstance(n, ast.FunctionDef))
-        assert ast.dump(again, include_attributes=True) == ast.dump(kept.kernels[KERNEL.name], include_attributes=True)
-    else:
+@pytest.mark.parametrize("text", LAYOUTS.values(), ids=LAYOUTS)
+def test_odd_layouts_are_read_as_python_reads_them(text: str) -> None:
+    kept = program(text)
+    (again,) = (n for n in ast.parse(kept.source).body if isinstance(n, ast.FunctionDef))
+    assert ast.dump(again, include_attributes=True) == ast.dump(kept.kernels[KERNEL.name], include_attributes=True)
+
+
+def test_what_would_run_must_be_what_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    for other in (SOLUTION.replace("tl.exp(", "tl.log("), "\n" + SOLUTION, SOLUTION[:-9], ""):
+        monkeypatch.setattr(extracting, "_source", lambda *_, other=other: other)
         with pytest.raises(NotASubmission) as refused:
-            program(text)
-        assert refused.value.problem == "odd-layout"
+            program(SOLUTION)
+        assert refused.value.problem.id == "odd-layout"
 
 
 DEEP = {
@@ -117,13 +126,13 @@ def test_any_cut_of_the_solution_is_read_or_refused(words: str, at: int) -> None
     try:
         lint(program(SOLUTION[:at] + words + SOLUTION[at:]))
     except NotASubmission as problem:
-        assert problem.hint
+        assert problem.problem.hint
 
 
-@pytest.mark.parametrize("path", [*kernels("right"), *sorted((ROOT / "solutions").glob("p*.py"))], ids=lambda p: p.stem)
-def test_right_kernels_have_nothing_to_complain_of(path: Path) -> None:
-    asked = catalog.load(puzzle_of(path)).kernels
-    assert lint(extract(submission(path.read_text()), asked)) == []
+@pytest.mark.parametrize("kernel", [*kernels("right"), *kernels("solutions")], ids=lambda kernel: kernel.name)
+def test_right_kernels_have_nothing_to_complain_of(kernel: Kernel) -> None:
+    asked = catalog.load(kernel.puzzle).kernels
+    assert lint(extract(submission(kernel.text), asked)) == []
 
 
 FORBIDDEN = {
@@ -141,8 +150,6 @@ FORBIDDEN = {
     "injected-numpy": ("x = np.zeros(3)", "unknown-name"),
     "injected-module": ("x = inspect.stack()", "unknown-name"),
     "lambda": ("x = lambda: 1", "syntax"),
-    "list": ("a = [1, 2]", "syntax"),
-    "while": ("while n_cols > 0:\n    pass", "syntax"),
     "generator": ("x = sum(i for i in range(3))", "unknown-name"),
     "try": ("try:\n    pass\nexcept tl.exp:\n    pass", "syntax"),
     "with": ("with tl.exp:\n    pass", "syntax"),
@@ -154,13 +161,11 @@ FORBIDDEN = {
     "async": ("async def f():\n    pass", "syntax"),
     "yield": ("yield 1", "syntax"),
     "class": ("class A:\n    pass", "syntax"),
-    "nested-def": ("def f():\n    pass", "not-a-kernel"),
     "star": ("tl.exp(*x_ptr)", "call"),
     "keywords": ("tl.exp(**x_ptr)", "call"),
     "semantic": ("tl.exp(x_ptr, _semantic=1)", "call"),
     "print-to-file": ("print('x', file=x_ptr)", "call"),
     "print-format": ("print('n', f'{n_cols}')", "syntax"),
-    "f-string": ("x = f'{n_cols}'", "syntax"),
     "bytes": ("x = b'1'", "syntax"),
     "complex": ("x = 1j", "syntax"),
     "ellipsis": ("x = ...", "syntax"),
@@ -172,52 +177,18 @@ FORBIDDEN = {
     "rename-range": ("range = x_ptr", "reserved-name"),
     "annotation": ("x: print(1) = 1", "annotation"),
     "atomics": ("tl.atomic_add(y_ptr, 1.0)", "atomics"),
-    "softmax": ("x = tl.softmax(x_ptr)", "not-allowed"),
-    "assembly": ("x = tl.inline_asm_elementwise('', '', [], tl.int32, True, 1)", "not-allowed"),
     "map": ("x = tl.map_elementwise(tl.exp, x_ptr)", "not-allowed"),
-    "math": ("x = tl.math.exp2(1.0)", "not-allowed"),
-    "comprehension": ("x = [i for i in range(3)]", "syntax"),
-    "chained-comparison": ("a = 0 < n_cols < 3", "syntax"),
-    "power": ("x = 2.0 ** n_cols", "syntax"),
-    "print-f-string": ("print(f'{n_cols}')", "syntax"),
-    "index-by-a-number": ("x = tl.arange(0, 4)[0]", "indexed"),
-    "assertion-message": ("assert n_cols > 0, n_cols", "syntax"),
     "a-message-that-calls": ("assert n_cols > 0, print('x')", "syntax"),
     "type-then-dunder": ("x = x_ptr.type.__class__", "attribute"),
     "type-then-more": ("x = x_ptr.type.element_ty.primitive_bitwidth", "attribute"),
     "type-then-its-module": ("x = x_ptr.type.scalar.to_ir", "attribute"),
-    "view": ("x = tl.view(x_ptr, (4,))", "not-allowed"),
-    "view-of-a-value": ("x = x_ptr.view(4)", "not-allowed"),
-    "cat": ("x = tl.cat(x_ptr, x_ptr)", "not-allowed"),
-    "reorder": ("x = tl.reshape(x_ptr, (4,), can_reorder=True)", "not-allowed"),
     "reorder-a-value": ("x = x_ptr.reshape(4, can_reorder=True)", "not-allowed"),
-    "reorder-by-position": ("x = tl.ravel(x_ptr, True)", "not-allowed"),
     "reorder-a-value-by-position": ("x = x_ptr.ravel(True)", "not-allowed"),
     "reduce-by-a-builtin": ("x = tl.reduce(x_ptr, 0, print)", "not-allowed"),
     "reduce-by-a-function-of-tl": ("x = tl.reduce(x_ptr, 0, tl.store)", "not-allowed"),
     "reduce-by-a-kernel": ("x = tl.reduce(x_ptr, 0, naive_softmax_kernel)", "not-allowed"),
     "reduce-by-a-variable": ("x = tl.reduce(x_ptr, 0, combine_fn=n_cols)", "not-allowed"),
     "reduce-by-nothing": ("x = tl.reduce(x_ptr, 0)", "not-allowed"),
-    "function-as-value": ("x = naive_softmax_kernel", "function-as-value"),
-    "identity": ("x = n_cols is 3", "syntax"),
-}
-UNCOMPILABLE = {
-    "index-a-pointer": ("x = x_ptr[cols]", "indexed"),
-    "return": ("return n_cols", "returns-a-value"),
-    "print-a-block": ("print(n_cols)", "print-without-text"),
-    "python-type": ("x = tl.arange(0, 4).to(float)", "python-type"),
-    "break": ("for i in range(3):\n    break", "not-a-kernel"),
-    "continue": ("for i in range(3):\n    continue", "not-a-kernel"),
-    "for-else": ("for i in range(3):\n    pass\nelse:\n    pass", "not-a-kernel"),
-    "for-over-a-block": ("for i in x_ptr:\n    pass", "not-a-kernel"),
-    "chained-assignment": ("a = b = 1", "not-a-kernel"),
-    "element-assignment": ("x_ptr[0] = 1", "not-a-kernel"),
-    "slice": ("a = tl.arange(0, 4)[1:2]", "indexed"),
-    "matrix-product": ("a = x_ptr @ y_ptr", "not-a-kernel"),
-    "call-a-type": ("x = x_ptr.type(n_cols)", "not-a-kernel"),
-    "call-a-type-of-tl": ("x = tl.float32(n_cols)", "not-a-kernel"),
-    "misspelled": ("a = n_col + 1", "unknown-name"),
-    "recursion": ("naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE)", "recursion"),
 }
 
 
@@ -225,14 +196,6 @@ UNCOMPILABLE = {
 def test_what_is_not_on_the_list_is_refused(name: str) -> None:
     statement, id = FORBIDDEN[name]
     assert id in complaints(statement)
-
-
-@pytest.mark.parametrize("name", UNCOMPILABLE)
-def test_what_no_gpu_will_run_is_refused(name: str) -> None:
-    statement, id = UNCOMPILABLE[name]
-    assert id in complaints(statement)
-    kept = lint(program(HEAD + "".join(f"    {line}\n" for line in statement.split("\n")) + "    row = " + BODY))
-    assert not any(c.compiles for c in kept if c.id == id)
 
 
 # Every form that is allowed, so that every place where an expression can stand is in here.
@@ -334,9 +297,8 @@ def test_helpers_are_held_to_the_same_rules(helper: str, id: str) -> None:
 
 
 def test_hints_name_the_likely_word() -> None:
-    (finding,) = lint(program(HEAD + "    a = n_col + 1\n    row = " + BODY))
-    assert "n_cols" in finding.hint
     for statement, word in (
+        ("a = n_col + 1", "`n_cols`"),
         ("a = tl.maximun(1, 2)", "tl.maximum"),
         ("a = np.exp(n_cols)", "tl.exp"),
         ("a = exp(n_cols)", "tl.exp"),
@@ -362,14 +324,14 @@ def test_hints_name_the_likely_word() -> None:
         ("a = x_ptr[0]", "tl.load"),
         ("a = NEG", "does not see such a name from outside"),
     ):
-        (finding,) = lint(program(HEAD + f"    {statement}\n    row = " + BODY))
-        assert word in finding.hint, statement
+        [problem] = problems(statement)
+        assert word in problem.hint, statement
 
 
 @pytest.mark.parametrize("statement", ["a = (n_cols\n  ** 2)", "a = x_ptr @ y_ptr", "a = n_cols in x_ptr", "a **= 2"])
 def test_an_operator_is_marked_in_its_own_line(statement: str) -> None:
-    (finding,) = lint(program(HEAD + f"    {statement}\n    row = " + BODY))
-    assert finding.line == HEAD.count("\n") + 1
+    [problem] = problems(statement)
+    assert problem.line == HEAD.count("\n") + 1
 
 
 FOLLOWED_UP = {
@@ -427,21 +389,21 @@ WRONG_HEADERS = {
 def test_other_imports_are_called_by_their_name(imports: str) -> None:
     with pytest.raises(NotASubmission) as refused:
         program(SOLUTION.replace("import triton.language as tl", imports))
-    assert refused.value.problem == WRONG_HEADERS[imports]
+    assert refused.value.problem.id == WRONG_HEADERS[imports]
 
 
 def test_another_jit_than_tritons_is_not_taken() -> None:
     for line in ("from numba import jit", "jit = 1", "from triton import jit\ndef jit(kernel): pass", ""):
         with pytest.raises(NotASubmission) as refused:
             program(f"{line}\n" + SOLUTION.replace("@triton.jit", "@jit"))
-        assert refused.value.problem == "not-decorated"
+        assert refused.value.problem.id == "not-decorated"
 
 
 def test_a_while_loop_is_not_said_to_be_impossible() -> None:
-    (finding,) = lint(program(HEAD + "    while n_cols > 0:\n        n_cols -= 1\n    row = " + BODY))
-    assert finding.sentence == "This course does not take `while`."
-    (finding,) = lint(program(HEAD + "    with n_cols:\n        pass\n    row = " + BODY))
-    assert finding.sentence == "Python's `with` has no place in a kernel."
+    [problem] = problems("while n_cols > 0:\n    n_cols -= 1")
+    assert problem.sentence == "This course does not take `while`."
+    [problem] = problems("with n_cols:\n    pass")
+    assert problem.sentence == "Python's `with` has no place in a kernel."
 
 
 def test_a_missing_line_is_reported_once() -> None:

@@ -20,7 +20,8 @@ from checker.judge.branches import not_entered
 from checker.submission.extract import Program, extract
 from checker.submission.read import from_cells, from_file
 from checker.submission.suspects import suspects
-from tests.conftest import ROOT, check_path, kernels, puzzle_of
+from tests.conftest import ROOT, check_kernel, puzzle_of
+from tests.kernels import kernels, named
 
 KERNEL = Kernel("kernel", ("x_ptr", "n", "B"), ("B",))
 HEAD = "import triton\nimport triton.language as tl\nK = tl.constexpr(70)\n"
@@ -277,13 +278,14 @@ def test_a_branch_that_nobody_took_is_known(name: str) -> None:
     assert missing == expected
 
 
-NEVER_REACHED = [path for path in kernels("wrong") if "never-reached" in path.read_text()]
+NEVER_REACHED = [kernel.name for kernel in kernels("wrong") if "never-reached" in kernel.findings]
 
 
-@pytest.mark.parametrize("path", NEVER_REACHED, ids=lambda path: path.stem)
-def test_a_branch_never_taken_costs_a_property(path: Path, quick: Terms) -> None:
-    verdict = check_path(path, quick)
-    suspected = catalog.load(puzzle_of(path)).suspected
+@pytest.mark.parametrize("name", NEVER_REACHED)
+def test_a_branch_never_taken_costs_a_property(name: str, quick: Terms) -> None:
+    kernel = named(name)
+    verdict = check_kernel(kernel, quick)
+    suspected = catalog.load(kernel.puzzle).suspected
     assert suspected is not None
     assert {p.name for p in verdict.properties if not p.passed} <= set(suspected.proves.values())
     assert 0 < verdict.earned < verdict.possible

@@ -11,6 +11,7 @@ import pytest
 from checker import catalog
 from checker.trace import run, words
 from tests.conftest import ROOT
+from tests.kernels import named
 from tests.trace.traces import STEMS
 
 
@@ -47,6 +48,6 @@ def test_a_neighbour_in_a_notebook_stands_beside(course: Path) -> None:
 
 def test_a_neighbour_that_is_wrong_or_missing_is_an_invitation(course: Path) -> None:
     assert beside(5).pairs is None
-    (course / "puzzles" / f"{STEMS[6]}.py").write_text((ROOT / "tests/wrong/p6_blocks_not_skipped.py").read_text())
+    (course / "puzzles" / f"{STEMS[6]}.py").write_text(named("p6_blocks_not_skipped").text)
     assert beside(5).pairs is None
     assert "Solve puzzle 6" in words.of_beside(beside(5))

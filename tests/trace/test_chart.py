@@ -21,8 +21,12 @@ MOST_BYTES = 200_000
 WRONG = ("p1_no_store_mask", "p2_reads_y_back", "p6_last_keys_only", "p7_mask_forgotten_in_dq")
 
 
-def figure(trace: Trace) -> Any:
+@pytest.fixture(autouse=True)
+def _matplotlib() -> None:
     importable("matplotlib")
+
+
+def figure(trace: Trace) -> Any:
     from checker.trace import chart
 
     return chart.figure(trace)
@@ -83,17 +87,14 @@ def test_reads_are_drawn_as_they_were_counted() -> None:
 
 
 def test_loads_are_solid_and_stores_hatched() -> None:
-    matplotlib = importable("matplotlib")
-    [lane, *_] = [axes for axes in _axes(figure(solution(3))) if axes.get_title(loc="left") == "Columns over time"]
-    marks = lane.findobj(lambda a: isinstance(a, matplotlib.patches.Rectangle) and a is not lane.patch)
-    hatches = [mark.get_hatch() for mark in marks]
-    assert hatches.count(None) == 8 and len(hatches) == 12
+    [axes] = [axes for axes in _axes(figure(solution(3))) if axes.get_title(loc="left") == "Tiles over time"]
+    hatches = [mark.get_hatch() for mark in axes.collections if not mark.get_clip_on()]
+    assert hatches.count(None) == 4 * 8 and len(hatches) == 4 * 12  # four programs
 
 
 @given(st.integers(1, 30))
 def test_colours_darken_with_the_count(most: int) -> None:
     """So that a heat map can be read in grey."""
-    importable("matplotlib")
     from checker.trace.maps import _colours
 
     colours, norm = _colours(most)
@@ -108,7 +109,6 @@ def test_colours_darken_with_the_count(most: int) -> None:
     ids=[*STEMS.values(), *WRONG],
 )
 def test_pictures_are_small_white_and_described(trace: Any) -> None:
-    importable("matplotlib")
     image = importable("PIL.Image")
     from checker.trace import chart
 
@@ -134,7 +134,6 @@ def test_the_users_own_style_changes_nothing() -> None:
 
 
 def test_the_map_of_errors_stands_on_its_own_kernels_page() -> None:
-    importable("matplotlib")
     from checker.trace import chart
 
     drawn: list[Sequence[str]] = []

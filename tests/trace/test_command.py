@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT, importable
+from tests.kernels import named
 from tests.trace.traces import STEMS
 
 
@@ -30,45 +31,32 @@ def test_a_right_kernel_is_drawn(tmp_path: Path) -> None:
 
 def test_a_wrong_kernel_is_drawn_and_its_status_is_that_of_check(tmp_path: Path) -> None:
     importable("matplotlib")
-    done = command("4", "--file", str(ROOT / "tests/wrong/p4_padding_counted.py"), cwd=tmp_path)
+    done = command("4", "--file", str(named("p4_padding_counted").write(tmp_path)), cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     assert "The padding is counted in the sum" in done.stdout and "make check PUZZLE=4" in done.stdout
     assert (tmp_path / "trace" / f"{STEMS[4]}.png").exists()
 
 
-def test_each_kernel_gets_a_page(tmp_path: Path) -> None:
-    importable("matplotlib")
-    done = command("7", "--file", str(ROOT / f"solutions/{STEMS[7]}.py"), cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    names = {path.name for path in (tmp_path / "trace").iterdir()}
-    assert names == {f"{STEMS[7]}_{kernel}.png" for kernel in ("delta", "dk_dv", "dq")}
-
-
 SOLVED = (ROOT / "solutions" / f"{STEMS[1]}.py").read_text()
-CANNOT_RUN = {
-    "syntax": (SOLVED.replace("mask=mask)\n", "mask=mask\n"), "Python cannot read this"),
-    "forbidden": (SOLVED.replace("    mask =", "    import os\n    mask ="), "uses what this course does not take"),
-    "another kernel": (SOLVED.replace("naive_softmax_kernel", "my_kernel"), "naive_softmax_kernel"),
-    "zero bytes": (SOLVED + "\0", "zero bytes"),
+STUB = SOLVED[: SOLVED.index("):\n") + 3] + "    # FILL IN\n    pass\n"
+NOT_DRAWN = {
+    "syntax": (SOLVED.replace("mask=mask)\n", "mask=mask\n"), 1, "Python cannot read this"),
+    "forbidden": (SOLVED.replace("    mask =", "    import os\n    mask ="), 1, "uses what this course does not take"),
+    "another kernel": (SOLVED.replace("naive_softmax_kernel", "my_kernel"), 1, "naive_softmax_kernel"),
+    "zero bytes": (SOLVED + "\0", 1, "zero bytes"),
+    "stub": (STUB, 4, "not started"),
 }
 
 
-@pytest.mark.parametrize(("text", "sentence"), CANNOT_RUN.values(), ids=CANNOT_RUN)
-def test_what_cannot_be_run_gets_its_report_and_no_picture(text: str, sentence: str, tmp_path: Path) -> None:
-    (tmp_path / "broken.py").write_text(text)
-    done = command("1", "--file", "broken.py", cwd=tmp_path)
-    assert done.returncode == 1
-    assert sentence in done.stdout
+@pytest.mark.parametrize(("text", "status", "sentence"), NOT_DRAWN.values(), ids=NOT_DRAWN)
+def test_what_cannot_be_run_gets_its_report_and_no_picture(
+    text: str, status: int, sentence: str, tmp_path: Path
+) -> None:
+    (tmp_path / "kernel.py").write_text(text)
+    done = command("1", "--file", "kernel.py", cwd=tmp_path)
+    assert done.returncode == status
+    assert sentence in done.stdout and "Written" not in done.stdout
     assert "Traceback" not in done.stderr
-    assert not (tmp_path / "trace").exists()
-
-
-def test_a_stub_is_not_drawn(tmp_path: Path) -> None:
-    stub = tmp_path / "stub.py"
-    stub.write_text("import triton\nimport triton.language as tl\n\n\n" + _stub_of(SOLVED))
-    done = command("1", "--file", "stub.py", cwd=tmp_path)
-    assert done.returncode == 4, done.stdout
-    assert "not started" in done.stdout and "Written" not in done.stdout
     assert not (tmp_path / "trace").exists()
 
 
@@ -81,7 +69,7 @@ def test_matplotlib_is_installed_when_there_is_a_picture_and_not_before(verb: st
     for path in home.iterdir():
         if path.name != "matplotlib":
             (packages / path.name).symlink_to(path)
-    (tmp_path / "stub.py").write_text("import triton\nimport triton.language as tl\n\n\n" + _stub_of(SOLVED))
+    (tmp_path / "stub.py").write_text(STUB)
     (tmp_path / "right.py").write_text(SOLVED)
 
     def run(file: str, install: str) -> subprocess.CompletedProcess[str]:
@@ -95,11 +83,6 @@ def test_matplotlib_is_installed_when_there_is_a_picture_and_not_before(verb: st
     assert done.returncode == 0 and ".png" not in done.stdout, done.stderr
     done = run("right.py", install)
     assert done.returncode == 0 and f"{STEMS[1]}.png" in done.stdout, done.stdout + done.stderr
-
-
-def _stub_of(text: str) -> str:
-    head = text[text.index("@triton.jit") :]
-    return head[: head.index("):\n") + 3] + "    # FILL IN\n    pass\n"
 
 
 @pytest.mark.parametrize(

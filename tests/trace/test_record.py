@@ -56,7 +56,7 @@ def test_counts_agree_with_the_judge(number: int) -> None:
 def test_a_launch_that_stops_is_seen_up_to_there() -> None:
     trace = wrong("p1_no_store_mask")
     [launch] = trace.launches
-    assert launch.stopped == "program 0 stopped in line 18: an access outside its tensor"
+    assert launch.stopped == "program 0 stopped in line 20: an access outside its tensor"
     assert launch.stopped in said(trace)
     assert [program.loads for program in launch.programs] == [1, 0, 0, 0]
     assert launch.reads[0].counts.sum() == 61

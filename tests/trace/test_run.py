@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from checker import catalog
-from checker.box.parent import Box
+from checker.check import launch
 from checker.course.puzzle import Draw
 from checker.judge.compare import wrong_elements
 from checker.judge.evidence import launch_of, written_tensors
@@ -26,21 +26,13 @@ def test_what_is_drawn_is_a_launch_that_a_solution_does_right(number: int) -> No
         assert not {case.name for case in cases} & {case.name for case in puzzle.cases(Draw())}
         assert not any(case.proves for case in cases)
     program = extract(from_file(ROOT / "solutions" / f"{STEMS[number]}.py"), puzzle.kernels)
-    asked = [launch_of(case) for case in cases]
-    with Box(run.LIMITS) as box:
-        report = box.run(
-            program.source,
-            [case.kernel for case in cases],
-            asked,
-            [[(n, range(launch.programs)) for n, launch in enumerate(asked)], []],
-        )
-    results = report.passes[0].results
+    results = launch(program, [launch_of(case) for case in cases], run.LIMITS).results
     for case, result in zip(cases, results.values(), strict=True):
         expected = puzzle.expected(case)
         for name in written_tensors(case):
             assert not wrong_elements(result.tensors[name], expected[name]).any()
     if number > 1 and puzzle.pictured is not None:
-        bands = [band for launch in solution(number).launches for band in launch.bands]
+        bands = [band for recorded in solution(number).launches for band in recorded.bands]
         assert all(-(-band.extent // band.block) >= 3 for band in bands)
 
 
@@ -57,4 +49,4 @@ def test_a_kernel_that_is_still_empty_is_left_out() -> None:
     text = (ROOT / "solutions" / f"{STEMS[7]}.py").read_text()
     first, after = text.index("    # Line 5: for 1 <= j"), text.index("@triton.jit\ndef dq_kernel(")
     trace = traced(7, text[:first] + "    # FILL IN\n    pass\n\n\n" + text[after:])
-    assert [launch.kernel for launch in trace.launches] == ["delta_kernel", "dq_kernel"]
+    assert [recorded.kernel for recorded in trace.launches] == ["delta_kernel", "dq_kernel"]

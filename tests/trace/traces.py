@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +11,7 @@ from checker.course import ladder
 from checker.submission.read import from_cells
 from checker.trace import run, words
 from checker.trace.result import Pairs, Trace
-from tests.conftest import ROOT, puzzle_of
+from tests.kernels import named
 
 STEMS = ladder.stems()
 numbers = pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
@@ -25,16 +24,17 @@ def traced(number: int, text: str, name: str = "kernel.py") -> Trace:
 
 
 @cache
-def of_file(path: Path) -> Trace:
-    return traced(puzzle_of(path), path.read_text())
+def of_kernel(name: str) -> Trace:
+    kernel = named(name)
+    return traced(kernel.puzzle, kernel.text)
 
 
 def solution(number: int) -> Trace:
-    return of_file(ROOT / "solutions" / f"{STEMS[number]}.py")
+    return of_kernel(STEMS[number])
 
 
-def wrong(stem: str) -> Trace:
-    return of_file(ROOT / "tests" / "wrong" / f"{stem}.py")
+def wrong(name: str) -> Trace:
+    return of_kernel(name)
 
 
 def pairs_of(trace: Trace, kernel: int = 0) -> Pairs:

@@ -12,7 +12,6 @@ folder that is closed to others (root's home), and so that hosts which forbid us
 from __future__ import annotations
 
 import atexit
-import contextlib
 import json
 import os
 import platform
@@ -21,14 +20,12 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from types import TracebackType
 from typing import Any
 
-from checker.box.cage import groups, slots
+from checker.box.cage import slots
 from checker.box.cage.visible import SCRATCH, TooMuchVisible, View, must_not_be_seen, view
 from checker.box.inside import seccomp
-from checker.box.processes import Caged, Started, command_of, environment
+from checker.box.processes import Caged, Started, command_of, environment, in_memory
 
 _APART = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
 _CLOSED = ("--die-with-parent", "--new-session", "--cap-drop", "ALL")
@@ -49,37 +46,28 @@ class Cage:
     bwrap: str
     slot: slots.Slot | None = None  # in tier A
 
-    def described(self, device: str = "interpreter") -> str:
+    def described(self) -> str:
         """For the record of a result."""
         user = "a user of its own" if self.slot else "user namespace"  # not which: results do not depend on it
-        group = ", memory group" if device == "cuda" and self._group() else ""
-        return f"{self.tier}: bubblewrap, {user}, system-call filter{group}"
-
-    def _group(self) -> Path | None:
-        """What limits memory where a limit on address space cannot, if the machine has it."""
-        return groups.made(f"slot-{self.slot.uid}") if self.slot else None
+        return f"{self.tier}: bubblewrap, {user}, system-call filter"
 
     def start(
         self,
         module: str,
         arguments: Sequence[Any],
         variables: dict[str, str],
-        device: str,
-        pass_fds: Sequence[int],
+        pass_fds: Sequence[int] = (),
         **streams: Any,
     ) -> Started:
         """Start `module`'s main inside."""
-        shown = view(device)
+        shown = view()
         closed = environment(SCRATCH) | {"LD_LIBRARY_PATH": shown.libraries} | variables
-        closed.pop("CUDA_VISIBLE_DEVICES", None)  # only those are there
         command = [shown.executable, *command_of(module, *arguments, path=shown.path)[1:]]
-        group = self._group() if device == "cuda" else None
         told, tell = os.pipe()
         try:
-            with _as_file(seccomp.cage_program(platform.machine())) as rules:
-                wrapped = [*self._wrapped(shown, rules, tell), *command]
+            with in_memory(seccomp.cage_program(platform.machine())) as rules:
                 child = Caged(
-                    wrapped if group is None else groups.joined(group, wrapped),
+                    [*self._wrapped(shown, rules, tell), *command],
                     cwd="/",
                     env=closed,
                     pass_fds=(*pass_fds, rules, tell),
@@ -109,15 +97,12 @@ class Cage:
     def close(self) -> None:
         """Give the slot back."""
         if self.slot is not None:
-            groups.removed(groups.place(f"slot-{self.slot.uid}"))
             self.slot.release()
 
     def __enter__(self) -> Cage:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -156,13 +141,11 @@ def held() -> Cage:
 def _prove(cage: Cage) -> None:
     """Let a process inside look around. Raises NoCage unless everything is as it must be."""
     try:
-        forbidden = must_not_be_seen(view("interpreter"))
+        forbidden = must_not_be_seen(view())
         child = cage.start(
             "checker.box.inside.probe",
             [forbidden],
             {},
-            "interpreter",
-            (),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -205,15 +188,3 @@ def _holes(cage: Cage, facts: dict[str, Any]) -> Iterator[str]:
         yield f"it sees {', '.join(facts['seen'])}"
     if facts["processes"] > 2:  # bubblewrap's own, and the probe
         yield "it sees other processes"
-
-
-@contextlib.contextmanager
-def _as_file(content: bytes) -> Iterator[int]:
-    """The descriptor of a file in memory that holds `content`, to be read from its beginning."""
-    descriptor = os.memfd_create("filter")
-    try:
-        os.write(descriptor, content)
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        yield descriptor
-    finally:
-        os.close(descriptor)

@@ -1,4 +1,4 @@
-"""What can be seen from inside a cage: the system's programs and libraries, Python, four packages, the box's own code.
+"""What can be seen from inside a cage: the system's programs and libraries, Python, NumPy, Triton, the box's own code.
 
 Everything is named; nothing else of the disk is there. Homes, courses, keys, solutions and tests are
 not hidden but absent, unless they lie inside something that is needed: then they are covered.
@@ -14,12 +14,11 @@ from pathlib import Path
 
 CODE = "/code"  # where the box's own modules stand inside
 SCRATCH = "/tmp"  # home, working directory and cache, in memory; gone with the cage
-_SCRATCH_BYTES = {"interpreter": 256 << 20, "cuda": 4 << 30}  # Triton's cache of a GPU is large
+_SCRATCH_BYTES = 256 << 20
 _SHARED_MEMORY_BYTES = 64 << 20
 _CHECKER = Path(__file__).parents[2]
 _ROOT = _CHECKER.parent
 _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
-DRIVER, DEVICES = Path("/proc/driver/nvidia/gpus"), Path("/dev")
 _ETC = ("/etc/ld.so.cache", "/etc/alternatives")
 
 
@@ -37,12 +36,12 @@ class View:
     libraries: str  # LD_LIBRARY_PATH
 
 
-def view(device: str) -> View:
-    """What a cage shows for a `device`: `interpreter`, or `cuda`, with the GPUs that the caller may use."""
+def view() -> View:
+    """What a cage shows."""
     executable = Path(sys.executable).resolve()
     libraries = [Path(p) for p in os.environ.get("LD_LIBRARY_PATH", "").split(":") if p.startswith("/")]
     libraries = [p for p in libraries if p.is_dir() and not any(_inside(secret, p) for secret in _secrets())]
-    needed = [Path(sys.base_prefix), *_packages(device), *libraries]
+    needed = [Path(sys.base_prefix), *_packages(), *libraries]
     if not _inside(executable, Path(sys.base_prefix).resolve()):
         needed.append(executable)
     arguments = ["--ro-bind", "/usr", "/usr"]
@@ -54,13 +53,9 @@ def view(device: str) -> View:
     for name in _ETC:
         arguments += [*_folders(Path(name)), "--ro-bind-try", name, name]
     arguments += ["--proc", "/proc", "--dev", "/dev"]
-    if device == "cuda":
-        arguments += ["--ro-bind", "/sys", "/sys"]
-        for name in gpu_devices():
-            arguments += ["--dev-bind", name, name]
     arguments += ["--perms", "1777", "--size", str(_SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm"]
     arguments += ["--remount-ro", "/dev"]  # or else it could be filled
-    arguments += ["--perms", "1777", "--size", str(_SCRATCH_BYTES[device]), "--tmpfs", SCRATCH]
+    arguments += ["--perms", "1777", "--size", str(_SCRATCH_BYTES), "--tmpfs", SCRATCH]
     arguments += _shown(needed)
     arguments += _folders(Path(CODE, "checker", "box", "inside"))
     for part in ("__init__.py", "box/__init__.py", "box/protocol", "box/inside"):
@@ -83,38 +78,10 @@ def must_not_be_seen(shown: View) -> list[str]:
     return beside
 
 
-def gpu_devices() -> list[str]:
-    """The device files of the GPUs that CUDA_VISIBLE_DEVICES names, or of all, and the driver's own."""
-    own = [str(p) for name in ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools") if (p := DEVICES / name).exists()]
-    wanted = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if wanted is None:
-        return [*sorted(str(p) for p in DEVICES.glob("nvidia[0-9]*")), *own]
-    chosen = []
-    for position, (identity, device) in enumerate(_known_gpus()):
-        if any(w == str(position) or (w.startswith("GPU-") and identity.startswith(w)) for w in wanted.split(",")):
-            chosen.append(device)
-    return [*chosen, *own]
-
-
-def _known_gpus() -> list[tuple[str, str]]:
-    """(UUID, device file) of each GPU that is here, as the driver tells, in the order of the bus.
-
-    In a container the driver tells of others as well; they have no device file, and no number either.
-    """
-    found = []
-    for folder in sorted(DRIVER.glob("*")):
-        lines = (folder / "information").read_text(encoding="utf-8").splitlines()
-        facts = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-        device = DEVICES / f"nvidia{facts.get('Device Minor', '')}"
-        if device.exists():
-            found.append((facts.get("GPU UUID", ""), str(device)))
-    return found
-
-
-def _packages(device: str) -> list[Path]:
+def _packages() -> list[Path]:
     """The folders that hold what the box imports."""
     folders = []
-    for name in ("numpy", "triton", *(["torch"] if device == "cuda" else [])):
+    for name in ("numpy", "triton"):
         spec = find_spec(name)
         if spec is None or spec.origin is None:
             raise TooMuchVisible(f"{name} cannot be found.")

@@ -1,13 +1,10 @@
-"""The compiler's own main: compile kernels for GPUs that need not be here, each in a process of its own.
+"""The compiler: compile kernels for GPUs that need not be here, each in a process of its own.
 
-Like the box's other child, the first process never sees a line of the submission: it imports Triton,
-forks one runner per kernel and target, and collects. A runner limits itself, enters the system-call
-filter and goes through its jobs, at most as far as assembler text. The assembler itself (ptxas), which
-tells registers and spills, is then run on that text by the first process, if the request wants to know:
-a runner may start nothing. Neither what it reads of a runner nor what an assembler makes of it may
-exhaust the machine, so it is limited as well.
-
-Reads one frame from standard input, writes two to standard output: a greeting, and the results.
+What the server forks for a request runs nothing of the submission either: it forks a runner for each kernel and
+target, and collects. A runner limits itself, enters the system-call filter and goes through its jobs, at most as far
+as assembler text. The assembler itself (ptxas), which tells registers and spills, is then run on that text by the
+process in between, if the request wants to know: a runner may start nothing. Neither what it reads of a runner nor
+what an assembler makes of it may exhaust the machine, so it is limited as well.
 """
 
 from __future__ import annotations
@@ -15,17 +12,15 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import resource
 import signal
 import subprocess
-import sys
 import time
 import warnings
 from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from checker.box.inside import children, seccomp
+from checker.box.inside import children, harness
 from checker.box.inside.lowering import described, executed, lowered
 from checker.box.protocol import wire
 
@@ -36,15 +31,8 @@ LONGEST_ANSWER = 64 << 20  # bytes of assembler text; a kernel of the course has
 LONGEST_HEADER = 1 << 16  # bytes of what is said of it: numbers, or a complaint of no more than lowering.MESSAGE_LIMIT
 
 
-def main() -> None:
-    """Serve one request and exit."""
-    prepare()
-    serve()
-
-
 def prepare() -> None:
     """What takes long and is the same for all submissions."""
-    children.end_with_parent()
     import triton  # noqa: F401  (once, before the forks)
 
 
@@ -56,38 +44,31 @@ def rehearse() -> None:
     _warm_up({rehearsal.JOB["target"]})
 
 
-def serve() -> None:
-    """Serve one request from standard input."""
-    answer = os.dup(1)
-    os.dup2(2, 1)  # what Triton prints is not the answer
-    header, _ = next(wire.unpack(sys.stdin.buffer.read()))
-    os.write(answer, wire.pack({"hello": None}))  # from here on, whatever goes wrong may be the submission's doing
-    path = f"{os.getcwd()}/submission.py"
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        file.write(header["source"])
-    jobs = header["jobs"]
-    _warm_up({job["target"] for job in jobs})
-    _limit_memory(header["limits"]["compiler_bytes"])
+def serve(header: dict[str, Any], buffers: list[memoryview], number: int) -> None:
+    """Compile what a request asks for."""
+    path = harness.written(header["source"])
+    _warm_up({job["target"] for job in header["jobs"]})
+    harness.limit({"AS": header["memory"]}, filtered=False)  # of this process, of each runner, and of each assembler
     try:
-        frame = wire.pack({"results": _results(header, path, answer)})
+        frame = wire.pack({"results": _results(header, path)})
     except Exception:  # an answer too odd for us: no reason to be silent, as if somebody had killed this process
-        frame = wire.pack({"results": [_died(job, killed=False) for job in jobs]})
-    os.write(answer, frame)
+        frame = wire.pack({"results": [_died(job, killed=False) for job in header["jobs"]]})
+    harness.write_all(harness.ANSWER, frame)
 
 
-def _results(header: dict[str, Any], path: str, answer: int) -> list[dict[str, Any]]:
+def _results(header: dict[str, Any], path: str) -> list[dict[str, Any]]:
     """One result per job, in order."""
     results: list[dict[str, Any]] = []
     # What Triton has read of a kernel for one job, it need not read again for the next.
     groups = [list(group) for _, group in groupby(header["jobs"], key=lambda job: (job["kernel"], job["target"]))]
     for first in range(0, len(groups), AT_ONCE):
-        runners = [_fork(header, group, path, answer) for group in groups[first : first + AT_ONCE]]
+        runners = [_fork(header, group, path) for group in groups[first : first + AT_ONCE]]
         for group, (pid, reader) in zip(groups[first:], runners, strict=False):
             with os.fdopen(reader, "rb") as stream:
                 data = stream.read(LONGEST_ANSWER)
             collected = _collected(group, data)
             missing = group[len(collected) :]
-            killed = bool(missing) and _was_killed(pid, header["limits"])
+            killed = bool(missing) and _was_killed(pid, header)
             if not missing:
                 os.kill(pid, signal.SIGKILL)  # it has said all that counts
                 os.waitpid(pid, 0)
@@ -95,11 +76,6 @@ def _results(header: dict[str, Any], path: str, answer: int) -> list[dict[str, A
     for result in results:
         _assemble(result, header["assembled"])
     return results
-
-
-def _limit_memory(most: int) -> None:
-    """Of this process, of each runner, and of each assembler."""
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 def _warm_up(targets: set[str]) -> None:
@@ -116,7 +92,7 @@ def _assembler(target: str) -> Any:
     return get_ptxas(int(target.removeprefix("sm_")))
 
 
-def _was_killed(pid: int, limits: dict[str, Any]) -> bool:
+def _was_killed(pid: int, header: dict[str, Any]) -> bool:
     """Wait until a runner is gone that has not said everything. Whether somebody outside has killed it.
 
     Under the filter it cannot send a signal, and the kernel sends this one only after the time that it may use.
@@ -130,11 +106,11 @@ def _was_killed(pid: int, limits: dict[str, Any]) -> bool:
         time.sleep(0.001)
     _, status, used = ended
     by_kill = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
-    return by_kill and limits["filter"] and used.ru_utime + used.ru_stime < limits["cpu_seconds"]
+    return by_kill and header["filter"] and used.ru_utime + used.ru_stime < header["limits"]["CPU"]
 
 
-def _fork(header: dict[str, Any], jobs: list[dict[str, Any]], path: str, answer: int) -> tuple[int, int]:
-    """(process, descriptor to read its answer from) of a runner, which cannot write into the whole `answer`."""
+def _fork(header: dict[str, Any], jobs: list[dict[str, Any]], path: str) -> tuple[int, int]:
+    """(process, descriptor to read its answer from) of a runner, which cannot write into the whole answer."""
     reader, writer = os.pipe()
     base = os.getpid()
     pid = os.fork()
@@ -142,23 +118,16 @@ def _fork(header: dict[str, Any], jobs: list[dict[str, Any]], path: str, answer:
         os.close(writer)
         return pid, reader
     children.end_with_parent(base)
-    os.close(answer)
+    os.close(harness.ANSWER)
     warnings.simplefilter("ignore")
-    limits = header["limits"]
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limits["file_bytes"],) * 2)
-    resource.setrlimit(resource.RLIMIT_CPU, (limits["cpu_seconds"], limits["cpu_seconds"] + 1))
     complaints, os_complaints = os.pipe()  # the compiler's passes complain on standard error only
     os.set_blocking(complaints, False)
     os.set_blocking(os_complaints, False)
     os.dup2(os_complaints, 2)
     os.dup2(os_complaints, 1)
-    if limits["filter"]:
-        seccomp.enter()
+    harness.limit(header["limits"], filtered=header["filter"])
     for frame in _answers(header["source"], jobs, path, complaints):
-        view = memoryview(frame)
-        while view:
-            view = view[os.write(writer, view) :]
+        harness.write_all(writer, frame)
     os._exit(0)
 
 

@@ -149,6 +149,17 @@ def _run(kernel: Any, launch: dict[str, Any], buffers: list[Buffer]) -> tuple[li
     return [buffer.result() for buffer in buffers], outside
 
 
+def alive() -> bool:
+    """Whether the GPU takes more from this process: after some errors CUDA answers every call with the same one."""
+    import torch
+
+    try:
+        torch.cuda.synchronize()
+    except RuntimeError:
+        return False
+    return True
+
+
 def device() -> dict[str, str]:
     """What the GPU is called, and torch's version."""
     import torch

@@ -166,7 +166,11 @@ TABLE = (
     Group(
         _REDUCTION,
         _NUMBERS,
-        {"generic_reduce": _around(arithmetic.by_halves), "to_tensor": _used(lambda self, values, dtype: None)},
+        {
+            "generic_reduce": _around(arithmetic.by_halves),
+            "sum": _instead(arithmetic.total),
+            "to_tensor": _used(lambda self, values, dtype: None),
+        },
     ),
     Group("language", _PROMISES, _all(_instead, promises.INSTEAD)),
     Group(_BUILDER, _PROMISES, {"create_assume": _instead(promises.assume)}),

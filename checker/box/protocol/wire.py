@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterator, Sequence
+from mmap import mmap
 from typing import Any
 
 LAUNCH_MARK = "\x1e"  # with the launch's number, begins what that launch prints (ASCII's record separator)
@@ -30,7 +31,7 @@ def pack(header: dict[str, Any], buffers: Sequence[bytes] = ()) -> bytes:
 
 
 def unpack(
-    data: bytes, longest_header: int | None = None, most_buffers: int | None = None
+    data: bytes | mmap, longest_header: int | None = None, most_buffers: int | None = None
 ) -> Iterator[tuple[dict[str, Any], list[memoryview]]]:
     """The frames in `data`, in order.
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import io
 import stat
-import sys
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+
+import msgspec
 
 from checker.course.places import ROOT
 from checker.course.saving import replace_whole
@@ -19,11 +20,6 @@ from checker.grading.settings import Settings
 from checker.publish.gradescope import results
 from checker.publish.gradescope.run import COURSE, KEY, SETTINGS
 from checker.report.as_json import dumps
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib  # part of the lab layer
 
 WHEN = (1980, 1, 1, 0, 0, 0)  # no file of a zip archive is older than that
 PROGRAMS = ("setup.sh", "run_autograder")  # at the archive's root
@@ -58,7 +54,6 @@ def contents(course: Settings, numbers: Sequence[int], root: Path) -> dict[str, 
 
 
 def requirements(root: Path) -> str:
-    """What pip is to install there: what checking needs, and what reads course.toml on an old Python."""
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    toml = [one for one in project["optional-dependencies"]["lab"] if one.startswith("tomli")]
-    return "\n".join([*project["dependencies"], *toml]) + "\n"
+    """What pip is to install there: what checking needs, and what grading needs besides."""
+    project = msgspec.toml.decode((root / "pyproject.toml").read_bytes())["project"]
+    return "\n".join([*project["dependencies"], *project["optional-dependencies"]["grading"]]) + "\n"

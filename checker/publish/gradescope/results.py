@@ -6,17 +6,15 @@ nothing of a student's is taken for HTML.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Console
-
 from checker import catalog
 from checker.course.verdict import Verdict
 from checker.report import words
-from checker.report.terminal import show
+from checker.report.screen import plain
+from checker.report.terminal import report
 
 COLUMNS = 80
 # What is printed is for the instructor.
@@ -87,9 +85,7 @@ def _text(part: Part) -> str:
     """The report as a terminal without colours shows it."""
     if part.verdict is None:
         return f"Puzzle {part.number}: {catalog.load(part.number).title}\n{part.problem}"
-    out = io.StringIO()
-    show(Console(file=out, width=COLUMNS, markup=False, highlight=False, emoji=False, color_system=None), part.verdict)
-    return "\n".join(line.rstrip() for line in out.getvalue().split("\n")).strip("\n")
+    return plain(report(part.verdict), COLUMNS)
 
 
 def _facts(part: Part) -> dict[str, Any]:

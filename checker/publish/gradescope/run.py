@@ -57,7 +57,7 @@ def _work(number: int, folder: Path, *, alone: bool) -> Work:
 
 def _part(work: Work, course: Settings) -> Part:
     """What becomes of a puzzle. Raises CheckerFault."""
-    possible = sum(course.points_of(work.number).values())
+    possible = course.possible(work.number)
     stem = ladder.stems()[work.number]
     if not work.paths:
         problem = f"Nothing was handed in: no file is called {stem}.ipynb or {stem}.py."

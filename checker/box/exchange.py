@@ -1,0 +1,130 @@
+"""One request to a server of the box, and what the runners that it forks send back, within limits."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import time
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from checker.box.host import Server
+from checker.box.processes import in_memory
+
+STARTUP_SECONDS = 120.0  # to import Triton, also from a cold disk
+_CHUNK = 1 << 20
+
+
+class Ending(str, Enum):
+    """How a runner ended."""
+
+    FINISHED = "finished"
+    EXITED = "exited"  # left without having answered everything
+    KILLED = "killed"  # by a signal of its own doing
+    KILLED_FROM_OUTSIDE = "killed-from-outside"  # by SIGKILL, which it cannot send, and which was not ours
+    CPU_TIME = "cpu-time"
+    WALL_TIME = "wall-time"
+    FLOODED = "flooded"
+    STOPPED = "stopped"  # by us, because of how the other one ended
+
+
+class BoxFailed(RuntimeError):
+    """The box did not start: a sentence with what it complained of."""
+
+
+@dataclass
+class Received:
+    """One runner's bytes, not yet believed, and how it ended."""
+
+    answer: bytearray = field(default_factory=bytearray)
+    output: bytearray = field(default_factory=bytearray)
+    code: int | None = None  # its exit status, negative if it was a signal; None if its server did not tell
+    cpu_seconds: float = 0.0
+    early: Ending | None = None  # why it is ended before it ends
+
+
+class Exchange:
+    """A request that a server has got, and the pipes from its runners. Use as a context manager."""
+
+    def __init__(self, server: Server, request: bytes, runners: int = 1):
+        """Send `request`, one frame, to all `runners`. Each has its number, a pipe to answer and one to print into."""
+        self.server = server
+        self.runners = [Received() for _ in range(runners)]
+        pipes = [os.pipe() for _ in range(2 * runners)]
+        self.readers = [reader for reader, _ in pipes]
+        writers = [writer for _, writer in pipes]
+        try:
+            with in_memory(request) as file:
+                server.request([file, *writers])
+        except BaseException:
+            self._close()
+            raise
+        finally:
+            for writer in writers:
+                os.close(writer)
+
+    def received(self, seconds: float, answer_bytes: int, output_bytes: int) -> list[Received]:
+        """Read until nothing more can come, a limit is hit, or `seconds` have passed since the server was there.
+
+        Raises BoxFailed if it never was.
+        """
+        deadline = time.monotonic() + (seconds if self.server.versions else STARTUP_SECONDS)
+        with selectors.DefaultSelector() as selector:
+            for number, one in enumerate(self.runners):
+                answers, outputs = self.readers[2 * number : 2 * number + 2]
+                selector.register(answers, selectors.EVENT_READ, (one, one.answer, answer_bytes))
+                selector.register(outputs, selectors.EVENT_READ, (one, one.output, output_bytes))
+            selector.register(self.server.channel, selectors.EVENT_READ)
+            while selector.get_map() and not any(one.early for one in self.runners):
+                events = selector.select(max(0.0, deadline - time.monotonic()))
+                if not events and time.monotonic() >= deadline:
+                    self._stop(Ending.WALL_TIME)
+                for key, _ in events:
+                    if key.data is not None:
+                        more = _drain(key.fd, *key.data)
+                    else:
+                        message = self.server.told()
+                        more = message is not None and self._noted(message)
+                        if message is not None and "versions" in message:
+                            deadline = time.monotonic() + seconds
+                    if not more:
+                        selector.unregister(key.fileobj)
+        if not self.server.versions:
+            raise BoxFailed(f"the box did not start: {self.server.complaint()}")
+        if any(one.early for one in self.runners):
+            self._stop(Ending.STOPPED)
+        return self.runners
+
+    def _noted(self, message: dict[str, Any]) -> bool:
+        """Note what the server has told. False if it was the last of this request."""
+        if "runner" in message:
+            one = self.runners[message["runner"]]
+            one.code, one.cpu_seconds = message["code"], message["cpu_seconds"]
+        return "done" not in message
+
+    def _stop(self, why: Ending) -> None:
+        """Whatever has not ended yet is ended, when the server is closed."""
+        for one in self.runners:
+            if one.code is None:
+                one.early = one.early or why
+
+    def _close(self) -> None:
+        for reader in self.readers:
+            os.close(reader)
+
+    def __enter__(self) -> Exchange:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+
+def _drain(descriptor: int, one: Received, sink: bytearray, most: int) -> bool:
+    """Read once; False at the end of the stream. Too much ends the exchange."""
+    data = os.read(descriptor, _CHUNK)
+    sink += data
+    if len(sink) > most:
+        del sink[most:]
+        one.early = Ending.FLOODED
+    return bool(data)

@@ -1,0 +1,118 @@
+"""A box without processes: the same requests, the same typed results, in the judge's own process.
+
+For places that have no processes, such as a browser. There is no wall here, so no points are given: `Terms` refuse a
+key and a GPU. Nothing can be limited but what is printed: who starts this process must be able to end it, if a kernel
+does not come to an end. It is one-way: Triton stays patched, and in interpreter mode, until the process ends.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from checker.box.exchange import Ending, Received
+from checker.box.parent import BoxResult, Limits, Pass, believed, request
+from checker.box.protocol import wire
+
+if TYPE_CHECKING:  # needs NumPy
+    from checker.box.protocol.results import Launch
+
+_PATH = "/submission.py"  # what a submission is called in tracebacks; there is no such file
+
+
+class Here:
+    """What stands in for a `Box`. Use as a context manager."""
+
+    def __init__(self, limits: Limits):
+        self.limits = limits
+
+    def __enter__(self) -> Here:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is to be ended."""
+
+    def run(self, source: str, kernels: list[str], launches: list[Launch], passes: list[Pass]) -> BoxResult:
+        """Run `passes` over `launches`: each a list of (launch number, program order), one after the other."""
+        interpreter = _interpreter()
+        started = time.monotonic()
+        frame = wire.pack(*request(source, kernels, launches, passes, "interpreter"))
+        header, buffers = next(wire.unpack(frame))
+        results, stopped = [], False
+        for number, orders in enumerate(passes):
+            one, ending = Received(), Ending.STOPPED
+            if not stopped:
+                ending = self._pass(interpreter, one, header, buffers, number)
+                stopped = ending is not Ending.FINISHED
+            results.append(believed(one, launches, [launch for launch, _ in orders], ending, 0, on_gpu=False))
+        versions = {name: sys.modules[name].__version__ for name in ("triton", "numpy")}
+        return BoxResult(results, versions, time.monotonic() - started)
+
+    def _pass(
+        self, interpreter: Any, one: Received, header: dict[str, Any], buffers: list[memoryview], number: int
+    ) -> Ending:
+        """Do what a runner does, and say how it ended."""
+        import numpy as np
+
+        from checker.box.inside.answering import run_pass
+
+        output = _Output(one.output, self.limits.output_bytes)
+        try:
+            with redirect_stdout(output), redirect_stderr(output), np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # Triton's own, which the student could do nothing about
+                run_pass(_Answers(one.answer, output), interpreter, header, buffers, number, _PATH)
+        except _Flooded:
+            return Ending.FLOODED
+        return Ending.FINISHED
+
+
+class _Flooded(Exception):
+    """More was printed than may be."""
+
+
+class _Output(io.TextIOBase):
+    """What is printed, as bytes, up to a limit."""
+
+    def __init__(self, sink: bytearray, most: int):
+        self.sink, self.most, self.full = sink, most, False
+
+    def write(self, text: str) -> int:
+        """Keep a text. Raises _Flooded from the limit on: in a kernel, which is ended by it."""
+        self.sink += text.encode(errors="replace")
+        if len(self.sink) > self.most:
+            del self.sink[self.most :]
+            self.full = True
+            raise _Flooded
+        return len(text)
+
+
+class _Answers(io.BytesIO):
+    """What is answered. What came of a launch that printed too much is no news, whatever was made of its end."""
+
+    def __init__(self, sink: bytearray, output: _Output):
+        super().__init__()
+        self.sink, self.output = sink, output
+
+    def write(self, data: Any) -> int:
+        """Keep bytes. Raises _Flooded once the output is full."""
+        if self.output.full:
+            raise _Flooded
+        self.sink += data
+        return len(data)
+
+
+@cache
+def _interpreter() -> Any:
+    """The module that runs kernels, after it has patched Triton, once in a process."""
+    import numpy as np
+
+    from checker.box.inside import interpreter
+
+    with np.errstate():  # what it sets for the whole process is set for kernels only
+        interpreter.prepare()
+    return interpreter

@@ -1,0 +1,136 @@
+"""Where untrusted code runs, and the servers there: processes that have imported Triton, and fork for each request.
+
+A server sees nothing of a submission. What it forks reads the request, runs it under limits and ends, so no process
+ever serves two. Importing Triton takes longer than a check: a host that keeps its servers pays for it once.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from checker.box.processes import Started, command_of, environment
+
+if TYPE_CHECKING:  # where there is no fcntl, there is no cage either
+    from checker.box.cage.cage import Cage
+
+# Module, variables (the interpreter's mode is chosen before Triton is imported), whether runners take turns: on a GPU
+# the second pass finds on disk what the first has compiled.
+_KINDS: dict[str, tuple[str, dict[str, str], bool]] = {
+    "interpreter": ("child", {"TRITON_INTERPRET": "1"}, False),
+    "cuda": ("child", {}, True),
+    "compiler": ("compiler", {}, False),
+}
+_LONGEST_MESSAGE = 1 << 12
+
+
+class Server:
+    """A process that has imported Triton, or is about to, and the socket to it. `close` it."""
+
+    def __init__(self, kind: str, cage: Cage | None, rehearsed: bool):
+        """`rehearsed`: it runs something of its own first, so that those it forks are as fast as they can be."""
+        self.versions: dict[str, str] = {}  # of what it has imported; empty until it has said hello
+        self.busy = False
+        module, variables, in_turn = _KINDS[kind]
+        with ExitStack() as stack:
+            self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            stack.enter_context(self.channel)
+            self._complaint = stack.enter_context(tempfile.TemporaryFile())
+            with theirs:
+                main = "checker.box.inside.harness", (theirs.fileno(), module, in_turn, rehearsed)
+                streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+                streams |= {"stderr": self._complaint, "pass_fds": [theirs.fileno()]}
+                if cage is not None:
+                    self.process = cage.start(*main, variables, **streams)
+                else:
+                    folder = tempfile.TemporaryDirectory(prefix="flash-puzzles-box-", ignore_cleanup_errors=True)
+                    path = stack.enter_context(folder)
+                    variables = environment(path) | variables
+                    command = command_of(main[0], *main[1])
+                    self.process = Started(command, cwd=path, env=variables, start_new_session=True, **streams)
+            stack.callback(self.process.end)
+            self.close = stack.pop_all().close
+
+    def request(self, descriptors: Sequence[int]) -> None:
+        """Let it fork runners that have `descriptors`: a file with the request, then two pipes for each runner."""
+        if self.busy:
+            raise RuntimeError("a server has one request at a time")
+        self.busy = True
+        with suppress(OSError):  # it is gone, as it will be seen to have told nothing
+            socket.send_fds(self.channel, [b"r"], descriptors)
+
+    def told(self) -> dict[str, Any] | None:
+        """What it says next; None if it is gone."""
+        try:
+            data = self.channel.recv(_LONGEST_MESSAGE)
+        except OSError:
+            return None
+        if not data:
+            return None
+        message: dict[str, Any] = json.loads(data)
+        self.versions |= message.get("versions", {})
+        if "done" in message:
+            self.busy = False
+        return message
+
+    def complaint(self) -> str:
+        """What it has written to standard error."""
+        self._complaint.seek(0)
+        return self._complaint.read()[-2000:].decode(errors="replace").strip() or "no reason given"
+
+    @property
+    def gone(self) -> bool:
+        """Whether it has ended, or somebody has killed it."""
+        try:
+            return self.channel.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
+
+@dataclass(frozen=True)
+class Host:
+    """Where submissions run: by default in processes beside the checker's. Use as a context manager, or `close` it."""
+
+    cage: Cage | None = None  # around these processes, in grading
+    kept: bool = False  # servers serve one request after another, for those who check many
+    here: bool = False  # in the judge's own process, where there are no others: see `box.here`
+    _idle: dict[str, list[Server]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @contextmanager
+    def server(self, kind: str, *, may_stay: bool = True) -> Iterator[Server]:
+        """A server for one request at most. Afterwards it is ended, with all that came of it, or kept.
+
+        It is kept only after it has said that nothing is left of the request. `may_stay`: if the host keeps servers.
+        """
+        kept = self.kept and may_stay
+        idle = self._idle.setdefault(kind, []) if kept else []
+        while idle and idle[-1].gone:
+            idle.pop().close()
+        server = idle.pop() if idle else Server(kind, self.cage, rehearsed=kept)
+        try:
+            yield server
+        finally:
+            if kept and not server.busy:
+                idle.append(server)
+            else:
+                server.close()
+
+    def close(self) -> None:
+        """End all servers."""
+        for servers in self._idle.values():
+            while servers:
+                servers.pop().close()
+
+    def __enter__(self) -> Host:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

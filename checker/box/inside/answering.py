@@ -1,0 +1,158 @@
+"""A runner's work on the submission: load its kernels, run each launch of a pass, answer with a frame for each.
+
+Nothing here needs processes: `box.here` does the same where there are none.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from checker.box.inside.memory import BoxTensor, Memory, RefusedAccess
+from checker.box.protocol import wire
+from checker.box.protocol.records import FILLS
+
+MESSAGE_LIMIT = 2000  # characters of an exception's text that leave the box
+
+
+def run_pass(
+    stream: BinaryIO, device: Any, header: dict[str, Any], buffers: list[memoryview], number: int, path: str
+) -> None:
+    """Answer every launch of a pass, in order. Nothing raised by the submission gets further.
+
+    `device`: the module that runs kernels. `path`: what the submission is called in tracebacks.
+    """
+    try:
+        kernels = device.load_kernels(path, header["source"], header["kernels"])
+    except BaseException as error:
+        _send(stream, {"launch": None, "error": _described(error, path)})
+        return
+    answer = _answer_from_gpu if header["device"] == "cuda" else _answer
+    for asked in header["passes"][number]:
+        launch = header["launches"][asked["launch"]]
+        tensors = [(spec, np.frombuffer(buffers[spec["buffer"]], dtype=spec["dtype"])) for spec in launch["tensors"]]
+        print(f"{wire.LAUNCH_MARK}{asked['launch']}")
+        if not answer(stream, asked, launch, tensors, kernels[launch["kernel"]], path):
+            return
+
+
+def _answer(
+    stream: BinaryIO,
+    asked: dict[str, Any],
+    launch: dict[str, Any],
+    tensors: list[tuple[dict[str, Any], npt.NDArray[Any]]],
+    kernel: Any,
+    path: str,
+) -> bool:
+    """Run one launch and send what came of it.
+
+    If masked lanes without `other` were loaded, the launch runs again with other values in those
+    lanes, so that the judge can tell whether anything of them arrives. (NaN alone would not do:
+    the interpreter's maximum ignores it.)
+    """
+    answer, memory = launched(asked, launch, tensors, kernel, path, float("nan"))
+    buffers = [tensor.values.tobytes() for tensor in memory.tensors]
+    answer["again"] = 0
+    if memory.poisoned and answer["error"] is None and answer["refused"] is None:
+        repeats = [launched(asked, launch, tensors, kernel, path, fill) for fill in FILLS]
+        if all(repeat["error"] is None and repeat["refused"] is None for repeat, _ in repeats):
+            answer["again"] = len(FILLS)
+            buffers += [tensor.values.tobytes() for _, filled in repeats for tensor in filled.tensors]
+    records, touched = memory.log()
+    _send(stream, answer, [*buffers, records.tobytes(), touched.tobytes()])
+    return True
+
+
+def _answer_from_gpu(
+    stream: BinaryIO,
+    asked: dict[str, Any],
+    launch: dict[str, Any],
+    tensors: list[tuple[dict[str, Any], npt.NDArray[Any]]],
+    kernel: Any,
+    path: str,
+) -> bool:
+    """Run one launch on the GPU and send what came of it. False if the GPU will take no more from this process."""
+    from checker.box.inside import cuda
+    from checker.box.inside.lowering import described
+
+    answer: dict[str, Any] = {"launch": asked["launch"], "refused": None, "error": None, "again": 0}
+    results = [values.tobytes() for _, values in tensors]
+    try:
+        results, answer["outside"] = cuda.launched(kernel, launch, [values for _, values in tensors])
+    except cuda.TooLarge:
+        answer["left_out"] = True
+    except BaseException as error:
+        answer["error"] = described(error, path)
+    _send(stream, answer, [*results, b"", b""])
+    return answer["error"] is None or cuda.alive()
+
+
+def launched(
+    asked: dict[str, Any],
+    launch: dict[str, Any],
+    tensors: list[tuple[dict[str, Any], npt.NDArray[Any]]],
+    kernel: Any,
+    path: str,
+    poison: float,
+) -> tuple[dict[str, Any], Memory]:
+    """(What is answered of one launch, and the memory that it ran in), with `poison` in undefined masked lanes."""
+    from checker.box.inside import interpreter
+
+    memory = Memory(
+        [
+            BoxTensor(spec["name"], values.reshape(spec["shape"]).copy(), tuple(spec["strides"]))
+            for spec, values in tensors
+        ],
+        interpreter.running_position,
+        poison,
+        launch["most_touched"],
+    )
+    arguments: dict[str, Any] = {tensor.name: interpreter.pointer(tensor) for tensor in memory.tensors}
+    for name, (dtype, value) in launch["scalars"].items():
+        arguments[name] = interpreter.scalar(value, dtype)
+    arguments.update(launch["constexprs"])
+    answer: dict[str, Any] = {"launch": asked["launch"], "refused": None, "error": None}
+    order = np.array(asked["order"], dtype=np.int64)
+    grid = tuple(launch["grid"])
+    try:
+        interpreter.launch(kernel, memory, arguments, grid, order, launch["debug"])
+    except BaseException as error:
+        cause = _root(error)
+        if isinstance(cause, RefusedAccess):
+            answer["refused"] = cause.report
+        else:
+            answer["error"] = {**_described(error, path), "program": interpreter.program_now()}
+    answer["reached"] = interpreter.bodies_reached()
+    return answer, memory
+
+
+def _root(error: BaseException) -> BaseException:
+    """What was raised first: Triton wraps the errors of device functions once per call."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
+def _described(error: BaseException, path: str) -> dict[str, Any]:
+    """Type, message and line of the submission, as data. Says nothing of the box's own frames."""
+    cause = _root(error)
+    line = 0
+    for wrapped in (error, cause):
+        for frame, number in traceback.walk_tb(wrapped.__traceback__):
+            if frame.f_code.co_filename == path:
+                line = number
+    try:
+        message = str(cause)[:MESSAGE_LIMIT]
+    except BaseException:
+        message = ""
+    return {"type": type(cause).__name__[:100], "message": message, "line": line, "program": 0}
+
+
+def _send(stream: BinaryIO, header: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
+    view = memoryview(wire.pack(header, buffers))
+    while view:
+        view = view[stream.write(view) :]

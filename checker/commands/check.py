@@ -1,0 +1,84 @@
+"""`python -m checker check`: the verdict on one puzzle or on all, as a report and as JSON."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from checker.commands.output import write
+from checker.course import ladder, targets
+from checker.course.ladder import number_of
+from checker.course.status import ExitStatus, Misuse
+from checker.course.verdict import Status
+from checker.learner.practice import checked, misused, terms_of
+
+_SERIOUSNESS = [
+    ExitStatus.ACCEPTED,
+    ExitStatus.NOT_STARTED,
+    ExitStatus.REFUSED,
+    ExitStatus.MISUSED,
+    ExitStatus.FAULT,
+]
+
+
+@click.command()
+@click.argument("puzzle", required=False, metavar="[N]")
+@click.option("--file", "file", type=click.Path(path_type=Path), help="Check this .py file or .ipynb notebook.")
+@click.option(
+    "--device",
+    type=click.Choice(["interpreter", "cuda", "auto"]),
+    default="interpreter",
+    show_default=True,
+    help="Where the kernels run. auto: on the interpreter, and then on a GPU if there is one.",
+)
+@click.option("--key", help="Draw sizes and values from this key and run in a cage, as grading does.")
+@click.option(
+    "--unsafe-no-sandbox", "unsafe", is_flag=True, help="With --key: run without a cage, and mark the result."
+)
+@click.option(
+    "--targets",
+    "targets_",
+    default=",".join(targets.DEFAULT),
+    show_default=True,
+    help=f"GPUs that a right kernel must compile for, with commas, or `all`: {', '.join(targets.ALL)}.",
+)
+@click.option("--no-compile", is_flag=True, help="Do not compile for any GPU.")
+@click.option("--json", "json_path", metavar="PATH|-", help="Also write the verdict as JSON; `-`: to standard output.")
+def check(
+    puzzle: str | None,
+    file: Path | None,
+    device: str,
+    key: str | None,
+    unsafe: bool,
+    targets_: str,
+    no_compile: bool,
+    json_path: str | None,
+) -> NoReturn:
+    """Check puzzle N, or all puzzles if no number is given.
+
+    \b
+    Exit status:
+      0    accepted
+      1    refused: the kernel is wrong, unsafe, or moves too much memory
+      2    misused: there is no such puzzle or file, or an option is wrong
+      3    the checker itself failed; never the submission's fault
+      4    not started: the stub is as it was
+      130  interrupted
+    Of several puzzles, the worst.
+    """
+    try:
+        under = terms_of(key, device, "" if no_compile else targets_, unsafe=unsafe)
+        if puzzle is None:
+            if file is not None:
+                raise Misuse("Say which puzzle the file solves: python -m checker check N --file PATH.")
+            verdicts = [checked(number, None, under) for number in ladder.stems()]
+        else:
+            verdicts = [checked(number_of(puzzle), file, under)]
+    except Misuse as misuse:
+        verdicts = [misused(str(misuse), "Type: make check PUZZLE=1, or see python -m checker check --help.")]
+    write(verdicts, json_path, table=puzzle is None and verdicts[0].status is not Status.MISUSED)
+    worst = max((v.exit_status for v in verdicts), key=_SERIOUSNESS.index)
+    sys.exit(worst)

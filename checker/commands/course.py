@@ -1,0 +1,47 @@
+"""`python -m checker course`: an nbgrader course, made or brought up to date."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from checker.course.status import Misuse
+from checker.grading.key import KeyProblem
+from checker.grading.settings import SettingsError
+from checker.nbgrader.assignment import NoAssignment
+from checker.nbgrader.folder import make
+
+
+@click.command()
+@click.argument("folder", required=False, default="course", metavar="[DIR]", type=click.Path(path_type=Path))
+@click.option("--id", "id", help="Name of a new course; flash-puzzles if nothing is said.")
+@click.option("--exchange", help="For a new course: the folder through which nbgrader hands out and collects.")
+def course(folder: Path, id: str | None, exchange: str | None) -> None:
+    """Make an nbgrader course in DIR (`course`), or bring it up to date; docs/instructors.md says how to go on.
+
+    Submissions, gradebook, key, course.toml and own_config.py are never overwritten.
+    """
+    try:
+        settings, made = make(folder, id or "", exchange or "")
+    except (SettingsError, KeyProblem, NoAssignment) as problem:
+        raise Misuse(str(problem)) from problem
+    except OSError as error:
+        raise Misuse(f"The course could not be written: {error.strerror}: {error.filename}.") from error
+    for path in made.written:
+        click.echo(f"  {os.path.relpath(path)}")
+    for remark in made.remarks:
+        click.echo(f"! {remark}")
+    if not made.written and not made.remarks:
+        click.echo("Nothing has changed.")
+    here = os.path.relpath(folder)
+    click.echo(f"\nThe course {settings.id} is in {here}. For each assignment:")
+    click.echo(f"  . .venv/bin/activate && cd {here}")
+    click.echo("  nbgrader generate_assignment p1_naive_softmax && nbgrader release_assignment p1_naive_softmax")
+    if (folder / "gradebook.db").exists():
+        click.echo("For one that is handed out already, after a change of its points:")
+        click.echo("  nbgrader generate_assignment p1_naive_softmax --force")
+        click.echo("  nbgrader autograde p1_naive_softmax --force")
+        click.echo("  nbgrader generate_feedback p1_naive_softmax --force")
+        click.echo("  nbgrader release_feedback p1_naive_softmax")

@@ -1,0 +1,156 @@
+"""`python -m checker grade`: many submissions, a summary, and files for other programs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import NoReturn
+
+import click
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from checker import catalog
+from checker.commands.arguments import of_course
+from checker.course.clean import clean
+from checker.course.saving import replacing
+from checker.course.status import ExitStatus, Misuse
+from checker.course.verdict import Status, Verdict
+from checker.grading import batch, export, settings
+from checker.grading.crew import Crew, CrewLost, NoCrew, local
+from checker.grading.export import Row
+from checker.grading.found import NothingFound, Work, found
+from checker.grading.grade import NoSandbox, terms_for_grading
+from checker.grading.key import KeyProblem
+from checker.report.screen import console, say
+
+_COLUMNS = ("all points", "some points", "no points", "not started", "no score")  # of the summary
+
+
+@click.command()
+@click.argument("places", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
+@of_course
+@click.option("--jobs", type=click.IntRange(min=0), default=0, help="Processes; 0: as many as there are cores.")
+@click.option(
+    "--cluster",
+    default="",
+    metavar="local|slurm|ADDRESS",
+    help="Have Dask workers grade: --jobs of this machine, at most --jobs Slurm jobs, or those of a scheduler that is "
+    "there already, such as tls://host:8786.",
+)
+@click.option("--csv", type=click.Path(path_type=Path), help="Write a line for each submission to this file.")
+@click.option("--json", type=click.Path(path_type=Path), help="Write all that is known to this file.")
+@click.option("--junit", type=click.Path(path_type=Path), help="Write JUnit XML to this file.")
+def grade(places: tuple[Path, ...], folder: Path, jobs: int, cluster: str, **forms: Path | None) -> NoReturn:
+    """Grade what lies in PATHs, folders or files; nothing: what nbgrader has collected in the course.
+
+    If no other file is named, the latter writes verdicts.csv in the course's folder. These are no grades: there are no
+    deadlines, overrides and questions in them. `nbgrader export` has all of that.
+
+    What was graded before is not graded again, and a run that was ended goes on where it was. `nbgrader autograde`
+    then only takes over the results.
+
+    Exit status: 0 every submission has a result, 2 misused, 3 some could not be judged: they have no score.
+    """
+    written = {form: path for form, path in forms.items() if path is not None}
+    if not places and not written:
+        written["csv"] = folder / "verdicts.csv"
+    sys.exit(grade_all(places, folder, jobs, written, cluster))
+
+
+def grade_all(
+    places: Sequence[Path], folder: Path, jobs: int, written: Mapping[str, Path], cluster: str = ""
+) -> ExitStatus:
+    """Grade, show a summary, and write the files that are asked for, by form. Raises Misuse.
+
+    `cluster`: grade there, and not in processes of this machine; see `checker.grading.cluster`.
+    """
+    screen, started = console(), time.monotonic()
+    try:
+        course = settings.read(folder.absolute())
+        works = found(places or (folder / "submitted",))
+        with _crew(cluster, jobs, course, works[0].paths[0]) as crew:
+            outcomes = _with_progress(works, course.folder, crew)
+        rows = export.Rows(outcomes, course)
+        for form, path in written.items():
+            with replacing(path) as file:
+                export.FORMS[form](rows, file)
+    except (settings.SettingsError, KeyProblem, NoSandbox, NothingFound, NoCrew) as problem:
+        raise Misuse(str(problem)) from problem
+    except (OSError, CrewLost) as problem:
+        reason = f"{problem.strerror}: {problem.filename}" if isinstance(problem, OSError) else str(problem)
+        say(screen, f"Grading has stopped: {_harmless(reason)}. Nothing is lost; what is done is kept.")
+        return ExitStatus.FAULT
+    screen.print(_summary(rows))
+    known = sum(outcome.known for outcome in outcomes)
+    say(screen, f"{len(outcomes)} submissions, {known} of them known before, in {time.monotonic() - started:.0f} s.")
+    for path in written.values():
+        say(screen, f"Written: {path}")
+    lost = [outcome for outcome in outcomes if outcome.fault]
+    for outcome in lost:
+        say(screen, f"No score: {_harmless(f'{outcome.files}: {outcome.fault}')}.")
+    return ExitStatus.FAULT if lost else ExitStatus.ACCEPTED
+
+
+def _crew(cluster: str, jobs: int, course: settings.Settings, sample: Path) -> AbstractContextManager[Crew]:
+    if not cluster:
+        terms_for_grading(course)  # better to say now what is missing than in every process
+        return local(jobs)
+    try:
+        from checker.grading.cluster import cluster as on_cluster
+    except ImportError as error:
+        raise Misuse(
+            f"{error.name} is missing, which grading on a cluster needs: pip install '.[cluster]' in this repository, "
+            "or make grade CLUSTER=…, which installs it."
+        ) from error
+    return on_cluster(cluster, jobs, course, sample)
+
+
+def _harmless(text: str) -> str:
+    """On one line and without orders to a terminal: names of files are the students' to choose."""
+    return clean(text).replace("\n", " ")
+
+
+def _with_progress(works: list[Work], folder: Path, crew: Crew) -> list[batch.Outcome]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, transient=True) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def tell(what: str, done: int, of: int) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what, total=of)
+            bar.update(tasks[what], completed=done)
+
+        return list(batch.grade(works, folder, crew, tell))
+
+
+def _summary(rows: Iterable[Row]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("", "submissions", *_COLUMNS, "mean"):
+        table.add_column(heading, justify="right" if heading else "left")
+    counts: dict[int, Counter[str]] = defaultdict(Counter)
+    earned: Counter[int] = Counter()
+    for row in rows:
+        counts[row.outcome.work.number][_column(row.verdict)] += 1
+        earned[row.outcome.work.number] += 0 if row.verdict is None else row.verdict.earned
+    for number, of_puzzle in sorted(counts.items()):
+        every = of_puzzle.total()
+        judged = every - of_puzzle["no score"]
+        mean = f"{earned[number] / judged:.1f}" if judged else ""
+        cells = (str(every), *(str(of_puzzle[name]) for name in _COLUMNS), mean)
+        table.add_row(f"{number} {catalog.load(number).title}", *cells)
+    return table
+
+
+def _column(verdict: Verdict | None) -> str:
+    if verdict is None:
+        return "no score"
+    if verdict.status is Status.NOT_STARTED:
+        return "not started"
+    if not verdict.earned:
+        return "no points"
+    return "all points" if verdict.earned == verdict.possible else "some points"

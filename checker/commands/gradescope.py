@@ -1,0 +1,38 @@
+"""`python -m checker gradescope`: an autograder for Gradescope."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from checker.commands.arguments import of_course
+from checker.course import ladder
+from checker.course.ladder import number_of
+from checker.course.status import Misuse
+from checker.grading import settings
+from checker.grading.key import KeyProblem
+from checker.publish.gradescope.archive import write
+
+
+@click.command()
+@click.argument("puzzle", required=False, metavar="[N]")
+@of_course
+@click.option("--file", default="gradescope.zip", show_default=True, type=click.Path(path_type=Path), help="Where to.")
+def gradescope(puzzle: str | None, folder: Path, file: Path) -> None:
+    """Write an autograder for Gradescope: of puzzle N, or of all puzzles if no number is given.
+
+    It grades as `grade` does, with the key and the points of the course, so keep it from others.
+    """
+    numbers = list(ladder.stems()) if puzzle is None else [number_of(puzzle)]
+    try:
+        course = settings.read(folder.absolute())
+        names = write(file, course, numbers)
+    except (settings.SettingsError, KeyProblem) as problem:
+        raise Misuse(str(problem)) from problem
+    except OSError as error:
+        raise Misuse(f"{file} could not be written: {error.strerror}: {error.filename}.") from error
+    points = sum(course.possible(number) for number in numbers)
+    click.echo(f"{file}: {len(names)} files, {points} points. It holds the course's key: keep it from others.")
+    if not course.caged:
+        click.echo("! Submissions will run without a sandbox there, as course.toml says.")

@@ -1,0 +1,35 @@
+"""`python -m checker hint`: one hint more, and no other."""
+
+from __future__ import annotations
+
+import click
+from rich.text import Text
+
+from checker.commands.arguments import asked_for
+from checker.learner import hints
+from checker.report import screen
+
+
+@click.command()
+@click.argument("puzzle", required=False, metavar="N")
+@click.option("--again", is_flag=True, help="Show the hints that you have seen so far, and no other.")
+def hint(puzzle: str | None, again: bool) -> None:
+    """Show the next hint for puzzle N, and no more.
+
+    They are those at the end of the lesson. How many you have seen is remembered in progress.txt.
+    """
+    number = asked_for(puzzle, "hint")
+    shown = hints.seen_hints(number) if again else hints.next_hint(number)
+    if shown.remark:
+        click.echo(shown.remark, err=True)
+    console = screen.console()
+    for one in shown.hints:
+        console.print(Text(f"Puzzle {number}, hint {one.level} of {shown.total}: {one.title}", style="bold"))
+        for paragraph in hints.plain(one.text).split("\n"):
+            text = Text(paragraph)
+            text.highlight_regex("`[^`]+`", "bold")
+            console.print(text)
+        console.print()
+    typed = f"make hint PUZZLE={number}"
+    for sentence, command in hints.closing(shown, typed, f"{typed} AGAIN=1"):
+        screen.say(console, sentence, command)

@@ -1,0 +1,54 @@
+"""`python -m checker similar`: which submissions of a class share what few others have."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import defaultdict
+from pathlib import Path
+
+import click
+
+from checker.commands.arguments import of_course
+from checker.course.ladder import number_of
+from checker.course.saving import replace_whole
+from checker.course.status import Misuse
+from checker.grading.chosen import Unresolved, chosen
+from checker.grading.found import NothingFound, found
+from checker.grading.similar import pairs
+from checker.grading.similar.page import html
+from checker.report.screen import console, say
+from checker.submission.read import Submission
+
+
+@click.command()
+@click.argument("places", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
+@of_course
+@click.option("--puzzle", metavar="N", help="Only this puzzle.")
+@click.option("--file", default="similar.html", show_default=True, type=click.Path(path_type=Path), help="Where to.")
+def similar(places: tuple[Path, ...], folder: Path, puzzle: str | None, file: Path) -> None:
+    """Show which submissions in PATHs share what few others have; nothing: what nbgrader has collected in the course.
+
+    One page, to look at and to judge by yourself: that two kernels are alike says nothing about anybody. Nothing is
+    executed.
+    """
+    number = None if puzzle is None else number_of(puzzle)
+    screen = console()
+    try:
+        works = [work for work in found(places or (folder / "submitted",)) if number in (None, work.number)]
+    except NothingFound as problem:
+        raise Misuse(str(problem)) from problem
+    handed: dict[int, list[tuple[str, Submission]]] = defaultdict(list)
+    with screen.status("reading"):
+        for work in works:
+            with contextlib.suppress(Unresolved):
+                if (submission := chosen(work)[1].submission) is not None:
+                    handed[work.number].append((work.student, submission))
+    counted, classes = sum(map(len, handed.values())), []
+    for one, submissions in sorted(handed.items()):
+        with screen.status(f"comparing puzzle {one}"):
+            classes.append(pairs.found(one, submissions))
+    try:
+        replace_whole(file, html(classes, counted, len(works) - counted).encode(), mode=0o600)  # it has names in it
+    except OSError as error:
+        raise Misuse(f"{file} could not be written: {error.strerror}.") from error
+    say(screen, f"{counted} submissions compared, {sum(one.total for one in classes)} pairs to look at:", str(file))

@@ -1,0 +1,30 @@
+"""`python -m checker watch`: a check on every save."""
+
+from __future__ import annotations
+
+import click
+
+from checker.course.ladder import number_of
+from checker.course.status import Misuse
+from checker.report import screen
+
+
+@click.command()
+@click.argument("puzzle", required=False, metavar="[N]")
+def watch(puzzle: str | None) -> None:
+    """Check a puzzle whenever you save its file or its notebook; only puzzle N if you say so.
+
+    The report is that of the file that was saved. Ctrl-C ends it, with exit status 0.
+    """
+    number = None if puzzle is None else number_of(puzzle)
+    try:
+        from checker.learner.watch import NothingToWatch, Watcher
+    except ImportError as error:
+        raise Misuse(f"{error.name} is missing here: make watch installs it.") from error
+    console = screen.console()
+    try:
+        Watcher(console, number).run()
+    except NothingToWatch as problem:
+        raise Misuse(str(problem)) from problem
+    except KeyboardInterrupt:
+        screen.say(console, "\nNo longer watching.")

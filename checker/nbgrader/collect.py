@@ -1,0 +1,206 @@
+"""What nbgrader loads to collect: from its exchange with care, and from what Canvas or Moodle exports.
+
+All that is collected is students': folders, names, links, archives. None may stop the collecting of the others, lead to
+what nobody has handed in, or be taken for somebody else's.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+import tempfile
+import zlib
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile, ZipFile
+
+from nbgrader.exchange import ExchangeError
+from nbgrader.exchange.default import ExchangeCollect
+from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
+
+from checker.grading import settings
+from checker.grading.found import MOST_DEEP, Download, download
+
+MOST_BYTES, MOST_FILES = 100 << 20, 1000  # in a student's own archive
+_NO_ARCHIVE = (OSError, BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, NotImplementedError)
+
+
+class CollectAllowed(ExchangeCollect):
+    """Collect the newest submission, but none after the last attempt that counts, and only plain files of it."""
+
+    src_records: list[dict[str, Any]]
+
+    def init_src(self) -> None:
+        """Find the submissions that are collected."""
+        super().init_src()
+        self.src_records = [record for record in self.src_records if record["username"] is not None]
+
+    def _path_to_record(self, path: str) -> dict[str, Any]:
+        """What a submission's name says. Anybody may write to the exchange: nbgrader would stop at an odd name."""
+        try:
+            record: dict[str, Any] = super()._path_to_record(path)
+            odd = record["username"] in ("", ".", "..") or not stat.S_ISDIR(Path(path).lstat().st_mode)
+        except (ValueError, OverflowError, OSError, ExchangeError):
+            odd = True
+        if odd:
+            self.log.warning("%s is no submission, and was left out", path)
+            return {"username": None, "filename": "", "timestamp": datetime.min}
+        return record
+
+    def _sort_by_timestamp(self, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """A student's submissions, the newest first."""
+        newest_first: list[dict[str, Any]] = super()._sort_by_timestamp(records)
+        name = newest_first[0]["username"]
+        allowed = settings.read(Path(self.coursedir.root)).allowed_attempts(self.coursedir.assignment_id)
+        if name is None or not allowed or len(newest_first) <= allowed:
+            return newest_first
+        self.log.warning("%s has submitted %d times; the first %d count", name, len(newest_first), allowed)
+        return newest_first[-allowed:]
+
+    def copy_files(self) -> None:
+        """Copy what is collected. With --update also what is older than what was: it came after the last that counts.
+
+        nbgrader would keep the newer one, which was collected before course.toml limited attempts.
+        """
+        course = self.coursedir
+        if self.update and settings.read(Path(course.root)).allowed_attempts(course.assignment_id):
+            for record in self.src_records:
+                folder = course.format_path(course.submitted_directory, record["username"], course.assignment_id)
+                collected = course.get_existing_timestamp(folder)
+                if collected is not None and collected > record["timestamp"]:
+                    self.log.warning("%s was collected of %s, and does not count", collected, record["username"])
+                    shutil.rmtree(folder)
+        super().copy_files()
+
+    def do_copy(self, src: str, dest: str, log: Any = None) -> None:
+        """Copy a submission; one that cannot be copied is told, and the others are collected.
+
+        nbgrader follows links, with the rights of whoever collects: to the key, or to another student's work.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            own = Path(folder) / "submission"  # where nobody can exchange a file for a link any more
+            try:
+                self._copy_plain(src, own)
+                # As nbgrader named the folder; what the student may have written would decide whether it is late, and
+                # the next collection would stop at what is no time.
+                (own / "timestamp.txt").write_text(Path(src).name.rsplit("+", 3)[2], encoding="utf-8")
+                super().do_copy(str(own), dest, log)
+            except (OSError, RuntimeError) as problem:  # shutil.Error, too; RuntimeError: nbgrader's, too big
+                self.log.error("%s was not collected: %s", src, problem)
+                shutil.rmtree(dest, ignore_errors=True)
+
+    def _copy_plain(self, src: str, own: Path) -> None:
+        """Copy plain files only. The student may change the folder meanwhile, so what was opened is what is asked."""
+        most = 1000 * self.coursedir.max_dir_size
+        for folder, folders, files, opened in os.fwalk(src, onerror=_raise):  # goes into no link
+            inside = Path(folder).relative_to(src)
+            if len(inside.parts) > MOST_DEEP:
+                raise RuntimeError(f"its folders are nested more than {MOST_DEEP} deep")
+            (own / inside).mkdir()
+            for name in files:
+                data = _plain(name, opened, most)
+                if data is None:
+                    self._left_out(folder, name)
+                else:
+                    most -= len(data)
+                    (own / inside / name).write_bytes(data)
+            for name in folders:
+                if stat.S_ISLNK(os.stat(name, dir_fd=opened, follow_symlinks=False).st_mode):
+                    self._left_out(folder, name)
+        if not own.exists():
+            raise RuntimeError("it is no folder")
+
+    def _left_out(self, folder: str, name: str) -> None:
+        self.log.warning("%s is no plain file, and was left out", Path(folder) / name)
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _plain(name: str, folder: int, most: int) -> bytes | None:
+    """What a file in an open folder holds; None if it is a link, a pipe or the like. OSError, RuntimeError."""
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link; a socket
+            return None
+        raise
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise RuntimeError("it is bigger than nbgrader's CourseDirectory.max_dir_size")
+    return data
+
+
+class Unpack(ExtractorPlugin):
+    """Unpacks the platform's archives, and the students' in them; what cannot be unpacked is left out, and told."""
+
+    def extract(self, archive_path: str, extracted_path: str) -> None:
+        """Copy what lies in one folder to another, archives as folders."""
+        source = Path(archive_path)
+        for path in sorted(source.rglob("*")):
+            place = Path(extracted_path) / path.relative_to(source)
+            if path.suffix == ".zip":
+                students = download(Path(path.name)) is not None  # Canvas's folder, unpacked by hand
+                self._unpack(path, place.with_suffix(""), students=students)
+            elif path.is_file():
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(path.read_bytes())
+
+    def _unpack(self, path: Path, folder: Path, *, students: bool) -> None:
+        try:
+            with ZipFile(path) as archive:
+                members = archive.infolist()
+                if students and (len(members) > MOST_FILES or sum(one.file_size for one in members) > MOST_BYTES):
+                    raise ValueError("it holds more than a submission does")
+                folder.mkdir(parents=True, exist_ok=True)
+                archive.extractall(folder)  # never outside of the folder, whatever the names in it
+        except _NO_ARCHIVE as problem:
+            self.log.warning("%s cannot be unpacked, and was left out: %s", path, problem)
+            return
+        if not students:
+            for inner in sorted(folder.rglob("*.zip")):
+                self._unpack(inner, inner.with_suffix(""), students=True)
+
+
+class WhoseFile(FileNameCollectorPlugin):
+    """Says who has handed in a file. With a `named_regexp` of the instructor's own, that holds."""
+
+    def collect(self, submitted_file: str) -> dict[str, str] | None:
+        """The student, and a name for the file; None if nothing says whose it is."""
+        path = Path(submitted_file)
+        if self.named_regexp or path.suffix not in self.valid_ext:
+            own: dict[str, str] | None = super().collect(submitted_file)
+            return own
+        if path not in self._names:
+            self.log.warning("%s has no name as Canvas or Moodle writes it", path)
+            return None
+        student, file = self._names[path]
+        return {"student_id": student, "file_id": file}
+
+    @cached_property
+    def _names(self) -> dict[Path, tuple[str, str]]:
+        """Student and file's name by path. nbgrader would stop at a student with two files of one name."""
+        folder = Path(self.parent._format_collect_path(self.parent.extracted_directory))
+        downloads: dict[Path, Download] = {}
+        for path in sorted(folder.rglob("*")):
+            inside = path.relative_to(folder)
+            in_archive = inside.relative_to(inside.parts[0]) if len(inside.parts) > 1 else inside
+            if path.is_file() and (one := download(inside) or download(in_archive)):
+                downloads[path] = one
+        names: dict[Path, tuple[str, str]] = {}
+        for path, one in downloads.items():
+            people = {other.participant for other in downloads.values() if other.student == one.student}
+            student = one.student if len(people) == 1 else f"{one.student}_{one.participant}"
+            file = Path(one.file)
+            while (student, str(file)) in names.values():
+                file = file.with_stem(f"{file.stem}-again")
+            names[path] = student, str(file)
+        return names

@@ -1,0 +1,67 @@
+# For instructors and authors: what `Makefile` includes if it is here. Students' copies have no such file.
+#
+#   FORCE=1        the solution, although the puzzle is not solved
+#   COURSE=…       the folder of the nbgrader course (course)
+#   EXCHANGE=…     the folder through which nbgrader hands out and collects, for a new course
+#   CLUSTER=…      who grades: local, slurm, or the address of a Dask scheduler (grade)
+#   TESTS=…        some files of tests (test)
+
+cluster_size := about 60 MB on disk
+test_size  := about 1 GB on disk with a CPU build of torch, several with a CUDA build
+ifneq ($(filter test test-all mutants lint,$(MAKECMDGOALS)),)
+  whole_size := With what the tests need, about 2.3 GB in all, more with a CUDA build of torch.
+endif
+
+.PHONY: solution course grade similar gradescope student-bundle test test-all mutants versions lint needs-cluster needs-test
+
+solution: $(call layer,check) ## the solution of PUZZLE=4, once yours is accepted (FORCE=1: before)
+	@$(checker) solution $(PUZZLE) $(if $(FORCE),--force)
+
+course: $(call layer,lab) ## for instructors: make an nbgrader course in COURSE=course, or bring it up to date
+	@$(checker) course $(if $(COURSE),"$(COURSE)") $(if $(EXCHANGE),--exchange "$(EXCHANGE)")
+
+grade: $(call layer,$(if $(CLUSTER),cluster,lab)) ## for instructors: grade all that COURSE=course has collected, on all cores (JOBS=2, CSV=FILE)
+	@$(checker) grade --course "$(or $(COURSE),course)" $(if $(FILE),"$(FILE)") $(if $(JOBS),--jobs $(JOBS)) $(if $(CLUSTER),--cluster "$(CLUSTER)") $(if $(CSV),--csv "$(CSV)")
+
+similar: $(call layer,lab) ## for instructors: which submissions in COURSE=course share what few others have (PUZZLE=4, FILE=similar.html)
+	@$(checker) similar --course "$(or $(COURSE),course)" $(if $(PUZZLE),--puzzle $(PUZZLE)) $(if $(FILE),--file "$(FILE)")
+
+gradescope: $(call layer,lab) ## for instructors: an autograder for Gradescope, of PUZZLE=4 or of all (FILE=gradescope.zip, COURSE=course)
+	@$(checker) gradescope $(PUZZLE) --course "$(or $(COURSE),course)" $(if $(FILE),--file "$(FILE)")
+
+student-bundle: $(call layer,lab) ## for instructors: the course without solutions, tests and grading, as one archive
+	@$(checker) student-bundle $(if $(FILE),"$(FILE)")
+
+test: $(call layer,test) ## the project's own tests, at most ten minutes
+	@"$(bin)/python" -m pytest -q -n auto --dist worksteal -m "not slow" $(TESTS)
+
+test-all: $(call layer,test) ## every test there is
+	@"$(bin)/python" -m pytest -q -n auto --dist worksteal
+
+mutants: $(call layer,test) ## wrong kernels made by machine: all must be refused
+	@"$(bin)/python" -m tests.mutation $(PUZZLE)
+
+versions: $(call layer,test) ## the tests on every Python, triton and numpy supported (PYTHONS="python3.10 …"): half an hour
+	@"$(bin)/python" -m tests.versions $(PYTHONS)
+
+lint: $(call layer,test) ## style and types
+	@"$(bin)/ruff" check .
+	@"$(bin)/ruff" format --check .
+	@"$(bin)/mypy"
+
+.venv/.layer-cluster: .venv/.layer-lab
+	@echo "Installing into .venv what grading on a cluster needs: $(cluster_size). This happens once."
+	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[cluster]'
+	@touch $@
+
+.venv/.layer-test: .venv/.layer-lab
+	@echo "Installing into .venv what the project's own tests need: $(test_size). This happens once."
+	@# A CPU build of torch, if pip knows a place that has one: it goes for the same version, and is a tenth of the size.
+	@.venv/bin/python -m pip install -q --disable-pip-version-check "torch==$$(sed -n 's/^torch==//p' constraints.txt)+cpu" 2>/dev/null || :
+	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[test]'
+	@touch $@
+
+needs-cluster: needs-lab
+	@$(missing) distributed dask_jobqueue cryptography
+needs-test: needs-cluster
+	@$(missing) pytest xdist hypothesis torch ruff mypy

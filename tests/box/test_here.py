@@ -1,0 +1,98 @@
+"""A box without processes: the same verdicts, where there is neither a process to start nor a module to limit one."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from checker.box.cage.cage import Cage
+from checker.box.host import Host
+from checker.box.parent import Limits
+from checker.check import Terms
+from tests.conftest import ROOT, check_kernel
+from tests.kernels import Kernel, kernels, named
+
+EVERY = [*kernels("right"), *kernels("wrong")]
+SAMPLE = 20  # in `make test`; `make test-all` tries all
+SEED = 20220527
+PATIENT = Limits(wall_seconds=200, cpu_seconds=200)  # here there is no limit on time either
+# In a process of its own: Triton stays in interpreter mode. What is missing in a browser is missing here as well.
+SCRIPT = """
+import json, sys
+missing = ("resource", "fcntl", "pwd")
+for name in missing:
+    sys.modules[name] = None
+from checker.box.host import Host
+from checker.box.parent import Limits
+from checker.check import Terms, check
+from checker.report.as_json import as_dict
+from checker.submission.read import from_cells
+terms = Terms(host=Host(here=True), limits=Limits(output_bytes=1 << 14), lint=False)
+for number, text in json.load(sys.stdin):
+    print(json.dumps(as_dict(check(number, from_cells([("code", text)], "kernel.py", numbered=False), terms).verdict)))
+import numpy as np
+assert np.geterr()["divide"] == "warn"
+"""
+
+
+def checked_here(tried: list[tuple[int, str]]) -> list[dict[str, Any]]:
+    """What a process that starts no other one finds, as JSON has it."""
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        input=json.dumps(tried),
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def assert_the_same(tried: list[Kernel], terms: Terms) -> None:
+    for kernel, here in zip(tried, checked_here([(one.puzzle, one.text) for one in tried]), strict=True):
+        verdict = check_kernel(kernel, replace(terms, targets=(), limits=PATIENT))
+        assert here["verdict"] == verdict.status.value, kernel.name
+        assert [one["id"] for one in here["findings"]] == [finding.id for finding in verdict.findings], kernel.name
+        passed = {one["name"]: one["passed"] for one in here["properties"]}
+        assert passed == {one.name: one.passed for one in verdict.properties}, kernel.name
+        assert here["compiled"] == {}
+
+
+def test_a_sample_of_verdicts_is_that_of_processes(quick: Terms) -> None:
+    assert_the_same(random.Random(SEED).sample(EVERY, SAMPLE), quick)
+
+
+@pytest.mark.slow
+def test_verdicts_are_those_of_processes(quick: Terms) -> None:
+    assert_the_same(EVERY, quick)
+
+
+def test_it_says_that_there_is_no_wall_and_limits_what_is_printed() -> None:
+    [solved, flood] = checked_here([(k.puzzle, k.text) for k in map(named, ("p1_naive_softmax", "p1_output_flood"))])
+    assert solved["accepted"] and solved["sandbox"].startswith("none:") and "no points" in solved["sandbox"]
+    assert set(solved["versions"]) >= {"triton", "numpy"}
+    assert [finding["id"] for finding in flood["findings"]] == ["output-flood"]
+
+
+@pytest.mark.parametrize("more", [{"key": "autumn"}, {"device": "cuda"}, {"device": "auto"}], ids=str)
+def test_it_never_gives_points(more: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="only practice on the interpreter"):
+        Terms(host=Host(here=True), **more)
+
+
+def test_there_is_no_cage_without_processes() -> None:
+    with pytest.raises(ValueError, match="only practice on the interpreter"):
+        Terms(host=Host(Cage("B", "bwrap"), here=True))
+
+
+def test_a_cage_shows_no_gpu() -> None:
+    with pytest.raises(ValueError, match="grading runs on the interpreter"):
+        Terms(host=Host(Cage("B", "bwrap")), device="cuda")

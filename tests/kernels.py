@@ -1,0 +1,142 @@
+"""The kernels that tests check: right, wrong and hostile ones, and the solutions.
+
+    python -m tests.kernels                lists the wrong ones, each with the finding that it must get
+    python -m tests.kernels p6_lse_is_l    prints the whole text of one
+
+Most wrong kernels are edits of their puzzle's solution. They stand in `tests/wrong/pN.toml`: what each of them `says`
+of itself, the `findings` that it must get, and its `edits`, which are pairs of old and new lines. Edits are made one
+after the other, and the old lines must occur exactly once in what those before have made; if there are no new ones, the
+old ones are taken out. A wrong kernel that has little in common with the solution is a whole file,
+`tests/wrong/pN_….py`, and so is the one that the README's report is about, which `python -m checker build` reads.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # part of the lab layer
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = {
+    "solutions": ROOT / "solutions",
+    "right": ROOT / "tests" / "right",
+    "wrong": ROOT / "tests" / "wrong",
+    "hostile": ROOT / "tests" / "hostile",
+}
+
+
+class BadEdit(Exception):
+    """An edit does not fit the solution: a sentence that names the kernel and the text."""
+
+
+@dataclass(frozen=True, order=True)
+class Kernel:
+    """A kernel as a student would hand it in. What is expected of it stands in its docstring."""
+
+    name: str
+    folder: str
+    text: str
+
+    @property
+    def puzzle(self) -> int:
+        """The number of its puzzle."""
+        return int(self.name.partition("_")[0][1:])
+
+    @property
+    def says(self) -> str:
+        """What its docstring says of it, without what is expected."""
+        return self.text.split('"""')[1].partition("\n\n")[0]
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What a wrong one must get, in order."""
+        return tuple(self.expected("Finding").split(" and "))
+
+    def expected(self, label: str) -> str:
+        """What its docstring says after `label:`."""
+        found = re.search(rf"^{label}: (\S+(?: (?:or|and) \S+)*)$", self.text, re.MULTILINE)
+        assert found, f"{self.name} must say `{label}: …`"
+        return found[1]
+
+    def write(self, folder: Path) -> Path:
+        """Its file in a folder, for who needs one."""
+        path = folder / f"{self.name}.py"
+        path.write_bytes(self.text.encode())
+        return path
+
+
+def edited(name: str, code: str, edits: list[list[str]]) -> str:
+    """The code after all edits. Raises BadEdit."""
+    lines = code.split("\n")
+    for old, new in edits:
+        gone = _lines(old)
+        places = [at for at in range(len(lines)) if gone and lines[at : at + len(gone)] == gone]
+        if len(places) != 1:
+            raise BadEdit(f"{name}: these lines must occur once, and occur {len(places)} times:\n{old}")
+        lines[places[0] : places[0] + len(gone)] = _lines(new)
+    return "\n".join(lines)
+
+
+def _lines(text: str) -> list[str]:
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def _made(name: str, solution: str, entry: dict[str, Any]) -> Kernel:
+    """A wrong kernel: the solution, edited, under a docstring of its own."""
+    code = solution.partition('"""\n')[2]
+    docstring = f'"""{entry["says"]}\n\nFinding: {" and ".join(entry["findings"])}\n"""\n'
+    return Kernel(name, "wrong", docstring + edited(name, code, entry["edits"]))
+
+
+def _of_folder(folder: str) -> Iterator[Kernel]:
+    for path in FOLDERS[folder].glob("p*.py"):
+        yield Kernel(path.stem, folder, path.read_bytes().decode())
+    for path in FOLDERS[folder].glob("p*.toml"):
+        [solution] = FOLDERS["solutions"].glob(f"{path.stem}_*.py")
+        text = solution.read_text(encoding="utf-8")
+        for name, entry in tomllib.loads(path.read_text(encoding="utf-8")).items():
+            yield _made(name, text, entry)
+
+
+@cache
+def kernels(folder: str) -> tuple[Kernel, ...]:
+    """The kernels of a folder, by name. Raises BadEdit."""
+    return tuple(sorted(_of_folder(folder)))
+
+
+def named(name: str) -> Kernel:
+    """The kernel of a name. Raises LookupError with a sentence."""
+    every = {one.name: one for folder in FOLDERS for one in kernels(folder)}
+    if name in every:
+        return every[name]
+    near = difflib.get_close_matches(name, every, n=5)
+    advice = f"Is it {' or '.join(near)}?" if near else "`python -m tests.kernels` lists the wrong ones."
+    raise LookupError(f"There is no kernel {name}. {advice}")
+
+
+def main(arguments: list[str]) -> int:
+    """Print one kernel, or a list of the wrong ones."""
+    try:
+        if arguments:
+            print("".join(named(name).text for name in arguments), end="")
+        else:
+            for one in kernels("wrong"):
+                print(f"{one.name}: {' and '.join(one.findings)}. {one.says}")
+    except (LookupError, BadEdit) as problem:
+        print(problem, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
