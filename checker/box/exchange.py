@@ -94,6 +94,7 @@ class Exchange:
                 events = selector.select(max(0.0, deadline - time.monotonic()))
                 if not events and time.monotonic() >= deadline:
                     self._stop(Ending.WALL_TIME)
+                    break
                 for key, _ in events:
                     if key.data is not None:
                         more = _drain(key.fd, *key.data)

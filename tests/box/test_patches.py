@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import triton
 
+from checker.box.exchange import BoxFailed
 from checker.box.inside import patches
-from checker.box.parent import BoxFailed
 from tests.conftest import ROOT, SOLUTIONS, check_path
 
 # Each name is taken away, or gets other arguments, in a process of its own.

@@ -117,7 +117,7 @@ def weighed(result: GateResult, fates: Iterable[Fate], known: re.Pattern[str]) -
 
 
 def fates(number: int, chosen: list[Mutant]) -> Iterator[Fate]:
-    """In processes, each with children that are forked warm: Python 3.11 cannot parse in two threads at once."""
+    """In processes, each with servers of its own: Python 3.11 cannot parse in two threads at once."""
     with ProcessPoolExecutor(PROCESSES) as pool:
         parts = [chosen[n::PROCESSES] for n in range(PROCESSES)]
         yield from chain.from_iterable(pool.map(_fates_of, [number] * PROCESSES, parts))
