@@ -60,13 +60,11 @@ def reread(path: Path) -> Result:
 def save(result: Result, folder: Path) -> list[Path]:
     """Write JSON, and a picture if matplotlib is there; the files written."""
     folder.mkdir(parents=True, exist_ok=True)
-    stem = folder / ladder.stems()[result.puzzle]
-    written = [stem.with_suffix(".json")]
-    written[0].write_text(result.to_json(), encoding="utf-8")
+    data, picture = (folder / f"{ladder.stems()[result.puzzle]}.{kind}" for kind in ("json", "png"))
+    data.write_text(result.to_json(), encoding="utf-8")
     try:
         from checker.bench import chart
-
-        stem.with_suffix(".png").write_bytes(chart.png(result))
     except ImportError:  # a GPU host's own environment may not have it
-        return written
-    return [*written, stem.with_suffix(".png")]
+        return [data]
+    picture.write_bytes(chart.png(result))
+    return [data, picture]

@@ -17,6 +17,7 @@ from checker.course.status import ExitStatus, Misuse
 from checker.learner.practice import outcome_of, terms_of
 from checker.report.screen import console
 from checker.trace import command
+from checker.trace.run import traced
 
 
 @click.command()
@@ -39,7 +40,7 @@ def trace(puzzle: str, file: Path | None, into: Path) -> NoReturn:
         number = number_of(puzzle)
         path = file or Path(shown(script(number)))
         outcome = outcome_of(number, path, terms_of(None, "interpreter", ""))
-        verdict, seen = outcome.verdict, command.traced(outcome)
+        verdict, seen = outcome.verdict, traced(outcome)
     except Misuse as misuse:
         click.echo(f"{misuse} See python -m checker trace --help.", err=True)
         sys.exit(ExitStatus.MISUSED)

@@ -10,9 +10,6 @@ from rich.text import Text
 
 from checker.trace import words
 from checker.trace.result import Trace
-from checker.trace.run import traced
-
-__all__ = ["save", "show", "traced"]
 
 
 def show(console: Console, trace: Trace) -> None:
