@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from checker.catalog.covering import Launch, boundaries, classes, visits
+from checker.catalog.cases.covering import Launch, boundaries, classes, visits
 
 RELATIONS = ((16, 16), (16, 32), (32, 16))
 TILES = 3  # on each side of a stored launch
@@ -77,7 +77,7 @@ def design(candidates: list[Launch], causal: bool, start: int) -> list[Launch]:
 
 
 def main() -> None:
-    """Print both designs as they stand in `checker/catalog/covering.py`."""
+    """Print both designs as they stand in `checker/catalog/cases/covering.py`."""
     for causal in (False, True):
         candidates = every(causal)
         found = (design(candidates, causal, start) for start in range(STARTS))

@@ -14,7 +14,6 @@ from checker.check import check
 from checker.course import ladder
 from checker.course.lesson import emptied, notebook_text, span, stubs_text
 from checker.course.places import stubs
-from checker.course.puzzle import Draw
 from checker.course.verdict import Status
 from checker.publish.build import puzzle_table, readme_text
 from checker.submission.read import from_file
@@ -150,7 +149,7 @@ def test_the_solution_only_adds_lines_to_the_stub(number: int, tmp_path: Path) -
 def test_cases_name_real_properties_and_every_property_is_proven(number: int) -> None:
     puzzle = catalog.load(number)
     for key in ("practice", "another"):
-        cases = puzzle.cases(Draw(key))
+        cases = puzzle.cases(puzzle.draw(key))
         assert len({case.name for case in cases}) == len(cases)
         assert {name for case in cases for name in case.proves} == {p.name for p in puzzle.properties}
         for case in cases:
@@ -164,18 +163,21 @@ def test_every_misconception_is_told_from_the_right_answer(number: int) -> None:
     """A model that equals the reference in all cases could never be named."""
     import numpy as np
 
+    from checker.course.misconception import Writes
     from checker.judge.compare import wrong_elements
 
     puzzle = catalog.load(number)
-    cases = puzzle.cases(Draw())
+    cases = puzzle.cases(puzzle.draw())
     for misconception in puzzle.misconceptions:
         assert misconception.hint and misconception.explanation
-        if misconception.outputs is not None:
+        for sign in misconception.signs:
+            if not isinstance(sign, Writes):
+                continue
             with np.errstate(all="ignore"):
                 differs = [
                     wrong_elements(np.asarray(value), puzzle.expected(case)[name]).any()
                     for case in cases
-                    for name, value in misconception.outputs(case).items()
+                    for name, value in sign.outputs(case).items()
                 ]
             assert any(differs), misconception.title
 

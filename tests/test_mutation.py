@@ -9,7 +9,7 @@ import pytest
 from checker import catalog
 from checker.check import Terms
 from checker.course import ladder
-from checker.judge.diagnose import UNNAMED
+from checker.course.verdict import Finding, Status
 from tests.mutation.gate import Fate, GateResult, all_mutants, excuses, matching, run, weighed
 from tests.mutation.operators import Mutant
 from tests.mutation.oracle import Oracle
@@ -58,18 +58,20 @@ def test_a_pattern_covers_what_it_says_and_nothing_else() -> None:
 
 
 def test_what_is_wrong_or_unexplained_or_silent_or_excused_for_nothing_is_a_flaw() -> None:
-    def fate(line: str, accepted: bool, finding: str | None = None, difference: str | None = None) -> Fate:
+    name, place = (Finding("", Status.WRONG, "", "", "", named=named) for named in (True, False))
+
+    def fate(line: str, accepted: bool, finding: Finding | None = None, difference: str | None = None) -> Fate:
         return Fate(Mutant("", "kernel", "shifted", line, "", 1), accepted, finding, difference)
 
     fates = [
-        fate("named", False, "mask-off-by-one"),
-        fate("located", False, sorted(UNNAMED)[0]),
+        fate("named", False, name),
+        fate("located", False, place),
         fate("silent", False),
         fate("equivalent", True),
         fate("unexplained", True),
         fate("wrong", True, difference="y is wrong"),
         fate("excused and wrong", True, difference="y is wrong"),
-        fate("excused and refused", False, "mask-off-by-one"),
+        fate("excused and refused", False, name),
     ]
     result = weighed(GateResult(1, 9, 8), fates, matching(["...equivalent...", "...excused..."]))
     assert (result.named, result.located, len(result.excused), len(result.flaws)) == (2, 1, 1, 5)

@@ -42,13 +42,14 @@ CATALOG = '''"""A puzzle: a vector, doubled."""
 
 import numpy as np
 
-from checker.course.puzzle import Budget, Case, Expected, Kernel, Misconception, Property, Puzzle, Tensor
+from checker.course.misconception import Misconception, Writes
+from checker.course.puzzle import Budget, Case, Expected, Kernel, Property, Puzzle, Tensor
 
 KERNEL = Kernel("double_kernel", ("x_ptr", "y_ptr", "n", "BLOCK"), ("BLOCK",))
 
 
 def cases(draw):
-    x = draw.case("TOY", "x").normal(size=50).astype(np.float32)
+    x = draw.case("x").normal(size=50).astype(np.float32)
     y = Tensor.output(x.shape, x.dtype, (1,))
     tensors = {"x_ptr": Tensor(x, (1,)), "y_ptr": y}
     return [Case("fifty", KERNEL.name, ("right", "traffic"), (4,), tensors, {"n": 50}, {"BLOCK": 16})]
@@ -71,11 +72,11 @@ PUZZLE = Puzzle(
     misconceptions=(
         Misconception(
             "copied", "copied", "y is x.", "Multiply by 2.",
-            outputs=lambda case: {"y_ptr": case.tensors["x_ptr"].values},
+            signs=(Writes(lambda case: {"y_ptr": case.tensors["x_ptr"].values}),),
         ),
     ),
 )
-'''.replace("NUMBER", str(NUMBER)).replace("TOY", TOY)
+'''.replace("NUMBER", str(NUMBER))
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +91,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "pyproject.toml",
         "tests/__init__.py",
         "tests/conftest.py",
+        "tests/kernels.py",
         "tests/test_course.py",
     ):
         shutil.copy(ROOT / name, root / name)

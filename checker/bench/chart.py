@@ -6,30 +6,26 @@ Colours are those of Okabe and Ito, which can be told apart without colour sight
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from checker.bench.result import Result, Size
 from checker.bench.roofline import NAMED, Gpu
-from checker.bench.table import ordered
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from checker.bench.table import span
 
 COLOURS = {"yours": "#D55E00", "solution": "#0072B2", "tuned": "#009E73"}
 PEER_COLOUR, ROOF_COLOUR = "#999999", "#444444"
+ROOF_STYLES = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1))]
+MARKERS = "osD^"  # of sizes; no more are drawn
 DOTS_PER_INCH = 110
-MOST_BARS = 4  # sizes that are drawn
 
 
 def figure(result: Result) -> Figure:
     """The picture, not yet written anywhere."""
-    from matplotlib.figure import Figure as NewFigure
-
-    sizes = result.sizes[:MOST_BARS]
-    made = NewFigure(figsize=(9, 3.4 + 1.9 * len(sizes)), layout="constrained", facecolor="white")
+    sizes = result.sizes[: len(MARKERS)]
+    made = Figure(figsize=(9, 3.4 + 1.9 * len(sizes)), layout="constrained", facecolor="white")
     axes = made.subplots(1 + len(sizes), 1, squeeze=False, height_ratios=[2.2] + [1.0] * len(sizes))[:, 0]
     _roofline(axes[0], result, sizes)
     for one, size in zip(axes[1:], sizes, strict=True):
@@ -45,19 +41,19 @@ def png(result: Result) -> bytes:
 
 
 def _roofline(axes: Axes, result: Result, sizes: tuple[Size, ...]) -> None:
-    if result.measured:
-        roofs: tuple[Gpu, ...] = (Gpu(f"{result.gpu}, measured", result.copy, result.matrix, "this run"),)
-    else:
-        roofs = NAMED
+    """Each size at two intensities: as counted, and as if every byte were moved once."""
+    measured = Gpu(f"{result.gpu}, measured", result.copy, result.matrix, "this run")
     x = np.geomspace(0.05, 2e4, 200)
-    styles = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1))]
-    for roof, style in zip(roofs, styles, strict=False):
+    for roof, style in zip([measured] if result.measured else NAMED, ROOF_STYLES, strict=False):
         axes.plot(x, [roof.tflops(i) for i in x], color=ROOF_COLOUR, linestyle=style, label=roof.name, linewidth=1.4)
-    for number, (size, marker) in enumerate(zip(sizes, "osD^", strict=False)):
+    for number, (size, marker) in enumerate(zip(sizes, MARKERS, strict=False)):
         low, high = size.operations / size.counted, size.operations / size.least
-        if result.measured:
-            _points(axes, size, marker, low, high)
-        else:
+        for name, colour in COLOURS.items():
+            if timing := size.of(name):
+                height = size.operations / timing.median * 1e-9
+                axes.plot([low, high], [height, height], color=colour, linewidth=1, alpha=0.6)
+                axes.plot([high], [height], marker, color=colour, markersize=6, label=f"{name}, {size.name}")
+        if not result.measured:
             height = 0.03 * 2.5**number
             axes.plot([low, high], [height, height], marker=marker, color=COLOURS["solution"], markersize=5)
             axes.annotate(f"{size.name}  ", (low, height), fontsize=8, ha="right", va="center")
@@ -68,37 +64,27 @@ def _roofline(axes: Axes, result: Result, sizes: tuple[Size, ...]) -> None:
     axes.legend(fontsize=8, loc="upper left")
 
 
-def _points(axes: Axes, size: Size, marker: str, low: float, high: float) -> None:
-    """Each form of the kernel at both intensities: as counted, and as if every byte were moved once."""
-    for name, colour in COLOURS.items():
-        timing = size.of(name)
-        if timing is not None:
-            height = size.operations / timing.median * 1e-9
-            axes.plot([low, high], [height, height], color=colour, linewidth=1, alpha=0.6)
-            axes.plot([high], [height], marker, color=colour, markersize=6, label=f"{name}, {size.name}")
-
-
 def _bars(axes: Axes, result: Result, size: Size) -> None:
-    rows = ordered(size)[::-1]
-    names = [timing.name for timing in rows]
+    """The speed of each implementation: measured, or from all that programs load to every byte moved once."""
+    timings = size.ordered[::-1]
+    names = [timing.name for timing in timings]
     slow, middle, fast = (
-        [size.speed(getattr(timing, which)) for timing in rows] for which in ("high", "median", "low")
+        np.array([size.speed(getattr(timing, which)) for timing in timings]) for which in ("high", "median", "low")
     )
-    colours = [COLOURS.get(name, PEER_COLOUR) for name in names]
     if result.measured:
-        errors: Any = [np.subtract(middle, slow), np.subtract(fast, middle)]
+        colours = [COLOURS.get(name, PEER_COLOUR) for name in names]
+        errors = np.stack([middle - slow, fast - middle])
         axes.barh(names, middle, color=colours, xerr=errors, error_kw={"linewidth": 1, "capsize": 2})
-        limit = result.matrix if size.flops else result.copy
-        axes.axvline(limit, color=ROOF_COLOUR, linestyle="--", linewidth=1)
+        axes.axvline(result.limit(size), color=ROOF_COLOUR, linestyle="--", linewidth=1)
         if size.own_limit < 1:
-            axes.axvline(limit * size.own_limit, color=ROOF_COLOUR, linestyle=":", linewidth=1)
+            axes.axvline(result.limit(size) * size.own_limit, color=ROOF_COLOUR, linestyle=":", linewidth=1)
+        labels = [f"{speed:.0f}" for speed in middle]
     else:
         axes.barh(names, fast, color=COLOURS["solution"], alpha=0.35)
         axes.barh(names, slow, color=COLOURS["solution"])
-    for position, (least, most) in enumerate(zip(slow if not result.measured else middle, fast, strict=True)):
-        text = f"{least:.0f}" if result.measured or most < 1.01 * least else f"{least:.0f} to {most:.0f}"
-        axes.annotate(f" {text}", (most, position), va="center", fontsize=8)
+        labels = [span(*ends, ".0f") for ends in zip(slow, fast, strict=True)]
+    for position, (label, end) in enumerate(zip(labels, fast, strict=True)):
+        axes.annotate(f" {label}", (end, position), va="center", fontsize=8)
     axes.margins(x=0.12)
-    kind = size.unit if result.measured else f"{size.unit} at best"
-    axes.set_title(f"{size.name}: {kind}", loc="left", fontsize=10)
+    axes.set_title(f"{size.name}: {size.unit}{'' if result.measured else ' at best'}", loc="left", fontsize=10)
     axes.tick_params(labelsize=8)

@@ -40,6 +40,21 @@ class Size:
         """What speed is told in."""
         return "TFLOP/s" if self.flops else "GB/s"
 
+    @property
+    def ordered(self) -> list[Timing]:
+        """Its timings, fastest first."""
+        return sorted(self.timings, key=lambda timing: timing.median)
+
+    @property
+    def launched(self) -> list[str]:
+        """How the course's kernels were launched, a line each."""
+        return [f"{timing.name}: {timing.tuning}" for timing in self.timings if timing.tuning]
+
+    @property
+    def not_timed(self) -> list[str]:
+        """What could not be timed, and why, a line each."""
+        return [f"not timed: {reason}" for reason in self.left_out]
+
     def speed(self, milliseconds: float) -> float:
         """TFLOP/s by the flops everybody is credited with, or GB/s of the least bytes."""
         return self.flops / milliseconds * 1e-9 if self.flops else self.least / milliseconds * 1e-6
@@ -68,9 +83,13 @@ class Result:
         """Whether this was measured, and not predicted."""
         return bool(self.gpu)
 
+    def limit(self, size: Size) -> float:
+        """The copy's bandwidth, or the matrix peak, of the same run: no speed at this size is greater."""
+        return self.matrix if size.flops else self.copy
+
     def share(self, size: Size, milliseconds: float) -> float:
-        """The speed as a share of the copy's bandwidth, or of the matrix peak, of the same run."""
-        return size.speed(milliseconds) / (self.matrix if size.flops else self.copy)
+        """The speed as a share of that limit."""
+        return size.speed(milliseconds) / self.limit(size)
 
     def to_json(self) -> str:
         """As strict JSON."""
@@ -83,14 +102,9 @@ def from_json(text: str) -> Result:
         fields: dict[str, Any] = json.loads(text)
         if fields.pop("schema") != 1:
             raise ValueError("another schema")
-        sizes = tuple(size_of(size) for size in fields.pop("sizes"))
-        return Result(**fields, sizes=sizes)
+        for size in fields["sizes"]:
+            timings = tuple(Timing(**timing) for timing in size["timings"])
+            size |= {"work": Work(size["work"]), "timings": timings, "left_out": tuple(size["left_out"])}
+        return Result(**{**fields, "sizes": tuple(Size(**size) for size in fields["sizes"])})
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not a benchmark's result: {error}") from error
-
-
-def size_of(fields: dict[str, Any]) -> Size:
-    """A size from the fields that `asdict` made of it."""
-    timings = tuple(Timing(**timing) for timing in fields["timings"])
-    rest = {**fields, "work": Work(fields["work"]), "timings": timings, "left_out": tuple(fields["left_out"])}
-    return Size(**rest)

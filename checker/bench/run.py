@@ -6,24 +6,21 @@ import contextlib
 import datetime
 import json
 import os
-import queue
-import shutil
-import signal
 import subprocess
 import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from checker import catalog
-from checker.bench.result import Result, Size, Timing
-from checker.bench.result import size_of as size_from
+from checker.bench.inside.request import Request
+from checker.bench.result import Result, Timing
 from checker.bench.roofline import NAMED
-from checker.bench.workload import size_of
-from checker.box.processes import command_of, environment
+from checker.bench.workload import asked, size_of
+from checker.box.processes import Started, command_of, environment
+from checker.course.puzzle import Puzzle, Timed
 from checker.course.verdict import Traffic
 
 _PLENTY = 40 << 30  # bytes of memory that a predicted GPU is taken to have free
@@ -42,116 +39,113 @@ class Extent:
     milliseconds: int = 80  # of runs per implementation and size
     most_seconds: float = 600.0
 
+    def sizes(self, puzzle: Puzzle, free: int) -> list[Timed]:
+        """The sizes to be timed on a GPU with so many free bytes."""
+        assert puzzle.timed is not None
+        return [timed for timed in puzzle.timed(free) if timed.usual or self.every]
+
 
 def predict(number: int, extent: Extent, traffic: Iterable[Traffic] = ()) -> Result:
     """What the roofline allows on named GPUs: `low` if each byte is moved once, else as counted on the interpreter."""
     puzzle = catalog.load(number)
     traffic = list(traffic)
-    assert puzzle.timed is not None
     sizes = []
-    for timed in puzzle.timed(_PLENTY):
-        if timed.usual or extent.every:
-            size = size_of(puzzle, timed, traffic)
-            timings = []
-            for gpu in NAMED:
-                best, counted = (1e3 * gpu.seconds(size.flops, moved) for moved in (size.least, size.counted))
-                timings.append(Timing(gpu.name, counted, best, counted))
-            sizes.append(Size(**{**vars(size), "timings": tuple(timings)}))
+    for timed in extent.sizes(puzzle, _PLENTY):
+        size = size_of(puzzle, timed, traffic)
+        timings = []
+        for gpu in NAMED:
+            best, counted = (1e3 * gpu.seconds(size.flops, moved) for moved in (size.least, size.counted))
+            timings.append(Timing(gpu.name, counted, best, counted))
+        sizes.append(replace(size, timings=tuple(timings)))
     return Result(number, puzzle.title, tuple(sizes), date=_today())
 
 
 def measure(number: int, sources: Mapping[str, str], extent: Extent, tell: Tell) -> Result:
     """Time kernels (by name: their linted text) and peers in one process. Raises BenchmarkFailed."""
     puzzle = catalog.load(number)
-    request = {
-        "puzzle": number,
-        "sources": dict(sources),
-        "every": extent.every,
-        "milliseconds": extent.milliseconds,
-    }
     before = _clocks()
-    sizes: list[Size] = []
-    facts: dict[str, Any] = {}
-    for line in _answers(request, extent.most_seconds):
-        if "doing" in line:
-            tell(line["doing"])
-        elif "size" in line:
-            sizes.append(size_from(line["size"]))
-        else:
-            facts = line
-    return Result(
-        number,
-        puzzle.title,
-        tuple(sizes),
-        gpu=facts["gpu"],
-        copy=facts["limits"]["copy"],
-        matrix=facts["limits"]["matrix"],
-        clocks=f"before: {before}; after: {_clocks()}",
-        date=_today(),
-        versions=facts["versions"],
-    )
+    with _child(extent.most_seconds) as child:
+        wanted = extent.sizes(puzzle, child.answer(tell)["free"])
+        child.ask(
+            {
+                "sources": dict(sources),
+                "sizes": [asked(timed) for timed in wanted],
+                "milliseconds": extent.milliseconds,
+            }
+        )
+        gpu = child.answer(tell)
+        sizes = []
+        for timed in wanted:
+            measured = child.answer(tell)
+            timings = tuple(Timing(**timing) for timing in measured["timings"])
+            sizes.append(replace(size_of(puzzle, timed), timings=timings, left_out=tuple(measured["left_out"])))
+    clocks = f"before: {before}; after: {_clocks()}"
+    return Result(number, puzzle.title, tuple(sizes), clocks=clocks, date=_today(), **gpu)
 
 
-def _answers(request: dict[str, Any], most_seconds: float) -> Iterable[dict[str, Any]]:
-    """What the child says, line by line, to the last; the child does not outlive this."""
-    folder = tempfile.mkdtemp(prefix="flash-puzzles-bench-")
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "flash-puzzles" / "bench"
-    variables = environment(folder)
-    variables |= {"TRITON_CACHE_DIR": str(cache / "triton"), "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor")}
-    complaint = tempfile.TemporaryFile()  # noqa: SIM115
-    child = subprocess.Popen(
-        command_of("checker.bench.child"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=complaint,
-        cwd=folder,
-        env=variables,
-        start_new_session=True,
-    )
-    try:
-        assert child.stdin is not None and child.stdout is not None
+@dataclass
+class _Child:
+    """The process that measures."""
+
+    process: Started
+    complaint: Path  # what it writes to standard error
+    late: bool = False  # its time was up
+
+    def stop(self) -> None:
+        """End it: its time is up."""
+        self.late = True
+        self.process.end()
+
+    def ask(self, request: Request) -> None:
+        """Send the one request."""
+        assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # its complaint says why
-            child.stdin.write(json.dumps(request).encode())
-            child.stdin.close()
-        done = False
-        for line in _lines(child, time.monotonic() + most_seconds):
-            done = "limits" in line
-            yield line
-        if not done:
-            complaint.seek(0)
-            last = complaint.read().decode(errors="replace").strip().splitlines()[-1:] or ["no reason given"]
-            raise BenchmarkFailed(f"The GPU's process ended early: {last[0][:300]}")
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
-        complaint.close()
-        shutil.rmtree(folder, ignore_errors=True)
+            self.process.stdin.write(json.dumps(request).encode())
+            self.process.stdin.close()
+
+    def answer(self, tell: Tell) -> dict[str, Any]:
+        """What it answers next; what it does until then is told. Raises BenchmarkFailed."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            try:
+                said: dict[str, Any] = json.loads(line)
+            except ValueError:
+                raise BenchmarkFailed("The GPU's process said something that is no result.") from None
+            if "doing" not in said:
+                return said
+            tell(said["doing"])
+        if self.late:
+            raise BenchmarkFailed("The benchmark did not come to an end in time.")
+        last = self.complaint.read_text(errors="replace").strip().splitlines()[-1:] or ["no reason given"]
+        raise BenchmarkFailed(f"The GPU's process ended early: {last[0][:300]}")
 
 
-def _lines(child: subprocess.Popen[bytes], deadline: float) -> Iterable[dict[str, Any]]:
-    """The child's lines as they come, until it closes its end. BenchmarkFailed when time is up."""
-    arrived: queue.Queue[bytes] = queue.Queue()
-    assert child.stdout is not None
-    stream = child.stdout
-
-    def read() -> None:
-        for line in stream:
-            arrived.put(line)
-        arrived.put(b"")
-
-    threading.Thread(target=read, daemon=True).start()
-    while True:
+@contextlib.contextmanager
+def _child(most_seconds: float) -> Iterator[_Child]:
+    """The child, which does not outlive this, nor its time."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "flash-puzzles" / "bench"
+    with tempfile.TemporaryDirectory(prefix="flash-puzzles-bench-", ignore_cleanup_errors=True) as folder:
+        variables = environment(folder)
+        variables |= {"TRITON_CACHE_DIR": str(cache / "triton"), "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor")}
+        complaint = Path(folder) / "complaint"
+        with complaint.open("wb") as stderr:
+            process = Started(
+                command_of("checker.bench.inside.child"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                cwd=folder,
+                env=variables,
+                start_new_session=True,
+            )
+        child = _Child(process, complaint)
+        timer = threading.Timer(most_seconds, child.stop)
+        timer.start()
         try:
-            line = arrived.get(timeout=max(0.0, deadline - time.monotonic()))
-        except queue.Empty:
-            raise BenchmarkFailed("The benchmark did not come to an end in time.") from None
-        if not line:
-            return
-        try:
-            yield json.loads(line)
-        except ValueError:
-            raise BenchmarkFailed("The GPU's process said something that is no result.") from None
+            yield child
+        finally:
+            timer.cancel()
+            process.end()
 
 
 def _clocks() -> str:

@@ -10,18 +10,21 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-from checker.box.exchange import BoxFailed, Ending, Exchange
-from checker.box.host import Host
+from checker.box.exchange import BoxFailed, Ending, Exchange, Received
+from checker.box.host import Host, Server
+from checker.box.inside import seccomp
 from checker.box.parent import Limits
 from checker.box.protocol import wire
 from checker.box.protocol.results import KernelError, MalformedAnswer, parse_error
 
 KEPT = 500  # outcomes in the cache
-_KILLED = "the compiler was killed from outside, as by the system when memory is short"
-LONGEST_RESULTS = 1 << 20  # bytes; an object for each of many small things takes far more memory than its text
+LONGEST_ANSWER = 16 << 20  # bytes, mostly assembler text; a kernel of the course has less than a hundred thousand
+LONGEST_HEADER = 1 << 16  # bytes; an object for each of many small things takes far more memory than its text
+_DIED = {"type": "Died", "message": "the compiler did not come to an end", "line": 0, "program": 0}
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,9 @@ class Compiler:
         """
         self.source, self.jobs, self.limits = source, list(jobs), limits
         self.host, self.cached, self.assembled = host or Host(), cached, assembled
+        # What Triton has read of a kernel for one job, it need not read again for the next.
+        self.groups = [list(group) for _, group in groupby(self.jobs, key=lambda job: (job.kernel, job.target))]
+        self.harmless = limits.filter and seccomp.available()  # as for a `Box`
         self.exchange: Exchange | None = None
         self._stack = ExitStack()
 
@@ -86,14 +92,12 @@ class Compiler:
     def _start(self) -> Exchange:
         header = {
             "source": self.source,
-            "jobs": [asdict(job) for job in self.jobs],
-            "assembled": self.assembled,
-            "memory": self.limits.compiler_bytes,
+            "groups": [[asdict(job) for job in group] for group in self.groups],
             "limits": self.limits.of_compiler(),
             "filter": self.limits.filter,
         }
-        server = self._stack.enter_context(self.host.server("compiler", may_stay=self.limits.filter))
-        self.exchange = self._stack.enter_context(Exchange(server, wire.pack(header)))
+        server = self._stack.enter_context(self.host.server("compiler", may_stay=self.harmless))
+        self.exchange = self._stack.enter_context(Exchange(server, wire.pack(header), len(self.groups)))
         return self.exchange
 
     def __exit__(self, *_: object) -> None:
@@ -109,31 +113,59 @@ class Compiler:
             self._cache_file().unlink(missing_ok=True)  # damaged: compile after all
         exchange = self.exchange or self._start()
         try:
-            [one] = exchange.received(self.limits.compile_seconds, LONGEST_RESULTS, self.limits.output_bytes)
+            received = exchange.received(self.limits.compile_seconds, LONGEST_ANSWER, self.limits.output_bytes)
         except BoxFailed as reason:
             raise RuntimeError(f"the compiler did not start: {reason}") from reason
-        if one.early is Ending.WALL_TIME:  # a kernel that takes long runs into the limit on CPU time
-            seconds = f"{self.limits.compile_seconds:g} s"
-            raise RuntimeError(f"the compiler was not done after {seconds}: the machine is too busy")
-        if not one.answer:  # what answers runs nothing of the submission
-            raise RuntimeError(_KILLED)
+        answers, texts = [], []
+        for group, one in zip(self.groups, received, strict=True):
+            for header, text in self._answered(group, one):
+                answers.append({name: header.get(name) for name in ("error", "alone", "shared")})
+                texts.append(text)
+        if self.assembled and not exchange.server.busy:
+            self._assemble(exchange.server, answers, texts)
         try:
-            header, _ = next(wire.unpack(bytes(one.answer), LONGEST_RESULTS, 0))
-            results = self._read(header)
-        except (wire.MalformedFrame, MalformedAnswer):
-            gone = KernelError("Died", "the compiler did not come to an end", 0, 0)
-            return [Compiled(job, gone) for job in self.jobs]
-        if any(fields.get("killed") is True for fields in header["results"]):
-            raise RuntimeError(_KILLED)
-        if self.cached and not any(r.error and r.error.type == "Died" for r in results):
-            self._remember(header)
+            results = self._read(answers)
+        except MalformedAnswer:
+            return self._read([{"error": _DIED}] * len(self.jobs))
+        if self.cached and not any(result.error and result.error.type == "Died" for result in results):
+            self._remember(answers)
         return results
 
-    def _read(self, header: Any) -> list[Compiled]:
-        listed = header.get("results") if isinstance(header, dict) else None
-        if not isinstance(listed, list) or len(listed) != len(self.jobs):
-            raise MalformedAnswer("not one result per job")
-        return [_result(fields, job) for fields, job in zip(listed, self.jobs, strict=True)]
+    def _answered(self, group: list[Job], one: Received) -> list[tuple[dict[str, Any], bytes]]:
+        """What a runner has answered to each of its jobs, not yet believed: a header, and assembler text."""
+        answers = []
+        with contextlib.suppress(wire.MalformedFrame):
+            for header, buffers in islice(wire.unpack(bytes(one.answer), LONGEST_HEADER, 1), len(group)):
+                answers.append((header, b"".join(buffers)))
+        missing = len(group) - len(answers)
+        ending, _ = one.ending(self.limits.cpu_seconds, self.harmless)
+        if missing and ending is Ending.WALL_TIME:  # a kernel that takes long runs into the limit on CPU time
+            seconds = f"{self.limits.compile_seconds:g} s"
+            raise RuntimeError(f"the compiler was not done after {seconds}: the machine is too busy")
+        if missing and ending is Ending.KILLED_FROM_OUTSIDE:
+            raise RuntimeError("the compiler was killed from outside, as by the system when memory is short")
+        return answers + [({"error": _DIED}, b"")] * missing
+
+    def _assemble(self, server: Server, answers: list[dict[str, Any]], texts: list[bytes]) -> None:
+        """Have the assembler texts assembled, and add to the answers what that tells. It is information only."""
+        if not (with_text := [number for number, text in enumerate(texts) if text]):
+            return
+        header = {
+            "targets": [self.jobs[number].target for number in with_text],
+            "limits": {"AS": self.limits.compiler_bytes},
+        }
+        frame = wire.pack(header, [texts[number] for number in with_text])
+        with Exchange(server, frame, len(with_text)) as exchange:
+            received = exchange.received(self.limits.compile_seconds, LONGEST_HEADER, self.limits.output_bytes)
+        for number, one in zip(with_text, received, strict=True):
+            with contextlib.suppress(wire.MalformedFrame, StopIteration):
+                told, _ = next(wire.unpack(bytes(one.answer), LONGEST_HEADER, 0))
+                answers[number] |= {name: told.get(name) for name in ("registers", "spilled")}
+
+    def _read(self, answers: Any) -> list[Compiled]:
+        if not isinstance(answers, list) or len(answers) != len(self.jobs):
+            raise MalformedAnswer("not one answer per job")
+        return [_result(fields, job) for fields, job in zip(answers, self.jobs, strict=True)]
 
     def _cache_file(self) -> Path:
         """Where the outcome is kept: named after the source, the jobs, the compiler and how it is called."""
@@ -144,13 +176,13 @@ class Compiler:
         root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         return root / "flash-puzzles" / "compiled" / f"{hashlib.sha256(asked.encode()).hexdigest()}.json"
 
-    def _remember(self, header: dict[str, Any]) -> None:
+    def _remember(self, answers: list[dict[str, Any]]) -> None:
         """Keep an outcome, whole or not at all; the oldest make room. A cache that cannot be written is no harm."""
         file = self._cache_file()
         with contextlib.suppress(OSError):
             file.parent.mkdir(parents=True, exist_ok=True)
             new = file.with_suffix(f".{os.getpid()}")
-            new.write_text(json.dumps(header), encoding="utf-8")
+            new.write_text(json.dumps(answers), encoding="utf-8")
             new.replace(file)
             kept = sorted(file.parent.glob("*.json"), key=lambda path: path.stat().st_mtime)
             for old in kept[:-KEPT]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import selectors
+import signal
 import time
 from dataclasses import dataclass, field
 from enum import Enum
@@ -43,6 +44,19 @@ class Received:
     cpu_seconds: float = 0.0
     early: Ending | None = None  # why it is ended before it ends
 
+    def ending(self, most_cpu_seconds: float, harmless: bool) -> tuple[Ending, int]:
+        """How it ended, and its exit status or the number of a signal. `harmless`: it cannot send one."""
+        if self.early is not None:
+            return self.early, 0
+        by_kill = self.code is None or self.code == -signal.SIGKILL  # None: its server was killed, and cannot say
+        if self.code == -signal.SIGXCPU or (by_kill and self.cpu_seconds >= most_cpu_seconds):
+            return Ending.CPU_TIME, signal.SIGXCPU
+        if self.code is None or by_kill:
+            return Ending.KILLED_FROM_OUTSIDE if harmless else Ending.KILLED, signal.SIGKILL
+        if self.code < 0:
+            return Ending.KILLED, -self.code
+        return (Ending.FINISHED if self.code == 0 else Ending.EXITED), self.code
+
 
 class Exchange:
     """A request that a server has got, and the pipes from its runners. Use as a context manager."""
@@ -80,6 +94,7 @@ class Exchange:
                 events = selector.select(max(0.0, deadline - time.monotonic()))
                 if not events and time.monotonic() >= deadline:
                     self._stop(Ending.WALL_TIME)
+                    break
                 for key, _ in events:
                     if key.data is not None:
                         more = _drain(key.fd, *key.data)

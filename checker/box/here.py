@@ -11,7 +11,7 @@ import io
 import sys
 import time
 import warnings
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -26,16 +26,10 @@ _PATH = "/submission.py"  # what a submission is called in tracebacks; there is 
 
 
 class Here:
-    """What stands in for a `Box`. Use as a context manager."""
+    """What stands in for a `Box`, with nothing to enter or to leave."""
 
     def __init__(self, limits: Limits):
         self.limits = limits
-
-    def __enter__(self) -> Here:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing is to be ended."""
 
     def run(self, source: str, kernels: list[str], launches: list[Launch], passes: list[Pass]) -> BoxResult:
         """Run `passes` over `launches`: each a list of (launch number, program order), one after the other."""
@@ -61,14 +55,19 @@ class Here:
 
         from checker.box.inside.answering import run_pass
 
-        output = _Output(one.output, self.limits.output_bytes)
-        try:
-            with redirect_stdout(output), redirect_stderr(output), np.errstate(all="ignore"), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # Triton's own, which the student could do nothing about
-                run_pass(_Answers(one.answer, output), interpreter, header, buffers, number, _PATH)
-        except _Flooded:
-            return Ending.FLOODED
-        return Ending.FINISHED
+        answers = io.BytesIO()
+        output = _Output(one.output, self.limits.output_bytes, answers)
+        with (
+            suppress(_Flooded),
+            redirect_stdout(output),
+            redirect_stderr(output),
+            np.errstate(all="ignore"),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore")  # Triton's own, which the student could do nothing about
+            run_pass(answers, interpreter, header, buffers, number, _PATH)
+        one.answer += answers.getvalue()[: output.answered]
+        return Ending.FINISHED if output.answered is None else Ending.FLOODED
 
 
 class _Flooded(Exception):
@@ -78,32 +77,18 @@ class _Flooded(Exception):
 class _Output(io.TextIOBase):
     """What is printed, as bytes, up to a limit."""
 
-    def __init__(self, sink: bytearray, most: int):
-        self.sink, self.most, self.full = sink, most, False
+    def __init__(self, sink: bytearray, most: int, answers: io.BytesIO):
+        self.sink, self.most, self.answers = sink, most, answers
+        self.answered: int | None = None  # bytes, before the launch that printed too much: what came of that is no news
 
     def write(self, text: str) -> int:
-        """Keep a text. Raises _Flooded from the limit on: in a kernel, which is ended by it."""
+        """Keep a text. Raises _Flooded from the limit on: it ends the kernel, and what begins the next launch."""
         self.sink += text.encode(errors="replace")
         if len(self.sink) > self.most:
             del self.sink[self.most :]
-            self.full = True
+            self.answered = self.answers.tell() if self.answered is None else self.answered
             raise _Flooded
         return len(text)
-
-
-class _Answers(io.BytesIO):
-    """What is answered. What came of a launch that printed too much is no news, whatever was made of its end."""
-
-    def __init__(self, sink: bytearray, output: _Output):
-        super().__init__()
-        self.sink, self.output = sink, output
-
-    def write(self, data: Any) -> int:
-        """Keep bytes. Raises _Flooded once the output is full."""
-        if self.output.full:
-            raise _Flooded
-        self.sink += data
-        return len(data)
 
 
 @cache

@@ -20,12 +20,12 @@ from checker.box.processes import Started, command_of, environment
 if TYPE_CHECKING:  # where there is no fcntl, there is no cage either
     from checker.box.cage.cage import Cage
 
-# Module, variables (the interpreter's mode is chosen before Triton is imported), whether runners take turns: on a GPU
+# Module, variables (the interpreter's mode is chosen before Triton is imported), how many runners run at once: on a GPU
 # the second pass finds on disk what the first has compiled.
-_KINDS: dict[str, tuple[str, dict[str, str], bool]] = {
-    "interpreter": ("child", {"TRITON_INTERPRET": "1"}, False),
-    "cuda": ("child", {}, True),
-    "compiler": ("compiler", {}, False),
+_KINDS: dict[str, tuple[str, dict[str, str], int]] = {
+    "interpreter": ("child", {"TRITON_INTERPRET": "1"}, 2),
+    "cuda": ("child", {}, 1),
+    "compiler": ("compiler", {}, 2),
 }
 _LONGEST_MESSAGE = 1 << 12
 
@@ -33,17 +33,17 @@ _LONGEST_MESSAGE = 1 << 12
 class Server:
     """A process that has imported Triton, or is about to, and the socket to it. `close` it."""
 
-    def __init__(self, kind: str, cage: Cage | None, rehearsed: bool):
-        """`rehearsed`: it runs something of its own first, so that those it forks are as fast as they can be."""
+    def __init__(self, kind: str, cage: Cage | None, kept: bool):
+        """`kept`: for more than one request. It runs something of its own first, so that its runners are fast."""
         self.versions: dict[str, str] = {}  # of what it has imported; empty until it has said hello
         self.busy = False
-        module, variables, in_turn = _KINDS[kind]
+        module, variables, at_once = _KINDS[kind]
         with ExitStack() as stack:
             self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             stack.enter_context(self.channel)
             self._complaint = stack.enter_context(tempfile.TemporaryFile())
             with theirs:
-                main = "checker.box.inside.harness", (theirs.fileno(), module, in_turn, rehearsed)
+                main = "checker.box.inside.harness", (theirs.fileno(), module, at_once, kept)
                 streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
                 streams |= {"stderr": self._complaint, "pass_fds": [theirs.fileno()]}
                 if cage is not None:
@@ -114,7 +114,7 @@ class Host:
         idle = self._idle.setdefault(kind, []) if kept else []
         while idle and idle[-1].gone:
             idle.pop().close()
-        server = idle.pop() if idle else Server(kind, self.cage, rehearsed=kept)
+        server = idle.pop() if idle else Server(kind, self.cage, kept)
         try:
             yield server
         finally:

@@ -5,7 +5,6 @@ The server is started before anything slow is imported here, so that both import
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -48,11 +47,11 @@ class Limits:
         """
         if device == "cuda":
             return {"CORE": 0, "CPU": self.cpu_seconds}
-        return {"NPROC": 0, "AS": self.memory_bytes, **self.of_compiler()}
+        return self.of_compiler() | {"NPROC": 0, "AS": self.memory_bytes}
 
     def of_compiler(self) -> dict[str, int]:
-        """The same for a process that compiles; its memory is limited before it is forked."""
-        return {"CORE": 0, "FSIZE": self.file_bytes, "CPU": self.cpu_seconds}
+        """The same for one that compiles."""
+        return {"CORE": 0, "FSIZE": self.file_bytes, "CPU": self.cpu_seconds, "AS": self.compiler_bytes}
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ class Box:
         seconds = time.monotonic() - started
         results = []
         for one, orders in zip(received, passes, strict=True):
-            ending, code = self.ending(one)
+            ending, code = one.ending(self.limits.cpu_seconds, self.harmless)
             asked = [number for number, _ in orders]
             results.append(believed(one, launches, asked, ending, code, self.device == "cuda"))
         return BoxResult(results, self.server.versions, seconds)
@@ -120,18 +119,6 @@ class Box:
         header["filter"] = limits.filter and self.device != "cuda"
         with Exchange(self.server, wire.pack(header, buffers), len(passes)) as exchange:
             return exchange.received(limits.wall_seconds, limits.answer_bytes, limits.output_bytes)
-
-    def ending(self, one: Received) -> tuple[Ending, int]:
-        """How a runner ended, and its exit status or the number of a signal."""
-        if one.early is not None:
-            return one.early, 0
-        if one.code == -signal.SIGXCPU or (one.code == -signal.SIGKILL and one.cpu_seconds >= self.limits.cpu_seconds):
-            return Ending.CPU_TIME, signal.SIGXCPU
-        if one.code is None or one.code == -signal.SIGKILL:  # None: its server has been killed, and cannot say
-            return Ending.KILLED_FROM_OUTSIDE if self.harmless else Ending.KILLED, signal.SIGKILL
-        if one.code < 0:
-            return Ending.KILLED, -one.code
-        return (Ending.FINISHED if one.code == 0 else Ending.EXITED), one.code
 
 
 def request(

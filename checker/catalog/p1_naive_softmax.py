@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
-from checker.catalog import covering, rows, softmax, suspected_rows, timing
-from checker.catalog.softmax_mistakes import RESULTS, writes
-from checker.course.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Puzzle, Timed, Tuning
+from checker.catalog.cases import covering
+from checker.catalog.softmax import rows
+from checker.catalog.softmax.cases import CaseMaker, large_cases, pictured, stacked
+from checker.catalog.softmax.launch import Proves, equal_gaps, unequal_gaps
+from checker.catalog.softmax.mistakes import RESULTS
+from checker.catalog.softmax.puzzle import puzzle
+from checker.catalog.softmax.reference import budget
+from checker.catalog.softmax.suspected import suspected_rows
+from checker.catalog.softmax.timing import rows_timed
+from checker.catalog.softmax.whole_row_mistakes import WHOLE_ROW
+from checker.course.puzzle import Array, Case, Draw, Kernel, Property, Timed, Tuning
 
 KERNEL = Kernel(
     name="naive_softmax_kernel",
@@ -14,7 +25,7 @@ KERNEL = Kernel(
     constexprs=("BLOCK_SIZE",),
 )
 
-FULL, LENGTHS, VALUES, STRIDES, HALF, FAR, TRAFFIC = (
+PROPERTIES = (
     Property("full-block", "a row that fills its block", 25),
     Property("any-length", "rows of any length", 25),
     Property("values", "rows of every kind of value", 15),
@@ -25,19 +36,8 @@ FULL, LENGTHS, VALUES, STRIDES, HALF, FAR, TRAFFIC = (
 )
 
 
-def _case(
-    name: str,
-    proves: tuple[Property, ...],
-    x: Array,
-    gaps: tuple[int, int],
-    kinds: tuple[str, ...] = (),
-    once: bool = False,
-) -> Case:
-    """The launch of the stub: the block is the next power of two."""
-    return softmax.launch(KERNEL, name, tuple(p.name for p in proves), x, _block(x.shape[1]), gaps, kinds, once=once)
-
-
 def _block(n: int) -> dict[str, int]:
+    """The block of the stub: the next power of two."""
     return {"BLOCK_SIZE": 1 << (n - 1).bit_length()}
 
 
@@ -71,177 +71,98 @@ def _kinds(random: np.random.Generator, n: int) -> dict[str, Array]:
 
 def cases(draw: Draw) -> list[Case]:
     """Lengths around a power of two; rows are value kinds; strides unequal in one case."""
-
-    def random(name: str) -> np.random.Generator:
-        return draw.case("p1_naive_softmax", name)
-
-    def normal(name: str, count: int, n: int) -> Array:
-        return random(name).normal(0.0, 2.0, (count, n)).astype(np.float32)
-
-    sizes = random("sizes")
+    make = CaseMaker(KERNEL, draw, {"BLOCK_SIZE": 8})
+    normal, sizes, gaps = make.normal, draw.case("sizes"), draw.case("gaps")
     block = int(sizes.choice([64, 128]))
     short = int(sizes.integers(block // 2 + 1, block // 2 + 9))
-    kinds = _kinds(random("kinds"), int(sizes.integers(block - 15, block)))
-    half = _kinds(random("half"), block - int(sizes.integers(1, 15)))
-    half_rows = ("normal, sigma 1", "normal, sigma 5", "maximum last", "normal around +40")
-    gaps = random("gaps")
+    kinds = _kinds(draw.case("kinds"), int(sizes.integers(block - 15, block)))
+    half = _kinds(draw.case("half"), block - int(sizes.integers(1, 15)))
+    few = {kind: half[kind] for kind in ("normal, sigma 1", "normal, sigma 5", "maximum last", "normal around +40")}
+    one = np.array([[-80.0], normal("one", 1, 1)[0]], np.float32)
 
-    def alike() -> tuple[int, int]:
-        return softmax.equal_gaps(gaps)
+    def case(name: str, proves: Proves, x: Array, **how: Any) -> Case:
+        return _case(make, name, proves, x, equal_gaps(gaps), **how)
 
     return [
-        _case("a full block", (FULL, TRAFFIC), normal("full", 3, block), (0, 0)),
-        _case("seven short of a block", (LENGTHS, TRAFFIC), normal("tail", 2, block - 7), alike()),
-        _case("just over half a block", (LENGTHS,), normal("short", 2, short), alike()),
-        _case("a single column", (LENGTHS,), np.array([[-80.0], normal("one", 1, 1)[0]], np.float32), alike()),
-        _case("a long row", (LENGTHS,), normal("long", 2, int(sizes.integers(700, 1500))), alike()),
-        _case("many rows", (LENGTHS,), normal("many", int(sizes.integers(33, 40)), 5), alike()),
-        _case("every kind of row", (VALUES,), np.stack([*kinds.values()]).astype(np.float32), alike(), (*kinds,)),
-        _case("x and y strided differently", (STRIDES,), normal("strides", 3, block - 9), softmax.unequal_gaps(gaps)),
-        _case("fp16", (HALF,), np.stack([half[r] for r in half_rows]).astype(np.float16), alike(), half_rows),
-        *softmax.far_cases(KERNEL, random("far"), {"BLOCK_SIZE": 8}),
-        _case("fp16, a single column", (HALF,), normal("one", 1, 1).astype(np.float16), alike(), once=True),
-        _case("fp16, every kind of row", (HALF,), np.stack([*half.values()]).astype(np.float16), alike(), once=True),
-        *_of_every_length(random("lengths")),
-        softmax.tall_case(KERNEL, random("tall"), {"BLOCK_SIZE": 8}),
-        _mostly_padding(random("padding")),
+        _case(make, "a full block", ("full-block", "traffic"), normal("full", 3, block), (0, 0)),
+        case("seven short of a block", ("any-length", "traffic"), normal("tail", 2, block - 7)),
+        case("just over half a block", "any-length", normal("short", 2, short)),
+        case("a single column", "any-length", one),
+        case("a long row", "any-length", normal("long", 2, int(sizes.integers(700, 1500)))),
+        case("many rows", "any-length", normal("many", int(sizes.integers(33, 40)), 5)),
+        case("every kind of row", "values", stacked(kinds), kinds=(*kinds,)),
+        _case(make, "x and y strided differently", "strides", normal("strides", 3, block - 9), unequal_gaps(gaps)),
+        case("fp16", "half", stacked(few, np.float16), kinds=(*few,)),
+        *make.far_cases(),
+        case("fp16, a single column", "half", normal("one", 1, 1).astype(np.float16), once=True),
+        case("fp16, every kind of row", "half", stacked(half, np.float16), once=True),
+        *_of_every_length(make),
+        make.tall_case(),
+        _mostly_padding(make),
     ]
 
 
-def _mostly_padding(random: np.random.Generator) -> Case:
+def _case(make: CaseMaker, name: str, proves: Proves, x: Array, gaps: tuple[int, int], **how: Any) -> Case:
+    """A launch as in the stub: the block is the next power of two."""
+    return replace(make, blocks=_block(x.shape[1])).launch(name, proves, x, gaps, **how)
+
+
+def _mostly_padding(make: CaseMaker) -> Case:
     """A row of few and very negative numbers in a huge block: what only looks like -inf adds up."""
+    random = make.draw.case("padding")
     x = random.uniform(-80, -79, (1, int(random.integers(2, 8)))).astype(np.float32)
-    return softmax.launch(KERNEL, "mostly padding", (LENGTHS.name,), x, {"BLOCK_SIZE": 1 << 17}, once=True)
+    return make.resized(1 << 17).launch("mostly padding", "any-length", x, (24, 24), once=True)
 
 
-def _of_every_length(random: np.random.Generator) -> list[Case]:
+def _of_every_length(make: CaseMaker) -> list[Case]:
     """The shortest and the longest rows of blocks of every size, and some between; the last two in fp32 and fp16."""
-
-    lengths = {2, 3, 4}
+    random, lengths = make.draw.case("lengths"), {2, 3, 4}
     for block in (8, 16, 32, 256):
         half = block // 2
         lengths |= {half + 1, block, int(random.integers(half + 2, block - 1)), block - 1}
     made = []
     for n, (layout, on) in zip(sorted(lengths), covering.besides(len(lengths), random), strict=True):
-        size, half = (int(random.integers(2, 4)), n), bool(on & covering.HALF)
-        made.append(softmax.of_length(KERNEL, LENGTHS.name, size, _block(n), layout, half, random))
+        size, of = (int(random.integers(2, 4)), n), replace(make, blocks=_block(n))
+        made.append(of.of_length("any-length", size, layout, bool(on & covering.HALF), random))
     long = random.normal(0.0, 2.0, (1, int(random.integers(132_000, 160_000))))
     flat = np.full((1, int(random.integers(1200, 1700))), 80.0)  # of which the sum is nearly as large as fp32 goes
-    return [
-        *made,
-        _case("a row of 80", (LENGTHS,), flat.astype(np.float32), softmax.equal_gaps(random), once=True),
-        _case("long rows", (LENGTHS,), long.astype(np.float32), softmax.equal_gaps(random), once=True),
-        _case("fp16, long rows", (HALF,), long[:, :1000].astype(np.float16), softmax.equal_gaps(random), once=True),
-    ]
+    rows: dict[str, Array] = {
+        "a row of 80": flat.astype(np.float32),
+        "long rows": long.astype(np.float32),
+        "fp16, long rows": long[:, :1000].astype(np.float16),
+    }
+    for name, x in rows.items():
+        proves = "half" if x.dtype == np.float16 else "any-length"
+        made.append(_case(make, name, proves, x, equal_gaps(random), once=True))
+    return made
 
-
-def _padding(case: Case) -> int:
-    return rows.block_size(case) - rows.columns(case)
-
-
-def _over_padding(x: Array, case: Case) -> Array:
-    """Softmax of the row continued with zeros to the end of the block."""
-    padded = np.pad(x, ((0, 0), (0, _padding(case))))
-    return softmax.softmax(padded)[:, : x.shape[1]]
-
-
-def _half_sum(x: Array, case: Case) -> Array:
-    if case.tensors["x_ptr"].values.dtype != np.float16:
-        return softmax.softmax(x)
-    e = np.exp(x).astype(np.float16)
-    return np.asarray(e / e.sum(axis=1, keepdims=True, dtype=np.float16))
-
-
-MISCONCEPTIONS = (
-    Misconception(
-        "sums-padded-lanes",
-        "The padding is counted in the sum",
-        "BLOCK_SIZE is the next power of two, so the last BLOCK_SIZE - n_cols lanes hold no element of "
-        "the row. Loaded as 0 they have the exponential 1, and each of them adds 1 to the denominator.",
-        "Give the padded lanes a value whose exponential is 0: tl.load(..., mask=mask, other=-float('inf')).",
-        outputs=writes(_over_padding),
-        points_at="load",
-    ),
-    Misconception(
-        "infinite-padding",
-        "The padding makes the sum infinite",
-        "Wherever there is padding, all of y is 0, so the denominator is infinite. Padding that was loaded as +inf "
-        "does that to a sum of exponentials; padding that is -inf does it to a sum of x.",
-        "The padding's exponential must be 0, so its x is minus infinity: other=-float('inf').",
-        outputs=writes(lambda x, case: np.zeros_like(x) if _padding(case) else softmax.softmax(x)),
-        points_at="load",
-    ),
-    Misconception(
-        "no-division",
-        "The exponentials were stored without dividing",
-        "y holds exp(x) itself. A softmax divides by the sum of the row's exponentials.",
-        "Compute tl.sum of the exponentials over the row and divide by it before you store.",
-        outputs=writes(lambda x, _: np.exp(x)),
-    ),
-    Misconception(
-        "divides-by-max",
-        "Divided by the maximum instead of the sum",
-        "y = exp(x) / max(x). The denominator of a softmax is the sum of the exponentials of the row.",
-        "Replace the maximum by tl.sum over the exponentials.",
-        outputs=writes(lambda x, _: np.exp(x) / x.max(axis=1, keepdims=True)),
-    ),
-    Misconception(
-        "no-exponential",
-        "Normalised x itself, without the exponential",
-        "y = x / sum(x). A softmax normalises exp(x), which is positive whatever the sign of x.",
-        "Take tl.exp of what you loaded before you sum it.",
-        outputs=writes(lambda x, _: x / x.sum(axis=1, keepdims=True)),
-    ),
-    Misconception(
-        "sum-of-x",
-        "Divided by the sum of x instead of the sum of exp(x)",
-        "The numerator is right, but the denominator adds up the inputs, not their exponentials.",
-        "Sum the numerator: tl.sum(numerator, axis=0).",
-        outputs=writes(lambda x, _: np.exp(x) / x.sum(axis=1, keepdims=True)),
-    ),
-    Misconception(
-        "half-sum",
-        "The exponentials are added up in fp16",
-        "fp16 ends at 65504, which exp passes at x = 11.1: the sum becomes infinite and y 0 or NaN.",
-        "Convert right after the load, x.to(tl.float32), and do everything up to the store in fp32.",
-        outputs=writes(_half_sum),
-    ),
-    *RESULTS,
-    *rows.ADDRESSING,
-)
 
 WARPS = {1024: (2, 4), 2048: (2, 4), 4096: (4, 16), 8192: (16, 32), 16384: (16, 32)}  # by row length
+TUNINGS = {n: [Tuning({"BLOCK_SIZE": n}, warps) for warps in several] for n, several in WARPS.items()}
 
 
 def timed(free: int) -> list[Timed]:
-    """Rows of 1k to 16k, each in one block."""
+    """Rows of 1k to 16k, each in one block, in fp32 and in bf16."""
     return [
-        timing.rows_timed(
-            KERNEL,
-            n,
-            [Tuning({"BLOCK_SIZE": n}, warps) for warps in several],
-            free,
-            bf16=bf16,
-            usual=n in ((8192,) if bf16 else (1024, 8192)),
-        )
-        for bf16 in (False, True)
-        for n, several in WARPS.items()
+        *rows_timed(KERNEL, TUNINGS, free, usual=(1024, 8192)),
+        *rows_timed(KERNEL, TUNINGS, free, usual=(8192,), bf16=True),
     ]
 
 
-PUZZLE = Puzzle(
+PUZZLE = puzzle(
     number=1,
     slug="naive_softmax",
     title="Naive softmax",
     kernels=(KERNEL,),
-    properties=(FULL, LENGTHS, VALUES, STRIDES, HALF, FAR, TRAFFIC),
+    properties=PROPERTIES,
     cases=cases,
-    expected=softmax.expected,
-    budget=softmax.budget(sweeps=1),
-    suspected=suspected_rows.of_softmax("p1_naive_softmax", KERNEL, whole=True, largest=80.0),
-    large_cases=softmax.large_cases("p1_naive_softmax", KERNEL, lambda n: {"BLOCK_SIZE": 1 << (n - 1).bit_length()}),
+    budget=budget(sweeps=1),
+    suspected=suspected_rows(KERNEL, whole=True, largest=80.0),
+    large_cases=large_cases(KERNEL, _block),
     timed=timed,
-    pictured=softmax.pictured("p1_naive_softmax", KERNEL, "four rows", (4, 64), {"BLOCK_SIZE": 64}),
-    misconceptions=MISCONCEPTIONS,
-    invariants=(softmax.ROWS_SUM_TO_ONE,),
+    pictured=pictured(KERNEL, "four rows", (4, 64), {"BLOCK_SIZE": 64}),
+    misconceptions=(
+        *WHOLE_ROW,
+        *rows.worded((*RESULTS, *rows.ADDRESSING), rows.ONE_ROW),
+    ),
 )

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from checker.catalog import rows, softmax, suspected_rows, timing
-from checker.catalog.blockwise_mistakes import BLOCKWISE
-from checker.catalog.softmax_mistakes import RESULTS
-from checker.course.puzzle import Case, Draw, Kernel, Property, Puzzle, Remark, Timed, Tuning
+from checker.catalog.softmax import rows
+from checker.catalog.softmax.blockwise_mistakes import BLOCKWISE
+from checker.catalog.softmax.cases import CaseMaker, large_cases, pictured
+from checker.catalog.softmax.mistakes import RESULTS
+from checker.catalog.softmax.puzzle import puzzle
+from checker.catalog.softmax.reference import ROW_KEPT, blockwise_budget
+from checker.catalog.softmax.suspected import suspected_rows
+from checker.catalog.softmax.timing import LONG_ROWS, rows_timed
+from checker.course.puzzle import Case, Draw, Kernel, Property, Remark
+from checker.course.verdict import Traffic
 
 KERNEL = Kernel(
     name="safe_softmax_kernel",
@@ -27,36 +33,27 @@ PROPERTIES = (
 
 def cases(draw: Draw) -> list[Case]:
     """Rows of up to three blocks and a tail."""
-    block = int(draw.case("p2_safe_softmax", "sizes").choice([16, 32]))
-    usual = softmax.safe_cases(KERNEL, lambda name: draw.case("p2_safe_softmax", name), {"BLOCK_SIZE": block})
-    return [*usual, softmax.long_sum_case(KERNEL, draw.case("p2_safe_softmax", "long sum"), {"BLOCK_SIZE": block})]
+    make = CaseMaker(KERNEL, draw, {"BLOCK_SIZE": int(draw.case("sizes").choice([16, 32]))})
+    return [*make.safe_cases(), make.long_sum_case()]
 
 
-def _two_sweeps(case: Case, loads: Mapping[str, int]) -> bool:
-    return loads["x_ptr"] <= 2 * case.tensors["x_ptr"].values.size
+def _two_sweeps(case: Case, moved: Mapping[str, Traffic]) -> bool:
+    return moved["x_ptr"].loads <= 2 * case.tensors["x_ptr"].values.size
 
 
-def timed(free: int) -> list[Timed]:
-    """Rows of 128k, too long for a cache."""
-    tunings = [Tuning({"BLOCK_SIZE": 8192}, 16), Tuning({"BLOCK_SIZE": 16384}, 32)]
-    return [timing.rows_timed(KERNEL, 131072, tunings, free, own_limit=1 / 2, usual=True)]
-
-
-PUZZLE = Puzzle(
+PUZZLE = puzzle(
     number=2,
     slug="safe_softmax",
     title="Safe softmax, three sweeps",
     kernels=(KERNEL,),
     properties=PROPERTIES,
     cases=cases,
-    expected=softmax.expected,
-    budget=softmax.blockwise_budget(sweeps=3),
-    suspected=suspected_rows.of_softmax("p2_safe_softmax", KERNEL),
-    large_cases=softmax.large_cases("p2_safe_softmax", KERNEL, lambda n: {"BLOCK_SIZE": 256}),
-    timed=timed,
-    pictured=softmax.pictured("p2_safe_softmax", KERNEL, "four rows of four blocks", (4, 64), {"BLOCK_SIZE": 16}),
+    budget=blockwise_budget(sweeps=3),
+    suspected=suspected_rows(KERNEL),
+    large_cases=large_cases(KERNEL, lambda n: {"BLOCK_SIZE": 256}),
+    timed=lambda free: rows_timed(KERNEL, LONG_ROWS, free, LONG_ROWS, own_limit=1 / 2),
+    pictured=pictured(KERNEL, "four rows of four blocks", (4, 64), {"BLOCK_SIZE": 16}),
     largest_block=rows.block_size,
     remarks=(Remark("You read x only twice: that is puzzle 3, the online softmax.", _two_sweeps),),
-    misconceptions=(softmax.ROW_KEPT, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
-    invariants=(softmax.ROWS_SUM_TO_ONE,),
+    misconceptions=(ROW_KEPT, *rows.worded((*BLOCKWISE, *RESULTS, *rows.ADDRESSING), rows.ONE_ROW)),
 )

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from checker.catalog import rows, softmax, suspected_rows, timing
-from checker.catalog.blockwise_mistakes import BLOCKWISE
-from checker.catalog.online_mistakes import ONLINE
-from checker.catalog.softmax_mistakes import RESULTS
-from checker.course.puzzle import Case, Draw, Kernel, Misconception, Property, Puzzle, Timed, Tuning
+from checker.catalog.softmax import rows
+from checker.catalog.softmax.blockwise_mistakes import BLOCKWISE
+from checker.catalog.softmax.cases import CaseMaker, large_cases, pictured
+from checker.catalog.softmax.mistakes import RESULTS
+from checker.catalog.softmax.online_mistakes import ONLINE
+from checker.catalog.softmax.puzzle import puzzle
+from checker.catalog.softmax.reference import ROW_KEPT, blockwise_budget
+from checker.catalog.softmax.suspected import suspected_rows
+from checker.catalog.softmax.timing import LONG_ROWS, rows_timed
+from checker.course.misconception import Misconception, Moves
+from checker.course.puzzle import Case, Draw, Kernel, Property
 
 KERNEL = Kernel(
     name="online_softmax_kernel",
@@ -27,14 +33,8 @@ PROPERTIES = (
 
 def cases(draw: Draw) -> list[Case]:
     """As for puzzle 2, and rows whose first blocks hold nothing but -inf."""
-    sizes = draw.case("p3_online_softmax", "sizes")
-    blocks = {"BLOCK_SIZE": int(sizes.choice([16, 32]))}
-    usual = softmax.safe_cases(KERNEL, lambda name: draw.case("p3_online_softmax", name), blocks)
-    return [
-        *usual,
-        *softmax.empty_blocks(KERNEL, draw.case("p3_online_softmax", "prefix"), blocks),
-        softmax.long_sum_case(KERNEL, draw.case("p3_online_softmax", "long sum"), blocks),
-    ]
+    make = CaseMaker(KERNEL, draw, {"BLOCK_SIZE": int(draw.case("sizes").choice([16, 32]))})
+    return [*make.safe_cases(), *make.empty_blocks(), make.long_sum_case()]
 
 
 THREE_SWEEPS = Misconception(
@@ -43,30 +43,26 @@ THREE_SWEEPS = Misconception(
     "One sweep finds the maximum, a second one the normaliser, a third one writes: that is puzzle 2. Moving data is "
     "what a softmax spends its time on, so a third sweep costs half as much again.",
     "Merge the first two sweeps: keep m and l together, and rescale l whenever m grows.",
-    traffic=lambda case, moved: moved["x_ptr"].loads == 3 * case.tensors["x_ptr"].values.size,
+    signs=(Moves(lambda case, moved: moved["x_ptr"].loads == 3 * case.tensors["x_ptr"].values.size),),
 )
 
 
-def timed(free: int) -> list[Timed]:
-    """Rows of 128k, too long for a cache."""
-    tunings = [Tuning({"BLOCK_SIZE": 8192}, 16), Tuning({"BLOCK_SIZE": 16384}, 32)]
-    return [timing.rows_timed(KERNEL, 131072, tunings, free, own_limit=2 / 3, usual=True)]
-
-
-PUZZLE = Puzzle(
+PUZZLE = puzzle(
     number=3,
     slug="online_softmax",
     title="Online softmax, two sweeps",
     kernels=(KERNEL,),
     properties=PROPERTIES,
     cases=cases,
-    expected=softmax.expected,
-    budget=softmax.blockwise_budget(sweeps=2),
-    suspected=suspected_rows.of_softmax("p3_online_softmax", KERNEL),
-    large_cases=softmax.large_cases("p3_online_softmax", KERNEL, lambda n: {"BLOCK_SIZE": 256}),
-    timed=timed,
-    pictured=softmax.pictured("p3_online_softmax", KERNEL, "four rows of four blocks", (4, 64), {"BLOCK_SIZE": 16}),
+    budget=blockwise_budget(sweeps=2),
+    suspected=suspected_rows(KERNEL),
+    large_cases=large_cases(KERNEL, lambda n: {"BLOCK_SIZE": 256}),
+    timed=lambda free: rows_timed(KERNEL, LONG_ROWS, free, LONG_ROWS, own_limit=2 / 3),
+    pictured=pictured(KERNEL, "four rows of four blocks", (4, 64), {"BLOCK_SIZE": 16}),
     largest_block=rows.block_size,
-    misconceptions=(softmax.ROW_KEPT, THREE_SWEEPS, *ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING),
-    invariants=(softmax.ROWS_SUM_TO_ONE,),
+    misconceptions=(
+        ROW_KEPT,
+        THREE_SWEEPS,
+        *rows.worded((*ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING), rows.ONE_ROW),
+    ),
 )

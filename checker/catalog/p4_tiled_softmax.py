@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
-
-import numpy as np
-
-from checker.catalog import rows, softmax, suspected_rows, timing
-from checker.catalog.blockwise_mistakes import BLOCKWISE, blocks, top
-from checker.catalog.online_mistakes import ONLINE
-from checker.catalog.softmax_mistakes import RESULTS, exp32, total, writes
-from checker.course.puzzle import Array, Case, Draw, Kernel, Misconception, Property, Puzzle, Timed, Tuning
+from checker.catalog.softmax import rows
+from checker.catalog.softmax.blockwise_mistakes import BLOCKWISE
+from checker.catalog.softmax.cases import CaseMaker, large_cases, pictured
+from checker.catalog.softmax.mistakes import RESULTS
+from checker.catalog.softmax.online_mistakes import ONLINE
+from checker.catalog.softmax.puzzle import puzzle
+from checker.catalog.softmax.reference import ROW_KEPT, blockwise_budget
+from checker.catalog.softmax.suspected import suspected_rows
+from checker.catalog.softmax.tiled_mistakes import TILED
+from checker.catalog.softmax.timing import rows_timed
+from checker.course.puzzle import Case, Draw, Kernel, Property, Tuning
 
 KERNEL = Kernel(
     name="tiled_softmax_kernel",
@@ -31,138 +32,27 @@ PROPERTIES = (
 )
 
 
-TALL, SQUARE = {"BLOCK_ROWS": 32, "BLOCK_COLS": 16}, {"BLOCK_ROWS": 16, "BLOCK_COLS": 16}
-
-
 def cases(draw: Draw) -> list[Case]:
     """As for puzzle 3, with tiles that are not square, and numbers of rows that leave a tile partly empty."""
+    count, width = ((4, 16), (8, 16), (4, 32))[int(draw.case("sizes").integers(3))]
+    make = CaseMaker(KERNEL, draw, {"BLOCK_ROWS": count, "BLOCK_COLS": width})
 
-    def random(name: str) -> np.random.Generator:
-        return draw.case("p4_tiled_softmax", name)
+    def rows_left(of: CaseMaker, name: str, rows: int, n: int, seed: str = "", once: bool = False) -> Case:
+        return of.launch(name, "row-tail", make.normal(seed or name, rows, n), (24, 24), once=once)
 
-    tile = ((4, 16), (8, 16), (4, 32))[int(random("sizes").integers(3))]
-    blocks = dict(zip(KERNEL.constexprs, tile, strict=True))
-    usual = softmax.safe_cases(KERNEL, random, blocks)
     return [
-        *usual,
-        *softmax.empty_blocks(KERNEL, random("prefix"), blocks),
-        softmax.long_sum_case(KERNEL, random("long sum"), blocks),
-        softmax.launch(KERNEL, "tall tiles", ("row-tail",), _normal(random("tall tiles"), 37, 41), TALL, once=True),
-        softmax.launch(KERNEL, "square tiles", ("row-tail",), _normal(random("square"), 35, 37), SQUARE, once=True),
-        *(
-            softmax.launch(KERNEL, name, ("row-tail",), _normal(random(name), count, tile[1] + 3), blocks)
-            for name, count in (("one row", 1), ("whole tiles of rows", 2 * tile[0]), ("one row more", tile[0] + 1))
-        ),
+        *make.safe_cases(),
+        *make.empty_blocks(),
+        make.long_sum_case(),
+        rows_left(make.resized(16, owned=32), "tall tiles", 37, 41, once=True),
+        rows_left(make.resized(16, owned=16), "square tiles", 35, 37, seed="square", once=True),
+        rows_left(make, "one row", 1, width + 3),
+        rows_left(make, "whole tiles of rows", 2 * count, width + 3),
+        rows_left(make, "one row more", count + 1, width + 3),
     ]
 
 
-def _normal(random: np.random.Generator, count: int, n: int) -> np.ndarray:
-    return random.normal(0.0, 2.0, (count, n)).astype(np.float32)
-
-
-def _one_maximum(x: Array, case: Case) -> Array:
-    """The softmax with the maximum of the whole tile of rows."""
-    count = rows.rows_owned(case)
-    parts = (x[first : first + count] for first in range(0, len(x), count))
-    return np.concatenate([exp32(part - part.max()) / total(exp32(part - part.max())) for part in parts])
-
-
-ONE_MAXIMUM = Misconception(
-    "one-maximum-per-tile",
-    "All rows of a tile share one maximum",
-    "Rows far below the largest one of their tile get only zeros, and 0 / 0 is NaN. Each row needs its own maximum.",
-    "tl.max(x, axis=1) has one entry per row; keep it a vector of BLOCK_ROWS.",
-    outputs=writes(_one_maximum),
-)
-
-
-def _without_axis(x: Array, case: Case, maximum: bool) -> Array:
-    """The softmax with the sum, and the maximum if asked for, taken over all rows of each tile."""
-    count = rows.rows_owned(case)
-    return np.concatenate([_of_rows(x[first : first + count], case, maximum) for first in range(0, len(x), count)])
-
-
-def _of_rows(x: Array, case: Case, maximum: bool) -> Array:
-    m, l = np.full((len(x), 1), -np.inf), np.zeros((len(x), 1))
-    for tile in blocks(x, case):
-        m_new = np.maximum(m, tile.max() if maximum else top(tile))
-        shift = np.where(np.isinf(m_new), 0.0, m_new)
-        l = l * exp32(m - shift) + exp32(tile - shift).sum()
-        m = m_new
-    return np.asarray(exp32(x - m) / l)
-
-
-WITHOUT_AXIS = (
-    Misconception(
-        "reduced-over-the-whole-tile",
-        "Maximum and sum are those of the whole tile, not of each row",
-        "Without an axis, tl.max and tl.sum make one number of a tile: all of its rows then share the maximum and the "
-        "sum, so no row sums to 1 by itself.",
-        "tl.max(x, axis=1) and tl.sum(..., axis=1) have one entry per row.",
-        outputs=writes(lambda x, case: _without_axis(x, case, maximum=True)),
-    ),
-    Misconception(
-        "reduced-over-the-whole-tile",
-        "The sum is that of the whole tile, not of each row",
-        "Without an axis, tl.sum makes one number of a tile: to each row the exponentials of all rows are added.",
-        "tl.sum(..., axis=1) has one entry per row.",
-        outputs=writes(lambda x, case: _without_axis(x, case, maximum=False)),
-    ),
-)
-PADDED_ROWS = Misconception(
-    "padded-rows-read",
-    "Rows past the last one read a real row again",
-    "The last tile has more rows than are left. Its addresses were brought back inside, with % n_rows for instance, so "
-    "nothing is read outside; but real rows are read once more, for nothing.",
-    "Mask the rows that do not exist, rows < n_rows, and leave their addresses as they are.",
-    traffic=lambda case, moved: moved["x_ptr"].loads == 2 * rows.columns(case) * _rows_of_whole_tiles(case),
-)
-
-
-def _rows_of_whole_tiles(case: Case) -> int:
-    """Rows read by all tiles together, of the last one as many as it can; distinct ones in each."""
-    count, owned = rows.row_count(case), rows.rows_owned(case)
-    return case.grid[0] * min(count, owned)
-
-
-# How texts about one row in blocks of BLOCK_SIZE read for a tile of rows.
-IN_TILES = (
-    (r"\brow \* ([xy])_row_stride( \+ start)? \+ cols", r"rows[:, None] * \1_row_stride + start + cols[None, :]"),
-    (r"\brow \* ([xy])_row_stride", r"rows[:, None] * \1_row_stride"),
-    (r"mask=cols < n_cols, or in a loop mask=start \+ cols < n_cols", "(start + cols < n_cols)[None, :]"),
-    (r": cols < n_cols", ": (start + cols < n_cols)[None, :]"),
-    (r"Program p owns row p: rows count from 0.*", "Program p owns BLOCK_ROWS rows from p * BLOCK_ROWS on."),
-    (
-        r"x_ptr \+ row is .* of that row",
-        "x_ptr + rows are neighbours in the first row, not the beginnings of these rows",
-    ),
-    (r"Is the row tl.program_id\(0\), and is it", "Do the rows begin at tl.program_id(0) * BLOCK_ROWS, and are they"),
-    (r"BLOCK_SIZE", "BLOCK_COLS"),
-    (r"axis=0", "axis=1"),
-)
-
-
-def in_tiles(text: str) -> str:
-    """A sentence about one row, in the form that it has for a tile of rows."""
-    for pattern, instead in IN_TILES:
-        text = re.sub(pattern, instead, text)
-    return text
-
-
-MISTAKES = tuple(
-    replace(m, title=in_tiles(m.title), explanation=in_tiles(m.explanation), hint=in_tiles(m.hint))
-    for m in (
-        softmax.ROW_KEPT,
-        PADDED_ROWS,
-        ONE_MAXIMUM,
-        *WITHOUT_AXIS,
-        *ONLINE,
-        *BLOCKWISE,
-        *RESULTS,
-        *rows.ADDRESSING,
-    )
-)
-# Rows and columns of a block, and warps.
+# Rows of 128 to 4096, several in one block while they are short: rows and columns of a block, and warps.
 TILES = {
     128: ((8, 128, 1), (8, 128, 4)),
     256: ((4, 128, 4), (4, 256, 4)),
@@ -173,36 +63,27 @@ TILES = {
 }
 
 
-def timed(free: int) -> list[Timed]:
-    """Rows of 128 to 4096, several in one block while they are short."""
-    return [
-        timing.rows_timed(
-            KERNEL,
-            n,
-            [Tuning({"BLOCK_ROWS": count, "BLOCK_COLS": width}, warps) for count, width, warps in tiles],
-            free,
-            usual=n in (128, 1024, 4096),
-        )
-        for n, tiles in TILES.items()
-    ]
+TUNINGS = {
+    n: [Tuning({"BLOCK_ROWS": count, "BLOCK_COLS": width}, warps) for count, width, warps in tiles]
+    for n, tiles in TILES.items()
+}
 
-
-PUZZLE = Puzzle(
+PUZZLE = puzzle(
     number=4,
     slug="tiled_softmax",
     title="Tiled softmax",
     kernels=(KERNEL,),
     properties=PROPERTIES,
     cases=cases,
-    expected=softmax.expected,
-    budget=softmax.blockwise_budget(sweeps=2),
-    suspected=suspected_rows.of_softmax("p4_tiled_softmax", KERNEL, KERNEL.constexprs),
-    large_cases=softmax.large_cases("p4_tiled_softmax", KERNEL, lambda n: {"BLOCK_ROWS": 4, "BLOCK_COLS": 256}),
-    timed=timed,
-    pictured=softmax.pictured(
-        "p4_tiled_softmax", KERNEL, "three by four tiles", (11, 64), {"BLOCK_ROWS": 4, "BLOCK_COLS": 16}
-    ),
+    budget=blockwise_budget(sweeps=2),
+    suspected=suspected_rows(KERNEL),
+    large_cases=large_cases(KERNEL, lambda n: {"BLOCK_ROWS": 4, "BLOCK_COLS": 256}),
+    timed=lambda free: rows_timed(KERNEL, TUNINGS, free, usual=(128, 1024, 4096)),
+    pictured=pictured(KERNEL, "three by four tiles", (11, 64), {"BLOCK_ROWS": 4, "BLOCK_COLS": 16}),
     largest_block=lambda case: rows.rows_owned(case) * rows.block_size(case),
-    misconceptions=MISTAKES,
-    invariants=(softmax.ROWS_SUM_TO_ONE,),
+    misconceptions=(
+        ROW_KEPT,
+        *TILED,
+        *rows.worded((*ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING), rows.TILE_OF_ROWS),
+    ),
 )

@@ -3,33 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 
 import numpy as np
 
-from checker.catalog import attention, backward, suspected_tiles, timing
-from checker.catalog.attention import FAR, FAR_APART, Shape, of_every_class, shape_of
-from checker.catalog.attention_inputs import Inputs, drawn_factor, hard_inputs, in_bf16, normal_inputs
-from checker.catalog.backward_mistakes import MISTAKES
-from checker.catalog.backward_operands import OPERANDS
-from checker.catalog.by_hand import by_hand
-from checker.catalog.tiles import ADDRESSING
+from checker.catalog.attention.backward import expected, given, given_all, launch_given
+from checker.catalog.attention.backward_cases import (
+    BackwardCaseMaker,
+    half_inputs,
+    large_cases,
+    large_products,
+    large_values,
+    launch_with,
+    pictured,
+)
+from checker.catalog.attention.backward_mistakes import MISTAKES
+from checker.catalog.attention.backward_operands import OPERANDS
+from checker.catalog.attention.bounds import in_tiles, keys_needed, keys_seen
+from checker.catalog.attention.bounds import work as work_of
+from checker.catalog.attention.cases import FAR, FAR_HALF, FURTHER, MANY_HEADS, of_every_class, of_other_blocks
+from checker.catalog.attention.launch import FAR_APART, Shape, sampled, shape_of, some_heads
+from checker.catalog.attention.puzzle import puzzle
+from checker.catalog.attention.suspected import suspected_tiles
+from checker.catalog.attention.tiles import ADDRESSING
+from checker.catalog.attention.timing import SIZES, attention_timed
+from checker.catalog.attention.values import Inputs
+from checker.course.misconception import Misconception, Moves
 from checker.course.puzzle import (
-    Array,
     Budget,
     Case,
     Draw,
     Kernel,
-    Misconception,
-    Moved,
-    Pictured,
     Property,
-    Puzzle,
     Timed,
     Tuning,
     Work,
-    as_bf16,
+    blank,
 )
+from checker.course.verdict import Traffic
 
 STRIDES = ("q_head_stride", "q_row_stride", "k_head_stride", "k_row_stride")
 INPUTS = ("q_ptr", "k_ptr", "v_ptr", "do_ptr", "lse_ptr", "delta_ptr")
@@ -45,6 +55,7 @@ DK_DV = Kernel(
     BLOCKS,
 )
 DQ = Kernel("dq_kernel", (*INPUTS, "dq_ptr", *STRIDES, "n_q", "n_k", "scale", *BLOCKS), BLOCKS)
+KERNELS = {kernel.name: kernel for kernel in (DELTA, DK_DV, DQ)}
 
 PROPERTIES = (
     Property("delta", "delta = rowsum(dO * O)", 10),
@@ -59,82 +70,48 @@ PROPERTIES = (
 
 def cases(draw: Draw) -> list[Case]:
     """Each kernel alone, with O, LSE and delta from the judge; up to three by four tiles, and of real size."""
-
-    def random(name: str) -> np.random.Generator:
-        return draw.case("p7_causal_backward", name)
-
-    sizes = random("sizes")
-
-    @cache  # the three kernels get the same
-    def given(name: str, shape: Shape, dtype: type, hard: bool, unit_scale: bool) -> backward.Given:
-        source = random(f"{name} {shape.n_q} {shape.n_k}")
-        factor = drawn_factor(sizes, dtype) if name.startswith(attention.EVERY) else 1.0
-        inputs = hard_inputs(source, shape, dtype) if hard else normal_inputs(source, shape, dtype, factor, unit_scale)
-        do: Array = source.normal(0.0, 1.0, inputs.q.shape).astype(dtype)
-        do[:, int(source.integers(shape.n_q))] = 0.5  # a row like any other
-        return backward.given(shape, inputs, do)
-
-    def case(
-        kernel: Kernel,
-        name: str,
-        proves: tuple[str, ...],
-        shape: Shape,
-        dtype: type = np.float32,
-        hard: bool = False,
-        once: bool = False,
-        unit_scale: bool = False,
-    ) -> Case:
-        return backward.launch(kernel, name, proves, given(name, shape, dtype, hard, unit_scale), once)
-
-    def chosen(kernel: Kernel, c: attention.Chosen, otherwise: str) -> Case:
-        return case(kernel, c.name, c.proves(otherwise), c.shape, c.dtype, once=True, unit_scale=c.unit_scale)
-
-    def some() -> int:
-        return int(sizes.integers(1, 16))
-
-    def shape(n_q: int, n_k: int, D: int, Br: int, Bc: int, heads: int = 1, far: int = 0) -> Shape:
-        return Shape(n_q, n_k, D, Br, Bc, heads).apart(sizes, far)
-
-    square = shape(48, 48, 16, 16, 16)
+    make = BackwardCaseMaker(draw)
+    random, sizes, shape, some, case, chosen = draw.case, make.sizes, make.shape, make.some, make.launched, make.chosen
+    square = shape(48, 48)
     more_keys = shape(31, 48 + some(), 32, 16, 32)
     tall = shape(32 + some(), 64 + some(), 32, 32, 16)
-    two_heads = shape(32, 48, 16, 16, 16, heads=2)
+    two_heads = shape(32, 48, heads=2)
     tall_tiles = shape(64 + some(), 85 + some(), 16, 64, 16)
-    more_queries = shape(40 + some() % 8, 17, 16, 16, 16)
+    more_queries = shape(40 + some() % 8, 17)
     far_size = 16 + some()
-    far = shape(far_size, far_size, 16, 16, 16, 6, FAR_APART)
-    apart, further = (shape(16, 16, 16, 16, 16, heads, n * FAR_APART) for n, heads in ((1, 6), (2, 2)))
+    far = shape(far_size, far_size, heads=6, far=FAR_APART)
+    apart, further = (shape(16, 16, heads=heads, far=n * FAR_APART) for n, heads in ((1, 6), (2, 2)))
     half = shape(47, 79, 32, 16, 16)
-    large = backward.given(half, *backward.half_inputs(random("fp16"), half))
-    small = shape(32, 48, 16, 16, 16)
-    large_dp = backward.given(small, *backward.large_products(random("large dP"), small))
-    large_values = backward.given(small, *backward.large_values(random("large values"), small))
-    many = attention.MANY_HEADS.apart(sizes)
+    large = given(half, *half_inputs(random("fp16"), half))
+    small = shape(32, 48)
+    large_dp = given(small, *large_products(random("large dP"), small))
+    large_v = given(small, *large_values(random("large values"), small))
+    many = MANY_HEADS.apart(sizes)
     real, real_half = shape(64 + some(), 128 + some(), 64, 64, 64), shape(64 + some(), 1024 + some(), 128, 64, 64)
     real_more = shape(1024 + some(), 48 + some(), 64, 64, 64)
     wide, taller = shape(144 + some(), 160 + some(), 64, 16, 128), shape(132 + some(), 148 + some(), 64, 128, 16)
-    very_wide, alike = shape(20, 24 + some(), 512, 16, 16), shape(16, 16, 16, 16, 16, heads=16)
+    very_wide, alike = shape(20, 24 + some(), 512, 16, 16), shape(16, 16, heads=16)
     narrow = Shape(70 + some(), 90 + some(), 16, 64, 32, 3).interleaved(sizes)
-    many_keys = shape(18, 290 + some(), 16, 16, 16)
-    many_queries, many_of_both = shape(290 + some(), some(), 16, 16, 16, heads=2), shape(290, 290 + some(), 16, 16, 16)
-    exchanged = attention.of_other_blocks(sizes)
+    many_keys = shape(18, 290 + some())
+    many_queries, many_of_both = shape(290 + some(), some(), heads=2), shape(290, 290 + some())
+    exchanged = of_other_blocks(sizes)
     every = of_every_class(sizes, causal=True)
     made = [
         case(DELTA, "whole tiles", ("delta", "traffic"), square),
         case(DELTA, "two heads", ("delta", "traffic"), two_heads),
         case(DELTA, "a tail of queries", ("delta", "traffic"), tall),
-        case(DELTA, "fp16", ("half",), half, np.float16),
-        case(DELTA, FAR, ("far-heads",), far),
-        case(DELTA, attention.FAR_HALF, ("far-heads",), apart, np.float16),
-        case(DELTA, attention.FURTHER, ("far-heads",), further),
-        attention.some_heads(case(DELTA, "many heads", ("delta",), many, once=True), sizes),
-        case(DELTA, "real tiles", ("delta",), real, once=True),
-        case(DELTA, "real tiles", ("half",), real_half, np.float16, once=True),
-        case(DELTA, "many queries", ("delta",), real_more, once=True),
-        case(DELTA, "narrow heads", ("half",), narrow, np.float16, once=True),
-        case(DELTA, "very wide heads", ("half",), very_wide, np.float16, once=True),
-        case(DELTA, "all sizes alike", ("delta",), alike, once=True),
-        backward.launch(DELTA, "large values", ("delta",), large_values, once=True),
+        case(DELTA, "fp16", "half", half, np.float16),
+        case(DELTA, FAR, "far-heads", far),
+        case(DELTA, FAR_HALF, "far-heads", apart, np.float16),
+        case(DELTA, FURTHER, "far-heads", further),
+        some_heads(case(DELTA, "many heads", "delta", many, once=True), sizes),
+        case(DELTA, "real tiles", "delta", real, once=True),
+        case(DELTA, "real tiles", "half", real_half, np.float16, once=True),
+        case(DELTA, "many queries", "delta", real_more, once=True),
+        case(DELTA, "narrow heads", "half", narrow, np.float16, once=True),
+        case(DELTA, "very wide heads", "half", very_wide, np.float16, once=True),
+        case(DELTA, "all sizes alike", "delta", alike, once=True),
+        launch_given(DELTA, "large values", "delta", large_v, once=True),
         *(chosen(DELTA, c, "delta") for c in {(c.shape.n_q, c.shape.Br): c for c in every}.values()),
     ]
     for kernel, name in ((DK_DV, "dk-dv"), (DQ, "dq")):
@@ -143,28 +120,28 @@ def cases(draw: Draw) -> list[Case]:
             case(kernel, "more keys than queries", (name, "traffic"), more_keys),
             case(kernel, "every kind of query", (name, "traffic"), tall, hard=True),
             case(kernel, "two heads", (name, "traffic"), two_heads),
-            case(kernel, "one query, one key", (name,), shape(1, 1, 16, 16, 16)),
-            case(kernel, "tall tiles", (name,), tall_tiles),
-            backward.launch(kernel, "fp16", ("half",), large),
-            backward.launch(kernel, "fp16, large dP", ("half",), large_dp),
-            case(kernel, "more queries than keys", ("hidden-queries",), more_queries),
-            case(kernel, FAR, ("far-heads",), far),
-            case(kernel, attention.FAR_HALF, ("far-heads",), apart, np.float16),
-            case(kernel, attention.FURTHER, ("far-heads",), further),
-            attention.some_heads(case(kernel, "many heads", (name,), many, once=True), sizes),
-            case(kernel, "real tiles", (name,), real, once=True),
-            case(kernel, "real tiles", ("half",), real_half, np.float16, once=True),
-            case(kernel, "real tiles, more queries than keys", ("hidden-queries",), real_more, once=True),
-            case(kernel, "wide tiles", ("half",), wide, np.float16, once=True),
-            case(kernel, "tall tiles", ("half",), taller, np.float16, once=True),
-            case(kernel, "narrow heads", ("half",), narrow, np.float16, once=True),
-            case(kernel, "very wide heads", ("half",), very_wide, np.float16, once=True),
-            case(kernel, "all sizes alike", (name,), alike, once=True),
-            *(case(kernel, "blocks exchanged", (name,), s, once=True) for s in exchanged),
-            backward.launch(kernel, "large values", (name,), large_values, once=True),
-            case(kernel, "many keys", (name,), many_keys, once=True),
-            case(kernel, "many queries", ("hidden-queries",), many_queries, once=True),
-            attention.sampled(case(kernel, "many of both", (name,), many_of_both, once=True), (0, 18), (0,)),
+            case(kernel, "one query, one key", name, shape(1, 1)),
+            case(kernel, "tall tiles", name, tall_tiles),
+            launch_given(kernel, "fp16", "half", large),
+            launch_given(kernel, "fp16, large dP", "half", large_dp),
+            case(kernel, "more queries than keys", "hidden-queries", more_queries),
+            case(kernel, FAR, "far-heads", far),
+            case(kernel, FAR_HALF, "far-heads", apart, np.float16),
+            case(kernel, FURTHER, "far-heads", further),
+            some_heads(case(kernel, "many heads", name, many, once=True), sizes),
+            case(kernel, "real tiles", name, real, once=True),
+            case(kernel, "real tiles", "half", real_half, np.float16, once=True),
+            case(kernel, "real tiles, more queries than keys", "hidden-queries", real_more, once=True),
+            case(kernel, "wide tiles", "half", wide, np.float16, once=True),
+            case(kernel, "tall tiles", "half", taller, np.float16, once=True),
+            case(kernel, "narrow heads", "half", narrow, np.float16, once=True),
+            case(kernel, "very wide heads", "half", very_wide, np.float16, once=True),
+            case(kernel, "all sizes alike", name, alike, once=True),
+            *(case(kernel, "blocks exchanged", name, s, once=True) for s in exchanged),
+            launch_given(kernel, "large values", name, large_v, once=True),
+            case(kernel, "many keys", name, many_keys, once=True),
+            case(kernel, "many queries", "hidden-queries", many_queries, once=True),
+            sampled(case(kernel, "many of both", name, many_of_both, once=True), (0, 18), (0,)),
             *(chosen(kernel, c, "hidden-queries" if c.shape.n_q > c.shape.n_k else name) for c in every),
         ]
     return made
@@ -174,42 +151,6 @@ LARGEST = 5e4  # score: those of twice that size are off by a hundredth in fp32,
 ANY_SIZE = {DELTA.name: "delta", DK_DV.name: "dk-dv", DQ.name: "dq"}
 
 
-def _suspected(name: str, title: str, shape: Shape, inputs: Inputs, _: bool, random: np.random.Generator) -> Case:
-    """A launch with dO drawn besides."""
-    [kernel] = (k for k in PUZZLE.kernels if k.name == name)
-    do: Array = random.normal(0.0, 1.0, inputs.q.shape).astype(inputs.q.dtype)
-    return backward.launch(kernel, title, (ANY_SIZE[name],), backward.given(shape, inputs, do))
-
-
-def large_cases(draw: Draw) -> list[Case]:
-    """For a GPU: a thousand queries and keys, a wide head, bf16."""
-    wide, narrow = Shape(1061, 1109, 128, 32, 64, heads=2), Shape(700, 900, 64, 64, 64, heads=3)
-    made = []
-    for kernel, name in ((DELTA, "delta"), (DK_DV, "dk-dv"), (DQ, "dq")):
-        sizes = (
-            ("a thousand keys", name, wide, np.float16),
-            ("bf16", name, narrow, np.float32),
-            (FAR, "far-heads", attention.FAR_HEADS, np.float16),
-        )
-        for title, proves, shape, dtype in sizes:
-            random = draw.case("p7_causal_backward", title)
-            inputs = normal_inputs(random, shape, dtype)
-            do: Array = random.normal(0.0, 1.0, inputs.q.shape).astype(dtype)
-            if title == "bf16":
-                inputs, do = in_bf16(inputs), as_bf16(do)
-            made.append(backward.launch(kernel, title, (proves,), backward.given(shape, inputs, do)))
-    return made
-
-
-def pictured(draw: Draw) -> list[Case]:
-    """For pictures: four by four tiles, of each kernel."""
-    random, shape = draw.case("p7_causal_backward", "pictured"), attention.PICTURED
-    inputs = normal_inputs(random, shape)
-    do: Array = random.normal(0.0, 1.0, inputs.q.shape).astype(np.float32)
-    given = backward.given(shape, inputs, do)
-    return [backward.launch(kernel, "four by four tiles", (), given) for kernel in (DELTA, DK_DV, DQ)]
-
-
 def budget(case: Case) -> Mapping[str, Budget]:
     """Own tiles once; of the other side, for each own tile, the tiles that it sees any of."""
     shape = shape_of(case)
@@ -217,11 +158,11 @@ def budget(case: Case) -> Mapping[str, Budget]:
     q, k, rows = heads * n_q * d, heads * n_k * d, heads * n_q
     if case.kernel == DELTA.name:
         budgets = {"o_ptr": Budget(q), "do_ptr": Budget(q), "delta_ptr": Budget(stores=rows)}
-        return attention.in_tiles(case, budgets)
+        return in_tiles(case, budgets)
     if case.kernel == DQ.name:
-        seen = int(heads * attention.keys_seen(case).sum()) * d
+        seen = int(heads * keys_seen(case).sum()) * d
         own = {"q_ptr": q, "do_ptr": q, "lse_ptr": rows, "delta_ptr": rows}
-        least = int(heads * attention.keys_needed(case).sum()) * d
+        least = int(heads * keys_needed(case).sum()) * d
         others = {"k_ptr": (seen, least), "v_ptr": (seen, least)}
         outputs = {"dq_ptr": q}
     else:
@@ -236,16 +177,16 @@ def budget(case: Case) -> Mapping[str, Budget]:
         **{name: Budget(loads=most, least_loads=least) for name, (most, least) in others.items()},
         **{name: Budget(stores=n) for name, n in outputs.items()},
     }
-    return attention.in_tiles(case, budgets)
+    return in_tiles(case, budgets)
 
 
 def work(case: Case) -> int:
     """Multiply-adds that are enough: four products for each pair of tiles in dK and dV, three in dQ."""
     products = {DELTA.name: 0, DK_DV.name: 4, DQ.name: 3}[case.kernel]
-    return attention.work(products)(case) if products else 0
+    return work_of(products)(case) if products else 0
 
 
-def _reads_hidden_tiles(case: Case, moved: Mapping[str, Moved]) -> bool:
+def _reads_hidden_tiles(case: Case, moved: Mapping[str, Traffic]) -> bool:
     shape = shape_of(case)
     if case.kernel == DELTA.name or case.once:  # who skips no tile is found out before
         return False
@@ -253,7 +194,7 @@ def _reads_hidden_tiles(case: Case, moved: Mapping[str, Moved]) -> bool:
     return moved[of].loads == times * case.tensors[of].values.size > budget(case)[of].loads
 
 
-def _whole_tiles_more(case: Case, moved: Mapping[str, Moved]) -> bool:
+def _whole_tiles_more(case: Case, moved: Mapping[str, Traffic]) -> bool:
     """Whether what comes from the other side was read equally often, at most once per own tile, and nothing else was.
 
     Numbers of a query, LSE and delta, come once with its row.
@@ -274,8 +215,7 @@ HIDDEN_TILES = (
         "much as any other, which is about half of the work.",
         "For dK and dV, begin at the first tile with a query that sees key j * Bc: max(0, j * Bc - (n_k - n_q)) // "
         "Br * Br. For dQ, end at min(n_k, (i + 1) * Br + n_k - n_q).",
-        traffic=_reads_hidden_tiles,
-        points_at="product",
+        signs=(Moves(_reads_hidden_tiles, products_too=True),),
     ),
     Misconception(
         "hidden-tile-computed",
@@ -285,8 +225,9 @@ HIDDEN_TILES = (
         "that // rounds towards zero, not down.",
         "For dK and dV, begin at max(0, j * Bc - (n_k - n_q)) // Br * Br; for dQ, end at min(n_k, (i + 1) * Br + "
         "n_k - n_q).",
-        traffic=lambda case, moved: case.kernel != DELTA.name and _whole_tiles_more(case, moved),
-        points_at="product",
+        signs=(
+            Moves(lambda case, moved: case.kernel != DELTA.name and _whole_tiles_more(case, moved), products_too=True),
+        ),
     ),
 )
 
@@ -306,29 +247,33 @@ TUNINGS = {
 
 def timed(_: int) -> list[Timed]:
     """Delta, dK and dV, dQ one after the other; their times add up."""
-    return [
-        timing.attention_timed((DELTA, DK_DV, DQ), n, d, Work.CAUSAL_BACKWARD, TUNINGS[d], usual=n == 4096)
-        for n in (2048, 4096, 8192, 16384)
-        for d in (64, 128)
-    ]
+
+    def case(name: str, shape: Shape, inputs: Inputs) -> Case:
+        rows = blank((shape.heads, shape.n_q), np.float32)
+        return launch_given(KERNELS[name], "timed", (), given_all(shape, inputs, inputs.q, inputs.q, rows, rows))
+
+    return [attention_timed(case, n, d, Work.CAUSAL_BACKWARD, TUNINGS[d]) for n, d in SIZES]
 
 
-PUZZLE = Puzzle(
+PUZZLE = puzzle(
     number=7,
     slug="causal_backward",
     title="The causal backward pass",
-    kernels=(DELTA, DK_DV, DQ),
+    kernels=(*KERNELS.values(),),
     properties=PROPERTIES,
     cases=cases,
-    expected=backward.expected,
+    expected=expected,
     budget=budget,
-    suspected=suspected_tiles.of_attention("p7_causal_backward", _suspected, ANY_SIZE, largest=LARGEST),
-    large_cases=large_cases,
+    suspected=suspected_tiles(
+        lambda kernel, name, shape, inputs, _, random: launch_with(
+            KERNELS[kernel], name, ANY_SIZE[kernel], shape, inputs, random
+        ),
+        ANY_SIZE,
+        largest=LARGEST,
+    ),
+    large_cases=large_cases((*KERNELS.values(),), ANY_SIZE),
     work=work,
     timed=timed,
-    pictured=Pictured(pictured, sees=attention.sees),
-    by_hand=by_hand,
-    largest_block=attention.largest_tile,
-    why_blocks=attention.WHY_BLOCKS,
+    pictured=pictured((*KERNELS.values(),)),
     misconceptions=(*HIDDEN_TILES, *MISTAKES, *OPERANDS, *ADDRESSING),
 )

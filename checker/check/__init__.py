@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -112,8 +113,8 @@ def _checked(number: int, submission: Submission, terms: Terms) -> Outcome:
         return Check(catalog.load(number), submission, terms).run(box)
 
 
-def _box(limits: Limits, host: Host, device: str = "interpreter") -> Box | Here:
-    return Here(limits) if host.here else Box(limits, device, host)
+def _box(limits: Limits, host: Host, device: str = "interpreter") -> AbstractContextManager[Box | Here]:
+    return nullcontext(Here(limits)) if host.here else Box(limits, device, host)
 
 
 def launch(program: Program, launches: list[Launch], limits: Limits, host: Host | None = None) -> PassResult:

@@ -8,95 +8,26 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[Any]
-Outputs = Mapping[str, Array]
+from checker.course.case import BF16_EPS as BF16_EPS
+from checker.course.case import Array as Array
+from checker.course.case import Axis as Axis
+from checker.course.case import Case as Case
+from checker.course.case import Outputs as Outputs
+from checker.course.case import Role as Role
+from checker.course.case import Tensor as Tensor
+from checker.course.case import as_bf16 as as_bf16
+from checker.course.case import blank as blank
+from checker.course.misconception import Misconception as Misconception
+from checker.course.verdict import Traffic
 
-BF16_EPS = 2.0**-7
 PRACTICE_KEY = "practice"
-
-
-class Role(str, Enum):
-    """What a kernel may do with a tensor."""
-
-    INPUT = "input"  # must be unchanged afterwards
-    OUTPUT = "output"  # starts as NaN; every element must be stored
-    STATE = "state"  # read and written; starts with the launch's own values
-
-
-@dataclass(frozen=True)
-class Axis:
-    """What one axis of a tensor counts, for the words of a report."""
-
-    name: str  # in the singular: row, column, query
-    block: int = 0  # how much of it a tile covers; 0: all of it
-    kinds: tuple[str, ...] = ()  # what stands at each position, in a few words
-
-    @property
-    def plural(self) -> str:
-        """`queries` for `query`."""
-        return f"{self.name[:-1]}ies" if self.name.endswith("ry") else f"{self.name}s"
-
-
-@dataclass(frozen=True, eq=False)
-class Tensor:
-    """A tensor argument: dense `values` and the `strides` (in elements) that it is laid out with."""
-
-    values: Array
-    strides: tuple[int, ...]
-    role: Role = Role.INPUT
-    axes: tuple[Axis, ...] = ()
-    bf16: bool = False  # on a GPU: fp32 values that bf16 can hold, passed as bf16, which NumPy does not have
-
-    @property
-    def eps(self) -> float:
-        """The distance from 1 to the next number of its type."""
-        return BF16_EPS if self.bf16 else float(np.finfo(self.values.dtype).eps)
-
-    @property
-    def smallest(self) -> float:
-        """The smallest positive number of its type, where that matters: 0 for types with fp32's range."""
-        return float(np.finfo(self.values.dtype).smallest_subnormal) if self.values.dtype == np.float16 else 0.0
-
-    def __post_init__(self) -> None:
-        """Axes without a name of their own are numbered."""
-        if not self.axes:
-            object.__setattr__(self, "axes", tuple(Axis(f"axis-{n} position") for n in range(self.values.ndim)))
-
-    @staticmethod
-    def output(
-        shape: tuple[int, ...], dtype: npt.DTypeLike, strides: tuple[int, ...], axes: tuple[Axis, ...] = ()
-    ) -> Tensor:
-        """A tensor to be written, full of NaN."""
-        return Tensor(blank(shape, dtype, np.nan), strides, Role.OUTPUT, axes)
-
-
-@dataclass(frozen=True, eq=False)
-class Case:
-    """One launch: inputs, grid and arguments, and the properties that it is evidence for."""
-
-    name: str
-    kernel: str
-    proves: tuple[str, ...]
-    grid: tuple[int, ...]
-    tensors: Mapping[str, Tensor]  # by parameter name
-    scalars: Mapping[str, int | float] = field(default_factory=dict)
-    constexprs: Mapping[str, int | float | bool] = field(default_factory=dict)
-    checked_arithmetic: bool = False  # run with checks for integer overflow and tl.device_assert
-    on_gpu: bool = False  # tl.dot may round fp32 inputs to TF32, and nobody counts accesses
-    telling: bool = True  # False: most mistakes look alike in it, so it is diagnosed only if no other case failed
-    once: bool = False  # chosen for its sizes: one run will do, on the interpreter only
-    programs: tuple[int, ...] = ()  # those that are run, if not all are; their traffic is not counted
-    asked: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)  # then: what they write of each output
-    why: str = ""  # a sentence on why this submission gets the case, if not every one does
 
 
 @dataclass(frozen=True)
@@ -151,51 +82,6 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Moved:
-    """What one launch moved of one tensor, in distinct elements per load or store instruction."""
-
-    loads: int
-    stores: int
-
-
-@dataclass(frozen=True)
-class Reach:
-    """The elements one access covers: offsets from the tensor's first element, as laid out."""
-
-    store: bool
-    tensor: str
-    lowest: int
-    highest: int
-
-
-@dataclass(frozen=True)
-class Misconception:
-    """A wrong idea with a name, and at least one way to recognise a kernel that has it.
-
-    `outputs(case)` computes what such a kernel would write, `unwritten(case)` which elements of an
-    output it would leave out (as a boolean array), while programs meet in the rest if `shared`.
-    `reach(case, program)` computes the first access of such a kernel that is refused. `error` matches
-    what Triton says of it. `traffic(case, moved)` tells it from what was moved of each tensor, although
-    the results are right.
-    """
-
-    id: str
-    title: str
-    explanation: str
-    hint: str
-    outputs: Callable[[Case], Mapping[str, Array]] | None = None
-    unwritten: Callable[[Case], Mapping[str, npt.NDArray[np.bool_]]] | None = None
-    shared: bool = False
-    reach: Callable[[Case, int], tuple[Reach, ...]] | None = None
-    error: re.Pattern[str] | None = None
-    traffic: Callable[[Case, Mapping[str, Moved]], bool] | None = None
-    # The line to look at, if it is not where the wrong output is stored. "load": where data comes in; "product": a
-    # tl.dot; else a role of judge/roles.py, or the tensors of which just one tl.dot multiplies what it has loaded.
-    points_at: str | frozenset[str] = ""
-    only_if_found: bool = False  # its outputs alone could be another mistake's: the text must have that line
-
-
-@dataclass(frozen=True)
 class Invariant:
     """A law that right outputs obey whatever the reference says.
 
@@ -210,13 +96,10 @@ class Invariant:
 
 @dataclass(frozen=True)
 class Remark:
-    """Something worth saying of a kernel that is right.
-
-    `seen(case, loads)` tells it from the elements loaded per tensor in one launch.
-    """
+    """Something worth saying of a kernel that is right; `seen(case, moved)` tells it from what a launch moved."""
 
     text: str
-    seen: Callable[[Case, Mapping[str, int]], bool]
+    seen: Callable[[Case, Mapping[str, Traffic]], bool]
 
 
 class Work(str, Enum):
@@ -268,32 +151,21 @@ class Pictured:
     beside: int | None = None  # a puzzle that visits the same tiles in another order
 
 
-def blank(shape: tuple[int, ...], dtype: npt.DTypeLike, value: float = 0.0) -> Array:
-    """An array that holds one value everywhere, and takes no memory."""
-    return np.broadcast_to(np.array(value, dtype), shape)
-
-
-def as_bf16(values: Array) -> Array:
-    """Values rounded to the nearest that bf16 can hold (ties to even), as fp32."""
-    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
-    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
-    return np.asarray(rounded.astype(np.uint32).view(np.float32))
-
-
 @dataclass(frozen=True)
 class Draw:
-    """Where cases come from: a key, and for grading also the submission that is graded.
+    """Where the cases of a puzzle come from: a key, and for grading also the submission that is graded.
 
     Practice uses a public key, so the same example comes back until it is solved. Grading mixes a
     secret key with the submission's hash, so that no example can be prepared for.
     """
 
+    puzzle: str  # its stem
     key: str = PRACTICE_KEY
     submission: str = ""
 
-    def case(self, puzzle: str, name: str) -> np.random.Generator:
+    def case(self, name: str) -> np.random.Generator:
         """The random numbers of one case: HMAC-SHA256 of key, puzzle, case and submission."""
-        message = "\0".join((puzzle, name, self.submission)).encode()
+        message = "\0".join((self.puzzle, name, self.submission)).encode()
         digest = hmac.digest(self.key.encode(), message, hashlib.sha256)
         return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "little")))
 
@@ -356,6 +228,10 @@ class Puzzle:
     def stem(self) -> str:
         """The name that the puzzle's files share."""
         return f"p{self.number}_{self.slug}"
+
+    def draw(self, key: str = PRACTICE_KEY, submission: str = "") -> Draw:
+        """What this puzzle's cases are drawn from: with the public key for practice, or with the course's."""
+        return Draw(self.stem, key, submission)
 
     @property
     def possible(self) -> int:

@@ -62,6 +62,7 @@ class Where:
     cell: int | None = None  # counted from 1
     source: tuple[tuple[int, str], ...] = ()  # the line and its neighbours: (number, text)
     case: str | None = None
+    case_id: int | None = None  # its place among the cases of the check
     program: tuple[int, ...] | None = None
     tensor: str | None = None
     index: tuple[int, ...] | None = None
@@ -92,6 +93,7 @@ class Finding:
     where: Where = field(default_factory=Where)
     examples: tuple[str, ...] = ()  # at most five
     error_map: ErrorMap | None = None  # if it is about wrong values
+    named: bool = True  # it says what is wrong; False: only where
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ class PropertyResult:
     passed: bool
     weight: int
     detail: str
-    case: str = ""  # the first case that failed
+    case: str = ""  # the title of the first case that failed
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,6 @@ class Verdict:
     remarks: tuple[str, ...] = ()  # worth knowing, though nothing is wrong
     printed: tuple[tuple[str, str], ...] = ()  # (case, what the kernels printed in it), in practice
     file: str = ""
-    start_line: int | None = None  # where an unfinished kernel begins
     upcoming: str = ""  # in practice, once it is accepted: the file to open next
     mode: str = "practice"
     sandbox: str = ""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from checker.course.puzzle import Puzzle
-from checker.submission.read import Cell, Submission, Unreadable, cells_of, from_cells, from_file
+from checker.submission.read import Cell, Submission, Unreadable, blanked, cells_of, from_cells, from_file
 
 
 @dataclass(frozen=True)
@@ -91,14 +91,8 @@ def _numbers(positions: Sequence[int]) -> str:
 
 def _without(text: str, kernel: str) -> str:
     """A cell without a kernel's definition, or without anything if Python cannot read it; lines keep their numbers."""
-    lines = text.split("\n")
     try:
         statements = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return "\n" * text.count("\n")
-    for node in statements:
-        if isinstance(node, ast.FunctionDef) and node.name == kernel:
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            for number in range(first - 1, node.end_lineno or node.lineno):
-                lines[number] = ""
-    return "\n".join(lines)
+    return blanked(text, [node for node in statements if isinstance(node, ast.FunctionDef) and node.name == kernel])

@@ -10,7 +10,7 @@ from checker.box.inside.reached import Body, bodies
 from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, PropertyResult, Status
 from checker.judge.evidence import Locator
-from checker.judge.locate import MOST_EXAMPLES
+from checker.judge.wrong import MOST_EXAMPLES
 from checker.submission.extract import Program
 
 ID = "never-reached"

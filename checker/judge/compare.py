@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from checker.course.puzzle import Array, Expected
+from checker.course.case import Array
+from checker.course.puzzle import Expected
 
 MOSTLY = 0.9  # share of the rows that a misconception must explain
 

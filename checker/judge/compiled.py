@@ -6,13 +6,15 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from checker.box.compiling import Compiled, Job
-from checker.course.puzzle import Case, Puzzle
+from checker.course.case import Case
+from checker.course.misconception import Raises
+from checker.course.puzzle import Puzzle
 from checker.course.targets import SHARED_LIMITS
 from checker.course.verdict import Compilation, Finding, Status, Where
-from checker.judge.diagnose import compiler_finding
-from checker.judge.evidence import Locator
+from checker.judge.errors import compiler_finding, known_errors
+from checker.judge.evidence import Locator, listed
 from checker.judge.forms import forms, ones
-from checker.judge.triton_errors import COMMON
+from checker.judge.naming import explaining_all
 
 
 def jobs(puzzle: Puzzle, cases: Sequence[Case], targets: Sequence[str]) -> list[Job]:
@@ -72,10 +74,8 @@ def _complaint(puzzle: Puzzle, result: Compiled, timed: Compiled, where: Locator
         )
     message, place = _first_line(result), where(result.error.line)
     said = f"Triton says, compiling for {job.target}{form}: {message}"
-    for named in (*puzzle.misconceptions, *COMMON):
-        if named.error and named.error.search(result.error.message):
-            status = Status.DOES_NOT_COMPILE
-            return Finding(named.id, status, named.title, named.explanation, named.hint, place, (said,))
+    if idea := explaining_all(known_errors(puzzle), [result.error.message], Raises.recognises):
+        return idea.finding(Status.DOES_NOT_COMPILE, place, (said,))
     return compiler_finding(f"{job.kernel} does not compile for {job.target}{form}", said, place)
 
 
@@ -86,7 +86,7 @@ def _form(job: Job, timed: Job) -> str:
     told += [f"{name}={value}" for name, value in job.constexprs.items() if value != timed.constexprs[name]]
     if job.multiples != timed.multiples:
         told.append("sizes that are not multiples of 16")
-    return f" with {', '.join(told[:-1])}{' and ' * (len(told) > 1)}{told[-1]}" if told else ""
+    return f" with {listed(told)}" if told else ""
 
 
 def _remark(result: Compiled, where: Locator) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from checker.box.exchange import Ending
 from checker.box.parent import Limits
-from checker.course.puzzle import Case
+from checker.course.case import Case
 from checker.course.verdict import Finding, Status, Where
 
 
@@ -55,4 +55,4 @@ def ended(ending: Ending, code: int, limits: Limits, missing: Case) -> Finding:
                 "No result came back.",
                 "A kernel ends by reaching its last line.",
             )
-    return Finding(*facts, where=Where(case=missing.name))
+    return Finding(*facts, where=Where(case=missing.name, case_id=missing.id))

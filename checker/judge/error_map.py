@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from checker.course.verdict import ErrorMap
 from checker.judge.evidence import has_columns
-from checker.judge.locate import Wrong
+from checker.judge.wrong import Wrong
 
 MOST_LINES, MOST_CELLS = 16, 32
 

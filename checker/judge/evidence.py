@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from checker.box.protocol.results import Launch, LaunchResult, TensorArgument
-from checker.course.puzzle import Budget, Case, Puzzle, Role, Tensor
+from checker.course.case import Case, Role, Tensor
+from checker.course.puzzle import Budget, Puzzle
 from checker.course.verdict import Where
 from checker.submission.read import Submission
 
@@ -37,7 +39,26 @@ class Evidence:
         return tuple(r for r in (self.ordered, self.shuffled) if r is not None)
 
 
+def runs_of(case: Case) -> int:
+    """How many runs a case gets: one if it asks for no more, or only one order of its programs exists."""
+    return 1 if case.once or (math.prod(case.grid) == 1 and not case.on_gpu) else 2
+
+
+def counted(evidence: Iterable[Evidence]) -> list[Evidence]:
+    """The launches whose traffic is summed up: a large one among those chosen for their sizes would outweigh all."""
+    return [e for e in evidence if e.result and not e.result.on_gpu and not e.case.once and not e.case.programs]
+
+
 Locator = Callable[..., Where]
+T = TypeVar("T")
+
+
+def first_of_each(items: Iterable[T], key: Callable[[T], Hashable]) -> list[T]:
+    """Of items with the same key the first one, in order."""
+    first: dict[Hashable, T] = {}
+    for item in items:
+        first.setdefault(key(item), item)
+    return list(first.values())
 
 
 def launch_of(case: Case, budget: Mapping[str, Budget] | None = None) -> Launch:
@@ -90,7 +111,9 @@ def locator(submission: Submission) -> Locator:
     """A function that turns a line of the submission's text and other facts into a `Where`."""
     lines = submission.text.split("\n")
 
-    def where(line: int | None = None, **facts: object) -> Where:
+    def where(line: int | None = None, case: Case | None = None, **facts: object) -> Where:
+        if case is not None:
+            facts |= {"case": case.name, "case_id": case.id}
         if not line or line > len(lines):
             return Where(**facts)  # type: ignore[arg-type]
         cell, local = submission.place(line)
@@ -124,6 +147,11 @@ def tensor_name(parameter: str) -> str:
 def element_name(parameter: str, index: tuple[int, ...] | np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> str:
     """`y[3, 17]`."""
     return f"{tensor_name(parameter)}[{', '.join(str(int(i)) for i in index)}]"
+
+
+def listed(words: list[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def written_tensors(case: Case) -> list[str]:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from checker.box.protocol.records import LOAD, STORE
-from checker.course.puzzle import Case
+from checker.course.case import Case
 from checker.course.verdict import Finding, Status, Traffic
-from checker.judge.evidence import Locator, tensor_name
+from checker.judge.evidence import Locator, listed, tensor_name
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,12 @@ def fault_findings(faults: Iterable[Fault], case: Case, where: Locator) -> Itera
     for id, same in by_id.items():
         marked = next((f for f in same if f.line), same[0])
         title, explanation, hint = _too_seldom(same) if same[0].done < same[0].least else _too_often(same, where)
-        place = where(marked.line, case=case.name, tensor=marked.moved.tensor)
+        place = where(marked.line, case=case, tensor=marked.moved.tensor)
         yield Finding(id, Status.OVER_TRAFFIC, title, explanation, hint, place)
 
 
 def _too_often(faults: list[Fault], where: Locator) -> tuple[str, str, str]:
-    names, verb = _and([f.name for f in faults]), faults[0].verb
+    names, verb = listed([f.name for f in faults]), faults[0].verb
     are = "is" if len(faults) == 1 else "are"
     done, enough = faults[0].figures
     same = all(f.figures == (done, enough) for f in faults)
@@ -93,11 +93,11 @@ def _too_often(faults: list[Fault], where: Locator) -> tuple[str, str, str]:
         for f in faults
     ]
     explanation = (
-        f"In this case {_and(counts)}. Moving data is what such a kernel spends its time on, so this costs speed in "
+        f"In this case {listed(counts)}. Moving data is what such a kernel spends its time on, so this costs speed in "
         "proportion."
     )
     at = [_places([where(n).line or n for n in f.lines]) for f in faults]
-    tensors_at = _and([f"{f.name} {place}" for f, place in zip(faults, at, strict=True)])
+    tensors_at = listed([f"{f.name} {place}" for f, place in zip(faults, at, strict=True)])
     if not faults[0].most:
         hint = f"This puzzle needs no {'load from' if faults[0].kind == LOAD else 'store to'} {names}."
     elif faults[0].kind == STORE:
@@ -112,7 +112,7 @@ def _too_often(faults: list[Fault], where: Locator) -> tuple[str, str, str]:
 
 
 def _too_seldom(faults: list[Fault]) -> tuple[str, str, str]:
-    names, verb = _and([f.name for f in faults]), faults[0].verb
+    names, verb = listed([f.name for f in faults]), faults[0].verb
     are = "is" if len(faults) == 1 else "are"
     return (
         f"{names} {are} {verb} too seldom: this is not the algorithm that was asked for",
@@ -130,8 +130,4 @@ def times(done: int, elements: int) -> str:
 
 
 def _places(lines: list[int]) -> str:
-    return ("at line " if len(lines) == 1 else "at lines ") + _and([str(n) for n in lines])
-
-
-def _and(words: list[str]) -> str:
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+    return ("at line " if len(lines) == 1 else "at lines ") + listed([str(n) for n in lines])

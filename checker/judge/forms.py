@@ -15,7 +15,8 @@ from dataclasses import replace
 import numpy as np
 
 from checker.box.compiling import Job
-from checker.course.puzzle import Case, Kernel
+from checker.course.case import Case
+from checker.course.puzzle import Kernel
 from checker.judge.evidence import scalar_type
 
 _POINTERS = {np.dtype(np.float16): "*fp16", np.dtype(np.float32): "*fp32"}

@@ -2,90 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from checker.course.puzzle import Array, Axis, Case, Expected, Outputs
-from checker.course.verdict import Finding, Status, Where
-from checker.judge.compare import agrees
-from checker.judge.evidence import Locator, element_name, has_columns, tensor_name
+from checker.box.protocol.records import IN_STORE
+from checker.course.case import Array, Axis, Case
+from checker.course.verdict import Finding, Status
+from checker.judge.errors import PRINT_HINT
+from checker.judge.evidence import Locator, element_name, has_columns, listed, tensor_name
+from checker.judge.notes import Loss, Note
 from checker.judge.patterns import common_sizes, rounded_to
-from checker.judge.roles import Code
+from checker.judge.wrong import MOST_EXAMPLES, Wrong
 
-MOST_EXAMPLES = 5
 SMALL_ERROR = 2e-2  # relative; below it a value is nearly right
-PRINT_HINT = 'print("x", x) works inside a kernel.'
 
 
-@dataclass(frozen=True, eq=False)
-class Wrong:
-    """A case whose outputs differ from the reference."""
-
-    case: Case
-    outputs: Outputs  # as the kernel left them
-    undefined: bool  # other values in masked lanes without `other` give other outputs
-    expected: Mapping[str, Expected]
-    wrong: Mapping[str, npt.NDArray[np.bool_]]  # per output that is not right everywhere
-    store_lines: Mapping[str, int | None]  # of each of these, the last store to it
-    load_line: int | None  # a load whose masked lanes could count; else the last one
-    padding_line: int | None  # a load whose masked lanes could count
-    code: Code  # the kernel's
-
-    @property
-    def store_line(self) -> int | None:
-        """The last store to the first output that is wrong."""
-        return self.store_lines[next(iter(self.wrong))]
-
-
-def status_of_values(item: Wrong) -> Status:
-    """Not a number if any wrong element is NaN; else wrong."""
-    nan = any(np.isnan(item.outputs[name][mask]).any() for name, mask in item.wrong.items())
-    return Status.NOT_A_NUMBER if nan else Status.WRONG
-
-
-def line_at(item: Wrong, points_at: str | frozenset[str]) -> int | None:
-    """The line that a misconception is about, if the kernel's text or the log can tell."""
-    if points_at == "load":
-        return item.load_line
-    if points_at == "padding":
-        return item.padding_line
-    return item.code.line_of(points_at, item.store_line) if points_at else None
-
-
-def place_of(item: Wrong, points_at: str | frozenset[str], where: Locator) -> Where:
-    """The line to look at: the one at fault where that is known, else where the wrong output is stored."""
-    name = next(iter(item.wrong))
-    index = tuple(int(i) for i in np.argwhere(item.wrong[name])[0])
-    line = line_at(item, points_at)
-    role = "" if line else f"where {tensor_name(name)} is stored"
-    return where(line or item.store_line, role=role, case=item.case.name, tensor=name, index=index)
-
-
-def examples_of(item: Wrong, name: str, idea: Array | None = None) -> tuple[str, ...]:
-    """Wrong elements of an output in words: the first ones, NaN before numbers.
-
-    With what an idea gives, those that it gives too, numbers before NaN: what is no number proves little.
-    """
-    wrong = item.wrong[name]
-    nan = np.isnan(item.outputs[name])
-    if idea is None:
-        last, believed = ~nan, ""
-    else:
-        last = ~agrees(idea, item.outputs[name], item.expected[name]) * 2 + ~np.isfinite(idea)
-    at = np.argwhere(wrong)
-    at = at[np.argsort(last[wrong], kind="stable")][:MOST_EXAMPLES]
-    lines = []
-    for index in map(tuple, at):
-        believed = "" if idea is None else f"this idea gives {idea[index].astype(item.outputs[name].dtype):.6g}; "
-        right = item.expected[name].values[index]
-        lines.append(f"{element_name(name, index)} is {item.outputs[name][index]:.6g}; {believed}expected {right:.6g}")
-    return tuple(lines)
-
-
-def located(items: list[Wrong], failed: list[Case], right: list[Case], where: Locator) -> Finding:
+def located(items: list[Wrong], failed: list[Case], right: list[Case], where: Locator) -> Note:
     """No misconception fits: say which elements are wrong, in the most telling case.
 
     That is the first case, which is the plainest; unless most of it is wrong, and only a part of a case whose rows are
@@ -98,27 +32,28 @@ def located(items: list[Wrong], failed: list[Case], right: list[Case], where: Lo
         item = min(of_kinds, key=lambda i: _share(i) if _share(i) < 0.5 else 1.0, default=item)
         item = item if _share(item) < 0.5 else items[0]
     name = next(iter(throughout or item.wrong))
-    if name != next(iter(item.wrong)):
+    if name != item.first:
         item = replace(item, wrong={name: item.wrong[name], **item.wrong})
     rounded = _rounded(items)
     if rounded:
-        return replace(rounded, where=place_of(item, "", where), examples=examples_of(item, name)[:2])
-    status = status_of_values(item)
+        return Loss(replace(rounded, where=item.place(where), examples=item.examples(name)[:2]), IN_STORE)
     regions = {n: _region(item, n) for n in item.wrong}
     parts = [f"{tensor_name(n)} is {_what(item, n)} {region}" for n, region in regions.items()]
     if len(set(regions.values())) == 1 and len({_what(item, n) for n in item.wrong}) == 1 and len(regions) > 1:
-        parts = [f"{_and([tensor_name(n) for n in regions])} are {_what(item, name)} {regions[name]}"]
+        parts = [f"{listed([tensor_name(n) for n in regions])} are {_what(item, name)} {regions[name]}"]
     only = any(_parts(item, n) for n in regions)
     differs = only and any({n: _region(i, n) for n in i.wrong} != regions for i in items)
-    return Finding(
-        id="not-a-number" if status is Status.NOT_A_NUMBER else "wrong-values",
-        status=status,
+    finding = Finding(
+        id="not-a-number" if item.status is Status.NOT_A_NUMBER else "wrong-values",
+        status=item.status,
         title=", ".join(parts) + (", in this case" if differs else ""),
         explanation=" ".join(filter(None, (_shape_of_error(item, name), common_sizes(failed, right)))),
         hint=f"Take one of the examples and follow it through the kernel by hand. {PRINT_HINT}",
-        where=place_of(item, "", where),
-        examples=examples_of(item, name),
+        where=item.place(where),
+        examples=item.examples(name),
+        named=False,
     )
+    return Note(finding)
 
 
 def _rounded(items: list[Wrong]) -> Finding | None:
@@ -128,7 +63,7 @@ def _rounded(items: list[Wrong]) -> Finding | None:
     if types or kind is None:
         return None
     names = dict.fromkeys(tensor_name(n) for i in items for n in i.wrong)
-    name, was, it = _and([*names]), *(("was", "it") if len(names) == 1 else ("were", "they"))
+    name, was, it = listed([*names]), *(("was", "it") if len(names) == 1 else ("were", "they"))
     return Finding(
         id="rounded-to-half",
         status=Status.WRONG,
@@ -143,10 +78,6 @@ def _rounded(items: list[Wrong]) -> Finding | None:
 def _what(item: Wrong, name: str) -> str:
     nan = np.isnan(item.outputs[name][item.wrong[name]])
     return "not a number" if nan.all() else "wrong, and partly not a number," if nan.any() else "wrong"
-
-
-def _and(words: list[str]) -> str:
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def _share(item: Wrong) -> float:

@@ -1,4 +1,4 @@
-"""What the access log says of a launch: refused accesses, races, results never written."""
+"""What the access log says of a launch: inputs changed, races, results never written."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.box.protocol.records import BARRIER, LOAD, STORE
-from checker.box.protocol.results import AccessLog, LaunchResult, Refusal, marked
-from checker.course.puzzle import Case, Misconception, Puzzle, Role
+from checker.box.protocol.results import AccessLog, LaunchResult, marked
+from checker.course.case import Case, Role
+from checker.course.misconception import Unwritten
+from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, Status, Where
 from checker.judge.evidence import (
     Evidence,
@@ -21,72 +23,26 @@ from checker.judge.evidence import (
     tensor_name,
     written_tensors,
 )
+from checker.judge.naming import explaining_all, ideas
+from checker.judge.notes import Gap, Note, WrittenTwice
 
 
-def refusal_finding(case: Case, refusal: Refusal, where: Locator) -> Finding:
-    """An access outside its tensor that no misconception explains, in plain words."""
-    did = "wrote" if refusal.store else "read"
-    who = program_name(case, refusal.program)
-    index: tuple[int, ...] | None = None
-    if refusal.tensor is None:
-        text = f"{who} {did} at an address that is near none of the tensors."
-    else:
-        index, text = _outside(case, refusal, who, did)
-    return Finding(
-        id="writes-outside" if refusal.store else "reads-outside",
-        status=Status.OUT_OF_BOUNDS,
-        title=f"The kernel {'writes' if refusal.store else 'reads'} outside its tensors",
-        explanation=text[0].upper() + text[1:],
-        hint="Check the mask first, then the offset: base + row * stride + column, with the tensor's own stride.",
-        where=where(
-            refusal.line,
-            case=case.name,
-            program=grid_position(case, refusal.program),
-            tensor=refusal.tensor,
-            index=index,
-        ),
-    )
-
-
-def _outside(case: Case, refusal: Refusal, who: str, did: str) -> tuple[tuple[int, ...] | None, str]:
-    """(index that the address would have, sentence)."""
-    assert refusal.tensor is not None
-    tensor = case.tensors[refusal.tensor]
-    name = tensor_name(refusal.tensor)
-    shape = " x ".join(map(str, tensor.values.shape))
-    lanes = f"{refusal.outside} of {refusal.lanes} lanes are outside"
-    if refusal.dtype != tensor.values.dtype.name:
-        return None, f"{who} {did} {name} as {refusal.dtype}, but its elements are {tensor.values.dtype.name}."
-    if refusal.first < 0:
-        return None, f"{who} {did} {-refusal.first} elements before the start of {name} ({shape}); {lanes}."
-    index, rest = [], refusal.first
-    for stride in tensor.strides:
-        index.append(rest // stride)
-        rest %= stride
-    element = element_name(refusal.tensor, tuple(index))
-    too_far = [a for a, (i, extent) in enumerate(zip(index, tensor.values.shape, strict=True)) if i >= extent]
-    ends = f", but its {tensor.axes[too_far[0]].plural} end at {tensor.values.shape[too_far[0]] - 1}" if too_far else ""
-    return tuple(index), f"{who} {did} {element}{ends} ({name} is {shape}); {lanes}."
-
-
-def memory_findings(evidence: Evidence, where: Locator) -> list[Finding]:
+def memory_notes(evidence: Evidence, where: Locator) -> list[Note]:
     """Observations on a launch that ran to its end, apart from its values."""
     case, result = evidence.case, evidence.result
     assert result is not None
     if result.outside is not None:
-        return [_surroundings_changed(case, result.outside, where)]
-    changed = list(_inputs_changed(case, result, where))
-    if changed:
-        return changed  # that y was not written then goes without saying
-    found = []
+        return [Note(_surroundings_changed(case, result.outside, where))]
+    if changed := list(_inputs_changed(case, result, where)):
+        return [Note(finding) for finding in changed]  # that y was not written then goes without saying
     sharing = list(_shared_elements(case, result.log, where))
     unwritten = list(_never_written(case, result, where))
     if sharing and unwritten:
-        found.append(_wrong_map(sharing[0], unwritten[0]))
+        notes: list[Note] = [Gap(_wrong_map(sharing[0].finding, unwritten[0]), shared=True)]
     else:
-        found += sharing + unwritten
-    found += _colliding_lanes(case, result.log, where)
-    return found + ([] if sharing else list(_missing_barrier(case, result.log, where)))
+        notes = [*sharing, *(Gap(finding, shared=False) for finding in unwritten)]
+    notes += [Note(finding) for finding in _colliding_lanes(case, result.log, where)]
+    return notes + ([] if sharing else [Note(finding) for finding in _missing_barrier(case, result.log, where)])
 
 
 def _surroundings_changed(case: Case, name: str, where: Locator) -> Finding:
@@ -97,7 +53,8 @@ def _surroundings_changed(case: Case, name: str, where: Locator) -> Finding:
         explanation=f"On the GPU, memory around {tensor_name(name)}, or between its rows, was written to. It "
         "belongs to somebody else.",
         hint="Check on the interpreter: it knows the program, the line and the element.",
-        where=where(None, case=case.name, tensor=name),
+        where=where(None, case=case, tensor=name),
+        named=False,
     )
 
 
@@ -112,7 +69,7 @@ def _inputs_changed(case: Case, result: LaunchResult, where: Locator) -> Iterato
                 title=f"The kernel writes to its input {tensor_name(name)}",
                 explanation=f"{tensor_name(name)} belongs to the caller, who will want to use it again.",
                 hint="Store to the output only: check which pointer stands in tl.store.",
-                where=where(int(result.log.line[stores][0]) if stores.any() else None, case=case.name, tensor=name),
+                where=where(int(result.log.line[stores][0]) if stores.any() else None, case=case, tensor=name),
             )
 
 
@@ -122,41 +79,41 @@ def _accesses(log: AccessLog, kind: int, tensor: int) -> tuple[npt.NDArray[np.in
     return np.repeat(log.program[chosen], log.distinct[chosen]), log.elements[np.repeat(chosen, log.distinct)]
 
 
-def _shared_elements(case: Case, log: AccessLog, where: Locator) -> Iterator[Finding]:
+def _shared_elements(case: Case, log: AccessLog, where: Locator) -> Iterator[Note]:
     """Elements that one program writes and another one writes or reads: a race on a GPU."""
     for position, (name, tensor) in enumerate(case.tensors.items()):
-        programs, elements = _accesses(log, STORE, position)
-        if elements.size == 0:
+        writers, written = _accesses(log, STORE, position)
+        if written.size == 0:
             continue
         last = np.full(tensor.values.size, -1, np.int64)
-        last[elements] = programs
-        twice = last[elements] != programs
+        last[written] = writers
         readers, read = _accesses(log, LOAD, position)
-        foreign = (last[read] >= 0) & (last[read] != readers)
-        for other, at, id, verb in (
-            (programs, np.flatnonzero(twice), "written-twice", "wrote"),
-            (readers, np.flatnonzero(foreign), "reads-anothers-result", "read"),
+        for note, id, verb, programs, elements in (
+            (WrittenTwice, "written-twice", "wrote", writers, written),
+            (Note, "reads-anothers-result", "read", readers, read),
         ):
-            if at.size == 0:
+            foreign = np.flatnonzero((last[elements] >= 0) & (last[elements] != programs))
+            if foreign.size == 0:
                 continue
-            element = int((elements if verb == "wrote" else read)[at[0]])
+            first, element = int(programs[foreign[0]]), int(elements[foreign[0]])
             index = tuple(int(i) for i in np.unravel_index(element, tensor.values.shape))
-            first, second = int(other[at[0]]), int(last[element])
-            yield Finding(
-                id=id,
-                status=Status.NOT_DETERMINISTIC,
-                title=f"Two programs meet in {tensor_name(name)}",
-                explanation=f"{program_name(case, first).capitalize()} {verb} {element_name(name, index)}, which "
-                f"{program_name(case, second)} also writes. Programs run in any order, or at once, so the "
-                "result is a matter of luck.",
-                hint="Give every element of the output to exactly one program.",
-                where=where(
-                    _line(log, position, element),
-                    case=case.name,
-                    program=grid_position(case, first),
-                    tensor=name,
-                    index=index,
-                ),
+            yield note(
+                Finding(
+                    id=id,
+                    status=Status.NOT_DETERMINISTIC,
+                    title=f"Two programs meet in {tensor_name(name)}",
+                    explanation=f"{program_name(case, first).capitalize()} {verb} {element_name(name, index)}, which "
+                    f"{program_name(case, int(last[element]))} also writes. Programs run in any order, or at once, so "
+                    "the result is a matter of luck.",
+                    hint="Give every element of the output to exactly one program.",
+                    where=where(
+                        _line(log, position, element),
+                        case=case,
+                        program=grid_position(case, first),
+                        tensor=name,
+                        index=index,
+                    ),
+                )
             )
 
 
@@ -187,7 +144,8 @@ def _never_written(case: Case, result: LaunchResult, where: Locator) -> Iterator
         if not missing.any() or (case.programs and (~empty).sum() >= np.broadcast_to(asked, empty.shape).sum()):
             continue
         first = tuple(int(i) for i in np.argwhere(missing)[0])
-        stores = _lines(result.log, list(case.tensors).index(name))
+        position = list(case.tensors).index(name)
+        stores = np.unique(result.log.line[(result.log.kind == STORE) & (result.log.tensor == position)])
         amount = "no element" if missing.all() else f"{missing.sum()} of {missing.size} elements not"
         yield Finding(
             id="not-written",
@@ -196,56 +154,42 @@ def _never_written(case: Case, result: LaunchResult, where: Locator) -> Iterator
             explanation=f"Of {tensor_name(name)}, {amount} stored; the first one missing is "
             f"{element_name(name, first)}.",
             hint="Every element needs a tl.store: check its mask and its offsets."
-            if stores or result.on_gpu
+            if stores.size or result.on_gpu
             else f"No tl.store to {tensor_name(name)} was carried out: is there one, does a "
             "loop around it have any iteration, and is its mask ever true?",
             where=where(
-                stores[-1] if stores else None,
+                int(stores[-1]) if stores.size else None,
                 role=f"where {tensor_name(name)} is stored",
-                case=case.name,
+                case=case,
                 tensor=name,
                 index=first,
             ),
         )
 
 
-def name_gaps(puzzle: Puzzle, findings: list[Finding], evidence: list[Evidence]) -> list[Finding]:
-    """The findings, those on what was left out by the name of the misconception that leaves out just this.
+def name_gaps(puzzle: Puzzle, notes: list[Note], evidence: list[Evidence]) -> list[Note]:
+    """The notes, gaps by the name of the misconception that leaves out just this.
 
     It must be so in every launch in which something was left out: a tail looks like a block if there are two of them.
     """
-    generic = {"not-written": False, "wrong-row-map": True}  # by whether programs met in the rest
-    if not any(f.id in generic for f in findings):
-        return findings
-    gaps = [
-        (e.case, {n: never_stored(e.case, e.result, n) for n in written_tensors(e.case)})
+    if not any(isinstance(note, Gap) for note in notes):
+        return notes
+    missing = [
+        (e.case, {name: never_stored(e.case, e.result, name) for name in written_tensors(e.case)})
         for e in evidence
         if e.result is not None and e.result.error is None and e.result.refused is None
     ]
-    gaps = [(case, missing) for case, missing in gaps if any(gap.any() for gap in missing.values())]
+    gaps = [(case, gap) for case, gap in missing if any(elements.any() for elements in gap.values())]
 
-    def leaves_out(m: Misconception) -> bool:
-        assert m.unwritten is not None
-        believed = [(m.unwritten(case), missing) for case, missing in gaps]
-        return bool(gaps) and all(
-            idea and all(gap.any() and np.array_equal(gap, missing[n]) for n, gap in idea.items())
-            for idea, missing in believed
-        )
+    def named(note: Note) -> Note:
+        if not isinstance(note, Gap):
+            return note
+        candidates = ideas(puzzle.misconceptions, Unwritten, lambda sign: sign.shared == note.shared)
+        idea = explaining_all(candidates, gaps, lambda sign, gap: sign.recognises(*gap))
+        seen = note.finding
+        return replace(note, finding=idea.finding(seen.status, seen.where, seen.examples)) if idea else note
 
-    named = {
-        id: next((m for m in puzzle.misconceptions if m.unwritten and m.shared == shared and leaves_out(m)), None)
-        for id, shared in generic.items()
-        if any(f.id == id for f in findings)
-    }
-    return [
-        replace(f, id=m.id, title=m.title, explanation=m.explanation, hint=m.hint) if (m := named.get(f.id)) else f
-        for f in findings
-    ]
-
-
-def _lines(log: AccessLog, tensor: int) -> list[int]:
-    """Lines that store to a tensor."""
-    return sorted({int(line) for line in log.line[(log.kind == STORE) & (log.tensor == tensor)]})
+    return [named(note) for note in notes]
 
 
 def _wrong_map(sharing: Finding, unwritten: Finding) -> Finding:
@@ -271,7 +215,7 @@ def _colliding_lanes(case: Case, log: AccessLog, where: Locator) -> Iterator[Fin
             explanation=f"{program_name(case, int(log.program[hit])).capitalize()} stored "
             f"{int(log.overwritten[hit])} values that another lane of the same store overwrote.",
             hint="Each lane needs an address of its own: check the offsets for a missing tl.arange.",
-            where=where(int(log.line[hit]), case=case.name, tensor=name),
+            where=where(int(log.line[hit]), case=case, tensor=name),
         )
 
 
@@ -299,7 +243,7 @@ def _missing_barrier(case: Case, log: AccessLog, where: Locator) -> Iterator[Fin
                 index = tuple(int(i) for i in np.unravel_index(first, tensor.values.shape))
                 stored = int(fresh[first])
                 if not np.array_equal(elements, log.elements[ends[stored] - log.distinct[stored] : ends[stored]]):
-                    yield _overlapping(case, name, int(log.program[n]), index, where(int(log.line[n]), case=case.name))
+                    yield _overlapping(case, name, int(log.program[n]), index, where(int(log.line[n]), case=case))
                     return
                 yield Finding(
                     id="missing-barrier",
@@ -311,7 +255,7 @@ def _missing_barrier(case: Case, log: AccessLog, where: Locator) -> Iterator[Fin
                     "old value. Here on the interpreter there are no threads, so the results look right.",
                     hint="Put tl.debug_barrier() after the stores, before the next iteration of the outer loop loads "
                     "again.",
-                    where=where(int(log.line[n]), case=case.name, tensor=name, index=index),
+                    where=where(int(log.line[n]), case=case, tensor=name, index=index),
                 )
                 return
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from checker.course.puzzle import Array, Case, Expected, Misconception, Puzzle
+from checker.course.case import Array, Case
+from checker.course.misconception import Writes
+from checker.course.puzzle import Expected, Puzzle
 from checker.judge.compare import agrees, explains, gets_it_right, wrong_elements
 from checker.judge.evidence import has_columns
-from checker.judge.locate import Wrong, line_at
+from checker.judge.naming import Idea, ideas
+from checker.judge.wrong import Wrong
 
 
 class Models:
@@ -19,47 +21,45 @@ class Models:
     def __init__(self, puzzle: Puzzle, items: list[Wrong]):
         self.puzzle = puzzle
         self.items = items
-        self.written: dict[tuple[int, str], Mapping[str, Array]] = {}
-        self.right: dict[str, Mapping[str, Expected]] = {item.case.name: item.expected for item in items}
+        self.written: dict[tuple[int, int], Mapping[str, Array]] = {}
+        self.right: dict[int, Mapping[str, Expected]] = {item.case.id: item.expected for item in items}
 
-    @cached_property
-    def candidates(self) -> list[Misconception]:
-        """Those with a model, whose line is there if they need one."""
-        return [
-            m
-            for m in self.puzzle.misconceptions
-            if m.outputs and (not m.only_if_found or line_at(self.items[0], m.points_at))
-        ]
+    def possible(self, test: Callable[[Writes], bool]) -> list[Idea[Writes]]:
+        """The misconceptions whose outputs pass a test, if their line is there where they need one."""
 
-    def predicted(self, misconception: Misconception, case: Case) -> Mapping[str, Array]:
+        def passes(sign: Writes) -> bool:
+            return (not sign.needs_line or self.items[0].line_of(sign.line) is not None) and test(sign)
+
+        return ideas(self.puzzle.misconceptions, Writes, passes)
+
+    def predicted(self, sign: Writes, case: Case) -> Mapping[str, Array]:
         """What a kernel with this idea would write."""
-        assert misconception.outputs is not None
-        key = (id(misconception), case.name)
+        key = (id(sign), case.id)
         if key not in self.written:
             with np.errstate(all="ignore"):
-                self.written[key] = {n: np.asarray(values) for n, values in misconception.outputs(case).items()}
+                self.written[key] = {n: np.asarray(values) for n, values in sign.outputs(case).items()}
         return self.written[key]
 
-    def explains_most(self, misconception: Misconception, items: list[Wrong]) -> bool:
+    def explains_most(self, sign: Writes, items: list[Wrong]) -> bool:
         """Whether it explains at least half of the cases in which a kernel with this idea would go wrong."""
-        touched = [item for item in items if self._goes_wrong(misconception, item)]
-        return 2 * sum(self.explains(misconception, item) for item in touched) >= len(touched) > 0
+        touched = [item for item in items if self._goes_wrong(sign, item)]
+        return 2 * sum(self.explains(sign, item) for item in touched) >= len(touched) > 0
 
-    def explains_all(self, misconception: Misconception, items: list[Wrong]) -> bool:
+    def explains_all(self, sign: Writes, items: list[Wrong]) -> bool:
         """Whether it explains each of these cases."""
-        return all(self.explains(misconception, item) for item in items)
+        return all(self.explains(sign, item) for item in items)
 
-    def explains(self, misconception: Misconception, item: Wrong) -> bool:
+    def explains(self, sign: Writes, item: Wrong) -> bool:
         """Whether the kernel wrote in this case what this idea gives, and the idea is wrong here."""
-        predicted = self.predicted(misconception, item.case)
-        return self._goes_wrong(misconception, item) and all(
+        predicted = self.predicted(sign, item.case)
+        return self._goes_wrong(sign, item) and all(
             explains(p, item.outputs[n], item.expected[n], has_columns(item.case.tensors[n]))
             for n, p in predicted.items()
         )
 
-    def fit(self, misconception: Misconception, item: Wrong) -> float:
+    def fit(self, sign: Writes, item: Wrong) -> float:
         """The share of wrong elements that are as predicted, those that are numbers; NaN looks like any other NaN."""
-        predicted = self.predicted(misconception, item.case)
+        predicted = self.predicted(sign, item.case)
         shares = [
             (agrees(p, item.outputs[n], item.expected[n]) & np.isfinite(p))[item.wrong[n]].mean()
             for n, p in predicted.items()
@@ -67,18 +67,17 @@ class Models:
         ]
         return round(float(np.mean(shares)), 2) if shares else 0.0
 
-    def refuted(self, misconception: Misconception, case: Case) -> bool:
+    def refuted(self, sign: Writes, case: Case) -> bool:
         """Whether a kernel with this idea would have gone wrong in a case that came out right."""
-        if case.name not in self.right:
-            self.right[case.name] = self.puzzle.expected(case)
-        expected = self.right[case.name]
+        if case.id not in self.right:
+            self.right[case.id] = self.puzzle.expected(case)
+        expected = self.right[case.id]
         return not all(
-            gets_it_right(p, case.tensors[n].values.dtype, expected[n])
-            for n, p in self.predicted(misconception, case).items()
+            gets_it_right(p, case.tensors[n].values.dtype, expected[n]) for n, p in self.predicted(sign, case).items()
         )
 
-    def _goes_wrong(self, misconception: Misconception, item: Wrong) -> bool:
-        predicted = self.predicted(misconception, item.case)
+    def _goes_wrong(self, sign: Writes, item: Wrong) -> bool:
+        predicted = self.predicted(sign, item.case)
         with np.errstate(all="ignore"):
             return any(
                 wrong_elements(p.astype(item.outputs[n].dtype), item.expected[n]).any() for n, p in predicted.items()

@@ -7,7 +7,8 @@ from itertools import combinations
 
 import numpy as np
 
-from checker.course.puzzle import Array, Case, Expected, as_bf16
+from checker.course.case import Array, Case, as_bf16
+from checker.course.puzzle import Expected
 
 ENOUGH = 16  # values that all lie on a grid by more than chance
 

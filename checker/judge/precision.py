@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from checker.box.protocol.records import (
@@ -15,13 +15,14 @@ from checker.box.protocol.records import (
     NARROWED,
     ON_THE_WAY,
 )
+from checker.course.case import Case
 from checker.course.verdict import Finding, Status
-from checker.judge.diagnose import UNNAMED
-from checker.judge.evidence import Evidence, Locator
+from checker.judge.evidence import Evidence, Locator, first_of_each
+from checker.judge.notes import Loss, Note
 
 
 @dataclass(frozen=True)
-class Loss:
+class Words:
     """One way to lose digits, in words."""
 
     id: str
@@ -32,80 +33,85 @@ class Loss:
 
 _BITS = "fp16 has 11 significant bits: from 2048 on it has no odd numbers, and it ends at 65504."
 LOSSES = {
-    IN_DOT: Loss(
+    IN_DOT: Words(
         "dot-in-half",
         "tl.dot adds up in half precision",
         f"Its inputs may be fp16, but what it adds up must be fp32. {_BITS}",
         "Leave out out_dtype, which is fp32 by default, and keep an accumulator that you pass in tl.float32.",
     ),
-    IN_SUM: Loss(
+    IN_SUM: Words(
         "half-sum",
         "tl.sum adds up in half precision",
         f"tl.sum keeps the type of the block that it sums, and that block is not fp32. {_BITS}",
         "Sum before you round: convert with .to(tl.float32) right after the load, and round P only for its tl.dot.",
     ),
-    IN_LOOP: Loss(
+    IN_LOOP: Words(
         "accumulator-in-half",
         "A running sum is kept in half precision",
         "Each iteration rounds what all earlier ones have added up. The errors grow with the number of iterations, and "
         f"small terms are lost altogether. {_BITS}",
         "Start the sum as tl.float32 and keep it so. Round once, when you store the result.",
     ),
-    IN_STORE: Loss(
+    IN_STORE: Words(
         "rounded-to-half",
         "A result is rounded to half precision before it goes to fp32 memory",
         f"The tensor holds fp32, so nothing is saved, and the digits are gone. {_BITS}",
         "Store the sum as it is, in fp32.",
     ),
-    ON_THE_WAY: Loss(
+    ON_THE_WAY: Words(
         "rounded-on-the-way",
         "A value is rounded to half precision, and then computed with",
         "What goes into a tl.dot may be rounded, and so may what is stored. What is rounded in between is missing in "
         f"everything that comes after it. {_BITS} Below 0.00006 it has fewer digits still, and below 0.00000003 none.",
         "Go on with the fp32 value. Where a tl.dot needs halves, round in its argument: tl.dot(Pij.to(Vj.dtype), Vj).",
     ),
-    MULTIPLIED: Loss(
+    MULTIPLIED: Words(
         "sizes-multiplied",
         "Two sizes are multiplied in 32 bits",
         "Sizes and program ids are 32 bits wide, and so is their product: from 46341 times 46341 on it passes 2**31, "
         "and is negative. Rows and columns of a large tensor come to more.",
         "Compare each with its own limit, or make one of them 64 bits wide first: .to(tl.int64).",
     ),
-    AS_FLOAT: Loss(
+    AS_FLOAT: Words(
         "position-as-float",
         "A position or a size is computed with as a fraction",
         "From 16,777,216 on fp32 has no odd numbers, and fp16 has none from 2048 on: neighbours become the same.",
         "Keep positions and sizes integers: // and tl.cdiv divide them.",
     ),
-    NARROWED: Loss(
+    NARROWED: Words(
         "position-narrowed",
         "A position or a size is cut to fewer than 32 bits",
         "16 bits count to 32767, or unsigned to 65535, and 8 bits to 127 or 255. Beyond, they begin again elsewhere.",
         "Leave it as it is, in 32 bits, or make it 64 bits wide: .to(tl.int64).",
     ),
 }
-OF_SIZES = frozenset(LOSSES[what].id for what in (MULTIPLIED, AS_FLOAT, NARROWED))
+OF_SIZES = frozenset({MULTIPLIED, AS_FLOAT, NARROWED})
 
 
-def precision_findings(evidence: Evidence, where: Locator) -> Iterator[Finding]:
-    """One finding for each line of a launch that loses digits."""
+def losses(evidence: Evidence, where: Locator) -> list[Loss]:
+    """Of each line of a launch that loses digits, the worst of its losses."""
     result = evidence.result
     if result is None:
-        return
-    seen = set()
-    for way, line, times in result.log.losses:
-        loss = LOSSES[way]
-        if line not in seen:
-            seen.add(line)
-            here = f" In this case that happens {times} times." if times > 1 else ""
-            place = where(line, case=evidence.case.name)
-            yield Finding(loss.id, Status.WRONG, loss.title, loss.explanation + here, loss.hint, place)
+        return []
+    return [
+        _loss(evidence.case, line, way, times, where)
+        for way, line, times in first_of_each(result.log.losses, lambda loss: loss[1])
+    ]
 
 
-def most_telling(findings: list[Finding]) -> list[Finding]:
+def _loss(case: Case, line: int, way: int, times: int, where: Locator) -> Loss:
+    words = LOSSES[way]
+    here = f" In this case that happens {times} times." if times > 1 else ""
+    place = where(line, case)
+    finding = Finding(words.id, Status.WRONG, words.title, words.explanation + here, words.hint, place)
+    return Loss(finding, way, way in OF_SIZES)
+
+
+def most_telling(notes: Sequence[Note]) -> list[Note]:
     """Of several, those that say what went wrong: what is summed in half, say, is also computed with, and stored."""
+    kept = list(notes)
     for later in (ON_THE_WAY, IN_STORE):
-        telling = [finding for finding in findings if finding.id != LOSSES[later].id]
-        if any(finding.id not in UNNAMED for finding in telling):
-            findings = telling
-    return findings
+        telling = [note for note in kept if not (isinstance(note, Loss) and note.way == later)]
+        if any(note.finding.named for note in telling):
+            kept = telling
+    return kept

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from checker.course.misconception import Part, Product
+
 _EXP = frozenset({"exp", "exp2"})
 
 
@@ -33,12 +35,9 @@ class Code:
     def __post_init__(self) -> None:
         object.__setattr__(self, "assignments", list(_assignments(self.kernel.body, ())))
 
-    def line_of(self, role: str | frozenset[str], store: int | None) -> int | None:
-        """The line that plays a role; of several, the one that what is stored in line `store` depends on.
-
-        A set of parameters is the role of the one product of blocks that were loaded from just these.
-        """
-        found = self._product(role) if isinstance(role, frozenset) else _ROLES[role](self)
+    def line_of(self, part: Part | Product, store: int | None) -> int | None:
+        """The line that plays a part; of several, the one that what is stored in line `store` depends on."""
+        found = self.product(part.of) if isinstance(part, Product) else _ROLES[part](self)
         if len({one.line for one in found}) > 1:
             found = [one for one in found if self._carried(one.target)] or found
         if len({one.line for one in found}) > 1:
@@ -95,7 +94,8 @@ class Code:
                     waiting |= _names(one.value) - reached
         return reached
 
-    def _product(self, of: frozenset[str]) -> list[_Assignment]:
+    def product(self, of: frozenset[str]) -> list[_Assignment]:
+        """Products of blocks that were computed from just these parameters."""
         return [
             one
             for one in self.assignments
@@ -295,28 +295,28 @@ def _bound(position: int, last: bool = True) -> Callable[[Code], list[_Assignmen
 
 def _ds(code: Code) -> list[_Assignment]:
     """Where the product of dO and V is used."""
-    products = {one.target for pair in ("v_ptr", "k_ptr") for one in code._product(frozenset({"do_ptr", pair}))}
+    products = {one.target for pair in ("v_ptr", "k_ptr") for one in code.product(frozenset({"do_ptr", pair}))}
     return [one for one in code.in_loops() if _names(one.value) & products and not _calls(one.value, "dot")]
 
 
-_ROLES: dict[str, Callable[[Code], list[_Assignment]]] = {
-    "normaliser": lambda code: code.sums("sum"),
-    "accumulator": lambda code: [one for one in code.sums("dot") if one.adds or _has_sum(one.value)],
-    "maximum": _maximum,
-    "max": lambda code: [one for one in code.in_loops() if _calls(one.value, "max")],
-    "sum": lambda code: [one for one in code.in_loops() if _calls(one.value, "sum")],
-    "exponential of the scores": _exponential_of_scores,
-    "start of the maximum": _start_of_maximum,
-    "start above -inf": _start_above,
-    "exponential without a maximum": _unshifted,
-    "exponential": _exponential,
-    "inverse factor": _inverse,
-    "second load of K": _second_load_of_k,
-    "swapped branches": _branches_swapped,
-    "minimum": _minimum,
-    "causal mask": _causal_mask,
-    "loop begin": _bound(0),
-    "loop end": _bound(1),
-    "loop end without a mask": _bound(1, last=False),
-    "ds": _ds,
+_ROLES: dict[Part, Callable[[Code], list[_Assignment]]] = {
+    Part.NORMALISER: lambda code: code.sums("sum"),
+    Part.ACCUMULATOR: lambda code: [one for one in code.sums("dot") if one.adds or _has_sum(one.value)],
+    Part.MAXIMUM: _maximum,
+    Part.MAX: lambda code: [one for one in code.in_loops() if _calls(one.value, "max")],
+    Part.SUM: lambda code: [one for one in code.in_loops() if _calls(one.value, "sum")],
+    Part.EXPONENTIAL_OF_SCORES: _exponential_of_scores,
+    Part.START_OF_MAXIMUM: _start_of_maximum,
+    Part.START_ABOVE: _start_above,
+    Part.UNSHIFTED_EXPONENTIAL: _unshifted,
+    Part.EXPONENTIAL: _exponential,
+    Part.INVERSE_FACTOR: _inverse,
+    Part.SECOND_LOAD_OF_K: _second_load_of_k,
+    Part.SWAPPED_BRANCHES: _branches_swapped,
+    Part.MINIMUM: _minimum,
+    Part.CAUSAL_MASK: _causal_mask,
+    Part.LOOP_BEGIN: _bound(0),
+    Part.LOOP_END: _bound(1),
+    Part.LOOP_END_WITHOUT_MASK: _bound(1, last=False),
+    Part.DS: _ds,
 }

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from checker.box.protocol.records import BLOCK, DOT, LOAD, PRODUCT, STORE
 from checker.box.protocol.results import LaunchResult
-from checker.course.puzzle import Budget, Case, Moved, Puzzle, Role
+from checker.course.case import Case, Role
+from checker.course.misconception import Moves
+from checker.course.puzzle import Budget, Puzzle
 from checker.course.verdict import Finding, Status, Traffic
 from checker.judge.evidence import Evidence, Locator, tensor_name
 from checker.judge.faults import Fault, fault_findings
+from checker.judge.naming import explaining_all, ideas
 
 
 def moved(puzzle: Puzzle, case: Case, result: LaunchResult) -> Iterator[Traffic]:
     """What one launch moved, per tensor, in distinct elements per load or store instruction."""
     budget = puzzle.budget(case)
     for position, (name, tensor) in enumerate(case.tensors.items()):
-        of_tensor = result.log.tensor == position
-        loads, stores = (
-            int(result.log.distinct[of_tensor & (result.log.kind == kind)].sum(dtype=np.int64))
-            for kind in (LOAD, STORE)
-        )
+        loads, stores = (result.log.moved(kind, position) for kind in (LOAD, STORE))
         bound = budget.get(name, Budget())
         yield Traffic(case.kernel, name, tensor.values.size, loads, stores, bound.loads, bound.stores)
 
@@ -50,12 +50,8 @@ def total(puzzle: Puzzle, evidence: Iterable[Evidence]) -> tuple[Traffic, ...]:
 
 def remarks(puzzle: Puzzle, evidence: Iterable[Evidence]) -> tuple[str, ...]:
     """What is worth saying of a kernel that is right: remarks that hold in all cases."""
-    loads = [
-        (one.case, {t.tensor: t.loads for t in moved(puzzle, one.case, one.result)})
-        for one in evidence
-        if one.result is not None
-    ]
-    return tuple(r.text for r in puzzle.remarks if loads and all(r.seen(case, counts) for case, counts in loads))
+    ran = [(e.case, {t.tensor: t for t in moved(puzzle, e.case, e.result)}) for e in evidence if e.result is not None]
+    return tuple(r.text for r in puzzle.remarks if ran and all(r.seen(case, counts) for case, counts in ran))
 
 
 def _too_large_a_block(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Finding]:
@@ -82,7 +78,7 @@ def _too_large_a_block(puzzle: Puzzle, evidence: Evidence, where: Locator) -> It
             explanation=f"The block sizes of this launch allow for {most}. {puzzle.why_blocks}",
             hint="Work in blocks of the size that is given, one after the other.",
             where=where(
-                int(result.log.line[at]), case=case.name, tensor=name if result.log.kind[at] in (LOAD, STORE) else None
+                int(result.log.line[at]), case=case, tensor=name if result.log.kind[at] in (LOAD, STORE) else None
             ),
         )
 
@@ -128,13 +124,13 @@ def traffic_findings(
                     for n in np.unique(result.log.line[chosen])
                 }
                 faults.append(Fault(kind, t, totals.get(t.tensor, t), done, most, least, lines, bound.place))
-    about = too_much or any(fault.kind == LOAD for fault in faults)  # names of traffic are about loads and products
-    for m in puzzle.misconceptions if about else ():
-        if m.traffic is not None and all(m.traffic(other, seen) for other, seen in _beyond(puzzle, everything)):
-            line = _line_of_products(result) if too_much and m.points_at == "product" else None
+    if too_much or any(fault.kind == LOAD for fault in faults):  # names of traffic are about loads and products
+        moving = ideas(puzzle.misconceptions, Moves)
+        if idea := explaining_all(moving, _beyond(puzzle, everything), lambda sign, seen: sign.recognises(*seen)):
+            line = _line_of_products(result) if too_much and idea.signs[0].products_too else None
+            finding = idea.finding(Status.OVER_TRAFFIC, where(line, case))
             few = "".join(_too_few(t, budget.get(t.tensor, Budget())) for t in counted)
-            place = where(line, case=case.name)
-            yield Finding(m.id, Status.OVER_TRAFFIC, m.title, m.explanation + few, m.hint, place)
+            yield replace(finding, explanation=finding.explanation + few)
             return
     if too_much:
         yield _too_much_work(products, case, puzzle, where)
@@ -160,17 +156,18 @@ def _too_narrow(budget: Mapping[str, Budget], evidence: Evidence, where: Locator
         if not least or not accesses.size or int(log.distinct[accesses].max()) >= least:
             continue
         widest = accesses[np.argmax(log.distinct[accesses])]
-        block = " x ".join(str(axis.block) for axis in tensor.axes if axis.block)
+        sides = [str(axis.block) for axis in tensor.axes if axis.block]
         verb, done = ("load", "loaded") if kind == LOAD else ("store", "stored")
         yield Finding(
             id="no-tiles",
             status=Status.OVER_TRAFFIC,
-            title=f"{tensor_name(name)} is not {done} in {'tiles' if 'x' in block else 'blocks'}",
-            explanation=f"A {verb} should reach a whole block of {block}, or what is left of one: at least {least} "
-            f"elements of {tensor_name(name)} in this case. The widest one reaches {int(log.distinct[widest])}. A GPU "
-            "works on all lanes of a block at once: smaller pieces, one after the other, leave most of them idle.",
+            title=f"{tensor_name(name)} is not {done} in {'tiles' if len(sides) > 1 else 'blocks'}",
+            explanation=f"A {verb} should reach a whole block of {' x '.join(sides)}, or what is left of one: at "
+            f"least {least} elements of {tensor_name(name)} in this case. The widest one reaches "
+            f"{int(log.distinct[widest])}. A GPU works on all lanes of a block at once: smaller pieces, one after the "
+            "other, leave most of them idle.",
             hint=f"Make offsets for the whole block, and give them to one tl.{verb}.",
-            where=where(int(log.line[widest]), case=case.name, tensor=name),
+            where=where(int(log.line[widest]), case=case, tensor=name),
         )
 
 
@@ -201,18 +198,18 @@ def _by_hand(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Fin
             f"{int(allowed[over[0]])} are more than enough. tl.dot runs on a GPU's tensor cores, which are many "
             "times as fast.",
             hint=hint,
-            where=where(int(log.line[busiest]), case=case.name),
+            where=where(int(log.line[busiest]), case=case),
         )
 
 
-def _beyond(puzzle: Puzzle, everything: Iterable[Evidence]) -> Iterator[tuple[Case, dict[str, Moved]]]:
+def _beyond(puzzle: Puzzle, everything: Iterable[Evidence]) -> Iterator[tuple[Case, dict[str, Traffic]]]:
     """All launches that moved or multiplied too much, with what they moved: in one of them alone, names look alike."""
     for one in everything:
         if one.result is not None and one.result.error is None and one.result.refused is None:
             counted, budget = list(moved(puzzle, one.case, one.result)), puzzle.budget(one.case)
             too_much = puzzle.work is not None and multiply_adds(one.result) > puzzle.work(one.case)
             if too_much or not all(_within(t, budget.get(t.tensor, Budget())) for t in counted):
-                yield one.case, {t.tensor: Moved(t.loads, t.stores) for t in counted}
+                yield one.case, {t.tensor: t for t in counted}
 
 
 def _line_of_products(result: LaunchResult) -> int | None:
@@ -238,7 +235,7 @@ def _too_much_work(products: int, case: Case, puzzle: Puzzle, where: Locator) ->
         explanation="Some tiles are multiplied more than once, or although nothing of them can count: they are "
         "hidden by the mask, or lie past the end.",
         hint="A mask on a load saves no work. Look at where the loop begins and ends, and at each tl.dot in it.",
-        where=where(None, case=case.name),
+        where=where(None, case=case),
     )
 
 

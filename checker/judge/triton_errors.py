@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from checker.course.puzzle import Misconception
+from checker.course.misconception import Misconception, Raises
 
 COMMON = (
     Misconception(
@@ -12,9 +12,13 @@ COMMON = (
         "These are addresses, not values",
         "A pointer plus offsets says where something lies in memory. To compute with it, load it first.",
         "Put tl.load around the addresses: x = tl.load(x_ptr + offsets, mask=..., other=...).",
-        error=re.compile(
-            r"but got pointer<|invalid operands of type .*pointer<|cannot cast \[?\d{14}|unary .*\(pointer<|"
-            r"'pointer_type' object has no attribute|cannot cast .*pointer<"
+        signs=(
+            Raises(
+                re.compile(
+                    r"but got pointer<|invalid operands of type .*pointer<|cannot cast \[?\d{14}|unary .*\(pointer<|"
+                    r"'pointer_type' object has no attribute|cannot cast .*pointer<"
+                )
+            ),
         ),
     ),
     Misconception(
@@ -24,21 +28,21 @@ COMMON = (
         "single address.",
         "Look at where it comes from. A load gives a block if its addresses are one: x_ptr + row * x_row_stride + "
         "cols.",
-        error=re.compile(r"axis -?\d+ .*out of bounds for (shape \[\]|array of dimension 0)"),
+        signs=(Raises(re.compile(r"axis -?\d+ .*out of bounds for (shape \[\]|array of dimension 0)")),),
     ),
     Misconception(
         "shape-is-a-tuple",
         "A shape is a tuple",
         "A block's shape is a tuple of its sides, also if there is only one: (BLOCK_SIZE,), with a comma.",
         "Write tl.zeros((BLOCK_SIZE,), tl.float32), or tl.full((BLOCK_SIZE,), 0.0, tl.float32).",
-        error=re.compile(r"'(int|constexpr|tensor)' object is not iterable"),
+        signs=(Raises(re.compile(r"'(int|constexpr|tensor)' object is not iterable")),),
     ),
     Misconception(
         "block-as-a-number",
         "A block was taken for a single number",
         "float(x) and int(x) make a Python number of a value, but a block holds many values.",
         "To convert a block, use x.to(tl.float32).",
-        error=re.compile(r"only (0-dimensional|length-1|size-1) arrays can be converted"),
+        signs=(Raises(re.compile(r"only (0-dimensional|length-1|size-1) arrays can be converted")),),
     ),
     Misconception(
         "store-shapes-differ",
@@ -47,7 +51,7 @@ COMMON = (
         "sides.",
         "Write down both shapes. A sum along axis=1 leaves one entry per row; tl.dot always makes a tile of rows and "
         "columns.",
-        error=re.compile(r"Expected pointer argument to have shape"),
+        signs=(Raises(re.compile(r"Expected pointer argument to have shape")),),
     ),
     Misconception(
         "half-not-upcast",
@@ -55,7 +59,7 @@ COMMON = (
         "An fp16 value went into an exponential, which Triton computes in fp32 only. fp16 would also overflow: it "
         "ends at 65504, which exp passes at x = 11.1.",
         "Convert right after the load, x.to(tl.float32). tl.store converts back to the output's type.",
-        error=re.compile(r"Expected dtype .*fp32.* but got fp16"),
+        signs=(Raises(re.compile(r"Expected dtype .*fp32.* but got fp16")),),
     ),
     Misconception(
         "row-offset-32-bit",
@@ -63,28 +67,28 @@ COMMON = (
         "A product or sum of 32-bit integers passes 2**31, as row * stride does in a large tensor: the address is "
         "then far away from the row.",
         "Keep the stub's .to(tl.int64), and multiply what comes of it, not the program id itself.",
-        error=re.compile(r"int32 overflow detected"),
+        signs=(Raises(re.compile(r"int32 overflow detected")),),
     ),
     Misconception(
         "endless-traffic",
         "The kernel moves far too much memory",
         "One launch loaded and stored many times what this puzzle needs, and was stopped.",
         "Look at the loops around tl.load and tl.store: each element is needed once or a few times.",
-        error=re.compile(r"elements were loaded and stored in one launch"),
+        signs=(Raises(re.compile(r"elements were loaded and stored in one launch")),),
     ),
     Misconception(
         "block-in-condition",
         "A block was used as a condition",
         "A block holds many values, so it is neither true nor false.",
         "Use tl.where(condition, a, b).",
-        error=re.compile(r"need a scalar, but this is a block"),
+        signs=(Raises(re.compile(r"need a scalar, but this is a block")),),
     ),
     Misconception(
         "number-as-condition",
         "A number was used as a condition",
         "`and`, `or` and `not` take conditions. To a GPU's compiler a number that is known at run time only is none.",
         "Compare the number with something: is it other than 0 that you mean?",
-        error=re.compile(r"Cannot bitcast data-type of size \d+ to data-type of size 1\b"),
+        signs=(Raises(re.compile(r"Cannot bitcast data-type of size \d+ to data-type of size 1\b")),),
     ),
     Misconception(
         "shapes-do-not-fit",
@@ -92,7 +96,7 @@ COMMON = (
         "Blocks combine when their sides are equal or 1.",
         "Write down the shape of each block in this line: [:, None] makes a column of a vector, [None, :] a row. A "
         "reduction along axis=1 leaves one entry per row, along axis=0 one per column.",
-        error=re.compile(r"incompatible dimensions|could not be broadcast|Cannot broadcast"),
+        signs=(Raises(re.compile(r"incompatible dimensions|could not be broadcast|Cannot broadcast")),),
     ),
     Misconception(
         "dot-types-differ",
@@ -100,70 +104,72 @@ COMMON = (
         "A matrix product takes two blocks of one type. P and dS were computed in fp32, while V, Q, K and dO have the "
         "type that they were loaded with.",
         "Convert the computed one to the type of the loaded one: tl.dot(Pij.to(Vj.dtype), Vj).",
-        error=re.compile(r"must have the same dtype|operands must be same dtype"),
+        signs=(Raises(re.compile(r"must have the same dtype|operands must be same dtype")),),
     ),
     Misconception(
         "dot-shapes-do-not-fit",
         "The two sides of tl.dot do not fit together",
         "In a product (a, b) x (b, c) the inner sides must be equal.",
         "Write down both shapes: tl.trans exchanges the two sides of a tile.",
-        error=re.compile(r"not compatible for matmul|equal reduction dimensions|mismatch in its core dimension"),
+        signs=(
+            Raises(re.compile(r"not compatible for matmul|equal reduction dimensions|mismatch in its core dimension")),
+        ),
     ),
     Misconception(
         "other-without-mask",
         "The load has `other`, but no mask",
         "`other` is what masked lanes hold; without a mask no lane is masked.",
         "Give the load its mask: tl.load(..., mask=..., other=...).",
-        error=re.compile(r"other. cannot be provided without .mask"),
+        signs=(Raises(re.compile(r"other. cannot be provided without .mask")),),
     ),
     Misconception(
         "pointer-is-not-a-block",
         "The mask is a block, but the address is a single one",
         "Adding a number to a pointer gives one address. A block of addresses needs a block of offsets.",
         "Add a tl.arange as well: x_ptr + row * x_row_stride + cols.",
-        error=re.compile(r"Mask argument cannot be block type if pointer argument is not a block"),
+        signs=(Raises(re.compile(r"Mask argument cannot be block type if pointer argument is not a block")),),
     ),
     Misconception(
         "not-a-pointer",
         "This is not an address",
         "A load or store needs addresses: a pointer, plus offsets. Offsets alone are only numbers.",
         "Begin with the pointer: x_ptr + ...",
-        error=re.compile(r"Unsupported ptr type"),
+        signs=(Raises(re.compile(r"Unsupported ptr type")),),
     ),
     Misconception(
         "mask-is-not-true-or-false",
         "The mask does not hold true and false",
         "A mask says for each lane whether it takes part, as a comparison does.",
         "The order is tl.store(addresses, values, mask=...), and a mask is a comparison: cols < n_cols, say.",
-        error=re.compile(r"[Mm]ask must have boolean scalar type"),
+        signs=(Raises(re.compile(r"[Mm]ask must have boolean scalar type")),),
     ),
     Misconception(
         "too-many-arguments",
         "The call gives the mask twice",
         "The second argument of tl.load is the mask. Offsets are added to the pointer.",
         "Write tl.load(x_ptr + offsets, mask=..., other=...).",
-        error=re.compile(r"multiple values for argument 'mask'"),
+        signs=(Raises(re.compile(r"multiple values for argument 'mask'")),),
     ),
     Misconception(
         "axis-out-of-range",
         "The axis does not exist",
         "A block of one dimension has only axis 0; of two dimensions, axes 0 and 1.",
         "Reduce a one-dimensional block with axis=0.",
-        error=re.compile(r"axis -?\d+ (is )?out of bounds|axis .* out of range"),
+        signs=(Raises(re.compile(r"axis -?\d+ (is )?out of bounds|axis .* out of range")),),
     ),
     Misconception(
         "shared-memory",
         "The kernel needs more shared memory than a core of this GPU has",
         "What is loaded and multiplied lies in shared memory, and the tiles held at the same time do not fit.",
         "Hold fewer or smaller tiles at the same time.",
-        error=re.compile(r"out of resource: shared memory"),
+        signs=(Raises(re.compile(r"out of resource: shared memory")),),
     ),
     Misconception(
         "illegal-address",
         "The GPU refused an address",
         "The kernel loaded from or stored to memory that belongs to nobody, and the GPU ended it.",
         "Check on the interpreter: it knows the program, the line and the element.",
-        error=re.compile(r"illegal memory access|misaligned address"),
+        signs=(Raises(re.compile(r"illegal memory access|misaligned address")),),
     ),
     Misconception(
         "order-matters",
@@ -171,14 +177,14 @@ COMMON = (
         "A GPU combines neighbours, halves, or one element after the other, as it suits it: f(f(a, b), c) must be "
         "f(a, f(b, c)). A sum, a product and a maximum are like that; an average of two is not.",
         "Combine with a function of that kind. What is done once, do after tl.reduce: divide a sum, say.",
-        error=re.compile(r"tl\.reduce combines elements in any order"),
+        signs=(Raises(re.compile(r"tl\.reduce combines elements in any order")),),
     ),
     Misconception(
         "dot-side-too-small",
         "A matrix product runs over fewer than 16 elements",
         "tl.dot is done by units that multiply whole tiles: the side that is summed over must be at least 16.",
         "Use blocks of at least 16 on each side of tl.dot.",
-        error=re.compile(r"Input shapes should have M"),
+        signs=(Raises(re.compile(r"Input shapes should have M")),),
     ),
     Misconception(
         "loop-changes-type",
@@ -187,7 +193,7 @@ COMMON = (
         "mind.",
         "Start with the type and shape that it has later: 0.0 for a number, tl.zeros((BLOCK_ROWS,), tl.float32) for "
         "a vector of zeros, tl.full((BLOCK_ROWS,), -float('inf'), tl.float32) for one of -inf.",
-        error=re.compile(r"Loop-carried variable"),
+        signs=(Raises(re.compile(r"Loop-carried variable")),),
     ),
     Misconception(
         "branches-differ",
@@ -195,7 +201,7 @@ COMMON = (
         "The compiler gives each variable one type and one shape, whichever way an `if` goes. The interpreter does not "
         "mind.",
         "Give it the same type and shape in both, 0.0 instead of 0 for instance.",
-        error=re.compile(r"Mismatched type for .* between then block|the (then|else) block redefines it"),
+        signs=(Raises(re.compile(r"Mismatched type for .* between then block|the (then|else) block redefines it")),),
     ),
     Misconception(
         "not-always-defined",
@@ -203,21 +209,21 @@ COMMON = (
         "It gets its first value in a loop or under an `if`. The loop may have no iteration, and the `if` may go the "
         "other way, so the compiler does not know the name after it. The interpreter does not mind.",
         "Give it a value before the loop or the `if`, of the type that it has later.",
-        error=re.compile(r"is not defined|is not associated with a value|referenced before assignment"),
+        signs=(Raises(re.compile(r"is not defined|is not associated with a value|referenced before assignment")),),
     ),
     Misconception(
         "loop-bound-not-integer",
         "The bounds of a loop are no integers",
         "range counts in whole numbers.",
         "Use // instead of /, and no decimal point.",
-        error=re.compile(r"For loop bounds and step must all be ints|cannot be interpreted as an integer"),
+        signs=(Raises(re.compile(r"For loop bounds and step must all be ints|cannot be interpreted as an integer")),),
     ),
     Misconception(
         "reduction-of-two",
         "tl.max, tl.min and tl.sum take one block",
         "The second argument is the axis along which the block is reduced.",
         "Of two values, use tl.maximum(a, b), tl.minimum(a, b) or a + b.",
-        error=re.compile(r"^axis .*(\[|\d\.\d|inf|tensor)|axis must be|only integer (scalar )?arrays"),
+        signs=(Raises(re.compile(r"^axis .*(\[|\d\.\d|inf|tensor)|axis must be|only integer (scalar )?arrays")),),
     ),
     Misconception(
         "arange-not-power-of-two",
@@ -225,6 +231,6 @@ COMMON = (
         "tl.arange makes blocks whose length is a power of two and known when the kernel is compiled.",
         "Use tl.arange(0, BLOCK_SIZE) and a mask for the lanes that are too many. A length that the kernel "
         "computes needs to be constant: HALF: tl.constexpr = BLOCK_SIZE // 2.",
-        error=re.compile(r"power of (2|two)|arange's (range|arguments)"),
+        signs=(Raises(re.compile(r"power of (2|two)|arange's (range|arguments)")),),
     ),
 )

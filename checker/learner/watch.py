@@ -1,17 +1,18 @@
 """Check a puzzle whenever its file or notebook is saved, and show one report at a time.
 
 It never moves on by itself: whichever file is saved is checked, and after success it says which one comes next.
-A thread listens for saves all the time. If the file that is being checked is saved again, it sends the main thread a
-signal, which ends that check as Ctrl-C would, so that nobody waits for a verdict on a text that is gone.
+A check runs in a process of its own, forked from this one, which has imported all it needs. If a file that is being
+checked is saved again, that process is ended, so that nobody waits for a verdict on a text that is gone.
 """
 
 from __future__ import annotations
 
-import queue
+import multiprocessing
 import signal
-import threading
+import sys
 import time
 from collections.abc import Iterator
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import FrameType
 
@@ -20,7 +21,7 @@ from watchfiles import watch
 
 from checker import catalog
 from checker.course import ladder, places
-from checker.course.status import Misuse
+from checker.course.status import ExitStatus, Misuse
 from checker.course.verdict import Verdict
 from checker.learner import practice
 from checker.learner.progress import opened
@@ -29,8 +30,9 @@ from checker.report.screen import say
 
 SETTLED = 50  # milliseconds without a change, and an editor has done with writing, renaming and deleting
 LONGEST = 400  # milliseconds to wait for that
-TICK = 100  # milliseconds between looks at what has vanished
+TICK = 100  # milliseconds between looks at what has vanished, and at the check that is going on
 GONE = 0.5  # seconds after which a file that has vanished is not about to be written anew
+_ENDING = (signal.SIGTERM, signal.SIGINT)  # ends a check; at a terminal, Ctrl-C reaches its process too
 ECHO = 1.0  # seconds in which the same text, written again, is one save that came in two parts
 
 
@@ -38,12 +40,8 @@ class NothingToWatch(Exception):
     """There is no folder that could be watched: a sentence."""
 
 
-class Stale(BaseException):
-    """What is being checked has been saved again. Not an Exception: nothing on the road may take it for a fault."""
-
-
 class Watcher:
-    """The files to look after, what they held when they were last checked, and the screen."""
+    """The files to look after, the check that is going on, and the screen."""
 
     def __init__(self, console: Console, only: int | None = None, root: Path = places.ROOT):
         """`only`: one puzzle; None: all of them."""
@@ -56,105 +54,99 @@ class Watcher:
             for place in (places.script, places.notebook)
         }
         self.folders = [folder for folder in dict.fromkeys(p.parent for p in self.numbers) if folder.is_dir()]
-        self.checked: dict[Path, tuple[bytes, float]] = {}  # what a file held when it was checked, and when that was
+        self.saved: set[Path] = set()  # since the last check began
         self.missed: dict[Path, float] = {}  # since when a file has been gone
-        self.unchecked: set[Path] = set()  # saved, but their check was ended
-        self.checking: tuple[Path, bytes] | None = None  # the file that is being checked, and what it held
-        self.heard: queue.SimpleQueue[set[Path] | Exception] = queue.SimpleQueue()
+        self.check: BaseProcess | None = None
+        self.checking: list[Path] = []  # what that process checks
+        self.checked: dict[Path, bytes] = {}  # what a file held when its check began
+        self.ended: dict[Path, float] = {}  # when that check ended
 
     def run(self) -> None:
         """Watch until interrupted. Raises KeyboardInterrupt and NothingToWatch."""
         if not self.folders:
             raise NothingToWatch("There is neither a folder puzzles nor a folder notebooks here to be watched.")
-        signal.signal(signal.SIGUSR1, self._end_check)
         greeted = False
-        for saved in self._batches():
-            if not greeted:  # only now is it certain that no save goes unnoticed
-                self._greet()
-                self._warm_up()
-                greeted = True
-            self._look(saved)
-
-    def _batches(self) -> Iterator[set[Path]]:
-        """The files that have changed, after each change, and nothing every now and then."""
-        over = threading.Event()
-        listener = threading.Thread(target=self._listen, args=(over,), daemon=True)
-        listener.start()
         try:
-            while True:
-                heard = [self.heard.get()]
-                while not self.heard.empty():  # what came in during a check
-                    heard.append(self.heard.get())
-                for problem in heard:
-                    if isinstance(problem, (OSError, RuntimeError)):  # such as: the system lends no more watches
-                        raise NothingToWatch(
-                            f"The folders cannot be watched: {problem}. Try: WATCHFILES_FORCE_POLLING=1 make watch"
-                        ) from problem
-                    if isinstance(problem, Exception):
-                        raise problem
-                yield {path for some in heard if isinstance(some, set) for path in some}
+            for changed in self._changes():
+                if not greeted:  # only now is it certain that no save goes unnoticed
+                    self._greet()
+                    self._warm_up()
+                    greeted = True
+                self._look(changed)
         finally:
-            over.set()
-            listener.join(1.0)
+            while self.check is not None and self.check.is_alive():
+                self.check.terminate()
+                self.check.join(TICK / 1000)
 
-    def _listen(self, over: threading.Event) -> None:
-        """Hear of changes until it is over; in a thread of its own."""
+    def _changes(self) -> Iterator[set[Path]]:
+        """The files that have changed, after each change, and nothing every now and then."""
         wanted = {str(path) for path in self.numbers}
-        resaved: set[Path] = set()
         try:
             for changes in watch(
                 *self.folders,
                 watch_filter=lambda _, path: path in wanted,
                 debounce=LONGEST,
                 step=SETTLED,
-                stop_event=over,
                 rust_timeout=TICK,
                 yield_on_timeout=True,
                 recursive=False,
             ):
-                changed = {Path(path) for _, path in changes}
-                self.heard.put(changed)
-                resaved = resaved | changed if self.checking else set()
-                if self._makes_stale(resaved):  # asked again at every tick, until that check has ended
-                    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
-        except Exception as error:
-            self.heard.put(error)
-
-    def _makes_stale(self, resaved: set[Path]) -> bool:
-        """Whether the file that is being checked holds something else by now."""
-        path, content = self.checking or (None, b"")
-        return path in resaved and path is not None and path.exists() and _content(path) != content
-
-    def _end_check(self, number: int, frame: FrameType | None) -> None:
-        """End the check that is going on, once; what it has started is taken down on the way out."""
-        if self.checking is not None and not _opening_or_closing(frame):
-            self.checking = None
-            raise Stale
+                yield {Path(path) for _, path in changes}
+        except (OSError, RuntimeError) as problem:  # such as: the system lends no more watches
+            raise NothingToWatch(
+                f"The folders cannot be watched: {problem}. Try: WATCHFILES_FORCE_POLLING=1 make watch"
+            ) from problem
 
     def _look(self, changed: set[Path]) -> None:
-        """Check what was saved, and speak of what has vanished."""
+        """Check what was saved, as soon as no other check is going on, and speak of what has vanished."""
         now = time.monotonic()
+        self.saved |= changed
         self.missed |= {path: now for path in changed if not path.exists()}
+        if self.check is not None:
+            if self.check.is_alive():
+                if any(path in self.saved and self._differs(path) for path in self.checking):
+                    self.check.terminate()  # asked again at every tick, until it has ended
+                return
+            if self.check.exitcode == ExitStatus.ACCEPTED:
+                self.ended |= dict.fromkeys(self.checking, now)
+            else:  # nobody has seen its verdicts
+                self.saved |= set(self.checking)
+            self.check = None
         back = {path for path in self.missed if path.exists()}
         gone = [path for path, since in self.missed.items() if path not in back and now - since > GONE]
-        waiting = changed | back | self.unchecked
-        saved = [path for path in self.numbers if path in waiting and path.exists() and not self._echo(path)]
-        if saved and self.console.is_terminal:
-            self._clear()
-            say(self.console, f"Checking {', '.join(map(places.shown, saved))} …")
-        try:
-            answers = [self._answer(path) for path in saved]
-        except Stale:
-            self.unchecked = set(saved)
-            for path in saved:
-                self.checked.pop(path, None)  # nobody has seen that verdict
-            return
-        self.unchecked = set()
+        waiting = self.saved | back
+        saved = [path for path in self.numbers if path in waiting and path.exists() and not self._echo(path, now)]
+        self.saved.clear()
         self.missed = {p: since for p, since in self.missed.items() if p not in back and p not in gone}
-        if saved or gone:
-            self._clear()
         for path in gone:
-            self.checked.pop(path, None)
+            self.ended.pop(path, None)
+        if saved:
+            self._begin(saved, gone)
+        elif gone:
+            self._report(saved, gone)
+
+    def _begin(self, saved: list[Path], gone: list[Path]) -> None:
+        """Check these files, in a process of their own."""
+        if self.console.is_terminal:
+            self.console.clear()
+            say(self.console, f"Checking {', '.join(map(places.shown, saved))} …")
+        for path in saved:
+            self.checked[path] = _content(path)
+            self.ended.pop(path, None)
+        self.checking = saved
+        self.check = multiprocessing.get_context("fork").Process(target=self._child, args=(saved, gone))
+        self.check.start()
+
+    def _child(self, saved: list[Path], gone: list[Path]) -> None:
+        for number in _ENDING:
+            signal.signal(number, _end)
+        self._report(saved, gone)
+
+    def _report(self, saved: list[Path], gone: list[Path]) -> None:
+        """Check, and show everything on one screen."""
+        answers = [self._answer(path) for path in saved]
+        self._clear()
+        for path in gone:
             sentence = f"{places.shown(path)} has vanished. Save it again, or get the stub back:"
             say(self.console, sentence, f"make reset PUZZLE={self.numbers[path]}")
         for answer in answers:
@@ -164,22 +156,20 @@ class Watcher:
             else:
                 say(self.console, str(answer))
 
-    def _echo(self, path: Path) -> bool:
-        """Whether this text was checked only just now."""
-        data, when = self.checked.get(path, (None, 0.0))
-        return time.monotonic() - when < ECHO and _content(path) == data
-
     def _answer(self, path: Path) -> Verdict | Misuse:
         """The verdict on a file; or a sentence, if it has just gone."""
-        content = _content(path)
         try:
-            self.checking = path, content
             return practice.checked(self.numbers[path], Path(places.shown(path)), None)
         except Misuse as problem:
             return problem
-        finally:
-            self.checking = None
-            self.checked[path] = (content, time.monotonic())
+
+    def _differs(self, path: Path) -> bool:
+        """Whether a file holds something else than when its check began."""
+        return path.exists() and _content(path) != self.checked[path]
+
+    def _echo(self, path: Path, now: float) -> bool:
+        """Whether this text was checked only just now."""
+        return path in self.ended and now - self.ended[path] < ECHO and not self._differs(path)
 
     def _advise(self, verdict: Verdict) -> None:
         """What to do after success; the report has just said which file comes next."""
@@ -206,8 +196,9 @@ class Watcher:
 
     def _warm_up(self) -> None:
         """Import now, while nobody waits, what the first check would import."""
-        from checker.box.protocol import results  # noqa: F401
-        from checker.judge import compiled, judge  # noqa: F401
+        from checker.check import steps  # noqa: F401
+        from checker.judge import compiled  # noqa: F401
+        from checker.submission import extract, lint  # noqa: F401
 
         for number in dict.fromkeys(self.numbers.values()):
             catalog.load(number)
@@ -218,13 +209,15 @@ class Watcher:
             self.console.clear()
 
 
-def _opening_or_closing(frame: FrameType | None) -> bool:
-    """Whether something is just being set up or taken down, such as the box: not the moment to be interrupted."""
+def _end(number: int, frame: FrameType | None) -> None:
+    """End the check, once, but not while something is just being set up or taken down, such as the box."""
     while frame is not None:
-        if frame.f_code.co_name in ("__enter__", "__exit__"):
-            return True
+        if frame.f_code.co_name in ("__enter__", "__exit__", "__del__"):
+            return
         frame = frame.f_back
-    return False
+    for one in _ENDING:
+        signal.signal(one, signal.SIG_IGN)
+    sys.exit(128 + number)
 
 
 def _content(path: Path) -> bytes:

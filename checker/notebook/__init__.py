@@ -6,8 +6,6 @@ text walks the same road as a file does, in another process.
 
 from __future__ import annotations
 
-import base64
-import html
 import json
 import os
 import subprocess
@@ -20,50 +18,26 @@ from checker.notebook.cells import place, run_so_far
 from checker.notebook.experiment import Ran, ran
 from checker.submission.read import Unreadable
 
-__all__ = ["Hints", "Picture", "Ran", "Report", "bench", "check", "hint", "run", "trace"]
+__all__ = ["Ran", "Report", "bench", "check", "hint", "run", "trace"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
-    """A verdict that shows itself: in HTML where there is a front end for it, in words elsewhere."""
+    """An answer that shows itself: as rich as the front end can, in words elsewhere."""
 
     text: str
     html: str = ""
+    markdown: str = ""
+    png: str = ""  # in base64
     accepted: bool = False
 
     def __repr__(self) -> str:
         return self.text
 
-    def _repr_html_(self) -> str:
-        return self.html or f"<div>{html.escape(self.text)}</div>"
-
-
-@dataclass(frozen=True, repr=False)
-class Picture:
-    """A picture that shows itself, and says in words what is on it where it cannot be shown."""
-
-    png: bytes
-    text: str
-
-    def __repr__(self) -> str:
-        return self.text
-
-    def _repr_png_(self) -> tuple[bytes, dict[str, str]]:
-        return self.png, {"alt": self.text}
-
-
-@dataclass(frozen=True)
-class Hints:
-    """Some hints that show themselves: as Markdown where there is a front end for it, in words elsewhere."""
-
-    text: str
-    markdown: str = ""
-
-    def __repr__(self) -> str:
-        return self.text
-
-    def _repr_markdown_(self) -> str:
-        return self.markdown or self.text
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, str], dict[str, Any]]:
+        shown = {"text/plain": self.text, "text/html": self.html}
+        shown |= {"text/markdown": self.markdown, "image/png": self.png}
+        return {kind: data for kind, data in shown.items() if data}, {"image/png": {"alt": self.text}}
 
 
 def check(puzzle: int, *, device: str = "interpreter") -> Report:
@@ -71,33 +45,20 @@ def check(puzzle: int, *, device: str = "interpreter") -> Report:
 
     `device`: `interpreter`, `cuda`, or `auto`, the one after the other.
     """
-    cells = run_so_far()
-    if cells is None:
-        return Report(f"This needs a notebook. In a terminal, type: make check PUZZLE={puzzle}")
-    report = Report(**_asked(puzzle=puzzle, cells=cells, place=place(), device=device, verb="check"))
+    report = _asked("check", puzzle, device=device)
     if not report.accepted and "NBGRADER_VALIDATING" in os.environ:
         print(report.text, file=sys.stderr)  # nbgrader's Validate tells a cell that failed by this alone
     return report
 
 
-def bench(puzzle: int, *, every: bool = False) -> Picture | Report:
+def bench(puzzle: int, *, every: bool = False) -> Report:
     """Time the kernels of a puzzle beside their peers, or predict without a GPU; a picture. They are checked first."""
-    cells = run_so_far()
-    if cells is None:
-        return Report(f"This needs a notebook. In a terminal, type: make bench PUZZLE={puzzle}")
-    return _pictured(_asked(puzzle=puzzle, cells=cells, place=place(), device="interpreter", verb="bench", every=every))
+    return _asked("bench", puzzle, every=every)
 
 
-def trace(puzzle: int) -> Picture | Report:
+def trace(puzzle: int) -> Report:
     """Draw what the kernels of a puzzle load and store, right or wrong: tiles, their order, how often each is read."""
-    cells = run_so_far()
-    if cells is None:
-        return Report(f"This needs a notebook. In a terminal, type: make trace PUZZLE={puzzle}")
-    return _pictured(_asked(puzzle=puzzle, cells=cells, place=None, device="interpreter", verb="trace"))
-
-
-def _pictured(answer: dict[str, Any]) -> Picture | Report:
-    return Picture(base64.b64decode(answer["png"]), answer["text"]) if "png" in answer else Report(**answer)
+    return _asked("trace", puzzle)
 
 
 def run(kernel: Any, *arguments: Any, grid: int | Sequence[int] | None = None, **named: Any) -> Ran:
@@ -105,7 +66,7 @@ def run(kernel: Any, *arguments: Any, grid: int | Sequence[int] | None = None, *
 
     Arrays are NumPy's, fp32 or fp16, and are not changed: `run(...)["y_ptr"]` is what the kernel made of one.
     """
-    from checker.submission.extract import NotASubmission
+    from checker.submission.problem import NotASubmission
 
     name = kernel if isinstance(kernel, str) else getattr(kernel, "__name__", repr(kernel))
     cells = run_so_far()
@@ -119,7 +80,7 @@ def run(kernel: Any, *arguments: Any, grid: int | Sequence[int] | None = None, *
         return Ran(name, problem=str(problem))
 
 
-def hint(puzzle: int, *, again: bool = False) -> Hints:
+def hint(puzzle: int, *, again: bool = False) -> Report:
     """The next hint for a puzzle, and no more. `again`: those that were seen so far."""
     from checker.course.ladder import number_of
     from checker.course.status import Misuse
@@ -128,23 +89,27 @@ def hint(puzzle: int, *, again: bool = False) -> Hints:
     try:
         puzzle = number_of(puzzle)
     except Misuse as misuse:
-        return Hints(str(misuse))
+        return Report(str(misuse))
     shown = hints.seen_hints(puzzle) if again else hints.next_hint(puzzle)
-    last = hints.closing(shown, f"hint({puzzle})", f"hint({puzzle}, again=True)")
-    heads = [f"Hint {one.level} of {shown.total}: {one.title}" for one in shown.hints]
-    plain = [f"{head}\n{hints.plain(one.text)}" for head, one in zip(heads, shown.hints, strict=True)]
-    rich = [f"**{head}**\n\n{one.text}" for head, one in zip(heads, shown.hints, strict=True)]
-    remark = [shown.remark] if shown.remark else []
-    return Hints(
-        "\n\n".join([*remark, *plain, *(f"{sentence} {typed}".rstrip() for sentence, typed in last)]),
-        "\n\n".join([*remark, *rich, *(f"{sentence} `{typed}`".removesuffix(" ``") for sentence, typed in last)]),
-    )
+    plain, rich = ([shown.remark] if shown.remark else [] for _ in range(2))
+    for one in shown.hints:
+        head = f"Hint {one.level} of {shown.total}: {one.title}"
+        plain.append(f"{head}\n{hints.plain(one.text)}")
+        rich.append(f"**{head}**\n\n{one.text}")
+    for sentence, typed in hints.closing(shown, f"hint({puzzle})", f"hint({puzzle}, again=True)"):
+        plain.append(f"{sentence} {typed}" if typed else sentence)
+        rich.append(f"{sentence} `{typed}`" if typed else sentence)
+    return Report("\n\n".join(plain), markdown="\n\n".join(rich))
 
 
-def _asked(**request: Any) -> dict[str, Any]:
-    """What the judging process answers: a `Report`'s fields, a benchmark's result, or a picture in base64."""
+def _asked(verb: str, puzzle: int, **options: Any) -> Report:
+    """What the judging process answers."""
     from checker.box.processes import command_of
 
+    cells = run_so_far()
+    if cells is None:
+        return Report(f"This needs a notebook. In a terminal, type: make {verb} PUZZLE={puzzle}")
+    request = {"verb": verb, "puzzle": puzzle, "cells": cells, "place": place(), **options}
     try:
         done = subprocess.run(
             command_of("checker.notebook.child"),
@@ -155,7 +120,6 @@ def _asked(**request: Any) -> dict[str, Any]:
             errors="replace",
             check=False,
         )
-        answer: dict[str, Any] = json.loads(done.stdout)
+        return Report(**json.loads(done.stdout))
     except (OSError, TypeError, ValueError) as error:
-        return {"text": f"! The checker itself failed: {error}. In a terminal, make check may tell more."}
-    return answer
+        return Report(f"! The checker itself failed: {error}. In a terminal, make check may tell more.")

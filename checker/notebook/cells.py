@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 
-from checker.submission.read import Submission, from_cells, without_magics
+from checker.submission.read import Submission, blanked, from_cells, without_magics
 
 
 def run_so_far() -> list[str] | None:
@@ -51,17 +51,9 @@ def latest(cells: list[str]) -> list[str]:
             again = any(f"def {name}(" in plain for kind, name in defined if kind is ast.FunctionDef)
             kept.append("" if again else plain)
             continue
-        lines = plain.split("\n")
-        new: set[tuple[type, str]] = set()
-        for statement in statements:
-            names = _names(statement)
-            if names and names <= defined:
-                first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))])
-                for number in range(first - 1, statement.end_lineno or statement.lineno):
-                    lines[number] = ""
-            new |= names
-        defined |= new
-        kept.append("\n".join(lines))
+        named = [(statement, _names(statement)) for statement in statements]
+        kept.append(blanked(plain, [statement for statement, names in named if names and names <= defined]))
+        defined = defined.union(*(names for _, names in named))
     return kept[::-1]
 
 

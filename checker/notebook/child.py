@@ -1,7 +1,7 @@
 """The process that judges for a notebook: whatever the notebook's own process has come to believe, it does not.
 
 A setting of NumPy's, a patched module or another folder there would change the judge too, if it ran there.
-Reads one JSON request from standard input, writes one JSON object to standard output.
+Reads one JSON request from standard input, writes the fields of a `Report` to standard output.
 """
 
 from __future__ import annotations
@@ -9,47 +9,56 @@ from __future__ import annotations
 import base64
 import json
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from checker.check import Outcome, Terms
-from checker.check import check as walk
-from checker.course import ladder
-from checker.course.ladder import number_of
+from checker.bench import command, table
+from checker.check import Terms, check
+from checker.course import ladder, targets
 from checker.course.status import Misuse
 from checker.course.verdict import Verdict
 from checker.learner.practice import fault, looking_ahead, misused, recorded
 from checker.notebook.cells import submission_of
+from checker.report.html import html
 from checker.report.screen import plain
+from checker.report.terminal import report
 from checker.submission.read import Unreadable
+from checker.trace import words
+from checker.trace.run import traced
 
 
 def main() -> None:
     """Serve one request and exit."""
     request = json.loads(sys.stdin.read())
-    json.dump(_served(request), sys.stdout)
-
-
-def _served(request: dict[str, Any]) -> dict[str, Any]:
     try:
-        number = number_of(request["puzzle"])
+        number = ladder.number_of(request.pop("puzzle"))
+        try:
+            answer = _served(number, **request)
+        except (Unreadable, command.BenchmarkFailed, command.NoBenchmark) as problem:
+            answer = _shown(misused(str(problem)))
+        except Exception as error:
+            answer = _shown(fault(number, error))
     except Misuse as misuse:
-        return _misused(misuse)
-    try:
-        submission = submission_of(request["cells"])
-        if request["verb"] == "trace":
-            return _drawn(walk(number, submission, Terms(targets=())))
-        outcome = walk(number, submission, Terms(device=request["device"]))
-        verdict = outcome.verdict
-        if request["place"] is not None:
-            verdict = looking_ahead(verdict, recorded(verdict, _file(number, Path(request["place"]))))
-        if request["verb"] == "bench" and verdict.accepted:
-            return _timed(outcome, request["every"])
-        return _shown(verdict)
-    except Unreadable as problem:
-        return _misused(problem)
-    except Exception as error:
-        return _shown(fault(number, error))
+        answer = _shown(misused(str(misuse)))
+    json.dump(answer, sys.stdout)
+
+
+def _served(
+    number: int, verb: str, cells: list[str], place: str | None, device: str = "interpreter", every: bool = False
+) -> dict[str, Any]:
+    wanted = () if verb == "trace" else targets.DEFAULT
+    outcome = check(number, submission_of(cells), Terms(device=device, targets=wanted))
+    verdict = outcome.verdict
+    if verb == "trace":
+        seen = traced(outcome)
+        return _shown(verdict) if seen.empty else _pictured("trace", seen, "\n".join(words.summary(seen)))
+    if place is not None:
+        verdict = looking_ahead(verdict, recorded(verdict, _file(number, Path(place))))
+    if verb == "bench" and verdict.accepted:
+        result = command.result_of(outcome, command.Extent(every), lambda _: None)
+        return _pictured("bench", result, plain(table.report(result)))
+    return _shown(verdict)
 
 
 def _file(number: int, place: Path) -> Path:
@@ -57,41 +66,14 @@ def _file(number: int, place: Path) -> Path:
     return place / f"{ladder.stems()[number]}.ipynb" if place.is_dir() else place
 
 
-def _timed(outcome: Outcome, every: bool) -> dict[str, Any]:
-    from checker.bench import command
-
+def _pictured(room: str, subject: Any, text: str) -> dict[str, Any]:
+    """What a room of the checker draws, if matplotlib is there, and the same in words."""
     try:
-        result = command.result_of(outcome, command.Extent(every), lambda _: None)
-    except (command.BenchmarkFailed, command.NoBenchmark) as problem:
-        return _misused(problem)
-    from checker.bench import chart, table
-
-    return {"png": base64.b64encode(chart.png(result)).decode(), "text": plain(table.report(result))}
-
-
-def _drawn(outcome: Outcome) -> dict[str, Any]:
-    """One picture of all kernels; or the report, if there is nothing to draw."""
-    from checker.trace import words
-    from checker.trace.run import traced
-
-    seen = traced(outcome)
-    if seen.empty:
-        return _shown(outcome.verdict)
-    text = "\n".join(words.summary(seen))
-    try:
-        from checker.trace import chart
-
-        return {"text": text, "png": base64.b64encode(chart.png(seen)).decode("ascii")}
+        png = import_module(f"checker.{room}.chart").png(subject)
     except ImportError as error:
         return {"text": f"{text}\n\nNothing was drawn: {error.name} is missing."}
-
-
-def _misused(problem: Exception) -> dict[str, Any]:
-    return _shown(misused(str(problem)))
+    return {"text": text, "png": base64.b64encode(png).decode("ascii")}
 
 
 def _shown(verdict: Verdict) -> dict[str, Any]:
-    from checker.report.html import html
-    from checker.report.terminal import report
-
     return {"html": html(verdict), "text": plain(report(verdict)), "accepted": verdict.accepted}

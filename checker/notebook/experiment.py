@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from checker.box.parent import Limits
+from checker.box.protocol.records import LOAD, STORE
+from checker.box.protocol.results import Refusal
+from checker.check import launch, program_of
+from checker.course.puzzle import Case, Kernel, Tensor
+from checker.judge.evidence import launch_of
 from checker.notebook.cells import submission_of
+from checker.submission.module import module_of
 from checker.submission.read import Submission
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from checker.box.protocol.results import Launch, LaunchResult
-    from checker.course.puzzle import Kernel
+MOST_TOUCHED = 1_000_000  # elements that an experiment may load and store in all
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,49 +51,47 @@ class Ran:
 
 def ran(name: str, cells: list[str], arguments: tuple[Any, ...], named: dict[str, Any], grid: tuple[int, ...]) -> Ran:
     """Launch it. Raises NotASubmission, Unreadable or ValueError with a sentence."""
-    from checker.box.parent import Limits
-    from checker.check import launch, program_of
-
     submission = submission_of(cells)
     kernel = _kernel(name, submission)
     program, complaints = program_of(submission, [kernel])
     if complaints:
         return Ran(name, problem=f"Line {submission.place(complaints[0].line)[1]}: {complaints[0].sentence}")
-    asked = _launch(kernel, _bound(kernel, arguments, named), grid)
-    answer = launch(program, [asked], Limits())
+    case = _case(kernel, _bound(kernel, arguments, named), grid)
+    answer = launch(program, [replace(launch_of(case), most_touched=MOST_TOUCHED)], Limits())
+    printed = answer.printed.get(0, "").rstrip()
     result = answer.results.get(0)
     stopped = answer.loading or (result.error if result else None)
-    printed = answer.printed.get(0, "").rstrip()
     if result is None or stopped:
         line = f" (line {submission.place(stopped.line)[1]})" if stopped and stopped.line else ""
         said = f"{stopped.type}: {stopped.message.strip()}" if stopped else f"it {answer.ending.value}"
         return Ran(name, printed=printed, problem=f"The kernel did not come to an end{line}: {said}")
-    if refused := result.refused:
-        verb, of = ("stored to", "stores") if refused.store else ("loaded from", "loads")
-        where = (refused.tensor or "no tensor").removesuffix("_ptr")
-        at, offsets = submission.place(refused.line)[1], f"{refused.lowest} to {refused.highest}"
-        problem = (
-            f"Line {at}, program {refused.program}: {refused.outside} of {refused.lanes} {of} are outside; "
-            f"elements {offsets} of {where} were {verb}."
-        )
-        return Ran(name, printed=printed, problem=problem)
-    return Ran(name, result.tensors, _moved(result, asked), printed)
+    if result.refused:
+        return Ran(name, printed=printed, problem=_outside(result.refused, submission))
+    moved = {}
+    for number, (tensor, values) in enumerate(result.tensors.items()):
+        loads, stores = (result.log.moved(kind, number) / values.size for kind in (LOAD, STORE))
+        moved[tensor] = loads, stores
+    return Ran(name, result.tensors, moved, printed)
+
+
+def _outside(refused: Refusal, submission: Submission) -> str:
+    """The sentence on an access that was refused."""
+    verb, of = ("stored to", "stores") if refused.store else ("loaded from", "loads")
+    where = (refused.tensor or "no tensor").removesuffix("_ptr")
+    return (
+        f"Line {submission.place(refused.line)[1]}, program {refused.program}: {refused.outside} of {refused.lanes} "
+        f"{of} are outside; elements {refused.lowest} to {refused.highest} of {where} were {verb}."
+    )
 
 
 def _kernel(name: str, submission: Submission) -> Kernel:
     """The kernel's own signature, as the puzzle's would be written down."""
-    from checker.course.puzzle import Kernel
-
-    for chunk in submission.chunks:
-        try:
-            statements = ast.parse(chunk.text).body
-        except SyntaxError:
-            continue
-        for statement in statements:
-            if isinstance(statement, ast.FunctionDef) and statement.name == name:
-                constexprs = [a.arg for a in statement.args.args if a.annotation is not None]
-                return Kernel(name, tuple(a.arg for a in statement.args.args), tuple(constexprs))
-    raise ValueError(f"No cell that was run defines {name} with @triton.jit.")
+    found = module_of(submission, [Kernel(name, ())]).functions.get(name)
+    if not found:
+        raise ValueError(f"No cell that was run defines {name} with @triton.jit.")
+    parameters = found[0].args.args
+    constexprs = [parameter.arg for parameter in parameters if parameter.annotation is not None]
+    return Kernel(name, tuple(parameter.arg for parameter in parameters), tuple(constexprs))
 
 
 def _bound(kernel: Kernel, arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
@@ -109,33 +110,16 @@ def _bound(kernel: Kernel, arguments: tuple[Any, ...], named: dict[str, Any]) ->
     return bound
 
 
-def _launch(kernel: Kernel, bound: dict[str, Any], grid: tuple[int, ...]) -> Launch:
-    from checker.box.protocol.results import Launch, TensorArgument
-
-    tensors, scalars = {}, {}
+def _case(kernel: Kernel, bound: dict[str, Any], grid: tuple[int, ...]) -> Case:
+    """The launch as a puzzle's would be written down."""
+    tensors = {}
     for name, value in bound.items():
-        if hasattr(value, "detach"):  # a tensor of PyTorch's
-            value = value.detach().cpu().numpy()
-        if isinstance(value, np.ndarray):
-            if value.dtype not in (np.float32, np.float16):
-                raise ValueError(f"{name} is an array of {value.dtype}: kernels here take float32 or float16.")
-            strides = tuple(stride // value.itemsize for stride in value.strides)
-            tensors[name] = TensorArgument(np.ascontiguousarray(value), strides)
-        elif name not in kernel.constexprs:
-            kind = "float32" if isinstance(value, float) else "int32" if abs(value) < 2**31 else "int64"
-            scalars[name] = (kind, value)
-    x, y, z = (*grid, 1, 1)[:3]
+        array = value.detach().cpu().numpy() if hasattr(value, "detach") else value  # a tensor of PyTorch's
+        if isinstance(array, np.ndarray):
+            if array.dtype not in (np.float32, np.float16):
+                raise ValueError(f"{name} is an array of {array.dtype}: kernels here take float32 or float16.")
+            strides = tuple(stride // array.itemsize for stride in array.strides)
+            tensors[name] = Tensor(np.ascontiguousarray(array), strides)
     constexprs = {name: bound[name] for name in kernel.constexprs}
-    return Launch(kernel.name, (x, y, z), tensors, scalars, constexprs, debug=True)
-
-
-def _moved(result: LaunchResult, launch: Launch) -> dict[str, tuple[float, float]]:
-    """Distinct elements per load and per store instruction, divided by the tensor's size."""
-    from checker.box.protocol.records import LOAD, STORE
-
-    log = result.log
-    moved = {}
-    for number, (name, argument) in enumerate(launch.tensors.items()):
-        loads, stores = (log.distinct[(log.kind == kind) & (log.tensor == number)].sum() for kind in (LOAD, STORE))
-        moved[name] = (float(loads) / argument.values.size, float(stores) / argument.values.size)
-    return moved
+    scalars = {name: value for name, value in bound.items() if name not in (*tensors, *constexprs)}
+    return Case("experiment", kernel.name, (), grid, tensors, scalars, constexprs, checked_arithmetic=True)

@@ -74,7 +74,7 @@ def place(verdict: Verdict, finding: Finding) -> str:
 def why(result: PropertyResult) -> str:
     """Why a property is not proven, in a few words; or what else there is to say of it."""
     if result.case:
-        return f"not with {result.case.partition(' (')[0]}"
+        return f"not with {result.case}"
     return result.detail
 
 
@@ -138,7 +138,7 @@ def closing(verdict: Verdict) -> str:
         return f"All of it is right{seconds}."
     if verdict.exit_status is not ExitStatus.REFUSED:
         return ""
-    if all(finding.id == "kernel-empty" for finding in verdict.findings):
+    if all(finding.status is Status.PARTLY_RIGHT for finding in verdict.findings):  # only kernels are missing
         return f"Right so far. Fill in the next kernel, then check again{seconds}."
     first = "the first finding" if len(verdict.findings) > 1 else "this"
     return f"Fix {first}, then check again{seconds}."

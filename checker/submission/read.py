@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -111,6 +111,16 @@ def from_cells(cells: Sequence[tuple[str, str]], name: str, *, numbered: bool = 
     if any("\0" in chunk.text for chunk in chunks):
         raise Unreadable(f"{name} holds zero bytes: it is not a text file.")
     return Submission(name, chunks)
+
+
+def blanked(text: str, statements: Iterable[ast.stmt]) -> str:
+    """A text without some of its statements, nor what decorates them; lines keep their numbers."""
+    lines = text.split("\n")
+    for statement in statements:
+        first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))]) - 1
+        last = statement.end_lineno or statement.lineno
+        lines[first:last] = [""] * (last - first)
+    return "\n".join(lines)
 
 
 def _plain(text: str) -> str:

@@ -6,8 +6,9 @@ from checker import catalog
 from checker.box.parent import Limits
 from checker.check import Outcome, Terms, check, launch, started
 from checker.course import ladder
+from checker.course.case import numbered
 from checker.course.places import ROOT
-from checker.course.puzzle import Case, Draw, Puzzle
+from checker.course.puzzle import Case, Puzzle
 from checker.course.verdict import Verdict
 from checker.judge.evidence import launch_of, locator
 from checker.submission.read import Submission, Unreadable, from_file
@@ -20,10 +21,10 @@ LIMITS = Limits(wall_seconds=10.0, cpu_seconds=5)  # the launches are small: a f
 def cases_of(puzzle: Puzzle) -> list[Case]:
     """The launches that are drawn, one for each kernel; drawn from the public key, so always the same."""
     if puzzle.pictured is not None:
-        return puzzle.pictured.cases(Draw())
+        return puzzle.pictured.cases(puzzle.draw())
     about_traffic = {p.name for p in puzzle.properties if p.traffic}
     first: dict[str, Case] = {}
-    for case in sorted(puzzle.cases(Draw()), key=lambda case: about_traffic.isdisjoint(case.proves)):
+    for case in sorted(puzzle.cases(puzzle.draw()), key=lambda case: about_traffic.isdisjoint(case.proves)):
         first.setdefault(case.kernel, case)
     return [first[kernel.name] for kernel in puzzle.kernels if kernel.name in first]
 
@@ -59,7 +60,7 @@ def _wrongness(puzzle: Puzzle, verdict: Verdict) -> Wrongness | None:
     """The map of the first finding that has one."""
     for finding in verdict.findings:
         picture = finding.error_map
-        case = next((case for case in puzzle.cases(Draw()) if picture is not None and case.name == picture.case), None)
+        case = next((case for case in numbered(puzzle.cases(puzzle.draw())) if case.id == finding.where.case_id), None)
         if picture is not None and case is not None:
             blocks = blocks_of(case.tensors[picture.tensor])
             return Wrongness(case.kernel, finding.title, finding.explanation, picture, blocks)

@@ -20,7 +20,7 @@ from checker.bench import command, table
 from checker.bench.result import Result, Size, Timing, from_json
 from checker.bench.roofline import NAMED, Gpu
 from checker.bench.run import BenchmarkFailed, Extent, measure, predict
-from checker.bench.workload import size_of
+from checker.bench.workload import asked, size_of
 from checker.box.parent import gpu_missing
 from checker.course import ladder
 from checker.course.puzzle import Role, Work
@@ -83,13 +83,21 @@ def test_sizes_are_launches_of_the_puzzle(number: int) -> None:
     assert len({timed.name for timed in sizes}) == len(sizes)
     for timed in sizes:
         assert list(timed.tunings) == [kernel.name for kernel in puzzle.kernels]
-        for kernel in puzzle.kernels:
-            for tuning in timed.tunings[kernel.name]:
+        told = asked(timed)
+        assert repr(json.loads(json.dumps(told))) == repr(told)
+        for kernel, launches in zip(puzzle.kernels, told["kernels"], strict=True):
+            for tuning, launch in zip(timed.tunings[kernel.name], launches, strict=True):
                 case = timed.launch(kernel.name, tuning.blocks)
                 assert set(kernel.parameters) == {*case.tensors, *case.scalars, *case.constexprs}
                 assert all(0 in t.values.strides or t.values.size == 1 for t in case.tensors.values())
-                assert any(t.role is not Role.INPUT for t in case.tensors.values())
                 assert puzzle.budget(case).keys() <= case.tensors.keys()
+                assert launch["outputs"].keys() == {n for n, t in case.tensors.items() if t.role is not Role.INPUT}
+                assert launch["outputs"] and {*launch["inputs"], *launch["outputs"]} == set(case.tensors)
+                assert launch["scalars"] | launch["constexprs"] == {**case.scalars, **case.constexprs}
+                assert launch["kernel"] == kernel.name and launch["grid"] == list(case.grid)
+                assert str(tuning) in launch["tuning"]
+                for name, tensor in case.tensors.items():
+                    assert told["tensors"][name]["shape"] == list(tensor.values.shape)
 
 
 def test_credited_work_is_that_of_the_definition() -> None:
@@ -222,21 +230,35 @@ def test_the_steps_of_the_speed_track_are_counted_from_one() -> None:
         assert [int(path.stem.split("_")[1]) for path in steps] == list(range(1, len(steps) + 1))
 
 
+def test_the_child_knows_no_puzzle() -> None:
+    """It gets launches as data, which JSON can carry; what it imports is its own room's and the box's inner side."""
+    importable("torch")
+    code = (
+        "import checker.bench.inside.child, sys; print(*(name for name in sys.modules if name.startswith('checker')))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    imported = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    rooms = ("checker.bench.inside", "checker.box.inside", "checker.box.protocol")
+    packages = {"checker", "checker.bench", "checker.box"}
+    assert [name for name in imported.stdout.split() if name not in packages and not name.startswith(rooms)] == []
+
+
 def test_peers_compute_what_the_judge_expects() -> None:
     """On the CPU, in fp32: what kernels are compared with before they are timed is right."""
     torch = importable("torch")
-    from checker.bench import peers
-    from checker.catalog import attention
+    from checker.bench.inside import peers
+    from checker.catalog.attention import reference as attention
 
     random = np.random.default_rng(0)
     q, k, v, do = (random.normal(size=(2, 7, 4)).astype(np.float32) for _ in range(4))
+    assert set(peers.WORKS) == {work.value for work in Work}
     for work in (Work.ATTENTION, Work.CAUSAL_ATTENTION, Work.CAUSAL_BACKWARD):
         t = {f"{name}_ptr": torch.from_numpy(x) for name, x in (("q", q), ("k", k), ("v", v), ("do", do))}
         scores = 0.5 * q @ k.swapaxes(1, 2)
         if work is not Work.ATTENTION:
             scores = np.where(np.tri(7, dtype=bool), scores, -np.inf)
         right = attention.forward(scores.astype(np.float64), v.astype(np.float64))
-        made = peers.reference(work, t)
+        made = peers.WORKS[work.value].reference(t)
         if work is Work.CAUSAL_BACKWARD:
             dp = do @ v.swapaxes(1, 2)
             ds = right.p * (dp - (right.o * do).sum(-1, keepdims=True))

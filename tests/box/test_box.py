@@ -49,7 +49,8 @@ def answers(source: str, limits: Limits | None = None) -> tuple[list[Ending], li
     with Box(limits or Limits()) as box:
         received = box.received(source, [KERNEL], launches, passes)
         assert box.server.versions["triton"]
-        return [box.ending(one)[0] for one in received], [bytes(one.answer) for one in received], launches
+        endings = [one.ending(box.limits.cpu_seconds, box.harmless)[0] for one in received]
+        return endings, [bytes(one.answer) for one in received], launches
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ from checker.box.parent import Limits
 from checker.check import Terms, check
 from checker.report.as_json import as_dict
 from checker.submission.read import from_cells
-terms = Terms(host=Host(here=True), limits=Limits(output_bytes=1 << 14), lint=False)
+terms = Terms(host=Host(here=True), limits=Limits(output_bytes=1 << 14), lint="without-lint" not in sys.argv)
 for number, text in json.load(sys.stdin):
     print(json.dumps(as_dict(check(number, from_cells([("code", text)], "kernel.py", numbered=False), terms).verdict)))
 import numpy as np
@@ -42,11 +42,11 @@ assert np.geterr()["divide"] == "warn"
 """
 
 
-def checked_here(tried: list[tuple[int, str]]) -> list[dict[str, Any]]:
+def checked_here(tried: list[Kernel], *arguments: str) -> list[dict[str, Any]]:
     """What a process that starts no other one finds, as JSON has it."""
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
-        input=json.dumps(tried),
+        [sys.executable, "-c", SCRIPT, *arguments],
+        input=json.dumps([(one.puzzle, one.text) for one in tried]),
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
@@ -57,7 +57,7 @@ def checked_here(tried: list[tuple[int, str]]) -> list[dict[str, Any]]:
 
 
 def assert_the_same(tried: list[Kernel], terms: Terms) -> None:
-    for kernel, here in zip(tried, checked_here([(one.puzzle, one.text) for one in tried]), strict=True):
+    for kernel, here in zip(tried, checked_here(tried), strict=True):
         verdict = check_kernel(kernel, replace(terms, targets=(), limits=PATIENT))
         assert here["verdict"] == verdict.status.value, kernel.name
         assert [one["id"] for one in here["findings"]] == [finding.id for finding in verdict.findings], kernel.name
@@ -76,7 +76,7 @@ def test_verdicts_are_those_of_processes(quick: Terms) -> None:
 
 
 def test_it_says_that_there_is_no_wall_and_limits_what_is_printed() -> None:
-    [solved, flood] = checked_here([(k.puzzle, k.text) for k in map(named, ("p1_naive_softmax", "p1_output_flood"))])
+    [solved, flood] = checked_here([named("p1_naive_softmax"), named("p1_output_flood")], "without-lint")
     assert solved["accepted"] and solved["sandbox"].startswith("none:") and "no points" in solved["sandbox"]
     assert set(solved["versions"]) >= {"triton", "numpy"}
     assert [finding["id"] for finding in flood["findings"]] == ["output-flood"]

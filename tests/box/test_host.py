@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,8 +14,8 @@ import pytest
 
 from checker.box.cage.cage import Cage
 from checker.box.compiling import Compiler, Job
-from checker.box.exchange import Exchange
-from checker.box.host import Host
+from checker.box.exchange import Ending, Exchange
+from checker.box.host import Host, Server
 from checker.box.parent import Box, Limits
 from checker.check import Terms
 from checker.course.verdict import Status, Verdict
@@ -200,6 +201,22 @@ def test_who_asks_for_two_servers_at_a_time_gets_two(cage: Cage) -> None:
 def test_a_server_has_one_request_at_a_time() -> None:
     with Host().server("compiler") as server, Exchange(server, b""), pytest.raises(RuntimeError, match="one request"):
         Exchange(server, b"")
+
+
+def test_a_server_that_never_says_that_nothing_is_left_is_not_waited_for() -> None:
+    """As one that was stopped: its runner has ended, and what that has left keeps the pipes open."""
+
+    class Stuck(Server):
+        def __init__(self) -> None:
+            self.versions, self.busy = {"triton": "3"}, False
+            self.channel, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+    server = Stuck()
+    server.theirs.send(b'{"runner": 0, "code": 0, "cpu_seconds": 0.1}')
+    with server.channel, server.theirs, Exchange(server, b"x") as exchange:
+        [one] = exchange.received(0.2, 1, 1)
+    assert one.ending(1, harmless=True) == (Ending.FINISHED, 0)
+    assert server.busy  # so it is ended, and serves no other
 
 
 def test_without_the_filter_every_submission_has_processes_of_its_own(cage: Cage) -> None:

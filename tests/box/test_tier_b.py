@@ -19,7 +19,7 @@ import pytest
 from tests.conftest import ROOT, need
 
 USER = 63999  # beside the users of slots
-TESTS = [f"tests/checker/test_{name}.py" for name in ("cage", "cage_slots", "grading_in_the_cage", "warm")]
+TESTS = [f"tests/box/test_{name}.py" for name in ("cage", "cage_slots", "host")] + ["tests/grading/test_in_the_cage.py"]
 
 
 @pytest.fixture

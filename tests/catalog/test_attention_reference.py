@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from checker import catalog
-from checker.catalog import attention, backward
-from checker.course.puzzle import Array, Case, Draw
+from checker.catalog.attention import backward
+from checker.catalog.attention import reference as attention
+from checker.catalog.attention.launch import shape_of, tensors, wide
+from checker.course.puzzle import Array, Case
 from tests.conftest import importable
 
 ATTENTION = (5, 6, 7)
@@ -19,7 +21,7 @@ def cases(*numbers: int) -> Iterator[Case]:
     for number in numbers:
         puzzle = catalog.load(number)
         for key in ("practice", "autumn"):
-            yield from (case for case in puzzle.cases(Draw(key)) if not case.checked_arithmetic)
+            yield from (case for case in puzzle.cases(puzzle.draw(key)) if not case.checked_arithmetic)
 
 
 def names(case: Case) -> str:
@@ -28,7 +30,7 @@ def names(case: Case) -> str:
 
 def plain_forward(case: Case) -> tuple[Array, Array]:
     """O and LSE by the definition, one query after the other."""
-    q, k, v = (attention.wide(case, name) for name in "qkv")
+    q, k, v = (wide(case, name) for name in "qkv")
     o, lse = np.zeros(q.shape), np.full(q.shape[:2], -np.inf)
     for head, query in np.ndindex(q.shape[:2]):
         last = query + k.shape[1] - q.shape[1] if attention.is_causal(case) else k.shape[1] - 1
@@ -55,12 +57,9 @@ def test_the_forward_reference_is_the_definition(case: Case) -> None:
 
 def with_exact_by_products(case: Case) -> Case:
     """The case with LSE and delta in float64, so that nothing but the formulas is compared."""
-    right = attention.forward(
-        np.where(attention.sees(case), attention.scores(case), -np.inf), attention.wide(case, "v")
-    )
-    delta = (right.o * attention.wide(case, "do")).sum(axis=-1)
-    shape = attention.shape_of(case)
-    exact = {"lse_ptr": attention.vector(shape, right.lse), "delta_ptr": attention.vector(shape, delta)}
+    right = attention.forward(np.where(attention.sees(case), attention.scores(case), -np.inf), wide(case, "v"))
+    delta = (right.o * wide(case, "do")).sum(axis=-1)
+    exact = tensors(shape_of(case), {"lse": right.lse, "delta": delta})
     return Case(
         case.name, case.kernel, case.proves, case.grid, {**case.tensors, **exact}, case.scalars, case.constexprs
     )
@@ -69,13 +68,13 @@ def with_exact_by_products(case: Case) -> Case:
 @pytest.mark.parametrize("case", [c for c in cases(7) if c.kernel != "delta_kernel"], ids=names)
 def test_the_backward_reference_is_the_derivative(case: Case) -> None:
     torch = importable("torch")
-    q, k, v = (torch.tensor(attention.wide(case, name), requires_grad=True) for name in "qkv")
+    q, k, v = (torch.tensor(wide(case, name), requires_grad=True) for name in "qkv")
     seen = attention.sees(case)
     s = float(case.scalars["scale"]) * q @ k.transpose(1, 2)
     # Queries without keys are left out: softmax has no value there, and they add nothing to any gradient.
     rows = torch.tensor(seen.any(axis=1))
     p = torch.softmax(s.masked_fill(~torch.tensor(seen), -torch.inf)[:, rows], dim=-1)
-    (p @ v).backward(torch.tensor(attention.wide(case, "do"))[:, rows])
+    (p @ v).backward(torch.tensor(wide(case, "do"))[:, rows])
     exact = backward.expected(with_exact_by_products(case))
     for name, grown in {"dq_ptr": q.grad, "dk_ptr": k.grad, "dv_ptr": v.grad}.items():
         if name in exact:
@@ -88,8 +87,8 @@ def test_the_backward_reference_agrees_with_finite_differences(name: str) -> Non
     kernel = "dq_kernel" if name == "q" else "dk_dv_kernel"
     case = next(c for c in cases(7) if c.kernel == kernel and "more keys" in c.name)
     gradient = backward.expected(with_exact_by_products(case))[f"d{name}_ptr"].values
-    do, seen, scale = attention.wide(case, "do"), attention.sees(case), float(case.scalars["scale"])
-    values = {n: attention.wide(case, n) for n in "qkv"}
+    do, seen, scale = wide(case, "do"), attention.sees(case), float(case.scalars["scale"])
+    values = {n: wide(case, n) for n in "qkv"}
 
     def loss(change: float, at: tuple[int, ...]) -> float:
         moved = {n: x.copy() for n, x in values.items()}
@@ -108,10 +107,10 @@ def test_the_backward_reference_agrees_with_finite_differences(name: str) -> Non
 @pytest.mark.parametrize("key", ["practice", "autumn", "winter", "spring"])
 def test_cases_hold_what_the_judge_relies_on(number: int, key: str) -> None:
     puzzle = catalog.load(number)
-    every = puzzle.cases(Draw(key))
+    every = puzzle.cases(puzzle.draw(key))
     assert {p for case in every for p in case.proves} == {p.name for p in puzzle.properties}
     for case in every:
-        shape = attention.shape_of(case)
+        shape = shape_of(case)
         hidden = not attention.sees(case).any(axis=1).all()
         assert hidden == ("hidden-queries" in case.proves) or ("o_ptr" in case.tensors and number == 7), case.name
         if hidden and case.telling:
@@ -136,7 +135,7 @@ def test_cases_hold_what_the_judge_relies_on(number: int, key: str) -> None:
 def test_a_reference_rounded_to_the_output_type_is_right(number: int) -> None:
     """The tolerance is never below what rounding the exact result costs."""
     puzzle = catalog.load(number)
-    for case in puzzle.cases(Draw("practice")):
+    for case in puzzle.cases(puzzle.draw()):
         for name, expected in puzzle.expected(case).items():
             rounded = expected.values.astype(case.tensors[name].values.dtype).astype(np.float64)
             with np.errstate(invalid="ignore"):

@@ -8,9 +8,15 @@ import numpy as np
 import pytest
 
 from checker import catalog
-from checker.catalog import attention, softmax
-from checker.catalog.by_hand import A_PROGRAM, A_VISIT, by_hand
-from checker.course.puzzle import Case, Draw, Kernel
+from checker.catalog import p7_causal_backward as p7
+from checker.catalog.attention.backward_cases import launch_with
+from checker.catalog.attention.bounds import A_PROGRAM, A_VISIT, by_hand, keys_needed, largest_tile, visits
+from checker.catalog.attention.launch import Shape, shape_of
+from checker.catalog.attention.reference import sees
+from checker.catalog.attention.values import normal_inputs
+from checker.catalog.softmax.launch import launch
+from checker.catalog.softmax.reference import blockwise_budget
+from checker.course.puzzle import Case, Kernel
 
 KEPT = [  # rows, columns, blocks → elements of x that two sweeps must read; those of a load
     (3, 35, {"BLOCK_SIZE": 16}, 3 * (35 + 35 - 16), 16),
@@ -25,22 +31,23 @@ KEPT = [  # rows, columns, blocks → elements of x that two sweeps must read; t
 def test_between_two_sweeps_one_block_may_be_kept(
     count: int, n: int, blocks: dict[str, int], least: int, at_once: int
 ) -> None:
-    case = softmax.launch(Kernel("k", ("n_cols",)), "rows", (), np.zeros((count, n), np.float32), blocks)
-    bound = softmax.blockwise_budget(3)(case)["x_ptr"]
+    case = launch(Kernel("k", ("n_cols",)), "rows", (), np.zeros((count, n), np.float32), blocks)
+    bound = blockwise_budget(3)(case)["x_ptr"]
     assert (bound.least_loads, bound.least_at_once, bound.loads) == (least, at_once, 3 * count * n)
 
 
 def attention_cases() -> Iterator[Case]:
     """Launches of all puzzles about attention that look at keys."""
     for number in (5, 6, 7):
-        yield from (case for case in catalog.load(number).cases(Draw("bounds")) if "k_ptr" in case.tensors)
+        puzzle = catalog.load(number)
+        yield from (case for case in puzzle.cases(puzzle.draw("bounds")) if "k_ptr" in case.tensors)
 
 
 def test_no_tile_of_queries_can_do_without_a_key_that_one_of_them_sees() -> None:
     for case in attention_cases():
-        shape, sees = attention.shape_of(case), attention.sees(case)
-        for tile, needed in enumerate(attention.keys_needed(case)):
-            seen = np.flatnonzero(sees[tile * shape.Br : (tile + 1) * shape.Br].any(axis=0))
+        shape, seeing = shape_of(case), sees(case)
+        for tile, needed in enumerate(keys_needed(case)):
+            seen = np.flatnonzero(seeing[tile * shape.Br : (tile + 1) * shape.Br].any(axis=0))
             assert needed == (seen[-1] + 1 if seen.size else 0), case.name
 
 
@@ -48,13 +55,20 @@ def test_each_program_may_multiply_by_hand_for_the_tiles_that_it_looks_at() -> N
     for case in attention_cases():
         allowed = by_hand(case)
         assert allowed.size == np.prod(case.grid)
-        tiles = A_VISIT * attention.visits(case) + A_PROGRAM * allowed.size
-        assert allowed.sum() == tiles * attention.largest_tile(case), case.name
+        tiles = A_VISIT * visits(case) + A_PROGRAM * allowed.size
+        assert allowed.sum() == tiles * largest_tile(case), case.name
 
 
 def test_no_bound_asks_for_more_than_it_allows() -> None:
     for number in range(1, 8):
         puzzle = catalog.load(number)
-        for case in puzzle.cases(Draw("bounds")):
+        for case in puzzle.cases(puzzle.draw("bounds")):
             for name, bound in puzzle.budget(case).items():
                 assert bound.least_loads <= bound.loads and bound.least_stores <= bound.stores, (case.name, name)
+
+
+def test_no_more_queries_are_asked_for_at_once_than_see_a_key() -> None:
+    """A loop may begin just at the first query that sees one, which loads much less than a tile."""
+    random, shape = np.random.default_rng(0), Shape(32, 3, 64, 32, 16)
+    case = launch_with(p7.DK_DV, "few keys", "dk-dv", shape, normal_inputs(random, shape), random)
+    assert p7.budget(case)["do_ptr"].least_at_once <= 3 * 64

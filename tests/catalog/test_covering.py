@@ -9,12 +9,20 @@ import numpy as np
 import pytest
 
 from checker import catalog
-from checker.catalog import attention, covering
+from checker.catalog.attention.cases import of_every_class
+from checker.catalog.attention.launch import shape_of
+from checker.catalog.attention.reference import is_causal
+from checker.catalog.cases import covering
 from checker.course.puzzle import Case, Draw, Role
 from tests.covering import all_covered, every
 
 KEYS = ["practice", *(f"key {n}" for n in range(100))]
 CAUSAL = pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
+
+
+def cases_of(puzzle: int, key: str) -> list[Case]:
+    of = catalog.load(puzzle)
+    return of.cases(of.draw(key))
 
 
 def design(causal: bool) -> tuple[covering.Launch, ...]:
@@ -39,7 +47,7 @@ def test_no_key_draws_launches_that_cover_less(causal: bool) -> None:
     wanted = all_covered(design(causal), causal)
     drawn = set()
     for key in KEYS:
-        chosen = attention.of_every_class(Draw(key).case("test", "sizes"), causal=causal)
+        chosen = of_every_class(Draw("test", key).case("sizes"), causal=causal)
         launches = [(c.shape.n_q, c.shape.n_k, c.shape.Br, c.shape.Bc) for c in chosen]
         assert all_covered(launches, causal) >= wanted, key
         drawn.add(tuple(launches))
@@ -48,7 +56,7 @@ def test_no_key_draws_launches_that_cover_less(causal: bool) -> None:
 
 def test_lengths_have_every_class_in_one_block_and_in_several() -> None:
     for key, block in itertools.product(KEYS, (4, 8, 16, 32)):
-        lengths = covering.lengths(block, Draw(key).case("test", "sizes"))
+        lengths = covering.lengths(block, Draw("test", key).case("sizes"))
         found = {(int(covering.remainder_class(n, block)), n > block) for n in lengths}
         assert found == set(itertools.product(range(4), (False, True))), (key, block)
 
@@ -74,13 +82,13 @@ def test_rows_have_every_pair_of_classes(puzzle: int) -> None:
         for both in itertools.product(x, y)
     }
     for key in KEYS:
-        cases = [case for case in catalog.load(puzzle).cases(Draw(key)) if not case.programs]
+        cases = [case for case in cases_of(puzzle, key) if not case.programs]
         assert wanted <= {frozenset(p) for c in cases for p in itertools.combinations(factors(puzzle, c), 2)}, key
 
 
 def test_rows_of_one_block_have_every_class_that_exists() -> None:
     for key in KEYS:
-        sizes = {(int(c.scalars["n_cols"]), int(c.constexprs["BLOCK_SIZE"])) for c in catalog.load(1).cases(Draw(key))}
+        sizes = {(int(c.scalars["n_cols"]), int(c.constexprs["BLOCK_SIZE"])) for c in cases_of(1, key)}
         assert (1, 1) in sizes
         for block in (8, 16, 32):
             lengths = {n for n, of in sizes if of == block}
@@ -90,15 +98,11 @@ def test_rows_of_one_block_have_every_class_that_exists() -> None:
 @pytest.mark.parametrize("puzzle", [5, 6, 7])
 @pytest.mark.parametrize("key", KEYS[:4])
 def test_a_puzzle_runs_what_the_design_asks_for(puzzle: int, key: str) -> None:
-    cases = catalog.load(puzzle).cases(Draw(key))
+    cases = cases_of(puzzle, key)
     for kernel in {case.kernel for case in cases if "k_ptr" in case.tensors}:
         for causal in {5: [False], 6: [False, True], 7: [True]}[puzzle]:
-            own = [
-                c
-                for c in cases
-                if c.kernel == kernel and c.name.count("every size") and attention.is_causal(c) == causal
-            ]
-            shapes = [attention.shape_of(case) for case in own]
+            own = [c for c in cases if c.kernel == kernel and c.name.count("every size") and is_causal(c) == causal]
+            shapes = [shape_of(case) for case in own]
             assert all_covered([(s.n_q, s.n_k, s.Br, s.Bc) for s in shapes], causal) >= all_covered(
                 design(causal), causal
             )
@@ -112,7 +116,7 @@ def real(cases: Iterable[Case], **constexprs: int) -> list[Case]:
 def test_every_kernel_runs_at_real_sizes(key: str) -> None:
     for puzzle in range(1, 8):
         for kernel in catalog.load(puzzle).kernels:
-            cases = [c for c in catalog.load(puzzle).cases(Draw(key)) if c.kernel == kernel.name]
+            cases = [c for c in cases_of(puzzle, key) if c.kernel == kernel.name]
             dtypes = {c.tensors[next(iter(c.tensors))].values.dtype.name for c in cases if is_real(c)}
             assert dtypes == {"float16", "float32"}, kernel.name
             far = [c for c in cases if c.checked_arithmetic and "2**31" not in c.name]
@@ -143,7 +147,7 @@ def test_strides_are_drawn_from_the_key(puzzle: int) -> None:
     """No stride can be guessed: over a few keys each tensor has many."""
     seen: dict[tuple[str, str], set[int]] = {}
     for key in KEYS[:8]:
-        for case in catalog.load(puzzle).cases(Draw(key)):
+        for case in cases_of(puzzle, key):
             for scalar, value in case.scalars.items():
                 if scalar.endswith("_stride"):
                     seen.setdefault((case.kernel, scalar), set()).add(int(value))
@@ -177,7 +181,7 @@ ALL_LAYOUTS = {"dense", "first padded", "second padded", "alike", "first wider",
 def test_tensors_lie_in_every_way_in_every_check(puzzle: int, key: str) -> None:
     pair = ("x_ptr", "y_ptr") if puzzle < 5 else ("q_ptr", "k_ptr")
     for kernel in catalog.load(puzzle).kernels:
-        own = [c for c in catalog.load(puzzle).cases(Draw(key)) if c.kernel == kernel.name]
+        own = [c for c in cases_of(puzzle, key) if c.kernel == kernel.name]
         if pair[0] in kernel.parameters:
             assert layouts(own, *pair) == ALL_LAYOUTS, (kernel.name, key)
 
@@ -190,7 +194,7 @@ def test_every_pair_of_what_a_launch_has_besides_its_sizes_occurs(puzzle: int, k
     }
     wanted = {pair for pair in wanted if len({name for name, _ in pair}) == 2}
     for kernel in catalog.load(puzzle).kernels:
-        own = [c for c in catalog.load(puzzle).cases(Draw(key)) if c.kernel == kernel.name and "every size" in c.name]
+        own = [c for c in cases_of(puzzle, key) if c.kernel == kernel.name and "every size" in c.name]
         facts = [[(name, of(case)) for name, of in FACTS.items()] for case in own if "k_ptr" in case.tensors]
         pairs = {frozenset(pair) for some in facts for pair in itertools.combinations(some, 2)}
         assert not facts or wanted == pairs, (kernel.name, key, wanted - pairs)

@@ -142,6 +142,7 @@ MISUSES = {
     "a-folder": (["check", "1", "--file", "/"], "is not a file"),
     "file-without-puzzle": (["check", "--file", "x.py"], "Say which puzzle"),
     "no-such-device": (["check", "1", "--device", "abacus"], "abacus"),
+    "no-gpu-in-a-cage": (["check", "1", "--key", "autumn", "--device", "cuda"], "Grading runs on the interpreter"),
     "no-such-option": (["check", "1", "--fast"], "--fast"),
     "no-such-verb": (["chekc"], "chekc"),
     "no-such-target": (["check", "1", "--targets", "sm_90,sm_12"], "There is no target 'sm_12'"),
@@ -336,7 +337,7 @@ def _endless_check(boxes: Path) -> subprocess.Popen[bytes]:
         stderr=subprocess.STDOUT,
     )
     signal.signal(signal.SIGINT, before)
-    _until(lambda: len(boxed_processes(boxes)) == 4)  # the checker, the base of its box, two runners
+    _until(lambda: len(boxed_processes(boxes)) == 5)  # the checker, two servers, two runners of the one
     return child
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from checker.box.cage.cage import Cage
 from checker.box.parent import Limits, gpu_missing
 from checker.check import Terms, check
 from checker.course import ladder
@@ -132,12 +130,6 @@ def test_every_thread_may_print() -> None:
     verdict = check_path(ROOT / "tests" / "right" / "p1_prints.py", ON_GPU)
     assert verdict.accepted, verdict.findings
     assert verdict.printed
-
-
-def test_the_cage_of_grading_lets_a_gpu_through(cage: Cage) -> None:
-    verdict = check_path(solution(1), replace(ON_GPU, key="autumn", cage=cage))
-    assert verdict.accepted, verdict.findings
-    assert verdict.sandbox == cage.described("cuda")
 
 
 def test_auto_checks_on_the_interpreter_and_on_the_gpu() -> None:

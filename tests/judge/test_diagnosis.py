@@ -2,114 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import re
 
-import numpy as np
 import pytest
 
 from checker.check import Terms
-from checker.course.puzzle import Array, Case, Expected
-from checker.judge.compare import agrees, explains
-from checker.judge.diagnose import plain
-from checker.judge.patterns import common_sizes, rounded_to
-from checker.judge.roles import Code
-from tests.conftest import SOLUTIONS, check_changed
-
-RIGHT = Expected(np.array([[1.0, 2.0, 4.0]]), np.full((1, 3), 1e-6))
-
-
-def of(*values: float) -> Array:
-    return np.array([values], np.float32)
-
-
-def test_predicted_infinity_explains_only_infinity() -> None:
-    infinite = of(np.inf, np.inf, np.inf).astype(np.float64)
-    assert not agrees(infinite, of(0.5, 7.0, -3.0), RIGHT).any()
-    assert agrees(infinite, of(np.inf, -np.inf, np.nan), RIGHT).tolist() == [[True, False, False]]
-
-
-def test_a_prediction_lies_nearer_than_the_right_value() -> None:
-    """Outputs that are off by a little are not explained by an idea that is off by as little somewhere else."""
-    seen = of(1.0001, 2.0002, 4.0004)
-    assert explains(seen.astype(np.float64), seen, RIGHT)
-    assert not explains(np.array([[0.9999, 2.0, 4.0004]]), seen, RIGHT)
-
-
-def test_of_a_vector_per_head_a_tenth_may_differ() -> None:
-    right = Expected(np.ones((1, 32)), np.full((1, 32), 1e-6))
-    seen = np.full((1, 32), 2.0, np.float32)
-    idea = np.full((1, 32), 2.0)
-    idea[0, 5] = 3.0
-    assert explains(idea, seen, right, rows=False)
-    assert not explains(idea, seen, right, rows=True)
-
-
-@pytest.mark.parametrize(("dtype", "name"), [(np.float16, "fp16"), (np.float32, None)])
-def test_rounding_of_the_output_is_recognised(dtype: type, name: str | None) -> None:
-    values = np.random.default_rng(0).normal(0.0, 1.0, (4, 32))
-    right = Expected(values, np.abs(values) * 1e-6)
-    assert rounded_to(values.astype(dtype).astype(np.float32), right) == name
-    assert rounded_to((1.01 * values).astype(np.float16).astype(np.float32), right) is None
-
-
-def launch(n: int, block: int = 16) -> Case:
-    return Case(f"{n}", "kernel", (), (1,), {}, {"n_cols": n}, {"BLOCK_SIZE": block})
-
-
-def test_sizes_that_came_out_wrong_are_compared_with_the_others() -> None:
-    sentence = common_sizes([launch(17), launch(33)], [launch(16), launch(32), launch(31)])
-    assert sentence.startswith("The 2 launches that came out wrong have n_cols % BLOCK_SIZE == 1;")
-    assert common_sizes([launch(17), launch(20)], [launch(33), launch(36)]) == ""
-
-
-def test_messages_are_shown_without_the_values_of_a_block() -> None:
-    assert plain("axis [-2.08 1.6972e-05 inf\n 3.0] is what?") == "axis […]"
-    assert plain("cannot cast [[1. 2.] [3. 4.]] to fp32") == "cannot cast […] to fp32"
-    assert plain("shapes [16, 32] and [16] differ") == "shapes [16, 32] and [16] differ"
-    assert plain("Expected dtype ['fp32', 'fp64'] but got int64") == "Expected dtype ['fp32', 'fp64'] but got int64"
-    assert plain("axis 1 out of bounds for shape [16]") == "axis 1 out of bounds for shape [16]"
-
-
-# Roles of lines that no right kernel has.
-FAULTS = ("inverse factor", "swapped branches", "minimum", "start above -inf", "exponential without a maximum")
-# (puzzle, kernel, role, what stands in its line)
-ROLES = [
-    (2, 0, "normaliser", "l += tl.sum("),
-    (3, 0, "normaliser", "l = l * tl.exp("),
-    (3, 0, "maximum", "m_new = tl.maximum("),
-    (3, 0, "start of the maximum", 'm = -float("inf")'),
-    (4, 0, "start of the maximum", "m = tl.full("),
-    (5, 0, "normaliser", "li_new = old + new * lij"),
-    (5, 0, "accumulator", "Oi = (old[:, None] * Oi"),
-    (5, 0, frozenset({"q_ptr", "k_ptr"}), "Sij = scale * tl.dot("),
-    (6, 0, "accumulator", "Oi = alpha[:, None] * Oi + tl.dot("),
-    (6, 0, "normaliser", "li = alpha * li + tl.sum("),
-    (6, 0, "exponential of the scores", "Pij = tl.exp("),
-    (6, 0, "causal mask", "visible = visible & (keys[None, :] <="),
-    (6, 0, "loop end", "end_k = tl.minimum("),
-    (6, 0, "loop end without a mask", "end_k = n_k"),
-    (7, 1, "loop begin", "first_q = tl.maximum("),
-    (7, 1, frozenset({"do_ptr", "v_ptr"}), "dPij = tl.dot("),
-    (7, 1, "ds", "dSij = Pij * ("),
-    *((number, 0, role, "") for number in (2, 3, 5, 6) for role in FAULTS),
-    (1, 0, "normaliser", ""),
-]
-
-
-@pytest.mark.parametrize(("number", "kernel", "role", "text"), ROLES)
-def test_lines_are_found_by_their_role(number: int, kernel: int, role: str | frozenset[str], text: str) -> None:
-    source = SOLUTIONS[number - 1].read_text()
-    functions = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
-    line = Code(functions[kernel]).line_of(role, None)
-    assert source.split("\n")[line - 1].strip().startswith(text) if line else not text
-
-
-def test_of_two_lines_with_a_role_none_is_marked() -> None:
-    source = "def f(x_ptr):\n for i in range(3):\n  a = tl.sum(x)\n  b = tl.sum(y)\n"
-    [function] = ast.parse(source).body
-    assert isinstance(function, ast.FunctionDef)
-    assert Code(function).line_of("normaliser", None) is None
+from tests.conftest import check_changed
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,13 @@ import pytest
 
 from checker import catalog
 from checker.box.parent import Limits
-from checker.catalog import softmax, suspected
-from checker.check import Terms
+from checker.catalog.cases import suspected
+from checker.catalog.softmax.reference import ROWS_SUM_TO_ONE
+from checker.check import Terms, steps
 from checker.course.puzzle import Budget, Case, Expected
 from checker.course.verdict import Finding, Status, Traffic, Verdict
-from checker.judge import branches, diagnose, judge, memory, models, traffic
+from checker.judge import judge, memory, models, traffic, values, wrong
+from checker.judge import kernel as kernels
 from checker.submission import suspects
 from tests.conftest import check_kernel
 from tests.kernels import Kernel, named
@@ -40,26 +42,26 @@ def _at_most(moved: Traffic, bound: Budget) -> bool:
 SWITCHED_OFF = Finding("switched-off", Status.ACCEPTED, "", "", "")
 
 JUDGE: list[tuple[Any, str, Callable[..., Any], str]] = [
-    (judge, "wrong_elements", _none_wrong, "p1_adds_epsilon"),
-    (judge, "traffic_findings", _nothing, "p1_reads_twice"),
+    (wrong, "wrong_elements", _none_wrong, "p1_adds_epsilon"),
+    (kernels, "traffic_findings", _nothing, "p1_reads_twice"),
     (memory, "_inputs_changed", _nothing, "p1_in_place"),
     (memory, "_shared_elements", _nothing, "p1_same_output_row"),
     (memory, "_never_written", _nothing, "p1_result_not_stored"),
     (memory, "_colliding_lanes", _nothing, "p1_lanes_collide"),
-    (judge, "_differing_runs", _nothing, "p1_keeps_state"),
-    (diagnose, "_undefined_lanes", lambda *_: SWITCHED_OFF, "p1_padding_undefined"),
+    (kernels, "_differing_runs", _nothing, "p1_keeps_state"),
+    (values, "_undefined_lanes", lambda *_: SWITCHED_OFF, "p1_padding_undefined"),
     (models, "explains", lambda *_: False, "p1_no_division"),
-    (models, "line_at", lambda *_: None, "p3_rescaled_by_the_inverse"),
-    (judge, "most_telling", lambda findings: findings, "p6_accumulator_in_half"),
+    (wrong.Wrong, "line_of", lambda *_: None, "p3_rescaled_by_the_inverse"),
+    (kernels, "most_telling", lambda notes: notes, "p6_accumulator_in_half"),
     (memory, "_overlapping", lambda *_: SWITCHED_OFF, "p5_tile_and_step_differ"),
-    (judge, "name_gaps", lambda _, findings, __: findings, "p1_mask_of_flat_offsets"),
+    (kernels, "name_gaps", lambda _, notes, __: notes, "p1_mask_of_flat_offsets"),
     (memory, "_missing_barrier", _nothing, "p5_no_barrier"),
     (traffic, "_too_large_a_block", _nothing, "p5_tiles_of_bc_queries"),
     (traffic, "_too_narrow", _nothing, "p4_rows_one_by_one"),
     (traffic, "_by_hand", _nothing, "p6_scores_by_hand"),
-    (judge, "precision_findings", _nothing, "p5_dot_in_half"),
+    (kernels, "losses", lambda *_: [], "p5_dot_in_half"),
     (traffic, "_within", _at_most, "p5_swapped_when_small"),
-    (branches, "not_entered", lambda *_: [], "p3_branch_never_taken"),
+    (steps, "not_entered", lambda *_: [], "p3_branch_never_taken"),
     (suspects, "_written", _nothing, "p1_one_length"),
     (suspects, "_computed", _nothing, "p6_many_pairs"),
     (suspected, "some", lambda count, _: tuple(range(min(count, 24))), "p3_fortieth_program"),
@@ -98,7 +100,7 @@ def test_the_invariant_catches_what_a_loose_tolerance_lets_through(
     monkeypatch.setattr(catalog, "load", lambda _: replace(puzzle, expected=loose, invariants=()))
     assert check_text(**change).accepted
     monkeypatch.setattr(catalog, "load", lambda _: replace(puzzle, expected=loose))
-    assert check_text(**change).findings[0].id == softmax.ROWS_SUM_TO_ONE.id
+    assert check_text(**change).findings[0].id == ROWS_SUM_TO_ONE.id
 
 
 IN_HALF = {
@@ -113,7 +115,7 @@ IN_HALF = {
 def test_what_is_added_up_in_half_also_shows_by_its_values(
     kernel: str, quick: Terms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judge, "precision_findings", _nothing)
+    monkeypatch.setattr(kernels, "losses", lambda *_: [])
     verdict = check_kernel(named(kernel), quick)
     [failed] = [p.case for p in verdict.properties if p.name == "half"]
     assert failed.startswith(IN_HALF[kernel])

@@ -294,9 +294,9 @@ LONG = (ROOT / "tests" / "hostile" / "p1_long_loop.py").read_text()  # runs unti
 
 
 def until_running(boxes: Path) -> None:
-    """Wait until a kernel runs: itself, the base, runners or a compiler."""
+    """Wait until a kernel runs: watch, its check, the base, runners or a compiler."""
     deadline = time.monotonic() + 20
-    while len(boxed_processes(boxes)) < 4:
+    while len(boxed_processes(boxes)) < 5:
         assert time.monotonic() < deadline
         time.sleep(0.02)
 
@@ -312,6 +312,18 @@ def test_a_save_during_a_check_ends_it_and_is_checked(course: Course, start: Sta
     assert "did not come to an end" not in report and report.count("Puzzle 1:") == 1
     assert (list(boxes.iterdir()), watched.settle(1.2).count("Puzzle 1:")) == ([], 0)
     assert len(boxed_processes(boxes)) == 1  # watch itself
+
+
+def test_verdicts_that_nobody_has_seen_are_made_again(course: Course, start: Start) -> None:
+    """Two files were saved at once, and the check of one of them was ended."""
+    watched = start()
+    course.script(2).write_text(stub_text(2) + "\n")
+    course.script(1).write_text(LONG)
+    watched.until("Checking")
+    time.sleep(0.2)
+    course.script(1).write_text(WRONG)
+    screen = watched.until("not started", 2 * SOON).rpartition(CLEARED)[2]
+    assert "then check again" in screen and "Puzzle 2:" in screen
 
 
 def test_of_many_saves_the_last_is_shown(course: Course, start: Start, tmp_path: Path) -> None:

@@ -19,8 +19,7 @@ from pathlib import Path
 
 from checker.check import Terms, check
 from checker.course import ladder
-from checker.course.verdict import Verdict
-from checker.judge.diagnose import UNNAMED
+from checker.course.verdict import Finding, Verdict
 from checker.submission.read import from_cells
 from tests.conftest import quick_terms
 from tests.mutation.operators import Mutant, mutants
@@ -38,7 +37,7 @@ class Fate:
 
     mutant: Mutant
     accepted: bool
-    finding: str | None = None  # the id of the first finding, if there is one
+    finding: Finding | None = None  # the first one, if there is one
     difference: str | None = None  # of one that was accepted: what the oracle says
 
 
@@ -110,15 +109,15 @@ def weighed(result: GateResult, fates: Iterable[Fate], known: re.Pattern[str]) -
         elif fate.finding is None:
             result.silent.append(name)
         else:
-            result.located += fate.finding in UNNAMED
-            result.named += fate.finding not in UNNAMED
+            result.located += not fate.finding.named
+            result.named += fate.finding.named
         if excused and not fate.accepted:
             result.stale.append(name)
     return result
 
 
 def fates(number: int, chosen: list[Mutant]) -> Iterator[Fate]:
-    """In processes, each with children that are forked warm: Python 3.11 cannot parse in two threads at once."""
+    """In processes, each with servers of its own: Python 3.11 cannot parse in two threads at once."""
     with ProcessPoolExecutor(PROCESSES) as pool:
         parts = [chosen[n::PROCESSES] for n in range(PROCESSES)]
         yield from chain.from_iterable(pool.map(_fates_of, [number] * PROCESSES, parts))
@@ -133,7 +132,7 @@ def _fates_of(number: int, chosen: list[Mutant]) -> list[Fate]:
 def _fate(number: int, mutant: Mutant, terms: Terms, oracles: dict[str, Oracle]) -> Fate:
     verdict: Verdict = check(number, from_cells([("code", mutant.text)], "mutant.py", numbered=False), terms).verdict
     if not verdict.accepted:
-        return Fate(mutant, False, verdict.findings[0].id if verdict.findings else None)
+        return Fate(mutant, False, verdict.findings[0] if verdict.findings else None)
     if mutant.kernel not in oracles:
         oracles[mutant.kernel] = Oracle(number, mutant.kernel, terms)
     return Fate(mutant, True, difference=oracles[mutant.kernel].difference(mutant.text))

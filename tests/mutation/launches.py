@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from checker.course.puzzle import Array, Case, Draw, Kernel, Puzzle, Role, Tensor, blank
+from checker.course.puzzle import Array, Case, Kernel, Puzzle, Role, Tensor, blank
 
 Random = np.random.Generator
 LARGE_EVERY, FAR_EVERY = 12, 15
@@ -21,7 +21,7 @@ def launches(puzzle: Puzzle, kernel: Kernel, count: int, seed: int) -> list[Case
     made: list[Case] = []
     if puzzle.number not in FAMILIES:
         for key in range(seed, seed + count):
-            made += [case for case in puzzle.cases(Draw(str(key))) if case.kernel == kernel.name]
+            made += [case for case in puzzle.cases(puzzle.draw(str(key))) if case.kernel == kernel.name]
             if len(made) >= count:
                 return made[:count]
     for number in range(count):
@@ -58,7 +58,7 @@ def _case(
         f"{key}={value:.6g}" if isinstance(value, float) else f"{key}={value}" for key, value in given.items()
     )
     return Case(
-        name=f"{name}, grid {grid}, {sizes}",
+        title=f"{name}, grid {grid}, {sizes}",
         kernel=kernel.name,
         proves=(),
         grid=grid,

@@ -12,9 +12,9 @@ import pytest
 
 from checker import catalog
 from checker.box.inside.reached import NAME, bodies, mark
-from checker.catalog.suspected import MOST_CASES
+from checker.catalog.cases.suspected import MOST_CASES
 from checker.check import Terms
-from checker.course.puzzle import Case, Draw, Kernel, Suspect, Suspects
+from checker.course.puzzle import Case, Kernel, Suspect, Suspects
 from checker.course.verdict import Verdict
 from checker.judge.branches import not_entered
 from checker.submission.extract import Program, extract
@@ -117,13 +117,13 @@ def cases_of(number: int, path: Path) -> list[Case]:
     puzzle, submission = catalog.load(number), from_file(path)
     assert puzzle.suspected is not None
     made = suspects(extract(submission, puzzle.kernels), submission.place)
-    return [case for name, some in made.items() for case in puzzle.suspected.cases(name, Draw(), some)]
+    return [case for name, some in made.items() for case in puzzle.suspected.cases(name, puzzle.draw(), some)]
 
 
 def around(number: int, kernel: str, value: int) -> list[Case]:
-    suspected = catalog.load(number).suspected
-    assert suspected is not None
-    return suspected.cases(kernel, Draw(), Suspects((Suspect(value, "a constant"),)))
+    puzzle = catalog.load(number)
+    assert puzzle.suspected is not None
+    return puzzle.suspected.cases(kernel, puzzle.draw(), Suspects((Suspect(value, "a constant"),)))
 
 
 def both_sides(seen: set[int], value: int) -> bool:
@@ -177,12 +177,13 @@ def test_queries_keys_heads_and_strides_take_values_on_both_sides(number: int, k
 
 @pytest.mark.parametrize("number", range(1, 8))
 def test_what_is_run_for_many_numbers_is_bounded(number: int) -> None:
-    suspected = catalog.load(number).suspected
+    puzzle = catalog.load(number)
+    suspected = puzzle.suspected
     assert suspected is not None
     many = Suspects(*(tuple(Suspect(v, f"constant {v}", v % 2 == 0) for v in range(3, 9000, 371)) for _ in range(2)))
     begun = time.process_time()
-    for kernel in catalog.load(number).kernels:
-        cases = suspected.cases(kernel.name, Draw(), many)
+    for kernel in puzzle.kernels:
+        cases = suspected.cases(kernel.name, puzzle.draw(), many)
         assert len(cases) <= MOST_CASES
         assert all(not case.telling and case.why and case.proves == (suspected.proves[kernel.name],) for case in cases)
         assert len({case.name for case in cases}) == len(cases)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from checker import catalog
 from checker.check import launch
-from checker.course.puzzle import Draw
 from checker.judge.compare import wrong_elements
 from checker.judge.evidence import launch_of, written_tensors
 from checker.submission.extract import extract
@@ -23,7 +22,7 @@ def test_what_is_drawn_is_a_launch_that_a_solution_does_right(number: int) -> No
     cases = run.cases_of(puzzle)
     assert [case.kernel for case in cases] == [kernel.name for kernel in puzzle.kernels]
     if puzzle.pictured is not None:
-        assert not {case.name for case in cases} & {case.name for case in puzzle.cases(Draw())}
+        assert not {case.name for case in cases} & {case.name for case in puzzle.cases(puzzle.draw())}
         assert not any(case.proves for case in cases)
     program = extract(from_file(ROOT / "solutions" / f"{STEMS[number]}.py"), puzzle.kernels)
     results = launch(program, [launch_of(case) for case in cases], run.LIMITS).results
@@ -38,11 +37,11 @@ def test_what_is_drawn_is_a_launch_that_a_solution_does_right(number: int) -> No
 
 def test_without_a_choice_the_first_case_about_traffic_is_drawn() -> None:
     puzzle = replace(catalog.load(7), pictured=None)
-    names = [case.name.partition(" (")[0] for case in run.cases_of(puzzle)]
+    names = [case.title for case in run.cases_of(puzzle)]
     assert names == ["delta: whole tiles", "dk_dv: three by three tiles", "dq: three by three tiles"]
     softmax = catalog.load(3)
     last_first = replace(softmax, pictured=None, cases=lambda draw: softmax.cases(draw)[::-1])
-    assert [case.name.partition(" (")[0] for case in run.cases_of(last_first)] == ["every kind of row"]
+    assert [case.title for case in run.cases_of(last_first)] == ["every kind of row"]
 
 
 def test_a_kernel_that_is_still_empty_is_left_out() -> None:

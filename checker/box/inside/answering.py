@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -17,6 +18,18 @@ from checker.box.protocol import wire
 from checker.box.protocol.records import FILLS
 
 MESSAGE_LIMIT = 2000  # characters of an exception's text that leave the box
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One launch of a pass."""
+
+    number: int
+    order: list[int]  # of its programs
+    launch: dict[str, Any]
+    tensors: list[tuple[dict[str, Any], npt.NDArray[Any]]]  # what is told of each, and its dense values
+    kernel: Any
+    path: str  # what the submission is called in tracebacks
 
 
 def run_pass(
@@ -32,33 +45,26 @@ def run_pass(
         _send(stream, {"launch": None, "error": _described(error, path)})
         return
     answer = _answer_from_gpu if header["device"] == "cuda" else _answer
-    for asked in header["passes"][number]:
-        launch = header["launches"][asked["launch"]]
+    for one in header["passes"][number]:
+        launch = header["launches"][one["launch"]]
         tensors = [(spec, np.frombuffer(buffers[spec["buffer"]], dtype=spec["dtype"])) for spec in launch["tensors"]]
-        print(f"{wire.LAUNCH_MARK}{asked['launch']}")
-        if not answer(stream, asked, launch, tensors, kernels[launch["kernel"]], path):
+        print(f"{wire.LAUNCH_MARK}{one['launch']}")
+        if not answer(stream, Asked(one["launch"], one["order"], launch, tensors, kernels[launch["kernel"]], path)):
             return
 
 
-def _answer(
-    stream: BinaryIO,
-    asked: dict[str, Any],
-    launch: dict[str, Any],
-    tensors: list[tuple[dict[str, Any], npt.NDArray[Any]]],
-    kernel: Any,
-    path: str,
-) -> bool:
+def _answer(stream: BinaryIO, asked: Asked) -> bool:
     """Run one launch and send what came of it.
 
     If masked lanes without `other` were loaded, the launch runs again with other values in those
     lanes, so that the judge can tell whether anything of them arrives. (NaN alone would not do:
     the interpreter's maximum ignores it.)
     """
-    answer, memory = launched(asked, launch, tensors, kernel, path, float("nan"))
+    answer, memory = launched(asked, float("nan"))
     buffers = [tensor.values.tobytes() for tensor in memory.tensors]
     answer["again"] = 0
     if memory.poisoned and answer["error"] is None and answer["refused"] is None:
-        repeats = [launched(asked, launch, tensors, kernel, path, fill) for fill in FILLS]
+        repeats = [launched(asked, fill) for fill in FILLS]
         if all(repeat["error"] is None and repeat["refused"] is None for repeat, _ in repeats):
             answer["again"] = len(FILLS)
             buffers += [tensor.values.tobytes() for _, filled in repeats for tensor in filled.tensors]
@@ -67,65 +73,48 @@ def _answer(
     return True
 
 
-def _answer_from_gpu(
-    stream: BinaryIO,
-    asked: dict[str, Any],
-    launch: dict[str, Any],
-    tensors: list[tuple[dict[str, Any], npt.NDArray[Any]]],
-    kernel: Any,
-    path: str,
-) -> bool:
+def _answer_from_gpu(stream: BinaryIO, asked: Asked) -> bool:
     """Run one launch on the GPU and send what came of it. False if the GPU will take no more from this process."""
     from checker.box.inside import cuda
     from checker.box.inside.lowering import described
 
-    answer: dict[str, Any] = {"launch": asked["launch"], "refused": None, "error": None, "again": 0}
-    results = [values.tobytes() for _, values in tensors]
+    answer: dict[str, Any] = {"launch": asked.number, "refused": None, "error": None, "again": 0}
+    values = [values for _, values in asked.tensors]
+    results = [dense.tobytes() for dense in values]
     try:
-        results, answer["outside"] = cuda.launched(kernel, launch, [values for _, values in tensors])
+        results, answer["outside"] = cuda.launched(asked.kernel, asked.launch, values)
     except cuda.TooLarge:
         answer["left_out"] = True
     except BaseException as error:
-        answer["error"] = described(error, path)
+        answer["error"] = described(error, asked.path)
     _send(stream, answer, [*results, b"", b""])
     return answer["error"] is None or cuda.alive()
 
 
-def launched(
-    asked: dict[str, Any],
-    launch: dict[str, Any],
-    tensors: list[tuple[dict[str, Any], npt.NDArray[Any]]],
-    kernel: Any,
-    path: str,
-    poison: float,
-) -> tuple[dict[str, Any], Memory]:
+def launched(asked: Asked, poison: float) -> tuple[dict[str, Any], Memory]:
     """(What is answered of one launch, and the memory that it ran in), with `poison` in undefined masked lanes."""
     from checker.box.inside import interpreter
 
-    memory = Memory(
-        [
-            BoxTensor(spec["name"], values.reshape(spec["shape"]).copy(), tuple(spec["strides"]))
-            for spec, values in tensors
-        ],
-        interpreter.running_position,
-        poison,
-        launch["most_touched"],
-    )
+    launch = asked.launch
+    tensors = [
+        BoxTensor(spec["name"], values.reshape(spec["shape"]).copy(), tuple(spec["strides"]))
+        for spec, values in asked.tensors
+    ]
+    memory = Memory(tensors, interpreter.running_position, poison, launch["most_touched"])
     arguments: dict[str, Any] = {tensor.name: interpreter.pointer(tensor) for tensor in memory.tensors}
     for name, (dtype, value) in launch["scalars"].items():
         arguments[name] = interpreter.scalar(value, dtype)
     arguments.update(launch["constexprs"])
-    answer: dict[str, Any] = {"launch": asked["launch"], "refused": None, "error": None}
-    order = np.array(asked["order"], dtype=np.int64)
-    grid = tuple(launch["grid"])
+    answer: dict[str, Any] = {"launch": asked.number, "refused": None, "error": None}
+    order, grid = np.array(asked.order, dtype=np.int64), tuple(launch["grid"])
     try:
-        interpreter.launch(kernel, memory, arguments, grid, order, launch["debug"])
+        interpreter.launch(asked.kernel, memory, arguments, grid, order, launch["debug"])
     except BaseException as error:
         cause = _root(error)
         if isinstance(cause, RefusedAccess):
             answer["refused"] = cause.report
         else:
-            answer["error"] = {**_described(error, path), "program": interpreter.program_now()}
+            answer["error"] = {**_described(error, asked.path), "program": interpreter.program_now()}
     answer["reached"] = interpreter.bodies_reached()
     return answer, memory
 

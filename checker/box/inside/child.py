@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from checker.box.inside import harness
-from checker.box.inside.answering import launched, run_pass
+from checker.box.inside.answering import Asked, launched, run_pass
 
 
 def prepare() -> None:
@@ -27,7 +27,7 @@ def rehearse() -> None:
         kernel = _device().load_kernels(path, file.read(), ["kernel"])["kernel"]
     tensors = [(tensor, np.zeros(tensor["shape"], tensor["dtype"])) for tensor in rehearsal.TENSORS]
     for _ in range(rehearsal.LAUNCHES):
-        answer, _ = launched({"launch": 0, "order": [0]}, rehearsal.LAUNCH, tensors, kernel, path, float("nan"))
+        answer, _ = launched(Asked(0, [0], rehearsal.LAUNCH, tensors, kernel, path), float("nan"))
         if answer["error"] or answer["refused"]:
             raise RuntimeError(f"the rehearsal did not succeed: {answer}")
 

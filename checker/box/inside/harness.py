@@ -2,7 +2,7 @@
 
 The server sees nothing of a submission: what it forks reads the request. A submission is under a system-call filter,
 by which it can neither write a file nor reach another process; so nothing of it is left for the next one. All the
-same, no other process may look into the memory of this one.
+same, no other process may look into the memory of a server that is kept.
 
 It speaks through a socket. It says hello, with the versions of what it has imported; then it gets messages with
 descriptors (a file with the request, then a pipe to answer and one to print into for each runner), and tells of each
@@ -32,35 +32,36 @@ from checker.box.inside import children, seccomp
 from checker.box.protocol import wire
 
 _PR_SET_DUMPABLE = 4  # linux/prctl.h
-MOST_DESCRIPTORS = 16
+MOST_DESCRIPTORS = 253  # of one message, as the kernel has it
 ANSWER = 3  # the descriptor that a runner answers into
 
 
-def main(control: int, module: str, in_turn: bool, rehearsed: bool) -> None:
+def main(control: int, module: str, at_once: int, kept: bool) -> None:
     """Serve requests until nobody is there to make one.
 
-    `module`: one with `prepare`, `rehearse` and `serve`. `in_turn`: a runner starts when the one before has ended.
+    `module`: one with `prepare`, `rehearse` and `serve`. `at_once`: how many runners may run at the same time. `kept`:
+    for more than one request.
     """
     children.end_with_parent()
     children.adopt_strays()
-    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0)
     served = import_module(f"checker.box.inside.{module}")
     served.prepare()
-    if rehearsed:
+    if kept:
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0)
         served.rehearse()
-    kept = set(os.listdir())
+    own = set(os.listdir())
     gc.freeze()  # or every runner's collector would touch, and so copy, all that is here
     with socket.socket(fileno=control) as channel:
         imported = [name for name in ("triton", "numpy") if name in sys.modules]
         _tell(channel, versions={name: sys.modules[name].__version__ for name in imported})
         while descriptors := socket.recv_fds(channel, 1, MOST_DESCRIPTORS)[1]:
-            _serve(served, channel, descriptors, in_turn)
+            _serve(served, channel, descriptors, at_once)
             children.end_strays()
-            _remove(set(os.listdir()) - kept)
+            _remove(set(os.listdir()) - own)
             _tell(channel, done=True)
 
 
-def _serve(served: Any, channel: socket.socket, descriptors: list[int], in_turn: bool) -> None:
+def _serve(served: Any, channel: socket.socket, descriptors: list[int], at_once: int) -> None:
     """Fork the runners of one request, and wait for them."""
     request, *pipes = descriptors
     server, runners = os.getpid(), dict[int, int]()
@@ -70,7 +71,7 @@ def _serve(served: Any, channel: socket.socket, descriptors: list[int], in_turn:
             children.end_with_parent(server)
             _run(served, number, request, *pipes[2 * number : 2 * number + 2])
         runners[pid] = number
-        while in_turn and runners:
+        while len(runners) == at_once:
             _await_one(channel, runners)
     for descriptor in descriptors:
         os.close(descriptor)

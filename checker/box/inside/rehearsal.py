@@ -1,4 +1,4 @@
-"""A kernel that a fork server runs or compiles, so that Triton has loaded and read what kernels of this course need.
+"""A kernel that a kept server runs or compiles, so that Triton has loaded and read what kernels of this course need.
 
 It computes nothing that is asked for anywhere. Who compiles it also runs code of Triton that is imported late.
 """

@@ -150,6 +150,10 @@ class AccessLog:
         """The detail of one kind of records; of others 0."""
         return np.where(self.kind == kind, self.detail, np.int32(0))
 
+    def moved(self, kind: int, tensor: int) -> int:
+        """Distinct elements of a tensor per load, or per store, all added up."""
+        return int(self.distinct[(self.kind == kind) & (self.tensor == tensor)].sum(dtype=np.int64))
+
 
 @dataclass(frozen=True)
 class LaunchResult:

@@ -1,0 +1,245 @@
+"""Kernels and peers on one GPU, in one process, one after the other.
+
+Says how much memory is free, reads one request, and answers with a JSON object a line: what it is doing, what the GPU
+can do, and what was measured at each size.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import multiprocessing
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
+
+import torch
+from triton.runtime.errors import OutOfResources
+from triton.testing import do_bench
+
+from checker.bench.inside.peers import COMPILED, WORKS, Run, Tensors
+from checker.bench.inside.request import Launch, Request, Size
+from checker.box.inside.lowering import executed
+
+QUANTILES = (0.5, 0.2, 0.8)
+ENOUGH = 0.02  # ‖ours − right‖ / ‖right‖; bf16 comes to 0.004
+_ROUNDS = 4
+# At its power limit a card lowers its clocks (an H200 at 700 W: after 0.8 s a softmax is a quarter slower). Without
+# rests, what runs just before decides how fast a kernel looks.
+_REST = 0.1  # seconds, before each measurement
+_TRIAL = 20  # milliseconds, to choose among launch parameters
+_COPIED = 4 << 30  # bytes
+_COMPILERS = 8  # processes, each with a CUDA context of its own
+_SIDE = 8192  # of the product that the matrix peak is measured with
+_FORK = multiprocessing.get_context("fork")
+
+Form = dict[str, Any]  # the names that a submission defines
+Times = tuple[float, float, float]  # median, low and high, in milliseconds
+
+
+def main() -> None:
+    """Serve one request and exit."""
+    answer = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
+    os.dup2(2, 1)  # what Triton and torch print is not the answer
+
+    def say(**fields: Any) -> None:
+        answer.write(json.dumps(fields) + "\n")
+
+    # A process that has started CUDA cannot be forked: until all is compiled, only others start it.
+    with ProcessPoolExecutor(1, _FORK) as pool:
+        say(free=pool.submit(torch.cuda.mem_get_info).result()[0])
+    request: Request = json.loads(sys.stdin.read())
+    forms = {name: _loaded(name, source) for name, source in request["sources"].items()}
+    say(doing="compiling")
+    _compile_ahead(request["sizes"], forms)
+    say(doing="copy and matrix product")
+    versions = {"torch": torch.__version__, "triton": sys.modules["triton"].__version__}
+    say(gpu=torch.cuda.get_device_name(), copy=_copy(), matrix=_matrix(), versions=versions)
+    torch.manual_seed(int.from_bytes(os.urandom(4), "little"))  # nobody has seen these inputs
+    for size in request["sizes"]:
+        timings, left_out = _timed(size, forms, request["milliseconds"], lambda doing: say(doing=doing))
+        say(timings=timings, left_out=left_out)
+
+
+def _loaded(name: str, source: str) -> Form:
+    """A submission's kernels, from the syntax tree that was linted; Triton wants the text in a file too."""
+    path = f"{os.getcwd()}/{name.replace(' ', '_').replace(os.sep, '_')}.py"
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        file.write(source)
+    return executed(source, path)
+
+
+def _compile_ahead(sizes: list[Size], forms: dict[str, Form]) -> None:
+    """Compile on all cores, into the cache on disk."""
+    jobs: dict[str, Run] = {}
+    for size in sizes:
+        for launch in (launch for launches in size["kernels"] for launch in launches):
+            types = {name: size["tensors"][name]["dtype"] for name in (*launch["inputs"], *launch["outputs"])}
+            for name, form in forms.items():
+                job = f"{name} {launch['kernel']} {launch['tuning']} {launch['constexprs']} {types}"
+                jobs.setdefault(job, _compilation(form, launch, types))
+    workers = [
+        _FORK.Process(target=_compile, args=(list(jobs.values())[n::_COMPILERS],))
+        for n in range(min(_COMPILERS, os.cpu_count() or 1))
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+
+def _compilation(form: Form, launch: Launch, types: dict[str, str]) -> Run:
+    def compile_it() -> None:
+        tensors = {name: torch.empty(64, dtype=getattr(torch, kind), device="cuda") for name, kind in types.items()}
+        _launcher(form, launch, tensors, only_compile=True)()
+
+    return compile_it
+
+
+def _compile(jobs: list[Run]) -> None:
+    for job in jobs:
+        with contextlib.suppress(Exception):  # what does not compile is told when it is to be timed
+            job()
+
+
+def _bench(run: Run, milliseconds: int) -> Times:
+    """Triton empties the L2 before each run."""
+    run()
+    torch.cuda.synchronize()
+    time.sleep(_REST)
+    median, low, high = do_bench(run, warmup=milliseconds // 4, rep=milliseconds, quantiles=QUANTILES)
+    return float(median), float(low), float(high)
+
+
+def _copy() -> float:
+    """GB/s of a large copy, counting what is read and what is written."""
+    free, _ = torch.cuda.mem_get_info()
+    size = min(_COPIED, free // 8)
+    source = torch.empty(size, dtype=torch.int8, device="cuda").random_(-128, 127)
+    target = torch.empty_like(source)
+    return 2 * size / _bench(lambda: target.copy_(source), 100)[0] * 1e-6
+
+
+def _matrix() -> float:
+    """TFLOP/s of a large fp16 product of random numbers."""
+    a, b = (torch.randn(_SIDE, _SIDE, dtype=torch.float16, device="cuda") for _ in range(2))
+    return float(2 * _SIDE**3 / _bench(lambda: a @ b, 100)[0] * 1e-9)
+
+
+def _timed(
+    size: Size, forms: dict[str, Form], milliseconds: int, doing: Callable[[str], None]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Every form and every peer at one size, in turns: so whatever the GPU's clocks do, they do to all.
+
+    The fields of each timing, and what could not be timed, with the reason.
+    """
+    work = WORKS[size["work"]]
+    tensors = _tensors(size)
+    work.complete(tensors)
+    right = work.reference(tensors)
+    peers = dict(work.functions())
+    if not size["usual"]:
+        del peers[COMPILED]  # it would take most of the time
+    runs: dict[str, Run] = {}  # those that are timed in turns
+    tunings: dict[str, str] = {}
+    timings: list[dict[str, Any]] = []
+    left_out: list[str] = []
+    for name in (*forms, *peers):
+        doing(f"{size['name']}: {name}")
+        try:
+            if name in forms:
+                runs[name], tunings[name] = _fastest(forms[name], size, tensors, right)
+                continue
+            run = work.run(torch.compile(peers[name], dynamic=False) if name == COMPILED else peers[name], tensors)
+            if name in work.alone:
+                timings.append(_timing(name, [_bench(run, milliseconds)]))
+            else:
+                run()
+                runs[name] = run
+        except _Wrong as problem:
+            left_out.append(f"{name}: {problem}")
+        except torch.OutOfMemoryError:
+            left_out.append(f"{name}: not enough memory")
+        except Exception as error:
+            torch.cuda.synchronize()  # raises if the GPU will take no more from this process
+            said = str(error).strip() or "no message"
+            left_out.append(f"{name}: {type(error).__name__}: {said.splitlines()[0][:200]}")
+        torch.cuda.empty_cache()
+    rounds: dict[str, list[Times]] = {name: [] for name in runs}
+    for turn in range(_ROUNDS):
+        doing(f"{size['name']}: round {turn + 1} of {_ROUNDS}")
+        for name, run in runs.items():
+            rounds[name].append(_bench(run, milliseconds // _ROUNDS))
+    return timings + [_timing(name, times, tunings.get(name)) for name, times in rounds.items()], left_out
+
+
+def _timing(name: str, rounds: list[Times], tuning: str | None = None) -> dict[str, Any]:
+    median, low, high = (statistics.median(which) for which in zip(*rounds, strict=True))
+    return {"name": name, "median": median, "low": low, "high": high, "tuning": tuning or "", "peer": tuning is None}
+
+
+class _Wrong(Exception):
+    """A kernel's results are wrong at this size: it is not timed."""
+
+
+def _fastest(form: Form, size: Size, tensors: Tensors, right: Tensors) -> tuple[Run, str]:
+    """What launches all kernels of one form, each with its fastest parameters, and these; checked before timed."""
+    runs, tunings = [], []
+    for launches in size["kernels"]:
+        tried: list[tuple[float, Run, str]] = []
+        problem = None
+        for launch in launches:
+            run = _launcher(form, launch, tensors)
+            try:
+                _check(run, launch, tensors, right)
+                milliseconds = _bench(run, _TRIAL)[0] if len(launches) > 1 else 0.0
+            except OutOfResources as error:  # these blocks do not fit; others may
+                problem = error
+            else:
+                tried.append((milliseconds, run, launch["tuning"]))
+        if problem is not None and not tried:
+            raise problem
+        _, run, tuning = min(tried, key=lambda one: one[0])
+        runs.append(run)
+        tunings.append(tuning)
+    return (lambda: [run() for run in runs]), "; ".join(tunings)
+
+
+def _launcher(form: Form, launch: Launch, tensors: Tensors, *, only_compile: bool = False) -> Run:
+    """What launches a kernel once, or only compiles it."""
+    kernel, grid = form[launch["kernel"]], tuple(launch["grid"])
+    arguments = {name: tensors[name] for name in (*launch["inputs"], *launch["outputs"])}
+    options = {"num_warps": launch["num_warps"], "num_stages": launch["num_stages"]}
+    values = {**arguments, **launch["scalars"], **launch["constexprs"], **options}
+    return lambda: kernel.run(**values, grid=grid, warmup=only_compile)
+
+
+def _check(run: Run, launch: Launch, tensors: Tensors, right: Tensors) -> None:
+    """Run once from a clean start, and compare. Also leaves the outputs behind that the next kernel starts from."""
+    for name, value in launch["outputs"].items():
+        tensors[name].fill_(value)
+    run()
+    torch.cuda.synchronize()
+    for name in launch["outputs"]:
+        output = name.removesuffix("_ptr")
+        if not bool(torch.isfinite(tensors[name]).all()):
+            raise _Wrong(f"{output} has elements that are no numbers")
+        if name in right:
+            ours = tensors[name][: len(right[name])].double()
+            off = float((ours - right[name]).norm() / right[name].double().norm())
+            if off > ENOUGH:
+                raise _Wrong(f"{output} is wrong at this size, by {off:.0%}")
+
+
+def _tensors(size: Size) -> Tensors:
+    """Fresh random inputs, and room for the outputs."""
+    made = {}
+    for name, tensor in size["tensors"].items():
+        made[name] = torch.empty(tensor["shape"], dtype=getattr(torch, tensor["dtype"]), device="cuda")
+        if tensor["random"]:
+            made[name].normal_()
+    return made

@@ -1,0 +1,142 @@
+"""Cases of attention: sizes of every class, heads that lie everywhere, queries of every kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from checker.catalog.attention.launch import FAR_APART, Proves, Shape, some_heads
+from checker.catalog.attention.reference import sees
+from checker.catalog.attention.values import drawn_factor, hard_inputs, in_bf16, normal_inputs
+from checker.catalog.cases import covering
+from checker.course.puzzle import Case, Draw, Pictured
+
+EVERY = "every size"
+FAR, FURTHER = "heads more than 2**30 apart", "heads more than 2**31 apart"
+FAR_HALF = f"fp16, {FAR}"
+MANY_HEADS = Shape(5, 7, 16, 16, 16, 1001)  # more than 8 bits can count, of a tile each
+PICTURED = Shape(64, 64, 16, 16, 16)  # four by four tiles, for pictures
+# On a GPU: a wide head, one of the usual width, and heads that lie far apart, where they take memory.
+LARGE, NARROW = Shape(1061, 1109, 128, 32, 64, heads=2), Shape(700, 900, 64, 64, 64, heads=3)
+FAR_HEADS = Shape(16, 16, 16, 16, 16, 3, (8, FAR_APART + 8), (16, FAR_APART + 24))
+
+
+class CaseMaker:
+    """Makes the cases of a puzzle: sizes are drawn one after the other, values for each case by itself.
+
+    `launch(name, proves, shape, inputs, once=..., **how)` is the puzzle's own.
+    """
+
+    def __init__(self, draw: Draw, launch: Callable[..., Case]) -> None:
+        self.random, self.sizes, self._launch = draw.case, draw.case("sizes"), launch
+
+    def some(self) -> int:
+        """A number below 16, the smallest block."""
+        return int(self.sizes.integers(1, 16))
+
+    def shape(self, n_q: int, n_k: int, D: int = 16, Br: int = 16, Bc: int = 16, heads: int = 1, far: int = 0) -> Shape:
+        """These sizes, laid out in a way that is drawn."""
+        return Shape(n_q, n_k, D, Br, Bc, heads).apart(self.sizes, far)
+
+    def normal(
+        self,
+        name: str,
+        proves: Proves,
+        shape: Shape,
+        dtype: type = np.float32,
+        once: bool = False,
+        unit_scale: bool = False,
+        **how: Any,
+    ) -> Case:
+        """A launch on normal inputs; if it is chosen for its sizes, with a scale of any size."""
+        source = self.random(f"{name} {shape.n_q} {shape.n_k}")
+        factor = drawn_factor(self.sizes, dtype) if once else 1.0
+        inputs = normal_inputs(source, shape, dtype, factor, unit_scale)
+        return self._launch(name, proves, shape, inputs, once=once, **how)
+
+    def hard(self, name: str, proves: Proves, shape: Shape, huge: float = 300.0, **how: Any) -> Case:
+        """A launch on queries of every kind."""
+        return self._launch(name, proves, shape, hard_inputs(self.random(name), shape, huge=huge), **how)
+
+    def far_cases(self, size: int, *masks: dict[str, Any]) -> list[Case]:
+        """Heads so far apart that offsets pass the range of 32-bit integers, under each mask, and strides that do."""
+        far = [self.shape(size, size, heads=6, far=FAR_APART) for _ in masks]
+        half, further = self.shape(16, 16, heads=6, far=FAR_APART), self.shape(16, 16, heads=2, far=2 * FAR_APART)
+        return [
+            *(self.normal(FAR, "far-heads", shape, **mask) for shape, mask in zip(far, masks, strict=True)),
+            self.normal(FAR_HALF, "far-heads", half, np.float16, **masks[-1]),
+            self.normal(FURTHER, "far-heads", further, **masks[0]),
+        ]
+
+    def many_heads(self) -> Case:
+        """More heads than 8 bits can count, of which some are run."""
+        return some_heads(self.normal("many heads", "heads", MANY_HEADS.apart(self.sizes), once=True), self.sizes)
+
+    def every_class(self, proves: str, **mask: bool) -> list[Case]:
+        """The launches of `of_every_class`; `mask`: `causal`, if the puzzle has both."""
+        causal, made = mask.get("causal", False), []
+        for c in of_every_class(self.sizes, causal=causal):
+            of = c.proves("hidden-queries" if causal and c.shape.n_q > c.shape.n_k else proves)
+            made.append(self.normal(c.name, of, c.shape, c.dtype, once=True, unit_scale=c.unit_scale, **mask))
+        return made
+
+    def bf16_and_far(self, **mask: bool) -> list[Case]:
+        """For a GPU besides: heads of the usual width in bf16, and heads that lie far apart."""
+        return [
+            self.large("bf16", "bf16", "half", NARROW, bf16=True, **mask),
+            self.large("far", FAR, "far-heads", FAR_HEADS),
+        ]
+
+    def large(self, seed: str, name: str, proves: str, shape: Shape, bf16: bool = False, **how: Any) -> Case:
+        """A launch for a GPU in fp16, or in bf16, with inputs drawn for `seed`."""
+        inputs = normal_inputs(self.random(seed), shape, np.float32 if bf16 else np.float16)
+        return self._launch(name, proves, shape, in_bf16(inputs) if bf16 else inputs, **how)
+
+
+def pictured(launch: Callable[..., Case], beside: int, **how: Any) -> Pictured:
+    """For pictures: four by four tiles, beside those of another puzzle."""
+
+    def cases(draw: Draw) -> list[Case]:
+        return [launch("four by four tiles", (), PICTURED, normal_inputs(draw.case("pictured"), PICTURED), **how)]
+
+    return Pictured(cases, sees=sees, beside=beside)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A launch by construction: its shape, the type of its inputs, and whether its scale is 1."""
+
+    shape: Shape
+    dtype: type
+    unit_scale: bool
+
+    @property
+    def name(self) -> str:
+        """What a report calls the case."""
+        return EVERY if self.dtype is np.float32 else f"{EVERY}, fp16"
+
+    def proves(self, otherwise: str) -> str:
+        """The property that it is evidence for: that of its type, but for queries that see no key, or of its sizes."""
+        return "half" if self.dtype is np.float16 and otherwise != "hidden-queries" else otherwise
+
+
+def of_every_class(random: np.random.Generator, *, causal: bool) -> list[Chosen]:
+    """Small launches of all classes that the design asks for, with every pair of what they may have besides."""
+    design = covering.CAUSAL if causal else covering.FULL
+    sizes = sorted({covering.drawn(stored, causal, random) for stored in design}, key=lambda s: (s[0] > s[1], s))
+    made = []
+    for (n_q, n_k, Br, Bc), (layout, on) in zip(sizes, covering.besides(len(sizes), random), strict=True):
+        heads, D = 2 if on & covering.HEADS else 1, 64 if on & covering.WIDE else 16
+        shape = Shape(n_q, n_k, D, Br, Bc, heads).apart(random, layout=layout)
+        made.append(Chosen(shape, np.float16 if on & covering.HALF else np.float32, bool(on & covering.SWITCH)))
+    return made
+
+
+def of_other_blocks(random: np.random.Generator) -> list[Shape]:
+    """n_k a multiple of Br and not of Bc, n_q one of Bc and not of Br; heads interleaved in Q or in K alone."""
+    n_q, n_k = (int(n) for n in random.integers(17, 31, 2))
+    wide, tall = Shape(n_q, 48, 16, 16, 32, 2), Shape(48, 48 + n_k, 16, 32, 16, 2)
+    return [wide.interleaved(random, k=False), tall.interleaved(random, q=False)]

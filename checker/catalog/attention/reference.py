@@ -1,0 +1,129 @@
+"""Attention in float64: which query sees which key, what the forward pass should give, and a law that O obeys.
+
+Causal attention is aligned bottom-right: query i sees key j if j <= i + n_k - n_q.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from checker.catalog.attention.launch import shape_of, wide
+from checker.course.puzzle import Array, Case, Expected, Invariant, Outputs
+
+TF32_EPS = 2.0**-10
+EPS32 = float(np.finfo(np.float32).eps)
+
+
+def offset(case: Case) -> int:
+    """n_k - n_q: causal attention is aligned bottom-right, query i sees key j if j <= i + offset."""
+    return shape_of(case).n_k - shape_of(case).n_q
+
+
+def is_causal(case: Case) -> bool:
+    """Whether the launch is causal: by its flag, and in the backward pass always."""
+    return bool(case.constexprs.get("CAUSAL", "do_ptr" in case.tensors))
+
+
+def scores(case: Case) -> Array:
+    """scale·QKᵀ of every head, shape (heads, n_q, n_k), nothing hidden."""
+    return np.asarray(float(case.scalars["scale"]) * (wide(case, "q") @ wide(case, "k").swapaxes(1, 2)))
+
+
+def visible(n_q: int, n_k: int, causal: bool, offset: int | None = None) -> npt.NDArray[np.bool_]:
+    """Which query (row) sees which key (column), shape (n_q, n_k)."""
+    if not causal:
+        return np.ones((n_q, n_k), bool)
+    return np.arange(n_k)[None, :] <= np.arange(n_q)[:, None] + (n_k - n_q if offset is None else offset)
+
+
+def sees(case: Case) -> npt.NDArray[np.bool_]:
+    """Which query sees which key in this launch."""
+    s = shape_of(case)
+    return visible(s.n_q, s.n_k, is_causal(case))
+
+
+def has_keys(case: Case) -> npt.NDArray[np.bool_]:
+    """Which queries see any key, shape (n_q,). The others have O = 0 and LSE = -inf."""
+    return np.asarray(np.any(sees(case), axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Forward:
+    """Attention in float64: per head and query m, l and lse; P and O."""
+
+    m: Array
+    l: Array
+    lse: Array
+    p: Array
+    o: Array
+
+
+def forward(s: Array, v: Array) -> Forward:
+    """Attention from scores with -inf where a key is hidden. Queries without keys: O = 0, l = 0, LSE = -inf."""
+    m = s.max(axis=-1, keepdims=True)
+    e = np.exp(s - np.where(np.isinf(m), 0.0, m))
+    l = e.sum(axis=-1, keepdims=True)
+    p = e / np.where(l == 0, 1.0, l)
+    with np.errstate(divide="ignore"):
+        lse = m + np.log(l)
+    return Forward(m[..., 0], l[..., 0], lse[..., 0], p, p @ v)
+
+
+def score_error(case: Case) -> Array:
+    """How far a score may be off in fp32: √D roundings of Σ|q||k|, and at least 4; per head and query the largest."""
+    products = np.abs(wide(case, "q")) @ np.abs(wide(case, "k")).swapaxes(1, 2)
+    errors = max(4.0, shape_of(case).D ** 0.5) * dot_eps(case)
+    return np.asarray(errors * float(case.scalars["scale"]) * products.max(axis=-1, keepdims=True))
+
+
+def dot_eps(case: Case) -> float:
+    """The precision of tl.dot: fp32's, but TF32's for fp32 inputs on a GPU (two inputs rounded to 10 bits)."""
+    q = case.tensors["q_ptr"]
+    return TF32_EPS / 2 if case.on_gpu and q.values.dtype == np.float32 and not q.bf16 else EPS32
+
+
+def expected(case: Case) -> Mapping[str, Expected]:
+    """O, and l, m or LSE where the launch has them, with running-error bounds.
+
+    A score errs by `score_error`, its exponential relatively by as much, and by eps per unit of |s| that a
+    folded log2(e) costs; l and O are rounded up to four times a tile of keys; P is rounded to V's type before the
+    product, O to its own afterwards.
+    """
+    s = np.where(sees(case), scores(case), -np.inf)
+    v = wide(case, "v")
+    right = forward(s, v)
+    off = score_error(case)[..., 0]
+    largest = np.max(np.abs(s), axis=-1, where=np.isfinite(s), initial=0.0)
+    relative = off + EPS32 * (16 + 4 * largest + 2 * shape_of(case).tc)
+    of_v, of_o = case.tensors["v_ptr"], case.tensors["o_ptr"]
+    cast = 4 * max(of_v.eps, dot_eps(case))
+    lost = of_v.smallest  # of each P, when it is rounded
+    o_error = (right.p @ np.abs(v)) * (relative[..., None] + cast) + lost * np.abs(v).sum(axis=1, keepdims=True)
+    outputs = {
+        "o_ptr": Expected(right.o, o_error + 2 * of_o.eps * np.abs(right.o) + 1e-30),
+        "l_ptr": Expected(right.l, right.l * relative + 1e-30),
+        "m_ptr": Expected(right.m, off + EPS32 * np.abs(right.m)),
+        "lse_ptr": Expected(right.lse, np.where(np.isinf(right.lse), 0.0, relative + EPS32 * np.abs(right.lse))),
+    }
+    return {name: value for name, value in outputs.items() if name in case.tensors}
+
+
+def _outside_range_of_v(case: Case, outputs: Outputs) -> npt.NDArray[np.bool_]:
+    o, v = outputs["o_ptr"].astype(np.float64), wide(case, "v")
+    slack = expected(case)["o_ptr"].tolerance
+    low, high = v.min(axis=1, keepdims=True), v.max(axis=1, keepdims=True)
+    outside = ((o < low - slack) | (o > high + slack)).any(axis=-1)
+    return np.asarray((outside & has_keys(case)).reshape(-1))
+
+
+O_IS_AN_AVERAGE = Invariant(
+    id="outside-the-range-of-v",
+    title="O leaves the range of V",
+    explanation="Each row of O is a weighted average of V's rows, with weights from 0 to 1 that sum to 1: it cannot be "
+    "larger than the largest of them, nor smaller than the smallest.",
+    broken=_outside_range_of_v,
+)

@@ -1,0 +1,220 @@
+"""Mistakes in addressing heads and tiles: for kernels that move Br queries or Bc keys at a time.
+
+Each mistake is known by the elements that the first refused access covers. A program's last grid
+axis is the head; which tile it is at is left open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Literal
+
+import numpy as np
+
+from checker.course.case import Array, Case, Role
+from checker.course.misconception import Misconception, Reach, Reaches, Unwritten
+
+Strides = Callable[[Case, str], tuple[int, int]]  # what a kernel takes for (head stride, row stride) of a side
+Mask = Literal["right", "none", "one too many"]
+
+
+def right_strides(case: Case, side: str) -> tuple[int, int]:
+    """Those of the launch, for the side of the queries (`q`) or keys (`k`)."""
+    return int(case.scalars[f"{side}_head_stride"]), int(case.scalars.get(f"{side}_row_stride", 1))
+
+
+def _width(case: Case, side: str) -> tuple[int, int]:
+    return right_strides(case, side)[0], int(case.constexprs["D"])
+
+
+def _dense(head_rows: bool, own_rows: bool) -> Strides:
+    """Heads n rows apart; rows of their own width, or of the row stride, in either."""
+
+    def strides(case: Case, side: str) -> tuple[int, int]:
+        row, width = right_strides(case, side)[1], int(case.constexprs["D"])
+        return int(case.scalars[f"n_{side}"]) * (row if head_rows else width), row if own_rows else width
+
+    return strides
+
+
+def _other_side(case: Case, side: str) -> tuple[int, int]:
+    return right_strides(case, "k" if side == "q" else "q") if "k_head_stride" in case.scalars else (0, 0)
+
+
+def reach(
+    stores: bool, vectors: bool = False, strides: Strides = right_strides, mask: Mask = "right", sides: str = "qk"
+) -> Reaches:
+    """What the accesses of a kernel cover, tile by tile, with its idea of strides and masks.
+
+    Of matrices of the given sides, or of the vectors with one number a query.
+    """
+
+    def of(case: Case, program: int) -> tuple[Reach, ...]:
+        return tuple(_reaches(case, program, stores, strides, mask, sides, vectors))
+
+    return Reaches(of)
+
+
+def _reaches(
+    case: Case, program: int, stores: bool, strides: Strides, mask: Mask, sides: str, vectors: bool
+) -> Iterator[Reach]:
+    head = program // case.grid[0] if len(case.grid) > 1 else program
+    d = int(case.constexprs["D"])
+    for name, tensor in case.tensors.items():
+        side = "k" if tensor.axes[1].name == "key" else "q"
+        if side not in sides or (stores and tensor.role is Role.INPUT):
+            continue
+        n, block = tensor.values.shape[1], tensor.axes[1].block
+        of_vector = tensor.values.ndim == 2
+        if of_vector != vectors:
+            continue
+        head_stride, row_stride = (n, 1) if of_vector else strides(case, side)
+        last = 0 if of_vector else d - 1
+        for start in range(0, n, block):
+            end = {"right": min(start + block, n), "none": start + block, "one too many": min(start + block, n + 1)}
+            first = head * head_stride + start * row_stride
+            yield Reach(stores, name, first, head * head_stride + (end[mask] - 1) * row_stride + last)
+
+
+def _all_but_head_0(*names: str) -> Callable[[Case], dict[str, Array]]:
+    """Of outputs with these names, all heads but the first one; nothing if the launch lacks one of them."""
+
+    def of(case: Case) -> dict[str, Array]:
+        if not all(n in case.tensors and case.tensors[n].role is not Role.INPUT for n in names):
+            return {}
+        shapes = {n: case.tensors[n].values.shape for n in names}
+        return {
+            n: np.broadcast_to((np.arange(shape[0]) > 0).reshape(-1, *[1] * (len(shape) - 1)), shape)
+            for n, shape in shapes.items()
+        }
+
+    return of
+
+
+def _past_bc_of_each_tile(case: Case) -> dict[str, Array]:
+    """Of outputs with a row for each query, the rows of each tile of Br from Bc on."""
+    made = {}
+    for name, tensor in case.tensors.items():
+        if tensor.role is not Role.INPUT and tensor.axes[1].name == "query" and "Bc" in case.constexprs:
+            late = np.arange(tensor.values.shape[1]) % int(case.constexprs["Br"]) >= int(case.constexprs["Bc"])
+            made[name] = np.broadcast_to(late.reshape(1, -1, *[1] * (tensor.values.ndim - 2)), tensor.values.shape)
+    return made
+
+
+def _ids_exchanged(case: Case, program: int) -> tuple[Reach, ...]:
+    """The first load of a program that takes the grid's second axis for the tile, and the first one for the head."""
+    if len(case.grid) < 2:
+        return ()
+    head, tile = program % case.grid[0], program // case.grid[0]
+    return tuple(_tile_of(case, head, tile)) if head >= case.grid[1] else ()
+
+
+def _tile_of(case: Case, head: int, tile: int) -> Iterator[Reach]:
+    """One tile of a head of each matrix and vector that is loaded, as far as its mask lets it reach."""
+    for name, tensor in case.tensors.items():
+        n, block = tensor.values.shape[1], tensor.axes[1].block
+        if tensor.role is Role.INPUT and tile * block < n and tensor.axes[1].block:
+            side = "k" if tensor.axes[1].name == "key" else "q"
+            head_stride, row_stride = right_strides(case, side) if tensor.values.ndim > 2 else (n, 1)
+            first = head * head_stride + tile * block * row_stride
+            rows = min(block, n - tile * block)
+            last = int(case.constexprs["D"]) - 1 if tensor.values.ndim > 2 else 0
+            yield Reach(False, name, first, first + (rows - 1) * row_stride + last)
+
+
+def _heads_together(what: str, names: tuple[str, ...], address: str) -> Misconception:
+    return Misconception(
+        "wrong-row-map",
+        f"All heads are written to the place of head 0 in {what}",
+        "The addresses of the store are the same for every head: each overwrites what another one has written, in any "
+        "order, and the place of the other heads is left out.",
+        f"Add the head to the addresses: {address}.",
+        signs=(Unwritten(_all_but_head_0(*names), shared=True),),
+    )
+
+
+ADDRESSING = (
+    _heads_together("l and m", ("l_ptr", "m_ptr"), "l_ptr + head * n_q + queries, and m_ptr likewise"),
+    *(
+        _heads_together(name, (f"{name}_ptr",), f"{name}_ptr + head * n_q + queries")
+        for name in ("l", "m", "lse", "delta")
+    ),
+    _heads_together("dk and dv", ("dk_ptr", "dv_ptr"), "dk_ptr + head * k_head_stride, and dv_ptr likewise"),
+    *(
+        _heads_together(name, (f"{name}_ptr",), f"{name}_ptr + head * {side}_head_stride")
+        for name, side in (("o", "q"), ("dq", "q"), ("dk", "k"), ("dv", "k"))
+    ),
+    Misconception(
+        "tile-and-step-differ",
+        "Tiles leave queries out: they have Bc of them, but the loop steps by Br",
+        "A loop over tiles of queries goes from one to the next in steps of Br. A tile of Bc queries leaves gaps where "
+        "Bc is smaller, and overlaps the next one where it is larger.",
+        "Queries: start_q + tl.arange(0, Br). Keys: start_k + tl.arange(0, Bc).",
+        signs=(Unwritten(_past_bc_of_each_tile),),
+    ),
+    Misconception(
+        "program-ids-exchanged",
+        "The two axes of the grid are exchanged",
+        "The program takes its number along the first axis for the head, and along the second one for the tile.",
+        "tl.program_id(0) is the tile, tl.program_id(1) the head.",
+        signs=(Reaches(_ids_exchanged),),
+    ),
+    Misconception(
+        "keys-without-mask",
+        "Keys past the last one are loaded",
+        "The last tile has fewer than Bc keys, because n_k is no multiple of it. What lies there belongs to "
+        "somebody else.",
+        "Mask rows of K and V: mask=keys[:, None] < n_k, other=0.0.",
+        signs=(reach(False, mask="none", sides="k"),),
+    ),
+    Misconception(
+        "queries-without-mask",
+        "Queries past the last one are loaded",
+        "The last tile has fewer than Br queries, because n_q is no multiple of it. What lies there belongs to "
+        "somebody else.",
+        "Mask rows of Q-shaped tensors, queries[:, None] < n_q, and vectors, queries < n_q.",
+        signs=(reach(False, mask="none", sides="q"), reach(False, mask="none", vectors=True)),
+    ),
+    Misconception(
+        "store-without-mask",
+        "Rows past the last one are written",
+        "The last tile is not full, and the store writes all of it: what lies there belongs to somebody else.",
+        "Store with the mask that the rows were loaded with.",
+        signs=(reach(True, mask="none"), reach(True, mask="none", vectors=True)),
+    ),
+    Misconception(
+        "mask-off-by-one",
+        "The mask lets one row too many through",
+        "Rows count from 0, so the last one is n - 1.",
+        "Compare with <, not with <=.",
+        signs=tuple(reach(*which, mask="one too many") for which in product((False, True), (False, True))),
+    ),
+    Misconception(
+        "head-stride-assumed",
+        "Heads are assumed to follow each other without a gap",
+        "The kernel steps n rows to the next head. A tensor may be padded, or be a slice of a larger one, so the "
+        "distance between heads is its stride.",
+        "Use head * q_head_stride for Q-shaped tensors, head * k_head_stride for K-shaped ones.",
+        signs=tuple(
+            reach(stores, strides=strides)
+            for stores, strides in product((False, True), (_dense(True, True), _dense(False, True)))
+        ),
+    ),
+    Misconception(
+        "width-as-stride",
+        "Rows are assumed to follow each other without a gap",
+        "The kernel steps D elements to the next row. The distance between rows is the row stride, not the width.",
+        "Use queries * q_row_stride and keys * k_row_stride.",
+        signs=tuple(
+            reach(stores, strides=strides) for stores, strides in product((False, True), (_width, _dense(False, False)))
+        ),
+    ),
+    Misconception(
+        "strides-of-the-other-side",
+        "A tensor is addressed with strides that belong to others",
+        "Q-shaped tensors (Q, O, dO, dQ) share one pair of strides, K-shaped ones (K, V, dK, dV) another.",
+        "Use q_head_stride and q_row_stride for the former, k_head_stride and k_row_stride for the latter.",
+        signs=tuple(reach(stores, strides=_other_side) for stores in (False, True)),
+    ),
+)

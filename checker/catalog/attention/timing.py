@@ -1,0 +1,50 @@
+"""Sizes at which attention is timed, as launches without memory, and the work that every kernel is credited with.
+
+Launch parameters stand in the puzzles' own modules; they were measured on one NVIDIA H200 with triton 3.6.0
+(`benchmarks/results/`). Other GPUs have other optima, so a few are tried each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from checker.catalog.attention.launch import Shape
+from checker.catalog.attention.values import Inputs
+from checker.course.puzzle import Case, Timed, Tuning, Work, blank
+
+TOKENS, HIDDEN = 16384, 2048  # TOKENS / N sequences, usually of HIDDEN / d heads each
+SIZES = [(n, d) for n in (2048, 4096, 8192, 16384) for d in (64, 128)]
+USUAL = 4096
+
+
+def attention_timed(
+    launch: Callable[[str, Shape, Inputs], Case],
+    n: int,
+    d: int,
+    work: Work,
+    tunings: Mapping[str, Sequence[Tuning]],
+    hidden: int = HIDDEN,
+) -> Timed:
+    """Attention in fp16 over TOKENS tokens in sequences of n, with hidden / d heads each.
+
+    `launch(kernel, shape, inputs)` launches one of the kernels that have `tunings`.
+    """
+    heads = TOKENS // n * (hidden // d)
+    causal = work is not Work.ATTENTION
+    flops = 4.0 * heads * n * n * d * (0.5 if causal else 1.0) * (2.5 if work is Work.CAUSAL_BACKWARD else 1.0)
+    x = blank((heads, n, d), np.float16)
+
+    def case(kernel: str, blocks: Mapping[str, int]) -> Case:
+        shape = Shape(n, n, d, blocks["Br"], blocks.get("Bc", blocks["Br"]), heads, (0, 0), (0, 0))
+        return launch(kernel, shape, Inputs(x, x, x, d**-0.5))
+
+    return Timed(
+        f"N = {n}, d = {d}, fp16" + (", causal" if causal else "") + (f", {heads} heads" if hidden != HIDDEN else ""),
+        work,
+        case,
+        {kernel: tuple(some) for kernel, some in tunings.items()},
+        flops=flops,
+        usual=n == USUAL,
+    )

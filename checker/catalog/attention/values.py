@@ -1,0 +1,157 @@
+"""Q, K and V for puzzles about attention: plain ones, hard ones, and some that fp16 or bf16 can just hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from checker.catalog.attention.launch import Shape, tensors
+from checker.catalog.softmax.cases import RISE, SMALL_TERM
+from checker.course.puzzle import Array, Tensor, as_bf16
+
+LARGEST_SCORE = 1e12  # two fp16 rows of 128 give no more: what is larger may stand for infinity
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Q, K, V in the dtype of the launch, a scale, and what the queries are, in a few words each."""
+
+    q: Array
+    k: Array
+    v: Array
+    scale: float
+    kinds: tuple[str, ...] = ()
+    bf16: bool = False  # on a GPU: fp32 values that bf16 can hold, passed as bf16
+
+    def tensors(self, shape: Shape) -> dict[str, Tensor]:
+        """Q, K and V as arguments of a launch."""
+        return tensors(shape, {"q": self.q, "k": self.k, "v": self.v}, kinds=self.kinds, bf16=self.bf16)
+
+
+def normal_inputs(
+    random: np.random.Generator,
+    shape: Shape,
+    dtype: npt.DTypeLike = np.float32,
+    factor: float = 1.0,
+    unit_scale: bool = False,
+) -> Inputs:
+    """Standard normal Q, K and V; a scale, never 1/sqrt(D), that makes the scores' sigma about 2.
+
+    One row of each holds one number throughout: it is a row like any other.
+
+    `factor`, a power of two: the scale is so many times as large, and Q so many times as small. `unit_scale`: so that
+    the scale is 1. One key and one row of V are 0.
+    """
+    q, k, v = (
+        random.normal(0.0, 1.0, (shape.heads, rows, shape.D)).astype(dtype)
+        for rows in (shape.n_q, shape.n_k, shape.n_k)
+    )
+    for x in (q, k, v):
+        if x.shape[1] > 4:
+            x[:, int(random.integers(x.shape[1]))] = 0.5
+    for x in (k, v):
+        if shape.n_k > 4:  # one like any other, which padding only looks like; the first query may see nothing else
+            x[:, int(random.integers(shape.n_k) * random.integers(2))] = 0.0
+    scale = np.float32(random.uniform(1.7, 2.2) / np.sqrt(shape.D))
+    if unit_scale:
+        return Inputs((q * scale).astype(dtype), k, v, 1.0)
+    return Inputs((q / factor).astype(dtype), k, v, float(scale * factor))
+
+
+def drawn_factor(random: np.random.Generator, dtype: npt.DTypeLike) -> float:
+    """How many times as large a scale is; in fp16 not so small that dS, multiplied by it, would have no digits left."""
+    return float(random.choice([1 / 1024 if dtype == np.float32 else 1 / 64, 1, 8]))
+
+
+def large_scores(random: np.random.Generator, shape: Shape) -> Inputs:
+    """Scores around 1e5 and -1e5, or all at 1e12 or -1e12, by query; and a V whose exponential would overflow.
+
+    That is beyond fp16, and beyond what only looks like minus infinity.
+    """
+    plain = normal_inputs(random, shape)
+    q, k, v = plain.q.copy(), plain.k.copy(), plain.v.copy()
+    k[..., 0] = 1.0
+    q[:, 2::4], q[:, 3::4] = 0.0, 0.0  # all scores alike: what is left of a difference is not asked for
+    q[..., 0] = np.resize([1e5, -1e5, LARGEST_SCORE, -LARGEST_SCORE], shape.n_q) / plain.scale
+    v[..., -1] *= 1e4
+    return replace(plain, q=q, k=k, v=v)
+
+
+def rising_scores(random: np.random.Generator, shape: Shape, dtype: npt.DTypeLike) -> Inputs:
+    """The scores of every other query rise by `RISE` from one tile of keys to the next."""
+    plain = normal_inputs(random, shape, dtype)
+    q, k = plain.q.copy(), plain.k.copy()
+    q[..., 0], k[..., 0] = 0.0, np.arange(shape.n_k) // shape.Bc
+    q[:, 1::2, 0] = RISE / plain.scale
+    return replace(plain, q=q, k=k)
+
+
+def hard_inputs(
+    random: np.random.Generator, shape: Shape, dtype: npt.DTypeLike = np.float32, huge: float = 300.0
+) -> Inputs:
+    """Queries of every kind, one after the other, over keys of more than two blocks; V has one `huge` row.
+
+    Four dimensions are used to place scores at will: one in which all keys are 1, and three in which
+    only one key is, in the first block, in the middle, and at the end.
+    """
+    plain = normal_inputs(random, shape)
+    q, k, v = plain.q.astype(np.float64), plain.k.astype(np.float64), plain.v.astype(np.float64)
+    peaks = (int(random.integers(min(shape.Bc, shape.n_k))), shape.n_k // 2, shape.n_k - 1)
+    k[..., :4] = 0.0
+    k[..., 0] = 1.0
+    for dimension, key in enumerate(peaks, start=1):
+        k[:, key, dimension] = 1.0
+    q[..., :4] = 0.0
+    kinds = []
+    for query in range(shape.n_q):
+        dimension, score, kind = (
+            (0, 0.0, "normal scores"),
+            (0, 200.0, "scores around +200"),
+            (0, -200.0, "scores around -200"),
+            (1, 150.0, "largest score in the first block of keys"),
+            (2, 150.0, "largest score in the middle"),
+            (3, 150.0, "largest score at the last key"),
+            (0, 0.0, "all scores alike"),
+            (0, 0.0, "scores of sigma 6"),
+        )[query % 8]
+        q[:, query] *= {"all scores alike": 0.0, "scores of sigma 6": 3.0}.get(kind, 1.0)
+        q[:, query, dimension] = score / plain.scale
+        kinds.append(kind)
+    v[:, int(random.integers(shape.n_k))] *= huge
+    return Inputs(q.astype(dtype), k.astype(dtype), v.astype(dtype), plain.scale, tuple(kinds))
+
+
+def with_large_v(inputs: Inputs) -> Inputs:
+    """V with one dimension around 1500: fp16 cannot hold its sum over more than 44 keys, but its average."""
+    v = inputs.v.copy()
+    v[..., -1] += np.asarray(1500, v.dtype)
+    return replace(inputs, v=v)
+
+
+def with_small_v(inputs: Inputs) -> Inputs:
+    """V with one dimension around 3e-6, which fp16 can just hold: what is added up in it has hardly a digit left."""
+    v = inputs.v.copy()
+    v[..., 0] = (v[..., 0].astype(np.float64) * 3e-6).astype(v.dtype)
+    return replace(inputs, v=v)
+
+
+def long_sums(random: np.random.Generator, shape: Shape) -> Inputs:
+    """fp16 inputs whose sums have many small terms: in half, all but those of the first two tiles of keys are lost.
+
+    One dimension holds the scores, and V is 1 in another one: there each O is 1, and its sum the normaliser.
+    """
+    plain = normal_inputs(random, shape)
+    scores = random.normal(SMALL_TERM, 0.05, shape.n_k) + 2.0
+    scores[: 2 * shape.Bc] = 2.0
+    q, k, v = plain.q * 0.1, plain.k * 0.1, plain.v
+    k[:, : 2 * shape.Bc] = 0.0  # exactly: the sum of these is a power of two
+    q[..., 0], k[..., 0], v[..., -1] = 1.0 / plain.scale, scores, 1.0
+    half = [x.astype(np.float16) for x in (q, k, v)]
+    return Inputs(half[0], half[1], half[2], plain.scale)
+
+
+def in_bf16(inputs: Inputs) -> Inputs:
+    """The same inputs, rounded to what bf16 can hold."""
+    return replace(inputs, q=as_bf16(inputs.q), k=as_bf16(inputs.k), v=as_bf16(inputs.v), bf16=True)

@@ -1,0 +1,80 @@
+"""How the rows of a softmax lie in memory, and its launches.
+
+All kernels get `x_ptr` and `y_ptr`, shape (rows, n_cols), with a row stride each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from checker.course.puzzle import Array, Axis, Case, Kernel, Role, Tensor, blank
+
+FAR_APART = 2**30  # elements between rows, and more: row 2 begins beyond int32, row 4 beyond uint32
+Proves = str | tuple[str, ...]  # one property, or several
+
+
+def launch(
+    kernel: Kernel,
+    name: str,
+    proves: Proves,
+    x: Array,
+    blocks: Mapping[str, int],
+    gaps: tuple[int, int] = (24, 24),
+    kinds: tuple[str, ...] = (),
+    bf16: bool = False,
+    once: bool = False,
+) -> Case:
+    """One launch of a softmax kernel: a program per row, or per BLOCK_ROWS rows if there is such a block.
+
+    `gaps` are the elements between the rows of x and of y; from 2**30 on they are the strides, and
+    arithmetic is checked. `kinds` say what the rows hold. `once`: chosen for its sizes.
+    """
+    count, n = x.shape
+    strides = [gap if gap >= FAR_APART else n + gap for gap in gaps]
+    scalars = {"x_row_stride": strides[0], "y_row_stride": strides[1], "n_rows": count, "n_cols": n}
+    sizes = ", ".join(f"{block}={size}" for block, size in blocks.items())
+    axes = (Axis("row", blocks.get("BLOCK_ROWS", 0), kinds), Axis("column", width_of(blocks)))
+    far = strides[0] >= FAR_APART
+    return Case(
+        title=name,
+        sizes=f"{count} x {n}, {sizes}",
+        kernel=kernel.name,
+        proves=(proves,) if isinstance(proves, str) else proves,
+        grid=(-(-count // blocks.get("BLOCK_ROWS", 1)),),
+        tensors={
+            "x_ptr": Tensor(x, (strides[0], 1), axes=axes, bf16=bf16),
+            "y_ptr": Tensor(blank(x.shape, x.dtype, np.nan), (strides[1], 1), Role.OUTPUT, axes, bf16),
+        },
+        scalars={scalar: value for scalar, value in scalars.items() if scalar in kernel.parameters},
+        constexprs=blocks,
+        checked_arithmetic=far,
+        telling=not far and n > 1 and not once,
+        once=far or once,
+    )
+
+
+def width_of(blocks: Mapping[str, int]) -> int:
+    """Columns of a block: BLOCK_SIZE, or BLOCK_COLS where a block has rows as well."""
+    return [*blocks.values()][-1]
+
+
+def equal_gaps(random: np.random.Generator) -> tuple[int, int]:
+    """x and y padded alike, by any number of elements."""
+    gap = int(random.integers(1, 64))
+    return gap, gap
+
+
+def unequal_gaps(random: np.random.Generator, base: int = 0) -> tuple[int, int]:
+    """x and y padded differently; `base` more than drawn, and never by a power of two."""
+    x, y = (base + int(gap) for gap in random.choice(np.arange(3, 128, 2), 2, replace=False))
+    return x, y
+
+
+def sampled(case: Case, programs: tuple[int, ...]) -> Case:
+    """The launch with these of its programs only."""
+    y = case.tensors["y_ptr"]
+    asked = np.isin(np.arange(len(y.values)) // (y.axes[0].block or 1), programs)[:, None]
+    return replace(case, programs=programs, asked={"y_ptr": np.broadcast_to(asked, y.values.shape)})

@@ -1,0 +1,104 @@
+"""What a softmax should give, what it may move, and a law that it obeys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from checker.course.misconception import Misconception, Moves
+from checker.course.puzzle import Array, Budget, Case, Expected, Invariant, Outputs, Tensor
+from checker.course.verdict import Traffic
+
+EPS32 = float(np.finfo(np.float32).eps)
+
+
+def row_input(case: Case) -> Array:
+    """The case's x in float64, shape (rows, n_cols)."""
+    return case.tensors["x_ptr"].values.astype(np.float64)
+
+
+def softmax(x: Array) -> Array:
+    """Softmax over the last axis in the precision of `x`."""
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return np.asarray(e / e.sum(axis=-1, keepdims=True))
+
+
+def expected(case: Case) -> Mapping[str, Expected]:
+    """The softmax of x, and what a right kernel in fp32 may differ by.
+
+    An exponential of a rounded argument x errs by about |x|·eps, hence the tolerance grows with the
+    largest finite |x| of a row; then the sum is rounded once a block, all in one direction if the terms are alike, and
+    the result twice to the output's type; and that has a smallest step.
+    """
+    x = row_input(case)
+    y = case.tensors["y_ptr"]
+    blocks = -(-x.shape[1] // (y.axes[1].block or x.shape[1]))
+    values = softmax(x)
+    magnitude = np.max(np.abs(x), axis=-1, keepdims=True, where=np.isfinite(x), initial=0.0)
+    relative = EPS32 * (16 + 4 * magnitude + blocks) + 2 * y.eps
+    return {"y_ptr": Expected(values, values * relative + max(y.smallest, 1e-30))}
+
+
+def budget(sweeps: int) -> Callable[[Case], Mapping[str, Budget]]:
+    """Traffic of a softmax that reads x `sweeps` times and writes y once, neither in small pieces."""
+
+    def of(case: Case) -> Mapping[str, Budget]:
+        x = case.tensors["x_ptr"]
+        elements, part = x.values.size, -(-_at_once(x) // 4)
+        return {
+            "x_ptr": Budget(loads=sweeps * elements, least_at_once=part),
+            "y_ptr": Budget(stores=elements, least_at_once=part),
+        }
+
+    return of
+
+
+def _at_once(x: Tensor) -> int:
+    """Elements of a whole block, or of all there is."""
+    (count, n), (rows, columns) = x.values.shape, x.axes
+    return int(min(rows.block or 1, count) * min(columns.block, n))
+
+
+def blockwise_budget(sweeps: int) -> Callable[[Case], Mapping[str, Budget]]:
+    """The same, for rows that are walked in blocks: between two sweeps, one block of each row may be kept.
+
+    Who reads x twice has merged the sweeps for the maximum and the sum, which is welcome in any puzzle.
+    """
+
+    def of(case: Case) -> Mapping[str, Budget]:
+        x, most = case.tensors["x_ptr"], budget(sweeps)(case)
+        count, n = x.values.shape
+        least = count * (2 * n - min(x.axes[1].block, n))
+        return {**most, "x_ptr": replace(most["x_ptr"], least_loads=least, least_at_once=_at_once(x))}
+
+    return of
+
+
+def _keeps_the_row(case: Case, moved: Mapping[str, Traffic]) -> bool:
+    return moved["x_ptr"].loads < blockwise_budget(2)(case)["x_ptr"].least_loads
+
+
+ROW_KEPT = Misconception(
+    "row-kept-in-registers",
+    "The row is kept in registers from one sweep to the next",
+    "Registers hold a block, not a row: a row may have any length, and what does not fit is spilled to memory by the "
+    "compiler, which is slower than to load it again. So each sweep reads the row anew, block by block.",
+    "Load every block in every sweep. Only one block may stay from the end of one sweep to the next.",
+    signs=(Moves(_keeps_the_row),),
+)
+
+
+def _rows_not_one(case: Case, outputs: Outputs) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    y = outputs["y_ptr"].astype(np.float64)
+    slack = y.shape[-1] * case.tensors["y_ptr"].eps + 4 * float(np.max(expected(case)["y_ptr"].tolerance))
+    return np.asarray(np.abs(y.sum(axis=-1) - 1.0) > slack)
+
+
+ROWS_SUM_TO_ONE = Invariant(
+    id="rows-do-not-sum-to-one",
+    title="The rows do not sum to 1",
+    explanation="A softmax is a probability distribution: each row of y must sum to 1.",
+    broken=_rows_not_one,
+)

@@ -1,0 +1,79 @@
+"""Mistakes of a softmax that has tiles of several rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from checker.catalog.softmax import rows
+from checker.catalog.softmax.blockwise_mistakes import blocks, top
+from checker.catalog.softmax.mistakes import exp32, total, y_is
+from checker.course.misconception import Misconception, Moves
+from checker.course.puzzle import Array, Case
+
+
+def _one_maximum(x: Array, case: Case) -> Array:
+    """The softmax with the maximum of the whole tile of rows."""
+    count = rows.rows_owned(case)
+    parts = (x[first : first + count] for first in range(0, len(x), count))
+    return np.concatenate([exp32(part - part.max()) / total(exp32(part - part.max())) for part in parts])
+
+
+ONE_MAXIMUM = Misconception(
+    "one-maximum-per-tile",
+    "All rows of a tile share one maximum",
+    "Rows far below the largest one of their tile get only zeros, and 0 / 0 is NaN. Each row needs its own maximum.",
+    "tl.max(x, axis=1) has one entry per row; keep it a vector of BLOCK_ROWS.",
+    signs=(y_is(_one_maximum),),
+)
+
+
+def _without_axis(x: Array, case: Case, maximum: bool) -> Array:
+    """The softmax with the sum, and the maximum if asked for, taken over all rows of each tile."""
+    count = rows.rows_owned(case)
+    return np.concatenate([_of_rows(x[first : first + count], case, maximum) for first in range(0, len(x), count)])
+
+
+def _of_rows(x: Array, case: Case, maximum: bool) -> Array:
+    m, l = np.full((len(x), 1), -np.inf), np.zeros((len(x), 1))
+    for tile in blocks(x, case):
+        m_new = np.maximum(m, tile.max() if maximum else top(tile))
+        shift = np.where(np.isinf(m_new), 0.0, m_new)
+        l = l * exp32(m - shift) + exp32(tile - shift).sum()
+        m = m_new
+    return np.asarray(exp32(x - m) / l)
+
+
+WITHOUT_AXIS = (
+    Misconception(
+        "reduced-over-the-whole-tile",
+        "Maximum and sum are those of the whole tile, not of each row",
+        "Without an axis, tl.max and tl.sum make one number of a tile: all of its rows then share the maximum and the "
+        "sum, so no row sums to 1 by itself.",
+        "tl.max(x, axis=1) and tl.sum(..., axis=1) have one entry per row.",
+        signs=(y_is(lambda x, case: _without_axis(x, case, maximum=True)),),
+    ),
+    Misconception(
+        "reduced-over-the-whole-tile",
+        "The sum is that of the whole tile, not of each row",
+        "Without an axis, tl.sum makes one number of a tile: to each row the exponentials of all rows are added.",
+        "tl.sum(..., axis=1) has one entry per row.",
+        signs=(y_is(lambda x, case: _without_axis(x, case, maximum=False)),),
+    ),
+)
+PADDED_ROWS = Misconception(
+    "padded-rows-read",
+    "Rows past the last one read a real row again",
+    "The last tile has more rows than are left. Its addresses were brought back inside, with % n_rows for instance, so "
+    "nothing is read outside; but real rows are read once more, for nothing.",
+    "Mask the rows that do not exist, rows < n_rows, and leave their addresses as they are.",
+    signs=(Moves(lambda case, moved: moved["x_ptr"].loads == 2 * rows.columns(case) * _rows_of_whole_tiles(case)),),
+)
+
+
+def _rows_of_whole_tiles(case: Case) -> int:
+    """Rows read by all tiles together, of the last one as many as it can; distinct ones in each."""
+    count, owned = rows.row_count(case), rows.rows_owned(case)
+    return case.grid[0] * min(count, owned)
+
+
+TILED = (PADDED_ROWS, ONE_MAXIMUM, *WITHOUT_AXIS)

@@ -1,0 +1,138 @@
+"""A misconception: a wrong idea with a name, and the signs by which a kernel that has it is recognised.
+
+A sign says what such a kernel writes, leaves unwritten, reaches, raises or moves. Each sign of an idea is enough to
+name it. A sign recognises itself in what was seen, but for `Writes`: that needs tolerances, which the judge has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+from checker.course.case import Array, Case
+from checker.course.verdict import Traffic
+
+Mask = npt.NDArray[np.bool_]
+
+
+class Part(Enum):
+    """The part that a line plays in a kernel: what a report points at, whatever things are called in the text."""
+
+    LOAD = "a load whose masked lanes could count, or else the last load"
+    PADDING = "a load whose masked lanes could count"
+    MAXIMUM = "the running maximum"
+    START_OF_MAXIMUM = "what the running maximum starts at"
+    START_ABOVE = "a start of the running maximum that is not -inf"
+    MINIMUM = "a minimum in a loop"
+    MAX = "tl.max in a loop"
+    SUM = "tl.sum in a loop"
+    NORMALISER = "the sum of exponentials"
+    ACCUMULATOR = "the sum of products"
+    EXPONENTIAL = "an exponential"
+    EXPONENTIAL_OF_SCORES = "the exponential of what a product was put into"
+    UNSHIFTED_EXPONENTIAL = "an exponential of something from which no maximum was subtracted"
+    INVERSE_FACTOR = "a factor exp(new maximum - old one)"
+    SECOND_LOAD_OF_K = "the later of two loads from K, if nothing is loaded from V"
+    SWAPPED_BRANCHES = "tl.where that keeps the padding"
+    CAUSAL_MASK = "a comparison of queries with keys"
+    LOOP_BEGIN = "where the loop over tiles begins"
+    LOOP_END = "where the loop over tiles ends"
+    LOOP_END_WITHOUT_MASK = "where the loop over tiles ends, if there is no causal mask"
+    DS = "where the product of dO and V is used"
+
+
+@dataclass(frozen=True)
+class Product:
+    """The line of the one tl.dot that multiplies what was computed from just these tensors."""
+
+    of: frozenset[str]  # parameters
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The elements one access covers: offsets from the tensor's first element, as laid out."""
+
+    store: bool
+    tensor: str
+    lowest: int
+    highest: int
+
+
+@dataclass(frozen=True)
+class Writes:
+    """What the kernel writes: `outputs(case)`, in float64, of the outputs that the idea is about."""
+
+    outputs: Callable[[Case], Mapping[str, Array]]
+    line: Part | Product | None = None  # to look at; None: where the wrong output is stored
+    needs_line: bool = False  # the outputs alone could be another mistake's: the text must have that line
+
+    def at(self, line: Part | Product, needed: bool = False) -> Writes:
+        """The same outputs, with a line to look at."""
+        return replace(self, line=line, needs_line=needed)
+
+
+@dataclass(frozen=True)
+class Unwritten:
+    """What the kernel leaves out: `elements(case)`, of the outputs that the idea is about."""
+
+    elements: Callable[[Case], Mapping[str, Mask]]
+    shared: bool = False  # programs meet in the elements that are written
+
+    def recognises(self, case: Case, missing: Mapping[str, Mask]) -> bool:
+        """Whether the launch left out just these elements, and some of each output."""
+        elements = self.elements(case)
+        gaps = [gap.any() and np.array_equal(gap, missing[name]) for name, gap in elements.items()]
+        return bool(gaps) and all(gaps)
+
+
+@dataclass(frozen=True)
+class Reaches:
+    """What the kernel accesses: `accesses(case, program)` has each access that could be the first to be refused."""
+
+    accesses: Callable[[Case, int], Sequence[Reach]]
+
+    def recognises(self, case: Case, program: int, refused: Reach) -> bool:
+        """Whether the access that was refused is one of these."""
+        return refused in self.accesses(case, program)
+
+
+@dataclass(frozen=True)
+class Raises:
+    """What Triton says of the kernel: `message` is found in it."""
+
+    message: re.Pattern[str]
+
+    def recognises(self, message: str) -> bool:
+        """Whether the message is of this kind."""
+        return bool(self.message.search(message))
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What the kernel moves, although its results are right: `like(case, moved)` tells it from that, by tensor."""
+
+    like: Callable[[Case, Mapping[str, Traffic]], bool]
+    products_too: bool = False  # it is about products, too: the line to look at is the first tl.dot
+
+    def recognises(self, case: Case, moved: Mapping[str, Traffic]) -> bool:
+        """Whether the launch moved what such a kernel does."""
+        return self.like(case, moved)
+
+
+Sign = Writes | Unwritten | Reaches | Raises | Moves
+
+
+@dataclass(frozen=True)
+class Misconception:
+    """A wrong idea in words, and its signs. Variants of an idea share the id; what differs is what is said of them."""
+
+    id: str
+    title: str
+    explanation: str
+    hint: str
+    signs: tuple[Sign, ...]

@@ -1,0 +1,113 @@
+"""What a kernel raised, by name or in Triton's own words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from checker.box.protocol.results import KernelError
+from checker.course.case import Case
+from checker.course.misconception import Raises
+from checker.course.puzzle import Puzzle
+from checker.course.verdict import Finding, Status, Where
+from checker.judge.evidence import Locator, first_of_each, grid_position
+from checker.judge.naming import Idea, cover, ideas
+from checker.judge.triton_errors import COMMON
+
+PRINT_HINT = 'print("x", x) works inside a kernel.'
+# What Triton raises on a GPU before a kernel has run.
+_COMPILER_ERRORS = frozenset(
+    {"CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct", "OutOfResources"}
+)
+
+# Numbers in brackets in a message, or as much of them as stands in the first line.
+_NUMBER = r"[-+]?(?:\d[\d.e+-]*|inf|nan)"
+_NUMBERS = re.compile(rf"\[+\s*{_NUMBER}(?:[\s,\[\]]+{_NUMBER})+(?:[\s.]*\])*")
+MOST_SIDES, LONGEST_SIDE = 4, 7  # of a shape; more numbers or digits than that are a block's values
+
+
+@dataclass(frozen=True, eq=False)
+class Raised:
+    """A case in which the kernel stopped with an error."""
+
+    case: Case
+    error: KernelError
+
+    def place(self, where: Locator) -> Where:
+        """The line that raised it."""
+        return where(self.error.line, case=self.case, program=grid_position(self.case, self.error.program))
+
+
+def name_errors(puzzle: Puzzle, raised: list[Raised], where: Locator) -> Iterator[Finding]:
+    """Findings for what the kernel raised."""
+    named, rest = cover(known_errors(puzzle), raised, lambda sign, item: sign.recognises(item.error.message))
+    for idea, items in named:
+        error, said = items[0].error, plain(items[0].error.message)
+        status = Status.DOES_NOT_COMPILE if error.type in _COMPILER_ERRORS else Status.CRASHED
+        yield idea.finding(status, items[0].place(where), (f"Triton says: {said}",) if said else ())
+    for item in first_of_each(rest, lambda item: (item.error.type, item.error.line)):
+        yield error_finding(item.error, item.place(where))
+
+
+def known_errors(puzzle: Puzzle) -> list[Idea[Raises]]:
+    """The misconceptions that Triton's messages tell: the puzzle's own, and those that any kernel can have."""
+    return ideas((*puzzle.misconceptions, *COMMON), Raises)
+
+
+def error_finding(error: KernelError, place: Where) -> Finding:
+    """What the kernel raised, in its own words."""
+    if error.type == "MemoryError":
+        return Finding(
+            "out-of-memory",
+            Status.OUT_OF_MEMORY,
+            "The kernel asks for more memory than there is",
+            "A block of this size does not fit into the memory of the box, let alone of a GPU's core.",
+            "Work on one block at a time: its size is given by the constexpr parameters.",
+            place,
+        )
+    message = plain(error.message) or "no message"
+    if error.type == "FalsePromise":  # of checker.box.inside.promises, which needs Triton
+        return Finding(
+            "false-promise",
+            Status.CRASHED,
+            "What the kernel promises the compiler is not true",
+            f"In this case {message}. A GPU relies on the promise: it then loads and stores at wrong addresses.",
+            "Promise only what holds for every size and stride, or nothing: a kernel is right without promises.",
+            place,
+        )
+    if error.type in _COMPILER_ERRORS:
+        return compiler_finding("The kernel does not compile for this GPU", f"Triton says: {message}", place)
+    return Finding(
+        "kernel-error",
+        Status.CRASHED,
+        "The kernel stopped with an error",
+        f"{error.type}: {message}",
+        f"Look at the marked line: the shapes, types and names in it. {PRINT_HINT}",
+        place,
+        named=False,
+    )
+
+
+def plain(message: str) -> str:
+    """The first line of what Triton says, without the numbers of a block that was printed into it."""
+
+    def shortened(found: re.Match[str]) -> str:
+        numbers = re.findall(_NUMBER, found[0])
+        shape = len(numbers) <= MOST_SIDES and all(n.isdigit() and len(n) <= LONGEST_SIDE for n in numbers)
+        return found[0] if shape else "[…]"
+
+    return _NUMBERS.sub(shortened, message.strip().split("\n")[0])
+
+
+def compiler_finding(title: str, said: str, place: Where) -> Finding:
+    """What the compiler complains of, if no misconception knows it."""
+    return Finding(
+        "compiler-error",
+        Status.DOES_NOT_COMPILE,
+        title,
+        "The interpreter runs a kernel as Python, and is more patient than the compiler.",
+        "Look at the marked line: types and shapes must be known before the kernel runs.",
+        place,
+        (said,),
+    )

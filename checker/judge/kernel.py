@@ -1,0 +1,210 @@
+"""Judge one kernel: collect what was seen case by case, explain it, and choose what is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from checker.course.case import Case
+from checker.course.puzzle import Puzzle
+from checker.course.verdict import Finding, Status
+from checker.judge.error_map import error_map
+from checker.judge.errors import Raised, name_errors
+from checker.judge.evidence import (
+    Evidence,
+    Locator,
+    counted,
+    element_name,
+    first_of_each,
+    runs_of,
+    tensor_name,
+    written_tensors,
+)
+from checker.judge.memory import memory_notes, name_gaps
+from checker.judge.notes import Gap, Loss, Note, WrittenTwice, findings
+from checker.judge.precision import losses, most_telling
+from checker.judge.refusals import Refused, name_refusals
+from checker.judge.roles import Code
+from checker.judge.traffic import traffic_findings
+from checker.judge.values import name_wrong
+from checker.judge.wrong import Wrong, wrong_outputs
+
+
+@dataclass
+class Seen:
+    """What was seen of one kernel, before anything is explained. Cases go by their ids."""
+
+    failed: dict[int, str] = field(default_factory=dict)  # why, in a few words
+    left_out: set[int] = field(default_factory=set)
+    raised: list[Raised] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+    memory: list[Note] = field(default_factory=list)  # and what differs between runs, or breaks a law
+    wrong: list[Wrong] = field(default_factory=list)
+    losses: list[Loss] = field(default_factory=list)
+    over_traffic: list[Finding] = field(default_factory=list)  # of the first launch that moves too much
+
+
+def judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: Code) -> tuple[Seen, list[Finding]]:
+    """What was seen of a kernel, and the findings on it: those that say what is wrong before those that say where."""
+    seen = _collected(puzzle, evidence, where, code)
+    found = _explained(puzzle, seen, evidence, where)
+    named = first_of_each([finding for finding in found if finding.named], lambda finding: finding.id)
+    located = [finding for finding in found if not finding.named]
+    cases = {one.case.id: one.case for one in evidence}
+    return seen, [_with_reason(_with_map(finding, seen.wrong), cases) for finding in (*named, *located)]
+
+
+def _collected(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: Code) -> Seen:
+    """What was seen in each case."""
+    seen = Seen()
+    for one in evidence:
+        case = one.case
+        stopped = next((r for r in one.results if r.error or r.refused), None)
+        if any(result.left_out for result in one.results):
+            seen.left_out.add(case.id)
+        elif one.result is None or (stopped is None and len(one.results) < runs_of(case)):
+            seen.failed[case.id] = "did not get that far"
+        elif stopped is not None and stopped.error is not None:
+            seen.raised.append(Raised(case, stopped.error))
+            seen.failed[case.id] = f"stopped with {stopped.error.type}"
+        elif stopped is not None and stopped.refused is not None:
+            seen.refused.append(Refused(case, stopped.refused))
+            did = "wrote" if stopped.refused.store else "read"
+            seen.failed[case.id] = f"{did} outside {tensor_name(stopped.refused.tensor or 'its tensors')}"
+        else:
+            if why := _wrong_with(puzzle, one, where, code, seen):
+                seen.failed[case.id] = why
+            elif not seen.over_traffic and not one.result.on_gpu and not case.programs:
+                summed = [one] if case.once else counted(evidence)
+                seen.over_traffic += traffic_findings(puzzle, one, summed, where)
+    return seen
+
+
+def _wrong_with(puzzle: Puzzle, one: Evidence, where: Locator, code: Code, seen: Seen) -> str:
+    """What is wrong with a launch that ran to its end, in a few words; nothing if it is right."""
+    assert one.result is not None
+    if notes := memory_notes(one, where) or _differing_runs(one, where):
+        seen.memory += notes
+        return notes[0].finding.title  # values follow from that
+    lost = losses(one, where)
+    seen.losses += lost
+    if wrong := wrong_outputs(one.case, puzzle.expected(one.case), one.result, code):
+        seen.wrong.append(wrong)
+        return wrong.amount
+    if lost:
+        return lost[0].finding.title
+    notes = [] if one.case.programs else list(_broken_invariants(puzzle, one, where))  # else some rows are as they were
+    seen.memory += notes
+    return notes[0].finding.title if notes else ""
+
+
+def _explained(puzzle: Puzzle, seen: Seen, evidence: list[Evidence], where: Locator) -> list[Finding]:
+    """Findings on what was seen, in the cases that are worth a diagnosis; one thing at a time."""
+    heard = _heard(seen, evidence)
+    memory = first_of_each([note for note in seen.memory if note.case in heard], lambda note: note.finding.id)
+    memory = name_gaps(puzzle, memory, [one for one in evidence if one.case.id in heard])
+    memory.sort(key=lambda note: not isinstance(note, Gap))  # a name for a gap says more than where tiles overlap
+    errors = list(name_errors(puzzle, [one for one in seen.raised if one.case.id in heard], where))
+    outside = list(name_refusals(puzzle, [one for one in seen.refused if one.case.id in heard], where))
+    wrong = [one for one in seen.wrong if one.case.id in heard]
+    values = _on_values(puzzle, seen, wrong, heard, evidence, where)
+
+    address_named = any(finding.named for finding in outside)
+    if address_named:
+        memory = []  # a wrong address that has a name also explains where programs met, and what came out wrong
+    elif any(isinstance(note, Gap) and note.shared for note in memory):  # in other cases that shows in part only
+        memory = [n for n in memory if not (isinstance(n, WrittenTwice) or (isinstance(n, Gap) and not n.shared))]
+    if address_named or errors:
+        values = [note for note in values if note.conclusive]
+    # Of a kernel that is wrong, the traffic of cases that were chosen for their sizes says little.
+    compared = heard - {one.case.id for one in evidence if one.case.once and wrong}
+    too_much = [finding for finding in seen.over_traffic if finding.where.case_id in compared]
+    return [*findings(memory), *errors, *outside, *findings(values), *too_much]
+
+
+def _heard(seen: Seen, evidence: list[Evidence]) -> set[int]:
+    """Of the cases that something is wrong with, those that are worth a diagnosis.
+
+    With a single column, say, most mistakes look alike, and a launch in huge tensors trips over every mistake in an
+    address. They are heard only if there is nothing wrong with any other.
+    """
+    faulty = {*seen.failed, *(finding.where.case_id for finding in seen.over_traffic)}
+    cases = [one.case for one in evidence if one.case.id in faulty]
+    return {case.id for case in cases if case.telling} or {case.id for case in cases}
+
+
+def _on_values(
+    puzzle: Puzzle, seen: Seen, wrong: list[Wrong], heard: set[int], evidence: list[Evidence], where: Locator
+) -> list[Note]:
+    """Notes on wrong values, and on digits that were lost."""
+    failed = [one.case for one in evidence if one.case.id in seen.failed]
+    right = [one.case for one in evidence if one.case.id not in seen.failed]
+    notes = name_wrong(puzzle, wrong, failed, right, where)
+    named = any(note.finding.named for note in notes)
+    if seen.losses and not named:
+        # What is wrong with such inputs may come of the digits that are lost: one thing at a time.
+        lossy = {loss.case for loss in seen.losses if not loss.of_sizes}
+        types = {_input_type(case) for case in failed if case.id in lossy}
+        notes = name_wrong(puzzle, [w for w in wrong if _input_type(w.case) not in types], failed, right, where)
+    explained = {one.case.id for one in wrong} if named else set()
+    return most_telling([*notes, *(loss for loss in seen.losses if loss.case in heard - explained)])
+
+
+def _input_type(case: Case) -> np.dtype[np.generic]:
+    return next(iter(case.tensors.values())).values.dtype
+
+
+def _with_map(finding: Finding, wrong: list[Wrong]) -> Finding:
+    """The finding with a map of its output, if it is about wrong values."""
+    where = finding.where
+    item = next((one for one in wrong if one.case.id == where.case_id and where.tensor in one.wrong), None)
+    return finding if item is None else replace(finding, error_map=error_map(item, where.tensor or ""))
+
+
+def _with_reason(finding: Finding, cases: Mapping[int, Case]) -> Finding:
+    """The finding, saying first why its case was run if other submissions do not get it."""
+    case = cases.get(-1 if finding.where.case_id is None else finding.where.case_id)
+    return replace(finding, explanation=f"{case.why} {finding.explanation}") if case and case.why else finding
+
+
+def _broken_invariants(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Note]:
+    """Laws that right outputs obey, and these do not."""
+    assert evidence.result is not None
+    for invariant in puzzle.invariants:
+        broken = np.flatnonzero(invariant.broken(evidence.case, evidence.result.tensors))
+        if broken.size:
+            yield Note(
+                Finding(
+                    invariant.id,
+                    Status.WRONG,
+                    invariant.title,
+                    f"{invariant.explanation} Row {broken[0]} does not.",
+                    "Every element is close to its reference, so look for a small error that adds up.",
+                    where(None, evidence.case),
+                )
+            )
+
+
+def _differing_runs(evidence: Evidence, where: Locator) -> list[Note]:
+    """The second run has the same inputs and another order of programs: every bit must be the same."""
+    first, second = evidence.ordered, evidence.shuffled
+    if first is None or second is None:
+        return []
+    notes = []
+    for name in written_tensors(evidence.case):
+        a, b = first.tensors[name], second.tensors[name]
+        if a.tobytes() != b.tobytes() and not np.array_equal(a, b, equal_nan=True):
+            index = tuple(int(i) for i in np.argwhere(~((a == b) | (np.isnan(a) & np.isnan(b))))[0])
+            finding = Finding(
+                "order-dependent",
+                Status.NOT_DETERMINISTIC,
+                f"{tensor_name(name)} depends on the order in which programs run",
+                f"{element_name(name, index)} was {a[index]:.6g} with the programs in order, and {b[index]:.6g} "
+                "with the same inputs and the programs shuffled. A GPU promises no order.",
+                "No program may use what another one writes, nor keep anything from one program to the next.",
+                where(None, evidence.case, tensor=name, index=index),
+            )
+            notes.append(Note(finding))
+    return notes

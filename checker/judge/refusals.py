@@ -1,0 +1,84 @@
+"""Accesses outside a tensor, by name or in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from checker.box.protocol.results import Refusal
+from checker.course.case import Case
+from checker.course.misconception import Reach, Reaches
+from checker.course.puzzle import Puzzle
+from checker.course.verdict import Finding, Status
+from checker.judge.evidence import Locator, element_name, first_of_each, grid_position, program_name, tensor_name
+from checker.judge.naming import cover, ideas
+
+
+@dataclass(frozen=True, eq=False)
+class Refused:
+    """A case in which an access was refused."""
+
+    case: Case
+    refusal: Refusal
+
+    def recognised_by(self, sign: Reaches) -> bool:
+        """Whether a kernel with this sign makes such an access."""
+        seen = self.refusal
+        if seen.tensor is None:
+            return False
+        return sign.recognises(self.case, seen.program, Reach(seen.store, seen.tensor, seen.lowest, seen.highest))
+
+
+def name_refusals(puzzle: Puzzle, refused: list[Refused], where: Locator) -> Iterator[Finding]:
+    """Findings for accesses outside a tensor. A name hides all others: of one column, wrong addresses look alike."""
+    named, rest = cover(ideas(puzzle.misconceptions, Reaches), refused, lambda sign, item: item.recognised_by(sign), 1)
+    for idea, items in named:
+        general = refusal_finding(items[0], where)
+        yield idea.finding(Status.OUT_OF_BOUNDS, general.where, (general.explanation,))
+        return
+    for item in first_of_each(rest, lambda item: (item.refusal.line, item.refusal.store)):
+        yield refusal_finding(item, where)
+
+
+def refusal_finding(refused: Refused, where: Locator) -> Finding:
+    """An access outside its tensor, in plain words."""
+    case, refusal = refused.case, refused.refusal
+    did = "wrote" if refusal.store else "read"
+    who = program_name(case, refusal.program)
+    index: tuple[int, ...] | None = None
+    if refusal.tensor is None:
+        text = f"{who} {did} at an address that is near none of the tensors."
+    else:
+        index, text = _outside(case, refusal, who, did)
+    return Finding(
+        id="writes-outside" if refusal.store else "reads-outside",
+        status=Status.OUT_OF_BOUNDS,
+        title=f"The kernel {'writes' if refusal.store else 'reads'} outside its tensors",
+        explanation=text[0].upper() + text[1:],
+        hint="Check the mask first, then the offset: base + row * stride + column, with the tensor's own stride.",
+        where=where(
+            refusal.line, case=case, program=grid_position(case, refusal.program), tensor=refusal.tensor, index=index
+        ),
+        named=False,
+    )
+
+
+def _outside(case: Case, refusal: Refusal, who: str, did: str) -> tuple[tuple[int, ...] | None, str]:
+    """(index that the address would have, sentence)."""
+    assert refusal.tensor is not None
+    tensor = case.tensors[refusal.tensor]
+    name = tensor_name(refusal.tensor)
+    shape = " x ".join(map(str, tensor.values.shape))
+    lanes = f"{refusal.outside} of {refusal.lanes} lanes are outside"
+    if refusal.dtype != tensor.values.dtype.name:
+        return None, f"{who} {did} {name} as {refusal.dtype}, but its elements are {tensor.values.dtype.name}."
+    if refusal.first < 0:
+        return None, f"{who} {did} {-refusal.first} elements before the start of {name} ({shape}); {lanes}."
+    index, rest = [], refusal.first
+    for stride in tensor.strides:
+        index.append(rest // stride)
+        rest %= stride
+    element = element_name(refusal.tensor, tuple(index))
+    too_far = [a for a, (i, extent) in enumerate(zip(index, tensor.values.shape, strict=True)) if i >= extent]
+    ends = f", but its {tensor.axes[too_far[0]].plural} end at {tensor.values.shape[too_far[0]] - 1}" if too_far else ""
+    return tuple(index), f"{who} {did} {element}{ends} ({name} is {shape}); {lanes}."

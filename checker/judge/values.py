@@ -1,0 +1,100 @@
+"""Outputs that differ from the reference: by the name of the idea that explains them, or else by where they are.
+
+A misconception explains a case when its model gives just what the kernel did, and the right answer would have been
+something else. What no name explains is located, but only if there is no name at all: the report says one thing at a
+time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from checker.course.case import Case
+from checker.course.misconception import Part, Writes
+from checker.course.puzzle import Puzzle
+from checker.course.verdict import Finding
+from checker.judge.evidence import Locator
+from checker.judge.locate import located
+from checker.judge.models import Models
+from checker.judge.naming import Idea, cover
+from checker.judge.notes import Note
+from checker.judge.wrong import Wrong
+
+MOST_COMPARED = 4  # of cases that tell little
+LARGEST_COMPARED = 1 << 17  # elements of all tensors of such a case
+
+_Named = list[tuple[Idea[Writes], list[Wrong]]]
+
+
+def name_wrong(puzzle: Puzzle, items: list[Wrong], failed: list[Case], right: list[Case], where: Locator) -> list[Note]:
+    """Notes on outputs that differ from the reference, in the cases that are worth a diagnosis.
+
+    `failed` are all cases that did not come out right, `right` those that did.
+    """
+    if not items:
+        return []
+    if undefined := [item for item in items if item.undefined]:
+        return [Note(_undefined_lanes(undefined, where))]
+    models = Models(puzzle, items)
+    telling = [case for case in right if case.telling]
+    if any(item.case.telling for item in items):
+        named = _named_by(models, items, telling)
+    else:
+        named = _named_by_sizes(models, items, telling, [case for case in right if not case.telling])
+    if not named:
+        return [located(items, failed, right, where)]
+    return [Note(_finding(models, idea, explained, where)) for idea, explained in named]
+
+
+def _finding(models: Models, idea: Idea[Writes], explained: list[Wrong], where: Locator) -> Finding:
+    """The finding by this name, with the case that shows it best."""
+    sign = max(idea.signs, key=lambda s: sum(models.explains(s, item) for item in explained))
+    best = max((item for item in explained if models.explains(sign, item)), key=lambda item: models.fit(sign, item))
+    place = best.place(where, sign.line)
+    name = place.tensor or ""
+    return idea.finding(best.status, place, best.examples(name, models.predicted(sign, best.case)[name])[:2])
+
+
+def _named_by(models: Models, items: list[Wrong], right: list[Case]) -> _Named:
+    """The misconceptions that together explain the most cases, and the most basic one among them."""
+    possible = models.possible(
+        lambda sign: models.explains_most(sign, items) and not any(models.refuted(sign, case) for case in right)
+    )
+    named, rest = cover(possible, items, models.explains)
+    # If the most basic case has no explanation, names for special ones would mislead.
+    return [] if items[0] in rest else named
+
+
+def _named_by_sizes(models: Models, items: list[Wrong], telling: list[Case], others: list[Case]) -> _Named:
+    """The misconception that explains all cases, where none of them is telling: a mistake at the edge of a tile, say.
+
+    Few are compared at first, because there can be many; and none that is large.
+    """
+    compared = sorted((i for i in items if _size(i.case) <= LARGEST_COMPARED), key=lambda i: _size(i.case))
+    refuting = sorted((case for case in others if _size(case) <= LARGEST_COMPARED), key=_size)[: 2 * MOST_COMPARED]
+    few, rest = compared[:MOST_COMPARED], compared[MOST_COMPARED:]
+    possible = models.possible(
+        lambda sign: bool(few) and models.explains_all(sign, few) and models.explains_all(sign, rest)
+    )
+    each = (replace(idea, signs=[sign]) for idea in possible for sign in idea.signs)
+    right = [*telling, *refuting]
+    found = next((one for one in each if not any(models.refuted(one.signs[0], case) for case in right)), None)
+    return [(found, compared)] if found else []
+
+
+def _size(case: Case) -> int:
+    return sum(tensor.values.size for tensor in case.tensors.values())
+
+
+def _undefined_lanes(items: list[Wrong], where: Locator) -> Finding:
+    first = items[0]
+    return Finding(
+        id="undefined-masked-lanes",
+        status=first.status,
+        title="The result depends on lanes that were masked off",
+        explanation="A masked load without `other` leaves its masked lanes undefined: on a GPU they hold "
+        "anything. What they held here, NaN and other values, reached the output.",
+        hint="Say what those lanes hold, other=..., so that they do not change a sum or a maximum, or "
+        "remove them with tl.where.",
+        where=first.place(where, Part.LOAD),
+    )

@@ -1,0 +1,130 @@
+"""A case that came out wrong: where its outputs differ from the reference, and which lines have to do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from checker.box.protocol.records import LOAD, STORE
+from checker.box.protocol.results import LaunchResult
+from checker.course.case import Array, Case, Outputs
+from checker.course.misconception import Part, Product
+from checker.course.puzzle import Expected
+from checker.course.verdict import Status, Where
+from checker.judge.compare import agrees, wrong_elements
+from checker.judge.evidence import Locator, element_name, tensor_name, written_tensors
+from checker.judge.memory import never_stored
+from checker.judge.roles import Code
+
+MOST_EXAMPLES = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Wrong:
+    """A case whose outputs differ from the reference."""
+
+    case: Case
+    outputs: Outputs  # as the kernel left them
+    undefined: bool  # other values in masked lanes without `other` give other outputs
+    expected: Mapping[str, Expected]
+    wrong: Mapping[str, npt.NDArray[np.bool_]]  # per output that is not right everywhere
+    store_lines: Mapping[str, int | None]  # of each of these, the last store to it
+    last_load: int | None
+    padding_load: int | None  # the first load whose masked lanes could count
+    code: Code  # the kernel's
+
+    @property
+    def first(self) -> str:
+        """The first output that is wrong."""
+        return next(iter(self.wrong))
+
+    @property
+    def amount(self) -> str:
+        """How much of it, in words."""
+        mask = self.wrong[self.first]
+        return f"{mask.sum()} of {mask.size} elements of {tensor_name(self.first)} are wrong"
+
+    @property
+    def status(self) -> Status:
+        """Not a number if any wrong element is NaN; else wrong."""
+        nan = any(np.isnan(self.outputs[name][mask]).any() for name, mask in self.wrong.items())
+        return Status.NOT_A_NUMBER if nan else Status.WRONG
+
+    def line_of(self, part: Part | Product | None) -> int | None:
+        """The line that plays this part, if the kernel's text or the log can tell."""
+        if part is Part.LOAD:
+            return self.padding_load or self.last_load
+        if part is Part.PADDING:
+            return self.padding_load
+        return self.code.line_of(part, self.store_lines[self.first]) if part else None
+
+    def place(self, where: Locator, part: Part | Product | None = None) -> Where:
+        """The line to look at: the one at fault where that is known, else where the wrong output is stored."""
+        name, line = self.first, self.line_of(part)
+        index = tuple(int(i) for i in np.argwhere(self.wrong[name])[0])
+        role = "" if line else f"where {tensor_name(name)} is stored"
+        return where(line or self.store_lines[name], self.case, role=role, tensor=name, index=index)
+
+    def examples(self, name: str, idea: Array | None = None) -> tuple[str, ...]:
+        """Wrong elements of an output in words: the first ones, NaN before numbers.
+
+        With what an idea gives, those that it gives too, numbers before NaN: what is no number proves little.
+        """
+        wrong = self.wrong[name]
+        if idea is None:
+            last = ~np.isnan(self.outputs[name]) * 1
+        else:
+            last = ~agrees(idea, self.outputs[name], self.expected[name]) * 2 + ~np.isfinite(idea)
+        at = np.argwhere(wrong)
+        at = at[np.argsort(last[wrong], kind="stable")][:MOST_EXAMPLES]
+        lines = []
+        for index in map(tuple, at):
+            seen, right = self.outputs[name][index], self.expected[name].values[index]
+            believed = "" if idea is None else f"this idea gives {idea[index].astype(seen.dtype):.6g}; "
+            lines.append(f"{element_name(name, index)} is {seen:.6g}; {believed}expected {right:.6g}")
+        return tuple(lines)
+
+
+def wrong_outputs(case: Case, expected: Mapping[str, Expected], result: LaunchResult, code: Code) -> Wrong | None:
+    """The case as a wrong one, or None if every output that was stored is right, whatever masked lanes held."""
+    wrong, undefined = {}, {}
+    for name in written_tensors(case):
+        wrong[name] = wrong_elements(result.tensors[name], expected[name]) & ~never_stored(case, result, name)
+        undefined[name] = _differs(result, name)
+    wrong, undefined = ({name: mask for name, mask in one.items() if mask.any()} for one in (wrong, undefined))
+    if not wrong and not undefined:
+        return None
+    return Wrong(
+        case,
+        result.tensors,
+        bool(undefined),
+        expected,
+        wrong or undefined,
+        {name: _last(result, STORE, list(case.tensors).index(name)) for name in wrong or undefined},
+        _last(result, LOAD),
+        _padding_load(result, undefined=bool(undefined)),
+        code,
+    )
+
+
+def _differs(result: LaunchResult, name: str) -> npt.NDArray[np.bool_]:
+    """Which elements of a tensor are others when undefined masked lanes hold any of the other values."""
+    first = result.tensors[name]
+    others = [~((o[name] == first) | (np.isnan(o[name]) & np.isnan(first))) for o in result.filled]
+    return np.any(others, axis=0) if others else np.zeros(first.shape, bool)
+
+
+def _last(result: LaunchResult, kind: int, tensor: int | None = None) -> int | None:
+    """Line of the last access of a kind, to a tensor if one is given."""
+    of_tensor = True if tensor is None else result.log.tensor == tensor
+    lines = result.log.line[(result.log.kind == kind) & of_tensor]
+    return int(lines[-1]) if lines.size else None
+
+
+def _padding_load(result: LaunchResult, *, undefined: bool) -> int | None:
+    """Line of the first load whose masked lanes hold something that could count, or are undefined."""
+    lines = result.log.line[result.log.undefined if undefined else result.log.padded]
+    return int(lines[0]) if lines.size else None

@@ -1,0 +1,211 @@
+"""What is said of a kernel, of all that was seen of it: one thing at a time, and what is basic first."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from checker.box.protocol.records import IN_LOOP, LOSS, MULTIPLIED, STORE
+from checker.course.case import Case
+from checker.course.misconception import Raises, Reach, Reaches, Writes
+from checker.course.puzzle import Invariant, Puzzle
+from checker.course.verdict import Finding, Status
+from checker.judge.evidence import Evidence
+from checker.judge.judge import Judgement, in_order_of_cases, judge, properties, status_of
+from tests.judge.made import Record, case, code, error, evidence, idea, puzzle, refusal, result, right, usual, where
+
+PAST = idea("past", Reaches(lambda case, program: (Reach(False, "x_ptr", 24, 29),)))
+RAISED = idea("raised", Raises(re.compile("known")))
+TRIPLED = idea("tripled", Writes(lambda case: {"y_ptr": 1.5 * right(case).astype(np.float64)}))
+
+
+def judged(of: Puzzle, *seen: Evidence) -> Judgement:
+    """The judgement; the cases are numbered in order."""
+    numbered = [replace(one, case=replace(one.case, id=n)) for n, one in enumerate(seen)]
+    return judge(of, numbered, where, {"double_kernel": code().kernel})
+
+
+def ids(made: Judgement) -> list[str]:
+    return [finding.id for finding in made.findings]
+
+
+def odd(one: Case) -> Evidence:
+    """Wrong in a way that has no name."""
+    return evidence(one, right(one) + np.arange(1, 7) ** 2)
+
+
+def tripled(one: Case) -> Evidence:
+    return evidence(one, 1.5 * right(one))
+
+
+def lossy(way: int, one: Case | None = None, by: float = 0.0) -> Evidence:
+    one = one or case()
+    y = right(one) + by
+    return evidence(one, y, [*usual(one), (LOSS, 0, 0, 3, (), 1, way)])
+
+
+def test_a_right_kernel_has_no_finding() -> None:
+    made = judged(puzzle(), evidence(case()), evidence(case("other")))
+    assert (made.findings, made.failed, made.over_traffic) == ([], {}, {})
+    assert [(t.tensor, t.loads) for t in made.traffic] == [("x_ptr", 48), ("y_ptr", 0)]
+
+
+def test_why_a_case_failed_is_told_in_a_few_words() -> None:
+    stopped = result(case(), refused=refusal())
+    made = judged(
+        puzzle(),
+        Evidence(case(), None, None),
+        Evidence(case(), result(case()), None),
+        evidence(case(), error=error()),
+        Evidence(case(), stopped, None),
+        odd(case()),
+        evidence(case(), records=[]),
+        lossy(IN_LOOP),
+        evidence(case(), left_out=True),
+    )
+    assert made.failed == {
+        0: "did not get that far",
+        1: "did not get that far",
+        2: "stopped with ValueError",
+        3: "read outside x",
+        4: "24 of 24 elements of y are wrong",
+        5: "y is not written",
+        6: "A running sum is kept in half precision",
+    }
+    assert made.left_out == {7}
+
+
+def test_cases_that_look_alike_whatever_is_wrong_are_heard_only_if_no_other_failed() -> None:
+    alike = evidence(case(telling=False), error=error())
+    assert ids(judged(puzzle(TRIPLED), alike, tripled(case()))) == ["tripled"]
+    assert ids(judged(puzzle(TRIPLED), alike, evidence(case()))) == ["kernel-error"]
+
+
+def test_what_has_no_name_is_left_out_beside_what_stops_the_kernel() -> None:
+    stopped = evidence(case(), error=error("known"))
+    assert ids(judged(puzzle(RAISED), odd(case()), stopped)) == ["raised"]
+    assert ids(judged(puzzle(RAISED, TRIPLED), tripled(case()), stopped)) == ["raised", "tripled"]
+
+
+def test_a_wrong_address_with_a_name_explains_races_and_values() -> None:
+    outside = evidence(case(), refused=refusal())
+    races = evidence(case(), records=[*usual(case()), (STORE, 1, 3, 9, range(1), 8, 0)])
+    assert ids(judged(puzzle(PAST), races, outside, odd(case()))) == ["past"]
+    assert ids(judged(puzzle(), races, outside, odd(case()))) == ["written-twice", "reads-outside", "wrong-values"]
+
+
+def test_a_row_map_that_shares_and_leaves_out_is_not_told_again_in_part() -> None:
+    twice: Record = (STORE, 1, 2, 9, range(1), 8, 0)
+    shares, left_out = [*usual(case()), twice], usual(case())[:-1]
+    both = [*usual(case())[:-1], twice]
+    seen = [evidence(case(), records=one) for one in (shares, left_out, both)]
+    assert ids(judged(puzzle(), *seen[:2])) == ["not-written", "written-twice"]
+    assert ids(judged(puzzle(), *seen)) == ["wrong-row-map"]
+
+
+def test_names_come_before_places() -> None:
+    outside = evidence(case(), refused=refusal())
+    assert ids(judged(puzzle(TRIPLED), outside, tripled(case()))) == ["tripled", "reads-outside"]
+
+
+def test_digits_that_are_lost_explain_wrong_values_of_that_type() -> None:
+    half = case()
+    for name, tensor in half.tensors.items():
+        object.__setattr__(half.tensors[name], "values", tensor.values.astype(np.float16))
+    assert ids(judged(puzzle(), lossy(IN_LOOP, half, by=1.0))) == ["accumulator-in-half"]
+    assert ids(judged(puzzle(), lossy(IN_LOOP, half), odd(case()))) == ["accumulator-in-half", "wrong-values"]
+    assert ids(judged(puzzle(TRIPLED), lossy(IN_LOOP, half), tripled(case()))) == ["tripled", "accumulator-in-half"]
+    one = case(shape=(1, 1))  # of which 1.5 * y is y + 1
+    assert ids(judged(puzzle(TRIPLED), lossy(IN_LOOP, one, by=1.0))) == ["tripled"]
+    assert ids(judged(puzzle(), lossy(MULTIPLIED, by=1.0))) == ["sizes-multiplied", "wrong-values"]
+    assert ids(judged(puzzle(), lossy(MULTIPLIED), evidence(case(), error=error()))) == ["kernel-error"]
+
+
+def test_the_two_runs_must_agree_to_the_last_bit() -> None:
+    first, second = result(case()), result(case(), right(case()) * (1 + 1e-7))
+    [finding] = judged(puzzle(), Evidence(case(), first, second)).findings
+    assert (finding.id, finding.where.index) == ("order-dependent", (0, 0))
+
+
+def test_a_law_is_checked_where_all_values_are_right() -> None:
+    law = Invariant("law", "Broken", "It holds.", lambda case, outputs: np.arange(4) == 2)
+    [finding] = judged(puzzle(invariants=(law,)), evidence(case())).findings
+    assert finding.explanation == "It holds. Row 2 does not."
+    assert ids(judged(puzzle(invariants=(law,)), evidence(case(programs=(0,), asked={"y_ptr": np.array(True)})))) == []
+    assert ids(judged(puzzle(invariants=(law,)), odd(case()))) == ["wrong-values"]
+
+
+def test_traffic_is_told_of_right_launches_and_of_the_first_that_moves_too_much() -> None:
+    twice = [*usual(case()), *usual(case())[::2]]
+    made = judged(puzzle(), evidence(case(), records=twice), evidence(case(), records=[*twice, *twice[-4:]]))
+    assert ids(made) == ["read-too-often"] and made.failed == {} and list(made.over_traffic) == ["double_kernel"]
+    stored = [*usual(case()), *usual(case())[1::2]]
+    assert ids(judged(puzzle(), evidence(case(), records=twice), evidence(case(), records=stored))) == [
+        "read-too-often"
+    ]
+    assert ids(judged(puzzle(), evidence(case(), right(case()) + 1, twice))) == ["wrong-values"]
+    chosen = case(once=True, telling=False)
+    one_run = Evidence(chosen, result(chosen, None, twice), None)
+    assert ids(judged(puzzle(), one_run)) == ["read-too-often"]
+    assert ids(judged(puzzle(), one_run, odd(case(telling=False)))) == ["wrong-values"]
+
+
+def test_a_wrong_output_has_a_map_and_an_own_case_its_reason() -> None:
+    [finding] = judged(puzzle(), odd(case(why="You compare with 7."))).findings
+    assert finding.error_map is not None and finding.explanation.startswith("You compare with 7. ")
+
+
+def test_what_was_said_of_one_kernel_is_not_explained_again() -> None:
+    of = puzzle(TRIPLED)
+    several = replace(of, kernels=(*of.kernels, replace(of.kernels[0], name="other_kernel")))
+    seen = [tripled(case()), tripled(case(kernel="other_kernel", id=1))]
+    made = judge(several, seen, where, dict.fromkeys(("double_kernel", "other_kernel"), code().kernel))
+    assert ids(made) == ["tripled"] and made.findings[0].examples[-1] == "The same in other_kernel, line 4."
+    seen = [odd(case()), odd(case(kernel="other_kernel", id=1))]
+    made = judge(several, seen, where, dict.fromkeys(("double_kernel", "other_kernel"), code().kernel))
+    assert ids(made) == ["wrong-values", "wrong-values"]
+
+
+def test_a_property_is_proven_by_all_of_its_cases() -> None:
+    cases = [case("a", 0, sizes="4 x 6"), case("b", 1), case("c", 2, proves=("traffic",))]
+    right, traffic = properties(puzzle(), cases, Judgement(failed={0: "why"}))
+    assert (right.passed, right.detail, right.case) == (False, "a (4 x 6): why", "a") and traffic.passed
+    assert [p.passed for p in properties(puzzle(), cases, Judgement(over_traffic={"double_kernel": "x"}))] == [
+        True,
+        False,
+    ]
+    failed = properties(puzzle(), cases, Judgement(failed={2: "why"}, over_traffic={"double_kernel": "x"}))[1]
+    assert failed.detail == "counted once the results are right"
+    left_out = properties(puzzle(), cases, Judgement(left_out={1}))[0]
+    assert left_out.passed and left_out.detail == "not run: b, too large for this GPU"
+    assert not any(p.passed for p in properties(puzzle(), [], Judgement()))
+
+
+def finding(status: Status, id: int | None) -> Finding:
+    return Finding("", status, "", "", "", where(case=case(id=id)) if id is not None else where())
+
+
+def test_findings_are_in_the_order_of_cases_and_traffic_comes_last() -> None:
+    over, crash, wrong, box = (
+        finding(status, id)
+        for status, id in ((Status.OVER_TRAFFIC, 0), (Status.CRASHED, 1), (Status.WRONG, 1), (Status.TIME_LIMIT, None))
+    )
+    assert in_order_of_cases([over, wrong, crash, box]) == [box, crash, wrong, over]
+
+
+@pytest.mark.parametrize(
+    ("statuses", "passed", "status"),
+    [
+        ([], True, Status.ACCEPTED),
+        ([], False, Status.WRONG),
+        ([Status.WRONG], False, Status.WRONG),
+        ([Status.WRONG], True, Status.PARTLY_RIGHT),
+        ([Status.WRONG, Status.CRASHED], True, Status.CRASHED),
+    ],
+)
+def test_the_worst_finding_gives_the_status(statuses: list[Status], passed: bool, status: Status) -> None:
+    [proven, _] = properties(puzzle(), [case()], Judgement(failed={} if passed else {0: "why"}))
+    assert status_of([finding(one, 0) for one in statuses], (proven,)) is status

@@ -1,0 +1,82 @@
+"""Wrong values without a name: where they are, and which shape the error has."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from checker.course.case import Array, Axis, Case
+from checker.judge.locate import located
+from checker.judge.notes import Loss
+from checker.judge.wrong import Wrong, wrong_outputs
+from tests.judge.made import case, code, puzzle, result, right, where
+
+
+def item(one: Case, y: Array) -> Wrong:
+    made = wrong_outputs(one, puzzle().expected(one), result(one, y), code())
+    assert made is not None
+    return made
+
+
+def changed(one: Case, rows: object, columns: object, by: float = 3.0) -> Array:
+    y = right(one).copy()
+    y[rows, columns] += by + np.arange(y[rows, columns].size, dtype=np.float32).reshape(y[rows, columns].shape) ** 2
+    return y
+
+
+EVERY = slice(None)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "title"),
+    [
+        (EVERY, EVERY, "y is wrong everywhere"),
+        (1, EVERY, "y is wrong only in row 1 of 4"),
+        ([0, 2], EVERY, "y is wrong only in rows 0, 2 of 4"),
+        (EVERY, slice(4, 6), "y is wrong only in the tail: columns 4 to 5, after the last whole block of 4"),
+        (EVERY, slice(1, 3), "y is wrong only in block 0 (columns 1 to 2)"),
+        (2, 5, "y is wrong only in row 2 of 4, the tail: column 5, after the last whole block of 4"),
+    ],
+)
+def test_the_part_that_is_wrong_is_named_along_each_axis(rows: object, columns: object, title: str) -> None:
+    finding = located([item(case(), changed(case(), rows, columns))], [case()], [], where).finding
+    assert (finding.title, finding.id, finding.named) == (title, "wrong-values", False)
+
+
+def test_a_part_that_differs_from_case_to_case_is_that_of_one_case() -> None:
+    other = case(id=1)
+    items = [item(case(), changed(case(), 1, EVERY)), item(other, changed(other, 2, EVERY))]
+    assert located(items, [case(), other], [], where).finding.title == "y is wrong only in row 1 of 4, in this case"
+
+
+def test_of_rows_of_many_kinds_the_case_is_told_that_says_which() -> None:
+    kinds = case("kinds", 1, (8, 6))
+    for name in ("x_ptr", "y_ptr"):
+        object.__setattr__(kinds.tensors[name], "axes", (Axis("row", 0, tuple("abcdefgh")), Axis("column", 4)))
+    items = [item(case(), changed(case(), slice(1, 4), EVERY)), item(kinds, changed(kinds, 2, EVERY))]
+    assert located(items, [case(), kinds], [], where).finding.title.startswith("y is wrong only in row 2 (c) of 8")
+
+
+@pytest.mark.parametrize(
+    ("y", "sentence"),
+    [
+        (3 * right(case()), "off by one factor (3)"),
+        (right(case()) * np.arange(3, 7)[:, None], "off by a factor of its own (3 to 6)"),
+        (0 * right(case()), "is 0 throughout"),
+        (np.where(np.arange(6) == 2, np.nan, right(case())), "NaN comes from"),
+        (1.001 * right(case()), "right to within 0.1 %"),
+        (right(case()) ** 2 + 5, "further from the reference than rounding"),
+    ],
+)
+def test_the_shape_of_an_error_says_where_to_look(y: Array, sentence: str) -> None:
+    finding = located([item(case(), y)], [case()], [], where).finding
+    assert sentence in finding.explanation
+    assert finding.id == ("not-a-number" if np.isnan(y).any() else "wrong-values")
+
+
+def test_outputs_that_were_rounded_to_half_are_a_loss() -> None:
+    one = case(shape=(4, 8))
+    values = one.tensors["x_ptr"].values * np.float32(0.1)
+    object.__setattr__(one.tensors["x_ptr"], "values", values)
+    note = located([item(one, right(one).astype(np.float16))], [one], [], where)
+    assert isinstance(note, Loss) and note.finding.title == "y was rounded to fp16 before it was stored"
