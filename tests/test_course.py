@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -183,6 +184,7 @@ def test_every_misconception_is_told_from_the_right_answer(number: int) -> None:
 
 # What runs on a GPU, in processes of its own. Nothing else may wait for torch.
 WITH_TORCH = {"box/inside/cuda.py", "bench/inside/child.py", "bench/inside/peers.py"}
+BEHIND_THE_WALL = {*sys.stdlib_module_names, "checker", "numpy", "triton", "torch"}
 
 
 def test_catalogs_know_nothing_of_solutions() -> None:
@@ -206,3 +208,6 @@ def test_the_box_imports_no_other_room() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("checker"):
                 assert node.module.startswith(own), f"{path.name} imports {node.module}"
+            if isinstance(node, ast.Import | ast.ImportFrom) and behind_the_wall:
+                names = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+                assert {name.split(".")[0] for name in names} <= BEHIND_THE_WALL, f"{path.name} imports {names}"

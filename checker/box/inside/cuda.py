@@ -13,6 +13,13 @@ from typing import Any
 
 import numpy.typing as npt
 
+os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # look for a GPU without starting CUDA, which cannot be forked
+
+import torch
+import triton
+from triton.compiler.errors import CompilationError
+
+from checker.box.inside.lowering import executed
 from checker.box.protocol.results import MARKS
 
 MARGIN = 4096  # elements before and behind each tensor; keeps the first element aligned
@@ -25,19 +32,13 @@ class TooLarge(Exception):
 
 
 def prepare() -> None:
-    """Import what takes long. CUDA itself is started in each runner."""
-    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # look for a GPU without starting CUDA, which cannot be forked
-    import torch
-    import triton  # noqa: F401
-
+    """Nothing but a look: what takes long is imported with this module, and CUDA itself is started in each runner."""
     if not torch.cuda.is_available():
         raise RuntimeError("PyTorch finds no CUDA GPU here")
 
 
 def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]:
     """The kernels `names` of the submission, to be compiled from the syntax tree that was linted."""
-    from checker.box.inside.lowering import executed
-
     namespace = executed(source, path)
     return {name: namespace[name] for name in names}
 
@@ -46,8 +47,6 @@ class Buffer:
     """One argument tensor on the GPU: a flat buffer with margins, and which of its elements are the tensor's."""
 
     def __init__(self, spec: dict[str, Any], values: npt.NDArray[Any]):
-        import torch
-
         self.spec = spec
         shape, strides = spec["shape"], spec["strides"]
         self.type = torch.bfloat16 if spec["bf16"] else getattr(torch, values.dtype.name)
@@ -57,8 +56,6 @@ class Buffer:
 
     def fill(self) -> None:
         """Allocate: NaN everywhere, the values in their places, and the mark where an output has NaN."""
-        import torch
-
         self.flat = torch.full((self.extent,), float("nan"), dtype=self.type, device="cuda")
         self.view = torch.as_strided(self.flat, self.spec["shape"], self.spec["strides"], MARGIN)
         self.view.copy_(torch.from_numpy(self.values.reshape(self.spec["shape"]).copy()))
@@ -77,8 +74,6 @@ class Buffer:
 
     def result(self) -> bytes:
         """The dense values, as fp32 if they are bf16; unwritten elements hold the mark of that type."""
-        import torch
-
         dense = self.view.contiguous()
         if self.type is torch.bfloat16:
             unwritten = self._bits(dense) == _mark(torch.bfloat16)
@@ -88,30 +83,21 @@ class Buffer:
         return values.tobytes()
 
     def _bits(self, tensor: Any) -> Any:
-        import torch
-
         return tensor.view(torch.int32 if tensor.element_size() == 4 else torch.int16)
 
     def _outside_sum(self) -> int:
         """The sum of all bits that are not the tensor's: it changes if one of them does, and no other undoes it."""
-        import torch
-
         parts = self._bits(self.flat).split(_AT_ONCE)  # a sum in 64 bits takes eight bytes an element meanwhile
         whole = sum(int(part.sum(dtype=torch.int64)) for part in parts)
         return whole - int(self._bits(self.view.contiguous()).sum(dtype=torch.int64))
 
 
-def _mark(kind: Any) -> int:
-    import torch
-
-    name = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16"}[kind]
-    return MARKS[name]
+def _mark(kind: torch.dtype) -> int:
+    return MARKS[str(kind).removeprefix("torch.")]
 
 
 def launched(kernel: Any, launch: dict[str, Any], values: list[npt.NDArray[Any]]) -> tuple[list[bytes], str | None]:
     """(dense values of each tensor afterwards, name of a tensor whose surroundings were written to)."""
-    import torch
-
     buffers = [Buffer(spec, v) for spec, v in zip(launch["tensors"], values, strict=True)]
     free, _ = torch.cuda.mem_get_info()
     if sum(buffer.size for buffer in buffers) > _ROOM * free:
@@ -123,10 +109,6 @@ def launched(kernel: Any, launch: dict[str, Any], values: list[npt.NDArray[Any]]
 
 
 def _run(kernel: Any, launch: dict[str, Any], buffers: list[Buffer]) -> tuple[list[bytes], str | None]:
-    import torch
-    import triton
-    from triton.compiler.errors import CompilationError
-
     try:
         for buffer in buffers:
             buffer.fill()
@@ -151,8 +133,6 @@ def _run(kernel: Any, launch: dict[str, Any], buffers: list[Buffer]) -> tuple[li
 
 def alive() -> bool:
     """Whether the GPU takes more from this process: after some errors CUDA answers every call with the same one."""
-    import torch
-
     try:
         torch.cuda.synchronize()
     except RuntimeError:
@@ -162,6 +142,4 @@ def alive() -> bool:
 
 def device() -> dict[str, str]:
     """What the GPU is called, and torch's version."""
-    import torch
-
     return {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__}

@@ -48,10 +48,10 @@ def rewritten(functions: ast.Module) -> ast.Module:
 def names() -> dict[str, Any]:
     """What rewritten functions call, to be put among their globals."""
     return {
-        _ENDS_AND: _ends_and,
-        _ENDS_OR: _ends_or,
-        _AND: _and,
-        _OR: _or,
+        _ENDS_AND: partial(_ends, False),
+        _ENDS_OR: partial(_ends, True),
+        _AND: partial(_connected, False, "logical_and"),
+        _OR: partial(_connected, True, "logical_or"),
         _NOT: _not,
         _HOLDS: _holds,
         _CHOSEN: _chosen,
@@ -131,31 +131,18 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _ends_and(left: Any) -> bool:
-    """Whether the compiler knows the left side of an `and`, and it is false."""
-    left = _plain(left)
-    return not isinstance(left, tl.tensor) and not left
+def _ends(deciding: bool, side: Any) -> bool:
+    """Whether the compiler knows a side, and it decides: a false one an `and`, a true one an `or`."""
+    side = _plain(side)
+    return not isinstance(side, tl.tensor) and bool(side) is deciding
 
 
-def _ends_or(left: Any) -> bool:
-    """Whether the compiler knows the left side of an `or`, and it is true."""
-    left = _plain(left)
-    return not isinstance(left, tl.tensor) and bool(left)
-
-
-def _and(left: Any, right: Any) -> Any:
+def _connected(deciding: bool, method: str, left: Any, right: Any) -> Any:
     """Both sides, the left of which does not decide: the other one if a side is known and does not matter."""
     left, right = _plain(left), _plain(right)
-    if not isinstance(left, tl.tensor) or _ends_and(right):
+    if not isinstance(left, tl.tensor) or _ends(deciding, right):
         return right
-    return left.logical_and(right) if isinstance(right, tl.tensor) else left
-
-
-def _or(left: Any, right: Any) -> Any:
-    left, right = _plain(left), _plain(right)
-    if not isinstance(left, tl.tensor) or _ends_or(right):
-        return right
-    return left.logical_or(right) if isinstance(right, tl.tensor) else left
+    return getattr(left, method)(right) if isinstance(right, tl.tensor) else left
 
 
 def _not(value: Any) -> Any:

@@ -159,20 +159,17 @@ class Memory:
 
     def barrier(self) -> None:
         """Note a `tl.debug_barrier()`."""
-        program, line = self.where()
-        self.records.append((BARRIER, 0, program, line, 0, 0, 0))
+        self._note(BARRIER)
 
     def dot(self, lanes: int, terms: int) -> None:
         """Note a `tl.dot` with a result of so many elements, each a sum of so many products."""
-        program, line = self.where()
-        self.records.append((DOT, 0, program, line, 0, lanes, terms))
+        self._note(DOT, lanes, terms)
 
     def block(self, lanes: int) -> None:
         """Note that a block of so many elements was made, if it is the largest so far."""
         if lanes > self.largest:
             self.largest = lanes
-            program, line = self.where()
-            self.records.append((BLOCK, 0, program, line, 0, lanes, 0))
+            self._note(BLOCK, lanes)
 
     def product(self, lanes: int) -> None:
         """Note a product element by element of so many elements; all of one program and line are one record."""
@@ -197,6 +194,10 @@ class Memory:
         records = np.array([*self.records, *sums], dtype=np.int32).reshape(-1, RECORD_FIELDS)
         touched = np.concatenate(self.touched) if self.touched else np.zeros(0, np.int32)
         return records, touched
+
+    def _note(self, kind: int, lanes: int = 0, detail: int = 0) -> None:
+        """A record of what is done to no tensor."""
+        self.records.append((kind, 0, *self.where(), 0, lanes, detail))
 
     def _record(self, kind: int, tensor: BoxTensor, elements: Ints, lanes: int, detail: int) -> None:
         first = int(np.minimum.reduce(elements))

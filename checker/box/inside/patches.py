@@ -177,7 +177,7 @@ TABLE = (
     Group(_BUILDER, _HALF, _all(_noted, half.OF_BUILDER)),
     Group(_REDUCTION, _HALF, {"sum": _noted(half.summed), "min_max": _around(half.largest)}),
     Group(_BUILDER, "sizes that overflow are not seen", _all(_noted, sizes.OF_BUILDER)),
-    Group(_ROOT, "", {"_InterpreterComparison": _used(), "_get_np_dtype": _remembered(remembered.np_dtype)}),
+    Group(_ROOT, "", {"_InterpreterComparison": _used(), "_get_np_dtype": _remembered(remembered.of_type)}),
     Group("language.block_type", "", _all(_remembered, remembered.OF_BLOCK_TYPE)),
     Group(_TENSOR, "", {"__init__": _remembered(remembered.tensor)}),
     Group(f"{_ROOT}.TritonSemantic", "", _all(_remembered, remembered.OF_SEMANTIC)),

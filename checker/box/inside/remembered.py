@@ -11,16 +11,16 @@ from typing import Any
 import triton.language as tl
 
 
-def np_dtype(plain: Any) -> Any:
-    """From a type to NumPy's: Triton makes a table of all types each time."""
+def of_type(plain: Any) -> Any:
+    """From a type to NumPy's, for which Triton makes a table of all types; or to what stands for it, a type again."""
     known: dict[str, Any] = {}
 
-    def get_np_dtype(dtype: Any) -> Any:
-        if dtype.name not in known:
-            known[dtype.name] = plain(dtype)
-        return known[dtype.name]
+    def found(type: Any, *builder: Any) -> Any:
+        if type.name not in known:
+            known[type.name] = plain(type, *builder)
+        return known[type.name]
 
-    return get_np_dtype
+    return found
 
 
 def broadcast(plain: Any) -> Any:
@@ -55,18 +55,6 @@ def checked(plain: Any) -> Any:
         return made
 
     return binary_op_type_checking_impl
-
-
-def to_ir(plain: Any) -> Any:
-    """From a block's type to what stands for it in the interpreter, which is a type again."""
-    known: dict[str, Any] = {}
-
-    def of_block(self: Any, builder: Any) -> Any:
-        if self.name not in known:
-            known[self.name] = plain(self, builder)
-        return known[self.name]
-
-    return of_block
 
 
 def with_element_ty(plain: Any) -> Any:
@@ -116,4 +104,4 @@ def tensor(plain: Any) -> Any:
 
 
 OF_SEMANTIC = {"broadcast_impl_value": broadcast, "binary_op_type_checking_impl": checked}
-OF_BLOCK_TYPE = {"__init__": block_type, "to_ir": to_ir, "with_element_ty": with_element_ty}
+OF_BLOCK_TYPE = {"__init__": block_type, "to_ir": of_type, "with_element_ty": with_element_ty}
