@@ -42,8 +42,9 @@ CATALOG = '''"""A puzzle: a vector, doubled."""
 
 import numpy as np
 
+from checker.course.case import Case, Tensor
 from checker.course.misconception import Misconception, Writes
-from checker.course.puzzle import Budget, Case, Expected, Kernel, Property, Puzzle, Tensor
+from checker.course.puzzle import Budget, Expected, Kernel, Property, Puzzle
 
 KERNEL = Kernel("double_kernel", ("x_ptr", "y_ptr", "n", "BLOCK"), ("BLOCK",))
 

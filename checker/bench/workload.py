@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from checker.bench.inside import request
 from checker.bench.result import Size
-from checker.course.puzzle import Budget, Case, Puzzle, Role, Tensor, Timed, Tuning
+from checker.course.case import Case, Role, Tensor
+from checker.course.puzzle import Budget, Puzzle, Timed, Tuning
 from checker.course.verdict import Traffic
 
 _OF_SOFTMAX = 5.0  # operations an element: maximum, difference, exponential, sum, division

@@ -17,7 +17,8 @@ from checker.catalog.softmax.reference import budget
 from checker.catalog.softmax.suspected import suspected_rows
 from checker.catalog.softmax.timing import rows_timed
 from checker.catalog.softmax.whole_row_mistakes import WHOLE_ROW
-from checker.course.puzzle import Array, Case, Draw, Kernel, Property, Timed, Tuning
+from checker.course.case import Array, Case
+from checker.course.puzzle import Draw, Kernel, Property, Timed, Tuning
 
 KERNEL = Kernel(
     name="naive_softmax_kernel",

@@ -12,7 +12,8 @@ from checker.catalog.softmax.puzzle import puzzle
 from checker.catalog.softmax.reference import ROW_KEPT, blockwise_budget
 from checker.catalog.softmax.suspected import suspected_rows
 from checker.catalog.softmax.timing import LONG_ROWS, rows_timed
-from checker.course.puzzle import Case, Draw, Kernel, Property, Remark
+from checker.course.case import Case
+from checker.course.puzzle import Draw, Kernel, Property, Remark
 from checker.course.verdict import Traffic
 
 KERNEL = Kernel(

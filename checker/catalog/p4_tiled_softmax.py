@@ -12,7 +12,8 @@ from checker.catalog.softmax.reference import ROW_KEPT, blockwise_budget
 from checker.catalog.softmax.suspected import suspected_rows
 from checker.catalog.softmax.tiled_mistakes import TILED
 from checker.catalog.softmax.timing import rows_timed
-from checker.course.puzzle import Case, Draw, Kernel, Property, Tuning
+from checker.course.case import Case
+from checker.course.puzzle import Draw, Kernel, Property, Tuning
 
 KERNEL = Kernel(
     name="tiled_softmax_kernel",

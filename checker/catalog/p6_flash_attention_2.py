@@ -19,18 +19,9 @@ from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected
 from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import SIZES, attention_timed
+from checker.course.case import Case, Role
 from checker.course.misconception import Misconception, Moves
-from checker.course.puzzle import (
-    Budget,
-    Case,
-    Draw,
-    Kernel,
-    Property,
-    Role,
-    Timed,
-    Tuning,
-    Work,
-)
+from checker.course.puzzle import Budget, Draw, Kernel, Property, Timed, Tuning, Work
 from checker.course.verdict import Traffic
 
 KERNEL = Kernel(

@@ -27,18 +27,9 @@ from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import SIZES, attention_timed
 from checker.catalog.attention.values import Inputs
+from checker.course.case import Case, blank
 from checker.course.misconception import Misconception, Moves
-from checker.course.puzzle import (
-    Budget,
-    Case,
-    Draw,
-    Kernel,
-    Property,
-    Timed,
-    Tuning,
-    Work,
-    blank,
-)
+from checker.course.puzzle import Budget, Draw, Kernel, Property, Timed, Tuning, Work
 from checker.course.verdict import Traffic
 
 STRIDES = ("q_head_stride", "q_row_stride", "k_head_stride", "k_row_stride")

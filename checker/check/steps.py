@@ -16,9 +16,9 @@ from checker.box.here import Here
 from checker.box.parent import Box, BoxResult, Pass
 from checker.box.protocol.results import Launch
 from checker.check import Outcome, Terms, program_of, unproven
-from checker.course.case import numbered
+from checker.course.case import Case, numbered
 from checker.course.clean import cleaned
-from checker.course.puzzle import Case, Puzzle
+from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, Run, Status, Verdict
 from checker.judge.branches import finding_on, not_entered
 from checker.judge.branches import unproven as unproven_branch

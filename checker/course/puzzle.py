@@ -15,16 +15,8 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
-from checker.course.case import BF16_EPS as BF16_EPS
-from checker.course.case import Array as Array
-from checker.course.case import Axis as Axis
-from checker.course.case import Case as Case
-from checker.course.case import Outputs as Outputs
-from checker.course.case import Role as Role
-from checker.course.case import Tensor as Tensor
-from checker.course.case import as_bf16 as as_bf16
-from checker.course.case import blank as blank
-from checker.course.misconception import Misconception as Misconception
+from checker.course.case import Array, Case, Outputs
+from checker.course.misconception import Misconception
 from checker.course.verdict import Traffic
 
 PRACTICE_KEY = "practice"

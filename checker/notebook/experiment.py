@@ -13,7 +13,8 @@ from checker.box.parent import Limits
 from checker.box.protocol.records import LOAD, STORE
 from checker.box.protocol.results import Refusal
 from checker.check import launch, program_of
-from checker.course.puzzle import Case, Kernel, Tensor
+from checker.course.case import Case, Tensor
+from checker.course.puzzle import Kernel
 from checker.judge.evidence import launch_of
 from checker.notebook.cells import submission_of
 from checker.submission.module import module_of

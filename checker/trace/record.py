@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from checker.box.protocol.records import LOAD, STORE
 from checker.box.protocol.results import LaunchResult
-from checker.course.puzzle import Case, Puzzle, Role, Tensor
+from checker.course.case import Case, Role, Tensor
+from checker.course.puzzle import Puzzle
 from checker.judge.evidence import Locator, has_columns, program_name, tensor_name
 from checker.judge.traffic import moved
 from checker.trace.result import Band, Program, Reads, Recorded, Touch

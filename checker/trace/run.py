@@ -6,9 +6,9 @@ from checker import catalog
 from checker.box.parent import Limits
 from checker.check import Outcome, Terms, check, launch, started
 from checker.course import ladder
-from checker.course.case import numbered
+from checker.course.case import Case, numbered
 from checker.course.places import ROOT
-from checker.course.puzzle import Case, Puzzle
+from checker.course.puzzle import Puzzle
 from checker.course.verdict import Verdict
 from checker.judge.evidence import launch_of, locator
 from checker.submission.read import Submission, Unreadable, from_file

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from checker.box.protocol.records import DOT, LOAD
 from checker.box.protocol.results import LaunchResult
-from checker.course.puzzle import Case, Puzzle
+from checker.course.case import Case
+from checker.course.puzzle import Puzzle
 from checker.judge.traffic import multiply_adds
 from checker.trace.result import Pairs, Visit
 

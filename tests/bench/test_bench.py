@@ -19,7 +19,8 @@ from checker.bench.run import BenchmarkFailed, Extent, measure, predict
 from checker.bench.workload import asked, size_of
 from checker.box.parent import gpu_missing
 from checker.course import ladder
-from checker.course.puzzle import Role, Work
+from checker.course.case import Role
+from checker.course.puzzle import Work
 from checker.course.verdict import Traffic
 from tests.conftest import ROOT, check_path, importable, typed
 from tests.kernels import named

@@ -11,7 +11,7 @@ from checker import catalog
 from checker.catalog.attention import backward
 from checker.catalog.attention import reference as attention
 from checker.catalog.attention.launch import shape_of, tensors, wide
-from checker.course.puzzle import Array, Case
+from checker.course.case import Array, Case
 from tests.conftest import importable
 
 ATTENTION = (5, 6, 7)

@@ -16,7 +16,8 @@ from checker.catalog.attention.reference import sees
 from checker.catalog.attention.values import normal_inputs
 from checker.catalog.softmax.launch import launch
 from checker.catalog.softmax.reference import blockwise_budget
-from checker.course.puzzle import Case, Kernel
+from checker.course.case import Case
+from checker.course.puzzle import Kernel
 
 KEPT = [  # rows, columns, blocks → elements of x that two sweeps must read; those of a load
     (3, 35, {"BLOCK_SIZE": 16}, 3 * (35 + 35 - 16), 16),

@@ -13,7 +13,8 @@ from checker.catalog.attention.cases import of_every_class
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.reference import is_causal
 from checker.catalog.cases import covering
-from checker.course.puzzle import Case, Draw, Role
+from checker.course.case import Case, Role
+from checker.course.puzzle import Draw
 from tests.covering import all_covered, every
 
 KEYS = ["practice", *(f"key {n}" for n in range(100))]

@@ -20,7 +20,7 @@ from checker.box.parent import Limits
 from checker.box.protocol import wire
 from checker.check import Terms, check
 from checker.course import ladder, targets
-from checker.course.puzzle import Tensor
+from checker.course.case import Tensor
 from checker.course.verdict import Status, Verdict, Where
 from checker.judge.compiled import compile_findings
 from checker.judge.forms import MEMORY, forms, ones

@@ -18,7 +18,8 @@ from checker.box.parent import Limits
 from checker.catalog.cases import suspected
 from checker.catalog.softmax.reference import ROWS_SUM_TO_ONE
 from checker.check import Terms, steps
-from checker.course.puzzle import Budget, Case, Expected
+from checker.course.case import Case
+from checker.course.puzzle import Budget, Expected
 from checker.course.verdict import Finding, Status, Traffic, Verdict
 from checker.judge import judge, memory, models, traffic, values, wrong
 from checker.judge import kernel as kernels

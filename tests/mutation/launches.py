@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from checker.course.puzzle import Array, Case, Kernel, Puzzle, Role, Tensor, blank
+from checker.course.case import Array, Case, Role, Tensor, blank
+from checker.course.puzzle import Kernel, Puzzle
 
 Random = np.random.Generator
 LARGE_EVERY, FAR_EVERY = 12, 15

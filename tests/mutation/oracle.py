@@ -18,7 +18,8 @@ from checker.box.parent import Box
 from checker.box.protocol.records import BARRIER, BLOCK, DOT, LOAD, STORE
 from checker.box.protocol.results import LaunchResult
 from checker.check import Terms
-from checker.course.puzzle import Case, Expected, Puzzle, Role
+from checker.course.case import Case, Role
+from checker.course.puzzle import Expected, Puzzle
 from checker.judge.compare import wrong_elements
 from checker.judge.evidence import launch_of
 from tests.mutation.launches import launches

@@ -14,7 +14,8 @@ from checker import catalog
 from checker.box.inside.reached import NAME, bodies, mark
 from checker.catalog.cases.suspected import MOST_CASES
 from checker.check import Terms
-from checker.course.puzzle import Case, Kernel, Suspect, Suspects
+from checker.course.case import Case
+from checker.course.puzzle import Kernel, Suspect, Suspects
 from checker.course.verdict import Verdict
 from checker.judge.branches import not_entered
 from checker.submission.extract import Program, extract

@@ -15,7 +15,8 @@ import numpy as np
 from checker.catalog.attention.launch import Proves, Shape, launch, shape_of, tensors, unwritten, wide
 from checker.catalog.attention.reference import EPS32, dot_eps, forward, score_error, scores, sees, visible
 from checker.catalog.attention.values import Inputs
-from checker.course.puzzle import Array, Case, Expected, Kernel, Role, Tensor, as_bf16
+from checker.course.case import Array, Case, Role, Tensor, as_bf16
+from checker.course.puzzle import Expected, Kernel
 
 Outputs = Mapping[str, Array]
 

@@ -13,7 +13,8 @@ from checker.catalog.attention.cases import EVERY, FAR, FAR_HEADS, LARGE, NARROW
 from checker.catalog.attention.launch import Proves, Shape
 from checker.catalog.attention.reference import forward, sees, visible
 from checker.catalog.attention.values import Inputs, drawn_factor, hard_inputs, in_bf16, normal_inputs
-from checker.course.puzzle import Array, Case, Draw, Kernel, Pictured, as_bf16
+from checker.course.case import Array, Case, as_bf16
+from checker.course.puzzle import Draw, Kernel, Pictured
 
 
 class BackwardCaseMaker(CaseMaker):

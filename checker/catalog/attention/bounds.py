@@ -9,7 +9,8 @@ import numpy as np
 
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.reference import has_keys, is_causal, sees
-from checker.course.puzzle import Array, Budget, Case
+from checker.course.case import Array, Case
+from checker.course.puzzle import Budget
 
 A_VISIT, A_PROGRAM = 8, 4  # largest tiles that a program may multiply each time it looks at a tile, and besides
 WHY_BLOCKS = (

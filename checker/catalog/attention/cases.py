@@ -12,7 +12,8 @@ from checker.catalog.attention.launch import FAR_APART, Proves, Shape, some_head
 from checker.catalog.attention.reference import sees
 from checker.catalog.attention.values import drawn_factor, hard_inputs, in_bf16, normal_inputs
 from checker.catalog.cases import covering
-from checker.course.puzzle import Case, Draw, Pictured
+from checker.course.case import Case
+from checker.course.puzzle import Draw, Pictured
 
 EVERY = "every size"
 FAR, FURTHER = "heads more than 2**30 apart", "heads more than 2**31 apart"

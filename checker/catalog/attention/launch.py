@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.catalog.cases import covering
-from checker.course.puzzle import Array, Axis, Case, Kernel, Role, Tensor, blank
+from checker.course.case import Array, Axis, Case, Role, Tensor, blank
+from checker.course.puzzle import Kernel
 
 FAR_APART = 2**30  # elements between heads, and more: head 2 begins beyond int32, head 4 beyond uint32
 Proves = str | tuple[str, ...]  # one property, or several

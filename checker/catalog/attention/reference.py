@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.catalog.attention.launch import shape_of, wide
-from checker.course.puzzle import Array, Case, Expected, Invariant, Outputs
+from checker.course.case import Array, Case, Outputs
+from checker.course.puzzle import Expected, Invariant
 
 TF32_EPS = 2.0**-10
 EPS32 = float(np.finfo(np.float32).eps)

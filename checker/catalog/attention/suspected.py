@@ -11,7 +11,8 @@ import numpy as np
 from checker.catalog.attention.launch import FAR_APART, Shape, sampled
 from checker.catalog.attention.values import Inputs, normal_inputs
 from checker.catalog.cases import suspected
-from checker.course.puzzle import Case, Draw, Suspected, Suspects
+from checker.course.case import Case
+from checker.course.puzzle import Draw, Suspected, Suspects
 
 FAR_TILES, FAR_HEADS, LONG = 14_009, 4_003, 10_007
 MOST_OF_A_STEP = 1000  # between the scores of one tile and those of the next; a half holds them

@@ -12,7 +12,8 @@ import numpy as np
 
 from checker.catalog.attention.launch import Shape
 from checker.catalog.attention.values import Inputs
-from checker.course.puzzle import Case, Timed, Tuning, Work, blank
+from checker.course.case import Case, blank
+from checker.course.puzzle import Timed, Tuning, Work
 
 TOKENS, HIDDEN = 16384, 2048  # TOKENS / N sequences, usually of HIDDEN / d heads each
 SIZES = [(n, d) for n in (2048, 4096, 8192, 16384) for d in (64, 128)]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from checker.catalog.attention.launch import Shape, tensors
 from checker.catalog.softmax.cases import RISE, SMALL_TERM
-from checker.course.puzzle import Array, Tensor, as_bf16
+from checker.course.case import Array, Tensor, as_bf16
 
 LARGEST_SCORE = 1e12  # two fp16 rows of 128 give no more: what is larger may stand for infinity
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from checker.course.puzzle import Case, Suspect, Suspects
+from checker.course.case import Case
+from checker.course.puzzle import Suspect, Suspects
 
 MOST_CASES = 60
 MOST_MILLISECONDS = 2000.0  # of all cases together, on the interpreter, as estimated

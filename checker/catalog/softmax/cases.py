@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from checker.catalog.cases import covering
 from checker.catalog.softmax.launch import FAR_APART, Proves, equal_gaps, launch, sampled, unequal_gaps, width_of
-from checker.course.puzzle import Array, Case, Draw, Kernel, Pictured, as_bf16
+from checker.course.case import Array, Case, as_bf16
+from checker.course.puzzle import Draw, Kernel, Pictured
 
 RISE = 100.0  # its exponential is more than fp32 can hold
 SMALL_TERM = np.log(0.9 * 2.0**-10)  # a block of its exponentials, added to two blocks of ones in fp16, is lost

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from checker.course.puzzle import Array, Axis, Case, Kernel, Role, Tensor, blank
+from checker.course.case import Array, Axis, Case, Role, Tensor, blank
+from checker.course.puzzle import Kernel
 
 FAR_APART = 2**30  # elements between rows, and more: row 2 begins beyond int32, row 4 beyond uint32
 Proves = str | tuple[str, ...]  # one property, or several

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from checker.course.case import Array, Case, Outputs, Tensor
 from checker.course.misconception import Misconception, Moves
-from checker.course.puzzle import Array, Budget, Case, Expected, Invariant, Outputs, Tensor
+from checker.course.puzzle import Budget, Expected, Invariant
 from checker.course.verdict import Traffic
 
 EPS32 = float(np.finfo(np.float32).eps)

@@ -10,7 +10,8 @@ import numpy as np
 
 from checker.catalog.cases import suspected
 from checker.catalog.softmax.launch import FAR_APART, launch, sampled
-from checker.course.puzzle import Array, Case, Draw, Kernel, Suspected
+from checker.course.case import Array, Case
+from checker.course.puzzle import Draw, Kernel, Suspected
 
 FAR_COLUMNS, FAR_ROWS, LONG = 200_003, 200_003, 100_003
 MANY_BLOCKS = (70, 2), (150, 4), (600, 8)  # columns beyond any product of blocks, and the block

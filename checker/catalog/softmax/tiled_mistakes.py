@@ -7,8 +7,8 @@ import numpy as np
 from checker.catalog.softmax import rows
 from checker.catalog.softmax.blockwise_mistakes import blocks, top
 from checker.catalog.softmax.mistakes import exp32, total, y_is
+from checker.course.case import Array, Case
 from checker.course.misconception import Misconception, Moves
-from checker.course.puzzle import Array, Case
 
 
 def _one_maximum(x: Array, case: Case) -> Array:

@@ -7,8 +7,8 @@ import numpy as np
 from checker.catalog.softmax import rows
 from checker.catalog.softmax.mistakes import y_is
 from checker.catalog.softmax.reference import softmax
+from checker.course.case import Array, Case
 from checker.course.misconception import Misconception, Part
-from checker.course.puzzle import Array, Case
 
 
 def _padding(case: Case) -> int:
