@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # look for a GPU without starting CUDA, which cannot be forked
+_BY_NVML = "PYTORCH_NVML_BASED_CUDA_CHECK"
+os.environ[_BY_NVML] = "1"  # look for a GPU without starting CUDA, which cannot be forked
 
 import torch
 import triton
@@ -35,6 +36,8 @@ def prepare() -> None:
     """Nothing but a look: what takes long is imported with this module, and CUDA itself is started in each runner."""
     if not torch.cuda.is_available():
         raise RuntimeError("PyTorch finds no CUDA GPU here")
+    # A runner asks CUDA itself: NVML would go on using descriptors that runners close, and that CUDA opens anew.
+    del os.environ[_BY_NVML]
 
 
 def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]:
