@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-_BY_NVML = "PYTORCH_NVML_BASED_CUDA_CHECK"
-os.environ[_BY_NVML] = "1"  # look for a GPU without starting CUDA, which cannot be forked
+os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # look for a GPU without starting CUDA, which cannot be forked
 
 import torch
 import triton
@@ -37,7 +36,7 @@ def prepare() -> None:
     if not torch.cuda.is_available():
         raise RuntimeError("PyTorch finds no CUDA GPU here")
     # A runner asks CUDA itself: NVML would go on using descriptors that runners close, and that CUDA opens anew.
-    del os.environ[_BY_NVML]
+    del os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"]
 
 
 def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]:
