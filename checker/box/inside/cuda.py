@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy.typing as npt
-
 import torch
 import triton
 from triton.compiler.errors import CompilationError
