@@ -22,31 +22,31 @@ class NoBenchmark(ValueError):
     """There is nothing to time or to show: a sentence."""
 
 
-def source_of(number: int, submission: Submission) -> str:
+def source_of(puzzle_id: str, submission: Submission) -> str:
     """The kernels of a submission, and nothing else of it."""
-    program, _ = program_of(submission, catalog.load(number).kernels)
+    program, _ = program_of(submission, catalog.load(puzzle_id).kernels)
     return program.source
 
 
-def steps(number: int) -> list[Path]:
+def steps(puzzle_id: str) -> list[Path]:
     """The speed track of a puzzle, one technique a file; the last is the fastest."""
-    return sorted((SOLUTIONS / "tuned").glob(f"p{number}_*.py"))
+    return sorted((SOLUTIONS / "tuned").glob(f"{puzzle_id}_*.py"))
 
 
 def result_of(outcome: Outcome, extent: Extent, tell: Tell, *, only_predict: bool = False) -> Result:
     """Time an accepted submission beside the course's own kernels, or predict if there is no GPU."""
-    number = outcome.verdict.puzzle
-    assert number is not None and outcome.submission is not None and outcome.program is not None
-    if catalog.load(number).timed is None:
-        raise NoBenchmark(f"Puzzle {number} has no sizes to be timed at.")
+    puzzle_id = outcome.verdict.puzzle
+    assert puzzle_id is not None and outcome.submission is not None and outcome.program is not None
+    if catalog.load(puzzle_id).timed is None:
+        raise NoBenchmark(f"Puzzle {puzzle_id} has no sizes to be timed at.")
     if only_predict or gpu_missing():
-        return predict(number, extent, outcome.verdict.runs[0].traffic)
+        return predict(puzzle_id, extent, outcome.verdict.runs[0].traffic)
     sources = {"yours": outcome.program.source}
-    own = SOLUTIONS / f"{ladder.stems()[number]}.py"
-    for name, path in (("solution", own), *(("tuned", path) for path in steps(number)[-1:])):
+    own = SOLUTIONS / f"{ladder.stems()[puzzle_id]}.py"
+    for name, path in (("solution", own), *(("tuned", path) for path in steps(puzzle_id)[-1:])):
         if path.exists() and path.read_text(encoding="utf-8") != outcome.submission.text:
-            sources[name] = source_of(number, from_file(path))
-    return measure(number, sources, extent, tell)
+            sources[name] = source_of(puzzle_id, from_file(path))
+    return measure(puzzle_id, sources, extent, tell)
 
 
 def reread(path: Path) -> Result:

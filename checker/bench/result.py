@@ -68,7 +68,7 @@ class Size:
 class Result:
     """One puzzle's benchmark on one GPU; without a GPU nothing is measured, and times are predicted."""
 
-    puzzle: int
+    puzzle: str  # its ID
     title: str
     sizes: tuple[Size, ...]
     gpu: str = ""  # none: a prediction

@@ -45,9 +45,9 @@ class Extent:
         return [timed for timed in puzzle.timed(free) if timed.usual or self.every]
 
 
-def predict(number: int, extent: Extent, traffic: Iterable[Traffic] = ()) -> Result:
+def predict(puzzle_id: str, extent: Extent, traffic: Iterable[Traffic] = ()) -> Result:
     """What the roofline allows on named GPUs: `low` if each byte is moved once, else as counted on the interpreter."""
-    puzzle = catalog.load(number)
+    puzzle = catalog.load(puzzle_id)
     traffic = list(traffic)
     sizes = []
     for timed in extent.sizes(puzzle, _PLENTY):
@@ -57,12 +57,12 @@ def predict(number: int, extent: Extent, traffic: Iterable[Traffic] = ()) -> Res
             best, counted = (1e3 * gpu.seconds(size.flops, moved) for moved in (size.least, size.counted))
             timings.append(Timing(gpu.name, counted, best, counted))
         sizes.append(replace(size, timings=tuple(timings)))
-    return Result(number, puzzle.title, tuple(sizes), date=_today())
+    return Result(puzzle_id, puzzle.title, tuple(sizes), date=_today())
 
 
-def measure(number: int, sources: Mapping[str, str], extent: Extent, tell: Tell) -> Result:
+def measure(puzzle_id: str, sources: Mapping[str, str], extent: Extent, tell: Tell) -> Result:
     """Time kernels (by name: their linted text) and peers in one process. Raises BenchmarkFailed."""
-    puzzle = catalog.load(number)
+    puzzle = catalog.load(puzzle_id)
     before = _clocks()
     with _child(extent.most_seconds) as child:
         wanted = extent.sizes(puzzle, child.answer(tell)["free"])
@@ -80,7 +80,7 @@ def measure(number: int, sources: Mapping[str, str], extent: Extent, tell: Tell)
             timings = tuple(Timing(**timing) for timing in measured["timings"])
             sizes.append(replace(size_of(puzzle, timed), timings=timings, left_out=tuple(measured["left_out"])))
     clocks = f"before: {before}; after: {_clocks()}"
-    return Result(number, puzzle.title, tuple(sizes), clocks=clocks, date=_today(), **gpu)
+    return Result(puzzle_id, puzzle.title, tuple(sizes), clocks=clocks, date=_today(), **gpu)
 
 
 @dataclass

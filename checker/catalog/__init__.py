@@ -1,7 +1,7 @@
 """One module a puzzle: everything the judge knows about it, and nothing that solves it.
 
-A module named `pN_slug.py` is found by its name and must hold a `PUZZLE`. Adding a puzzle means
-adding one file here, one in `puzzles/` and one in `solutions/`.
+A module named `ID_slug.py` holds a `PUZZLE`. Adding a puzzle means adding one file here, one in `puzzles/`, one in
+`solutions/`, and a line to `checker/course/ladder.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # a puzzle's own module imports numpy; finding puzzles does n
     from checker.course.puzzle import Puzzle
 
 
-def load(number: int) -> Puzzle:
-    """The puzzle with this number. KeyError if there is none."""
-    puzzle: Puzzle = importlib.import_module(f"{__name__}.{ladder.stems()[number]}").PUZZLE
+def load(puzzle_id: str) -> Puzzle:
+    """The puzzle with this ID. KeyError if there is none."""
+    puzzle: Puzzle = importlib.import_module(f"{__name__}.{ladder.stems()[puzzle_id]}").PUZZLE
     return puzzle

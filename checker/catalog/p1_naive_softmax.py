@@ -151,9 +151,7 @@ def timed(free: int) -> list[Timed]:
 
 
 PUZZLE = puzzle(
-    number=1,
-    slug="naive_softmax",
-    title="Naive softmax",
+    id="p1",
     kernels=(KERNEL,),
     properties=PROPERTIES,
     cases=cases,

@@ -43,9 +43,7 @@ def _two_sweeps(case: Case, moved: Mapping[str, Traffic]) -> bool:
 
 
 PUZZLE = puzzle(
-    number=2,
-    slug="safe_softmax",
-    title="Safe softmax, three sweeps",
+    id="p2",
     kernels=(KERNEL,),
     properties=PROPERTIES,
     cases=cases,

@@ -49,9 +49,7 @@ THREE_SWEEPS = Misconception(
 
 
 PUZZLE = puzzle(
-    number=3,
-    slug="online_softmax",
-    title="Online softmax, two sweeps",
+    id="p3",
     kernels=(KERNEL,),
     properties=PROPERTIES,
     cases=cases,

@@ -70,9 +70,7 @@ TUNINGS = {
 }
 
 PUZZLE = puzzle(
-    number=4,
-    slug="tiled_softmax",
-    title="Tiled softmax",
+    id="p4",
     kernels=(KERNEL,),
     properties=PROPERTIES,
     cases=cases,

@@ -171,9 +171,7 @@ def timed(_: int) -> list[Timed]:
 
 
 PUZZLE = puzzle(
-    number=5,
-    slug="flash_attention_1",
-    title="FlashAttention-1",
+    id="p5",
     kernels=(KERNEL,),
     properties=PROPERTIES,
     cases=cases,
@@ -187,7 +185,7 @@ PUZZLE = puzzle(
     large_cases=large_cases,
     work=work(products=2),
     timed=timed,
-    pictured=pictured(launch, beside=6),
+    pictured=pictured(launch, beside="p6"),
     remarks=(Remark(TF32, lambda case, moved: True),),
     misconceptions=(LOOPS_SWAPPED, *VISITS, *SCORES, *ADDRESSING),
     invariants=(O_IS_AN_AVERAGE,),

@@ -203,9 +203,7 @@ def timed(_: int) -> list[Timed]:
 
 
 PUZZLE = puzzle(
-    number=6,
-    slug="flash_attention_2",
-    title="FlashAttention-2, full and causal",
+    id="p6",
     kernels=(KERNEL,),
     properties=PROPERTIES,
     cases=cases,
@@ -219,7 +217,7 @@ PUZZLE = puzzle(
     large_cases=large_cases,
     work=work(products=2),
     timed=timed,
-    pictured=pictured(launch, beside=5, causal=True),
+    pictured=pictured(launch, beside="p5", causal=True),
     misconceptions=(BLOCKS_NOT_SKIPPED, IN_MEMORY, HIDDEN_TILE, *ACCUMULATION, *CAUSAL, *LSE, *SCORES, *ADDRESSING),
     invariants=(O_IS_AN_AVERAGE,),
 )

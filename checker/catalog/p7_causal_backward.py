@@ -247,9 +247,7 @@ def timed(_: int) -> list[Timed]:
 
 
 PUZZLE = puzzle(
-    number=7,
-    slug="causal_backward",
-    title="The causal backward pass",
+    id="p7",
     kernels=(*KERNELS.values(),),
     properties=PROPERTIES,
     cases=cases,

@@ -71,14 +71,14 @@ class Outcome:
     evidence: tuple[Evidence, ...] = ()  # of each case that was run
 
 
-def check(number: int, submission: Submission, terms: Terms | None = None) -> Outcome:
+def check(puzzle_id: str, submission: Submission, terms: Terms | None = None) -> Outcome:
     """Check a submission for a puzzle. Whatever it does, there is a verdict; a fault of ours raises."""
     terms = terms or Terms()
     if terms.on_gpu:
-        return _checked(number, submission, _for_gpu(terms))
-    outcome = _checked(number, submission, terms)
+        return _checked(puzzle_id, submission, _for_gpu(terms))
+    outcome = _checked(puzzle_id, submission, terms)
     if terms.device == "auto" and terms.host.cage is None and outcome.verdict.accepted and not gpu_missing():
-        return _joined(outcome.verdict, _checked(number, submission, _for_gpu(terms)))
+        return _joined(outcome.verdict, _checked(puzzle_id, submission, _for_gpu(terms)))
     return outcome
 
 
@@ -105,12 +105,12 @@ def _for_gpu(terms: Terms) -> Terms:
     return replace(terms, device="cuda", limits=limits)
 
 
-def _checked(number: int, submission: Submission, terms: Terms) -> Outcome:
+def _checked(puzzle_id: str, submission: Submission, terms: Terms) -> Outcome:
     device = "cuda" if terms.on_gpu else "interpreter"
     with _box(terms.limits, terms.host, device) as box:  # imports Triton, and so do we meanwhile
         from checker.check.steps import Check
 
-        return Check(catalog.load(number), submission, terms).run(box)
+        return Check(catalog.load(puzzle_id), submission, terms).run(box)
 
 
 def _box(limits: Limits, host: Host, device: str = "interpreter") -> AbstractContextManager[Box | Here]:
@@ -138,22 +138,22 @@ def program_of(
     return program, lint(program) if linted else []
 
 
-def started(number: int, submission: Submission) -> bool:
+def started(puzzle_id: str, submission: Submission) -> bool:
     """Whether a submission is more than the stub: a kernel does something, or there is something to complain of."""
     from checker.submission.extract import NotASubmission
 
     try:
-        program, complaints = program_of(submission, catalog.load(number).kernels)
+        program, complaints = program_of(submission, catalog.load(puzzle_id).kernels)
     except (NotASubmission, RecursionError, MemoryError, ValueError):
         return True
     return bool(complaints) or not all(program.empty(kernel) for kernel in program.kernels)
 
 
-def unreadable(number: int, name: str, sentence: str) -> Verdict:
+def unreadable(puzzle_id: str, name: str, sentence: str) -> Verdict:
     """The verdict on a file that could not be read as a submission."""
     finding = Finding("unreadable", Status.INVALID, "The file cannot be read", sentence, "")
-    puzzle = catalog.load(number)
-    return cleaned(Verdict(number, puzzle.title, Status.INVALID, (finding,), unproven(puzzle), file=name))
+    puzzle = catalog.load(puzzle_id)
+    return cleaned(Verdict(puzzle_id, puzzle.title, Status.INVALID, (finding,), unproven(puzzle), file=name))
 
 
 def unproven(puzzle: Puzzle) -> tuple[PropertyResult, ...]:

@@ -57,7 +57,7 @@ class Check:
         sha256 = hashlib.sha256(submission.text.encode("utf-8", "surrogatepass")).hexdigest()
         self.draw = puzzle.draw() if terms.key is None else puzzle.draw(terms.key, sha256)
         self.unjudged = Verdict(
-            puzzle.number,
+            puzzle.id,
             puzzle.title,
             Status.INVALID,
             (),
@@ -114,7 +114,7 @@ class Check:
             cell = f"cell {place.cell}, " if place.cell else ""
             explanation = f"Open {name}, {cell}line {place.line}, and fill in the kernel. The lesson stands above it, "
             explanation += "hints stand below it. Then type:"
-            typed = (f"make check PUZZLE={self.puzzle.number}",)
+            typed = (f"make check PUZZLE={self.puzzle.id}",)
         else:
             explanation = f"Fill in the kernel in cell [{place.cell}], line {place.line}; run that cell, then this one."
         title, place_only = f"{function.name} is still empty", replace(place, source=())

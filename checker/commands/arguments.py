@@ -1,4 +1,4 @@
-"""What several verbs take alike: the number of a puzzle, and an instructor's course."""
+"""What several verbs take alike: a puzzle, and an instructor's course."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from checker.course.ladder import number_of
+from checker.course.ladder import id_of
 from checker.course.status import Misuse
 
 of_course = click.option(
@@ -14,8 +14,8 @@ of_course = click.option(
 )
 
 
-def asked_for(puzzle: str | None, verb: str) -> int:
-    """The puzzle that a verb was asked for; without a number there is a sentence."""
+def asked_for(puzzle: str | None, verb: str) -> str:
+    """The puzzle that a verb was asked for; without one there is a sentence."""
     if puzzle is None:
         raise Misuse(f"Say which puzzle: make {verb} PUZZLE=1, or python -m checker {verb} 1.")
-    return number_of(puzzle)
+    return id_of(puzzle)

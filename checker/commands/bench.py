@@ -11,7 +11,7 @@ import click
 from checker.bench import command, table
 from checker.commands.drawing import can_draw
 from checker.commands.output import write
-from checker.course.ladder import number_of
+from checker.course.ladder import id_of
 from checker.course.places import script, shown
 from checker.course.status import ExitStatus, Misuse
 from checker.learner.practice import outcome_of, terms_of
@@ -38,12 +38,12 @@ def bench(puzzle: str, file: Path | None, every: bool, predict: bool, into: Path
     """
     screen = console()
     try:
-        number = number_of(puzzle)
+        puzzle_id = id_of(puzzle)
         if redraw is not None:
             result = command.reread(redraw)
         else:
-            path = file or Path(shown(script(number)))
-            outcome = outcome_of(number, path, terms_of(None, "interpreter", ""))
+            path = file or Path(shown(script(puzzle_id)))
+            outcome = outcome_of(puzzle_id, path, terms_of(None, "interpreter", ""))
             if not outcome.verdict.accepted:
                 write([outcome.verdict], None, table=False)
                 click.echo("\nNothing was timed: first make it right.")

@@ -10,7 +10,7 @@ import click
 
 from checker.commands.output import write
 from checker.course import ladder, targets
-from checker.course.ladder import number_of
+from checker.course.ladder import id_of
 from checker.course.status import ExitStatus, Misuse
 from checker.course.verdict import Status
 from checker.learner.practice import checked, misused, terms_of
@@ -57,7 +57,7 @@ def check(
     no_compile: bool,
     json_path: str | None,
 ) -> NoReturn:
-    """Check puzzle N, or all puzzles if no number is given.
+    """Check a puzzle, or all of them if none is named.
 
     \b
     Exit status:
@@ -74,9 +74,9 @@ def check(
         if puzzle is None:
             if file is not None:
                 raise Misuse("Say which puzzle the file solves: python -m checker check N --file PATH.")
-            verdicts = [checked(number, None, under) for number in ladder.stems()]
+            verdicts = [checked(puzzle_id, None, under) for puzzle_id in ladder.stems()]
         else:
-            verdicts = [checked(number_of(puzzle), file, under)]
+            verdicts = [checked(id_of(puzzle), file, under)]
     except Misuse as misuse:
         verdicts = [misused(str(misuse), "Type: make check PUZZLE=1, or see python -m checker check --help.")]
     write(verdicts, json_path, table=puzzle is None and verdicts[0].status is not Status.MISUSED)

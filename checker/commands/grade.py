@@ -16,6 +16,7 @@ from rich.table import Table
 
 from checker import catalog
 from checker.commands.arguments import of_course
+from checker.course import ladder
 from checker.course.clean import clean
 from checker.course.saving import replacing
 from checker.course.status import ExitStatus, Misuse
@@ -132,17 +133,17 @@ def _summary(rows: Iterable[Row]) -> Table:
     table = Table(box=None, pad_edge=False)
     for heading in ("", "submissions", *_COLUMNS, "mean"):
         table.add_column(heading, justify="right" if heading else "left")
-    counts: dict[int, Counter[str]] = defaultdict(Counter)
-    earned: Counter[int] = Counter()
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    earned: Counter[str] = Counter()
     for row in rows:
-        counts[row.outcome.work.number][_column(row.verdict)] += 1
-        earned[row.outcome.work.number] += 0 if row.verdict is None else row.verdict.earned
-    for number, of_puzzle in sorted(counts.items()):
+        counts[row.outcome.work.puzzle][_column(row.verdict)] += 1
+        earned[row.outcome.work.puzzle] += 0 if row.verdict is None else row.verdict.earned
+    for puzzle_id, of_puzzle in sorted(counts.items(), key=lambda one: ladder.place_of(one[0])):
         every = of_puzzle.total()
         judged = every - of_puzzle["no score"]
-        mean = f"{earned[number] / judged:.1f}" if judged else ""
+        mean = f"{earned[puzzle_id] / judged:.1f}" if judged else ""
         cells = (str(every), *(str(of_puzzle[name]) for name in _COLUMNS), mean)
-        table.add_row(f"{number} {catalog.load(number).title}", *cells)
+        table.add_row(f"{puzzle_id} {catalog.load(puzzle_id).title}", *cells)
     return table
 
 

@@ -8,7 +8,7 @@ import click
 
 from checker.commands.arguments import of_course
 from checker.course import ladder
-from checker.course.ladder import number_of
+from checker.course.ladder import id_of
 from checker.course.status import Misuse
 from checker.grading import settings
 from checker.grading.key import KeyProblem
@@ -20,19 +20,19 @@ from checker.publish.gradescope.archive import write
 @of_course
 @click.option("--file", default="gradescope.zip", show_default=True, type=click.Path(path_type=Path), help="Where to.")
 def gradescope(puzzle: str | None, folder: Path, file: Path) -> None:
-    """Write an autograder for Gradescope: of puzzle N, or of all puzzles if no number is given.
+    """Write an autograder for Gradescope: of a puzzle, or of all of them if none is named.
 
     It grades as `grade` does, with the key and the points of the course, so keep it from others.
     """
-    numbers = list(ladder.stems()) if puzzle is None else [number_of(puzzle)]
+    puzzles = list(ladder.stems()) if puzzle is None else [id_of(puzzle)]
     try:
         course = settings.read(folder.absolute())
-        names = write(file, course, numbers)
+        names = write(file, course, puzzles)
     except (settings.SettingsError, KeyProblem) as problem:
         raise Misuse(str(problem)) from problem
     except OSError as error:
         raise Misuse(f"{file} could not be written: {error.strerror}: {error.filename}.") from error
-    points = sum(course.possible(number) for number in numbers)
+    points = sum(course.possible(puzzle_id) for puzzle_id in puzzles)
     click.echo(f"{file}: {len(names)} files, {points} points. It holds the course's key: keep it from others.")
     if not course.caged:
         click.echo("! Submissions will run without a sandbox there, as course.toml says.")

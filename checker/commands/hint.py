@@ -18,18 +18,18 @@ def hint(puzzle: str | None, again: bool) -> None:
 
     They are those at the end of the lesson. How many you have seen is remembered in progress.txt.
     """
-    number = asked_for(puzzle, "hint")
-    shown = hints.seen_hints(number) if again else hints.next_hint(number)
+    puzzle_id = asked_for(puzzle, "hint")
+    shown = hints.seen_hints(puzzle_id) if again else hints.next_hint(puzzle_id)
     if shown.remark:
         click.echo(shown.remark, err=True)
     console = screen.console()
     for one in shown.hints:
-        console.print(Text(f"Puzzle {number}, hint {one.level} of {shown.total}: {one.title}", style="bold"))
+        console.print(Text(f"Puzzle {puzzle_id}, hint {one.level} of {shown.total}: {one.title}", style="bold"))
         for paragraph in hints.plain(one.text).split("\n"):
             text = Text(paragraph)
             text.highlight_regex("`[^`]+`", "bold")
             console.print(text)
         console.print()
-    typed = f"make hint PUZZLE={number}"
+    typed = f"make hint PUZZLE={puzzle_id}"
     for sentence, command in hints.closing(shown, typed, f"{typed} AGAIN=1"):
         screen.say(console, sentence, command)

@@ -26,15 +26,15 @@ def progress() -> None:
     for justify in ("left", "left", "left", "right"):
         table.add_column(justify=justify, overflow="fold")
     table.add_row("", "", "solved", "hints", style="dim")
-    for number in ladder.stems():
-        entry, total = found.progress.of(number), len(hints_of(number))
+    for puzzle_id in ladder.stems():
+        entry, total = found.progress.of(puzzle_id), len(hints_of(puzzle_id))
         sign = Text("✓", style="green") if entry.solved else Text("○", style="cyan")
         solved = entry.when[:10] or ("yes" if entry.solved else "not yet")
         hints = f"{min(entry.hints, total)} of {total}"
-        table.add_row(sign, f"{number} {catalog.load(number).title}", solved, hints)
+        table.add_row(sign, f"{puzzle_id} {catalog.load(puzzle_id).title}", solved, hints)
     console = screen.console()
     console.print(table)
-    done = sum(found.progress.of(number).solved for number in ladder.stems())
+    done = sum(found.progress.of(puzzle_id).solved for puzzle_id in ladder.stems())
     console.print(f"\n{done} of {len(ladder.stems())} puzzles solved.")
     ahead = found.progress.next_open()
     if ahead is not None:

@@ -22,16 +22,16 @@ def reset(puzzle: str | None, file: Path | None) -> None:
     What they held is kept beside them, as .bak, .bak2 and so on. Only the kernels become stubs again, and a
     notebook's results are cleared; whatever else you have written stays.
     """
-    number = asked_for(puzzle, "reset")
-    paths = [path for path in (places.script(number), places.notebook(number)) if path.parent.is_dir()]
+    puzzle_id = asked_for(puzzle, "reset")
+    paths = [path for path in (places.script(puzzle_id), places.notebook(puzzle_id)) if path.parent.is_dir()]
     if file is not None:
-        if not places.is_own(file, number):
+        if not places.is_own(file, puzzle_id):
             names = " and ".join(map(places.shown, paths))
-            raise Misuse(f"{file} is no file of puzzle {number}, so it has no stub. Those that have one: {names}.")
+            raise Misuse(f"{file} is no file of puzzle {puzzle_id}, so it has no stub. Those that have one: {names}.")
         paths = [path for path in paths if os.path.realpath(path) == os.path.realpath(file)]
     done = False
     try:
-        for plan in [stub.planned(number, path) for path in paths]:
+        for plan in [stub.planned(puzzle_id, path) for path in paths]:
             name = places.shown(plan.path)
             if not plan.needed:
                 click.echo(f"{name} was the stub already.")

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from checker.commands.arguments import of_course
-from checker.course.ladder import number_of
+from checker.course import ladder
 from checker.course.saving import replace_whole
 from checker.course.status import Misuse
 from checker.grading.chosen import Unresolved, chosen
@@ -31,20 +31,20 @@ def similar(places: tuple[Path, ...], folder: Path, puzzle: str | None, file: Pa
     One page, to look at and to judge by yourself: that two kernels are alike says nothing about anybody. Nothing is
     executed.
     """
-    number = None if puzzle is None else number_of(puzzle)
+    puzzle_id = None if puzzle is None else ladder.id_of(puzzle)
     screen = console()
     try:
-        works = [work for work in found(places or (folder / "submitted",)) if number in (None, work.number)]
+        works = [work for work in found(places or (folder / "submitted",)) if puzzle_id in (None, work.puzzle)]
     except NothingFound as problem:
         raise Misuse(str(problem)) from problem
-    handed: dict[int, list[tuple[str, Submission]]] = defaultdict(list)
+    handed: dict[str, list[tuple[str, Submission]]] = defaultdict(list)
     with screen.status("reading"):
         for work in works:
             with contextlib.suppress(Unresolved):
                 if (submission := chosen(work)[1].submission) is not None:
-                    handed[work.number].append((work.student, submission))
+                    handed[work.puzzle].append((work.student, submission))
     counted, classes = sum(map(len, handed.values())), []
-    for one, submissions in sorted(handed.items()):
+    for one, submissions in sorted(handed.items(), key=lambda one: ladder.place_of(one[0])):
         with screen.status(f"comparing puzzle {one}"):
             classes.append(pairs.found(one, submissions))
     try:

@@ -22,23 +22,25 @@ def solution(puzzle: str | None, force: bool) -> None:
 
     Exit status 1: it is not solved yet.
     """
-    number = asked_for(puzzle, "solution")
-    path = places.solution(number)
+    puzzle_id = asked_for(puzzle, "solution")
+    path = places.solution(puzzle_id)
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise Misuse(
-            f"This copy of the course has no solution of puzzle {number}: ask whoever gave it to you."
+            f"This copy of the course has no solution of puzzle {puzzle_id}: ask whoever gave it to you."
         ) from error
     console, found = screen.console(), opened()
     if found.remark:
         click.echo(found.remark, err=True)
-    if not (force or found.progress.of(number).solved):
+    if not (force or found.progress.of(puzzle_id).solved):
         screen.say(
-            console, f"The solution of puzzle {number} opens once yours is accepted:", f"make check PUZZLE={number}"
+            console,
+            f"The solution of puzzle {puzzle_id} opens once yours is accepted:",
+            f"make check PUZZLE={puzzle_id}",
         )
-        screen.say(console, "Perhaps a hint is enough:", f"make hint PUZZLE={number}")
-        screen.say(console, "To open it all the same:", f"make solution PUZZLE={number} FORCE=1")
+        screen.say(console, "Perhaps a hint is enough:", f"make hint PUZZLE={puzzle_id}")
+        screen.say(console, "To open it all the same:", f"make solution PUZZLE={puzzle_id} FORCE=1")
         sys.exit(ExitStatus.REFUSED)
     if console.is_terminal:
         console.print(Syntax(text, "python", theme="ansi_dark", background_color="default", word_wrap=True))

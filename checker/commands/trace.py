@@ -11,7 +11,7 @@ import click
 
 from checker.commands.drawing import can_draw
 from checker.commands.output import write
-from checker.course.ladder import number_of
+from checker.course.ladder import id_of
 from checker.course.places import script, shown
 from checker.course.status import ExitStatus, Misuse
 from checker.learner.practice import outcome_of, terms_of
@@ -37,9 +37,9 @@ def trace(puzzle: str, file: Path | None, into: Path) -> NoReturn:
     """
     screen = console()
     try:
-        number = number_of(puzzle)
-        path = file or Path(shown(script(number)))
-        outcome = outcome_of(number, path, terms_of(None, "interpreter", ""))
+        puzzle_id = id_of(puzzle)
+        path = file or Path(shown(script(puzzle_id)))
+        outcome = outcome_of(puzzle_id, path, terms_of(None, "interpreter", ""))
         verdict, seen = outcome.verdict, traced(outcome)
     except Misuse as misuse:
         click.echo(f"{misuse} See python -m checker trace --help.", err=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from checker.course.ladder import number_of
+from checker.course.ladder import id_of
 from checker.course.status import Misuse
 from checker.report import screen
 
@@ -16,14 +16,14 @@ def watch(puzzle: str | None) -> None:
 
     The report is that of the file that was saved. Ctrl-C ends it, with exit status 0.
     """
-    number = None if puzzle is None else number_of(puzzle)
+    puzzle_id = None if puzzle is None else id_of(puzzle)
     try:
         from checker.learner.watch import NothingToWatch, Watcher
     except ImportError as error:
         raise Misuse(f"{error.name} is missing here: make watch installs it.") from error
     console = screen.console()
     try:
-        Watcher(console, number).run()
+        Watcher(console, puzzle_id).run()
     except NothingToWatch as problem:
         raise Misuse(str(problem)) from problem
     except KeyboardInterrupt:

@@ -1,24 +1,68 @@
-"""Which puzzles there are, and in which order."""
+"""Which puzzles there are, in which order, and what each is called: the one registry.
+
+`w` is a warm-up, `p` one of the seven that lead from softmax to FlashAttention, `a` a step on the way to attention.
+"""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
+from dataclasses import dataclass
 
 from checker.course.status import Misuse
 
-_MODULE = re.compile(r"p([1-9]\d*)_(\w+)")
+
+@dataclass(frozen=True)
+class Rung:
+    """A puzzle's ID, and what its files and its reports call it."""
+
+    id: str
+    slug: str
+    title: str
+
+    @property
+    def stem(self) -> str:
+        """The name that the puzzle's files share."""
+        return f"{self.id}_{self.slug}"
 
 
-def stems(folder: Path = Path(__file__).parents[1] / "catalog") -> dict[int, str]:
-    """Number → `pN_slug` of every puzzle, in order, without importing any of them."""
-    found = {int(m[1]): m[0] for p in folder.glob("p*_*.py") if (m := _MODULE.fullmatch(p.stem))}
-    return dict(sorted(found.items()))
+LADDER = (
+    Rung("p1", "naive_softmax", "Naive softmax"),
+    Rung("p2", "safe_softmax", "Safe softmax, three sweeps"),
+    Rung("p3", "online_softmax", "Online softmax, two sweeps"),
+    Rung("p4", "tiled_softmax", "Tiled softmax"),
+    Rung("p5", "flash_attention_1", "FlashAttention-1"),
+    Rung("p6", "flash_attention_2", "FlashAttention-2, full and causal"),
+    Rung("p7", "causal_backward", "The causal backward pass"),
+)
+RUNGS = {rung.id: rung for rung in LADDER}
 
 
-def number_of(text: object) -> int:
-    """The puzzle that is meant by a word of the command line, or by what was given in a notebook."""
-    numbers = {str(number): number for number in stems()}
-    if str(text) not in numbers:
-        raise Misuse(f"There is no puzzle {text!r}. There is: {', '.join(numbers)}.")
-    return numbers[str(text)]
+def stems() -> dict[str, str]:
+    """ID → `ID_slug` of every puzzle, in order, without importing any of them."""
+    return {id: rung.stem for id, rung in RUNGS.items()}
+
+
+def place_of(id: str) -> tuple[int, str]:
+    """What sorts puzzles as they stand on the ladder; those that are not on it come last."""
+    ids = list(RUNGS)
+    return (ids.index(id) if id in RUNGS else len(ids), id)
+
+
+def following(id: str) -> list[str]:
+    """The puzzles after this one, then those before it; all of them if there is none of this ID."""
+    ids = list(RUNGS)
+    if id not in RUNGS:
+        return ids
+    at = ids.index(id)
+    return [*ids[at + 1 :], *ids[:at]]
+
+
+def id_of(said: object) -> str:
+    """The puzzle that is meant by a word of the command line, or by what was given in a notebook.
+
+    A bare number is one of the seven: 4 is p4. Raises Misuse if there is no such puzzle.
+    """
+    word = str(said).lower()
+    for id in (word, f"p{word}"):
+        if id in RUNGS:
+            return id
+    raise Misuse(f"There is no puzzle {said!r}. There is: {', '.join(RUNGS)}.")

@@ -95,7 +95,7 @@ def _nbgrader(source: str, puzzle: Puzzle) -> dict[str, Any]:
     for kernel in puzzle.kernels:
         if f"def {kernel.name}(" in source:
             return {"grade": False, "grade_id": kernel.name, "locked": False, "solution": True, **common}
-    if source.rstrip().endswith(f"\ncheck({puzzle.number})"):
+    if source.rstrip().endswith(f'\ncheck("{puzzle.id}")'):
         grade_id = f"check-{puzzle.stem}"
         points = puzzle.possible
         return {"grade": True, "grade_id": grade_id, "locked": True, "points": points, "solution": False, **common}

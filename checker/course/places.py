@@ -10,30 +10,30 @@ from checker.course import ladder
 ROOT = Path(__file__).parents[2]
 
 
-def script(number: int, root: Path = ROOT) -> Path:
+def script(puzzle_id: str, root: Path = ROOT) -> Path:
     """A puzzle's lesson and stub, which the learner fills in."""
-    return root / "puzzles" / f"{ladder.stems()[number]}.py"
+    return root / "puzzles" / f"{ladder.stems()[puzzle_id]}.py"
 
 
-def notebook(number: int, root: Path = ROOT) -> Path:
+def notebook(puzzle_id: str, root: Path = ROOT) -> Path:
     """The same as a notebook."""
-    return root / "notebooks" / f"{ladder.stems()[number]}.ipynb"
+    return root / "notebooks" / f"{ladder.stems()[puzzle_id]}.ipynb"
 
 
-def stubs(number: int, root: Path = ROOT) -> Path:
+def stubs(puzzle_id: str, root: Path = ROOT) -> Path:
     """The stub of each of its kernels as it was shipped; built."""
-    return root / "checker" / "learner" / "stubs" / f"{ladder.stems()[number]}.py"
+    return root / "checker" / "learner" / "stubs" / f"{ladder.stems()[puzzle_id]}.py"
 
 
-def solution(number: int, root: Path = ROOT) -> Path:
+def solution(puzzle_id: str, root: Path = ROOT) -> Path:
     """The same kernels, solved. A student's copy of the course need not have it."""
-    return root / "solutions" / f"{ladder.stems()[number]}.py"
+    return root / "solutions" / f"{ladder.stems()[puzzle_id]}.py"
 
 
-def is_own(path: Path, number: int, root: Path = ROOT) -> bool:
+def is_own(path: Path, puzzle_id: str, root: Path = ROOT) -> bool:
     """Whether a path leads to the puzzle's own file or notebook, by whatever way."""
     real = os.path.realpath(path)
-    return real in {os.path.realpath(script(number, root)), os.path.realpath(notebook(number, root))}
+    return real in {os.path.realpath(script(puzzle_id, root)), os.path.realpath(notebook(puzzle_id, root))}
 
 
 def shown(path: Path) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.course.case import Array, Case, Outputs
+from checker.course.ladder import RUNGS
 from checker.course.misconception import Misconception
 from checker.course.verdict import Traffic
 
@@ -140,7 +141,7 @@ class Pictured:
 
     cases: Callable[[Draw], list[Case]]  # one for each kernel
     sees: Callable[[Case], npt.NDArray[np.bool_]] | None = None  # of attention: which query (row) sees which key
-    beside: int | None = None  # a puzzle that visits the same tiles in another order
+    beside: str | None = None  # the ID of a puzzle that visits the same tiles in another order
 
 
 @dataclass(frozen=True)
@@ -194,9 +195,7 @@ class Suspected:
 class Puzzle:
     """Everything the judge knows about one puzzle."""
 
-    number: int
-    slug: str
-    title: str
+    id: str
     kernels: tuple[Kernel, ...]
     properties: tuple[Property, ...]
     cases: Callable[[Draw], list[Case]]
@@ -219,7 +218,12 @@ class Puzzle:
     @property
     def stem(self) -> str:
         """The name that the puzzle's files share."""
-        return f"p{self.number}_{self.slug}"
+        return RUNGS[self.id].stem
+
+    @property
+    def title(self) -> str:
+        """What reports call it."""
+        return RUNGS[self.id].title
 
     def draw(self, key: str = PRACTICE_KEY, submission: str = "") -> Draw:
         """What this puzzle's cases are drawn from: with the public key for practice, or with the course's."""

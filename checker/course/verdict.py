@@ -147,7 +147,7 @@ class Compilation:
 class Verdict:
     """The answer to one submission for one puzzle."""
 
-    puzzle: int | None
+    puzzle: str | None  # its ID
     title: str
     status: Status
     findings: tuple[Finding, ...]

@@ -55,21 +55,21 @@ def look(work: Work, folder: Path) -> Outcome:
     (file, notebook), course = chosen(work), _course(folder)
     if notebook.submission is None:
         return Outcome(work, file, problem=notebook.problem)
-    path = record.place(course.records, record.identity(work.number, notebook.submission, record.judging(course)))
+    path = record.place(course.records, record.identity(work.puzzle, notebook.submission, record.judging(course)))
     return Outcome(work, file, path, known=record.load(path) is not None)
 
 
 def judge(work: Work, folder: Path) -> None:
     """Judge one submission and keep the record. Raises CheckerFault and Unresolved."""
     file, notebook = chosen(work)
-    verdict_on(work.number, notebook, file.name, _course(folder))
+    verdict_on(work.puzzle, notebook, file.name, _course(folder))
 
 
 def verdict_of(outcome: Outcome, course: settings.Settings) -> Verdict | None:
     """The verdict in the course's points; None if there is none."""
     if outcome.problem:
         assert outcome.file is not None
-        return course.weighed(unreadable(outcome.work.number, outcome.file.name, outcome.problem))
+        return course.weighed(unreadable(outcome.work.puzzle, outcome.file.name, outcome.problem))
     verdict = None if outcome.record is None or outcome.fault else record.load(outcome.record)
     return None if verdict is None else course.weighed(verdict)
 
@@ -124,7 +124,7 @@ def _each(
     answers: list[Any] = [None] * len(works)
     waiting, finished = list(range(len(works))), 0
     for turn in range(TRIES):
-        again, calls = [], [(works[number], folder) for number in waiting]
+        again, calls = [], [(works[puzzle_id], folder) for puzzle_id in waiting]
         for position, answer in crew.run(function, calls, 1 if turn else WINDOW):
             number = waiting[position]
             if isinstance(answer, _FOR_ALL):

@@ -29,18 +29,18 @@ def chosen(work: Work) -> tuple[Path, Handed]:
     Files with the same kernels are one. Those that define a kernel go before those that do not, those that were begun
     before stubs, and those that are named after the puzzle before others. If that leaves several, nobody can know.
     """
-    stem = ladder.stems()[work.number]
+    stem = ladder.stems()[work.puzzle]
     distinct: dict[str, tuple[Path, Handed]] = {}
     for path in sorted(work.paths, key=lambda path: (path.stem != stem, path)):
         if not (os.path.islink(path) or os.access(path, os.R_OK)):  # noqa: PTH114 (`handed` says what it thinks of links)
             raise Unresolved(f"{_name(path)} cannot be opened on {socket.gethostname()}")
-        one = handed(path, catalog.load(work.number))
+        one = handed(path, catalog.load(work.puzzle))
         alone = len(work.paths) == 1  # nothing to compare: the usual case, and parsing takes time
-        distinct.setdefault("" if alone else _kernels(work.number, path, one), (path, one))
+        distinct.setdefault("" if alone else _kernels(work.puzzle, path, one), (path, one))
     left = list(distinct.values())
     for goes_first in (_is_answer, _is_begun, _is_well_named):
         if len(left) > 1:
-            left = [one for one in left if goes_first(work.number, *one)] or left
+            left = [one for one in left if goes_first(work.puzzle, *one)] or left
     if len(left) > 1:
         names = " and ".join(_name(path) for path, _ in left[:_MOST_NAMED])
         raise Unresolved(f"There is more than one file for it, {names}, so it is open which one is meant")
@@ -53,37 +53,37 @@ def chosen(work: Work) -> tuple[Path, Handed]:
     return path, replace(meant, notes=tuple(notes))
 
 
-def chosen_in(folder: Path, number: int, assignment: str) -> tuple[Path, Handed]:
+def chosen_in(folder: Path, puzzle_id: str, assignment: str) -> tuple[Path, Handed]:
     """The same of a student's folder for one of nbgrader's assignments. Raises Unresolved.
 
     In the assignment of a puzzle everything is for it; in another one the puzzles' names tell the files apart.
     """
-    stem = ladder.stems()[number]
+    stem = ladder.stems()[puzzle_id]
     paths = in_folder(folder) if assignment == stem else ()
-    return chosen(Work("", number, paths or (folder / f"{stem}.ipynb",)))
+    return chosen(Work("", puzzle_id, paths or (folder / f"{stem}.ipynb",)))
 
 
-def _kernels(number: int, path: Path, one: Handed) -> str:
+def _kernels(puzzle_id: str, path: Path, one: Handed) -> str:
     """What is the same in two files if their kernels are, whatever stands around them."""
     if one.submission is None:
         return str(path)
     try:
-        return ast.dump(ast.parse(extract(one.submission, catalog.load(number).kernels).source))
+        return ast.dump(ast.parse(extract(one.submission, catalog.load(puzzle_id).kernels).source))
     except (NotASubmission, SyntaxError, RecursionError, MemoryError, ValueError):
         return one.submission.text
 
 
-def _is_answer(number: int, path: Path, one: Handed) -> bool:
+def _is_answer(puzzle_id: str, path: Path, one: Handed) -> bool:
     text = "" if one.submission is None else one.submission.text
-    return any(defines(text, kernel.name) for kernel in catalog.load(number).kernels)
+    return any(defines(text, kernel.name) for kernel in catalog.load(puzzle_id).kernels)
 
 
-def _is_begun(number: int, path: Path, one: Handed) -> bool:
-    return one.submission is None or started(number, one.submission)
+def _is_begun(puzzle_id: str, path: Path, one: Handed) -> bool:
+    return one.submission is None or started(puzzle_id, one.submission)
 
 
-def _is_well_named(number: int, path: Path, one: Handed) -> bool:
-    return path.stem == ladder.stems()[number]
+def _is_well_named(puzzle_id: str, path: Path, one: Handed) -> bool:
+    return path.stem == ladder.stems()[puzzle_id]
 
 
 def _name(path: Path) -> str:

@@ -34,8 +34,8 @@ class Rows:
         self.outcomes, self.course = outcomes, course
 
     def __iter__(self) -> Iterator[Row]:
-        points = {number: self.course.possible(number) for number in ladder.stems()}
-        return (Row(one, verdict_of(one, self.course), points[one.work.number]) for one in self.outcomes)
+        points = {puzzle_id: self.course.possible(puzzle_id) for puzzle_id in ladder.stems()}
+        return (Row(one, verdict_of(one, self.course), points[one.work.puzzle]) for one in self.outcomes)
 
 
 COLUMNS = ("student", "puzzle", "verdict", "earned", "possible", "findings", "sandbox", "fault", "file")
@@ -88,7 +88,7 @@ def _facts(row: Row) -> dict[str, Any]:
     outcome, verdict, possible = row
     return {
         "student": clean(outcome.work.student, _LONG),
-        "puzzle": ladder.stems()[outcome.work.number],
+        "puzzle": ladder.stems()[outcome.work.puzzle],
         "verdict": NO_SCORE if verdict is None else verdict.status.value,
         "earned": None if verdict is None else verdict.earned,
         "possible": possible,

@@ -13,9 +13,9 @@ from pathlib import Path
 from checker.course import ladder
 
 KINDS = (".ipynb", ".py")
-_OURS = {"checker", "solutions", "tests"}  # in a clone of the course: files with a puzzle's number, and nobody's work
+_OURS = {"checker", "solutions", "tests"}  # in a clone of the course: files with a puzzle's ID, and nobody's work
 MOST_DEEP = 20  # folders in folders; some unpackers, and Git, make a thousand for whoever asks
-_NUMBER = re.compile(r"(?:^|[^A-Za-z0-9])p(\d+)(?=_)")
+_ID = re.compile(rf"(?:^|[^A-Za-z0-9])({'|'.join(ladder.RUNGS)})(?=_)")
 # What a learning platform writes before a file's name, or calls a folder. Canvas's second number is the file's.
 _CANVAS = re.compile(r"(?P<student>[^_]+(?:_LATE)?_\d+)_\d+_(?P<file>.+)")
 _MOODLE = re.compile(r"(?P<student>.+?)_(?P<participant>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)")
@@ -30,7 +30,7 @@ class Work:
     """The files that somebody has handed in for a puzzle; `chosen` says which of them is meant."""
 
     student: str
-    number: int
+    puzzle: str  # its ID
     paths: tuple[Path, ...]
 
 
@@ -69,16 +69,16 @@ def found(places: Sequence[Path]) -> list[Work]:
         here = _works([place], place.parent) if place.is_file() else _works(_files(place), place)
         if not here:
             raise NothingFound(
-                f"{place} holds no submission: no .py or .ipynb with a puzzle's number in its name, such as "
-                f"{ladder.stems()[min(ladder.stems())]}.ipynb."
+                f"{place} holds no submission: no .py or .ipynb with a puzzle's ID in its name, such as "
+                f"{ladder.LADDER[0].stem}.ipynb."
             )
         works.update(here)
     return sorted(works)
 
 
-def in_folder(folder: Path, number: int | None = None) -> tuple[Path, ...]:
-    """All that may be a submission in somebody's folder; of a puzzle's `number`, only what bears it in its name."""
-    return tuple(path for path in _files(folder) if number in (None, _number(path)))
+def in_folder(folder: Path, puzzle_id: str | None = None) -> tuple[Path, ...]:
+    """All that may be a submission in somebody's folder; of a puzzle, only what bears its ID in its name."""
+    return tuple(path for path in _files(folder) if puzzle_id in (None, _named(path)))
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -102,32 +102,32 @@ def _special(path: Path) -> bool:
 
 
 def _works(paths: Iterable[Path], folder: Path) -> list[Work]:
-    of: dict[tuple[str, str, int], list[Path]] = defaultdict(list)
-    numbers = {stem: number for number, stem in ladder.stems().items()}
+    of: dict[tuple[str, str, str], list[Path]] = defaultdict(list)
+    ids = {stem: puzzle_id for puzzle_id, stem in ladder.stems().items()}
     for path in paths:
         inside = path.relative_to(folder)
         above, platform = inside.parts[:-1], download(inside)
-        number = next((numbers[name] for name in above if name in numbers), None) or _number(path)
-        if number is None:
+        puzzle_id = next((ids[name] for name in above if name in ids), None) or _named(path)
+        if puzzle_id is None:
             continue
         if platform is not None:
-            of[platform.student, platform.participant, number].append(path)
+            of[platform.student, platform.participant, puzzle_id].append(path)
         else:
-            of[above[0] if above else _before(path), "", number].append(path)
-    people = Counter((student, number) for student, _, number in of)
+            of[above[0] if above else _before(path), "", puzzle_id].append(path)
+    people = Counter((student, puzzle_id) for student, _, puzzle_id in of)
     return [
-        Work(student if people[student, number] == 1 else f"{student}_{participant}", number, tuple(files))
-        for (student, participant, number), files in of.items()
+        Work(student if people[student, puzzle_id] == 1 else f"{student}_{participant}", puzzle_id, tuple(files))
+        for (student, participant, puzzle_id), files in of.items()
     ]
 
 
-def _number(path: Path) -> int | None:
+def _named(path: Path) -> str | None:
     """The puzzle that a file's name says it is for."""
-    named = _NUMBER.search(path.stem)
-    return int(named[1]) if named is not None and int(named[1]) in ladder.stems() else None
+    named = _ID.search(path.stem)
+    return named[1] if named is not None else None
 
 
 def _before(path: Path) -> str:
-    """What stands before the puzzle's number in a file's name; if nothing does, its name."""
-    named = _NUMBER.search(path.stem)
+    """What stands before the puzzle's ID in a file's name; if nothing does, its name."""
+    named = _ID.search(path.stem)
     return (path.stem[: named.start()].strip("_- .") if named else "") or path.stem

@@ -52,31 +52,31 @@ def _host(cage: Cage) -> Host:
     return host
 
 
-def verdict_on(number: int, notebook: Handed, name: str, course: Settings) -> Verdict:
+def verdict_on(puzzle_id: str, notebook: Handed, name: str, course: Settings) -> Verdict:
     """The verdict, from the records if it is known, in the course's points.
 
     Raises KeyProblem, NoSandbox, CheckerFault: no score then.
     """
     if notebook.submission is None:
-        return course.weighed(unreadable(number, name, notebook.problem))
-    of = record.identity(number, notebook.submission, record.judging(course))
+        return course.weighed(unreadable(puzzle_id, name, notebook.problem))
+    of = record.identity(puzzle_id, notebook.submission, record.judging(course))
     path = record.place(course.records, of)
     verdict = record.load(path)
     if verdict is None:
-        verdict = _checked(number, _called_alike(number, notebook.submission), terms_for_grading(course))
+        verdict = _checked(puzzle_id, _called_alike(puzzle_id, notebook.submission), terms_for_grading(course))
         record.keep(path, of, verdict)
     return course.weighed(verdict)
 
 
-def _called_alike(number: int, submission: Submission) -> Submission:
+def _called_alike(puzzle_id: str, submission: Submission) -> Submission:
     """A submission under its puzzle's name: others who hand in the same text get its record, with the name in it."""
-    return replace(submission, name=f"{ladder.stems()[number]}{Path(submission.name).suffix}")
+    return replace(submission, name=f"{ladder.stems()[puzzle_id]}{Path(submission.name).suffix}")
 
 
-def _checked(number: int, submission: Submission, terms: Terms) -> Verdict:
+def _checked(puzzle_id: str, submission: Submission, terms: Terms) -> Verdict:
     for left in reversed(range(TRIES)):
         try:
-            return check(number, submission, terms).verdict
+            return check(puzzle_id, submission, terms).verdict
         except Exception as error:
             if not left:
                 raise CheckerFault(f"{type(error).__name__}: {error}") from error

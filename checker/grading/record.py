@@ -22,7 +22,7 @@ from checker.grading import key
 from checker.grading.settings import Settings
 from checker.submission.read import Submission
 
-FORM = 2  # of the file
+FORM = 3  # of the file
 # What a result depends on; the report's words do not belong to it.
 JUDGING = ("course", "submission", "box", "catalog", "judge", "check")
 
@@ -36,7 +36,7 @@ def judging(course: Settings) -> dict[str, Any]:
     return {"checker": _checker_digest(), "key": key_id, "caged": course.caged, "triton": _triton_version()}
 
 
-def identity(number: int, submission: Submission, judging: dict[str, Any]) -> dict[str, Any]:
+def identity(puzzle_id: str, submission: Submission, judging: dict[str, Any]) -> dict[str, Any]:
     """Everything that a result depends on; the numbers of its cells are in the words of the findings.
 
     Where a cell ends belongs to it: the same text, cut in the middle of a kernel, is another submission, and a bad one.
@@ -44,7 +44,7 @@ def identity(number: int, submission: Submission, judging: dict[str, Any]) -> di
     text = submission.text.encode("utf-8", "surrogatepass")
     return {
         "form": FORM,
-        "puzzle": number,
+        "puzzle": puzzle_id,
         "submission": hashlib.sha256(text).hexdigest(),
         "cells": [[chunk.cell, chunk.text.count("\n")] for chunk in submission.chunks],
         **judging,
@@ -76,7 +76,7 @@ def keep(path: Path, of: dict[str, Any], verdict: Verdict) -> None:
 
 def place(folder: Path, of: dict[str, Any]) -> Path:
     """The file in which a result is recorded."""
-    return folder / f"p{of['puzzle']}" / _name(of)
+    return folder / of["puzzle"] / _name(of)
 
 
 def _name(of: dict[str, Any]) -> str:

@@ -92,15 +92,15 @@ class Settings:
         """How many submissions count; 0: any number."""
         return self.attempts.get(assignment, self.attempts.get("allowed", 0))
 
-    def points_of(self, number: int) -> dict[str, int]:
+    def points_of(self, puzzle_id: str) -> dict[str, int]:
         """The points of each property of a puzzle; the catalog's weights where nothing else is said."""
-        puzzle = catalog.load(number)
+        puzzle = catalog.load(puzzle_id)
         said = self.points.get(puzzle.stem, {})
         return {one.name: said.get(one.name, one.weight) for one in puzzle.properties}
 
-    def possible(self, number: int) -> int:
+    def possible(self, puzzle_id: str) -> int:
         """The points of all properties of a puzzle."""
-        return sum(self.points_of(number).values())
+        return sum(self.points_of(puzzle_id).values())
 
     def weighed(self, verdict: Verdict) -> Verdict:
         """A verdict with this course's points."""
@@ -129,7 +129,7 @@ def read(folder: Path) -> Settings:
 def _said(data: dict[str, Any]) -> dict[str, Any]:
     """What a file says, as the fields of `Settings`."""
     said = _table("the file", data, _FILE)
-    numbers = {stem: number for number, stem in ladder.stems().items()}
+    numbers = {stem: puzzle_id for puzzle_id, stem in ladder.stems().items()}
     said["late"] = Late(**_table("[late]", said.get("late", {}), _LATE))
     said["attempts"] = _table("[attempts]", said.get("attempts", {}), dict.fromkeys(["allowed", *numbers], _Whole))
     points = _table("[points]", said.get("points", {}), dict.fromkeys(numbers, _Table))
@@ -163,11 +163,11 @@ def check_id(id: str) -> None:
 
 def template(id: str) -> str:
     """A new course's `course.toml`: everything that can be said in it, as it holds by default."""
-    return _HEAD.format(id=id) + "".join(_template_points(number) for number in ladder.stems())
+    return _HEAD.format(id=id) + "".join(_template_points(puzzle_id) for puzzle_id in ladder.stems())
 
 
-def _template_points(number: int) -> str:
-    puzzle = catalog.load(number)
+def _template_points(puzzle_id: str) -> str:
+    puzzle = catalog.load(puzzle_id)
     width = 2 + max(len(one.name) for one in puzzle.properties)
     lines = [f"{chr(34) + one.name + chr(34):{width}} = {one.weight:<3} # {one.title}" for one in puzzle.properties]
     return f"\n[points.{puzzle.stem}]\n" + "\n".join(lines) + "\n"

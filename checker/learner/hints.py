@@ -16,7 +16,7 @@ from checker.submission.read import Unreadable, cells_of
 class Shown:
     """The hints to show now, and where the learner stands."""
 
-    puzzle: int
+    puzzle: str
     hints: tuple[Hint, ...]
     seen: int
     total: int
@@ -25,32 +25,32 @@ class Shown:
     solution: bool = True  # whether this copy of the course has one
 
 
-def hints_of(number: int, root: Path = places.ROOT) -> tuple[Hint, ...]:
+def hints_of(puzzle_id: str, root: Path = places.ROOT) -> tuple[Hint, ...]:
     """All hints of a puzzle, from its file, or from its notebook if they have gone from there."""
     try:
-        script = places.script(number, root).read_text(encoding="utf-8", errors="replace")
+        script = places.script(puzzle_id, root).read_text(encoding="utf-8", errors="replace")
     except OSError:
         script = ""
     if found := hints(script_cells(script)):
         return found
     try:
-        return hints([(cell.kind, cell.text) for cell in cells_of(places.notebook(number, root))])
+        return hints([(cell.kind, cell.text) for cell in cells_of(places.notebook(puzzle_id, root))])
     except Unreadable:
         return ()
 
 
-def next_hint(number: int, root: Path = places.ROOT) -> Shown:
+def next_hint(puzzle_id: str, root: Path = places.ROOT) -> Shown:
     """One hint more than were seen so far, and remember that; none if there are no more."""
-    every = hints_of(number, root)
+    every = hints_of(puzzle_id, root)
     before = opened(root)
-    seen = before.progress.of(number).hints
+    seen = before.progress.of(puzzle_id).hints
     if seen >= len(every):
-        return _shown(number, (), before, every, root)
+        return _shown(puzzle_id, (), before, every, root)
 
     def one_more(progress: Progress) -> Progress:
         nonlocal seen
-        seen = progress.of(number).hints  # another process may have been faster
-        return progress.having(number, replace(progress.of(number), hints=min(seen + 1, len(every))))
+        seen = progress.of(puzzle_id).hints  # another process may have been faster
+        return progress.having(puzzle_id, replace(progress.of(puzzle_id), hints=min(seen + 1, len(every))))
 
     try:
         after = changed(one_more, root)
@@ -58,16 +58,16 @@ def next_hint(number: int, root: Path = places.ROOT) -> Shown:
         sentence = (
             f"That you have seen it cannot be noted in progress.txt ({error.strerror}). All hints end the lesson."
         )
-        entry = before.progress.of(number)
-        after = Opened(before.progress.having(number, replace(entry, hints=seen + 1)), sentence)
+        entry = before.progress.of(puzzle_id)
+        after = Opened(before.progress.having(puzzle_id, replace(entry, hints=seen + 1)), sentence)
     remark = " ".join(filter(None, (before.remark, after.remark)))
-    return _shown(number, every[seen : seen + 1], replace(after, remark=remark), every, root)
+    return _shown(puzzle_id, every[seen : seen + 1], replace(after, remark=remark), every, root)
 
 
-def seen_hints(number: int, root: Path = places.ROOT) -> Shown:
+def seen_hints(puzzle_id: str, root: Path = places.ROOT) -> Shown:
     """The hints that were seen so far."""
-    found, every = opened(root), hints_of(number, root)
-    return _shown(number, every[: found.progress.of(number).hints], found, every, root)
+    found, every = opened(root), hints_of(puzzle_id, root)
+    return _shown(puzzle_id, every[: found.progress.of(puzzle_id).hints], found, every, root)
 
 
 def closing(shown: Shown, next_one: str, again: str) -> list[tuple[str, str]]:
@@ -93,7 +93,7 @@ def plain(text: str) -> str:
     return "\n".join(re.sub(r"\$([^$]*)\$", lambda m: m[1].replace(r"\infty", "∞"), p) for p in paragraphs)
 
 
-def _shown(number: int, hints: tuple[Hint, ...], found: Opened, every: tuple[Hint, ...], root: Path) -> Shown:
-    entry = found.progress.of(number)
-    there = places.solution(number, root).exists()
-    return Shown(number, hints, min(entry.hints, len(every)), len(every), entry.solved, found.remark, there)
+def _shown(puzzle_id: str, hints: tuple[Hint, ...], found: Opened, every: tuple[Hint, ...], root: Path) -> Shown:
+    entry = found.progress.of(puzzle_id)
+    there = places.solution(puzzle_id, root).exists()
+    return Shown(puzzle_id, hints, min(entry.hints, len(every)), len(every), entry.solved, found.remark, there)

@@ -1,4 +1,4 @@
-"""From a puzzle's number to the verdict on its file: what every command that checks has in common."""
+"""From a puzzle's ID to the verdict on its file: what every command that checks has in common."""
 
 from __future__ import annotations
 
@@ -43,29 +43,29 @@ def terms_of(key: str | None, device: str, wanted: str, *, unsafe: bool = False)
         ) from reason
 
 
-def checked(number: int, file: Path | None, terms: Terms | None) -> Verdict:
+def checked(puzzle_id: str, file: Path | None, terms: Terms | None) -> Verdict:
     """The verdict on one puzzle; success with its own file is recorded. Raises only Misuse: our fault is a verdict."""
-    return outcome_of(number, file, terms).verdict
+    return outcome_of(puzzle_id, file, terms).verdict
 
 
-def outcome_of(number: int, file: Path | None, terms: Terms | None) -> Outcome:
+def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None) -> Outcome:
     """The same with what the verdict rests on."""
-    path = file if file is not None else Path(shown(script(number)))
+    path = file if file is not None else Path(shown(script(puzzle_id)))
     try:
         try:
             submission = from_file(path)
         except Unreadable as problem:
             if problem.missing:
                 raise Misuse(str(problem)) from problem
-            return Outcome(unreadable(number, str(path), str(problem)))
-        outcome = check(number, submission, terms)
+            return Outcome(unreadable(puzzle_id, str(path), str(problem)))
+        outcome = check(puzzle_id, submission, terms)
         if outcome.verdict.status is Status.NOT_STARTED and file is None:
-            return replace(outcome, verdict=_with_notebook(outcome.verdict, number))
+            return replace(outcome, verdict=_with_notebook(outcome.verdict, puzzle_id))
         return replace(outcome, verdict=looking_ahead(outcome.verdict, recorded(outcome.verdict, path)))
     except Exception as error:
         if isinstance(error, Misuse):
             raise
-        return Outcome(fault(number, error))
+        return Outcome(fault(puzzle_id, error))
 
 
 def recorded(verdict: Verdict, path: Path | None) -> Opened | None:
@@ -83,11 +83,11 @@ def recorded(verdict: Verdict, path: Path | None) -> Opened | None:
 
 def looking_ahead(verdict: Verdict, found: Opened | None) -> Verdict:
     """A verdict of success with what comes next, where the learner has got as far as this."""
-    number = verdict.puzzle
-    if found is None or number is None:
+    puzzle_id = verdict.puzzle
+    if found is None or puzzle_id is None:
         return verdict
     remarks = [found.remark] if found.remark else []
-    ahead = found.progress.having(number, Entry(solved=True)).next_open(number)
+    ahead = found.progress.having(puzzle_id, Entry(solved=True)).next_open(puzzle_id)
     if ahead is None:
         remarks.append("all puzzles are solved.")
     in_notebook = not verdict.file or verdict.file.endswith(".ipynb")
@@ -95,11 +95,11 @@ def looking_ahead(verdict: Verdict, found: Opened | None) -> Verdict:
     return replace(verdict, remarks=(*verdict.remarks, *remarks), upcoming=upcoming)
 
 
-def _with_notebook(verdict: Verdict, number: int) -> Verdict:
+def _with_notebook(verdict: Verdict, puzzle_id: str) -> Verdict:
     """If only the notebook was edited, say what to type to check it."""
-    path = notebook(number)
+    path = notebook(puzzle_id)
     try:
-        edited = started(number, from_file(path))
+        edited = started(puzzle_id, from_file(path))
     except Unreadable:
         edited = False
     if not edited:
@@ -107,7 +107,7 @@ def _with_notebook(verdict: Verdict, number: int) -> Verdict:
     finding = replace(
         verdict.findings[0],
         explanation="The file is as it was, but your notebook is not. To check the notebook, type:",
-        examples=(f"make check PUZZLE={number} FILE={os.path.relpath(path)}",),
+        examples=(f"make check PUZZLE={puzzle_id} FILE={os.path.relpath(path)}",),
     )
     return replace(verdict, findings=(finding,))
 
@@ -117,14 +117,14 @@ def misused(sentence: str, hint: str = "") -> Verdict:
     return Verdict(None, "", Status.MISUSED, (Finding("misused", Status.MISUSED, sentence, "", hint),))
 
 
-def fault(number: int, error: Exception) -> Verdict:
+def fault(puzzle_id: str, error: Exception) -> Verdict:
     """The verdict when the checker itself has failed."""
     if os.environ.get(TRACEBACK_VARIABLE):
         traceback.print_exception(error)
     sentence = f"{type(error).__name__}: {error}"
     hint = (
         "This is not your kernel's fault, and it costs no points. Check again; if it stays, report it with "
-        f"the output of {TRACEBACK_VARIABLE}=1 python -m checker check {number}."
+        f"the output of {TRACEBACK_VARIABLE}=1 python -m checker check {puzzle_id}."
     )
     finding = Finding("checker-fault", Status.CHECKER_FAULT, "The checker itself failed", sentence, hint)
-    return cleaned(Verdict(number, ladder.stems()[number], Status.CHECKER_FAULT, (finding,)))
+    return cleaned(Verdict(puzzle_id, ladder.stems()[puzzle_id], Status.CHECKER_FAULT, (finding,)))

@@ -28,7 +28,7 @@ ABOUT = (
 )
 PATIENCE = 2.0  # seconds to wait for another process, which needs milliseconds
 _LINE = re.compile(
-    r"puzzle (?P<number>[1-9]\d{0,3}): (?:solved(?: (?P<when>\d{4}-\d\d-\d\d \d\d:\d\d))?|(?P<open>not solved))"
+    r"puzzle (?P<puzzle>[a-z]?[1-9]\d{0,3}): (?:solved(?: (?P<when>\d{4}-\d\d-\d\d \d\d:\d\d))?|(?P<open>not solved))"
     r"(?:, (?P<hints>\d{1,3}) hints? seen)?",
     re.ASCII,
 )
@@ -52,20 +52,19 @@ class Entry:
 class Progress:
     """What was reached in every puzzle. A puzzle that is not mentioned was not begun."""
 
-    entries: Mapping[int, Entry] = field(default_factory=dict)
+    entries: Mapping[str, Entry] = field(default_factory=dict)
 
-    def of(self, number: int) -> Entry:
+    def of(self, puzzle_id: str) -> Entry:
         """What was reached in one puzzle."""
-        return self.entries.get(number, Entry())
+        return self.entries.get(puzzle_id, Entry())
 
-    def having(self, number: int, entry: Entry) -> Progress:
+    def having(self, puzzle_id: str, entry: Entry) -> Progress:
         """The same, with one puzzle's entry replaced."""
-        return Progress({**self.entries, number: entry})
+        return Progress({**self.entries, puzzle_id: entry})
 
-    def next_open(self, after: int = 0) -> int | None:
+    def next_open(self, after: str = "") -> str | None:
         """The first puzzle after this one that is not solved, else the first at all; None: all are solved."""
-        waiting = [number for number in ladder.stems() if not self.of(number).solved]
-        return next((number for number in waiting if number > after), waiting[0] if waiting else None)
+        return next((puzzle_id for puzzle_id in ladder.following(after) if not self.of(puzzle_id).solved), None)
 
 
 @dataclass(frozen=True)
@@ -84,9 +83,9 @@ def parse(data: bytes) -> tuple[Progress, int]:
         if not text or (position == 0 and text.startswith("#")):
             continue
         if found := _LINE.fullmatch(text):
-            number = int(found["number"])
+            puzzle_id = found["puzzle"] if found["puzzle"][0].isalpha() else f"p{found['puzzle']}"  # as it was once
             entry = Entry(not found["open"], found["when"] or "", int(found["hints"] or 0))
-            progress = progress.having(number, progress.of(number).merged(entry))
+            progress = progress.having(puzzle_id, progress.of(puzzle_id).merged(entry))
         else:
             lost += 1
     return progress, lost
@@ -95,10 +94,10 @@ def parse(data: bytes) -> tuple[Progress, int]:
 def written(progress: Progress) -> bytes:
     """The file's content."""
     lines = [ABOUT]
-    for number, entry in sorted(progress.entries.items()):
+    for puzzle_id, entry in sorted(progress.entries.items(), key=lambda one: ladder.place_of(one[0])):
         reached = f"solved {entry.when}".rstrip() if entry.solved else "not solved"
         hints = f", {entry.hints} hint{'s' if entry.hints > 1 else ''} seen" if entry.hints else ""
-        lines.append(f"puzzle {number}: {reached}{hints}")
+        lines.append(f"puzzle {puzzle_id}: {reached}{hints}")
     return ("\n".join(lines) + "\n").encode()
 
 
@@ -139,13 +138,13 @@ def changed(change: Callable[[Progress], Progress], root: Path = ROOT) -> Opened
     return Opened(after, remark)
 
 
-def solved(number: int, root: Path = ROOT) -> Opened:
+def solved(puzzle_id: str, root: Path = ROOT) -> Opened:
     """Note that a puzzle is solved, and when it was for the first time. Raises OSError."""
     now = time.strftime("%Y-%m-%d %H:%M")
 
     def noted(progress: Progress) -> Progress:
-        entry = progress.of(number)
-        return progress if entry.solved else progress.having(number, replace(entry, solved=True, when=now))
+        entry = progress.of(puzzle_id)
+        return progress if entry.solved else progress.having(puzzle_id, replace(entry, solved=True, when=now))
 
     return changed(noted, root)
 

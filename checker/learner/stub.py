@@ -44,7 +44,7 @@ class Reset:
 
 def shipped(puzzle: Puzzle) -> dict[str, str]:
     """The stub of each kernel, by its name. NoStub."""
-    path = places.stubs(puzzle.number)
+    path = places.stubs(puzzle.id)
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except OSError as error:
@@ -53,11 +53,11 @@ def shipped(puzzle: Puzzle) -> dict[str, str]:
     return {name: "\n".join(lines[n] for n in found) for name, found in where.items() if found is not None}
 
 
-def planned(number: int, path: Path, root: Path = places.ROOT) -> Reset:
+def planned(puzzle_id: str, path: Path, root: Path = places.ROOT) -> Reset:
     """How a puzzle's file or notebook becomes the stub again. Changes nothing. Raises NoStub and OSError."""
-    puzzle = catalog.load(number)
+    puzzle = catalog.load(puzzle_id)
     stubs = shipped(puzzle)
-    script, notebook = places.script(number, root), places.notebook(number, root)
+    script, notebook = places.script(puzzle_id, root), places.notebook(puzzle_id, root)
     before = path.read_bytes() if path.exists() else None
     twin = notebook if path == script else script
     for source, with_lesson in ((path, True), (twin, True), (path, False)):
@@ -66,7 +66,7 @@ def planned(number: int, path: Path, root: Path = places.ROOT) -> Reset:
             text = data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
             lesson = text if source == path else _as_script(text) if path == script else notebook_text(text, puzzle)
             made, submission = (_script if path == script else _notebook)(lesson, stubs)
-            if started(number, submission) or (with_lesson and "markdown" not in made):  # its texts are gone
+            if started(puzzle_id, submission) or (with_lesson and "markdown" not in made):  # its texts are gone
                 continue
             if source == path and made == text and before is not None:
                 return Reset(path, before, before)

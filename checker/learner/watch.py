@@ -43,17 +43,17 @@ class NothingToWatch(Exception):
 class Watcher:
     """The files to look after, the check that is going on, and the screen."""
 
-    def __init__(self, console: Console, only: int | None = None, root: Path = places.ROOT):
+    def __init__(self, console: Console, only: str | None = None, root: Path = places.ROOT):
         """`only`: one puzzle; None: all of them."""
         self.console = console
         self.only = only
         self.root = root
-        self.numbers = {
-            place(number, root): number
-            for number in ([only] if only is not None else ladder.stems())
+        self.puzzles = {
+            place(puzzle_id, root): puzzle_id
+            for puzzle_id in ([only] if only is not None else ladder.stems())
             for place in (places.script, places.notebook)
         }
-        self.folders = [folder for folder in dict.fromkeys(p.parent for p in self.numbers) if folder.is_dir()]
+        self.folders = [folder for folder in dict.fromkeys(p.parent for p in self.puzzles) if folder.is_dir()]
         self.saved: set[Path] = set()  # since the last check began
         self.missed: dict[Path, float] = {}  # since when a file has been gone
         self.check: BaseProcess | None = None
@@ -80,7 +80,7 @@ class Watcher:
 
     def _changes(self) -> Iterator[set[Path]]:
         """The files that have changed, after each change, and nothing every now and then."""
-        wanted = {str(path) for path in self.numbers}
+        wanted = {str(path) for path in self.puzzles}
         try:
             for changes in watch(
                 *self.folders,
@@ -115,7 +115,7 @@ class Watcher:
         back = {path for path in self.missed if path.exists()}
         gone = [path for path, since in self.missed.items() if path not in back and now - since > GONE]
         waiting = self.saved | back
-        saved = [path for path in self.numbers if path in waiting and path.exists() and not self._echo(path, now)]
+        saved = [path for path in self.puzzles if path in waiting and path.exists() and not self._echo(path, now)]
         self.saved.clear()
         self.missed = {p: since for p, since in self.missed.items() if p not in back and p not in gone}
         for path in gone:
@@ -148,7 +148,7 @@ class Watcher:
         self._clear()
         for path in gone:
             sentence = f"{places.shown(path)} has vanished. Save it again, or get the stub back:"
-            say(self.console, sentence, f"make reset PUZZLE={self.numbers[path]}")
+            say(self.console, sentence, f"make reset PUZZLE={self.puzzles[path]}")
         for answer in answers:
             if isinstance(answer, Verdict):
                 terminal.show(self.console, answer)
@@ -159,7 +159,7 @@ class Watcher:
     def _answer(self, path: Path) -> Verdict | Misuse:
         """The verdict on a file; or a sentence, if it has just gone."""
         try:
-            return practice.checked(self.numbers[path], Path(places.shown(path)), None)
+            return practice.checked(self.puzzles[path], Path(places.shown(path)), None)
         except Misuse as problem:
             return problem
 
@@ -178,8 +178,8 @@ class Watcher:
         elif verdict.upcoming:
             say(self.console, "To go on with it, press Ctrl-C and type:", f"make watch PUZZLE={self._next()}")
 
-    def _next(self) -> int | None:
-        return opened(self.root).progress.next_open(self.only or 0)
+    def _next(self) -> str | None:
+        return opened(self.root).progress.next_open(self.only or "")
 
     def _greet(self) -> None:
         self._clear()
@@ -200,8 +200,8 @@ class Watcher:
         from checker.judge import compiled  # noqa: F401
         from checker.submission import extract, lint  # noqa: F401
 
-        for number in dict.fromkeys(self.numbers.values()):
-            catalog.load(number)
+        for puzzle_id in dict.fromkeys(self.puzzles.values()):
+            catalog.load(puzzle_id)
 
     def _clear(self) -> None:
         """One screen for one report; without a terminal they follow each other."""

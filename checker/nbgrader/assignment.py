@@ -27,9 +27,9 @@ def check_id(puzzle: Puzzle) -> str:
     return f"check-{puzzle.stem}"
 
 
-def source_notebook(root: Path, number: int, points: int) -> str:
+def source_notebook(root: Path, puzzle_id: str, points: int) -> str:
     """The JSON of the notebook that belongs into `source/`. Raises NoAssignment."""
-    puzzle = catalog.load(number)
+    puzzle = catalog.load(puzzle_id)
     stub = emptied((root / "puzzles" / f"{puzzle.stem}.py").read_text(encoding="utf-8"), puzzle)
     path = root / "solutions" / f"{puzzle.stem}.py"
     try:
@@ -47,7 +47,7 @@ def source_notebook(root: Path, number: int, points: int) -> str:
             marks["points"] = points
     if not any(cell["metadata"].get("nbgrader", {}).get("grade") for cell in notebook["cells"]):
         raise NoAssignment(
-            f"puzzles/{puzzle.stem}.py has no cell that ends with check({number}): nothing can be graded."
+            f"puzzles/{puzzle.stem}.py has no cell that ends with check({puzzle_id}): nothing can be graded."
         )
     return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 

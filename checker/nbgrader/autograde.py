@@ -55,18 +55,18 @@ class _Notebook:
     @property
     def points(self) -> int:
         """What it can earn."""
-        return self.course.possible(self.puzzle.number)
+        return self.course.possible(self.puzzle.id)
 
     def chosen(self) -> tuple[Path, Handed]:
         """The file that is meant, whatever it is called, and what it holds. Raises Unresolved."""
-        return chosen_in(self.folder, self.puzzle.number, self.assignment)
+        return chosen_in(self.folder, self.puzzle.id, self.assignment)
 
 
 def _puzzle_of(resources: Any) -> Puzzle | None:
     """The puzzle that nbgrader is converting a notebook of, if it is one of the catalog's."""
-    numbers = {stem: number for number, stem in ladder.stems().items()}
-    number = numbers.get(resources["nbgrader"]["notebook"])
-    return None if number is None else catalog.load(number)
+    numbers = {stem: puzzle_id for puzzle_id, stem in ladder.stems().items()}
+    puzzle_id = numbers.get(resources["nbgrader"]["notebook"])
+    return None if puzzle_id is None else catalog.load(puzzle_id)
 
 
 def under_one_name(assignment: str, notebooks: list[str], **_: Any) -> None:
@@ -112,7 +112,7 @@ class Judge(NbGraderPreprocessor):
         try:
             path, notebook = one.chosen()
             outputs += [_told(notebook.notes)] if notebook.notes else []
-            outputs += _outputs(verdict_on(puzzle.number, notebook, path.name, one.course))
+            outputs += _outputs(verdict_on(puzzle.id, notebook, path.name, one.course))
         except (CheckerFault, Unresolved) as fault:
             resources[FAULT] = str(fault)
             self.log.error("%s could not be judged, and is left to be graded by hand: %s", one.folder, fault)

@@ -52,11 +52,11 @@ def make(folder: Path, id: str = "", exchange: str = "", root: Path = ROOT) -> t
     elif place:
         made.remarks += _new_exchange(Path(place))
     _write(folder / CONFIGURATION, _CONFIGURATION.format(root=repr(str(root)), own=OWN), folder / "replaced", made)
-    for number, stem in ladder.stems().items():
-        points = sum(course.points_of(number).values())
+    for puzzle_id, stem in ladder.stems().items():
+        points = sum(course.points_of(puzzle_id).values())
         path = folder / "source" / stem / f"{stem}.ipynb"
         old = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
-        _write(path, with_questions(source_notebook(root, number, points), old), folder / "replaced", made)
+        _write(path, with_questions(source_notebook(root, puzzle_id, points), old), folder / "replaced", made)
     course.records.mkdir(exist_ok=True, mode=0o700)
     made.remarks += _strays(folder)
     return course, made

@@ -92,7 +92,7 @@ class Grades(ExportPlugin):
         times = [self.parent.coursedir.get_existing_timestamp(str(folder)) for folder in (submitted, autograded)]
         if not autograded.is_dir() or times[0] != times[1]:
             return False
-        numbers = {stem: number for number, stem in ladder.stems().items()}
+        numbers = {stem: puzzle_id for puzzle_id, stem in ladder.stems().items()}
         if assignment not in numbers:
             return True
         try:

@@ -40,7 +40,7 @@ class Report:
         return {kind: data for kind, data in shown.items() if data}, {"image/png": {"alt": self.text}}
 
 
-def check(puzzle: int, *, device: str = "interpreter") -> Report:
+def check(puzzle: int | str, *, device: str = "interpreter") -> Report:
     """Check the kernels of a puzzle as the cells that were run last define them.
 
     `device`: `interpreter`, `cuda`, or `auto`, the one after the other.
@@ -51,12 +51,12 @@ def check(puzzle: int, *, device: str = "interpreter") -> Report:
     return report
 
 
-def bench(puzzle: int, *, every: bool = False) -> Report:
+def bench(puzzle: int | str, *, every: bool = False) -> Report:
     """Time the kernels of a puzzle beside their peers, or predict without a GPU; a picture. They are checked first."""
     return _asked("bench", puzzle, every=every)
 
 
-def trace(puzzle: int) -> Report:
+def trace(puzzle: int | str) -> Report:
     """Draw what the kernels of a puzzle load and store, right or wrong: tiles, their order, how often each is read."""
     return _asked("trace", puzzle)
 
@@ -80,29 +80,29 @@ def run(kernel: Any, *arguments: Any, grid: int | Sequence[int] | None = None, *
         return Ran(name, problem=str(problem))
 
 
-def hint(puzzle: int, *, again: bool = False) -> Report:
+def hint(puzzle: int | str, *, again: bool = False) -> Report:
     """The next hint for a puzzle, and no more. `again`: those that were seen so far."""
-    from checker.course.ladder import number_of
+    from checker.course.ladder import id_of
     from checker.course.status import Misuse
     from checker.learner import hints
 
     try:
-        puzzle = number_of(puzzle)
+        puzzle_id = id_of(puzzle)
     except Misuse as misuse:
         return Report(str(misuse))
-    shown = hints.seen_hints(puzzle) if again else hints.next_hint(puzzle)
+    shown = hints.seen_hints(puzzle_id) if again else hints.next_hint(puzzle_id)
     plain, rich = ([shown.remark] if shown.remark else [] for _ in range(2))
     for one in shown.hints:
         head = f"Hint {one.level} of {shown.total}: {one.title}"
         plain.append(f"{head}\n{hints.plain(one.text)}")
         rich.append(f"**{head}**\n\n{one.text}")
-    for sentence, typed in hints.closing(shown, f"hint({puzzle})", f"hint({puzzle}, again=True)"):
+    for sentence, typed in hints.closing(shown, f'hint("{puzzle_id}")', f'hint("{puzzle_id}", again=True)'):
         plain.append(f"{sentence} {typed}" if typed else sentence)
         rich.append(f"{sentence} `{typed}`" if typed else sentence)
     return Report("\n\n".join(plain), markdown="\n\n".join(rich))
 
 
-def _asked(verb: str, puzzle: int, **options: Any) -> Report:
+def _asked(verb: str, puzzle: int | str, **options: Any) -> Report:
     """What the judging process answers."""
     from checker.box.processes import command_of
 

@@ -32,38 +32,38 @@ def main() -> None:
     """Serve one request and exit."""
     request = json.loads(sys.stdin.read())
     try:
-        number = ladder.number_of(request.pop("puzzle"))
+        puzzle_id = ladder.id_of(request.pop("puzzle"))
         try:
-            answer = _served(number, **request)
+            answer = _served(puzzle_id, **request)
         except (Unreadable, command.BenchmarkFailed, command.NoBenchmark) as problem:
             answer = _shown(misused(str(problem)))
         except Exception as error:
-            answer = _shown(fault(number, error))
+            answer = _shown(fault(puzzle_id, error))
     except Misuse as misuse:
         answer = _shown(misused(str(misuse)))
     json.dump(answer, sys.stdout)
 
 
 def _served(
-    number: int, verb: str, cells: list[str], place: str | None, device: str = "interpreter", every: bool = False
+    puzzle_id: str, verb: str, cells: list[str], place: str | None, device: str = "interpreter", every: bool = False
 ) -> dict[str, Any]:
     wanted = () if verb == "trace" else targets.DEFAULT
-    outcome = check(number, submission_of(cells), Terms(device=device, targets=wanted))
+    outcome = check(puzzle_id, submission_of(cells), Terms(device=device, targets=wanted))
     verdict = outcome.verdict
     if verb == "trace":
         seen = traced(outcome)
         return _shown(verdict) if seen.empty else _pictured("trace", seen, "\n".join(words.summary(seen)))
     if place is not None:
-        verdict = looking_ahead(verdict, recorded(verdict, _file(number, Path(place))))
+        verdict = looking_ahead(verdict, recorded(verdict, _file(puzzle_id, Path(place))))
     if verb == "bench" and verdict.accepted:
         result = command.result_of(outcome, command.Extent(every), lambda _: None)
         return _pictured("bench", result, plain(table.report(result)))
     return _shown(verdict)
 
 
-def _file(number: int, place: Path) -> Path:
+def _file(puzzle_id: str, place: Path) -> Path:
     """The notebook's file. If only its folder is known, it is taken to be the puzzle's own."""
-    return place / f"{ladder.stems()[number]}.ipynb" if place.is_dir() else place
+    return place / f"{ladder.stems()[puzzle_id]}.ipynb" if place.is_dir() else place
 
 
 def _pictured(room: str, subject: Any, text: str) -> dict[str, Any]:

@@ -23,10 +23,10 @@ EXAMPLES = {"refused": "tests/wrong/p1_padding_loaded_as_zero.py", "accepted": "
 def puzzle_table() -> str:
     """The README's table of puzzles, in Markdown."""
     lines = ["| # | puzzle | you write | file |", "|---|---|---|---|"]
-    for number, stem in ladder.stems().items():
-        puzzle = catalog.load(number)
+    for puzzle_id, stem in ladder.stems().items():
+        puzzle = catalog.load(puzzle_id)
         kernels = ", ".join(f"`{kernel.name}`" for kernel in puzzle.kernels)
-        lines.append(f"| {number} | {puzzle.title} | {kernels} | [`puzzles/{stem}.py`](puzzles/{stem}.py) |")
+        lines.append(f"| {puzzle_id} | {puzzle.title} | {kernels} | [`puzzles/{stem}.py`](puzzles/{stem}.py) |")
     return "\n".join(lines) + "\n"
 
 
@@ -49,11 +49,11 @@ def build(root: Path = ROOT) -> list[Path]:
     """Write every built file that is not up to date; return those."""
     readme = readme_text((root / "README.md").read_text(encoding="utf-8"), root)
     wanted = {root / "README.md": readme.encode(), **pictures(root, EXAMPLES["refused"])}
-    for number in ladder.stems():
-        text, puzzle = places.script(number, root).read_text(encoding="utf-8"), catalog.load(number)
-        wanted[places.notebook(number, root)] = notebook_text(emptied(text, puzzle), puzzle).encode()
+    for puzzle_id in ladder.stems():
+        text, puzzle = places.script(puzzle_id, root).read_text(encoding="utf-8"), catalog.load(puzzle_id)
+        wanted[places.notebook(puzzle_id, root)] = notebook_text(emptied(text, puzzle), puzzle).encode()
         if text.count(GAP) >= len(puzzle.kernels):  # else its stubs have been filled in, marks and all
-            wanted[places.stubs(number, root)] = stubs_text(text, puzzle).encode()
+            wanted[places.stubs(puzzle_id, root)] = stubs_text(text, puzzle).encode()
     written = []
     for path, data in wanted.items():
         if not path.exists() or path.read_bytes() != data:

@@ -50,8 +50,8 @@ def contents(root: Path) -> dict[str, tuple[bytes, int]]:
         path.relative_to(root).as_posix(): (path.read_bytes(), 0o755 if path.stat().st_mode & 0o100 else 0o644)
         for path in paths
     }
-    for number, stem in ladder.stems().items():
-        puzzle = catalog.load(number)
+    for puzzle_id, stem in ladder.stems().items():
+        puzzle = catalog.load(puzzle_id)
         stub = emptied((root / "puzzles" / f"{stem}.py").read_text(encoding="utf-8"), puzzle)
         files[f"puzzles/{stem}.py"] = stub.encode(), 0o644
         files[f"notebooks/{stem}.ipynb"] = notebook_text(stub, puzzle).encode(), 0o644

@@ -57,10 +57,10 @@ def example(path: Path) -> Verdict:
 
     That is how long it took, and what compilers say: registers differ from one to the next.
     """
-    number = int(path.name[1 : path.name.index("_")])
+    puzzle_id = path.name.partition("_")[0]
     submission = from_cells([("code", path.read_text(encoding="utf-8"))], "kernel.py", numbered=False)
-    verdict = check(number, submission, Terms(targets=())).verdict
-    upcoming = f"puzzles/{ladder.stems()[number + 1]}.py" if verdict.accepted else ""
+    verdict = check(puzzle_id, submission, Terms(targets=())).verdict
+    upcoming = f"puzzles/{ladder.stems()[ladder.following(puzzle_id)[0]]}.py" if verdict.accepted else ""
     return replace(verdict, runs=tuple(replace(run, seconds=0.0) for run in verdict.runs), upcoming=upcoming)
 
 
@@ -85,11 +85,11 @@ def trace_png(root: Path) -> bytes:
     from checker.trace.result import Beside
     from checker.trace.run import launches, traced
 
-    one, other = catalog.load(5), catalog.load(6)
+    one, other = catalog.load("p5"), catalog.load("p6")
     here, beside = (from_file(root / "solutions" / f"{puzzle.stem}.py") for puzzle in (one, other))
-    trace = traced(check(one.number, here, Terms(targets=())))
-    pairs = launches(other, check(other.number, beside, Terms(targets=())))[0].pairs
-    return chart.png(replace(trace, beside=Beside(other.number, other.title, pairs)))
+    trace = traced(check(one.id, here, Terms(targets=())))
+    pairs = launches(other, check(other.id, beside, Terms(targets=())))[0].pairs
+    return chart.png(replace(trace, beside=Beside(other.id, other.title, pairs)))
 
 
 def pictures(root: Path, wrong: str) -> dict[Path, bytes]:

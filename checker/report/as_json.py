@@ -9,7 +9,7 @@ from typing import Any
 
 from checker.course.verdict import Compilation, Finding, Run, Verdict
 
-SCHEMA = 1
+SCHEMA = 2  # 1: `puzzle` was a number
 _OF_A_PLACE = ("cell", "line", "case", "program", "tensor", "index")
 _OF_TRAFFIC = ("elements", "loads", "stores", "most_loads", "most_stores")
 

@@ -141,7 +141,7 @@ class Wrongness:
 class Beside:
     """Another puzzle that visits the same tiles in another order; `pairs` are there if it is solved."""
 
-    puzzle: int
+    puzzle: str  # its ID
     title: str
     pairs: Pairs | None
 
@@ -150,7 +150,7 @@ class Beside:
 class Trace:
     """Everything that was seen of one submission."""
 
-    puzzle: int
+    puzzle: str  # its ID
     stem: str
     title: str
     status: Status

@@ -34,7 +34,7 @@ def traced(outcome: Outcome) -> Trace:
     assert outcome.verdict.puzzle is not None
     puzzle = catalog.load(outcome.verdict.puzzle)
     return Trace(
-        puzzle=puzzle.number,
+        puzzle=puzzle.id,
         stem=puzzle.stem,
         title=puzzle.title,
         status=outcome.verdict.status,
@@ -69,26 +69,26 @@ def _wrongness(puzzle: Puzzle, verdict: Verdict) -> Wrongness | None:
 
 def _beside(puzzle: Puzzle) -> Beside | None:
     """The puzzle to compare with, and its launch if the student has solved it."""
-    number = puzzle.pictured.beside if puzzle.pictured is not None else None
-    if number is None or number not in ladder.stems():
+    puzzle_id = puzzle.pictured.beside if puzzle.pictured is not None else None
+    if puzzle_id is None or puzzle_id not in ladder.stems():
         return None
-    other = catalog.load(number)
-    submission = _students(number)
-    outcome = None if submission is None else check(number, submission, Terms(targets=()))
+    other = catalog.load(puzzle_id)
+    submission = _students(puzzle_id)
+    outcome = None if submission is None else check(puzzle_id, submission, Terms(targets=()))
     if outcome is not None and outcome.verdict.accepted:
         pairs = next((one.pairs for one in launches(other, outcome)), None)
-        return Beside(number, other.title, pairs)
-    return Beside(number, other.title, None)
+        return Beside(puzzle_id, other.title, pairs)
+    return Beside(puzzle_id, other.title, None)
 
 
-def _students(number: int) -> Submission | None:
+def _students(puzzle_id: str) -> Submission | None:
     """The student's own file for a puzzle, or notebook, whichever has been started; as text."""
-    stem = ladder.stems()[number]
+    stem = ladder.stems()[puzzle_id]
     for path in (ROOT / "puzzles" / f"{stem}.py", ROOT / "notebooks" / f"{stem}.ipynb"):
         try:
             submission = from_file(path)
         except Unreadable:
             continue
-        if started(number, submission):
+        if started(puzzle_id, submission):
             return submission
     return None

@@ -97,7 +97,7 @@ class CaseMaker:
         return self._launch(name, proves, shape, in_bf16(inputs) if bf16 else inputs, **how)
 
 
-def pictured(launch: Callable[..., Case], beside: int, **how: Any) -> Pictured:
+def pictured(launch: Callable[..., Case], beside: str, **how: Any) -> Pictured:
     """For pictures: four by four tiles, beside those of another puzzle."""
 
     def cases(draw: Draw) -> list[Case]:

@@ -55,7 +55,7 @@ def _parts(classes: Sequence[Found], counted: int, unread: int) -> Iterator[str]
     yield f"<p>Submissions compared: {counted}. Pairs to look at: {sum(one.total for one in classes)}.{left_out}</p>\n"
     for one in classes:
         if one.pairs:
-            yield f"<h2>{escape(f'Puzzle {one.number}: {catalog.load(one.number).title}')}</h2>\n"
+            yield f"<h2>{escape(f'Puzzle {one.puzzle}: {catalog.load(one.puzzle).title}')}</h2>\n"
         if one.total > len(one.pairs):
             yield f"<p>Of {one.total} pairs, the {len(one.pairs)} with most in common.</p>\n"
         for pair in one.pairs:

@@ -61,14 +61,14 @@ class Pair:
 class Found:
     """What a class has for one puzzle."""
 
-    number: int
+    puzzle: str  # its ID
     pairs: tuple[Pair, ...]  # those with most in common, and at most MOST_PAIRS
     total: int  # how many there are
 
 
-def found(number: int, handed: Iterable[tuple[str, Submission]], root: Path = places.ROOT) -> Found:
+def found(puzzle_id: str, handed: Iterable[tuple[str, Submission]], root: Path = places.ROOT) -> Found:
     """The pairs among (student, submission) for one puzzle."""
-    puzzle = catalog.load(number)
+    puzzle = catalog.load(puzzle_id)
     texts = _texts(puzzle, handed)
     known = _known(puzzle, root)
     students: dict[int, set[str]] = defaultdict(set)
@@ -85,7 +85,9 @@ def found(number: int, handed: Iterable[tuple[str, Submission]], root: Path = pl
         if shared >= max(LEAST, SHARE * of):
             alike.append((-shared, of, a, b))
     most = sorted(alike)[:MOST_PAIRS]
-    return Found(number, tuple(_pair(texts[a], texts[b], own[a] & own[b], of, few) for _, of, a, b in most), len(alike))
+    return Found(
+        puzzle_id, tuple(_pair(texts[a], texts[b], own[a] & own[b], of, few) for _, of, a, b in most), len(alike)
+    )
 
 
 def _in_common(texts: Sequence[Text], own: Sequence[Set[int]]) -> Iterator[tuple[int, int, int]]:
@@ -158,9 +160,9 @@ def _counting(puzzle: Puzzle, submission: Submission) -> str:
 
 def _known(puzzle: Puzzle, root: Path) -> set[int]:
     """The numbers of all that the course itself says: the stub, the lesson's prose, the solution if it is there."""
-    lesson = emptied(places.script(puzzle.number, root).read_text(encoding="utf-8"), puzzle)
+    lesson = emptied(places.script(puzzle.id, root).read_text(encoding="utf-8"), puzzle)
     texts = [lesson]
-    if (solution := places.solution(puzzle.number, root)).exists():
+    if (solution := places.solution(puzzle.id, root)).exists():
         texts.append(solution.read_text(encoding="utf-8"))
     said = [tokens(_counting(puzzle, from_cells([("code", text)], "", numbered=False))) for text in texts]
     # Line by line: prose may open what it never closes.

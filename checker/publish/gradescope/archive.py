@@ -25,9 +25,9 @@ WHEN = (1980, 1, 1, 0, 0, 0)  # no file of a zip archive is older than that
 PROGRAMS = ("setup.sh", "run_autograder")  # at the archive's root
 
 
-def write(path: Path, course: Settings, numbers: Sequence[int], root: Path = ROOT) -> list[str]:
+def write(path: Path, course: Settings, puzzles: Sequence[str], root: Path = ROOT) -> list[str]:
     """Write the archive for some puzzles; the names of what is in it. Raises KeyProblem, OSError."""
-    files = contents(course, numbers, root)
+    files = contents(course, puzzles, root)
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, (data, mode) in sorted(files.items()):
@@ -38,7 +38,7 @@ def write(path: Path, course: Settings, numbers: Sequence[int], root: Path = ROO
     return sorted(files)
 
 
-def contents(course: Settings, numbers: Sequence[int], root: Path) -> dict[str, tuple[bytes, int]]:
+def contents(course: Settings, puzzles: Sequence[str], root: Path) -> dict[str, tuple[bytes, int]]:
     """Bytes and mode by name. Named one by one or by kind: what happens to lie about stays out."""
     paths = [root / "constraints.txt", root / "checker" / "supported.sh"]
     paths += [path for path in (root / "checker").rglob("*.py") if path.is_file() and not path.is_symlink()]
@@ -46,7 +46,7 @@ def contents(course: Settings, numbers: Sequence[int], root: Path) -> dict[str, 
     for name in PROGRAMS:
         files[name] = (root / "checker" / "publish" / "gradescope" / name).read_bytes(), 0o755
     files["requirements.txt"] = requirements(root).encode(), 0o644
-    files[SETTINGS] = dumps({"puzzles": list(numbers)}).encode(), 0o644
+    files[SETTINGS] = dumps({"puzzles": list(puzzles)}).encode(), 0o644
     files["not_graded.json"] = dumps(results.not_graded()).encode(), 0o644
     files[f"{COURSE}/{settings.NAME}"] = (course.folder / settings.NAME).read_bytes(), 0o644
     files[f"{COURSE}/{KEY}"] = key.read(course.key_path).encode() + b"\n", 0o600

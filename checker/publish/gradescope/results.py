@@ -30,7 +30,7 @@ _NOT_GRADED = (
 class Part:
     """What became of one puzzle."""
 
-    number: int
+    puzzle: str  # its ID
     possible: int  # points
     verdict: Verdict | None = None
     problem: str = ""  # why there is no verdict: nothing was handed in, or it is open what
@@ -48,7 +48,7 @@ def graded(parts: Sequence[Part]) -> dict[str, Any]:
         "output": "\n\n".join(_text(part) for part in parts),
         **_FRAME,
         "tests": [test for part in parts for test in _tests(part)],
-        "extra_data": {"graded": True, "puzzles": {str(part.number): _facts(part) for part in parts}},
+        "extra_data": {"graded": True, "puzzles": {part.puzzle: _facts(part) for part in parts}},
     }
 
 
@@ -62,7 +62,7 @@ def _tests(part: Part) -> Iterator[dict[str, Any]]:
     verdict = part.verdict
     if verdict is None or not verdict.properties:
         why = part.problem if verdict is None else words.PLAIN_WORDS[verdict.status]
-        yield _test(part, 1, catalog.load(part.number).title, False, part.possible, why)
+        yield _test(part, 1, catalog.load(part.puzzle).title, False, part.possible, why)
         return
     for position, one in enumerate(verdict.properties, start=1):
         why = words.why(one) if verdict.counts(one) or not one.passed else words.PLAIN_WORDS[verdict.status]
@@ -71,7 +71,7 @@ def _tests(part: Part) -> Iterator[dict[str, Any]]:
 
 def _test(part: Part, position: int, title: str, passed: bool, points: int, why: str) -> dict[str, Any]:
     return {
-        "number": f"{part.number}.{position}",
+        "number": f"{part.puzzle}.{position}",
         "name": title,
         "score": points if passed else 0,
         "max_score": points,
@@ -84,7 +84,7 @@ def _test(part: Part, position: int, title: str, passed: bool, points: int, why:
 def _text(part: Part) -> str:
     """The report as a terminal without colours shows it."""
     if part.verdict is None:
-        return f"Puzzle {part.number}: {catalog.load(part.number).title}\n{part.problem}"
+        return f"Puzzle {part.puzzle}: {catalog.load(part.puzzle).title}\n{part.problem}"
     return plain(report(part.verdict), COLUMNS)
 
 

@@ -42,31 +42,31 @@ def main() -> int:
 def results_of(home: Path) -> dict[str, Any]:
     """The results of what lies in `submission/`. Raises whatever keeps it from being graded."""
     source = home / "source"
-    numbers: list[int] = json.loads((source / SETTINGS).read_text(encoding="utf-8"))["puzzles"]
+    puzzles: list[str] = json.loads((source / SETTINGS).read_text(encoding="utf-8"))["puzzles"]
     course = settings.read(source / COURSE)
     course = replace(course, key_file=str(source / COURSE / KEY))
     terms_for_grading(course)  # no sandbox, no results: not even for those who have handed in nothing
-    works = [_work(number, home / "submission", alone=len(numbers) == 1) for number in numbers]
+    works = [_work(puzzle_id, home / "submission", alone=len(puzzles) == 1) for puzzle_id in puzzles]
     return results.graded([_part(work, course) for work in works])
 
 
-def _work(number: int, folder: Path, *, alone: bool) -> Work:
+def _work(puzzle_id: str, folder: Path, *, alone: bool) -> Work:
     """What was handed in for a puzzle. `alone`: nothing else is expected, so that a file may have any name."""
-    return Work("", number, in_folder(folder, None if alone else number))
+    return Work("", puzzle_id, in_folder(folder, None if alone else puzzle_id))
 
 
 def _part(work: Work, course: Settings) -> Part:
     """What becomes of a puzzle. Raises CheckerFault."""
-    possible = course.possible(work.number)
-    stem = ladder.stems()[work.number]
+    possible = course.possible(work.puzzle)
+    stem = ladder.stems()[work.puzzle]
     if not work.paths:
         problem = f"Nothing was handed in: no file is called {stem}.ipynb or {stem}.py."
-        return Part(work.number, possible, problem=problem)
+        return Part(work.puzzle, possible, problem=problem)
     try:
         file, handed = chosen(work)
     except Unresolved as problem:
-        return Part(work.number, possible, problem=f"{problem}.")
-    return Part(work.number, possible, verdict_on(work.number, handed, clean(file.name, 200), course))
+        return Part(work.puzzle, possible, problem=f"{problem}.")
+    return Part(work.puzzle, possible, verdict_on(work.puzzle, handed, clean(file.name, 200), course))
 
 
 if __name__ == "__main__":
