@@ -125,7 +125,7 @@ def naive_softmax(x):
 # %%
 from checker.notebook import check
 
-check(1)
+check("p1")
 
 # %% [markdown]
 # ## Hints

@@ -112,7 +112,7 @@ def safe_softmax(x):
 # %%
 from checker.notebook import check
 
-check(2)
+check("p2")
 
 # %% [markdown]
 # ## Hints

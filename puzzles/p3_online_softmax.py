@@ -110,7 +110,7 @@ def online_softmax(x):
 # %%
 from checker.notebook import check
 
-check(3)
+check("p3")
 
 # %% [markdown]
 # ## Hints

@@ -109,7 +109,7 @@ def tiled_softmax(x):
 # %%
 from checker.notebook import check
 
-check(4)
+check("p4")
 
 # %% [markdown]
 # ## Hints

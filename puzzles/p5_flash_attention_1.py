@@ -167,7 +167,7 @@ def flash_attention_1(q, k, v, scale):
 # %%
 from checker.notebook import check
 
-check(5)
+check("p5")
 
 # %% [markdown]
 # ## Hints

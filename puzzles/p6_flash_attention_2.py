@@ -147,7 +147,7 @@ def flash_attention_2(q, k, v, scale, causal=False):
 # %%
 from checker.notebook import check
 
-check(6)
+check("p6")
 
 # %% [markdown]
 # ## Hints

@@ -186,7 +186,7 @@ def causal_backward(q, k, v, o, lse, do, scale):
 # %%
 from checker.notebook import check
 
-check(7)
+check("p7")
 
 # %% [markdown]
 # ## Hints

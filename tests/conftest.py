@@ -27,6 +27,7 @@ from checker.box.cage.cage import Cage, NoCage, claim
 from checker.box.cage.slots import FIRST_USER, SLOTS
 from checker.box.host import Host
 from checker.check import Terms, check
+from checker.course import ladder, places
 from checker.course.verdict import Verdict
 from checker.submission.read import from_cells, from_file
 from tests.kernels import Kernel
@@ -38,15 +39,15 @@ settings.load_profile("course")
 # What a `make` that runs the tests was told, such as VENV, is not for those that the tests run.
 for _name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "VENV"):
     os.environ.pop(_name, None)
-SOLUTIONS = sorted((ROOT / "solutions").glob("p*.py"))
-SOLUTION = SOLUTIONS[0].read_text()
+SOLUTIONS = [places.solution(puzzle_id) for puzzle_id in ladder.RUNGS]
+SOLUTION = places.solution("p1").read_text()
 
 
-def puzzle_of(path: Path) -> int:
-    """The number of the puzzle that a kernel file is for."""
-    found = re.match(r"p(\d+)_", path.name)
-    assert found, f"{path} must be named pN_….py"
-    return int(found[1])
+def puzzle_of(path: Path) -> str:
+    """The ID of the puzzle that a kernel file is for."""
+    found = path.name.partition("_")[0]
+    assert found in ladder.RUNGS, f"{path} must be named ID_….py"
+    return found
 
 
 PACKAGES = {  # the tools that tests need, and what Debian's packages of them are called
@@ -255,7 +256,7 @@ def check_text() -> Callable[..., Verdict]:
         if text is None:
             assert old in SOLUTION
             text = SOLUTION.replace(old, new)
-        return check(1, from_cells([("code", text)], "kernel.py", numbered=False), terms).verdict
+        return check("p1", from_cells([("code", text)], "kernel.py", numbered=False), terms).verdict
 
     return run
 
@@ -277,8 +278,10 @@ def check_kernel(kernel: Kernel, terms: Terms | None = None) -> Verdict:
     return check(kernel.puzzle, from_cells([("code", kernel.text)], f"{kernel.name}.py", numbered=False), terms).verdict
 
 
-def check_changed(number: int, old: str, new: str, terms: Terms) -> Verdict:
+def check_changed(puzzle_id: str, old: str, new: str, terms: Terms) -> Verdict:
     """A solution with one change."""
-    text = SOLUTIONS[number - 1].read_text()
+    text = places.solution(puzzle_id).read_text()
     assert old in text
-    return check(number, from_cells([("code", text.replace(old, new, 1))], "kernel.py", numbered=False), terms).verdict
+    return check(
+        puzzle_id, from_cells([("code", text.replace(old, new, 1))], "kernel.py", numbered=False), terms
+    ).verdict

@@ -3,11 +3,11 @@
     python -m tests.kernels                lists the wrong ones, each with the finding that it must get
     python -m tests.kernels p6_lse_is_l    prints the whole text of one
 
-Most wrong kernels are edits of their puzzle's solution. They stand in `tests/wrong/pN.toml`: what each of them `says`
+Most wrong kernels are edits of their puzzle's solution. They stand in `tests/wrong/ID.toml`: what each of them `says`
 of itself, the `findings` that it must get, and its `edits`, which are pairs of old and new lines. Edits are made one
 after the other, and the old lines must occur exactly once in what those before have made; if there are no new ones, the
 old ones are taken out. A wrong kernel that has little in common with the solution is a whole file,
-`tests/wrong/pN_….py`, and so is the one that the README's report is about, which `python -m checker build` reads.
+`tests/wrong/ID_….py`, and so is the one that the README's report is about, which `python -m checker build` reads.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Kernel:
     text: str
 
     @property
-    def puzzle(self) -> int:
-        """The number of its puzzle."""
-        return int(self.name.partition("_")[0][1:])
+    def puzzle(self) -> str:
+        """The ID of its puzzle."""
+        return self.name.partition("_")[0]
 
     @property
     def says(self) -> str:
@@ -99,9 +99,9 @@ def _made(name: str, solution: str, entry: dict[str, Any]) -> Kernel:
 
 
 def _of_folder(folder: str) -> Iterator[Kernel]:
-    for path in FOLDERS[folder].glob("p*.py"):
+    for path in FOLDERS[folder].glob("[a-z][0-9]*_*.py"):
         yield Kernel(path.stem, folder, path.read_bytes().decode())
-    for path in FOLDERS[folder].glob("p*.toml"):
+    for path in FOLDERS[folder].glob("[a-z][0-9]*.toml"):
         [solution] = FOLDERS["solutions"].glob(f"{path.stem}_*.py")
         text = solution.read_text(encoding="utf-8")
         for name, entry in tomllib.loads(path.read_text(encoding="utf-8")).items():

@@ -20,20 +20,20 @@ from checker.submission.read import from_file
 from tests.conftest import ROOT
 
 STEMS = ladder.stems()
-numbers = pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
+numbers = pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
 
 
-def stub(number: int) -> Path:
-    return ROOT / "puzzles" / f"{STEMS[number]}.py"
+def stub(puzzle_id: str) -> Path:
+    return ROOT / "puzzles" / f"{STEMS[puzzle_id]}.py"
 
 
-def shipped_stub(number: int, tmp_path: Path) -> Path:
+def shipped_stub(puzzle_id: str, tmp_path: Path) -> Path:
     """The stub as it was shipped, even if a student has filled in the one in the folder."""
-    text = stub(number).read_text()
-    if text.count("FILL IN") < len(catalog.load(number).kernels):
-        pytest.skip(f"{stub(number).name} has been filled in, and its FILL IN mark is gone")
-    path = tmp_path / stub(number).name
-    path.write_text(emptied(text, catalog.load(number)))
+    text = stub(puzzle_id).read_text()
+    if text.count("FILL IN") < len(catalog.load(puzzle_id).kernels):
+        pytest.skip(f"{stub(puzzle_id).name} has been filled in, and its FILL IN mark is gone")
+    path = tmp_path / stub(puzzle_id).name
+    path.write_text(emptied(text, catalog.load(puzzle_id)))
     return path
 
 
@@ -49,25 +49,25 @@ def test_no_file_is_stray() -> None:
 
 
 @numbers
-def test_the_notebook_is_up_to_date(number: int) -> None:
+def test_the_notebook_is_up_to_date(puzzle_id: str) -> None:
     """Compared outside the kernels, which are the student's to fill in."""
-    names = [kernel.name for kernel in catalog.load(number).kernels]
+    names = [kernel.name for kernel in catalog.load(puzzle_id).kernels]
 
     def cells(notebook: str) -> list[str]:
         sources = ("".join(cell["source"]) for cell in json.loads(notebook)["cells"])
         return [source for source in sources if not any(f"def {name}" in source for name in names)]
 
-    there = (ROOT / "notebooks" / f"{STEMS[number]}.ipynb").read_text()
-    assert cells(there) == cells(notebook_text(stub(number).read_text(), catalog.load(number))), (
+    there = (ROOT / "notebooks" / f"{STEMS[puzzle_id]}.ipynb").read_text()
+    assert cells(there) == cells(notebook_text(stub(puzzle_id).read_text(), catalog.load(puzzle_id))), (
         "run: python -m checker build"
     )
     assert len(there.encode()) < 60_000
 
 
 @numbers
-def test_the_shipped_stubs_are_up_to_date(number: int, tmp_path: Path) -> None:
-    text = shipped_stub(number, tmp_path).read_text()
-    assert stubs(number).read_text() == stubs_text(text, catalog.load(number)), "run: python -m checker build"
+def test_the_shipped_stubs_are_up_to_date(puzzle_id: str, tmp_path: Path) -> None:
+    text = shipped_stub(puzzle_id, tmp_path).read_text()
+    assert stubs(puzzle_id).read_text() == stubs_text(text, catalog.load(puzzle_id)), "run: python -m checker build"
 
 
 def test_the_readme_is_up_to_date() -> None:
@@ -77,15 +77,15 @@ def test_the_readme_is_up_to_date() -> None:
 
 
 @numbers
-def test_the_module_is_what_its_name_says(number: int) -> None:
-    puzzle = catalog.load(number)
-    assert (puzzle.number, puzzle.stem) == (number, STEMS[number])
+def test_the_module_is_what_its_name_says(puzzle_id: str) -> None:
+    puzzle = catalog.load(puzzle_id)
+    assert (puzzle.id, puzzle.stem) == (puzzle_id, STEMS[puzzle_id])
     assert puzzle.possible == 100
 
 
 @numbers
-def test_the_stub_is_not_started(number: int, tmp_path: Path) -> None:
-    verdict = check(number, from_file(shipped_stub(number, tmp_path))).verdict
+def test_the_stub_is_not_started(puzzle_id: str, tmp_path: Path) -> None:
+    verdict = check(puzzle_id, from_file(shipped_stub(puzzle_id, tmp_path))).verdict
     assert verdict.status is Status.NOT_STARTED
     assert verdict.earned == 0
 
@@ -95,9 +95,9 @@ FILLED_IN = ["x = 1", "", "# a thought", "y = (2", "", "# another, at the end"]
 
 @numbers
 @pytest.mark.parametrize("barrier", [False, True], ids=["as it ends", "with a barrier inside"])
-def test_what_was_filled_in_can_be_emptied(number: int, barrier: bool, tmp_path: Path) -> None:
+def test_what_was_filled_in_can_be_emptied(puzzle_id: str, barrier: bool, tmp_path: Path) -> None:
     """Whatever it was, even if Python cannot read it; and what the stub itself ends with stays."""
-    given = shipped_stub(number, tmp_path).read_text().split("\n")
+    given = shipped_stub(puzzle_id, tmp_path).read_text().split("\n")
     filled = []
     for line in given:
         filled.append(line)
@@ -105,49 +105,49 @@ def test_what_was_filled_in_can_be_emptied(number: int, barrier: bool, tmp_path:
             depth = line[: -len(line.lstrip())]
             filled += [depth + more if more else "" for more in FILLED_IN]
             filled += [f"{depth}    tl.debug_barrier()", f"{depth}z = 1"] if barrier else []
-    assert emptied("\n".join(filled), catalog.load(number)).split("\n") == given
+    assert emptied("\n".join(filled), catalog.load(puzzle_id)).split("\n") == given
 
 
 @numbers
-def test_the_notebook_has_the_same_stub(number: int, tmp_path: Path) -> None:
-    notebook = json.loads((ROOT / "notebooks" / f"{STEMS[number]}.ipynb").read_text())
+def test_the_notebook_has_the_same_stub(puzzle_id: str, tmp_path: Path) -> None:
+    notebook = json.loads((ROOT / "notebooks" / f"{STEMS[puzzle_id]}.ipynb").read_text())
     code = "\n\n\n".join("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
-    if code.count("FILL IN") < len(catalog.load(number).kernels):
+    if code.count("FILL IN") < len(catalog.load(puzzle_id).kernels):
         pytest.skip("the notebook has been filled in, and its FILL IN mark is gone")
     there, script = (
-        emptied(code, catalog.load(number)).split("\n"),
-        shipped_stub(number, tmp_path).read_text().split("\n"),
+        emptied(code, catalog.load(puzzle_id)).split("\n"),
+        shipped_stub(puzzle_id, tmp_path).read_text().split("\n"),
     )
-    for kernel in catalog.load(number).kernels:
+    for kernel in catalog.load(puzzle_id).kernels:
         in_notebook, in_script = span(there, kernel.name), span(script, kernel.name)
         assert in_notebook and in_script
         assert [there[n] for n in in_notebook] == [script[n] for n in in_script]
 
 
 @numbers
-def test_the_solution_is_accepted(number: int) -> None:
-    verdict = check(number, from_file(ROOT / "solutions" / f"{STEMS[number]}.py")).verdict
+def test_the_solution_is_accepted(puzzle_id: str) -> None:
+    verdict = check(puzzle_id, from_file(ROOT / "solutions" / f"{STEMS[puzzle_id]}.py")).verdict
     assert verdict.accepted, verdict.findings
 
 
 @numbers
-def test_the_solution_only_adds_lines_to_the_stub(number: int, tmp_path: Path) -> None:
+def test_the_solution_only_adds_lines_to_the_stub(puzzle_id: str, tmp_path: Path) -> None:
     """So a student can reach it by filling in, and the stub never leads astray."""
 
     def kernel_lines(path: Path) -> dict[str, list[str]]:
         functions = (node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef))
         return {f.name: ast.unparse(f).split("\n") for f in functions}
 
-    given = kernel_lines(shipped_stub(number, tmp_path))
-    solved = kernel_lines(ROOT / "solutions" / f"{STEMS[number]}.py")
-    for kernel in catalog.load(number).kernels:
+    given = kernel_lines(shipped_stub(puzzle_id, tmp_path))
+    solved = kernel_lines(ROOT / "solutions" / f"{STEMS[puzzle_id]}.py")
+    for kernel in catalog.load(puzzle_id).kernels:
         remaining = iter(solved[kernel.name])
         assert all(line in remaining for line in given[kernel.name]), kernel.name
 
 
 @numbers
-def test_cases_name_real_properties_and_every_property_is_proven(number: int) -> None:
-    puzzle = catalog.load(number)
+def test_cases_name_real_properties_and_every_property_is_proven(puzzle_id: str) -> None:
+    puzzle = catalog.load(puzzle_id)
     for key in ("practice", "another"):
         cases = puzzle.cases(puzzle.draw(key))
         assert len({case.name for case in cases}) == len(cases)
@@ -159,14 +159,14 @@ def test_cases_name_real_properties_and_every_property_is_proven(number: int) ->
 
 
 @numbers
-def test_every_misconception_is_told_from_the_right_answer(number: int) -> None:
+def test_every_misconception_is_told_from_the_right_answer(puzzle_id: str) -> None:
     """A model that equals the reference in all cases could never be named."""
     import numpy as np
 
     from checker.course.misconception import Writes
     from checker.judge.compare import wrong_elements
 
-    puzzle = catalog.load(number)
+    puzzle = catalog.load(puzzle_id)
     cases = puzzle.cases(puzzle.draw())
     for misconception in puzzle.misconceptions:
         assert misconception.hint and misconception.explanation

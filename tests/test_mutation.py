@@ -19,25 +19,25 @@ STEMS = ladder.stems()
 KERNELS = [(number, kernel.name) for number in STEMS for kernel in catalog.load(number).kernels]
 
 
-@pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
-def test_a_sample_of_mutants_is_refused(number: int, told: Callable[[str], None]) -> None:
-    result = run(number, SAMPLE)
+@pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
+def test_a_sample_of_mutants_is_refused(puzzle_id: str, told: Callable[[str], None]) -> None:
+    result = run(puzzle_id, SAMPLE)
     told(result.summary())
     assert result.flaws == []
     assert result.checked == SAMPLE
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
-def test_all_mutants_are_refused(number: int, told: Callable[[str], None]) -> None:
-    result = run(number)
+@pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
+def test_all_mutants_are_refused(puzzle_id: str, told: Callable[[str], None]) -> None:
+    result = run(puzzle_id)
     told(result.summary())
     assert result.flaws == []
 
 
-@pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
-def test_mutants_are_many_differ_and_have_names_of_their_own(number: int) -> None:
-    everyone = all_mutants(number)
+@pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
+def test_mutants_are_many_differ_and_have_names_of_their_own(puzzle_id: str) -> None:
+    everyone = all_mutants(puzzle_id)
     assert len(everyone) > 100
     assert len({m.text for m in everyone}) == len({m.name for m in everyone}) == len(everyone)
 
@@ -86,11 +86,11 @@ def test_what_is_wrong_or_unexplained_or_silent_or_excused_for_nothing_is_a_flaw
         assert any(kind in flaw and f"| {line} |" in flaw for flaw in result.flaws)
 
 
-@pytest.mark.parametrize(("number", "kernel"), KERNELS, ids=[kernel for _, kernel in KERNELS])
+@pytest.mark.parametrize(("puzzle_id", "kernel"), KERNELS, ids=[kernel for _, kernel in KERNELS])
 def test_the_oracle_finds_nothing_wrong_with_a_solution_in_other_launches(
-    number: int, kernel: str, quick: Terms
+    puzzle_id: str, kernel: str, quick: Terms
 ) -> None:
-    oracle = Oracle(number, kernel, quick, count=30, seed=1)
+    oracle = Oracle(puzzle_id, kernel, quick, count=30, seed=1)
     assert oracle.difference(oracle.solution) is None
 
 

@@ -91,5 +91,5 @@ def test_the_time_is_told_where_it_was_taken() -> None:
     """Only in a picture is it left out."""
     from checker.report import words
 
-    verdict = check(1, from_cells([("code", SOLUTION)], "kernel.py", numbered=False)).verdict
+    verdict = check("p1", from_cells([("code", SOLUTION)], "kernel.py", numbered=False)).verdict
     assert re.search(r"\(\d+\.\d\d s on the interpreter\)", words.closing(verdict))

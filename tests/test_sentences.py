@@ -123,7 +123,7 @@ def test_title_and_table_have_the_same_figures() -> None:
 
 
 def test_puzzle_4_speaks_of_tiles() -> None:
-    for m in catalog.load(4).misconceptions:
+    for m in catalog.load("p4").misconceptions:
         text = " ".join((m.title, m.explanation, m.hint))
         assert "BLOCK_SIZE" not in text and "row *" not in text and "Program p owns row p" not in text, text
         assert not re.search(r"\+ cols\b(?!\[| <)", text), text

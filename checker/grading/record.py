@@ -76,7 +76,7 @@ def keep(path: Path, of: dict[str, Any], verdict: Verdict) -> None:
 
 def place(folder: Path, of: dict[str, Any]) -> Path:
     """The file in which a result is recorded."""
-    return folder / of["puzzle"] / _name(of)
+    return folder / str(of["puzzle"]) / _name(of)
 
 
 def _name(of: dict[str, Any]) -> str:

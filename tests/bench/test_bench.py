@@ -44,10 +44,10 @@ def test_nothing_is_above_the_roof(flops: float, moved: float) -> None:
     assert [bend.tflops(intensity) for intensity in (250, 500, 1000)] == [250, 500, 500]
 
 
-@pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
-def test_sizes_are_launches_of_the_puzzle(number: int) -> None:
+@pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
+def test_sizes_are_launches_of_the_puzzle(puzzle_id: str) -> None:
     """Every launch fits the kernel's parameters, covers all rows or tiles, and takes no memory until it is run."""
-    puzzle = catalog.load(number)
+    puzzle = catalog.load(puzzle_id)
     if puzzle.timed is None:
         pytest.skip("it is not timed")
     sizes = puzzle.timed(FREE)
@@ -86,14 +86,14 @@ def test_credited_work_is_that_of_the_definition() -> None:
     assert row.counted == 2 * row.least  # x three times and y once, instead of x once and y once
 
 
-def _sizes(number: int) -> list[Size]:
-    puzzle = catalog.load(number)
+def _sizes(puzzle_id: str) -> list[Size]:
+    puzzle = catalog.load(puzzle_id)
     return [size_of(puzzle, timed) for timed in Extent(every=True).sizes(puzzle, FREE)]
 
 
 def test_a_kernel_that_moves_less_is_predicted_to_be_faster() -> None:
     """Puzzle 2 in two sweeps is right: a third of its loads is saved, a quarter of its traffic."""
-    puzzle = catalog.load(2)
+    puzzle = catalog.load("p2")
     [timed] = Extent(every=True).sizes(puzzle, FREE)
     seen = [
         Traffic("safe_softmax_kernel", "x_ptr", 10, 20, 0, 30, 0),
@@ -103,22 +103,22 @@ def test_a_kernel_that_moves_less_is_predicted_to_be_faster() -> None:
 
 
 def test_what_the_judge_counts_is_what_is_predicted() -> None:
-    verdict = check_path(ROOT / "solutions" / f"{STEMS[3]}.py")
-    assert predict(3, Extent(), verdict.runs[0].traffic).sizes == predict(3, Extent()).sizes
+    verdict = check_path(ROOT / "solutions" / f"{STEMS['p3']}.py")
+    assert predict("p3", Extent(), verdict.runs[0].traffic).sizes == predict("p3", Extent()).sizes
 
 
 @pytest.mark.skipif(not gpu_missing(), reason="there is a GPU")
 def test_without_a_gpu_it_predicts_and_says_so(tmp_path: Path) -> None:
     importable("matplotlib")
-    done = typed("bench", "6", "--file", str(ROOT / "solutions" / f"{STEMS[6]}.py"), cwd=tmp_path)
+    done = typed("bench", "6", "--file", str(ROOT / "solutions" / f"{STEMS['p6']}.py"), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "This is a prediction" in done.stdout and "H100" in done.stdout
-    kept = from_json((tmp_path / "bench" / f"{STEMS[6]}.json").read_text())
-    assert not kept.measured and kept.sizes == predict(6, Extent()).sizes
-    assert (tmp_path / "bench" / f"{STEMS[6]}.png").read_bytes().startswith(b"\x89PNG")
-    again = typed("bench", "6", "--redraw", f"bench/{STEMS[6]}.json", "--into", "again", cwd=tmp_path)
+    kept = from_json((tmp_path / "bench" / f"{STEMS['p6']}.json").read_text())
+    assert not kept.measured and kept.sizes == predict("p6", Extent()).sizes
+    assert (tmp_path / "bench" / f"{STEMS['p6']}.png").read_bytes().startswith(b"\x89PNG")
+    again = typed("bench", "6", "--redraw", f"bench/{STEMS['p6']}.json", "--into", "again", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
-    assert from_json((tmp_path / "again" / f"{STEMS[6]}.json").read_text()) == kept
+    assert from_json((tmp_path / "again" / f"{STEMS['p6']}.json").read_text()) == kept
 
 
 NOT_TIMED = {
@@ -145,7 +145,7 @@ def test_what_is_not_timed_says_why(arguments: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("seconds", "words"), [(600.0, "ended early"), (0.0, "did not come to an end in time")])
 def test_a_child_that_gives_up_is_a_sentence(seconds: float, words: str) -> None:
     with pytest.raises(BenchmarkFailed, match=words):
-        measure(1, {}, Extent(most_seconds=seconds), lambda _: None)
+        measure("p1", {}, Extent(most_seconds=seconds), lambda _: None)
 
 
 DAMAGED_TEXT = st.text(min_size=1).filter(lambda text: text not in {work.value for work in Work})
@@ -179,7 +179,7 @@ def test_pictures_are_drawn_of_what_was_measured() -> None:
     assert [label.get_text() for label in bars.get_yticklabels()] == ["yours", "SDPA flash"]
     assert [round(bar.get_width()) for bar in bars.patches] == [500, 1000]
     assert any(line.get_label() == "A GPU, measured" for line in roof.lines)
-    slower = replace(MEASURED, gpu="", sizes=predict(6, Extent()).sizes)
+    slower = replace(MEASURED, gpu="", sizes=predict("p6", Extent()).sizes)
     assert "predicted, not measured" in figure(slower).axes[0].get_title(loc="left")
     assert png(MEASURED).startswith(b"\x89PNG")
 

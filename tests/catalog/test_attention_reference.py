@@ -103,16 +103,16 @@ def test_the_backward_reference_agrees_with_finite_differences(name: str) -> Non
         assert gradient[at] == pytest.approx(slope, rel=1e-5, abs=1e-7)
 
 
-@pytest.mark.parametrize("number", ATTENTION)
+@pytest.mark.parametrize("puzzle_id", ATTENTION)
 @pytest.mark.parametrize("key", ["practice", "autumn", "winter", "spring"])
-def test_cases_hold_what_the_judge_relies_on(number: int, key: str) -> None:
-    puzzle = catalog.load(number)
+def test_cases_hold_what_the_judge_relies_on(puzzle_id: str, key: str) -> None:
+    puzzle = catalog.load(puzzle_id)
     every = puzzle.cases(puzzle.draw(key))
     assert {p for case in every for p in case.proves} == {p.name for p in puzzle.properties}
     for case in every:
         shape = shape_of(case)
         hidden = not attention.sees(case).any(axis=1).all()
-        assert hidden == ("hidden-queries" in case.proves) or ("o_ptr" in case.tensors and number == 7), case.name
+        assert hidden == ("hidden-queries" in case.proves) or ("o_ptr" in case.tensors and puzzle_id == 7), case.name
         if hidden and case.telling:
             assert (shape.n_q - shape.n_k) % shape.Br, "at a multiple of Br the usual bug gives no NaN"
         if "q_ptr" in case.tensors and case.telling:
@@ -131,10 +131,10 @@ def test_cases_hold_what_the_judge_relies_on(number: int, key: str) -> None:
     assert any(bc > br for br, bc in blocks)
 
 
-@pytest.mark.parametrize("number", ATTENTION)
-def test_a_reference_rounded_to_the_output_type_is_right(number: int) -> None:
+@pytest.mark.parametrize("puzzle_id", ATTENTION)
+def test_a_reference_rounded_to_the_output_type_is_right(puzzle_id: str) -> None:
     """The tolerance is never below what rounding the exact result costs."""
-    puzzle = catalog.load(number)
+    puzzle = catalog.load(puzzle_id)
     for case in puzzle.cases(puzzle.draw()):
         for name, expected in puzzle.expected(case).items():
             rounded = expected.values.astype(case.tensors[name].values.dtype).astype(np.float64)

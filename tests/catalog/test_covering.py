@@ -89,7 +89,7 @@ def test_rows_have_every_pair_of_classes(puzzle: int) -> None:
 
 def test_rows_of_one_block_have_every_class_that_exists() -> None:
     for key in KEYS:
-        sizes = {(int(c.scalars["n_cols"]), int(c.constexprs["BLOCK_SIZE"])) for c in cases_of(1, key)}
+        sizes = {(int(c.scalars["n_cols"]), int(c.constexprs["BLOCK_SIZE"])) for c in cases_of("p1", key)}
         assert (1, 1) in sizes
         for block in (8, 16, 32):
             lengths = {n for n, of in sizes if of == block}

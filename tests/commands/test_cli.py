@@ -109,7 +109,7 @@ def test_every_kind_of_unreadable_text_has_its_own_finding(tmp_path: Path) -> No
     for name, (suffix, content, _, _) in INVALID.items():
         path = tmp_path / f"submission.{suffix}"
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        finding = checked(1, path, None).findings[0]
+        finding = checked("p1", path, None).findings[0]
         told[name] = (finding.title, finding.explanation, finding.hint)
     same = {
         frozenset({"empty", "blank"}),
@@ -203,7 +203,7 @@ def test_not_started_ends_with_4_and_says_where(tmp_path: Path) -> None:
     path = tmp_path / "stub.py"
     if "FILL IN" not in STUB:
         pytest.skip("puzzles/p1_naive_softmax.py has been filled in, and its FILL IN mark is gone")
-    path.write_text(emptied(STUB, catalog.load(1)))
+    path.write_text(emptied(STUB, catalog.load("p1")))
     done = run("check", "1", "--file", str(path), COLUMNS="200")
     assert done.returncode == 4
     line = next(n for n, text in enumerate(STUB.split("\n"), 1) if "FILL IN" in text)
@@ -221,7 +221,7 @@ def test_all_puzzles_give_a_table(tmp_path: Path) -> None:
 def test_what_cannot_be_opened_is_misuse(tmp_path: Path) -> None:
     for name in ("x" * 300 + ".py", "nul\0.py"):
         with pytest.raises(Misuse):
-            checked(1, tmp_path / name, None)
+            checked("p1", tmp_path / name, None)
 
 
 @pytest.mark.parametrize("verb", ["check", "trace", "bench"])

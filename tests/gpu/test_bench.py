@@ -17,12 +17,12 @@ SHORT = Extent(milliseconds=20)
 
 
 def linted(text: str) -> str:
-    return command.source_of(1, from_cells([("code", text)], "kernel.py", numbered=False))
+    return command.source_of("p1", from_cells([("code", text)], "kernel.py", numbered=False))
 
 
 def test_kernels_and_peers_are_timed_in_one_run() -> None:
     said: list[str] = []
-    result = measure(1, {"yours": command.source_of(1, from_file(SOLUTION))}, SHORT, said.append)
+    result = measure("p1", {"yours": command.source_of("p1", from_file(SOLUTION))}, SHORT, said.append)
     assert result.measured and result.copy > 0 and result.matrix > 0
     for size in result.sizes:
         assert {"yours", "torch eager", "torch.compile"} == {timing.name for timing in size.timings}
@@ -34,7 +34,7 @@ def test_kernels_and_peers_are_timed_in_one_run() -> None:
 
 def test_what_is_wrong_at_this_size_is_not_timed() -> None:
     text = SOLUTION.read_text().replace("numerator / denominator", "numerator / denominator * tl.where(row < 1, 1, 2)")
-    result = measure(1, {"yours": linted(text), "right": linted(SOLUTION.read_text())}, SHORT, lambda _: None)
+    result = measure("p1", {"yours": linted(text), "right": linted(SOLUTION.read_text())}, SHORT, lambda _: None)
     for size in result.sizes:
         assert size.of("yours") is None and size.of("right") is not None
         assert any("yours: y is wrong at this size" in reason for reason in size.left_out)
@@ -43,7 +43,7 @@ def test_what_is_wrong_at_this_size_is_not_timed() -> None:
 def test_a_kernel_that_breaks_the_gpu_ends_the_benchmark() -> None:
     text = SOLUTION.read_text().replace("y_ptr + row", "y_ptr + 2**40 + row")
     with pytest.raises(BenchmarkFailed, match="ended early"):
-        measure(1, {"yours": linted(text)}, SHORT, lambda _: None)
+        measure("p1", {"yours": linted(text)}, SHORT, lambda _: None)
 
 
 def test_solutions_of_all_puzzles_can_be_timed() -> None:

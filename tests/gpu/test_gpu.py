@@ -36,11 +36,11 @@ def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK
 
 def checked(body: str, seconds: float = 300.0) -> Verdict:
     terms = Terms(device="cuda", targets=(), limits=Limits(gpu_seconds=seconds), lint=False)
-    return check(1, from_cells([("code", HEAD + body)], "kernel.py", numbered=False), terms).verdict
+    return check("p1", from_cells([("code", HEAD + body)], "kernel.py", numbered=False), terms).verdict
 
 
-def solution(number: int) -> Path:
-    return ROOT / "solutions" / f"{STEMS[number]}.py"
+def solution(puzzle_id: str) -> Path:
+    return ROOT / "solutions" / f"{STEMS[puzzle_id]}.py"
 
 
 def memory() -> float:
@@ -50,9 +50,9 @@ def memory() -> float:
     return float(torch.cuda.mem_get_info()[1])
 
 
-@pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
-def test_the_solution_is_accepted(number: int) -> None:
-    verdict = check_path(solution(number), ON_GPU)
+@pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
+def test_the_solution_is_accepted(puzzle_id: str) -> None:
+    verdict = check_path(solution(puzzle_id), ON_GPU)
     assert verdict.accepted, verdict.findings
     assert verdict.runs[0].device == "cuda"
     left_out = [remark for remark in verdict.remarks if "not enough" in remark]
@@ -94,7 +94,7 @@ def test_a_changed_input_is_seen() -> None:
 def test_an_illegal_address_is_a_verdict_and_the_next_check_works() -> None:
     verdict = checked("    tl.store(y_ptr + row + 2**40 + cols, numerator)\n")
     assert verdict.findings[0].id == "illegal-address"
-    assert check_path(solution(1), ON_GPU).accepted
+    assert check_path(solution("p1"), ON_GPU).accepted
 
 
 def test_a_kernel_that_hangs_is_a_verdict_and_the_next_check_works() -> None:
@@ -105,7 +105,7 @@ def test_a_kernel_that_hangs_is_a_verdict_and_the_next_check_works() -> None:
     )
     verdict = checked(body, seconds=25)
     assert verdict.status is Status.TIME_LIMIT
-    assert check_path(solution(1), ON_GPU).accepted
+    assert check_path(solution("p1"), ON_GPU).accepted
 
 
 def test_too_much_shared_memory_is_called_so() -> None:
@@ -133,7 +133,7 @@ def test_every_thread_may_print() -> None:
 
 
 def test_auto_checks_on_the_interpreter_and_on_the_gpu() -> None:
-    verdict = check_path(solution(1), Terms(device="auto"))
+    verdict = check_path(solution("p1"), Terms(device="auto"))
     assert verdict.accepted, verdict.findings
     assert [run.device for run in verdict.runs] == ["interpreter", "cuda"]
     assert verdict.runs[0].traffic and verdict.compiled

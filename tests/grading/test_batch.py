@@ -99,7 +99,7 @@ def test_a_copy_that_is_cut_elsewhere_costs_only_its_own_points(desk: Path) -> N
 def test_a_record_does_not_tell_how_somebody_called_his_file(desk: Path) -> None:
     """It serves all who have handed in the same text, and nbgrader shows it to them."""
     shutil.rmtree(desk / "handed in")
-    stub = emptied((ROOT / "puzzles" / "p1_naive_softmax.py").read_text(), catalog.load(1))
+    stub = emptied((ROOT / "puzzles" / "p1_naive_softmax.py").read_text(), catalog.load("p1"))
     hand_in(desk, {"anna_p1_naive_softmax.py": stub, "p1_look at example.org.py": stub})
     assert graded(desk, "--json", "all.json").returncode == 0
     (kept,) = (desk / "course" / "records").rglob("*.json")
@@ -123,8 +123,8 @@ def test_nbgrader_takes_over_what_was_graded(desk: Path) -> None:
     (work,) = found([desk / "course" / "submitted"])
     assert work.student == "eva"
     notebook = chosen(work)[1]
-    assert notebook.submission == handed(path, catalog.load(1)).submission is not None
-    assert place(course.records, identity(1, notebook.submission, judging(course))).exists()
+    assert notebook.submission == handed(path, catalog.load("p1")).submission is not None
+    assert place(course.records, identity("p1", notebook.submission, judging(course))).exists()
 
 
 def test_a_grader_that_is_killed_goes_on_where_it_was(desk: Path) -> None:
@@ -219,10 +219,10 @@ def test_a_full_disk_stops_the_batch_and_loses_nothing(desk: Path) -> None:
     assert rows(desk) == uninterrupted(desk)
 
 
-def dies(number: int) -> int:
-    if number == 1:
+def dies(puzzle_id: str) -> int:
+    if puzzle_id == 1:
         os.kill(os.getpid(), signal.SIGKILL)
-    return number
+    return puzzle_id
 
 
 def test_what_ends_its_worker_each_time_is_a_fault_and_the_others_are_done() -> None:

@@ -18,7 +18,7 @@ from checker.grading.chosen import Unresolved, chosen
 from checker.grading.found import NothingFound, Work, found, in_folder
 from tests.conftest import ROOT, SOLUTION
 
-PUZZLE: Puzzle = catalog.load(1)
+PUZZLE: Puzzle = catalog.load("p1")
 STUB = emptied((ROOT / "puzzles" / "p1_naive_softmax.py").read_text(), PUZZLE)
 LESSON = STUB.partition("@triton.jit")[0] + SOLUTION.partition("\n\n\n")[2] + "\ncheck(1)\n"
 OTHER = SOLUTION.replace("tl.exp", "tl.exp2")
@@ -88,7 +88,7 @@ def test_a_folder_called_as_a_puzzle_says_which_one(tmp_path: Path) -> None:
     names = ("anna/p2_safe_softmax/mine.ipynb", "anna/p2_safe_softmax/p1_naive_softmax/p1_naive_softmax.ipynb")
     put(tmp_path, dict.fromkeys(names, SOLUTION))
     (work,) = found([tmp_path])
-    assert (work.student, work.number, set(work.paths)) == ("anna", 2, {tmp_path / name for name in names})
+    assert (work.student, work.puzzle, set(work.paths)) == ("anna", 2, {tmp_path / name for name in names})
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tests.conftest import SOLUTION, check_kernel
 from tests.kernels import Kernel, kernels, named
 
 JUDGING = {"checker": "0" * 32, "key": "1" * 16, "caged": True, "triton": "3.7.1"}
-OF = record.identity(1, from_cells([("code", SOLUTION)], "p1.ipynb"), JUDGING)
+OF = record.identity("p1", from_cells([("code", SOLUTION)], "p1.ipynb"), JUDGING)
 KERNELS = [named("p1_naive_softmax"), *kernels("wrong")[:3], named("p1_exit_early")]
 
 
@@ -56,7 +56,7 @@ def test_a_damaged_record_is_no_record(damage: bytes, tmp_path: Path) -> None:
 def test_the_same_code_in_another_cell_is_another_record() -> None:
     """Else a report would name the cells of somebody else's notebook."""
     further_down = from_cells([("markdown", "my notes"), ("code", SOLUTION)], "p1.ipynb")
-    assert record.identity(1, further_down, JUDGING) != OF
+    assert record.identity("p1", further_down, JUDGING) != OF
 
 
 def test_the_same_code_cut_elsewhere_is_another_record() -> None:
@@ -68,5 +68,5 @@ def test_the_same_code_cut_elsewhere_is_another_record() -> None:
             for end in (at - 1, at)
         )
         assert one.text == other.text
-        of_one, of_other = (record.identity(1, each, JUDGING) for each in (one, other))
+        of_one, of_other = (record.identity("p1", each, JUDGING) for each in (one, other))
         assert of_one != of_other

@@ -33,16 +33,16 @@ def handed(text: str) -> Submission:
     return from_cells([("code", text)], "kernel.py", numbered=False)
 
 
-def works_of(number: int) -> list[tuple[str, Submission]]:
+def works_of(puzzle_id: str) -> list[tuple[str, Submission]]:
     """What people wrote apart from each other."""
-    return [(kernel.name, handed(kernel.text)) for kernel in [*RIGHT[number], named(ladder.stems()[number])]]
+    return [(kernel.name, handed(kernel.text)) for kernel in [*RIGHT[puzzle_id], named(ladder.stems()[puzzle_id])]]
 
 
-def disguised(text: str, number: int) -> str:
+def disguised(text: str, puzzle_id: str) -> str:
     """The same kernel with other names, comments, parentheses, layout and spelling of numbers."""
     text = re.sub(r'^""".*?"""\n', "", text, flags=re.DOTALL)
-    signature = {kernel.name for kernel in catalog.load(number).kernels} | {
-        name for kernel in catalog.load(number).kernels for name in re.findall(r"\w+", kernel.signature)
+    signature = {kernel.name for kernel in catalog.load(puzzle_id).kernels} | {
+        name for kernel in catalog.load(puzzle_id).kernels for name in re.findall(r"\w+", kernel.signature)
     }
     chosen = set(re.findall(r"^ +(\w+)(?:, \w+)* [-+*]?= ", text, re.MULTILINE))
     chosen |= set(re.findall(r"^def (\w+)", text, re.MULTILINE))
@@ -53,9 +53,9 @@ def disguised(text: str, number: int) -> str:
     return re.sub(r", (mask|other|axis)=", r",\n            \1 = ", text).replace("\n    ", "\n\n\t")
 
 
-@pytest.mark.parametrize("number", RIGHT)
-def test_kernels_that_were_written_apart_are_not_shown(number: int) -> None:
-    assert found(number, works_of(number)).pairs == ()
+@pytest.mark.parametrize("puzzle_id", RIGHT)
+def test_kernels_that_were_written_apart_are_not_shown(puzzle_id: str) -> None:
+    assert found(puzzle_id, works_of(puzzle_id)).pairs == ()
 
 
 @pytest.mark.parametrize(
@@ -86,14 +86,16 @@ def test_what_the_course_says_itself_is_nobodys() -> None:
 
 
 def test_what_many_have_is_nobodys_and_what_few_have_is_shown() -> None:
-    others = [(f"other{n}", handed(solution(3).read_text())) for n in range(30)]
+    others = [(f"other{n}", handed(solution("p3").read_text())) for n in range(30)]
     few = [(f"s{n}", handed(ODD.replace("running", f"running{n}"))) for n in range(FEW)]
     (pair,) = found(3, [*others, *few]).pairs
     assert {pair.left.student, pair.right.student, *pair.others} == {name for name, _ in few}
     assert pair.few == FEW
     many = [*few, ("one more", handed(ODD))]
     assert found(3, [*others, *many]).pairs == ()
-    assert found(3, [*others * 4, *many, *[(f"x{n}", handed(solution(3).read_text())) for n in range(90)]]).pairs  # 5 %
+    assert found(
+        3, [*others * 4, *many, *[(f"x{n}", handed(solution("p3").read_text())) for n in range(90)]]
+    ).pairs  # 5 %
 
 
 def test_nobody_is_compared_with_himself() -> None:
@@ -122,11 +124,11 @@ def test_a_text_that_was_made_to_take_long_takes_no_longer() -> None:
 
 def test_what_the_lesson_says_in_words_is_nobodys(tmp_path: Path) -> None:
     works = [("anna", handed(ODD)), ("ben", handed(disguised(ODD, 3)))]
-    lesson = tmp_path / "puzzles" / script(3).name
+    lesson = tmp_path / "puzzles" / script("p3").name
     lesson.parent.mkdir()
-    lesson.write_text(script(3).read_text())
+    lesson.write_text(script("p3").read_text())
     assert found(3, works, tmp_path).pairs
-    lesson.write_text(script(3).read_text() + "".join(f"# {line}\n" for line in ODD.split("\n")))
+    lesson.write_text(script("p3").read_text() + "".join(f"# {line}\n" for line in ODD.split("\n")))
     assert found(3, works, tmp_path).pairs == ()
 
 
@@ -218,18 +220,18 @@ def test_what_does_not_count() -> None:
 @pytest.mark.slow
 def test_a_class_of_ten_thousand() -> None:
     others = [(f"s{n}", handed(ODD.replace("import triton\n", f"import triton\nNUMBER = {n}\n"))) for n in range(4_998)]
-    others += [(f"t{n}", handed(solution(3).read_text() + f"\nNUMBER = {n}")) for n in range(5_000)]
+    others += [(f"t{n}", handed(solution("p3").read_text() + f"\nNUMBER = {n}")) for n in range(5_000)]
     rare = (ROOT / "tests" / "right" / "p3_vector_state.py").read_text()
     (pair,) = found(3, [*others, ("anna", handed(rare)), ("ben", handed(disguised(rare, 3)))]).pairs
     assert {pair.left.student, pair.right.student} == {"anna", "ben"}
 
 
 def test_the_command(tmp_path: Path) -> None:
-    for name, text in {"anna": ODD, "ben": disguised(ODD, 3), "carl": "\0", "dora": solution(3).read_text()}.items():
+    for name, text in {"anna": ODD, "ben": disguised(ODD, 3), "carl": "\0", "dora": solution("p3").read_text()}.items():
         place = tmp_path / "course" / "submitted" / name / "p3_online_softmax"
         place.mkdir(parents=True)
         (place / "p3_online_softmax.py").write_text(text)
-    (tmp_path / "course" / "submitted" / "anna" / "p1_naive_softmax.py").write_text(solution(1).read_text())
+    (tmp_path / "course" / "submitted" / "anna" / "p1_naive_softmax.py").write_text(solution("p1").read_text())
     done = typed("similar", cwd=tmp_path)
     assert done.returncode == 0 and "4 submissions compared, 1 pairs" in done.stdout, done.stdout + done.stderr
     page = tmp_path / "similar.html"

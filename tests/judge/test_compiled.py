@@ -29,7 +29,7 @@ from tests.conftest import ROOT, boxed_processes, check_kernel, check_path, kill
 from tests.kernels import named
 
 STEMS = ladder.stems()
-SOLUTION = ROOT / "solutions" / f"{STEMS[1]}.py"
+SOLUTION = ROOT / "solutions" / f"{STEMS['p1']}.py"
 SIGNATURE = {"x_ptr": "*fp16", "y_ptr": "*fp16", "x_row_stride": "i32", "y_row_stride": "i32", "n_cols": "i32"}
 JOB = Job("naive_softmax_kernel", "sm_90", {**SIGNATURE, "BLOCK_SIZE": "constexpr"}, {"BLOCK_SIZE": 256})
 
@@ -50,9 +50,9 @@ def compiled(limits: Limits | None = None) -> tuple[Compiled, bool]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
-def test_solutions_compile_for_every_target(number: int) -> None:
-    verdict = check_path(ROOT / "solutions" / f"{STEMS[number]}.py", Terms(targets=targets.ALL))
+@pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
+def test_solutions_compile_for_every_target(puzzle_id: str) -> None:
+    verdict = check_path(ROOT / "solutions" / f"{STEMS[puzzle_id]}.py", Terms(targets=targets.ALL))
     assert verdict.accepted, verdict.findings
     assert {c.target for c in verdict.compiled} == set(targets.ALL)
     for c in verdict.compiled:
@@ -71,7 +71,7 @@ def test_an_outcome_is_kept_and_used_again(cache: Path) -> None:
 
 
 def test_grading_asks_for_nothing_that_only_an_assembler_could_tell() -> None:
-    solution = ROOT / "solutions" / f"{STEMS[3]}.py"  # its tiles are the same whatever the key
+    solution = ROOT / "solutions" / f"{STEMS['p3']}.py"  # its tiles are the same whatever the key
     practice, graded = (check_path(solution, Terms(key=key)) for key in (None, "a key"))
     assert practice.accepted and graded.accepted
     [told], [not_told] = practice.compiled, graded.compiled
@@ -150,8 +150,8 @@ def test_what_does_not_compile_scores_nothing() -> None:
     assert finding.where.source[2][1].strip().startswith("for start in range")
 
 
-def check_lesson(number: int, text: str, terms: Terms | None = None) -> Verdict:
-    return check(number, from_cells([("code", text)], "lesson.py", numbered=False), terms).verdict
+def check_lesson(puzzle_id: str, text: str, terms: Terms | None = None) -> Verdict:
+    return check(puzzle_id, from_cells([("code", text)], "lesson.py", numbered=False), terms).verdict
 
 
 @pytest.mark.parametrize("key", [None, "a key"], ids=["practice", "grading"])
@@ -166,7 +166,7 @@ def test_being_wrong_besides_brings_no_points_back(key: str | None) -> None:
 
 
 def test_kernels_that_are_there_must_compile_while_others_are_not() -> None:
-    text, stub = ((ROOT / folder / f"{STEMS[7]}.py").read_text() for folder in ("solutions", "puzzles"))
+    text, stub = ((ROOT / folder / f"{STEMS['p7']}.py").read_text() for folder in ("solutions", "puzzles"))
     start = "def dq_kernel("
     text = text[: text.index(start)] + stub[stub.index(start) : stub.index("# %%", stub.index(start))]
     loop = "    for one in range(n_q):\n        last = one\n"
@@ -192,12 +192,12 @@ def test_what_compiles_in_one_form_only_is_refused(name: str) -> None:
 
 
 def test_shared_memory_counts_in_every_form() -> None:
-    puzzle = catalog.load(6)
+    puzzle = catalog.load("p6")
     timed = next(forms(puzzle.kernels[0], puzzle.cases(puzzle.draw()), "sm_90"))
     wide = {name: kind.replace("fp16", "fp32") for name, kind in timed.signature.items()}
     tiles = {**timed.constexprs, "D": 128, "Br": 128, "Bc": 128}
     large = replace(timed, signature=wide, constexprs=tiles, until=MEMORY)
-    source = (ROOT / "solutions" / f"{STEMS[6]}.py").read_text()
+    source = (ROOT / "solutions" / f"{STEMS['p6']}.py").read_text()
     with Compiler(source, [timed, large], Limits(), cached=False) as compiler:
         results = compiler.results()
     assert [r.error for r in results] == [None, None]
@@ -219,11 +219,11 @@ def test_what_fails_only_where_a_size_is_1_is_a_remark_and_its_remedy_works() ->
     assert cured.accepted and not [remark for remark in cured.remarks if "does not compile" in remark]
 
 
-@pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
+@pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
 @pytest.mark.parametrize("key", ["practice", "autumn"])
-def test_all_that_a_launch_makes_another_kernel_of_is_compiled_once(number: int, key: str) -> None:
+def test_all_that_a_launch_makes_another_kernel_of_is_compiled_once(puzzle_id: str, key: str) -> None:
     """Each of them, not their product; and constexprs are those of a case that is run with the same types."""
-    puzzle = catalog.load(number)
+    puzzle = catalog.load(puzzle_id)
     cases = puzzle.cases(puzzle.draw(key))
     for kernel in puzzle.kernels:
         own = [case for case in cases if case.kernel == kernel.name]

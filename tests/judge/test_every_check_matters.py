@@ -92,7 +92,7 @@ def _told(verdict: Verdict) -> tuple[object, ...]:
 def test_the_invariant_catches_what_a_loose_tolerance_lets_through(
     monkeypatch: pytest.MonkeyPatch, check_text: Callable[..., Verdict]
 ) -> None:
-    puzzle = catalog.load(1)
+    puzzle = catalog.load("p1")
 
     def loose(case: Case) -> dict[str, Expected]:
         return {n: Expected(e.values, e.tolerance + 0.02) for n, e in puzzle.expected(case).items()}

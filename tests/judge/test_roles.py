@@ -36,7 +36,7 @@ ROLES = [
 ]
 
 
-@pytest.mark.parametrize(("number", "kernel", "role", "text"), ROLES)
+@pytest.mark.parametrize(("puzzle_id", "kernel", "role", "text"), ROLES)
 def test_lines_are_found_by_their_role(number: int, kernel: int, role: Part | Product, text: str) -> None:
     source = SOLUTIONS[number - 1].read_text()
     functions = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]

@@ -22,22 +22,22 @@ STEMS = ladder.stems()
 DROP_FROM_BOUNDING_SET, DAC_OVERRIDE = 24, 1  # prctl(2), capabilities(7)
 
 
-def stub_text(number: int) -> str:
+def stub_text(puzzle_id: str) -> str:
     """The stub as it was shipped, even if a student has filled in the one in the folder."""
-    text = (ROOT / "puzzles" / f"{STEMS[number]}.py").read_text()
-    if text.count("FILL IN") < len(catalog.load(number).kernels):
-        pytest.skip(f"{STEMS[number]}.py has been filled in, and its FILL IN mark is gone")
-    return emptied(text, catalog.load(number))
+    text = (ROOT / "puzzles" / f"{STEMS[puzzle_id]}.py").read_text()
+    if text.count("FILL IN") < len(catalog.load(puzzle_id).kernels):
+        pytest.skip(f"{STEMS[puzzle_id]}.py has been filled in, and its FILL IN mark is gone")
+    return emptied(text, catalog.load(puzzle_id))
 
 
-def solution_text(number: int) -> str:
-    return (ROOT / "solutions" / f"{STEMS[number]}.py").read_text()
+def solution_text(puzzle_id: str) -> str:
+    return (ROOT / "solutions" / f"{STEMS[puzzle_id]}.py").read_text()
 
 
-def solved(number: int) -> str:
+def solved(puzzle_id: str) -> str:
     """The puzzle's file with the solution's kernels below the marks, as a learner leaves it."""
-    kernels = solution_text(number).split("\n\n\n", 1)[1]
-    before, _, after = stub_text(number).partition("# %%\n@triton.jit\n")
+    kernels = solution_text(puzzle_id).split("\n\n\n", 1)[1]
+    before, _, after = stub_text(puzzle_id).partition("# %%\n@triton.jit\n")
     return before + "# %%\n" + kernels.rstrip() + "\n\n\n# %% [markdown]" + after.partition("# %% [markdown]")[2]
 
 
@@ -53,11 +53,11 @@ class Course:
 
     root: Path
 
-    def script(self, number: int) -> Path:
-        return self.root / "puzzles" / f"{STEMS[number]}.py"
+    def script(self, puzzle_id: str) -> Path:
+        return self.root / "puzzles" / f"{STEMS[puzzle_id]}.py"
 
-    def notebook(self, number: int) -> Path:
-        return self.root / "notebooks" / f"{STEMS[number]}.ipynb"
+    def notebook(self, puzzle_id: str) -> Path:
+        return self.root / "notebooks" / f"{STEMS[puzzle_id]}.ipynb"
 
     @property
     def progress(self) -> str:

@@ -72,17 +72,17 @@ def test_the_solution_opens_after_success(course: Course) -> None:
     done = course.run("solution", "1")
     assert done.returncode == 1
     assert "opens once yours is accepted" in done.stdout and "tl.load" not in done.stdout
-    course.script(1).write_text(solved(1))
+    course.script("p1").write_text(solved("p1"))
     assert course.run("check", "1", "--no-compile").returncode == 0
     done = course.run("solution", "1")
     assert (done.returncode, done.stdout, done.stderr) == (0, solution_text(1), "")
     assert course.run("solution", "2").returncode == 1
 
 
-@pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
-def test_force_opens_it_and_a_pipe_gets_the_file_as_it_is(number: int, course: Course) -> None:
-    done = course.run("solution", str(number), "--force", COLUMNS="40")
-    assert (done.returncode, done.stdout) == (0, solution_text(number))
+@pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
+def test_force_opens_it_and_a_pipe_gets_the_file_as_it_is(puzzle_id: str, course: Course) -> None:
+    done = course.run("solution", str(puzzle_id), "--force", COLUMNS="40")
+    assert (done.returncode, done.stdout) == (0, solution_text(puzzle_id))
 
 
 def test_a_terminal_gets_colours_unless_it_wants_none(course: Course) -> None:

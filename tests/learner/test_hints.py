@@ -19,9 +19,9 @@ def shown(output: str) -> list[int]:
     return [int(level) for level in re.findall(r"hint (\d) of 3", output, re.IGNORECASE)]
 
 
-@pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
-def test_every_puzzle_has_three_that_a_terminal_can_show(number: int) -> None:
-    hints = hints_of(number, ROOT)
+@pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
+def test_every_puzzle_has_three_that_a_terminal_can_show(puzzle_id: str) -> None:
+    hints = hints_of(puzzle_id, ROOT)
     assert [hint.level for hint in hints] == [1, 2, 3]
     for hint in hints:
         text = plain(hint.text)
@@ -38,7 +38,7 @@ def test_the_notebook_has_the_same(course: Course) -> None:
 
 
 def test_one_more_each_time_and_then_no_more(course: Course) -> None:
-    texts = [plain(hint.text).split("\n")[0][:30] for hint in hints_of(4, course.root)]
+    texts = [plain(hint.text).split("\n")[0][:30] for hint in hints_of("p4", course.root)]
     for level in (1, 2, 3):
         done = course.run("hint", "4")
         assert (done.returncode, shown(done.stdout)) == (0, [level])
@@ -81,16 +81,16 @@ def test_more_hints_than_there_are_is_all_of_them(course: Course) -> None:
 
 
 def test_without_a_lesson_it_says_so(course: Course) -> None:
-    course.script(1).unlink()
-    course.notebook(1).write_text("{}")
+    course.script("p1").unlink()
+    course.notebook("p1").write_text("{}")
     done = course.run("hint", "1")
     assert (done.returncode, "Puzzle 1 has no hints" in done.stdout) == (0, True)
 
 
-@pytest.mark.parametrize("number", [2, 7])
-def test_forty_columns_are_enough(number: int, course: Course) -> None:
+@pytest.mark.parametrize("puzzle_id", [2, 7])
+def test_forty_columns_are_enough(puzzle_id: str, course: Course) -> None:
     for _ in range(3):
-        lines = course.run("hint", str(number), COLUMNS="40").stdout.split("\n")
+        lines = course.run("hint", str(puzzle_id), COLUMNS="40").stdout.split("\n")
         assert all(len(line.rstrip()) <= 40 for line in lines)
 
 

@@ -45,15 +45,15 @@ def solve(cell: Kernel) -> dict[str, str]:
 def test_success_in_the_puzzles_own_notebook_is_noted(course: Course, start: Start) -> None:
     cell = start()
     shown = solve(cell)
-    assert f"Next: <b>{STEMS[2]}.ipynb</b>" in shown["text/html"]
-    assert shown["text/plain"].endswith(f"Next: {STEMS[2]}.ipynb")
+    assert f"Next: <b>{STEMS['p2']}.ipynb</b>" in shown["text/html"]
+    assert shown["text/plain"].endswith(f"Next: {STEMS['p2']}.ipynb")
     assert "puzzle 1: solved" in (course.root / "progress.txt").read_text()
 
 
 def test_it_is_its_own_notebook_wherever_it_goes(course: Course, start: Start) -> None:
     cell = start()
     cell("import os\nos.chdir('../checker')")
-    assert solve(cell)["text/plain"].endswith(f"Next: {course.notebook(2)}")
+    assert solve(cell)["text/plain"].endswith(f"Next: {course.notebook('p2')}")
     assert "puzzle 1: solved" in (course.root / "progress.txt").read_text()
 
 
@@ -68,7 +68,7 @@ WHO = {
 @pytest.mark.parametrize("name", WHO)
 def test_only_the_puzzles_own_notebook_counts(name: str, course: Course, start: Start) -> None:
     folder, variable, value, noted = WHO[name]
-    path = str(course.root / value.format(STEMS[1])) if value.endswith(".ipynb") else value
+    path = str(course.root / value.format(STEMS["p1"])) if value.endswith(".ipynb") else value
     shown = solve(start(folder, **({variable: path} if variable else {})))
     assert "accepted" in shown["text/html"]
     assert (course.root / "progress.txt").exists() == noted
@@ -77,7 +77,7 @@ def test_only_the_puzzles_own_notebook_counts(name: str, course: Course, start: 
 
 def test_vs_code_says_which_notebook_it_is(course: Course, start: Start) -> None:
     cell = start("puzzles")
-    cell(f"__vsc_ipynb_file__ = {str(course.notebook(1))!r}")
+    cell(f"__vsc_ipynb_file__ = {str(course.notebook('p1'))!r}")
     solve(cell)
     assert "puzzle 1: solved" in (course.root / "progress.txt").read_text()
 
@@ -108,10 +108,10 @@ def test_damage_is_told_in_the_notebook(course: Course, start: Start) -> None:
 def test_reset_and_notebook_agree(course: Course) -> None:
     """What reset writes is a notebook for Jupyter."""
     nbformat = importable("nbformat")
-    notebook = json.loads(course.notebook(1).read_text())
+    notebook = json.loads(course.notebook("p1").read_text())
     kernel = next(cell for cell in notebook["cells"] if "def naive_softmax_kernel" in cell["source"])
     kernel["source"] = solution_text(1).split("\n\n\n")[1]
-    course.notebook(1).write_text(json.dumps(notebook))
+    course.notebook("p1").write_text(json.dumps(notebook))
     assert course.run("reset", "1").returncode == 0
-    nbformat.validate(nbformat.read(course.notebook(1), 4))
-    assert "FILL IN" in course.notebook(1).read_text()
+    nbformat.validate(nbformat.read(course.notebook("p1"), 4))
+    assert "FILL IN" in course.notebook("p1").read_text()

@@ -64,8 +64,8 @@ def test_any_bytes_at_all_are_a_start(data: bytes) -> None:
         path = Path(folder) / NAME
         path.write_bytes(data)
         opened(path.parent)
-        changed(lambda p: p.having(3, Entry(True, "2025-01-01 10:00")), path.parent)
-        assert opened(path.parent).progress.of(3).solved
+        changed(lambda p: p.having("p3", Entry(True, "2025-01-01 10:00")), path.parent)
+        assert opened(path.parent).progress.of("p3").solved
         assert parse(path.read_bytes())[1] == 0
 
 
@@ -115,12 +115,12 @@ def test_processes_that_write_at_the_same_time_lose_nothing(tmp_path: Path) -> N
         go(child)
     assert [child.wait(60) for child in writers] == [0] * len(writers)
     found = opened(tmp_path)
-    assert (found.remark, found.progress.of(1).hints) == ("", 40 * len(writers))
+    assert (found.remark, found.progress.of("p1").hints) == ("", 40 * len(writers))
     assert [found.progress.of(mine).hints for mine in range(2, 7)] == [40] * len(writers)
 
 
 def test_a_writer_that_is_killed_leaves_a_whole_file_and_no_lock(tmp_path: Path) -> None:
-    changed(lambda p: p.having(7, Entry(True, "2025-01-01 10:00")), tmp_path)
+    changed(lambda p: p.having("p7", Entry(True, "2025-01-01 10:00")), tmp_path)
     for turn in range(8):
         child = writer(tmp_path, 2, 100_000)
         go(child)
@@ -128,9 +128,9 @@ def test_a_writer_that_is_killed_leaves_a_whole_file_and_no_lock(tmp_path: Path)
         child.kill()
         child.wait()
         before = opened(tmp_path)
-        assert (before.remark, before.progress.of(7).solved) == ("", True)
-        after = changed(lambda p, t=turn: p.having(3, Entry(False, "", t + 1)), tmp_path)
-        assert after.progress.of(3).hints == turn + 1
+        assert (before.remark, before.progress.of("p7").solved) == ("", True)
+        after = changed(lambda p, t=turn: p.having("p3", Entry(False, "", t + 1)), tmp_path)
+        assert after.progress.of("p3").hints == turn + 1
     assert list(tmp_path.glob("*.bak*")) == []
 
 
@@ -144,16 +144,16 @@ def test_whoever_holds_the_file_for_long_is_not_waited_for(tmp_path: Path) -> No
     assert holder.stdout and holder.stdout.readline() == b"held\n"
     begun = time.monotonic()
     with pytest.raises(OSError, match="another process"):
-        changed(lambda p: p.having(1, Entry(True)), tmp_path)
+        changed(lambda p: p.having("p1", Entry(True)), tmp_path)
     assert time.monotonic() - begun < 5
     holder.communicate(timeout=10)
-    assert changed(lambda p: p.having(1, Entry(True)), tmp_path).progress.of(1).solved
+    assert changed(lambda p: p.having("p1", Entry(True)), tmp_path).progress.of("p1").solved
 
 
 def test_success_is_noted_once_and_the_next_file_is_named(course: Course) -> None:
-    course.script(1).write_text(solved(1))
+    course.script("p1").write_text(solved("p1"))
     done = course.run("check", "1", "--no-compile")
-    assert (done.returncode, done.stdout.rstrip().split("\n")[-1]) == (0, f"Next: puzzles/{STEMS[2]}.py")
+    assert (done.returncode, done.stdout.rstrip().split("\n")[-1]) == (0, f"Next: puzzles/{STEMS['p2']}.py")
     assert re.fullmatch(SOLVED_NOW.format(1), course.progress)
     first = (course.root / NAME).read_text()
     assert first.startswith("#") and "make progress" in first.split("\n")[0]
@@ -163,36 +163,38 @@ def test_success_is_noted_once_and_the_next_file_is_named(course: Course) -> Non
 
 
 def test_a_notebook_counts_and_is_followed_by_a_notebook(course: Course) -> None:
-    course.notebook(1).write_text(course.notebook(1).read_text().replace("    # FILL IN (roughly 5 lines)", body(1)))
-    done = course.run("check", "1", "--no-compile", "--file", f"notebooks/{STEMS[1]}.ipynb")
-    assert done.stdout.rstrip().endswith(f"Next: notebooks/{STEMS[2]}.ipynb")
+    course.notebook("p1").write_text(
+        course.notebook("p1").read_text().replace("    # FILL IN (roughly 5 lines)", body(1))
+    )
+    done = course.run("check", "1", "--no-compile", "--file", f"notebooks/{STEMS['p1']}.ipynb")
+    assert done.stdout.rstrip().endswith(f"Next: notebooks/{STEMS['p2']}.ipynb")
     assert re.fullmatch(SOLVED_NOW.format(1), course.progress)
 
 
-def body(number: int) -> str:
+def body(puzzle_id: str) -> str:
     """What the solution adds to the stub, as it stands in a notebook's JSON."""
-    [kernel] = solution_text(number).split("\n\n\n", 1)[1:]
+    [kernel] = solution_text(puzzle_id).split("\n\n\n", 1)[1:]
     return kernel[kernel.index("    mask") :].rstrip().replace('"', '\\"').replace("\n", "\\n")
 
 
 def test_the_own_file_is_known_by_any_name(course: Course) -> None:
-    course.script(1).write_text(solved(1))
-    (course.root / "link.py").symlink_to(course.script(1))
+    course.script("p1").write_text(solved("p1"))
+    (course.root / "link.py").symlink_to(course.script("p1"))
     course.run("check", "1", "--no-compile", "--file", "../link.py", cwd=course.root / "puzzles")
     assert "puzzle 1: solved" in course.progress
 
 
 @pytest.mark.parametrize("case", ["another file", "a key", "refused", "not started"])
 def test_what_is_not_noted(case: str, course: Course) -> None:
-    text, arguments = solved(1), ["check", "1", "--no-compile"]
+    text, arguments = solved("p1"), ["check", "1", "--no-compile"]
     if case == "another file":
         (course.root / "mine.py").write_text(text)
         arguments += ["--file", "mine.py"]
     elif case == "a key":
-        course.script(1).write_text(text)
+        course.script("p1").write_text(text)
         arguments += ["--key", "secret", "--unsafe-no-sandbox"]
     elif case == "refused":
-        course.script(1).write_text(text.replace("/ denominator", "/ (denominator + 1)"))
+        course.script("p1").write_text(text.replace("/ denominator", "/ (denominator + 1)"))
     done = course.run(*arguments)
     assert done.returncode == {"refused": 1, "not started": 4}.get(case, 0)
     assert not (course.root / NAME).exists()
@@ -211,7 +213,7 @@ def test_all_puzzles_at_once_are_noted(course: Course) -> None:
 
 @pytest.mark.parametrize("obstacle", ["read-only folder", "a folder in its place", "a pipe in its place"])
 def test_a_check_succeeds_where_nothing_can_be_noted(obstacle: str, course: Course) -> None:
-    course.script(1).write_text(solved(1))
+    course.script("p1").write_text(solved("p1"))
     if obstacle == "read-only folder":
         course.root.chmod(0o555)
     elif obstacle == "a folder in its place":
@@ -222,7 +224,7 @@ def test_a_check_succeeds_where_nothing_can_be_noted(obstacle: str, course: Cour
     hint, hint_again = course.run("hint", "1"), course.run("hint", "1")
     course.root.chmod(0o755)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.rstrip().endswith(f"Next: puzzles/{STEMS[2]}.py")
+    assert done.stdout.rstrip().endswith(f"Next: puzzles/{STEMS['p2']}.py")
     assert "By the way" not in done.stdout or obstacle != "read-only folder"
     assert "hint 1 of 3" in hint.stdout and "hint 1 of 3" in hint_again.stdout
     assert "cannot be noted" in hint.stderr
@@ -242,7 +244,7 @@ def test_damage_is_told_once_and_what_can_be_read_is_kept(course: Course) -> Non
 
 def test_a_check_tells_of_damage_in_its_report(course: Course) -> None:
     (course.root / NAME).write_text("nonsense\n")
-    course.script(1).write_text(solved(1))
+    course.script("p1").write_text(solved("p1"))
     done = course.run("check", "1", "--no-compile")
     assert done.returncode == 0 and "progress.txt.bak" in done.stdout
     assert "progress.txt.bak" not in course.run("check", "1", "--no-compile").stdout
@@ -255,13 +257,13 @@ def test_the_table_shows_it_all_in_40_columns(course: Course) -> None:
     rows = [line for line in done.stdout.split("\n") if re.match("[✓○]", line)]
     assert [row[0] for row in rows] == ["✓", "✓", *"○" * (len(STEMS) - 2)]
     assert "2025-01-01" in rows[0] and rows[0].endswith("2 of 3")
-    assert done.stdout.rstrip().endswith(f"puzzles/{STEMS[3]}.py")
+    assert done.stdout.rstrip().endswith(f"puzzles/{STEMS['p3']}.py")
     assert "\x1b" not in done.stdout
 
 
 def test_it_can_be_asked_from_anywhere(course: Course) -> None:
     done = course.run("progress", cwd=course.root / "checker")
-    assert done.returncode == 0 and str(course.script(1)) in done.stdout
+    assert done.returncode == 0 and str(course.script("p1")) in done.stdout
 
 
 def test_make_clean_and_git_leave_it_alone() -> None:

@@ -25,45 +25,45 @@ from tests.conftest import ROOT
 from tests.learner.conftest import STEMS, Course, solution_text, solved, stub_text
 
 STUB = stub_text(1)
-NOTEBOOK = (ROOT / "notebooks" / f"{STEMS[1]}.ipynb").read_text()
-numbers = pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
+NOTEBOOK = (ROOT / "notebooks" / f"{STEMS['p1']}.ipynb").read_text()
+numbers = pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
 
 
-def notebook_of(text: str, number: int) -> str:
-    return notebook_text(text, catalog.load(number))
-
-
-@numbers
-def test_a_notebooks_cells_make_the_puzzle_file_again(number: int) -> None:
-    cells = json.loads(notebook_of(stub_text(number), number))["cells"]
-    assert script_text([(cell["cell_type"], cell["source"]) for cell in cells]) == stub_text(number)
+def notebook_of(text: str, puzzle_id: str) -> str:
+    return notebook_text(text, catalog.load(puzzle_id))
 
 
 @numbers
-def test_what_was_filled_in_below_the_mark_goes(number: int, course: Course) -> None:
+def test_a_notebooks_cells_make_the_puzzle_file_again(puzzle_id: str) -> None:
+    cells = json.loads(notebook_of(stub_text(puzzle_id), puzzle_id))["cells"]
+    assert script_text([(cell["cell_type"], cell["source"]) for cell in cells]) == stub_text(puzzle_id)
+
+
+@numbers
+def test_what_was_filled_in_below_the_mark_goes(puzzle_id: str, course: Course) -> None:
     """Without its twin: what a stub is, the course knows."""
-    course.notebook(number).unlink()
+    course.notebook(puzzle_id).unlink()
     filled = "\n".join(
         line + (f"\n{line[: -len(line.lstrip())]}x = 1" if "FILL IN" in line else "")
-        for line in stub_text(number).split("\n")
+        for line in stub_text(puzzle_id).split("\n")
     )
-    course.script(number).write_text(filled)
-    done = course.run("reset", str(number), "--file", f"puzzles/{STEMS[number]}.py")
+    course.script(puzzle_id).write_text(filled)
+    done = course.run("reset", str(puzzle_id), "--file", f"puzzles/{STEMS[puzzle_id]}.py")
     assert (done.returncode, done.stderr) == (0, "")
-    assert course.script(number).read_text() == stub_text(number)
-    assert (course.root / "puzzles" / f"{STEMS[number]}.py.bak").read_text() == filled
-    assert f"puzzles/{STEMS[number]}.py.bak" in done.stdout
+    assert course.script(puzzle_id).read_text() == stub_text(puzzle_id)
+    assert (course.root / "puzzles" / f"{STEMS[puzzle_id]}.py.bak").read_text() == filled
+    assert f"puzzles/{STEMS[puzzle_id]}.py.bak" in done.stdout
 
 
 @numbers
-def test_files_without_their_marks_are_stubs_again(number: int, course: Course) -> None:
-    course.script(number).write_text(solved(number))
-    course.notebook(number).write_text(notebook_of(solved(number), number))
-    done = course.run("reset", str(number))
+def test_files_without_their_marks_are_stubs_again(puzzle_id: str, course: Course) -> None:
+    course.script(puzzle_id).write_text(solved(puzzle_id))
+    course.notebook(puzzle_id).write_text(notebook_of(solved(puzzle_id), puzzle_id))
+    done = course.run("reset", str(puzzle_id))
     assert (done.returncode, done.stderr) == (0, "")
-    assert course.script(number).read_text() == stub_text(number)
-    assert course.notebook(number).read_text() == notebook_of(stub_text(number), number)
-    assert course.script(number).with_name(f"{STEMS[number]}.py.bak").read_text() == solved(number)
+    assert course.script(puzzle_id).read_text() == stub_text(puzzle_id)
+    assert course.notebook(puzzle_id).read_text() == notebook_of(stub_text(puzzle_id), puzzle_id)
+    assert course.script(puzzle_id).with_name(f"{STEMS[puzzle_id]}.py.bak").read_text() == solved(puzzle_id)
 
 
 DAMAGES = {
@@ -91,56 +91,56 @@ DAMAGES = {
 @pytest.mark.parametrize("name", DAMAGES)
 def test_whatever_it_has_become_the_notebook_brings_it_back(name: str, course: Course) -> None:
     damaged = DAMAGES[name](STUB)
-    course.script(1).write_text(damaged)
+    course.script("p1").write_text(damaged)
     done = course.run("reset", "1")
     assert (done.returncode, done.stderr) == (0, "")
-    assert course.script(1).read_text() == STUB
-    assert course.script(1).with_name(f"{STEMS[1]}.py.bak").read_text() == damaged
-    assert not course.notebook(1).with_name(f"{STEMS[1]}.ipynb.bak").exists()
+    assert course.script("p1").read_text() == STUB
+    assert course.script("p1").with_name(f"{STEMS['p1']}.py.bak").read_text() == damaged
+    assert not course.notebook("p1").with_name(f"{STEMS['p1']}.ipynb.bak").exists()
 
 
 @pytest.mark.parametrize("name", sorted(DAMAGES.keys() - {"a shell's line, as in a notebook"}))
 def test_whatever_the_notebook_has_become_the_file_brings_it_back(name: str, course: Course) -> None:
     before = DAMAGES[name](STUB)
     damaged = before if name in ("empty", "zero bytes") else notebook_of(before, 1)
-    course.notebook(1).write_text(damaged)
+    course.notebook("p1").write_text(damaged)
     done = course.run("reset", "1")
     assert (done.returncode, done.stderr) == (0, "")
-    assert course.script(1).read_text() == STUB
-    assert json.loads(course.notebook(1).read_text()) == json.loads(notebook_of(STUB, 1))
-    assert course.notebook(1).with_name(f"{STEMS[1]}.ipynb.bak").read_text() == damaged
+    assert course.script("p1").read_text() == STUB
+    assert json.loads(course.notebook("p1").read_text()) == json.loads(notebook_of(STUB, 1))
+    assert course.notebook("p1").with_name(f"{STEMS['p1']}.ipynb.bak").read_text() == damaged
 
 
 def test_a_missing_file_comes_back(course: Course) -> None:
-    course.script(1).unlink()
+    course.script("p1").unlink()
     assert course.run("reset", "1").returncode == 0
-    assert course.script(1).read_text() == STUB
-    course.notebook(1).unlink()
-    assert course.run("reset", "1", "--file", f"notebooks/{STEMS[1]}.ipynb").returncode == 0
-    assert course.notebook(1).read_text() == notebook_of(STUB, 1)
+    assert course.script("p1").read_text() == STUB
+    course.notebook("p1").unlink()
+    assert course.run("reset", "1", "--file", f"notebooks/{STEMS['p1']}.ipynb").returncode == 0
+    assert course.notebook("p1").read_text() == notebook_of(STUB, 1)
 
 
 @pytest.mark.parametrize("gone", ["the lesson", "the stubs"])
 def test_without_a_lesson_or_stubs_nothing_is_changed(gone: str, course: Course) -> None:
     if gone == "the lesson":
-        course.script(1).write_text("# nothing is left\n")
-        course.notebook(1).write_text("{}")
+        course.script("p1").write_text("# nothing is left\n")
+        course.notebook("p1").write_text("{}")
     else:
-        (course.root / "checker" / "learner" / "stubs" / f"{STEMS[1]}.py").unlink()
-    before = course.script(1).read_text()
+        (course.root / "checker" / "learner" / "stubs" / f"{STEMS['p1']}.py").unlink()
+    before = course.script("p1").read_text()
     done = course.run("reset", "1")
     assert (done.returncode, done.stdout) == (2, "") and "Nothing was changed" in done.stderr
-    assert course.script(1).read_text() == before
+    assert course.script("p1").read_text() == before
     assert list(course.root.rglob("*.bak*")) == []
 
 
 def test_a_stub_is_left_as_it_is(course: Course) -> None:
     notebook = json.loads(NOTEBOOK)
     notebook["cells"][1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "a result"}]
-    course.notebook(1).write_text(json.dumps(notebook))  # results and another layout are no change
+    course.notebook("p1").write_text(json.dumps(notebook))  # results and another layout are no change
 
     def written() -> list[tuple[int, int]]:
-        return [(path.stat().st_ino, path.stat().st_mtime_ns) for path in (course.script(1), course.notebook(1))]
+        return [(path.stat().st_ino, path.stat().st_mtime_ns) for path in (course.script("p1"), course.notebook("p1"))]
 
     before = written()
     done = course.run("reset", "1")
@@ -150,7 +150,7 @@ def test_a_stub_is_left_as_it_is(course: Course) -> None:
 
 
 def test_backups_are_numbered_and_never_overwritten(course: Course) -> None:
-    path = course.script(1)
+    path = course.script("p1")
     for turn, name in enumerate(["bak", "bak2", "bak3"]):
         path.write_text(STUB.replace("lines)\n", f"lines)\n    x = {turn}\n", 1))
         course.run("reset", "1")
@@ -161,7 +161,7 @@ def test_backups_are_numbered_and_never_overwritten(course: Course) -> None:
 def test_only_the_kernels_are_emptied(course: Course) -> None:
     """Notes, tests and experiments of one's own stay; a notebook's results go."""
     mine = "\n# my notes\n\ndef my_test():\n    return 1\n"
-    course.script(1).write_text(STUB.replace("lines)\n", "lines)\n    x = 1\n", 1) + mine)
+    course.script("p1").write_text(STUB.replace("lines)\n", "lines)\n    x = 1\n", 1) + mine)
     notebook = json.loads(NOTEBOOK)
     kernel = next(cell for cell in notebook["cells"] if "def naive_softmax_kernel" in cell["source"])
     kernel["source"] += "\n    x = 1"
@@ -169,34 +169,34 @@ def test_only_the_kernels_are_emptied(course: Course) -> None:
     kernel |= {"outputs": [{"output_type": "stream", "name": "stdout", "text": "old"}], "execution_count": 7}
     notebook["cells"].append({"cell_type": "markdown", "id": "mine", "metadata": {}, "source": ["my ", "notes"]})
     notebook["metadata"]["mine"] = "kept"
-    course.notebook(1).write_text(json.dumps(notebook))
+    course.notebook("p1").write_text(json.dumps(notebook))
     assert course.run("reset", "1").returncode == 0
-    assert course.script(1).read_text() == STUB + mine
-    after = json.loads(course.notebook(1).read_text())
+    assert course.script("p1").read_text() == STUB + mine
+    after = json.loads(course.notebook("p1").read_text())
     assert after["cells"][:-1] == json.loads(NOTEBOOK)["cells"]
     assert (after["cells"][-1], after["metadata"]["mine"]) == (notebook["cells"][-1], "kept")
 
 
 def test_one_of_the_two_if_it_is_named(course: Course) -> None:
-    for path in (course.script(1), course.notebook(1)):
+    for path in (course.script("p1"), course.notebook("p1")):
         path.write_text(path.read_text().replace("FILL IN (roughly 5 lines)", "FILL IN\\n    x = 1" if path.suffix == ".ipynb" else "FILL IN\n    x = 1"))  # fmt: skip  # noqa: E501
-    filled = course.notebook(1).read_text()
-    done = course.run("reset", "1", "--file", f"../puzzles/{STEMS[1]}.py", cwd=course.root / "notebooks")
+    filled = course.notebook("p1").read_text()
+    done = course.run("reset", "1", "--file", f"../puzzles/{STEMS['p1']}.py", cwd=course.root / "notebooks")
     assert done.returncode == 0
-    assert course.notebook(1).read_text() == filled
-    assert "x = 1" not in course.script(1).read_text()
+    assert course.notebook("p1").read_text() == filled
+    assert "x = 1" not in course.script("p1").read_text()
 
 
 def test_a_course_without_notebooks_has_only_files(course: Course) -> None:
     shutil.rmtree(course.root / "notebooks")
-    course.script(1).write_text(STUB.replace("lines)\n", "lines)\n    x = 1\n", 1))
+    course.script("p1").write_text(STUB.replace("lines)\n", "lines)\n    x = 1\n", 1))
     done = course.run("reset", "1")
     assert (done.returncode, done.stdout.count("stub")) == (0, 1)
-    assert course.script(1).read_text() == STUB
+    assert course.script("p1").read_text() == STUB
 
 
 def test_links_permissions_and_line_ends_stay(course: Course) -> None:
-    path, real = course.script(1), course.root / "elsewhere.py"
+    path, real = course.script("p1"), course.root / "elsewhere.py"
     filled = STUB.replace("lines)\n", "lines)\n    x = 1\n", 1).replace("\n", "\r\n").encode()
     real.write_bytes(filled)
     real.chmod(0o640)
@@ -210,16 +210,16 @@ def test_links_permissions_and_line_ends_stay(course: Course) -> None:
 
 @pytest.mark.parametrize("what", ["read-only folder", "a folder in its place"])
 def test_what_cannot_be_written_is_a_sentence(what: str, course: Course) -> None:
-    course.script(1).write_text(solved(1))
+    course.script("p1").write_text(solved("p1"))
     if what == "read-only folder":
-        course.script(1).parent.chmod(0o555)
+        course.script("p1").parent.chmod(0o555)
     else:
-        course.script(1).unlink()
-        course.script(1).mkdir()
+        course.script("p1").unlink()
+        course.script("p1").mkdir()
     done = course.run("reset", "1")
-    course.script(1).parent.chmod(0o755)
+    course.script("p1").parent.chmod(0o755)
     assert done.returncode == 2 and "Nothing is lost" in done.stderr
-    assert course.script(1).is_dir() or course.script(1).read_text() == solved(1)
+    assert course.script("p1").is_dir() or course.script("p1").read_text() == solved("p1")
 
 
 PIECES = st.sampled_from(STUB.split("\n")) | st.sampled_from(solution_text(1).split("\n"))
@@ -249,13 +249,13 @@ BOOK = TEXT | st.just(NOTEBOOK.encode()) | st.builds(
 def test_no_text_is_ever_lost(script: bytes, notebook: bytes, of_notebook: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        paths = [root / "puzzles" / f"{STEMS[1]}.py", root / "notebooks" / f"{STEMS[1]}.ipynb"]
+        paths = [root / "puzzles" / f"{STEMS['p1']}.py", root / "notebooks" / f"{STEMS['p1']}.ipynb"]
         for path, content in zip(paths, (script, notebook), strict=True):
             path.parent.mkdir()
             path.write_bytes(content)
         path, before = paths[of_notebook], (script, notebook)[of_notebook]
         try:
-            plan = stub.planned(1, path, root)
+            plan = stub.planned("p1", path, root)
         except stub.NoStub:
             assert path.read_bytes() == before
             assert list(root.rglob("*.bak*")) == []
@@ -264,8 +264,8 @@ def test_no_text_is_ever_lost(script: bytes, notebook: bytes, of_notebook: bool)
             backup = stub.carry_out(plan)
             assert backup and backup.read_bytes() == before
         assert path.read_bytes() == plan.after
-        assert not started(1, from_file(path))
-        assert not stub.planned(1, path, root).needed  # once is enough
+        assert not started("p1", from_file(path))
+        assert not stub.planned("p1", path, root).needed  # once is enough
 
 
 LOOP = """
@@ -321,6 +321,6 @@ def test_a_save_in_between_is_not_overwritten(tmp_path: Path) -> None:
 
 def test_reset_does_not_unsolve(course: Course) -> None:
     (course.root / "progress.txt").write_text("puzzle 1: solved 2025-01-01 10:00\n")
-    course.script(1).write_text(solved(1))
+    course.script("p1").write_text(solved("p1"))
     course.run("reset", "1")
     assert course.progress == "" and "solved" in (course.root / "progress.txt").read_text()

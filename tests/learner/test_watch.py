@@ -21,7 +21,7 @@ import pytest
 from tests.conftest import ROOT, boxed_processes, need
 from tests.learner.conftest import STEMS, Course, solved, stub_text
 
-STUB, RIGHT = stub_text(1), solved(1)
+STUB, RIGHT = stub_text(1), solved("p1")
 WRONG = RIGHT.replace("/ denominator", "/ (denominator + 1)")
 CLEARED = "\x1b[2J"
 SOON = 3.0  # seconds: the promise is one, and other tests run beside this one
@@ -172,8 +172,8 @@ def test_a_save_shows_its_report_soon_and_once(
     save: Callable[[Path, str], None], terminal: bool, course: Course, start: Start
 ) -> None:
     watched = start(terminal=terminal)
-    for text, words in ((WRONG, "then check again"), (RIGHT, f"Next: puzzles/{STEMS[2]}.py"), (STUB, "not started")):
-        save(course.script(1), text)
+    for text, words in ((WRONG, "then check again"), (RIGHT, f"Next: puzzles/{STEMS['p2']}.py"), (STUB, "not started")):
+        save(course.script("p1"), text)
         report = watched.until(words, SOON)
         assert "Puzzle 1: Naive softmax" in report
         assert (CLEARED in report) == terminal
@@ -189,8 +189,8 @@ def test_it_says_which_file_to_open_and_never_goes_on_by_itself(course: Course, 
     watched.nothing(0.4)
     assert watched.end() == 0
     again = start()
-    course.script(2).write_text(solved(2))
-    again.until(f"Next: puzzles/{STEMS[4]}.py", SOON)
+    course.script("p2").write_text(solved("p2"))
+    again.until(f"Next: puzzles/{STEMS['p4']}.py", SOON)
     again.until("Open it; it is checked when you save it. Ctrl-C ends this.", SOON)
     again.settle()
     again.nothing(1.0)
@@ -210,9 +210,9 @@ def test_the_greeting(done: tuple[int, ...], course: Course) -> None:
 
 def test_one_puzzle_only(course: Course, start: Start) -> None:
     watched = start("1")
-    course.script(2).write_text(solved(2))
+    course.script("p2").write_text(solved("p2"))
     watched.nothing(0.8)
-    course.script(1).write_text(RIGHT)
+    course.script("p1").write_text(RIGHT)
     watched.until("press Ctrl-C and type:", SOON)
     watched.until("  make watch PUZZLE=2", SOON)
     assert watched.end() == 0
@@ -220,58 +220,58 @@ def test_one_puzzle_only(course: Course, start: Start) -> None:
 
 def test_a_notebook_is_checked_too(course: Course, start: Start) -> None:
     watched = start()
-    notebook = json.loads(course.notebook(1).read_text())
+    notebook = json.loads(course.notebook("p1").read_text())
     cell = next(cell for cell in notebook["cells"] if "def naive_softmax_kernel" in cell["source"])
     cell["source"] = RIGHT.partition("# %%\n@triton.jit")[2].join(["@triton.jit", ""]).partition("\n\n\n#")[0]
-    atomically(course.notebook(1), json.dumps(notebook))
-    watched.until(f"Next: notebooks/{STEMS[2]}.ipynb", SOON)
+    atomically(course.notebook("p1"), json.dumps(notebook))
+    watched.until(f"Next: notebooks/{STEMS['p2']}.ipynb", SOON)
 
 
 def test_other_files_are_nobodys_business(course: Course, start: Start) -> None:
     watched = start()
-    for name in ("mine.py", f"{STEMS[1]}.py~", f".{STEMS[1]}.py.swp", f"{STEMS[1]}.py.bak", "4913"):
+    for name in ("mine.py", f"{STEMS['p1']}.py~", f".{STEMS['p1']}.py.swp", f"{STEMS['p1']}.py.bak", "4913"):
         (course.root / "puzzles" / name).write_text(RIGHT)
         (course.root / "puzzles" / name).unlink()
     (course.root / "notebooks" / ".ipynb_checkpoints").mkdir()
-    (course.root / "notebooks" / ".ipynb_checkpoints" / f"{STEMS[1]}-checkpoint.ipynb").write_text("{}")
+    (course.root / "notebooks" / ".ipynb_checkpoints" / f"{STEMS['p1']}-checkpoint.ipynb").write_text("{}")
     watched.nothing(1.0)
 
 
 def test_a_file_that_vanishes_is_a_sentence(course: Course, start: Start) -> None:
     watched = start()
-    course.script(1).write_text(STUB)
+    course.script("p1").write_text(STUB)
     watched.until("not started", SOON)
     for _ in range(2):
-        course.script(1).unlink()
-        assert f"puzzles/{STEMS[1]}.py has vanished" in watched.until("make reset PUZZLE=1", SOON)
-        course.script(1).write_text(STUB)
+        course.script("p1").unlink()
+        assert f"puzzles/{STEMS['p1']}.py has vanished" in watched.until("make reset PUZZLE=1", SOON)
+        course.script("p1").write_text(STUB)
         watched.until("not started", SOON)
-    course.script(1).unlink()
+    course.script("p1").unlink()
     watched.until("make reset PUZZLE=1", SOON)
     assert "vanished" not in watched.settle()  # said once
 
 
 def test_two_files_at_once_give_two_reports_on_one_screen(course: Course, start: Start) -> None:
     watched = start()
-    course.script(1).write_text(WRONG)
-    course.script(2).write_text(stub_text(2) + "\n")
+    course.script("p1").write_text(WRONG)
+    course.script("p2").write_text(stub_text(2) + "\n")
     screen = watched.until("not started", 2 * SOON).rpartition(CLEARED)[2]
     assert "Puzzle 1:" in screen and "Puzzle 2:" in screen
 
 
 def test_what_cannot_be_read_is_a_report_too(course: Course, start: Start) -> None:
     watched = start()
-    course.script(1).write_bytes(b"\xff\xfe")
+    course.script("p1").write_bytes(b"\xff\xfe")
     watched.until("is not UTF-8 text", SOON)
-    course.script(1).write_text("")
+    course.script("p1").write_text("")
     watched.until("is empty", SOON)
-    course.script(1).write_text(STUB.replace("    # FILL IN", "    x = (\n    # FILL IN"))
+    course.script("p1").write_text(STUB.replace("    # FILL IN", "    x = (\n    # FILL IN"))
     watched.until("Python cannot read this", SOON)
 
 
 def test_forty_columns_are_enough(course: Course, start: Start) -> None:
     watched = start("1", COLUMNS="40")
-    course.script(1).write_text(RIGHT)
+    course.script("p1").write_text(RIGHT)
     shown = watched.until("make watch PUZZLE=2", SOON)
     assert all(len(re.sub(r"\x1b\[[0-9;]*\w", "", line).rstrip()) <= 40 for line in shown.split("\r\n"))
 
@@ -280,7 +280,7 @@ def test_leaving_restores_the_terminal_and_leaves_nothing_running(course: Course
     boxes = tmp_path / "boxes"
     boxes.mkdir()
     watched = start(TMPDIR=str(boxes))
-    course.script(1).write_text((ROOT / "tests" / "hostile" / "p1_long_loop.py").read_text())
+    course.script("p1").write_text((ROOT / "tests" / "hostile" / "p1_long_loop.py").read_text())
     watched.until("Checking")
     until_running(boxes)
     assert watched.end() in (0, 130)
@@ -305,10 +305,10 @@ def test_a_save_during_a_check_ends_it_and_is_checked(course: Course, start: Sta
     boxes = tmp_path / "boxes"
     boxes.mkdir()
     watched = start(TMPDIR=str(boxes))
-    course.script(1).write_text(LONG)
+    course.script("p1").write_text(LONG)
     until_running(boxes)
-    atomically(course.script(1), RIGHT)
-    report = watched.until(f"Next: puzzles/{STEMS[2]}.py", SOON)
+    atomically(course.script("p1"), RIGHT)
+    report = watched.until(f"Next: puzzles/{STEMS['p2']}.py", SOON)
     assert "did not come to an end" not in report and report.count("Puzzle 1:") == 1
     assert (list(boxes.iterdir()), watched.settle(1.2).count("Puzzle 1:")) == ([], 0)
     assert len(boxed_processes(boxes)) == 1  # watch itself
@@ -317,11 +317,11 @@ def test_a_save_during_a_check_ends_it_and_is_checked(course: Course, start: Sta
 def test_verdicts_that_nobody_has_seen_are_made_again(course: Course, start: Start) -> None:
     """Two files were saved at once, and the check of one of them was ended."""
     watched = start()
-    course.script(2).write_text(stub_text(2) + "\n")
-    course.script(1).write_text(LONG)
+    course.script("p2").write_text(stub_text(2) + "\n")
+    course.script("p1").write_text(LONG)
     watched.until("Checking")
     time.sleep(0.2)
-    course.script(1).write_text(WRONG)
+    course.script("p1").write_text(WRONG)
     screen = watched.until("not started", 2 * SOON).rpartition(CLEARED)[2]
     assert "then check again" in screen and "Puzzle 2:" in screen
 
@@ -332,22 +332,22 @@ def test_of_many_saves_the_last_is_shown(course: Course, start: Start, tmp_path:
     boxes.mkdir()
     watched = start(TMPDIR=str(boxes))
     for turn in range(12):
-        atomically(course.script(1), f"{LONG}# {turn}\n")
+        atomically(course.script("p1"), f"{LONG}# {turn}\n")
         time.sleep(0.1 + turn * 0.04)
-    atomically(course.script(1), RIGHT)
-    assert "did not come to an end" not in watched.until(f"Next: puzzles/{STEMS[2]}.py", SOON)
+    atomically(course.script("p1"), RIGHT)
+    assert "did not come to an end" not in watched.until(f"Next: puzzles/{STEMS['p2']}.py", SOON)
     watched.settle()
     assert (list(boxes.iterdir()), len(boxed_processes(boxes))) == ([], 1)
 
 
 def test_a_check_goes_on_if_its_file_is_only_touched_or_another_one_saved(course: Course, start: Start) -> None:
     watched = start()
-    course.script(7).write_text(solved(7))
+    course.script("p7").write_text(solved("p7"))
     watched.until("Checking")
-    course.script(7).chmod(0o600)
-    course.script(1).write_text(RIGHT)
+    course.script("p7").chmod(0o600)
+    course.script("p1").write_text(RIGHT)
     assert "Puzzle 7:" in watched.until("accepted", 3 * SOON)
-    assert f"Checking puzzles/{STEMS[1]}.py" in watched.until(f"Next: puzzles/{STEMS[2]}.py", SOON)
+    assert f"Checking puzzles/{STEMS['p1']}.py" in watched.until(f"Next: puzzles/{STEMS['p2']}.py", SOON)
     assert "Puzzle 7" not in watched.settle(1.2)
 
 
@@ -356,12 +356,12 @@ def test_what_was_being_undone_is_checked_again(course: Course, start: Start, tm
     boxes = tmp_path / "boxes"
     boxes.mkdir()
     watched = start(TMPDIR=str(boxes))
-    course.script(1).write_text(WRONG)
+    course.script("p1").write_text(WRONG)
     watched.until("then check again", SOON)
-    course.script(1).write_text(LONG)
+    course.script("p1").write_text(LONG)
     watched.until("Checking")
     time.sleep(0.2)
-    course.script(1).write_text(WRONG)
+    course.script("p1").write_text(WRONG)
     watched.until("then check again", SOON)
 
 
@@ -388,7 +388,7 @@ def test_make_watch_ends_with_ctrl_c(course: Course) -> None:
 
 def test_polling_works_where_the_system_tells_nothing(course: Course, start: Start) -> None:
     watched = start(WATCHFILES_FORCE_POLLING="1")
-    atomically(course.script(1), WRONG)
+    atomically(course.script("p1"), WRONG)
     watched.until("then check again", 2 * SOON)
 
 

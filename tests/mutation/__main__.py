@@ -16,12 +16,12 @@ from tests.mutation.gate import run
 def main() -> None:
     """Run the gate for the puzzles named, or all."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("puzzles", nargs="*", type=int, default=list(ladder.stems()))
+    parser.add_argument("puzzles", nargs="*", type=ladder.id_of, default=list(ladder.stems()))
     parser.add_argument("--sample", type=int, help="check only so many mutants of each puzzle, chosen by a fixed seed")
     options = parser.parse_args()
     good = True
-    for number in options.puzzles:
-        result = run(number, options.sample)
+    for puzzle_id in options.puzzles:
+        result = run(puzzle_id, options.sample)
         print(result.summary())
         good = good and not result.flaws
     sys.exit(not good)

@@ -45,7 +45,7 @@ class Fate:
 class GateResult:
     """What became of the mutants of one puzzle."""
 
-    puzzle: int
+    puzzle: str
     all: int  # mutants there are
     checked: int
     named: int = 0  # refused with a name for the mistake
@@ -86,16 +86,16 @@ def matching(patterns: Iterable[str]) -> re.Pattern[str]:
 
 
 @cache
-def all_mutants(number: int) -> list[Mutant]:
+def all_mutants(puzzle_id: str) -> list[Mutant]:
     """All mutants of a puzzle's solution."""
-    return mutants((ROOT / "solutions" / f"{ladder.stems()[number]}.py").read_text(encoding="utf-8"))
+    return mutants((ROOT / "solutions" / f"{ladder.stems()[puzzle_id]}.py").read_text(encoding="utf-8"))
 
 
-def run(number: int, sample: int | None = None) -> GateResult:
+def run(puzzle_id: str, sample: int | None = None) -> GateResult:
     """Check all mutants of a puzzle, or a sample of so many by a fixed seed."""
-    everyone = all_mutants(number)
+    everyone = all_mutants(puzzle_id)
     chosen = everyone if sample is None else random.Random(SEED).sample(everyone, min(sample, len(everyone)))
-    return weighed(GateResult(number, len(everyone), len(chosen)), fates(number, chosen), matching(excuses()))
+    return weighed(GateResult(puzzle_id, len(everyone), len(chosen)), fates(puzzle_id, chosen), matching(excuses()))
 
 
 def weighed(result: GateResult, fates: Iterable[Fate], known: re.Pattern[str]) -> GateResult:
@@ -116,23 +116,23 @@ def weighed(result: GateResult, fates: Iterable[Fate], known: re.Pattern[str]) -
     return result
 
 
-def fates(number: int, chosen: list[Mutant]) -> Iterator[Fate]:
+def fates(puzzle_id: str, chosen: list[Mutant]) -> Iterator[Fate]:
     """In processes, each with servers of its own: Python 3.11 cannot parse in two threads at once."""
     with ProcessPoolExecutor(PROCESSES) as pool:
         parts = [chosen[n::PROCESSES] for n in range(PROCESSES)]
-        yield from chain.from_iterable(pool.map(_fates_of, [number] * PROCESSES, parts))
+        yield from chain.from_iterable(pool.map(_fates_of, [puzzle_id] * PROCESSES, parts))
 
 
-def _fates_of(number: int, chosen: list[Mutant]) -> list[Fate]:
+def _fates_of(puzzle_id: str, chosen: list[Mutant]) -> list[Fate]:
     oracles: dict[str, Oracle] = {}
     with quick_terms() as terms:
-        return [_fate(number, mutant, replace(terms, targets=()), oracles) for mutant in chosen]
+        return [_fate(puzzle_id, mutant, replace(terms, targets=()), oracles) for mutant in chosen]
 
 
-def _fate(number: int, mutant: Mutant, terms: Terms, oracles: dict[str, Oracle]) -> Fate:
-    verdict: Verdict = check(number, from_cells([("code", mutant.text)], "mutant.py", numbered=False), terms).verdict
+def _fate(puzzle_id: str, mutant: Mutant, terms: Terms, oracles: dict[str, Oracle]) -> Fate:
+    verdict: Verdict = check(puzzle_id, from_cells([("code", mutant.text)], "mutant.py", numbered=False), terms).verdict
     if not verdict.accepted:
         return Fate(mutant, False, verdict.findings[0] if verdict.findings else None)
     if mutant.kernel not in oracles:
-        oracles[mutant.kernel] = Oracle(number, mutant.kernel, terms)
+        oracles[mutant.kernel] = Oracle(puzzle_id, mutant.kernel, terms)
     return Fate(mutant, True, difference=oracles[mutant.kernel].difference(mutant.text))

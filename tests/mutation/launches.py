@@ -20,15 +20,17 @@ LARGE_EVERY, FAR_EVERY = 12, 15
 def launches(puzzle: Puzzle, kernel: Kernel, count: int, seed: int) -> list[Case]:
     """So many launches of one kernel; of a puzzle that has no family here, its own cases with other keys."""
     made: list[Case] = []
-    if puzzle.number not in FAMILIES:
+    if puzzle.id not in FAMILIES:
         for key in range(seed, seed + count):
             made += [case for case in puzzle.cases(puzzle.draw(str(key))) if case.kernel == kernel.name]
             if len(made) >= count:
                 return made[:count]
     for number in range(count):
-        random = np.random.default_rng([seed, puzzle.number, puzzle.kernels.index(kernel), number])
+        random = np.random.default_rng(
+            [seed, list(FAMILIES).index(puzzle.id) + 1, puzzle.kernels.index(kernel), number]
+        )
         kind = "large" if number % LARGE_EVERY == 5 else "far" if number % FAR_EVERY == 7 else "usual"
-        made.append(FAMILIES[puzzle.number](puzzle.number, kernel, random, kind, number // LARGE_EVERY))
+        made.append(FAMILIES[puzzle.id](puzzle.id, kernel, random, kind, number // LARGE_EVERY))
     return made
 
 
@@ -70,27 +72,27 @@ def _case(
     )
 
 
-def _softmax(number: int, kernel: Kernel, random: Random, kind: str, turn: int) -> Case:
+def _softmax(puzzle_id: str, kernel: Kernel, random: Random, kind: str, turn: int) -> Case:
     """Rows of every kind, of which a softmax without the maximum gets what it can do."""
     block = int(random.choice([16, 32, 64, 128]))
-    high = int(random.choice([1, 2, 4, 8])) if number == 4 else 1
+    high = int(random.choice([1, 2, 4, 8])) if puzzle_id == "p4" else 1
     count, n = int(random.integers(1, 6)), _length(random, block, 4)
     if kind == "large" and turn % 2:
-        high = 16 if number == 4 else 1
+        high = 16 if puzzle_id == "p4" else 1
         count, n = (
-            int(random.integers(1001, 1100) if number == 4 else random.integers(60, 140)),
+            int(random.integers(1001, 1100) if puzzle_id == "p4" else random.integers(60, 140)),
             int(random.integers(1, 40)),
         )
     elif kind == "large":
         block, count, n = 1024, 2, int(random.integers(3000, 20_000))
     elif kind == "far":
         count, n = 6, _length(random, block, 1)
-    if number == 4:
+    if puzzle_id == "p4":
         count = max(count, _length(random, high, 2))
-    if number == 1:
+    if puzzle_id == "p1":
         block = 1 << (n - 1).bit_length()
     dtype = np.float16 if random.integers(3) == 0 else np.float32
-    x = np.stack([_row(random, n, number, block, dtype, kind) for _ in range(count)]).astype(dtype)
+    x = np.stack([_row(random, n, puzzle_id, block, dtype, kind) for _ in range(count)]).astype(dtype)
     strides = [_stride(random, n, kind) for _ in range(2)]
     tensors = {
         "x_ptr": Tensor(x, (strides[0], 1)),
@@ -101,10 +103,10 @@ def _softmax(number: int, kernel: Kernel, random: Random, kind: str, turn: int) 
     return _case(kernel, f"{kind}, {np.dtype(dtype).name}", (-(-count // high),), tensors, numbers | blocks, kind)
 
 
-def _row(random: Random, n: int, number: int, block: int, dtype: type, kind: str) -> Array:
+def _row(random: Random, n: int, puzzle_id: str, block: int, dtype: type, kind: str) -> Array:
     at = int(random.choice([0, n - 1, n - 1, random.integers(n), random.integers(n // 2, n)]))
     row = random.normal(0.0, float(random.choice([1.0, 4.0])), n)
-    mild = number == 1
+    mild = puzzle_id == "p1"
     far = 40.0 if mild else 300.0 if dtype is np.float16 else 2e4
     match random.choice([1, 1, 2, 3, 7]) if kind == "large" else random.integers(9):  # most of a long row is all alike
         case 0:
@@ -117,14 +119,14 @@ def _row(random: Random, n: int, number: int, block: int, dtype: type, kind: str
             row[:] = float(random.integers(1, 9))
         case 4 if n > 1:
             row[at] = -np.inf
-        case 5 if number >= 3 and n > 1:  # puzzles 1 and 2 make no promise of a first block without a finite number
+        case 5 if puzzle_id in ("p3", "p4") and n > 1:  # p1 and p2 promise no first block without a finite one
             row[: min(n - 1, int(random.choice([1, 2])) * block)] = -np.inf
         case 6:
             row -= 12.0
     return row.clip(-78.0, 80.0) if mild and np.isfinite(row).all() else row
 
 
-def _attention(number: int, kernel: Kernel, random: Random, kind: str, turn: int) -> Case:
+def _attention(puzzle_id: str, kernel: Kernel, random: Random, kind: str, turn: int) -> Case:
     """Heads of every size; for the backward pass with O, LSE and delta as they should be."""
     br, bc, d = (int(random.choice([16, 32, 64], p=[0.5, 0.35, 0.15])) for _ in range(3))
     heads, n_q, n_k = int(random.integers(1, 4)), _length(random, br, 3), _length(random, bc, 3)
@@ -137,12 +139,12 @@ def _attention(number: int, kernel: Kernel, random: Random, kind: str, turn: int
         d = 16 if n_q == n_k else int(random.choice([16, 32, 64]))
     elif kind == "far":
         heads, n_q, n_k, d = 6, _length(random, br, 1), _length(random, bc, 1), 16
-    causal = number == 7 or (number == 6 and bool(random.integers(2)))
+    causal = puzzle_id == "p7" or (puzzle_id == "p6" and bool(random.integers(2)))
     dtype = np.float16 if random.integers(3) == 0 else np.float32
     rows = {"q": _stride(random, d, "usual"), "k": _stride(random, d, "usual")}
     apart = {side: _stride(random, rows[side] * n, kind) for side, n in (("q", n_q), ("k", n_k))}
     scale = float(np.float32(random.uniform(0.7, 2.2) / np.sqrt(d)))
-    values = _values(random, number, (heads, n_q, n_k, d), scale, dtype, causal, kind)
+    values = _values(random, puzzle_id, (heads, n_q, n_k, d), scale, dtype, causal, kind)
     tensors = {}
     for name, (x, role) in values.items():
         side = "k" if name in ("k", "v", "dk", "dv") else "q"
@@ -152,17 +154,17 @@ def _attention(number: int, kernel: Kernel, random: Random, kind: str, turn: int
     strides = {f"{side}_{of}_stride": n[side] for of, n in (("head", apart), ("row", rows)) for side in ("q", "k")}
     numbers = strides | {"n_q": n_q, "n_k": n_k, "scale": scale, "D": d, "Br": br, "Bc": bc, "CAUSAL": causal}
     tiles = -(-n_k // bc) if "dk_ptr" in kernel.parameters else -(-n_q // br)
-    grid = (heads,) if number == 5 else (tiles, heads)
+    grid = (heads,) if puzzle_id == "p5" else (tiles, heads)
     return _case(kernel, f"{kind}, {np.dtype(dtype).name}", grid, tensors, numbers, kind)
 
 
 def _values(
-    random: Random, number: int, sizes: tuple[int, ...], scale: float, dtype: type, causal: bool, kind: str
+    random: Random, puzzle_id: str, sizes: tuple[int, ...], scale: float, dtype: type, causal: bool, kind: str
 ) -> dict[str, tuple[Array, Role]]:
     """All tensors of the three puzzles, with what a kernel may do with them; scores may be far from 0, V large."""
     heads, n_q, n_k, d = sizes
     q, k, v, do = (random.normal(0.0, 1.0, (heads, n, d)) for n in (n_q, n_k, n_k, n_q))
-    overflowing = number == 7 and dtype is np.float16 and bool(random.integers(2))
+    overflowing = puzzle_id == "p7" and dtype is np.float16 and bool(random.integers(2))
     match random.choice([0, 0, 3, 4, 5, 6]) if kind == "large" else random.integers(7):
         case 0:  # a key that each query likes best
             k[:, int(random.choice([n_k - 1, random.integers(n_k)])), 0], q[..., 0] = 12.0, 12.0 / scale
@@ -201,11 +203,11 @@ def _values(
 
     made = {"q": q, "k": k, "v": v, "do": do, "lse": lse, "delta": delta, "o": o}
     given = {name: (x, Role.INPUT) for name, x in made.items()}
-    if number == 5:
+    if puzzle_id == "p5":
         state = {"o": np.zeros(q.shape, np.float32), "l": np.zeros(l.shape, np.float32)}
         state["m"] = state["l"] - np.float32(np.inf)
         return given | {name: (x, Role.STATE) for name, x in state.items()}
-    outputs = {"o": q, "lse": lse} if number == 6 else {"dq": q, "dk": k, "dv": v}
+    outputs = {"o": q, "lse": lse} if puzzle_id == "p6" else {"dq": q, "dk": k, "dv": v}
     return given | {name: (empty(x), Role.OUTPUT) for name, x in outputs.items()}
 
 
@@ -225,4 +227,4 @@ def _pass_what_fp16_can_hold(q: Array, k: Array, v: Array, do: Array, scale: flo
     q[..., -1] = min(60_000.0, 50_000.0 / (scale * np.abs(ds.sum(axis=1)).max() + 1e-3))
 
 
-FAMILIES = dict.fromkeys((1, 2, 3, 4), _softmax) | dict.fromkeys((5, 6, 7), _attention)
+FAMILIES = dict.fromkeys(("p1", "p2", "p3", "p4"), _softmax) | dict.fromkeys(("p5", "p6", "p7"), _attention)

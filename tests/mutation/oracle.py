@@ -34,8 +34,8 @@ SLACK = 2  # of the reference's tolerance, which is drawn up for the sizes of th
 class Oracle:
     """One kernel of a puzzle's solution, and what it does in each launch."""
 
-    def __init__(self, number: int, kernel: str, terms: Terms, count: int = LAUNCHES, seed: int = SEED):
-        self.puzzle: Puzzle = catalog.load(number)
+    def __init__(self, puzzle_id: str, kernel: str, terms: Terms, count: int = LAUNCHES, seed: int = SEED):
+        self.puzzle: Puzzle = catalog.load(puzzle_id)
         # Launches of real size, many at once, perhaps on a busy machine; and who never ends has been refused before.
         self.terms = replace(terms, limits=replace(terms.limits, wall_seconds=300.0, cpu_seconds=100))
         self.kernel = next(k for k in self.puzzle.kernels if k.name == kernel)

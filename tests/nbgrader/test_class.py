@@ -48,10 +48,10 @@ def graded(course: Course) -> Course:
     return course
 
 
-@pytest.mark.parametrize("number", ladder.stems(), ids=ladder.stems().values())
-def test_what_is_released_is_the_students_notebook(course: Course, number: int) -> None:
+@pytest.mark.parametrize("puzzle_id", ladder.stems(), ids=ladder.stems().values())
+def test_what_is_released_is_the_students_notebook(course: Course, puzzle_id: str) -> None:
     """Cell by cell; only metadata differ, by what nbgrader adds."""
-    stem = ladder.stems()[number]
+    stem = ladder.stems()[puzzle_id]
     done = course.run("generate_assignment", stem, "--force")
     assert done.status == 0, done.said
     released = json.loads(course.released(stem).read_text())["cells"]

@@ -183,7 +183,7 @@ def test_settings_that_are_wrong_are_told(tmp_path: Path, change: str, told: str
 
 def test_what_is_not_said_is_as_in_the_catalog(tmp_path: Path) -> None:
     (tmp_path / "course.toml").write_text(f"[points.{STEM}]\ntraffic = 30\n")
-    points = settings.read(tmp_path).points_of(1)
+    points = settings.read(tmp_path).points_of("p1")
     assert points["traffic"] == 30 and points["full-block"] == 25
     (tmp_path / "course.toml").write_text(settings.template("x"))
     for number in ladder.stems():

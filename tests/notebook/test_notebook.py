@@ -69,7 +69,7 @@ def cell(process: Any) -> Kernel:
 
 
 def test_an_empty_kernel_gets_an_invitation(cell: Kernel) -> None:
-    notebook = json.loads((ROOT / "notebooks" / f"{STEMS[1]}.ipynb").read_text())
+    notebook = json.loads((ROOT / "notebooks" / f"{STEMS['p1']}.ipynb").read_text())
     [stub] = [text for text in ("".join(c["source"]) for c in notebook["cells"]) if "FILL IN" in text]
     cell(stub)
     shown = cell("check(1)")
@@ -84,10 +84,10 @@ def test_cells_that_were_not_run_are_asked_for(cell: Kernel) -> None:
     assert "Run the first code cell and the cell with the kernel" in shown and "git" not in shown
 
 
-@pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
-def test_solutions_are_accepted(number: int, cell: Kernel) -> None:
-    cell((ROOT / "solutions" / f"{STEMS[number]}.py").read_text())
-    shown = cell(f"check({number})")
+@pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
+def test_solutions_are_accepted(puzzle_id: str, cell: Kernel) -> None:
+    cell((ROOT / "solutions" / f"{STEMS[puzzle_id]}.py").read_text())
+    shown = cell(f"check({puzzle_id})")
     assert "accepted" in shown["text/html"] and "100/100 points" in shown["text/html"]
     assert "accepted" in shown["text/plain"] and "\x1b" not in shown["text/plain"]
 
@@ -181,7 +181,7 @@ def test_bench_shows_a_picture_and_refuses_what_is_wrong(cell: Kernel) -> None:
 
 
 def test_trace_shows_a_picture_and_says_the_same_in_words(cell: Kernel) -> None:
-    cell((ROOT / "solutions" / f"{STEMS[3]}.py").read_text())
+    cell((ROOT / "solutions" / f"{STEMS['p3']}.py").read_text())
     shown = cell("trace(3)")
     assert base64.b64decode(shown["image/png"]).startswith(b"\x89PNG")
     assert "reads per element: x 2" in shown["text/plain"]

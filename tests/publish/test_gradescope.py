@@ -26,7 +26,7 @@ from checker.publish.gradescope import archive
 from checker.publish.gradescope.results import Part, graded, not_graded
 from tests.conftest import ROOT, SOLUTION, cage_or_skip, importable, typed
 
-STUB = emptied((ROOT / "puzzles" / "p1_naive_softmax.py").read_text(), catalog.load(1))
+STUB = emptied((ROOT / "puzzles" / "p1_naive_softmax.py").read_text(), catalog.load("p1"))
 PARTLY = (ROOT / "tests" / "wrong" / "p1_padding_loaded_as_zero.py").read_text()
 OTHER = (ROOT / "tests" / "right" / "p1_two_dimensional.py").read_text()
 NAME = "p1_naive_softmax.py"
@@ -45,7 +45,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> settings.Settings:
         made, _ = make(folder / "a course")
         place = made.key_path
     text = (made.folder / settings.NAME).read_text()
-    name = catalog.load(1).properties[0].name
+    name = catalog.load("p1").properties[0].name
     text = text.replace(f'"{name}"', f'"{name}" = 55 #').replace('key_file = ""', f'key_file = "{place}"')
     (made.folder / settings.NAME).write_text(text)
     return settings.read(made.folder)
@@ -247,7 +247,7 @@ def test_one_archive_serves_all_puzzles(course: settings.Settings, tmp_path: Pat
     cage_or_skip().close()
     archive.write(tmp_path / "all.zip", course, list(ladder.stems()))
     container = Container(tmp_path, tmp_path / "all.zip")
-    container.hand_in(**{NAME: SOLUTION, "p2_safe_softmax.py": solution(2).read_text()})
+    container.hand_in(**{NAME: SOLUTION, "p2_safe_softmax.py": solution("p2").read_text()})
     results = container.run()
     points = [sum(course.points_of(number).values()) for number in ladder.stems()]
     assert results["score"] == sum(points[:2])

@@ -160,5 +160,5 @@ def test_a_kernel_that_is_still_empty_is_not_called_a_mistake() -> None:
         begin = stub.index("):  # fmt: skip", stub.index(f"def {name}"))
         end = stub.find("@triton.jit", begin)
         stub = stub[:begin] + "):  # fmt: skip\n    # FILL IN\n    pass\n\n\n" + (stub[end:] if end > 0 else "")
-    verdict = check(7, from_cells([("code", stub)], "kernels.py", numbered=False)).verdict
+    verdict = check("p7", from_cells([("code", stub)], "kernels.py", numbered=False)).verdict
     assert "Right so far. Fill in the next kernel" in shown(verdict)

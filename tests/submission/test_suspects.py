@@ -114,15 +114,15 @@ def test_a_kernel_without_numbers_costs_nothing(path: Path) -> None:
     assert cases_of(puzzle_of(path), path) == []
 
 
-def cases_of(number: int, path: Path) -> list[Case]:
-    puzzle, submission = catalog.load(number), from_file(path)
+def cases_of(puzzle_id: str, path: Path) -> list[Case]:
+    puzzle, submission = catalog.load(puzzle_id), from_file(path)
     assert puzzle.suspected is not None
     made = suspects(extract(submission, puzzle.kernels), submission.place)
     return [case for name, some in made.items() for case in puzzle.suspected.cases(name, puzzle.draw(), some)]
 
 
-def around(number: int, kernel: str, value: int) -> list[Case]:
-    puzzle = catalog.load(number)
+def around(puzzle_id: str, kernel: str, value: int) -> list[Case]:
+    puzzle = catalog.load(puzzle_id)
     assert puzzle.suspected is not None
     return puzzle.suspected.cases(kernel, puzzle.draw(), Suspects((Suspect(value, "a constant"),)))
 
@@ -136,9 +136,9 @@ ATTENTION = [(number, kernel.name) for number in (5, 6, 7) for kernel in catalog
 
 
 @pytest.mark.parametrize("value", [7, 100, 3000])
-@pytest.mark.parametrize(("number", "kernel"), SOFTMAX)
-def test_rows_columns_and_strides_take_values_on_both_sides(number: int, kernel: str, value: int) -> None:
-    cases = around(number, kernel, value)
+@pytest.mark.parametrize(("puzzle_id", "kernel"), SOFTMAX)
+def test_rows_columns_and_strides_take_values_on_both_sides(puzzle_id: str, kernel: str, value: int) -> None:
+    cases = around(puzzle_id, kernel, value)
     shapes = [case.tensors["x_ptr"].values.shape for case in cases]
     x, y = ([int(case.scalars[f"{name}_row_stride"]) for case in cases] for name in "xy")
     columns = [n for _, n in shapes]
@@ -149,16 +149,16 @@ def test_rows_columns_and_strides_take_values_on_both_sides(number: int, kernel:
     assert max(a - n for a, n in zip(x, columns, strict=True)) >= value
     assert max(b - a for a, b in zip(x, y, strict=True)) > value
     programs = {p for case in cases for p in (case.programs or range(case.grid[0]))}
-    assert {value - 1, value} <= programs if number != 4 else value in programs
+    assert {value - 1, value} <= programs if puzzle_id != 4 else value in programs
     sizes = {int(case.constexprs.get("BLOCK_COLS", case.constexprs.get("BLOCK_SIZE", 0))) for case in cases}
     assert min(sizes) <= max(16, value)
     assert max(sizes) >= value
 
 
 @pytest.mark.parametrize("value", [20, 100, 3000])
-@pytest.mark.parametrize(("number", "kernel"), ATTENTION)
-def test_queries_keys_heads_and_strides_take_values_on_both_sides(number: int, kernel: str, value: int) -> None:
-    cases = around(number, kernel, value)
+@pytest.mark.parametrize(("puzzle_id", "kernel"), ATTENTION)
+def test_queries_keys_heads_and_strides_take_values_on_both_sides(puzzle_id: str, kernel: str, value: int) -> None:
+    cases = around(puzzle_id, kernel, value)
     scalars = [case.scalars for case in cases]
     sides = ("q",) if kernel == "delta_kernel" else ("q", "k")
     for side in sides:
@@ -173,12 +173,12 @@ def test_queries_keys_heads_and_strides_take_values_on_both_sides(number: int, k
     if value == 100:
         for block in ("D", "Br") if len(sides) == 1 else ("D", "Br", "Bc"):
             assert {64, 128, 256} <= {int(case.constexprs[block]) for case in cases}
-        assert {100, 101} <= {p % case.grid[0] for case in cases for p in case.programs} or number == 5
+        assert {100, 101} <= {p % case.grid[0] for case in cases for p in case.programs} or puzzle_id == 5
 
 
-@pytest.mark.parametrize("number", range(1, 8))
-def test_what_is_run_for_many_numbers_is_bounded(number: int) -> None:
-    puzzle = catalog.load(number)
+@pytest.mark.parametrize("puzzle_id", range(1, 8))
+def test_what_is_run_for_many_numbers_is_bounded(puzzle_id: str) -> None:
+    puzzle = catalog.load(puzzle_id)
     suspected = puzzle.suspected
     assert suspected is not None
     many = Suspects(*(tuple(Suspect(v, f"constant {v}", v % 2 == 0) for v in range(3, 9000, 371)) for _ in range(2)))

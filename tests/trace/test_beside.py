@@ -24,8 +24,8 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def beside(number: int) -> Any:
-    return run._beside(catalog.load(number))
+def beside(puzzle_id: str) -> Any:
+    return run._beside(catalog.load(puzzle_id))
 
 
 def test_a_solved_neighbour_stands_beside(course: Path) -> None:
@@ -40,14 +40,14 @@ def test_a_solved_neighbour_stands_beside(course: Path) -> None:
 
 
 def test_a_neighbour_in_a_notebook_stands_beside(course: Path) -> None:
-    cell = {"cell_type": "code", "source": (ROOT / "solutions" / f"{STEMS[6]}.py").read_text()}
-    (course / "puzzles" / f"{STEMS[6]}.py").write_text((ROOT / "puzzles" / f"{STEMS[6]}.py").read_text())
-    (course / "notebooks" / f"{STEMS[6]}.ipynb").write_text(json.dumps({"cells": [cell]}))
+    cell = {"cell_type": "code", "source": (ROOT / "solutions" / f"{STEMS['p6']}.py").read_text()}
+    (course / "puzzles" / f"{STEMS['p6']}.py").write_text((ROOT / "puzzles" / f"{STEMS['p6']}.py").read_text())
+    (course / "notebooks" / f"{STEMS['p6']}.ipynb").write_text(json.dumps({"cells": [cell]}))
     assert beside(5).pairs is not None
 
 
 def test_a_neighbour_that_is_wrong_or_missing_is_an_invitation(course: Path) -> None:
     assert beside(5).pairs is None
-    (course / "puzzles" / f"{STEMS[6]}.py").write_text(named("p6_blocks_not_skipped").text)
+    (course / "puzzles" / f"{STEMS['p6']}.py").write_text(named("p6_blocks_not_skipped").text)
     assert beside(5).pairs is None
     assert "Solve puzzle 6" in words.of_beside(beside(5))

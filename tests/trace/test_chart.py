@@ -38,7 +38,7 @@ def texts(drawn: Any) -> list[str]:
 
 
 def test_skipped_tiles_and_the_order_are_written_into_the_grid() -> None:
-    drawn = texts(figure(replace(solution(6), beside=None)))
+    drawn = texts(figure(replace(solution("p6"), beside=None)))
     assert drawn.count("skipped") == len(BESIDE_DIAGONAL)
     assert "Your tiles: row by row" in drawn
     vain = texts(figure(replace(wrong("p6_blocks_not_skipped"), beside=None)))
@@ -46,7 +46,7 @@ def test_skipped_tiles_and_the_order_are_written_into_the_grid() -> None:
 
 
 def test_a_neighbour_is_drawn_or_invited() -> None:
-    own = replace(solution(5), beside=run.Beside(6, "FlashAttention-2", pairs_of(solution(6))))
+    own = replace(solution("p5"), beside=run.Beside(6, "FlashAttention-2", pairs_of(solution("p6"))))
     drawn = texts(figure(own))
     assert "Your tiles: column by column" in drawn and "Your puzzle 6: row by row" in drawn
     assert drawn.count("skipped") == 6
@@ -63,7 +63,7 @@ def test_a_wrong_kernel_gets_its_error_map() -> None:
     assert "Where y is wrong" in texts(drawn) and trace.finding.title in texts(drawn)
     [axes] = [axes for axes in _axes(drawn) if axes.get_title(loc="left") == "Where y is wrong"]
     assert np.allclose(axes.images[0].get_array(), trace.wrong.picture.wrong)
-    assert "Where y is wrong" not in texts(figure(solution(4)))
+    assert "Where y is wrong" not in texts(figure(solution("p4")))
 
 
 def _axes(drawn: Any) -> list[Any]:
@@ -78,8 +78,8 @@ def test_bounds_and_what_passes_them_are_marked() -> None:
 
 
 def test_reads_are_drawn_as_they_were_counted() -> None:
-    launch = solution(6).launches[0]
-    by_title = {axes.get_title(loc="left"): axes for axes in _axes(figure(replace(solution(6), beside=None)))}
+    launch = solution("p6").launches[0]
+    by_title = {axes.get_title(loc="left"): axes for axes in _axes(figure(replace(solution("p6"), beside=None)))}
     for reads in launch.reads:
         assert (by_title[reads.tensor].images[0].get_array() == reads.counts).all()
     labels = [text.get_text() for text in by_title["k"].texts]
@@ -87,7 +87,7 @@ def test_reads_are_drawn_as_they_were_counted() -> None:
 
 
 def test_loads_are_solid_and_stores_hatched() -> None:
-    [axes] = [axes for axes in _axes(figure(solution(3))) if axes.get_title(loc="left") == "Tiles over time"]
+    [axes] = [axes for axes in _axes(figure(solution("p3"))) if axes.get_title(loc="left") == "Tiles over time"]
     hatches = [mark.get_hatch() for mark in axes.collections if not mark.get_clip_on()]
     assert hatches.count(None) == 4 * 8 and len(hatches) == 4 * 12  # four programs
 
@@ -127,10 +127,10 @@ def test_the_users_own_style_changes_nothing() -> None:
     matplotlib = importable("matplotlib")
     from checker.trace import chart
 
-    plain = chart.png(solution(1))
+    plain = chart.png(solution("p1"))
     dark = {"figure.facecolor": "black", "axes.facecolor": "black", "text.color": "white", "font.size": 20}
     with matplotlib.rc_context(dark):
-        assert chart.png(solution(1)) == plain
+        assert chart.png(solution("p1")) == plain
 
 
 def test_the_map_of_errors_stands_on_its_own_kernels_page() -> None:

@@ -16,11 +16,11 @@ from tests.trace.traces import STEMS
 
 def test_a_right_kernel_is_drawn(tmp_path: Path) -> None:
     importable("matplotlib")
-    done = typed("trace", "2", "--file", str(ROOT / f"solutions/{STEMS[2]}.py"), "--into", "pictures", cwd=tmp_path)
+    done = typed("trace", "2", "--file", str(ROOT / f"solutions/{STEMS['p2']}.py"), "--into", "pictures", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "reads per element: x 3" in done.stdout
-    assert f"Written: pictures/{STEMS[2]}.png" in done.stdout
-    assert (tmp_path / "pictures" / f"{STEMS[2]}.png").read_bytes().startswith(b"\x89PNG")
+    assert f"Written: pictures/{STEMS['p2']}.png" in done.stdout
+    assert (tmp_path / "pictures" / f"{STEMS['p2']}.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_wrong_kernel_is_drawn_and_its_status_is_that_of_check(tmp_path: Path) -> None:
@@ -28,10 +28,10 @@ def test_a_wrong_kernel_is_drawn_and_its_status_is_that_of_check(tmp_path: Path)
     done = typed("trace", "4", "--file", str(named("p4_padding_counted").write(tmp_path)), cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     assert "The padding is counted in the sum" in done.stdout and "make check PUZZLE=4" in done.stdout
-    assert (tmp_path / "trace" / f"{STEMS[4]}.png").exists()
+    assert (tmp_path / "trace" / f"{STEMS['p4']}.png").exists()
 
 
-SOLVED = (ROOT / "solutions" / f"{STEMS[1]}.py").read_text()
+SOLVED = (ROOT / "solutions" / f"{STEMS['p1']}.py").read_text()
 STUB = SOLVED[: SOLVED.index("):\n") + 3] + "    # FILL IN\n    pass\n"
 NOT_DRAWN = {
     "syntax": (SOLVED.replace("mask=mask)\n", "mask=mask\n"), 1, "Python cannot read this"),
@@ -76,7 +76,7 @@ def test_matplotlib_is_installed_when_there_is_a_picture_and_not_before(verb: st
     done = run("right.py", "false")
     assert done.returncode == 0 and ".png" not in done.stdout, done.stderr
     done = run("right.py", install)
-    assert done.returncode == 0 and f"{STEMS[1]}.png" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and f"{STEMS['p1']}.png" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_matplotlib_is_installed_when_there_is_a_picture_and_not_before(verb: st
     [
         (("9",), "There is no puzzle"),
         (("1", "--file", "nowhere.py"), "nowhere.py"),
-        (("1", "--file", str(ROOT / f"solutions/{STEMS[1]}.py"), "--into", "taken"), "could not be written"),
+        (("1", "--file", str(ROOT / f"solutions/{STEMS['p1']}.py"), "--into", "taken"), "could not be written"),
     ],
     ids=["no puzzle", "no file", "no folder"],
 )
@@ -101,7 +101,7 @@ def test_misuse_is_a_sentence(arguments: tuple[str, ...], sentence: str, tmp_pat
 
 def test_no_kernel_runs_in_the_checkers_own_process(tmp_path: Path) -> None:
     """Nor is Triton ever imported there."""
-    path = ROOT / "solutions" / f"{STEMS[1]}.py"
+    path = ROOT / "solutions" / f"{STEMS['p1']}.py"
     code = f"""
 import sys
 from pathlib import Path
@@ -109,7 +109,7 @@ from checker.check import check
 from checker.submission.read import from_file
 from checker.trace.run import traced
 submission = from_file(Path({str(path)!r}))
-assert traced(check(1, submission)).launches
+assert traced(check("p1", submission)).launches
 assert not {{"triton", "torch"}} & set(sys.modules)
 """
     done = subprocess.run(

@@ -12,12 +12,12 @@ from tests.conftest import ROOT
 from tests.trace.traces import STEMS, numbers, said, solution, traced, wrong
 
 
-@pytest.mark.parametrize(("number", "sweeps"), [(1, 1), (2, 3), (3, 2), (4, 2)])
-def test_sweeps_are_counted(number: int, sweeps: int) -> None:
-    [launch] = solution(number).launches
+@pytest.mark.parametrize(("puzzle_id", "sweeps"), [(1, 1), (2, 3), (3, 2), (4, 2)])
+def test_sweeps_are_counted(puzzle_id: str, sweeps: int) -> None:
+    [launch] = solution(puzzle_id).launches
     [reads] = launch.reads
     assert reads.tensor == "x" and (reads.counts == sweeps).all()
-    assert f"reads per element: x {sweeps}\n" in said(solution(number)) + "\n"
+    assert f"reads per element: x {sweeps}\n" in said(solution(puzzle_id)) + "\n"
 
 
 def test_a_third_sweep_is_seen() -> None:
@@ -27,16 +27,16 @@ def test_a_third_sweep_is_seen() -> None:
 
 
 def test_blocks_are_touched_in_order_and_end_with_the_row() -> None:
-    program = solution(3).launches[0].programs[2]
+    program = solution("p3").launches[0].programs[2]
     blocks = [((0, 16),), ((16, 32),), ((32, 48),), ((48, 61),)]
     assert [touch.spans for touch in program.touches if not touch.store] == blocks * 2
     assert [(touch.step, touch.spans) for touch in program.touches if touch.store] == list(enumerate(blocks, start=4))
     assert (program.rows, program.loads, program.stores, program.steps) == ((2, 2), 8, 4, 8)
-    assert solution(4).launches[0].programs[2].rows == (8, 10)
+    assert solution("p4").launches[0].programs[2].rows == (8, 10)
 
 
 def test_a_step_is_a_turn_of_the_loop() -> None:
-    [program] = solution(5).launches[0].programs
+    [program] = solution("p5").launches[0].programs
     for step in range(16):
         touched = {(t.tensor, t.store) for t in program.touches if t.step == step}
         assert {("q", False), ("o", False), ("o", True), ("l", True), ("m", True)} <= touched
@@ -44,8 +44,8 @@ def test_a_step_is_a_turn_of_the_loop() -> None:
 
 
 @numbers
-def test_counts_agree_with_the_judge(number: int) -> None:
-    for launch in solution(number).launches:
+def test_counts_agree_with_the_judge(puzzle_id: str) -> None:
+    for launch in solution(puzzle_id).launches:
         loads = {t.tensor.removesuffix("_ptr"): t.loads for t in launch.traffic}
         assert all(reads.counts.sum() == loads[reads.tensor] for reads in launch.reads)
         assert {reads.tensor for reads in launch.reads} >= {name for name, count in loads.items() if count}
@@ -64,7 +64,7 @@ def test_a_launch_that_stops_is_seen_up_to_there() -> None:
 
 def test_of_many_programs_and_steps_the_first_are_kept() -> None:
     """One column a step, which is right, and slow: what is left out is told."""
-    lines = (ROOT / "solutions" / f"{STEMS[2]}.py").read_text().split("\n")
+    lines = (ROOT / "solutions" / f"{STEMS['p2']}.py").read_text().split("\n")
     [first] = [n for n, line in enumerate(lines) if line.startswith("def ")]
     body = """    row = tl.program_id(0).to(tl.int64)
     m = -float("inf")

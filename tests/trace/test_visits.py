@@ -16,7 +16,7 @@ from tests.trace.traces import BESIDE_DIAGONAL, STEMS, pairs_of, said, solution,
 
 
 def test_flash_attention_1_goes_down_the_columns() -> None:
-    pairs = pairs_of(solution(5))
+    pairs = pairs_of(solution("p5"))
     assert trail(pairs) == {0: [(i, j) for j in range(4) for i in range(4)]}
     assert [v.number for v in pairs.visits] == list(range(1, 17))
     assert words.order(pairs) == words.COLUMN_BY_COLUMN
@@ -24,18 +24,18 @@ def test_flash_attention_1_goes_down_the_columns() -> None:
 
 
 def test_flash_attention_2_goes_along_the_rows_and_skips_what_is_hidden() -> None:
-    pairs = pairs_of(solution(6))
+    pairs = pairs_of(solution("p6"))
     assert trail(pairs) == {i: [(i, j) for j in range(i + 1)] for i in range(4)}
     assert words.order(pairs) == words.ROW_BY_ROW
     assert pairs.skipped == pairs.hidden == BESIDE_DIAGONAL
-    assert "6 of 16 pairs of tiles skipped, which the mask hides" in said(solution(6))
+    assert "6 of 16 pairs of tiles skipped, which the mask hides" in said(solution("p6"))
 
 
 def test_the_backward_pass_goes_both_ways() -> None:
-    delta, dk_dv, dq = solution(7).launches
+    delta, dk_dv, dq = solution("p7").launches
     assert delta.pairs is None
-    assert trail(pairs_of(solution(7), 1)) == {j: [(i, j) for i in range(j, 4)] for j in range(4)}
-    assert trail(pairs_of(solution(7), 2)) == {i: [(i, j) for j in range(i + 1)] for i in range(4)}
+    assert trail(pairs_of(solution("p7"), 1)) == {j: [(i, j) for i in range(j, 4)] for j in range(4)}
+    assert trail(pairs_of(solution("p7"), 2)) == {i: [(i, j) for j in range(i + 1)] for i in range(4)}
     assert dk_dv.pairs is not None and dq.pairs is not None
     assert (words.order(dk_dv.pairs), words.order(dq.pairs)) == (words.COLUMN_BY_COLUMN, words.ROW_BY_ROW)
 
@@ -48,7 +48,7 @@ def test_tiles_that_are_not_skipped_are_seen() -> None:
 
 
 def test_tiles_that_are_skipped_although_they_count_are_seen() -> None:
-    text = (ROOT / "solutions" / f"{STEMS[6]}.py").read_text()
+    text = (ROOT / "solutions" / f"{STEMS['p6']}.py").read_text()
     assert "start_q + Br + offset" in text
     trace = traced(6, text.replace("start_q + Br + offset", "start_q + offset"))
     assert pairs_of(trace).skipped - BESIDE_DIAGONAL == {(i, i) for i in range(4)}
@@ -59,13 +59,13 @@ def test_a_product_without_loads_is_told() -> None:
     trace = wrong("p6_hidden_tiles_masked_only")
     assert pairs_of(trace).effort == 1.6
     assert "tl.dot multiplies 1.6 times as much" in said(trace)
-    assert "tl.dot" not in said(solution(6))
+    assert "tl.dot" not in said(solution("p6"))
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=12), st.integers(1, 3), st.booleans())
 def test_visits_are_pairs_of_what_was_loaded_last(trail: list[tuple[int, int]], products: int, reload: bool) -> None:
     """Whatever is reused and however often is multiplied: the pairs come back, each once in a row."""
-    [case] = run.cases_of(catalog.load(6))
+    [case] = run.cases_of(catalog.load("p6"))
     names = list(case.tensors)
     kinds: list[tuple[int, int]] = []
     touched: list[range] = []

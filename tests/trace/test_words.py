@@ -14,14 +14,14 @@ from tests.trace.traces import said, solution, wrong
 
 
 def test_the_grid_is_drawn_in_characters() -> None:
-    lines = said(solution(6)).split("\n")
+    lines = said(solution("p6")).split("\n")
     at = next(n for n, line in enumerate(lines) if "keys →" in line)
     shown = [line.split("  ·")[0].split("   keys")[0].split("   queries")[0].split() for line in lines[at : at + 4]]
     assert shown == [["1"], ["1", "2"], ["1", "2", "3"], ["1", "2", "3", "4"]]
-    assert "  4  8 12 16" in said(solution(5))
+    assert "  4  8 12 16" in said(solution("p5"))
 
 
-@pytest.mark.parametrize("number", [3, 5, 7])
+@pytest.mark.parametrize("puzzle_id", [3, 5, 7])
 def test_the_summary_fits_a_narrow_terminal(number: int) -> None:
     out = io.StringIO()
     show(Console(file=out, width=40, color_system=None, markup=False, highlight=False, emoji=False), solution(number))

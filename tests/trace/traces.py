@@ -14,13 +14,13 @@ from checker.trace.result import Pairs, Trace
 from tests.kernels import named
 
 STEMS = ladder.stems()
-numbers = pytest.mark.parametrize("number", STEMS, ids=STEMS.values())
+numbers = pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
 BESIDE_DIAGONAL = frozenset((i, j) for i in range(4) for j in range(i + 1, 4))
 
 
-def traced(number: int, text: str, name: str = "kernel.py") -> Trace:
+def traced(puzzle_id: str, text: str, name: str = "kernel.py") -> Trace:
     submission = from_cells([("code", text)], name, numbered=False)
-    return run.traced(check(number, submission, Terms(targets=())))
+    return run.traced(check(puzzle_id, submission, Terms(targets=())))
 
 
 @cache
@@ -29,8 +29,8 @@ def of_kernel(name: str) -> Trace:
     return traced(kernel.puzzle, kernel.text)
 
 
-def solution(number: int) -> Trace:
-    return of_kernel(STEMS[number])
+def solution(puzzle_id: str) -> Trace:
+    return of_kernel(STEMS[puzzle_id])
 
 
 def wrong(name: str) -> Trace:
