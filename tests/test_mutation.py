@@ -16,7 +16,7 @@ from tests.mutation.oracle import Oracle
 
 SAMPLE = 3  # of each puzzle in `make test`; `make test-all` and `make mutants` check all
 STEMS = ladder.stems()
-KERNELS = [(number, kernel.name) for number in STEMS for kernel in catalog.load(number).kernels]
+KERNELS = [(puzzle_id, kernel.name) for puzzle_id in STEMS for kernel in catalog.load(puzzle_id).kernels]
 
 
 @pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
@@ -43,7 +43,7 @@ def test_mutants_are_many_differ_and_have_names_of_their_own(puzzle_id: str) -> 
 
 
 def test_every_excuse_is_a_sentence_for_a_mutant_that_exists() -> None:
-    names = [mutant.name for number in STEMS for mutant in all_mutants(number)]
+    names = [mutant.name for puzzle_id in STEMS for mutant in all_mutants(puzzle_id)]
     assert [pattern for pattern in excuses() if not any(map(matching([pattern]).fullmatch, names))] == []
     assert all(reason.endswith(".") for reason in excuses().values())
 

@@ -13,24 +13,25 @@ from dataclasses import replace
 import pytest
 
 from checker.check import Terms
-from tests.conftest import SOLUTIONS, check_changed
+from checker.course import places
+from tests.conftest import check_changed
 
 NO_KEY_FURTHER = "range(0, end_k, Bc)"
 LAST_DIFFERENCE = "tl.exp(x - m), axis=0)"
 
 CHANGES = {
     # Numbers stand in for infinity, or clamp what may be larger.
-    "padding_of_88": (1, 'other=-float("inf")', "other=-88.0"),
-    "denominator_and_a_little": (1, "tl.sum(numerator, axis=0)", "tl.sum(numerator, axis=0) + 1e-37"),
-    "hidden_at_a_million": (5, 'Sij, -float("inf"))', "Sij, -1e6)"),
-    "hidden_at_a_billion": (6, 'visible, Sij, -float("inf"))', "visible, Sij, -1e9)"),
-    "scores_clamped": (6, "Sij = tl.where(visible", "Sij = tl.minimum(Sij, 150000.0)\n        Sij = tl.where(visible"),
-    "scale_at_most_one": (6, "Sij = scale * tl", "Sij = tl.minimum(scale, 1.0) * tl"),
-    "dO_clamped": (7, "tl.sum(Oi * dOi, axis=1)", "tl.sum(Oi * tl.minimum(dOi, 4000.0), axis=1)"),
-    "exponential_of_O": (7, "tl.sum(Oi * dOi, axis=1)", "tl.sum(Oi * dOi + 0.0 * tl.exp(Oi), axis=1)"),
+    "padding_of_88": ("p1", 'other=-float("inf")', "other=-88.0"),
+    "denominator_and_a_little": ("p1", "tl.sum(numerator, axis=0)", "tl.sum(numerator, axis=0) + 1e-37"),
+    "hidden_at_a_million": ("p5", 'Sij, -float("inf"))', "Sij, -1e6)"),
+    "hidden_at_a_billion": ("p6", 'visible, Sij, -float("inf"))', "visible, Sij, -1e9)"),
+    "scores_clamped": ("p6", "Sij = tl.where(vis", "Sij = tl.minimum(Sij, 150000.0)\n        Sij = tl.where(vis"),
+    "scale_at_most_one": ("p6", "Sij = scale * tl", "Sij = tl.minimum(scale, 1.0) * tl"),
+    "dO_clamped": ("p7", "tl.sum(Oi * dOi, axis=1)", "tl.sum(Oi * tl.minimum(dOi, 4000.0), axis=1)"),
+    "exponential_of_O": ("p7", "tl.sum(Oi * dOi, axis=1)", "tl.sum(Oi * dOi + 0.0 * tl.exp(Oi), axis=1)"),
     # What is small is many times.
-    "cut_below_15": (2, LAST_DIFFERENCE, "tl.where(x - m > -15.0, tl.exp(x - m), 0.0), axis=0)"),
-    "held_at_20": (2, LAST_DIFFERENCE, "tl.exp(tl.maximum(x - m, -20.0)), axis=0)"),
+    "cut_below_15": ("p2", LAST_DIFFERENCE, "tl.where(x - m > -15.0, tl.exp(x - m), 0.0), axis=0)"),
+    "held_at_20": ("p2", LAST_DIFFERENCE, "tl.exp(tl.maximum(x - m, -20.0)), axis=0)"),
     "cut_below_a_ten_millionth": (
         6,
         "        li = alpha",
@@ -52,25 +53,25 @@ CHANGES = {
         "mi_new = tl.where(mij > mi + D, mij, mi)",
     ),
     # What the first tile, or a single one, forgives.
-    "one_block_without_maximum": (2, "tl.exp(x - m) / l", "tl.exp(x - tl.where(n_cols <= BLOCK_SIZE, 0.0, m)) / l"),
-    "guard_of_three_blocks": (3, 'm_new == -float("inf"),', '(m_new == -float("inf")) & (start < 3 * BLOCK_SIZE),'),
+    "one_block_without_maximum": ("p2", "tl.exp(x - m) / l", "tl.exp(x - tl.where(n_cols <= BLOCK_SIZE, 0.0, m)) / l"),
+    "guard_of_three_blocks": ("p3", 'm_new == -float("inf"),', '(m_new == -float("inf")) & (start < 3 * BLOCK_SIZE),'),
     "second_tile_in_32_bits": (
         7,
         "        Kj = tl.load(k_head",
         "        if start_k + Bc <= start_q + offset:\n            k_head = k_ptr + tl.program_id(1) * k_head_stride\n"
         "        Kj = tl.load(k_head",
     ),
-    "keys_masked_by_Br": (6, "keys[:, None] < n_k", "(keys[:, None] < n_k) | (n_k % Br == 0)"),
-    "queries_masked_by_Bc": (6, "queries[:, None] < n_q", "(queries[:, None] < n_q) | (n_q % Bc == 0)"),
+    "keys_masked_by_Br": ("p6", "keys[:, None] < n_k", "(keys[:, None] < n_k) | (n_k % Br == 0)"),
+    "queries_masked_by_Bc": ("p6", "queries[:, None] < n_q", "(queries[:, None] < n_q) | (n_q % Bc == 0)"),
     # Lengths that end at some product of blocks.
-    "columns_to_the_square": (3, "range(0, n_cols,", "range(0, min(n_cols, BLOCK_SIZE * BLOCK_SIZE),"),
-    "keys_to_the_cube": (5, "range(0, n_k, Bc)", "range(0, tl.minimum(n_k, D * Br * Bc), Bc)"),
-    "keys_to_the_square": (6, NO_KEY_FURTHER, "range(0, tl.minimum(end_k, D * Bc), Bc)"),
-    "full_keys_to_the_cube": (6, "end_k = n_k\n", "end_k = tl.minimum(n_k, D * Br * Bc)\n"),
-    "queries_to_the_square": (7, "range(first_q, n_q, Br)", "range(first_q, tl.minimum(n_q, D * Bc), Br)"),
-    "queries_from_the_first": (7, "range(first_q, n_q, Br)", "range(first_q, tl.minimum(n_q, first_q + D * Br), Br)"),
+    "columns_to_the_square": ("p3", "range(0, n_cols,", "range(0, min(n_cols, BLOCK_SIZE * BLOCK_SIZE),"),
+    "keys_to_the_cube": ("p5", "range(0, n_k, Bc)", "range(0, tl.minimum(n_k, D * Br * Bc), Bc)"),
+    "keys_to_the_square": ("p6", NO_KEY_FURTHER, "range(0, tl.minimum(end_k, D * Bc), Bc)"),
+    "full_keys_to_the_cube": ("p6", "end_k = n_k\n", "end_k = tl.minimum(n_k, D * Br * Bc)\n"),
+    "queries_to_the_square": ("p7", "range(first_q, n_q, Br)", "range(first_q, tl.minimum(n_q, D * Bc), Br)"),
+    "queries_from_the_first": ("p7", "first_q, n_q, Br)", "first_q, tl.minimum(n_q, first_q + D * Br), Br)"),
     # Tiles of other proportions.
-    "wide_tiles_only": (4, "    cols = tl", "    tl.static_assert(BLOCK_ROWS <= BLOCK_COLS)\n    cols = tl"),
+    "wide_tiles_only": ("p4", "    cols = tl", "    tl.static_assert(BLOCK_ROWS <= BLOCK_COLS)\n    cols = tl"),
     "mask_of_the_last_tiles": (
         6,
         "visible & (keys[None, :] <= queries[:, None] + offset)",
@@ -81,10 +82,10 @@ CHANGES = {
         "q_mask & (keys[None, :] <= queries[:, None] + offset)",
         "q_mask & ((start_q >= first_q + Br + Br + Br) | (keys[None, :] <= queries[:, None] + offset))",
     ),
-    "a_block_is_the_next_power": (1, "mask = cols < n_cols", "mask = (cols < n_cols) | (cols < BLOCK_SIZE // 2)"),
+    "a_block_is_the_next_power": ("p1", "mask = cols < n_cols", "mask = (cols < n_cols) | (cols < BLOCK_SIZE // 2)"),
     # Rounded to half on the way; that it is noted whatever the values, tests/box/test_half.py holds.
-    "exponentials_in_half": (2, LAST_DIFFERENCE, "tl.exp(x - m).to(x_ptr.dtype.element_ty).to(tl.float32), axis=0)"),
-    "P_in_half": (7, "        dSij = Pij * (dPij", "        dSij = Pij.to(Qi.dtype) * (dPij"),
+    "exponentials_in_half": ("p2", LAST_DIFFERENCE, "tl.exp(x - m).to(x_ptr.dtype.element_ty).to(tl.float32), axis=0)"),
+    "P_in_half": ("p7", "        dSij = Pij * (dPij", "        dSij = Pij.to(Qi.dtype) * (dPij"),
     "wide_heads_in_half": (
         6,
         "        mi = mi_new",
@@ -96,22 +97,22 @@ CHANGES = {
         "y_ptr + row * y_row_stride",
         "y_ptr + row * (x_row_stride if x_ptr.dtype.element_ty == tl.float16 else y_row_stride)",
     ),
-    "no_mask_if_dense": (1, "mask = cols < n_cols", "mask = (cols < n_cols) | (x_row_stride == n_cols)"),
+    "no_mask_if_dense": ("p1", "mask = cols < n_cols", "mask = (cols < n_cols) | (x_row_stride == n_cols)"),
     "guard_of_a_block": (
         3,
         'shift = tl.where(m_new == -float("inf"), 0.0, m_new)',
         'shift = tl.where(tl.max(x, axis=0) == -float("inf"), 0.0, m_new)',
     ),
-    "alike_strides": (6, "Sij = scale * tl", "Sij = scale * tl.where(q_row_stride == k_row_stride, 2.0, 1.0) * tl"),
-    "scale_of_1": (6, "Sij = scale * tl", "Sij = tl.where(scale == 1.0, 0.125, scale) * tl"),
+    "alike_strides": ("p6", "Sij = scale * tl", "Sij = scale * tl.where(q_row_stride == k_row_stride, 2.0, 1.0) * tl"),
+    "scale_of_1": ("p6", "Sij = scale * tl", "Sij = tl.where(scale == 1.0, 0.125, scale) * tl"),
     "head_of_0_in_half": (
         7,
         "delta_ptr + head * n_q\n",
         "delta_ptr + head * n_q * (0 if q_ptr.dtype.element_ty == tl.float16 else 1)\n",
     ),
-    "rows_of_LSE_in_a_head": (7, "lse_ptr + head * n_q", "lse_ptr + head * tl.minimum(n_q, 1000)"),
-    "rows_inside_a_head": (7, "queries[:, None] < n_q", "queries[:, None] * q_row_stride < q_head_stride"),
-    "delta_of_0_is_padding": (7, "Pij = tl.where(visible,", "Pij = tl.where(visible & (delta_i != 0.0)[:, None],"),
+    "rows_of_LSE_in_a_head": ("p7", "lse_ptr + head * n_q", "lse_ptr + head * tl.minimum(n_q, 1000)"),
+    "rows_inside_a_head": ("p7", "queries[:, None] < n_q", "queries[:, None] * q_row_stride < q_head_stride"),
+    "delta_of_0_is_padding": ("p7", "Pij = tl.where(visible,", "Pij = tl.where(visible & (delta_i != 0.0)[:, None],"),
     "heads_as_many_as_queries": (
         6,
         "    dims = tl",
@@ -123,10 +124,10 @@ CHANGES = {
         "head * k_head_stride,",
         "head * (tl.maximum(k_head_stride, k_row_stride) if q_head_stride > q_row_stride else k_head_stride),",
     ),
-    "queries_in_16_bits": (6, "<= queries[:, None] + offset", "<= queries.to(tl.int16)[:, None] + offset"),
-    "row_stride_in_16_bits": (6, "queries[:, None] * q_row_stride", "queries[:, None] * q_row_stride.to(tl.int16)"),
-    "as_many_and_three": (5, "keys[None, :] < n_k,", "(keys[None, :] < n_k) | (n_q == n_k + 3),"),
-    "blocks_of_one": (2, "    # Sweep 3", "    if BLOCK_SIZE == 1:\n        l = 1.0\n    # Sweep 3"),
+    "queries_in_16_bits": ("p6", "<= queries[:, None] + offset", "<= queries.to(tl.int16)[:, None] + offset"),
+    "row_stride_in_16_bits": ("p6", "queries[:, None] * q_row_stride", "queries[:, None] * q_row_stride.to(tl.int16)"),
+    "as_many_and_three": ("p5", "keys[None, :] < n_k,", "(keys[None, :] < n_k) | (n_q == n_k + 3),"),
+    "blocks_of_one": ("p2", "    # Sweep 3", "    if BLOCK_SIZE == 1:\n        l = 1.0\n    # Sweep 3"),
     # Small pieces, one after the other.
     "stored_one_by_one": (
         2,
@@ -151,18 +152,20 @@ def test_a_line_that_few_launches_show_is_refused(name: str, quick: Terms) -> No
     assert verdict.findings
 
 
-NUMBERS = [(number, size) for number in range(1, 8) for size in (3, 5, 8, 12, 20, 10**9)]
+NUMBERS = [(f"p{n}", size) for n in range(1, 8) for size in (3, 5, 8, 12, 20, 10**9)]
 SOME = [NUMBERS[6 * n + n % 6] for n in range(7)]
 HARMLESS = "\n    {name} = tl.where(({size} > {number}) | (tl.exp({name} * 0.0) > {number}.5), {name}, {name})"
 
 
 @pytest.mark.parametrize(
-    ("number", "size"), [one if one in SOME else pytest.param(*one, marks=pytest.mark.slow) for one in NUMBERS]
+    ("puzzle_id", "size"), [one if one in SOME else pytest.param(*one, marks=pytest.mark.slow) for one in NUMBERS]
 )
-def test_a_number_that_changes_nothing_costs_nothing(number: int, size: int, quick: Terms) -> None:
+def test_a_number_that_changes_nothing_costs_nothing(puzzle_id: str, size: int, quick: Terms) -> None:
     """Launches because of a number are no harder than others on a right kernel: 750 blocks round 750 times."""
-    name, of = ("cols", "n_cols") if number < 5 else ("dims", "n_q")
-    line = next(line for line in SOLUTIONS[number - 1].read_text().splitlines() if f"    {name} = tl.arange" in line)
+    name, of = ("cols", "n_cols") if puzzle_id < "p5" else ("dims", "n_q")
+    line = next(
+        line for line in places.solution(puzzle_id).read_text().splitlines() if f"    {name} = tl.arange" in line
+    )
     changed = line + HARMLESS.format(name=name, size=of, number=size)
-    verdict = check_changed(number, line, changed, replace(quick, key=f"harmless {size}"))
+    verdict = check_changed(puzzle_id, line, changed, replace(quick, key=f"harmless {size}"))
     assert verdict.accepted, verdict.findings

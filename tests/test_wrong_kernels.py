@@ -8,11 +8,12 @@ import sys
 
 import pytest
 
-from tests.conftest import ROOT, SOLUTIONS
+from checker.course import ladder, places
+from tests.conftest import ROOT
 from tests.kernels import FOLDERS, BadEdit, edited, kernels, named
 
 CODE = "a = 1\nb = 2\n    b = 2\na = 1\nc = 3\n"
-WHOLE = {path.stem for path in FOLDERS["wrong"].glob("p*.py")}
+WHOLE = {path.stem for path in FOLDERS["wrong"].glob("*.py")}
 EDITED = [kernel for kernel in kernels("wrong") if kernel.name not in WHOLE]
 
 
@@ -25,15 +26,15 @@ def without_docstring(text: str) -> str:
 def test_every_name_is_there_once_and_says_the_puzzle() -> None:
     every = [kernel for folder in FOLDERS for kernel in kernels(folder)]
     assert len({kernel.name for kernel in every}) == len(every)
-    for path in FOLDERS["wrong"].glob("p*.toml"):
-        names = [line for line in path.read_text(encoding="utf-8").split("\n") if line.startswith("[p")]
+    for path in FOLDERS["wrong"].glob("*.toml"):
+        names = [line for line in path.read_text(encoding="utf-8").split("\n") if line.startswith("[")]
         assert names == sorted(names)
         assert all(name.startswith(f"[{path.stem}_") for name in names)
     assert len(EDITED) > 300
 
 
 def test_edits_change_the_code() -> None:
-    right = {number: without_docstring(path.read_text()) for number, path in enumerate(SOLUTIONS, start=1)}
+    right = {puzzle_id: without_docstring(places.solution(puzzle_id).read_text()) for puzzle_id in ladder.RUNGS}
     for kernel in EDITED:
         assert without_docstring(kernel.text) != right[kernel.puzzle], kernel.name
         assert kernel.says and kernel.findings, kernel.name

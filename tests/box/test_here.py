@@ -35,8 +35,9 @@ from checker.check import Terms, check
 from checker.report.as_json import as_dict
 from checker.submission.read import from_cells
 terms = Terms(host=Host(here=True), limits=Limits(output_bytes=1 << 14), lint="without-lint" not in sys.argv)
-for number, text in json.load(sys.stdin):
-    print(json.dumps(as_dict(check(number, from_cells([("code", text)], "kernel.py", numbered=False), terms).verdict)))
+for puzzle_id, text in json.load(sys.stdin):
+    submission = from_cells([("code", text)], "kernel.py", numbered=False)
+    print(json.dumps(as_dict(check(puzzle_id, submission, terms).verdict)))
 import numpy as np
 assert np.geterr()["divide"] == "warn"
 """

@@ -14,12 +14,12 @@ from checker.catalog.attention.launch import shape_of, tensors, wide
 from checker.course.case import Array, Case
 from tests.conftest import importable
 
-ATTENTION = (5, 6, 7)
+ATTENTION = ("p5", "p6", "p7")
 
 
-def cases(*numbers: int) -> Iterator[Case]:
-    for number in numbers:
-        puzzle = catalog.load(number)
+def cases(*ids: str) -> Iterator[Case]:
+    for puzzle_id in ids:
+        puzzle = catalog.load(puzzle_id)
         for key in ("practice", "autumn"):
             yield from (case for case in puzzle.cases(puzzle.draw(key)) if not case.checked_arithmetic)
 
@@ -43,7 +43,7 @@ def plain_forward(case: Case) -> tuple[Array, Array]:
     return o, lse
 
 
-@pytest.mark.parametrize("case", [*cases(5, 6)], ids=names)
+@pytest.mark.parametrize("case", [*cases("p5", "p6")], ids=names)
 def test_the_forward_reference_is_the_definition(case: Case) -> None:
     expected = attention.expected(case)
     o, lse = plain_forward(case)
@@ -65,7 +65,7 @@ def with_exact_by_products(case: Case) -> Case:
     )
 
 
-@pytest.mark.parametrize("case", [c for c in cases(7) if c.kernel != "delta_kernel"], ids=names)
+@pytest.mark.parametrize("case", [c for c in cases("p7") if c.kernel != "delta_kernel"], ids=names)
 def test_the_backward_reference_is_the_derivative(case: Case) -> None:
     torch = importable("torch")
     q, k, v = (torch.tensor(wide(case, name), requires_grad=True) for name in "qkv")
@@ -85,7 +85,7 @@ def test_the_backward_reference_is_the_derivative(case: Case) -> None:
 @pytest.mark.parametrize("name", ["q", "k", "v"])
 def test_the_backward_reference_agrees_with_finite_differences(name: str) -> None:
     kernel = "dq_kernel" if name == "q" else "dk_dv_kernel"
-    case = next(c for c in cases(7) if c.kernel == kernel and "more keys" in c.name)
+    case = next(c for c in cases("p7") if c.kernel == kernel and "more keys" in c.name)
     gradient = backward.expected(with_exact_by_products(case))[f"d{name}_ptr"].values
     do, seen, scale = wide(case, "do"), attention.sees(case), float(case.scalars["scale"])
     values = {n: wide(case, n) for n in "qkv"}

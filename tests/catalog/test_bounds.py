@@ -16,6 +16,7 @@ from checker.catalog.attention.reference import sees
 from checker.catalog.attention.values import normal_inputs
 from checker.catalog.softmax.launch import launch
 from checker.catalog.softmax.reference import blockwise_budget
+from checker.course import ladder
 from checker.course.case import Case
 from checker.course.puzzle import Kernel
 
@@ -39,8 +40,8 @@ def test_between_two_sweeps_one_block_may_be_kept(
 
 def attention_cases() -> Iterator[Case]:
     """Launches of all puzzles about attention that look at keys."""
-    for number in (5, 6, 7):
-        puzzle = catalog.load(number)
+    for puzzle_id in ("p5", "p6", "p7"):
+        puzzle = catalog.load(puzzle_id)
         yield from (case for case in puzzle.cases(puzzle.draw("bounds")) if "k_ptr" in case.tensors)
 
 
@@ -61,8 +62,8 @@ def test_each_program_may_multiply_by_hand_for_the_tiles_that_it_looks_at() -> N
 
 
 def test_no_bound_asks_for_more_than_it_allows() -> None:
-    for number in range(1, 8):
-        puzzle = catalog.load(number)
+    for puzzle_id in ladder.RUNGS:
+        puzzle = catalog.load(puzzle_id)
         for case in puzzle.cases(puzzle.draw("bounds")):
             for name, bound in puzzle.budget(case).items():
                 assert bound.least_loads <= bound.loads and bound.least_stores <= bound.stores, (case.name, name)

@@ -118,7 +118,7 @@ def puzzle(*misconceptions: Misconception, **facts: Any) -> Puzzle:
 
     kernel = Kernel("double_kernel", ("x_ptr", "y_ptr", "n", "BLOCK"), ("BLOCK",))
     properties = (Property("right", "doubles", 90), Property("traffic", "reads once", 10, traffic=True))
-    made = Puzzle(1, "double", "Twice as much", (kernel,), properties, lambda draw: [], expected, budget)
+    made = Puzzle("p1", (kernel,), properties, lambda draw: [], expected, budget)
     return replace(made, misconceptions=misconceptions, **facts)
 
 

@@ -159,7 +159,7 @@ def test_being_wrong_besides_brings_no_points_back(key: str | None) -> None:
     """The rule would be unfair if whoever has a second mistake kept what whoever has only this one loses."""
     text = named("p3_prefix_not_guarded").text
     assert "    l = 0.0\n" in text
-    wrong, also = (check_lesson(3, t, Terms(key=key)) for t in (text, text.replace("l = 0.0", "l = 0")))
+    wrong, also = (check_lesson("p3", t, Terms(key=key)) for t in (text, text.replace("l = 0.0", "l = 0")))
     assert wrong.status is not Status.DOES_NOT_COMPILE and wrong.earned > 0
     assert also.status is Status.DOES_NOT_COMPILE and also.earned == 0
     assert [f.id for f in also.findings] == ["loop-changes-type", *(f.id for f in wrong.findings)]
@@ -171,7 +171,7 @@ def test_kernels_that_are_there_must_compile_while_others_are_not() -> None:
     text = text[: text.index(start)] + stub[stub.index(start) : stub.index("# %%", stub.index(start))]
     loop = "    for one in range(n_q):\n        last = one\n"
     odd = text.replace("    tl.store(delta_ptr + ", f"{loop}    tl.store(delta_ptr + 0 * last + ")
-    right, wrong = (check_lesson(7, t) for t in (text, odd))
+    right, wrong = (check_lesson("p7", t) for t in (text, odd))
     assert right.status is Status.PARTLY_RIGHT and right.earned > 0
     assert [f.id for f in wrong.findings] == ["not-always-defined", "kernel-empty"] and wrong.earned == 0
 
@@ -215,7 +215,7 @@ def test_what_fails_only_where_a_size_is_1_is_a_remark_and_its_remedy_works() ->
     line = text[: text.index("n_cols.to(")].count("\n") + 1
     [name, remedy] = re.findall(rf"in which (\w+) is 1 \(line {line}\).* Begin with (.*), and it is", remark)[0]
     assert name == "n_cols" and remedy.startswith("n_cols = ")
-    cured = check_lesson(2, text.replace("    row =", f"    {remedy}\n    row =", 1))
+    cured = check_lesson("p2", text.replace("    row =", f"    {remedy}\n    row =", 1))
     assert cured.accepted and not [remark for remark in cured.remarks if "does not compile" in remark]
 
 

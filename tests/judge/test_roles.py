@@ -6,39 +6,39 @@ import ast
 
 import pytest
 
+from checker.course import places
 from checker.course.misconception import Part, Product
 from checker.judge.roles import Code
-from tests.conftest import SOLUTIONS
 
 # Roles of lines that no right kernel has.
 FAULTS = (Part.INVERSE_FACTOR, Part.SWAPPED_BRANCHES, Part.MINIMUM, Part.START_ABOVE, Part.UNSHIFTED_EXPONENTIAL)
 # (puzzle, kernel, role, what stands in its line)
 ROLES = [
-    (2, 0, Part.NORMALISER, "l += tl.sum("),
-    (3, 0, Part.NORMALISER, "l = l * tl.exp("),
-    (3, 0, Part.MAXIMUM, "m_new = tl.maximum("),
-    (3, 0, Part.START_OF_MAXIMUM, 'm = -float("inf")'),
-    (4, 0, Part.START_OF_MAXIMUM, "m = tl.full("),
-    (5, 0, Part.NORMALISER, "li_new = old + new * lij"),
-    (5, 0, Part.ACCUMULATOR, "Oi = (old[:, None] * Oi"),
-    (5, 0, Product(frozenset({"q_ptr", "k_ptr"})), "Sij = scale * tl.dot("),
-    (6, 0, Part.ACCUMULATOR, "Oi = alpha[:, None] * Oi + tl.dot("),
-    (6, 0, Part.NORMALISER, "li = alpha * li + tl.sum("),
-    (6, 0, Part.EXPONENTIAL_OF_SCORES, "Pij = tl.exp("),
-    (6, 0, Part.CAUSAL_MASK, "visible = visible & (keys[None, :] <="),
-    (6, 0, Part.LOOP_END, "end_k = tl.minimum("),
-    (6, 0, Part.LOOP_END_WITHOUT_MASK, "end_k = n_k"),
-    (7, 1, Part.LOOP_BEGIN, "first_q = tl.maximum("),
-    (7, 1, Product(frozenset({"do_ptr", "v_ptr"})), "dPij = tl.dot("),
-    (7, 1, Part.DS, "dSij = Pij * ("),
-    *((number, 0, role, "") for number in (2, 3, 5, 6) for role in FAULTS),
-    (1, 0, Part.NORMALISER, ""),
+    ("p2", 0, Part.NORMALISER, "l += tl.sum("),
+    ("p3", 0, Part.NORMALISER, "l = l * tl.exp("),
+    ("p3", 0, Part.MAXIMUM, "m_new = tl.maximum("),
+    ("p3", 0, Part.START_OF_MAXIMUM, 'm = -float("inf")'),
+    ("p4", 0, Part.START_OF_MAXIMUM, "m = tl.full("),
+    ("p5", 0, Part.NORMALISER, "li_new = old + new * lij"),
+    ("p5", 0, Part.ACCUMULATOR, "Oi = (old[:, None] * Oi"),
+    ("p5", 0, Product(frozenset({"q_ptr", "k_ptr"})), "Sij = scale * tl.dot("),
+    ("p6", 0, Part.ACCUMULATOR, "Oi = alpha[:, None] * Oi + tl.dot("),
+    ("p6", 0, Part.NORMALISER, "li = alpha * li + tl.sum("),
+    ("p6", 0, Part.EXPONENTIAL_OF_SCORES, "Pij = tl.exp("),
+    ("p6", 0, Part.CAUSAL_MASK, "visible = visible & (keys[None, :] <="),
+    ("p6", 0, Part.LOOP_END, "end_k = tl.minimum("),
+    ("p6", 0, Part.LOOP_END_WITHOUT_MASK, "end_k = n_k"),
+    ("p7", 1, Part.LOOP_BEGIN, "first_q = tl.maximum("),
+    ("p7", 1, Product(frozenset({"do_ptr", "v_ptr"})), "dPij = tl.dot("),
+    ("p7", 1, Part.DS, "dSij = Pij * ("),
+    *((puzzle_id, 0, role, "") for puzzle_id in ("p2", "p3", "p5", "p6") for role in FAULTS),
+    ("p1", 0, Part.NORMALISER, ""),
 ]
 
 
 @pytest.mark.parametrize(("puzzle_id", "kernel", "role", "text"), ROLES)
-def test_lines_are_found_by_their_role(number: int, kernel: int, role: Part | Product, text: str) -> None:
-    source = SOLUTIONS[number - 1].read_text()
+def test_lines_are_found_by_their_role(puzzle_id: str, kernel: int, role: Part | Product, text: str) -> None:
+    source = places.solution(puzzle_id).read_text()
     functions = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
     line = Code(functions[kernel]).line_of(role, None)
     assert source.split("\n")[line - 1].strip().startswith(text) if line else not text
