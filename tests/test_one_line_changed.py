@@ -33,22 +33,22 @@ CHANGES = {
     "cut_below_15": ("p2", LAST_DIFFERENCE, "tl.where(x - m > -15.0, tl.exp(x - m), 0.0), axis=0)"),
     "held_at_20": ("p2", LAST_DIFFERENCE, "tl.exp(tl.maximum(x - m, -20.0)), axis=0)"),
     "cut_below_a_ten_millionth": (
-        6,
+        "p6",
         "        li = alpha",
         "        Pij = tl.where(Pij < 1e-7, 0.0, Pij)\n        li = alpha",
     ),
     "rescaled_from_12_on": (
-        6,
+        "p6",
         "mi_new = tl.maximum(mi, tl.max(Sij, axis=1))",
         "mi_new = tl.max(Sij, axis=1)\n        mi_new = tl.where(mi_new > mi + 12.0, mi_new, mi)",
     ),
     "rescaled_from_a_block_on": (
-        3,
+        "p3",
         "m_new = tl.maximum(m, tl.max(x, axis=0))",
         "m_new = tl.max(x, axis=0)\n        m_new = tl.where(m_new > m + BLOCK_SIZE, m_new, m)",
     ),
     "rescaled_from_D_on": (
-        5,
+        "p5",
         "mi_new = tl.maximum(mi, mij)",
         "mi_new = tl.where(mij > mi + D, mij, mi)",
     ),
@@ -56,7 +56,7 @@ CHANGES = {
     "one_block_without_maximum": ("p2", "tl.exp(x - m) / l", "tl.exp(x - tl.where(n_cols <= BLOCK_SIZE, 0.0, m)) / l"),
     "guard_of_three_blocks": ("p3", 'm_new == -float("inf"),', '(m_new == -float("inf")) & (start < 3 * BLOCK_SIZE),'),
     "second_tile_in_32_bits": (
-        7,
+        "p7",
         "        Kj = tl.load(k_head",
         "        if start_k + Bc <= start_q + offset:\n            k_head = k_ptr + tl.program_id(1) * k_head_stride\n"
         "        Kj = tl.load(k_head",
@@ -73,12 +73,12 @@ CHANGES = {
     # Tiles of other proportions.
     "wide_tiles_only": ("p4", "    cols = tl", "    tl.static_assert(BLOCK_ROWS <= BLOCK_COLS)\n    cols = tl"),
     "mask_of_the_last_tiles": (
-        6,
+        "p6",
         "visible & (keys[None, :] <= queries[:, None] + offset)",
         "visible & ((start_k + 5 * Bc < end_k) | (keys[None, :] <= queries[:, None] + offset))",
     ),
     "mask_of_the_first_tiles": (
-        7,
+        "p7",
         "q_mask & (keys[None, :] <= queries[:, None] + offset)",
         "q_mask & ((start_q >= first_q + Br + Br + Br) | (keys[None, :] <= queries[:, None] + offset))",
     ),
@@ -87,26 +87,26 @@ CHANGES = {
     "exponentials_in_half": ("p2", LAST_DIFFERENCE, "tl.exp(x - m).to(x_ptr.dtype.element_ty).to(tl.float32), axis=0)"),
     "P_in_half": ("p7", "        dSij = Pij * (dPij", "        dSij = Pij.to(Qi.dtype) * (dPij"),
     "wide_heads_in_half": (
-        6,
+        "p6",
         "        mi = mi_new",
         "        if D > 128:\n            Oi = Oi.to(Vj.dtype).to(tl.float32)\n        mi = mi_new",
     ),
     # Branches on what is hardly ever together: types, layouts, blocks and values.
     "stride_of_x_in_half": (
-        1,
+        "p1",
         "y_ptr + row * y_row_stride",
         "y_ptr + row * (x_row_stride if x_ptr.dtype.element_ty == tl.float16 else y_row_stride)",
     ),
     "no_mask_if_dense": ("p1", "mask = cols < n_cols", "mask = (cols < n_cols) | (x_row_stride == n_cols)"),
     "guard_of_a_block": (
-        3,
+        "p3",
         'shift = tl.where(m_new == -float("inf"), 0.0, m_new)',
         'shift = tl.where(tl.max(x, axis=0) == -float("inf"), 0.0, m_new)',
     ),
     "alike_strides": ("p6", "Sij = scale * tl", "Sij = scale * tl.where(q_row_stride == k_row_stride, 2.0, 1.0) * tl"),
     "scale_of_1": ("p6", "Sij = scale * tl", "Sij = tl.where(scale == 1.0, 0.125, scale) * tl"),
     "head_of_0_in_half": (
-        7,
+        "p7",
         "delta_ptr + head * n_q\n",
         "delta_ptr + head * n_q * (0 if q_ptr.dtype.element_ty == tl.float16 else 1)\n",
     ),
@@ -114,13 +114,13 @@ CHANGES = {
     "rows_inside_a_head": ("p7", "queries[:, None] < n_q", "queries[:, None] * q_row_stride < q_head_stride"),
     "delta_of_0_is_padding": ("p7", "Pij = tl.where(visible,", "Pij = tl.where(visible & (delta_i != 0.0)[:, None],"),
     "heads_as_many_as_queries": (
-        6,
+        "p6",
         "    dims = tl",
         "    if tl.num_programs(1) == n_q:\n        q_head_stride, q_row_stride = q_row_stride, q_head_stride\n"
         "    dims = tl",
     ),
     "K_lies_as_Q_does": (
-        6,
+        "p6",
         "head * k_head_stride,",
         "head * (tl.maximum(k_head_stride, k_row_stride) if q_head_stride > q_row_stride else k_head_stride),",
     ),
@@ -130,7 +130,7 @@ CHANGES = {
     "blocks_of_one": ("p2", "    # Sweep 3", "    if BLOCK_SIZE == 1:\n        l = 1.0\n    # Sweep 3"),
     # Small pieces, one after the other.
     "stored_one_by_one": (
-        2,
+        "p2",
         "tl.store(y_row_ptr + start + cols, tl.exp(x - m) / l, mask=mask)",
         "for i in range(0, tl.minimum(BLOCK_SIZE, n_cols - start)):\n"
         "            tl.store(y_row_ptr + start + i, tl.sum(tl.where(cols == i, tl.exp(x - m) / l, 0.0), axis=0))",

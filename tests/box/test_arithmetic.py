@@ -27,7 +27,7 @@ def given() -> list[Any]:
     return semantics.on_interpreter()
 
 
-@pytest.mark.parametrize("puzzle_id", range(len(semantics.GIVES)), ids=lambda n: f"{semantics.GIVES[n].kernel}-{n}")
+@pytest.mark.parametrize("number", range(len(semantics.GIVES)), ids=lambda n: f"{semantics.GIVES[n].kernel}-{n}")
 def test_a_kernel_gives_what_it_gives_on_a_gpu(number: int, given: list[Any]) -> None:
     wanted = semantics.GIVES[number].expected()
     assert semantics.same(given[number], wanted), (given[number], wanted)
