@@ -26,7 +26,7 @@ grade: $(call layer,$(if $(CLUSTER),cluster,lab)) ## for instructors: grade all 
 similar: $(call layer,lab) ## for instructors: which submissions in COURSE=course share what few others have (PUZZLE=p4, FILE=similar.html)
 	@$(checker) similar --course "$(or $(COURSE),course)" $(if $(PUZZLE),--puzzle $(PUZZLE)) $(if $(FILE),--file "$(FILE)")
 
-gradescope: $(call layer,lab) ## for instructors: an autograder for Gradescope, of PUZZLE=p4 or of all (FILE=gradescope.zip, COURSE=course)
+gradescope: $(call layer,lab) ## for instructors: an autograder for Gradescope, of PUZZLE=p4 or of all that the course has (FILE=gradescope.zip, COURSE=course)
 	@$(checker) gradescope $(PUZZLE) --course "$(or $(COURSE),course)" $(if $(FILE),--file "$(FILE)")
 
 student-bundle: $(call layer,lab) ## for instructors: the course without solutions, tests and grading, as one archive
