@@ -1,6 +1,6 @@
 # Thin: every target is one command of `python -m checker`, or of a tool.
 #
-#   PUZZLE=4       which puzzle; none: all of them
+#   PUZZLE=p4      which puzzle (4 is short for p4); none: all of them
 #   FILE=…         another file or notebook than puzzles/p4_*.py
 #   DEVICE=…       interpreter (default), cuda or auto
 #   AGAIN=1        the hints seen so far, and no other
@@ -48,28 +48,28 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 23
 	@echo "  Start with: make check PUZZLE=1"
 
-check: $(call layer,check) ## check one puzzle (PUZZLE=1), or all
+check: $(call layer,check) ## check one puzzle (PUZZLE=p1), or all
 	@$(checker) check $(PUZZLE) $(if $(FILE),--file "$(FILE)") --device $(DEVICE) $(if $(TARGETS),--targets $(TARGETS)) $(friendly)
 
-watch: $(call layer,check) ## check whenever a puzzle's file or notebook is saved (PUZZLE=1: only that one)
+watch: $(call layer,check) ## check whenever a puzzle's file or notebook is saved (PUZZLE=p1: only that one)
 	@$(checker) watch $(PUZZLE)
 
-hint: $(call layer,check) ## the next hint for PUZZLE=4 (AGAIN=1: those seen so far)
+hint: $(call layer,check) ## the next hint for PUZZLE=p4 (AGAIN=1: those seen so far)
 	@$(checker) hint $(PUZZLE) $(if $(AGAIN),--again)
 
 progress: $(call layer,check) ## what is solved, and which file comes next
 	@$(checker) progress
 
-reset: $(call layer,check) ## the stub of PUZZLE=4 again, in its file and its notebook, with a backup
+reset: $(call layer,check) ## the stub of PUZZLE=p4 again, in its file and its notebook, with a backup
 	@$(checker) reset $(PUZZLE) $(if $(FILE),--file "$(FILE)")
 
 lab: $(call layer,lab) ## the notebooks in JupyterLab (LAB="--no-browser …": options of its own)
 	@PYTHONPATH="$(CURDIR)" "$(bin)/python" -m jupyterlab --ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/notebooks $(LAB)
 
-trace: $(call layer,check) ## draw which tiles PUZZLE=5 loads and stores, in which order
+trace: $(call layer,check) ## draw which tiles PUZZLE=p5 loads and stores, in which order
 	@$(drawing) $(checker) trace $(PUZZLE) $(if $(FILE),--file "$(FILE)") $(friendly)
 
-bench: $(call layer,check) ## time PUZZLE=6 on a GPU beside its peers and the roofline; without a GPU, predict
+bench: $(call layer,check) ## time PUZZLE=p6 on a GPU beside its peers and the roofline; without a GPU, predict
 	@$(drawing) $(checker) bench $(PUZZLE) $(if $(FILE),--file "$(FILE)") $(if $(EVERY),--every) $(friendly)
 
 doctor: $(call layer,check) ## what this machine can do, what is missing and how to get it

@@ -25,22 +25,22 @@ from tests.kernels import named
 
 YARDSTICK = "import torch, triton"
 WRONG = {  # a mistake of each puzzle whose diagnosis compares many misconceptions
-    1: "p1_padding_loaded_as_zero",
-    2: "p2_block_local",
-    3: "p3_not_rescaled",
-    4: "p4_one_maximum_for_the_tile",
-    5: "p5_new_part_not_rescaled",
-    6: "p6_top_left",
-    7: "p7_delta_missing",
+    "p1": "p1_padding_loaded_as_zero",
+    "p2": "p2_block_local",
+    "p3": "p3_not_rescaled",
+    "p4": "p4_one_maximum_for_the_tile",
+    "p5": "p5_new_part_not_rescaled",
+    "p6": "p6_top_left",
+    "p7": "p7_delta_missing",
 }
 
 
 NOTHING_KEPT = ["sh", "-c", 'cache=$(mktemp -d); XDG_CACHE_HOME="$cache" "$@"; rm -r "$cache"', "sh"]
 
 
-def check(number: int, path: str, *options: str) -> list[str]:
+def check(puzzle_id: str, path: str, *options: str) -> list[str]:
     """The command line of a whole check."""
-    return [sys.executable, "-m", "checker", "check", str(number), "--file", path, *options]
+    return [sys.executable, "-m", "checker", "check", puzzle_id, "--file", path, *options]
 
 
 def commands(folder: Path) -> dict[str, list[str]]:
@@ -48,15 +48,19 @@ def commands(folder: Path) -> dict[str, list[str]]:
     return {
         YARDSTICK: [sys.executable, "-c", YARDSTICK],
         **{
-            f"puzzle {n}, right, --no-compile": check(n, f"solutions/{s}.py", "--no-compile")
-            for n, s in stems().items()
+            f"puzzle {id}, right, --no-compile": check(id, f"solutions/{s}.py", "--no-compile")
+            for id, s in stems().items()
         },
-        **{f"puzzle {n}, right, compiled before": check(n, f"solutions/{s}.py") for n, s in stems().items()},
+        **{f"puzzle {id}, right, compiled before": check(id, f"solutions/{s}.py") for id, s in stems().items()},
         **{
-            f"puzzle {n}, right, compiled now": NOTHING_KEPT + check(n, f"solutions/{s}.py") for n, s in stems().items()
+            f"puzzle {id}, right, compiled now": NOTHING_KEPT + check(id, f"solutions/{s}.py")
+            for id, s in stems().items()
         },
-        **{f"puzzle {n}, wrong, with diagnosis": check(n, str(named(name).write(folder))) for n, name in WRONG.items()},
-        "puzzle 1, not started": check(1, "puzzles/p1_naive_softmax.py"),
+        **{
+            f"puzzle {id}, wrong, with diagnosis": check(id, str(named(name).write(folder)))
+            for id, name in WRONG.items()
+        },
+        "puzzle p1, not started": check("p1", "puzzles/p1_naive_softmax.py"),
     }
 
 

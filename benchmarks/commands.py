@@ -30,7 +30,7 @@ from checker.course.ladder import stems
 
 STEMS = stems()
 CHECKER = [sys.executable, "-m", "checker"]
-WATCHED = (1, 5, 6, 7)
+WATCHED = ("p1", "p5", "p6", "p7")
 COLD_RUNS = 3
 MARK = "    # FILL IN"
 
@@ -55,9 +55,9 @@ class Clone:
         shutil.rmtree(self.root / "caches", ignore_errors=True)
         (self.root / "progress.txt").unlink(missing_ok=True)
 
-    def begin_puzzle(self, number: int) -> None:
+    def begin_puzzle(self, puzzle_id: str) -> None:
         """As if a student had begun: something stands below the mark."""
-        path = self.root / "puzzles" / f"{STEMS[number]}.py"
+        path = self.root / "puzzles" / f"{STEMS[puzzle_id]}.py"
         text = path.read_text()
         if f"{MARK.rstrip()}" in text and "begun = 1" not in text:
             path.write_text(text.replace(MARK, f"    begun = 1\n{MARK}", 1))
@@ -71,28 +71,28 @@ class Command:
     before: Callable[[Clone], None] = lambda clone: None
 
 
-def solved(number: int) -> list[str]:
+def solved(puzzle_id: str) -> list[str]:
     """The options that name a puzzle's solution."""
-    return [str(number), "--file", f"solutions/{STEMS[number]}.py"]
+    return [puzzle_id, "--file", f"solutions/{STEMS[puzzle_id]}.py"]
 
 
 MAKE = ["make", f"VENV={Path(sys.prefix)}"]
 COMMANDS = {
     "help: `python -m checker --help`": Command([*CHECKER, "--help"]),
     "help: `make`": Command(["make"]),
-    "check 1, not started": Command([*CHECKER, "check", "1"]),
-    "check 1, the same by make": Command([*MAKE, "check", "PUZZLE=1"]),
-    "check 1, right": Command([*CHECKER, "check", *solved(1)]),
-    "check 7, right": Command([*CHECKER, "check", *solved(7)]),
+    "check p1, not started": Command([*CHECKER, "check", "p1"]),
+    "check p1, the same by make": Command([*MAKE, "check", "PUZZLE=p1"]),
+    "check p1, right": Command([*CHECKER, "check", *solved("p1")]),
+    "check p7, right": Command([*CHECKER, "check", *solved("p7")]),
     "check, all seven, not started": Command([*CHECKER, "check"]),
-    "hint 4": Command([*CHECKER, "hint", "4"]),
+    "hint p4": Command([*CHECKER, "hint", "p4"]),
     "progress": Command([*CHECKER, "progress"]),
-    "solution 4 --force": Command([*CHECKER, "solution", "4", "--force"]),
-    "reset 1": Command([*CHECKER, "reset", "1"], lambda clone: clone.begin_puzzle(1)),
-    "trace 1, right": Command([*CHECKER, "trace", *solved(1)]),
-    "trace 5, right": Command([*CHECKER, "trace", *solved(5)]),
-    "trace 7, right: three pages": Command([*CHECKER, "trace", *solved(7)]),
-    "bench 6 --predict": Command([*CHECKER, "bench", *solved(6), "--predict"]),
+    "solution p4 --force": Command([*CHECKER, "solution", "p4", "--force"]),
+    "reset p1": Command([*CHECKER, "reset", "p1"], lambda clone: clone.begin_puzzle("p1")),
+    "trace p1, right": Command([*CHECKER, "trace", *solved("p1")]),
+    "trace p5, right": Command([*CHECKER, "trace", *solved("p5")]),
+    "trace p7, right: three pages": Command([*CHECKER, "trace", *solved("p7")]),
+    "bench p6 --predict": Command([*CHECKER, "bench", *solved("p6"), "--predict"]),
 }
 
 
@@ -119,13 +119,13 @@ def watching(clone: Clone) -> dict[str, float]:
         _until(child.stdout.fileno(), b"Ctrl-C ends this.")
         took["watch, until it watches"] = time.perf_counter() - begun
         time.sleep(1.0)  # it imports meanwhile what a check needs
-        for number in WATCHED:
-            path = clone.root / "puzzles" / f"{STEMS[number]}.py"
-            before, text = path.read_text(), (clone.root / "solutions" / f"{STEMS[number]}.py").read_text()
+        for puzzle_id in WATCHED:
+            path = clone.root / "puzzles" / f"{STEMS[puzzle_id]}.py"
+            before, text = path.read_text(), (clone.root / "solutions" / f"{STEMS[puzzle_id]}.py").read_text()
             begun = time.perf_counter()
             path.write_text(text)
             _until(child.stdout.fileno(), b"All of it is right")
-            took[f"watch, from a save of {number} to its report"] = time.perf_counter() - begun
+            took[f"watch, from a save of {puzzle_id} to its report"] = time.perf_counter() - begun
             path.write_text(before)
             _until(child.stdout.fileno(), b"not started")
             time.sleep(0.3)

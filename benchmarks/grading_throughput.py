@@ -62,8 +62,8 @@ def checker(folder: Path, *words: str) -> float:
 
 
 def notebook(student: int, *, stock: bool) -> str:
-    """A right submission of the first puzzle, without the experiments; in a stock course the check is a test."""
-    made = nbformat.reads(source_notebook(ROOT, 1, 100), as_version=4)
+    """A right submission of puzzle p1, without the experiments; in a stock course the check is a test."""
+    made = nbformat.reads(source_notebook(ROOT, "p1", 100), as_version=4)
     check = next(n for n, cell in enumerate(made.cells) if cell.metadata.get("nbgrader", {}).get("grade"))
     made.cells = made.cells[: check + 1]
     if stock:
@@ -77,15 +77,15 @@ def notebook(student: int, *, stock: bool) -> str:
 def of_nbgrader_as_it_is(folder: Path) -> float:
     """Seconds for `autograde` of NOTEBOOKS."""
     (folder / "nbgrader_config.py").write_text("c = get_config()\nc.CourseDirectory.course_id = 'stock'\n")
-    source = folder / "source" / STEMS[1]
+    source = folder / "source" / STEMS["p1"]
     source.mkdir(parents=True)
-    (source / f"{STEMS[1]}.ipynb").write_text(notebook(-1, stock=True))
-    command(folder, "nbgrader", "generate_assignment", STEMS[1])
+    (source / f"{STEMS['p1']}.ipynb").write_text(notebook(-1, stock=True))
+    command(folder, "nbgrader", "generate_assignment", STEMS["p1"])
     for student in range(NOTEBOOKS):
-        place = folder / "submitted" / f"student{student:02}" / STEMS[1]
+        place = folder / "submitted" / f"student{student:02}" / STEMS["p1"]
         place.mkdir(parents=True)
-        (place / f"{STEMS[1]}.ipynb").write_text(notebook(student, stock=True))
-    took = command(folder, "nbgrader", "autograde", STEMS[1], TRITON_INTERPRET="1")
+        (place / f"{STEMS['p1']}.ipynb").write_text(notebook(student, stock=True))
+    took = command(folder, "nbgrader", "autograde", STEMS["p1"], TRITON_INTERPRET="1")
     command(folder, "nbgrader", "export", "--to=grades.csv")
     with (folder / "grades.csv").open() as file:
         scores = Counter(row["score"] for row in csv.DictReader(file))
@@ -98,14 +98,14 @@ def of_ours(folder: Path) -> dict[str, float]:
     """Seconds for the same notebooks: `grade`, and then `autograde`, which has only to take over what is known."""
     checker(folder, "course", "course")
     course = folder / "course"
-    command(course, "nbgrader", "generate_assignment", STEMS[1], XDG_CONFIG_HOME=str(folder / "config"))
+    command(course, "nbgrader", "generate_assignment", STEMS["p1"], XDG_CONFIG_HOME=str(folder / "config"))
     for student in range(NOTEBOOKS):
-        place = course / "submitted" / f"student{student:02}" / STEMS[1]
+        place = course / "submitted" / f"student{student:02}" / STEMS["p1"]
         place.mkdir(parents=True)
-        (place / f"{STEMS[1]}.ipynb").write_text(notebook(student, stock=False))
+        (place / f"{STEMS['p1']}.ipynb").write_text(notebook(student, stock=False))
     took = {"grade": checker(folder, "grade", "--csv", "grades.csv")}
     assert_scores(folder, NOTEBOOKS, accepted=NOTEBOOKS)
-    took["autograde"] = command(course, "nbgrader", "autograde", STEMS[1], XDG_CONFIG_HOME=str(folder / "config"))
+    took["autograde"] = command(course, "nbgrader", "autograde", STEMS["p1"], XDG_CONFIG_HOME=str(folder / "config"))
     return took
 
 
@@ -119,7 +119,7 @@ def assert_scores(folder: Path, count: int, accepted: int | None = None) -> dict
 
 
 def own(folder: Path, kind: str) -> float:
-    """Seconds for OWN submissions of puzzles 1 to 4, all of them different: `right`, or half of them `wrong`."""
+    """Seconds for OWN submissions of puzzles p1 to p4, all of them different: `right`, or half of them `wrong`."""
     checker(folder, "course", "course")
     every = [one for one in submissions(100 * OWN) if one[0] in ("right, own", "wrong, own")]
     right = [one for one in every if one[0] == "right, own"]
@@ -282,7 +282,7 @@ def markdown(figures: dict[str, Any]) -> str:
     if seconds:
         stock, ours, both = (seconds["stock"], seconds["grade"], seconds["grade"] + seconds["autograde"])
         lines += [
-            f"| {NOTEBOOKS} notebooks of puzzle 1, right, all different | s | a minute | |",
+            f"| {NOTEBOOKS} notebooks of puzzle p1, right, all different | s | a minute | |",
             "|---|---|---|---|",
             f"| nbgrader as it is: `nbgrader autograde` | {stock:.1f} | {60 * NOTEBOOKS / stock:.0f} | 1 |",
             f"| `make grade` | {ours:.1f} | {60 * NOTEBOOKS / ours:.0f} | {stock / ours:.1f} × |",

@@ -10,7 +10,7 @@ from benchmarks.setting import ROOT
 from checker.course.ladder import stems
 from tests.kernels import kernels
 
-PUZZLES = (1, 2, 3, 4)
+PUZZLES = ("p1", "p2", "p3", "p4")
 STEMS = stems()
 # Of a hundred submissions, how many are of each kind. "Own" ones differ from all others, if only in a comment.
 SHARES = {
@@ -25,39 +25,39 @@ SHARES = {
 BROKEN = [b"", b"\xff\xfe\x00", b"def naive(:\n", b"{", b"x = (" * 5000, b"import triton\n" * 3]
 
 
-def submissions(count: int, seed: int = 0) -> Iterator[tuple[str, int, bytes]]:
+def submissions(count: int, seed: int = 0) -> Iterator[tuple[str, str, bytes]]:
     """(kind, puzzle, text) of each of `count`."""
     rng = random.Random(seed)
     kinds = list(SHARES)
-    every = {number: _texts(number) for number in PUZZLES}
+    every = {puzzle_id: _texts(puzzle_id) for puzzle_id in PUZZLES}
     for position in range(count):
-        number = PUZZLES[position % len(PUZZLES)]
+        puzzle_id = PUZZLES[position % len(PUZZLES)]
         kind = rng.choices(kinds, list(SHARES.values()))[0]
-        if kind == "hostile":  # those are of the first puzzle
-            number = 1
+        if kind == "hostile":  # those are of p1
+            puzzle_id = "p1"
         if kind == "broken":
             text = rng.choice(BROKEN)
         else:
-            text = rng.choice(every[number][kind.partition(",")[0]])
-        yield kind, number, text + (f"\n# {seed} {position}\n".encode() if kind.endswith("own") else b"")
+            text = rng.choice(every[puzzle_id][kind.partition(",")[0]])
+        yield kind, puzzle_id, text + (f"\n# {seed} {position}\n".encode() if kind.endswith("own") else b"")
 
 
-def hand_in(folder: Path, made: Iterator[tuple[str, int, bytes]]) -> None:
+def hand_in(folder: Path, made: Iterator[tuple[str, str, bytes]]) -> None:
     """Write them as files of students, each with a folder."""
-    for position, (_, number, text) in enumerate(made):
+    for position, (_, puzzle_id, text) in enumerate(made):
         place = folder / f"student{position:05}"
         place.mkdir(parents=True)
-        (place / f"{STEMS[number]}.py").write_bytes(text)
+        (place / f"{STEMS[puzzle_id]}.py").write_bytes(text)
 
 
-def _texts(number: int) -> dict[str, list[bytes]]:
+def _texts(puzzle_id: str) -> dict[str, list[bytes]]:
     return {
-        "right": _of("solutions", number) + _of("right", number),
-        "wrong": _of("wrong", number),
-        "hostile": _of("hostile", number),
-        "not started": [(ROOT / "puzzles" / f"{STEMS[number]}.py").read_bytes()],
+        "right": _of("solutions", puzzle_id) + _of("right", puzzle_id),
+        "wrong": _of("wrong", puzzle_id),
+        "hostile": _of("hostile", puzzle_id),
+        "not started": [(ROOT / "puzzles" / f"{STEMS[puzzle_id]}.py").read_bytes()],
     }
 
 
-def _of(folder: str, number: int) -> list[bytes]:
-    return [kernel.text.encode() for kernel in kernels(folder) if kernel.puzzle == number]
+def _of(folder: str, puzzle_id: str) -> list[bytes]:
+    return [kernel.text.encode() for kernel in kernels(folder) if kernel.puzzle == puzzle_id]

@@ -1,4 +1,4 @@
-"""`python3 -m benchmarks.speed [N ...]`: every size of every puzzle on this machine's GPU, all in one run.
+"""`python3 -m benchmarks.speed [PUZZLE ...]`: every size of every puzzle on this machine's GPU, all in one run.
 
 Times the solution, each step of the speed track, and the peers; writes `speed.json` and `speed.md` into $OUT,
 or into `benchmarks/results/`.
@@ -21,13 +21,13 @@ from checker.submission.read import from_file
 RESULTS = Path(os.environ.get("OUT", Path(__file__).parent / "results"))
 
 
-def forms(number: int) -> dict[str, str]:
+def forms(puzzle_id: str) -> dict[str, str]:
     """Linted text of the solution and of each step, by name."""
-    paths = {"solution": command.SOLUTIONS / f"{ladder.stems()[number]}.py"}
-    for path in command.steps(number):
+    paths = {"solution": command.SOLUTIONS / f"{ladder.stems()[puzzle_id]}.py"}
+    for path in command.steps(puzzle_id):
         _, step, *words = path.stem.split("_")
         paths[f"tuned {step}, {' '.join(words)}"] = path
-    return {name: command.source_of(number, from_file(path)) for name, path in paths.items()}
+    return {name: command.source_of(puzzle_id, from_file(path)) for name, path in paths.items()}
 
 
 def write(results: list[Result], commit: str) -> None:
@@ -44,8 +44,9 @@ def main() -> None:
         ["git", "describe", "--always"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
     )
     results: list[Result] = []
-    for number in map(int, sys.argv[1:]) if sys.argv[1:] else ladder.stems():
-        results.append(measure(number, forms(number), Extent(every=True), lambda doing: print(doing, file=sys.stderr)))
+    for puzzle_id in map(ladder.id_of, sys.argv[1:]) if sys.argv[1:] else ladder.RUNGS:
+        own = forms(puzzle_id)
+        results.append(measure(puzzle_id, own, Extent(every=True), lambda doing: print(doing, file=sys.stderr)))
         write(results, described.stdout.strip() or "unknown")
 
 

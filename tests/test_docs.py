@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from checker.course import ladder, places
 from tests.conftest import ROOT, importable
 from tests.kernels import kernels
 
 ROOMS = [ROOT / room for room in ("docs", "benchmarks", "solutions")]
 PAGES = sorted({*ROOT.glob("*.md"), *(page for room in ROOMS for page in room.rglob("*.md"))})
-LESSONS = sorted((ROOT / "puzzles").glob("p*.py"))
+LESSONS = [places.script(puzzle_id) for puzzle_id in ladder.RUNGS]
 BUILT = ("verdict.svg", "trace.png")
 LINK = re.compile(r"!?\[([^\]]*)\]\(([^)\s]+)\)")
 IMAGE = re.compile(r'<img src="([^"]*)"(?:[^>]* alt="([^"]*)")?')
@@ -78,9 +79,10 @@ def test_a_lesson_has_all_its_parts(path: Path) -> None:
         assert any(re.fullmatch(part, heading) for heading in remaining), part
     assert re.findall(r"<details><summary>(\d)", path.read_text()) == ["1", "2", "3"]
     assert "../docs/background/" in path.read_text()
-    number = path.stem[1 : path.stem.index("_")]
-    for typed in (f"make check PUZZLE={number}", "make watch", f"make hint PUZZLE={number}"):
-        assert f"`{typed}`" in path.read_text(), typed
+    for verb in ("check", "hint"):
+        own = {ladder.id_of(said) for said in re.findall(rf"`make {verb} PUZZLE=(\w+)`", path.read_text())}
+        assert own == {path.stem.partition("_")[0]}, verb
+    assert "`make watch`" in path.read_text()
     ast.parse(path.read_text())
 
 
@@ -117,7 +119,7 @@ def test_a_difference_from_a_gpu_is_held_by_tests_that_exist(row: list[str]) -> 
     probes = (ROOT / "tests" / "gpu" / "semantics.py").read_text(encoding="utf-8")
     for test in named:
         file, _, function = test.partition("::")
-        if re.match(r"p\d_", test):
+        if test.partition("_")[0] in ladder.RUNGS:
             assert test in {kernel.name for kernel in kernels("wrong")}
         elif not file.endswith(".py"):
             assert f'    Probe("{file}"' in probes or f'    Probe(\n        "{file}"' in probes, test

@@ -1,4 +1,4 @@
-"""`make lab` in a real browser: a learner opens puzzle 1, checks it unsolved, fills it in, and checks again.
+"""`make lab` in a real browser: a learner opens puzzle p1, checks it unsolved, fills it in, and checks again.
 
 Screenshots are kept in build/screenshots.
 """
@@ -45,7 +45,7 @@ def page(lab: str) -> Iterator[Any]:
 
 
 def opened(page: Any, lab: str, theme: str) -> None:
-    """Open puzzle 1 in a theme, and wait until its kernel is there."""
+    """Open puzzle p1 in a theme, and wait until its kernel is there."""
     data = json.dumps({"raw": json.dumps({"theme": theme})}).encode()
     headers = {"Authorization": "token secret", "Content-Type": "application/json"}
     urllib.request.urlopen(urllib.request.Request(f"{lab}{THEMES}", data, headers, method="PUT")).close()

@@ -100,6 +100,18 @@ def test_trace_is_a_thin_command(course: Path) -> None:
     assert "make trace" in make(course, "help").stdout
 
 
+@pytest.mark.parametrize("puzzle", ["1", "p1", "P1"])
+@pytest.mark.parametrize(
+    "target", ["check", "watch", "hint", "reset", "trace", "bench", "solution", "gradescope", "similar"]
+)
+def test_a_puzzle_is_passed_on_as_it_is_typed(target: str, puzzle: str, course: Path) -> None:
+    """Which one is meant is for the checker to say, so no file's name is made of it here."""
+    done = make(course, "-n", target, f"PUZZLE={puzzle}")
+    [line] = [line for line in done.stdout.split("\n") if "-m checker " in line]
+    assert puzzle in line.partition("-m checker ")[2].split()
+    assert f"{puzzle}_" not in done.stdout
+
+
 @pytest.mark.parametrize("target", ["trace", "bench"])
 def test_pictures_are_installed_for_once_there_is_one(course: Path, target: str) -> None:
     """What `make` hands over is one command, and it installs matplotlib alone."""

@@ -6,7 +6,11 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from checker.course.ladder import id_of
 from checker.course.puzzle import Work
+from checker.course.status import Misuse
+
+SCHEMA = 2  # 1: `puzzle` was a number
 
 
 @dataclass(frozen=True)
@@ -93,18 +97,19 @@ class Result:
 
     def to_json(self) -> str:
         """As strict JSON."""
-        return json.dumps({"schema": 1, **asdict(self)}, indent=1, allow_nan=False) + "\n"
+        return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1, allow_nan=False) + "\n"
 
 
 def from_json(text: str) -> Result:
-    """What `to_json` wrote. ValueError if it is anything else."""
+    """What `to_json` wrote, in this schema or the one before. ValueError if it is anything else."""
     try:
         fields: dict[str, Any] = json.loads(text)
-        if fields.pop("schema") != 1:
+        if fields.pop("schema") not in (1, SCHEMA):
             raise ValueError("another schema")
+        fields["puzzle"] = id_of(fields["puzzle"])
         for size in fields["sizes"]:
             timings = tuple(Timing(**timing) for timing in size["timings"])
             size |= {"work": Work(size["work"]), "timings": timings, "left_out": tuple(size["left_out"])}
         return Result(**{**fields, "sizes": tuple(Size(**size) for size in fields["sizes"])})
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, Misuse) as error:
         raise ValueError(f"not a benchmark's result: {error}") from error

@@ -17,5 +17,5 @@ of_course = click.option(
 def asked_for(puzzle: str | None, verb: str) -> str:
     """The puzzle that a verb was asked for; without one there is a sentence."""
     if puzzle is None:
-        raise Misuse(f"Say which puzzle: make {verb} PUZZLE=1, or python -m checker {verb} 1.")
+        raise Misuse(f"Say which puzzle: make {verb} PUZZLE=p1, or python -m checker {verb} p1.")
     return id_of(puzzle)

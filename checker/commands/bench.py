@@ -19,7 +19,7 @@ from checker.report.screen import console
 
 
 @click.command()
-@click.argument("puzzle", metavar="N")
+@click.argument("puzzle", metavar="PUZZLE")
 @click.option("--file", "file", type=click.Path(path_type=Path), help="Time this .py file or .ipynb notebook.")
 @click.option("--every", is_flag=True, help="Every size, and not the usual ones only.")
 @click.option("--predict", is_flag=True, help="Predict from the roofline, also if there is a GPU.")
@@ -32,7 +32,7 @@ from checker.report.screen import console
 )
 @click.option("--redraw", type=click.Path(path_type=Path), help="Show this result (JSON) again, and time nothing.")
 def bench(puzzle: str, file: Path | None, every: bool, predict: bool, into: Path, redraw: Path | None) -> None:
-    """Time puzzle N's kernel on a GPU beside its peers and the roofline; without a GPU, predict.
+    """Time a puzzle's kernel on a GPU beside its peers and the roofline; without a GPU, predict.
 
     The kernel is checked first. A wrong one is refused, not timed: exit status as for `check`.
     """

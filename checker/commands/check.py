@@ -25,7 +25,7 @@ _SERIOUSNESS = [
 
 
 @click.command()
-@click.argument("puzzle", required=False, metavar="[N]")
+@click.argument("puzzle", required=False, metavar="[PUZZLE]")
 @click.option("--file", "file", type=click.Path(path_type=Path), help="Check this .py file or .ipynb notebook.")
 @click.option(
     "--device",
@@ -73,12 +73,12 @@ def check(
         under = terms_of(key, device, "" if no_compile else targets_, unsafe=unsafe)
         if puzzle is None:
             if file is not None:
-                raise Misuse("Say which puzzle the file solves: python -m checker check N --file PATH.")
+                raise Misuse("Say which puzzle the file solves: python -m checker check PUZZLE --file PATH.")
             verdicts = [checked(puzzle_id, None, under) for puzzle_id in ladder.stems()]
         else:
             verdicts = [checked(id_of(puzzle), file, under)]
     except Misuse as misuse:
-        verdicts = [misused(str(misuse), "Type: make check PUZZLE=1, or see python -m checker check --help.")]
+        verdicts = [misused(str(misuse), "Type: make check PUZZLE=p1, or see python -m checker check --help.")]
     write(verdicts, json_path, table=puzzle is None and verdicts[0].status is not Status.MISUSED)
     worst = max((v.exit_status for v in verdicts), key=_SERIOUSNESS.index)
     sys.exit(worst)

@@ -63,7 +63,7 @@ def _missing(verb: str, module: str) -> click.Command:
 def cli() -> None:
     """Check Triton kernels of the course, without a GPU.
 
-    `make check PUZZLE=1` runs `python -m checker check 1`.
+    `make check PUZZLE=p1` runs `python -m checker check p1`. A bare number is short for an ID: 1 is p1.
     """
 
 

@@ -11,10 +11,10 @@ from checker.report import screen
 
 
 @click.command()
-@click.argument("puzzle", required=False, metavar="N")
+@click.argument("puzzle", required=False, metavar="PUZZLE")
 @click.option("--again", is_flag=True, help="Show the hints that you have seen so far, and no other.")
 def hint(puzzle: str | None, again: bool) -> None:
-    """Show the next hint for puzzle N, and no more.
+    """Show the next hint for a puzzle, and no more.
 
     They are those at the end of the lesson. How many you have seen is remembered in progress.txt.
     """

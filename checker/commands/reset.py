@@ -14,10 +14,10 @@ from checker.learner import stub
 
 
 @click.command()
-@click.argument("puzzle", required=False, metavar="N")
+@click.argument("puzzle", required=False, metavar="PUZZLE")
 @click.option("--file", "file", type=click.Path(path_type=Path), help="Only this one of the puzzle's two files.")
 def reset(puzzle: str | None, file: Path | None) -> None:
-    """Put the stub of puzzle N back into its file and its notebook.
+    """Put the stub of a puzzle back into its file and its notebook.
 
     What they held is kept beside them, as .bak, .bak2 and so on. Only the kernels become stubs again, and a
     notebook's results are cleared; whatever else you have written stays.

@@ -15,10 +15,10 @@ from checker.report import screen
 
 
 @click.command(hidden=not (places.ROOT / "solutions").is_dir())
-@click.argument("puzzle", required=False, metavar="N")
+@click.argument("puzzle", required=False, metavar="PUZZLE")
 @click.option("--force", is_flag=True, help="Open it although the puzzle is not solved.")
 def solution(puzzle: str | None, force: bool) -> None:
-    """Print the solution of puzzle N, once you have solved it.
+    """Print the solution of a puzzle, once you have solved it.
 
     Exit status 1: it is not solved yet.
     """

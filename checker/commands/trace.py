@@ -21,7 +21,7 @@ from checker.trace.run import traced
 
 
 @click.command()
-@click.argument("puzzle", metavar="N")
+@click.argument("puzzle", metavar="PUZZLE")
 @click.option("--file", "file", type=click.Path(path_type=Path), help="Draw this .py file or .ipynb notebook.")
 @click.option(
     "--into",
@@ -31,7 +31,7 @@ from checker.trace.run import traced
     help="Folder for the pictures.",
 )
 def trace(puzzle: str, file: Path | None, into: Path) -> NoReturn:
-    """Draw what puzzle N's kernel does to memory: which tiles in which order, how often, and what comes out wrong.
+    """Draw what a puzzle's kernel does to memory: which tiles in which order, how often, and what comes out wrong.
 
     The kernel is checked first; the exit status is that of `check`. One that cannot be run is not drawn.
     """

@@ -10,9 +10,9 @@ from checker.report import screen
 
 
 @click.command()
-@click.argument("puzzle", required=False, metavar="[N]")
+@click.argument("puzzle", required=False, metavar="[PUZZLE]")
 def watch(puzzle: str | None) -> None:
-    """Check a puzzle whenever you save its file or its notebook; only puzzle N if you say so.
+    """Check a puzzle whenever you save its file or its notebook; without PUZZLE, any of them.
 
     The report is that of the file that was saved. Ctrl-C ends it, with exit status 0.
     """

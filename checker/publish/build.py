@@ -22,7 +22,7 @@ EXAMPLES = {"refused": "tests/wrong/p1_padding_loaded_as_zero.py", "accepted": "
 
 def puzzle_table() -> str:
     """The README's table of puzzles, in Markdown."""
-    lines = ["| # | puzzle | you write | file |", "|---|---|---|---|"]
+    lines = ["| ID | puzzle | you write | file |", "|---|---|---|---|"]
     for puzzle_id, stem in ladder.stems().items():
         puzzle = catalog.load(puzzle_id)
         kernels = ", ".join(f"`{kernel.name}`" for kernel in puzzle.kernels)

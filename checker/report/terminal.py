@@ -44,7 +44,7 @@ def show_table(console: Console, verdicts: Iterable[Verdict]) -> None:
         finding = verdict.findings[0].title if verdict.findings and not verdict.accepted else ""
         table.add_row(f"{verdict.puzzle}", verdict.title, headline(verdict), Text(finding, style="dim"))
     console.print(table)
-    console.print(Text("make check PUZZLE=N tells more about one of them.", style="dim"))
+    console.print(Text("make check PUZZLE=ID tells more about one of them.", style="dim"))
 
 
 def _report(verdict: Verdict) -> Iterator[RenderableType]:

@@ -31,7 +31,9 @@ FLASH = Timing("SDPA flash", 2.0, 1.9, 2.2, peer=True)
 YOURS = Timing("yours", 4.0, 3.9, 4.1, tuning="Br=64, 4 warps, 3 stages")
 LEFT_OUT = ("torch eager: not enough memory",)
 SIZE = Size("N = 4096, d = 64", Work.ATTENTION, 2e12, 2e12, 1e9, 2e9, 1.0, (FLASH, YOURS), LEFT_OUT)
-MEASURED = Result(6, "FlashAttention-2", (SIZE,), "A GPU", 2000.0, 2000.0, date="2026-01-02", versions={"torch": "2"})
+MEASURED = Result(
+    "p6", "FlashAttention-2", (SIZE,), "A GPU", 2000.0, 2000.0, date="2026-01-02", versions={"torch": "2"}
+)
 
 
 @given(st.floats(1, 1e15), st.floats(1, 1e12))
@@ -75,14 +77,14 @@ def test_sizes_are_launches_of_the_puzzle(puzzle_id: str) -> None:
 
 def test_credited_work_is_that_of_the_definition() -> None:
     """Forward 4 H N² d, half of it if causal, backward 2.5 times that; bytes: everything once."""
-    [forward] = [s for s in _sizes(6) if s.name == "N = 4096, d = 64, fp16"]
-    [causal] = [s for s in _sizes(6) if s.name == "N = 4096, d = 64, fp16, causal"]
-    [backward] = [s for s in _sizes(7) if s.name == "N = 4096, d = 64, fp16, causal"]
+    [forward] = [s for s in _sizes("p6") if s.name == "N = 4096, d = 64, fp16"]
+    [causal] = [s for s in _sizes("p6") if s.name == "N = 4096, d = 64, fp16, causal"]
+    [backward] = [s for s in _sizes("p7") if s.name == "N = 4096, d = 64, fp16, causal"]
     heads, n, d = 4 * 32, 4096, 64
     assert forward.flops == 4 * heads * n * n * d == 2 * causal.flops
     assert backward.flops == 2.5 * causal.flops
     assert forward.least == heads * n * (4 * d * 2 + 4)  # Q, K, V, O in fp16, LSE in fp32
-    [row] = [s for s in _sizes(2) if s.name.startswith("N = 131072")]
+    [row] = [s for s in _sizes("p2") if s.name.startswith("N = 131072")]
     assert row.counted == 2 * row.least  # x three times and y once, instead of x once and y once
 
 
@@ -92,7 +94,7 @@ def _sizes(puzzle_id: str) -> list[Size]:
 
 
 def test_a_kernel_that_moves_less_is_predicted_to_be_faster() -> None:
-    """Puzzle 2 in two sweeps is right: a third of its loads is saved, a quarter of its traffic."""
+    """Puzzle p2 in two sweeps is right: a third of its loads is saved, a quarter of its traffic."""
     puzzle = catalog.load("p2")
     [timed] = Extent(every=True).sizes(puzzle, FREE)
     seen = [
@@ -151,7 +153,7 @@ def test_a_child_that_gives_up_is_a_sentence(seconds: float, words: str) -> None
 DAMAGED_TEXT = st.text(min_size=1).filter(lambda text: text not in {work.value for work in Work})
 
 
-@given(st.sampled_from(["sizes", "timings", "work", "schema"]), st.none() | st.integers(2) | DAMAGED_TEXT)
+@given(st.sampled_from(["sizes", "timings", "work", "schema"]), st.none() | st.integers(3) | DAMAGED_TEXT)
 def test_results_survive_json_and_damaged_ones_are_refused(field: str, value: object) -> None:
     assert from_json(MEASURED.to_json()) == MEASURED
     fields = json.loads(MEASURED.to_json())
@@ -162,6 +164,17 @@ def test_results_survive_json_and_damaged_ones_are_refused(field: str, value: ob
     inside.pop(field)
     with pytest.raises(ValueError):
         from_json(json.dumps(fields))
+
+
+def test_results_of_when_puzzles_had_numbers_can_be_read() -> None:
+    recorded = json.loads((ROOT / "benchmarks" / "results" / "speed.json").read_text())["results"]
+    assert [from_json(json.dumps(one)).puzzle for one in recorded] == ["p1", "p2", "p3", "p4", "p5", "p6", "p7"]
+    fields = json.loads(MEASURED.to_json())
+    assert (fields["schema"], fields["puzzle"]) == (2, "p6")
+    assert from_json(json.dumps({**fields, "schema": 1, "puzzle": 6})) == MEASURED
+    for unknown in ("x9", 99, None):
+        with pytest.raises(ValueError, match="There is no puzzle"):
+            from_json(json.dumps({**fields, "puzzle": unknown}))
 
 
 def test_tables_tell_ratios_limits_and_what_was_left_out() -> None:
@@ -219,9 +232,9 @@ def test_peers_compute_what_the_judge_expects() -> None:
 def test_every_form_of_a_puzzle_is_found() -> None:
     from benchmarks.speed import forms
 
-    assert list(forms(1)) == ["solution"]
-    for number in (6, 7):
-        steps = command.steps(number)
+    assert list(forms("p1")) == ["solution"]
+    for puzzle_id in ("p6", "p7"):
+        steps = command.steps(puzzle_id)
         assert [int(path.stem.split("_")[1]) for path in steps] == list(range(1, len(steps) + 1))
-        assert list(forms(number))[:2] == ["solution", "tuned 1, exp2"]
-        assert len(forms(number)) == 1 + len(steps)
+        assert list(forms(puzzle_id))[:2] == ["solution", "tuned 1, exp2"]
+        assert len(forms(puzzle_id)) == 1 + len(steps)

@@ -14,6 +14,7 @@ import pytest
 
 from checker import catalog
 from checker.box.parent import gpu_missing
+from checker.course import ladder
 from checker.course.lesson import emptied
 from checker.course.status import Misuse
 from checker.learner.practice import checked
@@ -135,7 +136,7 @@ def test_a_notebook_too_large_is_not_read(tmp_path: Path) -> None:
 
 MISUSES = {
     "no-such-puzzle": (["check", "99"], "There is no puzzle '99'"),
-    "not-a-number": (["check", "one"], "There is no puzzle 'one'"),
+    "no-id": (["check", "one"], "There is no puzzle 'one'"),
     "negative": (["check", "--", "-1"], "There is no puzzle '-1'"),
     "other-digits": (["check", "１"], "There is no puzzle"),
     "no-such-file": (["check", "1", "--file", "/no/such/file.py"], "There is no file /no/such/file.py"),
@@ -215,7 +216,7 @@ def test_all_puzzles_give_a_table(tmp_path: Path) -> None:
     data = json.loads((tmp_path / "all.json").read_text())
     entries = data["puzzles"]
     assert done.stdout.count("\n") >= len(entries)
-    assert [entry["puzzle"] for entry in entries] == sorted(entry["puzzle"] for entry in entries)
+    assert [entry["puzzle"] for entry in entries] == list(ladder.RUNGS)
 
 
 def test_what_cannot_be_opened_is_misuse(tmp_path: Path) -> None:
@@ -360,7 +361,7 @@ def test_help_is_complete() -> None:
         "--json",
         "Exit status",
         "130",
-        "[N]",
+        "[PUZZLE]",
     ):
         assert word in text
     assert "check" in run("--help").stdout

@@ -91,9 +91,9 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / name, root / name)
     for folder in ("puzzles", "notebooks"):
         (root / folder).mkdir()
-    for number, stem in STEMS.items():
-        (root / "puzzles" / f"{stem}.py").write_text(stub_text(number))
-        (root / "notebooks" / f"{stem}.ipynb").write_text(notebook_text(stub_text(number), catalog.load(number)))
+    for puzzle_id, stem in STEMS.items():
+        (root / "puzzles" / f"{stem}.py").write_text(stub_text(puzzle_id))
+        (root / "notebooks" / f"{stem}.ipynb").write_text(notebook_text(stub_text(puzzle_id), catalog.load(puzzle_id)))
     return root
 
 

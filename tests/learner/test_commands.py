@@ -48,15 +48,15 @@ def test_every_verb_explains_itself(verb: str, course: Course) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["hint"], "Say which puzzle: make hint PUZZLE=1"),
-        (["solution"], "Say which puzzle: make solution PUZZLE=1"),
-        (["reset"], "Say which puzzle: make reset PUZZLE=1"),
+        (["hint"], "Say which puzzle: make hint PUZZLE=p1"),
+        (["solution"], "Say which puzzle: make solution PUZZLE=p1"),
+        (["reset"], "Say which puzzle: make reset PUZZLE=p1"),
         (["hint", "99"], "There is no puzzle '99'"),
         (["solution", "0"], "There is no puzzle '0'"),
         (["reset", "one"], "There is no puzzle 'one'"),
         (["watch", "9" * 5000], "There is no puzzle"),
-        (["reset", "1", "--file", "solutions/p1_naive_softmax.py"], "is no file of puzzle 1"),
-        (["reset", "2", "--file", "puzzles/p1_naive_softmax.py"], "is no file of puzzle 2"),
+        (["reset", "1", "--file", "solutions/p1_naive_softmax.py"], "is no file of puzzle p1"),
+        (["reset", "2", "--file", "puzzles/p1_naive_softmax.py"], "is no file of puzzle p2"),
         (["progress", "1"], "unexpected extra argument"),
         (["hint", "1", "--fast"], "--fast"),
     ],
@@ -75,13 +75,13 @@ def test_the_solution_opens_after_success(course: Course) -> None:
     course.script("p1").write_text(solved("p1"))
     assert course.run("check", "1", "--no-compile").returncode == 0
     done = course.run("solution", "1")
-    assert (done.returncode, done.stdout, done.stderr) == (0, solution_text(1), "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, solution_text("p1"), "")
     assert course.run("solution", "2").returncode == 1
 
 
 @pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
 def test_force_opens_it_and_a_pipe_gets_the_file_as_it_is(puzzle_id: str, course: Course) -> None:
-    done = course.run("solution", str(puzzle_id), "--force", COLUMNS="40")
+    done = course.run("solution", puzzle_id, "--force", COLUMNS="40")
     assert (done.returncode, done.stdout) == (0, solution_text(puzzle_id))
 
 
@@ -91,7 +91,7 @@ def test_a_terminal_gets_colours_unless_it_wants_none(course: Course) -> None:
     status, sent = seen_on_a_terminal(course, "solution", "1", "--force", NO_COLOR="1")
     assert status == 0 and not re.search(r"\x1b\[[0-9;]*(3|4|9|10)\d", sent)
     words = re.sub(r"\x1b\[[0-9;]*m|\s", "", sent)
-    assert words == re.sub(r"\s", "", solution_text(1))
+    assert words == re.sub(r"\s", "", solution_text("p1"))
 
 
 @pytest.mark.parametrize("verb", ["hint", "progress", "solution", "reset"])
@@ -105,7 +105,7 @@ def test_a_copy_without_solutions_says_so(course: Course) -> None:
     for arguments in (["solution", "1"], ["solution", "1", "--force"]):
         done = course.run(*arguments)
         assert (done.returncode, done.stdout) == (2, "")
-        assert "has no solution of puzzle 1" in done.stderr
+        assert "has no solution of puzzle p1" in done.stderr
 
 
 def test_these_tests_do_obey_permissions(course: Course) -> None:

@@ -31,10 +31,10 @@ def test_every_puzzle_has_three_that_a_terminal_can_show(puzzle_id: str) -> None
 
 
 def test_the_notebook_has_the_same(course: Course) -> None:
-    there = {number: hints_of(number, course.root) for number in STEMS}
-    for number in STEMS:
-        course.script(number).write_text("# the lesson is gone\n")
-    assert there == {number: hints_of(number, course.root) for number in STEMS}
+    there = {puzzle_id: hints_of(puzzle_id, course.root) for puzzle_id in STEMS}
+    for puzzle_id in STEMS:
+        course.script(puzzle_id).write_text("# the lesson is gone\n")
+    assert there == {puzzle_id: hints_of(puzzle_id, course.root) for puzzle_id in STEMS}
 
 
 def test_one_more_each_time_and_then_no_more(course: Course) -> None:
@@ -43,12 +43,12 @@ def test_one_more_each_time_and_then_no_more(course: Course) -> None:
         done = course.run("hint", "4")
         assert (done.returncode, shown(done.stdout)) == (0, [level])
         assert [text in done.stdout for text in texts] == [n == level for n in (1, 2, 3)]
-        assert ("make hint PUZZLE=4" in done.stdout) == (level < 3)
+        assert ("make hint PUZZLE=p4" in done.stdout) == (level < 3)
         assert ("opens after success" in done.stdout) == (level == 3)
-        assert course.progress == f"puzzle 4: not solved, {level} hint{'s' if level > 1 else ''} seen\n"
+        assert course.progress == f"puzzle p4: not solved, {level} hint{'s' if level > 1 else ''} seen\n"
     done = course.run("hint", "4")
     assert (done.returncode, shown(done.stdout)) == (0, [])
-    assert "seen all 3 hints" in done.stdout and "make solution PUZZLE=4" in done.stdout
+    assert "seen all 3 hints" in done.stdout and "make solution PUZZLE=p4" in done.stdout
     assert not any(text in done.stdout for text in texts)
 
 
@@ -64,7 +64,7 @@ def test_again_shows_those_seen_and_changes_nothing(course: Course) -> None:
 
 
 def test_success_opens_the_solution_in_words_too(course: Course) -> None:
-    (course.root / "progress.txt").write_text("puzzle 1: solved, 2 hints seen\n")
+    (course.root / "progress.txt").write_text("puzzle p1: solved, 2 hints seen\n")
     assert "The solution is open" in course.run("hint", "1").stdout
 
 
@@ -75,7 +75,7 @@ def test_two_who_ask_at_the_same_time_get_two_hints(course: Course) -> None:
 
 
 def test_more_hints_than_there_are_is_all_of_them(course: Course) -> None:
-    (course.root / "progress.txt").write_text("puzzle 1: not solved, 999 hints seen\n")
+    (course.root / "progress.txt").write_text("puzzle p1: not solved, 999 hints seen\n")
     assert shown(course.run("hint", "1", "--again").stdout) == [1, 2, 3]
     assert "3 of 3" in course.run("progress").stdout
 
@@ -84,13 +84,13 @@ def test_without_a_lesson_it_says_so(course: Course) -> None:
     course.script("p1").unlink()
     course.notebook("p1").write_text("{}")
     done = course.run("hint", "1")
-    assert (done.returncode, "Puzzle 1 has no hints" in done.stdout) == (0, True)
+    assert (done.returncode, "Puzzle p1 has no hints" in done.stdout) == (0, True)
 
 
-@pytest.mark.parametrize("puzzle_id", [2, 7])
+@pytest.mark.parametrize("puzzle_id", ["p2", "p7"])
 def test_forty_columns_are_enough(puzzle_id: str, course: Course) -> None:
     for _ in range(3):
-        lines = course.run("hint", str(puzzle_id), COLUMNS="40").stdout.split("\n")
+        lines = course.run("hint", puzzle_id, COLUMNS="40").stdout.split("\n")
         assert all(len(line.rstrip()) <= 40 for line in lines)
 
 
@@ -108,4 +108,4 @@ def test_outside_of_a_notebook_too(course: Course) -> None:
         check=True,
     )
     assert shown(done.stdout) == [1, 1] and "There is no puzzle 9" in done.stdout
-    assert course.progress == "puzzle 1: not solved, 1 hint seen\n"
+    assert course.progress == "puzzle p1: not solved, 1 hint seen\n"

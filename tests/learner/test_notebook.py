@@ -38,7 +38,7 @@ def start(course: Course) -> Iterator[Start]:
 
 
 def solve(cell: Kernel) -> dict[str, str]:
-    cell(solution_text(1))
+    cell(solution_text("p1"))
     return cell("from checker.notebook import check\ncheck(1)")
 
 
@@ -47,14 +47,14 @@ def test_success_in_the_puzzles_own_notebook_is_noted(course: Course, start: Sta
     shown = solve(cell)
     assert f"Next: <b>{STEMS['p2']}.ipynb</b>" in shown["text/html"]
     assert shown["text/plain"].endswith(f"Next: {STEMS['p2']}.ipynb")
-    assert "puzzle 1: solved" in (course.root / "progress.txt").read_text()
+    assert "puzzle p1: solved" in (course.root / "progress.txt").read_text()
 
 
 def test_it_is_its_own_notebook_wherever_it_goes(course: Course, start: Start) -> None:
     cell = start()
     cell("import os\nos.chdir('../checker')")
     assert solve(cell)["text/plain"].endswith(f"Next: {course.notebook('p2')}")
-    assert "puzzle 1: solved" in (course.root / "progress.txt").read_text()
+    assert "puzzle p1: solved" in (course.root / "progress.txt").read_text()
 
 
 WHO = {
@@ -79,7 +79,7 @@ def test_vs_code_says_which_notebook_it_is(course: Course, start: Start) -> None
     cell = start("puzzles")
     cell(f"__vsc_ipynb_file__ = {str(course.notebook('p1'))!r}")
     solve(cell)
-    assert "puzzle 1: solved" in (course.root / "progress.txt").read_text()
+    assert "puzzle p1: solved" in (course.root / "progress.txt").read_text()
 
 
 def test_hints_one_at_a_time_shared_with_the_terminal(course: Course, start: Start) -> None:
@@ -87,7 +87,7 @@ def test_hints_one_at_a_time_shared_with_the_terminal(course: Course, start: Sta
     first = cell("from checker.notebook import hint\nhint(5)")
     assert first["text/markdown"].startswith("**Hint 1 of 3: a nudge**\n\nLine 6 belongs")
     assert first["text/plain"].startswith("Hint 1 of 3: a nudge\nLine 6 belongs")
-    assert "`hint(5)`" in first["text/markdown"] and "Hint 2" not in first["text/markdown"]
+    assert '`hint("p5")`' in first["text/markdown"] and "Hint 2" not in first["text/markdown"]
     assert "hint 2 of 3" in course.run("hint", "5").stdout
     third = cell("hint(5)")
     assert "**Hint 3 of 3" in third["text/markdown"] and "opens after success" in third["text/markdown"]
@@ -110,7 +110,7 @@ def test_reset_and_notebook_agree(course: Course) -> None:
     nbformat = importable("nbformat")
     notebook = json.loads(course.notebook("p1").read_text())
     kernel = next(cell for cell in notebook["cells"] if "def naive_softmax_kernel" in cell["source"])
-    kernel["source"] = solution_text(1).split("\n\n\n")[1]
+    kernel["source"] = solution_text("p1").split("\n\n\n")[1]
     course.notebook("p1").write_text(json.dumps(notebook))
     assert course.run("reset", "1").returncode == 0
     nbformat.validate(nbformat.read(course.notebook("p1"), 4))

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from checker.course import ladder
 from checker.learner.progress import ABOUT, NAME, Entry, Progress, changed, opened, parse, written
 from tests.conftest import ROOT
 from tests.learner.conftest import STEMS, Course, solution_text, solved, stub_text
@@ -24,7 +25,8 @@ WHEN = st.datetimes().map(lambda t: f"{t.year:04}-{t.month:02}-{t.day:02} {t.hou
 ENTRY = st.builds(Entry, st.just(True), WHEN | st.just(""), st.integers(0, 999)) | st.builds(
     Entry, st.just(False), st.just(""), st.integers(0, 999)
 )
-PROGRESS = st.dictionaries(st.integers(1, 9999), ENTRY).map(Progress)
+IDS = st.from_regex(r"[a-z][1-9][0-9]{0,3}", fullmatch=True)
+PROGRESS = st.dictionaries(IDS, ENTRY).map(Progress)
 
 
 @given(PROGRESS)
@@ -33,9 +35,36 @@ def test_what_is_written_can_be_read(progress: Progress) -> None:
     assert parse(written(progress).replace(b"\n", b"\r\n")) == (progress, 0)
 
 
+def test_a_file_that_has_numbers_gets_ids_at_the_next_change(tmp_path: Path) -> None:
+    numbered = ["puzzle 7: not solved, 1 hint seen", "puzzle 2: solved 2025-01-01 10:00"]
+    old = "\n".join([ABOUT, *numbered, "puzzle p2: not solved, 3 hints seen"])
+    (tmp_path / NAME).write_text(old)
+    found = opened(tmp_path)
+    assert (found.progress.of("p2"), found.remark) == (Entry(True, "2025-01-01 10:00", 3), "")
+    assert (tmp_path / NAME).read_text() == old
+    changed(lambda p: p.having("p3", Entry(True)), tmp_path)
+    assert (tmp_path / NAME).read_text().split("\n")[1:] == [
+        "puzzle p2: solved 2025-01-01 10:00, 3 hints seen",
+        "puzzle p3: solved",
+        "puzzle p7: not solved, 1 hint seen",
+        "",
+    ]
+
+
+def test_the_ladders_order_is_that_of_the_file_and_of_what_comes_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here one in which no alphabet would find its way."""
+    rungs = [ladder.Rung(id, "slug", "Title") for id in ("w1", "p1", "p2", "a1", "p10")]
+    monkeypatch.setattr(ladder, "RUNGS", {rung.id: rung for rung in rungs})
+    done = Progress(dict.fromkeys(("p10", "gone9", "a1", "p1", "w1"), Entry(True)))
+    ids = [line.split()[1] for line in written(done).decode().splitlines()[1:]]
+    assert ids == ["w1:", "p1:", "a1:", "p10:", "gone9:"]
+    assert [done.next_open(after) for after in ("", "w1", "a1", "p2")] == ["p2", "p2", "p2", None]
+    assert [Progress().next_open(after) for after in ("", "w1", "p2", "p10", "gone9")] == ["w1", "p1", "a1", "w1", "w1"]
+
+
 @given(PROGRESS, st.lists(st.binary(min_size=1, max_size=30), max_size=5), st.randoms())
-@example(Progress({1: Entry(True, "2025-01-01 10:00", 2)}), [b"\xff\xfe\0"], random.Random(0))
-@example(Progress(), [b"puzzle 1: solved 2025-0"], random.Random(0))
+@example(Progress({"p1": Entry(True, "2025-01-01 10:00", 2)}), [b"\xff\xfe\0"], random.Random(0))
+@example(Progress(), [b"puzzle p1: solved 2025-0"], random.Random(0))
 def test_whatever_bytes_it_holds_what_can_be_read_is_kept(
     progress: Progress, junk: list[bytes], shuffle: random.Random
 ) -> None:
@@ -48,8 +77,8 @@ def test_whatever_bytes_it_holds_what_can_be_read_is_kept(
         understood, lost = parse(data)
         first = opened(path.parent)
         assert first.progress == understood
-        assert all(understood.of(n).hints >= e.hints for n, e in progress.entries.items())
-        assert all(understood.of(n).solved >= e.solved for n, e in progress.entries.items())
+        assert all(understood.of(id).hints >= e.hints for id, e in progress.entries.items())
+        assert all(understood.of(id).solved >= e.solved for id, e in progress.entries.items())
         copies = [p.read_bytes() for p in path.parent.glob("*.bak*")]
         assert copies == ([data] if lost else [])
         assert bool(first.remark) == bool(lost)
@@ -81,20 +110,21 @@ WRITER = """
 import sys
 from dataclasses import replace
 from pathlib import Path
+from checker.course import ladder
 from checker.learner.progress import changed
 
-root, mine, times = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+root, mine, times = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 print("ready", flush=True)
 sys.stdin.readline()
 for turn in range(times):
-    for number in (1, mine):
-        changed(lambda p: p.having(number, replace(p.of(number), hints=p.of(number).hints + 1)), root)
+    for id in ("p1", mine):
+        changed(lambda p: p.having(id, replace(p.of(id), hints=p.of(id).hints + 1)), root)
 """
 
 
-def writer(root: Path, mine: int, times: int) -> subprocess.Popen[bytes]:
+def writer(root: Path, mine: str, times: int) -> subprocess.Popen[bytes]:
     child = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(root), str(mine), str(times)],
+        [sys.executable, "-c", WRITER, str(root), mine, str(times)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -110,19 +140,20 @@ def go(child: subprocess.Popen[bytes]) -> None:
 
 
 def test_processes_that_write_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
-    writers = [writer(tmp_path, mine, 40) for mine in range(2, 7)]
+    others = ["p2", "p3", "p4", "p5", "p6"]
+    writers = [writer(tmp_path, mine, 40) for mine in others]
     for child in writers:
         go(child)
     assert [child.wait(60) for child in writers] == [0] * len(writers)
     found = opened(tmp_path)
     assert (found.remark, found.progress.of("p1").hints) == ("", 40 * len(writers))
-    assert [found.progress.of(mine).hints for mine in range(2, 7)] == [40] * len(writers)
+    assert [found.progress.of(mine).hints for mine in others] == [40] * len(writers)
 
 
 def test_a_writer_that_is_killed_leaves_a_whole_file_and_no_lock(tmp_path: Path) -> None:
     changed(lambda p: p.having("p7", Entry(True, "2025-01-01 10:00")), tmp_path)
     for turn in range(8):
-        child = writer(tmp_path, 2, 100_000)
+        child = writer(tmp_path, "p2", 100_000)
         go(child)
         time.sleep(random.uniform(0.0, 0.05))
         child.kill()
@@ -154,7 +185,7 @@ def test_success_is_noted_once_and_the_next_file_is_named(course: Course) -> Non
     course.script("p1").write_text(solved("p1"))
     done = course.run("check", "1", "--no-compile")
     assert (done.returncode, done.stdout.rstrip().split("\n")[-1]) == (0, f"Next: puzzles/{STEMS['p2']}.py")
-    assert re.fullmatch(SOLVED_NOW.format(1), course.progress)
+    assert re.fullmatch(SOLVED_NOW.format("p1"), course.progress)
     first = (course.root / NAME).read_text()
     assert first.startswith("#") and "make progress" in first.split("\n")[0]
     (course.root / NAME).write_text(re.sub(r"solved [-\d]+", "solved 2001-01-01", first))
@@ -164,11 +195,11 @@ def test_success_is_noted_once_and_the_next_file_is_named(course: Course) -> Non
 
 def test_a_notebook_counts_and_is_followed_by_a_notebook(course: Course) -> None:
     course.notebook("p1").write_text(
-        course.notebook("p1").read_text().replace("    # FILL IN (roughly 5 lines)", body(1))
+        course.notebook("p1").read_text().replace("    # FILL IN (roughly 5 lines)", body("p1"))
     )
     done = course.run("check", "1", "--no-compile", "--file", f"notebooks/{STEMS['p1']}.ipynb")
     assert done.stdout.rstrip().endswith(f"Next: notebooks/{STEMS['p2']}.ipynb")
-    assert re.fullmatch(SOLVED_NOW.format(1), course.progress)
+    assert re.fullmatch(SOLVED_NOW.format("p1"), course.progress)
 
 
 def body(puzzle_id: str) -> str:
@@ -181,7 +212,7 @@ def test_the_own_file_is_known_by_any_name(course: Course) -> None:
     course.script("p1").write_text(solved("p1"))
     (course.root / "link.py").symlink_to(course.script("p1"))
     course.run("check", "1", "--no-compile", "--file", "../link.py", cwd=course.root / "puzzles")
-    assert "puzzle 1: solved" in course.progress
+    assert "puzzle p1: solved" in course.progress
 
 
 @pytest.mark.parametrize("case", ["another file", "a key", "refused", "not started"])
@@ -202,10 +233,10 @@ def test_what_is_not_noted(case: str, course: Course) -> None:
 
 
 def test_all_puzzles_at_once_are_noted(course: Course) -> None:
-    for number in STEMS:
-        course.script(number).write_text(solved(number))
+    for puzzle_id in STEMS:
+        course.script(puzzle_id).write_text(solved(puzzle_id))
     assert course.run("check", "--no-compile").returncode == 0
-    assert re.fullmatch("".join(SOLVED_NOW.format(number) for number in STEMS), course.progress)
+    assert re.fullmatch("".join(SOLVED_NOW.format(puzzle_id) for puzzle_id in STEMS), course.progress)
     done = course.run("check", "3", "--no-compile")
     assert "all puzzles are solved" in done.stdout and "Next:" not in done.stdout
     assert f"{len(STEMS)} of {len(STEMS)} puzzles solved" in course.run("progress").stdout
@@ -232,13 +263,13 @@ def test_a_check_succeeds_where_nothing_can_be_noted(obstacle: str, course: Cour
 
 
 def test_damage_is_told_once_and_what_can_be_read_is_kept(course: Course) -> None:
-    content = f"{ABOUT}\npuzzle 1: solved 2025-01-01 10:00\npuzzle 2: sol\0\0\npuzzle 3: not solved, 2 hints seen\n"
+    content = f"{ABOUT}\npuzzle p1: solved 2025-01-01 10:00\npuzzle p2: sol\0\0\npuzzle p3: not solved, 2 hints seen\n"
     (course.root / NAME).write_text(content)
     first, second = course.run("progress"), course.run("progress")
     assert (first.returncode, second.returncode, second.stderr) == (0, 0, "")
     assert "a line could not be read" in first.stderr and "progress.txt.bak" in first.stderr
     assert (course.root / "progress.txt.bak").read_text() == content
-    assert course.progress == "puzzle 1: solved 2025-01-01 10:00\npuzzle 3: not solved, 2 hints seen\n"
+    assert course.progress == "puzzle p1: solved 2025-01-01 10:00\npuzzle p3: not solved, 2 hints seen\n"
     assert first.stdout == second.stdout and f"1 of {len(STEMS)} puzzles solved" in first.stdout
 
 
@@ -251,19 +282,22 @@ def test_a_check_tells_of_damage_in_its_report(course: Course) -> None:
 
 
 def test_the_table_shows_it_all_in_40_columns(course: Course) -> None:
-    (course.root / NAME).write_text(f"{ABOUT}\npuzzle 1: solved 2025-01-01 10:00, 2 hints seen\npuzzle 2: solved\n")
+    first, second, third, *_ = STEMS
+    reached = f"puzzle {first}: solved 2025-01-01 10:00, 2 hints seen\npuzzle {second}: solved\n"
+    (course.root / NAME).write_text(f"{ABOUT}\n{reached}")
     done = course.run("progress", COLUMNS="40")
     assert all(len(line) <= 40 for line in done.stdout.split("\n"))
     rows = [line for line in done.stdout.split("\n") if re.match("[✓○]", line)]
     assert [row[0] for row in rows] == ["✓", "✓", *"○" * (len(STEMS) - 2)]
+    assert [row.split()[1] for row in rows] == list(STEMS)
     assert "2025-01-01" in rows[0] and rows[0].endswith("2 of 3")
-    assert done.stdout.rstrip().endswith(f"puzzles/{STEMS['p3']}.py")
+    assert done.stdout.rstrip().endswith(f"puzzles/{STEMS[third]}.py")
     assert "\x1b" not in done.stdout
 
 
 def test_it_can_be_asked_from_anywhere(course: Course) -> None:
     done = course.run("progress", cwd=course.root / "checker")
-    assert done.returncode == 0 and str(course.script("p1")) in done.stdout
+    assert done.returncode == 0 and str(course.script(next(iter(STEMS)))) in done.stdout
 
 
 def test_make_clean_and_git_leave_it_alone() -> None:
@@ -273,4 +307,4 @@ def test_make_clean_and_git_leave_it_alone() -> None:
 
 
 def test_the_stub_texts_of_these_tests_are_stubs() -> None:
-    assert all("FILL IN" in stub_text(number) and "FILL IN" not in solved(number) for number in STEMS)
+    assert all("FILL IN" in stub_text(puzzle_id) and "FILL IN" not in solved(puzzle_id) for puzzle_id in STEMS)

@@ -24,22 +24,22 @@ from checker.submission.read import from_file
 from tests.conftest import ROOT
 from tests.learner.conftest import STEMS, Course, solution_text, solved, stub_text
 
-STUB = stub_text(1)
+STUB = stub_text("p1")
 NOTEBOOK = (ROOT / "notebooks" / f"{STEMS['p1']}.ipynb").read_text()
-numbers = pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
+every_puzzle = pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
 
 
 def notebook_of(text: str, puzzle_id: str) -> str:
     return notebook_text(text, catalog.load(puzzle_id))
 
 
-@numbers
+@every_puzzle
 def test_a_notebooks_cells_make_the_puzzle_file_again(puzzle_id: str) -> None:
     cells = json.loads(notebook_of(stub_text(puzzle_id), puzzle_id))["cells"]
     assert script_text([(cell["cell_type"], cell["source"]) for cell in cells]) == stub_text(puzzle_id)
 
 
-@numbers
+@every_puzzle
 def test_what_was_filled_in_below_the_mark_goes(puzzle_id: str, course: Course) -> None:
     """Without its twin: what a stub is, the course knows."""
     course.notebook(puzzle_id).unlink()
@@ -48,18 +48,18 @@ def test_what_was_filled_in_below_the_mark_goes(puzzle_id: str, course: Course) 
         for line in stub_text(puzzle_id).split("\n")
     )
     course.script(puzzle_id).write_text(filled)
-    done = course.run("reset", str(puzzle_id), "--file", f"puzzles/{STEMS[puzzle_id]}.py")
+    done = course.run("reset", puzzle_id, "--file", f"puzzles/{STEMS[puzzle_id]}.py")
     assert (done.returncode, done.stderr) == (0, "")
     assert course.script(puzzle_id).read_text() == stub_text(puzzle_id)
     assert (course.root / "puzzles" / f"{STEMS[puzzle_id]}.py.bak").read_text() == filled
     assert f"puzzles/{STEMS[puzzle_id]}.py.bak" in done.stdout
 
 
-@numbers
+@every_puzzle
 def test_files_without_their_marks_are_stubs_again(puzzle_id: str, course: Course) -> None:
     course.script(puzzle_id).write_text(solved(puzzle_id))
     course.notebook(puzzle_id).write_text(notebook_of(solved(puzzle_id), puzzle_id))
-    done = course.run("reset", str(puzzle_id))
+    done = course.run("reset", puzzle_id)
     assert (done.returncode, done.stderr) == (0, "")
     assert course.script(puzzle_id).read_text() == stub_text(puzzle_id)
     assert course.notebook(puzzle_id).read_text() == notebook_of(stub_text(puzzle_id), puzzle_id)
@@ -67,7 +67,7 @@ def test_files_without_their_marks_are_stubs_again(puzzle_id: str, course: Cours
 
 
 DAMAGES = {
-    "the solution copied over it": lambda text: solution_text(1),
+    "the solution copied over it": lambda text: solution_text("p1"),
     "empty": lambda text: "",
     "not Python": lambda text: text.replace("    # FILL IN", "    x = (1,\n    y = )\n    # FILL IN"),
     "not Python below the mark": lambda text: text.replace("lines)\n", "lines)\n    x = (1,\n    y = )\n", 1),
@@ -102,12 +102,12 @@ def test_whatever_it_has_become_the_notebook_brings_it_back(name: str, course: C
 @pytest.mark.parametrize("name", sorted(DAMAGES.keys() - {"a shell's line, as in a notebook"}))
 def test_whatever_the_notebook_has_become_the_file_brings_it_back(name: str, course: Course) -> None:
     before = DAMAGES[name](STUB)
-    damaged = before if name in ("empty", "zero bytes") else notebook_of(before, 1)
+    damaged = before if name in ("empty", "zero bytes") else notebook_of(before, "p1")
     course.notebook("p1").write_text(damaged)
     done = course.run("reset", "1")
     assert (done.returncode, done.stderr) == (0, "")
     assert course.script("p1").read_text() == STUB
-    assert json.loads(course.notebook("p1").read_text()) == json.loads(notebook_of(STUB, 1))
+    assert json.loads(course.notebook("p1").read_text()) == json.loads(notebook_of(STUB, "p1"))
     assert course.notebook("p1").with_name(f"{STEMS['p1']}.ipynb.bak").read_text() == damaged
 
 
@@ -117,7 +117,7 @@ def test_a_missing_file_comes_back(course: Course) -> None:
     assert course.script("p1").read_text() == STUB
     course.notebook("p1").unlink()
     assert course.run("reset", "1", "--file", f"notebooks/{STEMS['p1']}.ipynb").returncode == 0
-    assert course.notebook("p1").read_text() == notebook_of(STUB, 1)
+    assert course.notebook("p1").read_text() == notebook_of(STUB, "p1")
 
 
 @pytest.mark.parametrize("gone", ["the lesson", "the stubs"])
@@ -222,7 +222,7 @@ def test_what_cannot_be_written_is_a_sentence(what: str, course: Course) -> None
     assert course.script("p1").is_dir() or course.script("p1").read_text() == solved("p1")
 
 
-PIECES = st.sampled_from(STUB.split("\n")) | st.sampled_from(solution_text(1).split("\n"))
+PIECES = st.sampled_from(STUB.split("\n")) | st.sampled_from(solution_text("p1").split("\n"))
 TEXT = st.one_of(
     st.binary(max_size=200),
     st.text(max_size=200).map(lambda t: t.encode("utf-8", "replace")),
@@ -306,8 +306,8 @@ def test_whenever_it_is_killed_every_text_is_in_the_file_or_in_a_backup(tmp_path
         child.wait()
         found = [path.read_text(), *(p.read_text() for p in folder.glob("puzzle.py.bak*"))]
         assert found[0] == STUB or f"    x = {saved[-1]}\n" in found[0] or f"    x = {saved[-1] + 1}\n" in found[0]
-        for number in saved:
-            assert any(f"    x = {number}\n" in text for text in found), number
+        for turn in saved:
+            assert any(f"    x = {turn}\n" in text for text in found), turn
 
 
 def test_a_save_in_between_is_not_overwritten(tmp_path: Path) -> None:
@@ -320,7 +320,7 @@ def test_a_save_in_between_is_not_overwritten(tmp_path: Path) -> None:
 
 
 def test_reset_does_not_unsolve(course: Course) -> None:
-    (course.root / "progress.txt").write_text("puzzle 1: solved 2025-01-01 10:00\n")
+    (course.root / "progress.txt").write_text("puzzle p1: solved 2025-01-01 10:00\n")
     course.script("p1").write_text(solved("p1"))
     course.run("reset", "1")
     assert course.progress == "" and "solved" in (course.root / "progress.txt").read_text()

@@ -21,7 +21,7 @@ import pytest
 from tests.conftest import ROOT, boxed_processes, need
 from tests.learner.conftest import STEMS, Course, solved, stub_text
 
-STUB, RIGHT = stub_text(1), solved("p1")
+STUB, RIGHT = stub_text("p1"), solved("p1")
 WRONG = RIGHT.replace("/ denominator", "/ (denominator + 1)")
 CLEARED = "\x1b[2J"
 SOON = 3.0  # seconds: the promise is one, and other tests run beside this one
@@ -175,16 +175,16 @@ def test_a_save_shows_its_report_soon_and_once(
     for text, words in ((WRONG, "then check again"), (RIGHT, f"Next: puzzles/{STEMS['p2']}.py"), (STUB, "not started")):
         save(course.script("p1"), text)
         report = watched.until(words, SOON)
-        assert "Puzzle 1: Naive softmax" in report
+        assert "Puzzle p1: Naive softmax" in report
         assert (CLEARED in report) == terminal
         assert "\x1b" not in report or terminal
         assert "vanished" not in report
-        assert "Puzzle 1" not in watched.settle(1.2)
-    assert "puzzle 1: solved" in (course.root / "progress.txt").read_text()
+        assert "Puzzle p1" not in watched.settle(1.2)
+    assert "puzzle p1: solved" in (course.root / "progress.txt").read_text()
 
 
 def test_it_says_which_file_to_open_and_never_goes_on_by_itself(course: Course, start: Start) -> None:
-    (course.root / "progress.txt").write_text("puzzle 1: solved\npuzzle 3: solved\n")
+    (course.root / "progress.txt").write_text("puzzle p1: solved\npuzzle p3: solved\n")
     watched = start()
     watched.nothing(0.4)
     assert watched.end() == 0
@@ -196,12 +196,12 @@ def test_it_says_which_file_to_open_and_never_goes_on_by_itself(course: Course, 
     again.nothing(1.0)
 
 
-@pytest.mark.parametrize("done", [(), (1, 2), tuple(STEMS)], ids=["none", "two", "all"])
-def test_the_greeting(done: tuple[int, ...], course: Course) -> None:
-    (course.root / "progress.txt").write_text("".join(f"puzzle {number}: solved\n" for number in done))
+@pytest.mark.parametrize("done", [(), ("p1", "p2"), tuple(STEMS)], ids=["none", "two", "all"])
+def test_the_greeting(done: tuple[str, ...], course: Course) -> None:
+    (course.root / "progress.txt").write_text("".join(f"puzzle {puzzle_id}: solved\n" for puzzle_id in done))
     watched = Watched([sys.executable, "-m", "checker", "watch"], course, True, {})
     greeting = watched.until("Ctrl-C ends this.")
-    ahead = next((number for number in STEMS if number not in done), None)
+    ahead = next((puzzle_id for puzzle_id in STEMS if puzzle_id not in done), None)
     assert ("All puzzles are solved" if ahead is None else f"puzzles/{STEMS[ahead]}.py") in greeting
     assert watched.end() == 0
     os.close(watched.ours)
@@ -214,7 +214,7 @@ def test_one_puzzle_only(course: Course, start: Start) -> None:
     watched.nothing(0.8)
     course.script("p1").write_text(RIGHT)
     watched.until("press Ctrl-C and type:", SOON)
-    watched.until("  make watch PUZZLE=2", SOON)
+    watched.until("  make watch PUZZLE=p2", SOON)
     assert watched.end() == 0
 
 
@@ -243,20 +243,20 @@ def test_a_file_that_vanishes_is_a_sentence(course: Course, start: Start) -> Non
     watched.until("not started", SOON)
     for _ in range(2):
         course.script("p1").unlink()
-        assert f"puzzles/{STEMS['p1']}.py has vanished" in watched.until("make reset PUZZLE=1", SOON)
+        assert f"puzzles/{STEMS['p1']}.py has vanished" in watched.until("make reset PUZZLE=p1", SOON)
         course.script("p1").write_text(STUB)
         watched.until("not started", SOON)
     course.script("p1").unlink()
-    watched.until("make reset PUZZLE=1", SOON)
+    watched.until("make reset PUZZLE=p1", SOON)
     assert "vanished" not in watched.settle()  # said once
 
 
 def test_two_files_at_once_give_two_reports_on_one_screen(course: Course, start: Start) -> None:
     watched = start()
     course.script("p1").write_text(WRONG)
-    course.script("p2").write_text(stub_text(2) + "\n")
+    course.script("p2").write_text(stub_text("p2") + "\n")
     screen = watched.until("not started", 2 * SOON).rpartition(CLEARED)[2]
-    assert "Puzzle 1:" in screen and "Puzzle 2:" in screen
+    assert "Puzzle p1:" in screen and "Puzzle p2:" in screen
 
 
 def test_what_cannot_be_read_is_a_report_too(course: Course, start: Start) -> None:
@@ -272,7 +272,7 @@ def test_what_cannot_be_read_is_a_report_too(course: Course, start: Start) -> No
 def test_forty_columns_are_enough(course: Course, start: Start) -> None:
     watched = start("1", COLUMNS="40")
     course.script("p1").write_text(RIGHT)
-    shown = watched.until("make watch PUZZLE=2", SOON)
+    shown = watched.until("make watch PUZZLE=p2", SOON)
     assert all(len(re.sub(r"\x1b\[[0-9;]*\w", "", line).rstrip()) <= 40 for line in shown.split("\r\n"))
 
 
@@ -309,21 +309,21 @@ def test_a_save_during_a_check_ends_it_and_is_checked(course: Course, start: Sta
     until_running(boxes)
     atomically(course.script("p1"), RIGHT)
     report = watched.until(f"Next: puzzles/{STEMS['p2']}.py", SOON)
-    assert "did not come to an end" not in report and report.count("Puzzle 1:") == 1
-    assert (list(boxes.iterdir()), watched.settle(1.2).count("Puzzle 1:")) == ([], 0)
+    assert "did not come to an end" not in report and report.count("Puzzle p1:") == 1
+    assert (list(boxes.iterdir()), watched.settle(1.2).count("Puzzle p1:")) == ([], 0)
     assert len(boxed_processes(boxes)) == 1  # watch itself
 
 
 def test_verdicts_that_nobody_has_seen_are_made_again(course: Course, start: Start) -> None:
     """Two files were saved at once, and the check of one of them was ended."""
     watched = start()
-    course.script("p2").write_text(stub_text(2) + "\n")
+    course.script("p2").write_text(stub_text("p2") + "\n")
     course.script("p1").write_text(LONG)
     watched.until("Checking")
     time.sleep(0.2)
     course.script("p1").write_text(WRONG)
     screen = watched.until("not started", 2 * SOON).rpartition(CLEARED)[2]
-    assert "then check again" in screen and "Puzzle 2:" in screen
+    assert "then check again" in screen and "Puzzle p2:" in screen
 
 
 def test_of_many_saves_the_last_is_shown(course: Course, start: Start, tmp_path: Path) -> None:
@@ -346,9 +346,9 @@ def test_a_check_goes_on_if_its_file_is_only_touched_or_another_one_saved(course
     watched.until("Checking")
     course.script("p7").chmod(0o600)
     course.script("p1").write_text(RIGHT)
-    assert "Puzzle 7:" in watched.until("accepted", 3 * SOON)
+    assert "Puzzle p7:" in watched.until("accepted", 3 * SOON)
     assert f"Checking puzzles/{STEMS['p1']}.py" in watched.until(f"Next: puzzles/{STEMS['p2']}.py", SOON)
-    assert "Puzzle 7" not in watched.settle(1.2)
+    assert "Puzzle p7" not in watched.settle(1.2)
 
 
 def test_what_was_being_undone_is_checked_again(course: Course, start: Start, tmp_path: Path) -> None:

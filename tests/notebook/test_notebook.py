@@ -87,7 +87,7 @@ def test_cells_that_were_not_run_are_asked_for(cell: Kernel) -> None:
 @pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
 def test_solutions_are_accepted(puzzle_id: str, cell: Kernel) -> None:
     cell((ROOT / "solutions" / f"{STEMS[puzzle_id]}.py").read_text())
-    shown = cell(f"check({puzzle_id})")
+    shown = cell(f"check({puzzle_id!r})")
     assert "accepted" in shown["text/html"] and "100/100 points" in shown["text/html"]
     assert "accepted" in shown["text/plain"] and "\x1b" not in shown["text/plain"]
 
@@ -130,6 +130,15 @@ def test_a_finding_points_at_the_cell_as_it_is_numbered(cell: Kernel) -> None:
 @pytest.mark.parametrize("call", ["check(9)", "check('x')", "bench(9)", "trace(9)"])
 def test_misuse_is_a_sentence(call: str, cell: Kernel) -> None:
     assert "There is no puzzle" in cell(call)["text/plain"]
+
+
+@pytest.mark.parametrize("call", ["check({})", "trace({})", "bench({})", "hint({}, again=True)"])
+def test_a_puzzle_is_an_id_in_any_case_or_a_number(call: str, cell: Kernel) -> None:
+    cell("from checker.notebook import hint")
+    first, *others = (cell(call.format(puzzle)) for puzzle in ('"p1"', '"P1"', '"1"', "1"))
+    assert "There is no puzzle" not in first["text/plain"]
+    assert all(other == first for other in others)
+    assert "There is no puzzle 'x9'" in cell(call.format('"x9"'))["text/plain"]
 
 
 def test_outside_of_a_notebook_it_says_what_to_type() -> None:
@@ -221,11 +230,11 @@ def test_only_the_last_definition_is_kept_and_lines_keep_their_numbers(cells: li
 
 def test_nbgrader_finds_the_kernels_and_the_check() -> None:
     nbformat = importable("nbformat")
-    for number, stem in STEMS.items():
+    for puzzle_id, stem in STEMS.items():
         notebook = nbformat.read(ROOT / "notebooks" / f"{stem}.ipynb", 4)
         nbformat.validate(notebook)
         graded = [c["metadata"]["nbgrader"] for c in notebook.cells if "nbgrader" in c["metadata"]]
         assert [g["solution"] for g in graded] == [True] * (len(graded) - 1) + [False]
-        assert graded[-1]["points"] == catalog.load(number).possible
+        assert graded[-1]["points"] == catalog.load(puzzle_id).possible
         assert len({g["grade_id"] for g in graded}) == len(graded)
         assert Path(ROOT / "notebooks" / f"{stem}.ipynb").stat().st_size < 60_000

@@ -71,8 +71,8 @@ def test_reports_fit_the_terminal(wrong: list[Verdict], width: int) -> None:
 def test_what_is_typed_or_opened_is_never_cut_off() -> None:
     long = "a/" * 60 + "p2_safe_softmax.py"
     finding = Finding("not-started", Status.NOT_STARTED, "", "", "", examples=(f"make check FILE={long}",))
-    assert f"  make check FILE={long}\n" in shown(Verdict(1, "", Status.NOT_STARTED, (finding,)), 40)
-    assert f"Next: {long}\n" in shown(Verdict(1, "", Status.ACCEPTED, (), upcoming=long), 40)
+    assert f"  make check FILE={long}\n" in shown(Verdict("p1", "", Status.NOT_STARTED, (finding,)), 40)
+    assert f"Next: {long}\n" in shown(Verdict("p1", "", Status.ACCEPTED, (), upcoming=long), 40)
 
 
 def test_colour_says_nothing_that_words_do_not(wrong: list[Verdict]) -> None:
@@ -103,7 +103,7 @@ def test_every_status_has_plain_words() -> None:
 @pytest.mark.parametrize("status", list(Status))
 def test_every_status_can_be_shown(status: Status) -> None:
     finding = Finding("some-id", status, "Title", "Explanation.", "Hint.", Where(line=3, cell=2))
-    verdict = Verdict(1, "A puzzle", status, () if status is Status.ACCEPTED else (finding,), file="a.ipynb")
+    verdict = Verdict("p1", "A puzzle", status, () if status is Status.ACCEPTED else (finding,), file="a.ipynb")
     assert PLAIN_WORDS[status] in shown(verdict)
     out = io.StringIO()
     show_table(Console(file=out, width=80), [verdict, verdict])
@@ -136,7 +136,7 @@ def test_clean_text_is_harmless(text: str) -> None:
 
 
 def test_long_text_is_cut_in_the_middle() -> None:
-    verdict = cleaned(Verdict(1, "x" * 10**6, Status.WRONG, ()))
+    verdict = cleaned(Verdict("p1", "x" * 10**6, Status.WRONG, ()))
     assert len(verdict.title) < 2100
     assert "[…]" in verdict.title
 

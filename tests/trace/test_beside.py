@@ -29,25 +29,24 @@ def beside(puzzle_id: str) -> Any:
 
 
 def test_a_solved_neighbour_stands_beside(course: Path) -> None:
-    for number, order in ((5, words.ROW_BY_ROW), (6, words.COLUMN_BY_COLUMN)):
-        other = 11 - number
+    for puzzle_id, other, order in (("p5", "p6", words.ROW_BY_ROW), ("p6", "p5", words.COLUMN_BY_COLUMN)):
         text = (ROOT / "solutions" / f"{STEMS[other]}.py").read_text()
         (course / "puzzles" / f"{STEMS[other]}.py").write_text(text)
-        found = beside(number)
+        found = beside(puzzle_id)
         assert (found.puzzle, words.order(found.pairs)) == (other, order)
         assert order in words.of_beside(found)
-    assert beside(7) is None
+    assert beside("p7") is None
 
 
 def test_a_neighbour_in_a_notebook_stands_beside(course: Path) -> None:
     cell = {"cell_type": "code", "source": (ROOT / "solutions" / f"{STEMS['p6']}.py").read_text()}
     (course / "puzzles" / f"{STEMS['p6']}.py").write_text((ROOT / "puzzles" / f"{STEMS['p6']}.py").read_text())
     (course / "notebooks" / f"{STEMS['p6']}.ipynb").write_text(json.dumps({"cells": [cell]}))
-    assert beside(5).pairs is not None
+    assert beside("p5").pairs is not None
 
 
 def test_a_neighbour_that_is_wrong_or_missing_is_an_invitation(course: Path) -> None:
-    assert beside(5).pairs is None
+    assert beside("p5").pairs is None
     (course / "puzzles" / f"{STEMS['p6']}.py").write_text(named("p6_blocks_not_skipped").text)
-    assert beside(5).pairs is None
-    assert "Solve puzzle 6" in words.of_beside(beside(5))
+    assert beside("p5").pairs is None
+    assert "Solve puzzle p6" in words.of_beside(beside("p5"))

@@ -46,13 +46,13 @@ def test_skipped_tiles_and_the_order_are_written_into_the_grid() -> None:
 
 
 def test_a_neighbour_is_drawn_or_invited() -> None:
-    own = replace(solution("p5"), beside=run.Beside(6, "FlashAttention-2", pairs_of(solution("p6"))))
+    own = replace(solution("p5"), beside=run.Beside("p6", "FlashAttention-2", pairs_of(solution("p6"))))
     drawn = texts(figure(own))
-    assert "Your tiles: column by column" in drawn and "Your puzzle 6: row by row" in drawn
+    assert "Your tiles: column by column" in drawn and "Your puzzle p6: row by row" in drawn
     assert drawn.count("skipped") == 6
     assert own.beside is not None
     invited = texts(figure(replace(own, beside=replace(own.beside, pairs=None))))
-    assert "make check PUZZLE=6" in invited and "skipped" not in invited
+    assert "make check PUZZLE=p6" in invited and "skipped" not in invited
 
 
 def test_a_wrong_kernel_gets_its_error_map() -> None:

@@ -27,7 +27,7 @@ def test_a_wrong_kernel_is_drawn_and_its_status_is_that_of_check(tmp_path: Path)
     importable("matplotlib")
     done = typed("trace", "4", "--file", str(named("p4_padding_counted").write(tmp_path)), cwd=tmp_path)
     assert done.returncode == 1, done.stderr
-    assert "The padding is counted in the sum" in done.stdout and "make check PUZZLE=4" in done.stdout
+    assert "The padding is counted in the sum" in done.stdout and "make check PUZZLE=p4" in done.stdout
     assert (tmp_path / "trace" / f"{STEMS['p4']}.png").exists()
 
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from checker.trace import record
 from tests.conftest import ROOT
-from tests.trace.traces import STEMS, numbers, said, solution, traced, wrong
+from tests.trace.traces import STEMS, every_puzzle, said, solution, traced, wrong
 
 
-@pytest.mark.parametrize(("puzzle_id", "sweeps"), [(1, 1), (2, 3), (3, 2), (4, 2)])
+@pytest.mark.parametrize(("puzzle_id", "sweeps"), [("p1", 1), ("p2", 3), ("p3", 2), ("p4", 2)])
 def test_sweeps_are_counted(puzzle_id: str, sweeps: int) -> None:
     [launch] = solution(puzzle_id).launches
     [reads] = launch.reads
@@ -43,7 +43,7 @@ def test_a_step_is_a_turn_of_the_loop() -> None:
         assert (("k", False) in touched) == (("v", False) in touched) == (step % 4 == 0)
 
 
-@numbers
+@every_puzzle
 def test_counts_agree_with_the_judge(puzzle_id: str) -> None:
     for launch in solution(puzzle_id).launches:
         loads = {t.tensor.removesuffix("_ptr"): t.loads for t in launch.traffic}
@@ -71,7 +71,7 @@ def test_of_many_programs_and_steps_the_first_are_kept() -> None:
     for c in range(0, n_cols):
         m = tl.maximum(m, tl.load(x_ptr + row * x_row_stride + c).to(tl.float32))
     tl.store(y_ptr + row * y_row_stride, m)"""
-    [launch] = traced(2, "\n".join([*lines[: first + 1], body])).launches
+    [launch] = traced("p2", "\n".join([*lines[: first + 1], body])).launches
     assert [program.steps for program in launch.programs] == [61] * 4
     assert {touch.step for touch in launch.programs[0].touches} == set(range(record.MOST_STEPS))
 

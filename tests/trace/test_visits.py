@@ -50,7 +50,7 @@ def test_tiles_that_are_not_skipped_are_seen() -> None:
 def test_tiles_that_are_skipped_although_they_count_are_seen() -> None:
     text = (ROOT / "solutions" / f"{STEMS['p6']}.py").read_text()
     assert "start_q + Br + offset" in text
-    trace = traced(6, text.replace("start_q + Br + offset", "start_q + offset"))
+    trace = traced("p6", text.replace("start_q + Br + offset", "start_q + offset"))
     assert pairs_of(trace).skipped - BESIDE_DIAGONAL == {(i, i) for i in range(4)}
     assert "4 of them would have counted" in said(trace)
 

@@ -21,13 +21,15 @@ def test_the_grid_is_drawn_in_characters() -> None:
     assert "  4  8 12 16" in said(solution("p5"))
 
 
-@pytest.mark.parametrize("puzzle_id", [3, 5, 7])
-def test_the_summary_fits_a_narrow_terminal(number: int) -> None:
+@pytest.mark.parametrize("puzzle_id", ["p3", "p5", "p7"])
+def test_the_summary_fits_a_narrow_terminal(puzzle_id: str) -> None:
     out = io.StringIO()
-    show(Console(file=out, width=40, color_system=None, markup=False, highlight=False, emoji=False), solution(number))
+    show(
+        Console(file=out, width=40, color_system=None, markup=False, highlight=False, emoji=False), solution(puzzle_id)
+    )
     lines = out.getvalue().split("\n")
     assert max(map(len, lines)) <= 40
-    assert sum(line.strip() == "" for line in lines) > len(solution(number).launches)  # kernels stand apart
+    assert sum(line.strip() == "" for line in lines) > len(solution(puzzle_id).launches)  # kernels stand apart
     assert "\x1b" not in out.getvalue()
 
 

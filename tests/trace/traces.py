@@ -14,7 +14,7 @@ from checker.trace.result import Pairs, Trace
 from tests.kernels import named
 
 STEMS = ladder.stems()
-numbers = pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
+every_puzzle = pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
 BESIDE_DIAGONAL = frozenset((i, j) for i in range(4) for j in range(i + 1, 4))
 
 
