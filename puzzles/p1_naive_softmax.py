@@ -15,9 +15,12 @@
 #
 # ## What you will build
 #
-# A kernel that turns each row of a matrix into a probability distribution. It is the first of seven
-# steps to FlashAttention, and already has its shape: load a piece of memory once, do all the
-# arithmetic on it while it is on the chip, store the result once.
+# On an H200 the five lines that you are about to write run at 99.6 % of the speed of a plain copy; `torch.softmax`, run
+# eagerly, reaches 46 % (fp32, rows of 8192). A transformer takes the softmax of every row of attention scores, in every
+# head of every layer. The trick is the one that all of FlashAttention rests on: load once, do all the arithmetic on the
+# chip, store once.
+#
+# If you have written Triton kernels before, start here; if not, start at w1, three short puzzles earlier.
 #
 # ```
 #            global memory                        on the chip, in program 1
@@ -38,26 +41,26 @@
 #
 # $$ y_i = \frac{e^{x_i}}{\sum_{j=1}^{N} e^{x_j}}. $$
 #
-# Every $y_i$ is positive, and a row sums to 1. Written with ordinary tensor operations this is three
-# kernels: one for `exp`, one for `sum`, one for the division. Each of them reads its input from
-# global memory and writes its output back, so the row crosses the memory bus five times. *Fused* into
-# one kernel it crosses twice: in, and out.
+# Every $y_i$ is positive, and a row sums to 1. In PyTorch:
 #
-# A Triton kernel is a program that runs once for each point of a grid. Here the grid has one program
-# per row, and a program computes with *blocks*: many values at once, one in each *lane* of the block.
-# `tl.arange(0, BLOCK_SIZE)` is a block of the numbers 0, 1, 2, …: here, of columns.
+# ```python
+# e = x.exp()                            # x in, e out
+# total = e.sum(dim=-1, keepdim=True)    # e in
+# y = e / total                          # e in, y out
+# ```
 #
-# **Where a row begins.** Memory is one long line. Row 0 of x begins at `x_ptr`, and each further row
-# `x_row_stride` elements after the one before it. So row `row` begins at `x_ptr + row * x_row_stride`,
-# and adding the block `cols` to that gives a block of addresses, one for each column of the row.
-# `tl.load` of a block of addresses is a block of values. `tl.exp(x)` takes the exponential lane by lane, and `tl.sum(x, axis=0)`
-# adds up all lanes of a block, which gives one number.
+# Each line is a kernel of its own, which reads its input from global memory and writes its result back. So the row
+# crosses the memory bus five times. *Fused* into one kernel it crosses twice: in, and out.
 #
-# **Where a row ends.** A block's length must be a power of two that is known when the kernel is compiled;
-# rows are as long as they are. So the launch takes the next power of two as `BLOCK_SIZE` (4 for a row of
-# 3), and the lanes from `n_cols` on are *padding*: no element of the row belongs to them. A **mask**, a
-# block of true and false, keeps them from touching memory. What a masked lane holds after a load is for
-# you to say, with `other=`. Choose it so that the sum of the exponentials is right.
+# **What you know from w1 and w2.** Program `row` owns row `row`, which begins at `x_ptr + row * x_row_stride`. The block
+# `cols` has one *lane* per column, and a mask keeps the lanes from `n_cols` on from touching memory. Those lanes are
+# *padding*: a block's length is a power of two, and a row's seldom is. The only new word is `tl.exp(x)`, which takes the
+# exponential of each lane.
+#
+# **Padding that counts.** A masked lane is not read, so it holds whatever you pass as `other=`, and garbage if you pass
+# nothing. In a plain sum, 0 is harmless. Here the sum is over exponentials, and $e^0 = 1$: with `other=0.0` the
+# denominator of row 1 would be 25.5 instead of 24.5, and the row would sum to 0.96. Choose `other` so that the sum of
+# the exponentials is right.
 #
 # ## The signature
 #
@@ -69,15 +72,16 @@
 # | `BLOCK_SIZE` | a power of two, at least `n_cols` |
 #
 # Neighbours within a row are 1 element apart. Compute in fp32 (`x.to(tl.float32)` right after the load);
-# `tl.store` converts back to y's type. Inputs are such that $e^x$ and its sum stay finite in fp32: $|x| \le 80$.
+# `tl.store` converts back to y's type. You may rely on $|x| \le 80$ (single entries may be $-\infty$), so neither an
+# exponential nor their sum overflows.
 #
-# `row` is 64 bits wide in the stub, because `row * x_row_stride` passes $2^{31}$ in a large tensor.
+# In a tensor of more than $2^{31}$ elements `row * x_row_stride` overflows 32 bits. The stub widens `row` to 64, and you
+# can forget about it.
 #
 # ## The traffic bound
 #
-# Per row, each element of x is loaded **once**, and each element of y stored **once**. The checker counts.
-# Moving data is what this kernel spends its time on: while an H200 moves one fp32 number to the chip or
-# back, it could do dozens of additions.
+# Each element of x is loaded **once**, and each element of y stored **once**. The checker counts. Moving data is what this
+# kernel spends its time on: while an H200 moves one fp32 number to the chip or back, it could do dozens of additions.
 
 # %%
 import triton
@@ -99,8 +103,8 @@ def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK
 # %% [markdown]
 # ## How it is launched
 #
-# You need not change this: the checker does not read it, and launches your kernel by itself, with many shapes. It does so on
-# *Triton's interpreter*, which runs a kernel with NumPy on the CPU.
+# You need not change this: the checker does not read it, and launches your kernel by itself, with many shapes. It does so
+# on *Triton's interpreter*, which runs a kernel with NumPy on the CPU.
 
 # %%
 def naive_softmax(x):
@@ -153,25 +157,36 @@ check("p1")
 #
 # ## Experiments
 #
-# Change a number, run the cell, and look. `run` launches your kernel once on the interpreter, with arrays of
-# your own, and tells how often each element was moved.
+# `run` launches your kernel once on the interpreter, with arrays of your own, and tells how often each element was moved.
+# Write your guess down before you run the cell.
+#
+# 1. What does y hold, as the cell stands? And what changes in either row if 88 becomes 89?
+# 2. How often is each element of x read with `BLOCK_SIZE=4`? And with `BLOCK_SIZE=8`?
+#
+# <details><summary>Answers</summary>
+#
+# 1. Row 0 is 1, 0, 0 to four digits: $e^{88} = 1.7 \cdot 10^{38}$ is still a number. $e^{89}$ is more than fp32 can hold, so
+#    the sum is infinite: 89 gives $\infty / \infty$ = NaN, and its neighbours give 0. Row 1 stays .6652, .0900, .2447, because
+#    another program computes it.
+# 2. Once, both times: masked lanes touch no memory.
+#
+# </details>
 
 # %%
 import numpy as np
 
 from checker.notebook import run
 
-x = np.array([[88.0, 1.0, 2.0], [3.0, 1.0, 2.0]], np.float32)  # what if 88 becomes 89?
+x = np.array([[88.0, 1.0, 2.0], [3.0, 1.0, 2.0]], np.float32)  # or 89.0
 y = np.zeros_like(x)
-run(naive_softmax_kernel, x, y, 3, 3, 3, BLOCK_SIZE=4, grid=2)
+run(naive_softmax_kernel, x_ptr=x, y_ptr=y, x_row_stride=3, y_row_stride=3, n_cols=3, BLOCK_SIZE=4, grid=2)
 
 # %% [markdown]
 # ## What to notice afterwards
 #
-# The kernel is fast, and it is fragile. fp32 ends at $3.4 \cdot 10^{38}$, and $e^{89}$ is more than that: a
-# single $x \ge 89$ makes the sum infinite, its own result $\infty / \infty$ = NaN, and all others 0. If you
-# have a GPU, try `naive_softmax(torch.tensor([[100.0, 1.0]], device="cuda"))`. Real attention scores get
-# there. Puzzle 2 mends it, and takes rows that are longer than a block.
+# The kernel is fast, and it is fragile. fp32 ends at $3.4 \cdot 10^{38}$, and $e^x$ is more than that from $x = 88.7$ on. If
+# you have a GPU, try `naive_softmax(torch.tensor([[100.0, 1.0]], device="cuda"))`. Real attention scores do get this large.
+# Puzzle 2 fixes that, and handles rows longer than a block as well.
 #
 # ## Where to read on
 #
