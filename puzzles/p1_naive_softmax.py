@@ -80,8 +80,9 @@
 #
 # ## The traffic bound
 #
-# Each element of x is loaded **once**, and each element of y stored **once**. The checker counts. Moving data is what this
-# kernel spends its time on: while an H200 moves one fp32 number to the chip or back, it could do dozens of additions.
+# Each element of x is loaded **once**, and each element of y stored **once**. The checker counts. Moving data is what
+# this kernel spends its time on: while an H200 moves one fp32 number to the chip or back, it could do dozens of
+# additions.
 
 # %%
 import triton
@@ -103,8 +104,8 @@ def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK
 # %% [markdown]
 # ## How it is launched
 #
-# You need not change this: the checker does not read it, and launches your kernel by itself, with many shapes. It does so
-# on *Triton's interpreter*, which runs a kernel with NumPy on the CPU.
+# You need not change this: the checker does not read it, and launches your kernel by itself, with many shapes. It does
+# so on *Triton's interpreter*, which runs a kernel with NumPy on the CPU.
 
 # %%
 def naive_softmax(x):
@@ -157,17 +158,17 @@ check("p1")
 #
 # ## Experiments
 #
-# `run` launches your kernel once on the interpreter, with arrays of your own, and tells how often each element was moved.
-# Write your guess down before you run the cell.
+# `run` launches your kernel once on the interpreter, with arrays of your own, and tells how often each element was
+# moved. Write your guess down before you run the cell.
 #
 # 1. What does y hold, as the cell stands? And what changes in either row if 88 becomes 89?
 # 2. How often is each element of x read with `BLOCK_SIZE=4`? And with `BLOCK_SIZE=8`?
 #
 # <details><summary>Answers</summary>
 #
-# 1. Row 0 is 1, 0, 0 to four digits: $e^{88} = 1.7 \cdot 10^{38}$ is still a number. $e^{89}$ is more than fp32 can hold, so
-#    the sum is infinite: 89 gives $\infty / \infty$ = NaN, and its neighbours give 0. Row 1 stays .6652, .0900, .2447, because
-#    another program computes it.
+# 1. Row 0 is 1 and twice nearly 0, as $e^{88} = 1.7 \cdot 10^{38}$ is still a number. $e^{89}$ is more than fp32 can
+#    hold, so the sum is infinite: 89 gives $\infty / \infty$ = NaN, and its neighbours give 0. Row 1 stays .6652,
+#    .0900, .2447, because another program computes it.
 # 2. Once, both times: masked lanes touch no memory.
 #
 # </details>
@@ -184,9 +185,9 @@ run(naive_softmax_kernel, x_ptr=x, y_ptr=y, x_row_stride=3, y_row_stride=3, n_co
 # %% [markdown]
 # ## What to notice afterwards
 #
-# The kernel is fast, and it is fragile. fp32 ends at $3.4 \cdot 10^{38}$, and $e^x$ is more than that from $x = 88.7$ on. If
-# you have a GPU, try `naive_softmax(torch.tensor([[100.0, 1.0]], device="cuda"))`. Real attention scores do get this large.
-# Puzzle 2 fixes that, and handles rows longer than a block as well.
+# The kernel is fast, and it is fragile. fp32 ends at $3.4 \cdot 10^{38}$, and $e^x$ is more than that from $x = 88.7$
+# on. If you have a GPU, try `naive_softmax(torch.tensor([[100.0, 1.0]], device="cuda"))`. Real attention scores do get
+# this large. Puzzle 2 fixes that, and handles rows longer than a block as well.
 #
 # ## Where to read on
 #

@@ -50,8 +50,9 @@
 # y = (x - m).exp() / l
 # ```
 #
-# **In numbers.** The row 1 3 2 5 has $m = 5$ and $l = e^{-4} + e^{-2} + e^{-3} + e^0 = 0.018 + 0.135 + 0.050 + 1 = 1.203$.
-# Dividing by $l$ gives y = .015 .112 .041 .831.
+# **In numbers.** The row 1 3 2 5 has $m = 5$ and
+# $l = e^{-4} + e^{-2} + e^{-3} + e^0 = 0.0183 + 0.1353 + 0.0498 + 1 = 1.2034$. Dividing by $l$ gives y = .015 .112 .041
+# .831.
 #
 # **Why three passes.** $l$ needs $m$, and $m$ is known only when the whole row has been seen. $y_i$ needs $l$, which
 # is known only when the whole row has been seen once more. Nothing stays on the chip between passes: a row can be
@@ -60,11 +61,11 @@
 # The first thing that everybody tries is to take the softmax of each block by itself. In blocks of two, our row
 # becomes .119 .881 | .047 .953. Each row of y then sums to the number of blocks, not to 1.
 #
-# **From block to block.** `for start in range(0, n_cols, BLOCK_SIZE):` works in a kernel, although `n_cols` is known only
-# at the launch. A variable assigned in the loop carries its value into the next iteration:
+# **From block to block.** `for start in range(0, n_cols, BLOCK_SIZE):` works in a kernel, although `n_cols` is known
+# only at the launch. A variable assigned in the loop carries its value into the next iteration:
 # `m = tl.maximum(m, tl.max(x, axis=0))`. Here `tl.max(x, axis=0)` is the largest lane of one block, and
-# `tl.maximum(a, b)` the larger of two values, lane by lane. The variable's type must not change on the way: start a sum
-# with the float 0.0, not with the integer 0. Which float can never be larger than the maximum of a row?
+# `tl.maximum(a, b)` the larger of two values, lane by lane. The variable's type must not change on the way: start a
+# sum with the float 0.0, not with the integer 0. Which float can never be larger than the maximum of a row?
 #
 # ## The signature
 #
@@ -179,10 +180,10 @@ run(safe_softmax_kernel, x_ptr=x, y_ptr=y, x_row_stride=10, y_row_stride=10, n_c
 # %% [markdown]
 # ## What to notice afterwards
 #
-# `make trace PUZZLE=2` draws the three passes. Passes 1 and 2 read the same data one after the other. Could one pass do
-# both? The sum needs the maximum, which is not known yet. But a sum that was computed with *another* maximum can be put
-# right afterwards. That is puzzle 3. On long rows puzzle 2 takes 4/3 of puzzle 3's time; on short ones it takes the same,
-# because what was just read is still in the L2 cache.
+# `make trace PUZZLE=2` draws the three passes. Passes 1 and 2 read the same data one after the other. Could one pass
+# do both? The sum needs the maximum, which is not known yet. But a sum that was computed with *another* maximum can be
+# put right afterwards. That is puzzle 3. On long rows puzzle 2 takes 4/3 of puzzle 3's time; on short ones it takes
+# the same, because what was just read is still in the L2 cache.
 #
 # ## Where to read on
 #

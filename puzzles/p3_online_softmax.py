@@ -15,9 +15,9 @@
 #
 # ## What you will build
 #
-# Puzzle 2's softmax in two passes instead of three: maximum $m$ and normaliser $l$ come out of the *same* pass. On rows of
-# 131,072 numbers an H200 then reaches 66 % of the speed of a copy; with three passes it reaches 51 %. FlashAttention
-# rests on this idea.
+# Puzzle 2's softmax in two passes instead of three: maximum $m$ and normaliser $l$ come out of the *same* pass. On
+# rows of 131,072 numbers an H200 then reaches 66 % of the speed of a copy; with three passes it reaches 51 %.
+# FlashAttention rests on this idea.
 #
 # ```
 #   x:            1   3          2   5          4   0
@@ -39,9 +39,9 @@
 # $$ l' = l \cdot e^{m - m'} + \sum_{j \in \text{block}} e^{x_j - m'}. $$
 #
 # **In numbers**, with the row 1 3 | 2 5 of puzzle 2 in blocks of two. Block 1 3: $m = 3$ and
-# $l = e^{1-3} + e^{3-3} = 0.135 + 1 = 1.135$. Block 2 5: $m' = 5$. The old sum becomes
-# $1.135 \cdot e^{3-5} = 1.135 \cdot 0.135 = 0.154$, and the block adds $e^{2-5} + e^{5-5} = 1.050$. So $l' = 1.203$, which
-# is what puzzle 2 found.
+# $l = e^{1-3} + e^{3-3} = 0.1353 + 1 = 1.1353$. Block 2 5: $m' = 5$. The old sum becomes
+# $1.1353 \cdot e^{3-5} = 1.1353 \cdot 0.1353 = 0.1536$, and the block adds $e^{2-5} + e^{5-5} = 1.0498$. So
+# $l' = 1.2034$, which is what puzzle 2 found.
 #
 # In PyTorch, for one row:
 #
@@ -80,12 +80,13 @@
 # | `n_cols` | length of a row, at least 1 |
 # | `BLOCK_SIZE` | columns in a block, a power of two; **may be smaller than the row** |
 #
-# Values as in puzzle 2, up to $10^5$ in size, in fp16 a few hundred. Individual values may be $-\infty$, also whole blocks
-# of them, never a whole row. Compute in fp32.
+# Values as in puzzle 2, up to $10^5$ in size, in fp16 a few hundred. Individual values may be $-\infty$, also whole
+# blocks of them, never a whole row. Compute in fp32.
 #
 # ## The traffic bound
 #
-# Per row: x is loaded **twice**, y stored **once**, a block at a time. Three crossings of the memory bus instead of four.
+# Per row: x is loaded **twice**, y stored **once**, a block at a time. Three crossings of the memory bus instead of
+# four.
 
 # %%
 import triton
@@ -165,7 +166,8 @@ check("p3")
 #
 # <details><summary>Answers</summary>
 #
-# 1. 0, and .0900 .2447 .6652 in the other three columns. Without the guard every element is NaN: one NaN in $l$ is enough.
+# 1. 0, and .0900 .2447 .6652 in the other three columns. Without the guard every element is NaN: one NaN in $l$ is
+#    enough.
 # 2. $-\infty$ and 0, the pair of no columns at all. The second block then finds $m' = 3$ and $l' = 1.503$.
 #
 # </details>
@@ -188,6 +190,7 @@ run(online_softmax_kernel, x_ptr=x, y_ptr=y, x_row_stride=7, y_row_stride=7, n_c
 #
 # ## Where to read on
 #
-# * [The pair (m, l): the merge rule, its proof by induction, and why the order of merging does not matter](../docs/background/softmax.md).
+# * [The pair (m, l): the merge rule, its proof by induction, and why the order of merging does not
+#   matter](../docs/background/softmax.md).
 # * M. Milakov, N. Gimelshein, [*Online normalizer calculation for softmax*](https://arxiv.org/abs/1805.02867)
 #   (2018), algorithm 3 and section 3.1, where the merge of $(m, l)$ is called $\oplus$.

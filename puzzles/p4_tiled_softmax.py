@@ -15,10 +15,10 @@
 #
 # ## What you will build
 #
-# The softmax of puzzle 3 for several rows at once. One short row cannot keep a core of the GPU busy, and one long row does
-# not fit on it: a tile lets you choose both sides. On an H200 tiles of 8 rows bring rows of 128 numbers to 99.5 % of the
-# speed of a copy. Every kernel of attention has this shape. A program owns BLOCK_ROWS rows and moves a tile along their
-# columns; `m` and `l` become vectors, with one entry per row.
+# The softmax of puzzle 3 for several rows at once. One short row cannot keep a core of the GPU busy, and one long row
+# does not fit on it: a tile lets you choose both sides. On an H200 tiles of 8 rows bring rows of 128 numbers to 99.5 %
+# of the speed of a copy. Every kernel of attention has this shape. A program owns BLOCK_ROWS rows and moves a tile
+# along their columns; `m` and `l` become vectors, with one entry per row.
 #
 # ```
 #                  cols ──▶  BLOCK_COLS
@@ -33,9 +33,9 @@
 #
 # ## The idea
 #
-# **What you know from w3 and puzzle 3.** `rows[:, None]` and `cols[None, :]` broadcast to a tile, just as in PyTorch: a
-# tile of offsets, and with `&` a tile of masks. Mask both sides: neither the rows nor the columns need fill the last tile.
-# The rest is puzzle 3 with one more axis. In PyTorch, the two reductions of one tile x are
+# **What you know from w3 and puzzle 3.** `rows[:, None]` and `cols[None, :]` broadcast to a tile, just as in PyTorch:
+# a tile of offsets, and with `&` a tile of masks. Mask both sides: neither the rows nor the columns need fill the last
+# tile. The rest is puzzle 3 with one more axis. In PyTorch, the two reductions of one tile x are
 #
 # ```python
 # m_new = torch.maximum(m, x.amax(dim=1))                                      # (BLOCK_ROWS,)
@@ -43,9 +43,9 @@
 # ```
 #
 # **Reductions along an axis.** Axis 0 goes from row to row, axis 1 from column to column: `tl.max(x, axis=1)` looks
-# through all columns of each row, and has one entry per row. To combine it with the tile again, give it back the side that
-# was reduced: `m[:, None]`, shape `(BLOCK_ROWS, 1)`. With `[None, :]` it would be laid along the columns, which fails at
-# once, or, in a square tile, silently gives wrong numbers.
+# through all columns of each row, and has one entry per row. To combine it with the tile again, give it back the side
+# that was reduced: `m[:, None]`, shape `(BLOCK_ROWS, 1)`. With `[None, :]` it would be laid along the columns, which
+# fails at once, or, in a square tile, silently gives wrong numbers.
 #
 # **Vectors to start with.** `tl.zeros((BLOCK_ROWS,), tl.float32)` is a vector of zeros, and
 # `tl.full((BLOCK_ROWS,), value, tl.float32)` one of any value. What a loop carries into its next iteration must have its
@@ -151,7 +151,8 @@ check("p4")
 #
 # <details><summary>Answers</summary>
 #
-# 1. 2, 3 and 5 programs. The traffic stays the same, x twice and y once: rows past the end are masked, so they cost nothing.
+# 1. 2, 3 and 5 programs. The traffic stays the same, x twice and y once: rows past the end are masked, so they cost
+#    nothing.
 # 2. Nothing complains, and y is wrong: column $j$ of a tile is shifted by the maximum of row $j$, so rows no longer sum
 #    to 1. With tiles of two rows, the shapes (1, 2) and (2, 4) do not fit, and Triton says so.
 #

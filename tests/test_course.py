@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from checker.course.lesson import emptied, notebook_text, span, stubs_text
 from checker.course.places import stubs
 from checker.course.verdict import Status
 from checker.publish.build import puzzle_table, readme_text
-from checker.submission.read import from_file
+from checker.submission.read import from_cells, from_file
 from tests.conftest import ROOT
 
 STEMS = ladder.stems()
@@ -138,11 +139,24 @@ def test_the_solution_only_adds_lines_to_the_stub(puzzle_id: str, tmp_path: Path
         functions = (node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef))
         return {f.name: ast.unparse(f).split("\n") for f in functions}
 
-    given = kernel_lines(shipped_stub(puzzle_id, tmp_path))
+    shipped = shipped_stub(puzzle_id, tmp_path)
+    text, given = shipped.read_text().split("\n"), kernel_lines(shipped)
     solved = kernel_lines(ROOT / "solutions" / f"{STEMS[puzzle_id]}.py")
     for kernel in catalog.load(puzzle_id).kernels:
         remaining = iter(solved[kernel.name])
         assert all(line in remaining for line in given[kernel.name]), kernel.name
+        own = "\n".join(text[number] for number in span(text, kernel.name) or ())
+        promised = re.search(r"FILL IN \(roughly (\d+) lines\)", own)
+        missing = len(solved[kernel.name]) - len(given[kernel.name])
+        assert promised and abs(int(promised[1]) - missing) <= missing / 10, f"{kernel.name}: {missing} lines"
+
+
+def test_lesson_6_says_what_each_half_earns() -> None:
+    solved = (ROOT / "solutions" / f"{STEMS['p6']}.py").read_text()
+    full = re.sub(r" +if CAUSAL:\n.*\n", "", solved)
+    earned = check("p6", from_cells([("code", full)], "full.py", numbered=False)).verdict.earned
+    headings = [line for line in stub("p6").read_text().split("\n") if line.startswith("# ### ")]
+    assert headings == [f"# ### Full: {earned} points", f"# ### Causal: {100 - earned} points"]
 
 
 @each

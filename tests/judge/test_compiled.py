@@ -167,7 +167,7 @@ def test_being_wrong_besides_brings_no_points_back(key: str | None) -> None:
 
 def test_kernels_that_are_there_must_compile_while_others_are_not() -> None:
     text, stub = ((ROOT / folder / f"{STEMS['p7']}.py").read_text() for folder in ("solutions", "puzzles"))
-    start = "def dq_kernel("
+    start = "def dk_dv_kernel("
     text = text[: text.index(start)] + stub[stub.index(start) : stub.index("# %%", stub.index(start))]
     loop = "    for one in range(n_q):\n        last = one\n"
     odd = text.replace("    tl.store(delta_ptr + ", f"{loop}    tl.store(delta_ptr + 0 * last + ")

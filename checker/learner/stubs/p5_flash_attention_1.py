@@ -13,5 +13,5 @@ def flash_attention_1_kernel(
     dims = tl.arange(0, D)
     for start_k in range(0, n_k, Bc):  # line 5: for 1 <= j <= Tc
         keys = start_k + tl.arange(0, Bc)
-        # FILL IN (roughly 20 lines): lines 6 to 13
+        # FILL IN (roughly 28 lines): lines 6 to 13
         tl.debug_barrier()
