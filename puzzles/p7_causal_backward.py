@@ -77,15 +77,15 @@
 #
 # where $\circ$ multiplies element by element.
 #
-# *In numbers:* one query, two keys, one dimension. Let p = .25 .75, v = 10 20 and do = 2. Then o = 17.5, and dp = 20
-# 40. Summed over the keys, $.25 \cdot 20 + .75 \cdot 40 = 35$; summed over the dimension,
-# $do \cdot o = 2 \cdot 17.5 = 35$. So ds = $.25 \cdot (20 - 35)$, $.75 \cdot (40 - 35)$ = −3.75 3.75. They sum to 0,
-# as they must: a softmax does not change if all scores grow by the same number.
+# *In numbers:* one query, two keys, one dimension. Let `p = .25 .75`, `v = 10 20` and `do = 2`. Then `o = 17.5` and
+# `dp = 20 40`. Summed over the keys, delta is $.25 \cdot 20 + .75 \cdot 40 = 35$; from the output it is
+# $do \cdot o = 2 \cdot 17.5 = 35$. So ds is $.25 \cdot (20 - 35) = -3.75$ and $.75 \cdot (40 - 35) = 3.75$. They sum
+# to 0, as they must: a softmax does not change if all scores grow by the same number.
 #
 # ### dQ
 #
-# dQ is a sum over keys, so its loop is that of puzzle 6, with no maximum to keep. The numbers are those of the paper's
-# algorithm; lines without one are ours:
+# dQ is a sum over keys, so its loop is that of puzzle 6: it ends where that one ends, and has no maximum to keep. The
+# numbers are those of the paper's algorithm; lines without one are ours:
 #
 # ```
 #    4  delta = rowsum(dO * O)                                   (delta_kernel)
