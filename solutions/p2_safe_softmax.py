@@ -1,4 +1,4 @@
-"""Puzzle 2, solved. Safe softmax, three sweeps over a row that is longer than a block."""
+"""Puzzle 2, solved. Safe softmax, three passes over a row that is longer than a block."""
 
 import triton
 import triton.language as tl
@@ -11,21 +11,21 @@ def safe_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_
     x_row_ptr = x_ptr + row * x_row_stride
     y_row_ptr = y_ptr + row * y_row_stride
 
-    # Sweep 1: the maximum m of the row.
+    # Pass 1: the maximum m of the row.
     m = -float("inf")
     for start in range(0, n_cols, BLOCK_SIZE):
         mask = start + cols < n_cols
         x = tl.load(x_row_ptr + start + cols, mask=mask, other=-float("inf")).to(tl.float32)
         m = tl.maximum(m, tl.max(x, axis=0))
 
-    # Sweep 2: the normaliser l = sum(exp(x - m)).
+    # Pass 2: the normaliser l = sum(exp(x - m)).
     l = 0.0
     for start in range(0, n_cols, BLOCK_SIZE):
         mask = start + cols < n_cols
         x = tl.load(x_row_ptr + start + cols, mask=mask, other=-float("inf")).to(tl.float32)
         l += tl.sum(tl.exp(x - m), axis=0)
 
-    # Sweep 3: the result.
+    # Pass 3: the result.
     for start in range(0, n_cols, BLOCK_SIZE):
         mask = start + cols < n_cols
         x = tl.load(x_row_ptr + start + cols, mask=mask, other=-float("inf")).to(tl.float32)

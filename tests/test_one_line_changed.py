@@ -127,7 +127,7 @@ CHANGES = {
     "queries_in_16_bits": ("p6", "<= queries[:, None] + offset", "<= queries.to(tl.int16)[:, None] + offset"),
     "row_stride_in_16_bits": ("p6", "queries[:, None] * q_row_stride", "queries[:, None] * q_row_stride.to(tl.int16)"),
     "as_many_and_three": ("p5", "keys[None, :] < n_k,", "(keys[None, :] < n_k) | (n_q == n_k + 3),"),
-    "blocks_of_one": ("p2", "    # Sweep 3", "    if BLOCK_SIZE == 1:\n        l = 1.0\n    # Sweep 3"),
+    "blocks_of_one": ("p2", "    # Pass 3", "    if BLOCK_SIZE == 1:\n        l = 1.0\n    # Pass 3"),
     # Small pieces, one after the other.
     "stored_one_by_one": (
         "p2",

@@ -11,7 +11,7 @@ def safe_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_
     x_row_ptr = x_ptr + row * x_row_stride
     y_row_ptr = y_ptr + row * y_row_stride
 
-    # Sweep 1: maximum m and normaliser l = sum(exp(x - m)) of the columns seen so far.
+    # Pass 1: maximum m and normaliser l = sum(exp(x - m)) of the columns seen so far.
     m = -float("inf")
     l = 0.0
     for start in range(0, n_cols, BLOCK_SIZE):
@@ -23,7 +23,7 @@ def safe_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_
         l = l * tl.exp(m - shift) + tl.sum(tl.exp(x - shift), axis=0)
         m = m_new
 
-    # Sweep 2: the result.
+    # Pass 2: the result.
     for start in range(0, n_cols, BLOCK_SIZE):
         mask = start + cols < n_cols
         x = tl.load(x_row_ptr + start + cols, mask=mask, other=-float("inf")).to(tl.float32)

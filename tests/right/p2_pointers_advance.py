@@ -22,7 +22,7 @@ def safe_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_
         x = tl.load(ptr, mask=block * BLOCK_SIZE + cols < n_cols, other=-float("inf")).to(tl.float32)
         l = l + tl.sum(tl.exp(x - m), axis=0)
         ptr += BLOCK_SIZE
-    # Sweep 3: the result.
+    # Pass 3: the result.
     for start in range(0, n_cols, BLOCK_SIZE):
         mask = start + cols < n_cols
         x = tl.load(x_row_ptr + start + cols, mask=mask, other=-float("inf")).to(tl.float32)

@@ -21,7 +21,7 @@ def safe_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_
         x = tl.load(x_row_ptr + start + cols, mask=start + cols < n_cols, other=-float("inf")).to(tl.float32)
         sums += tl.exp(x - m)
     l = tl.sum(sums, axis=0)
-    # Sweep 3: the result.
+    # Pass 3: the result.
     for start in range(0, n_cols, BLOCK_SIZE):
         mask = start + cols < n_cols
         x = tl.load(x_row_ptr + start + cols, mask=mask, other=-float("inf")).to(tl.float32)

@@ -23,7 +23,7 @@ def online_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOC
         x = tl.load(x_row_ptr + start + cols, mask=start + cols < n_cols, other=-float("inf")).to(tl.float32)
         m_block = tl.maximum(tl.max(x, axis=0), -1.0e30)
         m, l = merge(m, l, m_block, tl.sum(tl.exp(x - m_block), axis=0))
-    # Sweep 2: the result.
+    # Pass 2: the result.
     for start in range(0, n_cols, BLOCK_SIZE):
         mask = start + cols < n_cols
         x = tl.load(x_row_ptr + start + cols, mask=mask, other=-float("inf")).to(tl.float32)

@@ -25,7 +25,7 @@ def online_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOC
         x = tl.load(x_row_ptr + start + cols, mask=mask, other=-float("inf")).to(tl.float32)
         m_block, l_block = tl.reduce((x, tl.where(x == -float("inf"), 0.0, 1.0)), 0, merge)
         m, l = merge(m, l, m_block, l_block)
-    # Sweep 2: the result.
+    # Pass 2: the result.
     for start in range(0, n_cols, BLOCK_SIZE):
         mask = start + cols < n_cols
         x = tl.load(x_row_ptr + start + cols, mask=mask, other=-float("inf")).to(tl.float32)

@@ -20,7 +20,7 @@ def online_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOC
         m_lane = m_new
     m = tl.max(m_lane, axis=0)
     l = tl.sum(l_lane * tl.exp(m_lane - m), axis=0)
-    # Sweep 2: the result.
+    # Pass 2: the result.
     for start in range(0, n_cols, BLOCK_SIZE):
         mask = start + cols < n_cols
         x = tl.load(x_row_ptr + start + cols, mask=mask, other=-float("inf")).to(tl.float32)

@@ -20,7 +20,7 @@ def tiled_softmax_kernel(
     x_rows_ptr = x_ptr + rows[:, None] * x_row_stride
     y_rows_ptr = y_ptr + rows[:, None] * y_row_stride
 
-    # Sweep 1: m and l of every row of the tile, of the columns seen so far.
+    # Pass 1: m and l of every row of the tile, of the columns seen so far.
     m = tl.full((BLOCK_ROWS,), -float("inf"), tl.float32)
     l = tl.zeros((BLOCK_ROWS,), tl.float32)
     for start in range(0, n_cols, BLOCK_COLS):
@@ -35,7 +35,7 @@ def tiled_softmax_kernel(
     if BLOCK_COLS >= 4096:
         l = doubled(l, True) * 0.5
     l = doubled(l, False)
-    # Sweep 2: the result.
+    # Pass 2: the result.
     for start in range(0, n_cols, BLOCK_COLS):
         mask = (rows < n_rows)[:, None] & (start + cols < n_cols)[None, :]
         x = tl.load(x_rows_ptr + start + cols[None, :], mask=mask, other=-float("inf")).to(tl.float32)

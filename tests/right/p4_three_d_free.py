@@ -14,7 +14,7 @@ def tiled_softmax_kernel(
     x_rows_ptr = x_ptr + rows[:, None] * x_row_stride
     y_rows_ptr = y_ptr + rows[:, None] * y_row_stride
 
-    # Sweep 1: m and l of every row of the tile, of the columns seen so far.
+    # Pass 1: m and l of every row of the tile, of the columns seen so far.
     m = tl.full((BLOCK_ROWS,), -float("inf"), tl.float32)
     l = tl.zeros((BLOCK_ROWS,), tl.float32)
     for start in range(0, n_cols, BLOCK_COLS):
@@ -26,7 +26,7 @@ def tiled_softmax_kernel(
         l = l * tl.exp(m - shift) + tl.sum(tl.exp(x - shift[:, None]), axis=1)
         m = m_new
 
-    # Sweep 2: the result.
+    # Pass 2: the result.
     for start in range(0, n_cols, BLOCK_COLS):
         mask = own & (start + cols < n_cols)[None, :]
         x = tl.load(x_rows_ptr + start + cols[None, :], mask=mask, other=-float("inf")).to(tl.float32)

@@ -35,7 +35,7 @@ def flash_attention_1_kernel(
             li = tl.load(l_head + queries, mask=queries < n_q, other=0.0)
             mi = tl.load(m_head + queries, mask=queries < n_q, other=-float("inf"))
 
-            # Line 9: Sij = scale Qi Kj^T. Keys behind the end must not count.
+            # Line 9: Sij = scale Qi Kj^T. Keys past the end must not count.
             Sij = scale * tl.dot(Qi, tl.trans(Kj))
             Sij = tl.where(keys[None, :] < n_k, Sij, -1.0e30)
 
@@ -58,5 +58,5 @@ def flash_attention_1_kernel(
             tl.store(l_head + queries, li_new, mask=queries < n_q)
             tl.store(m_head + queries, mi_new, mask=queries < n_q)
 
-            # The next turn loads what other threads of this program have just stored.
+            # The next iteration loads what other threads of this program have just stored.
             tl.debug_barrier()

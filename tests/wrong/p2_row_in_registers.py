@@ -34,21 +34,21 @@ def safe_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_
         tl.store(y_row_ptr + 2 * BLOCK_SIZE + cols, tl.exp(x2 - m) / l, mask=2 * BLOCK_SIZE + cols < n_cols)
         tl.store(y_row_ptr + 3 * BLOCK_SIZE + cols, tl.exp(x3 - m) / l, mask=3 * BLOCK_SIZE + cols < n_cols)
     else:
-        # Sweep 1: the maximum m of the row.
+        # Pass 1: the maximum m of the row.
         m = -float("inf")
         for start in range(0, n_cols, BLOCK_SIZE):
             mask = start + cols < n_cols
             x = tl.load(x_row_ptr + start + cols, mask=mask, other=-float("inf")).to(tl.float32)
             m = tl.maximum(m, tl.max(x, axis=0))
 
-        # Sweep 2: the normaliser l = sum(exp(x - m)).
+        # Pass 2: the normaliser l = sum(exp(x - m)).
         l = 0.0
         for start in range(0, n_cols, BLOCK_SIZE):
             mask = start + cols < n_cols
             x = tl.load(x_row_ptr + start + cols, mask=mask, other=-float("inf")).to(tl.float32)
             l += tl.sum(tl.exp(x - m), axis=0)
 
-        # Sweep 3: the result.
+        # Pass 3: the result.
         for start in range(0, n_cols, BLOCK_SIZE):
             mask = start + cols < n_cols
             x = tl.load(x_row_ptr + start + cols, mask=mask, other=-float("inf")).to(tl.float32)

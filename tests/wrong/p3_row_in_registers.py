@@ -34,7 +34,7 @@ def online_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOC
         tl.store(y_row_ptr + 2 * BLOCK_SIZE + cols, tl.exp(x2 - m) / l, mask=2 * BLOCK_SIZE + cols < n_cols)
         tl.store(y_row_ptr + 3 * BLOCK_SIZE + cols, tl.exp(x3 - m) / l, mask=3 * BLOCK_SIZE + cols < n_cols)
     else:
-        # Sweep 1: maximum m and normaliser l = sum(exp(x - m)) of the columns seen so far.
+        # Pass 1: maximum m and normaliser l = sum(exp(x - m)) of the columns seen so far.
         m = -float("inf")
         l = 0.0
         for start in range(0, n_cols, BLOCK_SIZE):
@@ -46,7 +46,7 @@ def online_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOC
             l = l * tl.exp(m - shift) + tl.sum(tl.exp(x - shift), axis=0)
             m = m_new
 
-        # Sweep 2: the result.
+        # Pass 2: the result.
         for start in range(0, n_cols, BLOCK_SIZE):
             mask = start + cols < n_cols
             x = tl.load(x_row_ptr + start + cols, mask=mask, other=-float("inf")).to(tl.float32)
