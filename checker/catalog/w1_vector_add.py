@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from checker.catalog.cases import covering
-from checker.catalog.elementwise.launch import FAR_APART, PIECES, far_launch, launch
+from checker.catalog.elementwise.launch import FAR_APART, PIECES, TOO_FAR, far_launch, launch
 from checker.catalog.elementwise.mistakes import VECTORS
 from checker.catalog.elementwise.suspected import suspected_lengths
 from checker.course.case import Array, Case, as_bf16
@@ -51,18 +51,23 @@ def _kinds(random: np.random.Generator, n: int, large: float) -> tuple[Array, Ar
     return np.concatenate([x for x, _ in kinds]), np.concatenate([y for _, y in kinds])
 
 
+def _normal(random: np.random.Generator, *sides: int, half: bool = False) -> tuple[Array, Array]:
+    """x and y of normal numbers with sigma 2."""
+    x, y = (random.normal(0.0, 2.0, sides).astype(np.float16 if half else np.float32) for _ in range(2))
+    return x, y
+
+
 def cases(draw: Draw) -> list[Case]:
     """Lengths of every class by the block, in blocks of several sizes; numbers of every kind; a vector without end."""
     sizes = draw.case("sizes")
     block = int(sizes.choice([16, 32]))
 
     def case(name: str, proves: str, n: int, block: int = block, half: bool = False, once: bool = False) -> Case:
-        x, y = draw.case(name).normal(0.0, 2.0, (2, n)).astype(np.float16 if half else np.float32)
-        return launch(KERNEL, name, (proves,), x, y, block, once=once)
+        return launch(KERNEL, name, (proves,), *_normal(draw.case(name), n, half=half), block, once=once)
 
     def every_kind(name: str, proves: str, dtype: type, large: float) -> Case:
-        x, y = (v.astype(dtype) for v in _kinds(draw.case(name), 13, large))
-        return launch(KERNEL, name, (proves,), x, y, block)
+        x, y = _kinds(draw.case(name), 13, large)
+        return launch(KERNEL, name, (proves,), x.astype(dtype), y.astype(dtype), block)
 
     whole = case("whole blocks", "whole-blocks", 24, block=8)  # few: `print` shows those of the first launch
     return [
@@ -89,20 +94,24 @@ def _of_every_length(draw: Draw) -> list[Case]:
     for block in (8, 16):
         for number, n in enumerate(covering.lengths(block, random)):
             half = (number + block // 8) % 2 == 0
-            x, y = random.normal(0.0, 2.0, (2, n)).astype(np.float16 if half else np.float32)
             name, proves = ("fp16, every length", "half") if half else ("every length", "any-length")
-            made.append(launch(KERNEL, name, (proves,), x, y, block, once=True))
+            made.append(launch(KERNEL, name, (proves,), *_normal(random, n, half=half), block, once=True))
     return list({case.name: case for case in made}.values())
 
 
 def _far(draw: Draw) -> list[Case]:
-    """Six blocks of a vector that is too long for memory, in fp32 and in fp16."""
-    random, made = draw.case("far"), []
-    for name, dtype, block in (("a very long vector", np.float32, 128), ("fp16, a very long vector", np.float16, 64)):
-        apart = FAR_APART // block + int(random.integers(1, 1 << 16))
-        x, y = random.normal(0.0, 2.0, (2, PIECES, block)).astype(dtype)
-        made.append(far_launch(KERNEL, name, ("far",), x, y, apart))
-    return made
+    """Six blocks of vectors that are too long for memory: in fp32 for any GPU's, so it says that it leaves them out."""
+    random = draw.case("far")
+
+    def case(name: str, block: int, apart: int, half: bool, once: bool) -> Case:
+        blocks = apart // block + int(random.integers(1, 1 << 16))
+        made = far_launch(KERNEL, name, ("far",), *_normal(random, PIECES, block, half=half), blocks)
+        return replace(made, once=once)
+
+    return [
+        case("a very long vector", 128, TOO_FAR, half=False, once=False),
+        case("fp16, a very long vector", 64, FAR_APART, half=True, once=True),
+    ]
 
 
 def expected(case: Case) -> Mapping[str, Expected]:
@@ -122,16 +131,15 @@ def budget(case: Case) -> Mapping[str, Budget]:
 
 def large_cases(draw: Draw) -> list[Case]:
     """For a GPU: long vectors, and bf16."""
-    x, y = draw.case("long").normal(0.0, 2.0, (2, 1_000_003))
+    x, y = _normal(draw.case("long"), 1_000_003)
     return [
-        launch(KERNEL, "a long vector", ("any-length",), x.astype(np.float32), y.astype(np.float32), 1024),
+        launch(KERNEL, "a long vector", ("any-length",), x, y, 1024),
         launch(KERNEL, "bf16", ("half",), as_bf16(x), as_bf16(y), 1024, bf16=True),
     ]
 
 
 def _pictured(draw: Draw) -> list[Case]:
-    x, y = draw.case("pictured").normal(0.0, 2.0, (2, 10)).astype(np.float32)
-    return [launch(KERNEL, "ten numbers, as in the lesson", (), x, y, 4)]
+    return [launch(KERNEL, "ten numbers, as in the lesson", (), *_normal(draw.case("pictured"), 10), 4)]
 
 
 PUZZLE = Puzzle(

@@ -11,6 +11,7 @@ from checker.course.puzzle import Kernel
 
 PIECES = 6  # of a vector that is too long for memory
 FAR_APART = 2**30  # elements between the first of a piece and that of the next, and more: the third is beyond int32
+TOO_FAR = 2**33  # so far apart that no GPU holds them, nor what lies between
 
 
 def launch(
@@ -68,7 +69,6 @@ def far_launch(kernel: Kernel, name: str, proves: tuple[str, ...], x: Array, y: 
         constexprs={"BLOCK_SIZE": block},
         checked_arithmetic=True,
         telling=False,
-        once=True,
         programs=programs,
     )
 
