@@ -23,11 +23,10 @@
 # You need to know PyTorch. You need no GPU, and nothing about GPUs.
 #
 # * **You have never seen a Triton kernel**: you are in the right place. The ladder is w1, w2, w3, and then puzzle 1.
-# * **You have written Triton kernels**: begin with [puzzle 1](p1_naive_softmax.py). Nothing there depends on your having
-#   done w1 to w3.
+# * **You have written Triton kernels**: begin with [puzzle 1](p1_naive_softmax.py). You do not need w1 to w3 for it.
 #
-# The first `make check PUZZLE=w1` downloads about 220 MB. After that, nothing on this page needs a network but the links
-# at its end.
+# The first `make check PUZZLE=w1` downloads about 220 MB, and the first `make lab`, for notebooks, somewhat more. After that,
+# nothing on this page needs a network but the links at its end.
 #
 # ## A whole kernel, line by line
 #
@@ -62,8 +61,8 @@ def double_kernel(x_ptr, y_ptr, n, BLOCK_SIZE: tl.constexpr):
 # `(3,)` is a grid of one dimension with 3 programs. They run at the same time, or one after the other in any order: on a
 # GPU you cannot know. All programs run the same lines with the same arguments.
 #
-# **`@triton.jit`.** The lines are never run as Python. At the first launch Triton reads the function's text and compiles
-# it for the GPU. That is why a kernel knows nothing of `torch`, of lists or of your other variables. It has its
+# **`@triton.jit`.** On a GPU these lines do not run as Python. At the first launch Triton reads the function's text and
+# compiles it. That is why a kernel knows nothing of `torch`, of lists or of your other variables. It has its
 # parameters, arithmetic, comparisons, `for`, `if`, and the functions of `tl`.
 #
 # **`x_ptr`, `y_ptr`.** You pass tensors, and the kernel gets *pointers*. Triton makes the exchange at the launch: a

@@ -187,7 +187,7 @@ VECTORS: tuple[Misconception, ...] = (
         "The load has no mask",
         "The last block has more lanes than there are elements left, and the load reads all of them. What lies past "
         "the end of a tensor belongs to somebody else.",
-        "Give both loads the mask: mask=offsets < n.",
+        "Give both loads the mask, and the store as well: mask=offsets < n.",
         signs=(_outside(False, _whole_block),),
     ),
     Misconception(
