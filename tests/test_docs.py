@@ -47,8 +47,9 @@ def name(path: Path) -> str:
 
 @pytest.mark.parametrize("path", [*PAGES, *LESSONS], ids=name)
 def test_links_lead_somewhere_and_pictures_have_words(path: Path) -> None:
-    pictures = [(words, target) for target, words in IMAGE.findall(text_of(path))]
-    for words, target in LINK.findall(text_of(path)) + pictures:
+    text = re.sub(r"`[^`\n]*`", "code", text_of(path))  # in which `kernel[grid](x)` is no link
+    pictures = [(words, target) for target, words in IMAGE.findall(text)]
+    for words, target in LINK.findall(text) + pictures:
         assert words.strip(), f"{target}: a link or picture without words"
         if re.match(r"https?://", target):
             continue

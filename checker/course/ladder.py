@@ -25,6 +25,7 @@ class Rung:
 
 
 LADDER = (
+    Rung("w1", "vector_add", "Vector addition"),
     Rung("p1", "naive_softmax", "Naive softmax"),
     Rung("p2", "safe_softmax", "Safe softmax, three sweeps"),
     Rung("p3", "online_softmax", "Online softmax, two sweeps"),

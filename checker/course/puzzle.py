@@ -30,6 +30,7 @@ class Kernel:
     name: str
     parameters: tuple[str, ...]
     constexprs: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()  # kernels that the lesson shows whole: none of them is this one under another name
 
     @property
     def signature(self) -> str:

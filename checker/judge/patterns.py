@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
+from checker.box.protocol.records import is_size
 from checker.course.case import Array, Case, as_bf16
 from checker.course.puzzle import Expected
 
@@ -58,7 +59,7 @@ def common_sizes(failed: list[Case], right: list[Case]) -> str:
 
 def _facts(case: Case) -> Iterator[str]:
     """How the sizes of a launch lie to its blocks, the plainest first."""
-    sizes: Mapping[str, int] = {n: v for n, v in case.scalars.items() if n.startswith("n_") and isinstance(v, int)}
+    sizes: Mapping[str, int] = {n: v for n, v in case.scalars.items() if is_size(n) and isinstance(v, int)}
     blocks = {n: int(v) for n, v in case.constexprs.items() if not isinstance(v, bool) and n != "D"}
     if "n_q" in sizes and "n_k" in sizes:
         sizes = {**sizes, "(n_k - n_q)": sizes["n_k"] - sizes["n_q"]}

@@ -16,7 +16,7 @@ COMMON = (
             Raises(
                 re.compile(
                     r"but got pointer<|invalid operands of type .*pointer<|cannot cast \[?\d{14}|unary .*\(pointer<|"
-                    r"'pointer_type' object has no attribute|cannot cast .*pointer<"
+                    r"cannot add pointers together|'pointer_type' object has no attribute|cannot cast .*pointer<"
                 )
             ),
         ),

@@ -183,7 +183,7 @@ def _find(kernel: Kernel, module: Module, live: bool) -> ast.FunctionDef:
 
 
 def _missing(kernel: Kernel, module: Module, live: bool) -> NotASubmission:
-    jitted = module.jitted
+    jitted = {name: function for name, function in module.jitted.items() if name not in kernel.shown}
     close = difflib.get_close_matches(kernel.name, jitted, n=1, cutoff=0.4) or list(jitted)[:1]
     if close:
         return NotASubmission(

@@ -98,6 +98,28 @@ def test_rows_of_one_block_have_every_class_that_exists() -> None:
             assert {block // 2 + 1, block - 1, block} < lengths, (key, block)
 
 
+def test_vectors_have_every_class_in_both_types() -> None:
+    wanted = set(itertools.product(range(4), (False, True), (np.float16, np.float32)))
+    for key in KEYS:
+        found = set()
+        for case in (case for case in cases_of("w1", key) if not case.programs):
+            n, block = int(case.scalars["n"]), int(case.constexprs["BLOCK_SIZE"])
+            if block > 4:  # or a remainder is of several classes
+                of = int(covering.remainder_class(n, block)), n > block
+                found.add((*of, case.tensors["x_ptr"].values.dtype.type))
+        assert found == wanted, key
+
+
+def test_a_vector_without_end_is_larger_than_any_gpu_and_its_offsets_leave_32_bits() -> None:
+    for key in KEYS:
+        far = [case for case in cases_of("w1", key) if case.programs]
+        for case in far:
+            starts = [program * int(case.constexprs["BLOCK_SIZE"]) for program in case.programs]
+            assert sum(start > 2**31 for start in starts) >= 3 and starts[-1] > 2**32
+        (on_gpu,) = (case for case in far if not case.once)
+        assert 3 * 4 * on_gpu.scalars["n"] > 400e9, "bytes"
+
+
 @pytest.mark.parametrize("puzzle", ["p5", "p6", "p7"])
 @pytest.mark.parametrize("key", KEYS[:4])
 def test_a_puzzle_runs_what_the_design_asks_for(puzzle: str, key: str) -> None:

@@ -227,4 +227,20 @@ def _pass_what_fp16_can_hold(q: Array, k: Array, v: Array, do: Array, scale: flo
     q[..., -1] = min(60_000.0, 50_000.0 / (scale * np.abs(ds.sum(axis=1)).max() + 1e-3))
 
 
-FAMILIES = dict.fromkeys(("p1", "p2", "p3", "p4"), _softmax) | dict.fromkeys(("p5", "p6", "p7"), _attention)
+def _vectors(puzzle_id: str, kernel: Kernel, random: Random, kind: str, turn: int) -> Case:
+    """Vectors of any length and numbers of any size; none is so long that its offsets need 64 bits."""
+    block = 1024 if kind == "large" else int(random.choice([1, 2, 4, 16, 64, 256]))
+    n = _length(random, block, 4) if kind == "usual" else int(random.integers(3000, 20_000))
+    dtype = np.float16 if random.integers(3) == 0 else np.float32
+    x, y = random.normal(0.0, float(random.choice([1.0, 1000.0])), (2, n)).astype(dtype)
+    tensors = {
+        "x_ptr": Tensor(x, (1,)),
+        "y_ptr": Tensor(y, (1,)),
+        "z_ptr": Tensor(blank(x.shape, dtype, np.nan), (1,), Role.OUTPUT),
+    }
+    numbers = {"n": n, "BLOCK_SIZE": block}
+    return _case(kernel, f"{kind}, {np.dtype(dtype).name}", (-(-n // block),), tensors, numbers, kind)
+
+
+SOFTMAX, ATTENTION = ("p1", "p2", "p3", "p4"), ("p5", "p6", "p7")
+FAMILIES = dict.fromkeys(SOFTMAX, _softmax) | dict.fromkeys(ATTENTION, _attention) | {"w1": _vectors}

@@ -6,6 +6,7 @@ import ast
 import time
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,17 @@ def test_only_kernels_helpers_and_literals_are_kept() -> None:
     lines = text.split("\n")
     for number, line in enumerate(kept.source.split("\n")):
         assert line in ("", lines[number] if number < len(lines) else ""), "kept lines stay where they were"
+
+
+def test_a_kernel_that_the_lesson_shows_whole_is_not_taken_for_the_one_to_write() -> None:
+    kernel = replace(KERNEL, shown=("double_kernel",))
+    shown = "@triton.jit\ndef double_kernel(x_ptr):\n    pass\n\n\n"
+    text = SOLUTION.replace("@triton.jit", f"{shown}@triton.jit")
+    assert set(extract(submission(text), [kernel]).functions) == {kernel.name}
+    for other, id in (("x = 1", "kernel-missing"), (text.replace("def naive", "def my_naive"), "kernel-renamed")):
+        with pytest.raises(NotASubmission) as refused:
+            extract(submission(f"import triton.language as tl\n{shown}\n{other}"), [kernel])
+        assert (refused.value.problem.id, "double" in refused.value.problem.sentence) == (id, False)
 
 
 LAYOUTS = {

@@ -20,6 +20,7 @@ from triton.runtime import interpreter
 from checker.box.inside import language, patches, reached
 from checker.box.inside.memory import BoxTensor, Memory
 from checker.box.inside.running import running
+from checker.box.protocol.records import is_size
 
 _POINTEES = {"float16": tl.float16, "float32": tl.float32, "int32": tl.int32, "int64": tl.int64}
 _SCALARS = {"int32": (np.int32, tl.int32), "int64": (np.int64, tl.int64), "float32": (np.float32, tl.float32)}
@@ -104,7 +105,7 @@ def launch(
     function = kernel.rewrite()
     memory.checked = debug
     for name, argument in arguments.items():
-        if name.startswith("n_"):
+        if is_size(name):
             argument.handle.counts = True
     running.memory = memory
     running.reached.clear()

@@ -1,4 +1,4 @@
-"""The access log as it crosses the wall: its codes, and what masked lanes are filled with.
+"""The access log as it crosses the wall: its codes, what masked lanes are filled with, and which numbers are sizes.
 
 A record is RECORD_FIELDS numbers of 32 bits: kind, tensor, program, line, distinct elements, lanes, and a detail that
 depends on the kind. `results.AccessLog` gives each of these meanings a name.
@@ -21,3 +21,8 @@ WAYS = range(8)  # to lose digits or bits
 RECORD_FIELDS = 7
 LARGEST = 2**31 - 1  # what a field can hold
 FILLS = (0.0, 6e4)  # what undefined masked lanes hold in the repetitions; the second fits into fp16
+
+
+def is_size(parameter: str) -> bool:
+    """Whether a number that a kernel gets is a size of its tensors, by its name: n_rows, n_q; n, m, k of formulas."""
+    return parameter.startswith("n_") or parameter in ("n", "m", "k")
