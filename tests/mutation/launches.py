@@ -207,7 +207,7 @@ def _values(
         state = {"o": np.zeros(q.shape, np.float32), "l": np.zeros(l.shape, np.float32)}
         state["m"] = state["l"] - np.float32(np.inf)
         return given | {name: (x, Role.STATE) for name, x in state.items()}
-    outputs = {"o": q, "lse": lse} if puzzle_id == "p6" else {"dq": q, "dk": k, "dv": v}
+    outputs = {"o": q, "lse": lse} if puzzle_id in ("a3", "p6") else {"dq": q, "dk": k, "dv": v}
     return given | {name: (empty(x), Role.OUTPUT) for name, x in outputs.items()}
 
 
@@ -227,4 +227,4 @@ def _pass_what_fp16_can_hold(q: Array, k: Array, v: Array, do: Array, scale: flo
     q[..., -1] = min(60_000.0, 50_000.0 / (scale * np.abs(ds.sum(axis=1)).max() + 1e-3))
 
 
-FAMILIES = dict.fromkeys(("p1", "p2", "p3", "p4"), _softmax) | dict.fromkeys(("p5", "p6", "p7"), _attention)
+FAMILIES = dict.fromkeys(("p1", "p2", "p3", "p4"), _softmax) | dict.fromkeys(("a3", "p5", "p6", "p7"), _attention)
