@@ -59,9 +59,9 @@
 # o_i = \sum_{j} p_{ij}\, v_j. $$
 #
 # **Two passes.** The weights $p_{ij}$ need $m_i$ and $l_i$, and these are known only when the last key has been seen.
-# So pass 1 goes over all tiles of keys for $m_i$ and $l_i$ alone. Pass 2 goes over them again, and now each weight is final
-# as soon as its score is. Where do the scores of pass 2 come from? In puzzle 4 they were in memory, and a second
-# load brought them back. Here they were never stored, so pass 2 loads $K_j$ again and multiplies again.
+# So pass 1 goes over all tiles of keys for $m_i$ and $l_i$ alone. Pass 2 goes over them again, and now each weight is
+# final as soon as its score is. Where do the scores of pass 2 come from? In puzzle 4 they were in memory, and a
+# second load brought them back. Here they were never stored, so pass 2 loads $K_j$ again and multiplies again.
 #
 # ```
 #   load Qi
@@ -82,29 +82,31 @@
 #
 # `Qi` has the shape (Br, D), `Kj` and `Vj` (Bc, D), `Sij` and `Pij` (Br, Bc), `mi` and `li` (Br,), and `Oi` (Br, D).
 #
-# **In numbers.** Take D = 2, scale = ½, one query (2, 2), and four keys in tiles of two: (1, 0), (1, 2) | (2, 0), (3, 2).
-# Their scores are 1 3 | 2 5, the row that you know from puzzle 3. Their values are 10 20 | 30 40, one number each.
+# **In numbers.** Take D = 2, scale = ½ and one query, (2, 2). There are four keys in tiles of two,
+# (1, 0), (1, 2) | (2, 0), (3, 2). Their scores are 1 3 | 2 5, the row that you know from puzzle 3. Their values are
+# 10 20 | 30 40, one number each.
 #
 # ```
 #   pass 1, tile 1:   m = 3,  l = e^(1-3) + e^(3-3) = 1.14
 #           tile 2:   m = 5,  l = 1.14 · e^(3-5) + e^(2-5) + e^(5-5) = 0.15 + 1.05 = 1.20
-#   pass 2, tile 1:   p = e^(1-5)/1.20, e^(3-5)/1.20 = 0.015, 0.112    O = 0.015 · 10 + 0.112 · 20          =  2.40
-#           tile 2:   p = e^(2-5)/1.20, e^(5-5)/1.20 = 0.041, 0.831    O = 2.40 + 0.041 · 30 + 0.831 · 40   = 36.88
+#   pass 2, tile 1:   p = e^(1-5)/l, e^(3-5)/l = 0.0152, 0.1125    O = 0.0152 · 10 + 0.1125 · 20          =  2.40
+#           tile 2:   p = e^(2-5)/l, e^(5-5)/l = 0.0414, 0.8310    O = 2.40 + 0.0414 · 30 + 0.8310 · 40   = 36.88
 # ```
 #
 # The four weights sum to 1, and O is close to 40, the value of the key that fits best. After pass 1, neither `m` nor
 # `l` changes any more. So nothing in pass 2 is ever rescaled.
 #
 # **Which program does what.** The grid has two axes. `tl.program_id(0)` says which tile of queries, and
-# `tl.program_id(1)` which head. Queries of different tiles, and of different heads, have nothing to do with each other.
+# `tl.program_id(1)` which head. Queries of different tiles, and of different heads, have nothing to do with each
+# other.
 #
 # **Where a head begins.** A tensor of three dimensions needs two strides. Element $(h, i, c)$ of Q lies at
 #
 # $$ h \cdot \text{head stride} + i \cdot \text{row stride} + c. $$
 #
-# With a head stride of 60 and a row stride of 20, element (1, 2, 5) lies 60 + 40 + 5 = 105 elements after the first one.
-# Do not assume that the head stride is $n_q \cdot D$. A model often computes all heads in one product, as a matrix with
-# heads · D columns, and cuts it into heads. Then head 1 begins only D elements after head 0, and the rows
+# With a head stride of 60 and a row stride of 20, element (1, 2, 5) lies 60 + 40 + 5 = 105 elements after the first
+# one. Do not assume that the head stride is $n_q \cdot D$. A model often computes all heads in one product, as a
+# matrix with heads · D columns, and cuts it into heads. Then head 1 begins only D elements after head 0, and the rows
 # of one head lie heads · D apart. O has Q's strides. K and V share a pair of their own.
 #
 # **The ends.** Neither $n_q$ nor $n_k$ need be a multiple of a tile.
@@ -136,14 +138,14 @@
 # | `D` | width of a head, a power of two, at least 16 |
 # | `Br`, `Bc` | queries and keys of a tile, powers of two, at least 16 |
 #
-# Neighbours within a row are 1 element apart. The rows of one head lie within $2^{31}$ elements, but heads may lie further
-# apart: so `head` is 64 bits wide in the stub.
+# Neighbours within a row are 1 element apart. The rows of one head lie within $2^{31}$ elements, but heads may lie
+# further apart: so `head` is 64 bits wide in the stub.
 #
 # ## The traffic bound
 #
 # Q is loaded **once**, and O stored **once**. Every tile of queries reads all keys twice and all values once. With
-# $T_r = \lceil n_q / B_r \rceil$ tiles of queries, K is loaded $2 T_r$ **times** and V $T_r$ **times**. Loads and stores
-# take a tile at a time. Each visit to a tile may cost three products: the scores twice, and the one with V.
+# $T_r = \lceil n_q / B_r \rceil$ tiles of queries, K is loaded $2 T_r$ **times** and V $T_r$ **times**. Loads and
+# stores take a tile at a time. Each visit to a tile may cost three products: the scores twice, and the one with V.
 #
 # For one head with $n_q = n_k = 4096$, D = 64 and Br = 64, in millions of elements:
 #
@@ -153,8 +155,9 @@
 # | two passes | 0.3 | 33.6 | 16.8 | 0.3 | – | 50.9 |
 # | puzzle 6, one pass | 0.3 | 16.8 | 16.8 | 0.3 | – | 34.1 |
 #
-# With Br = 128, the reads of K and V are half of that. And they are reads of 0.5 MB each, which many programs want at about the
-# same time, so the L2 cache serves most of them. S and P are 33.6 MB each: that is where plain attention spends its time.
+# With Br = 128, the reads of K and V are half of that. And they are reads of 0.5 MB each, which many programs want at
+# about the same time, so the L2 cache serves most of them. S and P are 33.6 MB each: that is where plain attention
+# spends its time.
 
 # %%
 import triton
@@ -163,7 +166,8 @@ import triton.language as tl
 # %% [markdown]
 # ## Your turn
 #
-# About 26 lines are missing. They need no `tl.` name that you have not used before, and the second loop is mostly the first one again.
+# About 26 lines are missing. They need no `tl.` name that you have not used before, and the second loop is mostly the
+# first one again.
 
 # %%
 @triton.jit
@@ -206,8 +210,8 @@ def two_sweep_attention(q, k, v, scale):
 #
 # In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In
 # a terminal: `make check PUZZLE=a3`, or `make watch`, which checks whenever you save. `print("Sij", Sij)` inside the
-# kernel shows you a tile of scores; `make trace PUZZLE=a3`, or `trace("a3")` from `checker.notebook`, draws which tiles
-# each program visits, and when.
+# kernel shows you a tile of scores; `make trace PUZZLE=a3`, or `trace("a3")` from `checker.notebook`, draws which
+# tiles each program visits, and when.
 
 # %%
 from checker.notebook import check
@@ -221,9 +225,9 @@ check("a3")
 #
 # <details><summary>1: a nudge</summary>
 #
-# Begin with the load of `Qi`: before both loops, because both need it. Then write pass 1 as puzzle 4's first loop, with
-# `range(0, n_k, Bc)`, and three lines in place of its load: load `Kj`, multiply, hide. `print("mi", mi)` after the loop
-# shows whether it is right.
+# Begin with the load of `Qi`: before both loops, because both need it. Then write pass 1 as puzzle 4's first loop,
+# with `range(0, n_k, Bc)`, and three lines in place of its load: load `Kj`, multiply, hide. `print("mi", mi)` after
+# the loop shows whether it is right.
 #
 # </details>
 # <details><summary>2: the tiles and their masks</summary>
@@ -244,8 +248,8 @@ check("a3")
 #
 # ## Experiments
 #
-# Predict, then run. The cell below launches your kernel with one head, 64 queries, 64 keys and D = 16. `run` says how often an
-# element was read, on average.
+# Predict, then run. The cell below launches your kernel with one head, 64 queries, 64 keys and D = 16. `run` says how
+# often an element was read, on average.
 #
 # 1. With Br = Bc = 16, how often are Q, K and V read?
 # 2. With Br = 32, and Bc = 16?
@@ -254,8 +258,8 @@ check("a3")
 # <details><summary>The answers</summary>
 #
 # Br decides, and Bc does not. With Br = 16 there are 4 programs: each reads all of K twice and all of V once, so K is
-# read 8 times and V 4 times. With Br = 32 there are 2 programs: K 4 times, V 2 times. With Bc = 32 the loops have half as many
-# iterations with tiles twice as large: 8 and 4 again. Q is read once in any case.
+# read 8 times and V 4 times. With Br = 32 there are 2 programs: K 4 times, V 2 times. With Bc = 32 the loops have
+# half as many iterations with tiles twice as large: 8 and 4 again. Q is read once in any case.
 #
 # </details>
 
@@ -299,14 +303,16 @@ run(two_sweep_attention_kernel, q, k, v, o, 16, 16, 64, 16, 1, 4, 0.5, D=16, Br=
 # ## What to notice afterwards
 #
 # What you have now, puzzles 5 and 6 take for granted: a tile of scores and its scale, the maximum and normaliser of
-# each query of a tile, the masks for $n_q$ and $n_k$, heads and their strides, and `Pij` in V's type for the second product.
+# each query of a tile, the masks for $n_q$ and $n_k$, heads and their strides, and `Pij` in V's type for the second
+# product.
 #
 # And the price of the second pass: K is read twice, and a third of all products are scores that were known before. It
 # is there because the *weights* are final only after the last key. But nobody has asked for the weights. Only their
 # sum with the values is wanted, and a sum can be rescaled, as `l` was. Then one pass is enough. Puzzle 5 shows how,
-# and puzzle 6 gets this kernel's loops with it: two products a visit instead of three, and K read half as often. On the H200 of this
-# course's [measurements](../benchmarks/results/speed.md), that kernel is 9 % faster than PyTorch's own FlashAttention at a
-# context of 16,384 tokens. `make bench PUZZLE=a3` and `make bench PUZZLE=6` show the difference on a GPU of yours.
+# and puzzle 6 gets this kernel's loops with it: two products a visit instead of three, and K read half as often. On
+# the H200 of this course's [measurements](../benchmarks/results/speed.md), that kernel is 9 % faster than PyTorch's
+# own FlashAttention at a context of 16,384 tokens with heads of width 64. `make bench PUZZLE=a3` and
+# `make bench PUZZLE=6` show the difference on a GPU of yours.
 #
 # ## Where to read on
 #

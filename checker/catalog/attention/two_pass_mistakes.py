@@ -160,11 +160,12 @@ _HIDDEN = "Both passes need the same line: Sij = tl.where(keys[None, :] < n_k, S
 
 PASSES = (
     Misconception(
-        "three-passes",
+        "keys-read-three-times",
         "K is read three times for each tile of queries, and two are enough",
-        "One pass for the maximum, one for the normaliser and one for O: that is puzzle 2. Each further pass reads K "
-        "again and multiplies Qi by every tile of it again.",
-        "Merge the first two passes as in puzzle 3: keep mi and li together, and rescale li whenever mi grows.",
+        "Maximum and normaliser in a pass each, as in puzzle 2, make three passes with O's. A second load of Kj in one "
+        "of two passes costs as much.",
+        "Keep mi and li together in one pass, as in puzzle 3, and rescale li whenever mi grows. Load Kj once in each "
+        "pass: tl.trans(Kj) exchanges its sides on the chip.",
         signs=(Moves(_three_passes, products_too=True),),
     ),
     Misconception(
