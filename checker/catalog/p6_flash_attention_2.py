@@ -110,15 +110,8 @@ def cases(draw: Draw) -> list[Case]:
         sampled(normal("many of both", "causal", shape(290, 290 + some()), causal=True, once=True), (0, 18), (0,)),
         *make.every_class("any-length", causal=False),
         *make.every_class("causal", causal=True),
-        _long_sum(random("long sum")),
+        make.long_sum(causal=True),
     ]
-
-
-def _long_sum(random: np.random.Generator) -> Case:
-    """fp16 inputs that show what is added up in half: many small terms."""
-    shape = Shape(16, 384, 16, 16, 16).apart(random)
-    sums = values.long_sums(random, shape)
-    return launch("fp16, a sum of small terms", "half", shape, sums, causal=True, once=True)
 
 
 def large_cases(draw: Draw) -> list[Case]:

@@ -40,7 +40,7 @@ def test_between_two_sweeps_one_block_may_be_kept(
 
 def attention_cases() -> Iterator[Case]:
     """Launches of all puzzles about attention that look at keys."""
-    for puzzle_id in ("p5", "p6", "p7"):
+    for puzzle_id in ("a3", "p5", "p6", "p7"):
         puzzle = catalog.load(puzzle_id)
         yield from (case for case in puzzle.cases(puzzle.draw("bounds")) if "k_ptr" in case.tensors)
 

@@ -20,7 +20,8 @@ from tests.covering import all_covered, every
 KEYS = ["practice", *(f"key {n}" for n in range(100))]
 CAUSAL = pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
 
-SEVEN = [f"p{n}" for n in range(1, 8)]
+ROWS = ["p1", "p2", "p3", "p4"]
+ATTENTION = ["a3", "p5", "p6", "p7"]
 
 
 def cases_of(puzzle: str, key: str) -> list[Case]:
@@ -120,12 +121,12 @@ def test_a_vector_without_end_is_larger_than_any_gpu_and_its_offsets_leave_32_bi
         assert 3 * 4 * on_gpu.scalars["n"] > 400e9, "bytes"
 
 
-@pytest.mark.parametrize("puzzle", ["p5", "p6", "p7"])
+@pytest.mark.parametrize("puzzle", ATTENTION)
 @pytest.mark.parametrize("key", KEYS[:4])
 def test_a_puzzle_runs_what_the_design_asks_for(puzzle: str, key: str) -> None:
     cases = cases_of(puzzle, key)
     for kernel in {case.kernel for case in cases if "k_ptr" in case.tensors}:
-        for causal in {"p5": [False], "p6": [False, True], "p7": [True]}[puzzle]:
+        for causal in {"a3": [False], "p5": [False], "p6": [False, True], "p7": [True]}[puzzle]:
             own = [c for c in cases if c.kernel == kernel and c.name.count("every size") and is_causal(c) == causal]
             shapes = [shape_of(case) for case in own]
             assert all_covered([(s.n_q, s.n_k, s.Br, s.Bc) for s in shapes], causal) >= all_covered(
@@ -139,7 +140,7 @@ def real(cases: Iterable[Case], **constexprs: int) -> list[Case]:
 
 @pytest.mark.parametrize("key", KEYS[:4])
 def test_every_kernel_runs_at_real_sizes(key: str) -> None:
-    for puzzle in SEVEN:
+    for puzzle in (*ROWS, *ATTENTION):
         for kernel in catalog.load(puzzle).kernels:
             cases = [c for c in cases_of(puzzle, key) if c.kernel == kernel.name]
             dtypes = {c.tensors[next(iter(c.tensors))].values.dtype.name for c in cases if is_real(c)}
@@ -153,7 +154,7 @@ def test_every_kernel_runs_at_real_sizes(key: str) -> None:
                 assert 5 * tensor.strides[0] > 2**32
             [tall] = [c for c in cases if c.programs and "many of both" not in c.name]
             assert tall.programs[0] == 0 and tall.programs[-1] + 1 == np.prod(tall.grid)
-            assert tall.tensors[next(iter(tall.tensors))].values.shape[0] > (65_536 if puzzle < "p5" else 256)
+            assert tall.tensors[next(iter(tall.tensors))].values.shape[0] > (65_536 if puzzle in ROWS else 256)
 
 
 def is_real(case: Case) -> bool:
@@ -167,7 +168,7 @@ def is_real(case: Case) -> bool:
     )
 
 
-@pytest.mark.parametrize("puzzle", SEVEN)
+@pytest.mark.parametrize("puzzle", [*ROWS, *ATTENTION])
 def test_strides_are_drawn_from_the_key(puzzle: str) -> None:
     """No stride can be guessed: over a few keys each tensor has many."""
     seen: dict[tuple[str, str], set[int]] = {}
@@ -202,9 +203,9 @@ ALL_LAYOUTS = {"dense", "first padded", "second padded", "alike", "first wider",
 
 
 @pytest.mark.parametrize("key", KEYS[:4])
-@pytest.mark.parametrize("puzzle", SEVEN)
+@pytest.mark.parametrize("puzzle", [*ROWS, *ATTENTION])
 def test_tensors_lie_in_every_way_in_every_check(puzzle: str, key: str) -> None:
-    pair = ("x_ptr", "y_ptr") if puzzle < "p5" else ("q_ptr", "k_ptr")
+    pair = ("x_ptr", "y_ptr") if puzzle in ROWS else ("q_ptr", "k_ptr")
     for kernel in catalog.load(puzzle).kernels:
         own = [c for c in cases_of(puzzle, key) if c.kernel == kernel.name]
         if pair[0] in kernel.parameters:
@@ -212,7 +213,7 @@ def test_tensors_lie_in_every_way_in_every_check(puzzle: str, key: str) -> None:
 
 
 @pytest.mark.parametrize("key", KEYS[:4])
-@pytest.mark.parametrize("puzzle", ["p5", "p6", "p7"])
+@pytest.mark.parametrize("puzzle", ATTENTION)
 def test_every_pair_of_what_a_launch_has_besides_its_sizes_occurs(puzzle: str, key: str) -> None:
     wanted = {
         frozenset(pair) for pair in itertools.product([(name, on) for name in FACTS for on in (False, True)], repeat=2)

@@ -207,7 +207,7 @@ def _values(
         state = {"o": np.zeros(q.shape, np.float32), "l": np.zeros(l.shape, np.float32)}
         state["m"] = state["l"] - np.float32(np.inf)
         return given | {name: (x, Role.STATE) for name, x in state.items()}
-    outputs = {"o": q, "lse": lse} if puzzle_id == "p6" else {"dq": q, "dk": k, "dv": v}
+    outputs = {"o": q, "lse": lse} if puzzle_id in ("a3", "p6") else {"dq": q, "dk": k, "dv": v}
     return given | {name: (empty(x), Role.OUTPUT) for name, x in outputs.items()}
 
 
@@ -242,5 +242,5 @@ def _vectors(puzzle_id: str, kernel: Kernel, random: Random, kind: str, turn: in
     return _case(kernel, f"{kind}, {np.dtype(dtype).name}", (-(-n // block),), tensors, numbers, kind)
 
 
-SOFTMAX, ATTENTION = ("p1", "p2", "p3", "p4"), ("p5", "p6", "p7")
+SOFTMAX, ATTENTION = ("p1", "p2", "p3", "p4"), ("p5", "p6", "p7", "a3")
 FAMILIES = dict.fromkeys(SOFTMAX, _softmax) | dict.fromkeys(ATTENTION, _attention) | {"w1": _vectors}

@@ -1,1 +1,1 @@
-"""Puzzles 5 to 7: attention in tiles, forward and backward."""
+"""Rung a3 and puzzles 5 to 7: attention in tiles, forward and backward."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from checker.catalog.attention.launch import FAR_APART, Proves, Shape, some_heads
 from checker.catalog.attention.reference import sees
-from checker.catalog.attention.values import drawn_factor, hard_inputs, in_bf16, normal_inputs
+from checker.catalog.attention.values import drawn_factor, hard_inputs, in_bf16, long_sums, normal_inputs
 from checker.catalog.cases import covering
 from checker.course.case import Case
 from checker.course.puzzle import Draw, Pictured
@@ -84,6 +84,13 @@ class CaseMaker:
             made.append(self.normal(c.name, of, c.shape, c.dtype, once=True, unit_scale=c.unit_scale, **mask))
         return made
 
+    def long_sum(self, **mask: bool) -> Case:
+        """fp16 inputs that show what is added up in half: many small terms."""
+        random = self.random("long sum")
+        shape = Shape(16, 384, 16, 16, 16).apart(random)
+        sums = long_sums(random, shape)
+        return self._launch("fp16, a sum of small terms", "half", shape, sums, once=True, **mask)
+
     def bf16_and_far(self, **mask: bool) -> list[Case]:
         """For a GPU besides: heads of the usual width in bf16, and heads that lie far apart."""
         return [
@@ -97,8 +104,8 @@ class CaseMaker:
         return self._launch(name, proves, shape, in_bf16(inputs) if bf16 else inputs, **how)
 
 
-def pictured(launch: Callable[..., Case], beside: str, **how: Any) -> Pictured:
-    """For pictures: four by four tiles, beside those of another puzzle."""
+def pictured(launch: Callable[..., Case], beside: str | None = None, **how: Any) -> Pictured:
+    """For pictures: four by four tiles, beside those of another puzzle if there is one."""
 
     def cases(draw: Draw) -> list[Case]:
         return [launch("four by four tiles", (), PICTURED, normal_inputs(draw.case("pictured"), PICTURED), **how)]

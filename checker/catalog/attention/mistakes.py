@@ -155,7 +155,7 @@ def _other_length(s: Array, v: Array, case: Case) -> Outputs:
     s, v = padded(s, v, case)
     hidden = np.where(np.arange(s.shape[-1]) < shape_of(case).n_q, s, -np.inf)
     made = attention(hidden, v)
-    if "lse_ptr" not in case.tensors and shape_of(case).n_q <= s.shape[-1] - shape_of(case).Bc:
+    if "m_ptr" in case.tensors and shape_of(case).n_q <= s.shape[-1] - shape_of(case).Bc:
         made = {name: np.full_like(values, np.nan) for name, values in made.items() if name != "m_ptr"}
     return made
 

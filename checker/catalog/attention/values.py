@@ -123,6 +123,22 @@ def hard_inputs(
     return Inputs(q.astype(dtype), k.astype(dtype), v.astype(dtype), plain.scale, tuple(kinds))
 
 
+def with_low_scores(inputs: Inputs) -> Inputs:
+    """Scores around -30: 0 is so far above them that fp16 cannot hold exp(0 - m)."""
+    q, k = inputs.q.copy(), inputs.k.copy()
+    q[..., 0], k[..., 0] = -30.0 / inputs.scale, 1.0
+    return replace(inputs, q=q, k=k)
+
+
+def with_cancelling_terms(inputs: Inputs) -> Inputs:
+    """Scores with two large terms that nearly cancel: what is lost when Q is rounded stays."""
+    q, k = inputs.q.copy(), inputs.k.copy()
+    large = ((60 + 20 * q[..., 1]) / inputs.scale).astype(q.dtype)
+    q[..., 1], q[..., 2] = large, q[..., 2] - large
+    k[..., 2] = k[..., 1]
+    return replace(inputs, q=q, k=k)
+
+
 def with_large_v(inputs: Inputs) -> Inputs:
     """V with one dimension around 1500: fp16 cannot hold its sum over more than 44 keys, but its average."""
     v = inputs.v.copy()

@@ -1,0 +1,322 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Puzzle a3: attention in two passes
+#
+# ## What you will build
+#
+# Attention, without its largest matrix. A transformer with a context of 16,384 tokens has 268 million scores in each
+# head, 0.5 GB in fp16. Plain PyTorch writes them to memory and reads them for the softmax. Then it writes as many
+# weights, and reads these. Your kernel stores neither. All that it touches is Q, K, V and O: 2 MB each, for a head of
+# width 64.
+#
+# Nearly all of it is puzzle 4. There, a program moved along the columns of its rows twice: once for `m` and `l`, once
+# for the result. Here the rows are queries, the columns are keys, and a tile of scores is not loaded but multiplied,
+# as in a1.
+#
+# ```
+#                        K1,V1    K2,V2    K3,V3
+#                      ┌────────┬────────┬────────┐
+#   program 0, Q1      │ S11 ───┼▶ S12 ──┼▶ S13 ──┼─▶ m1, l1     pass 1 reads K
+#                      │ S11 ───┼▶ S12 ──┼▶ S13 ──┼─▶ O1         pass 2 reads K again, and V
+#                      ├────────┼────────┼────────┤
+#   program 1, Q2      │ S21 ───┼▶ S22 ──┼▶ S23 ──┼─▶ m2, l2     pass 1
+#                      │ S21 ───┼▶ S22 ──┼▶ S23 ──┼─▶ O2         pass 2
+#                      └────────┴────────┴────────┘
+#   the same for every head: a grid of (query tiles, heads)
+# ```
+#
+# ## The idea
+#
+# **What attention is.** Each row of Q is a *query*. Each row of K is a *key*, and the same row of V is its *value*. A
+# *score* says how well a query fits a key: their dot product, times a factor `scale`. A softmax turns the scores of
+# one query into weights, and its row of O is the mean of all values with these weights. A model does this many times
+# side by side, each time with matrices of its own: each of these is a *head*. In PyTorch:
+#
+# ```python
+# def attention(q, k, v, scale):               # (heads, n_q, D), (heads, n_k, D), (heads, n_k, D)
+#     s = scale * (q @ k.transpose(1, 2))      # scores, (heads, n_q, n_k)
+#     p = torch.softmax(s, dim=-1)             # weights: each row sums to 1
+#     return p @ v                             # O, (heads, n_q, D)
+# ```
+#
+# Often `scale` is $1/\sqrt{D}$. It keeps the scores from growing with the width of a head. Here it is an argument, and
+# can be any positive number.
+#
+# **In formulas**, for query $i$, with puzzle 3's $m_i$ and $l_i$ of its row of scores:
+#
+# $$ s_{ij} = \text{scale} \cdot q_i \cdot k_j, \qquad p_{ij} = \frac{e^{s_{ij} - m_i}}{l_i}, \qquad
+# o_i = \sum_{j} p_{ij}\, v_j. $$
+#
+# **Two passes.** The weights $p_{ij}$ need $m_i$ and $l_i$, and these are known only when the last key has been seen.
+# So pass 1 goes over all tiles of keys for $m_i$ and $l_i$ alone. Pass 2 goes over them again, and now each weight is
+# final as soon as its score is. Where do the scores of pass 2 come from? In puzzle 4 they were in memory, and a
+# second load brought them back. Here they were never stored, so pass 2 loads $K_j$ again and multiplies again.
+#
+# ```
+#   load Qi
+#   mi = -inf, li = 0
+#   for each tile j of keys:                                        pass 1
+#       load Kj
+#       Sij = scale Qi Kjᵀ, and -inf for keys past the end
+#       mi_new = max(mi, rowmax(Sij))
+#       li = exp(mi - mi_new) li + rowsum(exp(Sij - mi_new)),  mi = mi_new
+#   Oi = 0
+#   for each tile j of keys:                                        pass 2
+#       load Kj, Vj
+#       Sij = scale Qi Kjᵀ, and -inf for keys past the end
+#       Pij = exp(Sij - mi) / li
+#       Oi = Oi + Pij Vj
+#   store Oi
+# ```
+#
+# `Qi` has the shape (Br, D), `Kj` and `Vj` (Bc, D), `Sij` and `Pij` (Br, Bc), `mi` and `li` (Br,), and `Oi` (Br, D).
+#
+# **In numbers.** Take D = 2, scale = ½ and one query, (2, 2). There are four keys in tiles of two,
+# (1, 0), (1, 2) | (2, 0), (3, 2). Their scores are 1 3 | 2 5, the row that you know from puzzle 3. Their values are
+# 10 20 | 30 40, one number each.
+#
+# ```
+#   pass 1, tile 1:   m = 3,  l = e^(1-3) + e^(3-3) = 1.14
+#           tile 2:   m = 5,  l = 1.14 · e^(3-5) + e^(2-5) + e^(5-5) = 0.15 + 1.05 = 1.20
+#   pass 2, tile 1:   p = e^(1-5)/l, e^(3-5)/l = 0.0152, 0.1125    O = 0.0152 · 10 + 0.1125 · 20          =  2.40
+#           tile 2:   p = e^(2-5)/l, e^(5-5)/l = 0.0414, 0.8310    O = 2.40 + 0.0414 · 30 + 0.8310 · 40   = 36.88
+# ```
+#
+# The four weights sum to 1, and O is close to 40, the value of the key that fits best. After pass 1, neither `m` nor
+# `l` changes any more. So nothing in pass 2 is ever rescaled.
+#
+# **Which program does what.** The grid has two axes. `tl.program_id(0)` says which tile of queries, and
+# `tl.program_id(1)` which head. Queries of different tiles, and of different heads, have nothing to do with each
+# other.
+#
+# **Where a head begins.** A tensor of three dimensions needs two strides. Element $(h, i, c)$ of Q lies at
+#
+# $$ h \cdot \text{head stride} + i \cdot \text{row stride} + c. $$
+#
+# With a head stride of 60 and a row stride of 20, element (1, 2, 5) lies 60 + 40 + 5 = 105 elements after the first
+# one. Do not assume that the head stride is $n_q \cdot D$. A model often computes all heads in one product, as a
+# matrix with heads · D columns, and cuts it into heads. Then head 1 begins only D elements after head 0, and the rows
+# of one head lie heads · D apart. O has Q's strides. K and V share a pair of their own.
+#
+# **The ends.** Neither $n_q$ nor $n_k$ need be a multiple of a tile.
+#
+# * A *query* past the end is loaded as 0. What becomes of it does not matter, as long as it is not stored.
+# * A *key* past the end is loaded as 0 too, but then its score is 0, and not nothing. If the tiles above were
+#   tiles of 8, each of the 4 missing keys would add $e^{0 - 5} = 0.007$ to `l`: 1.23 instead of 1.20, and O = 36.07.
+#   Which score has the exponential 0?
+# * In pass 2, V's rows past the end are 0, so a wrong weight seems to do no harm there. But if all scores of a query are
+#   near -100, the weight $e^{0 + 100}$ is infinite in fp32, and infinity times 0 is NaN. Hide the scores in both passes.
+#
+# The maximum is never $-\infty$ after the first tile, because each tile has at least one key that exists. So puzzle
+# 3's guard is not needed here.
+#
+# **Types.** `tl.dot` gives fp32, so scores, `mi`, `li` and `Pij` are fp32. For the product with `Vj` both sides must
+# have one type: `Pij.to(Vj.dtype)`. `Oi` is a sum over all keys, so it is fp32 until it is stored.
+#
+# ## The signature
+#
+# | parameter | what it is |
+# |---|---|
+# | `q_ptr` | pointer to the first element of Q, shape `(heads, n_q, D)`, fp32 or fp16 |
+# | `k_ptr`, `v_ptr` | the same of K and V, shape `(heads, n_k, D)`, of Q's type |
+# | `o_ptr` | the same of O, with the shape, strides and type of Q |
+# | `q_head_stride`, `q_row_stride` | elements from head to head, and from row to row, in Q and O |
+# | `k_head_stride`, `k_row_stride` | the same in K and V |
+# | `n_q`, `n_k` | number of queries and of keys, at least 1 |
+# | `scale` | factor of the scores: positive, not always $1/\sqrt{D}$ |
+# | `D` | width of a head, a power of two, at least 16 |
+# | `Br`, `Bc` | queries and keys of a tile, powers of two, at least 16 |
+#
+# Neighbours within a row are 1 element apart. The rows of one head lie within $2^{31}$ elements, but heads may lie
+# further apart: so `head` is 64 bits wide in the stub.
+#
+# ## The traffic bound
+#
+# Q is loaded **once**, and O stored **once**. Every tile of queries reads all keys twice and all values once. With
+# $T_r = \lceil n_q / B_r \rceil$ tiles of queries, K is loaded $2 T_r$ **times** and V $T_r$ **times**. Loads and
+# stores take a tile at a time. Each visit to a tile may cost three products: the scores twice, and the one with V.
+#
+# For one head with $n_q = n_k = 4096$, D = 64 and Br = 64, in millions of elements:
+#
+# | | Q | K | V | O | S and P, written and read | all |
+# |---|---|---|---|---|---|---|
+# | plain attention | 0.3 | 0.3 | 0.3 | 0.3 | 67.1 | 68.2 |
+# | two passes | 0.3 | 33.6 | 16.8 | 0.3 | – | 50.9 |
+# | puzzle 6, one pass | 0.3 | 16.8 | 16.8 | 0.3 | – | 34.1 |
+#
+# With Br = 128, the reads of K and V are half of that. And they are reads of 0.5 MB each, which many programs want at
+# about the same time, so the L2 cache serves most of them. S and P are 33.6 MB each: that is where plain attention
+# spends its time.
+
+# %%
+import triton
+import triton.language as tl
+
+# %% [markdown]
+# ## Your turn
+#
+# About 26 lines are missing. They need no `tl.` name that you have not used before, and the second loop is mostly the
+# first one again.
+
+# %%
+@triton.jit
+def two_sweep_attention_kernel(
+    q_ptr, k_ptr, v_ptr, o_ptr,
+    q_head_stride, q_row_stride, k_head_stride, k_row_stride,
+    n_q, n_k, scale,
+    D: tl.constexpr, Br: tl.constexpr, Bc: tl.constexpr,
+):
+    start_q = tl.program_id(0) * Br
+    head = tl.program_id(1).to(tl.int64)
+    queries = start_q + tl.arange(0, Br)
+    dims = tl.arange(0, D)
+    # FILL IN (roughly 26 lines)
+
+
+# %% [markdown]
+# ## How it is launched
+#
+# You need not change this: the checker launches your kernel by itself, with many shapes.
+
+# %%
+def two_sweep_attention(q, k, v, scale):
+    """Attention of (heads, n, D) tensors on the GPU."""
+    import torch
+
+    heads, n_q, d = q.shape
+    o = torch.empty_like(q)
+    two_sweep_attention_kernel[(triton.cdiv(n_q, 64), heads)](
+        q, k, v, o,
+        q.stride(0), q.stride(1), k.stride(0), k.stride(1),
+        n_q, k.shape[1], scale,
+        D=d, Br=64, Bc=64,
+    )  # fmt: skip
+    return o
+
+
+# %% [markdown]
+# ## How to check
+#
+# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In
+# a terminal: `make check PUZZLE=a3`, or `make watch`, which checks whenever you save. `print("Sij", Sij)` inside the
+# kernel shows you a tile of scores; `make trace PUZZLE=a3`, or `trace("a3")` from `checker.notebook`, draws which
+# tiles each program visits, and when.
+
+# %%
+from checker.notebook import check
+
+check("a3")
+
+# %% [markdown]
+# ## Hints
+#
+# `make hint PUZZLE=a3` shows one at a time; so does `hint("a3")`, from `checker.notebook`.
+#
+# <details><summary>1: a nudge</summary>
+#
+# Begin with the load of `Qi`: before both loops, because both need it. Then write pass 1 as puzzle 4's first loop,
+# with `range(0, n_k, Bc)`, and three lines in place of its load: load `Kj`, multiply, hide. `print("mi", mi)` after
+# the loop shows whether it is right.
+#
+# </details>
+# <details><summary>2: the tiles and their masks</summary>
+#
+# `keys = start_k + tl.arange(0, Bc)`. `Kj` and `Vj` have the offsets
+# `head * k_head_stride + keys[:, None] * k_row_stride + dims[None, :]` and the mask `keys[:, None] < n_k`. For Q and O
+# write the same with `q` and `queries`. In the scores, keys run along axis 1: there the comparison is
+# `keys[None, :] < n_k`.
+#
+# </details>
+# <details><summary>3: nearly there</summary>
+#
+# Both loops: `Sij = scale * tl.dot(Qi, tl.trans(Kj))`, then `Sij = tl.where(keys[None, :] < n_k, Sij, -float("inf"))`.
+# Pass 1: `li = tl.exp(mi - mi_new) * li + tl.sum(tl.exp(Sij - mi_new[:, None]), axis=1)`, then `mi = mi_new`. Pass 2:
+# `Pij = tl.exp(Sij - mi[:, None]) / li[:, None]`, then `Oi += tl.dot(Pij.to(Vj.dtype), Vj)`.
+#
+# </details>
+#
+# ## Experiments
+#
+# Predict, then run. The cell below launches your kernel with one head, 64 queries, 64 keys and D = 16. `run` says how
+# often an element was read, on average.
+#
+# 1. With Br = Bc = 16, how often are Q, K and V read?
+# 2. With Br = 32, and Bc = 16?
+# 3. With Br = 16, and Bc = 32?
+#
+# <details><summary>The answers</summary>
+#
+# Br decides, and Bc does not. With Br = 16 there are 4 programs: each reads all of K twice and all of V once, so K is
+# read 8 times and V 4 times. With Br = 32 there are 2 programs: K 4 times, V 2 times. With Bc = 32 the loops have
+# half as many iterations with tiles twice as large: 8 and 4 again. Q is read once in any case.
+#
+# </details>
+
+# %%
+import numpy as np
+
+from checker.notebook import run
+
+Br, Bc = 16, 16
+random = np.random.default_rng(0)
+q, k, v = (random.normal(size=(1, 64, 16)).astype(np.float32) for _ in range(3))
+o = np.zeros_like(q)
+strides = 64 * 16, 16, 64 * 16, 16  # head and row of Q, head and row of K
+run(two_sweep_attention_kernel, q, k, v, o, *strides, 64, 64, 0.25, D=16, Br=Br, Bc=Bc, grid=(64 // Br, 1))
+
+# %% [markdown]
+# The next cell is the example above, in a tile of 16 keys: 4 of them exist. Its O is 36.88.
+#
+# 1. Do not hide the scores in pass 1. What is `l` now, and what is O?
+# 2. Hide them in pass 1 again, and not in pass 2. What is O?
+# 3. The same, with `k[0, :, 0] -= 100`, which makes each score smaller by 100. What is O, and what should it be?
+#
+# <details><summary>The answers</summary>
+#
+# 1. Twelve keys that do not exist add $12 \cdot e^{-5} = 0.08$: `l` is 1.28 instead of 1.20, and O is 34.56.
+# 2. 36.88: wrong weights, but each is multiplied with a row of zeros.
+# 3. Not a number: now `m` is -95, and $e^{0 + 95}$ is infinite. It should be 36.88, because a softmax does not
+#    change if all of its inputs do by the same number.
+#
+# </details>
+
+# %%
+q, k, v = np.zeros((1, 1, 16), np.float32), np.zeros((1, 4, 16), np.float32), np.zeros((1, 4, 16), np.float32)
+q[0, 0, :2] = 2, 2
+k[0, :, :2] = [[1, 0], [1, 2], [2, 0], [3, 2]]
+v[0, :, 0] = 10, 20, 30, 40
+o = np.zeros_like(q)
+run(two_sweep_attention_kernel, q, k, v, o, 16, 16, 64, 16, 1, 4, 0.5, D=16, Br=16, Bc=16, grid=(1, 1))["o_ptr"][0, 0, 0]
+
+# %% [markdown]
+# ## What to notice afterwards
+#
+# What you have now, puzzles 5 and 6 take for granted: a tile of scores and its scale, the maximum and normaliser of
+# each query of a tile, the masks for $n_q$ and $n_k$, heads and their strides, and `Pij` in V's type for the second
+# product.
+#
+# And the price of the second pass: K is read twice, and a third of all products are scores that were known before. It
+# is there because the *weights* are final only after the last key. But nobody has asked for the weights. Only their
+# sum with the values is wanted, and a sum can be rescaled, as `l` was. Then one pass is enough. Puzzle 5 shows how,
+# and puzzle 6 gets this kernel's loops with it: two products a visit instead of three, and K read half as often. On
+# the H200 of this course's [measurements](../benchmarks/results/speed.md), that kernel is 9 % faster than PyTorch's
+# own FlashAttention at a context of 16,384 tokens with heads of width 64. `make bench PUZZLE=a3` and
+# `make bench PUZZLE=6` show the difference on a GPU of yours.
+#
+# ## Where to read on
+#
+# * [Why attention needs one pass only](../docs/background/attention.md#why-attention-needs-one-sweep-only): what comes next, with its proof.
+# * A. Vaswani et al., [*Attention Is All You Need*](https://arxiv.org/abs/1706.03762) (2017), section 3.2: scaled dot-product attention, and why it
+#   has several heads.
+# * M. N. Rabe and C. Staats, [*Self-attention Does Not Need O(n²) Memory*](https://arxiv.org/abs/2112.05682) (2021): the scores need not be stored.
