@@ -8,10 +8,11 @@ import numpy as np
 
 from checker.catalog.matmul.launch import Shape, shape_of, wide
 from checker.course.case import Array, Case
-from checker.course.misconception import Misconception, Moves, Part, Writes
+from checker.course.misconception import Misconception, Moves, Part, Product, Writes
 from checker.course.verdict import Traffic
 
 Formula = Callable[[Array, Array, Shape], Array]
+OF_TILES = Product(frozenset(("a_ptr", "b_ptr")))
 
 
 def _c_is(formula: Formula) -> Writes:
@@ -93,7 +94,7 @@ PRODUCTS = (
         "Each step's product takes the place of the one before it. An entry of C is the sum of k products: each step "
         "contributes Bk of them.",
         "Start a tile of zeros before the loop, and add each product to it.",
-        signs=(_c_is(_of_steps(lambda c, s: c >= (s.tiles[2] - 1) * s.Bk)),),
+        signs=(_c_is(_of_steps(lambda c, s: c >= (s.tiles[2] - 1) * s.Bk)).at(OF_TILES),),
     ),
     Misconception(
         "one-step-only",
@@ -101,7 +102,7 @@ PRODUCTS = (
         "C is right as far as the first step along k goes. An entry of C is the sum of k products, and one tile has "
         "Bk of them.",
         "Loop over the columns of A and B in steps of Bk.",
-        signs=(_c_is(_of_steps(lambda c, s: c < s.Bk)),),
+        signs=(_c_is(_of_steps(lambda c, s: c < s.Bk)).at(Part.LOOP_END),),
     ),
     Misconception(
         "k-tail-left-out",
@@ -129,8 +130,8 @@ PRODUCTS = (
         "of A and B count several times.",
         "Either the loop counts columns, range(0, k, Bk), or it counts tiles, and then tile t begins at t * Bk.",
         signs=(
-            _c_is(_of_steps(lambda c, s: _sliding(c, s, s.k))),
-            _c_is(_of_steps(lambda c, s: _sliding(c, s, s.tiles[2]))),
+            _c_is(_of_steps(lambda c, s: _sliding(c, s, s.k))).at(Part.LOOP_END),
+            _c_is(_of_steps(lambda c, s: _sliding(c, s, s.tiles[2]))).at(Part.LOOP_END),
         ),
     ),
     Misconception(
@@ -139,7 +140,7 @@ PRODUCTS = (
         "tl.dot(a, b, acc) is acc + a b already. With acc += in front of it, all earlier steps count twice as much "
         "with each step.",
         "Write acc = tl.dot(a, b, acc), or acc += tl.dot(a, b).",
-        signs=(_c_is(_of_steps(_added_twice)),),
+        signs=(_c_is(_of_steps(_added_twice)).at(OF_TILES),),
     ),
     Misconception(
         "padding-counted",

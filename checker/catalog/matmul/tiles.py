@@ -129,8 +129,8 @@ ADDRESSING = (
     Misconception(
         "limits-exchanged",
         "The mask of the store compares rows with n, and columns with m",
-        "C has m rows and n columns. Where it has more rows than columns, rows from n on are left out, and columns past "
-        "the last one are written. Where it has fewer, it is the other way round.",
+        "C has m rows and n columns. Where it has more rows than columns, rows from n on are left out, and columns "
+        "past the last one are written. Where it has fewer, it is the other way round.",
         "A lane of C is yours if its row and its column exist: rows < m and cols < n.",
         signs=(Unwritten(_masks_exchanged), Reaches(_stored_with_masks_exchanged)),
     ),
