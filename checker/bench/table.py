@@ -9,8 +9,11 @@ from rich.table import Table
 from rich.text import Text
 
 from checker.bench.result import Result, Size, Timing
+from checker.course.puzzle import Work
 
-PEER = "SDPA flash"  # what ratios are told against, where it was timed; else torch eager
+# What ratios are told against, where it was timed; of attention it is SDPA flash.
+PEERS = {Work.SOFTMAX: "torch eager", Work.PRODUCT: "torch.matmul"}
+BESIDES = {Work.SOFTMAX: ["torch eager"], Work.PRODUCT: []}  # peers in the summary; of attention SDPA cuDNN
 
 NOTHING_MEASURED = (
     "There is no GPU here, so nothing was timed. This is a prediction: the least time that the memory traffic counted "
@@ -50,13 +53,13 @@ def markdown(results: Iterable[Result]) -> str:
 
 
 def summary(results: Iterable[Result]) -> str:
-    """One line a size: what share of the copy, or how many times SDPA flash, each form of the course reaches."""
+    """One line a size: what share of the copy, or how many times its peer's speed, each form of the course reaches."""
     lines = []
     for result in results:
-        flops = result.sizes[0].flops
-        names = [timing.name for timing in result.sizes[0].timings if timing.tuning]
-        names.append("SDPA cuDNN" if flops else "torch eager")
-        against = "× SDPA flash" if flops else "share of the copy"
+        first = result.sizes[0]
+        names = [timing.name for timing in first.timings if timing.tuning]
+        names += BESIDES.get(first.work, ["SDPA cuDNN"])
+        against = f"× {_peer(first)}" if first.flops else "share of the copy"
         rows = [[size.name, *(_reached(result, size, name) for name in names)] for size in result.sizes]
         lines += [*_table([f"{result.puzzle}: {result.title}, {against}", *names], rows), ""]
     return "\n".join(lines)
@@ -105,11 +108,11 @@ def span(low: float, high: float, form: str) -> str:
 
 
 def _peer(size: Size) -> str:
-    return PEER if size.flops else "torch eager"
+    return PEERS.get(size.work, "SDPA flash")
 
 
 def _reached(result: Result, size: Size, name: str) -> str:
-    timing, peer = size.of(name), size.of(PEER)
+    timing, peer = size.of(name), size.of(_peer(size)) if size.flops else None
     if timing is None:
         return "–"
     if peer is None:

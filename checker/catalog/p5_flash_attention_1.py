@@ -14,13 +14,13 @@ from checker.catalog.attention.flash_1_mistakes import VISITS
 from checker.catalog.attention.launch import Proves, Shape, shape_of, tensors
 from checker.catalog.attention.mistakes import SCORES
 from checker.catalog.attention.puzzle import puzzle
-from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected
+from checker.catalog.attention.reference import O_IS_AN_AVERAGE, TF32, expected
 from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import HIDDEN, SIZES, attention_timed
 from checker.course.case import Case, Role, blank
 from checker.course.misconception import Misconception, Moves
-from checker.course.puzzle import Budget, Draw, Kernel, Property, Remark, Timed, Tuning, Work
+from checker.course.puzzle import Budget, Draw, Kernel, Property, Timed, Tuning, Work
 from checker.course.verdict import Traffic
 
 KERNEL = Kernel(
@@ -147,11 +147,6 @@ LOOPS_SWAPPED = Misconception(
     signs=(Moves(_never_comes_back),),
 )
 
-TF32 = (
-    "with fp32 inputs a GPU's tl.dot rounds them to TF32, which keeps 10 bits; the interpreter does not. "
-    "input_precision='ieee' would keep all of them, much more slowly. fp16 inputs lose nothing."
-)
-
 TUNINGS = {
     64: (Tuning({"Br": 128, "Bc": 128}, 8, 2), Tuning({"Br": 64, "Bc": 128}, 4, 2)),
     128: (Tuning({"Br": 128, "Bc": 128}, 8, 3), Tuning({"Br": 64, "Bc": 128}, 4, 2)),
@@ -186,7 +181,7 @@ PUZZLE = puzzle(
     work=work(products=2),
     timed=timed,
     pictured=pictured(launch, beside="p6"),
-    remarks=(Remark(TF32, lambda case, moved: True),),
+    remarks=(TF32,),
     misconceptions=(LOOPS_SWAPPED, *VISITS, *SCORES, *ADDRESSING),
     invariants=(O_IS_AN_AVERAGE,),
 )

@@ -100,6 +100,7 @@ class Work(str, Enum):
     """What a timed launch computes, and so what it is compared with."""
 
     SOFTMAX = "softmax"
+    PRODUCT = "product of matrices"
     ATTENTION = "attention"
     CAUSAL_ATTENTION = "causal attention"
     CAUSAL_BACKWARD = "causal attention, backward"

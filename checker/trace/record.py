@@ -73,7 +73,7 @@ def _program(case: Case, result: LaunchResult, number: int) -> Program:
     touches: list[Touch] = []
     in_step: set[tuple[str, bool]] = set()
     step = 0
-    rows: list[int] = []
+    rows: dict[str, list[int]] = {}  # by tensor
     for record in own.tolist():
         name, store = names[int(log.tensor[record])], bool(log.kind[record] == STORE)
         if (name, store) in in_step or (not store and any(stored for _, stored in in_step)):
@@ -84,8 +84,12 @@ def _program(case: Case, result: LaunchResult, number: int) -> Program:
             tensor, elements = case.tensors[name], touched[record]
             touches.append(Touch(step, tensor_name(name), store, _spans(_positions(tensor, elements))))
             if _along_columns(tensor) and tensor.values.ndim > 1:
-                rows += [int(e) // tensor.values.shape[-1] for e in (elements.min(), elements.max())]
-    owned = (min(rows), max(rows)) if rows else None
+                ends = (int(e) // tensor.values.shape[-1] for e in (elements.min(), elements.max()))
+                rows.setdefault(name, []).extend(ends)
+    # Of what is written, or else of what is read first: a product reads other rows of its second matrix.
+    written = [name for name in rows if case.tensors[name].role is not Role.INPUT]
+    own_rows = rows[next(iter([*written, *rows]))] if rows else []
+    owned = (min(own_rows), max(own_rows)) if own_rows else None
     loads = int(np.count_nonzero(log.kind[own] == LOAD))
     steps = step + 1 if own.size else 0
     return Program(_name(case, number), owned, loads, own.size - loads, steps, tuple(touches))

@@ -229,6 +229,24 @@ def test_peers_compute_what_the_judge_expects() -> None:
             assert np.allclose(made["o_ptr"], right.o, atol=1e-5)
 
 
+def test_the_peer_of_a_product_multiplies_by_the_transpose() -> None:
+    """And it is what ratios are told against; a kernel is credited with 2 m n k."""
+    torch = importable("torch")
+    from checker.bench.inside import peers
+
+    random = np.random.default_rng(0)
+    a, b = (random.normal(size=(rows, 4)).astype(np.float32) for rows in (70, 9))
+    work = peers.WORKS[Work.PRODUCT.value]
+    tensors = {"a_ptr": torch.from_numpy(a), "b_ptr": torch.from_numpy(b)}
+    assert np.allclose(work.reference(tensors)["c_ptr"], a[:64] @ b.T, atol=1e-5)
+    assert np.allclose(work.run(work.functions["torch.matmul"], tensors)(), a @ b.T, atol=1e-5)
+    [size] = [one for one in _sizes("a1") if one.name.startswith("m = 4096, n = 4096, k = 4096")]
+    assert size.flops == 2 * 4096**3 and size.least == 3 * 4096**2 * 2
+    peer, yours = Timing("torch.matmul", 2.0, 2.0, 2.0, peer=True), Timing("solution", 2.5, 2.5, 2.5, tuning="Bm=128")
+    result = replace(MEASURED, sizes=(replace(size, timings=(peer, yours)),))
+    assert "× torch.matmul | solution |" in table.summary([result]) and "| 0.80 |" in table.summary([result])
+
+
 def test_every_form_of_a_puzzle_is_found() -> None:
     from benchmarks.speed import forms
 

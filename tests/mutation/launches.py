@@ -242,5 +242,35 @@ def _vectors(puzzle_id: str, kernel: Kernel, random: Random, kind: str, turn: in
     return _case(kernel, f"{kind}, {np.dtype(dtype).name}", (-(-n // block),), tensors, numbers, kind)
 
 
+def _product(puzzle_id: str, kernel: Kernel, random: Random, kind: str, turn: int) -> Case:
+    """Matrices of any size; in some, one row is far larger than the others, or sums pass what fp16 can hold."""
+    Bm, Bn, Bk = (int(random.choice([16, 32, 64], p=[0.5, 0.35, 0.15])) for _ in range(3))
+    m, n, k = _length(random, Bm, 3), _length(random, Bn, 3), _length(random, Bk, 4)
+    if kind == "large":
+        m, n, k = [(few := int(random.integers(1, 60)), few, 2500), (700, few, 40), (few, 700, 40)][turn % 3]
+    elif kind == "far":
+        m, n = _length(random, 16, 1), _length(random, 16, 1)
+    dtype = np.float16 if random.integers(3) == 0 else np.float32
+    a, b = (random.normal(0.0, 1.0, (rows, k)) for rows in (m, n))
+    match random.integers(4):
+        case 0:
+            a[int(random.integers(m))] *= 20.0 if dtype is np.float16 else 1e4
+        case 1:  # sums that come back
+            a[:, 0], b[:, 0], a[:, k - 1], b[:, k - 1] = 250.0, 250.0, 250.0, -250.0
+        case 2:
+            a[int(random.integers(m))], b[int(random.integers(n))] = 1.0, 1.0
+    a, b = a.astype(dtype), b.astype(dtype)
+    strides = [_stride(random, width, kind) for width in (k, k, n)]
+    tensors = {
+        "a_ptr": Tensor(a, (strides[0], 1)),
+        "b_ptr": Tensor(b, (strides[1], 1)),
+        "c_ptr": Tensor(blank((m, n), dtype, np.nan), (strides[2], 1), Role.OUTPUT),
+    }
+    numbers = dict(zip(("a_row_stride", "b_row_stride", "c_row_stride"), strides, strict=True))
+    numbers |= {"m": m, "n": n, "k": k, "Bm": Bm, "Bn": Bn, "Bk": Bk}
+    return _case(kernel, f"{kind}, {np.dtype(dtype).name}", (-(-m // Bm), -(-n // Bn)), tensors, numbers, kind)
+
+
 SOFTMAX, ATTENTION = ("p1", "p2", "p3", "p4"), ("p5", "p6", "p7", "a3")
-FAMILIES = dict.fromkeys(SOFTMAX, _softmax) | dict.fromkeys(ATTENTION, _attention) | {"w1": _vectors}
+# The place of a puzzle decides what is drawn for it: new ones stand at the end.
+FAMILIES = dict.fromkeys(SOFTMAX, _softmax) | dict.fromkeys(ATTENTION, _attention) | {"w1": _vectors, "a1": _product}

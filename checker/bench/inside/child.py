@@ -136,7 +136,7 @@ def _timed(
     right = work.reference(tensors)
     peers = dict(work.functions)
     if not size["usual"]:
-        del peers[COMPILED]  # it would take most of the time
+        peers.pop(COMPILED, None)  # it would take most of the time
     runs: dict[str, Run] = {}  # those that are timed in turns
     tunings: dict[str, str] = {}
     timings: list[dict[str, Any]] = []

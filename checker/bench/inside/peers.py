@@ -27,10 +27,11 @@ class Work:
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    functions: Mapping[str, Function]  # by name: what is timed; COMPILED is not yet compiled
+    functions: Mapping[str, Function]  # by name: what is timed, the reference first; COMPILED is not yet compiled
     exact: int  # so many rows or heads, the first, are compared with a reference
     alone: frozenset[str] = frozenset()  # all scores at once: by far not as fast, and too large for two at a time
     backward: bool = False  # of causal attention
+    whole: frozenset[str] = frozenset()  # inputs of which every row or head of the output needs all
 
     def run(self, function: Function, t: Tensors) -> Run:
         """What calls a function with some tensors, or its gradient."""
@@ -52,8 +53,12 @@ class Work:
 
     def reference(self, t: Tensors) -> Tensors:
         """Right values of the first rows or heads, in fp32; one after the other, or there may not be memory."""
-        inputs = [t[name][: self.exact].float().requires_grad_() for name in self.inputs]
-        o = torch.cat([self.functions[EAGER](*one) for one in zip(*(torch.split(x, 1) for x in inputs), strict=True)])
+        right, *_ = self.functions.values()
+        cut = {name: t[name] if name in self.whole else t[name][: self.exact] for name in self.inputs}
+        inputs = [x.detach().float().requires_grad_() for x in cut.values()]
+        count = min(len(x) for name, x in cut.items() if name not in self.whole)
+        parts = [[x] * count if name in self.whole else torch.split(x, 1) for name, x in zip(cut, inputs, strict=True)]
+        o = torch.cat([right(*one) for one in zip(*parts, strict=True)])
         if not self.backward:
             return {self.outputs[0]: o.detach()}
         gradients = torch.autograd.grad(o, inputs, t["do_ptr"][: self.exact].float())
@@ -80,8 +85,15 @@ def _attention(*outputs: str, causal: bool, backward: bool = False) -> Work:
     return Work(("q_ptr", "k_ptr", "v_ptr"), outputs, functions, 2, frozenset((EAGER, COMPILED)), backward)
 
 
+def _product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.matmul(a, b.T)
+
+
 WORKS: Mapping[str, Work] = {
     "softmax": Work(("x_ptr",), ("y_ptr",), dict.fromkeys((EAGER, COMPILED), partial(torch.softmax, dim=1)), exact=64),
+    "product of matrices": Work(
+        ("a_ptr", "b_ptr"), ("c_ptr",), {"torch.matmul": _product}, exact=64, whole=frozenset(("b_ptr",))
+    ),
     "attention": _attention("o_ptr", causal=False),
     "causal attention": _attention("o_ptr", causal=True),
     "causal attention, backward": _attention("dq_ptr", "dk_ptr", "dv_ptr", causal=True, backward=True),

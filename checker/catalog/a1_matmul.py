@@ -1,0 +1,90 @@
+"""Puzzle a1: C = A Bᵀ, a program per tile of C, which walks along k."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from checker.catalog.attention.reference import TF32
+from checker.catalog.matmul.cases import CaseMaker, large_cases, pictured
+from checker.catalog.matmul.launch import Shape
+from checker.catalog.matmul.mistakes import PRODUCTS
+from checker.catalog.matmul.reference import WHY_BLOCKS, budget, by_hand, expected, largest_tile, work
+from checker.catalog.matmul.suspected import suspected_sizes
+from checker.catalog.matmul.tiles import ADDRESSING
+from checker.catalog.matmul.timing import products_timed
+from checker.course.case import Case
+from checker.course.puzzle import Draw, Kernel, Property, Puzzle, Tuning
+
+KERNEL = Kernel(
+    name="matmul_kernel",
+    parameters=(
+        *("a_ptr", "b_ptr", "c_ptr", "a_row_stride", "b_row_stride", "c_row_stride", "m", "n", "k"),
+        *("Bm", "Bn", "Bk"),
+    ),
+    constexprs=("Bm", "Bn", "Bk"),
+)
+
+PROPERTIES = (
+    Property("values", "rows of every kind of value", 20),
+    Property("any-size", "any m and n, any tile", 20),
+    Property("any-k", "any k: the mask along k", 15),
+    Property("strides", "rows that lie apart in memory, in each matrix differently", 10),
+    Property("half", "fp16 in and out, fp32 inside", 10),
+    Property("far-rows", "row offsets beyond 2**31", 5),
+    Property("traffic", "reads A and B once for each tile of C across and down, writes C once", 20, traffic=True),
+)
+
+
+def cases(draw: Draw) -> list[Case]:
+    """Up to three tiles a side, square and not; tails along m, n and k; of real size."""
+    make = CaseMaker(KERNEL, draw, draw.case("sizes"))
+    normal, hard, some = make.normal, make.hard, make.some
+    return [
+        normal("two by two tiles, two steps", ("any-size", "traffic"), Shape(32, 32, 32)),
+        normal("a tail along k", "any-k", Shape(16, 32, 32 + some())),
+        normal("tails along m and n", ("any-size", "traffic"), Shape(16 + some(), 32 + some(), 48, Bn=32)),
+        normal("tails everywhere", ("any-k", "traffic"), Shape(32 + some(), 16 + some(), 32 + some(), 32, 16, 16)),
+        hard("every kind of row", ("values", "traffic"), Shape(40, 16 + some(), 32 + some(), Bn=32), np.float32, 1e4),
+        normal("smaller than a tile", "any-size", Shape(some(), some(), some())),
+        normal("more columns than rows", "any-size", Shape(some(), 48 + some(), 20)),
+        normal("three strides", "strides", Shape(20 + some(), 20, 16 + some())),
+        hard("fp16", "half", Shape(40, 18, 32 + some()), np.float16, 30.0),
+        normal("a single entry", "any-size", Shape(1, 1, 1)),
+        *make.far_cases(),
+        make.long_sum(),
+        *make.many_tiles(),
+        *make.of_real_size(),
+        *make.of_every_class(),
+    ]
+
+
+TUNINGS = tuple(
+    Tuning({"Bm": Bm, "Bn": Bn, "Bk": Bk}, warps, stages)
+    for Bm, Bn, Bk, warps, stages in (
+        (128, 128, 32, 4, 4),
+        (128, 128, 64, 4, 3),
+        (128, 128, 64, 8, 3),
+        (128, 256, 64, 8, 3),
+        (128, 256, 64, 8, 4),
+        (256, 128, 64, 8, 3),
+    )
+)
+
+PUZZLE = Puzzle(
+    id="a1",
+    kernels=(KERNEL,),
+    properties=PROPERTIES,
+    cases=cases,
+    expected=expected,
+    budget=budget,
+    suspected=suspected_sizes(KERNEL, largest=1e6),
+    large_cases=lambda draw: large_cases(KERNEL, draw),
+    work=work,
+    by_hand=by_hand,
+    largest_block=largest_tile,
+    timed=lambda _: products_timed(KERNEL, TUNINGS),
+    pictured=pictured(KERNEL),
+    why_blocks=WHY_BLOCKS,
+    remarks=(TF32,),
+    misconceptions=(*PRODUCTS, *ADDRESSING),
+)

@@ -1,0 +1,1 @@
+"""What puzzles about a product of matrices share, C = A Bᵀ."""

@@ -1,0 +1,293 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Puzzle a1: matrix product in tiles
+#
+# ## What you will build
+#
+# A kernel that multiplies two matrices. Almost all arithmetic of a transformer is such products: its linear layers,
+# and the two inside attention. On the H200 of this course's [measurements](../benchmarks/results/speed.md), PyTorch's
+# own product made 671 to 775 TFLOP/s in fp16, about ten times what that GPU can do without its matrix units. `tl.dot`
+# is how a Triton kernel gets at these units.
+#
+# C has the shape $(m, n)$. A program owns one tile of C. It moves along $k$, and at each step multiplies a tile of A
+# with a tile of B:
+#
+# ```
+#           k ──▶  Bk                                    n ──▶  Bn
+#         ┌─────┬─────┬─────┐                           ┌─────┬─────┐
+#   i = 0 │     │     │     │                     i = 0 │     │     │
+#         ├─────┼─────┼─────┤                           ├─────┼─────┤
+#   i = 1 │ a 1 │ a 2 │ a 3 │  A: a strip of Bm   i = 1 │     │ acc │  C: one tile, Bm x Bn
+#         ├─────┼─────┼─────┤     rows                  ├─────┼─────┤
+#   i = 2 │     │     │     │                     i = 2 │     │     │
+#         └─────┴─────┴─────┘                           └─────┴─────┘
+#         ┌─────┬─────┬─────┐                            j = 0 j = 1
+#   j = 0 │     │     │     │
+#         ├─────┼─────┼─────┤                 program (i, j) = (1, 1), iteration by iteration:
+#   j = 1 │ b 1 │ b 2 │ b 3 │  B: a strip     acc = 0
+#         └─────┴─────┴─────┘     of Bn rows  acc = acc + a1 b1ᵀ
+#                                             acc = acc + a2 b2ᵀ
+#                                             acc = acc + a3 b3ᵀ,  then store
+# ```
+#
+# ## The idea
+#
+# **The product.** $C = A B^T$, with A of shape $(m, k)$ and B of shape $(n, k)$:
+#
+# $$ c_{ij} = \sum_{t=1}^{k} a_{it}\, b_{jt}. $$
+#
+# Each entry of C multiplies a row of A with a row of B. In PyTorch:
+#
+# ```
+# c = torch.empty(m, n)
+# for i in range(m):
+#     for j in range(n):
+#         c[i, j] = (a[i] * b[j]).sum()     # all of it: c = a @ b.T
+# ```
+#
+# B is stored with a row for each column of C. That is how a linear layer stores its weights, and how attention stores
+# its keys: $Q K^T$ is this product, with A = Q and B = K.
+#
+# **Tiles.** A sum can be cut into parts. Cut $k$ into steps of $B_k$ columns. Then a tile of C is a sum of products
+# of small tiles, and these fit on the chip:
+#
+# $$ C_{ij} = \sum_{t=1}^{T_k} A_{it}\, B_{jt}^T, \qquad T_m = \lceil m / B_m \rceil, \quad
+# T_n = \lceil n / B_n \rceil, \quad T_k = \lceil k / B_k \rceil. $$
+#
+# **By hand.** Let all tiles be 2 x 2. Program (0, 0) needs two rows of A and two rows of B, here with $k = 4$:
+#
+# ```
+# A = 1 2 | 0 1      B = 1 2 | 0 1
+#     0 1 | 3 0          0 1 | 1 0
+#
+# iteration 1:  a = 1 2   bᵀ = 1 0   a bᵀ = 5 2   acc = 5 2
+#                   0 1        2 1          2 1         2 1
+# iteration 2:  a = 0 1   bᵀ = 0 1   a bᵀ = 1 0   acc = 6 2
+#                   3 0        1 0          0 3         2 4
+# ```
+#
+# Look at 6, the first entry: $1 \cdot 1 + 2 \cdot 2 = 5$ came from the first step, and $0 \cdot 0 + 1 \cdot 1 = 1$
+# from the second.
+#
+# **The words.** From PyTorch to Triton:
+#
+# | PyTorch | Triton | what it does |
+# |---|---|---|
+# | `a @ b` | `tl.dot(a, b)` | the product of two tiles, as a tile of fp32 |
+# | `b.T` | `tl.trans(b)` | the tile with its sides exchanged |
+# | `torch.zeros(8, 4)` | `tl.zeros((8, 4), tl.float32)` | a tile of zeros |
+# | `a.half()` | `a.to(tl.float16)` | a copy in another type |
+#
+# `tl.dot` takes two tiles of one type. Here all their sides are at least 16, as the matrix units ask for. A tile of A
+# has the shape `(Bm, Bk)`, a tile of B `(Bn, Bk)`. So `tl.dot` needs the second one transposed, `(Bk, Bn)`. The tile
+# is already on the chip, so `tl.trans` moves no memory.
+#
+# **The accumulator.** The sum lives in a tile of its own, from before the loop until after it. It is fp32 whatever A
+# and B are. The product of two fp16 numbers has at most 22 significant bits, and fp32 holds 24, so each product is
+# exact. Only their sum is rounded, and C once more, at the very end: `tl.store` converts to C's type. Between 2048
+# and 4096, fp16 has only even numbers. A sum that is kept in it loses part of what comes late.
+#
+# **The mask along k.** m, n and k need not be multiples of the tile's sides. A row past the last one gives a row of C
+# that is not stored. It does no harm, and the mask of its load only keeps the kernel inside its memory. Along k it is
+# different: each column adds something to *every* entry of the tile. What must a lane past the end of k hold, so that
+# it adds nothing? Take the example with $k = 3$. The second step has one column instead of two, and acc ends as `5 2`
+# over `2 4`.
+#
+# **fp32 inputs on a GPU.** The matrix units of an NVIDIA GPU have no fp32. `tl.dot` of fp32 tiles rounds them to TF32
+# first, which keeps 10 bits, unless it says `input_precision="ieee"`. The checker's interpreter rounds nothing, and
+# accepts either. fp16 tiles lose nothing.
+#
+# ## The signature
+#
+# | parameter | what it is |
+# |---|---|
+# | `a_ptr` | pointer to the first element of A, shape `(m, k)`, fp32 or fp16 |
+# | `b_ptr` | the same of B, shape `(n, k)`, of A's type |
+# | `c_ptr` | the same of C, shape `(m, n)`, of A's type |
+# | `a_row_stride`, `b_row_stride`, `c_row_stride` | elements from the beginning of one row to that of the next; at least the row's length; all three may differ |
+# | `m`, `n`, `k` | the sizes, at least 1 |
+# | `Bm`, `Bn`, `Bk` | sides of the tiles, powers of two, at least 16 |
+#
+# The grid is $(T_m, T_n)$: `tl.program_id(0)` is $i$, which tile of rows of C, and `tl.program_id(1)` is $j$, which
+# tile of its columns. The stub turns them into the numbers of the rows and columns, `rows` and `cols`. They are 64
+# bits wide, because `rows * a_row_stride` passes $2^{31}$ in a large matrix. The rows of B are the columns of C, so
+# `cols` also says which rows of B are needed.
+#
+# ## The traffic bound
+#
+# Every program reads a whole strip of A and a whole strip of B. $T_n$ programs lie in a row of tiles of C, and all of
+# them need the same strip of A. So A is loaded $T_n$ **times**, B $T_m$ **times**, and C is stored **once**. No block
+# is larger than the largest of the three tiles. Products are made by `tl.dot`, at most $T_m T_n T_k$ of them.
+#
+# Larger tiles mean fewer strips, and fewer loads. A step loads $(B_m + B_n) B_k$ elements for $2 B_m B_n B_k$
+# operations, multiplications and additions. In fp16, with 2 bytes an element, the arithmetic intensity is
+#
+# $$ I = \frac{2 B_m B_n B_k}{2 (B_m + B_n) B_k} = \frac{B_m B_n}{B_m + B_n} \text{ operations a byte.} $$
+#
+# | tile of C | $I$ | loads for $m = n = k = 4096$ |
+# |---|---|---|
+# | 16 x 16 | 8 | 17.2 GB |
+# | 64 x 64 | 32 | 4.3 GB |
+# | 128 x 128 | 64 | 2.1 GB |
+# | 128 x 256 | 85 | 1.6 GB |
+#
+# $B_k$ does not occur in it. It decides how much is on the chip at a time, not how much is loaded in all. Each matrix
+# has 34 MB here, so each is read many times. Most of these loads are served by the L2 cache, because many programs
+# want the same strip at about the same time.
+
+# %%
+import triton
+import triton.language as tl
+
+# %% [markdown]
+# ## Your turn
+#
+# About ten lines are missing: the accumulator, the loop along k with two masks and two loads, the product, and the
+# store with its mask.
+
+# %%
+@triton.jit
+def matmul_kernel(
+    a_ptr, b_ptr, c_ptr, a_row_stride, b_row_stride, c_row_stride, m, n, k,
+    Bm: tl.constexpr, Bn: tl.constexpr, Bk: tl.constexpr,
+):
+    rows = tl.program_id(0).to(tl.int64) * Bm + tl.arange(0, Bm)
+    cols = tl.program_id(1).to(tl.int64) * Bn + tl.arange(0, Bn)
+    # FILL IN (roughly 10 lines)
+
+
+# %% [markdown]
+# ## How it is launched
+#
+# You need not change this: the checker launches your kernel by itself, with many shapes.
+
+# %%
+def matmul(a, b):
+    """A Bᵀ on the GPU, of A with shape (m, k) and B with shape (n, k)."""
+    import torch
+
+    (m, k), n = a.shape, b.shape[0]
+    c = torch.empty((m, n), dtype=a.dtype, device=a.device)
+    grid = (triton.cdiv(m, 128), triton.cdiv(n, 128))
+    matmul_kernel[grid](a, b, c, a.stride(0), b.stride(0), c.stride(0), m, n, k, Bm=128, Bn=128, Bk=32)
+    return c
+
+
+# %% [markdown]
+# ## How to check
+#
+# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In
+# a terminal: `make check PUZZLE=a1`, or `make watch`, which checks whenever you save. `print("acc", acc)` inside the
+# kernel shows you a tile; `make trace PUZZLE=a1`, or `trace("a1")` from `checker.notebook`, draws how often each tile
+# of A and B is read.
+
+# %%
+from checker.notebook import check
+
+check("a1")
+
+# %% [markdown]
+# ## Hints
+#
+# `make hint PUZZLE=a1` shows one at a time; so does `hint("a1")`, from `checker.notebook`.
+#
+# <details><summary>1: a nudge</summary>
+#
+# Write the loop of puzzle 4, with k for n_cols and Bk for BLOCK_COLS. In each iteration, which columns of A and B are
+# loaded? Those numbers are a block like `cols` in puzzle 4, and the tile of A is addressed as the tile of x was
+# there.
+#
+# </details>
+# <details><summary>2: the tiles and their masks</summary>
+#
+# `inner = start + tl.arange(0, Bk)`. The tile of A has offsets `rows[:, None] * a_row_stride + inner[None, :]`, and
+# the tile of B the same with `cols` and `b_row_stride`. A lane counts if its row and its column exist; all others
+# hold 0.
+#
+# </details>
+# <details><summary>3: nearly there</summary>
+#
+# Before the loop, `acc = tl.zeros((Bm, Bn), tl.float32)`. In it, `acc += tl.dot(a, tl.trans(b))`. After it, store acc
+# at `c_ptr + rows[:, None] * c_row_stride + cols[None, :]` with the mask `(rows < m)[:, None] & (cols < n)[None, :]`.
+#
+# </details>
+#
+# ## Experiments
+#
+# Predict, then run. The cell below launches your kernel with m = 48, n = 32, k = 40 and all sides 16. `run` says how
+# often an element was read, on average.
+#
+# 1. How many programs are there, how many iterations has each, and how often are A and B read?
+# 2. With Bn = 32?
+# 3. With Bk = 32, and Bn = 16 again?
+#
+# <details><summary>The answers</summary>
+#
+# With 16: the grid is 3 x 2, so 6 programs. Each has 3 iterations, the last one with 8 columns. A is read twice,
+# because C has two tiles side by side; B is read three times. With Bn = 32: 3 programs, A is read once, B three
+# times. With Bk = 32: 2 iterations, and nothing else changes: A twice, B three times.
+#
+# </details>
+
+# %%
+import numpy as np
+
+from checker.notebook import run
+
+Bm, Bn, Bk = 16, 16, 16
+m, n, k = 48, 32, 40
+random = np.random.default_rng(0)
+a = random.normal(size=(m, k)).astype(np.float32)
+b = random.normal(size=(n, k)).astype(np.float32)
+c = np.zeros((m, n), np.float32)
+run(matmul_kernel, a, b, c, k, k, n, m, n, k, Bm=Bm, Bn=Bn, Bk=Bk, grid=(-(-m // Bm), -(-n // Bn)))
+
+# %% [markdown]
+# The next cell multiplies matrices of ones, but the second half of A holds 0.9. What is $c_{ij}$? What if the
+# accumulator is fp16? Start yours with `tl.float16`, write `acc = (acc + tl.dot(a, tl.trans(b))).to(tl.float16)`, and
+# put your kernel back afterwards.
+
+# %%
+a = np.ones((16, 4096), np.float16)
+a[:, 2048:] = 0.9
+b, c = np.ones((16, 4096), np.float16), np.zeros((16, 16), np.float16)
+run(matmul_kernel, a, b, c, 4096, 4096, 16, 16, 16, 4096, Bm=16, Bn=16, Bk=16, grid=(1, 1))
+
+# %% [markdown]
+# <details><summary>The answers</summary>
+#
+# $2048 + 2048 \cdot 0.9 = 3891.2$. C is fp16, which has only even numbers there: 3892. With an fp16 accumulator, the
+# last 128 iterations each add $16 \cdot 0.9 = 14.4$ to an even number and round to an even one. So each adds 14:
+# $2048 + 128 \cdot 14 = 3840$. That is an error of 1.3 %, and k is often larger.
+#
+# </details>
+#
+# ## What to notice afterwards
+#
+# This is the loop of puzzle 4, with a product in place of a maximum and a sum. In attention, rows of A are queries
+# and rows of B are keys. C is their scores, and a tile of it is used at once instead of being stored.
+#
+# The program does not say how its loads and products overlap: the compiler arranges that, and it needs to know
+# something for it. Triton compiles a kernel of its own for sizes that 16 divides. Compiled for an H100 with tiles of
+# 128 x 128 x 64 and 8 warps, each thread then copies its part of both tiles with 8 instructions of 16 bytes, in the
+# background. With k = 4088, which 16 does not divide, the mask along k might cut any 16 bytes in two: there are 64
+# loads of 2 bytes instead, and the products wait for them. `make bench PUZZLE=a1 EVERY=1` times both sizes on a GPU,
+# beside `torch.matmul`.
+#
+# ## Where to read on
+#
+# * [Tiling, and what it saves](../docs/background/gpu.md#tiling).
+# * [Triton's tutorial on matrix multiplication](https://triton-lang.org/main/getting-started/tutorials/03-matrix-multiplication.html):
+#   the same loop. Its programs are ordered so that those which run at the same time share strips in the L2 cache. Where
+#   this kernel masks rows past the end, it reads rows from the beginning again.

@@ -1,0 +1,26 @@
+"""Each program makes the transpose of its tile, and turns it before the store."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def matmul_kernel(
+    a_ptr, b_ptr, c_ptr, a_row_stride, b_row_stride, c_row_stride, m, n, k,
+    Bm: tl.constexpr, Bn: tl.constexpr, Bk: tl.constexpr,
+):
+    rows = tl.program_id(0).to(tl.int64) * Bm + tl.arange(0, Bm)
+    cols = tl.program_id(1).to(tl.int64) * Bn + tl.arange(0, Bn)
+    acc = tl.zeros((Bn, Bm), tl.float32)
+    for start in range(0, k, Bk):
+        inner = start + tl.arange(0, Bk)
+        a = tl.load(
+            a_ptr + rows[None, :] * a_row_stride + inner[:, None], mask=(rows < m)[None, :] & (inner < k)[:, None], other=0
+        )
+        b = tl.load(
+            b_ptr + cols[:, None] * b_row_stride + inner[None, :], mask=(cols < n)[:, None] & (inner < k)[None, :], other=0
+        )
+        acc = acc + tl.dot(b, a)
+    acc = tl.trans(acc)
+    c_mask = (rows < m)[:, None] & (cols < n)[None, :]
+    tl.store(c_ptr + rows[:, None] * c_row_stride + cols[None, :], acc, mask=c_mask)
