@@ -104,9 +104,9 @@
 # it adds nothing? Take the example with $k = 3$. The second step has one column instead of two, and acc ends as `5 2`
 # over `2 4`.
 #
-# **fp32 inputs on a GPU.** The matrix units of an NVIDIA GPU have no fp32. `tl.dot` of fp32 tiles rounds them to TF32
-# first, which keeps 10 bits, unless it says `input_precision="ieee"`. The checker's interpreter rounds nothing, and
-# accepts either. fp16 tiles lose nothing.
+# **fp32 inputs on a GPU.** The matrix units of an NVIDIA GPU do not take fp32 as it is. So `tl.dot` of fp32 tiles first
+# rounds them to TF32, which keeps 10 bits, unless it says `input_precision="ieee"`. The checker's interpreter rounds
+# nothing, and accepts either. fp16 tiles lose nothing.
 #
 # ## The signature
 #
@@ -119,10 +119,10 @@
 # | `m`, `n`, `k` | the sizes, at least 1 |
 # | `Bm`, `Bn`, `Bk` | sides of the tiles, powers of two, at least 16 |
 #
-# The grid is $(T_m, T_n)$: `tl.program_id(0)` is $i$, which tile of rows of C, and `tl.program_id(1)` is $j$, which
-# tile of its columns. The stub turns them into the numbers of the rows and columns, `rows` and `cols`. They are 64
-# bits wide, because `rows * a_row_stride` passes $2^{31}$ in a large matrix. The rows of B are the columns of C, so
-# `cols` also says which rows of B are needed.
+# Neighbours within a row are 1 element apart. The grid is $(T_m, T_n)$. `tl.program_id(0)` is $i$, which tile of rows of
+# C, and `tl.program_id(1)` is $j$, which tile of its columns. The stub turns them into the numbers of the rows and
+# columns, `rows` and `cols`. They are 64 bits wide, because `rows * a_row_stride` passes $2^{31}$ in a large matrix. The
+# rows of B are the columns of C, so `cols` also says which rows of B are needed.
 #
 # ## The traffic bound
 #

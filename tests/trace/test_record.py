@@ -33,6 +33,7 @@ def test_blocks_are_touched_in_order_and_end_with_the_row() -> None:
     assert [(touch.step, touch.spans) for touch in program.touches if touch.store] == list(enumerate(blocks, start=4))
     assert (program.rows, program.loads, program.stores, program.steps) == ((2, 2), 8, 4, 8)
     assert solution("p4").launches[0].programs[2].rows == (8, 10)
+    assert solution("a1").launches[0].programs[1].rows == (16, 31)  # of C, though it reads rows 0 to 15 of B
 
 
 def test_a_step_is_a_turn_of_the_loop() -> None:
