@@ -14,7 +14,7 @@ endif
 
 .PHONY: solution course grade similar gradescope student-bundle test test-all mutants versions lint needs-cluster needs-test
 
-solution: $(call layer,check) ## the solution of PUZZLE=4, once yours is accepted (FORCE=1: before)
+solution: $(call layer,check) ## the solution of PUZZLE=p4, once yours is accepted (FORCE=1: before)
 	@$(checker) solution $(PUZZLE) $(if $(FORCE),--force)
 
 course: $(call layer,lab) ## for instructors: make an nbgrader course in COURSE=course, or bring it up to date
@@ -23,10 +23,10 @@ course: $(call layer,lab) ## for instructors: make an nbgrader course in COURSE=
 grade: $(call layer,$(if $(CLUSTER),cluster,lab)) ## for instructors: grade all that COURSE=course has collected, on all cores (JOBS=2, CSV=FILE)
 	@$(checker) grade --course "$(or $(COURSE),course)" $(if $(FILE),"$(FILE)") $(if $(JOBS),--jobs $(JOBS)) $(if $(CLUSTER),--cluster "$(CLUSTER)") $(if $(CSV),--csv "$(CSV)")
 
-similar: $(call layer,lab) ## for instructors: which submissions in COURSE=course share what few others have (PUZZLE=4, FILE=similar.html)
+similar: $(call layer,lab) ## for instructors: which submissions in COURSE=course share what few others have (PUZZLE=p4, FILE=similar.html)
 	@$(checker) similar --course "$(or $(COURSE),course)" $(if $(PUZZLE),--puzzle $(PUZZLE)) $(if $(FILE),--file "$(FILE)")
 
-gradescope: $(call layer,lab) ## for instructors: an autograder for Gradescope, of PUZZLE=4 or of all (FILE=gradescope.zip, COURSE=course)
+gradescope: $(call layer,lab) ## for instructors: an autograder for Gradescope, of PUZZLE=p4 or of all that the course has (FILE=gradescope.zip, COURSE=course)
 	@$(checker) gradescope $(PUZZLE) --course "$(or $(COURSE),course)" $(if $(FILE),--file "$(FILE)")
 
 student-bundle: $(call layer,lab) ## for instructors: the course without solutions, tests and grading, as one archive

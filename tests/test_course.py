@@ -20,7 +20,7 @@ from checker.submission.read import from_file
 from tests.conftest import ROOT
 
 STEMS = ladder.stems()
-numbers = pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
+every_puzzle = pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
 
 
 def stub(puzzle_id: str) -> Path:
@@ -48,7 +48,7 @@ def test_no_file_is_stray() -> None:
         assert found == {f"{stem}.{kind}" for stem in STEMS.values()}
 
 
-@numbers
+@every_puzzle
 def test_the_notebook_is_up_to_date(puzzle_id: str) -> None:
     """Compared outside the kernels, which are the student's to fill in."""
     names = [kernel.name for kernel in catalog.load(puzzle_id).kernels]
@@ -64,7 +64,7 @@ def test_the_notebook_is_up_to_date(puzzle_id: str) -> None:
     assert len(there.encode()) < 60_000
 
 
-@numbers
+@every_puzzle
 def test_the_shipped_stubs_are_up_to_date(puzzle_id: str, tmp_path: Path) -> None:
     text = shipped_stub(puzzle_id, tmp_path).read_text()
     assert stubs(puzzle_id).read_text() == stubs_text(text, catalog.load(puzzle_id)), "run: python -m checker build"
@@ -76,14 +76,14 @@ def test_the_readme_is_up_to_date() -> None:
     assert puzzle_table() in readme
 
 
-@numbers
+@every_puzzle
 def test_the_module_is_what_its_name_says(puzzle_id: str) -> None:
     puzzle = catalog.load(puzzle_id)
     assert (puzzle.id, puzzle.stem) == (puzzle_id, STEMS[puzzle_id])
     assert puzzle.possible == 100
 
 
-@numbers
+@every_puzzle
 def test_the_stub_is_not_started(puzzle_id: str, tmp_path: Path) -> None:
     verdict = check(puzzle_id, from_file(shipped_stub(puzzle_id, tmp_path))).verdict
     assert verdict.status is Status.NOT_STARTED
@@ -93,7 +93,7 @@ def test_the_stub_is_not_started(puzzle_id: str, tmp_path: Path) -> None:
 FILLED_IN = ["x = 1", "", "# a thought", "y = (2", "", "# another, at the end"]
 
 
-@numbers
+@every_puzzle
 @pytest.mark.parametrize("barrier", [False, True], ids=["as it ends", "with a barrier inside"])
 def test_what_was_filled_in_can_be_emptied(puzzle_id: str, barrier: bool, tmp_path: Path) -> None:
     """Whatever it was, even if Python cannot read it; and what the stub itself ends with stays."""
@@ -108,7 +108,7 @@ def test_what_was_filled_in_can_be_emptied(puzzle_id: str, barrier: bool, tmp_pa
     assert emptied("\n".join(filled), catalog.load(puzzle_id)).split("\n") == given
 
 
-@numbers
+@every_puzzle
 def test_the_notebook_has_the_same_stub(puzzle_id: str, tmp_path: Path) -> None:
     notebook = json.loads((ROOT / "notebooks" / f"{STEMS[puzzle_id]}.ipynb").read_text())
     code = "\n\n\n".join("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
@@ -124,13 +124,13 @@ def test_the_notebook_has_the_same_stub(puzzle_id: str, tmp_path: Path) -> None:
         assert [there[n] for n in in_notebook] == [script[n] for n in in_script]
 
 
-@numbers
+@every_puzzle
 def test_the_solution_is_accepted(puzzle_id: str) -> None:
     verdict = check(puzzle_id, from_file(ROOT / "solutions" / f"{STEMS[puzzle_id]}.py")).verdict
     assert verdict.accepted, verdict.findings
 
 
-@numbers
+@every_puzzle
 def test_the_solution_only_adds_lines_to_the_stub(puzzle_id: str, tmp_path: Path) -> None:
     """So a student can reach it by filling in, and the stub never leads astray."""
 
@@ -145,7 +145,7 @@ def test_the_solution_only_adds_lines_to_the_stub(puzzle_id: str, tmp_path: Path
         assert all(line in remaining for line in given[kernel.name]), kernel.name
 
 
-@numbers
+@every_puzzle
 def test_cases_name_real_properties_and_every_property_is_proven(puzzle_id: str) -> None:
     puzzle = catalog.load(puzzle_id)
     for key in ("practice", "another"):
@@ -158,7 +158,7 @@ def test_cases_name_real_properties_and_every_property_is_proven(puzzle_id: str)
             assert set(case.constexprs) == set(kernel.constexprs)
 
 
-@numbers
+@every_puzzle
 def test_every_misconception_is_told_from_the_right_answer(puzzle_id: str) -> None:
     """A model that equals the reference in all cases could never be named."""
     import numpy as np
