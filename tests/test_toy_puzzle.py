@@ -132,6 +132,8 @@ def test_of_all_puzzles_the_worst_status_counts(copy: Path) -> None:
         first.write_text((copy / "solutions" / first.name).read_text())
         done = python(copy, "-m", "checker", "check")
         assert (done.returncode, "accepted" in done.stdout, "not started" in done.stdout) == (4, True, True)
+        table = [line.split()[0] for line in done.stdout.split("\n") if line[:1] in ("p", "t")]
+        assert table[:3] == ["p1", "t1", "p2"]  # as they stand on the ladder
         second.write_text((copy / "solutions" / second.name).read_text().replace("/ l", "/ (l + 1)"))
         done = python(copy, "-m", "checker", "check")
         assert (done.returncode, "not started" in done.stdout) == (1, True)
