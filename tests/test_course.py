@@ -21,7 +21,7 @@ from checker.submission.read import from_cells, from_file
 from tests.conftest import ROOT
 
 STEMS = ladder.stems()
-each = pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
+every_puzzle = pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
 
 
 def stub(puzzle_id: str) -> Path:
@@ -49,7 +49,7 @@ def test_no_file_is_stray() -> None:
         assert found == {f"{stem}.{kind}" for stem in STEMS.values()}
 
 
-@each
+@every_puzzle
 def test_the_notebook_is_up_to_date(puzzle_id: str) -> None:
     """Compared outside the kernels, which are the student's to fill in."""
     names = [kernel.name for kernel in catalog.load(puzzle_id).kernels]
@@ -65,7 +65,7 @@ def test_the_notebook_is_up_to_date(puzzle_id: str) -> None:
     assert len(there.encode()) < 60_000
 
 
-@each
+@every_puzzle
 def test_the_shipped_stubs_are_up_to_date(puzzle_id: str, tmp_path: Path) -> None:
     text = shipped_stub(puzzle_id, tmp_path).read_text()
     assert stubs(puzzle_id).read_text() == stubs_text(text, catalog.load(puzzle_id)), "run: python -m checker build"
@@ -77,14 +77,14 @@ def test_the_readme_is_up_to_date() -> None:
     assert puzzle_table() in readme
 
 
-@each
+@every_puzzle
 def test_the_module_is_what_its_name_says(puzzle_id: str) -> None:
     puzzle = catalog.load(puzzle_id)
     assert (puzzle.id, puzzle.stem) == (puzzle_id, STEMS[puzzle_id])
     assert puzzle.possible == 100
 
 
-@each
+@every_puzzle
 def test_the_stub_is_not_started(puzzle_id: str, tmp_path: Path) -> None:
     verdict = check(puzzle_id, from_file(shipped_stub(puzzle_id, tmp_path))).verdict
     assert verdict.status is Status.NOT_STARTED
@@ -94,7 +94,7 @@ def test_the_stub_is_not_started(puzzle_id: str, tmp_path: Path) -> None:
 FILLED_IN = ["x = 1", "", "# a thought", "y = (2", "", "# another, at the end"]
 
 
-@each
+@every_puzzle
 @pytest.mark.parametrize("barrier", [False, True], ids=["as it ends", "with a barrier inside"])
 def test_what_was_filled_in_can_be_emptied(puzzle_id: str, barrier: bool, tmp_path: Path) -> None:
     """Whatever it was, even if Python cannot read it; and what the stub itself ends with stays."""
@@ -109,7 +109,7 @@ def test_what_was_filled_in_can_be_emptied(puzzle_id: str, barrier: bool, tmp_pa
     assert emptied("\n".join(filled), catalog.load(puzzle_id)).split("\n") == given
 
 
-@each
+@every_puzzle
 def test_the_notebook_has_the_same_stub(puzzle_id: str, tmp_path: Path) -> None:
     notebook = json.loads((ROOT / "notebooks" / f"{STEMS[puzzle_id]}.ipynb").read_text())
     code = "\n\n\n".join("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
@@ -125,13 +125,13 @@ def test_the_notebook_has_the_same_stub(puzzle_id: str, tmp_path: Path) -> None:
         assert [there[n] for n in in_notebook] == [script[n] for n in in_script]
 
 
-@each
+@every_puzzle
 def test_the_solution_is_accepted(puzzle_id: str) -> None:
     verdict = check(puzzle_id, from_file(ROOT / "solutions" / f"{STEMS[puzzle_id]}.py")).verdict
     assert verdict.accepted, verdict.findings
 
 
-@each
+@every_puzzle
 def test_the_solution_only_adds_lines_to_the_stub(puzzle_id: str, tmp_path: Path) -> None:
     """So a student can reach it by filling in, and the stub never leads astray."""
 
@@ -151,15 +151,7 @@ def test_the_solution_only_adds_lines_to_the_stub(puzzle_id: str, tmp_path: Path
         assert promised and abs(int(promised[1]) - missing) <= missing / 10, f"{kernel.name}: {missing} lines"
 
 
-def test_lesson_6_says_what_each_half_earns() -> None:
-    solved = (ROOT / "solutions" / f"{STEMS['p6']}.py").read_text()
-    full = re.sub(r" +if CAUSAL:\n.*\n", "", solved)
-    earned = check("p6", from_cells([("code", full)], "full.py", numbered=False)).verdict.earned
-    headings = [line for line in stub("p6").read_text().split("\n") if line.startswith("# ### ")]
-    assert headings == [f"# ### Full: {earned} points", f"# ### Causal: {100 - earned} points"]
-
-
-@each
+@every_puzzle
 def test_cases_name_real_properties_and_every_property_is_proven(puzzle_id: str) -> None:
     puzzle = catalog.load(puzzle_id)
     for key in ("practice", "another"):
@@ -172,7 +164,7 @@ def test_cases_name_real_properties_and_every_property_is_proven(puzzle_id: str)
             assert set(case.constexprs) == set(kernel.constexprs)
 
 
-@each
+@every_puzzle
 def test_every_misconception_is_told_from_the_right_answer(puzzle_id: str) -> None:
     """A model that equals the reference in all cases could never be named."""
     import numpy as np

@@ -1,4 +1,4 @@
-"""A puzzle is three files: one in puzzles/, one in solutions/, one in checker/catalog/."""
+"""A puzzle is three files, one in puzzles/, one in solutions/, one in checker/catalog/, and a line of the ladder."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from checker.course import ladder
 from tests.conftest import ROOT, importable
 
-NUMBER = max(ladder.stems()) + 1
-TOY = f"p{NUMBER}_double"
+TOY = "t1_double"
+BEFORE = '    Rung("p1", "naive_softmax", "Naive softmax"),\n'
+LINE = '    Rung("t1", "double", "Twice as much"),\n'
 
 KERNEL = """
 @triton.jit
@@ -24,7 +24,7 @@ def double_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
 """
 
 STUB = f"""# %% [markdown]
-# # Puzzle {NUMBER}: twice as much
+# # Puzzle t1: twice as much
 
 # %%
 import triton
@@ -33,7 +33,7 @@ import triton.language as tl
 # %%{KERNEL}"""
 
 SOLUTION = (
-    f'"""Puzzle {NUMBER}, solved."""\n\nimport triton\nimport triton.language as tl\n\n'
+    '"""Puzzle t1, solved."""\n\nimport triton\nimport triton.language as tl\n\n'
     + KERNEL.replace("    # FILL IN (roughly 2 lines)\n", "")
     + "    x = tl.load(x_ptr + at, mask=at < n)\n    tl.store(y_ptr + at, 2 * x, mask=at < n)\n"
 )
@@ -62,9 +62,7 @@ def expected(case):
 
 
 PUZZLE = Puzzle(
-    number=NUMBER,
-    slug="double",
-    title="Twice as much",
+    id="t1",
     kernels=(KERNEL,),
     properties=(Property("right", "doubles", 90), Property("traffic", "reads once", 10, traffic=True)),
     cases=cases,
@@ -77,12 +75,12 @@ PUZZLE = Puzzle(
         ),
     ),
 )
-'''.replace("NUMBER", str(NUMBER))
+'''
 
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The repository with the toy puzzle added: three files, and nothing else touched."""
+    """The repository with the toy puzzle added, as the second one: three files, a line, and nothing else touched."""
     root = tmp_path_factory.mktemp("course")
     for name in ("checker", "puzzles", "solutions", "notebooks"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -99,6 +97,10 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "puzzles" / f"{TOY}.py").write_text(STUB)
     (root / "solutions" / f"{TOY}.py").write_text(SOLUTION)
     (root / "checker" / "catalog" / f"{TOY}.py").write_text(CATALOG)
+    registry = root / "checker" / "course" / "ladder.py"
+    text = registry.read_text()
+    assert text.count(BEFORE) == 1
+    registry.write_text(text.replace(BEFORE, BEFORE + LINE))
     return root
 
 
@@ -110,15 +112,15 @@ def python(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_it_is_checked(copy: Path) -> None:
-    stub = python(copy, "-m", "checker", "check", str(NUMBER))
+    stub = python(copy, "-m", "checker", "check", "t1")
     assert (stub.returncode, "line 12" in stub.stdout) == (4, True), stub.stdout + stub.stderr
-    right = python(copy, "-m", "checker", "check", str(NUMBER), "--file", f"solutions/{TOY}.py")
+    right = python(copy, "-m", "checker", "check", "t1", "--file", f"solutions/{TOY}.py")
     assert (right.returncode, "100/100" in right.stdout) == (0, True), right.stdout
     (copy / "wrong.py").write_text(SOLUTION.replace("2 * x", "x"))
-    wrong = python(copy, "-m", "checker", "check", str(NUMBER), "--file", "wrong.py")
+    wrong = python(copy, "-m", "checker", "check", "t1", "--file", "wrong.py")
     assert (wrong.returncode, "[copied]" in wrong.stdout) == (1, True), wrong.stdout
     (copy / "wrong.py").write_text(SOLUTION.replace("mask=at < n)\n    tl.store", "mask=at < n - 1)\n    tl.store"))
-    undefined = python(copy, "-m", "checker", "check", str(NUMBER), "--file", "wrong.py")
+    undefined = python(copy, "-m", "checker", "check", "t1", "--file", "wrong.py")
     assert "[undefined-masked-lanes]" in undefined.stdout
 
 
@@ -130,6 +132,8 @@ def test_of_all_puzzles_the_worst_status_counts(copy: Path) -> None:
         first.write_text((copy / "solutions" / first.name).read_text())
         done = python(copy, "-m", "checker", "check")
         assert (done.returncode, "accepted" in done.stdout, "not started" in done.stdout) == (4, True, True)
+        table = [line.split()[0] for line in done.stdout.split("\n") if line[:1] in ("p", "t")]
+        assert table[:3] == ["p1", "t1", "p2"]  # as they stand on the ladder
         second.write_text((copy / "solutions" / second.name).read_text().replace("/ l", "/ (l + 1)"))
         done = python(copy, "-m", "checker", "check")
         assert (done.returncode, "not started" in done.stdout) == (1, True)
@@ -141,7 +145,7 @@ def test_of_all_puzzles_the_worst_status_counts(copy: Path) -> None:
 def test_it_is_drawn(copy: Path) -> None:
     """Of tensors without named axes, a launch that was not chosen for it."""
     importable("matplotlib")
-    done = python(copy, "-m", "checker", "trace", str(NUMBER), "--file", f"solutions/{TOY}.py")
+    done = python(copy, "-m", "checker", "trace", "t1", "--file", f"solutions/{TOY}.py")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "4 programs, each: 1 load, 1 store" in done.stdout and "reads per element: x 1" in done.stdout
     assert (copy / "trace" / f"{TOY}.png").exists()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from checker.course import ladder
 from checker.course.status import Misuse
 from checker.grading.key import KeyProblem
 from checker.grading.settings import SettingsError
@@ -35,13 +36,14 @@ def course(folder: Path, id: str | None, exchange: str | None) -> None:
         click.echo(f"! {remark}")
     if not made.written and not made.remarks:
         click.echo("Nothing has changed.")
+    stem = ladder.stems()[settings.puzzles[0]]
     here = os.path.relpath(folder)
     click.echo(f"\nThe course {settings.id} is in {here}. For each assignment:")
     click.echo(f"  . .venv/bin/activate && cd {here}")
-    click.echo("  nbgrader generate_assignment p1_naive_softmax && nbgrader release_assignment p1_naive_softmax")
+    click.echo(f"  nbgrader generate_assignment {stem} && nbgrader release_assignment {stem}")
     if (folder / "gradebook.db").exists():
         click.echo("For one that is handed out already, after a change of its points:")
-        click.echo("  nbgrader generate_assignment p1_naive_softmax --force")
-        click.echo("  nbgrader autograde p1_naive_softmax --force")
-        click.echo("  nbgrader generate_feedback p1_naive_softmax --force")
-        click.echo("  nbgrader release_feedback p1_naive_softmax")
+        click.echo(f"  nbgrader generate_assignment {stem} --force")
+        click.echo(f"  nbgrader autograde {stem} --force")
+        click.echo(f"  nbgrader generate_feedback {stem} --force")
+        click.echo(f"  nbgrader release_feedback {stem}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NoReturn
@@ -24,7 +24,7 @@ from checker.course.verdict import Status, Verdict
 from checker.grading import batch, export, settings
 from checker.grading.crew import Crew, CrewLost, NoCrew, local
 from checker.grading.export import Row
-from checker.grading.found import NothingFound, Work, found
+from checker.grading.found import NothingFound, Work, found, some_of
 from checker.grading.grade import NoSandbox, terms_for_grading
 from checker.grading.key import KeyProblem
 from checker.report.screen import console, say
@@ -52,8 +52,8 @@ def grade(places: tuple[Path, ...], folder: Path, jobs: int, cluster: str, **for
     If no other file is named, the latter writes verdicts.csv in the course's folder. These are no grades: there are no
     deadlines, overrides and questions in them. `nbgrader export` has all of that.
 
-    What was graded before is not graded again, and a run that was ended goes on where it was. `nbgrader autograde`
-    then only takes over the results.
+    Submissions for puzzles that course.toml does not name are left out, and named. What was graded before is not graded
+    again, and a run that was ended goes on where it was. `nbgrader autograde` then only takes over the results.
 
     Exit status: 0 every submission has a result, 2 misused, 3 some could not be judged: they have no score.
     """
@@ -73,7 +73,11 @@ def grade_all(
     screen, started = console(), time.monotonic()
     try:
         course = settings.read(folder.absolute())
-        works = found(places or (folder / "submitted",))
+        every = found(places or (folder / "submitted",), course.puzzles)
+        works = [work for work in every if work.puzzle in course.puzzles]
+        others = list(_left_out(work for work in every if work.puzzle not in course.puzzles))
+        if not works:
+            raise NothingFound(" ".join(["There is nothing to grade.", *others]))
         with _crew(cluster, jobs, course, works[0].paths[0]) as crew:
             outcomes = _with_progress(works, course.folder, crew)
         rows = export.Rows(outcomes, course)
@@ -91,10 +95,21 @@ def grade_all(
     say(screen, f"{len(outcomes)} submissions, {known} of them known before, in {time.monotonic() - started:.0f} s.")
     for path in written.values():
         say(screen, f"Written: {path}")
+    for sentence in others:
+        say(screen, sentence)
     lost = [outcome for outcome in outcomes if outcome.fault]
     for outcome in lost:
         say(screen, f"No score: {_harmless(f'{outcome.files}: {outcome.fault}')}.")
     return ExitStatus.FAULT if lost else ExitStatus.ACCEPTED
+
+
+def _left_out(works: Iterable[Work]) -> Iterator[str]:
+    """A sentence for each puzzle that the course does not have, but somebody has handed in."""
+    paths: dict[str, list[Path]] = defaultdict(list)
+    for work in works:
+        paths[work.puzzle] += work.paths
+    for puzzle_id in sorted(paths, key=ladder.place_of):
+        yield f"Left out, because course.toml does not name {puzzle_id}: {_harmless(some_of(paths[puzzle_id]))}."
 
 
 def _crew(cluster: str, jobs: int, course: settings.Settings, sample: Path) -> AbstractContextManager[Crew]:

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from checker.commands.arguments import of_course
-from checker.course import ladder
 from checker.course.ladder import id_of
 from checker.course.status import Misuse
 from checker.grading import settings
@@ -16,17 +15,18 @@ from checker.publish.gradescope.archive import write
 
 
 @click.command()
-@click.argument("puzzle", required=False, metavar="[N]")
+@click.argument("puzzle", required=False, metavar="[ID]")
 @of_course
 @click.option("--file", default="gradescope.zip", show_default=True, type=click.Path(path_type=Path), help="Where to.")
 def gradescope(puzzle: str | None, folder: Path, file: Path) -> None:
-    """Write an autograder for Gradescope: of a puzzle, or of all of them if none is named.
+    """Write an autograder for Gradescope: of a puzzle, or of all that course.toml names.
 
     It grades as `grade` does, with the key and the points of the course, so keep it from others.
     """
-    puzzles = list(ladder.stems()) if puzzle is None else [id_of(puzzle)]
+    asked = () if puzzle is None else (id_of(puzzle),)
     try:
         course = settings.read(folder.absolute())
+        puzzles = asked or course.puzzles
         names = write(file, course, puzzles)
     except (settings.SettingsError, KeyProblem) as problem:
         raise Misuse(str(problem)) from problem

@@ -124,7 +124,7 @@ def _each(
     answers: list[Any] = [None] * len(works)
     waiting, finished = list(range(len(works))), 0
     for turn in range(TRIES):
-        again, calls = [], [(works[puzzle_id], folder) for puzzle_id in waiting]
+        again, calls = [], [(works[number], folder) for number in waiting]
         for position, answer in crew.run(function, calls, 1 if turn else WINDOW):
             number = waiting[position]
             if isinstance(answer, _FOR_ALL):

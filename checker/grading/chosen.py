@@ -13,10 +13,10 @@ from checker.check import started
 from checker.course import ladder
 from checker.course.clean import clean
 from checker.grading.cells import Handed, defines, handed
-from checker.grading.found import Work, in_folder
+from checker.grading.found import MOST_NAMED, Work, in_folder
 from checker.submission.extract import NotASubmission, extract
 
-_LONG, _MOST_NAMED = 200, 5  # characters of a file's name; files in a sentence
+_LONG = 200  # characters of a file's name
 
 
 class Unresolved(Exception):
@@ -42,14 +42,14 @@ def chosen(work: Work) -> tuple[Path, Handed]:
         if len(left) > 1:
             left = [one for one in left if goes_first(work.puzzle, *one)] or left
     if len(left) > 1:
-        names = " and ".join(_name(path) for path, _ in left[:_MOST_NAMED])
+        names = " and ".join(_name(path) for path, _ in left[:MOST_NAMED])
         raise Unresolved(f"There is more than one file for it, {names}, so it is open which one is meant")
     ((path, meant),) = left
     notes = list(meant.notes)
     if path.stem != stem:
         notes.insert(0, f"What was judged is called {_name(path)}, and not {stem}{path.suffix}.")
     if others := [_name(other) for other in work.paths if other != path]:
-        notes.insert(0, f"{_name(path)} was judged; left out: {', '.join(others[:_MOST_NAMED])}.")
+        notes.insert(0, f"{_name(path)} was judged; left out: {', '.join(others[:MOST_NAMED])}.")
     return path, replace(meant, notes=tuple(notes))
 
 

@@ -34,8 +34,8 @@ class Rows:
         self.outcomes, self.course = outcomes, course
 
     def __iter__(self) -> Iterator[Row]:
-        points = {puzzle_id: self.course.possible(puzzle_id) for puzzle_id in ladder.stems()}
-        return (Row(one, verdict_of(one, self.course), points[one.work.puzzle]) for one in self.outcomes)
+        course = self.course
+        return (Row(one, verdict_of(one, course), course.possible(one.work.puzzle)) for one in self.outcomes)
 
 
 COLUMNS = ("student", "puzzle", "verdict", "earned", "possible", "findings", "sandbox", "fault", "file")

@@ -6,7 +6,7 @@ import os
 import re
 import stat
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from checker.course import ladder
 KINDS = (".ipynb", ".py")
 _OURS = {"checker", "solutions", "tests"}  # in a clone of the course: files with a puzzle's ID, and nobody's work
 MOST_DEEP = 20  # folders in folders; some unpackers, and Git, make a thousand for whoever asks
+MOST_NAMED = 5  # files in a sentence
 _ID = re.compile(rf"(?:^|[^A-Za-z0-9])({'|'.join(ladder.RUNGS)})(?=_)")
 # What a learning platform writes before a file's name, or calls a folder. Canvas's second number is the file's.
 _CANVAS = re.compile(r"(?P<student>[^_]+(?:_LATE)?_\d+)_\d+_(?P<file>.+)")
@@ -25,7 +26,7 @@ class NothingFound(Exception):
     """A place holds no submission: a sentence."""
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Work:
     """The files that somebody has handed in for a puzzle; `chosen` says which of them is meant."""
 
@@ -55,8 +56,10 @@ def download(path: Path) -> Download | None:
     return None
 
 
-def found(places: Sequence[Path]) -> list[Work]:
+def found(places: Sequence[Path], puzzles: Collection[str] = ladder.RUNGS) -> list[Work]:
     """All submissions in these folders and files, in order. Raises NothingFound.
+
+    `puzzles`: what is expected. What was handed in for others is found as well.
 
     In a folder, whoever has a folder is a student: STUDENT/…/p1_naive_softmax.ipynb, as nbgrader lays it out. A file
     without one is its student's by the rest of its name: anna_p1_naive_softmax.py. Everything in a folder that is named
@@ -66,19 +69,31 @@ def found(places: Sequence[Path]) -> list[Work]:
     for place in places:
         if not place.exists():
             raise NothingFound(f"There is no {place}.")
-        here = _works([place], place.parent) if place.is_file() else _works(_files(place), place)
+        here = _works([place], place.parent, puzzles) if place.is_file() else _works(_files(place), place, puzzles)
         if not here:
             raise NothingFound(
                 f"{place} holds no submission: no .py or .ipynb with a puzzle's ID in its name, such as "
                 f"{ladder.LADDER[0].stem}.ipynb."
             )
         works.update(here)
-    return sorted(works)
+    return sorted(works, key=lambda work: (work.student, ladder.place_of(work.puzzle), work.paths))
 
 
-def in_folder(folder: Path, puzzle_id: str | None = None) -> tuple[Path, ...]:
-    """All that may be a submission in somebody's folder; of a puzzle, only what bears its ID in its name."""
-    return tuple(path for path in _files(folder) if puzzle_id in (None, _named(path)))
+def in_folder(folder: Path) -> tuple[Path, ...]:
+    """All that may be a submission in somebody's folder."""
+    return tuple(_files(folder))
+
+
+def puzzle_of(path: Path, puzzles: Collection[str]) -> str | None:
+    """The puzzle that a file's name says it is for, which may be none of those that are expected."""
+    named = _named(path, puzzles)
+    return None if named is None else named[1]
+
+
+def some_of(paths: Sequence[Path]) -> str:
+    """The names of files for a sentence: at most MOST_NAMED, and how many there are besides."""
+    more = len(paths) - MOST_NAMED
+    return ", ".join(map(str, paths[:MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -101,19 +116,19 @@ def _special(path: Path) -> bool:
         return False
 
 
-def _works(paths: Iterable[Path], folder: Path) -> list[Work]:
+def _works(paths: Iterable[Path], folder: Path, puzzles: Collection[str]) -> list[Work]:
     of: dict[tuple[str, str, str], list[Path]] = defaultdict(list)
     ids = {stem: puzzle_id for puzzle_id, stem in ladder.stems().items()}
     for path in paths:
         inside = path.relative_to(folder)
         above, platform = inside.parts[:-1], download(inside)
-        puzzle_id = next((ids[name] for name in above if name in ids), None) or _named(path)
+        puzzle_id = next((ids[name] for name in above if name in ids), None) or puzzle_of(path, puzzles)
         if puzzle_id is None:
             continue
         if platform is not None:
             of[platform.student, platform.participant, puzzle_id].append(path)
         else:
-            of[above[0] if above else _before(path), "", puzzle_id].append(path)
+            of[above[0] if above else _before(path, puzzles), "", puzzle_id].append(path)
     people = Counter((student, puzzle_id) for student, _, puzzle_id in of)
     return [
         Work(student if people[student, puzzle_id] == 1 else f"{student}_{participant}", puzzle_id, tuple(files))
@@ -121,13 +136,20 @@ def _works(paths: Iterable[Path], folder: Path) -> list[Work]:
     ]
 
 
-def _named(path: Path) -> str | None:
-    """The puzzle that a file's name says it is for."""
-    named = _ID.search(path.stem)
-    return named[1] if named is not None else None
+def _named(path: Path, puzzles: Collection[str]) -> re.Match[str] | None:
+    """Where a file's name says which puzzle it is for.
+
+    a1_p3_online_softmax.py may be of the first assignment: what is expected goes before what is not, a puzzle's whole
+    name before an ID, and then what comes first.
+    """
+
+    def last(one: re.Match[str]) -> tuple[bool, bool]:
+        return one[1] not in puzzles, not path.stem.startswith(ladder.RUNGS[one[1]].stem, one.start(1))
+
+    return min(_ID.finditer(path.stem), key=last, default=None)
 
 
-def _before(path: Path) -> str:
+def _before(path: Path, puzzles: Collection[str]) -> str:
     """What stands before the puzzle's ID in a file's name; if nothing does, its name."""
-    named = _ID.search(path.stem)
+    named = _named(path, puzzles)
     return (path.stem[: named.start()].strip("_- .") if named else "") or path.stem

@@ -5,6 +5,7 @@ Points are for the instructor to change at any time: they are applied when a rep
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from dataclasses import dataclass, field, replace
@@ -16,14 +17,19 @@ from msgspec import Meta
 
 from checker import catalog
 from checker.course import ladder
+from checker.course.status import Misuse
 from checker.course.verdict import Verdict
 
 NAME = "course.toml"
+SEVEN = ("p1", "p2", "p3", "p4", "p5", "p6", "p7")  # what a course has whose file is older than the line `puzzles`
 
 # What may stand in the file; the description ends the sentence on a value that does not fit.
 _Id = Annotated[
     str,
     Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*\Z", description="use letters, digits, `-`, `_` and `.` only, in quotes"),
+]
+_Puzzles = Annotated[
+    list[str | int], Meta(min_length=1, description='name the puzzles of the course, such as ["p1", "p2"]')
 ]
 _Text = Annotated[str, Meta(description="use a text, in quotes")]
 _Sandbox = Annotated[Literal["required", "none"], Meta(description="there is 'required', 'none'")]
@@ -31,7 +37,15 @@ _Policy = Annotated[Literal["none", "zero", "per day"], Meta(description="there 
 _Amount = Annotated[float, Meta(ge=0, lt=1e6, description="use a number that is not negative")]
 _Whole = Annotated[int, Meta(ge=0, lt=1_000_000, description="use a whole number that is not negative")]
 _Table = Annotated[dict[str, Any], Meta(description='it must hold lines such as "name" = 10')]
-_FILE = {"id": _Id, "key_file": _Text, "sandbox": _Sandbox, "late": _Table, "attempts": _Table, "points": _Table}
+_FILE = {
+    "id": _Id,
+    "puzzles": _Puzzles,
+    "key_file": _Text,
+    "sandbox": _Sandbox,
+    "late": _Table,
+    "attempts": _Table,
+    "points": _Table,
+}
 _LATE = {"policy": _Policy, "percent_per_day": _Amount, "most_percent": _Amount, "grace_minutes": _Amount}
 
 
@@ -64,6 +78,7 @@ class Settings:
 
     folder: Path
     id: str = "flash-puzzles"
+    puzzles: tuple[str, ...] = SEVEN  # IDs, as they stand on the ladder
     key_file: str = ""  # nothing: see `key_path`
     sandbox: str = "required"  # or none
     late: Late = field(default_factory=Late)
@@ -129,15 +144,25 @@ def read(folder: Path) -> Settings:
 def _said(data: dict[str, Any]) -> dict[str, Any]:
     """What a file says, as the fields of `Settings`."""
     said = _table("the file", data, _FILE)
-    numbers = {stem: puzzle_id for puzzle_id, stem in ladder.stems().items()}
+    ids = {stem: puzzle_id for puzzle_id, stem in ladder.stems().items()}
+    if "puzzles" in said:
+        said["puzzles"] = _ids_of(said["puzzles"])
     said["late"] = Late(**_table("[late]", said.get("late", {}), _LATE))
-    said["attempts"] = _table("[attempts]", said.get("attempts", {}), dict.fromkeys(["allowed", *numbers], _Whole))
-    points = _table("[points]", said.get("points", {}), dict.fromkeys(numbers, _Table))
+    said["attempts"] = _table("[attempts]", said.get("attempts", {}), dict.fromkeys(["allowed", *ids], _Whole))
+    points = _table("[points]", said.get("points", {}), dict.fromkeys(ids, _Table))
     said["points"] = {
-        stem: _table(f"[points.{stem}]", given, {p.name: _Whole for p in catalog.load(numbers[stem]).properties})
+        stem: _table(f"[points.{stem}]", given, {p.name: _Whole for p in catalog.load(ids[stem]).properties})
         for stem, given in points.items()
     }
     return said
+
+
+def _ids_of(named: list[str | int]) -> tuple[str, ...]:
+    """The puzzles that are meant, each once, as they stand on the ladder. Raises SettingsError."""
+    try:
+        return tuple(sorted({ladder.id_of(one) for one in named}, key=ladder.place_of))
+    except Misuse as problem:
+        raise SettingsError(str(problem)) from problem
 
 
 def _table(where: str, data: dict[str, Any], kinds: dict[str, Any]) -> dict[str, Any]:
@@ -163,7 +188,8 @@ def check_id(id: str) -> None:
 
 def template(id: str) -> str:
     """A new course's `course.toml`: everything that can be said in it, as it holds by default."""
-    return _HEAD.format(id=id) + "".join(_template_points(puzzle_id) for puzzle_id in ladder.stems())
+    head = _HEAD.format(id=id, puzzles=json.dumps(list(ladder.RUNGS)))
+    return head + "".join(_template_points(puzzle_id) for puzzle_id in ladder.RUNGS)
 
 
 def _template_points(puzzle_id: str) -> str:
@@ -179,6 +205,9 @@ _HEAD = """\
 # run again.
 
 id = "{id}" # nbgrader's course_id; the name of the folder in the exchange
+
+# The puzzles of this course: no other one is handed out, graded or exported.
+puzzles = {puzzles}
 
 # The key that hidden inputs are drawn from. Nothing: in your configuration folder, under the course's id.
 key_file = ""

@@ -47,7 +47,7 @@ def source_notebook(root: Path, puzzle_id: str, points: int) -> str:
             marks["points"] = points
     if not any(cell["metadata"].get("nbgrader", {}).get("grade") for cell in notebook["cells"]):
         raise NoAssignment(
-            f"puzzles/{puzzle.stem}.py has no cell that ends with check({puzzle_id}): nothing can be graded."
+            f'puzzles/{puzzle.stem}.py has no cell that ends with check("{puzzle_id}"): nothing can be graded.'
         )
     return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 

@@ -64,8 +64,8 @@ class _Notebook:
 
 def _puzzle_of(resources: Any) -> Puzzle | None:
     """The puzzle that nbgrader is converting a notebook of, if it is one of the catalog's."""
-    numbers = {stem: puzzle_id for puzzle_id, stem in ladder.stems().items()}
-    puzzle_id = numbers.get(resources["nbgrader"]["notebook"])
+    ids = {stem: puzzle_id for puzzle_id, stem in ladder.stems().items()}
+    puzzle_id = ids.get(resources["nbgrader"]["notebook"])
     return None if puzzle_id is None else catalog.load(puzzle_id)
 
 
@@ -108,6 +108,10 @@ class Judge(NbGraderPreprocessor):
         if puzzle is None:
             raise NotGraded("only the puzzles of the catalog can be graded in this course: nothing else is executed")
         one = _Notebook(self.parent.parent, resources, puzzle)
+        if puzzle.id not in one.course.puzzles:
+            raise NotGraded(
+                f"{settings.NAME} does not name {puzzle.id} among the puzzles of this course: name it there"
+            )
         outputs: list[Any] = []
         try:
             path, notebook = one.chosen()

@@ -52,13 +52,13 @@ def make(folder: Path, id: str = "", exchange: str = "", root: Path = ROOT) -> t
     elif place:
         made.remarks += _new_exchange(Path(place))
     _write(folder / CONFIGURATION, _CONFIGURATION.format(root=repr(str(root)), own=OWN), folder / "replaced", made)
-    for puzzle_id, stem in ladder.stems().items():
-        points = sum(course.points_of(puzzle_id).values())
+    for puzzle_id in course.puzzles:
+        stem, points = ladder.stems()[puzzle_id], course.possible(puzzle_id)
         path = folder / "source" / stem / f"{stem}.ipynb"
         old = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
         _write(path, with_questions(source_notebook(root, puzzle_id, points), old), folder / "replaced", made)
     course.records.mkdir(exist_ok=True, mode=0o700)
-    made.remarks += _strays(folder)
+    made.remarks += [*_strays(folder), *_unnamed(folder, course)]
     return course, made
 
 
@@ -104,6 +104,16 @@ def _strays(folder: Path) -> Iterator[str]:
         for path in sorted((folder / "source" / stem).rglob("*")):
             if path.is_file() and path.name != f"{stem}.ipynb" and ".ipynb_checkpoints" not in path.parts:
                 yield f"{path.relative_to(folder)} lies beside a notebook, so nbgrader will hand it to students."
+
+
+def _unnamed(folder: Path, course: Settings) -> Iterator[str]:
+    """Assignments in `source/` of puzzles that the course does not have, or no longer: nbgrader still shows them."""
+    stems = [stem for puzzle_id, stem in ladder.stems().items() if puzzle_id not in course.puzzles]
+    if there := [f"source/{stem}" for stem in stems if (folder / "source" / stem).exists()]:
+        yield (
+            f"{settings.NAME} does not name the puzzles of {', '.join(there)}: nothing of them is graded, and the "
+            "folders stay as they are. Name the puzzles there, or remove the folders."
+        )
 
 
 _CONFIGURATION = '''\

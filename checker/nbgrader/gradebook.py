@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from nbgrader.plugins import ExportPlugin
 from checker.course import ladder
 from checker.course.clean import clean
 from checker.course.saving import replacing
+from checker.grading import settings
 from checker.grading.chosen import Unresolved, chosen_in
 from checker.grading.export import harmless
 from checker.nbgrader.notebook import MOST_CELLS
@@ -23,6 +25,7 @@ COLUMNS = (
     *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email", "status"),
     *("raw_score", "late_submission_penalty", "score", "max_score"),
 )
+_IDS = {stem: puzzle_id for puzzle_id, stem in ladder.stems().items()}
 GRADED, NEEDS_GRADING, NOT_HANDED_IN = "graded", "needs grading", "not handed in"
 
 
@@ -42,7 +45,11 @@ class Grades(ExportPlugin):
     def _rows(self, gradebook: Gradebook) -> Iterator[dict[str, Any]]:
         """Of all students that nbgrader knows, and of those who have handed in what it has not seen."""
         wanted = {str(one) for one in self.student}, {str(one) for one in self.assignment}
-        for assignment in gradebook.assignments:
+        puzzles = settings.read(Path(self.parent.coursedir.root)).puzzles
+        for assignment in sorted(gradebook.assignments, key=_place):
+            if (puzzle_id := _IDS.get(assignment.name)) not in (None, *puzzles):
+                self.log.warning("%s is left out: %s does not name %s", assignment.name, settings.NAME, puzzle_id)
+                continue
             known = {student.id: student for student in gradebook.students}
             everybody = [*known, *sorted({*self._handed_in(assignment.name)} - known.keys())]
             for name in everybody:
@@ -92,11 +99,10 @@ class Grades(ExportPlugin):
         times = [self.parent.coursedir.get_existing_timestamp(str(folder)) for folder in (submitted, autograded)]
         if not autograded.is_dir() or times[0] != times[1]:
             return False
-        numbers = {stem: puzzle_id for puzzle_id, stem in ladder.stems().items()}
-        if assignment not in numbers:
+        if assignment not in _IDS:
             return True
         try:
-            _, now = chosen_in(submitted, numbers[assignment], assignment)
+            _, now = chosen_in(submitted, _IDS[assignment], assignment)
             then = nbformat.read(autograded / f"{assignment}.ipynb", nbformat.NO_CONVERT).cells
         except (Unresolved, OSError, ValueError):
             return False
@@ -104,3 +110,8 @@ class Grades(ExportPlugin):
             was.metadata.get("nbgrader", {}).get("locked") or clean(cell.text, CODE_LIMIT) in was.source
             for cell, was in zip(now.cells, then, strict=False)
         )
+
+
+def _place(assignment: Any) -> tuple[datetime, tuple[int, str]]:
+    """As nbgrader sorts assignments, by due date; those of one date as they stand on the ladder, and not by name."""
+    return assignment.duedate or datetime.min, ladder.place_of(_IDS.get(assignment.name, assignment.name))

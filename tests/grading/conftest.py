@@ -18,7 +18,7 @@ from checker.nbgrader.folder import make
 from tests.conftest import ROOT, need, typed
 from tests.kernels import kernels
 
-CLASS = {f"{kernel.name}.py": kernel.text for kernel in kernels("wrong") if kernel.puzzle == 1}
+CLASS = {f"{kernel.name}.py": kernel.text for kernel in kernels("wrong") if kernel.puzzle == "p1"}
 SMALL = dict(list(CLASS.items())[:4])
 
 

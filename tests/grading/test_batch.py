@@ -19,7 +19,8 @@ from xml.etree import ElementTree
 import pytest
 
 from checker import catalog
-from checker.commands.grade import grade_all
+from checker.commands.grade import _summary, grade_all
+from checker.course import ladder
 from checker.course.lesson import emptied
 from checker.course.status import ExitStatus
 from checker.grading import batch, export
@@ -63,7 +64,7 @@ def test_each_distinct_submission_is_judged_once(desk: Path) -> None:
     }
     assert {row["student"]: row["verdict"] for row in rows(desk)}["carl"] == "invalid"
     assert {row["possible"] for row in rows(desk)} == {"100"}  # of what cannot be read, too
-    (line,) = (line.split() for line in done.stdout.split("\n") if line.startswith("1 Naive softmax"))
+    (line,) = (line.split() for line in done.stdout.split("\n") if line.startswith("p1 Naive softmax"))
     some = sum(0 < int(row["earned"]) < 100 for row in rows(desk))
     assert line[3:8] == ["7", "2", str(some), str(5 - some), "0"]  # all, with all points, some, none, not started
     everything = json.loads((desk / "all.json").read_text())
@@ -94,6 +95,35 @@ def test_a_copy_that_is_cut_elsewhere_costs_only_its_own_points(desk: Path) -> N
         hand_in(desk, {"p1_x.ipynb": notebook_of("\n".join(lines[:at]), "\n".join(lines[at:]))}, student)
     assert graded(desk, "--jobs", "1").returncode == 0
     assert [(row["student"], row["earned"]) for row in rows(desk)] == [("anna", "0"), ("ben", "100")]
+
+
+def test_what_is_for_a_puzzle_that_the_course_does_not_name_is_left_out_by_name(desk: Path) -> None:
+    """It is no fault, and neither judged nor exported nor summed up."""
+    shutil.rmtree(desk / "handed in")
+    toml = desk / "course" / "course.toml"
+    toml.write_text('puzzles = ["p1"]\n')
+    others = {f"p3_{n}.py": SOLUTION for n in range(7)}
+    for name, files in {"anna": {"p1_naive_softmax.py": SOLUTION} | others, "ben": {"p2_\x1b[2J.py": SOLUTION}}.items():
+        hand_in(desk, files, name)
+    done = graded(desk, "--json", "all.json", "--junit", "all.xml")
+    said = " ".join(done.stdout.split())
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Left out, because course.toml does not name p2: handed in/ben/p2_" in said and "\x1b" not in said
+    assert "does not name p3: handed in/anna/p3_0.py, " in said and "p3_4.py and 2 more." in said
+    assert "1 submissions" in said and "p2 Safe" not in said
+    assert [(row["student"], row["puzzle"]) for row in rows(desk)] == [("anna", "p1_naive_softmax")]
+    assert len(json.loads((desk / "all.json").read_text())) == len(ElementTree.parse(desk / "all.xml").getroot()) == 1
+    assert [path.name for path in (desk / "course" / "records").iterdir()] == ["p1"]
+    toml.write_text('puzzles = ["p4"]\n')
+    done = graded(desk)
+    assert (done.returncode, "There is nothing to grade. Left out" in " ".join(done.stderr.split())) == (2, True)
+
+
+def test_the_summary_is_sorted_as_puzzles_stand_on_the_ladder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ladder, "RUNGS", {puzzle_id: ladder.RUNGS[puzzle_id] for puzzle_id in ("p2", "p3", "p1")})
+    works = [Work("anna", puzzle_id, ()) for puzzle_id in ("p1", "p2", "p3")]
+    table = _summary(export.Row(batch.Outcome(work), None, 100) for work in works)
+    assert [str(cell).split()[0] for cell in table.columns[0].cells] == ["p2", "p3", "p1"]
 
 
 def test_a_record_does_not_tell_how_somebody_called_his_file(desk: Path) -> None:
@@ -219,10 +249,10 @@ def test_a_full_disk_stops_the_batch_and_loses_nothing(desk: Path) -> None:
     assert rows(desk) == uninterrupted(desk)
 
 
-def dies(puzzle_id: str) -> int:
-    if puzzle_id == 1:
+def dies(number: int) -> int:
+    if number == 1:
         os.kill(os.getpid(), signal.SIGKILL)
-    return puzzle_id
+    return number
 
 
 def test_what_ends_its_worker_each_time_is_a_fault_and_the_others_are_done() -> None:
@@ -245,7 +275,7 @@ def test_what_ends_its_worker_each_time_is_a_fault_and_the_others_are_done() -> 
 def test_what_cannot_be_opened_here_has_no_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is there, or was: it might be right."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    unseen, folder = Work("anna", 1, (tmp_path / "p1_naive_softmax.py",)), make(tmp_path / "course")[0].folder
+    unseen, folder = Work("anna", "p1", (tmp_path / "p1_naive_softmax.py",)), make(tmp_path / "course")[0].folder
     with local(1) as crew:
         (outcome,) = batch.grade([unseen], folder, crew, lambda what, done, of: None)
     assert "cannot be opened" in outcome.fault and outcome.record is None
@@ -262,8 +292,8 @@ def test_who_hands_in_a_thousand_makes_nobody_wait(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(batch, "look", lambda work, folder: batch.Outcome(work, record=work.paths[0]))
     monkeypatch.setattr(batch, "judge", lambda work, folder: judged.append(work.paths[0].name))
-    works = [Work("mallory", 1, (Path(f"m{number}"),)) for number in range(3)]
-    works += [Work("zoe", number, (Path(f"z{number}"),)) for number in (1, 2)]
+    works = [Work("mallory", "p1", (Path(f"m{n}"),)) for n in range(3)]
+    works += [Work("zoe", f"p{n}", (Path(f"z{n}"),)) for n in (1, 2)]
     outcomes = list(batch.grade(works, Path(), Here(), lambda *_: None))  # type: ignore[arg-type]
     assert judged == ["m0", "z1", "m1", "z2", "m2"]
     assert [outcome.work for outcome in outcomes] == works
@@ -282,7 +312,7 @@ def test_who_hands_in_a_thousand_makes_nobody_wait(monkeypatch: pytest.MonkeyPat
 )
 def test_no_cell_is_a_formula(name: str, written: str) -> None:
     file = io.StringIO(newline="")
-    export.to_csv([export.Row(batch.Outcome(Work(name, 1, (Path(name),)), fault=name), None, 100)], file)
+    export.to_csv([export.Row(batch.Outcome(Work(name, "p1", (Path(name),)), fault=name), None, 100)], file)
     (row,) = csv.DictReader(io.StringIO(file.getvalue(), newline=""))
     assert (row["student"], row["file"], row["fault"]) == (written,) * 3
 

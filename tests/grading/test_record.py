@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -28,11 +29,26 @@ def test_another_key_checker_or_puzzle_is_another_record(tmp_path: Path) -> None
     path = record.place(tmp_path, OF)
     record.keep(path, OF, check_kernel(KERNELS[0]))
     for name in OF:
-        other = record.place(tmp_path, OF | {name: 7})
+        other = record.place(tmp_path, OF | {name: "another"})
         assert other != path
         other.parent.mkdir(exist_ok=True)
         shutil.copy(path, other)
         assert record.load(other) is None  # a copy says of what it is
+
+
+def test_a_record_of_before_puzzles_had_ids_is_no_record(tmp_path: Path) -> None:
+    """Neither under its own name, in the same folder, nor under that of a new one."""
+    verdict = check_kernel(KERNELS[0])
+    path = record.place(tmp_path, OF)
+    record.keep(path, OF, verdict)
+    now = json.loads(path.read_bytes())
+    before = {"of": now["of"] | {"form": 2, "puzzle": 1}, "verdict": now["verdict"] | {"puzzle": 1}}
+    old = path.with_name(record._name(before["of"]))
+    for one in (old, path):
+        one.write_text(json.dumps(before))
+        assert record.load(one) is None
+    record.keep(path, OF, verdict)
+    assert record.load(path) == verdict and old.exists()
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"of": {}}', b"\xff"])

@@ -24,7 +24,7 @@ from checker.submission.read import Submission, from_cells
 from tests.conftest import ROOT, typed
 from tests.kernels import Kernel, kernels, named
 
-RIGHT = {number: [kernel for kernel in kernels("right") if kernel.puzzle == number] for number in ladder.stems()}
+RIGHT = {id: [kernel for kernel in kernels("right") if kernel.puzzle == id] for id in ladder.RUNGS}
 ODD = (ROOT / "tests" / "right" / "p3_helper_merges.py").read_text()  # a style that few come upon
 KEPT = {"tl", "triton", "language", "jit", "range", "float", "import", "constexpr"}
 
@@ -59,49 +59,47 @@ def test_kernels_that_were_written_apart_are_not_shown(puzzle_id: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "kernel", RIGHT[1][2:3] + RIGHT[2][3:5] + RIGHT[3][2:] + RIGHT[6], ids=lambda kernel: kernel.name
+    "kernel", RIGHT["p1"][2:3] + RIGHT["p2"][3:5] + RIGHT["p3"][2:] + RIGHT["p6"], ids=lambda kernel: kernel.name
 )
 def test_a_disguised_copy_is_shown_and_nothing_else(kernel: Kernel) -> None:
-    number, text = kernel.puzzle, kernel.text
-    copy = disguised(text, number)
+    copy = disguised(kernel.text, kernel.puzzle)
     assert copy.count("other_name_") > 10 and "# which" in copy and ast.parse(copy)
-    works = works_of(number)
-    (pair,) = found(number, [*works, ("copied", handed(copy))]).pairs
+    works = works_of(kernel.puzzle)
+    (pair,) = found(kernel.puzzle, [*works, ("copied", handed(copy))]).pairs
     assert {pair.left.student, pair.right.student} == {kernel.name, "copied"} and pair.shared == pair.of
     changed = copy.replace("\n\n\t", "\n\n\tother_name_0 = 4711\n\t", 1)  # nor does a line more help
-    (pair,) = found(number, [*works, ("copied", handed(changed))]).pairs
+    (pair,) = found(kernel.puzzle, [*works, ("copied", handed(changed))]).pairs
     assert {pair.left.student, pair.right.student} == {kernel.name, "copied"}
     assert pair.left.marked and pair.right.marked
 
 
 def test_what_the_course_says_itself_is_nobodys() -> None:
-    for number in (1, 5):
-        stub = emptied(script(number).read_text(), catalog.load(number))
+    for puzzle_id in ("p1", "p5"):
+        stub = emptied(script(puzzle_id).read_text(), catalog.load(puzzle_id))
         same = [
             (f"{name}{n}", handed(text))
             for n in range(3)
-            for name, text in [("a", solution(number).read_text()), ("b", stub)]
+            for name, text in [("a", solution(puzzle_id).read_text()), ("b", stub)]
         ]
-        assert found(number, same) == Found(number, (), 0)
+        assert found(puzzle_id, same) == Found(puzzle_id, (), 0)
 
 
 def test_what_many_have_is_nobodys_and_what_few_have_is_shown() -> None:
     others = [(f"other{n}", handed(solution("p3").read_text())) for n in range(30)]
     few = [(f"s{n}", handed(ODD.replace("running", f"running{n}"))) for n in range(FEW)]
-    (pair,) = found(3, [*others, *few]).pairs
+    (pair,) = found("p3", [*others, *few]).pairs
     assert {pair.left.student, pair.right.student, *pair.others} == {name for name, _ in few}
     assert pair.few == FEW
     many = [*few, ("one more", handed(ODD))]
-    assert found(3, [*others, *many]).pairs == ()
-    assert found(
-        3, [*others * 4, *many, *[(f"x{n}", handed(solution("p3").read_text())) for n in range(90)]]
-    ).pairs  # 5 %
+    assert found("p3", [*others, *many]).pairs == ()
+    more = [(f"x{n}", handed(solution("p3").read_text())) for n in range(90)]
+    assert found("p3", [*others * 4, *many, *more]).pairs  # 5 %
 
 
 def test_nobody_is_compared_with_himself() -> None:
     longer = ODD.replace("):\n", "):\n    once_more = 4711\n")
-    assert found(3, [("anna", handed(text)) for text in (ODD, disguised(ODD, 3), longer)]).total == 0
-    assert found(3, [("anna", handed(ODD)), ("ben", handed(longer))]).total == 1
+    assert found("p3", [("anna", handed(text)) for text in (ODD, disguised(ODD, "p3"), longer)]).total == 0
+    assert found("p3", [("anna", handed(ODD)), ("ben", handed(longer))]).total == 1
 
 
 def test_who_hands_in_a_thousand_of_his_own_makes_no_pairs_of_them() -> None:
@@ -123,22 +121,22 @@ def test_a_text_that_was_made_to_take_long_takes_no_longer() -> None:
 
 
 def test_what_the_lesson_says_in_words_is_nobodys(tmp_path: Path) -> None:
-    works = [("anna", handed(ODD)), ("ben", handed(disguised(ODD, 3)))]
+    works = [("anna", handed(ODD)), ("ben", handed(disguised(ODD, "p3")))]
     lesson = tmp_path / "puzzles" / script("p3").name
     lesson.parent.mkdir()
     lesson.write_text(script("p3").read_text())
-    assert found(3, works, tmp_path).pairs
+    assert found("p3", works, tmp_path).pairs
     lesson.write_text(script("p3").read_text() + "".join(f"# {line}\n" for line in ODD.split("\n")))
-    assert found(3, works, tmp_path).pairs == ()
+    assert found("p3", works, tmp_path).pairs == ()
 
 
 def test_of_many_pairs_those_with_most_in_common_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairs, "MOST_PAIRS", 1)
     longer = (ROOT / "tests" / "right" / "p3_vector_state.py").read_text()
     works = [(f"{name}{n}", handed(f"{text}\n")) for n in range(2) for name, text in [("odd", ODD), ("longer", longer)]]
-    both = found(3, works[::2]).pairs + found(3, works[1::2]).pairs
+    both = found("p3", works[::2]).pairs + found("p3", works[1::2]).pairs
     for order in (works, works[::-1]):
-        made = found(3, order)
+        made = found("p3", order)
         assert (len(made.pairs), made.total) == (1, 2)
         assert made.pairs[0].shared == max(pair.shared for pair in both) > min(pair.shared for pair in both)
 
@@ -161,7 +159,7 @@ HOSTILE = {
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=list(HOSTILE))
 def test_hostile_text_is_compared_like_any_other(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    made = found(1, [("<i>anna</i>", handed(text)), ("ben\x1b[2J", handed(text + "\n")), ("carl", handed(ODD))])
+    made = found("p1", [("<i>anna</i>", handed(text)), ("ben\x1b[2J", handed(text + "\n")), ("carl", handed(ODD))])
     page = html([made], 3, 0)
     page.encode()
     assert not re.findall(r"<script|<i>|<b>alert|\x1b|\u202e|</pre><", page) and list(tmp_path.iterdir()) == []
@@ -174,13 +172,13 @@ def test_the_page_shows_text_as_text() -> None:
         ("</pre><script>alert(1)</script>\u202e\x1b[2J", "long " * 1000, *["line"] * 1000),
         frozenset({0}),
     )
-    page = html([Found(1, (Pair(side, side, 9, 9, 5, ("<b>",)),), 1)], 2, 0)
+    page = html([Found("p1", (Pair(side, side, 9, 9, 5, ("<b>",)),), 1)], 2, 0)
     assert not re.findall(r"<script|<i>|<b>[^aTl&]|</pre><s|\x1b|\u202e", page)
     assert "&lt;script&gt;" in page and "and 602 more lines" in page and len(page) < 20_000
 
 
 def test_the_page_accuses_nobody_and_runs_nothing() -> None:
-    page = html([found(3, [("<anna>", handed(ODD)), ("ben", handed(disguised(ODD, 3)))])], 2, 1)
+    page = html([found("p3", [("<anna>", handed(ODD)), ("ben", handed(disguised(ODD, "p3")))])], 2, 1)
     assert "&lt;anna&gt; and ben" in page and "other_name_" in page and page.count("<mark>") > 20
     assert "default-src 'none'" in page and "<script" not in page and "http" not in page.replace("http-equiv", "")
     assert "no finding about anybody" in page and "cannot be read: 1" in page
@@ -222,12 +220,17 @@ def test_a_class_of_ten_thousand() -> None:
     others = [(f"s{n}", handed(ODD.replace("import triton\n", f"import triton\nNUMBER = {n}\n"))) for n in range(4_998)]
     others += [(f"t{n}", handed(solution("p3").read_text() + f"\nNUMBER = {n}")) for n in range(5_000)]
     rare = (ROOT / "tests" / "right" / "p3_vector_state.py").read_text()
-    (pair,) = found(3, [*others, ("anna", handed(rare)), ("ben", handed(disguised(rare, 3)))]).pairs
+    (pair,) = found("p3", [*others, ("anna", handed(rare)), ("ben", handed(disguised(rare, "p3")))]).pairs
     assert {pair.left.student, pair.right.student} == {"anna", "ben"}
 
 
 def test_the_command(tmp_path: Path) -> None:
-    for name, text in {"anna": ODD, "ben": disguised(ODD, 3), "carl": "\0", "dora": solution("p3").read_text()}.items():
+    for name, text in {
+        "anna": ODD,
+        "ben": disguised(ODD, "p3"),
+        "carl": "\0",
+        "dora": solution("p3").read_text(),
+    }.items():
         place = tmp_path / "course" / "submitted" / name / "p3_online_softmax"
         place.mkdir(parents=True)
         (place / "p3_online_softmax.py").write_text(text)

@@ -161,6 +161,11 @@ def test_no_key_in_a_repository_or_in_the_course(tmp_path: Path, link: bool) -> 
         ("id = ", "is not TOML"),
         ("id = '../up'", "letters, digits"),
         ("idd = 'x'", "'idd', which is not known"),
+        ("puzzles = ['p1', 'p99']", r"There is no puzzle 'p99'\. There is: .*p1, p2"),
+        ("puzzles = [8.0]", "name the puzzles of the course"),
+        ("puzzles = [true]", "name the puzzles of the course"),
+        ("puzzles = 'p1'", "name the puzzles of the course"),
+        ("puzzles = []", "name the puzzles of the course"),
         ("[late]\npolicy = 'sometimes'", "'per day'"),
         ("[late]\npercent_per_day = -1", "not negative"),
         ("[attempts]\nallowed = 1.5", "whole number"),
@@ -181,14 +186,53 @@ def test_settings_that_are_wrong_are_told(tmp_path: Path, change: str, told: str
         settings.read(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("said", "puzzles"),
+    [
+        ("", ("p1", "p2", "p3", "p4", "p5", "p6", "p7")),  # older than the line: what there was then
+        ('puzzles = ["p2"]', ("p2",)),
+        ('puzzles = ["P3", 1, "2", "1", "T1"]', ("p1", "t1", "p2", "p3")),
+        (settings.template("x"), tuple(ladder.RUNGS)),
+    ],
+)
+def test_a_course_has_the_puzzles_that_it_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, puzzles: tuple[str, ...]
+) -> None:
+    """However they are spelt, each once, and as they stand on the ladder: here with one more rung."""
+    first, *others = ladder.LADDER
+    rungs = [first, ladder.Rung("t1", "double", "Twice as much"), *others]
+    monkeypatch.setattr(ladder, "RUNGS", {rung.id: rung for rung in rungs})
+    (tmp_path / "course.toml").write_text(said)
+    assert settings.read(tmp_path).puzzles == puzzles
+
+
+def test_only_puzzles_that_are_named_are_put_into_the_course(tmp_path: Path) -> None:
+    course = make(tmp_path / "course")[0]
+    assert {path.name for path in (course.folder / "source").iterdir()} == set(ladder.stems().values())
+    (tmp_path / "small").mkdir()
+    (tmp_path / "small" / "course.toml").write_text("puzzles = [2]")
+    _, made = make(tmp_path / "small")
+    assert [path.name for path in (tmp_path / "small" / "source").iterdir()] == ["p2_safe_softmax"]
+    assert not any("does not name" in remark for remark in made.remarks)
+
+
+def test_puzzles_that_are_no_longer_named_stay_and_are_told(tmp_path: Path) -> None:
+    course, _ = make(tmp_path / "course")
+    before = contents(course.folder / "source")
+    (course.folder / "course.toml").write_text('puzzles = ["p1", "p2"]')
+    (remark,) = make(course.folder)[1].remarks
+    assert "source/p3_online_softmax, source/p4_tiled_softmax" in remark and "p1_" not in remark
+    assert contents(course.folder / "source") == before
+
+
 def test_what_is_not_said_is_as_in_the_catalog(tmp_path: Path) -> None:
     (tmp_path / "course.toml").write_text(f"[points.{STEM}]\ntraffic = 30\n")
     points = settings.read(tmp_path).points_of("p1")
     assert points["traffic"] == 30 and points["full-block"] == 25
     (tmp_path / "course.toml").write_text(settings.template("x"))
-    for number in ladder.stems():
-        weights = {one.name: one.weight for one in catalog.load(number).properties}
-        assert settings.read(tmp_path).points_of(number) == weights
+    for puzzle_id in ladder.RUNGS:
+        weights = {one.name: one.weight for one in catalog.load(puzzle_id).properties}
+        assert settings.read(tmp_path).points_of(puzzle_id) == weights
 
 
 def test_a_solution_that_does_not_fit_its_stub_is_told() -> None:

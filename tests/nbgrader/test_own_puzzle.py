@@ -9,25 +9,26 @@ from pathlib import Path
 
 import pytest
 
-from checker.course import ladder
 from tests.conftest import ROOT, importable, typed
 
-NUMBER = 1 + max(ladder.stems())
-OWN = f"p{NUMBER}_my_softmax"
+OWN = "m1_softmax"
+LAST = '    Rung("p7", "causal_backward", "The causal backward pass"),\n'
 
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """The repository with one more puzzle: the first one, under another name."""
+    """The repository with one more puzzle, at the end of the ladder: the first one, under another name."""
     importable("jupytext")
     root = tmp_path / "clone"
     for name in ("checker", "puzzles", "solutions"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     for folder in ("puzzles", "solutions", "checker/catalog"):
         text = (root / folder / "p1_naive_softmax.py").read_text()
-        for old, new in (("number=1,", f"number={NUMBER},"), ('"naive_softmax"', '"my_softmax"')):
-            text = text.replace(old, new)
-        (root / folder / f"{OWN}.py").write_text(text.replace("check(1)", f"check({NUMBER})"))
+        (root / folder / f"{OWN}.py").write_text(text.replace('"p1"', '"m1"'))
+    registry = root / "checker" / "course" / "ladder.py"
+    text = registry.read_text()
+    assert text.count(LAST) == 1
+    registry.write_text(text.replace(LAST, LAST + '    Rung("m1", "softmax", "My softmax"),\n'))
     return root
 
 
@@ -43,12 +44,25 @@ def test_it_becomes_an_assignment(clone: Path) -> None:
     assert sum("### BEGIN SOLUTION" in cell["source"] for cell in cells) == 1
     (graded,) = (cell for cell in cells if cell["metadata"].get("nbgrader", {}).get("grade"))
     assert graded["metadata"]["nbgrader"]["grade_id"] == f"check-{OWN}"
-    assert f"[points.{OWN}]" in (course / "course.toml").read_text()
+    toml = course / "course.toml"
+    assert f"[points.{OWN}]" in toml.read_text() and '"p7", "m1"]' in toml.read_text()
+
+
+def test_a_course_that_is_older_has_it_once_it_is_named(clone: Path) -> None:
+    course = clone.parent / "course"
+    course.mkdir()
+    (course / "course.toml").write_text('id = "old"\n')
+    assert made(clone).returncode == 0 and (course / "source" / "p7_causal_backward").exists()
+    assert not (course / "source" / OWN).exists()
+    (course / "course.toml").write_text('id = "old"\npuzzles = ["M1"]\n')
+    done = made(clone)
+    assert (course / "source" / OWN).exists() and "generate_assignment m1_softmax" in done.stdout
+    assert "source/p1_naive_softmax, source/p2_safe_softmax" in done.stdout  # they stay, and that is said
 
 
 def test_without_a_cell_that_checks_there_is_nothing_to_grade(clone: Path) -> None:
     lesson = clone / "puzzles" / f"{OWN}.py"
-    lesson.write_text(lesson.read_text().replace(f"\ncheck({NUMBER})", "\nprint()"))
+    lesson.write_text(lesson.read_text().replace('\ncheck("m1")', "\nprint()"))
     done = made(clone)
     assert done.returncode == 2
-    assert f"no cell that ends with check({NUMBER})" in done.stderr
+    assert 'no cell that ends with check("m1")' in done.stderr

@@ -55,7 +55,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> settings.Settings:
 def packed(course: settings.Settings, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An archive for puzzle 1."""
     path = tmp_path_factory.mktemp("packed") / "gradescope.zip"
-    archive.write(path, course, [1])
+    archive.write(path, course, ["p1"])
     return path
 
 
@@ -155,9 +155,9 @@ def test_a_submission_gets_what_it_has_proven(
     assert [test["score"] for test in results["tests"]] == scores and results["score"] == sum(scores)
     assert [test["max_score"] for test in results["tests"]] == [55, 25, 15, 10, 10, 5, 10]
     assert {test["status"] for test in results["tests"]} <= ({"passed"} if sum(scores) == 130 else {"passed", "failed"})
-    assert results["output"].startswith("Puzzle 1: Naive softmax") and said in results["output"]
+    assert results["output"].startswith("Puzzle p1: Naive softmax") and said in results["output"]
     assert text != PARTLY or results["tests"][1]["output"] == "not with seven short of a block"
-    assert results["extra_data"]["puzzles"]["1"]["sandbox"].startswith(("A: ", "B: "))
+    assert results["extra_data"]["puzzles"]["p1"]["sandbox"].startswith(("A: ", "B: "))
     secret = key.read(container.source / "course" / "key")
     assert secret not in (container.home / "results" / "results.json").read_text() + container.done.stdout
 
@@ -210,7 +210,7 @@ def test_without_a_sandbox_nothing_is_graded_unless_the_instructor_says_so(packe
     toml.write_text(toml.read_text().replace('sandbox = "required"', 'sandbox = "none"'))
     results = container.run(path)
     assert results["score"] == 130
-    assert results["extra_data"]["puzzles"]["1"]["sandbox"].startswith("C, no sandbox")
+    assert results["extra_data"]["puzzles"]["p1"]["sandbox"].startswith("C, no sandbox")
 
 
 @pytest.mark.parametrize(
@@ -238,21 +238,32 @@ def test_a_fault_of_ours_is_no_score(file: str, text: str, reason: str, containe
 
 def test_what_a_flood_has_proven_counts_nothing() -> None:
     properties = (PropertyResult("any", "any length", True, 25, ""),)
-    results = graded([Part(1, 25, Verdict(1, "Naive softmax", Status.OUTPUT_FLOOD, (), properties))])
+    results = graded([Part("p1", 25, Verdict("p1", "Naive softmax", Status.OUTPUT_FLOOD, (), properties))])
     insist_on_form(results)
     assert (results["score"], results["tests"][0]["score"], results["tests"][0]["status"]) == (0, 0, "failed")
 
 
 def test_one_archive_serves_all_puzzles(course: settings.Settings, tmp_path: Path) -> None:
     cage_or_skip().close()
-    archive.write(tmp_path / "all.zip", course, list(ladder.stems()))
+    archive.write(tmp_path / "all.zip", course, list(ladder.RUNGS))
     container = Container(tmp_path, tmp_path / "all.zip")
     container.hand_in(**{NAME: SOLUTION, "p2_safe_softmax.py": solution("p2").read_text()})
     results = container.run()
-    points = [sum(course.points_of(number).values()) for number in ladder.stems()]
+    points = [course.possible(puzzle_id) for puzzle_id in ladder.RUNGS]
     assert results["score"] == sum(points[:2])
     assert sum(test["max_score"] for test in results["tests"]) == sum(points)
     assert results["output"].count("Nothing was handed in") == len(points) - 2
+
+
+def test_what_is_for_another_puzzle_is_left_out_by_name(course: settings.Settings, tmp_path: Path) -> None:
+    cage_or_skip().close()
+    archive.write(tmp_path / "two.zip", course, ["p1", "p2"])
+    container = Container(tmp_path, tmp_path / "two.zip")
+    container.hand_in(**{"deep/p3_online_\x1b[2J.py": SOLUTION, "plots.py": ""})
+    results = container.run()
+    assert (container.done.returncode, results["score"]) == (0, 0)
+    assert results["output"].count("Nothing was handed in") == 2
+    assert "does not ask for their puzzles: deep/p3_online_" in results["output"] and "plots" not in results["output"]
 
 
 def test_the_same_files_give_the_same_bytes(
@@ -267,7 +278,7 @@ def test_the_same_files_give_the_same_bytes(
         os.utime(path, (1, 1))
     (copy / "checker" / "link.py").symlink_to("/etc/passwd")
     monkeypatch.setattr(time, "time", lambda: 1e9)
-    archive.write(tmp_path / "again.zip", course, [1], copy)
+    archive.write(tmp_path / "again.zip", course, ["p1"], copy)
     assert (tmp_path / "again.zip").read_bytes() == packed.read_bytes()
 
 
@@ -286,22 +297,35 @@ def test_what_is_in_it(course: settings.Settings, packed: Path, tmp_path: Path) 
     open_to_all = tmp_path / "old.zip"
     open_to_all.write_bytes(b"")
     open_to_all.chmod(0o644)
-    archive.write(open_to_all, course, [1])
+    archive.write(open_to_all, course, ["p1"])
     assert stat.S_IMODE(open_to_all.stat().st_mode) == 0o600
 
 
 def test_the_command(course: settings.Settings, packed: Path, tmp_path: Path) -> None:
     course_option = ("--course", str(course.folder))
-    done = typed("gradescope", *course_option, "1", cwd=tmp_path)
+    done = typed("gradescope", *course_option, "p1", cwd=tmp_path)
     assert done.returncode == 0 and "130 points" in done.stdout, done.stderr
     assert (tmp_path / "gradescope.zip").read_bytes() == packed.read_bytes()
     for arguments, reason in [
-        (("8",), "There is no puzzle"),
+        (("p99",), "There is no puzzle"),
         (("--file", "no such/folder.zip"), "could not be written"),
         (("--course", "nowhere"), "cannot be read"),
     ]:
         done = typed("gradescope", *course_option, *arguments, cwd=tmp_path)
         assert done.returncode == 2 and reason in done.stderr and "Traceback" not in done.stderr
+
+
+def test_the_command_is_about_the_puzzles_of_the_course_unless_one_is_named(
+    course: settings.Settings, tmp_path: Path
+) -> None:
+    shutil.copytree(course.folder, tmp_path / "course")
+    toml = tmp_path / "course" / settings.NAME
+    toml.write_text('puzzles = ["P2", 1]\n' + toml.read_text().replace("\npuzzles =", "\n#"))
+    for asked, points in ((), "230 points"), (("p3",), "100 points"):
+        done = typed("gradescope", *asked, cwd=tmp_path)
+        assert done.returncode == 0 and points in done.stdout, done.stdout + done.stderr
+        with zipfile.ZipFile(tmp_path / "gradescope.zip") as file:
+            assert json.loads(file.read("autograder.json"))["puzzles"] == (list(asked) or ["p1", "p2"])
 
 
 @pytest.mark.parametrize("name", archive.PROGRAMS)

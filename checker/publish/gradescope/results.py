@@ -41,11 +41,12 @@ class Part:
         return 0 if self.verdict is None else self.verdict.earned
 
 
-def graded(parts: Sequence[Part]) -> dict[str, Any]:
-    """The results of a submission that was graded, in the course's points."""
+def graded(parts: Sequence[Part], others: str = "") -> dict[str, Any]:
+    """The results of a submission that was graded, in the course's points. `others`: files for other puzzles."""
+    left_out = [f"Left out, because this assignment does not ask for their puzzles: {others}."] if others else []
     return {
         "score": sum(part.earned for part in parts),
-        "output": "\n\n".join(_text(part) for part in parts),
+        "output": "\n\n".join([*(_text(part) for part in parts), *left_out]),
         **_FRAME,
         "tests": [test for part in parts for test in _tests(part)],
         "extra_data": {"graded": True, "puzzles": {part.puzzle: _facts(part) for part in parts}},

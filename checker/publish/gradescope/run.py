@@ -17,7 +17,7 @@ from checker.course.saving import replace_whole
 from checker.course.status import ExitStatus
 from checker.grading import settings
 from checker.grading.chosen import Unresolved, chosen
-from checker.grading.found import Work, in_folder
+from checker.grading.found import Work, in_folder, puzzle_of, some_of
 from checker.grading.grade import terms_for_grading, verdict_on
 from checker.grading.settings import Settings
 from checker.publish.gradescope import results
@@ -46,13 +46,13 @@ def results_of(home: Path) -> dict[str, Any]:
     course = settings.read(source / COURSE)
     course = replace(course, key_file=str(source / COURSE / KEY))
     terms_for_grading(course)  # no sandbox, no results: not even for those who have handed in nothing
-    works = [_work(puzzle_id, home / "submission", alone=len(puzzles) == 1) for puzzle_id in puzzles]
-    return results.graded([_part(work, course) for work in works])
-
-
-def _work(puzzle_id: str, folder: Path, *, alone: bool) -> Work:
-    """What was handed in for a puzzle. `alone`: nothing else is expected, so that a file may have any name."""
-    return Work("", puzzle_id, in_folder(folder, None if alone else puzzle_id))
+    paths = in_folder(home / "submission")
+    if len(puzzles) == 1:  # nothing else is expected, so that a file may have any name
+        return results.graded([_part(Work("", puzzles[0], paths), course)])
+    named = {path: puzzle_of(path, puzzles) for path in paths}
+    works = [Work("", one, tuple(path for path in paths if named[path] == one)) for one in puzzles]
+    others = [path.relative_to(home / "submission") for path in paths if named[path] not in (None, *puzzles)]
+    return results.graded([_part(work, course) for work in works], clean(some_of(others), 1000))
 
 
 def _part(work: Work, course: Settings) -> Part:
