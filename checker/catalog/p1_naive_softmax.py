@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from checker.catalog.cases import covering
 from checker.catalog.softmax import rows
 from checker.catalog.softmax.cases import CaseMaker, large_cases, pictured, stacked
 from checker.catalog.softmax.launch import Proves, equal_gaps, unequal_gaps
@@ -17,6 +15,7 @@ from checker.catalog.softmax.reference import budget
 from checker.catalog.softmax.suspected import suspected_rows
 from checker.catalog.softmax.timing import rows_timed
 from checker.catalog.softmax.whole_row_mistakes import WHOLE_ROW
+from checker.catalog.softmax.whole_rows import block_of, mostly_padding, of_every_length, whole_row
 from checker.course.case import Array, Case
 from checker.course.puzzle import Draw, Kernel, Property, Timed, Tuning
 
@@ -35,11 +34,6 @@ PROPERTIES = (
     Property("far-rows", "row offsets beyond 2**31", 5),
     Property("traffic", "reads x once, writes y once", 10, traffic=True),
 )
-
-
-def _block(n: int) -> dict[str, int]:
-    """The block of the stub: the next power of two."""
-    return {"BLOCK_SIZE": 1 << (n - 1).bit_length()}
 
 
 def _kinds(random: np.random.Generator, n: int) -> dict[str, Array]:
@@ -82,49 +76,31 @@ def cases(draw: Draw) -> list[Case]:
     one = np.array([[-80.0], normal("one", 1, 1)[0]], np.float32)
 
     def case(name: str, proves: Proves, x: Array, **how: Any) -> Case:
-        return _case(make, name, proves, x, equal_gaps(gaps), **how)
+        return whole_row(make, name, proves, x, equal_gaps(gaps), **how)
 
     return [
-        _case(make, "a full block", ("full-block", "traffic"), normal("full", 3, block), (0, 0)),
+        whole_row(make, "a full block", ("full-block", "traffic"), normal("full", 3, block), (0, 0)),
         case("seven short of a block", ("any-length", "traffic"), normal("tail", 2, block - 7)),
         case("just over half a block", "any-length", normal("short", 2, short)),
         case("a single column", "any-length", one),
         case("a long row", "any-length", normal("long", 2, int(sizes.integers(700, 1500)))),
         case("many rows", "any-length", normal("many", int(sizes.integers(33, 40)), 5)),
         case("every kind of row", "values", stacked(kinds), kinds=(*kinds,)),
-        _case(make, "x and y strided differently", "strides", normal("strides", 3, block - 9), unequal_gaps(gaps)),
+        whole_row(make, "x and y strided differently", "strides", normal("strides", 3, block - 9), unequal_gaps(gaps)),
         case("fp16", "half", stacked(few, np.float16), kinds=(*few,)),
         *make.far_cases(),
         case("fp16, a single column", "half", normal("one", 1, 1).astype(np.float16), once=True),
         case("fp16, every kind of row", "half", stacked(half, np.float16), once=True),
         *_of_every_length(make),
         make.tall_case(),
-        _mostly_padding(make),
+        mostly_padding(make, -80, -79),  # what only looks like -inf adds up
     ]
 
 
-def _case(make: CaseMaker, name: str, proves: Proves, x: Array, gaps: tuple[int, int], **how: Any) -> Case:
-    """A launch as in the stub: the block is the next power of two."""
-    return replace(make, blocks=_block(x.shape[1])).launch(name, proves, x, gaps, **how)
-
-
-def _mostly_padding(make: CaseMaker) -> Case:
-    """A row of few and very negative numbers in a huge block: what only looks like -inf adds up."""
-    random = make.draw.case("padding")
-    x = random.uniform(-80, -79, (1, int(random.integers(2, 8)))).astype(np.float32)
-    return make.resized(1 << 17).launch("mostly padding", "any-length", x, (24, 24), once=True)
-
-
 def _of_every_length(make: CaseMaker) -> list[Case]:
-    """The shortest and the longest rows of blocks of every size, and some between; the last two in fp32 and fp16."""
-    random, lengths = make.draw.case("lengths"), {2, 3, 4}
-    for block in (8, 16, 32, 256):
-        half = block // 2
-        lengths |= {half + 1, block, int(random.integers(half + 2, block - 1)), block - 1}
-    made = []
-    for n, (layout, on) in zip(sorted(lengths), covering.besides(len(lengths), random), strict=True):
-        size, of = (int(random.integers(2, 4)), n), replace(make, blocks=_block(n))
-        made.append(of.of_length("any-length", size, layout, bool(on & covering.HALF), random))
+    """Blocks of every size; and long rows, in fp32 and fp16."""
+    random = make.draw.case("lengths")
+    made = of_every_length(make, random)
     long = random.normal(0.0, 2.0, (1, int(random.integers(132_000, 160_000))))
     flat = np.full((1, int(random.integers(1200, 1700))), 80.0)  # of which the sum is nearly as large as fp32 goes
     rows: dict[str, Array] = {
@@ -134,7 +110,7 @@ def _of_every_length(make: CaseMaker) -> list[Case]:
     }
     for name, x in rows.items():
         proves = "half" if x.dtype == np.float16 else "any-length"
-        made.append(_case(make, name, proves, x, equal_gaps(random), once=True))
+        made.append(whole_row(make, name, proves, x, equal_gaps(random), once=True))
     return made
 
 
@@ -157,7 +133,7 @@ PUZZLE = puzzle(
     cases=cases,
     budget=budget(sweeps=1),
     suspected=suspected_rows(KERNEL, whole=True, largest=80.0),
-    large_cases=large_cases(KERNEL, _block),
+    large_cases=large_cases(KERNEL, block_of),
     timed=timed,
     pictured=pictured(KERNEL, "four rows", (4, 64), {"BLOCK_SIZE": 64}),
     misconceptions=(

@@ -26,6 +26,8 @@ class Rung:
 
 LADDER = (
     Rung("w1", "vector_add", "Vector addition"),
+    Rung("w2", "row_sum", "Row sums"),
+    Rung("w3", "transpose", "The transpose"),
     Rung("p1", "naive_softmax", "Naive softmax"),
     Rung("p2", "safe_softmax", "Safe softmax, three sweeps"),
     Rung("p3", "online_softmax", "Online softmax, two sweeps"),

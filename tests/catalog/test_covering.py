@@ -76,9 +76,9 @@ def factors(puzzle: str, case: Case) -> list[tuple[str, int]]:
     return found
 
 
-@pytest.mark.parametrize("puzzle", ["p2", "p3", "p4"])
+@pytest.mark.parametrize("puzzle", ["p2", "p3", "p4", "w3"])
 def test_rows_have_every_pair_of_classes(puzzle: str) -> None:
-    names = ["columns by block", "columns long", "rows by block", "rows long"][: 4 if puzzle == "p4" else 2]
+    names = ["columns by block", "columns long", "rows by block", "rows long"][: 4 if puzzle in ("p4", "w3") else 2]
     values = [range(4), range(2)] * 2
     wanted = {
         frozenset(zip((a, b), both, strict=True))
@@ -90,9 +90,10 @@ def test_rows_have_every_pair_of_classes(puzzle: str) -> None:
         assert wanted <= {frozenset(p) for c in cases for p in itertools.combinations(factors(puzzle, c), 2)}, key
 
 
-def test_rows_of_one_block_have_every_class_that_exists() -> None:
+@pytest.mark.parametrize("puzzle", ["p1", "w2"])
+def test_rows_of_one_block_have_every_class_that_exists(puzzle: str) -> None:
     for key in KEYS:
-        sizes = {(int(c.scalars["n_cols"]), int(c.constexprs["BLOCK_SIZE"])) for c in cases_of("p1", key)}
+        sizes = {(int(c.scalars["n_cols"]), int(c.constexprs["BLOCK_SIZE"])) for c in cases_of(puzzle, key)}
         assert (1, 1) in sizes
         for block in (8, 16, 32):
             lengths = {n for n, of in sizes if of == block}
@@ -168,7 +169,7 @@ def is_real(case: Case) -> bool:
     )
 
 
-@pytest.mark.parametrize("puzzle", [*ROWS, *ATTENTION])
+@pytest.mark.parametrize("puzzle", [*ROWS, "w2", "w3", *ATTENTION])
 def test_strides_are_drawn_from_the_key(puzzle: str) -> None:
     """No stride can be guessed: over a few keys each tensor has many."""
     seen: dict[tuple[str, str], set[int]] = {}

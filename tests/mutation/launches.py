@@ -7,6 +7,7 @@ queries and more), some have rows or heads so far apart that their offsets need 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -101,6 +102,30 @@ def _softmax(puzzle_id: str, kernel: Kernel, random: Random, kind: str, turn: in
     numbers = {"x_row_stride": strides[0], "y_row_stride": strides[1], "n_rows": count, "n_cols": n}
     blocks = {"BLOCK_SIZE": block, "BLOCK_ROWS": high, "BLOCK_COLS": block}
     return _case(kernel, f"{kind}, {np.dtype(dtype).name}", (-(-count // high),), tensors, numbers | blocks, kind)
+
+
+def _row_sum(_: str, kernel: Kernel, random: Random, kind: str, turn: int) -> Case:
+    """Rows as of puzzle 1, without -inf, and a number for each in fp32."""
+    case = _softmax("p1", kernel, random, kind, turn)
+    x = case.tensors["x_ptr"]
+    finite = np.where(np.isinf(x.values), 0, x.values).astype(x.values.dtype)
+    out = Tensor.output((len(finite),), np.float32, (1,))
+    return replace(case, tensors={"x_ptr": replace(x, values=finite), "out_ptr": out})
+
+
+def _transpose(_: str, kernel: Kernel, random: Random, kind: str, turn: int) -> Case:
+    """Tiles as of puzzle 4, with a program for each, and y as wide as x is high."""
+    case = _softmax("p4", kernel, random, kind, turn)
+    x = case.tensors["x_ptr"]
+    count, n = x.values.shape
+    stride = _stride(random, count, kind)
+    return replace(
+        case,
+        title=f"{case.title}, y {stride}",
+        grid=(*case.grid, -(-n // int(case.constexprs["BLOCK_COLS"]))),
+        tensors={"x_ptr": x, "y_ptr": Tensor.output((n, count), x.values.dtype, (stride, 1))},
+        scalars={**case.scalars, "y_row_stride": stride},
+    )
 
 
 def _row(random: Random, n: int, puzzle_id: str, block: int, dtype: type, kind: str) -> Array:
@@ -273,4 +298,11 @@ def _product(puzzle_id: str, kernel: Kernel, random: Random, kind: str, turn: in
 
 SOFTMAX, ATTENTION = ("p1", "p2", "p3", "p4"), ("p5", "p6", "p7", "a3")
 # The place of a puzzle decides what is drawn for it: new ones stand at the end.
-FAMILIES = dict.fromkeys(SOFTMAX, _softmax) | dict.fromkeys(ATTENTION, _attention) | {"w1": _vectors, "a1": _product}
+FAMILIES = {
+    **dict.fromkeys(SOFTMAX, _softmax),
+    **dict.fromkeys(ATTENTION, _attention),
+    "w1": _vectors,
+    "a1": _product,
+    "w2": _row_sum,
+    "w3": _transpose,
+}

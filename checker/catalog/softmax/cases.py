@@ -10,7 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.catalog.cases import covering
-from checker.catalog.softmax.launch import FAR_APART, Proves, equal_gaps, launch, sampled, unequal_gaps, width_of
+from checker.catalog.softmax.launch import (
+    FAR_APART,
+    Launcher,
+    Proves,
+    equal_gaps,
+    launch,
+    sampled,
+    unequal_gaps,
+    width_of,
+)
 from checker.course.case import Array, Case, as_bf16
 from checker.course.puzzle import Draw, Kernel, Pictured
 
@@ -58,6 +67,7 @@ class CaseMaker:
     kernel: Kernel
     draw: Draw
     blocks: Mapping[str, int]
+    launcher: Launcher = launch  # what is launched on the rows
 
     @property
     def width(self) -> int:
@@ -77,7 +87,7 @@ class CaseMaker:
 
     def launch(self, name: str, proves: Proves, x: Array, gaps: tuple[int, int], **how: Any) -> Case:
         """A launch on these rows."""
-        return launch(self.kernel, name, proves, x, self.blocks, gaps, **how)
+        return self.launcher(self.kernel, name, proves, x, self.blocks, gaps=gaps, **how)
 
     def normal(self, name: str, count: int, n: int) -> Array:
         """Rows of normal numbers with sigma 2, drawn for the case of this name."""
@@ -114,7 +124,7 @@ class CaseMaker:
             case("fp16, a single column", "half", normal("one", 2, 1).astype(np.float16), once=True),
             case("fp16, every kind of row", "half", fp16, once=True),
             *self.far_cases(block + 5),
-            *self._of_every_length(),
+            *self.of_every_size(),
             *self.resized(1024)._of_real_size(),
             self.resized(4, owned=1)._many_blocks(),
             self.resized(1).launch("as many rows as columns", "any-length", normal("alike", 5, 5), (0, 0), once=True),
@@ -142,7 +152,7 @@ class CaseMaker:
         """Six rows, so far apart that offsets pass the range of 32-bit integers, also of unsigned ones."""
         return self.launch(name, "far-rows", _normal(random, (6, n), dtype), unequal_gaps(random, far))
 
-    def _of_every_length(self) -> list[Case]:
+    def of_every_size(self) -> list[Case]:
         """Columns of every class by their block, in one and in several; with tiles of rows, rows of every class too.
 
         Between them x and y lie in every way that two tensors can, in fp32 and in fp16.
@@ -260,30 +270,34 @@ def stacked(kinds: Mapping[str, Array], dtype: npt.DTypeLike = np.float32) -> Ar
     return np.stack([*kinds.values()]).astype(dtype)
 
 
-def large_cases(kernel: Kernel, blocks: Callable[[int], Mapping[str, int]]) -> Callable[[Draw], list[Case]]:
+def large_cases(
+    kernel: Kernel, blocks: Callable[[int], Mapping[str, int]], launcher: Launcher = launch
+) -> Callable[[Draw], list[Case]]:
     """For a GPU: long rows, many rows, far rows, bf16. `blocks(n)` are the constexprs for rows of n."""
 
     def cases(draw: Draw) -> list[Case]:
         def case(name: str, title: str, count: int, n: int, bf16: bool = False) -> Case:
             x = _normal(draw.case(name), (count, n))
             proves = "half" if bf16 else "any-length"
-            return launch(kernel, title, proves, as_bf16(x) if bf16 else x, blocks(n), bf16=bf16)
+            return launcher(kernel, title, proves, as_bf16(x) if bf16 else x, blocks(n), bf16=bf16)
 
         return [
             case("long", "long rows", 5, 10_007),
             case("many", "many rows", 3001, 300),
             case("bf16", "bf16", 70, 2500, bf16=True),
-            CaseMaker(kernel, draw, blocks(5)).far_case(draw.case("far"), np.float16),
+            CaseMaker(kernel, draw, blocks(5), launcher).far_case(draw.case("far"), np.float16),
         ]
 
     return cases
 
 
-def pictured(kernel: Kernel, name: str, shape: tuple[int, int], blocks: Mapping[str, int]) -> Pictured:
+def pictured(
+    kernel: Kernel, name: str, shape: tuple[int, int], blocks: Mapping[str, int], launcher: Launcher = launch
+) -> Pictured:
     """For pictures: one launch of rows and columns that the blocks divide, but for a tail of three."""
 
     def cases(draw: Draw) -> list[Case]:
         x = _normal(draw.case("pictured"), (shape[0], shape[1] - 3))
-        return [launch(kernel, name, (), x, blocks, gaps=(16, 40))]
+        return [launcher(kernel, name, (), x, blocks, gaps=(16, 40))]
 
     return Pictured(cases)

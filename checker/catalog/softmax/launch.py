@@ -5,7 +5,8 @@ All kernels get `x_ptr` and `y_ptr`, shape (rows, n_cols), with a row stride eac
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from checker.course.puzzle import Kernel
 
 FAR_APART = 2**30  # elements between rows, and more: row 2 begins beyond int32, row 4 beyond uint32
 Proves = str | tuple[str, ...]  # one property, or several
+Launcher = Callable[..., Case]  # called as `launch` is
 
 
 def launch(
@@ -74,8 +76,15 @@ def unequal_gaps(random: np.random.Generator, base: int = 0) -> tuple[int, int]:
     return x, y
 
 
-def sampled(case: Case, programs: tuple[int, ...]) -> Case:
-    """The launch with these of its programs only."""
-    y = case.tensors["y_ptr"]
-    asked = np.isin(np.arange(len(y.values)) // (y.axes[0].block or 1), programs)[:, None]
-    return replace(case, programs=programs, asked={"y_ptr": np.broadcast_to(asked, y.values.shape)})
+def sampled(case: Case, tiles: tuple[int, ...]) -> Case:
+    """The launch with the programs of these tiles of rows only. In a grid of two axes, y has rows of x as columns."""
+    axis = len(case.grid) - 1
+    asked = {}
+    for name, tensor in case.tensors.items():
+        if tensor.role is Role.OUTPUT:
+            shape = tensor.values.shape
+            own = np.isin(np.arange(shape[axis]) // (tensor.axes[axis].block or 1), tiles)
+            along = tuple(-1 if n == axis else 1 for n in range(len(shape)))
+            asked[name] = np.broadcast_to(own.reshape(along), shape)
+    beside = range(0, math.prod(case.grid), case.grid[0])  # the first program of each tile of columns
+    return replace(case, programs=tuple(first + tile for first in beside for tile in tiles), asked=asked)

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from checker.course.case import Array, Case
+from checker.course.case import Array, Case, Role
 from checker.course.misconception import Misconception, Reach, Reaches, Unwritten
 
 # How a kernel writes down which rows and columns are its own: what stands in braces in texts on rows.
@@ -29,6 +29,17 @@ ONE_ROW = {
     "own": "row p: rows count from 0, as tl.program_id(0) does.",
     "is_own": "Is the row tl.program_id(0), and is it",
     "neighbours": "row is the element number `row`, not the beginning of that row",
+    "output": "y",
+    "apart": "x_row_stride and y_row_stride",
+    "offsets": "row * x_row_stride for x and row * y_row_stride for y",
+}
+SUM_OF_A_ROW = {
+    **ONE_ROW,
+    "y": "out_ptr + row",
+    "mask_in_loop": "mask=cols < n_cols",
+    "output": "out",
+    "apart": "x_row_stride",
+    "offsets": "row * x_row_stride",
 }
 TILE_OF_ROWS = {
     "block": "BLOCK_COLS",
@@ -43,6 +54,9 @@ TILE_OF_ROWS = {
     "own": "BLOCK_ROWS rows from p * BLOCK_ROWS on.",
     "is_own": "Do the rows begin at tl.program_id(0) * BLOCK_ROWS, and are they",
     "neighbours": "rows are neighbours in the first row, not the beginnings of these rows",
+    "output": "y",
+    "apart": "x_row_stride and y_row_stride",
+    "offsets": "rows[:, None] * x_row_stride for x and rows[:, None] * y_row_stride for y",
 }
 
 
@@ -64,8 +78,8 @@ Mask = Literal["right", "none", "one too many"]
 
 
 def stride(name: str) -> Stride:
-    """The stride in this parameter."""
-    return lambda case: int(case.scalars[name])
+    """The stride in this parameter; 0 if the kernel has no such parameter."""
+    return lambda case: int(case.scalars.get(name, 0))
 
 
 X, Y = stride("x_row_stride"), stride("y_row_stride")
@@ -131,9 +145,10 @@ def _down_columns(case: Case, program: int) -> tuple[Reach, ...]:
 
 
 def _all_but_first_rows(case: Case) -> dict[str, Array]:
-    """All rows but those of program 0."""
-    rows = np.arange(row_count(case))[:, None] >= rows_owned(case)
-    return {"y_ptr": np.broadcast_to(rows, case.tensors["y_ptr"].values.shape)}
+    """All rows but those of program 0, of an output with a row or a number for each row of x."""
+    [(name, output)] = ((name, tensor) for name, tensor in case.tensors.items() if tensor.role is Role.OUTPUT)
+    rows = np.arange(row_count(case)).reshape(-1, *(1,) * (output.values.ndim - 1)) >= rows_owned(case)
+    return {name: np.broadcast_to(rows, output.values.shape)}
 
 
 def _all_but_row_0(case: Case) -> dict[str, Array]:
@@ -154,7 +169,7 @@ ADDRESSING = (
         "wrong-row-map",
         "All programs write to the rows of program 0",
         "The addresses of the store are the same in every program: each overwrites what another one has written, in "
-        "any order, and the other rows of y are left out.",
+        "any order, and the other rows of {output} are left out.",
         "{is_own} in the store's addresses? {y}.",
         signs=(Unwritten(_all_but_first_rows, shared=True),),
     ),
@@ -212,15 +227,15 @@ ADDRESSING = (
         "block-as-stride",
         "{block} is used as the distance between rows",
         "The kernel steps {block} elements to the next row, as one does in a vector that is cut into blocks. "
-        "Here the rows of a matrix are x_row_stride and y_row_stride elements apart.",
-        "Use {rows} * x_row_stride for x and {rows} * y_row_stride for y.",
+        "Here the rows of a matrix are {apart} elements apart.",
+        "Use {offsets}.",
         signs=both(block_size, block_size),
     ),
     Misconception(
         "row-without-stride",
         "The row number is added to the pointer as it is",
         "x_ptr + {neighbours}.",
-        "Multiply by the distance between rows: {rows} * x_row_stride for x, {rows} * y_row_stride for y.",
+        "Multiply by the distance between rows: {offsets}.",
         signs=both(lambda case: 1, lambda case: 1),
     ),
     Misconception(
@@ -228,7 +243,7 @@ ADDRESSING = (
         "Rows are assumed to follow each other without a gap",
         "The kernel steps n_cols elements to the next row. A tensor may be padded or be a slice of a "
         "larger one, so the distance between rows is its stride, not its width.",
-        "Use {rows} * x_row_stride for x and {rows} * y_row_stride for y.",
+        "Use {offsets}.",
         signs=both(columns, columns),
     ),
     Misconception(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
 from checker.catalog.cases import suspected
-from checker.catalog.softmax.launch import FAR_APART, launch, sampled
+from checker.catalog.softmax.launch import FAR_APART, Launcher, launch, sampled
 from checker.course.case import Array, Case
 from checker.course.puzzle import Draw, Kernel, Suspected
 
@@ -20,9 +20,15 @@ LARGEST_BLOCK = 1 << 17
 LARGEST_EXPONENT = 110  # e to that power, or to a little less a hundred thousand times, is beyond fp32
 
 
-def suspected_rows(kernel: Kernel, whole: bool = False, largest: float = np.inf) -> Suspected:
-    """For a softmax by rows. `whole`: a block holds a row; `largest`: absolute value of x."""
-    of = partial(_Rows, blocks=kernel.constexprs, whole=whole)
+def suspected_rows(
+    kernel: Kernel,
+    whole: bool = False,
+    largest: float = np.inf,
+    launcher: Launcher = launch,
+    transposed: bool = False,
+) -> Suspected:
+    """For a kernel by rows. `whole`: a block holds a row; `largest`: absolute value of x; `transposed`: as y is."""
+    of = partial(_Rows, blocks=kernel.constexprs, whole=whole, transposed=transposed)
     rows_of = "BLOCK_ROWS" in kernel.constexprs
 
     def size(c: int, computed: bool) -> Iterator[_Rows]:
@@ -72,7 +78,7 @@ def suspected_rows(kernel: Kernel, whole: bool = False, largest: float = np.inf)
     )
     return Suspected(
         {kernel.name: "any-length"},
-        lambda _, draw, suspects: around.cases(suspects, lambda rows: _wanted(kernel, draw, rows)),
+        lambda _, draw, suspects: around.cases(suspects, lambda rows: _wanted(kernel, launcher, draw, rows)),
     )
 
 
@@ -92,9 +98,10 @@ class _Rows:
     around: float = 0.0  # data around this number and around its negative; 0: data as usual
     step: float = 0.0  # from the first block to the others, or from each to the next: nearly this number
     below: float = 0.0  # all data just so far below the maximum, and a good deal further; 0: data as usual
+    transposed: bool = field(default=False, repr=False)  # y has rows as columns; no part of what data are drawn from
 
 
-def _wanted(kernel: Kernel, draw: Draw, r: _Rows) -> suspected.Wanted:
+def _wanted(kernel: Kernel, launcher: Launcher, draw: Draw, r: _Rows) -> suspected.Wanted:
     width = suspected.power(r.n) if r.whole else r.width or max(16, suspected.power(-(-r.n // 16)))
     own = r.own if "BLOCK_ROWS" in r.blocks else 1
     constexprs = dict(zip(r.blocks, (own, width) if "BLOCK_ROWS" in r.blocks else (width,), strict=True))
@@ -102,7 +109,8 @@ def _wanted(kernel: Kernel, draw: Draw, r: _Rows) -> suspected.Wanted:
     programs = suspected.some(count, r.c)
     run = len(programs) or count
     steps = -(-r.n // width)
-    x_gap, y_gap = (suspected.gap(stride, r.n, FAR_APART) for stride in r.strides)
+    widths = r.n, r.rows if r.transposed else r.n
+    x_gap, y_gap = (suspected.gap(stride, width, FAR_APART) for stride, width in zip(r.strides, widths, strict=True))
 
     def make(name: str) -> Case:
         random = draw.case(f"{name} {r}")
@@ -114,8 +122,8 @@ def _wanted(kernel: Kernel, draw: Draw, r: _Rows) -> suspected.Wanted:
             x = 0.98 * r.step * np.stack([np.minimum(np.arange(r.n) // width, most) for most in (1, LARGEST)])
         elif not r.around and r.rows == 2:
             x[1] = x[1, 0]  # then the sum of the exponentials is n_cols
-        case = launch(
-            kernel, name, "any-length", x.astype(np.float16 if r.half else np.float32), constexprs, (x_gap, y_gap)
+        case = launcher(
+            kernel, name, "any-length", x.astype(np.float16 if r.half else np.float32), constexprs, gaps=(x_gap, y_gap)
         )
         return sampled(case, programs) if programs else case
 

@@ -1,0 +1,292 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Puzzle w2: row sums
+#
+# ## What you will build
+#
+# A kernel that adds up each row of a matrix, `x.float().sum(dim=1)`. Such a sum stands in every softmax, every layer norm
+# and every loss. In puzzle 1 you take exponentials before the sum and divide by it afterwards, and have a softmax.
+#
+# ```
+#            global memory                     on the chip, in program 1
+#   x   ┌─────────────┐
+# row 0 │  1   2   3  │
+# row 1 │  4   5   6  │ ──load──▶  [ 4   5   6   0 ]   lanes 0 1 2, and padding
+# row 2 │  7   8   9  │                   │ sum
+#       └─────────────┘                   ▼
+#  out  [  6  15  24  ]   ◀─store──      15
+# ```
+#
+# Three things are new: where a row lies in memory, how a block becomes one number, and why sums are kept in fp32.
+#
+# ## Where a row lies
+#
+# Memory is one long line. A matrix lies in it row by row, and between two rows there may be a gap. Here x is the left part
+# of a wider matrix, `x = wide[:, :3]`, where `wide` has 5 columns:
+#
+# ```
+#  x_ptr               x_ptr + 5           x_ptr + 10
+#    │                   │                   │
+#  ┌─▼─┬───┬───┬───┬───┬─▼─┬───┬───┬───┬───┬─▼─┬───┬───┬───┬───┐
+#  │ 1 │ 2 │ 3 │ · │ · │ 4 │ 5 │ 6 │ · │ · │ 7 │ 8 │ 9 │ · │ · │
+#  └───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┘
+#    0   1   2   3   4   5   6   7   8   9  10  11  12  13  14    offsets
+#  ╰── row 0 ──╯  gap  ╰── row 1 ──╯  gap  ╰── row 2 ──╯  gap
+# ```
+#
+# PyTorch says of this x that its shape is (3, 3) and its strides are (5, 1). A *stride* is how many elements one goes on to
+# reach the next row, or the next column. The next column is 1 element away throughout this course. The next row is
+# `x.stride(0)` elements away, and the kernel gets this number as `x_row_stride`. It is 5 here, and not 3, which is the
+# length of a row. So row `row` begins at `x_ptr + row * x_row_stride`, and its columns are at
+#
+# ```
+# x_ptr + row * x_row_stride + cols          where cols = tl.arange(0, BLOCK_SIZE)
+# ```
+#
+# which is a pointer plus a number plus a block, so it is a block of addresses.
+#
+# In w1 a program owned a piece of a vector. Here it owns a row, so the grid has one program for each row, and
+# `row = tl.program_id(0)`. The whole row goes into one block. The length of a block is a power of two, so it is the next
+# power of two: 4 for a row of 3. The lanes from `n_cols` on hold no element of the row. They are *padding*, and the mask
+# `cols < n_cols` keeps them away from memory:
+#
+# | program | `row * x_row_stride` | offsets | mask | `x` |
+# |---|---|---|---|---|
+# | 0 | 0 | 0 1 2 3 | ✓ ✓ ✓ ✗ | 1 2 3 ? |
+# | 1 | 5 | 5 6 7 8 | ✓ ✓ ✓ ✗ | 4 5 6 ? |
+# | 2 | 10 | 10 11 12 13 | ✓ ✓ ✓ ✗ | 7 8 9 ? |
+#
+# The mask compares columns with the length of a row. Offsets would not do: 5 is already more than 3.
+#
+# ## From a block to a number
+#
+# `tl.sum(x, axis=0)` adds up all lanes of the block `x`. The result is one number, no longer a block. This is a *reduction*.
+# `axis` is what PyTorch calls `dim`: the axis that disappears. A block of one dimension has only axis 0. In the matrix the
+# sum runs along axis 1, but the block knows nothing of the matrix that it was loaded from.
+#
+# The padding is added up as well. You decide what it holds, with `other=` in the load. Choose a number that changes no sum.
+#
+# A number is stored to a single address: `out_ptr + row` is a pointer plus a number. Such a store needs no mask.
+#
+# ## Why sums are kept in fp32
+#
+# fp16 has 11 binary digits. From 2048 to 4096 it therefore has only the even numbers, and
+#
+# $$ 2048 + 1 = 2048. $$
+#
+# Add up 4096 ones in fp16, one after the other, and the result is 2048, because from there on the sum stands still. fp16
+# also ends at 65504, and what is larger becomes infinite. A row of 1024 numbers around 100 is enough for that.
+#
+# | type | bytes | binary digits | whole numbers without a gap up to | ends at |
+# |---|---|---|---|---|
+# | fp16 | 2 | 11 | 2048 | 65504 |
+# | bf16 | 2 | 8 | 256 | $3.4 \cdot 10^{38}$ |
+# | fp32 | 4 | 24 | 16,777,216 | $3.4 \cdot 10^{38}$ |
+#
+# `tl.sum` keeps the type of its block. So convert the block before you sum, with `x.to(tl.float32)`. That costs no traffic:
+# what crosses the memory bus is still fp16, and the conversion happens on the chip. Every kernel of this course does the
+# same. Inputs may be fp16, and sums are fp32.
+#
+# ## Words
+#
+# | in PyTorch | in a kernel |
+# |---|---|
+# | `x.stride(0)` | not to be had from a pointer: passed as a number, `x_row_stride` |
+# | `x[i]` | a load from `x_ptr + row * x_row_stride + cols`, with a mask |
+# | `x.sum(dim=0)` | `tl.sum(x, axis=0)` |
+# | `x.sum(dim=0, keepdim=True)` | `tl.sum(x, axis=0, keep_dims=True)`, which is still a block |
+# | `x.float()` | `x.to(tl.float32)` |
+#
+# ## The idea
+#
+# $$ \text{out}_i = \sum_{j=0}^{N-1} x_{ij}, \qquad N = \text{n\_cols}. $$
+#
+# In PyTorch:
+#
+# ```python
+# out = torch.empty(len(x), dtype=torch.float32)
+# for row in range(len(x)):                  # on a GPU: all at once
+#     out[row] = x[row].float().sum(dim=0)
+# ```
+#
+# ## The signature
+#
+# | parameter | what it is |
+# |---|---|
+# | `x_ptr` | pointer to the first element of x, shape `(n_rows, n_cols)`, fp32 or fp16 |
+# | `out_ptr` | pointer to the first element of out, a vector of `n_rows` numbers without gaps, fp32, to be written |
+# | `x_row_stride` | elements from the beginning of one row to that of the next, at least `n_cols` |
+# | `n_cols` | length of a row, at least 1 |
+# | `BLOCK_SIZE` | a power of two, at least `n_cols` |
+#
+# The number of rows is no parameter. It is the number of programs. As in w1, `row` is 64 bits wide in the stub, because
+# `row * x_row_stride` passes $2^{31}$ in a large tensor.
+#
+# ## The traffic bound
+#
+# Each element of x is loaded **once**, and each element of out is stored **once**. For rows of 1024 fp16 numbers that is
+# 2048 bytes in and 4 bytes out.
+
+# %%
+import triton
+import triton.language as tl
+
+# %% [markdown]
+# ## Your turn
+#
+# About four lines are missing: the columns, a load, the sum, and a store.
+
+# %%
+@triton.jit
+def row_sum_kernel(x_ptr, out_ptr, x_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    # FILL IN (roughly 4 lines)
+
+
+# %% [markdown]
+# ## How it is launched
+#
+# You need not change this: the checker does not read it, and launches your kernel by itself, with many shapes.
+# `triton.next_power_of_2(3)` is 4.
+
+# %%
+def row_sum(x):
+    """The sums of the rows of a matrix on the GPU, in fp32."""
+    import torch
+
+    n_rows, n_cols = x.shape
+    out = torch.empty(n_rows, dtype=torch.float32, device=x.device)
+    row_sum_kernel[(n_rows,)](x, out, x.stride(0), n_cols, BLOCK_SIZE=triton.next_power_of_2(n_cols))
+    return out
+
+
+# %% [markdown]
+# ## How to check
+#
+# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In a
+# terminal: `make check PUZZLE=w2`, or `make watch`, which checks whenever you save. `print("x", x)` inside the kernel shows
+# you a block; `make trace PUZZLE=w2`, or `trace("w2")` from `checker.notebook`, draws what your kernel loads and stores.
+
+# %%
+from checker.notebook import check
+
+check("w2")
+
+# %% [markdown]
+# ## Hints
+#
+# `make hint PUZZLE=w2` shows one at a time; so does `hint("w2")`, from `checker.notebook`.
+#
+# <details><summary>1: a nudge</summary>
+#
+# Take the kernel of w1 and change what a program owns. Which part of its offsets said where the program's piece begins?
+# Where does a row begin?
+#
+# </details>
+# <details><summary>2: the padding</summary>
+#
+# `cols` is a `tl.arange` over the whole block, and the mask of the load is `cols < n_cols`. A number that changes no sum
+# is 0.
+#
+# </details>
+# <details><summary>3: nearly there</summary>
+#
+# Load from `x_ptr + row * x_row_stride + cols` with `mask=cols < n_cols, other=0.0`. Convert what you loaded with
+# `.to(tl.float32)`, take `tl.sum(..., axis=0)` of it, and store that number to `out_ptr + row`.
+#
+# </details>
+#
+# ## Experiments
+#
+# Write down your answer before you run the cell, and before you unfold mine. `run` launches your kernel once on the
+# interpreter, with arrays of your own. These are the numbers of the picture; the gaps hold tens.
+
+# %%
+import numpy as np
+
+from checker.notebook import run
+
+wide = np.array([[1, 2, 3, 10, 10], [4, 5, 6, 10, 10], [7, 8, 9, 10, 10]], np.float32)
+out = np.zeros(3, np.float32)
+run(row_sum_kernel, x_ptr=wide, out_ptr=out, x_row_stride=5, n_cols=3, BLOCK_SIZE=4, grid=3)
+
+# %% [markdown]
+# **Question 1.** How often is an element of `wide` read, on average?
+#
+# <details><summary>Answer</summary>
+#
+# 0.6 times. `wide` has 15 elements, and 9 of them belong to x and are read once. The masked lane of each program would have
+# been the first element of the gap, and was not read.
+#
+# </details>
+#
+# **Question 2.** Take all five columns, `n_cols=5`, and the block that they need. How large is it, how many programs are
+# there, and how many lanes of each are masked off?
+#
+# <details><summary>Answer</summary>
+#
+# `BLOCK_SIZE=8`, and still 3 programs, one for each row. Lanes 5, 6 and 7 of each are masked off. The sums are 26, 35
+# and 44, and each of the 15 elements is read once.
+#
+# </details>
+#
+# **Question 3.** Back to `n_cols=3, BLOCK_SIZE=4`. What comes out with `x_row_stride=3`, the length of a row?
+#
+# <details><summary>Answer</summary>
+#
+# 6, 24 and 21. Row 0 is right, because 0 times anything is 0. "Row 1" begins at offset 3 and is 10 10 4, and "row 2" begins
+# at offset 6 and is 5 6 10. Nothing was read outside the tensor, so nobody complains.
+#
+# </details>
+#
+# **Question 4.** Write `other=1.0` in your kernel. What comes out, with `BLOCK_SIZE=4` and with `BLOCK_SIZE=8`?
+#
+# <details><summary>Answer</summary>
+#
+# Each padded lane adds 1. There is one of them in a block of 4, and the sums are 7, 16 and 25. There are five in a block of
+# 8, and the sums are 11, 20 and 29. With `other=-float("inf")`, one padded lane is enough to make every sum $-\infty$.
+#
+# </details>
+#
+# **Question 5.** Here is a row of 1024 fp16 numbers, all of them 100. What is the sum, and what is it if you leave
+# `.to(tl.float32)` out?
+
+# %%
+hundreds = np.full((1, 1024), 100, np.float16)
+out = np.zeros(1, np.float32)
+run(row_sum_kernel, x_ptr=hundreds, out_ptr=out, x_row_stride=1024, n_cols=1024, BLOCK_SIZE=1024, grid=1)
+
+# %% [markdown]
+# <details><summary>Answer</summary>
+#
+# 102,400, and infinity without the conversion: fp16 ends at 65504. It is no help that out is fp32, because the sum was
+# infinite before it was stored.
+#
+# </details>
+#
+# ## What to notice afterwards
+#
+# A sum needs its whole row, so one program takes all of it, and the row has to fit into one block. Programs did not have to
+# talk to each other. With rows that are longer than a block this gets harder, and puzzle 2 is about that.
+#
+# The order of the additions is not yours. A GPU adds the lanes in pairs, then pairs of pairs, while PyTorch may do it in
+# another way. In fp32 both are right up to rounding, but seldom equal to the last digit. So the checker allows for the
+# rounding of each addition, and for nothing more.
+#
+# ## Where to read on
+#
+# * [Memory, programs, and why traffic is time](../docs/background/gpu.md).
+# * [What strides are, and which operations of PyTorch only change them](https://pytorch.org/docs/stable/tensor_view.html).
+# * N. J. Higham, [*The accuracy of floating point summation*](https://doi.org/10.1137/0914050) (1993): how far off a sum
+#   can be, for each order of its additions.

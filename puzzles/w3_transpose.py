@@ -1,0 +1,308 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Puzzle w3: the transpose
+#
+# ## What you will build
+#
+# A kernel that writes the transpose of a matrix, `x.T.contiguous()`, tile by tile. Nothing is computed, so you can give all
+# your attention to addresses. From puzzle 4 on, every kernel works on tiles, and all of attention is made of them:
+# a tile of queries, a tile of keys, and the tile of scores between them.
+#
+# ```
+#            x, 5 x 10                                 y, 10 x 5
+#    columns 0-3     4-7     8-9                   columns 0-1 2-3  4
+#          ┌───────┬───────┬───┄┄┐                       ┌───┬───┬─┄┐
+#  rows 0-1│ (0,0) │ (0,1) │(0,2)┆              rows 0-3 │   │   │ ┆│
+#          ├───────┼───────┼───┄┄┤                       ├───┼───┼─┄┤
+#       2-3│ (1,0) │▓(1,1)▓│(1,2)┆ ──transposed──▶   4-7 │   │▓▓▓│ ┆│
+#          ├───────┼───────┼───┄┄┤                       ├───┼───┼─┄┤
+#         4│ (2,0) │ (2,1) │(2,2)┆                   8-9 │   │   │ ┆│
+#          └┄┄┄┄┄┄┄┴┄┄┄┄┄┄┄┴┄┄┄┄┄┘                       └┄┄┄┴┄┄┄┴┄┄┘
+#
+#          tiles of BLOCK_ROWS x BLOCK_COLS = 2 x 4, a program for each
+# ```
+#
+# ## A grid of two axes
+#
+# A *tile* is a rectangular part of a matrix that one program works on. Tiles are counted in two directions, and so are the
+# programs: the grid is `(tiles of rows, tiles of columns)`, which is (3, 3) in the picture. `tl.program_id(0)` says
+# which tile of rows a program has, and `tl.program_id(1)` which tile of columns. The rows of its tile are
+#
+# ```
+# rows = tl.program_id(0) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
+# ```
+#
+# as the offsets were in w1. Program (1, 1) has the rows 2 and 3. Its columns, 4 to 7, come in the same way from axis 1 of the
+# grid.
+#
+# ## Offsets in two dimensions
+#
+# `rows` and `cols` are blocks of one dimension. A tile of offsets has two. `rows[:, None]` lays a block down as a column,
+# shape `(BLOCK_ROWS, 1)`, and `cols[None, :]` lays one down as a row, shape `(1, BLOCK_COLS)`. If you combine the two, a side
+# of length 1 is repeated until the shapes fit. This is *broadcasting*, as in PyTorch. For program (1, 1), with rows of x that
+# are 10 elements apart:
+#
+# ```
+#  rows[:, None] * 10   +   cols[None, :]    =   a tile of offsets
+#
+#       20                                        24  25  26  27
+#       30                   4   5   6   7        34  35  36  37
+#
+#     (2, 1)                    (1, 4)                (2, 4)
+# ```
+#
+# In memory, which is one long line, that is a piece of row 2 and a piece of row 3:
+#
+# ```
+#        row 2                                   row 3
+#  ┌────┬────┬────┬────┬────┬────┬────┬────┬────┬────┬────┬────┬────┬────┬────┬────┬────┬────┬────┬────┐
+#  │ 20 │ 21 │ 22 │ 23 │▓24▓│▓25▓│▓26▓│▓27▓│ 28 │ 29 │ 30 │ 31 │ 32 │ 33 │▓34▓│▓35▓│▓36▓│▓37▓│ 38 │ 39 │
+#  └────┴────┴────┴────┴────┴────┴────┴────┴────┴────┴────┴────┴────┴────┴────┴────┴────┴────┴────┴────┘
+# ```
+#
+# A pointer plus this tile is a tile of addresses, and `tl.load` of that is a tile of values.
+#
+# ## Two masks
+#
+# 5 rows are no multiple of 2, and 10 columns are no multiple of 4. A lane of a tile belongs to x if its row exists *and* its
+# column does. `rows < n_rows` and `cols < n_cols` are blocks of true and false. Laid down in the same two ways and joined
+# with `&`, they are a tile. In program (2, 2), the rows are 4 and 5, and the columns 8 to 11:
+#
+# ```
+#  (rows < n_rows)[:, None]   &   (cols < n_cols)[None, :]   =   a tile of masks
+#
+#            ✓                                                      ✓ ✓ ✗ ✗
+#            ✗                           ✓ ✓ ✗ ✗                    ✗ ✗ ✗ ✗
+# ```
+#
+# Write `&` between blocks, and put parentheses around each comparison. Python's `and` is for two single conditions.
+#
+# ## The other way round
+#
+# Column $c$ of x is row $c$ of y. So the element in row $r$ and column $c$ of x goes to
+#
+# ```
+# y_ptr + c * y_row_stride + r
+# ```
+#
+# `cols` have become rows, and are multiplied by the row stride of y. There are two ways to bring a whole tile there.
+#
+# * **Transpose the tile.** `tl.trans(x)` exchanges the two sides of a tile: from `(BLOCK_ROWS, BLOCK_COLS)` to
+#   `(BLOCK_COLS, BLOCK_ROWS)`. The offsets of the store then have that shape too, with `cols` laid down as a column and
+#   `rows` as a row.
+# * **Leave the tile as it is.** Each lane only needs its own address. The offsets of the store then have the shape of x's
+#   tile: `cols` are laid down as a row and multiplied by `y_row_stride`, and `rows` are laid down as a column.
+#
+# Both are right. In either way three blocks meet in the store, the addresses, the values and the mask, and all three must
+# have one shape. `tl.trans` works on a mask, too. In attention you will need `tl.trans`, because a matrix product takes whole
+# tiles.
+#
+# What the masked lanes of this load hold is never stored. So the load may do without `other`, for once.
+#
+# ## Words
+#
+# | in PyTorch | in a kernel |
+# |---|---|
+# | `rows.unsqueeze(1)` or `rows[:, None]` | `rows[:, None]`, or `tl.expand_dims(rows, 1)` |
+# | `cols.unsqueeze(0)` or `cols[None, :]` | `cols[None, :]`, or `tl.expand_dims(cols, 0)` |
+# | `x.T` | `tl.trans(x)` |
+# | `x[2:4, 4:8]` | a load from `x_ptr + rows[:, None] * x_row_stride + cols[None, :]`, with a mask |
+# | `mask_1 & mask_2` | the same |
+#
+# ## The idea
+#
+# $$ y_{cr} = x_{rc}, \qquad 0 \le r < \text{n\_rows}, \quad 0 \le c < \text{n\_cols}. $$
+#
+# In PyTorch, with slices that end where the matrix does:
+#
+# ```python
+# y = x.new_empty(n_cols, n_rows)
+# for r in range(0, n_rows, BLOCK_ROWS):             # on a GPU: all tiles at once
+#     for c in range(0, n_cols, BLOCK_COLS):
+#         y[c : c + BLOCK_COLS, r : r + BLOCK_ROWS] = x[r : r + BLOCK_ROWS, c : c + BLOCK_COLS].T
+# ```
+#
+# ## The signature
+#
+# | parameter | what it is |
+# |---|---|
+# | `x_ptr` | pointer to the first element of x, shape `(n_rows, n_cols)`, fp32 or fp16 |
+# | `y_ptr` | pointer to the first element of y, shape `(n_cols, n_rows)`, of the same type, to be written |
+# | `x_row_stride` | elements from the beginning of one row of x to that of the next, at least `n_cols` |
+# | `y_row_stride` | the same of y, at least `n_rows` |
+# | `n_rows`, `n_cols` | shape of x, both at least 1 |
+# | `BLOCK_ROWS`, `BLOCK_COLS` | shape of a tile of x, powers of two, equal or not |
+#
+# `rows` are 64 bits wide in the stub, because `rows * x_row_stride` passes $2^{31}$ in a large tensor. In y it is
+# `cols * y_row_stride` that does, so make your `cols` 64 bits wide in the same way.
+#
+# ## The traffic bound
+#
+# Each element of x is loaded **once**, and each element of y is stored **once**, a tile at a time.
+#
+# Why tiles, if nothing is computed? A program could as well read a row of x and write it as a column of y. But a GPU's memory
+# moves nothing smaller than a *sector* of 32 bytes, which is 8 fp32 neighbours. In a column of y no two elements are
+# neighbours, so each of them costs a sector, and 7 of the 8 places are wasted. A tile is read along the rows of x and written
+# along the rows of y, and is turned round on the chip.
+
+# %%
+import triton
+import triton.language as tl
+
+# %% [markdown]
+# ## Your turn
+#
+# About five lines are missing: the columns, a mask, a load, the offsets in y, and a store.
+
+# %%
+@triton.jit
+def transpose_kernel(
+    x_ptr, y_ptr, x_row_stride, y_row_stride, n_rows, n_cols, BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr
+):
+    rows = tl.program_id(0).to(tl.int64) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
+    # FILL IN (roughly 5 lines)
+
+
+# %% [markdown]
+# ## How it is launched
+#
+# You need not change this: the checker does not read it, and launches your kernel by itself, with many shapes.
+# `triton.cdiv(5, 2)` is 5 / 2 rounded up.
+
+# %%
+def transpose(x):
+    """The transpose of a matrix on the GPU, as a matrix of its own."""
+    import torch
+
+    n_rows, n_cols = x.shape
+    y = torch.empty((n_cols, n_rows), dtype=x.dtype, device=x.device)
+    grid = (triton.cdiv(n_rows, 64), triton.cdiv(n_cols, 64))
+    transpose_kernel[grid](x, y, x.stride(0), y.stride(0), n_rows, n_cols, BLOCK_ROWS=64, BLOCK_COLS=64)
+    return y
+
+
+# %% [markdown]
+# ## How to check
+#
+# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In a
+# terminal: `make check PUZZLE=w3`, or `make watch`, which checks whenever you save. `print("mask", mask)` inside the kernel
+# shows you a tile; `make trace PUZZLE=w3`, or `trace("w3")` from `checker.notebook`, draws what your kernel loads and stores.
+
+# %%
+from checker.notebook import check
+
+check("w3")
+
+# %% [markdown]
+# ## Hints
+#
+# `make hint PUZZLE=w3` shows one at a time; so does `hint("w3")`, from `checker.notebook`.
+#
+# <details><summary>1: a nudge</summary>
+#
+# `cols` are to axis 1 of the grid what `rows` are to axis 0. Then write down the shape of every block that you make.
+#
+# </details>
+# <details><summary>2: the store</summary>
+#
+# In y, `cols` are the rows. Take `tl.trans(x)`, whose shape is `(BLOCK_COLS, BLOCK_ROWS)`. Which of `cols` and `rows` must
+# then be laid down as a column? The mask has to be turned round, too.
+#
+# </details>
+# <details><summary>3: nearly there</summary>
+#
+# The mask is `(rows < n_rows)[:, None] & (cols < n_cols)[None, :]`. Load with it from
+# `x_ptr + rows[:, None] * x_row_stride + cols[None, :]`. Store `tl.trans(x)` to
+# `y_ptr + cols[:, None] * y_row_stride + rows[None, :]`, with the mask `tl.trans(mask)`.
+#
+# </details>
+#
+# ## Experiments
+#
+# Write down your answer before you run the cell, and before you unfold mine. `run` launches your kernel once on the
+# interpreter. This is the matrix of the picture, and the elements of x are the offsets at which they lie.
+
+# %%
+import numpy as np
+
+from checker.notebook import run
+
+x = np.arange(50, dtype=np.float32).reshape(5, 10)
+y = np.full((10, 5), -1, np.float32)
+blocks = {"BLOCK_ROWS": 2, "BLOCK_COLS": 4}
+run(transpose_kernel, x_ptr=x, y_ptr=y, x_row_stride=10, y_row_stride=5, n_rows=5, n_cols=10, **blocks, grid=(3, 3))
+
+# %% [markdown]
+# **Question 1.** How many lanes do all programs have together, and how many of them are masked off? How many are masked off
+# in program (2, 2) alone?
+#
+# <details><summary>Answer</summary>
+#
+# 9 programs have 8 lanes each, which is 72. x has 50 elements, so 22 lanes are masked off. In program (2, 2) only row 4 and
+# the columns 8 and 9 exist, so 2 lanes take part and 6 do not.
+#
+# </details>
+#
+# **Question 2.** You launch too few programs, `grid=(3, 2)`. What is missing in y?
+#
+# <details><summary>Answer</summary>
+#
+# The third tile of columns, which is columns 8 and 9 of x. They are rows 8 and 9 of y, and these 10 elements are still
+# −1.
+#
+# </details>
+#
+# **Question 3.** How many programs does the same matrix need with tiles of 4 x 4, and how many lanes are masked off? (Write
+# 4 for both sides, and the right grid.)
+#
+# <details><summary>Answer</summary>
+#
+# A grid of (2, 3), which is 6 programs with 16 lanes each. 96 lanes are there for 50 elements, so 46 are masked off. The
+# traffic is the same: each element is still read once and written once.
+#
+# </details>
+#
+# **Question 4.** Forget the transposition: store `x` for `tl.trans(x)`, and leave everything else as it is. What happens
+# with tiles of 2 x 4, and what with tiles of 4 x 4, in a matrix of 4 x 4?
+
+# %%
+x = np.arange(16, dtype=np.float32).reshape(4, 4)
+y = np.full((4, 4), -1, np.float32)
+blocks = {"BLOCK_ROWS": 4, "BLOCK_COLS": 4}
+run(transpose_kernel, x_ptr=x, y_ptr=y, x_row_stride=4, y_row_stride=4, n_rows=4, n_cols=4, **blocks, grid=(1, 1))
+
+# %% [markdown]
+# <details><summary>Answer</summary>
+#
+# With tiles of 2 x 4 Triton stops: a block of shape (2, 4) cannot be stored to addresses of shape (4, 2). With tiles of 4 x 4
+# the shapes fit, nothing complains, and y is a copy of x. Square tiles hide mistakes of this kind, which is why the checker
+# takes tiles of all shapes.
+#
+# </details>
+#
+# ## What to notice afterwards
+#
+# Only three things depended on the program: `rows`, `cols`, and what follows from them. A kernel on tiles always starts like
+# this. In puzzle 4 the grid has one axis fewer, because a program moves its tile along the columns in a loop.
+#
+# A transposed view costs nothing in PyTorch: `x.T` only exchanges the strides. You need a kernel like this one when the
+# next operation wants neighbours to be neighbours. In attention there is a third way. K is loaded as it lies, and its tile
+# is transposed on the chip, so $K^T$ never exists in memory.
+#
+# ## Where to read on
+#
+# * [Tiling, and what it saves](../docs/background/gpu.md#tiling).
+# * [Triton's operations that change a block's shape](https://triton-lang.org/main/python-api/triton.language.html).
+# * M. Harris, [*An efficient matrix transpose in CUDA C/C++*](https://developer.nvidia.com/blog/efficient-matrix-transpose-cuda-cc/)
+#   (2013): the same tiles by hand, and what the columns cost without them.

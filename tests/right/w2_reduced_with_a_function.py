@@ -1,0 +1,18 @@
+"""The sum as a reduction with a function of its own."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add(a, b):
+    """One step of the sum."""
+    return a + b
+
+
+@triton.jit
+def row_sum_kernel(x_ptr, out_ptr, x_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK_SIZE)
+    x = tl.load(x_ptr + row * x_row_stride + cols, mask=cols < n_cols, other=0.0).to(tl.float32)
+    tl.store(out_ptr + row, tl.reduce(x, 0, add))
