@@ -17,7 +17,7 @@ from checker.course.lesson import emptied, notebook_text, span, stubs_text
 from checker.course.places import stubs
 from checker.course.verdict import Status
 from checker.publish.build import puzzle_table, readme_text
-from checker.submission.read import from_cells, from_file
+from checker.submission.read import from_file
 from tests.conftest import ROOT
 
 STEMS = ladder.stems()
