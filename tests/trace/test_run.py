@@ -30,7 +30,7 @@ def test_what_is_drawn_is_a_launch_that_a_solution_does_right(puzzle_id: str) ->
         expected = puzzle.expected(case)
         for name in written_tensors(case):
             assert not wrong_elements(result.tensors[name], expected[name]).any()
-    if puzzle_id != "p1" and puzzle.pictured is not None:
+    if puzzle_id not in ("p1", "w2") and puzzle.pictured is not None:  # in these a block is a whole row
         bands = [band for recorded in solution(puzzle_id).launches for band in recorded.bands]
         assert all(-(-band.extent // band.block) >= 3 for band in bands)
 
