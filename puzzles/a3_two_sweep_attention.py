@@ -316,7 +316,7 @@ run(two_sweep_attention_kernel, q, k, v, o, 16, 16, 64, 16, 1, 4, 0.5, D=16, Br=
 #
 # ## Where to read on
 #
-# * [Why attention needs one pass only](../docs/background/attention.md#why-attention-needs-one-sweep-only): what comes next, with its proof.
+# * [Why attention needs one pass only](../docs/background/attention.md#why-attention-needs-one-pass-only): what comes next, with its proof.
 # * A. Vaswani et al., [*Attention Is All You Need*](https://arxiv.org/abs/1706.03762) (2017), section 3.2: scaled dot-product attention, and why it
 #   has several heads.
 # * M. N. Rabe and C. Staats, [*Self-attention Does Not Need O(n²) Memory*](https://arxiv.org/abs/2112.05682) (2021): the scores need not be stored.

@@ -20,7 +20,7 @@
 # head of every layer. The trick is the one that all of FlashAttention rests on: load once, do all the arithmetic on the
 # chip, store once.
 #
-# If you have written Triton kernels before, start here; if not, start at w1, three short puzzles earlier.
+# If you have written Triton kernels before, start here; if not, start at [w1](w1_vector_add.py), three short puzzles earlier.
 #
 # ```
 #            global memory                        on the chip, in program 1

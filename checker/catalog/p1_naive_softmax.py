@@ -131,7 +131,7 @@ PUZZLE = puzzle(
     kernels=(KERNEL,),
     properties=PROPERTIES,
     cases=cases,
-    budget=budget(sweeps=1),
+    budget=budget(passes=1),
     suspected=suspected_rows(KERNEL, whole=True, largest=80.0),
     large_cases=large_cases(KERNEL, block_of),
     timed=timed,

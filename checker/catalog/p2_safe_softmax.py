@@ -1,4 +1,4 @@
-"""Puzzle 2: rows longer than a block, in three sweeps: maximum, sum, write."""
+"""Puzzle 2: rows longer than a block, in three passes: maximum, sum, write."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ PUZZLE = puzzle(
     kernels=(KERNEL,),
     properties=PROPERTIES,
     cases=cases,
-    budget=blockwise_budget(sweeps=3),
+    budget=blockwise_budget(passes=3),
     suspected=suspected_rows(KERNEL),
     large_cases=large_cases(KERNEL, lambda n: {"BLOCK_SIZE": 256}),
     timed=lambda free: rows_timed(KERNEL, LONG_ROWS, free, LONG_ROWS, own_limit=1 / 2),

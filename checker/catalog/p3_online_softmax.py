@@ -1,4 +1,4 @@
-"""Puzzle 3: maximum and normaliser in one sweep (Milakov and Gimelshein, algorithm 3), a second one to write."""
+"""Puzzle 3: maximum and normaliser in one pass (Milakov and Gimelshein, algorithm 3), a second one to write."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def cases(draw: Draw) -> list[Case]:
 THREE_SWEEPS = Misconception(
     "three-sweeps",
     "x is read 3 times per element, and 2 are enough",
-    "One sweep finds the maximum, a second one the normaliser, a third one writes: that is puzzle 2. Moving data is "
-    "what a softmax spends its time on, so a third sweep costs half as much again.",
-    "Merge the first two sweeps: keep m and l together, and rescale l whenever m grows.",
+    "One pass finds the maximum, a second one the normaliser, a third one writes: that is puzzle 2. Moving data is "
+    "what a softmax spends its time on, so a third pass costs half as much again.",
+    "Merge the first two passes: keep m and l together, and rescale l whenever m grows.",
     signs=(Moves(lambda case, moved: moved["x_ptr"].loads == 3 * case.tensors["x_ptr"].values.size),),
 )
 
@@ -53,7 +53,7 @@ PUZZLE = puzzle(
     kernels=(KERNEL,),
     properties=PROPERTIES,
     cases=cases,
-    budget=blockwise_budget(sweeps=2),
+    budget=blockwise_budget(passes=2),
     suspected=suspected_rows(KERNEL),
     large_cases=large_cases(KERNEL, lambda n: {"BLOCK_SIZE": 256}),
     timed=lambda free: rows_timed(KERNEL, LONG_ROWS, free, LONG_ROWS, own_limit=2 / 3),

@@ -74,7 +74,7 @@ PUZZLE = puzzle(
     kernels=(KERNEL,),
     properties=PROPERTIES,
     cases=cases,
-    budget=blockwise_budget(sweeps=2),
+    budget=blockwise_budget(passes=2),
     suspected=suspected_rows(KERNEL),
     large_cases=large_cases(KERNEL, lambda n: {"BLOCK_ROWS": 4, "BLOCK_COLS": 256}),
     timed=lambda free: rows_timed(KERNEL, TUNINGS, free, usual=(128, 1024, 4096)),

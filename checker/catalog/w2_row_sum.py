@@ -110,7 +110,7 @@ def expected(case: Case) -> Mapping[str, Expected]:
 
 def budget(case: Case) -> Mapping[str, Budget]:
     """x is read once, a row at a time, and out is written once."""
-    return {"x_ptr": reference.budget(sweeps=1)(case)["x_ptr"], "out_ptr": Budget(stores=rows.row_count(case))}
+    return {"x_ptr": reference.budget(passes=1)(case)["x_ptr"], "out_ptr": Budget(stores=rows.row_count(case))}
 
 
 OF_ROWS = {

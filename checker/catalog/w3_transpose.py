@@ -83,7 +83,7 @@ PUZZLE = Puzzle(
     properties=PROPERTIES,
     cases=cases,
     expected=expected,
-    budget=reference.budget(sweeps=1),
+    budget=reference.budget(passes=1),
     suspected=suspected_rows(KERNEL, launcher=transposed, transposed=True),
     large_cases=large_cases(KERNEL, lambda n: {"BLOCK_ROWS": 64, "BLOCK_COLS": 64}, transposed),
     pictured=pictured(KERNEL, "three by four tiles", (11, 64), {"BLOCK_ROWS": 4, "BLOCK_COLS": 16}, transposed),

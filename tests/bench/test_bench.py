@@ -94,7 +94,7 @@ def _sizes(puzzle_id: str) -> list[Size]:
 
 
 def test_a_kernel_that_moves_less_is_predicted_to_be_faster() -> None:
-    """Puzzle p2 in two sweeps is right: a third of its loads is saved, a quarter of its traffic."""
+    """Puzzle p2 in two passes is right: a third of its loads is saved, a quarter of its traffic."""
     puzzle = catalog.load("p2")
     [timed] = Extent(every=True).sizes(puzzle, FREE)
     seen = [

@@ -20,7 +20,7 @@ from checker.course import ladder
 from checker.course.case import Case
 from checker.course.puzzle import Kernel
 
-KEPT = [  # rows, columns, blocks → elements of x that two sweeps must read; those of a load
+KEPT = [  # rows, columns, blocks → elements of x that two passes must read; those of a load
     (3, 35, {"BLOCK_SIZE": 16}, 3 * (35 + 35 - 16), 16),
     (3, 16, {"BLOCK_SIZE": 16}, 3 * 16, 16),
     (2, 9, {"BLOCK_SIZE": 16}, 2 * 9, 9),

@@ -12,12 +12,12 @@ from tests.conftest import ROOT
 from tests.trace.traces import STEMS, every_puzzle, said, solution, traced, wrong
 
 
-@pytest.mark.parametrize(("puzzle_id", "sweeps"), [("p1", 1), ("p2", 3), ("p3", 2), ("p4", 2)])
-def test_sweeps_are_counted(puzzle_id: str, sweeps: int) -> None:
+@pytest.mark.parametrize(("puzzle_id", "passes"), [("p1", 1), ("p2", 3), ("p3", 2), ("p4", 2)])
+def test_sweeps_are_counted(puzzle_id: str, passes: int) -> None:
     [launch] = solution(puzzle_id).launches
     [reads] = launch.reads
-    assert reads.tensor == "x" and (reads.counts == sweeps).all()
-    assert f"reads per element: x {sweeps}\n" in said(solution(puzzle_id)) + "\n"
+    assert reads.tensor == "x" and (reads.counts == passes).all()
+    assert f"reads per element: x {passes}\n" in said(solution(puzzle_id)) + "\n"
 
 
 def test_a_third_sweep_is_seen() -> None:

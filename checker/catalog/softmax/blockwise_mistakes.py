@@ -108,7 +108,7 @@ BLOCKWISE = (
     ),
     Misconception(
         "x-not-loaded-again",
-        "The last sweep uses the x of the last block for all blocks",
+        "The last pass uses the x of the last block for all blocks",
         "x is what was loaded last: the loop that writes has no load of its own, so each block of y is made of the "
         "last block of x.",
         "Load x in each loop that uses it.",
@@ -116,7 +116,7 @@ BLOCKWISE = (
     ),
     Misconception(
         "x-not-loaded-again",
-        "Later sweeps use the x of the last block for all blocks",
+        "Later passes use the x of the last block for all blocks",
         "x is what was loaded last: the loops that sum and write have no load of their own, so each block is taken for "
         "the last one.",
         "Load x in each loop that uses it.",
@@ -126,7 +126,7 @@ BLOCKWISE = (
         "written-too-early",
         "Blocks are written before the sum is complete",
         "Each block was divided by the sum as it was after that block. It is complete only after the last one.",
-        "Write in a sweep of its own, after the one that computes the sum.",
+        "Write in a pass of its own, after the one that computes the sum.",
         signs=(y_is(_divided_too_early),),
     ),
     Misconception(
@@ -162,9 +162,9 @@ BLOCKWISE = (
     ),
     Misconception(
         "max-forgotten-in-result",
-        "The maximum is missing in the last sweep",
+        "The maximum is missing in the last pass",
         "The sum was taken of exp(x - m), but the result is exp(x) divided by it.",
-        "Write exp(x - m) / l in the last sweep too.",
+        "Write exp(x - m) / l in the last pass too.",
         signs=(y_is(lambda x, _: exp32(x) / total(exp32(shifted(x)))),),
     ),
     Misconception(
@@ -239,7 +239,7 @@ BLOCKWISE = (
     ),
     Misconception(
         "sum-not-kept",
-        "The normaliser is still 0 in the last sweep",
+        "The normaliser is still 0 in the last pass",
         "y is exp(x - m) / 0: infinite, or NaN where the exponential is 0 as well. If you do compute a new sum for "
         "each block, it never becomes l.",
         "Inside the loop, assign the new sum to l.",

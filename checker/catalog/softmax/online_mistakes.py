@@ -1,4 +1,4 @@
-"""What kernels that keep the maximum and the normaliser in one sweep would write, with a wrong idea of it."""
+"""What kernels that keep the maximum and the normaliser in one pass would write, with a wrong idea of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _online(
     own: bool = False,
     both: bool = False,
 ) -> Writes:
-    """The two-sweep softmax with a factor `rescale(m_old, m_new)` for the old normaliser.
+    """The two-pass softmax with a factor `rescale(m_old, m_new)` for the old normaliser.
 
     `guarded`: 0 is subtracted instead of the maximum while that is -inf. `own`: each block's exponentials are
     taken relative to the block's own maximum. `both`: the factor is for the new part as well.
@@ -67,7 +67,7 @@ def _max_not_kept(x: Array, case: Case) -> Array:
     return np.asarray(np.exp(x + np.inf) / total(exp32(last - np.where(np.isinf(top(last)), 0.0, top(last)))))
 
 
-# Wrong ideas about keeping the maximum and the normaliser up to date in one sweep.
+# Wrong ideas about keeping the maximum and the normaliser up to date in one pass.
 ONLINE = (
     Misconception(
         "denominator-not-rescaled",
@@ -104,7 +104,7 @@ ONLINE = (
     ),
     Misconception(
         "max-not-kept",
-        "The running maximum is still -inf in the last sweep",
+        "The running maximum is still -inf in the last pass",
         "x - m is then +inf, and so is y. If you do compute a new maximum for each block, it never becomes m.",
         "The first loop ends with m = m_new.",
         signs=(y_is(_max_not_kept),),
@@ -130,7 +130,7 @@ ONLINE = (
         "written-too-early",
         "Blocks are written before the row has been seen to its end",
         "Each block was divided by the normaliser as it was after that block. It is final only after the last one.",
-        "Write in a second sweep, after the one that computes m and l.",
+        "Write in a second pass, after the one that computes m and l.",
         signs=(y_is(lambda x, case: _running(x, case)),),
     ),
     Misconception(

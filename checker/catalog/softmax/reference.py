@@ -42,14 +42,14 @@ def expected(case: Case) -> Mapping[str, Expected]:
     return {"y_ptr": Expected(values, values * relative + max(y.smallest, 1e-30))}
 
 
-def budget(sweeps: int) -> Callable[[Case], Mapping[str, Budget]]:
-    """Traffic of a softmax that reads x `sweeps` times and writes y once, neither in small pieces."""
+def budget(passes: int) -> Callable[[Case], Mapping[str, Budget]]:
+    """Traffic of a softmax that reads x `passes` times and writes y once, neither in small pieces."""
 
     def of(case: Case) -> Mapping[str, Budget]:
         x = case.tensors["x_ptr"]
         elements, part = x.values.size, -(-_at_once(x) // 4)
         return {
-            "x_ptr": Budget(loads=sweeps * elements, least_at_once=part),
+            "x_ptr": Budget(loads=passes * elements, least_at_once=part),
             "y_ptr": Budget(stores=elements, least_at_once=part),
         }
 
@@ -62,14 +62,14 @@ def _at_once(x: Tensor) -> int:
     return int(min(rows.block or 1, count) * min(columns.block, n))
 
 
-def blockwise_budget(sweeps: int) -> Callable[[Case], Mapping[str, Budget]]:
-    """The same, for rows that are walked in blocks: between two sweeps, one block of each row may be kept.
+def blockwise_budget(passes: int) -> Callable[[Case], Mapping[str, Budget]]:
+    """The same, for rows that are walked in blocks: between two passes, one block of each row may be kept.
 
-    Who reads x twice has merged the sweeps for the maximum and the sum, which is welcome in any puzzle.
+    Who reads x twice has merged the passes for the maximum and the sum, which is welcome in any puzzle.
     """
 
     def of(case: Case) -> Mapping[str, Budget]:
-        x, most = case.tensors["x_ptr"], budget(sweeps)(case)
+        x, most = case.tensors["x_ptr"], budget(passes)(case)
         count, n = x.values.shape
         least = count * (2 * n - min(x.axes[1].block, n))
         return {**most, "x_ptr": replace(most["x_ptr"], least_loads=least, least_at_once=_at_once(x))}
@@ -83,10 +83,10 @@ def _keeps_the_row(case: Case, moved: Mapping[str, Traffic]) -> bool:
 
 ROW_KEPT = Misconception(
     "row-kept-in-registers",
-    "The row is kept in registers from one sweep to the next",
+    "The row is kept in registers from one pass to the next",
     "Registers hold a block, not a row: a row may have any length, and what does not fit is spilled to memory by the "
-    "compiler, which is slower than to load it again. So each sweep reads the row anew, block by block.",
-    "Load every block in every sweep. Only one block may stay from the end of one sweep to the next.",
+    "compiler, which is slower than to load it again. So each pass reads the row anew, block by block.",
+    "Load every block in every pass. Only one block may stay from the end of one pass to the next.",
     signs=(Moves(_keeps_the_row),),
 )
 
