@@ -218,7 +218,7 @@ check("p5")
 # </details>
 # <details><summary>2: the inner loop</summary>
 #
-# Load Qi, Oi (tiles), li, mi (vectors: `l_ptr + head * n_q + queries`). Masked lanes get 0, or minus infinity for mi.
+# Load Qi, Oi (tiles), li, mi (vectors: `l_ptr + head * n_q + queries`). Masked lanes get 0, or $-\infty$ for mi.
 # Then lines 9 to 12 above, with `[:, None]` wherever a vector meets a tile; then three stores.
 #
 # </details>

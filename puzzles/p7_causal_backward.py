@@ -322,6 +322,7 @@ else:
         for name in () if done.problem else outputs:
             print(f"  {name} differs from autograd by at most {np.abs(done[name] - theirs[name]).max():.1e}")
 
+
 # %% [markdown]
 # ## What to notice afterwards
 #

@@ -36,7 +36,6 @@
 import triton
 import triton.language as tl
 
-
 # %%
 @triton.jit
 def double_kernel(x_ptr, y_ptr, n, BLOCK_SIZE: tl.constexpr):

@@ -114,14 +114,14 @@ def test_the_oracle_finds_nothing_wrong_with_a_solution_in_other_launches(
     ],
 )
 def test_the_oracle_sees_every_kind_of_difference(old: str, new: str, seen: str, quick: Terms) -> None:
-    oracle = Oracle(1, "naive_softmax_kernel", quick)
+    oracle = Oracle("p1", "naive_softmax_kernel", quick)
     text = oracle.solution.replace('"', "'")
     assert old in text
     assert seen in (oracle.difference(text.replace(old, new)) or "nothing")
 
 
 def test_the_oracle_asks_for_barriers_and_for_what_is_gone_through_again(quick: Terms) -> None:
-    oracle = Oracle(5, "flash_attention_1_kernel", quick, count=40)
+    oracle = Oracle("p5", "flash_attention_1_kernel", quick, count=40)
     without = oracle.solution.replace("tl.debug_barrier()", "pass")
     assert "no barriers" in (oracle.difference(without) or "nothing")
     once = oracle.solution.replace("mask=queries < n_q, other=0.0)", "mask=(queries < n_q) & (start_k > 0), other=0.0)")

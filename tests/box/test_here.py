@@ -20,7 +20,7 @@ from tests.conftest import ROOT, check_kernel
 from tests.kernels import Kernel, kernels, named
 
 EVERY = [*kernels("right"), *kernels("wrong")]
-SAMPLE = 8  # in `make test`; `make test-all` tries all
+SAMPLE = 5  # in `make test`; `make test-all` tries all
 SEED = 20220527
 PATIENT = Limits(wall_seconds=200, cpu_seconds=200)  # here there is no limit on time either
 # In a process of its own: Triton stays in interpreter mode. What is missing in a browser is missing here as well.

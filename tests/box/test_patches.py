@@ -14,7 +14,8 @@ import triton
 
 from checker.box.exchange import BoxFailed
 from checker.box.inside import patches
-from tests.conftest import ROOT, SOLUTIONS, check_path
+from checker.course import places
+from tests.conftest import ROOT, check_path
 
 # Each name is taken away, or gets other arguments, in a process of its own.
 SCRIPT = """
@@ -74,7 +75,7 @@ print(json.dumps(said))
 
 def test_without_a_name_of_tritons_there_is_a_fault_or_the_same_result() -> None:
     variables = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", SCRIPT, str(SOLUTIONS[0])]
+    command = [sys.executable, "-c", SCRIPT, str(places.solution("p1"))]
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     plain, *names = json.loads(done.stdout)
@@ -100,7 +101,7 @@ def test_a_check_says_which_triton_it_does_not_know(tmp_path: Path, monkeypatch:
     )
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(BoxFailed, match=r"Triton 3\.\S+ has another \S+create_dot than this checker knows, or none"):
-        check_path(SOLUTIONS[0])
+        check_path(places.solution("p1"))
 
 
 def test_no_other_name_of_the_interpreter_is_used() -> None:

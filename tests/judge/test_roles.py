@@ -28,9 +28,9 @@ ROLES = [
     ("p6", 0, Part.CAUSAL_MASK, "visible = visible & (keys[None, :] <="),
     ("p6", 0, Part.LOOP_END, "end_k = tl.minimum("),
     ("p6", 0, Part.LOOP_END_WITHOUT_MASK, "end_k = n_k"),
-    ("p7", 1, Part.LOOP_BEGIN, "first_q = tl.maximum("),
-    ("p7", 1, Product(frozenset({"do_ptr", "v_ptr"})), "dPij = tl.dot("),
-    ("p7", 1, Part.DS, "dSij = Pij * ("),
+    ("p7", 2, Part.LOOP_BEGIN, "first_q = tl.maximum("),
+    ("p7", 2, Product(frozenset({"do_ptr", "v_ptr"})), "dPij = tl.dot("),
+    ("p7", 2, Part.DS, "dSij = Pij * ("),
     *((puzzle_id, 0, role, "") for puzzle_id in ("p2", "p3", "p5", "p6") for role in FAULTS),
     ("p1", 0, Part.NORMALISER, ""),
 ]

@@ -50,7 +50,9 @@ def test_new_points_reach_the_source_and_what_was_there_is_kept(tmp_path: Path) 
     path = course.folder / "source" / STEM / f"{STEM}.ipynb"
     path.write_text(path.read_text().replace("naive softmax", "my naive softmax"))
     toml = course.folder / "course.toml"
-    toml.write_text(toml.read_text().replace('"full-block" = 25', '"full-block" = 1'))
+    head = f"[points.{STEM}]"
+    others, ours = toml.read_text().split(head)
+    toml.write_text(others + head + ours.replace('"full-block" = 25', '"full-block" = 1', 1))
     _, made = make(course.folder)
     assert made.written == [path]
     cells = json.loads(path.read_text())["cells"]
@@ -79,7 +81,9 @@ def test_an_instructors_own_question_stays_where_it_was(tmp_path: Path, kind: st
     notebook["cells"].append({"cell_type": kind, "id": "last", "source": "Bye", "metadata": {}})
     path.write_text(json.dumps(notebook))
     toml = course.folder / "course.toml"
-    toml.write_text(toml.read_text().replace('"full-block" = 25', '"full-block" = 1'))
+    head = f"[points.{STEM}]"
+    others, ours = toml.read_text().split(head)
+    toml.write_text(others + head + ours.replace('"full-block" = 25', '"full-block" = 1', 1))
     make(course.folder)
     cells = json.loads(path.read_text())["cells"]
     assert [cell["source"] for cell in cells] == ["".join(cell["source"]) for cell in notebook["cells"]]
@@ -191,7 +195,7 @@ def test_settings_that_are_wrong_are_told(tmp_path: Path, change: str, told: str
     [
         ("", ("p1", "p2", "p3", "p4", "p5", "p6", "p7")),  # older than the line: what there was then
         ('puzzles = ["p2"]', ("p2",)),
-        ('puzzles = ["P3", 1, "2", "1", "T1"]', ("p1", "t1", "p2", "p3")),
+        ('puzzles = ["P3", 1, "2", "1", "T1"]', ("t1", "p1", "p2", "p3")),
         (settings.template("x"), tuple(ladder.RUNGS)),
     ],
 )

@@ -96,7 +96,7 @@ def test_it_speaks_of_no_command_that_is_not_there(unpacked: Path) -> None:
     assert not instructors & targets and "grade" in instructors
     assert set(re.findall(r"\bmake ([a-z-]+)(?=[ `\n])(?: PUZZLE| FILE|`|  )", readme)) <= targets
     assert make(unpacked, "help").returncode == 0 and make(unpacked, "test").returncode == 2
-    assert "`make trace PUZZLE=5` draws" in readme and "known misconceptions" in readme and "[MIT licence]" in readme
+    assert "`make trace PUZZLE=p5` draws" in readme and "known misconceptions" in readme and "[MIT licence]" in readme
     assert ".devcontainer" not in readme or (unpacked / ".devcontainer" / "devcontainer.json").exists()
 
 

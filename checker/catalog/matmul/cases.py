@@ -192,10 +192,10 @@ def large_cases(kernel: Kernel, draw: Draw) -> list[Case]:
 
 
 def pictured(kernel: Kernel) -> Pictured:
-    """For pictures: C has three by two tiles, and k three steps."""
-    shape = Shape(45, 32, 48)
+    """For pictures: C has three by three tiles, and k three steps."""
+    shape = Shape(45, 48, 48)
 
     def cases(draw: Draw) -> list[Case]:
-        return [launch(kernel, "three by two tiles", (), shape, *normal_matrices(draw.case("pictured"), shape))]
+        return [launch(kernel, "three by three tiles", (), shape, *normal_matrices(draw.case("pictured"), shape))]
 
     return Pictured(cases)
