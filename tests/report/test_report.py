@@ -21,8 +21,8 @@ from checker.report.terminal import show, show_table
 from checker.report.words import PLAIN_WORDS
 from checker.submission.read import from_cells
 from tests.conftest import ROOT, SOLUTION, check_kernel
-from tests.kernels import kernels
-from tests.test_kernels import compiled_if_need_be, named
+from tests.kernels import kernels, named
+from tests.test_kernels import compiled_if_need_be
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
