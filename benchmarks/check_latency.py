@@ -25,6 +25,11 @@ from tests.kernels import named
 
 YARDSTICK = "import torch, triton"
 WRONG = {  # a mistake of each puzzle whose diagnosis compares many misconceptions
+    "w1": "w1_mask_of_lanes",
+    "w2": "w2_infinite_padding",
+    "w3": "w3_tile_not_transposed",
+    "a1": "a1_padding_counted",
+    "a3": "a3_denominator_not_rescaled",
     "p1": "p1_padding_loaded_as_zero",
     "p2": "p2_block_local",
     "p3": "p3_not_rescaled",
