@@ -105,8 +105,8 @@
 # over `2 4`.
 #
 # **fp32 inputs on a GPU.** The matrix units of an NVIDIA GPU do not take fp32 as it is. So `tl.dot` of fp32 tiles first
-# rounds them to TF32, which keeps 10 bits, unless it says `input_precision="ieee"`. The checker's interpreter rounds
-# nothing, and accepts either. fp16 tiles lose nothing.
+# rounds them to TF32, which keeps 11 binary digits, as fp16 does. `tl.dot(a, b, input_precision="ieee")` does not. The
+# checker's interpreter rounds nothing, and accepts either. fp16 tiles lose nothing.
 #
 # ## The signature
 #
@@ -119,10 +119,11 @@
 # | `m`, `n`, `k` | the sizes, at least 1 |
 # | `Bm`, `Bn`, `Bk` | sides of the tiles, powers of two, at least 16 |
 #
-# Neighbours within a row are 1 element apart. The grid is $(T_m, T_n)$. `tl.program_id(0)` is $i$, which tile of rows of
-# C, and `tl.program_id(1)` is $j$, which tile of its columns. The stub turns them into the numbers of the rows and
-# columns, `rows` and `cols`. They are 64 bits wide, because `rows * a_row_stride` passes $2^{31}$ in a large matrix. The
-# rows of B are the columns of C, so `cols` also says which rows of B are needed.
+# Neighbours within a row are 1 element apart. The grid is $(T_m, T_n)$. `tl.program_id(0)` is $i$, which tile of rows
+# of C, and `tl.program_id(1)` is $j$, which tile of its columns. The stub turns them into the numbers of C's rows and
+# columns, `rows` and `cols`. Neither moves along $k$: those columns of A and B you number yourself. They are 64 bits
+# wide, because `rows * a_row_stride` passes $2^{31}$ in a large matrix. The rows of B are the columns of C, so `cols`
+# also says which rows of B are needed.
 #
 # ## The traffic bound
 #
@@ -131,7 +132,8 @@
 # is larger than the largest of the three tiles. Products are made by `tl.dot`, at most $T_m T_n T_k$ of them.
 #
 # Larger tiles mean fewer strips, and fewer loads. A step loads $(B_m + B_n) B_k$ elements for $2 B_m B_n B_k$
-# operations, multiplications and additions. In fp16, with 2 bytes an element, the arithmetic intensity is
+# operations, multiplications and additions. In fp16, with 2 bytes an element, the operations for each byte that is
+# loaded, the *arithmetic intensity*, are
 #
 # $$ I = \frac{2 B_m B_n B_k}{2 (B_m + B_n) B_k} = \frac{B_m B_n}{B_m + B_n} \text{ operations a byte.} $$
 #
@@ -143,8 +145,8 @@
 # | 128 x 256 | 85 | 1.6 GB |
 #
 # $B_k$ does not occur in it. It decides how much is on the chip at a time, not how much is loaded in all. Each matrix
-# has 34 MB here, so each is read many times. Most of these loads are served by the L2 cache, because many programs
-# want the same strip at about the same time.
+# has 34 MB here, so each is read many times. Most of these loads are served by the L2 cache, a fast memory that all
+# programs share, because many programs want the same strip at about the same time.
 
 # %%
 import triton
@@ -251,7 +253,7 @@ random = np.random.default_rng(0)
 a = random.normal(size=(m, k)).astype(np.float32)
 b = random.normal(size=(n, k)).astype(np.float32)
 c = np.zeros((m, n), np.float32)
-run(matmul_kernel, a, b, c, k, k, n, m, n, k, Bm=Bm, Bn=Bn, Bk=Bk, grid=(-(-m // Bm), -(-n // Bn)))
+run(matmul_kernel, a, b, c, k, k, n, m, n, k, Bm=Bm, Bn=Bn, Bk=Bk, grid=(triton.cdiv(m, Bm), triton.cdiv(n, Bn)))
 
 # %% [markdown]
 # The next cell multiplies matrices of ones, but the second half of A holds 0.9. What is $c_{ij}$? What if the
@@ -267,9 +269,9 @@ run(matmul_kernel, a, b, c, 4096, 4096, 16, 16, 16, 4096, Bm=16, Bn=16, Bk=16, g
 # %% [markdown]
 # <details><summary>The answers</summary>
 #
-# $2048 + 2048 \cdot 0.9 = 3891.2$. C is fp16, which has only even numbers there: 3892. With an fp16 accumulator, the
-# last 128 iterations each add $16 \cdot 0.9 = 14.4$ to an even number and round to an even one. So each adds 14:
-# $2048 + 128 \cdot 14 = 3840$. That is an error of 1.3 %, and k is often larger.
+# In fp16, 0.9 is 0.8999, and $2048 + 2048 \cdot 0.8999 = 3891$. C is fp16, which has only even numbers there: 3892.
+# With an fp16 accumulator, the last 128 iterations each add $16 \cdot 0.9 = 14.4$ to an even number and round to an
+# even one. So each adds 14: $2048 + 128 \cdot 14 = 3840$. That is an error of 1.3 %, and k is often larger.
 #
 # </details>
 #
@@ -280,8 +282,8 @@ run(matmul_kernel, a, b, c, 4096, 4096, 16, 16, 16, 4096, Bm=16, Bn=16, Bk=16, g
 #
 # The program does not say how its loads and products overlap: the compiler arranges that, and it needs to know
 # something for it. Triton compiles a kernel of its own for sizes that 16 divides. Compiled for an H100 with tiles of
-# 128 x 128 x 64 and 8 warps, each thread then copies its part of both tiles with 8 instructions of 16 bytes, in the
-# background. With k = 4088, which 16 does not divide, the mask along k might cut any 16 bytes in two: there are 64
+# 128 x 128 x 64 and 8 warps, each of a program's 256 threads then copies its part of both tiles with 8
+# instructions of 16 bytes, in the background. With k = 4088, which 16 does not divide, the mask along k might cut any 16 bytes in two: there are 64
 # loads of 2 bytes instead, and the products wait for them. `make bench PUZZLE=a1 EVERY=1` times both sizes on a GPU,
 # beside `torch.matmul`.
 #

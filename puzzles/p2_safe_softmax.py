@@ -104,7 +104,7 @@ def safe_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_
 # %% [markdown]
 # ## How it is launched
 #
-# You need not change this: the judge launches your kernel by itself, with many shapes.
+# You need not change this: the checker launches your kernel by itself, with many shapes.
 
 # %%
 def safe_softmax(x):
@@ -183,7 +183,7 @@ run(safe_softmax_kernel, x_ptr=x, y_ptr=y, x_row_stride=10, y_row_stride=10, n_c
 # `make trace PUZZLE=2` draws the three passes. Passes 1 and 2 read the same data one after the other. Could one pass
 # do both? The sum needs the maximum, which is not known yet. But a sum that was computed with *another* maximum can be
 # put right afterwards. That is puzzle 3. On long rows puzzle 2 takes 4/3 of puzzle 3's time; on short ones it takes
-# the same, because what was just read is still in the L2 cache.
+# the same, because what was just read is still in the L2 cache, a fast memory that all programs share.
 #
 # ## Where to read on
 #

@@ -108,7 +108,7 @@ def online_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOC
 # %% [markdown]
 # ## How it is launched
 #
-# You need not change this: the judge launches your kernel by itself, with many shapes.
+# You need not change this: the checker launches your kernel by itself, with many shapes.
 
 # %%
 def online_softmax(x):

@@ -91,7 +91,7 @@ def tiled_softmax_kernel(
 # %% [markdown]
 # ## How it is launched
 #
-# You need not change this: the judge launches your kernel by itself, with many shapes.
+# You need not change this: the checker launches your kernel by itself, with many shapes.
 
 # %%
 def tiled_softmax(x):

@@ -164,7 +164,7 @@ def flash_attention_1_kernel(
 # %% [markdown]
 # ## How it is launched
 #
-# You need not change this: the judge launches your kernel by itself, with many shapes.
+# You need not change this: the checker launches your kernel by itself, with many shapes.
 #
 # **Block sizes.** The chip has room for $M$ numbers, and a tile of each of Q, K, V and O must fit. So the paper takes
 # $B_c = \lceil M / 4d \rceil$ and $B_r = \min(B_c, d)$. With 227 KB of shared memory, fp32 and d = 64,

@@ -161,7 +161,7 @@ def flash_attention_2_kernel(
 # %% [markdown]
 # ## How it is launched
 #
-# You need not change this: the judge launches your kernel by itself, with many shapes.
+# You need not change this: the checker launches your kernel by itself, with many shapes.
 
 # %%
 def flash_attention_2(q, k, v, scale, causal=False):

@@ -211,7 +211,7 @@ def dk_dv_kernel(
 # %% [markdown]
 # ## How it is launched
 #
-# You need not change this: the judge launches your kernels by itself, with many shapes.
+# You need not change this: the checker launches your kernels by itself, with many shapes.
 
 # %%
 def causal_backward(q, k, v, o, lse, do, scale):

@@ -15,10 +15,10 @@
 #
 # ## What you will build
 #
-# Your first GPU kernel: $z = x + y$, five lines of your own. In puzzle 1, five more lines make a softmax. On an H200
-# and rows of 8192 fp32 numbers those five lines reach 99.6 % of the speed of a plain copy, and eager `torch.softmax`
-# reaches 46 %. The last puzzles are the attention kernels that transformers are trained with. All of them are made of what
-# this lesson explains.
+# Your first GPU kernel: $z = x + y$, five lines of your own. In puzzle 1, five more lines make a softmax. On an H200, a
+# GPU for data centres, and rows of 8192 fp32 numbers those five lines reach 99.6 % of the speed of a plain copy, and
+# eager `torch.softmax` reaches 46 %. The last puzzles are the attention kernels that transformers are trained with. All
+# of them are made of what this lesson explains.
 #
 # You need to know PyTorch. You need no GPU, and nothing about GPUs.
 #
@@ -134,7 +134,7 @@ y = np.full(10, -1, np.float32)
 run(double_kernel, x_ptr=x, y_ptr=y, n=10, BLOCK_SIZE=4, grid=3)
 
 # %% [markdown]
-# Write down your answer to each question before you change the cell, run it, and unfold mine.
+# Write down your answer to each question. Then change the cell and run it, and unfold mine. In a terminal, unfold it at once.
 #
 # **Question 1.** You forget the last program: `grid=2`. What is in y afterwards?
 #
@@ -193,6 +193,8 @@ run(double_kernel, x_ptr=x, y_ptr=y, n=10, BLOCK_SIZE=4, grid=3)
 #     mine = slice(first, min(first + BLOCK_SIZE, n))
 #     z[mine] = x[mine] + y[mine]
 # ```
+#
+# A kernel has no slices: there, `mine` is a block of offsets and a mask.
 #
 # ## The signature
 #
@@ -263,11 +265,12 @@ def vector_add(x, y):
 #   fp16, one for the traffic.
 #
 # The checker runs your kernel on Triton's interpreter, like `run` above. Once it is right there, the checker also compiles it
-# for a GPU, which need not be there.
+# for a GPU, which need not be there. The report's last lines say for which one (`sm_90` is an H100 or H200), and how much of
+# the fast memory on the chip a program takes. You need neither before the speed track.
 #
 # To look inside, write `print("offsets", offsets)` into your kernel. The report then ends with what each program printed in
 # the first launch, on 24 numbers with 3 programs of 8 lanes. `make trace PUZZLE=w1`, or `trace("w1")` from
-# `checker.notebook`, draws what your kernel loads and stores for ten numbers, as in the picture above.
+# `checker.notebook`, draws what your kernel loads and stores for the ten numbers of the picture above.
 
 # %%
 from checker.notebook import check

@@ -18,6 +18,9 @@
 # A kernel that adds up each row of a matrix, `x.float().sum(dim=1)`. Such a sum stands in every softmax, every layer norm
 # and every loss. In puzzle 1 you take exponentials before the sum and divide by it afterwards, and have a softmax.
 #
+# Tensors lie in the GPU's *global memory*. What a program has loaded is *on the chip*, next to the arithmetic units, until
+# the program stores it or ends.
+#
 # ```
 #            global memory                     on the chip, in program 1
 #   x   ┌─────────────┐
@@ -59,7 +62,7 @@
 # In w1 a program owned a piece of a vector. Here it owns a row, so the grid has one program for each row, and
 # `row = tl.program_id(0)`. The whole row goes into one block. The length of a block is a power of two, so it is the next
 # power of two: 4 for a row of 3. The lanes from `n_cols` on hold no element of the row. They are *padding*, and the mask
-# `cols < n_cols` keeps them away from memory:
+# `cols < n_cols` keeps them away from memory. What they hold, the `?` below, is for you to say with `other`:
 #
 # | program | `row * x_row_stride` | offsets | mask | `x` |
 # |---|---|---|---|---|
@@ -81,7 +84,7 @@
 #
 # ## Why sums are kept in fp32
 #
-# fp16 has 11 binary digits. From 2048 to 4096 it therefore has only the even numbers, and
+# fp16 keeps 11 binary digits of a number. From 2048 to 4096 it therefore has only the even numbers, and
 #
 # $$ 2048 + 1 = 2048. $$
 #
@@ -95,7 +98,7 @@
 # | fp32 | 4 | 24 | 16,777,216 | $3.4 \cdot 10^{38}$ |
 #
 # `tl.sum` keeps the type of its block. So convert the block before you sum, with `x.to(tl.float32)`. That costs no traffic:
-# what crosses the memory bus is still fp16, and the conversion happens on the chip. Every kernel of this course does the
+# what comes from global memory is still fp16, and the conversion happens on the chip. Every kernel of this course does the
 # same. Inputs may be fp16, and sums are fp32.
 #
 # ## Words
@@ -103,7 +106,7 @@
 # | in PyTorch | in a kernel |
 # |---|---|
 # | `x.stride(0)` | not to be had from a pointer: passed as a number, `x_row_stride` |
-# | `x[i]` | a load from `x_ptr + row * x_row_stride + cols`, with a mask |
+# | `x[row]` | a load from `x_ptr + row * x_row_stride + cols`, with a mask |
 # | `x.sum(dim=0)` | `tl.sum(x, axis=0)` |
 # | `x.sum(dim=0, keepdim=True)` | `tl.sum(x, axis=0, keep_dims=True)`, which is still a block |
 # | `x.float()` | `x.to(tl.float32)` |

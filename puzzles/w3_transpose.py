@@ -86,7 +86,7 @@
 #            ✗                           ✓ ✓ ✗ ✗                    ✗ ✗ ✗ ✗
 # ```
 #
-# Write `&` between blocks, and put parentheses around each comparison. Python's `and` is for two single conditions.
+# Write `&` between blocks, and put parentheses around each comparison. It works as on tensors. Python's `and` is meant for two single conditions.
 #
 # ## The other way round
 #
@@ -104,7 +104,7 @@
 # * **Leave the tile as it is.** Each lane only needs its own address. The offsets of the store then have the shape of x's
 #   tile: `cols` are laid down as a row and multiplied by `y_row_stride`, and `rows` are laid down as a column.
 #
-# Both are right. In either way three blocks meet in the store, the addresses, the values and the mask, and all three must
+# Both are right. Either way, three blocks meet in the store, the addresses, the values and the mask, and all three must
 # have one shape. `tl.trans` works on a mask, too. In attention you will need `tl.trans`, because a matrix product takes whole
 # tiles.
 #
@@ -273,8 +273,9 @@ run(transpose_kernel, x_ptr=x, y_ptr=y, x_row_stride=10, y_row_stride=5, n_rows=
 #
 # </details>
 #
-# **Question 4.** Forget the transposition: store `x` for `tl.trans(x)`, and leave everything else as it is. What happens
-# with tiles of 2 x 4, and what with tiles of 4 x 4, in a matrix of 4 x 4?
+# **Question 4.** Forget the transposition: store `x` for `tl.trans(x)`, or the other way round if you have left
+# the tile as it is, and change nothing else. What happens with tiles of 2 x 4 (`grid=(2, 1)`), and what with tiles of 4 x 4, in
+# a matrix of 4 x 4?
 
 # %%
 x = np.arange(16, dtype=np.float32).reshape(4, 4)

@@ -63,7 +63,7 @@ LOSSES = {
         "A value is rounded to half precision, and then computed with",
         "What goes into a tl.dot may be rounded, and so may what is stored. What is rounded in between is missing in "
         f"everything that comes after it. {_BITS} Below 0.00006 it has fewer digits still, and below 0.00000003 none.",
-        "Go on with the fp32 value. Where a tl.dot needs halves, round in its argument: tl.dot(Pij.to(Vj.dtype), Vj).",
+        "Go on with the fp32 value. Where a tl.dot needs halves, round in its argument: tl.dot(a.to(b.dtype), b).",
     ),
     MULTIPLIED: Words(
         "sizes-multiplied",

@@ -80,7 +80,8 @@ COMMON = (
         "block-in-condition",
         "A block was used as a condition",
         "A block holds many values, so it is neither true nor false.",
-        "Use tl.where(condition, a, b).",
+        "What keeps lanes from a load or a store is its mask. To choose between values lane by lane, use "
+        "tl.where(condition, a, b).",
         signs=(Raises(re.compile(r"need a scalar, but this is a block")),),
     ),
     Misconception(
@@ -103,7 +104,7 @@ COMMON = (
         "The two sides of tl.dot have different types",
         "A matrix product takes two blocks of one type. P and dS were computed in fp32, while V, Q, K and dO have the "
         "type that they were loaded with.",
-        "Convert the computed one to the type of the loaded one: tl.dot(Pij.to(Vj.dtype), Vj).",
+        "Convert the computed one to the type of the loaded one: tl.dot(a.to(b.dtype), b).",
         signs=(Raises(re.compile(r"must have the same dtype|operands must be same dtype")),),
     ),
     Misconception(
@@ -126,14 +127,14 @@ COMMON = (
         "pointer-is-not-a-block",
         "The mask is a block, but the address is a single one",
         "Adding a number to a pointer gives one address. A block of addresses needs a block of offsets.",
-        "Add a tl.arange as well: x_ptr + row * x_row_stride + cols.",
+        "A single number needs no mask. For a block, add its offsets to the pointer: they come from tl.arange.",
         signs=(Raises(re.compile(r"Mask argument cannot be block type if pointer argument is not a block")),),
     ),
     Misconception(
         "not-a-pointer",
         "This is not an address",
         "A load or store needs addresses: a pointer, plus offsets. Offsets alone are only numbers.",
-        "Begin with the pointer: x_ptr + ...",
+        "Addresses come first, and begin with a pointer: tl.load(x_ptr + ...), tl.store(y_ptr + ..., values).",
         signs=(Raises(re.compile(r"Unsupported ptr type")),),
     ),
     Misconception(

@@ -65,7 +65,7 @@ def ran(name: str, cells: list[str], arguments: tuple[Any, ...], named: dict[str
     if result is None or stopped:
         line = f" (line {submission.place(stopped.line)[1]})" if stopped and stopped.line else ""
         said = f"{stopped.type}: {stopped.message.strip()}" if stopped else f"it {answer.ending.value}"
-        return Ran(name, printed=printed, problem=f"The kernel did not come to an end{line}: {said}")
+        return Ran(name, printed=printed, problem=f"The kernel stopped{line}: {said}")
     if result.refused:
         return Ran(name, printed=printed, problem=_outside(result.refused, submission))
     moved = {}

@@ -35,7 +35,7 @@ BROKEN = {
         "sees other processes",
     ),
     "with the network": ("words.remove('--unshare-net')", "has a network"),
-    "with a folder": ("at = words.index('--ro-bind'); words[at:at] = ['--ro-bind', '/var', '/var']", "sees /var"),
+    "with a folder": ("at = words.index('--ro-bind'); words[at:at] = ['--ro-bind', '/srv', '/srv']", "sees /srv"),
     "without the filter": ("at = words.index('--seccomp'); del words[at : at + 2]", "lacks cage filter"),
 }
 

@@ -168,7 +168,7 @@ WRONG_CALLS = {
     "x, y, 3, 3, 3, 4, 5, grid=2": "6 parameters, and 7",
     "x, y, 3, 3, 3, BLOCK=4, grid=2": "no parameter",
     "x.astype(int), y, 3, 3, 3, BLOCK_SIZE=4, grid=2": "float32 or float16",
-    "x, y, 3, 3, 3, BLOCK_SIZE=3, grid=2": "did not come to an end",
+    "x, y, 3, 3, 3, BLOCK_SIZE=3, grid=2": "The kernel stopped (line",
     "x, y, 3, 3, 3, BLOCK_SIZE=4": "grid=1",
     "x, y, 3, 'three', 3, BLOCK_SIZE=4, grid=2": "✗",
 }

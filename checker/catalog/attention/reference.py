@@ -18,7 +18,7 @@ from checker.course.puzzle import Expected, Invariant, Remark
 TF32_EPS = 2.0**-10
 EPS32 = float(np.finfo(np.float32).eps)
 TF32 = Remark(
-    "with fp32 inputs a GPU's tl.dot rounds them to TF32, which keeps 10 bits; the interpreter does not. "
+    "with fp32 inputs a GPU's tl.dot rounds them to TF32, which keeps 11 binary digits; the interpreter does not. "
     "input_precision='ieee' would keep all of them, much more slowly. fp16 inputs lose nothing.",
     lambda case, moved: True,
 )

@@ -149,7 +149,8 @@ ADDRESSING = (
         "Columns past the end of k are loaded",
         "The last step along k has fewer than Bk columns, because k is no multiple of it. What lies there belongs to "
         "somebody else, and it would be multiplied and added to C.",
-        "Mask the columns of A and of B, and let the lanes that are masked hold 0.",
+        "In the masks of A and of B, compare with k the columns that this very step loads: they move on with the "
+        "loop. Masked lanes must hold 0.",
         signs=tuple(
             sign
             for name in ("a_ptr", "b_ptr")
