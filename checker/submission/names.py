@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import difflib
 from collections.abc import Iterable
 
@@ -95,7 +96,9 @@ class Names:
         known = sorted(self.locals | set(self.program.functions) | set(self.program.constants) | BUILTINS)
         other_case = [word for word in known if word.lower() == name.lower()]
         close = other_case[0] if other_case else _closest(name, known)
-        return f"Did you mean `{close}`?" if close else refusals.NOT_SEEN
+        if close:
+            return f"Did you mean `{close}`?"
+        return refusals.PYTHON_ONLY if hasattr(builtins, name) else refusals.NOT_SEEN
 
     def _constant(self, name: str, value: ast.expr) -> Problem | None:
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):  # the literal is a tl.constexpr(…)

@@ -98,6 +98,7 @@ PYTORCH_KEYWORDS = {
 
 HOST_MODULES = frozenset({"np", "numpy", "torch", "math", "jnp", "F"})
 PYTHON_IN_TRITON = frozenset({"len", "list", "isinstance", "getattr", "hasattr"})  # these compile
+PYTHON_ONLY = "A kernel has arithmetic, comparisons, for, if, and the functions of tl; little else of Python."
 NOT_SEEN = "A kernel does not see such a name from outside: write the value in the kernel, or put the stub's line back."
 
 # What may not stand in a def line.

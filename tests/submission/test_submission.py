@@ -335,6 +335,7 @@ def test_hints_name_the_likely_word() -> None:
         ("a = tl.arange(0, 2).float()", "tl.float32"),
         ("a = x_ptr[0]", "tl.load"),
         ("a = NEG", "does not see such a name from outside"),
+        ("a = slice(0, 3)", "little else of Python"),
     ):
         [problem] = problems(statement)
         assert word in problem.hint, statement
