@@ -15,7 +15,7 @@ from checker.publish.gradescope.archive import write
 
 
 @click.command()
-@click.argument("puzzle", required=False, metavar="[ID]")
+@click.argument("puzzle", required=False, metavar="[PUZZLE]")
 @of_course
 @click.option("--file", default="gradescope.zip", show_default=True, type=click.Path(path_type=Path), help="Where to.")
 def gradescope(puzzle: str | None, folder: Path, file: Path) -> None:

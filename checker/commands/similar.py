@@ -23,7 +23,7 @@ from checker.submission.read import Submission
 @click.command()
 @click.argument("places", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
 @of_course
-@click.option("--puzzle", metavar="ID", help="Only this puzzle.")
+@click.option("--puzzle", metavar="PUZZLE", help="Only this puzzle.")
 @click.option("--file", default="similar.html", show_default=True, type=click.Path(path_type=Path), help="Where to.")
 def similar(places: tuple[Path, ...], folder: Path, puzzle: str | None, file: Path) -> None:
     """Show which submissions in PATHs share what few others have; nothing: what nbgrader has collected in the course.

@@ -46,19 +46,24 @@ def stems() -> dict[str, str]:
     return {id: rung.stem for id, rung in RUNGS.items()}
 
 
+def ids() -> dict[str, str]:
+    """`ID_slug` → ID: the way back from a file, or from nbgrader's assignments."""
+    return {stem: id for id, stem in stems().items()}
+
+
 def place_of(id: str) -> tuple[int, str]:
     """What sorts puzzles as they stand on the ladder; those that are not on it come last."""
-    ids = list(RUNGS)
-    return (ids.index(id) if id in RUNGS else len(ids), id)
+    order = list(RUNGS)
+    return (order.index(id) if id in RUNGS else len(order), id)
 
 
 def following(id: str) -> list[str]:
     """The puzzles after this one, then those before it; all of them if there is none of this ID."""
-    ids = list(RUNGS)
+    order = list(RUNGS)
     if id not in RUNGS:
-        return ids
-    at = ids.index(id)
-    return [*ids[at + 1 :], *ids[:at]]
+        return order
+    at = order.index(id)
+    return [*order[at + 1 :], *order[:at]]
 
 
 def id_of(said: object) -> str:

@@ -118,7 +118,7 @@ def _special(path: Path) -> bool:
 
 def _works(paths: Iterable[Path], folder: Path, puzzles: Collection[str]) -> list[Work]:
     of: dict[tuple[str, str, str], list[Path]] = defaultdict(list)
-    ids = {stem: puzzle_id for puzzle_id, stem in ladder.stems().items()}
+    ids = ladder.ids()
     for path in paths:
         inside = path.relative_to(folder)
         above, platform = inside.parts[:-1], download(inside)

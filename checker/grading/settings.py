@@ -144,7 +144,7 @@ def read(folder: Path) -> Settings:
 def _said(data: dict[str, Any]) -> dict[str, Any]:
     """What a file says, as the fields of `Settings`."""
     said = _table("the file", data, _FILE)
-    ids = {stem: puzzle_id for puzzle_id, stem in ladder.stems().items()}
+    ids = ladder.ids()
     if "puzzles" in said:
         said["puzzles"] = _ids_of(said["puzzles"])
     said["late"] = Late(**_table("[late]", said.get("late", {}), _LATE))

@@ -64,8 +64,7 @@ class _Notebook:
 
 def _puzzle_of(resources: Any) -> Puzzle | None:
     """The puzzle that nbgrader is converting a notebook of, if it is one of the catalog's."""
-    ids = {stem: puzzle_id for puzzle_id, stem in ladder.stems().items()}
-    puzzle_id = ids.get(resources["nbgrader"]["notebook"])
+    puzzle_id = ladder.ids().get(resources["nbgrader"]["notebook"])
     return None if puzzle_id is None else catalog.load(puzzle_id)
 
 

@@ -25,7 +25,7 @@ COLUMNS = (
     *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email", "status"),
     *("raw_score", "late_submission_penalty", "score", "max_score"),
 )
-_IDS = {stem: puzzle_id for puzzle_id, stem in ladder.stems().items()}
+_IDS = ladder.ids()
 GRADED, NEEDS_GRADING, NOT_HANDED_IN = "graded", "needs grading", "not handed in"
 
 
