@@ -1,4 +1,4 @@
-"""`python3 -m benchmarks.speed [PUZZLE ...]`: every size of every puzzle on this machine's GPU, all in one run.
+"""`python3 -m benchmarks.speed [PUZZLE ...]`: every size of every timed puzzle, on this machine's GPU, all in one run.
 
 Times the solution, each step of the speed track, and the peers; writes `speed.json` and `speed.md` into $OUT,
 or into `benchmarks/results/`.
@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from checker import catalog
 from checker.bench import command, table
 from checker.bench.result import Result
 from checker.bench.run import Extent, measure
@@ -44,7 +45,8 @@ def main() -> None:
         ["git", "describe", "--always"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
     )
     results: list[Result] = []
-    for puzzle_id in map(ladder.id_of, sys.argv[1:]) if sys.argv[1:] else ladder.RUNGS:
+    timed = [rung for rung in ladder.RUNGS if catalog.load(rung).timed]
+    for puzzle_id in map(ladder.id_of, sys.argv[1:]) if sys.argv[1:] else timed:
         own = forms(puzzle_id)
         results.append(measure(puzzle_id, own, Extent(every=True), lambda doing: print(doing, file=sys.stderr)))
         write(results, described.stdout.strip() or "unknown")

@@ -17,7 +17,7 @@
 #
 # The softmax of puzzle 1, without its two restrictions: a row may be longer than a block, and its values may have any
 # size. The last layer of a language model needs both: its rows are as long as the vocabulary. On rows of 131,072 numbers
-# your kernel can keep up with eager `torch.softmax` on an H200, at 51 % of the speed of a copy against 49 %. A program
+# your kernel can keep up with eager `torch.softmax` on an H200, at 50 % of the speed of a copy against 49 %. A program
 # walks along its row three times, block by block; each walk is a *pass*.
 #
 # ```

@@ -58,7 +58,8 @@ def test_the_solution_is_accepted(puzzle_id: str) -> None:
     left_out = [remark for remark in verdict.remarks if "not enough" in remark]
     if left_out and memory() < 79e9:
         pytest.skip(f"accepted, but {' '.join(left_out)}")
-    assert not left_out
+    # One vector of w1 is longer than any GPU's memory, and must be said to be left out.
+    assert bool(left_out) == (puzzle_id == "w1"), left_out
 
 
 @pytest.mark.parametrize(
