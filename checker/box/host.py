@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # where there is no fcntl, there is no cage either
 _KINDS: dict[str, tuple[str, dict[str, str], int]] = {
     "interpreter": ("child", {"TRITON_INTERPRET": "1"}, 2),
     "cuda": ("child", {}, 1),
+    "pytorch": ("pytorch", {}, 2),
     "compiler": ("compiler", {}, 2),
 }
 _LONGEST_MESSAGE = 1 << 12

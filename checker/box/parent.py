@@ -37,6 +37,7 @@ class Limits:
     compile_seconds: float = 60.0  # for all kernels and targets together
     gpu_seconds: float = 300.0  # instead of wall_seconds on a GPU, where every shape is compiled anew
     gpu_output_bytes: int = 64 << 20  # instead of output_bytes: a GPU prints a line for each element
+    pytorch_bytes: int = 512 << 20  # address space beyond what PyTorch has mapped once it is imported
     compiler_bytes: int = 4 << 30  # address space of a process that compiles
     filter: bool = True  # the system-call filter, where the kernel has one
 
@@ -47,6 +48,8 @@ class Limits:
         """
         if device == "cuda":
             return {"CORE": 0, "CPU": self.cpu_seconds}
+        if device == "pytorch":
+            return self.of_compiler() | {"NPROC": 0, "AS": self.pytorch_bytes}
         return self.of_compiler() | {"NPROC": 0, "AS": self.memory_bytes}
 
     def of_compiler(self) -> dict[str, int]:
@@ -86,10 +89,10 @@ class Box:
     """A server that is importing Triton, and what is asked of it. Use as a context manager."""
 
     def __init__(self, limits: Limits, device: str = "interpreter", host: Host | None = None):
-        """`device`: `interpreter`, or `cuda`, where the memory limit and the system-call filter do not apply."""
+        """`device`: `interpreter`, `pytorch`, or `cuda`, where no memory limit and no system-call filter apply."""
         self.limits, self.device, self.host = limits, device, host or Host()
         # What runs cannot send a signal, and cannot leave anything for the next submission.
-        self.harmless = device == "interpreter" and limits.filter and seccomp.available()
+        self.harmless = device != "cuda" and limits.filter and seccomp.available()
 
     def __enter__(self) -> Box:
         self._lent = self.host.server(self.device, may_stay=self.harmless)
@@ -180,6 +183,13 @@ def gpu_missing() -> str:
         return "There is no NVIDIA GPU in this machine, or its driver is not loaded."
     if find_spec("torch") is None:
         return "Running kernels on a GPU needs PyTorch with CUDA: name an environment that has it, VENV=/path/to/venv."
+    return ""
+
+
+def pytorch_missing() -> str:
+    """Why no PyTorch program can be run here, in a sentence; nothing if one can."""
+    if find_spec("torch") is None:
+        return "This puzzle is written in PyTorch, which is not installed here: `make torch` installs it."
     return ""
 
 

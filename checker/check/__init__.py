@@ -10,9 +10,11 @@ from checker import catalog
 from checker.box.here import Here
 from checker.box.host import Host
 from checker.box.inside import seccomp
-from checker.box.parent import Box, Limits, Pass, PassResult, gpu_missing
+from checker.box.parent import Box, Limits, Pass, PassResult, gpu_missing, pytorch_missing
 from checker.course import targets
 from checker.course.clean import cleaned
+from checker.course.ladder import RUNGS
+from checker.course.status import Misuse
 from checker.course.verdict import Finding, PropertyResult, Status, Verdict
 from checker.submission.read import Submission
 
@@ -77,7 +79,13 @@ def check(puzzle_id: str, submission: Submission, terms: Terms | None = None) ->
     if terms.on_gpu:
         return _checked(puzzle_id, submission, _for_gpu(terms))
     outcome = _checked(puzzle_id, submission, terms)
-    if terms.device == "auto" and terms.host.cage is None and outcome.verdict.accepted and not gpu_missing():
+    if (
+        terms.device == "auto"
+        and not RUNGS[puzzle_id].pytorch
+        and terms.host.cage is None
+        and outcome.verdict.accepted
+        and not gpu_missing()
+    ):
         return _joined(outcome.verdict, _checked(puzzle_id, submission, _for_gpu(terms)))
     return outcome
 
@@ -106,11 +114,21 @@ def _for_gpu(terms: Terms) -> Terms:
 
 
 def _checked(puzzle_id: str, submission: Submission, terms: Terms) -> Outcome:
-    device = "cuda" if terms.on_gpu else "interpreter"
-    with _box(terms.limits, terms.host, device) as box:  # imports Triton, and so do we meanwhile
+    with _box(terms.limits, terms.host, device_of(puzzle_id, terms)) as box:  # imports Triton, and so do we meanwhile
         from checker.check.steps import Check
 
         return Check(catalog.load(puzzle_id), submission, terms).run(box)
+
+
+def device_of(puzzle_id: str, terms: Terms) -> str:
+    """What a puzzle's programs run on, in the words of the box. Raises Misuse if they cannot run there."""
+    if not RUNGS[puzzle_id].pytorch:
+        return "cuda" if terms.on_gpu else "interpreter"
+    if terms.on_gpu or terms.host.here:
+        raise Misuse(f"Puzzle {puzzle_id} is written in PyTorch, and is checked on a CPU, in a process of its own.")
+    if missing := pytorch_missing():
+        raise Misuse(missing)
+    return "pytorch"
 
 
 def _box(limits: Limits, host: Host, device: str = "interpreter") -> AbstractContextManager[Box | Here]:

@@ -15,7 +15,7 @@ from checker.box.exchange import Ending
 from checker.box.here import Here
 from checker.box.parent import Box, BoxResult, Pass
 from checker.box.protocol.results import Launch
-from checker.check import Outcome, Terms, program_of, unproven
+from checker.check import Outcome, Terms, device_of, program_of, unproven
 from checker.course.case import Case, numbered
 from checker.course.clean import cleaned
 from checker.course.puzzle import Puzzle
@@ -84,9 +84,10 @@ class Check:
             return self._not_run(self._not_started(program))
         plan = self._plan(program)
         compiled = [case for case in plan.runnable if case.id < plan.usual]  # with the puzzle's constexprs
+        unseen = self.puzzle.pytorch or self.terms.on_gpu or self.terms.host.here
         with Compiler(
             program.source,
-            [] if self.terms.on_gpu or self.terms.host.here else jobs(self.puzzle, compiled, self.terms.targets),
+            [] if unseen else jobs(self.puzzle, compiled, self.terms.targets),
             self.terms.limits,
             self.terms.host,
             cached=self.practice,
@@ -109,14 +110,15 @@ class Check:
     def _not_started(self, program: Program) -> Finding:
         function = next(iter(program.kernels.values()))
         place = self.where(program.gaps.get(function.name, function.lineno))
+        what = "function" if self.puzzle.pytorch else "kernel"
         typed: tuple[str, ...] = ()
         if name := self.submission.name:
             cell = f"cell {place.cell}, " if place.cell else ""
-            explanation = f"Open {name}, {cell}line {place.line}, and fill in the kernel. The lesson stands above it, "
+            explanation = f"Open {name}, {cell}line {place.line}, and fill in the {what}. The lesson stands above it, "
             explanation += "hints stand below it. Then type:"
             typed = (f"make check PUZZLE={self.puzzle.id}",)
         else:
-            explanation = f"Fill in the kernel in cell [{place.cell}], line {place.line}; run that cell, then this one."
+            explanation = f"Fill in the {what} in cell [{place.cell}], line {place.line}; run that cell, then this one."
         title, place_only = f"{function.name} is still empty", replace(place, source=())
         return Finding("not-started", Status.NOT_STARTED, title, explanation, "", place_only, typed)
 
@@ -146,7 +148,7 @@ class Check:
         shuffle = self.draw.case("order of programs")
         in_order: Pass = []
         shuffled: Pass = []
-        second = half_of({n: steps_of(case, self.puzzle) for n, case in enumerate(cases) if case.once})
+        second = half_of({n: steps_of(case, self.puzzle) for n, case in enumerate(cases) if runs_of(case) == 1})
         for number, (case, launch) in enumerate(zip(cases, launches, strict=True)):
             programs = np.array(case.programs or range(launch.programs))
             if number not in second:
@@ -199,7 +201,7 @@ class Check:
             status=status_of(findings, results),
             findings=tuple(findings),
             properties=results,
-            runs=(Run("cuda" if self.terms.on_gpu else "interpreter", result.seconds, made.traffic),),
+            runs=(Run(device_of(self.puzzle.id, self.terms), result.seconds, made.traffic, made.held),),
             remarks=(*made.remarks, *(self._gpu_remarks(evidence) if self.terms.on_gpu else ())),
             printed=tuple((plan.runnable[number].name, text) for number, text in printed.items()),
             versions=self.unjudged.versions | result.versions,

@@ -17,6 +17,7 @@ class Rung:
     id: str
     slug: str
     title: str
+    pytorch: bool = False  # what is written is PyTorch, and no kernel
 
     @property
     def stem(self) -> str:

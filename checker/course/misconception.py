@@ -124,7 +124,27 @@ class Moves:
         return self.like(case, moved)
 
 
-Sign = Writes | Unwritten | Reaches | Raises | Moves
+@dataclass(frozen=True)
+class Footprint:
+    """What a PyTorch program held and computed in one launch, in numbers, whatever their type."""
+
+    largest: int  # of the largest tensor that was made
+    at_once: int  # of all tensors that lived at the same time, at the peak; inputs apart
+    products: int  # multiply-adds of all products of matrices
+
+
+@dataclass(frozen=True)
+class Uses:
+    """What a PyTorch program holds or computes, although its results are right: `like(case, used)` tells it."""
+
+    like: Callable[[Case, Footprint], bool]
+
+    def recognises(self, case: Case, used: Footprint) -> bool:
+        """Whether the launch used what such a program does."""
+        return self.like(case, used)
+
+
+Sign = Writes | Unwritten | Reaches | Raises | Moves | Uses
 
 
 @dataclass(frozen=True)

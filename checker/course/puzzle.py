@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from checker.course.case import Array, Case, Outputs
 from checker.course.ladder import RUNGS
-from checker.course.misconception import Misconception
+from checker.course.misconception import Footprint, Misconception
 from checker.course.verdict import Traffic
 
 PRACTICE_KEY = "practice"
@@ -31,6 +31,7 @@ class Kernel:
     parameters: tuple[str, ...]
     constexprs: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()  # kernels that the lesson shows whole: none of them is this one under another name
+    pytorch: bool = False  # a plain function of tensors, which is called once and returns its outputs
 
     @property
     def signature(self) -> str:
@@ -73,6 +74,14 @@ class Budget:
     least_stores: int = 0
     least_at_once: int = 0
     place: str = ""  # where a load belongs that is repeated in a loop, for the hint
+
+
+@dataclass(frozen=True)
+class Footprints:
+    """What a PyTorch program may hold and compute in a launch, and what plain attention does."""
+
+    most: Callable[[Case], Footprint]
+    plain: Callable[[Case], Footprint]
 
 
 @dataclass(frozen=True)
@@ -208,6 +217,7 @@ class Puzzle:
     work: Callable[[Case], int] | None = None  # multiply-adds in tl.dot that are enough
     by_hand: Callable[[Case], Array] | None = None  # elements that each program may multiply without tl.dot
     largest_block: Callable[[Case], int] | None = None  # elements that a block may have
+    footprint: Footprints | None = None  # of a PyTorch program, instead of all the bounds above
     timed: Callable[[int], list[Timed]] | None = None  # at which sizes, given the GPU's free bytes
     pictured: Pictured | None = None  # None: of each kernel the first case that proves something about traffic
     why_blocks: str = (
@@ -226,6 +236,11 @@ class Puzzle:
     def title(self) -> str:
         """What reports call it."""
         return RUNGS[self.id].title
+
+    @property
+    def pytorch(self) -> bool:
+        """Whether it asks for PyTorch, and not for kernels."""
+        return RUNGS[self.id].pytorch
 
     def draw(self, key: str = PRACTICE_KEY, submission: str = "") -> Draw:
         """What this puzzle's cases are drawn from: with the public key for practice, or with the course's."""

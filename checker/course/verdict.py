@@ -122,12 +122,27 @@ class Traffic:
 
 
 @dataclass(frozen=True)
+class Held:
+    """What a PyTorch function held and computed in one call, in numbers: beside its bound, and plain attention."""
+
+    kernel: str
+    case: str
+    at_once: int  # numbers that live at the same time, inputs apart
+    most_at_once: int
+    plain_at_once: int
+    products: int  # multiply-adds of all products of matrices
+    most_products: int
+    plain_products: int
+
+
+@dataclass(frozen=True)
 class Run:
     """One device's run."""
 
     device: str
     seconds: float
     traffic: tuple[Traffic, ...] = ()
+    held: tuple[Held, ...] = ()  # of a PyTorch program, instead of traffic
 
 
 @dataclass(frozen=True)

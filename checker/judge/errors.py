@@ -11,9 +11,9 @@ from checker.course.case import Case
 from checker.course.misconception import Raises
 from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, Status, Where
+from checker.judge import pytorch_errors, triton_errors
 from checker.judge.evidence import Locator, first_of_each, grid_position
 from checker.judge.naming import Idea, cover, ideas
-from checker.judge.triton_errors import COMMON
 
 PRINT_HINT = 'print("x", x) works inside a kernel.'
 # What Triton raises on a GPU before a kernel has run.
@@ -41,18 +41,20 @@ class Raised:
 
 def name_errors(puzzle: Puzzle, raised: list[Raised], where: Locator) -> Iterator[Finding]:
     """Findings for what the kernel raised."""
+    language = "PyTorch" if puzzle.pytorch else "Triton"
     named, rest = cover(known_errors(puzzle), raised, lambda sign, item: sign.recognises(item.error.message))
     for idea, items in named:
         error, said = items[0].error, plain(items[0].error.message)
         status = Status.DOES_NOT_COMPILE if error.type in _COMPILER_ERRORS else Status.CRASHED
-        yield idea.finding(status, items[0].place(where), (f"Triton says: {said}",) if said else ())
+        yield idea.finding(status, items[0].place(where), (f"{language} says: {said}",) if said else ())
     for item in first_of_each(rest, lambda item: (item.error.type, item.error.line)):
         yield error_finding(item.error, item.place(where))
 
 
 def known_errors(puzzle: Puzzle) -> list[Idea[Raises]]:
-    """The misconceptions that Triton's messages tell: the puzzle's own, and those that any kernel can have."""
-    return ideas((*puzzle.misconceptions, *COMMON), Raises)
+    """The misconceptions that messages tell: the puzzle's own, and those that any program can have."""
+    common = pytorch_errors.COMMON if puzzle.pytorch else triton_errors.COMMON
+    return ideas((*puzzle.misconceptions, *common), Raises)
 
 
 def error_finding(error: KernelError, place: Where) -> Finding:
@@ -74,6 +76,25 @@ def error_finding(error: KernelError, place: Where) -> Finding:
             "What the kernel promises the compiler is not true",
             f"In this case {message}. A GPU relies on the promise: it then loads and stores at wrong addresses.",
             "Promise only what holds for every size and stride, or nothing: a kernel is right without promises.",
+            place,
+        )
+    if error.type == "NotAllowed":  # of checker.box.inside.pytorch
+        return Finding(
+            "operation-not-allowed",
+            Status.FORBIDDEN,
+            f"PyTorch's operation {message} is not on the list",
+            "Some operations do in one step what is to be written here, and others hand numbers to Python, where "
+            "nobody counts them.",
+            "Use what the lesson uses: products, exponentials, sums, maxima, slices.",
+            place,
+        )
+    if error.type == "WrongResult":
+        return Finding(
+            "returns-something-else",
+            Status.MALFORMED_OUTPUT,
+            "The function returns something else than was asked for",
+            f"In this case {message}.",
+            "Return what the lesson's table says, in its order, with its shapes and types.",
             place,
         )
     if error.type in _COMPILER_ERRORS:

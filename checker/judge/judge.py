@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from checker.course.case import Case
 from checker.course.puzzle import Puzzle
-from checker.course.verdict import Finding, PropertyResult, Status, Traffic
+from checker.course.verdict import Finding, Held, PropertyResult, Status, Traffic
 from checker.judge.evidence import Evidence, Locator, counted
+from checker.judge.footprint import held
 from checker.judge.kernel import judge_kernel
 from checker.judge.roles import Code
 from checker.judge.traffic import remarks, total
@@ -25,6 +26,7 @@ class Judgement:
     left_out: set[int] = field(default_factory=set)
     over_traffic: dict[str, str] = field(default_factory=dict)  # kernel → what it does too often, in a few words
     traffic: tuple[Traffic, ...] = ()
+    held: tuple[Held, ...] = ()
     remarks: tuple[str, ...] = ()
 
 
@@ -48,7 +50,8 @@ def judge(
         if seen.over_traffic:
             made.over_traffic[kernel.name] = seen.over_traffic[0].title
     ran = counted(evidence)
-    made.traffic = total(puzzle, ran)
+    made.traffic = () if puzzle.pytorch else total(puzzle, ran)
+    made.held = held(puzzle, ran)
     made.remarks = () if made.failed or made.over_traffic else remarks(puzzle, ran)
     return made
 

@@ -22,6 +22,7 @@ from checker.judge.evidence import (
     tensor_name,
     written_tensors,
 )
+from checker.judge.footprint import footprint_findings
 from checker.judge.memory import memory_notes, name_gaps
 from checker.judge.notes import Gap, Loss, Note, WrittenTwice, findings
 from checker.judge.precision import losses, most_telling
@@ -78,7 +79,8 @@ def _collected(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: C
                 seen.failed[case.id] = why
             elif not seen.over_traffic and not one.result.on_gpu and not case.programs:
                 summed = [one] if case.once else counted(evidence)
-                seen.over_traffic += traffic_findings(puzzle, one, summed, where)
+                over = traffic_findings if puzzle.footprint is None else footprint_findings
+                seen.over_traffic += over(puzzle, one, summed, where)
     return seen
 
 

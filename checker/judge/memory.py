@@ -68,7 +68,9 @@ def _inputs_changed(case: Case, result: LaunchResult, where: Locator) -> Iterato
                 status=Status.INPUT_CHANGED,
                 title=f"The kernel writes to its input {tensor_name(name)}",
                 explanation=f"{tensor_name(name)} belongs to the caller, who will want to use it again.",
-                hint="Store to the output only: check which pointer stands in tl.store.",
+                hint="Store to the output only: check which pointer stands in tl.store."
+                if stores.any()
+                else "Work on a copy, or on a tensor of your own: a slice of an input is the input itself.",
                 where=where(int(result.log.line[stores][0]) if stores.any() else None, case=case, tensor=name),
             )
 

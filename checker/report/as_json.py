@@ -76,7 +76,8 @@ def _run(run: Run) -> dict[str, Any]:
     for moved in run.traffic:
         numbers = {name: getattr(moved, name) for name in _OF_TRAFFIC}
         traffic.setdefault(moved.kernel, {})[moved.tensor] = numbers
-    return {"device": run.device, "seconds": run.seconds, "traffic": traffic}
+    held = {"held": [asdict(one) for one in run.held]} if run.held else {}
+    return {"device": run.device, "seconds": run.seconds, "traffic": traffic} | held
 
 
 def finite(value: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from checker.course.verdict import Finding, Status, Traffic, Verdict
+from checker.course.verdict import Finding, Held, Status, Traffic, Verdict
 from checker.report import words
 
 _COLOURS = {"✓": "#00734F", "○": "#1F6FA8", "!": "#96467A", "✗": "#B34700"}  # white on each: 4.5 to 1 and more
@@ -49,7 +49,7 @@ def _parts(verdict: Verdict, colour: str) -> Iterator[str]:
     if verdict.runs:
         yield _properties(verdict)
         if verdict.accepted or any(f.status is Status.OVER_TRAFFIC for f in verdict.findings):
-            yield _traffic(verdict.runs[0].traffic)
+            yield _held(verdict.runs[0].held) if verdict.runs[0].held else _traffic(verdict.runs[0].traffic)
     for sentence in words.compiled(verdict.compiled):
         yield f'<div style="{_FAINT}">{escape(sentence)}</div>'
     for remark in verdict.remarks:
@@ -126,19 +126,37 @@ def _traffic(traffic: Iterable[Traffic]) -> str:
     rows = []
     for what, done, most in words.moved(list(traffic)):
         share = done / most if most else 2.0
-        colour = _COLOURS["✓" if done <= most else "✗"]
-        width = min(share / _MOST, 0.94)
-        bar = (
-            f'<div style="position:relative;width:min({_BAR}em,30vw);height:.8em;margin-top:.3em">'
-            f'<div style="position:absolute;background:{colour};width:{width:.1%};height:.8em"></div>'
-            f'<div style="position:absolute;left:{1 / _MOST:.1%};width:2px;height:.8em;background:currentColor"></div>'
-            "</div>"
-        )
-        rows.append(
-            f'<tr style="background:none"><td style="{_CELL}">{escape(what)}</td><td style="{_CELL}">{bar}</td>'
-            f'<td style="{_CELL}">{done:.2f}, at most {most:.2f}</td></tr>'
-        )
+        bar = _bar(min(share / _MOST, 0.94), _COLOURS["✓" if done <= most else "✗"], 1 / _MOST)
+        rows.append(_row(escape(what), bar, f"{done:.2f}, at most {most:.2f}"))
     return _table(("what", "against its bound", "times per element"), rows)
+
+
+def _held(calls: Iterable[Held]) -> str:
+    """Two bars for each count: the function's, with a mark where the bound is, and plain attention's."""
+    rows = []
+    for what, done, most, plain in words.held(list(calls)):
+        widest = max(done, most, plain)
+        own = _bar(done / widest, _COLOURS["✓" if done <= most else "✗"], most / widest)
+        rows.append(_row(escape(what), own, f"{done:,}, at most {most:,}"))
+        rows.append(_row("plain attention", _bar(plain / widest, _COLOURS["○"]), f"{plain:,}"))
+    return _table(("what", "how many", ""), rows)
+
+
+def _bar(share: float, colour: str, mark: float | None = None) -> str:
+    """A bar that is a share of the widest, and a mark at another share."""
+    marked = (
+        f'<div style="position:absolute;left:{mark:.1%};width:2px;height:.8em;background:currentColor"></div>'
+        if mark is not None
+        else ""
+    )
+    return (
+        f'<div style="position:relative;width:min({_BAR}em,30vw);height:.8em;margin-top:.3em">'
+        f'<div style="position:absolute;background:{colour};width:{share:.1%};height:.8em"></div>{marked}</div>'
+    )
+
+
+def _row(*cells: str) -> str:
+    return f'<tr style="background:none">{"".join(f"""<td style="{_CELL}">{cell}</td>""" for cell in cells)}</tr>'
 
 
 def _table(heads: Iterable[str], rows: Iterable[str]) -> str:

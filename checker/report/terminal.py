@@ -13,7 +13,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from checker.course.verdict import Finding, Status, Traffic, Verdict
+from checker.course.verdict import Finding, Held, Status, Traffic, Verdict
 from checker.report import words
 
 
@@ -65,6 +65,7 @@ def _report(verdict: Verdict) -> Iterator[RenderableType]:
         if verdict.accepted or any(f.status is Status.OVER_TRAFFIC for f in verdict.findings):
             yield Text()
             yield from _traffic(verdict.runs[0].traffic)
+            yield from _held(verdict.runs[0].held)
     if verdict.compiled:
         yield Text()
         for sentence in words.compiled(verdict.compiled):
@@ -143,6 +144,14 @@ def _properties(verdict: Verdict) -> RenderableType:
             text.append(f": {reason}", style="dim")
         table.add_row(sign, text, f"{p.weight if verdict.counts(p) else 0}/{p.weight}")
     return table
+
+
+def _held(calls: Sequence[Held]) -> Iterator[RenderableType]:
+    for what, done, most, plain in words.held(calls):
+        limit = "at most" if done <= most else "too many, at most"
+        yield _indented(Text(f"{what}: {done:,} ({limit} {most:,}; plain attention: {plain:,})"))
+    for case in dict.fromkeys(one.case for one in calls):
+        yield _indented(Text(f"with {case}", style="dim"))
 
 
 def _traffic(traffic: Sequence[Traffic]) -> Iterator[RenderableType]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from checker.course.status import ExitStatus
-from checker.course.verdict import Compilation, ErrorMap, Finding, PropertyResult, Status, Traffic, Verdict, Where
+from checker.course.verdict import Compilation, ErrorMap, Finding, Held, PropertyResult, Status, Traffic, Verdict, Where
 
 MOST_FINDINGS = 3  # the worst ones; the rest often follow from them
 MOST_PRINTED_LINES = 20
@@ -88,6 +88,15 @@ def moved(traffic: Sequence[Traffic]) -> Iterator[tuple[str, float, float]]:
                 yield f"{name} {verb}", done / t.elements, most / t.elements
 
 
+def held(calls: Sequence[Held]) -> Iterator[tuple[str, int, int, int]]:
+    """(what was held or computed, how much, how much at most, how much by plain attention) for each function."""
+    several = len({one.kernel for one in calls}) > 1
+    for one in calls:
+        name = f"{one.kernel}: " if several else ""
+        yield f"{name}numbers alive at once", one.at_once, one.most_at_once, one.plain_at_once
+        yield f"{name}multiply-adds", one.products, one.most_products, one.plain_products
+
+
 def compiled(results: Sequence[Compilation]) -> Iterator[str]:
     """A sentence for each kernel and target."""
     several = len({c.kernel for c in results}) > 1
@@ -131,7 +140,7 @@ def printed(verdict: Verdict) -> tuple[str, list[str], int]:
 
 def closing(verdict: Verdict) -> str:
     """The last sentence: what to do next, and how long it took."""
-    devices = {"interpreter": "the interpreter", "cuda": "the GPU"}
+    devices = {"interpreter": "the interpreter", "cuda": "the GPU", "pytorch": "PyTorch"}
     took = ", ".join(f"{run.seconds:.2f} s on {devices[run.device]}" for run in verdict.runs if run.seconds)
     seconds = f" ({took})" if took else ""
     if verdict.accepted:

@@ -1,1 +1,4 @@
-"""What runs behind the wall, beside the submission. It imports `protocol`, NumPy and Triton; on a GPU, torch."""
+"""What runs behind the wall, beside the submission.
+
+It imports `protocol`, NumPy and Triton; on a GPU, and for programs that are PyTorch, torch.
+"""

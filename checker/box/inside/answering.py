@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.box.inside.memory import BoxTensor, Memory, RefusedAccess
+from checker.box.inside.running import running
 from checker.box.protocol import wire
 from checker.box.protocol.records import FILLS
 
@@ -44,7 +45,7 @@ def run_pass(
     except BaseException as error:
         _send(stream, {"launch": None, "error": _described(error, path)})
         return
-    answer = _answer_from_gpu if header["device"] == "cuda" else _answer
+    answer = {"cuda": _answer_from_gpu, "pytorch": _answer_of_pytorch}.get(header["device"], _answer)
     for one in header["passes"][number]:
         launch = header["launches"][one["launch"]]
         tensors = [(spec, np.frombuffer(buffers[spec["buffer"]], dtype=spec["dtype"])) for spec in launch["tensors"]]
@@ -91,6 +92,22 @@ def _answer_from_gpu(stream: BinaryIO, asked: Asked) -> bool:
     return answer["error"] is None or cuda.alive()
 
 
+def _answer_of_pytorch(stream: BinaryIO, asked: Asked) -> bool:
+    """Call the function once and send what came of it."""
+    from checker.box.inside import pytorch
+
+    answer: dict[str, Any] = {"launch": asked.number, "refused": None, "error": None, "again": 0}
+    buffers = [*(values.tobytes() for _, values in asked.tensors), b"", b""]
+    try:
+        results, log, elements = pytorch.called(asked.kernel, asked.launch, asked.tensors)
+        buffers = [*results, log, elements]
+    except BaseException as error:
+        answer["error"] = _described(error, asked.path)
+    answer["reached"] = running.bodies()
+    _send(stream, answer, buffers)
+    return True
+
+
 def launched(asked: Asked, poison: float) -> tuple[dict[str, Any], Memory]:
     """(What is answered of one launch, and the memory that it ran in), with `poison` in undefined masked lanes."""
     from checker.box.inside import interpreter
@@ -115,7 +132,7 @@ def launched(asked: Asked, poison: float) -> tuple[dict[str, Any], Memory]:
             answer["refused"] = cause.report
         else:
             answer["error"] = {**_described(error, asked.path), "program": interpreter.program_now()}
-    answer["reached"] = interpreter.bodies_reached()
+    answer["reached"] = running.bodies()
     return answer, memory
 
 

@@ -52,7 +52,7 @@ def main(control: int, module: str, at_once: int, kept: bool) -> None:
     own = set(os.listdir())
     gc.freeze()  # or every runner's collector would touch, and so copy, all that is here
     with socket.socket(fileno=control) as channel:
-        imported = [name for name in ("triton", "numpy") if name in sys.modules]
+        imported = [name for name in ("triton", "numpy", "torch") if name in sys.modules]
         _tell(channel, versions={name: sys.modules[name].__version__ for name in imported})
         while descriptors := socket.recv_fds(channel, 1, MOST_DESCRIPTORS)[1]:
             _serve(served, channel, descriptors, at_once)

@@ -124,11 +124,6 @@ def running_position() -> tuple[int, int]:
     return running.where()
 
 
-def bodies_reached() -> list[int]:
-    """Numbers of the bodies that the last launch has entered."""
-    return sorted(number for number in running.reached if type(number) is int)
-
-
 def program_now() -> int:
     """The program that ran last."""
     return running.program

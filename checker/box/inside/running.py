@@ -23,6 +23,10 @@ class _Running:
             frame = frame.f_back  # type: ignore[assignment]
         return self.program, frame.f_lineno if frame is not None else 0
 
+    def bodies(self) -> list[int]:
+        """Numbers of the bodies that the last launch has entered."""
+        return sorted(number for number in self.reached if type(number) is int)
+
     def lost(self, way: int, line: int = 0) -> None:
         """Note one of WAYS to lose digits or bits, if a launch is in progress."""
         if self.memory is not None:

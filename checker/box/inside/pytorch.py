@@ -1,0 +1,215 @@
+"""PyTorch programs: one function called on tensors, under a mode that sees every operation and what it leaves alive.
+
+The mode counts what is to be judged: the largest tensor, all that lives at once beside the inputs, the products. It
+refuses operations that are not on the list, because a few of them do in one step what is to be written, or give
+numbers to Python, where nobody counts them.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import os
+import sys
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from checker.box.inside import harness, reached
+from checker.box.inside.answering import run_pass
+from checker.box.inside.running import running
+from checker.box.protocol.records import BLOCK, DOT, HELD, RECORD_FIELDS, STORE
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+BUILTINS = _words("""
+    range min max len enumerate zip list tuple slice reversed float int bool abs sum print
+    AssertionError IndexError KeyError RuntimeError TypeError ValueError
+""")
+# Names in the namespace aten; one that ends in _ is that operation in place.
+OPERATIONS = _words("""
+    mm bmm addmm baddbmm
+    view _unsafe_view _reshape_alias alias detach transpose t permute unsqueeze squeeze expand slice select
+    split split_with_sizes unbind cat stack clone copy lift_fresh _to_copy diagonal flip
+    empty zeros ones full arange scalar_tensor zero fill
+    empty_like zeros_like ones_like full_like new_empty new_zeros new_ones new_full empty_strided new_empty_strided
+    exp exp2 log log2 log1p sqrt rsqrt reciprocal neg abs add sub rsub mul div pow
+    maximum minimum max min amax amin sum mean any all clamp clamp_min clamp_max logsumexp logaddexp _softmax
+    where masked_fill triu tril index index_put
+    eq ne lt le gt ge logical_and logical_or logical_not bitwise_and bitwise_or bitwise_not
+    isinf isnan isneginf nan_to_num
+""")
+_FACTORS = {"mm": 0, "bmm": 0, "addmm": 1, "baddbmm": 1}  # position of the first factor
+
+
+class NotAllowed(Exception):
+    """An operation that is not on the list."""
+
+
+class WrongResult(Exception):
+    """What the function returned is not what was asked for: a sentence."""
+
+
+def prepare() -> None:
+    """One thread; and what the first operation under a mode would load."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    with Watch(()):
+        torch.einsum("id,jd->ij", torch.ones(2, 2), torch.ones(2, 2)).exp().sum()
+
+
+def rehearse() -> None:
+    """Nothing is loaded late: `prepare` has done it."""
+
+
+def serve(header: dict[str, Any], buffers: list[memoryview], number: int) -> None:
+    """Run the pass of that `number`. What may be mapped is counted from what is mapped already."""
+    path = f"{os.getcwd()}/submission.py"
+    sys.stdout = sys.stderr = open(1, "w", encoding="utf-8", errors="replace", buffering=1, closefd=False)  # noqa: SIM115
+    with open("/proc/self/statm", encoding="ascii") as file:
+        mapped = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    limits = header["limits"] | {"AS": header["limits"]["AS"] + mapped}
+    harness.limit(limits, filtered=header["filter"])
+    run_pass(os.fdopen(harness.ANSWER, "wb", buffering=0), sys.modules[__name__], header, buffers, number, path)
+
+
+def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]:
+    """The functions `names` of the submission, each with the line of its last `return`."""
+    running.filename = path
+    tree = ast.parse(source)
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    returns = {name: _last_return(functions[name]) for name in names}
+    reached.mark(list(functions.values()))
+    seen: dict[str, Any] = {name: getattr(builtins, name) for name in BUILTINS}
+    namespace: dict[str, Any] = {"__name__": "submission", "__builtins__": seen, "torch": torch}
+    namespace[reached.NAME] = running.reached.add
+    exec(compile(tree, path, "exec"), namespace)
+    return {name: (namespace[name], returns[name]) for name in names}
+
+
+def _last_return(function: ast.FunctionDef) -> int:
+    return max((node.lineno for node in ast.walk(function) if isinstance(node, ast.Return)), default=0)
+
+
+class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Sees every operation, notes what it makes and what of that lives, and refuses what is not on the list."""
+
+    def __init__(self, inputs: Iterable[torch.Tensor]):
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.records: list[tuple[int, ...]] = []
+        self._inputs = {tensor.untyped_storage()._cdata for tensor in inputs}
+        self._living: dict[int, tuple[StorageWeakRef, int]] = {}
+        self._largest = self._peak = 0
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # otherwise the first operation imports a compiler, and takes a second
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Carry out one operation."""
+        name = func._schema.name.removeprefix("aten::")
+        truth = name == "_local_scalar_dense" and args[0].dtype is torch.bool  # `if` asks for it
+        if name.removesuffix("_") not in OPERATIONS and name not in OPERATIONS and not truth:
+            raise NotAllowed(name)
+        made = func(*args, **(kwargs or {}))
+        for tensor in made if isinstance(made, tuple | list) else (made,):
+            if isinstance(tensor, torch.Tensor):
+                self._note(tensor)
+        if name in _FACTORS:
+            factor = args[_FACTORS[name]]
+            self._record(DOT, made.numel(), int(factor.shape[-1]))
+        return made
+
+    def _note(self, tensor: torch.Tensor) -> None:
+        storage = tensor.untyped_storage()
+        self._living = {key: one for key, one in self._living.items() if not one[0].expired()}  # type: ignore[no-untyped-call]
+        if storage._cdata in self._inputs:
+            return
+        numbers = storage.nbytes() // tensor.element_size()
+        known = self._living.get(storage._cdata)
+        if known is None or known[1] != numbers:
+            self._living[storage._cdata] = StorageWeakRef(storage), numbers  # type: ignore[no-untyped-call]
+        if numbers > self._largest:
+            self._largest = numbers
+            self._record(BLOCK, numbers)
+        if (held := sum(numbers for _, numbers in self._living.values())) > self._peak:
+            self._peak = held
+            self._record(HELD, held)
+
+    def _record(self, kind: int, lanes: int, detail: int = 0) -> None:
+        _, line = running.where()
+        self.records.append((kind, 0, 0, line, 0, min(lanes, 2**31 - 1), detail))
+
+
+def called(
+    loaded: tuple[Any, int], launch: dict[str, Any], tensors: list[tuple[dict[str, Any], npt.NDArray[Any]]]
+) -> tuple[list[bytes], bytes, bytes]:
+    """(dense values of each tensor afterwards, log, elements of the log) of one call."""
+    function, line = loaded
+    inputs = {spec["name"]: _laid_out(spec, values) for spec, values in tensors if not spec["output"]}
+    scalars = {name: value for name, (_, value) in launch["scalars"].items()}
+    running.reached.clear()
+    watch = Watch(inputs.values())
+    try:
+        with watch:
+            returned = function(**inputs, **scalars, **launch["constexprs"])
+    except RuntimeError as error:
+        if "can't allocate memory" in str(error):
+            raise MemoryError from None
+        raise
+    outputs = _believed(returned, [spec for spec, _ in tensors if spec["output"]])
+    records, elements = watch.records, []
+    for position, (spec, _) in enumerate(tensors):
+        if spec["output"]:
+            size = outputs[spec["name"]].numel()
+            records.append((STORE, position, 0, line, size, size, 0))
+            elements.append(np.arange(size, dtype=np.int32))
+    after = inputs | outputs
+    return (
+        [after[spec["name"]].contiguous().numpy().tobytes() for spec, _ in tensors],
+        np.array(records, np.int32).reshape(-1, RECORD_FIELDS).tobytes(),
+        np.concatenate(elements).tobytes(),
+    )
+
+
+def _laid_out(spec: dict[str, Any], values: npt.NDArray[Any]) -> torch.Tensor:
+    """A tensor with these strides, in a buffer that is NaN between its elements."""
+    shape, strides = spec["shape"], spec["strides"]
+    span = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)) + 1
+    flat = torch.full((span,), float("nan"), dtype=getattr(torch, values.dtype.name))
+    view = torch.as_strided(flat, shape, strides)
+    view.copy_(torch.from_numpy(values.reshape(shape).copy()))
+    return view
+
+
+def _believed(returned: Any, asked: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
+    """The outputs by name. Raises WrongResult."""
+    given = returned if isinstance(returned, tuple | list) else (returned,)
+    names = ", ".join(spec["name"] for spec in asked)
+    if len(given) != len(asked):
+        raise WrongResult(f"it returned {_described(returned)}, and not {names}")
+    for spec, one in zip(asked, given, strict=True):
+        kind = getattr(torch, spec["dtype"])
+        if not isinstance(one, torch.Tensor):
+            raise WrongResult(f"for {spec['name']} it returned {_described(one)}, and not a tensor")
+        if list(one.shape) != list(spec["shape"]) or one.dtype is not kind:
+            right = f"{tuple(spec['shape'])} and type {spec['dtype']}"
+            raise WrongResult(f"{spec['name']} has {_described(one)}, and not shape {right}")
+    return {spec["name"]: one.detach() for spec, one in zip(asked, given, strict=True)}
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"shape {tuple(value.shape)} and type {str(value.dtype).removeprefix('torch.')}"
+    if isinstance(value, tuple | list):
+        return f"{len(value)} values"
+    return "None" if value is None else f"a {type(value).__name__}"

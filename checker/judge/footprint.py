@@ -1,0 +1,109 @@
+"""What a PyTorch program holds and computes, against its bounds: whether it is the algorithm that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from checker.box.protocol.records import BLOCK, HELD
+from checker.box.protocol.results import LaunchResult
+from checker.course.case import Case
+from checker.course.misconception import Footprint, Uses
+from checker.course.puzzle import Puzzle
+from checker.course.verdict import Finding, Held, Status
+from checker.judge.evidence import Evidence, Locator
+from checker.judge.naming import explaining_all, ideas
+from checker.judge.traffic import multiply_adds
+
+
+def used(result: LaunchResult) -> Footprint:
+    """What one call held and computed."""
+    return Footprint(_most(result, BLOCK)[0], _most(result, HELD)[0], multiply_adds(result))
+
+
+def _most(result: LaunchResult, kind: int) -> tuple[int, int | None]:
+    """The largest number of a kind of records, and its line."""
+    lanes = np.where(result.log.kind == kind, result.log.lanes, 0)
+    at = int(np.argmax(lanes)) if lanes.any() else None
+    return (0, None) if at is None else (int(lanes[at]), int(result.log.line[at]) or None)
+
+
+def held(puzzle: Puzzle, evidence: Iterable[Evidence]) -> tuple[Held, ...]:
+    """Of each function the call in which plain attention would hold the most."""
+    found: dict[str, Held] = {}
+    for one in evidence:
+        if puzzle.footprint is None or one.result is None:
+            continue
+        own, most, plain = used(one.result), puzzle.footprint.most(one.case), puzzle.footprint.plain(one.case)
+        case = one.case
+        if case.kernel not in found or plain.at_once > found[case.kernel].plain_at_once:
+            pairs = (own.at_once, most.at_once, plain.at_once), (own.products, most.products, plain.products)
+            found[case.kernel] = Held(case.kernel, case.name, *pairs[0], *pairs[1])
+    return tuple(found.values())
+
+
+def footprint_findings(
+    puzzle: Puzzle, evidence: Evidence, everything: Iterable[Evidence], where: Locator
+) -> Iterator[Finding]:
+    """The misconception that explains what a call used too much of; or what that is.
+
+    `everything` are all calls of this function that are counted.
+    """
+    case, result = evidence.case, evidence.result
+    assert result is not None and puzzle.footprint is not None
+    own, most = used(result), puzzle.footprint.most(case)
+    if _within(own, most):
+        return
+    largest, line_of_largest = _most(result, BLOCK)
+    at_once, line_of_peak = _most(result, HELD)
+    line = line_of_largest if largest > most.largest else line_of_peak if at_once > most.at_once else None
+    if idea := explaining_all(ideas(puzzle.misconceptions, Uses), _beyond(puzzle, everything), _recognises):
+        yield idea.finding(Status.OVER_TRAFFIC, where(line, case))
+    elif largest > most.largest:
+        yield Finding(
+            "too-large-a-tensor",
+            Status.OVER_TRAFFIC,
+            f"A tensor of {largest:,} numbers is made",
+            f"In this case {most.largest:,} are enough for any one tensor. {puzzle.why_blocks}",
+            "Compute one tile at a time, and keep of it only what the next one needs.",
+            where(line, case),
+        )
+    elif at_once > most.at_once:
+        yield Finding(
+            "too-much-at-once",
+            Status.OVER_TRAFFIC,
+            f"{at_once:,} numbers are alive at once",
+            f"In this case {most.at_once:,} are more than enough: the outputs, and a few tiles beside them. A tensor "
+            "lives as long as a name or a list holds it.",
+            "Look for what is kept although no later step needs it.",
+            where(line, case),
+        )
+    else:
+        yield Finding(
+            "multiplied-too-much",
+            Status.OVER_TRAFFIC,
+            f"Products of matrices take {own.products / most.products:.3g} times as much as is needed",
+            f"In this case {most.products:,} multiply-adds are enough. Some tiles are multiplied more than once, or "
+            "although nothing of them can count: they are hidden by the causal mask.",
+            "A mask saves no work. Look at where the loops begin and end, and at each product in them.",
+            where(None, case),
+        )
+
+
+def _recognises(sign: Uses, seen: tuple[Case, Footprint]) -> bool:
+    return sign.recognises(*seen)
+
+
+def _beyond(puzzle: Puzzle, everything: Iterable[Evidence]) -> Iterator[tuple[Case, Footprint]]:
+    """All calls that used too much, with what they used: in one of them alone, names look alike."""
+    assert puzzle.footprint is not None
+    for one in everything:
+        if one.result is not None and one.result.error is None:
+            own = used(one.result)
+            if not _within(own, puzzle.footprint.most(one.case)):
+                yield one.case, own
+
+
+def _within(own: Footprint, most: Footprint) -> bool:
+    return own.largest <= most.largest and own.at_once <= most.at_once and own.products <= most.products
