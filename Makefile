@@ -35,6 +35,7 @@ endif
 check_size := about 800 MB on disk, 220 MB to download
 plot_size  := about 80 MB on disk
 lab_size   := about 400 MB on disk
+torch_size := about 750 MB on disk with a CPU build of PyTorch, several GB with a CUDA build
 
 # Make calls exit status 4 (the stub as shipped) a success: it says what to do next.
 checker = PYTHONPATH="$(CURDIR)" "$(bin)/python" -m checker
@@ -42,7 +43,7 @@ checker = PYTHONPATH="$(CURDIR)" "$(bin)/python" -m checker
 drawing = $(if $(VENV),,CHECKER_INSTALL_MATPLOTLIB="make -s .venv/.layer-plot")
 friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
 
-.PHONY: help check watch hint progress reset lab trace bench doctor clean needs-check needs-lab
+.PHONY: help check watch hint progress reset lab torch trace bench doctor clean needs-check needs-lab needs-torch
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 23
@@ -65,6 +66,8 @@ reset: $(call layer,check) ## the stub of PUZZLE=p4 again, in its file and its n
 
 lab: $(call layer,lab) ## the notebooks in JupyterLab (LAB="--no-browser …": options of its own)
 	@PYTHONPATH="$(CURDIR)" "$(bin)/python" -m jupyterlab --ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/notebooks $(LAB)
+
+torch: $(call layer,torch) ## PyTorch, for the puzzles that are written in it
 
 trace: $(call layer,check) ## draw which tiles PUZZLE=p5 loads and stores, in which order
 	@$(drawing) $(checker) trace $(PUZZLE) $(if $(FILE),--file "$(FILE)") $(friendly)
@@ -99,6 +102,13 @@ clean: ## remove what make has installed; never a file of yours
 	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[plot]'
 	@touch $@
 
+.venv/.layer-torch: .venv/.layer-check
+	@echo "Installing PyTorch into .venv: $(torch_size). This happens once."
+	@# A CPU build, if pip knows a place that has one: it goes for the same version, and is a tenth of the size.
+	@.venv/bin/python -m pip install -q --disable-pip-version-check "torch==$$(sed -n 's/^torch==//p' constraints.txt)+cpu" 2>/dev/null || :
+	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[torch]'
+	@touch $@
+
 .venv/.layer-lab: .venv/.layer-check
 	@echo "Installing into .venv what notebooks need: $(lab_size). This happens once."
 	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[lab]'
@@ -112,5 +122,7 @@ missing = "$(bin)/python" -c "import importlib.util as u, sys; m = [n for n in s
 needs-check:
 	@test -x "$(bin)/python" || { echo "VENV=$(VENV) has no bin/python: name the folder of a virtual environment."; exit 2; }
 	@$(missing) triton numpy click rich watchfiles
+needs-torch: needs-check
+	@$(missing) torch
 needs-lab: needs-check
 	@$(missing) jupyterlab jupytext matplotlib msgspec nbgrader

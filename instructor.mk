@@ -7,7 +7,7 @@
 #   TESTS=…        some files of tests (test)
 
 cluster_size := about 60 MB on disk
-test_size  := about 1 GB on disk with a CPU build of torch, several with a CUDA build
+test_size  := about 250 MB on disk
 ifneq ($(filter test test-all mutants lint,$(MAKECMDGOALS)),)
   whole_size := With what the tests need, about 2.3 GB in all, more with a CUDA build of torch.
 endif
@@ -54,14 +54,12 @@ lint: $(call layer,test) ## style and types
 	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[cluster]'
 	@touch $@
 
-.venv/.layer-test: .venv/.layer-lab
+.venv/.layer-test: .venv/.layer-lab .venv/.layer-torch
 	@echo "Installing into .venv what the project's own tests need: $(test_size). This happens once."
-	@# A CPU build of torch, if pip knows a place that has one: it goes for the same version, and is a tenth of the size.
-	@.venv/bin/python -m pip install -q --disable-pip-version-check "torch==$$(sed -n 's/^torch==//p' constraints.txt)+cpu" 2>/dev/null || :
 	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[test]'
 	@touch $@
 
 needs-cluster: needs-lab
 	@$(missing) distributed dask_jobqueue cryptography
-needs-test: needs-cluster
-	@$(missing) pytest xdist hypothesis torch ruff mypy
+needs-test: needs-cluster needs-torch
+	@$(missing) pytest xdist hypothesis ruff mypy

@@ -37,6 +37,8 @@ def result_of(outcome: Outcome, extent: Extent, tell: Tell, *, only_predict: boo
     """Time an accepted submission beside the course's own kernels, or predict if there is no GPU."""
     puzzle_id = outcome.verdict.puzzle
     assert puzzle_id is not None and outcome.submission is not None and outcome.program is not None
+    if catalog.load(puzzle_id).pytorch:
+        raise NoBenchmark(f"Puzzle {puzzle_id} is written in PyTorch: it is judged by memory and work, and not timed.")
     if catalog.load(puzzle_id).timed is None:
         raise NoBenchmark(f"Puzzle {puzzle_id} has no sizes to be timed at.")
     if only_predict or gpu_missing():

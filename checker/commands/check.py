@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import click
 
+from checker.box.parent import pytorch_missing
 from checker.commands.output import write
 from checker.course import ladder, targets
 from checker.course.ladder import id_of
@@ -74,7 +75,10 @@ def check(
         if puzzle is None:
             if file is not None:
                 raise Misuse("Say which puzzle the file solves: python -m checker check PUZZLE --file PATH.")
-            verdicts = [checked(puzzle_id, None, under) for puzzle_id in ladder.stems()]
+            left_out = [rung for rung in ladder.RUNGS if ladder.RUNGS[rung].pytorch and pytorch_missing()]
+            verdicts = [checked(puzzle_id, None, under) for puzzle_id in ladder.RUNGS if puzzle_id not in left_out]
+            if left_out:
+                click.echo(f"Left out: {', '.join(left_out)}. {pytorch_missing()}", err=True)
         else:
             verdicts = [checked(id_of(puzzle), file, under)]
     except Misuse as misuse:

@@ -25,7 +25,7 @@ from checker.grading import batch, export, settings
 from checker.grading.crew import Crew, CrewLost, NoCrew, local
 from checker.grading.export import Row
 from checker.grading.found import NothingFound, Work, found, some_of
-from checker.grading.grade import NoSandbox, terms_for_grading
+from checker.grading.grade import NotReady, terms_for_grading
 from checker.grading.key import KeyProblem
 from checker.report.screen import console, say
 
@@ -84,7 +84,7 @@ def grade_all(
         for form, path in written.items():
             with replacing(path) as file:
                 export.FORMS[form](rows, file)
-    except (settings.SettingsError, KeyProblem, NoSandbox, NothingFound, NoCrew) as problem:
+    except (settings.SettingsError, KeyProblem, NotReady, NothingFound, NoCrew) as problem:
         raise Misuse(str(problem)) from problem
     except (OSError, CrewLost) as problem:
         reason = f"{problem.strerror}: {problem.filename}" if isinstance(problem, OSError) else str(problem)

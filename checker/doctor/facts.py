@@ -117,7 +117,14 @@ def _for_checking() -> Iterator[Fact]:
 
 def _for_gpus() -> Iterator[Fact]:
     torch, missing = _version("torch"), gpu_missing()
-    yield _fact("torch", torch is not None, f"{torch}.", "is not installed; the interpreter needs none.")
+    yield _fact(
+        "torch",
+        torch is not None,
+        f"{torch}.",
+        "is not installed; for puzzles written in PyTorch and for GPUs.",
+        "",
+        "make torch",
+    )
     yield _fact("GPU", not missing, f"{len(list(Path('/dev').glob('nvidia[0-9]*')))} of NVIDIA's.", missing)
     if not missing:
         compiler = shutil.which("gcc") or shutil.which("clang")

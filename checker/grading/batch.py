@@ -20,11 +20,11 @@ from checker.grading import key, record, settings
 from checker.grading.chosen import Unresolved, chosen
 from checker.grading.crew import WINDOW, Crew, WorkerLost
 from checker.grading.found import Work
-from checker.grading.grade import CheckerFault, NoSandbox, verdict_on
+from checker.grading.grade import CheckerFault, NotReady, verdict_on
 
 TRIES = 3  # for what ends its worker
 # No room on the disk, no key, no sandbox: it would be the same for every submission.
-_FOR_ALL = (OSError, settings.SettingsError, key.KeyProblem, NoSandbox)
+_FOR_ALL = (OSError, settings.SettingsError, key.KeyProblem, NotReady)
 _FINAL = (CheckerFault, Unresolved)  # judged twice in vain, or the same whoever looks
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from checker.box.cage.cage import Cage, NoCage, held
 from checker.box.host import Host
+from checker.box.parent import pytorch_missing
 from checker.check import Terms, check, unreadable
 from checker.course import ladder
 from checker.course.verdict import Verdict
@@ -24,20 +25,22 @@ class CheckerFault(Exception):
     """The checker itself failed, twice. That is never a score."""
 
 
-class NoSandbox(Exception):
-    """Nothing here would hold a submission: a sentence for the instructor."""
+class NotReady(Exception):
+    """Something is missing here without which nothing is graded: a sentence for the instructor."""
 
 
 def terms_for_grading(course: Settings) -> Terms:
     """Under which terms a course judges: on the interpreter, which is everywhere, and whose verdict is that of a GPU.
 
-    Raises KeyProblem and NoSandbox: then no submission gets a score.
+    Raises KeyProblem and NotReady: then no submission gets a score.
     """
     secret = key.read(course.key_path)
+    if any(ladder.RUNGS[puzzle_id].pytorch for puzzle_id in course.puzzles) and (missing := pytorch_missing()):
+        raise NotReady(f"Nothing was graded. {missing}")
     try:
         cage = held() if course.caged else None
     except NoCage as reason:
-        raise NoSandbox(
+        raise NotReady(
             f"Nothing was graded, because nothing would hold a submission. {reason} What to do about it: "
             "python -m checker doctor. Or, if you trust everybody who hands in, sandbox = 'none' in course.toml."
         ) from reason
@@ -55,7 +58,7 @@ def _host(cage: Cage) -> Host:
 def verdict_on(puzzle_id: str, notebook: Handed, name: str, course: Settings) -> Verdict:
     """The verdict, from the records if it is known, in the course's points.
 
-    Raises KeyProblem, NoSandbox, CheckerFault: no score then.
+    Raises KeyProblem, NotReady, CheckerFault: no score then.
     """
     if notebook.submission is None:
         return course.weighed(unreadable(puzzle_id, name, notebook.problem))

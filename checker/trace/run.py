@@ -9,6 +9,7 @@ from checker.course import ladder
 from checker.course.case import Case, numbered
 from checker.course.places import ROOT
 from checker.course.puzzle import Puzzle
+from checker.course.status import Misuse
 from checker.course.verdict import Verdict
 from checker.judge.evidence import launch_of, locator
 from checker.submission.read import Submission, Unreadable, from_file
@@ -33,6 +34,8 @@ def traced(outcome: Outcome) -> Trace:
     """What is seen of a submission that has been judged, right or wrong. Its kernels run in the box again."""
     assert outcome.verdict.puzzle is not None
     puzzle = catalog.load(outcome.verdict.puzzle)
+    if puzzle.pytorch:
+        raise Misuse(f"Puzzle {puzzle.id} is written in PyTorch: there are no loads and stores of tiles to draw.")
     return Trace(
         puzzle=puzzle.id,
         stem=puzzle.stem,

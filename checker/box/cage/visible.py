@@ -81,11 +81,12 @@ def must_not_be_seen(shown: View) -> list[str]:
 def _packages() -> list[Path]:
     """The folders that hold what the box imports."""
     folders = []
-    for name in ("numpy", "triton"):
+    for name in ("numpy", "triton", "torch"):
         spec = find_spec(name)
-        if spec is None or spec.origin is None:
+        if spec is not None and spec.origin is not None:
+            folders.append(Path(spec.origin).parents[1])
+        elif name != "torch":  # few puzzles need it
             raise TooMuchVisible(f"{name} cannot be found.")
-        folders.append(Path(spec.origin).parents[1])
     return folders
 
 
