@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from checker.course.ladder import RUNGS
 from checker.course.saving import replace_whole
 from checker.course.verdict import Verdict
 from checker.grading import key
@@ -33,7 +34,14 @@ def judging(course: Settings) -> dict[str, Any]:
     What was found without a cage is no result for those who ask for one.
     """
     key_id = key.key_id(key.read(course.key_path))
-    return {"checker": _checker_digest(), "key": key_id, "caged": course.caged, "triton": _triton_version()}
+    in_pytorch = any(RUNGS[puzzle_id].pytorch for puzzle_id in course.puzzles)
+    return {
+        "checker": _checker_digest(),
+        "key": key_id,
+        "caged": course.caged,
+        "triton": _version_of("triton"),
+        "torch": _version_of("torch") if in_pytorch else "",
+    }
 
 
 def identity(puzzle_id: str, submission: Submission, judging: dict[str, Any]) -> dict[str, Any]:
@@ -94,9 +102,9 @@ def _checker_digest() -> str:
     return digest.hexdigest()[:32]
 
 
-def _triton_version() -> str:
-    """The Triton that judges here; nothing if there is none."""
+def _version_of(package: str) -> str:
+    """The version that is installed here; nothing if there is none."""
     try:
-        return version("triton")
+        return version(package)
     except PackageNotFoundError:
         return ""

@@ -92,6 +92,7 @@ def _why_unfit(needs: Needs) -> str:
     reasons = {
         "checker": "its checker is another one",
         "triton": f"its triton is {here['triton'] or 'missing'}, and {there['triton']} here",
+        "torch": f"its torch is {here['torch'] or 'missing'}, and {there['torch']} here",
         "key": f"its {course.key_path} is another key",
     }
     return next((reason for name, reason in reasons.items() if here[name] != there[name]), "")
