@@ -15,7 +15,7 @@ def malformed(what: str) -> Finding:
         Status.MALFORMED_OUTPUT,
         "The box sent back something that is not a result",
         f"What came out was {what}.",
-        "A kernel computes; it does not talk to the checker.",
+        "Your code computes; it does not talk to the checker.",
     )
 
 
@@ -26,7 +26,7 @@ def ended(ending: Ending, code: int, limits: Limits, missing: Case) -> Finding:
             facts = (
                 "output-flood",
                 Status.OUTPUT_FLOOD,
-                "The kernel printed too much",
+                "Your code prints too much",
                 f"More than {limits.output_bytes >> 10} KB came out in one check.",
                 "Print less: one program, one small block, and take the print out when you are done.",
             )
@@ -35,24 +35,24 @@ def ended(ending: Ending, code: int, limits: Limits, missing: Case) -> Finding:
             facts = (
                 "time-limit",
                 Status.TIME_LIMIT,
-                "The kernel did not come to an end",
-                f"It was stopped after {after:g} s; a right kernel takes well under one.",
+                "Your code did not come to an end",
+                f"It was stopped after {after:g} s; right code takes well under one.",
                 "Look at the bounds and the step of your loops.",
             )
         case Ending.KILLED:
             facts = (
                 "crashed",
                 Status.CRASHED,
-                "The process that ran the kernel died",
+                "The process that ran your code died",
                 f"It was ended by signal {code}.",
-                "Keep to the allowed operations; if you did, please report this with your kernel.",
+                "Keep to the allowed operations; if you did, please report this with your code.",
             )
         case _:
             facts = (
                 "no-output",
                 Status.NO_OUTPUT,
-                "The kernel ended the process that ran it",
+                "Your code ended the process that ran it",
                 "No result came back.",
-                "A kernel ends by reaching its last line.",
+                "It ends by reaching its last line.",
             )
     return Finding(*facts, where=Where(case=missing.name, case_id=missing.id))

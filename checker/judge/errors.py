@@ -15,7 +15,7 @@ from checker.judge import pytorch_errors, triton_errors
 from checker.judge.evidence import Locator, first_of_each, grid_position
 from checker.judge.naming import Idea, cover, ideas
 
-PRINT_HINT = 'print("x", x) works inside a kernel.'
+PRINT_HINT = 'print("x", x) shows what x is.'
 # What Triton raises on a GPU before a kernel has run.
 _COMPILER_ERRORS = frozenset(
     {"CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct", "OutOfResources"}
@@ -63,9 +63,9 @@ def error_finding(error: KernelError, place: Where) -> Finding:
         return Finding(
             "out-of-memory",
             Status.OUT_OF_MEMORY,
-            "The kernel asks for more memory than there is",
-            "A block of this size does not fit into the memory of the box, let alone of a GPU's core.",
-            "Work on one block at a time: its size is given by the constexpr parameters.",
+            "Your code asks for more memory than there is",
+            "What it makes here does not fit into the memory of the box, let alone of a GPU's core.",
+            "Work on one block at a time, of the size that is given.",
             place,
         )
     message = plain(error.message) or "no message"
@@ -102,7 +102,7 @@ def error_finding(error: KernelError, place: Where) -> Finding:
     return Finding(
         "kernel-error",
         Status.CRASHED,
-        "The kernel stopped with an error",
+        "Your code stopped with an error",
         f"{error.type}: {message}",
         f"Look at the marked line: the shapes, types and names in it. {PRINT_HINT}",
         place,

@@ -48,7 +48,7 @@ def located(items: list[Wrong], failed: list[Case], right: list[Case], where: Lo
         status=item.status,
         title=", ".join(parts) + (", in this case" if differs else ""),
         explanation=" ".join(filter(None, (_shape_of_error(item, name), common_sizes(failed, right)))),
-        hint=f"Take one of the examples and follow it through the kernel by hand. {PRINT_HINT}",
+        hint=f"Take one of the examples and follow it through your code by hand. {PRINT_HINT}",
         where=item.place(where),
         examples=item.examples(name),
         named=False,

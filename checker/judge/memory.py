@@ -66,7 +66,7 @@ def _inputs_changed(case: Case, result: LaunchResult, where: Locator) -> Iterato
             yield Finding(
                 id="input-changed",
                 status=Status.INPUT_CHANGED,
-                title=f"The kernel writes to its input {tensor_name(name)}",
+                title=f"The input {tensor_name(name)} is written to",
                 explanation=f"{tensor_name(name)} belongs to the caller, who will want to use it again.",
                 hint="Store to the output only: check which pointer stands in tl.store."
                 if stores.any()

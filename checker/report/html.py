@@ -56,7 +56,7 @@ def _parts(verdict: Verdict, colour: str) -> Iterator[str]:
         yield _paragraph(f"<b>By the way:</b> {escape(remark)}", raw=True)
     if verdict.printed:
         case, lines, more = words.printed(verdict)
-        yield _paragraph(f"<b>Your kernel printed</b>, with {escape(case)}:", raw=True)
+        yield _paragraph(f"<b>Your code printed</b>, with {escape(case)}:", raw=True)
         yield _pre([*lines, f"… and {more} more lines"] if more else lines)
     if closing := words.closing(verdict):
         yield _paragraph(closing)

@@ -162,7 +162,7 @@ def _traffic(traffic: Sequence[Traffic]) -> Iterator[RenderableType]:
 
 def _printed(verdict: Verdict) -> Iterator[RenderableType]:
     case, lines, more = words.printed(verdict)
-    yield Text.assemble(("Your kernel printed", "bold"), f", with {case}:")
+    yield Text.assemble(("Your code printed", "bold"), f", with {case}:")
     for line in lines:
         yield _indented(Text(line))
     if more:
