@@ -31,6 +31,7 @@ class Kernel:
     parameters: tuple[str, ...]
     constexprs: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()  # kernels that the lesson shows whole: none of them is this one under another name
+    pytorch: bool = False  # a plain function of PyTorch, called once
 
     @property
     def signature(self) -> str:
