@@ -1,4 +1,4 @@
-"""Reduce a submission to what a puzzle needs: its kernels, their helpers, literal constants.
+"""Reduce a submission to what a puzzle needs: its kernels (or PyTorch functions), their helpers, literal constants.
 
 Everything else in the file (imports, launches, experiments, tests) is left out, and is never
 executed anywhere. What is kept stays at its line number, so that a finding can point at it.
@@ -14,15 +14,14 @@ from functools import partial
 
 from checker.course.lesson import GAP
 from checker.course.puzzle import Kernel
-from checker.submission.module import LANGUAGE, Module, module_of
+from checker.submission.language import PYTORCH, TRITON, Language, language_of
+from checker.submission.module import Module, is_number, module_of
 from checker.submission.problem import NotASubmission
 from checker.submission.read import Submission
 
 __all__ = ["NotASubmission", "Program", "extract"]
 
-_IMPORT_HINT = "Put back the stub's line: import triton.language as tl"
 MOST_HELPERS = 30
-_DECORATOR = "@triton.jit"
 
 
 @dataclass(frozen=True)
@@ -31,48 +30,64 @@ class Program:
 
     source: str
     kernels: dict[str, ast.FunctionDef]  # those that the puzzle asks for
-    helpers: dict[str, ast.FunctionDef]  # @triton.jit functions that they call, directly or not
+    helpers: dict[str, ast.FunctionDef]  # functions that they call, directly or not, decorated as they are
     calls: dict[str, set[str]]  # for each function, the names of those that it reaches: its own if it calls itself
     constants: dict[str, ast.expr]  # literals at module level, by name
     definitions: frozenset[str]  # every name that the whole text defines at module level, but by import
     imports: Mapping[str, str]  # what each imported name stands for
     gaps: dict[str, int]  # line of the FILL IN mark of each kernel that still has one
+    language: Language = TRITON
 
     @property
     def functions(self) -> dict[str, ast.FunctionDef]:
         """Kernels and helpers."""
         return self.kernels | self.helpers
 
+    @property
+    def pytorch(self) -> bool:
+        """Whether the kernels are functions of PyTorch."""
+        return self.language is PYTORCH
+
     def empty(self, kernel: str) -> bool:
-        """Whether a kernel is as its stub was: the mark is there, nothing follows it, nothing touches memory."""
+        """Whether a kernel is as its stub was: the mark is there, nothing follows it, and there is no result."""
         nodes = list(ast.walk(self.kernels[kernel]))
-        touches = any(isinstance(node, ast.Attribute) and node.attr in {"load", "store"} for node in nodes)
+        results = any(self._has_result(node) for node in nodes)
         gap = self.gaps.get(kernel)
         if gap is None:
             return all(_does_nothing(statement) for statement in self.kernels[kernel].body)
         follows = any(isinstance(n, ast.stmt) and n.lineno > gap and not _does_nothing(n) for n in nodes)
-        return not touches and not follows
+        return not results and not follows
+
+    def _has_result(self, node: ast.AST) -> bool:
+        """Whether memory is touched, or something is returned."""
+        if self.pytorch:
+            return isinstance(node, ast.Return) and node.value is not None
+        return isinstance(node, ast.Attribute) and node.attr in {"load", "store"}
 
 
 def extract(submission: Submission, asked: Sequence[Kernel]) -> Program:
     """The program of a submission. Raises NotASubmission."""
     module = module_of(submission, asked)
-    _insist_on_tl(module)
-    kernels = {kernel.name: _find(kernel, module, submission.live) for kernel in asked}
-    if LANGUAGE not in module.imports.values():
+    language = language_of(asked)
+    _insist_on_name(module, language)
+    functions = module.written_in(language)
+    kernels = {kernel.name: _find(kernel, module, language, submission.live) for kernel in asked}
+    if language.module not in module.imports.values():
         raise NotASubmission(
             "import-missing",
-            "The kernels use tl, but nothing imports it.",
-            "Run the first code cell, then this one." if submission.live else _IMPORT_HINT,
+            f"The {language.word}s use {language.name}, but nothing imports it.",
+            "Run the first code cell, then this one."
+            if submission.live
+            else f"Put back the stub's line: {language.line}",
         )
-    mentioned = _mentioned(module.jitted)
+    mentioned = _mentioned(functions)
     calls = {name: _reached(name, mentioned) for name in kernels}
     needed = set().union(*calls.values()) - kernels.keys()
-    helpers = {name: function for name, function in module.jitted.items() if name in needed}
+    helpers = {name: function for name, function in functions.items() if name in needed}
     if len(helpers) > MOST_HELPERS:
         raise NotASubmission(
             "too-many-helpers",
-            f"The kernels call {len(helpers)} helper functions; at most {MOST_HELPERS} are read.",
+            f"The {language.word}s call {len(helpers)} helper functions; at most {MOST_HELPERS} are read.",
             "A puzzle needs none, or a few.",
         )
     for name in helpers:
@@ -81,14 +96,18 @@ def extract(submission: Submission, asked: Sequence[Kernel]) -> Program:
             raise _twice(name, module.functions[name])
     kept = kernels | helpers
     used = {n.id for f in kept.values() for n in ast.walk(f) if isinstance(n, ast.Name)}
-    constants = {name: value for name, (value, _) in module.constants.items() if name in used}
+    constants = {
+        name: value
+        for name, (value, statement) in module.constants.items()
+        if name in used and (language is TRITON or (isinstance(statement, ast.Assign) and is_number(value)))
+    }
     lines = submission.text.split("\n")
     for function in kept.values():
         _decorate_plainly(function)
     source = _source(lines, kept, [module.constants[name][1] for name in constants])
-    _insist_on_same_code(source, kept)
+    _insist_on_same_code(source, kept, language)
     gaps = {name: line for name, f in kernels.items() if (line := _gap(f, lines)) is not None}
-    return Program(source, kernels, helpers, calls, constants, module.defined, module.imports, gaps)
+    return Program(source, kernels, helpers, calls, constants, module.defined, module.imports, gaps, language)
 
 
 def _mentioned(functions: Mapping[str, ast.FunctionDef]) -> dict[str, set[str]]:
@@ -117,16 +136,17 @@ def _source(lines: Sequence[str], functions: Mapping[str, ast.FunctionDef], cons
         kept[statement.lineno - 1] += ("; " if kept[statement.lineno - 1] else "") + ast.unparse(statement)
     for function in functions.values():
         last = function.end_lineno or function.lineno
-        kept[function.decorator_list[0].lineno - 1] = _DECORATOR
+        for decorator in function.decorator_list:
+            kept[decorator.lineno - 1] = TRITON.decorator
         kept[function.lineno - 1 : last] = lines[function.lineno - 1 : last]
     return "\n".join(kept) + "\n"
 
 
 def _decorate_plainly(function: ast.FunctionDef) -> None:
     """Write triton.jit as the box knows it, under whatever name it was imported."""
-    (decorator,) = function.decorator_list
-    plain = ast.parse(f"({_DECORATOR[1:]})", mode="eval").body  # as far to the right as after an @
-    function.decorator_list = [ast.increment_lineno(plain, decorator.lineno - 1)]
+    for position, decorator in enumerate(function.decorator_list):
+        plain = ast.parse(f"({TRITON.decorator[1:]})", mode="eval").body  # as far to the right as after an @
+        function.decorator_list[position] = ast.increment_lineno(plain, decorator.lineno - 1)
 
 
 def _gap(function: ast.FunctionDef, lines: list[str]) -> int | None:
@@ -146,65 +166,82 @@ def _does_nothing(statement: ast.stmt) -> bool:
     )
 
 
-def _insist_on_tl(module: Module) -> None:
-    """Triton's language may have other names as well, but one of them must be tl."""
-    names = [name for name, imported in module.imports.items() if imported == LANGUAGE]
-    if names and "tl" not in names:
+def _insist_on_name(module: Module, language: Language) -> None:
+    """The language may have other names as well, but one of them must be the course's."""
+    names = [name for name, imported in module.imports.items() if imported == language.module]
+    if names and language.name not in names:
         raise NotASubmission(
             "import-renamed",
-            f"Triton's language is imported as {names[0]}; this course takes it as tl only.",
-            f"Write import {LANGUAGE} as tl, and tl. instead of {names[0]}. in the kernels.",
+            f"{language.title} is imported as {names[0]}; this course takes it as {language.name} only.",
+            f"Write {language.line}, and {language.name}. instead of {names[0]}. in the {language.word}s.",
         )
 
 
-def _find(kernel: Kernel, module: Module, live: bool) -> ast.FunctionDef:
+def _find(kernel: Kernel, module: Module, language: Language, live: bool) -> ast.FunctionDef:
     """The one definition of a kernel, with the right decorator and signature."""
     found = module.functions.get(kernel.name, [])
     if not found:
-        raise _missing(kernel, module, live)
+        raise _missing(kernel, module, language, live)
     if len(found) > 1:
         raise _twice(kernel.name, found)
     function = found[0]
-    if not module.is_jit(function):
-        raise NotASubmission(
-            "not-decorated",
-            f"{kernel.name} must be decorated with @triton.jit, and with nothing else.",
-            "Write @triton.jit on the line above its def.",
-            function.lineno,
-        )
+    if not module.fits(function, language):
+        raise _wrongly_decorated(function, language)
     if ast.unparse(function.args) != kernel.signature:
+        calls = "calls" if kernel.pytorch else "launches"
         raise NotASubmission(
             "signature-changed",
-            f"The def line of {kernel.name} was changed, and the judge launches it as the stub has it.",
+            f"The def line of {kernel.name} was changed, and the judge {calls} it as the stub has it.",
             f"The def line must read: def {kernel.name}({kernel.signature}):",
             function.lineno,
         )
     return function
 
 
-def _missing(kernel: Kernel, module: Module, live: bool) -> NotASubmission:
-    jitted = {name: function for name, function in module.jitted.items() if name not in kernel.shown}
-    close = difflib.get_close_matches(kernel.name, jitted, n=1, cutoff=0.4) or list(jitted)[:1]
+def _wrongly_decorated(function: ast.FunctionDef, language: Language) -> NotASubmission:
+    if language is TRITON:
+        return NotASubmission(
+            "not-decorated",
+            f"{function.name} must be decorated with @triton.jit, and with nothing else.",
+            "Write @triton.jit on the line above its def.",
+            function.lineno,
+        )
+    return NotASubmission(
+        "decorated",
+        f"{function.name} must be a plain function, without a decorator.",
+        "Take out the line above its def. The judge computes no gradients, so torch.no_grad is not needed.",
+        function.decorator_list[0].lineno,
+    )
+
+
+def _missing(kernel: Kernel, module: Module, language: Language, live: bool) -> NotASubmission:
+    # Any function may be plain; so one is taken for this one under another name only if it has its parameters.
+    named = {
+        name: function
+        for name, function in module.written_in(language).items()
+        if name not in kernel.shown and (language is TRITON or ast.unparse(function.args) == kernel.signature)
+    }
+    close = difflib.get_close_matches(kernel.name, named, n=1, cutoff=0.4) or list(named)[:1]
     if close:
         return NotASubmission(
             "kernel-renamed",
-            f"There is no kernel {kernel.name}, but there is one called {close[0]}.",
+            f"There is no {language.word} {kernel.name}, but there is one called {close[0]}.",
             f"Give it back its name: def {kernel.name}({kernel.signature}):",
-            jitted[close[0]].lineno,
+            named[close[0]].lineno,
         )
     if live:
         return NotASubmission(
             "kernel-not-run",
             f"No cell that was run defines {kernel.name}.",
-            "Run the first code cell and the cell with the kernel, then this one again.",
+            f"Run the first code cell and the cell with the {language.word}, then this one again.",
         )
     every = (n for statement in module.statements for n in ast.walk(statement))
     nested = [n for n in every if isinstance(n, ast.FunctionDef) and n.name == kernel.name]
     where = " at the top level of the file (it stands inside something else)" if nested else ""
     return NotASubmission(
         "kernel-missing",
-        f"There is no kernel {kernel.name}{where}.",
-        "Keep the kernel from the stub and fill it in; `make reset PUZZLE=…` brings the stub back.",
+        f"There is no {language.word} {kernel.name}{where}.",
+        f"Keep the {language.word} from the stub and fill it in; `make reset PUZZLE=…` brings the stub back.",
         nested[0].lineno if nested else 0,
     )
 
@@ -218,7 +255,7 @@ def _twice(name: str, found: list[ast.FunctionDef]) -> NotASubmission:
     )
 
 
-def _insist_on_same_code(source: str, functions: dict[str, ast.FunctionDef]) -> None:
+def _insist_on_same_code(source: str, functions: dict[str, ast.FunctionDef], language: Language) -> None:
     """What runs must be what is linted: the kept lines, read again, give the same syntax trees."""
     dump = partial(ast.dump, include_attributes=True)
     try:
@@ -230,6 +267,6 @@ def _insist_on_same_code(source: str, functions: dict[str, ast.FunctionDef]) -> 
             raise NotASubmission(
                 "odd-layout",
                 f"{name} is laid out so that it cannot be taken out of the file line by line.",
-                "Write @triton.jit on a line of its own, def on the next one, and the body below.",
+                language.layout,
                 function.lineno,
             )

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from checker.course.puzzle import Kernel
+from checker.submission.language import TRITON, Language
 from checker.submission.problem import NotASubmission
 from checker.submission.read import Submission
 
 DEEPEST = 60  # levels of nesting; a kernel of the course has about 15
-LANGUAGE = "triton.language"
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,15 @@ class Module:
                 names |= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         return frozenset(name for name in names if not name.startswith("__"))
 
-    @cached_property
-    def jitted(self) -> dict[str, ast.FunctionDef]:
-        """The functions that are decorated with triton.jit; of several with one name the last."""
-        return {name: found[-1] for name, found in self.functions.items() if self.is_jit(found[-1])}
+    def written_in(self, language: Language) -> dict[str, ast.FunctionDef]:
+        """The functions that are decorated as a language wants it; of several with one name the last."""
+        return {name: found[-1] for name, found in self.functions.items() if self.fits(found[-1], language)}
 
-    def is_jit(self, function: ast.FunctionDef) -> bool:
+    def fits(self, function: ast.FunctionDef, language: Language) -> bool:
+        """Whether a function is decorated as a language wants it, and with nothing else."""
+        return self._is_jit(function) if language is TRITON else not function.decorator_list
+
+    def _is_jit(self, function: ast.FunctionDef) -> bool:
         """Whether a function is decorated with triton.jit, under whatever name, and with nothing else."""
         names = [ast.unparse(decorator).removesuffix("()") for decorator in function.decorator_list]
         imported = {name for name, stands_for in self.imports.items() if stands_for == "triton.jit"} - self.defined
@@ -149,3 +152,8 @@ def is_literal(value: ast.expr) -> bool:
         case ast.Call(func=ast.Attribute(value=ast.Name(id="tl"), attr="constexpr"), args=[inner], keywords=[]):
             return is_literal(inner)
     return False
+
+
+def is_number(value: ast.expr) -> bool:
+    """Such a literal that is plain Python, without tl.constexpr(...)."""
+    return is_literal(value) and not any(isinstance(node, ast.Attribute) for node in ast.walk(value))

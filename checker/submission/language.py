@@ -1,0 +1,38 @@
+"""What a program is written in, and what its text must have for that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from checker.course.puzzle import Kernel
+
+
+@dataclass(frozen=True)
+class Language:
+    """One of the two languages of the course."""
+
+    title: str
+    module: str  # what must be imported
+    name: str  # and under which name
+    line: str  # the stub's line for it
+    word: str  # for what is written in it
+    decorator: str = ""  # what stands above each function, and nothing else
+    layout: str = "Write def on a line of its own, and the body below."
+
+
+TRITON = Language(
+    title="Triton's language",
+    module="triton.language",
+    name="tl",
+    line="import triton.language as tl",
+    word="kernel",
+    decorator="@triton.jit",
+    layout="Write @triton.jit on a line of its own, def on the next one, and the body below.",
+)
+PYTORCH = Language(title="PyTorch", module="torch", name="torch", line="import torch", word="function")
+
+
+def language_of(asked: Sequence[Kernel]) -> Language:
+    """What the kernels of a puzzle are written in."""
+    return PYTORCH if any(kernel.pytorch for kernel in asked) else TRITON
