@@ -34,7 +34,7 @@ def html(verdict: Verdict) -> str:
 def _parts(verdict: Verdict, colour: str) -> Iterator[str]:
     yield f'<div style="{_FAINT}">{escape(words.title(verdict))}</div>'
     points = f" &nbsp;{words.points(verdict)}"
-    headline = f"{words.sign(verdict.status)} {escape(words.PLAIN_WORDS[verdict.status])}"
+    headline = f"{words.sign(verdict.status)} {escape(words.plain(verdict))}"
     chip = f"background:{colour};color:#fff;padding:.05em .5em;border-radius:.3em"
     yield f'<div style="font-size:1.2em;margin:.2em 0"><b style="{chip}">{headline}</b>{points}</div>'
     if verdict.status is Status.NOT_STARTED:

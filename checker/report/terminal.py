@@ -21,7 +21,7 @@ def headline(verdict: Verdict) -> Text:
     """One line: sign, word, score."""
     styles = {"✓": "bold green", "○": "bold cyan", "!": "bold magenta", "✗": "bold red"}
     sign = words.sign(verdict.status)
-    line = Text(f"{sign} {words.PLAIN_WORDS[verdict.status]}", style=styles[sign])
+    line = Text(f"{sign} {words.plain(verdict)}", style=styles[sign])
     if points := words.points(verdict):
         line.append(f"  {points}", style="default")
     return line

@@ -41,6 +41,13 @@ def sign(status: Status) -> str:
     return special.get(status, "✗")
 
 
+def plain(verdict: Verdict) -> str:
+    """How it ended, in a few words. What PyTorch moves nobody knows: there it is what lives, and what is multiplied."""
+    if verdict.status is Status.OVER_TRAFFIC and verdict.runs and verdict.runs[0].held:
+        return "takes more memory or work than is needed"
+    return PLAIN_WORDS[verdict.status]
+
+
 def points(verdict: Verdict) -> str:
     """The score in words; nothing if nothing was run."""
     if not verdict.runs:

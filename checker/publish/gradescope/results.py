@@ -62,11 +62,11 @@ def not_graded() -> dict[str, Any]:
 def _tests(part: Part) -> Iterator[dict[str, Any]]:
     verdict = part.verdict
     if verdict is None or not verdict.properties:
-        why = part.problem if verdict is None else words.PLAIN_WORDS[verdict.status]
+        why = part.problem if verdict is None else words.plain(verdict)
         yield _test(part, 1, catalog.load(part.puzzle).title, False, part.possible, why)
         return
     for position, one in enumerate(verdict.properties, start=1):
-        why = words.why(one) if verdict.counts(one) or not one.passed else words.PLAIN_WORDS[verdict.status]
+        why = words.why(one) if verdict.counts(one) or not one.passed else words.plain(verdict)
         yield _test(part, position, one.title, verdict.counts(one), one.weight, why)
 
 
