@@ -1,12 +1,12 @@
 """The allow-list lint: a kernel says nothing but what a kernel needs to say.
 
-Every form of syntax that is not handled here is refused; names are looked up in `names.py`.
+Every form of syntax that is not handled here is refused; names are looked up in `names.py`. PyTorch's list and its
+lint stand in `pytorch/`.
 """
 
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from checker.submission import refusals, vocabulary
 from checker.submission.extract import Program
@@ -14,17 +14,19 @@ from checker.submission.module import is_literal
 from checker.submission.names import Names, attribute
 from checker.submission.nodes import argument, as_shape, called, dotted, is_index, is_text
 from checker.submission.problem import Problem
+from checker.submission.pytorch.lint import PyTorchLint
+from checker.submission.walk import MOST_PROBLEMS, Walk
 
-MOST_PROBLEMS = 200  # a report shows three; whoever writes for more wants to keep the checker busy
 RESERVED = vocabulary.BUILTINS | {"tl", "triton"}
 
 
 def lint(program: Program) -> list[Problem]:
     """What is not taken in all kernels and helpers, in the order of their lines: one a line, each once."""
     every: list[Problem] = []
+    kind = PyTorchLint if program.pytorch else KernelLint
     for function in program.functions.values():
         if len(every) < MOST_PROBLEMS:
-            _FunctionLint(function, program, every).look()
+            kind(function, program, every).look()
     found: dict[int, Problem] = {}
     said: set[str] = set()
     for problem in every[:MOST_PROBLEMS]:
@@ -34,23 +36,22 @@ def lint(program: Program) -> list[Problem]:
     return [found[line] for line in sorted(found)]
 
 
-class _FunctionLint:
-    """Walks one function; every node type that is not handled here is refused."""
+class KernelLint(Walk):
+    """Walks one kernel or helper."""
+
+    leaves = vocabulary.LEAVES
+    branches = vocabulary.BRANCHES
+    syntax = refusals.SYNTAX
 
     def __init__(self, function: ast.FunctionDef, program: Program, found: list[Problem]):
-        self.function = function
+        super().__init__(function, program, found)
         self.names = Names(function, program)
         self.helpers = program.helpers
         self.returns_nothing = function.name in program.kernels
-        self.found = found
         self.refused: set[str] = set()  # variables that hold what was refused: what is done with them is no news
 
-    def look(self) -> None:
-        """Add to `found` what is not taken in the function."""
-        self._header()
-        for position, statement in enumerate(self.function.body):
-            if position > 0 or ast.get_docstring(self.function, clean=False) is None:
-                self._visit(statement)
+    def _misplaced(self, word: str) -> Problem:
+        return refusals.misplaced(word)
 
     def _header(self) -> None:
         arguments = self.function.args
@@ -72,29 +73,6 @@ class _FunctionLint:
                 self._visit(default)
             elif not is_literal(default) and ast.unparse(default) not in vocabulary.ANNOTATIONS:
                 self._refuse(default, refusals.DEFAULT)
-
-    def _visit(self, node: ast.AST, parent: ast.AST | None = None) -> None:
-        """Look at a node and its parts; an operator has no line of its own, but its `parent` has."""
-        if isinstance(node, vocabulary.LEAVES) or len(self.found) >= MOST_PROBLEMS:
-            return
-        method = getattr(self, f"_visit_{type(node).__name__}", None)
-        if method is not None:
-            method(node)
-        elif isinstance(node, vocabulary.BRANCHES):
-            self._children(node)
-        else:
-            problem = refusals.SYNTAX.get(type(node)) or refusals.misplaced(type(node).__name__)
-            self._refuse(node if hasattr(node, "lineno") else parent or node, problem)
-
-    def _is_fine(self, node: ast.AST) -> bool:
-        """Look at a node; whether there was nothing to refuse."""
-        before = len(self.found)
-        self._visit(node)
-        return len(self.found) == before
-
-    def _children(self, node: ast.AST) -> None:
-        for child in ast.iter_child_nodes(node):
-            self._visit(child, node)
 
     def _visit_Assign(self, node: ast.Assign) -> None:
         if len(node.targets) > 1:
@@ -251,10 +229,3 @@ class _FunctionLint:
                 self._refuse(node, refusals.PYTORCH_KEYWORDS[keyword.arg])
             elif keyword.value is not combine:
                 self._visit(as_shape(keyword.value) if last in vocabulary.SHAPED else keyword.value)
-
-    def _reserved(self, node: ast.AST, name: str) -> None:
-        self._refuse(node, Problem("reserved-name", f"The name `{name}` is taken.", "Choose another one."))
-
-    def _refuse(self, node: ast.AST, problem: Problem | None) -> None:
-        if problem is not None:
-            self.found.append(replace(problem, line=getattr(node, "lineno", self.function.lineno)))

@@ -95,7 +95,7 @@ class Names:
             return hint
         known = sorted(self.locals | set(self.program.functions) | set(self.program.constants) | BUILTINS)
         other_case = [word for word in known if word.lower() == name.lower()]
-        close = other_case[0] if other_case else _closest(name, known)
+        close = other_case[0] if other_case else closest(name, known)
         if close:
             return f"Did you mean `{close}`?"
         return refusals.PYTHON_ONLY if hasattr(builtins, name) else refusals.NOT_SEEN
@@ -135,7 +135,7 @@ def _unknown_tl(words: list[str]) -> Problem:
         return refusals.EXPLAINED[last]
     if words[1] in {"math", "extra", "standard"} and len(words) > 2:
         return not_taken(f"tl.{words[1]}", _in_tl(last) or "Use what tl itself has.", "not-allowed")
-    close = _closest(last, sorted(TL_FUNCTIONS))
+    close = closest(last, sorted(TL_FUNCTIONS))
     hint = _in_tl(last) or (f"Did you mean tl.{close}?" if close else "Use what the lesson uses.")
     return Problem("not-allowed", f"{name} is not on the list of what a kernel needs.", hint)
 
@@ -145,7 +145,7 @@ def _in_tl(name: str) -> str | None:
     return f"Write tl.{name}." if name in _TL else refusals.PYTORCH.get(name)
 
 
-def _closest(name: str, known: Iterable[str]) -> str | None:
+def closest(name: str, known: Iterable[str]) -> str | None:
     """The one of `known` that `name` is most like."""
     words = [word for word in known if len(word) <= LONGEST_NAME]
     if len(name) > LONGEST_NAME or len(words) > MOST_NAMES:

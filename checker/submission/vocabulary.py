@@ -10,11 +10,12 @@ from __future__ import annotations
 import ast
 
 
-def _words(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
+    """The words of a list, each once."""
     return frozenset(text.split())
 
 
-TL_FUNCTIONS = _words("""
+TL_FUNCTIONS = words("""
     program_id num_programs arange zeros full zeros_like load store dot
     exp exp2 log log2 sqrt sqrt_rn rsqrt abs fma sigmoid fdiv div_rn clamp maximum minimum
     max min sum argmax argmin reduce where cdiv cast constexpr
@@ -22,13 +23,13 @@ TL_FUNCTIONS = _words("""
     range static_range debug_barrier multiple_of max_contiguous max_constancy assume
     static_assert static_print device_assert device_print
 """)
-TL_TYPES = _words("float16 float32 float64 bfloat16 int1 int8 int16 int32 int64 uint8 uint16 uint32 uint64")
+TL_TYPES = words("float16 float32 float64 bfloat16 int1 int8 int16 int32 int64 uint8 uint16 uint32 uint64")
 
-BUILTINS = _words("range min max float int print")  # those that Triton knows as well
+BUILTINS = words("range min max float int print")  # those that Triton knows as well
 
 # Attributes of values: of tensors, pointers and types.
-FIELDS = _words("dtype type element_ty scalar shape T")  # nothing that could be called
-METHODS = _words("""
+FIELDS = words("dtype type element_ty scalar shape T")  # nothing that could be called
+METHODS = words("""
     to cast trans permute reshape ravel expand_dims broadcast_to
     sum max min argmax argmin abs
 """)  # x.exp() and its like fail on the interpreter of triton 3.6 and 3.7: tl.exp(x) works everywhere
@@ -39,18 +40,19 @@ ANNOTATIONS = frozenset({"tl.constexpr", "tl.tensor", "None", *(f"tl.{name}" for
 
 PRINTING = frozenset({"print", "tl.device_print"})  # a text comes first
 PRINTING_ONLY_VALUES = frozenset({"print", "tl.static_print"})  # Python's own here, which would write to files
-SHAPED = _words("zeros full reshape broadcast_to permute trans")  # take a shape, or an order of axes
-ALONG_AN_AXIS = _words("sum max min argmax argmin reduce expand_dims")
+SHAPED = words("zeros full reshape broadcast_to permute trans")  # take a shape, or an order of axes
+ALONG_AN_AXIS = words("sum max min argmax argmin reduce expand_dims")
 
 
-def _nodes(text: str) -> tuple[type[ast.AST], ...]:
+def nodes(text: str) -> tuple[type[ast.AST], ...]:
+    """The types of syntax that a list names."""
     return tuple(getattr(ast, name) for name in text.split())
 
 
 # Syntax without parts of its own.
-LEAVES = _nodes("""
+LEAVES = nodes("""
     Load Store Pass Add Sub Mult Div FloorDiv Mod LShift RShift BitAnd BitOr BitXor
     Invert Not UAdd USub And Or Eq NotEq Lt LtE Gt GtE
 """)
 # Node types whose children are all looked at in turn.
-BRANCHES = _nodes("BinOp UnaryOp BoolOp IfExp If Expr")
+BRANCHES = nodes("BinOp UnaryOp BoolOp IfExp If Expr")

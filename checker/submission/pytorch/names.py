@@ -1,0 +1,141 @@
+"""What the names in a PyTorch function stand for, and which of them are taken."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+
+from checker.submission.extract import Program
+from checker.submission.names import closest
+from checker.submission.problem import Problem
+from checker.submission.pytorch import refusals
+from checker.submission.pytorch.vocabulary import BUILTINS, FIELDS, METHODS, TORCH_FUNCTIONS, TORCH_VALUES
+from checker.submission.refusals import not_taken
+
+RESERVED = BUILTINS | {"torch"}
+_OTHER_MODULES = frozenset({"np", "numpy", "math", "F", "nn", "einops"})
+_TORCH = TORCH_FUNCTIONS | TORCH_VALUES
+
+
+def stored(*nodes: ast.AST) -> set[str]:
+    """The names that get a value somewhere in there, but for those that live in a comprehension only."""
+    names, waiting = set(), list(nodes)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        if not isinstance(node, ast.ListComp):
+            waiting += ast.iter_child_nodes(node)
+    return names
+
+
+class Names:
+    """The names that one function of a program may use."""
+
+    def __init__(self, function: ast.FunctionDef, program: Program):
+        self.program = program
+        self.locals = {a.arg for a in function.args.args} | stored(*function.body)
+        # Functions from which this one can be reached again: calling one of them is recursion.
+        self.callers = {name for name, called in program.calls.items() if function.name in called}
+
+    def value(self, name: str) -> Problem | None:
+        """What is wrong with a name that stands alone, where a value is wanted."""
+        if name == "torch":
+            return Problem("bare-module", "`torch` can only be used as torch.something here.")
+        if name in BUILTINS or name in self.program.functions.keys() - self.locals:
+            hint = "Write torch.float32 or torch.int64 for a type." if name in {"float", "int"} else "Call it."
+            return not_taken(f"the function `{name}` as a value", hint, "function-as-value")
+        if name in self.locals or name in self.program.constants:
+            return None
+        if name in self.program.definitions:
+            return Problem(
+                "not-kept",
+                f"The function uses `{name}`, which is neither a plain function nor a number.",
+                refusals.NOT_KEPT,
+            )
+        if self._imported(name):
+            return self._from_outside(name, name)
+        return Problem("unknown-name", f"The name `{name}` is not defined here.", self._what_was_meant(name))
+
+    def function(self, name: str) -> Problem | None:
+        """What is wrong with calling a name."""
+        if name in self.program.constants and name in BUILTINS:
+            return Problem("reserved-name", f"The name `{name}` is taken.", "Give the constant another name.")
+        if name in self.locals:
+            return not_taken(f"calls of a variable, such as `{name}`", "Call a function by its own name.", "call")
+        if name in self.callers:
+            return refusals.RECURSION
+        return None if name in BUILTINS or name in self.program.functions else self.value(name)
+
+    def dotted(self, words: list[str], *, called: bool) -> Problem | None:
+        """What is wrong with `words[0].words[1]…`, if that is a name of a module and not an attribute of a value."""
+        owner, last = words[0], words[-1]
+        if owner != "torch":
+            return self._from_outside(owner, last)
+        if "torch" in self.program.constants:
+            return Problem("reserved-name", "The name `torch` is taken.", "Give the constant another name.")
+        if len(words) == 2 and last in _TORCH:
+            if called and last in TORCH_VALUES:
+                return not_taken(f"calls of torch.{last}", "It is a value, not a function.", "call")
+            return refusals.FUNCTION if not called and last in TORCH_FUNCTIONS else None
+        if any(word.startswith("_") for word in words):
+            return refusals.UNDERSCORE
+        for word in (last, words[1]):
+            if word in refusals.EXPLAINED:
+                return refusals.EXPLAINED[word]
+        name = ".".join(words[:3])
+        sentence = f"{name} is not on the list of what a function needs."
+        return Problem("not-allowed", sentence, _in_torch(last) or "Use what the lesson uses.")
+
+    def of_a_module(self, name: str) -> bool:
+        """Whether `name.something` is a name of a module, as far as anybody can tell."""
+        known = self.locals | self.program.functions.keys() | self.program.definitions
+        return name == "torch" or (name not in known and (name in _OTHER_MODULES or self._imported(name)))
+
+    def _imported(self, name: str) -> bool:
+        return name in self.program.imports or ("*" in self.program.imports and name in _TORCH)
+
+    def _from_outside(self, name: str, last: str) -> Problem:
+        if last in refusals.EXPLAINED:
+            return refusals.EXPLAINED[last]
+        hint = _in_torch(last) or "Use functions of torch: torch.exp, torch.sum, torch.matmul, …"
+        return not_taken(f"imported names but torch, such as `{name}`", hint, "not-torch")
+
+    def _what_was_meant(self, name: str) -> str:
+        if name in _TORCH:
+            return f"Write torch.{name}."
+        known = sorted(self.locals | set(self.program.functions) | set(self.program.constants) | BUILTINS)
+        other_case = [word for word in known if word.lower() == name.lower()]
+        close = other_case[0] if other_case else closest(name, known)
+        if close:
+            return f"Did you mean `{close}`?"
+        return refusals.PYTHON_ONLY if hasattr(builtins, name) else refusals.NOT_SEEN
+
+
+def attribute(name: str, *, called: bool) -> Problem | None:
+    """What is wrong with an attribute of a value that is, or is not, called."""
+    if name in METHODS and called:
+        return None
+    if name in FIELDS and not called:
+        return None
+    if name in METHODS:
+        return Problem("function-as-value", f"`.{name}` is a method.", f"Call it: x.{name}(…).")
+    if name in FIELDS:
+        return not_taken(f"calls of `.{name}`", f"Write x.{name}, without parentheses.", "call")
+    if name.startswith("_"):
+        return refusals.UNDERSCORE
+    if name in refusals.EXPLAINED:
+        return refusals.EXPLAINED[name]
+    if name in TORCH_FUNCTIONS:
+        return not_taken(f"`x.{name}(…)`", f"Write torch.{name}(x).", "attribute")
+    close = closest(name, sorted(METHODS | FIELDS))
+    hint = f"Did you mean `.{close}`?" if close else "Do without it."
+    return Problem("attribute", f"The attribute `.{name}` is not on the list of what a function needs.", hint)
+
+
+def _in_torch(name: str) -> str | None:
+    """How to say a word in PyTorch, if that is known."""
+    if name in _TORCH:
+        return f"Write torch.{name}."
+    close = closest(name, sorted(_TORCH))
+    return f"Did you mean torch.{close}?" if close else None
