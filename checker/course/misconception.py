@@ -37,6 +37,7 @@ class Part(Enum):
     EXPONENTIAL_OF_SCORES = "the exponential of what a product was put into"
     UNSHIFTED_EXPONENTIAL = "an exponential of something from which no maximum was subtracted"
     INVERSE_FACTOR = "a factor exp(new maximum - old one)"
+    LOAD_OF_MINUS_INFINITY = "a load whose masked lanes hold -inf"
     SECOND_LOAD_OF_K = "the later of two loads from K, if nothing is loaded from V"
     SWAPPED_BRANCHES = "tl.where that keeps the padding"
     CAUSAL_MASK = "a comparison of queries with keys"

@@ -64,10 +64,11 @@ def first_of_each(items: Iterable[T], key: Callable[[T], Hashable]) -> list[T]:
 def launch_of(case: Case, budget: Mapping[str, Budget] | None = None) -> Launch:
     """The case as the box is told of it: data without roles, names or expectations.
 
-    `budget` limits what a launch may move: MANY_TIMES as much, and never less than A_FEW.
+    `budget` limits what a launch may move: MANY_TIMES as much as the programs that run need, and never less than A_FEW.
     """
     x, y, z = (*case.grid, 1, 1)[:3]
-    enough = sum(b.loads + b.stores for b in budget.values()) if budget else 0
+    share = len(case.programs) / math.prod(case.grid) if case.programs else 1
+    enough = int(share * sum(b.loads + b.stores for b in budget.values())) if budget else 0
     return Launch(
         kernel=case.kernel,
         grid=(x, y, z),

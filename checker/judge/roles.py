@@ -262,6 +262,17 @@ def _branches_swapped(code: Code) -> list[_Assignment]:
     return [one for one in code.assignments if any(swapped(node) for node in ast.walk(one.value))]
 
 
+def _loads_of_minus_infinity(code: Code) -> list[_Assignment]:
+    """Loads whose masked lanes hold -inf."""
+
+    def holds(call: ast.Call) -> bool:
+        others = [*call.args[2:3], *(keyword.value for keyword in call.keywords if keyword.arg == "other")]
+        return _called(call) == "load" and any(map(_is_minus_infinity, others))
+
+    calls = [(one, node) for one in code.assignments for node in ast.walk(one.value) if isinstance(node, ast.Call)]
+    return [one for one, call in calls if holds(call)]
+
+
 def _minimum(code: Code) -> list[_Assignment]:
     return [one for one in code.in_loops() if _calls(one.value, "min", "minimum")]
 
@@ -311,6 +322,7 @@ _ROLES: dict[Part, Callable[[Code], list[_Assignment]]] = {
     Part.UNSHIFTED_EXPONENTIAL: _unshifted,
     Part.EXPONENTIAL: _exponential,
     Part.INVERSE_FACTOR: _inverse,
+    Part.LOAD_OF_MINUS_INFINITY: _loads_of_minus_infinity,
     Part.SECOND_LOAD_OF_K: _second_load_of_k,
     Part.SWAPPED_BRANCHES: _branches_swapped,
     Part.MINIMUM: _minimum,

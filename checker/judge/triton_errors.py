@@ -229,9 +229,17 @@ COMMON = (
     Misconception(
         "arange-not-power-of-two",
         "A block's length must be a power of two",
-        "tl.arange makes blocks whose length is a power of two and known when the kernel is compiled.",
-        "Use tl.arange(0, BLOCK_SIZE) and a mask for the lanes that are too many. A length that the kernel "
-        "computes needs to be constant: HALF: tl.constexpr = BLOCK_SIZE // 2.",
-        signs=(Raises(re.compile(r"power of (2|two)|arange's (range|arguments)")),),
+        "tl.arange makes blocks whose length is a power of two.",
+        "Use tl.arange(0, BLOCK_SIZE) and a mask for the lanes that are too many.",
+        signs=(Raises(re.compile(r"power of (2|two)|arange's range")),),
+    ),
+    Misconception(
+        "arange-not-constant",
+        "A block's length must be known when the kernel is compiled",
+        "The length of a block is a part of the compiled kernel. The sizes of a tensor come with each launch, and so "
+        "does whatever is computed from them.",
+        "Use a parameter that is marked tl.constexpr, as in tl.arange(0, BLOCK_SIZE). A length that the kernel "
+        "computes from such parameters needs the mark as well: HALF: tl.constexpr = BLOCK_SIZE // 2.",
+        signs=(Raises(re.compile(r"arange's arguments")),),
     ),
 )

@@ -76,13 +76,15 @@ def test_an_access_is_allowed_exactly_inside_the_tensor(layout: object, data: st
         assert box.log()[0].size == 0
 
 
-def test_a_launch_that_moves_more_than_it_may_is_ended() -> None:
+@pytest.mark.parametrize("masked", [False, True])  # what moves nothing takes its time as well
+def test_a_launch_that_moves_more_than_it_may_is_ended(masked: bool) -> None:
     tensor = BoxTensor("x_ptr", np.zeros(8, F32), (1,))
-    box = Memory([tensor], lambda: (0, 1), float("nan"), most_touched=26)
-    for _ in range(2):  # each moves 8 elements, and counts as one more
-        box.load(addresses(tensor, list(range(8))), np.ones(8, bool), None, F32)
+    box = Memory([tensor], lambda: (0, 1), float("nan"), most_touched=16 if masked else 26)
+    lanes, mask = addresses(tensor, list(range(8))), np.full(8, not masked)
+    box.load(lanes, mask, None, F32)  # each moves 8 elements, and counts as one more
+    box.store(lanes, np.ones(8, F32), mask, F32)
     with pytest.raises(TooMuchTraffic):
-        box.load(addresses(tensor, list(range(8))), np.ones(8, bool), None, F32)
+        box.load(lanes, mask, None, F32)
 
 
 @given(strided(), st.data())

@@ -33,6 +33,8 @@ ROLES = [
     ("p7", 2, Part.DS, "dSij = Pij * ("),
     *((puzzle_id, 0, role, "") for puzzle_id in ("p2", "p3", "p5", "p6") for role in FAULTS),
     ("p1", 0, Part.NORMALISER, ""),
+    ("p1", 0, Part.LOAD_OF_MINUS_INFINITY, "x = tl.load("),
+    ("a1", 0, Part.LOAD_OF_MINUS_INFINITY, ""),
 ]
 
 

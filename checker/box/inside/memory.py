@@ -129,6 +129,8 @@ class Memory:
             padded = int(np.count_nonzero(result[~mask] != -np.inf)) * (-1 if other is None else 1)
             result[mask] = tensor.values.reshape(-1)[elements]
             self._record(LOAD, tensor, elements, addresses.size, padded)
+        else:
+            self._spend(addresses.size)
         return result
 
     def store(
@@ -141,6 +143,7 @@ class Memory:
         """Write `values` at `addresses` where `mask` holds."""
         lanes = int(np.count_nonzero(mask))
         if not lanes:
+            self._spend(addresses.size)
             return
         written = values if values.shape == addresses.shape else np.broadcast_to(values, addresses.shape)
         if lanes == addresses.size and mask.shape == addresses.shape:
@@ -207,11 +210,15 @@ class Memory:
         distinct = np.flatnonzero(seen)
         seen[here] = False
         program, line = self.where()
-        self.left -= distinct.size + 1
-        if self.left < 0:
-            raise TooMuchTraffic(f"more than {self.most} elements were loaded and stored in one launch")
+        self._spend(distinct.size + 1)
         self.touched.append((distinct + first).astype(np.int32))
         self.records.append((kind, tensor.slot - 1, program, line, distinct.size, lanes, detail))
+
+    def _spend(self, elements: int) -> None:
+        """Take from what a launch may touch. What is masked altogether moves nothing, but is waited for as well."""
+        self.left -= elements
+        if self.left < 0:
+            raise TooMuchTraffic(f"more than {self.most} elements were loaded and stored in one launch")
 
     def _translate(self, kind: int, addresses: npt.NDArray[np.uint64], dtype: np.dtype[Any]) -> tuple[BoxTensor, Ints]:
         """The one tensor that all `addresses` lie in, and their elements, or RefusedAccess."""

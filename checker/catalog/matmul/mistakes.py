@@ -25,6 +25,11 @@ def _of_steps(weight: Callable[[Array, Shape], Array]) -> Formula:
     return lambda a, b, s: np.asarray((a * weight(np.arange(s.k), s)) @ b.T)
 
 
+def _whole(s: Shape) -> bool:
+    """Whether all steps along k are whole."""
+    return s.k % s.Bk == 0
+
+
 def _whole_steps(s: Shape) -> int:
     """Columns of A and B in steps that are whole."""
     return s.k // s.Bk * s.Bk
@@ -56,6 +61,17 @@ def _sliding(columns: Array, s: Shape, steps: int) -> Array:
     return np.asarray(np.maximum(last - first + 1, 0))
 
 
+def _from_the_tile(a: Array, b: Array, s: Shape, side: int, own: int) -> Array:
+    """C, if a program's columns along k begin at the first row of its own tile of A, and not at 0.
+
+    `side`: of a tile of A. `own`: how many tiles of A there are.
+    """
+    starts = np.arange(own)[:, None] * side + np.arange(s.tiles[2]) * s.Bk
+    columns = np.arange(s.k) - starts[..., None]
+    met = ((columns >= 0) & (columns < side)).sum(1)  # by tile and column: how often
+    return np.asarray((a * met[np.arange(len(a)) // side]) @ b.T)
+
+
 def _rows_of(x: Array, numbers: Array) -> Array:
     """Rows of x, zeros for those past its end."""
     return np.where((numbers < len(x))[:, None], x[np.minimum(numbers, len(x) - 1)], 0.0)
@@ -72,9 +88,11 @@ def _a_of_the_column_tile(a: Array, b: Array, s: Shape) -> Array:
     return _b_of_the_row_tile(b, a, Shape(s.n, s.m, s.k, s.Bn, s.Bm, s.Bk)).T
 
 
-def _where(fits: Callable[[Shape], bool], formula: Callable[[Array, Array], Array]) -> Formula:
-    """C by a formula, in launches that it fits; in others such a kernel does not get that far."""
-    return lambda a, b, s: formula(a, b) if fits(s) else np.full((s.m, s.n), np.nan)
+def _where(
+    fits: Callable[[Shape], bool], formula: Callable[[Array, Array], Array], otherwise: float = np.nan
+) -> Formula:
+    """C by a formula, in launches that it fits; in others such a kernel does not get that far, or makes `otherwise`."""
+    return lambda a, b, s: formula(a, b) if fits(s) else np.full((s.m, s.n), otherwise)
 
 
 def _reads_rows_again(case: Case, moved: Mapping[str, Traffic]) -> bool:
@@ -113,6 +131,28 @@ PRODUCTS = (
         signs=(_c_is(_of_steps(lambda c, s: c < _whole_steps(s))).at(Part.LOOP_END),),
     ),
     Misconception(
+        "loop-to-another-end",
+        "The loop along k ends at m or n",
+        "m and n count the rows of A and B. Where they are smaller than k, products are missing; where they are "
+        "larger, the steps past the end of k multiply zeros.",
+        "An entry of C is the sum of k products: range(0, k, Bk).",
+        signs=(
+            _c_is(_of_steps(lambda c, s: c < -(-s.m // s.Bk) * s.Bk)).at(Part.LOOP_END),
+            _c_is(_of_steps(lambda c, s: c < -(-s.n // s.Bk) * s.Bk)).at(Part.LOOP_END),
+        ),
+    ),
+    Misconception(
+        "k-from-the-tile",
+        "Where a program begins along k depends on its tile of C",
+        "The columns of A and B that a step loads were made of rows or cols, which a program id moves. Every program "
+        "sums over all k columns, so it begins with column 0.",
+        "Along k a program has lanes of its own: start + tl.arange(0, Bk).",
+        signs=(
+            _c_is(lambda a, b, s: _from_the_tile(a, b, s, s.Bm, s.tiles[0])),
+            _c_is(lambda a, b, s: _from_the_tile(b, a, s, s.Bn, s.tiles[1]).T),
+        ),
+    ),
+    Misconception(
         "k-not-advanced",
         "Each step along k loads the same tile again",
         "The offsets along k do not change in the loop: the first Bk columns are multiplied in every step, and the "
@@ -148,6 +188,17 @@ PRODUCTS = (
         "Lanes past the end of k hold 1 in both tiles, so each of them adds 1 · 1 to every entry of C.",
         "A lane that shall add nothing to a sum of products holds 0.",
         signs=(_c_is(lambda a, b, s: a @ b.T + (s.tiles[2] * s.Bk - s.k)).at(Part.PADDING),),
+    ),
+    Misconception(
+        "padding-counted",
+        "What lies past the end of k is counted",
+        "Lanes past the end of k hold -inf. That is for a maximum: here they are multiplied and added, so one of them "
+        "makes inf of an entry of C, or NaN, because -inf * 0 is no number.",
+        "A lane that shall add nothing to a sum of products holds 0.",
+        signs=(
+            _c_is(_where(_whole, lambda a, b: a @ b.T, np.inf)).at(Part.LOAD_OF_MINUS_INFINITY),
+            _c_is(_where(_whole, lambda a, b: a @ b.T)).at(Part.LOAD_OF_MINUS_INFINITY, needed=True),
+        ),
     ),
     Misconception(
         "tile-of-the-other-axis",
