@@ -78,7 +78,7 @@ class Names:
             if called and last in TORCH_VALUES:
                 return not_taken(f"calls of torch.{last}", "It is a value, not a function.", "call")
             return refusals.FUNCTION if not called and last in TORCH_FUNCTIONS else None
-        if any(word.startswith("_") for word in words):
+        if words[1].startswith("_"):
             return refusals.UNDERSCORE
         for word in (last, words[1]):
             if word in refusals.EXPLAINED:
