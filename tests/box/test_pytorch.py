@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +19,11 @@ from checker.box.protocol.records import BLOCK, DOT, HELD
 from checker.box.protocol.results import Launch, TensorArgument
 from checker.course.misconception import Footprint
 from checker.judge.footprint import used
+from checker.submission.extract import NotASubmission, extract
+from checker.submission.read import from_cells
+from tests.pytorch import FORWARD, Attack, attacks
 
+ESCAPED = Path(tempfile.gettempdir(), "escaped")  # what attacks would write
 PRODUCT = "def f(a, b):\n    return a @ b\n"
 SIZES = st.integers(1, 9)
 
@@ -187,3 +193,27 @@ def test_nothing_is_left_for_the_next_program(host: Host) -> None:
     ran("def f(a, b):\n    torch.Tensor.__matmul__ = None\n    torch.exp = None\n    return a + b\n", host)
     result = ran("def f(a, b):\n    return torch.exp(a @ b)\n", host).results[0]
     assert result.error is None
+
+
+@pytest.mark.skipif(not seccomp.available(), reason="this kernel has no system-call filters")
+@pytest.mark.parametrize("attack", attacks(), ids=lambda attack: attack.name)
+def test_an_attack_without_the_lint_does_no_harm(host: Host, attack: Attack) -> None:
+    try:
+        program = extract(from_cells([("code", attack.text)], "a2.py", numbered=False), [FORWARD])
+    except NotASubmission:
+        return
+    limits = Limits(cpu_seconds=1, wall_seconds=5.0, output_bytes=1 << 16)
+    with Box(limits, "pytorch", host) as box:
+        box.run(program.source, [FORWARD.name], [attention()], [[(0, range(1))]])
+    result = ran(PRODUCT, host).results[0]
+    assert result.error is None and used(result) == Footprint(24, 24, 120)
+    assert not ESCAPED.exists()
+
+
+def attention() -> Launch:
+    random, strides = np.random.default_rng(0), (64, 32, 4, 1)
+    inputs = {name: TensorArgument(random.normal(size=(1, 2, 8, 4)).astype(np.float32), strides) for name in "qkv"}
+    o, lse = (np.full((1, 2, 8, 4)[:sides], np.nan, np.float32) for sides in (4, 3))
+    outputs = {"o": TensorArgument(o, strides, output=True), "lse": TensorArgument(lse, (16, 8, 1), output=True)}
+    sizes: dict[str, int | float | bool] = {"causal": True, "Br": 4, "Bc": 4}
+    return Launch(FORWARD.name, (1, 1, 1), inputs | outputs, {"scale": ("float32", 0.5)}, sizes)

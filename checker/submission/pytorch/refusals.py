@@ -25,10 +25,8 @@ _FILES = _not_allowed("files", "The function works on its arguments and returns 
 _RANDOM = _not_allowed("random numbers", "Attention needs none: use torch.zeros, torch.ones or torch.full.")
 _DEVICES = _not_allowed("other devices", "The judge runs your function on the CPU, so leave it out.")
 _NUMBERS = "The judge counts what is computed with tensors, so the numbers must stay in them."
-_SQUARE_ROOT = _not_allowed("a square root of its own", "Write x ** 0.5.")
 _PRODUCT = _not_allowed("another word for a matrix product", "Write a @ b, torch.matmul(a, b) or torch.einsum.")
 _WITHOUT_COPY = _not_allowed("strides of your own", "Use slices, transpose and reshape.")
-_CLAMP = _not_allowed("clamp", "Use torch.maximum, torch.minimum or torch.where.")
 _TENSOR = _not_allowed(
     "tensors made of Python's numbers", 'Use torch.full(size, value); torch.where(mask, x, -float("inf")) needs none.'
 )
@@ -73,12 +71,8 @@ EXPLAINED = {
     "tolist": _not_allowed("lists of a tensor's numbers", _NUMBERS),
     "item": _not_allowed("a tensor's number as Python's", _NUMBERS),
     "data": _not_allowed("`.data`", "Use the tensor itself: nothing here computes gradients."),
-    "sqrt": _SQUARE_ROOT,
-    "rsqrt": _not_allowed("a square root of its own", "Write x ** -0.5."),
     "pow": _not_allowed("pow", "Write x ** y."),
-    "bmm": _PRODUCT,
     "mm": _PRODUCT,
-    "baddbmm": _PRODUCT,
     "addmm": _PRODUCT,
     "dot": _PRODUCT,
     "t": _not_allowed("`.t`", "Write x.T, x.mT or x.transpose(-2, -1)."),
@@ -87,8 +81,7 @@ EXPLAINED = {
     "as_strided": _WITHOUT_COPY,
     "set_": _WITHOUT_COPY,
     "resize_": _WITHOUT_COPY,
-    "clamp": _CLAMP,
-    "clip": _CLAMP,
+    "clip": _not_allowed("another word for torch.clamp", "Write torch.clamp."),
     "tensor": _TENSOR,
     "Tensor": _TENSOR,
     "as_tensor": _TENSOR,

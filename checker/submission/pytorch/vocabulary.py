@@ -10,8 +10,8 @@ from checker.submission.vocabulary import nodes, words
 
 TORCH_FUNCTIONS = words("""
     zeros zeros_like ones ones_like empty empty_like full full_like arange
-    matmul einsum exp log sum amax amin max min maximum minimum softmax logsumexp
-    where isneginf tril triu cat stack split
+    matmul bmm baddbmm einsum exp exp2 log log2 log1p sqrt rsqrt abs sum amax amin max min maximum minimum clamp
+    softmax logsumexp logaddexp where isneginf isinf isnan any all tril triu cat stack split
 """)
 TORCH_TYPES = words("""
     float16 bfloat16 float32 float64 half float double
@@ -21,14 +21,15 @@ TORCH_VALUES = TORCH_TYPES | words("inf")
 
 BUILTINS = words("range min max len enumerate zip list tuple slice reversed float int print")
 
-# Attributes of values: of tensors, of what torch.max returns, and of lists.
-FIELDS = words("shape dtype device ndim T mT values indices")  # nothing but a value
+# Attributes of values: of tensors, of what torch.max returns, of slices and lists.
+FIELDS = words("shape dtype device ndim T mT values indices start stop")  # nothing but a value
 METHODS = words("""
     size dim numel transpose permute unsqueeze squeeze reshape view expand split chunk unbind contiguous clone
     to float double
-    exp log sum amax amin max min softmax logsumexp matmul masked_fill tril triu
+    matmul bmm exp exp2 log log2 log1p sqrt rsqrt abs sum amax amin max min maximum minimum clamp
+    softmax logsumexp logaddexp isneginf isinf isnan any all masked_fill tril triu
     new_zeros new_ones new_empty new_full
-    copy_ fill_ zero_ add_ sub_ mul_ div_ exp_ masked_fill_
+    copy_ fill_ zero_ add_ sub_ mul_ div_ exp_ exp2_ log_ log2_ clamp_ masked_fill_
     append
 """)
 
