@@ -22,7 +22,8 @@
 #
 # Nearly all of it is puzzle 4. There, a program moved along the columns of its rows twice: once for `m` and `l`, once
 # for the result. Here the rows are queries, the columns are keys, and a tile of scores is not loaded but multiplied,
-# as in a1.
+# as in a1. In a2 one pass was enough, because O was rescaled whenever the maximum grew. Here O is never rescaled, and
+# that takes two passes.
 #
 # ```
 #                        K1,V1    K2,V2    K3,V3
@@ -307,12 +308,12 @@ run(two_sweep_attention_kernel, q, k, v, o, 16, 16, 64, 16, 1, 4, 0.5, D=16, Br=
 # product.
 #
 # And the price of the second pass: K is read twice, and a third of all products are scores that were known before. It
-# is there because the *weights* are final only after the last key. But nobody has asked for the weights. Only their
-# sum with the values is wanted, and a sum can be rescaled, as `l` was. Then one pass is enough. Puzzle 5 shows how,
-# and puzzle 6 gets this kernel's loops with it: two products a visit instead of three, and K read half as often. On
-# the H200 of this course's [measurements](../benchmarks/results/speed.md), that kernel is 9 % faster than PyTorch's
-# own FlashAttention at a context of 16,384 tokens with heads of width 64. `make bench PUZZLE=a3` and
-# `make bench PUZZLE=6` show the difference on a GPU of yours.
+# is there because the *weights* are final only after the last key. But nobody has asked for the weights. Only their sum
+# with the values is wanted, and a sum can be rescaled, as `l` was, and as O was in a2. Then one pass is enough. Puzzle
+# 5 does that in a kernel, and puzzle 6 gets this kernel's loops with it: two products a visit instead of three, and K
+# read half as often. On the H200 of this course's [measurements](../benchmarks/results/speed.md), that kernel is 9 %
+# faster than PyTorch's own FlashAttention at a context of 16,384 tokens with heads of width 64. `make bench PUZZLE=a3`
+# and `make bench PUZZLE=6` show the difference on a GPU of yours.
 #
 # ## Where to read on
 #

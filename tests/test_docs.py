@@ -73,7 +73,9 @@ def test_formulas_are_closed(path: Path) -> None:
 @pytest.mark.parametrize("path", LESSONS, ids=name)
 def test_a_lesson_has_all_its_parts(path: Path) -> None:
     headings = re.findall(r"^## (.*)$", text_of(path), re.MULTILINE)
-    parts = ["What you will build", "The signature(s)?", "The traffic bound", "Your turn", "How it is launched"]
+    in_pytorch = ladder.RUNGS[path.stem.partition("_")[0]].pytorch
+    bounds, use = ("Memory and work", "How it is called") if in_pytorch else ("The traffic bound", "How it is launched")
+    parts = ["What you will build", "The signature(s)?", bounds, "Your turn", use]
     parts += ["How to check", "Hints", "Experiments", "What to notice afterwards", "Where to read on"]
     remaining = iter(headings)
     for part in parts:

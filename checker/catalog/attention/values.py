@@ -65,8 +65,8 @@ def drawn_factor(random: np.random.Generator, dtype: npt.DTypeLike) -> float:
     return float(random.choice([1 / 1024 if dtype == np.float32 else 1 / 64, 1, 8]))
 
 
-def large_scores(random: np.random.Generator, shape: Shape) -> Inputs:
-    """Scores around 1e5 and -1e5, or all at 1e12 or -1e12, by query; and a V whose exponential would overflow.
+def large_scores(random: np.random.Generator, shape: Shape, largest: float = LARGEST_SCORE) -> Inputs:
+    """Scores around 1e5 and -1e5, or all at `largest` or its negative, by query; a V whose exponential would overflow.
 
     That is beyond fp16, and beyond what only looks like minus infinity.
     """
@@ -74,7 +74,7 @@ def large_scores(random: np.random.Generator, shape: Shape) -> Inputs:
     q, k, v = plain.q.copy(), plain.k.copy(), plain.v.copy()
     k[..., 0] = 1.0
     q[:, 2::4], q[:, 3::4] = 0.0, 0.0  # all scores alike: what is left of a difference is not asked for
-    q[..., 0] = np.resize([1e5, -1e5, LARGEST_SCORE, -LARGEST_SCORE], shape.n_q) / plain.scale
+    q[..., 0] = np.resize([1e5, -1e5, largest, -largest], shape.n_q) / plain.scale
     v[..., -1] *= 1e4
     return replace(plain, q=q, k=k, v=v)
 

@@ -1,0 +1,148 @@
+"""Attention in PyTorch: calls on tensors (batch, heads, n, d), what they give, and what they may take.
+
+References and models of the family know one axis of heads. `folded` makes a launch of theirs of a call: a head of a
+sequence is a head like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from checker.catalog.attention import reference
+from checker.catalog.attention.bounds import keys_seen
+from checker.catalog.attention.launch import Proves, Shape, shape_of
+from checker.catalog.attention.values import Inputs
+from checker.course.case import Array, Axis, Case, Tensor
+from checker.course.misconception import Footprint, Writes
+from checker.course.puzzle import Expected, Kernel
+
+DOUBLE_ERROR = 1e-9  # relative, in fp64: far below what fp32 can do, and room for an epsilon that guards a division
+TILES_AT_ONCE = 12  # largest tiles that may be alive beside the outputs: a right function needs half of them
+
+KERNEL = Kernel(
+    name="flash_attention_forward",
+    parameters=("q", "k", "v", "scale", "causal", "Br", "Bc"),
+    pytorch=True,
+)
+
+
+@dataclass(frozen=True)
+class Size:
+    """Sizes of one call, and how its tensors lie: `shape` is that of one sequence, its heads and strides."""
+
+    shape: Shape
+    batch: int = 1
+    transposed_k: bool = False  # the numbers of a key do not lie side by side, but those of a dimension
+
+    @property
+    def every_head(self) -> Shape:
+        """The same with the heads of all sequences on one axis, to draw values for."""
+        return replace(self.shape, heads=self.batch * self.shape.heads)
+
+    def strides(self, side: str) -> tuple[int, int, int, int]:
+        """Of sequences, heads, rows and dimensions, in elements, of Q (`q`) or of K and V (`k`)."""
+        head, row = self.shape.strides(side)
+        rows = self.shape.n_q if side == "q" else self.shape.n_k
+        return max(self.shape.heads * head, rows * row), head, row, 1
+
+
+def call(name: str, proves: Proves, size: Size, inputs: Inputs, causal: bool = False, once: bool = False) -> Case:
+    """One call of the function. `once`: chosen for its sizes. What is asked for in fp64 tells no mistake's name."""
+    shape, dtype = size.shape, inputs.q.dtype
+    queries = (Axis("sequence"), Axis("head"), Axis("query", shape.Br, inputs.kinds), Axis("dimension"))
+    keys = (Axis("sequence"), Axis("head"), Axis("key", shape.Bc), Axis("dimension"))
+    q, k, v = (x.reshape(size.batch, shape.heads, *x.shape[1:]) for x in (inputs.q, inputs.k, inputs.v))
+    k_strides = size.strides("k")
+    if size.transposed_k:
+        sequence, head = shape.heads * shape.D * shape.n_k, shape.D * shape.n_k
+        k_strides = (sequence, head, 1, shape.n_k)
+    rows = q.shape[:3]
+    of = [f"{size.batch} sequences"] if size.batch > 1 else []
+    of += [f"{shape.heads} heads"] if shape.heads > 1 else []
+    of += [f"n_q={shape.n_q}", f"n_k={shape.n_k}", f"d={shape.D}", f"Br={shape.Br}", f"Bc={shape.Bc}"]
+    return Case(
+        title=name,
+        sizes=", ".join([*of, "causal" if causal else "full"]),
+        kernel=KERNEL.name,
+        proves=(proves,) if isinstance(proves, str) else proves,
+        grid=(1,),
+        tensors={
+            "q": Tensor(q, size.strides("q"), axes=queries),
+            "k": Tensor(k, k_strides, axes=keys),
+            "v": Tensor(v, size.strides("k"), axes=keys),
+            "o": Tensor.output(q.shape, dtype, dense(q.shape), queries),
+            "lse": Tensor.output(rows, dtype, dense(rows), queries[:3]),
+        },
+        scalars={"scale": inputs.scale},
+        constexprs={"causal": causal, "Br": shape.Br, "Bc": shape.Bc},
+        telling=min(shape.n_q, shape.n_k) > 1 and not once and dtype == np.float32,
+        once=once,
+    )
+
+
+def dense(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides without gaps, in elements."""
+    return tuple(int(np.prod(shape[n + 1 :])) for n in range(len(shape)))
+
+
+def folded(case: Case) -> Case:
+    """A launch of the family with the values and sizes of this call, heads of all sequences on one axis."""
+    tensors = {}
+    for name, tensor in case.tensors.items():
+        values = tensor.values.reshape(-1, *tensor.values.shape[2:])
+        tensors[f"{name}_ptr"] = Tensor(values, dense(values.shape), tensor.role, tensor.axes[1:])
+    blocks = {"D": case.tensors["q"].values.shape[-1], "CAUSAL": bool(case.constexprs["causal"])}
+    return replace(case, tensors=tensors, constexprs={**case.constexprs, **blocks})
+
+
+def _unfolded(case: Case, name: str, values: Array) -> Array:
+    """Values of an output of the folded launch, in the shape that the call has."""
+    return np.asarray(values.reshape(case.tensors[name].values.shape))
+
+
+def as_in_the_family(sign: Writes) -> Writes:
+    """What a function in PyTorch returns with the idea of a kernel of the family."""
+
+    def outputs(case: Case) -> Mapping[str, Array]:
+        made = sign.outputs(folded(case))
+        return {name.removesuffix("_ptr"): _unfolded(case, name.removesuffix("_ptr"), x) for name, x in made.items()}
+
+    return replace(sign, outputs=outputs)
+
+
+def expected(case: Case) -> Mapping[str, Expected]:
+    """O and LSE with the family's running-error bounds in fp32, and to `DOUBLE_ERROR` in fp64."""
+    right = {}
+    one = folded(case)
+    for name, of in reference.expected(one).items():
+        tolerance = of.tolerance
+        if case.tensors["q"].values.dtype == np.float64:
+            # LSE errs by as much as a probability does relatively; O by that of its terms, which do not cancel.
+            largest = np.abs(one.tensors["v_ptr"].values).max(axis=(1, 2)).reshape(-1, *[1] * (of.values.ndim - 1))
+            size = largest if name == "o_ptr" else np.where(np.isinf(of.values), 0.0, 1.0 + np.abs(of.values))
+            tolerance = DOUBLE_ERROR * np.broadcast_to(size, of.values.shape)
+        plain = name.removesuffix("_ptr")
+        right[plain] = Expected(_unfolded(case, plain, of.values), _unfolded(case, plain, tolerance))
+    return right
+
+
+def most(case: Case) -> Footprint:
+    """What is enough: no tensor beyond an input, an output or a tile; few tiles at once; no tile that is hidden."""
+    s = shape_of(folded(case))
+    tile = max(s.Br * s.Bc, s.Br * s.D, s.Bc * s.D)
+    rows = np.minimum(s.Br, s.n_q - s.Br * np.arange(s.tr))
+    return Footprint(
+        largest=s.heads * max(s.n_q * s.D, s.n_k * s.D, s.Br * s.Bc),
+        at_once=s.heads * (2 * s.n_q * (s.D + 1) + TILES_AT_ONCE * tile),
+        products=int(2 * s.heads * s.D * (rows * keys_seen(folded(case))).sum()),
+    )
+
+
+def plain(case: Case) -> Footprint:
+    """What attention takes that makes all scores, then all weights, and then O."""
+    s = shape_of(folded(case))
+    scores = s.heads * s.n_q * s.n_k
+    return Footprint(largest=scores, at_once=2 * scores + s.heads * s.n_q * s.D, products=2 * scores * s.D)

@@ -1,0 +1,159 @@
+"""What functions in PyTorch would return, or take, with wrong ideas that no kernel of the family can have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from checker.catalog.attention.bounds import keys_needed, keys_seen, looked_at
+from checker.catalog.attention.in_pytorch import as_in_the_family, folded, most, plain
+from checker.catalog.attention.launch import Shape, shape_of, wide
+from checker.catalog.attention.mistakes import Outputs, attention, from_scores, of_scores, tiles
+from checker.catalog.attention.reference import has_keys, is_causal, offset, scores, sees
+from checker.catalog.softmax.mistakes import exp32
+from checker.course.case import Array, Case
+from checker.course.misconception import Footprint, Uses, Writes
+
+# What a function returns. All of these get the folded case.
+
+
+def _maximum_of_hidden(case: Case) -> Outputs:
+    """The maximum is that of all scores of the tiles that are looked at."""
+    s, v = scores(case), wide(case, "v")
+    m = np.where(looked_at(case), s, -np.inf).max(axis=-1, keepdims=True)
+    e = np.where(sees(case), exp32(s - np.where(np.isinf(m), 0.0, m)), 0.0)
+    l = e.sum(axis=-1, keepdims=True)
+    return {"o_ptr": e @ v / np.where(l == 0, 1.0, l), "lse_ptr": (m + np.log(l))[..., 0]}
+
+
+def _hidden_as_zero(case: Case) -> Outputs:
+    return of_scores(case, np.where(sees(case), scores(case), 0.0), looked_at(case))
+
+
+def _mask_of_each_tile(shifted: bool) -> Callable[[Case], Outputs]:
+    """Each tile is masked as if it were the first one; `shifted`: n_k - n_q is heeded."""
+
+    def outputs(case: Case) -> Outputs:
+        s = shape_of(case)
+        queries, keys = np.arange(s.n_q)[:, None] % s.Br, np.arange(s.n_k)[None, :] % s.Bc
+        seen = keys <= queries + offset(case) * shifted
+        return of_scores(case, scores(case), looked_at(case) & (seen | (not is_causal(case))))
+
+    return outputs
+
+
+def _reshaped(case: Case) -> Outputs:
+    """Each tile of K is reshaped to (d, rows) instead of transposed."""
+    s, k = shape_of(case), wide(case, "k")
+    made = [
+        wide(case, "q") @ tile.reshape(len(k), s.D, -1)
+        for tile in (k[:, start : start + s.Bc] for start in range(0, s.n_k, s.Bc))
+    ]
+    return of_scores(case, float(case.scalars["scale"]) * np.concatenate(made, axis=-1), sees(case))
+
+
+def _softmax_of_each_tile(mean: bool) -> Callable[[Array, Array, Case], Outputs]:
+    """O is the sum, or the mean, of what each tile of keys alone would give."""
+
+    def formula(s: Array, v: Array, case: Case) -> Outputs:
+        parts = [attention(*tile)["o_ptr"] for tile in tiles(s, v, case)]
+        return {"o_ptr": np.sum(parts, axis=0) / (len(parts) if mean else 1.0)}
+
+    return formula
+
+
+def _mean_of_v(s: Array, v: Array, case: Case) -> Outputs:
+    """The right O, but for queries without keys in tiles that look at some key: these get the mean of V."""
+    made = attention(s, v)["o_ptr"]
+    seen = np.repeat(keys_seen(case), shape_of(case).Br)[: s.shape[1]]
+    for query in np.flatnonzero(~has_keys(case) & (seen > 0)):
+        made[:, query] = v[:, : seen[query]].mean(axis=1)
+    return {"o_ptr": made}
+
+
+def _over_everything(what: str) -> Callable[[Array, Array, Case], Outputs]:
+    """The maximum or the sum of a tile is one number for all of its queries, of all heads."""
+
+    def formula(s: Array, v: Array, case: Case) -> Outputs:
+        o = np.zeros((*s.shape[:-1], v.shape[-1]))
+        l = np.zeros((*s.shape[:-1], 1))
+        m = np.full_like(l, -np.inf)
+        rows = np.arange(s.shape[1]) // shape_of(case).Br
+        for s_j, v_j in tiles(s, v, case):
+            m_j = s_j.max(axis=-1, keepdims=True)
+            m_j = _shared(np.max, m_j, rows) if what == "maximum" else m_j
+            m_new = np.maximum(m, m_j)
+            shift = np.where(np.isinf(m_new), 0.0, m_new)
+            p, a = exp32(s_j - shift), exp32(m - shift)
+            l_j = p.sum(axis=-1, keepdims=True)
+            l = a * l + (_shared(np.sum, l_j, rows) if what == "sum" else l_j)
+            o, m = a * o + p @ v_j, m_new
+        return {"o_ptr": o / np.where(l == 0, 1.0, l), "lse_ptr": (m + np.log(l))[..., 0]}
+
+    return formula
+
+
+def _shared(how: Callable[[Array], Array], x: Array, rows: Array) -> Array:
+    """np.max or np.sum of all that belongs to a tile of queries, in each of its places; `rows`: each one's tile."""
+    parts = [np.full_like(x[:, rows == tile], how(x[:, rows == tile])) for tile in range(rows[-1] + 1)]
+    return np.concatenate(parts, axis=1)
+
+
+MAXIMUM_OF_HIDDEN = as_in_the_family(Writes(_maximum_of_hidden))
+HIDDEN_AS_ZERO = as_in_the_family(Writes(_hidden_as_zero))
+MASK_OF_EACH_TILE = tuple(as_in_the_family(Writes(_mask_of_each_tile(shifted))) for shifted in (False, True))
+RESHAPED = as_in_the_family(Writes(_reshaped))
+SOFTMAX_OF_EACH_TILE = tuple(as_in_the_family(from_scores(_softmax_of_each_tile(mean))) for mean in (False, True))
+MEAN_OF_V = as_in_the_family(from_scores(_mean_of_v))
+OVER_EVERYTHING = tuple(as_in_the_family(from_scores(_over_everything(what))) for what in ("maximum", "sum"))
+
+# What a function takes.
+
+
+def _largest(least: Callable[[Case], int], greatest: Callable[[Shape], int]) -> Uses:
+    """The largest tensor has a size from `least` to `greatest`, where that is more than enough; else anything is."""
+
+    def recognises(case: Case, took: Footprint) -> bool:
+        one, enough = folded(case), most(case).largest
+        at_most = greatest(shape_of(one))
+        return least(one) <= took.largest <= at_most if at_most > enough else took.largest <= enough
+
+    return Uses(recognises)
+
+
+def _just(elements: Callable[[Shape], int]) -> Uses:
+    return _largest(lambda case: elements(shape_of(case)), elements)
+
+
+def _strip_of_keys(case: Case) -> int:
+    """A tile of queries and all keys that it sees, in the largest such strip."""
+    s = shape_of(case)
+    return int(s.heads * (np.minimum(s.Br, s.n_q - s.Br * np.arange(s.tr)) * keys_needed(case)).max())
+
+
+def _strip_of_queries(case: Case) -> int:
+    """All queries that see a key, and a tile of keys."""
+    s = shape_of(case)
+    return int(s.heads * has_keys(case).sum() * min(s.Bc, s.n_k))
+
+
+def _keeps_all_tiles(case: Case, took: Footprint) -> bool:
+    s = shape_of(folded(case))
+    return took.largest <= most(case).largest and took.at_once >= s.heads * looked_at(folded(case)).sum()
+
+
+def _multiplied(case: Case, took: Footprint, scores: int) -> bool:
+    """Whether the products of visible tiles, or of all tiles, are these; `scores`: how often scores are made."""
+    return took.products > most(case).products and any(
+        2 * took.products == (scores + 1) * of.products for of in (most(case), plain(case))
+    )
+
+
+ALL_SCORES = _just(lambda s: s.heads * s.n_q * s.n_k)
+STRIP_OF_KEYS = _largest(_strip_of_keys, lambda s: s.heads * min(s.Br, s.n_q) * s.n_k)
+STRIP_OF_QUERIES = _largest(_strip_of_queries, lambda s: s.heads * s.n_q * min(s.Bc, s.n_k))
+WHOLE_MASK = _just(lambda s: s.n_q * s.n_k)
+ALL_TILES = Uses(_keeps_all_tiles)
+HIDDEN_TILES = Uses(lambda case, took: _multiplied(case, took, 1))
+SCORES_TWICE = Uses(lambda case, took: _multiplied(case, took, 2))

@@ -1,0 +1,301 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Puzzle a2: attention in PyTorch, by tiles
+#
+# ## What you will build
+#
+# FlashAttention, in PyTorch: the algorithm itself, on any machine, without a GPU and without Triton. Give it 1024
+# queries and 1024 keys of width 16, in tiles of 32 by 32. Your function then has about 22,000 numbers alive at once,
+# beside its inputs. Plain attention has 2,113,536, because it makes all scores and then all weights. Twice the length
+# is four times as much for plain attention, and no more than twice as much for yours.
+#
+# ```
+#                 K1,V1    K2,V2    K3,V3    K4,V4
+#               ┌────────┬────────┬────────┬────────┐
+#          Q1   │  S11 ╲ │   ·    │   ·    │   ·    │ ──▶ O1, LSE1      one tile of scores after the other;
+#               ├────────┼────────┼────────┼────────┤                   each is used up before the next is made
+#          Q2   │  S21 ──┼▶ S22 ╲ │   ·    │   ·    │ ──▶ O2, LSE2
+#               ├────────┼────────┼────────┼────────┤
+#          Q3   │  S31 ──┼▶ S32 ──┼▶ S33 ╲ │   ·    │ ──▶ O3, LSE3      ╲  cut by the causal mask
+#               ├────────┼────────┼────────┼────────┤                   ·  hidden by it: not computed at all
+#          Q4   │  S41 ──┼▶ S42 ──┼▶ S43 ──┼▶ S44 ╲ │ ──▶ O4, LSE4
+#               └────────┴────────┴────────┴────────┘
+# ```
+#
+# What you write here in PyTorch comes back as a kernel. The rungs after this one differ from it in who holds which
+# tile, and hardly in their formulas.
+#
+# ## The idea
+#
+# **What attention is.** Each row of Q is a *query*. Each row of K is a *key*, and the same row of V is its *value*. A
+# *score* says how well a query fits a key: their dot product, times a factor `scale`. A softmax turns the scores of
+# one query into weights, and its row of O is the mean of all values with these weights. A model does this many times
+# side by side: for each sequence of a batch, and in each sequence for several *heads*. This is all of it:
+#
+# ```python
+# def attention(q, k, v, scale, causal):            # (batch, heads, n_q, d), and two of (batch, heads, n_k, d)
+#     S = scale * (q @ k.transpose(2, 3))           # scores, (batch, heads, n_q, n_k)
+#     if causal:
+#         S = S.masked_fill(torch.arange(n_k) > torch.arange(n_q)[:, None] + n_k - n_q, -float("inf"))
+#     return torch.softmax(S, dim=3) @ v, torch.logsumexp(S, dim=3)     # O, and LSE
+# ```
+#
+# It is also what you are measured against, but for queries that see no key (below).
+#
+# **In formulas**, for query $i$:
+#
+# $$ s_{ij} = \text{scale} \cdot q_i \cdot k_j, \qquad m_i = \max_j s_{ij}, \qquad l_i = \sum_j e^{s_{ij} - m_i}, \qquad
+# o_i = \frac{1}{l_i} \sum_j e^{s_{ij} - m_i}\, v_j, \qquad LSE_i = m_i + \log l_i. $$
+#
+# $LSE_i$ is the logarithm of $\sum_j e^{s_{ij}}$. With this one number, the weights can be computed again later:
+# $e^{s_{ij} - LSE_i}$. The backward pass of a model lives on that.
+#
+# **By tiles.** From puzzles 3 and 4 you know how `m` and `l` are kept while a row comes in pieces: when the maximum
+# grows, the old `l` is multiplied by $e^{m - m_{new}}$. The sum in $o_i$ has the same exponentials in it as the sum
+# $l_i$. So it can be kept in the same way, with the same factor:
+#
+# ```
+#   for each tile i of Br queries:
+#       mi = -inf, li = 0, Oi = 0
+#       for each tile j of Bc keys:                          that some query of the tile sees
+#           Sij = scale Qi Kjᵀ, and -inf where a key is hidden
+#           mi_new = max(mi, rowmax(Sij))
+#           Pij = exp(Sij - mi_new)
+#           alpha = exp(mi - mi_new)                         at most 1; 0 at the first tile
+#           li = alpha li + rowsum(Pij)
+#           Oi = alpha Oi + Pij Vj
+#           mi = mi_new
+#       O of the tile = Oi / li,  LSE of the tile = mi + log(li)
+# ```
+#
+# `Qi` and `Oi` have the shape (batch, heads, Br, d), `Kj` and `Vj` (batch, heads, Bc, d), `Sij` and `Pij`
+# (batch, heads, Br, Bc). `@` multiplies the matrices of all heads at once, so you need no loop over heads.
+#
+# **In numbers.** Take one query with the scores 1 3 | 2 5, in tiles of two keys: the row that you know from puzzle 3.
+# The values are 10 20 | 30 40, one number each.
+#
+# ```
+#   tile 1:   m = 3   P = e^(1-3), e^(3-3) = 0.135, 1      l = 1.135   O = 0.135 · 10 + 1 · 20 = 21.35
+#   tile 2:   m = 5   alpha = e^(3-5) = 0.135   P = e^(2-5), e^(5-5) = 0.050, 1
+#             l = 0.135 · 1.135 + 1.050 = 1.203            O = 0.135 · 21.35 + 0.050 · 30 + 1 · 40 = 44.38
+#   at last:  O = 44.38 / 1.203 = 36.88                    LSE = 5 + log(1.203) = 5.185
+# ```
+#
+# Without `alpha`, O would be $(21.35 + 41.49) / 1.203 = 52.22$: more than the largest value, and no mean can be that.
+#
+# **The causal mask.** A language model predicts each word from those before it. With `causal`, queries are the *last*
+# $n_q$ of $n_k$ positions, and none sees a later position than its own:
+#
+# $$ \text{query } i \text{ sees key } j \text{ exactly if } j \le i + n_k - n_q. $$
+#
+# So the last query sees all keys: the mask is aligned at the bottom right. With 3 queries and 5 keys it is
+#
+# ```
+#              key 0  1  2  3  4
+#   query 0        ×  ×  ×  ·  ·         0 + 5 - 3 = 2
+#   query 1        ×  ×  ×  ×  ·
+#   query 2        ×  ×  ×  ×  ×
+# ```
+#
+# A hidden score is $-\infty$, because $e^{-\infty} = 0$. A tile that is hidden altogether changes nothing, so it must
+# not be computed. In a long sequence, that is nearly half of all tiles. Up to which key does the tile of queries from
+# `start_q` on see anything?
+#
+# **Queries that see no key.** With more queries than keys, the first $n_q - n_k$ see nothing. Their sums are empty:
+# O is 0, and LSE is $\log 0 = -\infty$. Two things go wrong there. While `mi_new` is $-\infty$,
+# $-\infty - (-\infty)$ is NaN. Puzzle 3's guard helps: subtract 0 in its place. And at last, 0 / 0 is NaN.
+#
+# **The ends.** Neither $n_q$ nor $n_k$ need be a multiple of a tile, but there is nothing to mask: a slice that goes
+# past the end is cut off there. With 70 keys, `k[:, :, 64:96]` has 6.
+#
+# **Words that help.** `x.amax(dim=3, keepdim=True)` and `x.sum(dim=3, keepdim=True)` leave an axis of length 1, which
+# broadcasts: (batch, heads, Br, 1) with (batch, heads, Br, Bc). `torch.zeros_like(x)` and `torch.full_like(x, value)`
+# have the shape and the type of `x`. `torch.where(condition, 0.0, x)` chooses entry by entry.
+#
+# ## The signature
+#
+# | parameter | what it is |
+# |---|---|
+# | `q` | Q, shape `(batch, heads, n_q, d)`, fp32 or fp64 |
+# | `k`, `v` | K and V, shape `(batch, heads, n_k, d)`, of Q's type |
+# | `scale` | factor of the scores: a positive number, not always $1/\sqrt{d}$ |
+# | `causal` | whether queries see no key after their own position |
+# | `Br`, `Bc` | queries and keys of a tile: any numbers from 1 on |
+#
+# The function returns a tuple: O, with the shape and the type of `q`, and LSE, `(batch, heads, n_q)`, of the same type.
+# The inputs need not be contiguous: they may be slices or transposed views of larger tensors. So `.view` may fail,
+# where `.reshape` copies. They must not be changed.
+#
+# ## Memory and work
+#
+# The checker watches every operation. These are the bounds, with $B$ sequences and $H$ heads:
+#
+# * **One tensor** has at most $B H \cdot \max(n_q d,\; n_k d,\; B_r B_c)$ numbers: an input, an output or a tile of
+#   scores. A strip of Br queries by all keys is too much.
+# * **Alive at once** are at most twice the outputs and 12 tiles, of the largest of $B_r B_c$, $B_r d$ and $B_c d$
+#   numbers for each head. A dozen is plenty. All tiles in a list are not.
+# * **Multiply-adds** in matrix products: for each tile of scores that some query sees, two products, $Q_i K_j^T$ and
+#   $P_{ij} V_j$. Tiles that the mask hides are not counted, and no score is to be made twice.
+#
+# With one head, $n_q = n_k = 256$, d = 16 and tiles of 32 by 32:
+#
+# | | alive at once | multiply-adds | causal |
+# |---|---|---|---|
+# | plain attention | 135,168 | 2,097,152 | 2,097,152 |
+# | all tiles in a list | 72,960 | 2,097,152 | 1,179,648 |
+# | the solution | 9,152 | 2,097,152 | 1,179,648 |
+# | allowed | 20,992 | 2,097,152 | 1,179,648 |
+
+# %%
+import torch
+
+# %% [markdown]
+# ## Your turn
+#
+# About 24 lines are missing. O and LSE are there from the start: each tile of queries fills in its rows.
+
+# %%
+def flash_attention_forward(q, k, v, scale, causal, Br, Bc):
+    n_q, n_k = q.shape[2], k.shape[2]
+    O = torch.zeros_like(q)
+    LSE = torch.zeros_like(q[..., 0])
+    # FILL IN (roughly 24 lines)
+
+
+# %% [markdown]
+# ## How it is called
+#
+# It is a function like any other, and the checker calls it with many shapes. You can call it as well:
+
+# %%
+def flash_attention(q, k, v, causal=False):
+    """Attention of (batch, heads, n, d) tensors, in tiles of 32 queries by 32 keys."""
+    O, _ = flash_attention_forward(q, k, v, q.shape[3] ** -0.5, causal, 32, 32)
+    return O
+
+
+# %% [markdown]
+# ## How to check
+#
+# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In
+# a terminal: `make check PUZZLE=a2`, or `make watch`, which checks whenever you save. `print("mi", mi)` inside the
+# function shows you a tensor. The report also says how many numbers were alive at once, and how many plain attention
+# would have had. Use only what `torch` itself has: `scaled_dot_product_attention` and its like are what you build.
+
+# %%
+from checker.notebook import check
+
+check("a2")
+
+# %% [markdown]
+# ## Hints
+#
+# `make hint PUZZLE=a2` shows one at a time; so does `hint("a2")`, from `checker.notebook`.
+#
+# <details><summary>1: a nudge</summary>
+#
+# Forget `causal` at first. Two loops, `for start_q in range(0, n_q, Br)` and in it `for start_k in range(0, n_k, Bc)`.
+# `Qi = q[:, :, start_q : start_q + Br]` is a tile of queries, a short one at the end. Set `mi`, `li` and `Oi` before
+# the inner loop, and let `mi` and `li` have the shape (batch, heads, Br, 1): then they broadcast everywhere. A shape
+# for them is that of `Qi[..., :1]`.
+#
+# </details>
+# <details><summary>2: the mask and the end of the loop</summary>
+#
+# Positions of a tile: `queries = torch.arange(start_q, start_q + Qi.shape[2])`, and `keys` likewise. Hidden is where
+# `keys > queries[:, None] + n_k - n_q`. The last query that a tile can have is `start_q + Br - 1`, and it sees the most.
+# So the inner loop ends at `min(n_k, start_q + Br + n_k - n_q)`. If that is negative, the loop has no iteration, and
+# O and LSE come from the values that it would have begun with.
+#
+# </details>
+# <details><summary>3: nearly there</summary>
+#
+# The scores: `Sij = scale * (Qi @ Kj.transpose(2, 3))`, then `Sij = Sij.masked_fill(hidden, -float("inf"))`. The
+# guard: `shift = torch.where(mi_new == -float("inf"), 0.0, mi_new)`, and subtract `shift` in both exponentials. After
+# the inner loop: `O[:, :, start_q : start_q + Br] = Oi / torch.where(li == 0, 1.0, li)`, and for LSE
+# `(mi + torch.log(li))[..., 0]`. The logarithm of 0 is $-\infty$, which is what is wanted.
+#
+# </details>
+#
+# ## Experiments
+#
+# Predict, then run. The cell below counts the multiply-adds of your function and divides them by those of one tile,
+# with one head, 256 queries, 256 keys, d = 16, and `causal`.
+#
+# 1. With Br = Bc = 32 there are 8 by 8 tiles. How many of them are computed?
+# 2. With Br = Bc = 64, of 4 by 4? Which share of all scores is that, and which was it before?
+# 3. With 128 queries, and Br = Bc = 32 again? Which tiles are these?
+#
+# <details><summary>The answers</summary>
+#
+# 1. 1 + 2 + … + 8 = 36 of 64, which is 56 %.
+# 2. 1 + 2 + 3 + 4 = 10 of 16, which is 62 %. Smaller tiles follow the diagonal more closely.
+# 3. The queries are the last 128 positions, so their rows of tiles are the last four of the eight: 5 + 6 + 7 + 8 = 26
+#    of 32.
+#
+# </details>
+
+# %%
+from torch.utils.flop_counter import FlopCounterMode
+
+n_q, n_k, Br, Bc = 256, 256, 32, 32
+q, k, v = (torch.randn(1, 1, n, 16) for n in (n_q, n_k, n_k))
+with FlopCounterMode(display=False) as counter:
+    flash_attention_forward(q, k, v, 0.25, True, Br, Bc)
+counter.get_total_flops() / 2 / (2 * Br * Bc * 16)  # a multiply-add is two operations, and a tile has two products
+
+# %% [markdown]
+# The next cell is the example with the scores 1 3 | 2 5. Its O is 36.88, and its LSE is 5.185.
+#
+# 1. With `Bc = 1`, or `Bc = 4`, what changes?
+# 2. Multiply `k` by 100, so that the scores are 100 300 | 200 500. What are O and LSE, and why is nothing infinite?
+# 3. Give it two more queries like the first one, six in all with `q.repeat(1, 1, 6, 1)`, and `causal=True`. Which
+#    queries see no key, and what do query 2 and query 5 get?
+#
+# <details><summary>The answers</summary>
+#
+# 1. Nothing, but for the last digits.
+# 2. O is 40 and LSE is 500: the largest score is subtracted before any exponential, and $e^{-200}$ is 0.
+# 3. There are six queries and four keys, so queries 0 and 1 see none: O is 0, and LSE is $-\infty$. Query 2 sees the
+#    first key alone, so its O is 10 and its LSE is 1. Query 5 sees all of them: 36.88.
+#
+# </details>
+
+# %%
+q = torch.ones(1, 1, 1, 1)
+k = torch.tensor([1.0, 3.0, 2.0, 5.0]).reshape(1, 1, 4, 1)
+v = torch.tensor([10.0, 20.0, 30.0, 40.0]).reshape(1, 1, 4, 1)
+flash_attention_forward(q, k, v, 1.0, False, Br=2, Bc=2)
+
+# %% [markdown]
+# ## What to notice afterwards
+#
+# No line of your function needed a whole row of scores, and yet the softmax is exact. Nothing was approximated: it is
+# the same sum in another order.
+#
+# Look at what a tile of queries needs: its own `Qi`, `mi`, `li` and `Oi`, and K and V one tile after the other. No tile
+# of queries asks another one for anything. On a GPU, each of them can be a program of its own. What was a slice becomes
+# a load with a mask, `@` becomes `tl.dot`, and `mi`, `li` and `Oi` stay on the chip. That is puzzle 6, which is this
+# function as a kernel. PyTorch itself gains nothing by it: between two operations every tile goes to memory and back,
+# so your function is slower than the five lines above. Fewer numbers alive is what the algorithm gives. Fewer trips to
+# memory is what a kernel makes of it.
+#
+# The other order of the loops, keys outside and queries inside, gives the same numbers, if O, `m` and `l` of all
+# queries are kept until the end. That is puzzle 5.
+#
+# ## Where to read on
+#
+# * [Why attention needs one pass only](../docs/background/attention.md#why-attention-needs-one-pass-only): the proof that O can be rescaled.
+# * [Queries that see no key](../docs/background/attention.md#queries-that-see-no-key), and what a large negative number in place of $-\infty$ does.
+# * T. Dao, [*FlashAttention-2*](https://arxiv.org/abs/2307.08691) (2023), algorithm 1: your two loops, line by line.

@@ -1,0 +1,30 @@
+"""O, l and m of all queries are tensors from the start, and each visit writes into slices of them, in place."""
+
+import torch
+
+
+def flash_attention_forward(q, k, v, scale, causal, Br, Bc):
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    O = torch.zeros_like(q)
+    l = q.new_zeros(q.shape[:-1])
+    m = q.new_full(q.shape[:-1], -float("inf"))
+    steps = (n_k + Bc - 1) // Bc
+    for i in range((n_q + Br - 1) // Br):
+        rows = slice(i * Br, min((i + 1) * Br, n_q))
+        seen = min(n_k, rows.stop + n_k - n_q) if causal else n_k
+        for j in range(min(steps, (max(seen, 0) + Bc - 1) // Bc)):
+            cols = slice(j * Bc, min((j + 1) * Bc, n_k))
+            S = torch.matmul(q[..., rows, :], k[..., cols, :].transpose(-2, -1)).mul_(scale)
+            if causal:
+                ahead = torch.ones(S.shape[-2:], dtype=torch.bool).triu(rows.start + n_k - n_q - cols.start + 1)
+                S.masked_fill_(ahead, -float("inf"))
+            old = m[..., rows].clone()
+            m[..., rows] = torch.maximum(old, S.amax(-1))
+            top = torch.where(m[..., rows] == -float("inf"), 0.0, m[..., rows])
+            S.sub_(top[..., None]).exp_()
+            factor = (old - top).exp()
+            l[..., rows] = l[..., rows] * factor + S.sum(-1)
+            O[..., rows, :] *= factor[..., None]
+            O[..., rows, :] += S @ v[..., cols, :]
+        O[..., rows, :] /= l[..., rows, None].clamp(min=1e-30)
+    return O, m.add_(l.log_())
