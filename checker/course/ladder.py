@@ -38,6 +38,7 @@ LADDER = (
     Rung("a3", "two_sweep_attention", "Attention in two passes"),
     Rung("p5", "flash_attention_1", "FlashAttention-1"),
     Rung("p6", "flash_attention_2", "FlashAttention-2, full and causal"),
+    Rung("a4", "backward_in_pytorch", "The backward pass in PyTorch, by tiles", pytorch=True),
     Rung("p7", "causal_backward", "The causal backward pass"),
 )
 RUNGS = {rung.id: rung for rung in LADDER}

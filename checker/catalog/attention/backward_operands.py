@@ -41,7 +41,7 @@ def _exchanged(scaled: bool) -> Writes:
     return from_gradients(formula)
 
 
-def _with_operands(name: str, tile: str, of: str) -> Writes:
+def with_operands(name: str, tile: str, of: str) -> Writes:
     """One gradient as the product of another tile with another tensor; the others are right."""
 
     def formula(case: Case, g: Gradients) -> dict[str, Array]:
@@ -70,7 +70,8 @@ def _overwritten(p: bool, ds: bool, only: str) -> Writes:
     return from_gradients(formula)
 
 
-def _dp_from(one: str, other: str) -> Writes:
+def dp_from(one: str, other: str) -> Writes:
+    """All gradients with the product of two other tensors in place of dO Vᵀ."""
     return from_ds(lambda case, g: g.p * (product(case, one, other) - delta_of(case)))
 
 
@@ -82,6 +83,18 @@ def _ending_early(early: int) -> Writes:
     return from_gradients(lambda case, g: collected_of(case, g.p, ended_early(case, g.ds, early), "dq_ptr"))
 
 
+# Products with another operand: the gradient, what stands in it, in place of what, and then the tile and the tensor.
+EXCHANGED = (
+    ("dv", "S", "P", "S", "do"),
+    ("dv", "dP", "P", "dP", "do"),
+    ("dv", "Q", "dO", "P", "q"),
+    ("dk", "P", "dS", "P", "q"),
+    ("dk", "dP", "dS", "dP", "q"),
+    ("dk", "dO", "Q", "dS", "do"),
+    ("dq", "P", "dS", "P", "k"),
+    ("dq", "dP", "dS", "dP", "k"),
+    ("dq", "V", "K", "dS", "v"),
+)
 VARIANTS = {"S": ("S", "the masked S")}  # of a tile
 # The tensors that a tile is computed from.
 MADE_OF = {"P": Q_K.of | {"lse_ptr"}, "S": Q_K.of, "dP": frozenset({"do_ptr", "v_ptr"}), "dS": DK_DQ.of}
@@ -140,21 +153,11 @@ OPERANDS = (
             FORMULAS[name][1],
             FORMULAS[name][2],
             signs=tuple(
-                _with_operands(name, x, of).at(Product(MADE_OF[tile] | {f"{of}_ptr"}))
+                with_operands(name, x, of).at(Product(MADE_OF[tile] | {f"{of}_ptr"}))
                 for x in VARIANTS.get(tile, (tile,))
             ),
         )
-        for name, what, place, tile, of in (
-            ("dv", "S", "P", "S", "do"),
-            ("dv", "dP", "P", "dP", "do"),
-            ("dv", "Q", "dO", "P", "q"),
-            ("dk", "P", "dS", "P", "q"),
-            ("dk", "dP", "dS", "dP", "q"),
-            ("dk", "dO", "Q", "dS", "do"),
-            ("dq", "P", "dS", "P", "k"),
-            ("dq", "dP", "dS", "dP", "k"),
-            ("dq", "V", "K", "dS", "v"),
-        )
+        for name, what, place, tile, of in EXCHANGED
     ),
     *(
         Misconception(
@@ -162,7 +165,7 @@ OPERANDS = (
             f"dP is computed with {what} in place of {place}",
             "P V is the output, so the gradient of P is dP = dO V^T.",
             "dPij = tl.dot(dOi, tl.trans(Vj)).",
-            signs=(_dp_from(one, other).at(Product(frozenset({f"{one}_ptr", f"{other}_ptr"}))),),
+            signs=(dp_from(one, other).at(Product(frozenset({f"{one}_ptr", f"{other}_ptr"}))),),
         )
         for what, place, one, other in (("K", "V", "do", "k"), ("Q", "dO", "q", "v"))
     ),

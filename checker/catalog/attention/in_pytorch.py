@@ -15,7 +15,7 @@ from checker.catalog.attention import reference
 from checker.catalog.attention.bounds import keys_seen
 from checker.catalog.attention.launch import Proves, Shape, shape_of
 from checker.catalog.attention.values import Inputs
-from checker.course.case import Array, Axis, Case, Tensor
+from checker.course.case import Array, Axis, Case, Role, Tensor
 from checker.course.misconception import Footprint, Writes
 from checker.course.puzzle import Expected, Kernel
 
@@ -129,20 +129,41 @@ def expected(case: Case) -> Mapping[str, Expected]:
     return right
 
 
+def products_for_a_tile(case: Case) -> int:
+    """How many products of matrices each tile of scores takes part in: two forward, five backward."""
+    return 5 if "do" in case.tensors else 2
+
+
+def products_in_tiles(case: Case) -> int:
+    """Multiply-adds of these products, of the tiles in which some query sees some key: so many that none is too much.
+
+    Whether keys or queries are outside, they are the same tiles.
+    """
+    s = shape_of(folded(case))
+    rows = np.minimum(s.Br, s.n_q - s.Br * np.arange(s.tr))
+    return int(products_for_a_tile(case) * s.heads * s.D * (rows * keys_seen(folded(case))).sum())
+
+
 def most(case: Case) -> Footprint:
-    """What is enough: no tensor beyond an input, an output or a tile; few tiles at once; no tile that is hidden."""
+    """What is enough: no tensor beyond an input, an output or a tile; few tiles at once; no tile that is hidden.
+
+    Products of rows may be made like those of matrices: delta once.
+    """
     s = shape_of(folded(case))
     tile = max(s.Br * s.Bc, s.Br * s.D, s.Bc * s.D)
-    rows = np.minimum(s.Br, s.n_q - s.Br * np.arange(s.tr))
+    outputs = sum(tensor.values.size for tensor in case.tensors.values() if tensor.role is Role.OUTPUT)
     return Footprint(
         largest=s.heads * max(s.n_q * s.D, s.n_k * s.D, s.Br * s.Bc),
-        at_once=s.heads * (2 * s.n_q * (s.D + 1) + TILES_AT_ONCE * tile),
-        products=int(2 * s.heads * s.D * (rows * keys_seen(folded(case))).sum()),
+        at_once=2 * outputs + s.heads * TILES_AT_ONCE * tile,
+        products=products_in_tiles(case) + (case.tensors["do"].values.size if "do" in case.tensors else 0),
     )
 
 
 def plain(case: Case) -> Footprint:
-    """What attention takes that makes all scores, then all weights, and then O."""
+    """What attention takes that makes whole matrices: all scores, all weights, and then O; or P, dP and dS."""
     s = shape_of(folded(case))
-    scores = s.heads * s.n_q * s.n_k
-    return Footprint(largest=scores, at_once=2 * scores + s.heads * s.n_q * s.D, products=2 * scores * s.D)
+    scores, products = s.heads * s.n_q * s.n_k, products_for_a_tile(case)
+    if "do" in case.tensors:
+        beside = s.heads * (s.n_k * s.D + s.n_q)  # dV and delta
+        return Footprint(largest=scores, at_once=3 * scores + beside, products=products * scores * s.D)
+    return Footprint(largest=scores, at_once=2 * scores + s.heads * s.n_q * s.D, products=products * scores * s.D)

@@ -7,7 +7,14 @@ from collections.abc import Callable
 import numpy as np
 
 from checker.catalog.attention.bounds import keys_needed, keys_seen, looked_at
-from checker.catalog.attention.in_pytorch import as_in_the_family, folded, most, plain
+from checker.catalog.attention.in_pytorch import (
+    as_in_the_family,
+    folded,
+    most,
+    plain,
+    products_for_a_tile,
+    products_in_tiles,
+)
 from checker.catalog.attention.launch import Shape, shape_of, wide
 from checker.catalog.attention.mistakes import Outputs, attention, from_scores, of_scores, tiles
 from checker.catalog.attention.reference import has_keys, is_causal, offset, scores, sees
@@ -43,14 +50,18 @@ def _mask_of_each_tile(shifted: bool) -> Callable[[Case], Outputs]:
     return outputs
 
 
-def _reshaped(case: Case) -> Outputs:
-    """Each tile of K is reshaped to (d, rows) instead of transposed."""
+def reshaped_k(case: Case) -> Array:
+    """Scores of tiles of K that are reshaped to (d, rows) instead of transposed."""
     s, k = shape_of(case), wide(case, "k")
     made = [
         wide(case, "q") @ tile.reshape(len(k), s.D, -1)
         for tile in (k[:, start : start + s.Bc] for start in range(0, s.n_k, s.Bc))
     ]
-    return of_scores(case, float(case.scalars["scale"]) * np.concatenate(made, axis=-1), sees(case))
+    return float(case.scalars["scale"]) * np.concatenate(made, axis=-1)
+
+
+def _reshaped(case: Case) -> Outputs:
+    return of_scores(case, reshaped_k(case), sees(case))
 
 
 def _softmax_of_each_tile(mean: bool) -> Callable[[Array, Array, Case], Outputs]:
@@ -150,10 +161,12 @@ def _keeps_all_tiles(case: Case, took: Footprint) -> bool:
     return took.largest <= enough.largest and took.at_once >= max(every, enough.at_once + 1)
 
 
-def _multiplied(case: Case, took: Footprint, scores: int) -> bool:
-    """Whether the products of visible tiles, or of all tiles, are these; `scores`: how often scores are made."""
+def _multiplied(case: Case, took: Footprint, more: int) -> bool:
+    """Whether the products of visible tiles, or of all tiles, are these; `more`: of each, beyond what is needed."""
+    needed = products_for_a_tile(case)
     return took.products > most(case).products and any(
-        2 * took.products == (scores + 1) * of.products for of in (most(case), plain(case))
+        needed * took.products == (needed + more) * products
+        for products in (products_in_tiles(case), plain(case).products)
     )
 
 
@@ -162,5 +175,6 @@ STRIP_OF_KEYS = _largest(_strip_of_keys, lambda s: s.heads * min(s.Br, s.n_q) * 
 STRIP_OF_QUERIES = _largest(_strip_of_queries, lambda s: s.heads * s.n_q * min(s.Bc, s.n_k))
 WHOLE_MASK = _just(lambda s: s.n_q * s.n_k)
 ALL_TILES = Uses(_keeps_all_tiles)
-HIDDEN_TILES = Uses(lambda case, took: _multiplied(case, took, 1))
-SCORES_TWICE = Uses(lambda case, took: _multiplied(case, took, 2))
+HIDDEN_TILES = Uses(lambda case, took: _multiplied(case, took, 0))
+SCORES_TWICE = Uses(lambda case, took: _multiplied(case, took, 1))
+SCORES_AND_DP_TWICE = Uses(lambda case, took: _multiplied(case, took, 2))

@@ -1,0 +1,110 @@
+"""Rung a4: the backward pass in PyTorch, full and causal, judged by values, memory and work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from checker.catalog.attention.backward_cases import delta_of_zero, large_values
+from checker.catalog.attention.backward_in_pytorch import KERNEL, call_back, expected
+from checker.catalog.attention.in_pytorch import Size, most, plain
+from checker.catalog.attention.launch import Proves, Shape
+from checker.catalog.attention.pytorch_backward_mistakes import BACKWARD_IN_PYTORCH
+from checker.catalog.attention.values import Inputs, hard_inputs, normal_inputs
+from checker.catalog.cases import covering
+from checker.course.case import Array, Case
+from checker.course.puzzle import Draw, Footprints, Property, Puzzle
+
+DENSE = (0, 0), (0, 0)  # no gaps after rows and heads of Q, and of K and V
+
+PROPERTIES = (
+    Property("values", "queries of every kind", 20),
+    Property("any-length", "any number of queries and keys, any tile", 20),
+    Property("causal", "causal, with as many queries as keys or fewer", 20),
+    Property("hidden-queries", "queries that see no key", 5),
+    Property("any-layout", "sequences and heads, however they lie in memory", 10),
+    Property("double", "fp64 in and out", 5),
+    Property("memory-and-work", "a few tiles at once, and no product that is not needed", 20, traffic=True),
+)
+
+
+def cases(draw: Draw) -> list[Case]:
+    """Up to four by four tiles, square and not, full and causal; then more tiles than may be kept."""
+    random, sizes = draw.case, draw.case("sizes")
+
+    def some() -> int:
+        return int(sizes.integers(1, 8))
+
+    def size(n_q: int, n_k: int, d: int = 8, Br: int = 8, Bc: int = 8, heads: int = 1) -> Size:
+        return Size(Shape(n_q, n_k, d, Br, Bc, heads, *DENSE))
+
+    def gradient(source: np.random.Generator, inputs: Inputs) -> Array:
+        """A normal dO, with a row of one number like any other."""
+        do: Array = source.normal(0.0, 1.0, inputs.q.shape)
+        do[:, int(source.integers(do.shape[1]))] = 0.5
+        return do
+
+    def normal(
+        name: str, proves: Proves, of: Size, dtype: type = np.float32, unit_scale: bool = False, **how: bool
+    ) -> Case:
+        source = random(f"{name} {of.shape.n_q} {of.shape.n_k}")
+        inputs = normal_inputs(source, of.every_head, dtype, unit_scale=unit_scale)
+        return call_back(name, proves, of, inputs, gradient(source, inputs), **how)
+
+    def hard(name: str, of: Size, causal: bool = False) -> Case:
+        source = random(name)
+        inputs = hard_inputs(source, of.every_head)
+        return call_back(name, "values", of, inputs, gradient(source, inputs), causal)
+
+    def every_size(causal: bool, design: Sequence[covering.Launch]) -> Iterator[Case]:
+        """Calls by construction: a size of any class by its tile, and what else a call may have."""
+        drawn = [covering.drawn(stored, causal, sizes) for stored in design]
+        for (n_q, n_k, Br, Bc), (_, on) in zip(drawn, covering.besides(len(drawn), sizes), strict=True):
+            dtype = np.float64 if on & covering.HALF else np.float32
+            proves = "any-length" if not causal else "hidden-queries" if n_q > n_k else "causal"
+            of = size(n_q, n_k, 8, Br, Bc, 2 if on & covering.HEADS else 1)
+            unit = bool(on & covering.SWITCH)
+            yield normal("every size", proves, of, dtype, unit, causal=causal, once=True)
+
+    interleaved = Size(Shape(17 + some(), 25 + some(), 12, 6, 10, 3).interleaved(sizes), batch=2)
+    apart = Size(Shape(17 + some(), 19 + some(), 8, 8, 8, 2).apart(sizes), batch=2)
+    transposed = replace(size(17, 20 + some(), 12, 8, 16, 2), transposed_k=True)
+    large, cancelling = size(9, 20), size(18 + some(), 26)
+    large_inputs = large_values(random("large values"), large.every_head)
+    cancelling_inputs = delta_of_zero(random("a delta of 0"), cancelling.every_head)
+    return [
+        normal("two by two tiles", ("any-length", "memory-and-work"), size(16, 16, heads=2)),
+        normal("a tail of both", "any-length", size(16 + some(), 24 - some(), 12, heads=2)),
+        hard("every kind of query", size(16 + some(), 32 + some(), 16, 16, 8)),
+        hard("every kind of query, causal", size(24 + some(), 32 + some(), 16, 16, 32), causal=True),
+        call_back("large values", "values", large, *large_inputs, once=True),
+        call_back("a delta of 0", "values", cancelling, *cancelling_inputs, causal=True, once=True),
+        normal("as many queries as keys", ("causal", "memory-and-work"), size(32, 32, heads=2), causal=True),
+        normal("more keys than queries", "causal", size(15, 24 + some(), heads=2), causal=True),
+        normal("more queries than keys", "hidden-queries", size(27 + some(), 9), causal=True),
+        normal("one query, one key", "any-length", size(1, 1), causal=True),
+        normal("heads side by side in memory", "any-layout", interleaved),
+        normal("rows and heads apart in memory", "any-layout", apart, causal=True),
+        normal("K transposed in memory", "any-layout", transposed, causal=True),
+        normal("fp64", "double", size(17, 20, heads=2), np.float64),
+        normal("fp64, causal", "double", size(18, 21), np.float64, causal=True),
+        normal("wide tiles", "memory-and-work", size(40 + some(), 72 + some(), 8, 16, 16, heads=2)),
+        normal("many tiles", "memory-and-work", size(95, 89 + some(), 8, 16, 16, heads=2)),
+        normal("many tiles", "memory-and-work", size(111, 113 + some(), 8, 16, 16, heads=2), causal=True),
+        *every_size(False, covering.FULL[::4]),
+        *every_size(True, covering.CAUSAL[::3]),
+    ]
+
+
+PUZZLE = Puzzle(
+    id="a4",
+    kernels=(KERNEL,),
+    properties=PROPERTIES,
+    cases=cases,
+    expected=expected,
+    budget=lambda case: {},
+    footprint=Footprints(most=most, plain=plain),
+    misconceptions=BACKWARD_IN_PYTORCH,
+)
