@@ -26,10 +26,10 @@ _FORMULAS = {
 }
 
 
-def _of(*ids: str) -> tuple[Writes, ...]:
-    """The signs by which kernels with these ideas are known."""
+def _of(*ids: str, causal: bool = False) -> tuple[Writes, ...]:
+    """The signs by which kernels with these ideas are known. `causal`: only causal calls go wrong."""
     signs = (sign for one in (*MISTAKES, *OPERANDS) if one.id in ids for sign in one.signs)
-    return tuple(as_in_kernels(sign) for sign in signs if isinstance(sign, Writes))
+    return tuple(as_in_kernels(sign, causal=causal) for sign in signs if isinstance(sign, Writes))
 
 
 def _idea(id: str, title: str, explanation: str, hint: str, *signs: Sign) -> Misconception:
@@ -254,7 +254,7 @@ OF_P = (
         "The causal mask is upside down",
         "Queries see the keys after their own position instead of those before it.",
         _CAUSAL,
-        *(as_in_kernels(sign, causal=True) for sign in _of("causal-upside-down")),
+        *_of("causal-upside-down", causal=True),
     ),
     _idea(
         "hidden-rows-nan",
@@ -341,6 +341,14 @@ OF_GRADIENTS = (
         "is hidden only partly.",
         "With causal, begin at max(0, start_k - (n_k - n_q)) // Br * Br.",
         *models.BEGUN_LATE,
+    ),
+    _idea(
+        "begins-before-the-first-query",
+        "The loop over queries begins before the first one",
+        "start_k - (n_k - n_q) is negative where a key is seen by all queries. A slice that begins below 0 counts from "
+        "the end, so the last queries count again, at positions that are not theirs.",
+        "Begin at max(0, start_k - (n_k - n_q)) // Br * Br.",
+        models.FROM_THE_END,
     ),
     _idea(
         "last-tile-left-out",

@@ -173,6 +173,20 @@ def _first_query(early: int, start: int, offset: int, Br: int, Bc: int) -> int:
     return max(0, start - offset + early) // Br * Br
 
 
+def _from_the_end(case: Case, g: Gradients) -> dict[str, Array]:
+    """A loop over queries that begins below 0: a slice from there on counts from the end, and its positions do not."""
+    s, more = shape_of(case), offset(case)
+    every = p_of(case, scores(case), lse_of(case), np.ones_like(sees(case)))
+    p, rows, keys = g.p.copy(), np.arange(s.n_q), np.arange(s.n_k)
+    for start_k in range(0, s.n_k, s.Bc):
+        tile = keys[start_k : start_k + s.Bc]
+        for start_q in range((start_k - more) // s.Br * s.Br, 0, s.Br):
+            cut = rows[start_q : start_q + s.Br]
+            seen = tile <= start_q + np.arange(len(cut))[:, None] + more
+            p[:, cut[:, None], tile] += np.where(seen, every[:, cut[:, None], tile], 0.0)
+    return collected(case, p, p * (g.dp - delta_of(case)))
+
+
 def _late(first: Callable[[int, int, int, int], int]) -> Writes:
     return _from_tiles(lambda case, x: begun_late(case, x, first), causal=True)
 
@@ -185,9 +199,11 @@ BEGUN_LATE = (
     _late(lambda start, offset, Br, Bc: start // Br * Br),
     _late(lambda start, offset, Br, Bc: -(-max(0, start - offset) // Br) * Br),
     _late(lambda start, offset, Br, Bc: max(0, start - offset + Br) // Br * Br),
+    _late(lambda start, offset, Br, Bc: (max(0, start - offset) // Br + 1) * Br),
     _late(lambda start, offset, Br, Bc: max(0, start + Bc - 1 - offset) // Br * Br),
     *(_late(partial(_first_query, early)) for early in range(1, 5)),
 )
+FROM_THE_END = as_in_kernels(from_gradients(_from_the_end), causal=True)
 ENDED_EARLY = (
     _from_tiles(without_last_tile, causal=True),
     _from_tiles(lambda case, x: ended_early(case, x, max(0, offset(case))), causal=True),
