@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import random
 import time
 from collections.abc import Iterator
 
@@ -538,7 +539,20 @@ def test_what_is_passed_names_nothing_but_torch_and_its_own(expression: str) -> 
     assert found or not strange
 
 
+def _alike(count: int, length: int, first: int) -> list[str]:
+    """Names of the same few letters, each in another order, and of no use to anybody."""
+    letters = random.Random(first)
+    return ["".join(letters.choices("abcd", k=length)) for _ in range(count)]
+
+
+def _similar(count: int, length: int) -> str:
+    known = "".join(f"{name} = 1\n" for name in _alike(count, length, 0))
+    return known + "".join(f"x = {name}\n" for name in _alike(300, length, 1))
+
+
 TEDIOUS = {
+    "similar-names": _similar(150, 32),
+    "more-similar-names": _similar(480, 80),
     "many-unknown-names": "\n".join(f"a{i} = b{i}" for i in range(5000)),
     "long-names": "x." + "".join(chr(0x4E00 + i * 7919 % 400) for i in range(9000)) + " = 1",
     "a-chain-of-calls": "x = q" + ".exp()" * 25,
