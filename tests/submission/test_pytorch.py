@@ -551,7 +551,7 @@ def _similar(count: int, length: int) -> str:
 
 
 TEDIOUS = {
-    "similar-names": _similar(150, 32),
+    "similar-names": _similar(100, 32),
     "more-similar-names": _similar(480, 80),
     "many-unknown-names": "\n".join(f"a{i} = b{i}" for i in range(5000)),
     "long-names": "x." + "".join(chr(0x4E00 + i * 7919 % 400) for i in range(9000)) + " = 1",
