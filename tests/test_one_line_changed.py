@@ -113,6 +113,11 @@ CHANGES = {
     "rows_of_LSE_in_a_head": ("p7", "lse_ptr + head * n_q", "lse_ptr + head * tl.minimum(n_q, 1000)"),
     "rows_inside_a_head": ("p7", "queries[:, None] < n_q", "queries[:, None] * q_row_stride < q_head_stride"),
     "delta_of_0_is_padding": ("p7", "Pij = tl.where(visible,", "Pij = tl.where(visible & (delta_i != 0.0)[:, None],"),
+    "delta_of_0_adds_nothing_to_dV": (
+        "p7",
+        "dVj += tl.dot(",
+        "Pij = tl.where(delta_i[:, None] != 0.0, Pij, 0.0)\n        dVj += tl.dot(",
+    ),
     "heads_as_many_as_queries": (
         "p6",
         "    dims = tl",

@@ -9,6 +9,7 @@ import numpy as np
 from checker.catalog.attention.backward import expected, given, given_all, launch_given
 from checker.catalog.attention.backward_cases import (
     BackwardCaseMaker,
+    delta_of_zero,
     half_inputs,
     large_cases,
     large_products,
@@ -77,6 +78,7 @@ def cases(draw: Draw) -> list[Case]:
     small = shape(32, 48)
     large_dp = given(small, *large_products(random("large dP"), small))
     large_v = given(small, *large_values(random("large values"), small))
+    cancelling = given(small, *delta_of_zero(random("a delta of 0"), small))
     many = MANY_HEADS.apart(sizes)
     real, real_half = shape(64 + some(), 128 + some(), 64, 64, 64), shape(64 + some(), 1024 + some(), 128, 64, 64)
     real_more = shape(1024 + some(), 48 + some(), 64, 64, 64)
@@ -130,6 +132,7 @@ def cases(draw: Draw) -> list[Case]:
             case(kernel, "all sizes alike", name, alike, once=True),
             *(case(kernel, "blocks exchanged", name, s, once=True) for s in exchanged),
             launch_given(kernel, "large values", name, large_v, once=True),
+            launch_given(kernel, "a delta of 0", name, cancelling, once=True),
             case(kernel, "many keys", name, many_keys, once=True),
             case(kernel, "many queries", "hidden-queries", many_queries, once=True),
             sampled(case(kernel, "many of both", name, many_of_both, once=True), (0, 18), (0,)),

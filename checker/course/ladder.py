@@ -34,6 +34,7 @@ LADDER = (
     Rung("p3", "online_softmax", "Online softmax, two passes"),
     Rung("p4", "tiled_softmax", "Tiled softmax"),
     Rung("a1", "matmul", "Matrix product in tiles"),
+    Rung("a2", "attention_in_pytorch", "Attention in PyTorch, by tiles", pytorch=True),
     Rung("a3", "two_sweep_attention", "Attention in two passes"),
     Rung("p5", "flash_attention_1", "FlashAttention-1"),
     Rung("p6", "flash_attention_2", "FlashAttention-2, full and causal"),

@@ -10,13 +10,15 @@ def flash_attention_forward(q, k, v, scale, causal, Br, Bc):
     m = q.new_full(q.shape[:-1], -float("inf"))
     steps = (n_k + Bc - 1) // Bc
     for i in range((n_q + Br - 1) // Br):
-        rows = slice(i * Br, min((i + 1) * Br, n_q))
-        seen = min(n_k, rows.stop + n_k - n_q) if causal else n_k
+        above, below = i * Br, min((i + 1) * Br, n_q)
+        rows = slice(above, below)
+        seen = min(n_k, below + n_k - n_q) if causal else n_k
         for j in range(min(steps, (max(seen, 0) + Bc - 1) // Bc)):
-            cols = slice(j * Bc, min((j + 1) * Bc, n_k))
+            left = j * Bc
+            cols = slice(left, min(left + Bc, n_k))
             S = torch.matmul(q[..., rows, :], k[..., cols, :].transpose(-2, -1)).mul_(scale)
             if causal:
-                ahead = torch.ones(S.shape[-2:], dtype=torch.bool).triu(rows.start + n_k - n_q - cols.start + 1)
+                ahead = torch.ones(S.shape[-2:], dtype=torch.bool).triu(above + n_k - n_q - left + 1)
                 S.masked_fill_(ahead, -float("inf"))
             old = m[..., rows].clone()
             m[..., rows] = torch.maximum(old, S.amax(-1))
@@ -26,5 +28,5 @@ def flash_attention_forward(q, k, v, scale, causal, Br, Bc):
             l[..., rows] = l[..., rows] * factor + S.sum(-1)
             O[..., rows, :] *= factor[..., None]
             O[..., rows, :] += S @ v[..., cols, :]
-        O[..., rows, :] /= l[..., rows, None].clamp(min=1e-30)
-    return O, m.add_(l.log_())
+        O[..., rows, :] /= torch.where(l[..., rows, None] > 0, l[..., rows, None], 1.0)
+    return O, m.add_(torch.log(l))

@@ -7,20 +7,22 @@ def positions(start, tile):
     return torch.arange(start, start + tile.shape[2])
 
 
+def finite(lse):
+    return torch.where(torch.isneginf(lse), 0.0, lse)
+
+
 def attend(Q, K, V, hidden):
     S = Q @ K.mT
     if hidden is not None:
         S = S.masked_fill(hidden, -torch.inf)
     lse = S.logsumexp(dim=-1, keepdim=True)
-    P = (S - lse.clamp(min=-1e30)).exp()
-    return P @ V, lse
+    return (S - finite(lse)).exp() @ V, lse
 
 
 def merge(first, second):
     (O1, lse1), (O2, lse2) = first, second
-    lse = torch.logaddexp(lse1, lse2)
-    finite = lse.clamp(min=-1e30)
-    return (lse1 - finite).exp() * O1 + (lse2 - finite).exp() * O2, lse
+    lse = torch.logsumexp(torch.stack([lse1, lse2]), dim=0)
+    return (lse1 - finite(lse)).exp() * O1 + (lse2 - finite(lse)).exp() * O2, lse
 
 
 def flash_attention_forward(q, k, v, scale, causal, Br, Bc):

@@ -26,10 +26,10 @@ def flash_attention_forward(q, k, v, scale, causal, Br, Bc):
                 St = St + torch.where(torch.arange(j * Bc, j * Bc + K.shape[1])[:, None] > i + n_k - n_q, -float("inf"), 0.0)
             high = torch.maximum(m, St.max(dim=1, keepdim=True)[0])
             safe = torch.where(high > -float("inf"), high, 0.0)
-            Pt = torch.exp2(St - safe)
-            l = torch.exp2(m - safe) * l + Pt.sum(dim=1, keepdim=True)
-            Ot = torch.exp2(m - safe) * Ot + V.transpose(1, 2) @ Pt
+            Pt = 2.0 ** (St - safe)
+            l = 2.0 ** (m - safe) * l + Pt.sum(dim=1, keepdim=True)
+            Ot = 2.0 ** (m - safe) * Ot + V.transpose(1, 2) @ Pt
             m = high
         O[:, :, start : start + Br] = Ot / torch.where(l > 0, l, 1.0)
-        LSE[:, start : start + Br] = LN_2 * (m + torch.log2(l)).squeeze(1)
+        LSE[:, start : start + Br] = (LN_2 * m + torch.log(l)).squeeze(1)
     return O.transpose(1, 2).reshape(batch, heads, n_q, d), LSE.view(batch, heads, n_q)

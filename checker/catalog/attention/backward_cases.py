@@ -124,3 +124,14 @@ def large_values(random: np.random.Generator, shape: Shape) -> tuple[Inputs, Arr
     q[..., 0] = np.resize([3e3, -3e3, 3e4, -3e4], shape.n_q) / inputs.scale
     do *= np.resize([1.0, 3e5, 1e-8], (shape.n_q, 1)).astype(np.float32)
     return replace(inputs, q=q, k=k, v=300 * inputs.v), do
+
+
+def delta_of_zero(random: np.random.Generator, shape: Shape) -> tuple[Inputs, Array]:
+    """A query with dO but a delta of 0, and a gradient all the same: what it gets from two keys cancels in O."""
+    inputs = normal_inputs(random, shape)
+    q, v, do = inputs.q.copy(), inputs.v.copy(), random.normal(0.0, 1.0, inputs.q.shape).astype(np.float32)
+    query = int(random.integers(2, shape.n_q))
+    q[:, query] = 0.0  # sees all its keys alike
+    v[..., -1], do[:, query] = 0.0, 0.0
+    v[:, :2, -1], do[:, query, -1] = (1.0, -1.0), 2.0
+    return replace(inputs, q=q, v=v), do

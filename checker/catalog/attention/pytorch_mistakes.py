@@ -34,6 +34,23 @@ def _idea(id: str, title: str, explanation: str, hint: str, *signs: Sign) -> Mis
 
 MEMORY_AND_WORK = (
     _idea(
+        "blocks-not-skipped",
+        "Tiles that the causal mask hides altogether are computed all the same",
+        "A tile beyond the diagonal is masked to the last entry. It changes nothing and costs as much as any other, "
+        "which is about half of the work.",
+        _END,
+        models.HIDDEN_TILES,
+    ),
+    _idea(
+        "scores-computed-twice",
+        "The scores are computed twice",
+        "Q Kᵀ is made once for the maximum and the normaliser, and again for O: three products for each tile, "
+        "where two are enough.",
+        "One pass over the keys does it all. When the maximum grows, Oi is rescaled as li is: Oi = alpha * Oi + "
+        "Pij @ Vj.",
+        models.SCORES_TWICE,
+    ),
+    _idea(
         "all-scores-at-once",
         "All scores are made at once",
         "A tensor of n_q x n_k numbers for each head is what plain attention needs. At 16,384 tokens that is 268 "
@@ -70,23 +87,6 @@ MEMORY_AND_WORK = (
         "in it alive.",
         "Use up a tile before the next one is made: add Pij @ Vj to Oi, the sum of Pij to li, and forget it.",
         models.ALL_TILES,
-    ),
-    _idea(
-        "blocks-not-skipped",
-        "Tiles that the causal mask hides altogether are computed all the same",
-        "A tile beyond the diagonal is masked to the last entry. It changes nothing and costs as much as any other, "
-        "which is about half of the work.",
-        _END,
-        models.HIDDEN_TILES,
-    ),
-    _idea(
-        "scores-computed-twice",
-        "The scores are computed twice",
-        "Q Kᵀ is made once for the maximum and the normaliser, and again for O: three products for each tile, "
-        "where two are enough.",
-        "One pass over the keys does it all. When the maximum grows, Oi is rescaled as li is: Oi = alpha * Oi + "
-        "Pij @ Vj.",
-        models.SCORES_TWICE,
     ),
 )
 
@@ -272,7 +272,7 @@ VALUES = (
     _idea(
         "base-two",
         "2**s was used where e**s is asked for",
-        "exp(s) = exp2(s * log2(e)) with log2(e) = 1.4426950408889634.",
+        "The factors of a softmax are powers of e. 2**(s * log2(e)) is one, with log2(e) = 1.4426950408889634.",
         "Use torch.exp.",
     ),
     _idea(
@@ -288,10 +288,10 @@ VALUES = (
         "Loop over range(0, n_k, Bc). A slice that goes past the end is cut there: k[:, :, 64:96] of 70 keys has 6.",
     ),
     _idea(
-        "k-reshaped",
-        "K is reshaped where it should be transposed",
-        "reshape keeps the numbers in their order and only cuts the rows elsewhere. A row of the result is no "
-        "longer a dimension of all keys.",
+        "k-not-transposed",
+        "K is not transposed",
+        "Kj has a row for each key. In Qi @ Kj it must have a column for each. reshape does not make one: it keeps the "
+        "numbers in their order, and only cuts the rows elsewhere. With square tiles the shapes fit all the same.",
         "Kj.transpose(2, 3) exchanges the last two axes; so does Kj.mT.",
         models.RESHAPED,
     ),

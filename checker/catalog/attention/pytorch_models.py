@@ -112,12 +112,18 @@ OVER_EVERYTHING = tuple(as_in_the_family(from_scores(_over_everything(what))) fo
 
 
 def _largest(least: Callable[[Case], int], greatest: Callable[[Shape], int]) -> Uses:
-    """The largest tensor has a size from `least` to `greatest`, where that is more than enough; else anything is."""
+    """The largest tensor has a size from `least` to `greatest`, where that is more than enough.
+
+    In other cases such a function can only go beyond the rest of the bounds: it multiplies what is seen, or all.
+    """
 
     def recognises(case: Case, took: Footprint) -> bool:
-        one, enough = folded(case), most(case).largest
+        one, enough = folded(case), most(case)
         at_most = greatest(shape_of(one))
-        return least(one) <= took.largest <= at_most if at_most > enough else took.largest <= enough
+        if at_most > enough.largest:
+            return least(one) <= took.largest <= at_most
+        fits = took.products <= enough.products or took.products == plain(case).products
+        return fits and took.largest <= enough.largest
 
     return Uses(recognises)
 
@@ -139,8 +145,9 @@ def _strip_of_queries(case: Case) -> int:
 
 
 def _keeps_all_tiles(case: Case, took: Footprint) -> bool:
-    s = shape_of(folded(case))
-    return took.largest <= most(case).largest and took.at_once >= s.heads * looked_at(folded(case)).sum()
+    one, enough = folded(case), most(case)
+    every = int(shape_of(one).heads * looked_at(one).sum())
+    return took.largest <= enough.largest and took.at_once >= max(every, enough.at_once + 1)
 
 
 def _multiplied(case: Case, took: Footprint, scores: int) -> bool:
