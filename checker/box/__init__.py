@@ -5,10 +5,11 @@ and fork *runners* for each request; what these send comes back through an `Exch
 after `protocol/` has checked its form. `inside/` and `protocol/` are all that a cage shows of the checker. Nothing in
 this room imports another one, so nothing the judge knows can be found from inside.
 
-What stops which attack. What the lint refuses of PyTorch (`tests/hostile/pytorch.toml`) is tried without it as well: the
-same layers hold it, and `inside/pytorch` refuses operations that are not on its list. Names are of files in `tests/hostile`, which all fail without the lint as well; those that
+What stops which attack. Names are of files in `tests/hostile`, which all fail without the lint as well; those that
 begin with test_ are of tests in `tests/box`. The first two are the wall in practice, with the cage it is the wall in
-grading; the others limit what may be used, or catch what is left if a layer before them is missing.
+grading; the others limit what may be used, or catch what is left if a layer before them is missing. The same layers
+hold programs of PyTorch (`tests/hostile/pytorch.toml`); `inside/pytorch` also refuses operations that are not on its
+list.
 
     filter of runners (inside/seccomp)   p1_fork_bomb, p1_thread_bomb, p1_subprocess, p1_daemon, p1_network,
                                          p1_kill_parent, p1_signal_by_descriptor, p1_litter, p1_symlinks,
