@@ -1,5 +1,4 @@
-import triton
-import triton.language as tl
+import torch
 
 
 def flash_attention_forward(q, k, v, scale, causal, Br, Bc):
