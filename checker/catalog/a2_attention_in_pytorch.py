@@ -13,6 +13,7 @@ from checker.catalog.attention.in_pytorch import KERNEL, Size, call, expected, f
 from checker.catalog.attention.launch import Proves, Shape
 from checker.catalog.attention.pytorch_mistakes import IN_PYTORCH
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE
+from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.cases import covering
 from checker.course.case import Case, Outputs
 from checker.course.puzzle import Draw, Footprints, Property, Puzzle
@@ -93,6 +94,15 @@ def _outside_the_range_of_v(case: Case, outputs: Outputs) -> npt.NDArray[np.bool
     return O_IS_AN_AVERAGE.broken(folded(case), {"o_ptr": o.reshape(-1, *o.shape[2:])})
 
 
+def _around_a_number(
+    _: str, name: str, shape: Shape, inputs: values.Inputs, causal: bool, random: np.random.Generator
+) -> Case:
+    """A call that is wanted because of a number in the text; what would be fp16 in a kernel is fp64 here."""
+    if inputs.q.dtype == np.float16:
+        inputs = replace(inputs, **{x: getattr(inputs, x).astype(np.float64) for x in "qkv"})
+    return call(name, "any-length", Size(shape), inputs, causal)
+
+
 PUZZLE = Puzzle(
     id="a2",
     kernels=(KERNEL,),
@@ -100,6 +110,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=expected,
     budget=lambda case: {},
+    suspected=suspected_tiles(_around_a_number, {KERNEL.name: "any-length"}, both_masks=True, largest=LARGEST_SCORE),
     footprint=Footprints(most=most, plain=plain),
     misconceptions=IN_PYTORCH,
     invariants=(replace(O_IS_AN_AVERAGE, broken=_outside_the_range_of_v),),

@@ -134,9 +134,11 @@ def most(case: Case) -> Footprint:
     s = shape_of(folded(case))
     tile = max(s.Br * s.Bc, s.Br * s.D, s.Bc * s.D)
     rows = np.minimum(s.Br, s.n_q - s.Br * np.arange(s.tr))
+    # Around a number of the text, a side may be so long that positions, and one more O, weigh more than tiles.
+    more = 2 * (s.heads * s.n_q * (s.D + 1) + s.n_q + s.n_k) if case.why else 0
     return Footprint(
         largest=s.heads * max(s.n_q * s.D, s.n_k * s.D, s.Br * s.Bc),
-        at_once=s.heads * (2 * s.n_q * (s.D + 1) + TILES_AT_ONCE * tile),
+        at_once=s.heads * (2 * s.n_q * (s.D + 1) + TILES_AT_ONCE * tile) + more,
         products=int(2 * s.heads * s.D * (rows * keys_seen(folded(case))).sum()),
     )
 
