@@ -97,7 +97,11 @@ def _outside_the_range_of_v(case: Case, outputs: Outputs) -> npt.NDArray[np.bool
 def _around_a_number(
     _: str, name: str, shape: Shape, inputs: values.Inputs, causal: bool, random: np.random.Generator
 ) -> Case:
-    """A call that is wanted because of a number in the text; what would be fp16 in a kernel is fp64 here."""
+    """A call that is wanted because of a number in the text, without gaps: PyTorch has no strides to compare it with.
+
+    What would be fp16 in a kernel is fp64 here.
+    """
+    shape = replace(shape, q_gaps=DENSE[0], k_gaps=DENSE[1])
     if inputs.q.dtype == np.float16:
         inputs = replace(inputs, **{x: getattr(inputs, x).astype(np.float64) for x in "qkv"})
     return call(name, "any-length", Size(shape), inputs, causal)
