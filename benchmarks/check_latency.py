@@ -29,6 +29,7 @@ WRONG = {  # a mistake of each puzzle whose diagnosis compares many misconceptio
     "w2": "w2_infinite_padding",
     "w3": "w3_tile_not_transposed",
     "a1": "a1_padding_counted",
+    "a2": "a2_denominator_not_rescaled",
     "a3": "a3_denominator_not_rescaled",
     "p1": "p1_padding_loaded_as_zero",
     "p2": "p2_block_local",
