@@ -29,6 +29,7 @@ WRONG = {  # a mistake of each puzzle whose diagnosis compares many misconceptio
     "w2": "w2_infinite_padding",
     "w3": "w3_tile_not_transposed",
     "a1": "a1_padding_counted",
+    "a2": "a2_denominator_not_rescaled",
     "a3": "a3_denominator_not_rescaled",
     "p1": "p1_padding_loaded_as_zero",
     "p2": "p2_block_local",
@@ -36,6 +37,7 @@ WRONG = {  # a mistake of each puzzle whose diagnosis compares many misconceptio
     "p4": "p4_one_maximum_for_the_tile",
     "p5": "p5_new_part_not_rescaled",
     "p6": "p6_top_left",
+    "a4": "a4_delta_missing",
     "p7": "p7_delta_missing",
 }
 

@@ -7,7 +7,9 @@ this room imports another one, so nothing the judge knows can be found from insi
 
 What stops which attack. Names are of files in `tests/hostile`, which all fail without the lint as well; those that
 begin with test_ are of tests in `tests/box`. The first two are the wall in practice, with the cage it is the wall in
-grading; the others limit what may be used, or catch what is left if a layer before them is missing.
+grading; the others limit what may be used, or catch what is left if a layer before them is missing. The same layers
+hold programs of PyTorch (`tests/hostile/pytorch.toml`); `inside/pytorch` also refuses operations that are not on its
+list.
 
     filter of runners (inside/seccomp)   p1_fork_bomb, p1_thread_bomb, p1_subprocess, p1_daemon, p1_network,
                                          p1_kill_parent, p1_signal_by_descriptor, p1_litter, p1_symlinks,

@@ -13,6 +13,7 @@ from checker.catalog.attention.in_pytorch import KERNEL, Size, call, expected, f
 from checker.catalog.attention.launch import Proves, Shape
 from checker.catalog.attention.pytorch_mistakes import IN_PYTORCH
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE
+from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.cases import covering
 from checker.course.case import Case, Outputs
 from checker.course.puzzle import Draw, Footprints, Property, Puzzle
@@ -74,7 +75,7 @@ def cases(draw: Draw) -> list[Case]:
         normal("as many queries as keys", ("causal", "memory-and-work"), size(32, 32, heads=2), causal=True),
         normal("more keys than queries", "causal", size(15, 24 + some(), heads=2), causal=True),
         normal("more queries than keys", "hidden-queries", size(27 + some(), 9), causal=True),
-        normal("one query, one key", "any-length", size(1, 1), causal=True),
+        normal("one query, one key, one dimension", "any-length", size(1, 1, 1), causal=True),
         normal("heads side by side in memory", "any-layout", interleaved),
         normal("rows and heads apart in memory", "any-layout", apart, causal=True),
         normal("K transposed in memory", "any-layout", transposed, causal=True),
@@ -93,6 +94,19 @@ def _outside_the_range_of_v(case: Case, outputs: Outputs) -> npt.NDArray[np.bool
     return O_IS_AN_AVERAGE.broken(folded(case), {"o_ptr": o.reshape(-1, *o.shape[2:])})
 
 
+def _around_a_number(
+    _: str, name: str, shape: Shape, inputs: values.Inputs, causal: bool, random: np.random.Generator
+) -> Case:
+    """A call that is wanted because of a number in the text, without gaps: PyTorch has no strides to compare it with.
+
+    What would be fp16 in a kernel is fp64 here.
+    """
+    shape = replace(shape, q_gaps=DENSE[0], k_gaps=DENSE[1])
+    if inputs.q.dtype == np.float16:
+        inputs = replace(inputs, **{x: getattr(inputs, x).astype(np.float64) for x in "qkv"})
+    return call(name, "any-length", Size(shape), inputs, causal)
+
+
 PUZZLE = Puzzle(
     id="a2",
     kernels=(KERNEL,),
@@ -100,6 +114,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=expected,
     budget=lambda case: {},
+    suspected=suspected_tiles(_around_a_number, {KERNEL.name: "any-length"}, both_masks=True, largest=LARGEST_SCORE),
     footprint=Footprints(most=most, plain=plain),
     misconceptions=IN_PYTORCH,
     invariants=(replace(O_IS_AN_AVERAGE, broken=_outside_the_range_of_v),),

@@ -12,11 +12,13 @@ from checker.catalog.attention.backward_in_pytorch import KERNEL, call_back, exp
 from checker.catalog.attention.in_pytorch import Size, most, plain
 from checker.catalog.attention.launch import Proves, Shape
 from checker.catalog.attention.pytorch_backward_mistakes import BACKWARD_IN_PYTORCH
+from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.values import Inputs, hard_inputs, normal_inputs
 from checker.catalog.cases import covering
 from checker.course.case import Array, Case
 from checker.course.puzzle import Draw, Footprints, Property, Puzzle
 
+LARGEST = 5e4  # score: those of twice that size are off by a hundredth in fp32, and P by as much
 DENSE = (0, 0), (0, 0)  # no gaps after rows and heads of Q, and of K and V
 
 PROPERTIES = (
@@ -84,7 +86,7 @@ def cases(draw: Draw) -> list[Case]:
         normal("as many queries as keys", ("causal", "memory-and-work"), size(32, 32, heads=2), causal=True),
         normal("more keys than queries", "causal", size(15, 24 + some(), heads=2), causal=True),
         normal("more queries than keys", "hidden-queries", size(27 + some(), 9), causal=True),
-        normal("one query, one key", "any-length", size(1, 1), causal=True),
+        normal("one query, one key, one dimension", "any-length", size(1, 1, 1), causal=True),
         normal("heads side by side in memory", "any-layout", interleaved),
         normal("rows and heads apart in memory", "any-layout", apart, causal=True),
         normal("K transposed in memory", "any-layout", transposed, causal=True),
@@ -98,6 +100,16 @@ def cases(draw: Draw) -> list[Case]:
     ]
 
 
+def _around_a_number(
+    _: str, name: str, shape: Shape, inputs: Inputs, causal: bool, random: np.random.Generator
+) -> Case:
+    """A call that is wanted because of a number in the text; what would be fp16 in a kernel is fp64 here."""
+    shape = replace(shape, q_gaps=DENSE[0], k_gaps=DENSE[1])
+    if inputs.q.dtype == np.float16:
+        inputs = replace(inputs, **{x: getattr(inputs, x).astype(np.float64) for x in "qkv"})
+    return call_back(name, "any-length", Size(shape), inputs, random.normal(0.0, 1.0, inputs.q.shape), causal)
+
+
 PUZZLE = Puzzle(
     id="a4",
     kernels=(KERNEL,),
@@ -105,6 +117,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=expected,
     budget=lambda case: {},
+    suspected=suspected_tiles(_around_a_number, {KERNEL.name: "any-length"}, both_masks=True, largest=LARGEST),
     footprint=Footprints(most=most, plain=plain),
     misconceptions=BACKWARD_IN_PYTORCH,
 )

@@ -142,7 +142,8 @@ def stubs_text(puzzle_file: str, puzzle: Puzzle) -> str:
     """The stubs of a puzzle's kernels alone, as a module of their own."""
     lines = emptied(puzzle_file, puzzle).split("\n")
     stubs = ["\n".join(lines[n] for n in span(lines, kernel.name) or ()) for kernel in puzzle.kernels]
-    return "\n\n\n".join(["import triton\nimport triton.language as tl", *stubs]) + "\n"
+    imports = "import torch" if puzzle.pytorch else "import triton\nimport triton.language as tl"
+    return "\n\n\n".join([imports, *stubs]) + "\n"
 
 
 def with_stubs(text: str, stubs: Mapping[str, str]) -> str | None:

@@ -131,7 +131,7 @@ class Footprint:
 
     largest: int  # of the largest tensor that was made
     at_once: int  # of all tensors that lived at the same time, at the peak; inputs apart
-    products: int  # multiply-adds of all products of matrices
+    products: int  # multiply-adds of all products of matrices, by hand as well
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def footprint_findings(
     case, result = evidence.case, evidence.result
     assert result is not None and puzzle.footprint is not None
     own, most = used(result), puzzle.footprint.most(case)
-    if _within(own, most):
+    if within(own, most):
         return
     largest, line_of_largest = _most(result, BLOCK)
     at_once, line_of_peak = _most(result, HELD)
@@ -101,9 +101,10 @@ def _beyond(puzzle: Puzzle, everything: Iterable[Evidence]) -> Iterator[tuple[Ca
     for one in everything:
         if one.result is not None and one.result.error is None:
             own = used(one.result)
-            if not _within(own, puzzle.footprint.most(one.case)):
+            if not within(own, puzzle.footprint.most(one.case)):
                 yield one.case, own
 
 
-def _within(own: Footprint, most: Footprint) -> bool:
+def within(own: Footprint, most: Footprint) -> bool:
+    """Whether nothing of it is more than enough."""
     return own.largest <= most.largest and own.at_once <= most.at_once and own.products <= most.products

@@ -14,7 +14,7 @@ from checker.submission.refusals import not_taken
 from checker.submission.vocabulary import ATTRIBUTES, BUILTINS, TL_FUNCTIONS, TL_TYPES
 
 # Names are compared with each other to say which one was meant: not more and not longer ones than people write.
-MOST_NAMES, LONGEST_NAME = 500, 80
+MOST_NAMES, LONGEST_NAME = 200, 32
 _TL = TL_FUNCTIONS | TL_TYPES
 
 

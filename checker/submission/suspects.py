@@ -17,6 +17,7 @@ from checker.course.puzzle import Suspect, Suspects
 from checker.submission.extract import Program
 
 LEAST, MOST = 3, 2**31  # smaller ones stand in every right kernel; no size is larger
+AXES = 4  # of PyTorch's tensors here: smaller numbers stand wherever an axis does
 LEAST_OF_DATA = 1e-6  # what is smaller is hardly more than a rounding
 MOST_OF_DATA = 10**12  # what is larger may stand for infinity
 MOST_SUSPECTS = 24  # of one kernel; those written down come before those computed
@@ -70,10 +71,11 @@ def _of_kernel(program: Program, kernel: str, known: Mapping[str, int | float], 
         function = program.functions[name]
         inside = _locals(function, known)
         for part in _parts(function):
-            if found := [replace(n, compared=isinstance(part, ast.Compare)) for n in _constants(part, inside)]:
+            numbers = [n for n in _constants(part, inside) if not (program.pytorch and 0 <= n.value < AXES)]
+            if found := [replace(n, compared=isinstance(part, ast.Compare)) for n in numbers]:
                 statements.append(found)
             others += _remainders(part, inside)
-        others += _types_and_products(function)
+        others += [] if program.pytorch else _types_and_products(function)  # integers of Python have no end
     constants = list(_written(statements))
     sizes: dict[int, Suspect] = {}
     for number in itertools.islice(itertools.chain(constants, others, _computed(statements)), MOST_LOOKED_AT):

@@ -84,6 +84,19 @@ def test_what_lives_is_counted_while_it_lives(host: Host, body: str, largest: in
     assert (own.largest, own.at_once, own.products) == (largest, at_once, 120)
 
 
+@pytest.mark.parametrize(
+    ("body", "products"),
+    [
+        ("return sum(a[:, c : c + 1] * b[c] for c in range(5))", 120),
+        ("return (a[:, :, None] * b).sum(1)", 120),
+        ("return (a[:, :, None] / (1 / b)).sum(1)", 120),
+        ("return a.new_zeros(4, 6).addmm(a, b) * 2 * a[:, :1]", 120),  # no rows by columns
+    ],
+)
+def test_products_by_hand_are_counted(host: Host, body: str, products: int) -> None:
+    assert used(ran(f"def f(a, b):\n    {body}\n", host).results[0]).products == products
+
+
 def test_records_know_their_lines(host: Host) -> None:
     source = "def g(a, b):\n    return a @ b\n\ndef f(a, b):\n    big = torch.zeros(99)\n    return g(a, b)\n"
     log = ran(source, host).results[0].log
@@ -124,6 +137,7 @@ def test_results_of_another_form_are_errors(host: Host, body: str, message: str)
         ("a.set_(b)", "set_"),
         ("a.resize_(100)", "resize_"),
         ("torch.cdist(a, b.T)", "cdist"),
+        ("a.view(torch.float64)", "view"),  # half as many numbers
         ("torch.frombuffer(bytearray(8), dtype=torch.float32) + 1; torch.fft.fft(a)", "fft"),
         ("torch.vmap(torch.sort)(a)", "sort"),
     ],

@@ -33,7 +33,12 @@ _CALLS = {
     "tl.sum": ["tl.max"],
     "tl.exp": ["tl.exp2"],
     "tl.log": ["tl.log2"],
+    "torch.maximum": ["torch.minimum"],
+    "torch.exp": ["torch.exp2"],
+    "torch.log": ["torch.log2"],
 }
+_IN_PYTORCH = ("torch.exp", "torch.log", "torch.maximum")
+_METHODS = {"amax": ["amin", "sum"], "sum": ["amax"]}  # of a tensor
 _TYPES = {"tl.float32": ["tl.float16"], "tl.int64": ["tl.uint32"]}
 LARGE = 1000  # a size that a kernel might secretly stop at
 GAPS = (8, 24)  # elements between rows, or heads, that a kernel might count on
@@ -141,7 +146,8 @@ def fixed(node: ast.AST, scope: Scope) -> Changes:
 def capped(node: ast.AST, scope: Scope) -> Changes:
     """A size that is believed only so far."""
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id.startswith("n_"):
-        yield _parsed(f"tl.minimum({node.id}, {LARGE})")
+        smaller = "tl.minimum" if scope.in_triton else "min"
+        yield _parsed(f"{smaller}({node.id}, {LARGE})")
 
 
 def arithmetic(node: ast.AST, scope: Scope) -> Changes:
@@ -163,13 +169,18 @@ def called(node: ast.AST, scope: Scope) -> Changes:
     function = _function(node)
     for other in _CALLS.get(function, []):
         yield _with(node, "func", _parsed(other))
+    if isinstance(node.func, ast.Attribute) and function not in _CALLS:
+        for other in _METHODS.get(node.func.attr, []):
+            yield _with(node, "func", _with(node.func, "attr", other))
     for n in range(len(node.keywords)):
         yield _with(node, "keywords", node.keywords[:n] + node.keywords[n + 1 :])
-    if function == "tl.where":
+    if function in ("tl.where", "torch.where"):
         condition, one, other = node.args
         yield from (_with(node, "args", [condition, other, one]), one, other)
-    if function in ("tl.exp", "tl.trans", "tl.log", "tl.maximum", "tl.minimum"):
+    if function in ("tl.exp", "tl.trans", "tl.log", "tl.maximum", "tl.minimum", *_IN_PYTORCH):
         yield from node.args
+    if function.endswith((".transpose", ".masked_fill")):
+        yield node.func.value
     if function == "tl.dot":
         yield _with(node, "args", node.args[::-1])
 
@@ -225,7 +236,7 @@ def converted(node: ast.AST, scope: Scope) -> Changes:
 
 def half_inside(node: ast.AST, scope: Scope) -> Changes:
     """Sums, products and what is kept from one tile to the next, in fp16."""
-    rounded = "(e).to(tl.float16).to(tl.float32)"
+    rounded = "(e).to(tl.float16).to(tl.float32)" if scope.in_triton else "(e).to(torch.float16).to(e.dtype)"
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if _function(value) != "tl.load":
             if (kind := scope.of(value)) and kind.of == "float" and name in scope.kinds:
@@ -251,6 +262,8 @@ def untiled(node: ast.AST, scope: Scope) -> Changes:
 def promised(node: ast.AST, scope: Scope) -> Changes:
     """What the compiler is told of a number, and need not be true."""
     match node:
+        case _ if not scope.in_triton:
+            return
         case ast.Compare(comparators=[ast.Name() as size]) if _is_int(size, scope):
             yield _with(node, "comparators", [_parsed("tl.multiple_of(e, 16)", e=size)])
         case ast.Assign() if len(values := assigned(node)) == 1:

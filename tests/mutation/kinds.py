@@ -5,12 +5,18 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+# Of the parameters of a PyTorch function.
+_GIVEN = ("q", "k", "v", "o", "lse", "do")
+_IN_PYTORCH = dict.fromkeys(_GIVEN, "tensor") | {"scale": "float", "causal": "flag", "Br": "block", "Bc": "block"}
+
 
 @dataclass(frozen=True)
 class Kind:
     """The type of an expression, as far as it decides what it can be mistaken for."""
 
-    of: str  # pointer, int, float, bool, block (a constexpr that sizes are given in) or flag (another constexpr)
+    # pointer, tensor (one that PyTorch is given), int, float, bool, block (a constexpr that sizes are given in) or flag
+    # (another constexpr)
+    of: str
     rank: int = 0  # 0 for a scalar
 
 
@@ -21,6 +27,7 @@ class Scope:
     kinds: dict[str, Kind] = field(default_factory=dict)
     since: dict[str, int] = field(default_factory=dict)  # the line of the first assignment; 0 of a parameter
     wide: set[str] = field(default_factory=set)  # integers of 64 bits
+    in_triton: bool = True  # and not in PyTorch
 
     @property
     def blocks(self) -> list[str]:
@@ -73,8 +80,10 @@ class Scope:
                 return Kind("float")
             case "tl.program_id", _:
                 return Kind("int")
-            case "tl.arange", _:
+            case (("tl.arange" | "torch.arange"), _):
                 return Kind("int", 1)
+            case (("torch.zeros_like" | "torch.full_like" | "torch.where" | "torch.maximum" | "torch.exp"), _):
+                return Kind("float", 4)
             case (("tl.zeros" | "tl.full"), [ast.Tuple(elts=shape), *_]):
                 return Kind("float", len(shape))
             case "tl.dot", _:
@@ -101,7 +110,7 @@ class Scope:
 
 def scope_of(kernel: ast.FunctionDef) -> Scope:
     """The names of a kernel: its parameters by the course's way to name them, its variables by what they are given."""
-    scope = Scope()
+    scope = Scope(in_triton=any(parameter.annotation for parameter in kernel.args.args))
     counted = {
         node.args[1].id
         for node in ast.walk(kernel)
@@ -113,6 +122,8 @@ def scope_of(kernel: ast.FunctionDef) -> Scope:
             of = "block" if name in counted else "flag"
         else:
             of = "pointer" if name.endswith("_ptr") else "float" if name == "scale" else "int"
+        if not scope.in_triton:
+            of = _IN_PYTORCH.get(name, of)
         scope.kinds[name], scope.since[name] = Kind(of), 0
     for node in ast.walk(kernel):  # breadth first: what a loop's bounds say of its variable comes before its body
         if isinstance(node, ast.For) and isinstance(node.target, ast.Name):

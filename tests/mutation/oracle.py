@@ -20,6 +20,7 @@ from checker.box.protocol.results import LaunchResult
 from checker.check import Terms
 from checker.course.case import Case, Role
 from checker.course.puzzle import Expected, Puzzle
+from checker.judge import footprint
 from checker.judge.compare import wrong_elements
 from checker.judge.evidence import launch_of
 from tests.mutation.launches import launches
@@ -53,7 +54,12 @@ class Oracle:
         case = self.cases[number]
         if isinstance(result, str):
             return result
-        return _wrong(case, result, self._expected[number]) or _more(case, counts(result), self._does[number])
+        if wrong := _wrong(case, result, self._expected[number]):
+            return wrong
+        if self.puzzle.footprint is not None:
+            used, most = footprint.used(result), self.puzzle.footprint.most(case)
+            return None if footprint.within(used, most) else f"{used} instead of {most}"
+        return _more(case, counts(result), self._does[number])
 
     @cached_property
     def _expected(self) -> list[dict[str, Expected]]:
@@ -82,7 +88,8 @@ class Oracle:
             some = [launch_of(c, self.puzzle.budget(c)) for c in self.cases[first : first + AT_ONCE]]
             order = np.random.default_rng(first)
             asked = [(n, order.permutation(launch.programs)) for n, launch in enumerate(some)]
-            with Box(self.terms.limits, host=self.terms.host) as box:
+            device = "pytorch" if self.puzzle.pytorch else "interpreter"
+            with Box(self.terms.limits, device, host=self.terms.host) as box:
                 [answers] = box.run(text, [self.kernel.name], some, [asked]).passes
             for n, result in answers.results.items():
                 yield first + n, result

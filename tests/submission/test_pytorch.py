@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import random
 import time
 from collections.abc import Iterator
 
@@ -425,6 +426,13 @@ FORBIDDEN = {
     "dunder-name": ("__builtins__ = q", "is taken"),
     "unknown": ("x = nothing_like_it", "not defined"),
     "undecided": ("x = open", "not defined"),
+    "reserved-in-place": ("len += 3", "`len` is taken"),
+    "reserved-annotated": ("torch: int = 3", "`torch` is taken"),
+    "attribute-in-place": ("q.shape += 3", "assignments"),
+    "operator-in-place": ("x = 1\nx <<= 2", "`<<`"),
+    "in-a-loop": ("for i in range(3):\n    while i:\n        pass", "`while`"),
+    "in-a-branch": ("if causal:\n    pass\nelse:\n    del q", "`del`"),
+    "long-message": ("assert causal, '''a\nb'''", "one line"),
     "annotation": ("x: print(1) = 1", "this annotation"),
     "inner-of-comprehension": ("x = [0 for y in q]\nz = y", "`y` is not defined"),
 }
@@ -471,7 +479,7 @@ def test_hints_name_the_likely_word() -> None:
         ("x = exp(q)", "from torch import exp", "torch.exp"),
         ("x = np.exp(q)", "import numpy as np", "torch.exp"),
         ("x = math.inf", "import math", "torch.inf"),
-        ("x = math.sqrt(2)", "import math", "torch.sqrt"),
+        ("x = math.sqrt(2)", "import math", "2 ** 0.5"),
         ("x = F.softmax(q, dim=-1)", "import torch.nn.functional as F", "torch.softmax"),
         ("x = torch.mm(q, k)", "", "a @ b"),
         ("x = rearrange(q, 'a b -> b a')", "from einops import rearrange", "reshape"),
@@ -531,7 +539,20 @@ def test_what_is_passed_names_nothing_but_torch_and_its_own(expression: str) -> 
     assert found or not strange
 
 
+def _alike(count: int, length: int, first: int) -> list[str]:
+    """Names of the same few letters, each in another order, and of no use to anybody."""
+    letters = random.Random(first)
+    return ["".join(letters.choices("abcd", k=length)) for _ in range(count)]
+
+
+def _similar(count: int, length: int) -> str:
+    known = "".join(f"{name} = 1\n" for name in _alike(count, length, 0))
+    return known + "".join(f"x = {name}\n" for name in _alike(300, length, 1))
+
+
 TEDIOUS = {
+    "similar-names": _similar(100, 32),
+    "more-similar-names": _similar(480, 80),
     "many-unknown-names": "\n".join(f"a{i} = b{i}" for i in range(5000)),
     "long-names": "x." + "".join(chr(0x4E00 + i * 7919 % 400) for i in range(9000)) + " = 1",
     "a-chain-of-calls": "x = q" + ".exp()" * 25,

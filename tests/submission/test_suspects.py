@@ -40,6 +40,16 @@ def found(body: str, helpers: str = "") -> Suspects:
     return suspects(program(body, helpers), lambda line: (None, line))["kernel"]
 
 
+def test_numbers_of_axes_are_not_suspicious_in_pytorch_and_others_are() -> None:
+    """Nor is a product: Python's integers have no end."""
+    [kernel] = catalog.load("a2").kernels
+    text = f"import torch\n\n\ndef {kernel.name}({kernel.signature}):\n    n = q.shape[2] * Br // Bc\n"
+    for line, sizes in (("s = (q @ k.transpose(2, 3)).sum(dim=3)", set()), ("n = min(n, 1000)", {1000})):
+        written = extract(from_cells([("code", f"{text}    {line}\n")], "a2.py", numbered=False), [kernel])
+        of_it = suspects(written, lambda line: (None, line))[kernel.name]
+        assert {s.value for s in of_it.sizes if not s.computed} == sizes
+
+
 WRITTEN = {
     "comparison": ("y = n > 5000", 5000),
     "product": ("y = n > 70 * 70", 4900),

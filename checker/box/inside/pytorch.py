@@ -43,6 +43,7 @@ OPERATIONS = _words("""
     eq ne lt le gt ge logical_and logical_or logical_not bitwise_and bitwise_or bitwise_not
     isinf isnan isneginf nan_to_num
 """)
+_ELEMENTWISE = ("mul", "div")
 _FACTORS = {"mm": 0, "bmm": 0, "addmm": 1, "baddbmm": 1}  # position of the first factor
 
 
@@ -111,7 +112,9 @@ class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Carry out one operation."""
         name = func._schema.name.removeprefix("aten::")
         truth = name == "_local_scalar_dense" and args[0].dtype is torch.bool  # `if` asks for it
-        if name.removesuffix("_") not in OPERATIONS and name not in OPERATIONS and not truth:
+        known = name.removesuffix("_") in OPERATIONS or name in OPERATIONS
+        as_other_type = name == "view" and func._schema.overload_name == "dtype"  # two numbers would count as one
+        if not (known or truth) or as_other_type:
             raise NotAllowed(name)
         made = func(*args, **(kwargs or {}))
         for tensor in made if isinstance(made, tuple | list) else (made,):
@@ -120,6 +123,8 @@ class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if name in _FACTORS:
             factor = args[_FACTORS[name]]
             self._record(DOT, made.numel(), int(factor.shape[-1]))
+        elif name in _ELEMENTWISE and made.numel() > max(_size(factor) for factor in args[:2]):
+            self._record(DOT, made.numel(), 1)  # rows by columns, and so a part of a product of matrices
         return made
 
     def _note(self, tensor: torch.Tensor) -> None:
@@ -141,6 +146,10 @@ class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _record(self, kind: int, lanes: int, detail: int = 0) -> None:
         _, line = running.where()
         self.records.append((kind, 0, 0, line, 0, min(lanes, 2**31 - 1), detail))
+
+
+def _size(value: Any) -> int:
+    return value.numel() if isinstance(value, torch.Tensor) else 1
 
 
 def called(

@@ -99,6 +99,8 @@ class Names:
         if last in refusals.EXPLAINED:
             return refusals.EXPLAINED[last]
         hint = _in_torch(last) or "Use functions of torch: torch.exp, torch.sum, torch.matmul, …"
+        if last == "sqrt":  # most often of a size, which is no tensor
+            hint = "Write torch.sqrt for a tensor, and 2 ** 0.5 for a number."
         return not_taken(f"imported names but torch, such as `{name}`", hint, "not-torch")
 
     def _what_was_meant(self, name: str) -> str:

@@ -35,7 +35,7 @@ METHODS = words("""
 
 KEYWORDS = words("""
     input other dim dim0 dim1 keepdim axis keepdims dtype device size fill_value start end step
-    diagonal mask value min max tensors split_size_or_sections chunks equation
+    diagonal mask value min max alpha beta tensors split_size_or_sections chunks equation
 """)
 BUILTINS_KEYWORDS = {"enumerate": words("start"), "zip": words("strict")}
 

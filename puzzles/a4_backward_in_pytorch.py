@@ -1,0 +1,335 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Puzzle a4: the backward pass in PyTorch, by tiles
+#
+# ## What you will build
+#
+# In training, every forward pass of attention has a backward pass. It is where plain attention needs the most memory:
+# with one head, 1024 queries, 1024 keys and width 16, it has 3,163,136 numbers alive at once, beside its inputs. Yours
+# will have about 67,000, in tiles of 32 by 32. Twice the length is four times as much for plain attention, and twice
+# as much for yours.
+#
+# The forward pass threw its weights away, and kept one number for each query: LSE. You compute the weights again, one
+# tile at a time, and each tile gives its part to three gradients.
+#
+# ```
+#                 K1,V1    K2,V2    K3,V3    K4,V4
+#               ┌────────┬────────┬────────┬────────┐
+#          Q1   │  P11 ╲ │   ·    │   ·    │   ·    │ ──▶ dQ1       a row of tiles adds up to a tile of dQ
+#               ├────────┼────────┼────────┼────────┤
+#          Q2   │  P21   │  P22 ╲ │   ·    │   ·    │ ──▶ dQ2
+#               ├────────┼────────┼────────┼────────┤
+#          Q3   │  P31   │  P32   │  P33 ╲ │   ·    │ ──▶ dQ3       ╲  cut by the causal mask
+#               ├────────┼────────┼────────┼────────┤               ·  hidden by it: not computed at all
+#          Q4   │  P41   │  P42   │  P43   │  P44 ╲ │ ──▶ dQ4
+#               └────────┴────────┴────────┴────────┘
+#                   │        │        │        │
+#                   ▼        ▼        ▼        ▼
+#                dK1,dV1  dK2,dV2  dK3,dV3  dK4,dV4                  a column adds up to a tile of dK and one of dV
+# ```
+#
+# What you write here in PyTorch comes back as kernels in puzzle 7, with the same formulas.
+#
+# ## The idea
+#
+# **What a gradient is.** Training has a loss: one number that depends on O, and so on Q, K and V. dX has the shape of
+# X, and holds the derivative of the loss with respect to each number of X. You get dO, and you want dQ, dK and dV. In
+# PyTorch, `loss.backward()` does that for you. This is what it has to compute:
+#
+# ```python
+# def backward(q, k, v, o, lse, do, scale, causal):          # all of (batch, heads, n, d), LSE of (batch, heads, n_q)
+#     P = torch.exp(scale * (q @ k.transpose(2, 3)) - lse[..., None])                    # (batch, heads, n_q, n_k)
+#     if causal:
+#         P = P.masked_fill(torch.arange(n_k) > torch.arange(n_q)[:, None] + n_k - n_q, 0.0)
+#     dS = P * (do @ v.transpose(2, 3) - (do * o).sum(dim=3, keepdim=True))              # (batch, heads, n_q, n_k)
+#     return scale * (dS @ k), scale * (dS.transpose(2, 3) @ q), P.transpose(2, 3) @ do  # dQ, dK, dV
+# ```
+#
+# Five lines, and five products. The rest of this section says where each of them comes from.
+#
+# **A product backwards.** If $C = A B$, then $dA = dC\, B^T$ and $dB = A^T dC$. You need not remember this, because
+# the shapes leave no other choice. Let A be `(m, k)`, B `(k, n)` and dC `(m, n)`. The only product of dC and B that
+# has A's shape is `(m, n)` times `(n, k)`. It is right, too: $a_{ik}$ meets $b_{kj}$ in $c_{ij}$, so its derivative
+# is the sum of $dc_{ij}\, b_{kj}$ over $j$. Attention has two products:
+#
+# | forward | backward | shapes |
+# |---|---|---|
+# | $O = P\, V$ | $dV = P^T dO$ | $(n_k, n_q)$ times $(n_q, d)$ is $(n_k, d)$ |
+# | | $dP = dO\, V^T$ | $(n_q, d)$ times $(d, n_k)$ is $(n_q, n_k)$ |
+# | $S = \text{scale} \cdot Q K^T$ | $dQ = \text{scale} \cdot dS\, K$ | $(n_q, n_k)$ times $(n_k, d)$ is $(n_q, d)$ |
+# | | $dK = \text{scale} \cdot dS^T Q$ | $(n_k, n_q)$ times $(n_q, d)$ is $(n_k, d)$ |
+#
+# With P itself, which is $S$ and an exponential, these are the five products.
+#
+# **The softmax backwards.** Between S and P is a softmax in each row. Take one query, with weights
+# $p_j = e^{s_j} / \sum_k e^{s_k}$. If $s_k$ grows, $p_k$ grows, and all weights shrink in proportion, because they
+# share one sum: $\partial p_j / \partial s_k = p_j ([j = k] - p_k)$, where $[j = k]$ is 1 if $j$ is $k$, and else 0.
+# So
+#
+# $$ ds_k = \sum_j dp_j\, p_j ([j = k] - p_k) = p_k \Big( dp_k - \sum_j p_j\, dp_j \Big). $$
+#
+# **delta.** The sum at the end runs over all keys, and no tile has all keys. But $dp_j = do \cdot v_j$, and so
+#
+# $$ \sum_j p_j\, dp_j = do \cdot \sum_j p_j v_j = do \cdot o. $$
+#
+# That is a product of two rows that you are given. It is called **delta**, one number for each query:
+#
+# $$ \text{delta}_i = \operatorname{rowsum}(dO_i \circ O_i), \qquad dS_{ij} = P_{ij} \circ (dP_{ij} - \text{delta}_i), $$
+#
+# where $\circ$ multiplies number by number.
+#
+# **In numbers.** One query, two keys, width 1, and `scale` 1. Let `q = 1`, `p = .25 .75`, `v = 10 20` and `do = 2`.
+#
+# ```
+#   o     = .25 · 10 + .75 · 20             = 17.5
+#   delta = do · o = 2 · 17.5               = 35          over the keys: .25 · 20 + .75 · 40 = 35 as well
+#   dP    = 2 · 10, 2 · 20                  = 20, 40
+#   dS    = .25 · (20 - 35), .75 · (40 - 35) = -3.75, 3.75
+#   dV    = .25 · 2, .75 · 2                = 0.5, 1.5
+#   dK    = -3.75 · 1, 3.75 · 1             = -3.75, 3.75
+# ```
+#
+# The two numbers of dS sum to 0. They must: a softmax does not change if all scores grow by the same number. Without
+# delta they would be 5 and 30.
+#
+# **By tiles.** Each formula above is a sum over queries or over keys, so it can be added up tile by tile. No maximum is
+# kept and nothing is rescaled: LSE has the maximum and the sum of the whole row in it, so $e^{S - LSE}$ is P, finished.
+#
+# ```
+#   delta = rowsum(dO ∘ O)
+#   for each tile j of Bc keys:
+#       dKj = 0, dVj = 0
+#       for each tile i of Br queries:                       that sees any of these keys
+#           Sij  = scale Qi Kjᵀ
+#           Pij  = exp(Sij - LSEi), and 0 where a key is hidden
+#           dPij = dOi Vjᵀ
+#           dSij = Pij ∘ (dPij - delta_i)
+#           dVj  = dVj + Pijᵀ dOi
+#           dKj  = dKj + scale dSijᵀ Qi
+#           dQi  = dQi + scale dSij Kj                       dQ is there in full: each visit adds to its rows
+#       dK of the tile = dKj,  dV of the tile = dVj
+# ```
+#
+# `Qi` and `dOi` have the shape (batch, heads, Br, d), `Kj`, `Vj`, `dKj` and `dVj` (batch, heads, Bc, d), and the tiles
+# of S, P, dP and dS (batch, heads, Br, Bc). `LSEi` and `delta_i` need a last axis of 1 to broadcast. The loops can be
+# exchanged: with queries outside, dQ of a tile is finished first, and dK and dV grow.
+#
+# **Where the loop over queries begins.** The mask is that of a2: query $i$ sees key $j$ if $j \le i + n_k - n_q$. Read
+# the other way round, key $j$ is seen from query $j - (n_k - n_q)$ on. Take 40 queries and 50 keys in tiles of 16, so
+# that the difference is 10. The tile of keys from 32 on is seen first by query $32 - 10 = 22$, in the tile of queries
+# from 16 on. For the keys from 0 on, $0 - 10$ is negative, and the loop begins at 0. No tile before that one may be
+# computed.
+#
+# **Queries that see no key.** With more queries than keys, the first ones see nothing. Their LSE is $-\infty$, and
+# their row of dQ is 0. Set P to 0 where a key is hidden *after* the exponential, whatever came out. If you set S to
+# $-\infty$ before it, $-\infty - (-\infty)$ is NaN, and NaN spreads to dK and dV.
+#
+# ## The signature
+#
+# | parameter | what it is |
+# |---|---|
+# | `q`, `o`, `do` | Q, O and dO, shape `(batch, heads, n_q, d)`, fp32 or fp64 |
+# | `k`, `v` | K and V, shape `(batch, heads, n_k, d)`, of Q's type |
+# | `lse` | LSE of each query, shape `(batch, heads, n_q)`, of Q's type |
+# | `scale` | factor of the scores: a positive number, not always $1/\sqrt{d}$ |
+# | `causal` | whether queries see no key after their own position |
+# | `Br`, `Bc` | queries and keys of a tile: any numbers from 1 on |
+#
+# The function returns a tuple: dQ, dK and dV, with the shapes of `q`, `k` and `v`, and of their type. O and LSE are
+# right, whatever your a2 does. As in a2, the inputs may be slices or transposed views, and must not be changed.
+#
+# ## Memory and work
+#
+# The checker watches every operation. These are the bounds, with $B$ sequences and $H$ heads:
+#
+# * **One tensor** has at most $B H \cdot \max(n_q d,\; n_k d,\; B_r B_c)$ numbers: an input, an output or a tile.
+# * **Alive at once** are at most twice the outputs and 12 tiles, of the largest of $B_r B_c$, $B_r d$ and $B_c d$
+#   numbers for each head. You need about half of that.
+# * **Multiply-adds** in matrix products: five products for each tile of which some query sees some key. A tile that the
+#   mask hides is not counted, and S and dP are made once for all three gradients. (If you make delta as a product, with
+#   `einsum`, that is allowed once.)
+#
+# With one head, $n_q = n_k = 256$, d = 16 and tiles of 32 by 32:
+#
+# | | alive at once | multiply-adds | causal |
+# |---|---|---|---|
+# | plain backward pass | 200,960 | 5,242,880 | 5,242,880 |
+# | all tiles of P in a list | 81,152 | 5,242,880 | 2,949,120 |
+# | one pair of loops for dQ, one for dK and dV | 18,688 | 7,340,032 | 4,128,768 |
+# | the solution | 19,744 | 5,242,880 | 2,949,120 |
+# | allowed | 36,864 | 5,246,976 | 2,953,216 |
+
+# %%
+import torch
+
+# %% [markdown]
+# ## Your turn
+#
+# About 25 lines are missing. The gradients are there from the start, as zeros: each tile adds its part.
+
+# %%
+def flash_attention_backward(q, k, v, o, lse, do, scale, causal, Br, Bc):
+    n_q, n_k = q.shape[2], k.shape[2]
+    dQ = torch.zeros_like(q)
+    dK = torch.zeros_like(k)
+    dV = torch.zeros_like(v)
+    # FILL IN (roughly 25 lines)
+
+
+# %% [markdown]
+# ## How it is called
+#
+# It is a function like any other, and the checker calls it with many shapes. PyTorch can call it as well: a class like
+# this one is how a function of your own gets a gradient of your own. Its forward pass here is the plain one.
+
+# %%
+class Attention(torch.autograd.Function):
+    """Full attention of (batch, heads, n, d) tensors, with your backward pass in tiles of 32 queries by 32 keys."""
+
+    @staticmethod
+    def forward(ctx, q, k, v):
+        """O, and what the backward pass will need is kept."""
+        S = q.shape[3] ** -0.5 * (q @ k.transpose(2, 3))
+        o, lse = torch.softmax(S, dim=3) @ v, torch.logsumexp(S, dim=3)
+        ctx.save_for_backward(q, k, v, o, lse)
+        return o
+
+    @staticmethod
+    def backward(ctx, do):
+        """dQ, dK and dV."""
+        q = ctx.saved_tensors[0]
+        return flash_attention_backward(*ctx.saved_tensors, do, q.shape[3] ** -0.5, False, 32, 32)
+
+
+# %% [markdown]
+# ## How to check
+#
+# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In
+# a terminal: `make check PUZZLE=a4`, or `make watch`, which checks whenever you save. `print("dSij", dSij)` inside the
+# function shows you a tensor. Write the gradients yourself: `.backward()` and `torch.autograd` are not allowed in the
+# function.
+
+# %%
+from checker.notebook import check
+
+check("a4")
+
+# %% [markdown]
+# ## Hints
+#
+# `make hint PUZZLE=a4` shows one at a time; so does `hint("a4")`, from `checker.notebook`.
+#
+# <details><summary>1: a nudge</summary>
+#
+# Forget `causal` at first. Before the loops comes `delta = (do * o).sum(dim=3, keepdim=True)`. Then
+# `for start_k in range(0, n_k, Bc)`, and in it `for start_q in range(0, n_q, Br)`. Cut the tiles as in a2. The last axis
+# of LSE comes with the slice: `lse[:, :, start_q : start_q + Br, None]`. The two lines that make `Pij` and the one that
+# makes `dSij` are those of the plain version, for a tile.
+#
+# </details>
+# <details><summary>2: the mask and the beginning of the loop</summary>
+#
+# As in a2, hidden is where `keys > queries[:, None] + n_k - n_q`, with positions from `torch.arange`. The first query
+# that sees any key of the tile is `start_k - (n_k - n_q)`, or 0 if that is negative. The tile that holds it begins at a
+# multiple of Br: `first = max(0, start_k - (n_k - n_q)) // Br * Br`. Without `causal`, `first` is 0.
+#
+# </details>
+# <details><summary>3: nearly there</summary>
+#
+# `Pij = torch.exp(Sij - LSEi)`, then `Pij = Pij.masked_fill(hidden, 0.0)`. `dPij = dOi @ Vj.transpose(2, 3)`. The
+# slice of delta belongs to the queries: `dSij = Pij * (dPij - delta[:, :, start_q : start_q + Br])`. Then
+# `dVj = dVj + Pij.transpose(2, 3) @ dOi`, `dKj = dKj + scale * (dSij.transpose(2, 3) @ Qi)` and
+# `dQ[:, :, start_q : start_q + Br] += scale * (dSij @ Kj)`. After the inner loop,
+# `dK[:, :, start_k : start_k + Bc] = dKj`, and `dV` likewise.
+#
+# </details>
+#
+# ## Experiments
+#
+# **Against `torch.autograd`.** PyTorch differentiates plain attention by itself. The next cell prints by how much your
+# gradients differ from its own: by about $10^{-6}$, and with fp64 by about $10^{-15}$.
+
+# %%
+q, k, v, do = (torch.randn(2, 3, 50, 16, requires_grad=n < 3) for n in range(4))
+torch.nn.functional.scaled_dot_product_attention(q, k, v).backward(do)
+for x, own in zip((q, k, v), torch.autograd.grad(Attention.apply(q, k, v), (q, k, v), do)):
+    print((own - x.grad).abs().max().item())
+
+# %% [markdown]
+# Predict, then run. The cell below is the example in numbers.
+#
+# 1. `scale` is 1 there. With `scale` 2 and K half as large, all scores are what they were. Which of dQ, dK and dV stay
+#    the same, and what becomes of the others?
+# 2. Make `do` 4 instead of 2. What becomes of the three gradients?
+# 3. Make both values the same, `v = 10 10`, and `o` 10. What are dQ and dK, and why?
+#
+# <details><summary>The answers</summary>
+#
+# 1. dV is the same, because P is. dS is the same as well. dK is scale · dSᵀ Q, so it is twice as large: −7.5 and 7.5.
+#    dQ is scale · dS K, and there the 2 and the half cancel: 4.12 as before.
+# 2. Each is twice as large. A backward pass is linear in dO.
+# 3. Both are 0. If all values are the same, O is that value, whatever the weights are. Then dP is the same for both
+#    keys, 20 and 20, delta is 20 as well, and dS is 0.
+#
+# </details>
+
+# %%
+q = torch.ones(1, 1, 1, 1)
+k = torch.log(torch.tensor([1.0, 3.0])).reshape(1, 1, 2, 1)  # scores whose softmax is .25 .75, and LSE is log(4)
+v = torch.tensor([10.0, 20.0]).reshape(1, 1, 2, 1)
+o, lse, do = 17.5 * q, torch.log(4 * q[..., 0]), 2 * q
+flash_attention_backward(q, k, v, o, lse, do, 1.0, False, Br=1, Bc=1)
+
+# %% [markdown]
+# The last cell counts the multiply-adds of your function, and divides them by those of one tile: with one head, 256
+# queries, 256 keys, d = 16, `causal`, and tiles of 32 by 32.
+#
+# 1. How many of the 8 by 8 tiles are computed? And with Br = 64?
+# 2. Which share of the work is the causal mask worth with 1024 queries and keys, in tiles of 32?
+#
+# <details><summary>The answers</summary>
+#
+# 1. 1 + 2 + … + 8 = 36 of 64, the same as in a2. With Br = 64, the rows of tiles are 4, and see 2, 4, 6 and 8 tiles of
+#    keys: 20 of 32.
+# 2. 1 + 2 + … + 32 = 528 of 1024 tiles are computed, so it saves 48 %.
+#
+# </details>
+
+# %%
+from torch.utils.flop_counter import FlopCounterMode
+
+n, Br, Bc = 256, 32, 32
+q, k, v, o, do = (torch.randn(1, 1, n, 16) for _ in range(5))
+with FlopCounterMode(display=False) as counter:
+    flash_attention_backward(q, k, v, o, torch.zeros(1, 1, n), do, 0.25, True, Br, Bc)
+counter.get_total_flops() / 2 / (5 * Br * Bc * 16)  # a multiply-add is two operations, and a tile has five products
+
+# %% [markdown]
+# ## What to notice afterwards
+#
+# Your function computes P a second time, and uses less memory for it. One product for each tile is the price: five, where
+# four would be enough if P had been kept. On a GPU, that product takes about as long as reading P back would. So the
+# backward pass is not slower for it, and $n^2$ numbers need not be kept for each head of each layer.
+#
+# Look at who adds to what. A row of tiles adds to one tile of dQ, a column to one of dK and one of dV. Your loops go
+# through them one after the other, so it does not matter. On a GPU, each pass of your outer loop would be a program, and
+# several programs would add to the same rows of dQ at the same time. Puzzle 7 avoids that with two kernels, one along
+# the rows and one down the columns. Each then makes S and dP for itself: seven products for each tile instead of your
+# five, and no program has to wait for another.
+#
+# ## Where to read on
+#
+# * [The derivation in full](../docs/background/backward.md): dS, delta, and the bounds of the loops.
+# * [Queries that see no key](../docs/background/backward.md#queries-that-see-no-key), and what becomes of their gradients.
+# * T. Dao, [*FlashAttention-2*](https://arxiv.org/abs/2307.08691) (2023), algorithm 2: your two loops, line by line.
