@@ -20,7 +20,8 @@
 # dimensions), and 11 ms for the three kernels of this puzzle.
 #
 # They compute the gradients of puzzle 6: from dO, the gradient of some loss with respect to O, those with respect to
-# Q, K and V. Each kernel is judged and credited by itself. This order is the easiest:
+# Q, K and V. The formulas are those of a4, which one function of PyTorch computed; here three kernels share them. Each
+# kernel is judged and credited by itself. This order is the easiest:
 #
 # ```
 #   1  delta_kernel     O, dO ──▶ delta, one number for each query              one program per tile of queries

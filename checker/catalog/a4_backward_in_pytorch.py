@@ -87,6 +87,8 @@ def cases(draw: Draw) -> list[Case]:
         normal("more keys than queries", "causal", size(15, 24 + some(), heads=2), causal=True),
         normal("more queries than keys", "hidden-queries", size(27 + some(), 9), causal=True),
         normal("one query, one key, one dimension", "any-length", size(1, 1, 1), causal=True),
+        normal("tiles of one query", "causal", size(6, 9, 4, 1, 3), causal=True, once=True),
+        normal("tiles of one key", "causal", size(7, 6, 4, 3, 1), causal=True, once=True),
         normal("heads side by side in memory", "any-layout", interleaved),
         normal("rows and heads apart in memory", "any-layout", apart, causal=True),
         normal("K transposed in memory", "any-layout", transposed, causal=True),

@@ -50,9 +50,10 @@ def _finding(models: Models, idea: Idea[Writes], explained: list[Wrong], where: 
     """The finding by this name, with the case that shows it best."""
     sign = max(idea.signs, key=lambda s: sum(models.explains(s, item) for item in explained))
     best = max((item for item in explained if models.explains(sign, item)), key=lambda item: models.fit(sign, item))
-    place = best.place(where, sign.line)
+    predicted = models.predicted(sign, best.case)
+    place = best.place(where, sign.line, predicted)
     name = place.tensor or ""
-    return idea.finding(best.status, place, best.examples(name, models.predicted(sign, best.case)[name])[:2])
+    return idea.finding(best.status, place, best.examples(name, predicted.get(name))[:2])
 
 
 def _named_by(models: Models, items: list[Wrong], right: list[Case]) -> _Named:

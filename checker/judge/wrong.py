@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,9 +61,12 @@ class Wrong:
             return self.padding_load
         return self.code.line_of(part, self.store_lines[self.first]) if part else None
 
-    def place(self, where: Locator, part: Part | Product | None = None) -> Where:
-        """The line to look at: the one at fault where that is known, else where the wrong output is stored."""
-        name, line = self.first, self.line_of(part)
+    def place(self, where: Locator, part: Part | Product | None = None, of: Collection[str] = ()) -> Where:
+        """The line to look at: the one at fault where that is known, else where the wrong output is stored.
+
+        `of`: the outputs that it is about, if not all.
+        """
+        name, line = next((name for name in self.wrong if name in of), self.first), self.line_of(part)
         index = tuple(int(i) for i in np.argwhere(self.wrong[name])[0])
         role = "" if line else f"where {tensor_name(name)} is stored"
         return where(line or self.store_lines[name], self.case, role=role, tensor=name, index=index)
