@@ -29,6 +29,9 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 SMALL = {
     "x",
     "y",
+    "z",
+    "c",
+    "out",
     "dS",
     "dV",
     "dK",
