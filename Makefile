@@ -35,7 +35,7 @@ endif
 check_size := about 800 MB on disk, 220 MB to download
 plot_size  := about 80 MB on disk
 lab_size   := about 400 MB on disk
-torch_size := about 750 MB on disk with a CPU build of PyTorch, several GB with a CUDA build
+torch_size := about 870 MB on disk with a CPU build of PyTorch, several GB with a CUDA build
 
 # Make calls exit status 4 (the stub as shipped) a success: it says what to do next.
 checker = PYTHONPATH="$(CURDIR)" "$(bin)/python" -m checker

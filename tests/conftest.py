@@ -41,6 +41,7 @@ for _name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "VENV"):
     os.environ.pop(_name, None)
 SOLUTIONS = [places.solution(puzzle_id) for puzzle_id in ladder.RUNGS]
 SOLUTION = places.solution("p1").read_text()
+STEMS_OF_KERNELS = {rung.id: rung.stem for rung in ladder.RUNGS.values() if not rung.pytorch}  # of PyTorch, no kernel
 
 
 def puzzle_of(path: Path) -> str:

@@ -20,7 +20,7 @@ from tests.conftest import ROOT, check_kernel
 from tests.kernels import Kernel, kernels, named
 
 EVERY = [*kernels("right"), *kernels("wrong")]
-SAMPLE = 5  # in `make test`; `make test-all` tries all
+SAMPLE = 3  # in `make test`; `make test-all` tries all
 SEED = 20220527
 # Here there is no limit on time either; on what is printed there is the script's.
 PATIENT = Limits(wall_seconds=200, cpu_seconds=200, output_bytes=1 << 14)

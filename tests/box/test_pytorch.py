@@ -21,6 +21,7 @@ from checker.course.misconception import Footprint
 from checker.judge.footprint import used
 from checker.submission.extract import NotASubmission, extract
 from checker.submission.read import from_cells
+from tests.conftest import caged_processes
 from tests.pytorch import FORWARD, Attack, attacks
 
 ESCAPED = Path(tempfile.gettempdir(), "escaped")  # what attacks would write
@@ -212,6 +213,16 @@ def test_nothing_is_left_for_the_next_program(host: Host) -> None:
 @pytest.mark.skipif(not seccomp.available(), reason="this kernel has no system-call filters")
 @pytest.mark.parametrize("attack", attacks(), ids=lambda attack: attack.name)
 def test_an_attack_without_the_lint_does_no_harm(host: Host, attack: Attack) -> None:
+    _attacked(host, attack)
+
+
+def test_nor_does_it_in_a_cage(kept: Host) -> None:
+    for attack in attacks():
+        _attacked(kept, attack)
+    assert caged_processes() == []
+
+
+def _attacked(host: Host, attack: Attack) -> None:
     try:
         program = extract(from_cells([("code", attack.text)], "a2.py", numbered=False), [FORWARD])
     except NotASubmission:
@@ -220,7 +231,7 @@ def test_an_attack_without_the_lint_does_no_harm(host: Host, attack: Attack) -> 
     with Box(limits, "pytorch", host) as box:
         box.run(program.source, [FORWARD.name], [attention()], [[(0, range(1))]])
     result = ran(PRODUCT, host).results[0]
-    assert result.error is None and used(result) == Footprint(24, 24, 120)
+    assert result.error is None and used(result) == Footprint(24, 24, 120), attack.name
     assert not ESCAPED.exists()
 
 

@@ -8,16 +8,15 @@ import pytest
 
 from checker.box.parent import Limits, gpu_missing
 from checker.check import Terms, check
-from checker.course import ladder
 from checker.course.verdict import Status, Verdict
 from checker.submission.read import from_cells
-from tests.conftest import ROOT, check_kernel, check_path
+from tests.conftest import ROOT, STEMS_OF_KERNELS, check_kernel, check_path
 from tests.gpu import semantics
 from tests.kernels import named
 
 pytestmark = pytest.mark.skipif(bool(gpu_missing()), reason=gpu_missing() or "there is a GPU")
 
-STEMS = ladder.stems()
+STEMS = STEMS_OF_KERNELS
 ON_GPU = Terms(device="cuda", targets=())
 HEAD = """
 import triton

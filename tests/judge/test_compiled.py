@@ -19,16 +19,16 @@ from checker.box.compiling import Compiled, Compiler, Job
 from checker.box.parent import Limits
 from checker.box.protocol import wire
 from checker.check import Terms, check
-from checker.course import ladder, targets
+from checker.course import targets
 from checker.course.case import Tensor
 from checker.course.verdict import Status, Verdict, Where
 from checker.judge.compiled import compile_findings
 from checker.judge.forms import MEMORY, forms, ones
 from checker.submission.read import from_cells
-from tests.conftest import ROOT, boxed_processes, check_kernel, check_path, killing
+from tests.conftest import ROOT, STEMS_OF_KERNELS, boxed_processes, check_kernel, check_path, killing
 from tests.kernels import named
 
-STEMS = ladder.stems()
+STEMS = STEMS_OF_KERNELS
 SOLUTION = ROOT / "solutions" / f"{STEMS['p1']}.py"
 SIGNATURE = {"x_ptr": "*fp16", "y_ptr": "*fp16", "x_row_stride": "i32", "y_row_stride": "i32", "n_cols": "i32"}
 JOB = Job("naive_softmax_kernel", "sm_90", {**SIGNATURE, "BLOCK_SIZE": "constexpr"}, {"BLOCK_SIZE": 256})

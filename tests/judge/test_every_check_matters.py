@@ -59,7 +59,7 @@ JUDGE: list[tuple[Any, str, Callable[..., Any], str]] = [
     (memory, "_missing_barrier", _nothing, "p5_no_barrier"),
     (traffic, "_too_large_a_block", _nothing, "p5_tiles_of_bc_queries"),
     (traffic, "_too_narrow", _nothing, "p4_rows_one_by_one"),
-    (traffic, "_by_hand", _nothing, "p6_scores_by_hand"),
+    (traffic, "_by_hand", _nothing, "a1_column_by_column"),
     (kernels, "losses", lambda *_: [], "p5_dot_in_half"),
     (traffic, "_within", _at_most, "p5_swapped_when_small"),
     (steps, "not_entered", lambda *_: [], "p3_branch_never_taken"),

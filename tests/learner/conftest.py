@@ -38,7 +38,8 @@ def solved(puzzle_id: str) -> str:
     """The puzzle's file with the solution's kernels below the marks, as a learner leaves it."""
     kernels = solution_text(puzzle_id).split("\n\n\n", 1)[1]
     first = catalog.load(puzzle_id).kernels[0].name  # a lesson may show another kernel before it
-    before, _, after = stub_text(puzzle_id).partition(f"# %%\n@triton.jit\ndef {first}(")
+    decorator = "" if catalog.load(puzzle_id).pytorch else "@triton.jit\n"
+    before, _, after = stub_text(puzzle_id).partition(f"# %%\n{decorator}def {first}(")
     return before + "# %%\n" + kernels.rstrip() + "\n\n\n# %% [markdown]" + after.partition("# %% [markdown]")[2]
 
 

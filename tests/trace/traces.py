@@ -7,13 +7,13 @@ from functools import cache
 import pytest
 
 from checker.check import Terms, check
-from checker.course import ladder
 from checker.submission.read import from_cells
 from checker.trace import run, words
 from checker.trace.result import Pairs, Trace
+from tests.conftest import STEMS_OF_KERNELS
 from tests.kernels import named
 
-STEMS = ladder.stems()
+STEMS = STEMS_OF_KERNELS
 every_puzzle = pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
 BESIDE_DIAGONAL = frozenset((i, j) for i in range(4) for j in range(i + 1, 4))
 

@@ -22,7 +22,7 @@ LEAST_DEPTH = 3
 LEAST_EXPONENT = 24  # what is further below the maximum adds nothing that fp32 could show, to any sum here
 LIKELY = 9  # cases around a number that come first
 FEW = 24  # programs of which all are run
-WHY = "Your kernel contains {}, so it was also run with what lies around that, and beyond."
+WHY = "Your code contains {}, so it was also run with what lies around that, and beyond."
 
 
 Sizes = TypeVar("Sizes")
