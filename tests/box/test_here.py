@@ -16,10 +16,12 @@ from checker.box.cage.cage import Cage
 from checker.box.host import Host
 from checker.box.parent import Limits
 from checker.check import Terms
-from tests.conftest import ROOT, check_kernel
+from checker.course import places
+from checker.course.status import Misuse
+from tests.conftest import ROOT, STEMS_OF_KERNELS, check_kernel, check_path
 from tests.kernels import Kernel, kernels, named
 
-EVERY = [*kernels("right"), *kernels("wrong")]
+EVERY = [one for one in [*kernels("right"), *kernels("wrong")] if one.puzzle in STEMS_OF_KERNELS]
 SAMPLE = 3  # in `make test`; `make test-all` tries all
 SEED = 20220527
 # Here there is no limit on time either; on what is printed there is the script's.
@@ -88,6 +90,11 @@ def test_it_says_that_there_is_no_wall_and_limits_what_is_printed() -> None:
 def test_it_never_gives_points(more: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="only practice on the interpreter"):
         Terms(host=Host(here=True), **more)
+
+
+def test_it_runs_no_pytorch() -> None:
+    with pytest.raises(Misuse, match="in a process of its own"):
+        check_path(places.solution("a2"), Terms(host=Host(here=True)))
 
 
 def test_there_is_no_cage_without_processes() -> None:
