@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checker.check import Terms
-from checker.course.verdict import Finding, Status, Verdict, Where
+from checker.course.verdict import Finding, Held, Run, Status, Verdict, Where
 from checker.report.html import html
 from checker.report.words import PLAIN_WORDS
 from tests.conftest import ROOT, check_kernel, check_path
@@ -55,3 +55,19 @@ def test_the_map_shows_what_is_wrong() -> None:
 def test_reports_stay_small(quick: Terms) -> None:
     for kernel in [kernel for kernel in kernels("wrong") if kernel.puzzle in ("p1", "p7")][::6]:
         assert len(html(check_kernel(kernel, quick))) < 30_000
+
+
+def test_what_pytorch_holds_is_shown_beside_plain_attention() -> None:
+    def shown(at_once: int, *findings: Finding) -> str:
+        held = Held("f", "a case", at_once, 1000, 4000, 50, 60, 120)
+        status = Status.OVER_TRAFFIC if findings else Status.ACCEPTED
+        return html(Verdict("a2", "In PyTorch", status, findings, runs=(Run("pytorch", 0.1, held=(held,)),)))
+
+    right = shown(800)
+    assert "800, at most 1,000" in right and "4,000" in right and "50, at most 60" in right
+    widths = re.findall(r"background:(#\w+);width:([\d.]+)%", right)
+    assert [float(width) for _, width in widths] == [20.0, 100.0, 41.7, 100.0]  # of the widest of three
+    wrong = shown(1200, Finding("too-much-at-once", Status.OVER_TRAFFIC, "T", "E", "H"))
+    assert "takes more memory or work than is needed" in wrong
+    colours = [colour for colour, _ in re.findall(r"background:(#\w+);width:([\d.]+)%", wrong)]
+    assert colours[0] != widths[0][0] and colours[1:] == [colour for colour, _ in widths[1:]]
