@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
-from checker.grading import record
+from checker.grading import grade, record
+from checker.grading.grade import NotReady, terms_for_grading
+from checker.grading.settings import Settings
 from checker.submission.read import from_cells
 from tests.conftest import SOLUTION, check_kernel
 from tests.kernels import Kernel, kernels, named
 
 JUDGING = {"checker": "0" * 32, "key": "1" * 16, "caged": True, "triton": "3.7.1"}
 OF = record.identity("p1", from_cells([("code", SOLUTION)], "p1.ipynb"), JUDGING)
-KERNELS = [named("p1_naive_softmax"), *kernels("wrong")[:3], named("p1_exit_early")]
+KERNELS = [named("p1_naive_softmax"), *kernels("wrong")[:3], named("p1_exit_early"), named("a2_plain_attention")]
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
@@ -34,6 +38,21 @@ def test_another_key_checker_or_puzzle_is_another_record(tmp_path: Path) -> None
         other.parent.mkdir(exist_ok=True)
         shutil.copy(path, other)
         assert record.load(other) is None  # a copy says of what it is
+
+
+def test_a_result_depends_on_pytorch_where_a_course_has_such_puzzles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "key").touch(mode=0o600)
+    (tmp_path / "key").write_text("0" * 64)
+    kernels_only = Settings(tmp_path / "course", key_file=str(tmp_path / "key"), sandbox="none")
+    both = replace(kernels_only, puzzles=("a2", "a3"))
+    assert [record.judging(course)["torch"] for course in (kernels_only, both)] == ["", version("torch")]
+    assert terms_for_grading(both).key == "0" * 64
+    monkeypatch.setattr(grade, "pytorch_missing", lambda: "There is none.")
+    assert terms_for_grading(kernels_only).key == "0" * 64
+    with pytest.raises(NotReady, match=r"Nothing was graded\. There is none\."):
+        terms_for_grading(both)
 
 
 def test_a_record_of_before_puzzles_had_ids_is_no_record(tmp_path: Path) -> None:
