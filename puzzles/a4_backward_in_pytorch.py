@@ -17,8 +17,8 @@
 #
 # In training, every forward pass of attention has a backward pass. It is where plain attention needs the most memory:
 # with one head, 1024 queries, 1024 keys and width 16, it has 3,163,136 numbers alive at once, beside its inputs. Yours
-# will have about 67,000, in tiles of 32 by 32. Twice the length is four times as much for plain attention, and twice
-# as much for yours.
+# will have about 67,000, in tiles of 32 by 32. Twice the length is four times as much for plain attention, and no
+# more than twice as much for yours.
 #
 # The forward pass threw its weights away, and kept one number for each query: LSE. You compute the weights again, one
 # tile at a time, and each tile gives its part to three gradients.
@@ -70,7 +70,7 @@
 # | $S = \text{scale} \cdot Q K^T$ | $dQ = \text{scale} \cdot dS\, K$ | $(n_q, n_k)$ times $(n_k, d)$ is $(n_q, d)$ |
 # | | $dK = \text{scale} \cdot dS^T Q$ | $(n_k, n_q)$ times $(n_q, d)$ is $(n_k, d)$ |
 #
-# With P itself, which is $S$ and an exponential, these are the five products.
+# The fifth product is $Q K^T$ itself, because P is computed again.
 #
 # **The softmax backwards.** Between S and P is a softmax in each row. Take one query, with weights
 # $p_j = e^{s_j} / \sum_k e^{s_k}$. If $s_k$ grows, $p_k$ grows, and all weights shrink in proportion, because they
@@ -323,8 +323,8 @@ counter.get_total_flops() / 2 / (5 * Br * Bc * 16)  # a multiply-add is two oper
 # backward pass is not slower for it, and $n^2$ numbers need not be kept for each head of each layer.
 #
 # Look at who adds to what. A row of tiles adds to one tile of dQ, a column to one of dK and one of dV. Your loops go
-# through them one after the other, so it does not matter. On a GPU, each pass of your outer loop would be a program, and
-# several programs would add to the same rows of dQ at the same time. Puzzle 7 avoids that with two kernels, one along
+# through them one after the other, so it does not matter. On a GPU, each iteration of your outer loop would be a program,
+# and several programs would add to the same rows of dQ at the same time. Puzzle 7 avoids that with two kernels, one along
 # the rows and one down the columns. Each then makes S and dP for itself: seven products for each tile instead of your
 # five, and no program has to wait for another.
 #
