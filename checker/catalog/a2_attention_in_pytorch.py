@@ -84,6 +84,8 @@ def cases(draw: Draw) -> list[Case]:
         normal("wide tiles", "memory-and-work", size(40 + some(), 72 + some(), 8, 16, 16, heads=2)),
         normal("many tiles", "memory-and-work", size(95, 89 + some(), 8, 16, 16, heads=2)),
         normal("many tiles", "memory-and-work", size(111, 113 + some(), 8, 16, 16, heads=2), causal=True),
+        normal("tiles of one query", "causal", size(6, 9, 4, 1, 3), causal=True, once=True),
+        normal("tiles of one key", "causal", size(7, 6, 4, 3, 1), causal=True, once=True),
         *every_size(False, covering.FULL[::4]),
         *every_size(True, covering.CAUSAL[::3]),
     ]
