@@ -266,6 +266,7 @@ torch.nn.functional.scaled_dot_product_attention(q, k, v).backward(do)
 for x, own in zip((q, k, v), torch.autograd.grad(Attention.apply(q, k, v), (q, k, v), do)):
     print((own - x.grad).abs().max().item())
 
+
 # %% [markdown]
 # Predict, then run. The cell below is the example in numbers.
 #
