@@ -33,8 +33,8 @@
 #               └────────┴────────┴────────┴────────┘
 # ```
 #
-# What you write here in PyTorch comes back as a kernel. The rungs after this one differ from it in who holds which
-# tile, and hardly in their formulas.
+# What you write here in PyTorch comes back as a kernel. The formulas in the next puzzles are nearly the same. What
+# changes is which program holds which tile.
 #
 # ## The idea
 #
@@ -45,13 +45,14 @@
 #
 # ```python
 # def attention(q, k, v, scale, causal):            # (batch, heads, n_q, d), and two of (batch, heads, n_k, d)
+#     n_q, n_k = q.shape[2], k.shape[2]
 #     S = scale * (q @ k.transpose(2, 3))           # scores, (batch, heads, n_q, n_k)
 #     if causal:
 #         S = S.masked_fill(torch.arange(n_k) > torch.arange(n_q)[:, None] + n_k - n_q, -float("inf"))
 #     return torch.softmax(S, dim=3) @ v, torch.logsumexp(S, dim=3)     # O, and LSE
 # ```
 #
-# It is also what you are measured against, but for queries that see no key (below).
+# The checker compares your results with it, except for queries that see no key (see below).
 #
 # **In formulas**, for query $i$:
 #
@@ -92,7 +93,8 @@
 #   at last:  O = 44.38 / 1.203 = 36.88                    LSE = 5 + log(1.203) = 5.185
 # ```
 #
-# Without `alpha`, O would be $(21.35 + 41.49) / 1.203 = 52.22$: more than the largest value, and no mean can be that.
+# If you forget `alpha` for O alone, you get $(21.35 + 41.49) / 1.203 = 52.22$: larger than any value, which no mean
+# can be.
 #
 # **The causal mask.** A language model predicts each word from those before it. With `causal`, queries are the *last*
 # $n_q$ of $n_k$ positions, and none sees a later position than its own:
@@ -114,7 +116,7 @@
 #
 # **Queries that see no key.** With more queries than keys, the first $n_q - n_k$ see nothing. Their sums are empty:
 # O is 0, and LSE is $\log 0 = -\infty$. Two things go wrong there. While `mi_new` is $-\infty$,
-# $-\infty - (-\infty)$ is NaN. Puzzle 3's guard helps: subtract 0 in its place. And at last, 0 / 0 is NaN.
+# $-\infty - (-\infty)$ is NaN. Puzzle 3's guard helps: subtract 0 instead. And at the end, 0 / 0 is NaN.
 #
 # **The ends.** Neither $n_q$ nor $n_k$ need be a multiple of a tile, but there is nothing to mask: a slice that goes
 # past the end is cut off there. With 70 keys, `k[:, :, 64:96]` has 6.
@@ -207,8 +209,8 @@ check("a2")
 #
 # Forget `causal` at first. Two loops, `for start_q in range(0, n_q, Br)` and in it `for start_k in range(0, n_k, Bc)`.
 # `Qi = q[:, :, start_q : start_q + Br]` is a tile of queries, a short one at the end. Set `mi`, `li` and `Oi` before
-# the inner loop, and let `mi` and `li` have the shape (batch, heads, Br, 1): then they broadcast everywhere. A shape
-# for them is that of `Qi[..., :1]`.
+# the inner loop, and let `mi` and `li` have the shape (batch, heads, Br, 1): then they broadcast everywhere.
+# `Qi[..., :1]` has that shape, so you can pass it to `torch.full_like` and `torch.zeros_like`.
 #
 # </details>
 # <details><summary>2: the mask and the end of the loop</summary>
@@ -240,7 +242,7 @@ check("a2")
 # <details><summary>The answers</summary>
 #
 # 1. 1 + 2 + … + 8 = 36 of 64, which is 56 %.
-# 2. 1 + 2 + 3 + 4 = 10 of 16, which is 62 %. Smaller tiles follow the diagonal more closely.
+# 2. 1 + 2 + 3 + 4 = 10 of 16, which is 62.5 %. Smaller tiles follow the diagonal more closely.
 # 3. The queries are the last 128 positions, so their rows of tiles are the last four of the eight: 5 + 6 + 7 + 8 = 26
 #    of 32.
 #
@@ -260,13 +262,14 @@ counter.get_total_flops() / 2 / (2 * Br * Bc * 16)  # a multiply-add is two oper
 #
 # 1. With `Bc = 1`, or `Bc = 4`, what changes?
 # 2. Multiply `k` by 100, so that the scores are 100 300 | 200 500. What are O and LSE, and why is nothing infinite?
-# 3. Give it two more queries like the first one, six in all with `q.repeat(1, 1, 6, 1)`, and `causal=True`. Which
+# 3. Make six copies of the query, two more than there are keys: `q.repeat(1, 1, 6, 1)`, and `causal=True`. Which
 #    queries see no key, and what do query 2 and query 5 get?
 #
 # <details><summary>The answers</summary>
 #
 # 1. Nothing, but for the last digits.
-# 2. O is 40 and LSE is 500: the largest score is subtracted before any exponential, and $e^{-200}$ is 0.
+# 2. O is 40 and LSE is 500: the largest score is subtracted before any exponential, and $e^{-200}$ rounds to 0 in
+#    fp32.
 # 3. There are six queries and four keys, so queries 0 and 1 see none: O is 0, and LSE is $-\infty$. Query 2 sees the
 #    first key alone, so its O is 10 and its LSE is 1. Query 5 sees all of them: 36.88.
 #

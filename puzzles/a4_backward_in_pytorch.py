@@ -73,9 +73,9 @@
 # The fifth product is $Q K^T$ itself, because P is computed again.
 #
 # **The softmax backwards.** Between S and P is a softmax in each row. Take one query, with weights
-# $p_j = e^{s_j} / \sum_k e^{s_k}$. If $s_k$ grows, $p_k$ grows, and all weights shrink in proportion, because they
-# share one sum: $\partial p_j / \partial s_k = p_j ([j = k] - p_k)$, where $[j = k]$ is 1 if $j$ is $k$, and else 0.
-# So
+# $p_j = e^{s_j} / \sum_k e^{s_k}$. If $s_k$ grows, two things change: the numerator of $p_k$, and the sum that divides
+# every weight. Together, $\partial p_j / \partial s_k = p_j ([j = k] - p_k)$, where $[j = k]$ is 1 if $j = k$ and 0
+# otherwise. So
 #
 # $$ ds_k = \sum_j dp_j\, p_j ([j = k] - p_k) = p_k \Big( dp_k - \sum_j p_j\, dp_j \Big). $$
 #
@@ -234,8 +234,8 @@ check("a4")
 #
 # Forget `causal` at first. Before the loops comes `delta = (do * o).sum(dim=3, keepdim=True)`. Then
 # `for start_k in range(0, n_k, Bc)`, and in it `for start_q in range(0, n_q, Br)`. Cut the tiles as in a2. The last axis
-# of LSE comes with the slice: `lse[:, :, start_q : start_q + Br, None]`. The two lines that make `Pij` and the one that
-# makes `dSij` are those of the plain version, for a tile.
+# of LSE is added by `None` in the slice: `lse[:, :, start_q : start_q + Br, None]`. The two lines that make `Pij` and
+# the one that makes `dSij` are those of the plain version, for a tile.
 #
 # </details>
 # <details><summary>2: the mask and the beginning of the loop</summary>
@@ -301,8 +301,8 @@ flash_attention_backward(q, k, v, o, lse, do, 1.0, False, Br=1, Bc=1)
 #
 # <details><summary>The answers</summary>
 #
-# 1. 1 + 2 + … + 8 = 36 of 64, the same as in a2. With Br = 64, the rows of tiles are 4, and see 2, 4, 6 and 8 tiles of
-#    keys: 20 of 32.
+# 1. 1 + 2 + … + 8 = 36 of 64, the same as in a2. With Br = 64 there are four rows of tiles, which see 2, 4, 6 and 8
+#    tiles of keys: 20 of 32.
 # 2. 1 + 2 + … + 32 = 528 of 1024 tiles are computed, so it saves 48 %.
 #
 # </details>
@@ -319,9 +319,9 @@ counter.get_total_flops() / 2 / (5 * Br * Bc * 16)  # a multiply-add is two oper
 # %% [markdown]
 # ## What to notice afterwards
 #
-# Your function computes P a second time, and uses less memory for it. One product for each tile is the price: five, where
-# four would be enough if P had been kept. On a GPU, that product takes about as long as reading P back would. So the
-# backward pass is not slower for it, and $n^2$ numbers need not be kept for each head of each layer.
+# Your function computes P a second time, and in return it needs less memory. The price is one more product for each
+# tile: five, where four would be enough if P had been kept. On a GPU, that product takes about as long as reading P
+# back would. So the backward pass is no slower, and no layer has to keep $n^2$ numbers for each head.
 #
 # Look at who adds to what. A row of tiles adds to one tile of dQ, a column to one of dK and one of dV. Your loops go
 # through them one after the other, so it does not matter. On a GPU, each iteration of your outer loop would be a program,
