@@ -117,12 +117,7 @@ class KernelLint(Walk):
     def _visit_Compare(self, node: ast.Compare) -> None:
         if len(node.ops) > 1:
             self._refuse(node, refusals.CHAINED_COMPARISON)
-        self._visit(node.left)
-        for operator, value in zip(node.ops, node.comparators, strict=True):
-            is_none = isinstance(value, ast.Constant) and value.value is None
-            if not (is_none and isinstance(operator, ast.Is | ast.IsNot)):
-                self._visit(operator, node)
-            self._visit(value)
+        super()._visit_Compare(node)
 
     def _visit_Assert(self, node: ast.Assert) -> None:
         self._visit(node.test)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from checker.submission import refusals
 from checker.submission.extract import Program
@@ -94,9 +94,7 @@ class Names:
         if hint := _in_tl(name):
             return hint
         known = sorted(self.locals | set(self.program.functions) | set(self.program.constants) | BUILTINS)
-        other_case = [word for word in known if word.lower() == name.lower()]
-        close = other_case[0] if other_case else closest(name, known)
-        if close:
+        if close := meant(name, known):
             return f"Did you mean `{close}`?"
         return refusals.PYTHON_ONLY if hasattr(builtins, name) else refusals.NOT_SEEN
 
@@ -143,6 +141,11 @@ def _unknown_tl(words: list[str]) -> Problem:
 def _in_tl(name: str) -> str | None:
     """How to say a word in Triton's language, if that is known."""
     return f"Write tl.{name}." if name in _TL else refusals.PYTORCH.get(name)
+
+
+def meant(name: str, known: Sequence[str]) -> str | None:
+    """The one of `known` that is `name` in other letters, or most like it."""
+    return next((word for word in known if word.lower() == name.lower()), None) or closest(name, known)
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:

@@ -62,6 +62,15 @@ class Walk:
         for child in ast.iter_child_nodes(node):
             self._visit(child, node)
 
+    def _visit_Compare(self, node: ast.Compare) -> None:
+        """`is` and `is not` are for None."""
+        self._visit(node.left)
+        for operator, value in zip(node.ops, node.comparators, strict=True):
+            is_none = isinstance(value, ast.Constant) and value.value is None
+            if not (is_none and isinstance(operator, ast.Is | ast.IsNot)):
+                self._visit(operator, node)
+            self._visit(value)
+
     def _reserved(self, node: ast.AST, name: str) -> None:
         self._refuse(node, Problem("reserved-name", f"The name `{name}` is taken.", "Choose another one."))
 

@@ -50,11 +50,12 @@ def run_pass(
         launch = header["launches"][one["launch"]]
         tensors = [(spec, np.frombuffer(buffers[spec["buffer"]], dtype=spec["dtype"])) for spec in launch["tensors"]]
         print(f"{wire.LAUNCH_MARK}{one['launch']}")
-        if not answer(stream, Asked(one["launch"], one["order"], launch, tensors, kernels[launch["kernel"]], path)):
+        asked = Asked(one["launch"], one["order"], launch, tensors, kernels[launch["kernel"]], path)
+        if not answer(stream, device, asked):
             return
 
 
-def _answer(stream: BinaryIO, asked: Asked) -> bool:
+def _answer(stream: BinaryIO, device: Any, asked: Asked) -> bool:
     """Run one launch and send what came of it.
 
     If masked lanes without `other` were loaded, the launch runs again with other values in those
@@ -74,9 +75,8 @@ def _answer(stream: BinaryIO, asked: Asked) -> bool:
     return True
 
 
-def _answer_from_gpu(stream: BinaryIO, asked: Asked) -> bool:
+def _answer_from_gpu(stream: BinaryIO, cuda: Any, asked: Asked) -> bool:
     """Run one launch on the GPU and send what came of it. False if the GPU will take no more from this process."""
-    from checker.box.inside import cuda
     from checker.box.inside.lowering import described
 
     answer: dict[str, Any] = {"launch": asked.number, "refused": None, "error": None, "again": 0}
@@ -92,10 +92,8 @@ def _answer_from_gpu(stream: BinaryIO, asked: Asked) -> bool:
     return answer["error"] is None or cuda.alive()
 
 
-def _answer_of_pytorch(stream: BinaryIO, asked: Asked) -> bool:
+def _answer_of_pytorch(stream: BinaryIO, pytorch: Any, asked: Asked) -> bool:
     """Call the function once and send what came of it."""
-    from checker.box.inside import pytorch
-
     answer: dict[str, Any] = {"launch": asked.number, "refused": None, "error": None, "again": 0}
     buffers = [*(values.tobytes() for _, values in asked.tensors), b"", b""]
     try:

@@ -126,14 +126,6 @@ class PyTorchLint(Walk):
         if any(isinstance(inside, ast.Pow) for inside in ast.walk(node)):
             self._refuse(node, refusals.TOWER)
 
-    def _visit_Compare(self, node: ast.Compare) -> None:
-        self._visit(node.left)
-        for operator, value in zip(node.ops, node.comparators, strict=True):
-            is_none = isinstance(value, ast.Constant) and value.value is None
-            if not (is_none and isinstance(operator, ast.Is | ast.IsNot)):
-                self._visit(operator, node)
-            self._visit(value)
-
     def _visit_Assert(self, node: ast.Assert) -> None:
         self._visit(node.test)
         if node.msg is not None and not is_text(node.msg):

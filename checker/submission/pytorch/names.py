@@ -6,7 +6,7 @@ import ast
 import builtins
 
 from checker.submission.extract import Program
-from checker.submission.names import closest
+from checker.submission.names import closest, meant
 from checker.submission.problem import Problem
 from checker.submission.pytorch import refusals
 from checker.submission.pytorch.vocabulary import BUILTINS, FIELDS, METHODS, TORCH_FUNCTIONS, TORCH_VALUES
@@ -107,9 +107,7 @@ class Names:
         if name in _TORCH:
             return f"Write torch.{name}."
         known = sorted(self.locals | set(self.program.functions) | set(self.program.constants) | BUILTINS)
-        other_case = [word for word in known if word.lower() == name.lower()]
-        close = other_case[0] if other_case else closest(name, known)
-        if close:
+        if close := meant(name, known):
             return f"Did you mean `{close}`?"
         return refusals.PYTHON_ONLY if hasattr(builtins, name) else refusals.NOT_SEEN
 
