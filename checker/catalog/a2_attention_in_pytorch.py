@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from checker.catalog.attention import values
-from checker.catalog.attention.in_pytorch import KERNEL, Size, call, expected, folded, most, plain
+from checker.catalog.attention.in_pytorch import (
+    KERNEL,
+    PROPERTIES,
+    Size,
+    call,
+    expected,
+    folded,
+    in_pytorch,
+    most,
+    of_every_size,
+    plain,
+    size,
+)
 from checker.catalog.attention.launch import Proves, Shape
 from checker.catalog.attention.pytorch_mistakes import IN_PYTORCH
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE
 from checker.catalog.attention.suspected import suspected_tiles
-from checker.catalog.cases import covering
 from checker.course.case import Case, Outputs
-from checker.course.puzzle import Draw, Footprints, Property, Puzzle
+from checker.course.puzzle import Draw, Footprints, Puzzle
 
-DENSE = (0, 0), (0, 0)  # no gaps after rows and heads of Q, and of K and V
 LARGEST_SCORE = 1e8  # a finite number that stands for infinity may be larger
-
-PROPERTIES = (
-    Property("values", "queries of every kind", 20),
-    Property("any-length", "any number of queries and keys, any tile", 20),
-    Property("causal", "causal, with as many queries as keys or fewer", 20),
-    Property("hidden-queries", "queries that see no key", 5),
-    Property("any-layout", "sequences and heads, however they lie in memory", 10),
-    Property("double", "fp64 in and out", 5),
-    Property("memory-and-work", "a few tiles at once, and no product that is not needed", 20, traffic=True),
-)
 
 
 def cases(draw: Draw) -> list[Case]:
@@ -39,9 +38,6 @@ def cases(draw: Draw) -> list[Case]:
     def some() -> int:
         return int(sizes.integers(1, 8))
 
-    def size(n_q: int, n_k: int, d: int = 8, Br: int = 8, Bc: int = 8, heads: int = 1) -> Size:
-        return Size(Shape(n_q, n_k, d, Br, Bc, heads, *DENSE))
-
     def normal(
         name: str, proves: Proves, of: Size, dtype: type = np.float32, unit_scale: bool = False, **how: bool
     ) -> Case:
@@ -50,16 +46,6 @@ def cases(draw: Draw) -> list[Case]:
 
     def hard(name: str, of: Size, causal: bool = False) -> Case:
         return call(name, "values", of, values.hard_inputs(random(name), of.every_head), causal)
-
-    def every_size(causal: bool, design: Sequence[covering.Launch]) -> Iterator[Case]:
-        """Calls by construction: a size of any class by its tile, and what else a call may have."""
-        drawn = [covering.drawn(stored, causal, sizes) for stored in design]
-        for (n_q, n_k, Br, Bc), (_, on) in zip(drawn, covering.besides(len(drawn), sizes), strict=True):
-            dtype = np.float64 if on & covering.HALF else np.float32
-            proves = "any-length" if not causal else "hidden-queries" if n_q > n_k else "causal"
-            of = size(n_q, n_k, 8, Br, Bc, 2 if on & covering.HEADS else 1)
-            unit = bool(on & covering.SWITCH)
-            yield normal("every size", proves, of, dtype, unit, causal=causal, once=True)
 
     interleaved = Size(Shape(17 + some(), 25 + some(), 12, 6, 10, 3).interleaved(sizes), batch=2)
     apart = Size(Shape(17 + some(), 11 + some(), 8, 8, 8, 2).apart(sizes), batch=2)
@@ -86,8 +72,8 @@ def cases(draw: Draw) -> list[Case]:
         normal("many tiles", "memory-and-work", size(111, 113 + some(), 8, 16, 16, heads=2), causal=True),
         normal("tiles of one query", "causal", size(6, 9, 4, 1, 3), causal=True, once=True),
         normal("tiles of one key", "causal", size(7, 6, 4, 3, 1), causal=True, once=True),
-        *every_size(False, covering.FULL[::4]),
-        *every_size(True, covering.CAUSAL[::3]),
+        *of_every_size(normal, sizes, causal=False),
+        *of_every_size(normal, sizes, causal=True),
     ]
 
 
@@ -99,14 +85,8 @@ def _outside_the_range_of_v(case: Case, outputs: Outputs) -> npt.NDArray[np.bool
 def _around_a_number(
     _: str, name: str, shape: Shape, inputs: values.Inputs, causal: bool, random: np.random.Generator
 ) -> Case:
-    """A call that is wanted because of a number in the text, without gaps: PyTorch has no strides to compare it with.
-
-    What would be fp16 in a kernel is fp64 here.
-    """
-    shape = replace(shape, q_gaps=DENSE[0], k_gaps=DENSE[1])
-    if inputs.q.dtype == np.float16:
-        inputs = replace(inputs, **{x: getattr(inputs, x).astype(np.float64) for x in "qkv"})
-    return call(name, "any-length", Size(shape), inputs, causal)
+    """A call that is wanted because of a number in the text."""
+    return call(name, "any-length", *in_pytorch(shape, inputs), causal)
 
 
 PUZZLE = Puzzle(

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from checker.catalog.attention.backward_cases import delta_of_zero, large_values
 from checker.catalog.attention.backward_in_pytorch import KERNEL, call_back, expected
-from checker.catalog.attention.in_pytorch import Size, most, plain
+from checker.catalog.attention.in_pytorch import PROPERTIES, Size, in_pytorch, most, of_every_size, plain, size
 from checker.catalog.attention.launch import Proves, Shape
 from checker.catalog.attention.pytorch_backward_mistakes import BACKWARD_IN_PYTORCH
 from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.values import Inputs, hard_inputs, normal_inputs
-from checker.catalog.cases import covering
 from checker.course.case import Array, Case
-from checker.course.puzzle import Draw, Footprints, Property, Puzzle
+from checker.course.puzzle import Draw, Footprints, Puzzle
 
 LARGEST = 5e4  # score: those of twice that size are off by a hundredth in fp32, and P by as much
-DENSE = (0, 0), (0, 0)  # no gaps after rows and heads of Q, and of K and V
-
-PROPERTIES = (
-    Property("values", "queries of every kind", 20),
-    Property("any-length", "any number of queries and keys, any tile", 20),
-    Property("causal", "causal, with as many queries as keys or fewer", 20),
-    Property("hidden-queries", "queries that see no key", 5),
-    Property("any-layout", "sequences and heads, however they lie in memory", 10),
-    Property("double", "fp64 in and out", 5),
-    Property("memory-and-work", "a few tiles at once, and no product that is not needed", 20, traffic=True),
-)
 
 
 def cases(draw: Draw) -> list[Case]:
@@ -38,9 +25,6 @@ def cases(draw: Draw) -> list[Case]:
 
     def some() -> int:
         return int(sizes.integers(1, 8))
-
-    def size(n_q: int, n_k: int, d: int = 8, Br: int = 8, Bc: int = 8, heads: int = 1) -> Size:
-        return Size(Shape(n_q, n_k, d, Br, Bc, heads, *DENSE))
 
     def gradient(source: np.random.Generator, inputs: Inputs) -> Array:
         """A normal dO, with a row of one number like any other."""
@@ -59,16 +43,6 @@ def cases(draw: Draw) -> list[Case]:
         source = random(name)
         inputs = hard_inputs(source, of.every_head)
         return call_back(name, "values", of, inputs, gradient(source, inputs), causal)
-
-    def every_size(causal: bool, design: Sequence[covering.Launch]) -> Iterator[Case]:
-        """Calls by construction: a size of any class by its tile, and what else a call may have."""
-        drawn = [covering.drawn(stored, causal, sizes) for stored in design]
-        for (n_q, n_k, Br, Bc), (_, on) in zip(drawn, covering.besides(len(drawn), sizes), strict=True):
-            dtype = np.float64 if on & covering.HALF else np.float32
-            proves = "any-length" if not causal else "hidden-queries" if n_q > n_k else "causal"
-            of = size(n_q, n_k, 8, Br, Bc, 2 if on & covering.HEADS else 1)
-            unit = bool(on & covering.SWITCH)
-            yield normal("every size", proves, of, dtype, unit, causal=causal, once=True)
 
     interleaved = Size(Shape(17 + some(), 25 + some(), 12, 6, 10, 3).interleaved(sizes), batch=2)
     apart = Size(Shape(17 + some(), 19 + some(), 8, 8, 8, 2).apart(sizes), batch=2)
@@ -97,19 +71,17 @@ def cases(draw: Draw) -> list[Case]:
         normal("wide tiles", "memory-and-work", size(40 + some(), 72 + some(), 8, 16, 16, heads=2)),
         normal("many tiles", "memory-and-work", size(95, 89 + some(), 8, 16, 16, heads=2)),
         normal("many tiles", "memory-and-work", size(111, 113 + some(), 8, 16, 16, heads=2), causal=True),
-        *every_size(False, covering.FULL[::4]),
-        *every_size(True, covering.CAUSAL[::3]),
+        *of_every_size(normal, sizes, causal=False),
+        *of_every_size(normal, sizes, causal=True),
     ]
 
 
 def _around_a_number(
     _: str, name: str, shape: Shape, inputs: Inputs, causal: bool, random: np.random.Generator
 ) -> Case:
-    """A call that is wanted because of a number in the text; what would be fp16 in a kernel is fp64 here."""
-    shape = replace(shape, q_gaps=DENSE[0], k_gaps=DENSE[1])
-    if inputs.q.dtype == np.float16:
-        inputs = replace(inputs, **{x: getattr(inputs, x).astype(np.float64) for x in "qkv"})
-    return call_back(name, "any-length", Size(shape), inputs, random.normal(0.0, 1.0, inputs.q.shape), causal)
+    """A call that is wanted because of a number in the text."""
+    do: Array = random.normal(0.0, 1.0, inputs.q.shape)
+    return call_back(name, "any-length", *in_pytorch(shape, inputs), do, causal)
 
 
 PUZZLE = Puzzle(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
 from checker import catalog
 from checker.catalog.attention.in_pytorch import most, plain
 from checker.course.case import Case, Role
-from tests.catalog.test_attention_in_pytorch import positions, span
+from tests.catalog.test_attention_in_pytorch import in_tiles_seen, positions
 from tests.conftest import importable
 
 A4 = catalog.load("a4")
@@ -58,24 +56,11 @@ def test_fp32_is_not_good_enough_for_fp64(key: str) -> None:
             ), case.name
 
 
-def test_no_two_elements_share_a_place() -> None:
-    for case in cases("practice"):
-        for tensor in case.tensors.values():
-            at = span(tensor)
-            assert np.unique(at).size == at.size == tensor.values.size
-
-
 def test_what_may_be_multiplied_is_five_products_for_each_tile_that_is_seen_in_either_order() -> None:
     """And delta once."""
     for case in cases("practice"):
         batch, heads, n_q, d = case.tensors["q"].values.shape
-        last, keys = positions(case)
-        sees = keys <= last
-        entries, Br, Bc = 0, case.constexprs["Br"], case.constexprs["Bc"]
-        for i, j in itertools.product(range(0, n_q, Br), range(0, sees.shape[1], Bc)):
-            tile = sees[i : i + Br, j : j + Bc]
-            entries += tile.size * tile.any()
-        tiles, delta = 5 * batch * heads * d * entries, batch * heads * n_q * d
+        tiles, delta = 5 * batch * heads * d * in_tiles_seen(case), batch * heads * n_q * d
         assert most(case).products == tiles + delta
         assert tiles <= plain(case).products
 

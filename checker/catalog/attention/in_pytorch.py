@@ -6,7 +6,7 @@ sequence is a head like any other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,9 +15,10 @@ from checker.catalog.attention import reference
 from checker.catalog.attention.bounds import keys_seen
 from checker.catalog.attention.launch import Proves, Shape, shape_of
 from checker.catalog.attention.values import Inputs
+from checker.catalog.cases import covering
 from checker.course.case import Array, Axis, Case, Role, Tensor
 from checker.course.misconception import Footprint, Writes
-from checker.course.puzzle import Expected, Kernel
+from checker.course.puzzle import Expected, Kernel, Property
 
 DOUBLE_ERROR = 1e-9  # relative, in fp64: far below what fp32 can do, and room for an epsilon that guards a division
 TILES_AT_ONCE = 12  # largest tiles that may be alive beside the outputs: a right function needs half of them
@@ -26,6 +27,16 @@ KERNEL = Kernel(
     name="flash_attention_forward",
     parameters=("q", "k", "v", "scale", "causal", "Br", "Bc"),
     pytorch=True,
+)
+
+PROPERTIES = (
+    Property("values", "queries of every kind", 20),
+    Property("any-length", "any number of queries and keys, any tile", 20),
+    Property("causal", "causal, with as many queries as keys or fewer", 20),
+    Property("hidden-queries", "queries that see no key", 5),
+    Property("any-layout", "sequences and heads, however they lie in memory", 10),
+    Property("double", "fp64 in and out", 5),
+    Property("memory-and-work", "a few tiles at once, and no product that is not needed", 20, traffic=True),
 )
 
 
@@ -47,6 +58,33 @@ class Size:
         head, row = self.shape.strides(side)
         rows = self.shape.n_q if side == "q" else self.shape.n_k
         return max(self.shape.heads * head, rows * row), head, row, 1
+
+
+def size(n_q: int, n_k: int, d: int = 8, Br: int = 8, Bc: int = 8, heads: int = 1) -> Size:
+    """One sequence without gaps after rows and heads."""
+    return Size(Shape(n_q, n_k, d, Br, Bc, heads, (0, 0), (0, 0)))
+
+
+def in_pytorch(shape: Shape, inputs: Inputs) -> tuple[Size, Inputs]:
+    """What a launch of the family is given, for a call: without gaps, and what is fp16 in a kernel is fp64 here."""
+    if inputs.q.dtype == np.float16:
+        inputs = replace(inputs, **{x: getattr(inputs, x).astype(np.float64) for x in "qkv"})
+    return Size(replace(shape, q_gaps=(0, 0), k_gaps=(0, 0))), inputs
+
+
+def of_every_size(made: Callable[..., Case], sizes: np.random.Generator, *, causal: bool) -> Iterator[Case]:
+    """Calls by construction: a size of any class by its tile, and what else a call may have.
+
+    `made(name, proves, size, dtype, unit_scale, causal=…, once=…)` makes one.
+    """
+    design = covering.CAUSAL[::3] if causal else covering.FULL[::4]
+    drawn = [covering.drawn(stored, causal, sizes) for stored in design]
+    for (n_q, n_k, Br, Bc), (_, on) in zip(drawn, covering.besides(len(drawn), sizes), strict=True):
+        dtype = np.float64 if on & covering.HALF else np.float32
+        proves = "any-length" if not causal else "hidden-queries" if n_q > n_k else "causal"
+        of = size(n_q, n_k, 8, Br, Bc, 2 if on & covering.HEADS else 1)
+        unit = bool(on & covering.SWITCH)
+        yield made("every size", proves, of, dtype, unit, causal=causal, once=True)
 
 
 def call(name: str, proves: Proves, size: Size, inputs: Inputs, causal: bool = False, once: bool = False) -> Case:
