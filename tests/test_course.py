@@ -82,6 +82,7 @@ def test_the_readme_is_up_to_date() -> None:
 def test_the_module_is_what_its_name_says(puzzle_id: str) -> None:
     puzzle = catalog.load(puzzle_id)
     assert (puzzle.id, puzzle.stem) == (puzzle_id, STEMS[puzzle_id])
+    assert {kernel.pytorch for kernel in puzzle.kernels} == {puzzle.pytorch}  # the registry is read before the catalog
     assert puzzle.possible == 100
 
 
