@@ -157,3 +157,4 @@ class Misconception:
     explanation: str
     hint: str
     signs: tuple[Sign, ...]
+    question: str = ""  # to ask before the hint is given

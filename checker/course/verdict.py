@@ -94,6 +94,7 @@ class Finding:
     examples: tuple[str, ...] = ()  # at most five
     error_map: ErrorMap | None = None  # if it is about wrong values
     named: bool = True  # it says what is wrong; False: only where
+    question: str = ""  # what to think about first; with one, a learner gets the hint later
 
 
 @dataclass(frozen=True)

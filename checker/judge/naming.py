@@ -29,7 +29,7 @@ class Idea(Generic[S]):
     def finding(self, status: Status, where: Where, examples: tuple[str, ...] = ()) -> Finding:
         """What is said of a kernel that has this idea."""
         m = self.misconception
-        return Finding(m.id, status, m.title, m.explanation, m.hint, where, examples)
+        return Finding(m.id, status, m.title, m.explanation, m.hint, where, examples, question=m.question)
 
 
 def ideas(

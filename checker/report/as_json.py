@@ -53,6 +53,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "verdict": finding.status.value,
         "title": finding.title,
         "explanation": finding.explanation,
+        "question": finding.question,
         "hint": finding.hint,
         "where": {name: getattr(finding.where, name) for name in _OF_A_PLACE},
         "examples": finding.examples,
