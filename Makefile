@@ -47,7 +47,7 @@ friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 23
-	@echo "  Start with: make check PUZZLE=1"
+	@echo "  Start with: make check PUZZLE=w1"
 
 check: $(call layer,check) ## check one puzzle (PUZZLE=p1), or all
 	@$(checker) check $(PUZZLE) $(if $(FILE),--file "$(FILE)") --device $(DEVICE) $(if $(TARGETS),--targets $(TARGETS)) $(friendly)

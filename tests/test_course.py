@@ -17,7 +17,8 @@ from checker.course.case import Role
 from checker.course.lesson import emptied, notebook_text, span, stubs_text
 from checker.course.places import stubs
 from checker.course.verdict import Status
-from checker.publish.build import puzzle_table, readme_text
+from checker.publish.build import page_text, puzzle_table
+from checker.publish.bundle import PAGES
 from checker.submission.read import from_file
 from tests.conftest import ROOT
 
@@ -72,10 +73,14 @@ def test_the_shipped_stubs_are_up_to_date(puzzle_id: str, tmp_path: Path) -> Non
     assert stubs(puzzle_id).read_text() == stubs_text(text, catalog.load(puzzle_id)), "run: python -m checker build"
 
 
-def test_the_readme_is_up_to_date() -> None:
-    readme = (ROOT / "README.md").read_text()
-    assert readme == readme_text(readme), "run: python -m checker build"
-    assert puzzle_table() in readme
+@pytest.mark.parametrize("name", PAGES)
+def test_the_pages_are_up_to_date(name: str) -> None:
+    page = (ROOT / name).read_text()
+    assert page == page_text(page), "run: python -m checker build"
+
+
+def test_the_readme_lists_every_puzzle() -> None:
+    assert puzzle_table() in (ROOT / "README.md").read_text()
 
 
 @every_puzzle

@@ -107,6 +107,13 @@ def test_the_figures_are_drawn_by_their_code(tmp_path: Path) -> None:
         assert file in used, f"{file} is shown nowhere"
 
 
+def test_the_readme_is_a_front_door() -> None:
+    """Short, and what to type stands on the first screen; `docs/guide.md` has the rest."""
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").split("\n")
+    assert len(lines) <= 121
+    assert any(line.startswith("make check PUZZLE=") for line in lines[:25])
+
+
 def differences() -> list[list[str]]:
     """The rows of the tables of `docs/interpreter.md`, each as its cells."""
     lines = (ROOT / "docs" / "interpreter.md").read_text(encoding="utf-8").split("\n")

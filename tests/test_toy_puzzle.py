@@ -84,9 +84,11 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("course")
     for name in ("checker", "puzzles", "solutions", "notebooks"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-    (root / "tests").mkdir()
+    for folder in ("tests", "docs"):
+        (root / folder).mkdir()
     for name in (
         "README.md",
+        "docs/guide.md",
         "pyproject.toml",
         "tests/__init__.py",
         "tests/conftest.py",

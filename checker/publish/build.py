@@ -13,6 +13,7 @@ from checker import catalog
 from checker.course import ladder, places
 from checker.course.lesson import GAP, emptied, notebook_text, stubs_text
 from checker.course.places import ROOT
+from checker.publish.bundle import PAGES
 from checker.publish.pictures import example, pictures
 from checker.report.screen import plain
 from checker.report.terminal import report
@@ -35,20 +36,21 @@ def example_report(path: Path) -> str:
     return f"```\n{plain(report(example(path)), width=80)}\n```\n"
 
 
-def readme_text(readme: str, root: Path = ROOT) -> str:
-    """The README with its table and its two reports brought up to date."""
+def page_text(page: str, root: Path = ROOT) -> str:
+    """A page with its table and its sample reports brought up to date, as far as it has their marks."""
     parts = {"puzzles": puzzle_table()}
     parts |= {name: example_report(root / path) for name, path in EXAMPLES.items() if (root / path).exists()}
     for name, text in parts.items():
         pattern = re.compile(rf"(<!-- {name} -->\n).*(<!-- /{name} -->)", re.DOTALL)
-        readme = pattern.sub(lambda match, text=text: match[1] + text + match[2], readme)  # type: ignore[misc]
-    return readme
+        page = pattern.sub(lambda match, text=text: match[1] + text + match[2], page)  # type: ignore[misc]
+    return page
 
 
 def build(root: Path = ROOT) -> list[Path]:
     """Write every built file that is not up to date; return those."""
-    readme = readme_text((root / "README.md").read_text(encoding="utf-8"), root)
-    wanted = {root / "README.md": readme.encode(), **pictures(root, EXAMPLES["refused"])}
+    pages = [root / name for name in PAGES if (root / name).exists()]
+    wanted = {page: page_text(page.read_text(encoding="utf-8"), root).encode() for page in pages}
+    wanted |= pictures(root, EXAMPLES["refused"])
     for puzzle_id in ladder.stems():
         text, puzzle = places.script(puzzle_id, root).read_text(encoding="utf-8"), catalog.load(puzzle_id)
         wanted[places.notebook(puzzle_id, root)] = notebook_text(emptied(text, puzzle), puzzle).encode()

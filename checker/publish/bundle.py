@@ -20,6 +20,8 @@ KINDS = {".py", ".sh", ".json"}
 VERBS = ("build", "course", "grade", "gradescope", "similar", "student_bundle")
 INSTRUCTORS = ("grading", "nbgrader", "publish", *(f"commands/{verb}.py" for verb in VERBS))  # in checker/
 BACKGROUND = ("docs/background/*.md", "docs/figures/*.png", "docs/figures/*.svg", "docs/sources.md")
+PAGES = ("README.md", "docs/guide.md")  # parts are built, and parts are for the full course only
+ASSISTANTS = "checker/publish/AGENTS.md"  # at the top of the archive: here its rules would hold for authors, too
 FULL_COURSE = re.compile(r"<!-- full course -->\n.*?<!-- /full course -->\n", re.DOTALL)  # what students do not get
 WHEN = 315532800  # 1980: no file of an archive is older than that
 
@@ -55,5 +57,6 @@ def contents(root: Path) -> dict[str, tuple[bytes, int]]:
         stub = emptied((root / "puzzles" / f"{stem}.py").read_text(encoding="utf-8"), puzzle)
         files[f"puzzles/{stem}.py"] = stub.encode(), 0o644
         files[f"notebooks/{stem}.ipynb"] = notebook_text(stub, puzzle).encode(), 0o644
-    readme = FULL_COURSE.sub("", (root / "README.md").read_text(encoding="utf-8"))
-    return files | {"README.md": (readme.encode(), 0o644)}
+    for name in PAGES:
+        files[name] = FULL_COURSE.sub("", (root / name).read_text(encoding="utf-8")).encode(), 0o644
+    return files | {"AGENTS.md": ((root / ASSISTANTS).read_bytes(), 0o644)}

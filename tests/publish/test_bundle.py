@@ -77,27 +77,58 @@ def test_a_stub_that_an_author_has_filled_in_is_empty_again(copy: Path) -> None:
     assert not [name for name, (data, _) in bundle.contents(copy).items() if b"secret = 1" in data]
 
 
+def pages(unpacked: Path) -> list[Path]:
+    return sorted(path for path in unpacked.rglob("*.md"))
+
+
 def test_its_links_lead_somewhere(unpacked: Path) -> None:
-    readme = (unpacked / "README.md").read_text()
-    for target in re.findall(r"\]\(([^)\s]+)\)", readme) + re.findall(r'<img src="([^"]*)"', readme):
-        assert "://" in target or (unpacked / target.partition("#")[0]).exists(), target
-    assert "nstructors" not in readme
-    assert not re.search(r"solutions/|make solution", readme)
-    assert "figures)" not in readme.replace("docs/figures", "")
+    assert {"README.md", "AGENTS.md", "guide.md", "gpu.md", "sources.md"} <= {page.name for page in pages(unpacked)}
+    for page in pages(unpacked):
+        said = text(page)
+        for target in re.findall(r"\]\(([^)\s]+)\)", said) + re.findall(r'<img src="([^"]*)"', said):
+            if "://" not in target and not target.startswith("#"):
+                assert (page.parent / target.partition("#")[0]).exists(), f"{page.name}: {target}"
+    for page in (unpacked / "README.md", unpacked / "docs" / "guide.md"):
+        assert "nstructors" not in text(page) and "full course" not in text(page)
+        assert not re.search(r"solutions/|make solution", text(page))
+
+
+def targets_of(makefile: Path) -> set[str]:
+    return set(re.findall(r"^([a-z-]+):.*##", makefile.read_text(), re.MULTILINE))
 
 
 def test_it_speaks_of_no_command_that_is_not_there(unpacked: Path) -> None:
     """`make test` would install 1.5 GB, and find no test."""
     need("make")
-    readme, makefile = (unpacked / "README.md").read_text(), (unpacked / "Makefile").read_text()
-    targets = set(re.findall(r"^([a-z-]+):.*##", makefile, re.MULTILINE))
+    targets, instructors = targets_of(unpacked / "Makefile"), targets_of(ROOT / "instructor.mk")
     assert {"check", "lab", "doctor", "clean"} <= targets
-    instructors = set(re.findall(r"^([a-z-]+):.*##", (ROOT / "instructor.mk").read_text(), re.MULTILINE))
     assert not instructors & targets and "grade" in instructors
-    assert set(re.findall(r"\bmake ([a-z-]+)(?=[ `\n])(?: PUZZLE| FILE|`|  )", readme)) <= targets
+    for page in pages(unpacked):
+        in_code = re.findall(r"`[^`\n]+`|^```\n.*?^```", text(page), re.MULTILINE | re.DOTALL)
+        assert {target for code in in_code for target in re.findall(r"\bmake ([a-z-]+)", code)} <= targets, page.name
     assert make(unpacked, "help").returncode == 0 and make(unpacked, "test").returncode == 2
-    assert "`make trace PUZZLE=p5` draws" in readme and "known misconceptions" in readme and "[MIT licence]" in readme
-    assert ".devcontainer" not in readme or (unpacked / ".devcontainer" / "devcontainer.json").exists()
+    guide, readme = text(unpacked / "docs" / "guide.md"), text(unpacked / "README.md")
+    assert "`make trace PUZZLE=p5` draws" in guide and "known misconceptions" in guide and "[MIT licence]" in readme
+    assert ".devcontainer" not in guide or (unpacked / ".devcontainer" / "devcontainer.json").exists()
+
+
+def test_its_guide_has_every_command(unpacked: Path) -> None:
+    """Those for students stand in its first table."""
+    typed = set(re.findall(r"^\| `make ?([a-z-]*)", text(unpacked / "docs" / "guide.md"), re.MULTILINE))
+    assert typed - {""} == targets_of(unpacked / "Makefile") - {"help"}
+
+
+def test_coding_assistants_are_told_to_be_tutors(unpacked: Path) -> None:
+    """In words that hold in the archive: each file, folder and section that is named is there."""
+    rules = text(unpacked / "AGENTS.md")
+    assert rules.count("\n") <= 40
+    named = re.findall(r"`((?:puzzles|notebooks|docs|checker)/[^`]*)`", rules)
+    assert {"puzzles/", "notebooks/", "docs/guide.md"} <= set(named)
+    assert not [name for name in named if not (unpacked / name).exists()]
+    lesson = text(unpacked / "puzzles" / "p1_naive_softmax.py")
+    sections = [words for words in re.findall(r"\*(\w[^*\n]*\w)\*", rules) if words != "another"]
+    assert sections and not [section for section in sections if f"## {section}" not in lesson]
+    assert not (ROOT / "AGENTS.md").exists()  # there it would bind whoever works on the course itself
 
 
 def test_a_student_can_check_with_it(unpacked: Path) -> None:
