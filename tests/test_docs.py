@@ -114,6 +114,19 @@ def test_the_readme_is_a_front_door() -> None:
     assert any(line.startswith("make check PUZZLE=") for line in lines[:25])
 
 
+def test_the_sources_name_sections_that_exist() -> None:
+    """As "puzzle 3, *The idea* (Merging)": a lesson, a heading in it, and what stands out in it."""
+    page = (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")
+    named = re.findall(r"puzzles? (a?\d)(?: and (a?\d))?,\s\*([^*]+)\*(?: \(([^)]+)\))?", page)
+    assert len(named) > 25
+    for one, other, section, paragraph in named:
+        for puzzle in filter(None, (one, other)):
+            lesson = text_of(places.script(ladder.id_of(puzzle)))
+            _, found, rest = lesson.partition(f"\n## {section}")
+            assert found, f"puzzle {puzzle}, {section}"
+            assert f"**{paragraph}" in rest.partition("\n## ")[0] or not paragraph, f"puzzle {puzzle}, {paragraph}"
+
+
 def differences() -> list[list[str]]:
     """The rows of the tables of `docs/interpreter.md`, each as its cells."""
     lines = (ROOT / "docs" / "interpreter.md").read_text(encoding="utf-8").split("\n")
