@@ -110,12 +110,12 @@ class _Child:
             try:
                 said: dict[str, Any] = json.loads(line)
             except ValueError:
-                raise BenchmarkFailed("The GPU's process said something that is no result.") from None
+                raise BenchmarkFailed("The GPU's process wrote something that is not a result.") from None
             if "doing" not in said:
                 return said
             tell(said["doing"])
         if self.late:
-            raise BenchmarkFailed("The benchmark did not come to an end in time.")
+            raise BenchmarkFailed("The benchmark did not finish in time.")
         last = self.complaint.read_text(errors="replace").strip().splitlines()[-1:] or ["no reason given"]
         raise BenchmarkFailed(f"The GPU's process ended early: {last[0][:300]}")
 

@@ -21,8 +21,8 @@ from checker.report.screen import console
 @click.command()
 @click.argument("puzzle", metavar="PUZZLE")
 @click.option("--file", "file", type=click.Path(path_type=Path), help="Time this .py file or .ipynb notebook.")
-@click.option("--every", is_flag=True, help="Every size, and not the usual ones only.")
-@click.option("--predict", is_flag=True, help="Predict from the roofline, also if there is a GPU.")
+@click.option("--every", is_flag=True, help="Time every size, not only the usual ones.")
+@click.option("--predict", is_flag=True, help="Predict from the roofline, even if there is a GPU.")
 @click.option(
     "--into",
     type=click.Path(path_type=Path, file_okay=False),
@@ -30,7 +30,7 @@ from checker.report.screen import console
     show_default=True,
     help="Folder for the result as JSON and as a picture.",
 )
-@click.option("--redraw", type=click.Path(path_type=Path), help="Show this result (JSON) again, and time nothing.")
+@click.option("--redraw", type=click.Path(path_type=Path), help="Show this result (JSON) again and time nothing.")
 def bench(puzzle: str, file: Path | None, every: bool, predict: bool, into: Path, redraw: Path | None) -> None:
     """Time a puzzle's kernel on a GPU beside its peers and the roofline; without a GPU, predict.
 
@@ -46,7 +46,7 @@ def bench(puzzle: str, file: Path | None, every: bool, predict: bool, into: Path
             outcome = outcome_of(puzzle_id, path, terms_of(None, "interpreter", ""))
             if not outcome.verdict.accepted:
                 write([outcome.verdict], None, table=False)
-                click.echo("\nNothing was timed: first make it right.")
+                click.echo("\nNothing was timed: the kernel has to be right first.")
                 sys.exit(outcome.verdict.exit_status)
             with console(stderr=True).status("checking") as status:
                 result = command.result_of(

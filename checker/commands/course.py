@@ -17,10 +17,10 @@ from checker.nbgrader.folder import make
 
 @click.command()
 @click.argument("folder", required=False, default="course", metavar="[DIR]", type=click.Path(path_type=Path))
-@click.option("--id", "id", help="Name of a new course; flash-puzzles if nothing is said.")
+@click.option("--id", "id", help="Name of a new course; flash-puzzles if you give none.")
 @click.option("--exchange", help="For a new course: the folder through which nbgrader hands out and collects.")
 def course(folder: Path, id: str | None, exchange: str | None) -> None:
-    """Make an nbgrader course in DIR (`course`), or bring it up to date; docs/instructors.md says how to go on.
+    """Make an nbgrader course in DIR (`course`), or bring it up to date; docs/instructors.md has the next steps.
 
     Submissions, gradebook, key, course.toml and own_config.py are never overwritten.
     """
@@ -42,7 +42,7 @@ def course(folder: Path, id: str | None, exchange: str | None) -> None:
     click.echo(f"  . .venv/bin/activate && cd {here}")
     click.echo(f"  nbgrader generate_assignment {stem} && nbgrader release_assignment {stem}")
     if (folder / "gradebook.db").exists():
-        click.echo("For one that is handed out already, after a change of its points:")
+        click.echo("For an assignment that is handed out already, after a change of its points:")
         click.echo(f"  nbgrader generate_assignment {stem} --force")
         click.echo(f"  nbgrader autograde {stem} --force")
         click.echo(f"  nbgrader generate_feedback {stem} --force")

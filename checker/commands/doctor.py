@@ -45,11 +45,11 @@ def show(found: Diagnosis) -> None:
         whose = {"A": "each grader has a user of its own", "B": "as you, in a user namespace"}[found.tier]
         say(screen, f"✓ Submissions can be graded here: tier {found.tier}, bubblewrap, {whose}.")
         if found.tier == "B":
-            say(screen, "  Tier A, where submissions run as another user than you, needs root.")
+            say(screen, "  Tier A, in which submissions run as a user of their own, needs root.")
     else:
         say(screen, f"✗ Grading would not start here (tier C): {found.why}")
         typed = "python -m checker check N --file FILE --key TEXT --unsafe-no-sandbox"
-        say(screen, "Checking your own work needs none of this. To grade all the same, and have it marked:", typed)
+        say(screen, "Checking your own work needs none of this. To grade anyway, with a mark on each result:", typed)
         say(screen, 'or, in a course of nbgrader\'s, sandbox = "none" in its course.toml.')
 
 

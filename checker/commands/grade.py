@@ -47,13 +47,13 @@ _COLUMNS = ("all points", "some points", "no points", "not started", "no score")
 @click.option("--json", type=click.Path(path_type=Path), help="Write all that is known to this file.")
 @click.option("--junit", type=click.Path(path_type=Path), help="Write JUnit XML to this file.")
 def grade(places: tuple[Path, ...], folder: Path, jobs: int, cluster: str, **forms: Path | None) -> NoReturn:
-    """Grade what lies in PATHs, folders or files; nothing: what nbgrader has collected in the course.
+    """Grade what lies in PATHs, folders or files; without PATHs, what nbgrader has collected in the course.
 
-    If no other file is named, the latter writes verdicts.csv in the course's folder. These are no grades: there are no
-    deadlines, overrides and questions in them. `nbgrader export` has all of that.
+    Without PATHs, and unless you name another file, it also writes verdicts.csv in the course's folder. These are not
+    grades, because they know of no deadlines, overrides and questions. `nbgrader export` writes grades.
 
     Submissions for puzzles that course.toml does not name are left out, and named. What was graded before is not graded
-    again, and a run that was ended goes on where it was. `nbgrader autograde` then only takes over the results.
+    again, and a run that was interrupted continues where it was. `nbgrader autograde` then only reads the results.
 
     Exit status: 0 every submission has a result, 2 misused, 3 some could not be judged: they have no score.
     """
@@ -88,7 +88,7 @@ def grade_all(
         raise Misuse(str(problem)) from problem
     except (OSError, CrewLost) as problem:
         reason = f"{problem.strerror}: {problem.filename}" if isinstance(problem, OSError) else str(problem)
-        say(screen, f"Grading has stopped: {_harmless(reason)}. Nothing is lost; what is done is kept.")
+        say(screen, f"Grading has stopped: {_harmless(reason)}. Nothing is lost: what is done is kept.")
         return ExitStatus.FAULT
     screen.print(_summary(rows))
     known = sum(outcome.known for outcome in outcomes)

@@ -21,7 +21,7 @@ from checker.publish.gradescope.archive import write
 def gradescope(puzzle: str | None, folder: Path, file: Path) -> None:
     """Write an autograder for Gradescope: of a puzzle, or of all that course.toml names.
 
-    It grades as `grade` does, with the key and the points of the course, so keep it from others.
+    It grades as `grade` does, with the key and the points of the course, so keep it secret.
     """
     asked = () if puzzle is None else (id_of(puzzle),)
     try:
@@ -33,6 +33,6 @@ def gradescope(puzzle: str | None, folder: Path, file: Path) -> None:
     except OSError as error:
         raise Misuse(f"{file} could not be written: {error.strerror}: {error.filename}.") from error
     points = sum(course.possible(puzzle_id) for puzzle_id in puzzles)
-    click.echo(f"{file}: {len(names)} files, {points} points. It holds the course's key: keep it from others.")
+    click.echo(f"{file}: {len(names)} files, {points} points. It holds the course's key: keep it secret.")
     if not course.caged:
         click.echo("! Submissions will run without a sandbox there, as course.toml says.")

@@ -12,11 +12,11 @@ from checker.report import screen
 
 @click.command()
 @click.argument("puzzle", required=False, metavar="PUZZLE")
-@click.option("--again", is_flag=True, help="Show the hints that you have seen so far, and no other.")
+@click.option("--again", is_flag=True, help="Show only the hints that you have seen so far.")
 def hint(puzzle: str | None, again: bool) -> None:
-    """Show the next hint for a puzzle, and no more.
+    """Show the next hint for a puzzle.
 
-    They are those at the end of the lesson. How many you have seen is remembered in progress.txt.
+    The hints are those at the end of the lesson. progress.txt remembers how many you have seen.
     """
     puzzle_id = asked_for(puzzle, "hint")
     shown = hints.seen_hints(puzzle_id) if again else hints.next_hint(puzzle_id)

@@ -17,7 +17,7 @@ from checker.report import screen
 def progress() -> None:
     """Show what is solved, how many hints were seen, and which file to open next.
 
-    It is all in progress.txt, which you may read, change or delete.
+    All of this is in progress.txt, which you may read, change or delete.
     """
     found = opened()
     if found.remark:

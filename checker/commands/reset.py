@@ -15,7 +15,7 @@ from checker.learner import stub
 
 @click.command()
 @click.argument("puzzle", required=False, metavar="PUZZLE")
-@click.option("--file", "file", type=click.Path(path_type=Path), help="Only this one of the puzzle's two files.")
+@click.option("--file", "file", type=click.Path(path_type=Path), help="Reset only this one of the puzzle's two files.")
 def reset(puzzle: str | None, file: Path | None) -> None:
     """Put the stub of a puzzle back into its file and its notebook.
 
@@ -27,14 +27,14 @@ def reset(puzzle: str | None, file: Path | None) -> None:
     if file is not None:
         if not places.is_own(file, puzzle_id):
             names = " and ".join(map(places.shown, paths))
-            raise Misuse(f"{file} is no file of puzzle {puzzle_id}, so it has no stub. Those that have one: {names}.")
+            raise Misuse(f"{file} is not a file of puzzle {puzzle_id}, so it has no stub. These have one: {names}.")
         paths = [path for path in paths if os.path.realpath(path) == os.path.realpath(file)]
     done = False
     try:
         for plan in [stub.planned(puzzle_id, path) for path in paths]:
             name = places.shown(plan.path)
             if not plan.needed:
-                click.echo(f"{name} was the stub already.")
+                click.echo(f"{name} is the stub already.")
                 continue
             backup = stub.carry_out(plan)
             kept = "" if backup is None else f" What it held is in {places.shown(backup)}."

@@ -26,10 +26,10 @@ from checker.submission.read import Submission
 @click.option("--puzzle", metavar="PUZZLE", help="Only this puzzle.")
 @click.option("--file", default="similar.html", show_default=True, type=click.Path(path_type=Path), help="Where to.")
 def similar(places: tuple[Path, ...], folder: Path, puzzle: str | None, file: Path) -> None:
-    """Show which submissions in PATHs share what few others have; nothing: what nbgrader has collected in the course.
+    """Show which submissions share passages that few others have: in PATHs, or in what nbgrader has collected.
 
-    One page, to look at and to judge by yourself: that two kernels are alike says nothing about anybody. Nothing is
-    executed.
+    It makes one page, for you to read and to judge: that two kernels are alike proves nothing about anybody. Nothing
+    is executed.
     """
     puzzle_id = None if puzzle is None else ladder.id_of(puzzle)
     screen = console()

@@ -16,7 +16,7 @@ from checker.report import screen
 
 @click.command(hidden=not (places.ROOT / "solutions").is_dir())
 @click.argument("puzzle", required=False, metavar="PUZZLE")
-@click.option("--force", is_flag=True, help="Open it although the puzzle is not solved.")
+@click.option("--force", is_flag=True, help="Open it even if the puzzle is not solved.")
 def solution(puzzle: str | None, force: bool) -> None:
     """Print the solution of a puzzle, once you have solved it.
 
@@ -40,7 +40,7 @@ def solution(puzzle: str | None, force: bool) -> None:
             f"make check PUZZLE={puzzle_id}",
         )
         screen.say(console, "Perhaps a hint is enough:", f"make hint PUZZLE={puzzle_id}")
-        screen.say(console, "To open it all the same:", f"make solution PUZZLE={puzzle_id} FORCE=1")
+        screen.say(console, "To open it anyway:", f"make solution PUZZLE={puzzle_id} FORCE=1")
         sys.exit(ExitStatus.REFUSED)
     if console.is_terminal:
         console.print(Syntax(text, "python", theme="ansi_dark", background_color="default", word_wrap=True))

@@ -13,7 +13,7 @@ from checker.publish.bundle import write
 @click.command("student-bundle")
 @click.argument("file", required=False, default="flash-puzzles.tar.gz", type=click.Path(path_type=Path))
 def student_bundle(file: Path) -> None:
-    """Write the course for students to FILE: no solutions, no tests, nothing of grading, every stub empty."""
+    """Write the course for students to FILE: every stub is empty, and solutions, tests and grading are left out."""
     try:
         names = write(file)
     except OSError as error:

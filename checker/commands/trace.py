@@ -47,7 +47,7 @@ def trace(puzzle: str, file: Path | None, into: Path) -> NoReturn:
     if seen.empty:
         write([verdict], None, table=False)
         if verdict.runs:
-            click.echo("\nNothing was drawn: no launch got so far that there is anything to see.")
+            click.echo("\nNothing was drawn: no launch got far enough to show anything.")
         sys.exit(verdict.exit_status)
     command.show(screen, seen)
     if not can_draw():

@@ -14,7 +14,7 @@ from checker.report import screen
 def watch(puzzle: str | None) -> None:
     """Check a puzzle whenever you save its file or its notebook; without PUZZLE, any of them.
 
-    The report is that of the file that was saved. Ctrl-C ends it, with exit status 0.
+    You see the report on the file that you saved. Ctrl-C ends it, with exit status 0.
     """
     puzzle_id = None if puzzle is None else id_of(puzzle)
     try:

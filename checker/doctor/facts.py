@@ -39,7 +39,7 @@ _FORBIDDEN = (
     (
         "kernel/apparmor_restrict_unprivileged_userns",
         "1",
-        "AppArmor allows them to programs with a profile only (Ubuntu 23.10 and later). Give bubblewrap one, "
+        "AppArmor allows them only to programs with a profile (Ubuntu 23.10 and later). Give bubblewrap one, "
         "allow them to all (sysctl), or grade as root.",
         (
             f"printf '%s\\n' {_PROFILE_LINES} | sudo tee /etc/apparmor.d/bwrap",
@@ -100,18 +100,18 @@ def _fact(name: str, there: bool, found: str, missing: str, needed_for: str = ""
 def _for_checking() -> Iterator[Fact]:
     here = f"Python {platform.python_version()} on {platform.system()}, {platform.machine()}"
     fits = _PYTHONS[0] <= sys.version_info[:2] <= _PYTHONS[1] and platform.machine() in _MACHINES
-    needed = f"{here}; needed is 3.10 to 3.14 on Linux, x86-64 or aarch64."
+    needed = f"{here}; the course needs 3.10 to 3.14 on Linux, x86-64 or aarch64."
     yield _fact("Python", fits and sys.platform == "linux", f"{here}.", needed, "checking")
     triton = _version("triton")
     if triton is None:
         yield _fact("triton", False, "", "is not installed.", "checking", "make check PUZZLE=1")
     else:
         fits = _TRITONS[0] <= tuple(int(n) for n in re.findall(r"\d+", triton)[:2]) <= _TRITONS[1]
-        yield _fact("triton", fits, f"{triton}.", f"{triton} is there; needed is 3.6 to 3.9.", "checking")
+        yield _fact("triton", fits, f"{triton}.", f"{triton} is there; the course needs 3.6 to 3.9.", "checking")
     missing = "is not installed; python -m checker does the same without it."
     yield _fact("make", shutil.which("make") is not None, "is installed.", missing, "", "sudo apt install make")
     free = shutil.disk_usage(Path.cwd()).free
-    space = f"{free / (1 << 30):.0f} GB are free here; all that make installs takes 2."
+    space = f"{free / (1 << 30):.0f} GB are free here; everything that make installs takes 2."
     yield _fact("disk", free >= _LEAST_DISK, space, space)
 
 
@@ -140,7 +140,7 @@ def _for_grading(tier: str, why: str) -> Iterator[Fact]:
         yield _fact("setpriv", there, "is installed.", missing, "grading", "apt install util-linux")
     else:
         yield _user_namespaces()
-    missing = "is missing: a kernel with seccomp on x86-64 or aarch64 has it."
+    missing = "is missing: it needs a kernel with seccomp on x86-64 or aarch64."
     yield _fact("system-call filter", seccomp.available(), "is there (seccomp).", missing, "grading")
     yield _nbgrader()
     yield from _exchange()

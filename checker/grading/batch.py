@@ -1,6 +1,6 @@
 """Many submissions at once: each distinct one is judged once, by whoever is free, and its record says the rest.
 
-Everything that lasts is in the records, so that a batch which was killed goes on where it was. What ends a worker is
+Everything that lasts is in the records, so that a batch which was killed continues where it was. What ends a worker is
 tried again by another one, and in the end it is a fault that the instructor is told of: never a score.
 """
 
@@ -106,7 +106,7 @@ def _in_turn(outcomes: Sequence[Outcome]) -> list[Outcome]:
 
 def _fault(problem: Exception) -> str:
     if isinstance(problem, WorkerLost):
-        return f"whoever judged it came to an end each time, {TRIES} times"
+        return f"the process that judged it ended each time, {TRIES} times"
     return str(problem) if isinstance(problem, CheckerFault | Unresolved) else f"{type(problem).__name__}: {problem}"
 
 

@@ -32,7 +32,7 @@ def handed(path: Path, puzzle: Puzzle) -> Handed:
     """Read a notebook or a file. Whatever is wrong with it is said in what is returned."""
     # A link to another student's work, or to a file of the instructor's. Path.is_symlink raises where none may look.
     if os.path.islink(path):  # noqa: PTH114
-        return _unreadable((), f"{path.name} is a link, and not a file.")
+        return _unreadable((), f"{path.name} is a link, not a file.")
     cells: tuple[Cell, ...] = ()
     try:
         if path.suffix != ".ipynb":
@@ -66,7 +66,7 @@ def _chosen(cells: tuple[Cell, ...], puzzle: Puzzle, name: str) -> Handed:
         if not marked:
             notes.append(f"{kernel.name} is defined in cell {_numbers(defining)}, which is not the cell for it.")
         if len({texts[n].strip() for n in meant}) > 1:
-            notes.append(f"{kernel.name} is defined in cells {_numbers(meant)}, and differently.")
+            notes.append(f"{kernel.name} is defined in cells {_numbers(meant)}, in different ways.")
             continue
         answers.append(meant[-1])
         others = [n for n in defining if n != meant[-1]]

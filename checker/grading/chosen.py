@@ -43,11 +43,11 @@ def chosen(work: Work) -> tuple[Path, Handed]:
             left = [one for one in left if goes_first(work.puzzle, *one)] or left
     if len(left) > 1:
         names = " and ".join(_name(path) for path, _ in left[:MOST_NAMED])
-        raise Unresolved(f"There is more than one file for it, {names}, so it is open which one is meant")
+        raise Unresolved(f"There is more than one file for it, {names}, so it is unclear which one is meant")
     ((path, meant),) = left
     notes = list(meant.notes)
     if path.stem != stem:
-        notes.insert(0, f"What was judged is called {_name(path)}, and not {stem}{path.suffix}.")
+        notes.insert(0, f"The file that was judged is called {_name(path)}, and not {stem}{path.suffix}.")
     if others := [_name(other) for other in work.paths if other != path]:
         notes.insert(0, f"{_name(path)} was judged; left out: {', '.join(others[:MOST_NAMED])}.")
     return path, replace(meant, notes=tuple(notes))

@@ -60,7 +60,7 @@ def _client(where: str, jobs: int, private: Path, stack: ExitStack) -> Client:
     if not re.fullmatch(r"(?:tcp|tls)://\S+:\d+", where):
         raise NoCrew(f"{where} is neither local nor slurm nor a Dask scheduler's address, such as tls://host:8786.")
     if jobs:
-        raise NoCrew(f"{where} has the workers that it has: leave --jobs out.")
+        raise NoCrew(f"{where} has its workers already: leave --jobs out.")
     try:
         return Client(where, set_as_default=False)
     except (OSError, TimeoutError) as problem:
@@ -104,7 +104,7 @@ class _Cluster(Crew):
             raise self._gone() from problem
         except Exception as problem:  # not of the call: that would be its answer
             raise NoCrew(
-                f"A Dask worker cannot load the checker: {problem}. It needs the same one as here."
+                f"A Dask worker cannot load the checker: {problem}. It needs the same checker as here."
             ) from problem
         if isinstance(answer, Unfit):
             raise NoCrew(str(answer))

@@ -41,8 +41,8 @@ def terms_for_grading(course: Settings) -> Terms:
         cage = held() if course.caged else None
     except NoCage as reason:
         raise NotReady(
-            f"Nothing was graded, because nothing would hold a submission. {reason} What to do about it: "
-            "python -m checker doctor. Or, if you trust everybody who hands in, sandbox = 'none' in course.toml."
+            f"Nothing was graded, because no sandbox works here. {reason} python -m checker doctor says "
+            "what to do about it. Or, if you trust everybody who hands in, write sandbox = 'none' in course.toml."
         ) from reason
     return Terms(key=secret, host=Host() if cage is None else _host(cage))
 

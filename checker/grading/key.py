@@ -54,12 +54,12 @@ def read(path: Path) -> str:
         reason = error.strerror if isinstance(error, OSError) else "it is not a key"
         raise KeyProblem(
             f"The course's key {path} cannot be read: {reason}. Put back your copy of it; "
-            "if there is none, `make course` makes a new one, and everything is judged anew."
+            "if there is none, `make course` makes a new one, and everything is judged again."
         ) from error
     if status.st_uid not in (os.geteuid(), 0) or status.st_mode & 0o077:
         raise KeyProblem(
-            f"The course's key {path} is not for its owner alone (mode {status.st_mode & 0o777:03o}). "
-            f"If nobody has read it: chmod 600 {path}. Else remove it, and `make course` makes a new one."
+            f"The course's key {path} can be read by others than its owner (mode {status.st_mode & 0o777:03o}). "
+            f"If nobody has read it: chmod 600 {path}. Otherwise remove it, and `make course` makes a new one."
         )
     if len(key) < 32:
         raise KeyProblem(f"{path} does not hold a key. Put back your copy of it.")

@@ -32,8 +32,8 @@ _Puzzles = Annotated[
     list[str | int], Meta(min_length=1, description='name the puzzles of the course, such as ["p1", "p2"]')
 ]
 _Text = Annotated[str, Meta(description="use a text, in quotes")]
-_Sandbox = Annotated[Literal["required", "none"], Meta(description="there is 'required', 'none'")]
-_Policy = Annotated[Literal["none", "zero", "per day"], Meta(description="there is 'none', 'zero', 'per day'")]
+_Sandbox = Annotated[Literal["required", "none"], Meta(description="use 'required' or 'none'")]
+_Policy = Annotated[Literal["none", "zero", "per day"], Meta(description="use 'none', 'zero' or 'per day'")]
 _Amount = Annotated[float, Meta(ge=0, lt=1e6, description="use a number that is not negative")]
 _Whole = Annotated[int, Meta(ge=0, lt=1_000_000, description="use a whole number that is not negative")]
 _Table = Annotated[dict[str, Any], Meta(description='it must hold lines such as "name" = 10')]
@@ -213,7 +213,7 @@ puzzles = {puzzles}
 key_file = ""
 
 # "required": grade only in a sandbox; `python -m checker doctor` says whether there is one. "none": without one, if you
-# trust everybody who hands in; a submission can then read all that you can, and each result says so.
+# trust everybody who hands in; a submission can then read everything that you can, and each result says so.
 sandbox = "required"
 
 [late] # deadlines are nbgrader's: set them in the formgrader

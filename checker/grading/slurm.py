@@ -66,15 +66,15 @@ def cluster(private: Path) -> Iterator[SLURMCluster]:
 def hand_in(cluster: SLURMCluster, jobs: int) -> None:
     """Have so many jobs, from now on until the cluster is closed. Raises NoCrew if Slurm takes none."""
     if not jobs:
-        raise NoCrew("Say how many Slurm jobs there shall be: --jobs 8.")
+        raise NoCrew("Say how many Slurm jobs you want: --jobs 8.")
     try:
         script = cluster.job_script()
         # Dask does not say why a job was not taken.
         subprocess.run(["sbatch", "--test-only"], input=script, capture_output=True, text=True, check=True)
     except FileNotFoundError as problem:
-        raise NoCrew("There is no sbatch here: grade on a machine from which Slurm takes jobs.") from problem
+        raise NoCrew("There is no sbatch here: grade on a machine that can submit Slurm jobs.") from problem
     except subprocess.CalledProcessError as problem:
-        raise NoCrew(f"Slurm does not take the job: {problem.stderr.strip()}") from problem
+        raise NoCrew(f"Slurm does not accept the job: {problem.stderr.strip()}") from problem
     again = PeriodicCallback(lambda: cluster.scale(jobs=jobs), _AGAIN)  # one that has reached its time limit, say
     cluster.loop.add_callback(again.start)
     cluster.scale(jobs=jobs)

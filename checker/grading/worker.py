@@ -63,8 +63,8 @@ def called(needs: Needs, function: Callable[..., Any], arguments: tuple[Any, ...
     """The result of a call, or the exception that it raised. An exception of Dask's is none of these."""
     if needs.mark not in _fit and (reason := _why_unfit(needs)):
         return Unfit(
-            f"The worker on {socket.gethostname()} cannot grade with this machine: {reason}. All workers need this "
-            "same checker, and the course, its key and the submissions under the same names, on shared file systems."
+            f"The worker on {socket.gethostname()} cannot grade together with this machine: {reason}. All workers "
+            "need the same checker, and the course, its key and the submissions under the same names, on shared file systems."
         )
     _fit.add(needs.mark)
     # Dask's nanny has made this process a daemon, and those may have no children, because they would outlive it. These
@@ -90,9 +90,9 @@ def _why_unfit(needs: Needs) -> str:
     except (settings.SettingsError, key.KeyProblem) as problem:
         return str(problem).rstrip(".")
     reasons = {
-        "checker": "its checker is another one",
+        "checker": "its checker is a different one",
         "triton": f"its triton is {here['triton'] or 'missing'}, and {there['triton']} here",
         "torch": f"its torch is {here['torch'] or 'missing'}, and {there['torch']} here",
-        "key": f"its {course.key_path} is another key",
+        "key": f"its {course.key_path} is a different key",
     }
     return next((reason for name, reason in reasons.items() if here[name] != there[name]), "")

@@ -56,7 +56,7 @@ def next_hint(puzzle_id: str, root: Path = places.ROOT) -> Shown:
         after = changed(one_more, root)
     except OSError as error:
         sentence = (
-            f"That you have seen it cannot be noted in progress.txt ({error.strerror}). All hints end the lesson."
+            f"progress.txt cannot be written ({error.strerror}), so this hint is not counted. All hints end the lesson."
         )
         entry = before.progress.of(puzzle_id)
         after = Opened(before.progress.having(puzzle_id, replace(entry, hints=seen + 1)), sentence)

@@ -38,8 +38,8 @@ def terms_of(key: str | None, device: str, wanted: str, *, unsafe: bool = False)
         return replace(terms, host=Host(cage.held()))
     except cage.NoCage as reason:
         raise Misuse(
-            f"Grading was not started, because nothing would hold a submission. {reason} What to do about it: "
-            "python -m checker doctor. Or add --unsafe-no-sandbox: then a submission can read all that you can."
+            f"Grading was not started, because no sandbox works here. {reason} python -m checker doctor says "
+            "what to do about it. Or add --unsafe-no-sandbox: then a submission can read everything that you can."
         ) from reason
 
 
@@ -123,7 +123,7 @@ def fault(puzzle_id: str, error: Exception) -> Verdict:
         traceback.print_exception(error)
     sentence = f"{type(error).__name__}: {error}"
     hint = (
-        "This is not your kernel's fault, and it costs no points. Check again; if it stays, report it with "
+        "This is not your kernel's fault, and it costs no points. Check again; if it happens again, report it with "
         f"the output of {TRACEBACK_VARIABLE}=1 python -m checker check {puzzle_id}."
     )
     finding = Finding("checker-fault", Status.CHECKER_FAULT, "The checker itself failed", sentence, hint)

@@ -118,7 +118,7 @@ def opened(root: Path = ROOT) -> Opened:
     try:
         return changed(lambda same: same, root)
     except OSError as error:
-        return Opened(progress, f"{NAME} is damaged, and cannot be mended here ({error.strerror}).")
+        return Opened(progress, f"{NAME} is damaged, and cannot be repaired here ({error.strerror}).")
 
 
 def changed(change: Callable[[Progress], Progress], root: Path = ROOT) -> Opened:

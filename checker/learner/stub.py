@@ -74,7 +74,7 @@ def planned(puzzle_id: str, path: Path, root: Path = places.ROOT) -> Reset:
         except (OSError, Unreadable, ValueError):
             continue
     raise NoStub(
-        f"{places.shown(path)} is too far from a lesson to be mended, and so is {places.shown(twin)}. "
+        f"{places.shown(path)} is too far from a lesson to be repaired, and so is {places.shown(twin)}. "
         "Nothing was changed. Take the file from where you got the course."
     )
 

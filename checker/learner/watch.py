@@ -64,7 +64,7 @@ class Watcher:
     def run(self) -> None:
         """Watch until interrupted. Raises KeyboardInterrupt and NothingToWatch."""
         if not self.folders:
-            raise NothingToWatch("There is neither a folder puzzles nor a folder notebooks here to be watched.")
+            raise NothingToWatch("There is nothing to watch here: no folder puzzles and no folder notebooks.")
         greeted = False
         try:
             for changed in self._changes():
@@ -176,7 +176,7 @@ class Watcher:
         if verdict.upcoming and self.only is None:
             say(self.console, "Open it; it is checked when you save it. Ctrl-C ends this.")
         elif verdict.upcoming:
-            say(self.console, "To go on with it, press Ctrl-C and type:", f"make watch PUZZLE={self._next()}")
+            say(self.console, "To continue with it, press Ctrl-C and type:", f"make watch PUZZLE={self._next()}")
 
     def _next(self) -> str | None:
         return opened(self.root).progress.next_open(self.only or "")

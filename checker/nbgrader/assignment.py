@@ -28,7 +28,7 @@ def check_id(puzzle: Puzzle) -> str:
 
 
 def source_notebook(root: Path, puzzle_id: str, points: int) -> str:
-    """The JSON of the notebook that belongs into `source/`. Raises NoAssignment."""
+    """The JSON of the notebook that belongs in `source/`. Raises NoAssignment."""
     puzzle = catalog.load(puzzle_id)
     stub = emptied((root / "puzzles" / f"{puzzle.stem}.py").read_text(encoding="utf-8"), puzzle)
     path = root / "solutions" / f"{puzzle.stem}.py"

@@ -135,7 +135,7 @@ class NotConfigured(NbGraderPreprocessor):
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         """Refuse."""
-        raise NotGraded("the course's configuration could not be loaded: see what was said when nbgrader started")
+        raise NotGraded("the course's configuration could not be loaded: see the messages from when nbgrader started")
 
 
 class LeaveToHand(NbGraderPreprocessor):

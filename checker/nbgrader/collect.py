@@ -47,7 +47,7 @@ class CollectAllowed(ExchangeCollect):
         except (ValueError, OverflowError, OSError, ExchangeError):
             odd = True
         if odd:
-            self.log.warning("%s is no submission, and was left out", path)
+            self.log.warning("%s is not a submission, and was left out", path)
             return {"username": None, "filename": "", "timestamp": datetime.min}
         return record
 
@@ -72,7 +72,7 @@ class CollectAllowed(ExchangeCollect):
                 folder = course.format_path(course.submitted_directory, record["username"], course.assignment_id)
                 collected = course.get_existing_timestamp(folder)
                 if collected is not None and collected > record["timestamp"]:
-                    self.log.warning("%s was collected of %s, and does not count", collected, record["username"])
+                    self.log.warning("%s was collected from %s, and does not count", collected, record["username"])
                     shutil.rmtree(folder)
         super().copy_files()
 
@@ -112,10 +112,10 @@ class CollectAllowed(ExchangeCollect):
                 if stat.S_ISLNK(os.stat(name, dir_fd=opened, follow_symlinks=False).st_mode):
                     self._left_out(folder, name)
         if not own.exists():
-            raise RuntimeError("it is no folder")
+            raise RuntimeError("it is not a folder")
 
     def _left_out(self, folder: str, name: str) -> None:
-        self.log.warning("%s is no plain file, and was left out", Path(folder) / name)
+        self.log.warning("%s is not a plain file, and was left out", Path(folder) / name)
 
 
 def _raise(error: OSError) -> None:

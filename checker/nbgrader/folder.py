@@ -36,7 +36,7 @@ def make(folder: Path, id: str = "", exchange: str = "", root: Path = ROOT) -> t
     """
     folder = folder.absolute()
     if folder.exists() and not (folder / settings.NAME).exists() and any(folder.iterdir()):
-        raise SettingsError(f"{folder} is not empty, and no course. Name a new folder.")
+        raise SettingsError(f"{folder} is not empty, and not a course. Name a new folder.")
     made = Made()
     settings.check_id(id or Settings.id)  # before course.toml is written, which never is again
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -117,9 +117,9 @@ def _unnamed(folder: Path, course: Settings) -> Iterator[str]:
 
 
 _CONFIGURATION = '''\
-"""nbgrader's configuration of this course. `make course` writes it: settings of your own belong into {own}.
+"""nbgrader's configuration of this course. `make course` writes it: settings of your own belong in {own}.
 
-If this file cannot be loaded, nbgrader goes on without it, and then executes what students hand in. So do not edit it.
+Do not edit it: if this file cannot be loaded, nbgrader continues without it, and executes what students hand in.
 """
 
 import sys

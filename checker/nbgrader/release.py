@@ -10,7 +10,7 @@ from checker.course.lesson import GAP
 
 
 class ClearSolutions(StockClearSolutions):
-    """As nbgrader's, but a cell with a FILL IN mark of its own gets no `YOUR CODE HERE` besides."""
+    """As nbgrader's, but a cell with a FILL IN mark of its own gets no `YOUR CODE HERE` as well."""
 
     def preprocess_cell(self, cell: Any, resources: Any, cell_index: int) -> tuple[Any, Any]:
         """Clear one cell."""

@@ -36,7 +36,7 @@ class Touch:
 
 @dataclass(frozen=True)
 class Program:
-    """One program. A step ends where a tensor is loaded or stored again, or is loaded after a store: a loop's turn."""
+    """One program. A step ends where a tensor is loaded or stored again, or is loaded after a store: an iteration."""
 
     name: str
     rows: tuple[int, int] | None  # of a matrix whose tiles lie along its columns: the first row touched, and the last

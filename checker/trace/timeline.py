@@ -58,7 +58,7 @@ def draw(part: SubFigure, launch: Recorded) -> None:
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     shown = "" if launch.count == len(launch.programs) else f"; {len(launch.programs)} of {launch.count} programs"
-    axes.set_xlabel(f"steps of each program: a step is one turn of its loop{shown}")
+    axes.set_xlabel(f"steps of each program: a step is one iteration of its loop{shown}")
     axes.set_title("Tiles over time", pad=18)
 
 
@@ -90,5 +90,5 @@ def draw_legend(part: SubFigure, launch: Recorded, masked: bool) -> None:
     stored = any(touch.store for program in launch.programs for touch in program.touches)
     handles: list[Any] = [Patch(**LOAD, label="loaded"), *([Patch(**STORE, label="stored")] if stored else [])]
     if masked:
-        handles.append(Line2D([], [], color=VERMILION, label="right of it all is hidden by the mask"))
+        handles.append(Line2D([], [], color=VERMILION, label="everything to the right is hidden by the mask"))
     part.legend(handles=handles, loc="right", ncols=3, frameon=False, fontsize=9, handlelength=2.2, handleheight=1.1)

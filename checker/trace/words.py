@@ -29,7 +29,7 @@ def summary(trace: Trace) -> Iterator[str]:
     yield f"Puzzle {trace.puzzle}: {trace.title}, traced"
     yield outcome(trace)
     if trace.finding is not None:
-        yield f"  make check PUZZLE={trace.puzzle} says more of it."
+        yield f"  make check PUZZLE={trace.puzzle} says more about it."
     if trace.wrong is not None:
         yield f"  {of_wrongness(trace.wrong)}"
     for launch in trace.launches:

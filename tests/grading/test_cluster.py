@@ -232,10 +232,10 @@ def test_a_worker_that_would_judge_otherwise_is_refused(desk: Path, dask: Dask, 
     done = graded(desk, "--cluster", dask.address)
     assert done.returncode == 2, done.stdout + done.stderr
     sentence = {
-        "another checker": "its checker is another one",
+        "another checker": "its checker is a different one",
         "no checker": "A Dask worker cannot load the checker",
         "no key": ".key cannot be read",
-        "another key": "is another key",
+        "another key": "is a different key",
         "no course": "it does not see what is written to",
         "no submissions": "handed in/p1_",
     }[what]
@@ -383,4 +383,4 @@ def test_what_slurm_does_not_take_is_a_sentence(desk: Path, a_slurm: Path) -> No
     (a_slurm / "sbatch").write_text("#!/bin/sh\necho 'sbatch: error: invalid partition' >&2\nexit 1\n")
     done = graded(desk, "--cluster", "slurm", "--jobs", "1")
     assert done.returncode == 2
-    assert "Slurm does not take the job: sbatch: error: invalid partition" in done.stderr
+    assert "Slurm does not accept the job: sbatch: error: invalid partition" in done.stderr

@@ -144,7 +144,7 @@ def test_a_stub_is_left_as_it_is(course: Course) -> None:
 
     before = written()
     done = course.run("reset", "1")
-    assert (done.returncode, done.stdout.count("was the stub already")) == (0, 2)
+    assert (done.returncode, done.stdout.count("is the stub already")) == (0, 2)
     assert written() == before
     assert list(course.root.rglob("*.bak*")) == []
 

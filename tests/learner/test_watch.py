@@ -396,7 +396,7 @@ def test_without_folders_there_is_nothing_to_watch(course: Course) -> None:
     for name in ("puzzles", "notebooks"):
         (course.root / name).rename(course.root / f"no {name}")
     done = course.run("watch")
-    assert done.returncode == 2 and "neither a folder puzzles nor a folder notebooks" in done.stderr
+    assert done.returncode == 2 and "no folder puzzles and no folder notebooks" in done.stderr
 
 
 def test_without_watchfiles_it_says_what_to_do(course: Course) -> None:

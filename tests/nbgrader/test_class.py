@@ -158,7 +158,7 @@ def test_without_the_key_nothing_is_graded(graded: Course) -> None:
     before, secret = graded.scores(), next((graded.folder.parent / "config").rglob("*.key"))
     secret.chmod(0o644)
     done = graded.run("autograde", ASSIGNMENT, "--force")
-    assert done.status == 1 and "is not for its owner alone (mode 644)" in done.said
+    assert done.status == 1 and "can be read by others than its owner (mode 644)" in done.said
     secret.chmod(0o600)
     assert graded.grade("ben")["auto_score"] == 25
     assert graded.run("autograde", ASSIGNMENT).status == 0

@@ -110,7 +110,7 @@ def test_a_stray_file_in_source_is_told(tmp_path: Path) -> None:
 def test_another_folder_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "to-aunt.txt").write_text("dear")
-    with pytest.raises(SettingsError, match="is not empty, and no course"):
+    with pytest.raises(SettingsError, match="is not empty, and not a course"):
         make(tmp_path / "letters")
     assert list(contents(tmp_path)) == ["letters/to-aunt.txt"]
 
@@ -179,7 +179,7 @@ def test_no_key_in_a_repository_or_in_the_course(tmp_path: Path, link: bool) -> 
         (f"[points.{STEM}]\ntraffic = 'many'", "whole number"),
         (f"[points]\n{STEM} = 3", "must hold lines"),
         ("key_file = 3", "use a text"),
-        ("sandbox = 'maybe'", "there is 'required', 'none'"),
+        ("sandbox = 'maybe'", "use 'required' or 'none'"),
         ("late = 3", "must hold lines"),
         ("[late]\ngrace_minutes = nan", "not negative"),
     ],

@@ -71,7 +71,7 @@ def twice_in_one_cell(notebook: Notebook) -> None:
 
 
 def copied_differently(notebook: Notebook) -> None:
-    """The kernel's cell twice, marks and all: it is open which one is meant."""
+    """The kernel's cell twice, marks and all: it is unclear which one is meant."""
     filled(RIGHT)(notebook)
     notebook["cells"].insert(
         KERNEL, json.loads(json.dumps(notebook["cells"][KERNEL])) | {"id": "copy", "source": WRONG}
@@ -210,7 +210,7 @@ def test_the_instructor_is_told_what_was_changed(batch: tuple[Course, Done]) -> 
     course, done = batch
     assert "defined in cell 1, which is not the cell for it" in course.report("moved-and-renamed")
     assert "the one in cell 4 was judged" in course.report("draft-left-over")
-    assert "and differently" in course.report("copied-differently")
+    assert "in different ways" in course.report("copied-differently")
     assert "100 MB" in course.report("huge")
     assert "is not UTF-8 text" in course.report("not-utf-8") and str(course.folder) not in course.report("not-utf-8")
     assert "submitted/huge" in done.said

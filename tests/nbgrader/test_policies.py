@@ -90,7 +90,7 @@ def test_attempts_that_are_limited_after_collecting_count(course: Course) -> Non
     assert course.run("collect", ASSIGNMENT).status == 0
     assert "# attempt 2" in collected.read_text()
     done = course.run("collect", ASSIGNMENT, "--update")
-    assert done.status == 0 and "of ina, and does not count" in done.said
+    assert done.status == 0 and "from ina, and does not count" in done.said
     assert "# attempt 1" in collected.read_text()
     assert course.scores()["ina"] == "needs grading"  # what has a grade is the other one
     assert course.run("autograde", ASSIGNMENT, "--student=ina", "--force").status == 0
@@ -175,7 +175,7 @@ def test_only_plain_files_are_collected(course: Course) -> None:
     (kim / "folder").symlink_to(secret.parent)
     os.mkfifo(kim / "pipe")
     done = course.run("collect", ASSIGNMENT, "--update")
-    assert done.status == 0 and done.said.count("is no plain file") == 3
+    assert done.status == 0 and done.said.count("is not a plain file") == 3
     submitted = course.folder / "submitted"
     assert {path.name for path in (submitted / "kim" / ASSIGNMENT).iterdir()} == {
         f"{ASSIGNMENT}.ipynb",
@@ -222,7 +222,7 @@ def test_an_odd_name_in_the_exchange_does_not_stop_the_others(course: Course) ->
     (inbound / f"oda+{ASSIGNMENT}+{when}+x").write_text("")
     course.hand_in("otto", filled(RIGHT))
     done = course.run("collect", ASSIGNMENT, "--update")
-    assert done.status == 0 and done.said.count("is no submission") == 5, done.said
+    assert done.status == 0 and done.said.count("is not a submission") == 5, done.said
     there = {path.name for path in (course.folder / "submitted").iterdir()}
     assert {"olga", "otto"} <= there and not {"ole", "ove", "oda", "olaf"} & there
     assert ASSIGNMENT not in there  # what a student without a name would have handed in

@@ -220,7 +220,7 @@ def _check(run: Run, launch: Launch, tensors: Tensors, right: Tensors) -> None:
     for name in outputs:
         output = name.removesuffix("_ptr")
         if not bool(torch.isfinite(tensors[name]).all()):
-            raise _Wrong(f"{output} has elements that are no numbers")
+            raise _Wrong(f"{output} has elements that are not numbers")
         if name in right:
             ours = tensors[name][: len(right[name])].double()
             off = float((ours - right[name]).norm() / right[name].double().norm())

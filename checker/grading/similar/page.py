@@ -37,8 +37,8 @@ mark { background: rgba(230, 159, 0, .3); color: inherit; font-weight: bold }
 _WORDS = """\
 <p>These are pairs of submissions that share passages which few others in the class have, and which are in neither the
 stub, the lesson nor the solution. Names, layout, comments and the spelling of numbers do not count.</p>
-<p><b>This is no finding about anybody.</b> A short kernel that follows a lesson leaves little to choose, and two people
-can come to the same lines by themselves, from the same lecture, the same page or the same tutor, or because they were
+<p><b>This is no finding about anybody.</b> A short kernel that follows a lesson leaves few choices, and two people
+can write the same lines independently, from the same lecture, the same page or the same tutor, or because they were
 allowed to work together. What is shown here is a reason to read both, and perhaps to ask both how their kernel works;
 it cannot say who wrote what, and it should decide nothing alone. That a pair is not here proves nothing either.</p>
 """
@@ -51,7 +51,7 @@ def html(classes: Sequence[Found], counted: int, unread: int) -> str:
 
 def _parts(classes: Sequence[Found], counted: int, unread: int) -> Iterator[str]:
     yield _HEAD + _WORDS
-    left_out = f" Not read, because they cannot be read: {unread}." if unread else ""
+    left_out = f" Left out, because they cannot be read: {unread}." if unread else ""
     yield f"<p>Submissions compared: {counted}. Pairs to look at: {sum(one.total for one in classes)}.{left_out}</p>\n"
     for one in classes:
         if one.pairs:

@@ -54,6 +54,6 @@ def contents(course: Settings, puzzles: Sequence[str], root: Path) -> dict[str, 
 
 
 def requirements(root: Path) -> str:
-    """What pip is to install there: what checking needs, and what grading needs besides."""
+    """What pip is to install there: what checking needs, and what grading needs as well."""
     project = msgspec.toml.decode((root / "pyproject.toml").read_bytes())["project"]
     return "\n".join([*project["dependencies"], *project["optional-dependencies"]["grading"]]) + "\n"

@@ -21,8 +21,8 @@ COLUMNS = 80
 _FRAME = {"output_format": "text", "visibility": "visible", "stdout_visibility": "hidden"}
 _OF_A_TEST = {"name_format": "text", "output_format": "text", "visibility": "visible"}
 _NOT_GRADED = (
-    "This submission could not be graded. That is not the fault of your work: the 0 here is no score. Please tell "
-    "your instructor, who sees the reason and can grade it again; nothing has to be handed in anew."
+    "This submission could not be graded. That is not the fault of your work, and the 0 here is not a score. Please "
+    "tell your instructor, who sees the reason and can grade it again; you need not hand in anything again."
 )
 
 
