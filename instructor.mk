@@ -44,10 +44,11 @@ mutants: $(call layer,test) ## wrong kernels made by machine: all must be refuse
 versions: $(call layer,test) ## the tests on every Python, triton and numpy supported (PYTHONS="python3.10 …"): half an hour
 	@"$(bin)/python" -m tests.versions $(PYTHONS)
 
-lint: $(call layer,test) ## style and types
+lint: $(call layer,test) ## style, types and house words
 	@"$(bin)/ruff" check .
 	@"$(bin)/ruff" format --check .
 	@"$(bin)/mypy"
+	@"$(bin)/python" -m tests.english
 
 .venv/.layer-cluster: .venv/.layer-lab
 	@echo "Installing into .venv what grading on a cluster needs: $(cluster_size). This happens once."

@@ -91,7 +91,7 @@ def puzzle_of(path: Path, puzzles: Collection[str]) -> str | None:
 
 
 def some_of(paths: Sequence[Path]) -> str:
-    """The names of files for a sentence: at most MOST_NAMED, and how many there are besides."""
+    """The names of files for a sentence: at most MOST_NAMED, and how many more there are."""
     more = len(paths) - MOST_NAMED
     return ", ".join(map(str, paths[:MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
 

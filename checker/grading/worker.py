@@ -64,7 +64,8 @@ def called(needs: Needs, function: Callable[..., Any], arguments: tuple[Any, ...
     if needs.mark not in _fit and (reason := _why_unfit(needs)):
         return Unfit(
             f"The worker on {socket.gethostname()} cannot grade together with this machine: {reason}. All workers "
-            "need the same checker, and the course, its key and the submissions under the same names, on shared file systems."
+            "need the same checker, and must see the course, its key and the submissions under the same names, on "
+            "shared file systems."
         )
     _fit.add(needs.mark)
     # Dask's nanny has made this process a daemon, and those may have no children, because they would outlive it. These

@@ -126,7 +126,7 @@ def _matrix() -> float:
 def _timed(
     size: Size, forms: dict[str, Form], milliseconds: int, doing: Callable[[str], None]
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Every form and every peer at one size, in turns: so whatever the GPU's clocks do, they do to all.
+    """Every form and every peer at one size, alternately: whatever the GPU's clocks do, they do to all.
 
     The fields of each timing, and what could not be timed, with the reason.
     """
@@ -137,7 +137,7 @@ def _timed(
     peers = dict(work.functions)
     if not size["usual"]:
         peers.pop(COMPILED, None)  # it would take most of the time
-    runs: dict[str, Run] = {}  # those that are timed in turns
+    runs: dict[str, Run] = {}  # those that are timed alternately
     tunings: dict[str, str] = {}
     timings: list[dict[str, Any]] = []
     left_out: list[str] = []

@@ -1,0 +1,88 @@
+"""The house words: old ones that are to be gone from every text, and what to write instead.
+
+    python -m tests.english
+
+It looks at Markdown files, the Markdown cells of lessons, and docstrings and sentences in `checker/`, but not at code,
+names, or what a program has written. Exit status 1 if it finds anything.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from checker.course.places import ROOT
+
+# Few patterns without false alarms: a word that has an honest second meaning comes with the words around it.
+HOUSE = {
+    r"sweeps?|sweeping": "pass",
+    r"mend|mends|mended|mending": "fix",
+    r"(each|every|no|one|per|next|first|last) turn|turn to turn|turns of (the|its|a|this)( \w+)? loop": "iteration",
+    r"in turns": "alternately",
+    r"behind the (end|last)": "past the end",
+    r"one (\w+ )?less(?! than)": "one fewer",
+    r"belongs? into": "belongs in",
+    r"which share (of|is|it)": "what share",
+    r"(is|are|be) no multiple": "is not a multiple",
+    r"for you to (say|choose|decide)": "you decide",
+    r"goes on|to go on": "continues",
+    r"(is|are|was|were) (all )?in order(?! (to|of|that))": "is right",
+    r"besides(?=\s*([.;:)|]|$))": "as well",
+}
+RULES = [(re.compile(r"\b(" + old.replace(" ", r"\s+") + r")(?!\w)", re.IGNORECASE), new) for old, new in HOUSE.items()]
+NO_PROSE = re.compile(r"^ *```.*?^ *```|`[^`]*`|\]\([^)]*\)", re.DOTALL | re.MULTILINE)
+WRITTEN = ("benchmarks/results", "tests/gpu/agreement.md", "tests/versions")  # by programs
+
+
+def found(text: str) -> Iterator[tuple[int, str, str]]:
+    """(line from 0, the words, what to write) of each old word in Markdown."""
+    prose = NO_PROSE.sub(lambda code: re.sub(r"[^\n]", "_", code[0]), text)
+    for rule, instead in RULES:
+        for match in rule.finditer(prose):
+            yield text.count("\n", 0, match.start()), " ".join(match[0].split()), instead
+
+
+def lesson(script: str) -> str:
+    """The Markdown cells of a lesson, each line where it was."""
+    lines, inside = [], False
+    for line in script.split("\n"):
+        inside = "[markdown]" in line if line.startswith("# %%") else inside
+        lines.append(line.removeprefix("#").removeprefix(" ") if inside else "")
+    return "\n".join(lines)
+
+
+def sentences(source: str) -> Iterator[tuple[int, str]]:
+    """(first line, text) of docstrings and of strings with spaces; not of names, such as a finding's."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            yield node.lineno, node.value
+
+
+def texts(root: Path) -> Iterator[tuple[Path, int, str]]:
+    """(file, its first line, Markdown) of all that is looked at."""
+    pages = [*root.glob("*.md"), *(page for room in root.glob("[a-z]*/") for page in room.rglob("*.md"))]
+    for path in sorted(pages):
+        if not path.relative_to(root).as_posix().startswith(WRITTEN):
+            yield path, 1, path.read_text(encoding="utf-8")
+    for path in sorted((root / "puzzles").glob("*.py")):
+        yield path, 1, lesson(path.read_text(encoding="utf-8"))
+    for path in sorted((root / "checker").rglob("*.py")):
+        for line, text in sentences(path.read_text(encoding="utf-8")):
+            yield path, line, text
+
+
+def main() -> int:
+    """Print each old word with its place and the new one; how many there are."""
+    count = 0
+    for path, first, text in texts(ROOT):
+        for line, words, instead in found(text):
+            print(f'{path.relative_to(ROOT)}:{first + line}: "{words}"; write: {instead}')
+            count += 1
+    return count
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(), 1))
