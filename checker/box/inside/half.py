@@ -3,11 +3,11 @@
 A half is a float of fewer than 32 bits. A kernel may round to half what goes into a tl.dot, and what it stores in a
 tensor of halves. What else is rounded loses digits, and there are two ways to do it.
 
-To continue computing with what was rounded on the way. Each value carries the line that rounded it, as `handle.rounded`;
+One is to compute with what was rounded on the way. Each value carries the line that rounded it, as `handle.rounded`;
 0 if none did, or if nothing was lost. What is made of it by a product carries the line as a negative number: that may
 yet be stored, as a right kernel may do with it, but not become a factor of a tl.dot.
 
-To continue adding to a sum that was rounded: each step then loses what is below the last of its few bits. So each value
+The other is to add to a sum that was rounded: each step then loses what is below the last of its few bits. Each value
 carries how often it was summed and rounded, in turn, as `handle.sums`: 0 not at all, 1 summed, 2 rounded afterwards,
 3 summed again, 4 rounded again. A sum of a value at 4 is an accumulator in half; a score that is rounded, and then
 added to something, is not.
