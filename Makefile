@@ -3,9 +3,9 @@
 #   PUZZLE=p4      which puzzle (4 is short for p4); none: all of them
 #   FILE=…         another file or notebook than puzzles/p4_*.py
 #   DEVICE=…       interpreter (default), cuda or auto
-#   AGAIN=1        the hints seen so far, and no other
-#   EVERY=1        bench every size, and not the usual ones only
-#   TARGETS=…      GPUs to compile for: sm_90 (default), sm_80, gfx942, with commas, or all
+#   AGAIN=1        only the hints seen so far
+#   EVERY=1        bench every size, not only the usual ones
+#   TARGETS=…      GPUs to compile for: sm_90 (default), sm_80, gfx942, separated by commas, or all
 #   PYTHON=…       the Python that .venv is made with
 #   VENV=…         use this environment as it is, and install nothing
 

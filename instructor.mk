@@ -1,6 +1,6 @@
 # For instructors and authors: what `Makefile` includes if it is here. Students' copies have no such file.
 #
-#   FORCE=1        the solution, although the puzzle is not solved
+#   FORCE=1        the solution, even if the puzzle is not solved
 #   COURSE=…       the folder of the nbgrader course (course)
 #   EXCHANGE=…     the folder through which nbgrader hands out and collects, for a new course
 #   CLUSTER=…      who grades: local, slurm, or the address of a Dask scheduler (grade)
@@ -23,7 +23,7 @@ course: $(call layer,lab) ## for instructors: make an nbgrader course in COURSE=
 grade: $(call layer,$(if $(CLUSTER),cluster,lab)) ## for instructors: grade all that COURSE=course has collected, on all cores (JOBS=2, CSV=FILE)
 	@$(checker) grade --course "$(or $(COURSE),course)" $(if $(FILE),"$(FILE)") $(if $(JOBS),--jobs $(JOBS)) $(if $(CLUSTER),--cluster "$(CLUSTER)") $(if $(CSV),--csv "$(CSV)")
 
-similar: $(call layer,lab) ## for instructors: which submissions in COURSE=course share what few others have (PUZZLE=p4, FILE=similar.html)
+similar: $(call layer,lab) ## for instructors: which submissions in COURSE=course share passages that few others have (PUZZLE=p4, FILE=similar.html)
 	@$(checker) similar --course "$(or $(COURSE),course)" $(if $(PUZZLE),--puzzle $(PUZZLE)) $(if $(FILE),--file "$(FILE)")
 
 gradescope: $(call layer,lab) ## for instructors: an autograder for Gradescope, of PUZZLE=p4 or of all that the course has (FILE=gradescope.zip, COURSE=course)
