@@ -22,8 +22,16 @@ from tests.learner.conftest import STEMS, Course, solution_text, solved, stub_te
 
 SOLVED_NOW = r"puzzle {}: solved \d{{4}}-\d\d-\d\d \d\d:\d\d\n"
 WHEN = st.datetimes().map(lambda t: f"{t.year:04}-{t.month:02}-{t.day:02} {t.hour:02}:{t.minute:02}")
-ENTRY = st.builds(Entry, st.just(True), WHEN | st.just(""), st.integers(0, 999)) | st.builds(
-    Entry, st.just(False), st.just(""), st.integers(0, 999)
+NAMES = st.frozensets(st.from_regex(r"[a-z][a-z0-9_-]{0,8}", fullmatch=True), max_size=3)
+ENTRY = st.builds(
+    lambda when, hints, names, others, bugs: Entry(
+        when is not None, when or "", hints, names[0] - names[1], names[1], others[0] - others[1], others[1], bugs
+    ),
+    st.none() | st.just("") | WHEN,
+    st.integers(0, 999),
+    st.tuples(NAMES, NAMES),
+    st.tuples(NAMES, NAMES),
+    st.integers(0, 999),
 )
 IDS = st.from_regex(r"[a-z][1-9][0-9]{0,3}", fullmatch=True)
 PROGRESS = st.dictionaries(IDS, ENTRY).map(Progress)
