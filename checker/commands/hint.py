@@ -7,7 +7,8 @@ from rich.text import Text
 
 from checker.commands.arguments import asked_for
 from checker.learner import hints
-from checker.report import screen
+from checker.learner.practice import held_back
+from checker.report import screen, terminal
 
 
 @click.command()
@@ -16,9 +17,13 @@ from checker.report import screen
 def hint(puzzle: str | None, again: bool) -> None:
     """Show the next hint for a puzzle, and no more.
 
-    They are those at the end of the lesson. How many you have seen is remembered in progress.txt.
+    If a report has asked you to find something out, the hint is about that. Then come those at the end of the lesson.
+    What you have seen is remembered in progress.txt.
     """
     puzzle_id = asked_for(puzzle, "hint")
+    if not again and (finding := held_back(puzzle_id)):
+        screen.console().print(terminal.told(finding))
+        return
     shown = hints.seen_hints(puzzle_id) if again else hints.next_hint(puzzle_id)
     if shown.remark:
         click.echo(shown.remark, err=True)

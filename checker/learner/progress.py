@@ -172,7 +172,8 @@ def solved(puzzle_id: str, root: Path = ROOT) -> Opened:
 
     def noted(progress: Progress) -> Progress:
         entry = progress.of(puzzle_id)
-        return progress if entry.solved else progress.having(puzzle_id, replace(entry, solved=True, when=now))
+        when = entry.when if entry.solved else now
+        return progress.having(puzzle_id, replace(entry, solved=True, when=when, asked=frozenset(), told=frozenset()))
 
     return changed(noted, root)
 

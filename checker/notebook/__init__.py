@@ -81,15 +81,20 @@ def run(kernel: Any, *arguments: Any, grid: int | Sequence[int] | None = None, *
 
 
 def hint(puzzle: int | str, *, again: bool = False) -> Report:
-    """The next hint for a puzzle, and no more. `again`: those that were seen so far."""
+    """The next hint for a puzzle, and no more: first on what a report has asked. `again`: those seen so far."""
     from checker.course.ladder import id_of
     from checker.course.status import Misuse
     from checker.learner import hints
+    from checker.learner.progress import opened
 
     try:
         puzzle_id = id_of(puzzle)
     except Misuse as misuse:
         return Report(str(misuse))
+    if not again and run_so_far() is not None and opened().progress.of(puzzle_id).asked:
+        told = _asked("hint", puzzle_id)
+        if told.text:
+            return told
     shown = hints.seen_hints(puzzle_id) if again else hints.next_hint(puzzle_id)
     plain, rich = ([shown.remark] if shown.remark else [] for _ in range(2))
     for one in shown.hints:

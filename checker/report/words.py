@@ -146,15 +146,22 @@ def printed(verdict: Verdict) -> tuple[str, list[str], int]:
 
 
 def closing(verdict: Verdict) -> str:
-    """The last sentence: what to do next, and how long it took."""
+    """The last sentence: what to do next, in practice, and how long it took."""
     devices = {"interpreter": "the interpreter", "cuda": "the GPU", "pytorch": "PyTorch"}
     took = ", ".join(f"{run.seconds:.2f} s on {devices[run.device]}" for run in verdict.runs if run.seconds)
     seconds = f" ({took})" if took else ""
     if verdict.accepted:
         return f"All of it is right{seconds}."
-    if verdict.exit_status is not ExitStatus.REFUSED:
+    if verdict.exit_status is not ExitStatus.REFUSED or verdict.mode != "practice":
         return ""
     if all(finding.status is Status.PARTLY_RIGHT for finding in verdict.findings):  # only kernels are missing
         return f"Right so far. Fill in the next kernel, then check again{seconds}."
     first = "the first finding" if len(verdict.findings) > 1 else "this"
     return f"Fix {first}, then check again{seconds}."
+
+
+def asking(verdict: Verdict) -> str:
+    """What to type for a hint that is withheld; nothing if none is."""
+    if not any(finding.withheld for finding in verdict.findings[:MOST_FINDINGS]):
+        return ""
+    return f"make hint PUZZLE={verdict.puzzle}" if verdict.file.endswith(".py") else f'hint("{verdict.puzzle}")'
