@@ -155,8 +155,8 @@ VECTORS: tuple[Misconception, ...] = (
         "with BLOCK_SIZE = 4, none of program 1's offsets 4 to 7 is below 4. Or the programs begin too far apart, and "
         "the mask rightly stops them.",
         "The mask compares with the length of the vectors: offsets < n. Program p begins at p * BLOCK_SIZE.",
-        question="Print the offsets and the mask. With n = 10 and BLOCK_SIZE = 4, program 1 should have the offsets 4 "
-        "to 7 and a mask that is true in all four lanes. Which of the two is different in your kernel?",
+        question="Print the offsets and the mask. With n = 24 and BLOCK_SIZE = 8, program 1 should have the offsets 8 "
+        "to 15 and a mask that is true in all eight lanes. Which of the two is different in your kernel?",
         signs=(_missing(lambda at, n, block: at >= block),),
     ),
     Misconception(
@@ -214,8 +214,8 @@ VECTORS: tuple[Misconception, ...] = (
         "The last block has more lanes than there are elements left, and the load reads all of them. With n = 10 and "
         "BLOCK_SIZE = 4, program 2 reads elements 10 and 11, which belong to somebody else.",
         "Give both loads the mask, and the store as well: tl.load(x_ptr + offsets, mask=offsets < n, other=0.0).",
-        question="With n = 10 and BLOCK_SIZE = 4, which four elements does program 2 read here? What kept two of its "
-        "lanes away from memory in double_kernel?",
+        question="With n = 10 and BLOCK_SIZE = 4, which four elements does program 2 read here? In double_kernel, "
+        "what kept two of its lanes away from memory?",
         signs=(_outside(False, _whole_block),),
     ),
     Misconception(

@@ -199,7 +199,7 @@ TRANSPOSES = (
         "The row number is added to the pointer as it is",
         "Element number `row` of a tensor is a neighbour in its first row, not the beginning of that row. With rows "
         "10 elements apart, x_ptr + 2 is column 2 of row 0, and row 2 begins at element 20.",
-        "Multiply by the distance between rows: rows * x_row_stride for x, cols * y_row_stride for y.",
+        "Multiply by the distance between rows: rows[:, None] * x_row_stride in x, and cols times y_row_stride in y.",
         question="Rows of x are 10 elements apart. Which row and which column lie at x_ptr + 3, and at which element "
         "does row 3 begin?",
         signs=(_load(_one, _one), _store(_one, _one)),

@@ -183,7 +183,7 @@ BLOCKWISE = (
         "max-forgotten-in-result",
         "The maximum is missing in the last pass",
         "The sum was taken of exp(x - m), but what the last pass divides by it is exp(x). Of the row 1 3 2 5, whose "
-        "maximum is 5, y comes out 148 times too large, and a larger row overflows.",
+        "maximum is 5, y comes out 148 times too large, and from 88.7 on exp(x) is infinite.",
         "Write tl.exp(x - m) / l in the last pass, too.",
         question="In the row 1 3 2 5, the element 5 adds exactly 1 to your sum. What does your last pass divide for "
         "this element, and in what do the two exponents differ?",
@@ -222,8 +222,8 @@ BLOCKWISE = (
     Misconception(
         "max-starts-at-zero",
         "The running maximum starts at 0, or at another number that a row can stay below",
-        "Of a row that stays below the start, the maximum comes out too high. Of the row -200 -201 it is 0: both "
-        "exponentials are then 0 in fp32, and 0 / 0 is NaN.",
+        "A row that stays below the start gets a maximum that is too high. With a start of 0, the row -200 -201 gets "
+        "0: both exponentials are then 0 in fp32, and 0 / 0 is NaN.",
         "Start at minus infinity, -float('inf').",
         question="What is m after the row -200 -201 in your kernel, and what should it be? With which start would the "
         "first element always win?",
@@ -286,7 +286,7 @@ BLOCKWISE = (
         "The normaliser is still 0 in the last pass",
         "y is exp(x - m) / 0: infinite, or NaN where the exponential is 0 as well. l still holds its start, 0, when "
         "the last pass divides by it. Perhaps your loop computes a sum for each block that never becomes l.",
-        "Inside the loop, assign the new sum to l.",
+        "Inside the loop, the line that computes the new sum assigns it to l: l = ... + tl.sum(...).",
         question="Print l before the last pass. Which line was meant to change it, and which name gets that line's "
         "result?",
         signs=(y_is(lambda x, _: exp32(shifted(x)) / 0.0).at(Part.NORMALISER),),

@@ -24,7 +24,7 @@ ONE_MAXIMUM = Misconception(
     "Each row needs its own maximum. In a tile with the rows 500 501 and 1 2, the maximum is 501, and both "
     "exponentials of the second row are 0 in fp32: 0 / 0 is NaN.",
     "tl.max(x, axis=1) has one entry per row; keep it a vector of BLOCK_ROWS.",
-    question="Print the maximum that you take of a tile with the rows 1 3 and 4 0. How many numbers is it, and how "
+    question="A tile has the rows 1 3 and 4 0. How many numbers is the maximum that your kernel takes of it, and how "
     "many should there be?",
     signs=(y_is(_one_maximum),),
 )

@@ -36,8 +36,8 @@ WHOLE_ROW = (
         "Loaded as 0, they have the exponential 1, and each of them adds 1 to the denominator: 25.5 instead of 24.5 "
         "for the lesson's row .5 3 1.",
         "Give the padded lanes a value whose exponential is 0: tl.load(..., mask=mask, other=-float('inf')).",
-        question="Print the exponentials of the row .5 3 1 in a block of 4. What does the fourth lane add to the sum, "
-        "and which x would add nothing?",
+        question="The row .5 3 1 lies in a block of 4, whose lanes have four exponentials. What does the fourth add "
+        "to your sum, and which x would add nothing?",
         signs=(y_is(_over_padding).at(Part.LOAD),),
     ),
     Misconception(
@@ -46,7 +46,8 @@ WHOLE_ROW = (
         "Wherever there is padding, all of y is 0: it was divided by infinity. Either the padding is +inf and you add "
         "up exponentials, or it is -inf and you add up x itself.",
         "Load with other=-float('inf'), and sum the exponentials: those of the padding are then 0.",
-        question="Print what you sum, for a row of 3 in a block of 4. Which of the four lanes makes the sum infinite?",
+        question="For a row of 3 in a block of 4, what do the four lanes hold that you sum? Which of them makes the "
+        "sum infinite?",
         signs=(y_is(lambda x, case: np.zeros_like(x) if _padding(case) else softmax(x)).at(Part.LOAD),),
     ),
     Misconception(
