@@ -14,7 +14,7 @@ endif
 
 .PHONY: solution course grade similar gradescope student-bundle test test-all mutants versions lint needs-cluster needs-test
 
-solution: $(call layer,check) ## the solution of PUZZLE=p4, once yours is accepted (FORCE=1: before)
+solution: $(call layer,check) ## the solution of PUZZLE=p4, explained, once yours is accepted (FORCE=1: before)
 	@$(checker) solution $(PUZZLE) $(if $(FORCE),--force)
 
 course: $(call layer,lab) ## for instructors: make an nbgrader course in COURSE=course, or bring it up to date

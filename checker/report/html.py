@@ -60,6 +60,8 @@ def _parts(verdict: Verdict, colour: str) -> Iterator[str]:
         yield _pre([*lines, f"… and {more} more lines"] if more else lines)
     if closing := words.closing(verdict):
         yield _paragraph(closing)
+    if verdict.walk_through:
+        yield _paragraph(f"{words.WALK_THROUGH} <code>{escape(verdict.walk_through)}</code>", raw=True)
     if verdict.upcoming:
         yield _paragraph(f"Next: <b>{escape(verdict.upcoming)}</b>", raw=True)
 

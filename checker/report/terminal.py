@@ -78,6 +78,8 @@ def _report(verdict: Verdict) -> Iterator[RenderableType]:
         yield from _printed(verdict)
     yield Text()
     yield Text(words.closing(verdict), style="" if verdict.accepted else "dim")
+    if verdict.walk_through:
+        yield Text.assemble(words.WALK_THROUGH, " ", (verdict.walk_through, "bold"), no_wrap=True, overflow="ignore")
     if verdict.upcoming:
         yield Text.assemble("Next: ", (verdict.upcoming, "bold"), no_wrap=True, overflow="ignore")
 
