@@ -14,7 +14,7 @@ endif
 
 .PHONY: solution bug course grade similar gradescope student-bundle test test-all mutants versions lint needs-cluster needs-test
 
-solution: $(call layer,check) ## the solution of PUZZLE=p4, once yours is accepted (FORCE=1: before)
+solution: $(call layer,check) ## the solution of PUZZLE=p4, explained, once yours is accepted (FORCE=1: before)
 	@$(checker) solution $(PUZZLE) $(if $(FORCE),--force)
 
 bug: $(call layer,check) ## find the mistake in a kernel of PUZZLE=p4, once yours is accepted (LINE=17 FAILS="half", then FIX=1)

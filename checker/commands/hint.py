@@ -36,5 +36,5 @@ def hint(puzzle: str | None, again: bool) -> None:
             console.print(text)
         console.print()
     typed = f"make hint PUZZLE={puzzle_id}"
-    for sentence, command in hints.closing(shown, typed, f"{typed} AGAIN=1"):
+    for sentence, command in hints.closing(shown, typed, f"{typed} AGAIN=1", f"make solution PUZZLE={puzzle_id}"):
         screen.say(console, sentence, command)
