@@ -100,6 +100,10 @@
 # **Who sees what.** The last query sees every key, and each query before it one fewer. With $\text{off} = n_k - n_q$,
 # query $i$ sees key $j$ if $j \le i + \text{off}$. In a tile on the diagonal, hidden scores become $-\infty$.
 #
+# *In numbers:* if the last of the four keys above is hidden, tile 2 has the scores 2 and $-\infty$. The maximum stays
+# 3, so $\alpha = 1$ and P is $e^{2-3} = 0.3679$ and $e^{-\infty-3} = 0$. Then $l = 1.1353 + 0.3679 = 1.5032$, $O =
+# (21.35 + 0.3679 \cdot 30) / 1.5032 = 21.55$, and LSE is $3 + \log 1.5032 = 3.408$.
+#
 # ![Three grids of tiles of 4 by 4 with the staircase of the causal mask. With 12 queries and 12 keys, the tiles on the diagonal are cut by it, those above are skipped, those below are whole. With 10 queries and 16 keys the staircase begins six keys further right and cuts two tiles in each of the upper rows. With 14 queries and 8 keys, the first six queries see nothing, and the first row of tiles is skipped altogether.](../docs/figures/causal_tiles.png)
 #
 # **Where the loop ends.** Past the diagonal nothing is visible, so the loop ends after the last key that any query of
@@ -109,9 +113,10 @@
 # traffic, but not its products.) `tl.minimum(a, b)` is the smaller of two numbers.
 #
 # **Queries that see nothing.** If $n_q > n_k$, the first $n_q - n_k$ queries see no key. All of their scores are
-# $-\infty$, and so is the maximum: puzzle 3's guard is needed again, in $P$ and in $\alpha$. At the end $l = 0$, so do
-# not divide by it: O must be 0 there, where PyTorch gives NaN. LSE must be $-\infty$, and $m + \log l$ is that
-# already, as $\log 0 = -\infty$.
+# $-\infty$, and so is the maximum. Then $S - m^{new} = -\infty - (-\infty)$ is NaN, and so is $m - m^{new}$. With
+# puzzle 3's guard in both, $P = e^{-\infty - 0} = 0$ and $\alpha = e^{-\infty - 0} = 0$, so `l` and O stay 0. At the
+# end, do not divide by this `l`: O must be 0 there, where PyTorch gives NaN. LSE must be $-\infty$, and $m + \log l$ is
+# that already, as $\log 0 = -\infty$.
 #
 # ## The signature
 #
@@ -141,7 +146,7 @@ import triton.language as tl
 # %% [markdown]
 # ## Your turn
 #
-# About thirty-three lines are missing; most of them you know from a3 and puzzle 5.
+# About thirty-three lines are missing. You know most of them from a3 and puzzle 5.
 
 # %%
 @triton.jit
@@ -199,8 +204,8 @@ check("p6")
 #
 # <details><summary>1: a nudge</summary>
 #
-# Start without `CAUSAL`: load Qi once, set up `Oi = tl.zeros((Br, D), tl.float32)`, `li`, `mi`; loop over
-# `range(0, n_k, Bc)`; divide and store after the loop. That already earns 35 points.
+# Start without `CAUSAL`. Load Qi once, set up Oi, li and mi, go over all tiles of keys, and divide and store after the
+# loop. That already earns 35 points. It is pass 1 of a3 with one more sum: what happens to Oi when the maximum grows?
 #
 # </details>
 # <details><summary>2: causal</summary>
@@ -211,8 +216,10 @@ check("p6")
 # </details>
 # <details><summary>3: nearly there</summary>
 #
-# `shift = tl.where(mi_new == -float("inf"), 0.0, mi_new)`; `Pij = tl.exp(Sij - shift[:, None])`;
-# `alpha = tl.exp(mi - shift)`. After the loop: `Oi / tl.where(li == 0.0, 1.0, li)[:, None]`, and `mi + tl.log(li)`.
+# Oi starts as `tl.zeros((Br, D), tl.float32)`. In the loop, `shift = tl.where(mi_new == -float("inf"), 0.0, mi_new)`,
+# then `Pij = tl.exp(Sij - shift[:, None])`, `alpha = tl.exp(mi - shift)`, and
+# `Oi = alpha[:, None] * Oi + tl.dot(Pij.to(Vj.dtype), Vj)`. After the loop come
+# `Oi / tl.where(li == 0.0, 1.0, li)[:, None]` and `mi + tl.log(li)`.
 #
 # </details>
 #
@@ -253,14 +260,14 @@ run(flash_attention_2_kernel, **tensors, **strides, **sizes, grid=(64 // Br, 1))
 # %% [markdown]
 # ## What to notice afterwards
 #
-# Puzzle 5 read K and V once and O $T_c$ times; now O is written once and K and V are read $T_r$ times.
-# `make trace PUZZLE=6` draws your order of tiles beside that of your puzzle 5, and the tiles that you skip. On paper
-# this is an even trade, or even a bad one if $B_r$ is smaller than puzzle 5's $B_c$. Two things decide it. K and V are
-# only read, by many programs at about the same time, so most reads are served by the L2 cache. And there are $T_r$
-# times as many programs to fill the GPU with: full attention of 32 heads at 16,384 tokens takes an H200 6.6 ms, and
-# took puzzle 5 82 ms.
+# Puzzle 5 read K and V once and O $T_c$ times. Now O is written once, and K and V are read $T_r$ times. `make trace
+# PUZZLE=6` draws your order of tiles beside that of your puzzle 5, and the tiles that you skip. On paper this is an
+# even trade, or even a bad one if $B_r$ is smaller than puzzle 5's $B_c$. Two things decide it. K and V are only read,
+# by many programs at about the same time, so most reads are served by the L2 cache. And there are $T_r$ times as many
+# programs to fill the GPU with. Full attention of 32 heads of width 64 at 16,384 tokens takes 6.6 ms on an H200, and
+# took 80 ms with puzzle 5.
 #
-# The inner loop no longer divides. On a GPU one exponential or division costs as much as many multiplications of a
+# The inner loop no longer divides. On a GPU, one exponential or division costs as much as many multiplications of a
 # matrix product. So FlashAttention-2 is faster also because it does less beside the products.
 #
 # ## Where to read on
