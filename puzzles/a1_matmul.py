@@ -284,7 +284,7 @@ run(matmul_kernel, a, b, c, 4096, 4096, 16, 16, 16, 4096, Bm=16, Bn=16, Bk=16, g
 # 128 x 128 x 64 and 8 warps, each of a program's 256 threads then copies its part of both tiles with 8 instructions of
 # 16 bytes, in the background. 4088 is not a multiple of 16, so with k = 4088 the mask along k might cut any 16 bytes in
 # two. There are 64 loads of 2 bytes instead, and the products wait for them: 1.11 ms on an H200, where k = 4096 takes
-# 0.24 ms. `make bench PUZZLE=a1 EVERY=1` times both sizes on a GPU of yours, beside `torch.matmul`.
+# 0.23 ms. `make bench PUZZLE=a1 EVERY=1` times both sizes on a GPU of yours, beside `torch.matmul`.
 #
 # ## Where to read on
 #

@@ -18,8 +18,8 @@
 # In training, every forward pass of attention has a backward pass. It is where plain attention needs the most memory:
 # with one head, 1024 queries, 1024 keys and width 16, it has 3,163,136 numbers alive at once, beside its inputs. Yours
 # will have about 67,000, in tiles of 32 by 32. Twice the length is four times as much for plain attention, and no
-# more than twice as much for yours. In puzzle 7 it becomes kernels, which take an H200 11 ms where eager PyTorch takes
-# 80 (16,384 tokens, 32 heads of width 64, causal).
+# more than twice as much for yours. In puzzle 7 it becomes kernels. They take an H200 11 ms, and eager PyTorch takes
+# 80 ms (16,384 tokens, 32 heads of width 64, causal).
 #
 # The forward pass threw its weights away, and kept one number for each query: LSE. You compute the weights again, one
 # tile at a time, and each tile gives its part to three gradients.
@@ -48,6 +48,7 @@
 #
 # ```python
 # def backward(q, k, v, o, lse, do, scale, causal):          # all of (batch, heads, n, d), LSE of (batch, heads, n_q)
+#     n_q, n_k = q.shape[2], k.shape[2]
 #     P = torch.exp(scale * (q @ k.transpose(2, 3)) - lse[..., None])                    # (batch, heads, n_q, n_k)
 #     if causal:
 #         P = P.masked_fill(torch.arange(n_k) > torch.arange(n_q)[:, None] + n_k - n_q, 0.0)
@@ -55,7 +56,7 @@
 #     return scale * (dS @ k), scale * (dS.transpose(2, 3) @ q), P.transpose(2, 3) @ do  # dQ, dK, dV
 # ```
 #
-# Five lines, and five products. The rest of this section says where each of them comes from.
+# Six lines, and five products. The rest of this section says where each of them comes from.
 #
 # **A product backwards.** If $C = A B$, then $dA = dC\, B^T$ and $dB = A^T dC$. You need not remember this, because
 # the shapes leave no other choice. Let A be `(m, k)`, B `(k, n)` and dC `(m, n)`. The only product of dC and B that
