@@ -218,11 +218,11 @@ check("a2")
 # </details>
 # <details><summary>2: the mask and the end of the loop</summary>
 #
-# A tile of queries is `q[:, :, start_q : start_q + Br]`. Its positions are `queries = torch.arange(start_q, start_q +
-# Qi.shape[2])`, and `keys` likewise. A score is hidden where `keys > queries[:, None] + n_k - n_q`. The last query that
-# a tile can have is `start_q + Br - 1`, and it sees the most. So the inner loop ends at `min(n_k, start_q + Br + n_k -
-# n_q)`. If that is negative, the loop has no iteration, and O and LSE come from the values that it would have begun
-# with.
+# A tile of queries is `q[:, :, start_q : start_q + Br]`. Its positions are
+# `queries = torch.arange(start_q, start_q + Qi.shape[2])`, and `keys` likewise. A score is hidden where
+# `keys > queries[:, None] + n_k - n_q`. The last query that a tile can have is `start_q + Br - 1`, and it sees the
+# most. So the inner loop ends at `min(n_k, start_q + Br + n_k - n_q)`. If that is negative, the loop has no iteration,
+# and O and LSE come from the values that it would have begun with.
 #
 # </details>
 # <details><summary>3: nearly there</summary>

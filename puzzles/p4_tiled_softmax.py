@@ -52,9 +52,9 @@
 # that was reduced: `m[:, None]`, shape `(BLOCK_ROWS, 1)`. With `[None, :]` it would be laid along the columns, which
 # fails at once, or, in a square tile, silently gives wrong numbers.
 #
-# **Vectors to start with.** `tl.zeros((BLOCK_ROWS,), tl.float32)` is a vector of zeros, and `tl.full((BLOCK_ROWS,),
-# value, tl.float32)` one of any value. What a loop carries into its next iteration must have its final shape and type
-# before the loop begins.
+# **Vectors to start with.** `tl.zeros((BLOCK_ROWS,), tl.float32)` is a vector of zeros, and
+# `tl.full((BLOCK_ROWS,), value, tl.float32)` one of any value. What a loop carries into its next iteration must have
+# its final shape and type before the loop begins.
 #
 # **In numbers.** The tile with the rows 1 3 and 4 0 has `tl.max(x, axis=1)` = (3, 4). The next tile, 2 5 over 5 1,
 # takes `m` to (5, 5) and `l` from (1.14, 1.02) to (1.20, 1.39). Each row is computed as if it were alone. A third row,

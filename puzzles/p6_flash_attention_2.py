@@ -101,8 +101,8 @@
 # query $i$ sees key $j$ if $j \le i + \text{off}$. In a tile on the diagonal, hidden scores become $-\infty$.
 #
 # *In numbers:* if the last of the four keys above is hidden, tile 2 has the scores 2 and $-\infty$. The maximum stays
-# 3, so $\alpha = 1$ and P is $e^{2-3} = 0.3679$ and $e^{-\infty-3} = 0$. Then $l = 1.1353 + 0.3679 = 1.5032$, $O =
-# (21.35 + 0.3679 \cdot 30) / 1.5032 = 21.55$, and LSE is $3 + \log 1.5032 = 3.408$.
+# 3, so $\alpha = 1$ and P is $e^{2-3} = 0.3679$ and $e^{-\infty-3} = 0$. Then $l = 1.1353 + 0.3679 = 1.5032$,
+# $O = (21.35 + 0.3679 \cdot 30) / 1.5032 = 21.55$, and LSE is $3 + \log 1.5032 = 3.408$.
 #
 # ![Three grids of tiles of 4 by 4 with the staircase of the causal mask. With 12 queries and 12 keys, the tiles on the diagonal are cut by it, those above are skipped, those below are whole. With 10 queries and 16 keys the staircase begins six keys further right and cuts two tiles in each of the upper rows. With 14 queries and 8 keys, the first six queries see nothing, and the first row of tiles is skipped altogether.](../docs/figures/causal_tiles.png)
 #
@@ -260,12 +260,12 @@ run(flash_attention_2_kernel, **tensors, **strides, **sizes, grid=(64 // Br, 1))
 # %% [markdown]
 # ## What to notice afterwards
 #
-# Puzzle 5 read K and V once and O $T_c$ times. Now O is written once, and K and V are read $T_r$ times. `make trace
-# PUZZLE=6` draws your order of tiles beside that of your puzzle 5, and the tiles that you skip. On paper this is an
-# even trade, or even a bad one if $B_r$ is smaller than puzzle 5's $B_c$. Two things decide it. K and V are only read,
-# by many programs at about the same time, so most reads are served by the L2 cache. And there are $T_r$ times as many
-# programs to fill the GPU with. Full attention of 32 heads of width 64 at 16,384 tokens takes 6.6 ms on an H200, and
-# took 80 ms with puzzle 5.
+# Puzzle 5 read K and V once and O $T_c$ times. Now O is written once, and K and V are read $T_r$ times.
+# `make trace PUZZLE=6` draws your order of tiles beside that of your puzzle 5, and the tiles that you skip. On paper
+# this is an even trade, or even a bad one if $B_r$ is smaller than puzzle 5's $B_c$. Two things decide it. K and V are
+# only read, by many programs at about the same time, so most reads are served by the L2 cache. And there are $T_r$
+# times as many programs to fill the GPU with. Full attention of 32 heads of width 64 at 16,384 tokens takes 6.6 ms on
+# an H200, and took 80 ms with puzzle 5.
 #
 # The inner loop no longer divides. On a GPU, one exponential or division costs as much as many multiplications of a
 # matrix product. So FlashAttention-2 is faster also because it does less beside the products.

@@ -61,10 +61,10 @@
 #
 # A pointer plus a number plus a block is a block of addresses.
 #
-# In w1 a program owned a piece of a vector. Here it owns a row, so the grid has one program for each row, and `row =
-# tl.program_id(0)`. The whole row goes into one block. A block's length is a power of two, so take the next one: 4 for
-# a row of 3. The lanes from `n_cols` on hold no element of the row. They are *padding*, and the mask `cols < n_cols`
-# keeps them away from memory. You decide what they hold, the `?` below, with `other`:
+# In w1 a program owned a piece of a vector. Here it owns a row, so the grid has one program for each row, and
+# `row = tl.program_id(0)`. The whole row goes into one block. A block's length is a power of two, so take the next one:
+# 4 for a row of 3. The lanes from `n_cols` on hold no element of the row. They are *padding*, and the mask
+# `cols < n_cols` keeps them away from memory. You decide what they hold, the `?` below, with `other`:
 #
 # | program | `row * x_row_stride` | offsets | mask | `x` |
 # |---|---|---|---|---|
