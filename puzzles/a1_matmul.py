@@ -201,7 +201,7 @@ check("a1")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=a1` shows one at a time; so does `hint("a1")`, from `checker.notebook`.
+# `make hint PUZZLE=a1`, or `hint("a1")` from `checker.notebook`, shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #
@@ -213,7 +213,7 @@ check("a1")
 # <details><summary>2: the tiles and their masks</summary>
 #
 # `inner = start + tl.arange(0, Bk)`. The tile of A has offsets `rows[:, None] * a_row_stride + inner[None, :]`, and
-# the tile of B the same with `cols` and `b_row_stride`. A lane counts if its row and its column exist; all others
+# the tile of B the same with `cols` and `b_row_stride`. A lane counts if its row and its column exist. All others
 # hold 0.
 #
 # </details>

@@ -207,7 +207,7 @@ check("a2")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=a2` shows one at a time; so does `hint("a2")`, from `checker.notebook`.
+# `make hint PUZZLE=a2`, or `hint("a2")` from `checker.notebook`, shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #

@@ -223,7 +223,7 @@ check("a3")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=a3` shows one at a time; so does `hint("a3")`, from `checker.notebook`.
+# `make hint PUZZLE=a3`, or `hint("a3")` from `checker.notebook`, shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #

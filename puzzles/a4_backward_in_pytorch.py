@@ -232,7 +232,7 @@ check("a4")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=a4` shows one at a time; so does `hint("a4")`, from `checker.notebook`.
+# `make hint PUZZLE=a4`, or `hint("a4")` from `checker.notebook`, shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #

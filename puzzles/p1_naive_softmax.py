@@ -15,12 +15,12 @@
 #
 # ## What you will build
 #
-# On an H200 the five lines that you are about to write run at 99.7 % of the speed of a plain copy; `torch.softmax`, run
-# eagerly, reaches 46 % (fp32, rows of 8192). A transformer takes the softmax of every row of attention scores, in every
-# head of every layer. The trick is the one that all of FlashAttention rests on: load once, do all the arithmetic on the
-# chip, store once.
+# On an H200 the five lines that you are about to write run at 99.7 % of the speed of a plain copy. Eager
+# `torch.softmax` reaches 46 % (fp32, rows of 8192). A transformer takes the softmax of every row of attention scores,
+# in every head of every layer. The trick is the one that all of FlashAttention rests on: load once, do all the
+# arithmetic on the chip, store once.
 #
-# If you have written Triton kernels before, start here; if not, start at [w1](w1_vector_add.py), three short puzzles
+# If you have written Triton kernels before, start here. If not, start at [w1](w1_vector_add.py), three short puzzles
 # earlier.
 #
 # ```
@@ -72,7 +72,7 @@
 # | `n_cols` | length of a row, at least 1 |
 # | `BLOCK_SIZE` | a power of two, at least `n_cols` |
 #
-# Neighbours within a row are 1 element apart. Compute in fp32 (`x.to(tl.float32)` right after the load);
+# Neighbours within a row are 1 element apart. Compute in fp32 (`x.to(tl.float32)` right after the load).
 # `tl.store` converts back to y's type. You may rely on $|x| \le 80$ (single entries may be $-\infty$), so neither an
 # exponential nor their sum overflows.
 #
@@ -136,7 +136,7 @@ check("p1")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=1` shows one at a time; so does `hint(1)`, from `checker.notebook`.
+# `make hint PUZZLE=1`, or `hint(1)` from `checker.notebook`, shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #
@@ -147,13 +147,13 @@ check("p1")
 # <details><summary>2: the padding</summary>
 #
 # The sum runs over the whole block, padding included. Which x has the exponential 0? (Minus infinity is
-# `-float("inf")`; there is no `np` in a kernel.)
+# `-float("inf")`. There is no `np` in a kernel.)
 #
 # </details>
 # <details><summary>3: nearly there</summary>
 #
 # The row begins at `x_ptr + row * x_row_stride`. Load it with `mask=cols < n_cols, other=-float("inf")`,
-# convert it to fp32, take `tl.exp` of it, divide that by `tl.sum(..., axis=0)` of it, and store the
+# convert it to fp32, take `tl.exp` of it, and divide that by its `tl.sum(..., axis=0)`. Store the
 # quotient with the same mask to the row of y, which has its own stride.
 #
 # </details>

@@ -81,7 +81,7 @@
 #
 # ## The traffic bound
 #
-# Per row: x is loaded at most **three times**, y stored **once**; y is not read. Loads and stores take a
+# Per row: x is loaded at most **three times**, and y is stored **once** and never read. Loads and stores take a
 # block at a time. That is 4 crossings of the memory bus, against 2 in puzzle 1: what you pay for rows of any length.
 
 # %%
@@ -132,7 +132,7 @@ check("p2")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=2` shows one at a time; so does `hint(2)`, from `checker.notebook`.
+# `make hint PUZZLE=2`, or `hint(2)` from `checker.notebook`, shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #

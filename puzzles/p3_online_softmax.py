@@ -16,7 +16,7 @@
 # ## What you will build
 #
 # Puzzle 2's softmax in two passes instead of three: maximum $m$ and normaliser $l$ come out of the *same* pass. On
-# rows of 131,072 numbers an H200 then reaches 65 % of the speed of a copy; with three passes it reaches 50 %.
+# rows of 131,072 numbers an H200 then reaches 65 % of the speed of a copy. With three passes it reaches 50 %.
 # FlashAttention rests on this idea.
 #
 # ```
@@ -139,7 +139,7 @@ check("p3")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=3` shows one at a time; so does `hint(3)`, from `checker.notebook`.
+# `make hint PUZZLE=3`, or `hint(3)` from `checker.notebook`, shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #

@@ -127,7 +127,7 @@ check("p4")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=4` shows one at a time; so does `hint(4)`, from `checker.notebook`.
+# `make hint PUZZLE=4`, or `hint(4)` from `checker.notebook`, shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #

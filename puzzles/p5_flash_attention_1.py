@@ -19,8 +19,8 @@
 # kernel of this puzzle never stores them, and its result is *exact*: the softmax over all keys, no approximation. With
 # 128 heads of 64 dimensions an H200 takes 89 ms for it, and 138 ms for eager PyTorch.
 #
-# You computed the same attention in a3: each row of O is a mean of V's rows, the *values*, weighted by the softmax of
-# one *query*'s scores with all *keys*, for each *head* by itself. It took two passes over the keys. Now one pass is
+# You computed the same attention in a3, in two passes over the keys. Each row of O is a mean of V's rows, the *values*,
+# weighted by the softmax of one *query*'s scores with all *keys*, and each *head* does this by itself. Now one pass is
 # enough, and K and V are loaded only once. A program walks over the tiles of one head: for each tile of keys, over all
 # tiles of queries. Each query's running result, its row of O with its `l` and `m`, stays in global memory and is
 # updated at every visit.
@@ -126,9 +126,9 @@
 # | `n_q`, `n_k`, `scale` | number of queries, number of keys, factor of the scores: positive, not always $1/\sqrt{d}$ |
 # | `D`, `Br`, `Bc` | width of a head; queries and keys of a tile; powers of two, at least 16 |
 #
-# Neighbours within a row are 1 apart. The rows of one head lie within $2^{31}$ elements; heads may lie further apart.
-# A tensor of shape `(batch, heads, n, D)` is one of `(batch * heads, n, D)` here. Afterwards O is the attention, `l`
-# and `m` are normaliser and maximum of each row of scores.
+# Neighbours within a row are 1 apart. The rows of one head lie within $2^{31}$ elements, but heads may lie further
+# apart. A tensor of shape `(batch, heads, n, D)` is one of `(batch * heads, n, D)` here. Afterwards O is the attention,
+# `l` and `m` are normaliser and maximum of each row of scores.
 #
 # ## The traffic bound
 #
@@ -168,7 +168,7 @@ def flash_attention_1_kernel(
 #
 # **Block sizes.** The chip has room for $M$ numbers, and a tile of each of Q, K, V and O must fit. So the paper takes
 # $B_c = \lceil M / 4d \rceil$ and $B_r = \min(B_c, d)$. With 227 KB of shared memory, fp32 and d = 64,
-# $M / 4d$ is 227; rounded down to a power of two, $B_c = 128$ and $B_r = 64$.
+# $M / 4d$ is 227. Rounded down to a power of two, $B_c = 128$, and $B_r = 64$.
 
 # %%
 def flash_attention_1(q, k, v, scale):
@@ -207,7 +207,7 @@ check("p5")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=5` shows one at a time; so does `hint(5)`, from `checker.notebook`.
+# `make hint PUZZLE=5`, or `hint(5)` from `checker.notebook`, shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #

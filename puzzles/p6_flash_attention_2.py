@@ -19,7 +19,7 @@
 # 33 lines that you are about to write take 4.0 ms.
 #
 # It is the attention of puzzle 5 with its loops exchanged. A program owns one tile of queries and walks along the
-# keys; O, `l` and `m` stay in registers until they are finished. With `CAUSAL`, a query sees only keys up to its own
+# keys. O, `l` and `m` stay in registers until they are finished. With `CAUSAL`, a query sees only keys up to its own
 # position, as in a language model, which predicts each word from those before it. Tiles that are hidden altogether are
 # not even loaded.
 #
@@ -94,7 +94,7 @@
 # ### Causal: 65 points
 #
 # These are the points of *causal, with as many queries as keys or fewer* (20), *queries that see no key* (10),
-# *several heads* (10), *fp16 in and out* (10), *head offsets beyond 2\*\*31* (5) and *traffic* (10): the last four are
+# *several heads* (10), *fp16 in and out* (10), *head offsets beyond 2\*\*31* (5) and *traffic* (10). The last four are
 # tried with and without `CAUSAL`. It is a constexpr: of `if CAUSAL:` the compiler keeps one branch.
 #
 # **Who sees what.** The last query sees every key, and each query before it one fewer. With $\text{off} = n_k - n_q$,
@@ -109,7 +109,7 @@
 # **Where the loop ends.** Past the diagonal nothing is visible, so the loop ends after the last key that any query of
 # the tile sees. Take 40 queries and 50 keys in tiles of 16, so $\text{off} = 10$. Program 1 owns queries 16 to 31.
 # Query 31 sees the keys up to $31 + 10 = 41$. So the loop visits the tiles that begin at 0, 16 and 32, and not the one
-# that begins at 48: its `range` ends at 42, because a range leaves its end out. (Masking a tile's load would save its
+# that begins at 48. Its `range` ends at 42, because a range leaves its end out. (Masking a tile's load would save its
 # traffic, but not its products.) `tl.minimum(a, b)` is the smaller of two numbers.
 #
 # **Queries that see nothing.** If $n_q > n_k$, the first $n_q - n_k$ queries see no key. All of their scores are
@@ -131,13 +131,14 @@
 # | `D`, `Br`, `Bc` | width of a head; queries and keys of a tile; powers of two, at least 16 |
 # | `CAUSAL` | whether queries see only keys up to their own position |
 #
-# The grid is (tiles of queries, heads). The rows of one head lie within $2^{31}$ elements; heads may lie further apart.
+# The grid is (tiles of queries, heads). The rows of one head lie within $2^{31}$ elements, but heads may lie further
+# apart.
 #
 # ## The traffic bound
 #
-# Q is loaded **once**, O and LSE are stored **once**. K and V are loaded once for each tile of queries; with `CAUSAL`
-# only up to the last tile of keys of which some query sees a key. Loads and stores take a tile at a time, and no
-# product takes more.
+# Q is loaded **once**, O and LSE are stored **once**. K and V are loaded once for each tile of queries. With `CAUSAL`,
+# they are loaded only up to the last tile of keys of which some query sees a key. Loads and stores take a tile at a
+# time, and no product takes more.
 
 # %%
 import triton
@@ -200,7 +201,7 @@ check("p6")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=6` shows one at a time; so does `hint(6)`, from `checker.notebook`.
+# `make hint PUZZLE=6`, or `hint(6)` from `checker.notebook`, shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #

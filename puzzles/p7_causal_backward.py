@@ -95,7 +95,7 @@
 # ### dQ
 #
 # dQ is a sum over keys, so its loop is that of puzzle 6: it ends where that one ends, and has no maximum to keep. The
-# numbers are those of the paper's algorithm; lines without one are ours:
+# line numbers are those of the paper's algorithm, and lines without a number are ours:
 #
 # ```
 #    4  delta = rowsum(dO * O)                                   (delta_kernel)
@@ -158,14 +158,14 @@
 # | `n_q`, `n_k`, `scale` | number of queries, number of keys, factor of the scores (positive) |
 # | `D`, `Br`, `Bc` | width of a head; queries and keys of a tile; powers of two, at least 16 |
 #
-# Grids: (tiles of queries, heads); for `dk_dv_kernel` (tiles of keys, heads). The rows of one head lie within $2^{31}$
-# elements; heads may lie further apart. Each kernel gets right inputs, whatever your other kernels do. P and dS are
-# rounded to the inputs' type before a product: `Pij.to(dOi.dtype)`.
+# The grid is (tiles of queries, heads), and for `dk_dv_kernel` (tiles of keys, heads). The rows of one head lie within
+# $2^{31}$ elements, but heads may lie further apart. Each kernel gets right inputs, whatever your other kernels do. P
+# and dS are rounded to the inputs' type before a product: `Pij.to(dOi.dtype)`.
 #
 # ## The traffic bound
 #
-# What a program owns is loaded **once**; the other side once for each tile that is not hidden altogether; each output
-# is stored **once**. A tile that is needed in both orientations is loaded once: use `tl.trans`. Loads and
+# What a program owns is loaded **once**. The other side is loaded once for each tile that is not hidden altogether.
+# Each output is stored **once**. A tile that is needed in both orientations is loaded once: use `tl.trans`. Loads and
 # stores take a tile at a time, and no product takes more.
 
 # %%
@@ -255,7 +255,7 @@ check("p7")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=7` shows one at a time; so does `hint(7)`, from `checker.notebook`.
+# `make hint PUZZLE=7`, or `hint(7)` from `checker.notebook`, shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #

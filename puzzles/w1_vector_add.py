@@ -283,7 +283,7 @@ check("w1")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=w1` shows one at a time; so does `hint("w1")`, from `checker.notebook`.
+# `make hint PUZZLE=w1`, or `hint("w1")` from `checker.notebook`, shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #

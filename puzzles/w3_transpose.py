@@ -213,7 +213,7 @@ check("w3")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=w3` shows one at a time; so does `hint("w3")`, from `checker.notebook`.
+# `make hint PUZZLE=w3`, or `hint("w3")` from `checker.notebook`, shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #
