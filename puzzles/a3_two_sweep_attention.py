@@ -94,8 +94,8 @@
 #           tile 2:   p = e^(2-5)/l, e^(5-5)/l = 0.0414, 0.8310    O = 2.40 + 0.0414 · 30 + 0.8310 · 40   = 36.88
 # ```
 #
-# The four weights sum to 1, and O is close to 40, the value of the key that fits best. Neither `m` nor `l` changes
-# after pass 1, so nothing in pass 2 is ever rescaled.
+# The four weights sum to 1, and O is close to 40, the value of the key that fits best. After pass 1, neither `m` nor
+# `l` changes any more. So nothing in pass 2 is ever rescaled.
 #
 # **Which program does what.** The grid has two axes. `tl.program_id(0)` says which tile of queries, and
 # `tl.program_id(1)` which head. Queries of different tiles, and of different heads, have nothing to do with each
