@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import traceback
-from collections.abc import Callable
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -105,14 +105,9 @@ def _looking_ahead(verdict: Verdict, puzzle_id: str, found: Opened) -> Verdict:
     return replace(verdict, remarks=(*verdict.remarks, *remarks), walk_through=explained, upcoming=upcoming)
 
 
-def held_back(puzzle_id: str, look: Callable[[], Verdict] | None = None) -> Finding | None:
-    """What is still wrong of that which was only asked about: when it is looked at again, it has its hint.
-
-    `look`: how to look, at the puzzle's file if nothing else is said. Nothing is checked if nothing was asked.
-    """
-    asked = progress.opened().progress.of(puzzle_id).asked
-    findings = (look() if look else checked(puzzle_id, None, None)).findings if asked else ()
-    return next((finding for finding in findings if finding.id in asked), None)
+def held_back(asked: Collection[str], verdict: Verdict) -> Finding | None:
+    """What is still wrong of that which was only asked about. Looked at again, it comes with its hint."""
+    return next((finding for finding in verdict.findings if finding.id in asked), None)
 
 
 def _with_notebook(verdict: Verdict, puzzle_id: str) -> Verdict:

@@ -91,12 +91,13 @@ def hint(puzzle: int | str, *, again: bool = False) -> Report:
         puzzle_id = id_of(puzzle)
     except Misuse as misuse:
         return Report(str(misuse))
-    if not again and run_so_far() is not None and opened().progress.of(puzzle_id).asked:
+    found = opened()
+    if not again and run_so_far() is not None and found.progress.of(puzzle_id).asked:
         told = _asked("hint", puzzle_id)
         if told.text:
             return told
     shown = hints.seen_hints(puzzle_id) if again else hints.next_hint(puzzle_id)
-    plain, rich = ([shown.remark] if shown.remark else [] for _ in range(2))
+    plain, rich = (list(filter(None, (found.remark, shown.remark))) for _ in range(2))
     for one in shown.hints:
         head = f"Hint {one.level} of {shown.total}: {one.title}"
         plain.append(f"{head}\n{hints.plain(one.text)}")
