@@ -20,6 +20,8 @@
 # beside its inputs. Plain attention has 2,113,536, because it makes all scores and then all weights. Twice the length
 # is four times as much for plain attention, and no more than twice as much for yours.
 #
+# ![Areas to one scale. Plain attention: two squares of 1024 by 1024 numbers, S and P, and a thin strip, O; 2,113,536 numbers. By tiles: the thin strips O and LSE, four tiny squares of 32 by 32 and a tile of O; 22,208 numbers.](../docs/figures/alive.svg)
+#
 # ```
 #                 K1,V1    K2,V2    K3,V3    K4,V4
 #               ┌────────┬────────┬────────┬────────┐
