@@ -65,6 +65,8 @@
 # $$ C_{ij} = \sum_{t=1}^{T_k} A_{it}\, B_{jt}^T, \qquad T_m = \lceil m / B_m \rceil, \quad
 # T_n = \lceil n / B_n \rceil, \quad T_k = \lceil k / B_k \rceil. $$
 #
+# ![C in tiles, 3 by 4, with A to its left and the transpose of B above it. One tile of C, acc, needs the strip of A in its row, with the tiles a1, a2 and a3, and the strip of B in its column, with b1, b2 and b3. It starts at 0, adds the products a1 b1ᵀ, a2 b2ᵀ and a3 b3ᵀ, and is stored. Each strip of A is loaded once for each of 4 tiles of C, each strip of B once for each of 3.](../docs/figures/product_tiles.svg)
+#
 # **By hand.** Let all tiles be 2 x 2. Program (0, 0) needs two rows of A and two rows of B, here with $k = 4$:
 #
 # ```

@@ -94,6 +94,8 @@
 #           tile 2:   p = e^(2-5)/l, e^(5-5)/l = 0.0414, 0.8310    O = 2.40 + 0.0414 · 30 + 0.8310 · 40   = 36.88
 # ```
 #
+# ![One tile of queries, Q1, goes over two tiles of keys twice. Pass 1 loads K1, makes the scores 1 3 and has m = 3 and l = 1.14; with K2 and the scores 2 5 they become 5 and 1.20, which are final. Pass 2 loads K1 and V1, makes the scores again, has the weights .015 .112 and O = 2.40; with K2 and V2 the weights are .041 .831, and O = 36.88 is stored.](../docs/figures/two_passes.svg)
+#
 # The four weights sum to 1, and O is close to 40, the value of the key that fits best. After pass 1, neither `m` nor
 # `l` changes any more. So nothing in pass 2 is ever rescaled.
 #

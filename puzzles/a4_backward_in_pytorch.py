@@ -135,6 +135,8 @@
 # from 16 on. For the keys from 0 on, $0 - 10$ is negative, and the loop begins at 0. No tile before that one may be
 # computed.
 #
+# ![The scores of 40 queries and 50 keys in tiles of 16, with the staircase of the causal mask. Nine tiles are visited, column by column: 1 to 3 under K1, 4 to 6 under K2, 7 and 8 under K3 from Q2 on, 9 under K4 at Q3. The other three are hidden. Each row of tiles adds up to a tile of dQ, which grows at each visit; each column adds up to a tile of dK and one of dV.](../docs/figures/backward_tiles.svg)
+#
 # **Queries that see no key.** With more queries than keys, the first ones see nothing. Their LSE is $-\infty$, and
 # their row of dQ is 0. Set P to 0 where a key is hidden *after* the exponential, whatever came out. If you set S to
 # $-\infty$ before it, $-\infty - (-\infty)$ is NaN, and NaN spreads to dK and dV.

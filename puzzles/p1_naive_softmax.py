@@ -63,6 +63,8 @@
 # denominator of row 1 would be 25.5 instead of 24.5, and the row would sum to 0.96. Choose `other` so that the sum of
 # the exponentials is right.
 #
+# ![The row 0.5 3.0 1.0 in a block of four, twice. With padding loaded as 0 the exponentials are 1.65, 20.1, 2.72 and 1, and their sum is 25.5; a bar shows the quotients .065, .789 and .107, which sum to 0.96, and the rest of 0.04 that went to the padding. With padding whose exponential is 0 the sum is 24.5, and the quotients .067, .821 and .111 fill the bar.](../docs/figures/padding.svg)
+#
 # ## The signature
 #
 # | parameter | what it is |

@@ -58,6 +58,8 @@
 # is known only when the whole row has been seen once more. Nothing stays on the chip between passes: a row can be
 # longer than the chip has room for. So each pass reads it again.
 #
+# ![The row 1 3, 2 5, 4 0, 5 1 in four blocks, loaded three times. Pass 1 carries the maximum from block to block: 3, 5, 5, 5. Pass 2 carries the sum of the exponentials relative to 5: 0.15, 1.20, 1.58, 2.60. Pass 3 carries nothing and writes each block of y: .007 .052, .019 .385, .142 .003, .385 .007.](../docs/figures/three_passes.svg)
+#
 # The first thing that everybody tries is to take the softmax of each block by itself. In blocks of two, our row
 # becomes .119 .881 | .047 .953. Each row of y then sums to the number of blocks, not to 1.
 #

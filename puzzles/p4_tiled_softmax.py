@@ -52,6 +52,8 @@
 # that was reduced: `m[:, None]`, shape `(BLOCK_ROWS, 1)`. With `[None, :]` it would be laid along the columns, which
 # fails at once, or, in a square tile, silently gives wrong numbers.
 #
+# ![Tiles of 4 by 4 over a matrix of 5 rows and 10 columns. Program 0 has the first four rows and three tiles; the last tile has two columns past the end. Program 1 has one row and three rows past the end. In each tile the rows are reduced along axis 1, to vectors m and l with one entry for each row.](../docs/figures/tiled_rows.svg)
+#
 # **Vectors to start with.** `tl.zeros((BLOCK_ROWS,), tl.float32)` is a vector of zeros, and
 # `tl.full((BLOCK_ROWS,), value, tl.float32)` one of any value. What a loop carries into its next iteration must have
 # its final shape and type before the loop begins.

@@ -269,7 +269,7 @@ run(flash_attention_1_kernel, **tensors, **strides, **sizes, grid=1)
 # $n$ queries and keys. Yours makes about $2 n d + T_c \cdot 3 n d$, because O goes back and forth $T_c$ times. With
 # $B_c = M / 4d$ that is $\Theta(n^2 d^2 / M)$, smaller than $n^2$ by the factor $d^2 / M$.
 #
-# ![Bars of the MiB moved for one head. Standard attention 130, of which S out, S in, P out and P in are 32 each. FlashAttention-1 with Bc = 128: 83, of which Q is 16, O in and O out 32 each. FlashAttention-2: 65 with Br = 64 and 33 with Br = 128, nearly all of it K and V in equal parts. Q, K, V and O once: 2.](../docs/figures/memory_passes.png)
+# ![Bars of the MiB moved for one head. Standard attention 130, of which S out, S in, P out and P in are 32 each. FlashAttention-1 with Bc = 128: 83, of which Q is 16, O in and O out 32 each. FlashAttention-2: 65 with Br = 64 and 33 with Br = 128, nearly all of it K and V in equal parts. Q, K, V and O once: 2.](../docs/figures/memory_passes.svg)
 #
 # Constants decide whether it pays. $T_c \cdot 3 n d = 3 n^2 d / B_c$ is less than $4 n^2$ if $B_c > \frac{3}{4} d$. At
 # n = 4096 and d = 64 with $B_c = 128$ plain attention makes 2.7 times as many accesses as yours. At d = 128 with

@@ -64,7 +64,7 @@
 # and after the loop $O_i \leftarrow O_i / l_i$. Programs no longer meet in anything, so the grid can have one for each
 # tile of queries and each head.
 #
-# ![Two grids of three tiles of queries by four tiles of keys. Left, FlashAttention-1: visits 1 to 12 run down the columns; each pair of K and V is loaded once, Q, O, l and m go in and out at each visit. Right, FlashAttention-2: visits 1 to 4 run along each row; a row is one program, which loads Q once and stores O once; K and V are loaded at each visit.](../docs/figures/loop_orders.png)
+# ![Two grids of three tiles of queries by four tiles of keys. Left, FlashAttention-1: visits 1 to 12 run down the columns; each pair of K and V is loaded once, Q, O, l and m go in and out at each visit. Right, FlashAttention-2: visits 1 to 4 run along each row; a row is one program, which loads Q once and stores O once; K and V are loaded at each visit.](../docs/figures/loop_orders.svg)
 #
 # *In numbers*, with the scores 1 3 | 2 5 and v = 10 20 | 30 40 of puzzle 5. After tile 1, $m = 3$, $l = 1.1353$, and O
 # holds the plain sum $0.1353 \cdot 10 + 1 \cdot 20 = 21.35$. Tile 2 raises $m$ to 5, so $\alpha = e^{3-5} = 0.1353$.
@@ -100,7 +100,7 @@
 # **Who sees what.** The last query sees every key, and each query before it one fewer. With $\text{off} = n_k - n_q$,
 # query $i$ sees key $j$ if $j \le i + \text{off}$. In a tile on the diagonal, hidden scores become $-\infty$.
 #
-# ![Three grids of tiles of 4 by 4 with the staircase of the causal mask. With 12 queries and 12 keys, the tiles on the diagonal are cut by it, those above are skipped, those below are whole. With 10 queries and 16 keys the staircase begins six keys further right and cuts two tiles in each of the upper rows. With 14 queries and 8 keys, the first six queries see nothing, and the first row of tiles is skipped altogether.](../docs/figures/causal_tiles.png)
+# ![Three grids of tiles of 4 by 4 with the staircase of the causal mask. With 12 queries and 12 keys, the tiles on the diagonal are cut by it, those above are skipped, those below are whole. With 10 queries and 16 keys the staircase begins six keys further right and cuts two tiles in each of the upper rows. With 14 queries and 8 keys, the first six queries see nothing, and the first row of tiles is skipped altogether.](../docs/figures/causal_tiles.svg)
 #
 # *In numbers:* if the last of the four keys above is hidden, tile 2 has the scores 2 and $-\infty$. The maximum stays
 # 3, so $\alpha = 1$ and P is $e^{2-3} = 0.3679$ and $e^{-\infty-3} = 0$. Then $l = 1.1353 + 0.3679 = 1.5032$,

@@ -141,6 +141,8 @@
 # negative: clamp it to 0, because no tile begins before that. `//` alone does not do it: −40 `// 32` is −1 as Triton
 # rounds, towards zero, and −2 as Python does, down.
 #
+# ![What one program of each kernel visits, for 40 queries and 50 keys in tiles of 16. Program 1 of delta_kernel has O2 and dO2, and visits no keys. Program 1 of dq_kernel owns Q2 and dQ2: it visits K1, K2 and K3, along its row up to the staircase of the causal mask. Program 2 of dk_dv_kernel owns K3, V3 and their gradients: it visits Q2 and Q3, down its column from the staircase on.](../docs/figures/backward_kernels.svg)
+#
 # **Past the end.**
 #
 # * *Keys* need no mask of their own in P: for a query that exists, $j \le i + n_k - n_q$ is below $n_k$.

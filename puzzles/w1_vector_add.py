@@ -116,6 +116,8 @@ def double_kernel(x_ptr, y_ptr, n, BLOCK_SIZE: tl.constexpr):
 # | 1 | 4 5 6 7 | ✓ ✓ ✓ ✓ | 14 15 16 17 | 28 30 32 34 | y[4] to y[7] |
 # | 2 | 8 9 10 11 | ✓ ✓ ✗ ✗ | 18 19 0 0 | 36 38 0 0 | y[8] and y[9] |
 #
+# ![Ten elements of x in memory, 10 to 19, and three programs of four lanes below them. Each lane with an offset below 10 loads its element, doubles it and stores it to y. Lanes 2 and 3 of program 2 have the offsets 10 and 11: they are masked off, hold 0, and neither load nor store.](../docs/figures/addresses.svg)
+#
 # ## Run it
 #
 # In a notebook (`make lab`), run the three cells of code from the first down to the one below. In a terminal that cell

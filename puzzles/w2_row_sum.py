@@ -72,6 +72,8 @@
 # | 1 | 5 | 5 6 7 8 | ✓ ✓ ✓ ✗ | 4 5 6 ? |
 # | 2 | 10 | 10 11 12 13 | ✓ ✓ ✓ ✗ | 7 8 9 ? |
 #
+# ![A matrix of three rows, each with three elements and a gap of two. In memory the rows follow one another and begin at the offsets 0, 5 and 10. Program 1 adds the block of columns 0 to 3 to 1 · 5: it loads the offsets 5, 6 and 7, which hold 4, 5 and 6, and lane 3, at the offset 8 in the gap, is masked.](../docs/figures/row_addresses.svg)
+#
 # The mask compares columns with the length of a row. Offsets would not do: 5 is already more than 3.
 #
 # ## From a block to a number

@@ -101,6 +101,8 @@
 # y_ptr + c * y_row_stride + r
 # ```
 #
+# ![Left, x of 5 by 10 in tiles of 2 by 4, of which the last ones stick out. The tile in the middle has the offsets 24 to 27 and 34 to 37. Below: they are the sum of a column, 20 and 30, and a row, 4 to 7. Right, y of 10 by 5: the same tile, transposed, has the offsets 22 and 23, 27 and 28, 32 and 33, 37 and 38.](../docs/figures/transposed_tile.svg)
+#
 # `cols` have become rows, and are multiplied by the row stride of y. There are two ways to bring a whole tile there.
 #
 # * **Transpose the tile.** `tl.trans(x)` exchanges the two sides of a tile: from `(BLOCK_ROWS, BLOCK_COLS)` to
