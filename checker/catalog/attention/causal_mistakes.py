@@ -163,8 +163,8 @@ END_OF_LOOP = "tl.minimum(n_k, start_q + Br + n_k - n_q)."
 _VISIBLE = "Query i sees key j if j <= i + n_k - n_q: keys[None, :] <= queries[:, None] + n_k - n_q."
 _HIDE = "Hide such scores: tl.where(keys[None, :] <= queries[:, None] + n_k - n_q, Sij, -float('inf'))."
 _LAST_QUERY = (
-    "The last query of the tile sees Br - 1 more: in the lesson's example query 16 sees the keys up to 26, and query "
-    "31 up to 41."
+    "The last query of the tile sees Br - 1 keys more: in the lesson's example query 16 sees the keys up to 26, and "
+    "query 31 up to 41."
 )
 _WHICH_QUERY = (
     "40 queries, 50 keys, tiles of 16: program 1 owns queries 16 to 31. Which of them sees the most keys, and which of "
@@ -344,8 +344,8 @@ CAUSAL = (
     Misconception(
         "hidden-rows-nan",
         "Queries that see no key come out as NaN",
-        "Two things make it NaN. If its program looks at a tile, all scores of the query are -inf, so is its maximum, "
-        "and -inf - (-inf) is NaN. If its program looks at none, l is 0, and 0 / 0 is NaN.",
+        "Two things make such a query NaN. If its program looks at a tile, its scores there are all -inf, and so is "
+        "its maximum: -inf - (-inf) is NaN. If its program looks at none, l is 0, and 0 / 0 is NaN.",
         f"{_GUARD_OF_MAXIMUM} {_GUARD_OF_DIVISION}",
         question="What are m and l of a query that has seen no key, and in which two places does your kernel compute "
         "with them?",

@@ -219,8 +219,8 @@ VISITS = (
         Misconception(
             "new-part-rescaled-twice",
             f"{what} rescaled to the new maximum twice",
-            "An exponential from which mi_new was subtracted is relative to the new maximum already, and so is the sum "
-            f"of such. The factor exp(mij - mi_new) belongs to exp(Sij - mij) only. Here {where} has it twice.",
+            "Exponentials from which mi_new was subtracted are relative to the new maximum already, and so is their "
+            f"sum. The factor exp(mij - mi_new) belongs to exp(Sij - mij) only. Here {where} has it twice.",
             "Lines 10 to 12 of the algorithm: either Pij = exp(Sij - mij), and the factor once for lij and for "
             "Pij Vj; or Pij = exp(Sij - mi_new), and no factor at all.",
             question="Which maximum did you subtract in Pij: the tile's own or the new one? Which factor is then left "

@@ -200,8 +200,8 @@ def of_p(model: Callable[..., Writes], m: str, others: str) -> tuple[Misconcepti
                 ),
                 (
                     f"P is exp(scale * (S - {m})), but {others} lack the scale. With scale ½, a maximum that grows "
-                    "from 6 to 10 stands for one that grows from 3 to 5, and costs the factor e^(3-5) = 0.14. Without "
-                    "the scale it is e^(6-10) = 0.02.",
+                    "from 6 to 10 stands for one that grows from 3 to 5, and its factor is e^(3-5) = 0.14. Without the "
+                    "scale it is e^(6-10) = 0.02.",
                     lambda s, m, scale: exp32(scale * (s - m)),
                 ),
             )
