@@ -38,6 +38,9 @@ SAID: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "p5_max_of_last_tile": (("Line 11 of the algorithm: ",), ()),
     "p6_max_of_last_tile": (("Line 9 of the algorithm: ",), ()),
+    "p6_maximum_not_guarded": (("NaN in the exponential", "Subtract 0"), ("0 / 0", "Divide by 1")),
+    "p6_division_not_guarded": (("NaN in the division", "Divide by 1"), ("-inf - (-inf)", "Subtract 0")),
+    "p6_hidden_rows_nan": (("-inf - (-inf)", "0 / 0", "Subtract 0", "Divide by 1"), ()),
 }
 
 

@@ -144,6 +144,8 @@ LOOPS_SWAPPED = Misconception(
     "each tile of queries. It is the better algorithm, and puzzle 6. FlashAttention-1 reads K and V once, and comes "
     "back to O, l and m for each tile of keys.",
     "Outer loop over tiles of keys, inner loop over tiles of queries; load O, l and m in the inner loop.",
+    question="In the lesson's drawing, visit 2 has the keys of visit 1 and other queries. `make trace PUZZLE=5` draws "
+    "your visits: what do your first two have in common?",
     signs=(Moves(_never_comes_back),),
 )
 
