@@ -153,6 +153,7 @@ def budget(case: Case) -> Mapping[str, Budget]:
     if case.kernel == DELTA.name:
         budgets = {"o_ptr": Budget(q), "do_ptr": Budget(q), "delta_ptr": Budget(stores=rows)}
         return in_tiles(case, budgets)
+    anew = "each tile of queries" if case.kernel == DQ.name else "each tile of keys"
     if case.kernel == DQ.name:
         seen = int(heads * keys_seen(case).sum()) * d
         own = {"q_ptr": q, "do_ptr": q, "lse_ptr": rows, "delta_ptr": rows}
@@ -168,7 +169,7 @@ def budget(case: Case) -> Mapping[str, Budget]:
         outputs = {"dk_ptr": k, "dv_ptr": k}
     budgets = {
         **{name: Budget(loads=n) for name, n in own.items()},
-        **{name: Budget(loads=most, least_loads=least) for name, (most, least) in others.items()},
+        **{name: Budget(loads=most, least_loads=least, anew=anew) for name, (most, least) in others.items()},
         **{name: Budget(stores=n) for name, n in outputs.items()},
     }
     return in_tiles(case, budgets)

@@ -183,7 +183,8 @@ def _broken_invariants(puzzle: Puzzle, evidence: Evidence, where: Locator) -> It
                     Status.WRONG,
                     invariant.title,
                     f"{invariant.explanation} Row {broken[0]} does not.",
-                    "Every element is close to its reference, so look for a small error that adds up.",
+                    "Every element is close to its reference, so look for a small error that adds up: a constant that "
+                    "is slightly off, or a sum that is rounded.",
                     where(None, evidence.case),
                 )
             )

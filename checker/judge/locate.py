@@ -158,7 +158,7 @@ def _shape_of_error(item: Wrong, name: str) -> str:
             f"Each wrong value is right to within {100 * float(relative.max()):.2g} %: close, but more than {loses}. "
             "Was something rounded to fp16 on the way, or is a constant slightly off?"
         )
-    return "The wrong values are further from the reference than rounding can take them."
+    return "The wrong values are further from the right ones than rounding could take them."
 
 
 def _constant_along_rows(values: Array) -> bool:
