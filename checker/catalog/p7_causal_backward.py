@@ -219,10 +219,10 @@ HIDDEN_TILES = (
     ),
     Misconception(
         "hidden-tile-computed",
-        "A tile of which no query sees any key is looked at",
-        "Your loop begins earlier or ends later than it must, by a tile of which no query sees any key: the causal "
-        "mask hides it, or it lies past the last key. P is 0 throughout such a tile. A mask on its load does not help, "
-        "because the products are computed all the same.",
+        "The loop visits a tile of which no query sees any key",
+        "Your loop begins earlier or ends later than it must. The causal mask hides all of that tile, or it lies past "
+        "the last key, so P is 0 throughout. A mask on its load does not help, because the products are computed all "
+        "the same.",
         _LOOP,
         question="Take 40 queries and 50 keys in tiles of 16. Which is the last key that query 15 sees, and which is "
         "the first query that sees key 32? In which tiles are they, and at which tiles do your loops end and begin?",

@@ -128,17 +128,18 @@ def _too_seldom(faults: list[Fault]) -> _Said:
     first, names = faults[0], listed([f.name for f in faults])
     are, it = ("is", "it") if len(faults) == 1 else ("are", "them")
     figures = {(times(f.done, f.moved.elements), times(f.least, f.moved.elements)) for f in faults}
-    done, least = min(figures)
-    seldom = (
-        f"{done} per element here, and must be {first.verb} at least {least}" if len(figures) == 1 else "too seldom"
-    )
-    asked = [f"{f.name} at least {times(f.least, f.moved.elements)} per element in this case" for f in faults]
+    seldom, each = "too seldom", [f"{f.name} at least {times(f.least, f.moved.elements)} per element" for f in faults]
+    if len(figures) == 1:
+        [(done, least)] = figures
+        seldom = f"{done} per element here, and must be {first.verb} at least {least}"
+        each = [f"{names} at least {least} per element"]
     anew = f"anew for {first.anew}" if first.anew else "anew each time"
     verbs = ("reads", "load") if first.kind == LOAD else ("writes", "store")
     return _Said(
         f"{names} {are} {first.verb} {seldom}",
-        f"The algorithm of this puzzle {verbs[0]} {listed(asked)}, {anew}. Registers hold only a few blocks. What is "
-        "kept there from one to the next must not grow with the size of the input, or it no longer fits.",
+        f"The algorithm of this puzzle {verbs[0]} {listed(each)} in this case, {anew}. Registers hold only a few "
+        "blocks. What is kept there from one iteration to the next must not grow with the size of the input, or it no "
+        "longer fits.",
         f"{verbs[1].capitalize()} {it} {anew}.",
         f"Which elements of {names} does your kernel keep from one iteration to the next? How many would that be if "
         "the input were a hundred times as long?",

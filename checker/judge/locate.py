@@ -72,6 +72,8 @@ def _rounded(items: list[Wrong]) -> Finding | None:
         f"{11 if kind == 'fp16' else 8} bits, but the output has fp32's 24.",
         hint=f"Store fp32: tl.store converts to the output's type by itself, whatever that is. Look for .to(tl."
         f"{'float16' if kind == 'fp16' else 'bfloat16'}), or .to(...dtype), on the way to the store.",
+        question=f"Follow {name} from the load to the store. Which type does it have in each line, and where does fp32 "
+        "end?",
     )
 
 

@@ -76,7 +76,7 @@ def _too_large_a_block(puzzle: Puzzle, evidence: Evidence, where: Locator) -> It
             id="block-too-large",
             status=Status.OVER_TRAFFIC,
             title=did[int(result.log.kind[at])],
-            explanation=f"The block sizes of this launch allow for {most}. {puzzle.why_blocks}",
+            explanation=f"The block sizes of this launch allow for {most} elements. {puzzle.why_blocks}",
             hint=f"Take one block after the other, with the sides that the launch gives: {sides}.",
             where=where(
                 int(result.log.line[at]), case=case, tensor=name if result.log.kind[at] in (LOAD, STORE) else None
