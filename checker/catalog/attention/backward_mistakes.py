@@ -183,7 +183,7 @@ MISTAKES = (
         "The scale was applied twice to the gradient",
         "dQ and dK have the factor scale once. It is in there already if dS was scaled, or if the tile that dS is "
         "multiplied with was. With a scale of 0.25, yours is four times too small.",
-        "Multiply by scale once: in the scores, and when the gradient is stored, but not in Qi, Kj or dSij.",
+        "The scores get scale, and the gradient gets it once, when it is stored. Qi, Kj and dSij stay as they are.",
         question="Find every place in your kernel where scale stands. Which of them does the gradient pass through on "
         "its way from dS to the store?",
         signs=(scaled(lambda scale: scale, "dq_ptr", "dk_ptr"),),

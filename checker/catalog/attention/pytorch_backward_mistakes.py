@@ -394,7 +394,8 @@ OF_GRADIENTS = (
             f"{_GRADIENTS[name][0]} is scaled twice",
             "dQ and dK have the factor scale once. It is in there already if dS was scaled, or if the tile that dS is "
             "multiplied with was. With a scale of 0.25, yours is four times too small.",
-            "Multiply by scale once.",
+            "The scores get scale, and the gradient gets it once, in its own product. Qi, Kj and dSij stay as they are."
+            "",
             models.scaled(lambda scale: scale, name),
             question="Find every place in your function where scale stands. Which of them does the gradient pass "
             "through on its way from dS to the result?",
