@@ -115,7 +115,7 @@ class _Child:
                 return said
             tell(said["doing"])
         if self.late:
-            raise BenchmarkFailed("The benchmark did not come to an end in time.")
+            raise BenchmarkFailed("The benchmark did not finish in time.")
         last = self.complaint.read_text(errors="replace").strip().splitlines()[-1:] or ["no reason given"]
         raise BenchmarkFailed(f"The GPU's process ended early: {last[0][:300]}")
 

@@ -145,7 +145,7 @@ def test_what_is_not_timed_says_why(arguments: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not gpu_missing(), reason="there is a GPU")
-@pytest.mark.parametrize(("seconds", "words"), [(600.0, "ended early"), (0.0, "did not come to an end in time")])
+@pytest.mark.parametrize(("seconds", "words"), [(600.0, "ended early"), (0.0, "did not finish in time")])
 def test_a_child_that_gives_up_is_a_sentence(seconds: float, words: str) -> None:
     with pytest.raises(BenchmarkFailed, match=words):
         measure("p1", {}, Extent(most_seconds=seconds), lambda _: None)

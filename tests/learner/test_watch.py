@@ -313,7 +313,7 @@ def test_a_save_during_a_check_ends_it_and_is_checked(course: Course, start: Sta
     until_running(boxes)
     atomically(course.script("p1"), RIGHT)
     report = watched.until(f"Next: puzzles/{STEMS['p2']}.py", SOON)
-    assert "did not come to an end" not in report and report.count("Puzzle p1:") == 1
+    assert "did not finish" not in report and report.count("Puzzle p1:") == 1
     assert (list(boxes.iterdir()), watched.settle(1.2).count("Puzzle p1:")) == ([], 0)
     assert len(boxed_processes(boxes)) == 1  # watch itself
 
@@ -339,7 +339,7 @@ def test_of_many_saves_the_last_is_shown(course: Course, start: Start, tmp_path:
         atomically(course.script("p1"), f"{LONG}# {turn}\n")
         time.sleep(0.1 + turn * 0.04)
     atomically(course.script("p1"), RIGHT)
-    assert "did not come to an end" not in watched.until(f"Next: puzzles/{STEMS['p2']}.py", SOON)
+    assert "did not finish" not in watched.until(f"Next: puzzles/{STEMS['p2']}.py", SOON)
     watched.settle()
     assert (list(boxes.iterdir()), len(boxed_processes(boxes))) == ([], 1)
 

@@ -72,7 +72,7 @@ def blockwise_budget(passes: int) -> Callable[[Case], Mapping[str, Budget]]:
         x, most = case.tensors["x_ptr"], budget(passes)(case)
         count, n = x.values.shape
         least = count * (2 * n - min(x.axes[1].block, n))
-        return {**most, "x_ptr": replace(most["x_ptr"], least_loads=least, least_at_once=_at_once(x))}
+        return {**most, "x_ptr": replace(most["x_ptr"], least_loads=least, least_at_once=_at_once(x), anew="each pass")}
 
     return of
 
