@@ -31,13 +31,16 @@ SAID: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "p4_y_with_x_stride": (("y_ptr + rows[:, None] * y_row_stride + start + cols[None, :]",), ()),
     "p4_block_offset_forgotten": (("x_ptr + rows[:, None] * x_row_stride + start + cols[None, :]",), ()),
     "p6_end_behind_the_last_key": (("of which no query sees any key", "or that lies past the last key"), ()),
-    "p7_end_behind_the_last_key": (("of which no query sees any key", "or that lies past the last key"), ()),
+    "p7_end_behind_the_last_key": (("of which no query sees any key", "or it lies past the last key"), ()),
     "p5_k_and_v_loaded_for_each_tile": (
         ("k and v are read", "k at line 39 and v at line 40", "before the inner loop (line 6 of the algorithm)"),
         (),
     ),
     "p5_max_of_last_tile": (("Line 11 of the algorithm: ",), ()),
     "p6_max_of_last_tile": (("Line 9 of the algorithm: ",), ()),
+    "p6_maximum_not_guarded": (("NaN in the exponential", "Subtract 0"), ("0 / 0", "Divide by 1")),
+    "p6_division_not_guarded": (("NaN in the division", "Divide by 1"), ("-inf - (-inf)", "Subtract 0")),
+    "p6_hidden_rows_nan": (("-inf - (-inf)", "0 / 0", "Subtract 0", "Divide by 1"), ()),
 }
 
 

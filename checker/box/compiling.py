@@ -24,7 +24,7 @@ from checker.box.protocol.results import KernelError, MalformedAnswer, parse_err
 KEPT = 500  # outcomes in the cache
 LONGEST_ANSWER = 16 << 20  # bytes, mostly assembler text; a kernel of the course has less than a hundred thousand
 LONGEST_HEADER = 1 << 16  # bytes; an object for each of many small things takes far more memory than its text
-_DIED = {"type": "Died", "message": "the compiler did not come to an end", "line": 0, "program": 0}
+_DIED = {"type": "Died", "message": "the compiler did not finish", "line": 0, "program": 0}
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 For places that have no processes, such as a browser. There is no wall here, so no points are given: `Terms` refuse a
 key and a GPU. Nothing can be limited but what is printed: who starts this process must be able to end it, if a kernel
-does not come to an end. It is one-way: Triton stays patched, and in interpreter mode, until the process ends.
+does not finish. It is one-way: Triton stays patched, and in interpreter mode, until the process ends.
 """
 
 from __future__ import annotations

@@ -104,8 +104,8 @@ def budget(case: Case) -> Mapping[str, Budget]:
         case,
         {
             "q_ptr": Budget(q, place="before both loops"),
-            "k_ptr": Budget(2 * every, least_loads=every),  # programs share no registers
-            "v_ptr": Budget(every, least_loads=every, place="in the second loop"),
+            "k_ptr": Budget(2 * every, least_loads=every, anew="each tile of queries"),  # programs share no registers
+            "v_ptr": Budget(every, least_loads=every, place="in the second loop", anew="each tile of queries"),
             "o_ptr": Budget(stores=q),
         },
     )

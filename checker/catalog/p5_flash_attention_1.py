@@ -114,6 +114,7 @@ def large_cases(draw: Draw) -> list[Case]:
 
 
 LINE_6 = "before the inner loop (line 6 of the algorithm)"
+ANEW = "each tile of keys"
 
 
 def budget(case: Case) -> Mapping[str, Budget]:
@@ -123,13 +124,19 @@ def budget(case: Case) -> Mapping[str, Budget]:
     rows = shape.heads * shape.n_q
     visited = {"o_ptr": q, "l_ptr": rows, "m_ptr": rows}
     state = {
-        name: Budget(shape.tc * size, shape.tc * size, least_loads=(shape.tc - 1) * size, least_stores=shape.tc * size)
+        name: Budget(
+            shape.tc * size,
+            shape.tc * size,
+            least_loads=(shape.tc - 1) * size,
+            least_stores=shape.tc * size,
+            anew=ANEW,
+        )
         for name, size in visited.items()
     }
     kept = shape.heads * min(shape.Br, shape.n_q) * shape.D  # a tile of Q, from one tile of keys to the next
     least_q = shape.tc * q - (shape.tc - 1) * kept
     kv = Budget(k, place=LINE_6)
-    q_budget = Budget(shape.tc * q, least_loads=least_q)
+    q_budget = Budget(shape.tc * q, least_loads=least_q, anew=ANEW)
     return in_tiles(case, {"q_ptr": q_budget, "k_ptr": kv, "v_ptr": kv, **state})
 
 
@@ -144,6 +151,8 @@ LOOPS_SWAPPED = Misconception(
     "each tile of queries. It is the better algorithm, and puzzle 6. FlashAttention-1 reads K and V once, and comes "
     "back to O, l and m for each tile of keys.",
     "Outer loop over tiles of keys, inner loop over tiles of queries; load O, l and m in the inner loop.",
+    question="In the lesson's drawing, visit 2 has the keys of visit 1 and other queries. `make trace PUZZLE=5` draws "
+    "your visits: what do your first two have in common?",
     signs=(Moves(_never_comes_back),),
 )
 

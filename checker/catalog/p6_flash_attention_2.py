@@ -10,7 +10,7 @@ from checker.catalog.attention import launch as attention
 from checker.catalog.attention import values
 from checker.catalog.attention.bounds import in_tiles, keys_needed, keys_seen, work
 from checker.catalog.attention.cases import CaseMaker, of_other_blocks, pictured
-from checker.catalog.attention.causal_mistakes import CAUSAL
+from checker.catalog.attention.causal_mistakes import CAUSAL, END_OF_LOOP
 from checker.catalog.attention.flash_2_mistakes import ACCUMULATION, LSE
 from checker.catalog.attention.launch import Proves, Shape, sampled, shape_of, tensors, unwritten
 from checker.catalog.attention.mistakes import SCORES
@@ -128,7 +128,8 @@ def budget(case: Case) -> Mapping[str, Budget]:
     """Q once; of K and V, for each tile of queries, the tiles that it sees any of; O and LSE stored once."""
     heads, n_q, d = case.tensors["q_ptr"].values.shape
     seen = int(heads * d * keys_seen(case).sum())
-    kv = Budget(seen, least_loads=int(heads * d * keys_needed(case).sum()))  # programs share no registers
+    # Programs share no registers.
+    kv = Budget(seen, least_loads=int(heads * d * keys_needed(case).sum()), anew="each tile of queries")
     q = Budget(loads=heads * n_q * d)
     outputs = {"o_ptr": Budget(stores=heads * n_q * d), "lse_ptr": Budget(stores=heads * n_q)}
     return in_tiles(case, {"q_ptr": q, "k_ptr": kv, "v_ptr": kv, **outputs})
@@ -144,18 +145,23 @@ def _reads_hidden_tiles(case: Case, moved: Mapping[str, Traffic]) -> bool:
 BLOCKS_NOT_SKIPPED = Misconception(
     "blocks-not-skipped",
     "Tiles that the causal mask hides altogether are computed all the same",
-    "Every program reads all of K and V. A tile beyond the diagonal is masked to the last element: it changes "
-    "nothing and costs as much as any other, which is about half of the work.",
-    "End the loop at the last key that any query of the tile sees: min(n_k, (i + 1) * Br + n_k - n_q).",
+    "Every program reads all of K and V. A tile past the diagonal is masked to the last element, so it changes nothing "
+    "and costs as much as any other. With 64 queries, 64 keys and tiles of 16, these are 6 of 16 tiles; with many "
+    "tiles they are nearly half.",
+    "End the loop after the last key that any query of the tile sees: " + END_OF_LOOP,
+    question="40 queries, 50 keys, tiles of 16: which keys does any query of program 0 see? `make trace PUZZLE=6` "
+    "draws which tiles yours visits.",
     signs=(Moves(_reads_hidden_tiles, products_too=True),),
 )
 HIDDEN_TILE = Misconception(
     "hidden-tile-computed",
     "A tile of which no query sees any key is looked at",
-    "The loop over keys ends later than it must: a tile that the causal mask hides, or that lies past the last key, "
-    "changes nothing. A mask on its load does not help, the product is computed all the same. Mind that // rounds "
-    "towards zero, not down.",
-    "End the loop at the last key that any query of the tile sees: min(n_k, (i + 1) * Br + n_k - n_q).",
+    "The loop over keys ends later than it must: it looks at a tile that the causal mask hides, or that lies past the "
+    "last key. Such a tile changes nothing. A mask on its load does not help, because its product is computed all the "
+    "same.",
+    "End the loop after the last key that any query of the tile sees: " + END_OF_LOOP,
+    question="In the launch named above, which is the last key that the last query of a program sees, and which is the "
+    "last key that exists? Where does your loop end?",
     signs=(
         Moves(
             lambda case, moved: (
@@ -175,6 +181,8 @@ IN_MEMORY = Misconception(
     "O is read, so it is accumulated in memory. FlashAttention-2 has the queries in the outer loop, here in the "
     "grid, so that O stays in registers until it is finished.",
     "Keep Oi, li and mi in registers, and store Oi once, after the loop.",
+    question="In the lesson's two grids of visits, what goes in and out of memory at each visit on the left, and what "
+    "on the right? Which of the two is `make trace PUZZLE=6` like?",
     signs=(Moves(lambda case, moved: moved["o_ptr"].loads > 0),),
 )
 

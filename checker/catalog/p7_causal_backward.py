@@ -153,6 +153,7 @@ def budget(case: Case) -> Mapping[str, Budget]:
     if case.kernel == DELTA.name:
         budgets = {"o_ptr": Budget(q), "do_ptr": Budget(q), "delta_ptr": Budget(stores=rows)}
         return in_tiles(case, budgets)
+    anew = "each tile of queries" if case.kernel == DQ.name else "each tile of keys"
     if case.kernel == DQ.name:
         seen = int(heads * keys_seen(case).sum()) * d
         own = {"q_ptr": q, "do_ptr": q, "lse_ptr": rows, "delta_ptr": rows}
@@ -168,7 +169,7 @@ def budget(case: Case) -> Mapping[str, Budget]:
         outputs = {"dk_ptr": k, "dv_ptr": k}
     budgets = {
         **{name: Budget(loads=n) for name, n in own.items()},
-        **{name: Budget(loads=most, least_loads=least) for name, (most, least) in others.items()},
+        **{name: Budget(loads=most, least_loads=least, anew=anew) for name, (most, least) in others.items()},
         **{name: Budget(stores=n) for name, n in outputs.items()},
     }
     return in_tiles(case, budgets)
@@ -201,24 +202,30 @@ def _whole_tiles_more(case: Case, moved: Mapping[str, Traffic]) -> bool:
     return len(often) == 1 and max(often) <= times and all(moved[n].loads <= bounds[n].loads for n in own)
 
 
+_LOOP = (
+    "For dK and dV, begin at tl.maximum(0, start_k - (n_k - n_q)) // Br * Br. For dQ, end at tl.minimum(n_k, start_q + "
+    "Br + n_k - n_q)."
+)
 HIDDEN_TILES = (
     Misconception(
         "blocks-not-skipped",
         "Tiles that the causal mask hides altogether are computed all the same",
         "Every program goes through all tiles of the other side. One beyond the diagonal adds nothing and costs as "
-        "much as any other, which is about half of the work.",
-        "For dK and dV, begin at the first tile with a query that sees key j * Bc: max(0, j * Bc - (n_k - n_q)) // "
-        "Br * Br. For dQ, end at min(n_k, (i + 1) * Br + n_k - n_q).",
+        "much as any other: of 3 by 3 tiles, with as many queries as keys, 3 are hidden, and of many, nearly half.",
+        _LOOP,
+        question="Take 48 queries and 48 keys in tiles of 16. In how many of the 9 tiles does some query see some key? "
+        "How many of them does `make trace PUZZLE=7` show for your kernel?",
         signs=(Moves(_reads_hidden_tiles, products_too=True),),
     ),
     Misconception(
         "hidden-tile-computed",
-        "A tile of which no query sees any key is looked at",
-        "The loop begins earlier or ends later than it must: a tile that the causal mask hides, or that lies past "
-        "the last key, changes nothing. A mask on its load does not help, the products are computed all the same. Mind "
-        "that // rounds towards zero, not down.",
-        "For dK and dV, begin at max(0, j * Bc - (n_k - n_q)) // Br * Br; for dQ, end at min(n_k, (i + 1) * Br + "
-        "n_k - n_q).",
+        "The loop visits a tile of which no query sees any key",
+        "Your loop begins earlier or ends later than it must. The causal mask hides all of that tile, or it lies past "
+        "the last key, so P is 0 throughout. A mask on its load does not help, because the products are computed all "
+        "the same.",
+        _LOOP,
+        question="Take 40 queries and 50 keys in tiles of 16. Which is the last key that query 15 sees, and which is "
+        "the first query that sees key 32? In which tiles are they, and at which tiles do your loops end and begin?",
         signs=(
             Moves(lambda case, moved: case.kernel != DELTA.name and _whole_tiles_more(case, moved), products_too=True),
         ),

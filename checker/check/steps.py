@@ -240,5 +240,9 @@ class Check:
 
 
 _UNREADABLE_CODE = Finding(
-    "unreadable-code", Status.INVALID, "The code cannot be taken apart", "", "Keep to the form of the stub."
+    "unreadable-code",
+    Status.INVALID,
+    "The code cannot be taken apart",
+    "It is nested too deeply, or too long.",
+    "Write shorter expressions. `make reset PUZZLE=…` brings the stub back.",
 )

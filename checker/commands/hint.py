@@ -7,7 +7,9 @@ from rich.text import Text
 
 from checker.commands.arguments import asked_for
 from checker.learner import hints
-from checker.report import screen
+from checker.learner.practice import checked, held_back
+from checker.learner.progress import opened
+from checker.report import screen, terminal
 
 
 @click.command()
@@ -16,9 +18,17 @@ from checker.report import screen
 def hint(puzzle: str | None, again: bool) -> None:
     """Show the next hint for a puzzle.
 
-    The hints are those at the end of the lesson. progress.txt remembers how many you have seen.
+    If a report has asked you to find something out, the hint is about that. Then come those at the end of the lesson.
+    progress.txt remembers what you have seen.
     """
     puzzle_id = asked_for(puzzle, "hint")
+    found = opened()
+    if found.remark:
+        click.echo(found.remark, err=True)
+    asked = found.progress.of(puzzle_id).asked
+    if asked and not again and (finding := held_back(asked, checked(puzzle_id, None, None))):
+        screen.console().print(terminal.told(finding))
+        return
     shown = hints.seen_hints(puzzle_id) if again else hints.next_hint(puzzle_id)
     if shown.remark:
         click.echo(shown.remark, err=True)
@@ -31,5 +41,5 @@ def hint(puzzle: str | None, again: bool) -> None:
             console.print(text)
         console.print()
     typed = f"make hint PUZZLE={puzzle_id}"
-    for sentence, command in hints.closing(shown, typed, f"{typed} AGAIN=1"):
+    for sentence, command in hints.closing(shown, typed, f"{typed} AGAIN=1", f"make solution PUZZLE={puzzle_id}"):
         screen.say(console, sentence, command)

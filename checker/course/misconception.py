@@ -157,4 +157,4 @@ class Misconception:
     explanation: str
     hint: str
     signs: tuple[Sign, ...]
-    question: str = ""  # to ask before the hint is given
+    question: str = ""  # what to find out first; none where the hint is about Triton's syntax alone

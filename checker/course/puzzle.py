@@ -74,6 +74,7 @@ class Budget:
     least_stores: int = 0
     least_at_once: int = 0
     place: str = ""  # where a load belongs that is repeated in a loop, for the hint
+    anew: str = ""  # what it is loaded or stored anew for: "each tile of keys", say
 
 
 @dataclass(frozen=True)

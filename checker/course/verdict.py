@@ -94,7 +94,8 @@ class Finding:
     examples: tuple[str, ...] = ()  # at most five
     error_map: ErrorMap | None = None  # if it is about wrong values
     named: bool = True  # it says what is wrong; False: only where
-    question: str = ""  # what to think about first; with one, a learner gets the hint later
+    question: str = ""  # what to find out first
+    withheld: bool = False  # the hint: a learner gets it when the finding is seen again
 
 
 @dataclass(frozen=True)
@@ -173,6 +174,7 @@ class Verdict:
     remarks: tuple[str, ...] = ()  # worth knowing, though nothing is wrong
     printed: tuple[tuple[str, str], ...] = ()  # (case, what the kernels printed in it), in practice
     file: str = ""
+    walk_through: str = ""  # in practice, once it is solved: what to type to read the course's solution, explained
     upcoming: str = ""  # in practice, once it is accepted: the file to open next
     mode: str = "practice"
     sandbox: str = ""

@@ -56,10 +56,10 @@ def finding_on(missing: Sequence[Body], where: Locator) -> Finding:
         ID,
         Status.WRONG,
         title,
-        "Whatever was run of your kernel is right. But what begins at the marked line was never run, whatever the "
-        "sizes: and what was never run is not judged right.",
-        "Can this ever happen? If not, leave it out. If it can, write the kernel so that one way does for all sizes, "
-        "with masks.",
+        "Whatever was run of your kernel is right. But what begins at the marked line was never run, at any size, and "
+        "what was never run is not judged right.",
+        "Can this ever happen? If not, leave it out. If it can, write the kernel so that the same lines serve all "
+        "sizes, with masks.",
         where(first.statements[0].lineno),
         tuple(f"The same in line {line}." for line in lines)[:MOST_EXAMPLES],
     )

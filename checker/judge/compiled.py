@@ -70,7 +70,8 @@ def _complaint(puzzle: Puzzle, result: Compiled, timed: Compiled, where: Locator
             Status.DOES_NOT_COMPILE,
             f"{job.kernel} needs more shared memory than a core of {job.target} has",
             f"It asks for {result.shared} bytes{form}, and there are {limit}. On a GPU the launch would fail.",
-            "Hold fewer or smaller tiles at the same time: what is loaded and multiplied lies in shared memory.",
+            "What is loaded and multiplied lies in shared memory. Use up each tile before you load the next one: what "
+            "no later line uses takes no memory.",
         )
     message, place = _first_line(result), where(result.error.line)
     said = f"Triton says, compiling for {job.target}{form}: {message}"

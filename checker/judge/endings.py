@@ -15,7 +15,8 @@ def malformed(what: str) -> Finding:
         Status.MALFORMED_OUTPUT,
         "The box sent back something that is not a result",
         f"What came out was {what}.",
-        "Your code computes; it does not talk to the checker.",
+        "Leave out whatever is not part of the computation: the checker takes what your code stores or returns, and "
+        "nothing else.",
     )
 
 
@@ -28,16 +29,17 @@ def ended(ending: Ending, code: int, limits: Limits, missing: Case) -> Finding:
                 Status.OUTPUT_FLOOD,
                 "Your code prints too much",
                 f"More than {limits.output_bytes >> 10} KB came out in one check.",
-                "Print less: one program, one small block, and take the print out when you are done.",
+                "Print less: one program and one small block. Take the print out when you are done.",
             )
         case Ending.WALL_TIME | Ending.CPU_TIME:
             after = limits.wall_seconds if ending is Ending.WALL_TIME else limits.cpu_seconds
             facts = (
                 "time-limit",
                 Status.TIME_LIMIT,
-                "Your code did not come to an end",
-                f"It was stopped after {after:g} s; right code takes well under one.",
-                "Look at the bounds and the step of your loops.",
+                "Your code did not finish",
+                f"It was stopped after {after:g} s, and correct code takes well under one.",
+                "Print the bounds and the step of each loop. How many iterations does that make, and how many blocks "
+                "are there?",
             )
         case Ending.KILLED:
             facts = (
@@ -53,6 +55,6 @@ def ended(ending: Ending, code: int, limits: Limits, missing: Case) -> Finding:
                 Status.NO_OUTPUT,
                 "Your code ended the process that ran it",
                 "No result came back.",
-                "It ends by reaching its last line.",
+                "Leave out whatever ends the process: your code ends by reaching its last line.",
             )
     return Finding(*facts, where=Where(case=missing.name, case_id=missing.id))

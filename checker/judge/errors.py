@@ -65,7 +65,7 @@ def error_finding(error: KernelError, place: Where) -> Finding:
             Status.OUT_OF_MEMORY,
             "Your code asks for more memory than there is",
             "What it makes here does not fit into the memory of the box, let alone of a GPU's core.",
-            "Work on one block at a time, of the size that is given.",
+            "Work on one block or tile at a time, of the size that the arguments give.",
             place,
         )
     message = plain(error.message) or "no message"
@@ -92,7 +92,7 @@ def error_finding(error: KernelError, place: Where) -> Finding:
         return Finding(
             "returns-something-else",
             Status.MALFORMED_OUTPUT,
-            "The function returns something else than was asked for",
+            "The function does not return what was asked for",
             f"In this case {message}.",
             "Return what the lesson's table says, in its order, with its shapes and types.",
             place,
@@ -127,8 +127,8 @@ def compiler_finding(title: str, said: str, place: Where) -> Finding:
         "compiler-error",
         Status.DOES_NOT_COMPILE,
         title,
-        "The interpreter runs a kernel as Python, and is more patient than the compiler.",
-        "Look at the marked line: types and shapes must be known before the kernel runs.",
+        "The interpreter runs a kernel as Python, so it accepts some code that the compiler refuses.",
+        "Look at the marked line: the type and the shape of each value must be known before the kernel runs.",
         place,
         (said,),
     )

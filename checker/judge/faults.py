@@ -23,6 +23,7 @@ class Fault:
     least: int
     lines: Mapping[int, int]  # elements that each line has moved
     place: str  # where it belongs, if a line by itself moves too much
+    anew: str = ""  # what it is moved anew for, if that is known
 
     @property
     def id(self) -> str:
@@ -72,19 +73,28 @@ def fault_findings(faults: Iterable[Fault], case: Case, where: Locator) -> Itera
         by_id.setdefault(fault.id, []).append(fault)
     for id, same in by_id.items():
         marked = next((f for f in same if f.line), same[0])
-        title, explanation, hint = _too_seldom(same) if same[0].done < same[0].least else _too_often(same, where)
+        said = _too_seldom(same) if same[0].done < same[0].least else _too_often(same, where)
         place = where(marked.line, case=case, tensor=marked.moved.tensor)
-        yield Finding(id, Status.OVER_TRAFFIC, title, explanation, hint, place)
+        yield Finding(id, Status.OVER_TRAFFIC, said.title, said.explanation, said.hint, place, question=said.question)
 
 
-def _too_often(faults: list[Fault], where: Locator) -> tuple[str, str, str]:
-    names, verb = listed([f.name for f in faults]), faults[0].verb
-    are = "is" if len(faults) == 1 else "are"
+@dataclass(frozen=True)
+class _Said:
+    """What is said of tensors with the same fault."""
+
+    title: str
+    explanation: str
+    hint: str
+    question: str = ""
+
+
+def _too_often(faults: list[Fault], where: Locator) -> _Said:
+    names, verb, kind, needed = listed([f.name for f in faults]), faults[0].verb, faults[0].kind, faults[0].most
+    are, it = ("is", "it") if len(faults) == 1 else ("are", "them")
     done, enough = faults[0].figures
-    same = all(f.figures == (done, enough) for f in faults)
-    if not faults[0].most:
+    if not needed:
         title = f"{names} {are} {verb}, which this puzzle does not need"
-    elif same and done != enough:
+    elif all(f.figures == (done, enough) for f in faults) and done != enough:
         title = f"{names} {are} {verb} {done} per element, {enough} is enough"
     else:
         title = f"{names} {are} {verb} more often than is needed"
@@ -98,27 +108,41 @@ def _too_often(faults: list[Fault], where: Locator) -> tuple[str, str, str]:
     )
     at = [_places([where(n).line or n for n in f.lines]) for f in faults]
     tensors_at = listed([f"{f.name} {place}" for f, place in zip(faults, at, strict=True)])
-    if not faults[0].most:
-        hint = f"This puzzle needs no {'load from' if faults[0].kind == LOAD else 'store to'} {names}."
-    elif faults[0].kind == STORE:
+    if not needed:
+        hint = f"This puzzle needs no {'load from' if kind == LOAD else 'store to'} {names}."
+        return _Said(title, explanation, hint)
+    if kind == STORE:
+        question = f"Which of the values that are written to {names} does the caller see? In which loop is it known?"
         hint = f"{tensors_at} {are} written again and again: store each element once, after the loop that computes it."
     elif all(f.alone and f.place for f in faults):
-        it = "it" if len(faults) == 1 else "them"
+        question = f"Which of the loops around the load changes the addresses of {names}, and which one does not?"
         hint = f"{tensors_at} {are} {verb} again and again: load {it} {faults[0].place}."
     else:
+        question = f"When {names} {are} read again, which variable holds the same elements already?"
         read_at = f"{names} is {verb} {at[0]}" if len(faults) == 1 else f"{tensors_at} are {verb}"
         hint = f"{read_at}: keep what you have in registers instead."
-    return title, explanation, hint
+    return _Said(title, explanation, hint, question)
 
 
-def _too_seldom(faults: list[Fault]) -> tuple[str, str, str]:
-    names, verb = listed([f.name for f in faults]), faults[0].verb
-    are = "is" if len(faults) == 1 else "are"
-    return (
-        f"{names} {are} {verb} too seldom: this is not the algorithm that was asked for",
-        f"The algorithm of this puzzle keeps {names} in memory and comes back to "
-        f"{'it' if len(faults) == 1 else 'them'}, {times(faults[0].least, faults[0].moved.elements)} per element here.",
-        "Read the algorithm in the lesson again, and follow its loops line by line.",
+def _too_seldom(faults: list[Fault]) -> _Said:
+    first, names = faults[0], listed([f.name for f in faults])
+    are, it = ("is", "it") if len(faults) == 1 else ("are", "them")
+    figures = {(times(f.done, f.moved.elements), times(f.least, f.moved.elements)) for f in faults}
+    seldom, each = "too seldom", [f"{f.name} at least {times(f.least, f.moved.elements)} per element" for f in faults]
+    if len(figures) == 1:
+        [(done, least)] = figures
+        seldom = f"{done} per element here, and must be {first.verb} at least {least}"
+        each = [f"{names} at least {least} per element"]
+    anew = f"anew for {first.anew}" if first.anew else "anew each time"
+    verbs = ("reads", "load") if first.kind == LOAD else ("writes", "store")
+    return _Said(
+        f"{names} {are} {first.verb} {seldom}",
+        f"The algorithm of this puzzle {verbs[0]} {listed(each)} in this case, {anew}. Registers hold only a few "
+        "blocks. What is kept there from one iteration to the next must not grow with the size of the input, or it no "
+        "longer fits.",
+        f"{verbs[1].capitalize()} {it} {anew}.",
+        f"Which elements of {names} does your kernel keep from one iteration to the next? How many would that be if "
+        "the input were a hundred times as long?",
     )
 
 

@@ -66,7 +66,7 @@ def footprint_findings(
             Status.OVER_TRAFFIC,
             f"A tensor of {largest:,} numbers is made",
             f"In this case {most.largest:,} are enough for any one tensor. {puzzle.why_blocks}",
-            "Compute one tile at a time, and keep of it only what the next one needs.",
+            "Compute one tile of Br queries and Bc keys at a time, and keep of it only what the next one needs.",
             where(line, case),
         )
     elif at_once > most.at_once:
@@ -76,7 +76,8 @@ def footprint_findings(
             f"{at_once:,} numbers are alive at once",
             f"In this case {most.at_once:,} are more than enough: the outputs, and a few tiles beside them. A tensor "
             "lives as long as a name or a list holds it.",
-            "Look for what is kept although no later step needs it.",
+            "At the marked line, ask of each tensor that has a name or lies in a list: which later step needs it? Keep "
+            "the others no longer.",
             where(line, case),
         )
     else:
@@ -84,8 +85,8 @@ def footprint_findings(
             "multiplied-too-much",
             Status.OVER_TRAFFIC,
             f"Products of matrices take {own.products / most.products:.3g} times as much as is needed",
-            f"In this case {most.products:,} multiply-adds are enough. Some tiles are multiplied more than once, or "
-            "although nothing of them can count: they are hidden by the causal mask.",
+            f"In this case your products take {own.products:,} multiply-adds, and {most.products:,} are enough. Either "
+            "a tile is multiplied more often than the algorithm says, or one is multiplied that the causal mask hides.",
             "A mask saves no work. Look at where the loops begin and end, and at each product in them.",
             where(None, case),
         )

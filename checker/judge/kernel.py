@@ -183,7 +183,8 @@ def _broken_invariants(puzzle: Puzzle, evidence: Evidence, where: Locator) -> It
                     Status.WRONG,
                     invariant.title,
                     f"{invariant.explanation} Row {broken[0]} does not.",
-                    "Every element is close to its reference, so look for a small error that adds up.",
+                    "Every element is close to its reference, so look for a small error that adds up: a constant that "
+                    "is slightly off, or a sum that is rounded.",
                     where(None, evidence.case),
                 )
             )
@@ -203,8 +204,8 @@ def _differing_runs(evidence: Evidence, where: Locator) -> list[Note]:
                 "order-dependent",
                 Status.NOT_DETERMINISTIC,
                 f"{tensor_name(name)} depends on the order in which programs run",
-                f"{element_name(name, index)} was {a[index]:.6g} with the programs in order, and {b[index]:.6g} "
-                "with the same inputs and the programs shuffled. A GPU promises no order.",
+                f"{element_name(name, index)} was {a[index]:.6g} with the programs from first to last, and "
+                f"{b[index]:.6g} with the same inputs and the programs shuffled. A GPU promises no order.",
                 "No program may use what another one writes, nor keep anything from one program to the next.",
                 where(None, evidence.case, tensor=name, index=index),
             )

@@ -72,6 +72,8 @@ def _rounded(items: list[Wrong]) -> Finding | None:
         f"{11 if kind == 'fp16' else 8} bits, but the output has fp32's 24.",
         hint=f"Store fp32: tl.store converts to the output's type by itself, whatever that is. Look for .to(tl."
         f"{'float16' if kind == 'fp16' else 'bfloat16'}), or .to(...dtype), on the way to the store.",
+        question=f"Follow {name} from the load to the store. Which type does it have in each line, and where does fp32 "
+        "end?",
     )
 
 
@@ -158,7 +160,7 @@ def _shape_of_error(item: Wrong, name: str) -> str:
             f"Each wrong value is right to within {100 * float(relative.max()):.2g} %: close, but more than {loses}. "
             "Was something rounded to fp16 on the way, or is a constant slightly off?"
         )
-    return "The wrong values are further from the reference than rounding can take them."
+    return "The wrong values are further from the right ones than rounding could take them."
 
 
 def _constant_along_rows(values: Array) -> bool:

@@ -52,7 +52,7 @@ def _surroundings_changed(case: Case, name: str, where: Locator) -> Finding:
         title="The kernel writes outside its tensors",
         explanation=f"On the GPU, memory around {tensor_name(name)}, or between its rows, was written to. It "
         "belongs to somebody else.",
-        hint="Check on the interpreter: it knows the program, the line and the element.",
+        hint="Check with the interpreter, DEVICE=interpreter: it knows the program, the line and the element.",
         where=where(None, case=case, tensor=name),
         named=False,
     )
@@ -106,8 +106,10 @@ def _shared_elements(case: Case, log: AccessLog, where: Locator) -> Iterator[Not
                     title=f"Two programs meet in {tensor_name(name)}",
                     explanation=f"{program_name(case, first).capitalize()} {verb} {element_name(name, index)}, which "
                     f"{program_name(case, int(last[element]))} also writes. Programs run in any order, or at once, so "
-                    "the result is a matter of luck.",
+                    "the result can differ from run to run.",
                     hint="Give every element of the output to exactly one program.",
+                    question="Print the offsets that these two programs store to. Which number should set them apart, "
+                    "and is it in the address?",
                     where=where(
                         _line(log, position, element),
                         case=case,
@@ -148,12 +150,13 @@ def _never_written(case: Case, result: LaunchResult, where: Locator) -> Iterator
         first = tuple(int(i) for i in np.argwhere(missing)[0])
         position = list(case.tensors).index(name)
         stores = np.unique(result.log.line[(result.log.kind == STORE) & (result.log.tensor == position)])
-        amount = "no element" if missing.all() else f"{missing.sum()} of {missing.size} elements not"
+        some = f"{missing.sum()} of {missing.size} elements {'was' if missing.sum() == 1 else 'were'} not"
+        amount = "no element was" if missing.all() else some
         yield Finding(
             id="not-written",
             status=Status.WRONG,
             title=f"{tensor_name(name)} is not written" + ("" if missing.all() else " completely"),
-            explanation=f"Of {tensor_name(name)}, {amount} stored; the first one missing is "
+            explanation=f"Of {tensor_name(name)}, {amount} stored. The first one missing is "
             f"{element_name(name, first)}.",
             hint="Every element needs a tl.store: check its mask and its offsets."
             if stores.size or result.on_gpu
@@ -201,6 +204,8 @@ def _wrong_map(sharing: Finding, unwritten: Finding) -> Finding:
         title="Programs share some of the output and leave the rest out",
         explanation=f"{sharing.explanation} {unwritten.explanation}",
         hint="tl.program_id must decide which part of the output a program owns: each part one program.",
+        question="Print the offsets that programs 0 and 1 store to. Which number should set them apart, and is it in "
+        "the address?",
         where=sharing.where,
     )
 
@@ -217,6 +222,7 @@ def _colliding_lanes(case: Case, log: AccessLog, where: Locator) -> Iterator[Fin
             explanation=f"{program_name(case, int(log.program[hit])).capitalize()} stored "
             f"{int(log.overwritten[hit])} values that another lane of the same store overwrote.",
             hint="Each lane needs an address of its own: check the offsets for a missing tl.arange.",
+            question="Print the offsets of this store. Which two lanes have the same?",
             where=where(int(log.line[hit]), case=case, tensor=name),
         )
 
@@ -254,7 +260,7 @@ def _missing_barrier(case: Case, log: AccessLog, where: Locator) -> Iterator[Fin
                     explanation=f"{program_name(case, int(log.program[n])).capitalize()} loads "
                     f"{element_name(name, index)}, which it has stored before. A program is many threads, and the one "
                     "that loads an element is not the one that stored it: on a GPU it may come too early and find the "
-                    "old value. Here on the interpreter there are no threads, so the results look right.",
+                    "old value. The interpreter has no threads, so the results look right here.",
                     hint="Put tl.debug_barrier() after the stores, before the next iteration of the outer loop loads "
                     "again.",
                     where=where(int(log.line[n]), case=case, tensor=name, index=index),

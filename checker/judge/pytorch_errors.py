@@ -9,7 +9,7 @@ from checker.course.misconception import Misconception, Raises
 COMMON = (
     Misconception(
         "shapes-differ",
-        "Shapes do not fit each other",
+        "The shapes of two tensors do not fit together",
         "Two tensors are combined element by element. From the last axis on, each axis must have the same length in "
         "both, or the length 1.",
         'Print the shapes: print("s", s.shape). x[..., None] adds an axis of length 1 at the end, and keepdim=True '
@@ -19,8 +19,9 @@ COMMON = (
     Misconception(
         "product-of-wrong-shapes",
         "These matrices cannot be multiplied",
-        "In a @ b, a row of a is as long as a column of b. Q and K have a row for each query and key.",
-        "Scores are q @ k.mT: shapes (rows, d) and (d, columns).",
+        "In a @ b, a row of a must be as long as a column of b. Q has a row for each query, and K a row for each key.",
+        "k.mT exchanges the last two axes of k: (n, d) becomes (d, n). Scores are a product of (Br, d) with (d, Bc).",
+        question="Print the shapes of both sides. Which two lengths must be equal, and what is each of them in yours?",
         signs=(
             Raises(re.compile(r"shapes cannot be multiplied|Expected size for first two dimensions|subscript \S+ has")),
         ),
@@ -35,7 +36,7 @@ COMMON = (
     Misconception(
         "truth-of-many",
         "`if` needs one truth value, and this tensor has many",
-        "A comparison of tensors gives a truth value for each element.",
+        "A comparison of tensors gives a truth value for each element, and they need not agree.",
         "Choose element by element: torch.where(condition, a, b).",
         signs=(Raises(re.compile(r"Boolean value of Tensor with")),),
     ),

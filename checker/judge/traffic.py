@@ -14,7 +14,7 @@ from checker.course.case import Case, Role
 from checker.course.misconception import Moves
 from checker.course.puzzle import Budget, Puzzle
 from checker.course.verdict import Finding, Status, Traffic
-from checker.judge.evidence import Evidence, Locator, tensor_name
+from checker.judge.evidence import Evidence, Locator, listed, tensor_name
 from checker.judge.faults import Fault, fault_findings
 from checker.judge.naming import explaining_all, ideas
 
@@ -65,6 +65,7 @@ def _too_large_a_block(puzzle: Puzzle, evidence: Evidence, where: Locator) -> It
         at = large[0]
         name = list(case.tensors)[int(result.log.tensor[at])]
         lanes = int(result.log.lanes[at])
+        sides = listed([name for name, value in case.constexprs.items() if not isinstance(value, bool)])
         did = {
             LOAD: f"One access loads {lanes} elements of {tensor_name(name)} at once",
             STORE: f"One access stores {lanes} elements of {tensor_name(name)} at once",
@@ -75,8 +76,8 @@ def _too_large_a_block(puzzle: Puzzle, evidence: Evidence, where: Locator) -> It
             id="block-too-large",
             status=Status.OVER_TRAFFIC,
             title=did[int(result.log.kind[at])],
-            explanation=f"The block sizes of this launch allow for {most}. {puzzle.why_blocks}",
-            hint="Work in blocks of the size that is given, one after the other.",
+            explanation=f"The block sizes of this launch allow for {most} elements. {puzzle.why_blocks}",
+            hint=f"Take one block after the other, with the sides that the launch gives: {sides}.",
             where=where(
                 int(result.log.line[at]), case=case, tensor=name if result.log.kind[at] in (LOAD, STORE) else None
             ),
@@ -123,7 +124,9 @@ def traffic_findings(
                     int(n): int(result.log.distinct[chosen & (result.log.line == n)].sum())
                     for n in np.unique(result.log.line[chosen])
                 }
-                faults.append(Fault(kind, t, totals.get(t.tensor, t), done, most, least, lines, bound.place))
+                faults.append(
+                    Fault(kind, t, totals.get(t.tensor, t), done, most, least, lines, bound.place, bound.anew)
+                )
     if too_much or any(fault.kind == LOAD for fault in faults):  # names of traffic are about loads and products
         moving = ideas(puzzle.misconceptions, Moves)
         if idea := explaining_all(moving, _beyond(puzzle, everything), lambda sign, seen: sign.recognises(*seen)):
@@ -232,9 +235,12 @@ def _too_much_work(products: int, case: Case, puzzle: Puzzle, where: Locator) ->
         id="multiplied-too-much",
         status=Status.OVER_TRAFFIC,
         title=f"tl.dot multiplies {products / enough:.3g} times as much as is needed",
-        explanation="Some tiles are multiplied more than once, or although nothing of them can count: they are "
-        "hidden by the mask, or lie past the end.",
+        explanation=f"In this case all tl.dot together make {products} multiply-adds, and {enough} are enough. Either "
+        "a tile is multiplied more often than the algorithm says, or one is multiplied of which nothing can count: the "
+        "mask hides it, or it lies past the end.",
         hint="A mask on a load saves no work. Look at where the loop begins and ends, and at each tl.dot in it.",
+        question="How often does the loop run for the first program, and for the last? How many of these tiles hold "
+        "anything that counts there?",
         where=where(None, case=case),
     )
 

@@ -11,7 +11,7 @@ COMMON = (
         "address-not-loaded",
         "These are addresses, not values",
         "A pointer plus offsets says where something lies in memory. To compute with it, load it first.",
-        "Put tl.load around the addresses: x = tl.load(x_ptr + offsets, mask=..., other=...).",
+        "Put tl.load around the addresses: tl.load(pointer + offsets, mask=..., other=...).",
         signs=(
             Raises(
                 re.compile(
@@ -26,8 +26,7 @@ COMMON = (
         "There is nothing to reduce: this is a single number",
         "tl.sum and tl.max reduce a block. This value is a number: it was reduced before, or it was loaded from a "
         "single address.",
-        "Look at where it comes from. A load gives a block if its addresses are one: x_ptr + row * x_row_stride + "
-        "cols.",
+        "Look at where it comes from. A load gives a block if its offsets are a block: those come from tl.arange.",
         signs=(Raises(re.compile(r"axis -?\d+ .*out of bounds for (shape \[\]|array of dimension 0)")),),
     ),
     Misconception(
@@ -48,9 +47,9 @@ COMMON = (
         "store-shapes-differ",
         "What is stored has another shape than the addresses",
         "A store puts one value at each address. Here the block of values and the block of addresses have different "
-        "sides.",
-        "Write down both shapes. A sum along axis=1 leaves one entry per row; tl.dot always makes a tile of rows and "
-        "columns.",
+        "shapes.",
+        "Write down both shapes. A sum along axis=1 leaves one entry per row, and tl.dot always makes a tile of rows "
+        "and columns.",
         signs=(Raises(re.compile(r"Expected pointer argument to have shape")),),
     ),
     Misconception(
@@ -59,6 +58,7 @@ COMMON = (
         "An fp16 value went into an exponential, which Triton computes in fp32 only. fp16 would also overflow: it "
         "ends at 65504, which exp passes at x = 11.1.",
         "Convert right after the load, x.to(tl.float32). tl.store converts back to the output's type.",
+        question="Which type do the inputs have in this case, and which type has what goes into the exponential?",
         signs=(Raises(re.compile(r"Expected dtype .*fp32.* but got fp16")),),
     ),
     Misconception(
@@ -67,13 +67,15 @@ COMMON = (
         "A product or sum of 32-bit integers passes 2**31, as row * stride does in a large tensor: the address is "
         "then far away from the row.",
         "Keep the stub's .to(tl.int64), and multiply what comes of it, not the program id itself.",
+        question="Which of the numbers in the marked line are 64 bits wide? Which line of the stub makes one so?",
         signs=(Raises(re.compile(r"int32 overflow detected")),),
     ),
     Misconception(
         "endless-traffic",
         "The kernel moves far too much memory",
         "One launch loaded and stored many times what this puzzle needs, and was stopped.",
-        "Look at the loops around tl.load and tl.store: each element is needed once or a few times.",
+        "Print the bounds and the step of each loop around a load or a store: each element is needed once or a few "
+        "times.",
         signs=(Raises(re.compile(r"elements were loaded and stored in one launch")),),
     ),
     Misconception(
@@ -87,14 +89,16 @@ COMMON = (
     Misconception(
         "number-as-condition",
         "A number was used as a condition",
-        "`and`, `or` and `not` take conditions. To a GPU's compiler a number that is known at run time only is none.",
-        "Compare the number with something: is it other than 0 that you mean?",
+        "`and`, `or` and `not` take conditions. A number that is known only when the kernel runs is not a condition to "
+        "a GPU's compiler.",
+        "Compare the number with something. If you mean that it is not 0, write that: n != 0.",
         signs=(Raises(re.compile(r"Cannot bitcast data-type of size \d+ to data-type of size 1\b")),),
     ),
     Misconception(
         "shapes-do-not-fit",
         "Two blocks have shapes that do not fit together",
-        "Blocks combine when their sides are equal or 1.",
+        "Two blocks combine element by element if each side has the same length in both, or the length 1 in one of "
+        "them.",
         "Write down the shape of each block in this line: [:, None] makes a column of a vector, [None, :] a row. A "
         "reduction along axis=1 leaves one entry per row, along axis=0 one per column.",
         signs=(Raises(re.compile(r"incompatible dimensions|could not be broadcast|Cannot broadcast")),),
@@ -102,15 +106,15 @@ COMMON = (
     Misconception(
         "dot-types-differ",
         "The two sides of tl.dot have different types",
-        "A matrix product takes two blocks of one type. P and dS were computed in fp32, while V, Q, K and dO have the "
-        "type that they were loaded with.",
+        "A matrix product takes two blocks of one type. What you compute is fp32, while what you load has the type of "
+        "its tensor, which is fp16 in some cases.",
         "Convert the computed one to the type of the loaded one: tl.dot(a.to(b.dtype), b).",
         signs=(Raises(re.compile(r"must have the same dtype|operands must be same dtype")),),
     ),
     Misconception(
         "dot-shapes-do-not-fit",
         "The two sides of tl.dot do not fit together",
-        "In a product (a, b) x (b, c) the inner sides must be equal.",
+        "In a product of an (a, b) tile with a (b, c) tile, the two inner sides must be equal, and here they are not.",
         "Write down both shapes: tl.trans exchanges the two sides of a tile.",
         signs=(
             Raises(re.compile(r"not compatible for matmul|equal reduction dimensions|mismatch in its core dimension")),
@@ -119,7 +123,7 @@ COMMON = (
     Misconception(
         "other-without-mask",
         "The load has `other`, but no mask",
-        "`other` is what masked lanes hold; without a mask no lane is masked.",
+        "`other` is what masked lanes hold. Without a mask no lane is masked, so there is nothing for it to fill.",
         "Give the load its mask: tl.load(..., mask=..., other=...).",
         signs=(Raises(re.compile(r"other. cannot be provided without .mask")),),
     ),
@@ -134,21 +138,22 @@ COMMON = (
         "not-a-pointer",
         "This is not an address",
         "A load or store needs addresses: a pointer, plus offsets. Offsets alone are only numbers.",
-        "Addresses come first, and begin with a pointer: tl.load(x_ptr + ...), tl.store(y_ptr + ..., values).",
+        "Addresses come first, and begin with a pointer: tl.load(pointer + offsets), tl.store(pointer + offsets, "
+        "values).",
         signs=(Raises(re.compile(r"Unsupported ptr type")),),
     ),
     Misconception(
         "mask-is-not-true-or-false",
         "The mask does not hold true and false",
         "A mask says for each lane whether it takes part, as a comparison does.",
-        "The order is tl.store(addresses, values, mask=...), and a mask is a comparison: cols < n_cols, say.",
+        "The order is tl.store(addresses, values, mask=...), and a mask is a comparison, such as cols < n_cols.",
         signs=(Raises(re.compile(r"[Mm]ask must have boolean scalar type")),),
     ),
     Misconception(
         "too-many-arguments",
         "The call gives the mask twice",
         "The second argument of tl.load is the mask. Offsets are added to the pointer.",
-        "Write tl.load(x_ptr + offsets, mask=..., other=...).",
+        "Write tl.load(pointer + offsets, mask=..., other=...).",
         signs=(Raises(re.compile(r"multiple values for argument 'mask'")),),
     ),
     Misconception(
@@ -162,36 +167,37 @@ COMMON = (
         "shared-memory",
         "The kernel needs more shared memory than a core of this GPU has",
         "What is loaded and multiplied lies in shared memory, and the tiles held at the same time do not fit.",
-        "Hold fewer or smaller tiles at the same time.",
+        "Use up each tile before you load the next one: what no later line uses takes no memory.",
         signs=(Raises(re.compile(r"out of resource: shared memory")),),
     ),
     Misconception(
         "illegal-address",
         "The GPU refused an address",
-        "The kernel loaded from or stored to memory that belongs to nobody, and the GPU ended it.",
-        "Check on the interpreter: it knows the program, the line and the element.",
+        "The kernel loaded from or stored to memory that belongs to none of its tensors, and the GPU ended it.",
+        "Check with the interpreter, DEVICE=interpreter: it knows the program, the line and the element.",
         signs=(Raises(re.compile(r"illegal memory access|misaligned address")),),
     ),
     Misconception(
         "order-matters",
         "The combine function of tl.reduce gives something else in another order",
-        "A GPU combines neighbours, halves, or one element after the other, as it suits it: f(f(a, b), c) must be "
-        "f(a, f(b, c)). A sum, a product and a maximum are like that; an average of two is not.",
-        "Combine with a function of that kind. What is done once, do after tl.reduce: divide a sum, say.",
+        "A GPU may combine neighbours, halves, or one element after the other, so f(f(a, b), c) must be f(a, f(b, c)). "
+        "A sum, a product and a maximum are like that, and an average of two is not.",
+        "Combine with a function of that kind. Do what is done once after tl.reduce: divide the sum there, for example."
+        "",
         signs=(Raises(re.compile(r"tl\.reduce combines elements in any order")),),
     ),
     Misconception(
         "dot-side-too-small",
         "A matrix product runs over fewer than 16 elements",
-        "tl.dot is done by units that multiply whole tiles: the side that is summed over must be at least 16.",
+        "tl.dot runs on units that multiply whole tiles, so the side that is summed over must be at least 16.",
         "Use blocks of at least 16 on each side of tl.dot.",
         signs=(Raises(re.compile(r"Input shapes should have M")),),
     ),
     Misconception(
         "loop-changes-type",
         "A variable changes its type or shape in the loop",
-        "The compiler gives each variable that a loop carries on one type and one shape. The interpreter does not "
-        "mind.",
+        "The compiler gives each variable that a loop carries from one iteration to the next one type and one shape. "
+        "The interpreter accepts any.",
         "Start with the type and shape that it has later: 0.0 for a number, tl.zeros((BLOCK_ROWS,), tl.float32) for "
         "a vector of zeros, tl.full((BLOCK_ROWS,), -float('inf'), tl.float32) for one of -inf.",
         signs=(Raises(re.compile(r"Loop-carried variable")),),
@@ -199,23 +205,23 @@ COMMON = (
     Misconception(
         "branches-differ",
         "A variable has another type after `if` than after `else`",
-        "The compiler gives each variable one type and one shape, whichever way an `if` goes. The interpreter does not "
-        "mind.",
-        "Give it the same type and shape in both, 0.0 instead of 0 for instance.",
+        "The compiler gives each variable one type and one shape, whichever way an `if` goes. The interpreter accepts "
+        "any.",
+        "Give it the same type and shape in both: 0.0 instead of 0, for instance.",
         signs=(Raises(re.compile(r"Mismatched type for .* between then block|the (then|else) block redefines it")),),
     ),
     Misconception(
         "not-always-defined",
         "A name is used that is not always there",
         "It gets its first value in a loop or under an `if`. The loop may have no iteration, and the `if` may go the "
-        "other way, so the compiler does not know the name after it. The interpreter does not mind.",
+        "other way, so the compiler does not know the name after it. The interpreter accepts it.",
         "Give it a value before the loop or the `if`, of the type that it has later.",
         signs=(Raises(re.compile(r"is not defined|is not associated with a value|referenced before assignment")),),
     ),
     Misconception(
         "loop-bound-not-integer",
-        "The bounds of a loop are no integers",
-        "range counts in whole numbers.",
+        "The bounds of a loop are not integers",
+        "range counts in whole numbers, and a division with / makes a fraction even of 6 / 3, which is 2.0.",
         "Use // instead of /, and no decimal point.",
         signs=(Raises(re.compile(r"For loop bounds and step must all be ints|cannot be interpreted as an integer")),),
     ),
@@ -229,7 +235,8 @@ COMMON = (
     Misconception(
         "arange-not-power-of-two",
         "A block's length must be a power of two",
-        "tl.arange makes blocks whose length is a power of two.",
+        "The compiler shares a block out among threads by halving it again and again, so tl.arange makes only blocks "
+        "whose length is a power of two.",
         "Use tl.arange(0, BLOCK_SIZE) and a mask for the lanes that are too many.",
         signs=(Raises(re.compile(r"power of (2|two)|arange's range")),),
     ),

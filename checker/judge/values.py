@@ -97,5 +97,7 @@ def _undefined_lanes(items: list[Wrong], where: Locator) -> Finding:
         "anything. What they held here, NaN and other values, reached the output.",
         hint="Say what those lanes hold, other=..., so that they do not change a sum or a maximum, or "
         "remove them with tl.where.",
+        question="What does a lane hold that lies past the end of the row? Which number could it hold without changing "
+        "your result?",
         where=first.place(where, Part.LOAD),
     )

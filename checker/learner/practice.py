@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import traceback
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,11 +15,13 @@ from checker.box.parent import gpu_missing
 from checker.check import Outcome, Terms, check, started, unreadable
 from checker.course import ladder, targets
 from checker.course.clean import cleaned
-from checker.course.places import is_own, notebook, script, shown
+from checker.course.places import is_own, notebook, script, shown, walk_through
 from checker.course.status import TRACEBACK_VARIABLE, Misuse
 from checker.course.verdict import Finding, Status, Verdict
 from checker.learner import progress
 from checker.learner.progress import Entry, Opened
+from checker.learner.solution import typed
+from checker.learner.steps import in_steps
 from checker.submission.read import Unreadable, from_file
 
 
@@ -44,7 +47,7 @@ def terms_of(key: str | None, device: str, wanted: str, *, unsafe: bool = False)
 
 
 def checked(puzzle_id: str, file: Path | None, terms: Terms | None) -> Verdict:
-    """The verdict on one puzzle; success with its own file is recorded. Raises only Misuse: our fault is a verdict."""
+    """The verdict on one puzzle, as a learner gets it. Raises only Misuse: our fault is a verdict."""
     return outcome_of(puzzle_id, file, terms).verdict
 
 
@@ -61,38 +64,50 @@ def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None) -> Outcom
         outcome = check(puzzle_id, submission, terms)
         if outcome.verdict.status is Status.NOT_STARTED and file is None:
             return replace(outcome, verdict=_with_notebook(outcome.verdict, puzzle_id))
-        return replace(outcome, verdict=looking_ahead(outcome.verdict, recorded(outcome.verdict, path)))
+        return replace(outcome, verdict=for_learner(outcome.verdict, path))
     except Exception as error:
         if isinstance(error, Misuse):
             raise
         return Outcome(fault(puzzle_id, error))
 
 
-def recorded(verdict: Verdict, path: Path | None) -> Opened | None:
-    """Write down success with the puzzle's own file; what is solved then. None: this is no success, or is grading.
+def for_learner(verdict: Verdict, path: Path | None) -> Verdict:
+    """The verdict as a learner gets it, and what was reached written down; in grading, it stays as it is.
 
-    `path`: what was checked; None if that is not known.
+    `path`: what was checked; None if that is not known. Only a puzzle's own file or notebook counts.
     """
-    if not verdict.accepted or verdict.puzzle is None or verdict.mode != "practice":
-        return None
-    if path is not None and is_own(path, verdict.puzzle):
-        with contextlib.suppress(OSError):  # a folder that cannot be written to is no reason to fail
-            return progress.solved(verdict.puzzle)
-    return progress.opened()
-
-
-def looking_ahead(verdict: Verdict, found: Opened | None) -> Verdict:
-    """A verdict of success with what comes next, where the learner has got as far as this."""
-    puzzle_id = verdict.puzzle
-    if found is None or puzzle_id is None:
+    if verdict.puzzle is None or verdict.mode != "practice":
         return verdict
+    own = path is not None and is_own(path, verdict.puzzle)
+    if not verdict.accepted:
+        return in_steps(verdict) if own else verdict
+    found = None
+    if own:
+        with contextlib.suppress(OSError):  # a folder that cannot be written to is no reason to fail
+            found = progress.solved(verdict.puzzle)
+    return _looking_ahead(verdict, verdict.puzzle, found or progress.opened())
+
+
+def _looking_ahead(verdict: Verdict, puzzle_id: str, found: Opened) -> Verdict:
+    """A verdict of success with what comes next, where the learner has got as far as this.
+
+    If the solution is open to them and this copy of the course explains it, with how to read that.
+    """
     remarks = [found.remark] if found.remark else []
     ahead = found.progress.having(puzzle_id, Entry(solved=True)).next_open(puzzle_id)
     if ahead is None:
         remarks.append("all puzzles are solved.")
     in_notebook = not verdict.file or verdict.file.endswith(".ipynb")
     upcoming = "" if ahead is None else shown((notebook if in_notebook else script)(ahead))
-    return replace(verdict, remarks=(*verdict.remarks, *remarks), upcoming=upcoming)
+    explained = ""
+    if found.progress.of(puzzle_id).solved and walk_through(puzzle_id).exists():
+        explained = typed("solution", puzzle_id, in_notebook=not verdict.file)
+    return replace(verdict, remarks=(*verdict.remarks, *remarks), walk_through=explained, upcoming=upcoming)
+
+
+def held_back(asked: Collection[str], verdict: Verdict) -> Finding | None:
+    """What is still wrong of that which was only asked about. Looked at again, it comes with its hint."""
+    return next((finding for finding in verdict.findings if finding.id in asked), None)
 
 
 def _with_notebook(verdict: Verdict, puzzle_id: str) -> Verdict:

@@ -23,13 +23,17 @@ from checker.course.saving import keep_copy, replace_whole
 
 NAME = "progress.txt"
 ABOUT = (
-    "# What you have solved, and how many hints you have seen: one line a puzzle. `make progress` shows it. "
+    "# What you have solved, and what you have seen on the way: one line a puzzle. `make progress` shows it. "
     "You may delete this file; then everything is open again."
 )
 PATIENCE = 2.0  # seconds to wait for another process, which needs milliseconds
+_NAMES = r"[a-z][a-z0-9_-]*(?: [a-z][a-z0-9_-]*)*"
 _LINE = re.compile(
     r"puzzle (?P<puzzle>[a-z]?[1-9]\d{0,3}): (?:solved(?: (?P<when>\d{4}-\d\d-\d\d \d\d:\d\d))?|(?P<open>not solved))"
-    r"(?:, (?P<hints>\d{1,3}) hints? seen)?",
+    r"(?:, (?P<hints>\d{1,3}) hints? seen)?"
+    rf"(?:, asked about (?P<asked>{_NAMES}))?(?:, told about (?P<told>{_NAMES}))?"
+    rf"(?:, right about (?P<right>{_NAMES}))?(?:, wrong about (?P<wrong>{_NAMES}))?"
+    r"(?:, (?P<bugs>\d{1,3}) bugs? fixed)?",
     re.ASCII,
 )
 
@@ -41,11 +45,26 @@ class Entry:
     solved: bool = False
     when: str = ""  # it was first accepted, to the minute
     hints: int = 0  # seen so far
+    asked: frozenset[str] = frozenset()  # findings whose question was shown
+    told: frozenset[str] = frozenset()  # findings whose hint was shown, too
+    right: frozenset[str] = frozenset()  # predictions: what the first guess at each was
+    wrong: frozenset[str] = frozenset()
+    bugs: int = 0  # found and fixed
 
     def merged(self, other: Entry) -> Entry:
         """What both together say."""
         when = min(filter(None, (self.when, other.when)), default="")
-        return Entry(self.solved or other.solved, when, max(self.hints, other.hints))
+        told, wrong = self.told | other.told, self.wrong | other.wrong
+        return Entry(
+            self.solved or other.solved,
+            when,
+            max(self.hints, other.hints),
+            (self.asked | other.asked) - told,
+            told,
+            (self.right | other.right) - wrong,
+            wrong,
+            max(self.bugs, other.bugs),
+        )
 
 
 @dataclass(frozen=True)
@@ -84,7 +103,9 @@ def parse(data: bytes) -> tuple[Progress, int]:
             continue
         if found := _LINE.fullmatch(text):
             puzzle_id = found["puzzle"] if found["puzzle"][0].isalpha() else f"p{found['puzzle']}"  # as it was once
-            entry = Entry(not found["open"], found["when"] or "", int(found["hints"] or 0))
+            names = {name: frozenset((found[name] or "").split()) for name in ("asked", "told", "right", "wrong")}
+            hints, bugs = int(found["hints"] or 0), int(found["bugs"] or 0)
+            entry = Entry(not found["open"], found["when"] or "", hints, bugs=bugs, **names)
             progress = progress.having(puzzle_id, progress.of(puzzle_id).merged(entry))
         else:
             lost += 1
@@ -96,8 +117,15 @@ def written(progress: Progress) -> bytes:
     lines = [ABOUT]
     for puzzle_id, entry in sorted(progress.entries.items(), key=lambda one: ladder.place_of(one[0])):
         reached = f"solved {entry.when}".rstrip() if entry.solved else "not solved"
-        hints = f", {entry.hints} hint{'s' if entry.hints > 1 else ''} seen" if entry.hints else ""
-        lines.append(f"puzzle {puzzle_id}: {reached}{hints}")
+        clauses = [reached]
+        if entry.hints:
+            clauses.append(f"{entry.hints} hint{'s' if entry.hints > 1 else ''} seen")
+        for about in ("asked", "told", "right", "wrong"):
+            if names := getattr(entry, about):
+                clauses.append(f"{about} about {' '.join(sorted(names))}")
+        if entry.bugs:
+            clauses.append(f"{entry.bugs} bug{'s' if entry.bugs > 1 else ''} fixed")
+        lines.append(f"puzzle {puzzle_id}: {', '.join(clauses)}")
     return ("\n".join(lines) + "\n").encode()
 
 
@@ -144,7 +172,8 @@ def solved(puzzle_id: str, root: Path = ROOT) -> Opened:
 
     def noted(progress: Progress) -> Progress:
         entry = progress.of(puzzle_id)
-        return progress if entry.solved else progress.having(puzzle_id, replace(entry, solved=True, when=now))
+        when = entry.when if entry.solved else now
+        return progress.having(puzzle_id, replace(entry, solved=True, when=when, asked=frozenset(), told=frozenset()))
 
     return changed(noted, root)
 

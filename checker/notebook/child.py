@@ -18,11 +18,12 @@ from checker.check import Terms, check
 from checker.course import ladder, targets
 from checker.course.status import Misuse
 from checker.course.verdict import Verdict
-from checker.learner.practice import fault, looking_ahead, misused, recorded
+from checker.learner.practice import fault, for_learner, held_back, misused
+from checker.learner.progress import opened
 from checker.notebook.cells import submission_of
 from checker.report.html import html
 from checker.report.screen import plain
-from checker.report.terminal import report
+from checker.report.terminal import report, told
 from checker.submission.read import Unreadable
 from checker.trace import words
 from checker.trace.run import traced
@@ -47,18 +48,28 @@ def main() -> None:
 def _served(
     puzzle_id: str, verb: str, cells: list[str], place: str | None, device: str = "interpreter", every: bool = False
 ) -> dict[str, Any]:
-    wanted = () if verb == "trace" else targets.DEFAULT
+    wanted = () if verb in ("trace", "hint") else targets.DEFAULT
     outcome = check(puzzle_id, submission_of(cells), Terms(device=device, targets=wanted))
     verdict = outcome.verdict
     if verb == "trace":
         seen = traced(outcome)
         return _shown(verdict) if seen.empty else _pictured("trace", seen, "\n".join(words.summary(seen)))
-    if place is not None:
-        verdict = looking_ahead(verdict, recorded(verdict, _file(puzzle_id, Path(place))))
+    if verb == "hint":
+        asked = opened().progress.of(puzzle_id).asked
+        finding = held_back(asked, _learned(verdict, place))
+        return {"text": "" if finding is None else plain(told(finding))}
+    verdict = _learned(verdict, place)
     if verb == "bench" and verdict.accepted:
         result = command.result_of(outcome, command.Extent(every), lambda _: None)
         return _pictured("bench", result, plain(table.report(result)))
     return _shown(verdict)
+
+
+def _learned(verdict: Verdict, place: str | None) -> Verdict:
+    """What the learner gets, if it is known which notebook this is."""
+    if place is None or verdict.puzzle is None:
+        return verdict
+    return for_learner(verdict, _file(verdict.puzzle, Path(place)))
 
 
 def _file(puzzle_id: str, place: Path) -> Path:

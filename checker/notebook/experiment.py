@@ -31,7 +31,7 @@ class Ran:
     arrays: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
     moved: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # loads and stores per element
     printed: str = ""
-    problem: str = ""  # why it did not come to an end, in a sentence or two
+    problem: str = ""  # why it did not finish, in a sentence or two
 
     def __getitem__(self, parameter: str) -> npt.NDArray[Any]:
         return self.arrays[parameter]

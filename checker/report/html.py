@@ -60,6 +60,10 @@ def _parts(verdict: Verdict, colour: str) -> Iterator[str]:
         yield _pre([*lines, f"… and {more} more lines"] if more else lines)
     if closing := words.closing(verdict):
         yield _paragraph(closing)
+    if typed := words.asking(verdict):
+        yield _paragraph(f"Stuck? <code>{escape(typed)}</code>", raw=True)
+    if verdict.walk_through:
+        yield _paragraph(f"{words.WALK_THROUGH} <code>{escape(verdict.walk_through)}</code>", raw=True)
     if verdict.upcoming:
         yield _paragraph(f"Next: <b>{escape(verdict.upcoming)}</b>", raw=True)
 
@@ -81,7 +85,9 @@ def _finding(verdict: Verdict, finding: Finding) -> Iterator[str]:
         yield '<details><summary style="display:list-item;cursor:pointer">where it is wrong</summary>'
         yield _pre(words.shaded(finding.error_map))
         yield f'<div style="{_FAINT}">{escape(words.legend(finding.error_map))}</div></details>'
-    if finding.hint:
+    if finding.question:
+        yield _paragraph(f"<b>Find out:</b> {escape(finding.question)}", raw=True)
+    if finding.hint and not finding.withheld:
         yield _paragraph(f"<b>Try:</b> {escape(finding.hint)}", raw=True)
 
 

@@ -37,6 +37,11 @@ def report(verdict: Verdict) -> RenderableType:
     return Group(*_report(verdict))
 
 
+def told(finding: Finding) -> RenderableType:
+    """A finding's hint alone."""
+    return Group(Text(finding.title, style="bold"), *_hint(finding))
+
+
 def show_table(console: Console, verdicts: Iterable[Verdict]) -> None:
     """Print one line per puzzle."""
     table = Table.grid(padding=(0, 2))
@@ -78,6 +83,10 @@ def _report(verdict: Verdict) -> Iterator[RenderableType]:
         yield from _printed(verdict)
     yield Text()
     yield Text(words.closing(verdict), style="" if verdict.accepted else "dim")
+    if typed := words.asking(verdict):
+        yield Text.assemble("Stuck? ", (typed, "bold"), no_wrap=True, overflow="ignore")
+    if verdict.walk_through:
+        yield Text.assemble(words.WALK_THROUGH, " ", (verdict.walk_through, "bold"), no_wrap=True, overflow="ignore")
     if verdict.upcoming:
         yield Text.assemble("Next: ", (verdict.upcoming, "bold"), no_wrap=True, overflow="ignore")
 
@@ -106,6 +115,13 @@ def _finding(verdict: Verdict, finding: Finding) -> Iterator[RenderableType]:
     for text in (finding.explanation, *finding.examples):
         if text:
             yield _indented(Text(text))
+    if finding.question:
+        yield _indented(Text.assemble(("Find out: ", "bold"), finding.question))
+    if not finding.withheld:
+        yield from _hint(finding)
+
+
+def _hint(finding: Finding) -> Iterator[RenderableType]:
     if finding.hint:
         yield _indented(Text.assemble(("Try: ", "bold"), finding.hint))
 

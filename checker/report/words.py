@@ -9,26 +9,27 @@ from checker.course.verdict import Compilation, ErrorMap, Finding, Held, Propert
 
 MOST_FINDINGS = 3  # the worst ones; the rest often follow from them
 MOST_PRINTED_LINES = 20
+WALK_THROUGH = "The solution, explained:"  # before what is to be typed
 SHADES = "·░▒▓█"  # of a cell of an error map: all right, up to a third, two thirds, nearly all, all wrong
 
 PLAIN_WORDS = {
     Status.CHECKER_FAULT: "the checker failed",
     Status.MISUSED: "nothing was checked",
     Status.INVALID: "cannot be read as a submission",
-    Status.FORBIDDEN: "uses what this course does not take",
+    Status.FORBIDDEN: "uses something that this course does not allow",
     Status.NOT_STARTED: "not started",
     Status.DOES_NOT_COMPILE: "does not compile for a GPU",
     Status.OUTPUT_FLOOD: "printed too much",
     Status.OUT_OF_MEMORY: "out of memory",
-    Status.TIME_LIMIT: "did not come to an end",
+    Status.TIME_LIMIT: "did not finish",
     Status.CRASHED: "stopped with an error",
-    Status.NO_OUTPUT: "gave no result",
-    Status.MALFORMED_OUTPUT: "gave something that is not a result",
-    Status.OUT_OF_BOUNDS: "leaves its tensors",
+    Status.NO_OUTPUT: "returned no result",
+    Status.MALFORMED_OUTPUT: "returned something that is not a result",
+    Status.OUT_OF_BOUNDS: "reads or writes out of bounds",
     Status.INPUT_CHANGED: "changes its input",
     Status.NOT_A_NUMBER: "gives NaN",
-    Status.NOT_DETERMINISTIC: "depends on luck",
-    Status.WRONG: "wrong",
+    Status.NOT_DETERMINISTIC: "gives different results from run to run",
+    Status.WRONG: "gives wrong results",
     Status.OVER_TRAFFIC: "moves too much memory",
     Status.PARTLY_RIGHT: "partly right",
     Status.ACCEPTED: "accepted",
@@ -146,15 +147,22 @@ def printed(verdict: Verdict) -> tuple[str, list[str], int]:
 
 
 def closing(verdict: Verdict) -> str:
-    """The last sentence: what to do next, and how long it took."""
+    """The last sentence: what to do next, in practice, and how long it took."""
     devices = {"interpreter": "the interpreter", "cuda": "the GPU", "pytorch": "PyTorch"}
     took = ", ".join(f"{run.seconds:.2f} s on {devices[run.device]}" for run in verdict.runs if run.seconds)
     seconds = f" ({took})" if took else ""
     if verdict.accepted:
         return f"All of it is right{seconds}."
-    if verdict.exit_status is not ExitStatus.REFUSED:
+    if verdict.exit_status is not ExitStatus.REFUSED or verdict.mode != "practice":
         return ""
     if all(finding.status is Status.PARTLY_RIGHT for finding in verdict.findings):  # only kernels are missing
         return f"Right so far. Fill in the next kernel, then check again{seconds}."
     first = "the first finding" if len(verdict.findings) > 1 else "this"
     return f"Fix {first}, then check again{seconds}."
+
+
+def asking(verdict: Verdict) -> str:
+    """What to type for a hint that is withheld; nothing if none is."""
+    if not any(finding.withheld for finding in verdict.findings[:MOST_FINDINGS]):
+        return ""
+    return f"make hint PUZZLE={verdict.puzzle}" if verdict.file.endswith(".py") else f'hint("{verdict.puzzle}")'

@@ -122,7 +122,7 @@ def attribute(name: str, owner: str | None) -> Problem | None:
     if name in refusals.EXPLAINED:
         return refusals.EXPLAINED[name]
     sentence = f"The attribute `.{name}` is not on the list of what a kernel needs."
-    return Problem("attribute", sentence, "Do without it.")
+    return Problem("attribute", sentence, refusals.ATTRIBUTE)
 
 
 def _unknown_tl(words: list[str]) -> Problem:
@@ -134,7 +134,7 @@ def _unknown_tl(words: list[str]) -> Problem:
     if words[1] in {"math", "extra", "standard"} and len(words) > 2:
         return not_taken(f"tl.{words[1]}", _in_tl(last) or "Use what tl itself has.", "not-allowed")
     close = closest(last, sorted(TL_FUNCTIONS))
-    hint = _in_tl(last) or (f"Did you mean tl.{close}?" if close else "Use what the lesson uses.")
+    hint = _in_tl(last) or (f"Did you mean tl.{close}?" if close else refusals.LESSON)
     return Problem("not-allowed", f"{name} is not on the list of what a kernel needs.", hint)
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-KEEP = "Keep to the stub's way of writing."
+KEEP = (
+    "The lessons get by with arithmetic, comparisons, `for`, and functions of tl or torch. Which of these does what "
+    "you need?"
+)
 
 
 @dataclass(frozen=True)

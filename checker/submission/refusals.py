@@ -13,7 +13,7 @@ from checker.submission.problem import KEEP, Problem
 
 def not_taken(what: str, hint: str = KEEP, id: str = "syntax") -> Problem:
     """Of what Triton has."""
-    return Problem(id, f"This course does not take {what}.", hint)
+    return Problem(id, f"This course does not allow {what}.", hint)
 
 
 def misplaced(word: str, hint: str = KEEP) -> Problem:
@@ -36,7 +36,7 @@ _DESCRIPTORS = not_taken(
     "not-allowed",
 )
 _SCANS = not_taken(
-    "scans", "No puzzle needs a running result of every element: use tl.sum, tl.max or tl.reduce.", "not-allowed"
+    "scans", "No puzzle needs a running result at every element: use tl.sum, tl.max or tl.reduce.", "not-allowed"
 )
 _VIEW = not_taken(
     "view, which may reorder the elements on a GPU", "Use tl.reshape, which keeps their order.", "not-allowed"
@@ -98,12 +98,16 @@ PYTORCH_KEYWORDS = {
 
 HOST_MODULES = frozenset({"np", "numpy", "torch", "math", "jnp", "F"})
 PYTHON_IN_TRITON = frozenset({"len", "list", "isinstance", "getattr", "hasattr"})  # these compile
-PYTHON_ONLY = "A kernel has arithmetic, comparisons, for, if, and the functions of tl; little else of Python."
+PYTHON_ONLY = "A kernel has arithmetic, comparisons, for, if, and the functions of tl, and little else of Python."
+LESSON = "Use the functions that the lesson uses: tl.load, tl.exp, tl.sum, …"
+ATTRIBUTE = "Of a block x there are x.to(type), x.dtype and x.shape. Nearly everything else is a function of tl."
 NOT_SEEN = "A kernel does not see such a name from outside: write the value in the kernel, or put the stub's line back."
 
 # What may not stand in a def line.
 PARAMETERS = not_taken("parameters with * or /", "Name each one: def helper(a, b).", "parameters")
-TYPE_PARAMETERS = Problem("parameters", "Kernels and helpers have no type parameters.")
+TYPE_PARAMETERS = Problem(
+    "parameters", "Kernels and helpers have no type parameters.", "Leave out the brackets after the name."
+)
 DEFAULT = not_taken(
     "this default value",
     "A default is a number, a text, True, False, None, or a type such as tl.float32.",
@@ -120,12 +124,18 @@ ANNOTATION = Problem(
 
 # What depends on where it stands.
 ASSERT_MESSAGE = not_taken("a message that is not a text", 'Write assert n > 0, "n is not positive".')
-LONG_TEXT = Problem("syntax", "Text inside a kernel must fit on one line.")
-LARGE_NUMBER = Problem("syntax", "This number does not fit into 64 bits.")
-CONSTANT = Problem("syntax", "A kernel's constants are numbers, True, False and None.")
+LONG_TEXT = Problem("syntax", "Text inside a kernel must fit on one line.", "Shorten it, or print several texts.")
+LARGE_NUMBER = Problem(
+    "syntax",
+    "This number does not fit into 64 bits.",
+    "Sizes and strides are arguments: use these, or a small number.",
+)
+CONSTANT = Problem("syntax", "A kernel's constants are numbers, True, False and None.", "Write one of these.")
 CALLED = not_taken("calls of anything but a named function", "Call a function by its own name.", "call")
 STARRED = not_taken("`*` in a call", "Name the arguments one by one.", "call")
-KEYWORD = Problem("call", "This keyword argument has no place in a kernel.")
+KEYWORD = Problem(
+    "call", "This keyword argument has no place in a kernel.", "Leave it out, or look up its name in the lesson."
+)
 INDEXED = uncompilable(
     "Neither a pointer nor a block can be indexed. Memory is reached by tl.load(x_ptr + offsets) and "
     "tl.store; of a block there is only [:, None] and [None, :].",

@@ -65,7 +65,7 @@ def test_of_rows_of_many_kinds_the_case_is_told_that_says_which() -> None:
         (0 * right(case()), "is 0 throughout"),
         (np.where(np.arange(6) == 2, np.nan, right(case())), "NaN comes from"),
         (1.001 * right(case()), "right to within 0.1 %"),
-        (right(case()) ** 2 + 5, "further from the reference than rounding"),
+        (right(case()) ** 2 + 5, "further from the right ones than rounding"),
     ],
 )
 def test_the_shape_of_an_error_says_where_to_look(y: Array, sentence: str) -> None:

@@ -63,7 +63,7 @@ def test_a_program_that_reads_what_another_one_writes() -> None:
 def test_elements_that_nobody_stores_are_a_gap() -> None:
     [note] = notes(case(), usual(case())[:-1])
     assert isinstance(note, Gap) and not note.shared
-    assert note.finding.explanation == "Of y, 6 of 24 elements not stored; the first one missing is y[3, 0]."
+    assert note.finding.explanation == "Of y, 6 of 24 elements were not stored. The first one missing is y[3, 0]."
     [note] = notes(case(), [])
     assert note.finding.title == "y is not written" and note.finding.where.line is None
 
@@ -80,7 +80,7 @@ def test_of_some_programs_only_what_they_write_is_asked_for() -> None:
     assert notes(some, [store(1, range(6, 12))]) == []
     assert notes(some, [store(1, range(12, 18))]) == []  # another row, but as much
     [note] = notes(some, [store(1, range(6, 11))])
-    assert note.finding.explanation.startswith("Of y, 1 of 24 elements not stored")
+    assert note.finding.explanation.startswith("Of y, 1 of 24 elements was not stored")
 
 
 def test_lanes_of_one_store_that_overwrite_each_other() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from checker.box.protocol.records import IN_DOT, IN_LOOP, IN_STORE, LOSS, MULTIPLIED, ON_THE_WAY
 from checker.course.verdict import Finding, Status
 from checker.judge.notes import Loss, Note
-from checker.judge.precision import losses, most_telling
+from checker.judge.precision import LOSSES, losses, most_telling
 from tests.judge.made import Record, case, evidence, where
 
 
@@ -27,6 +27,12 @@ def test_of_a_line_that_loses_in_several_ways_the_first_way_is_told() -> None:
     found = seen(lost(max(IN_DOT, IN_LOOP)), lost(min(IN_DOT, IN_LOOP), times=3), lost(IN_LOOP, line=4))
     assert [note.finding.where.line for note in found] == [3, 4]
     assert found[0].way == min(IN_DOT, IN_LOOP) and "happens 3 times" in found[0].finding.explanation
+
+
+def test_every_loss_asks_before_it_tells() -> None:
+    for way, words in LOSSES.items():
+        [loss] = seen(lost(way))
+        assert loss.finding.question == words.question and words.question.endswith("?")
 
 
 def test_a_loss_of_sizes_is_not_conclusive() -> None:

@@ -16,14 +16,23 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from checker.course import ladder
+from checker.course.status import ExitStatus
 from checker.learner.progress import ABOUT, NAME, Entry, Progress, changed, opened, parse, written
 from tests.conftest import ROOT
 from tests.learner.conftest import STEMS, Course, solution_text, solved, stub_text
 
 SOLVED_NOW = r"puzzle {}: solved \d{{4}}-\d\d-\d\d \d\d:\d\d\n"
 WHEN = st.datetimes().map(lambda t: f"{t.year:04}-{t.month:02}-{t.day:02} {t.hour:02}:{t.minute:02}")
-ENTRY = st.builds(Entry, st.just(True), WHEN | st.just(""), st.integers(0, 999)) | st.builds(
-    Entry, st.just(False), st.just(""), st.integers(0, 999)
+NAMES = st.frozensets(st.from_regex(r"[a-z][a-z0-9_-]{0,8}", fullmatch=True), max_size=3)
+ENTRY = st.builds(
+    lambda when, hints, names, others, bugs: Entry(
+        when is not None, when or "", hints, names[0] - names[1], names[1], others[0] - others[1], others[1], bugs
+    ),
+    st.none() | st.just("") | WHEN,
+    st.integers(0, 999),
+    st.tuples(NAMES, NAMES),
+    st.tuples(NAMES, NAMES),
+    st.integers(0, 999),
 )
 IDS = st.from_regex(r"[a-z][1-9][0-9]{0,3}", fullmatch=True)
 PROGRESS = st.dictionaries(IDS, ENTRY).map(Progress)
@@ -111,6 +120,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from checker.course import ladder
+from checker.course.status import ExitStatus
 from checker.learner.progress import changed
 
 root, mine, times = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
@@ -233,10 +243,13 @@ def test_what_is_not_noted(case: str, course: Course) -> None:
 
 
 def test_all_puzzles_at_once_are_noted(course: Course) -> None:
-    for puzzle_id in STEMS:
+    before = ("w1", "p1", "p2")
+    for puzzle_id in before:
         course.script(puzzle_id).write_text(solved(puzzle_id))
-    assert course.run("check", "--no-compile").returncode == 0
-    assert re.fullmatch("".join(SOLVED_NOW.format(puzzle_id) for puzzle_id in STEMS), course.progress)
+    assert course.run("check", "--no-compile").returncode == ExitStatus.NOT_STARTED
+    assert re.fullmatch("".join(SOLVED_NOW.format(puzzle_id) for puzzle_id in before), course.progress)
+    course.script("p3").write_text(solved("p3"))
+    (course.root / NAME).write_bytes(written(Progress({i: Entry(i != "p3", "") for i in STEMS})))
     done = course.run("check", "3", "--no-compile")
     assert "all puzzles are solved" in done.stdout and "Next:" not in done.stdout
     assert f"{len(STEMS)} of {len(STEMS)} puzzles solved" in course.run("progress").stdout

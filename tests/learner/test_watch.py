@@ -161,11 +161,15 @@ def touched_afterwards(path: Path, text: str) -> None:
 
 
 SAVES = [at_once, atomically, removing_first, with_a_backup, in_parts, touched_afterwards]
+USUAL = [at_once, removing_first, in_parts]  # in `make test`; `make test-all` tries all
 
 
 @pytest.mark.parametrize(
     ("save", "terminal"),
-    [(save, True) for save in SAVES] + [(atomically, False)],
+    [
+        *(pytest.param(save, True, marks=[] if save in USUAL else pytest.mark.slow) for save in SAVES),
+        (atomically, False),
+    ],
     ids=[*(save.__name__.replace("_", " ") for save in SAVES), "into a pipe"],
 )
 def test_a_save_shows_its_report_soon_and_once(
@@ -309,7 +313,7 @@ def test_a_save_during_a_check_ends_it_and_is_checked(course: Course, start: Sta
     until_running(boxes)
     atomically(course.script("p1"), RIGHT)
     report = watched.until(f"Next: puzzles/{STEMS['p2']}.py", SOON)
-    assert "did not come to an end" not in report and report.count("Puzzle p1:") == 1
+    assert "did not finish" not in report and report.count("Puzzle p1:") == 1
     assert (list(boxes.iterdir()), watched.settle(1.2).count("Puzzle p1:")) == ([], 0)
     assert len(boxed_processes(boxes)) == 1  # watch itself
 
@@ -335,7 +339,7 @@ def test_of_many_saves_the_last_is_shown(course: Course, start: Start, tmp_path:
         atomically(course.script("p1"), f"{LONG}# {turn}\n")
         time.sleep(0.1 + turn * 0.04)
     atomically(course.script("p1"), RIGHT)
-    assert "did not come to an end" not in watched.until(f"Next: puzzles/{STEMS['p2']}.py", SOON)
+    assert "did not finish" not in watched.until(f"Next: puzzles/{STEMS['p2']}.py", SOON)
     watched.settle()
     assert (list(boxes.iterdir()), len(boxed_processes(boxes))) == ([], 1)
 

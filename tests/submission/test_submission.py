@@ -414,7 +414,7 @@ def test_another_jit_than_tritons_is_not_taken() -> None:
 
 def test_a_while_loop_is_not_said_to_be_impossible() -> None:
     [problem] = problems("while n_cols > 0:\n    n_cols -= 1")
-    assert problem.sentence == "This course does not take `while`."
+    assert problem.sentence == "This course does not allow `while`."
     [problem] = problems("with n_cols:\n    pass")
     assert problem.sentence == "Python's `with` has no place in a kernel."
 

@@ -35,7 +35,11 @@ SOLVED = (ROOT / "solutions" / f"{STEMS['p1']}.py").read_text()
 STUB = SOLVED[: SOLVED.index("):\n") + 3] + "    # FILL IN\n    pass\n"
 NOT_DRAWN = {
     "syntax": (SOLVED.replace("mask=mask)\n", "mask=mask\n"), 1, "Python cannot read this"),
-    "forbidden": (SOLVED.replace("    mask =", "    import os\n    mask ="), 1, "uses what this course does not take"),
+    "forbidden": (
+        SOLVED.replace("    mask =", "    import os\n    mask ="),
+        1,
+        "uses something that this course does not allow",
+    ),
     "another kernel": (SOLVED.replace("naive_softmax_kernel", "my_kernel"), 1, "naive_softmax_kernel"),
     "zero bytes": (SOLVED + "\0", 1, "zero bytes"),
     "stub": (STUB, 4, "not started"),

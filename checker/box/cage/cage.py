@@ -156,7 +156,7 @@ def _prove(cage: Cage) -> None:
         output, complaint = child.communicate(timeout=_PROBE_SECONDS)
         facts = json.loads(output)
     except subprocess.TimeoutExpired as reason:
-        raise NoCage("bubblewrap does not come to an end here.") from reason
+        raise NoCage("bubblewrap does not finish here.") from reason
     except ValueError as reason:
         lines = complaint.decode(errors="replace").strip().splitlines() or ["it ends without a word"]
         sentence = f"bubblewrap does not work here: {lines[-1].removeprefix('bwrap: ').rstrip('.')}."

@@ -6,11 +6,19 @@ from checker.catalog.attention import pytorch_backward_models as models
 from checker.catalog.attention import pytorch_models as takes
 from checker.catalog.attention.backward_in_pytorch import as_in_kernels
 from checker.catalog.attention.backward_mistakes import MISTAKES
-from checker.catalog.attention.backward_operands import EXCHANGED, OPERANDS, VARIANTS, dp_from, with_operands
+from checker.catalog.attention.backward_operands import (
+    BELONGS,
+    EXCHANGED,
+    OPERANDS,
+    OPERANDS_OF_DP,
+    VARIANTS,
+    dp_from,
+    with_operands,
+)
 from checker.catalog.attention.pytorch_mistakes import MEMORY_AND_WORK
 from checker.course.misconception import Misconception, Sign, Writes
 
-_CAUSAL = "Query i sees key j if j <= i + n_k - n_q."
+_CAUSAL = "A query does not see a key where keys > queries[:, None] + n_k - n_q, and sees all others."
 _MASK = "Pij.masked_fill(keys > queries[:, None] + n_k - n_q, 0.0)"
 _P = "Pij = torch.exp(scale * (Qi @ Kj.transpose(2, 3)) - LSEi), with LSEi of shape (batch, heads, Br, 1)."
 _DELTA = "delta = (do * o).sum(dim=3, keepdim=True)."
@@ -19,11 +27,12 @@ _LOOP = (
     "With keys outside, begin at max(0, start_k - (n_k - n_q)) // Br * Br; with queries outside, end at "
     "min(n_k, start_q + Br + n_k - n_q)."
 )
-_FORMULAS = {
-    "dv": ("dV", "dV = Pᵀ dO.", "dVj = dVj + Pij.transpose(2, 3) @ dOi."),
-    "dk": ("dK", "dK = scale * dSᵀ Q, because S = scale * Q Kᵀ.", "dKj = dKj + scale * dSij.transpose(2, 3) @ Qi."),
-    "dq": ("dQ", "dQ = scale * dS K, because S = scale * Q Kᵀ.", "Add scale * dSij @ Kj to the rows of dQ."),
+_GRADIENTS = {
+    "dv": ("dV", "dVj = dVj + Pij.transpose(2, 3) @ dOi."),
+    "dk": ("dK", "dKj = dKj + scale * dSij.transpose(2, 3) @ Qi."),
+    "dq": ("dQ", "Add scale * dSij @ Kj to the rows of dQ."),
 }
+_SAME_QUESTION = {one.id: one.question for one in (*OPERANDS, *MISTAKES)}
 
 
 def _of(*ids: str, causal: bool = False) -> tuple[Writes, ...]:
@@ -32,9 +41,9 @@ def _of(*ids: str, causal: bool = False) -> tuple[Writes, ...]:
     return tuple(as_in_kernels(sign, causal=causal) for sign in signs if isinstance(sign, Writes))
 
 
-def _idea(id: str, title: str, explanation: str, hint: str, *signs: Sign) -> Misconception:
-    """A wrong idea; without signs of its own, those of kernels that have it."""
-    return Misconception(id, title, explanation, hint, signs or _of(id))
+def _idea(id: str, title: str, explanation: str, hint: str, *signs: Sign, question: str = "") -> Misconception:
+    """A wrong idea; without signs of its own, or a question, those of kernels that have it."""
+    return Misconception(id, title, explanation, hint, question=question or _SAME_QUESTION[id], signs=signs or _of(id))
 
 
 _AS_FORWARD = {one.id: one for one in MEMORY_AND_WORK}
@@ -47,6 +56,8 @@ TAKING_TOO_MUCH = (
         "any other tile, and nearly half of all tiles are hidden.",
         _LOOP,
         takes.HIDDEN_TILES,
+        question="Take 48 queries and 48 keys in tiles of 16, with causal. In how many of the 9 tiles does some query "
+        "see some key? How many of them do your loops visit?",
     ),
     _idea(
         "products-computed-again",
@@ -56,21 +67,28 @@ TAKING_TOO_MUCH = (
         "One visit to a tile is enough for all three: add to dQ, dK and dV there. dQ is a tensor of the whole length, "
         "and each visit adds to its rows of the tile.",
         takes.SCORES_AND_DP_TWICE,
+        question="Which of the three gradients could a single visit to a tile add to, once S and dP are there? Which "
+        "tensor would have to wait from one visit to the next?",
     ),
     _idea(
         "products-computed-again",
         "One of the five products is computed twice",
-        "Each tile takes part in S, dP, dV, dQ and dK. Here one more product is made of it.",
+        "Each tile takes part in S, dP, dV, dQ and dK. Here one more product is made of it, so six where five are "
+        "enough.",
         "Give S and dP a name each, and use P and dS for all gradients that need them.",
         takes.SCORES_TWICE,
+        question="Count the @ in your loops. Five of them have a line of the lesson's algorithm each: which one has "
+        "none?",
     ),
     _AS_FORWARD["all-scores-at-once"],
     _idea(
         "all-keys-at-once",
         "A tile of queries meets all keys at once",
-        "A strip of Br x n_k scores grows with the number of keys.",
+        "A strip of Br x n_k scores grows with the number of keys: with Br of 16 and 16,384 keys it has 262,144 "
+        "numbers for each head.",
         "A second loop, over range(0, n_k, Bc), takes Bc keys at a time.",
         takes.STRIP_OF_KEYS,
+        question=_AS_FORWARD["all-keys-at-once"].question,
     ),
     _AS_FORWARD["all-queries-at-once"],
     _AS_FORWARD["whole-mask"],
@@ -81,6 +99,7 @@ TAKING_TOO_MUCH = (
         "what is in it alive.",
         "Use up a tile before the next one is made: add its products to dQ, dK and dV, and forget it.",
         takes.ALL_TILES,
+        question=_AS_FORWARD["all-tiles-kept"].question,
     ),
 )
 
@@ -88,69 +107,84 @@ OF_DELTA_AND_DS = (
     _idea(
         "delta-missing",
         "delta is missing in dS",
-        "The gradient of a softmax is dS = P * (dP - delta). With P * dP, the rows of dS do not sum to 0, although a "
-        "softmax does not change if all scores of a query grow by the same number.",
+        "With P * dP alone, the lesson's two keys get 5 and 30, and not -3.75 and 3.75. A row of dS must sum to 0, "
+        "because a softmax stays the same when all scores of a query grow by the same number.",
         _DS,
     ),
-    _idea("delta-added", "delta is added to dP", "dS = P * (dP - delta), with a minus.", _DS),
+    _idea(
+        "delta-added",
+        "delta is added to dP",
+        "The lesson's two keys get .25 * (20 + 35) and .75 * (40 + 35), which sum to 70. A row of dS must sum to 0, "
+        "because a softmax stays the same when all scores of a query grow by the same number.",
+        _DS,
+    ),
     _idea(
         "delta-outside-the-product",
         "delta is subtracted from the product",
-        "dS is P * dP - delta here, but delta belongs into the parentheses.",
-        _DS,
+        "dS is P * dP - delta here. The lesson's two keys get 5 - 35 and 30 - 35, which sum to -35. A row of dS must "
+        "sum to 0, and delta is as large for a key that hardly counts as for any other.",
+        f"delta belongs inside the parentheses: {_DS}",
         *_of("delta-outside-the-product"),
         models.DELTA_OUTSIDE,
     ),
     _idea(
         "delta-of-the-output",
         "delta is rowsum(O * O)",
-        "delta is the product of the output with its own gradient: one factor is dO.",
+        "You multiplied O by itself. delta stands for the sum of p * dp over the keys, and dp is the product of dO "
+        "with a value. With the lesson's numbers, o of 17.5 and do of 2, you get 306.25 instead of 35.",
         _DELTA,
         models.DELTA_OF_O,
     ),
     _idea(
         "delta-of-the-gradient",
         "delta is rowsum(dO * dO)",
-        "delta is the product of the output with its own gradient: one factor is O.",
+        "You multiplied dO by itself. delta stands for the sum of p * dp over the keys, and that also depends on V. "
+        "With the lesson's numbers, o of 17.5 and do of 2, you get 4 instead of 35.",
         _DELTA,
         models.DELTA_OF_DO,
     ),
     _idea(
         "delta-of-the-gradient",
         "delta is rowsum(dO)",
-        "delta is the product of the output with its own gradient: one factor is O.",
+        "You added up dO alone. delta stands for the sum of p * dp over the keys, and that also depends on V. With the "
+        "lesson's numbers, o of 17.5 and do of 2, you get 2 instead of 35.",
         _DELTA,
         models.DELTA_WITHOUT_O,
     ),
     _idea(
         "delta-of-one-tile",
         "delta was computed from one tile only",
-        "rowsum(P * dP) is delta if it runs over all keys. Over the keys of one tile it is something else for each "
-        "tile.",
+        "The sum of P * dP is delta if it runs over all keys of a query. A tile has only some of them, so each tile "
+        "gets another number: with one key per tile, 5 and 30 in the lesson's example, and not 35 in both.",
         f"O holds the sum over all keys already: {_DELTA}",
     ),
     _idea(
         "reduced-over-everything",
         "delta is a single number",
-        "Without dim, sum makes one number of a whole tensor: all queries of all heads then share it.",
+        "Without dim, sum makes one number of a whole tensor: all queries of all heads then share it. But each query "
+        "has a delta of its own.",
         _DELTA,
         *models.DELTA_OF_EVERYTHING,
+        question="Print the shape of delta with 2 heads and 40 queries. How many queries are there, and how many "
+        "numbers?",
     ),
     _idea(
         "ds-without-p",
         "dS lacks the factor P",
-        "dS is dP - delta here. The factor P is the softmax's own derivative, and the mask is in it, too.",
+        "dS is dP - delta here. The lesson's two keys get -15 and 5, and not -3.75 and 3.75: a key that counts little "
+        "passes on as much as one that counts a lot. The mask is lost as well, because it is in P.",
         _DS,
     ),
     *(
         _idea(
             "wrong-operand",
             f"dP is computed with {what} in place of {place}",
-            "O = P V, so the gradient of P is dP = dO Vᵀ.",
+            BELONGS["dp", place][0],
             "dPij = dOi @ Vj.transpose(2, 3).",
             as_in_kernels(dp_from(one, other), "dq", "dk"),
+            question=BELONGS["dp", place][1],
         )
-        for what, place, one, other in (("K", "V", "do", "k"), ("Q", "dO", "q", "v"))
+        for what, place, one, other in OPERANDS_OF_DP
     ),
 )
 
@@ -158,109 +192,145 @@ OF_P = (
     _idea(
         "lse-missing",
         "P is exp(S), not exp(S - LSE)",
-        "LSE holds the maximum and the normaliser of the forward pass. Without it P is not divided by anything, and "
-        "overflows.",
+        "LSE holds the maximum and the normaliser of the forward pass. With scores 0 and 1.0986, you get the weights 1 "
+        "and 3 instead of .25 and .75; and from a score of 89 on, exp overflows in fp32.",
         _P,
     ),
     _idea(
         "tile-max-for-lse",
         "P is taken relative to the tile's own maximum instead of LSE",
-        "The backward pass needs neither a maximum nor a sum of its own: exp(S - LSE) is P, finished.",
+        "The backward pass needs no maximum and no sum of its own. With scores 0 and 1.0986 in one tile, you get the "
+        "weights .33 and 1 instead of .25 and .75, and each tile has another factor.",
         _P,
     ),
     _idea(
         "softmax-of-each-tile",
         "Each tile of keys has a softmax of its own",
-        "The weights of one query must sum to 1 over all keys. Here they sum to 1 in each tile.",
+        "The weights of one query must sum to 1 over all keys. Here they sum to 1 in each tile, so with two tiles they "
+        "sum to 2.",
         _P,
         models.SOFTMAX_OF_EACH_TILE,
+        question="With Bc of 1, each tile holds one key. What is your weight of each of the lesson's two keys then? "
+        "Which input knows the sum over all keys?",
     ),
-    _idea("scores-not-scaled", "The scores are not scaled", "P is that of the forward pass: scale is in it.", _P),
+    _idea(
+        "scores-not-scaled",
+        "The scores are not scaled",
+        "P must be the forward pass's P, and LSE was taken from scaled scores. With a score of 8 and a scale of 0.25, "
+        "you subtract LSE from 8 instead of from 2, so P comes out e^6 times, or 403 times, too large.",
+        _P,
+    ),
     _idea(
         "scores-scaled-twice",
         "The scores are scaled twice",
-        "S is scale * scale * Q Kᵀ. Was Q multiplied by scale as well?",
+        "Your scores have the factor scale * scale, while LSE was taken from scores with one. With a scale of 0.25, a "
+        "score of 2 becomes 0.5. Was Q multiplied by scale as well?",
         _P,
         models.SCALED_TWICE,
+        question="How often does scale stand between q and the exponential? With scale 0.25 and a product of 8, what "
+        "is the score, and what is yours?",
     ),
-    _idea("sign-reversed", "The scores have the wrong sign", "P is exp(S - LSE), without a minus before S.", _P),
+    _idea(
+        "sign-reversed",
+        "The scores have the wrong sign",
+        "P must be the forward pass's P, in which a large score is a large weight. With scores 0 and 1.0986, and LSE "
+        "1.3863, you get the weights .25 and .08 instead of .25 and .75.",
+        _P,
+    ),
     _idea(
         "base-two",
         "2**x was used where e**x is asked for",
-        "LSE is a natural logarithm. 2**(x * log2(e)) is e**x, with log2(e) = 1.4426950408889634, for S and for LSE "
-        "alike.",
-        "Use torch.exp.",
+        "LSE is a natural logarithm. With scores 0 and 1.0986, LSE is 1.3863, and powers of e give the weights .25 and "
+        ".75. Powers of 2 do not, unless both S and LSE are multiplied by log2(e).",
+        "Use torch.exp; or multiply both S and LSE by log2(e), 1.4426950408889634.",
+        question="Take the scores 0 and 1.0986, and LSE 1.3863. Which two weights does your function make of them, and "
+        "what do they sum to?",
     ),
     _idea(
         "k-not-transposed",
         "K is not transposed",
-        "reshape does not transpose: it keeps the numbers in their order, and only cuts the rows elsewhere.",
+        "Kj has a row for each key, and in the scores it must have a column for each. reshape does not make one: it "
+        "keeps the numbers in their order, and only cuts the rows elsewhere.",
         "Kj.transpose(2, 3) exchanges the last two axes; so does Kj.mT.",
         models.RESHAPED_K,
+        question="Take two keys, 1 2 and 3 4. Which numbers are in the first column of what you multiply Qi with? They "
+        "should be the first key.",
     ),
     _idea(
         "mask-forgotten",
         "The causal mask is missing",
-        "P of hidden entries is exp(S - LSE), not 0: they had no part in LSE.",
-        _MASK,
+        "With causal, hidden entries of P are exp(S - LSE), and not 0. They had no part in LSE, so they can even be "
+        "large: a hidden score of 3 with LSE 1.39 gives 5, more than all that is seen.",
+        f"Pij = {_MASK}.",
         *models.NO_MASK,
     ),
     _idea(
         "mask-only-in-ds",
         "dV is computed from a P that is not masked",
-        "The mask came after P was used. Hidden entries of P count in dV = Pᵀ dO.",
+        "The mask came after P was used. Hidden entries of P count in dV: a key also collects dO of queries that do "
+        "not see it.",
         f"Mask P as soon as it is there: Pij = {_MASK}.",
         *models.MASK_ONLY_IN_DS,
+        question="With 16 queries and 16 keys, only query 15 sees key 15. Of how many rows of dO is row 15 of your dV "
+        "made? Where does the mask stand, and where is P used?",
     ),
     _idea(
         "hidden-scores-zero",
         "Hidden scores are 0, and P is not",
-        "exp(0 - LSE) is not 0: a hidden key counts like one whose score is 0.",
+        "exp(0 - LSE) is not 0: a hidden key counts like one whose score is 0. With LSE of 1.3863 it gets the weight "
+        ".25.",
         f"Set P itself to 0: {_MASK}.",
         models.HIDDEN_AS_ZERO,
+        question="What is the exponential of 0 - 1.3863? What must the weight of a hidden key be, and which tensor "
+        "should the mask change?",
     ),
     _idea(
         "mask-of-each-tile",
         "Each tile is masked as if it were the first one",
-        "torch.tril and torch.triu count from the corner of the tensor that they get, and so does an arange that "
-        "starts at 0. In a tile that lies elsewhere, that is not the diagonal.",
+        "tril and triu count from the corner of the tensor that they get, and so do positions that start at 0. In a "
+        "tile that lies elsewhere, that is not the diagonal.",
         "Compare positions in the whole matrix: those of a tile begin at start_q and at start_k.",
         *models.MASK_OF_EACH_TILE,
+        question="Take 32 queries and 32 keys in tiles of 16. Which keys from 0 to 15 does query 16 see? Which ones "
+        "does it see with your mask?",
     ),
     _idea(
         "causal-top-left",
         "The causal mask is aligned top-left",
-        "The mask is j <= i, as if the first query stood at the first key. Queries are the last n_q positions of n_k: "
-        "the last query sees all keys.",
+        "Query 0 sees only key 0 here. But queries are the last n_q of n_k positions: with 3 queries and 5 keys, query "
+        "0 stands at position 2 and sees keys 0, 1 and 2, and the last query sees all keys.",
         _CAUSAL,
         *models.TOP_LEFT,
     ),
     _idea(
         "causal-off-by-one",
         "The causal mask is one key short",
-        "No query sees its own key: the mask is j < i + n_k - n_q.",
+        "Your mask shows each query one key too few. With as many queries as keys, query 0 sees no key at all, and "
+        "query 5 sees keys 0 to 4, but not its own, key 5.",
         _CAUSAL,
         *models.ONE_TOO_FEW,
     ),
     _idea(
         "causal-off-by-one",
         "Each query sees one key of the future",
-        "The mask is j <= i + n_k - n_q + 1, one key too many.",
+        "Your mask shows each query one key too many. With as many queries as keys, query 0 must see key 0 alone, but "
+        "here it sees key 1 as well, which comes after its own position.",
         _CAUSAL,
         *models.ONE_TOO_MANY,
     ),
     _idea(
         "causal-upside-down",
         "The causal mask is upside down",
-        "Queries see the keys after their own position instead of those before it.",
+        "Queries see the keys after their own position instead of those before it. With 4 queries and 4 keys, query 0 "
+        "must see key 0 alone, but here it sees keys 2 and 3.",
         _CAUSAL,
         *_of("causal-upside-down", causal=True),
     ),
     _idea(
         "hidden-rows-nan",
         "Queries that see no key bring NaN into the gradients",
-        "Their LSE is -inf. Where a score was set to -inf before the exponential, -inf - (-inf) is NaN, and it spreads "
-        "to every row that the tile is added to.",
+        "LSE of such a query is -inf. Where a score was set to -inf before the exponential, -inf - (-inf) is NaN, and "
+        "it spreads to every row that the tile is added to.",
         f"Hide entries after the exponential: Pij = {_MASK}.",
     ),
 )
@@ -269,9 +339,10 @@ OF_GRADIENTS = (
     *(
         _idea(
             "accumulator-overwritten",
-            f"{_FORMULAS[name][0]} holds only the last tile of its sum",
-            "Each tile has a part in the gradient. Here the part of each tile replaces the one before it.",
-            _FORMULAS[name][2],
+            f"{_GRADIENTS[name][0]} holds only the last tile of its sum",
+            "Each tile adds a part to the gradient. Here the part of each tile replaces the one before it: if three "
+            "tiles add 3, 5 and 4, then 4 is left instead of 12.",
+            _GRADIENTS[name][1],
             models.LAST_TILE[name],
         )
         for name in models.ALL
@@ -279,66 +350,92 @@ OF_GRADIENTS = (
     *(
         _idea(
             "tile-transposed",
-            f"{tile} is multiplied the wrong way round in {_FORMULAS[name][0]}",
-            f"{_FORMULAS[name][1]} Rows of P and dS are queries, and their columns are keys. With square tiles the "
-            "shapes fit either way.",
-            _FORMULAS[name][2],
+            f"{tile} is multiplied the wrong way round in {_GRADIENTS[name][0]}",
+            f"Rows of {tile} are queries, and its columns are keys. A row of {_GRADIENTS[name][0]} belongs to a {row}. "
+            "With square tiles the shapes fit either way, so nothing complains, but the numbers are others.",
+            _GRADIENTS[name][1],
             models.TRANSPOSED[name],
+            question=f"Let Br be 32, Bc 16 and d 64. Which shapes do {operands} have at their last two axes? Does your "
+            "product have the shape of the gradient?",
         )
-        for name, tile in (("dv", "P"), ("dk", "dS"), ("dq", "dS"))
+        for name, tile, row, operands in (
+            ("dv", "P", "key", "Pij, dOi and dVj"),
+            ("dk", "dS", "key", "dSij, Qi and dKj"),
+            ("dq", "dS", "query", "dSij, Kj and the tile of dQ"),
+        )
     ),
     *(
         _idea(
             "tile-reshaped",
-            f"{tile} is reshaped instead of transposed in {_FORMULAS[name][0]}",
-            "reshape keeps the numbers in their order, and only cuts the rows elsewhere.",
-            _FORMULAS[name][2],
+            f"{tile} is reshaped instead of transposed in {_GRADIENTS[name][0]}",
+            "reshape keeps the numbers in their order, and only cuts the rows elsewhere. So a row of the result is not "
+            "a column of the tile, and numbers of different keys are added up.",
+            _GRADIENTS[name][1],
             models.RESHAPED[name],
+            question=f"Take a tile of {tile} with the rows 1 2 3 and 4 5 6. What is its first column, and what is the "
+            "first row after your reshape?",
         )
         for name, tile in (("dv", "P"), ("dk", "dS"))
     ),
     *(
-        _idea("scale-missing", f"The scale is missing in {_FORMULAS[name][0]}", *_FORMULAS[name][1:], sign)
-        for name, sign in ((name, models.scaled(lambda scale: 1 / scale, name)) for name in ("dq", "dk"))
+        _idea(
+            "scale-missing",
+            f"The scale is missing in {_GRADIENTS[name][0]}",
+            "S is scale * Q Kᵀ, so a change of Q or K reaches S with the factor scale, and so does the gradient on its "
+            "way back. With a scale of 0.25, yours is four times too large.",
+            _GRADIENTS[name][1],
+            models.scaled(lambda scale: 1 / scale, name),
+        )
+        for name in ("dq", "dk")
     ),
     *(
         _idea(
             "scale-twice",
-            f"{_FORMULAS[name][0]} is scaled twice",
-            f"{_FORMULAS[name][1]} If Q or K was multiplied by the scale before, or dS was, then the factor is in it.",
-            "Multiply by scale once.",
-            sign,
+            f"{_GRADIENTS[name][0]} is scaled twice",
+            "dQ and dK have the factor scale once. It is in there already if dS was scaled, or if the tile that dS is "
+            "multiplied with was. With a scale of 0.25, yours is four times too small.",
+            "The scores get scale, and the gradient gets it once, in its own product. Qi, Kj and dSij stay as they are."
+            "",
+            models.scaled(lambda scale: scale, name),
+            question="Find every place in your function where scale stands. Which of them does the gradient pass "
+            "through on its way from dS to the result?",
         )
-        for name, sign in ((name, models.scaled(lambda scale: scale, name)) for name in ("dq", "dk"))
+        for name in ("dq", "dk")
     ),
     _idea(
         "scale-on-dv",
         "dV is scaled",
-        "dV = Pᵀ dO has no scale: V is multiplied with P, and the scale is in the scores.",
-        _FORMULAS["dv"][2],
+        "V is multiplied with the weights P, and the scale is inside the softmax already. With the lesson's numbers, p "
+        "of .25 and do of 2, dV of that key is 0.5, whatever the scale is.",
+        _GRADIENTS["dv"][1],
         models.scaled(lambda scale: scale, "dv"),
     ),
     *(
         _idea(
             "wrong-operand",
-            f"{_FORMULAS[name][0]} is computed with {what} in place of {place}",
-            *_FORMULAS[name][1:],
+            f"{_GRADIENTS[name][0]} is computed with {what} in place of {place}",
+            BELONGS[name, place][0],
+            _GRADIENTS[name][1],
             *(as_in_kernels(with_operands(name, x, of), name) for x in VARIANTS.get(tile, (tile,))),
+            question=BELONGS[name, place][1],
         )
-        for name, what, place, tile, of in (*EXCHANGED, ("dv", "dS", "P", "dS", "do"))
+        for name, what, place, tile, of in EXCHANGED
     ),
     _idea(
         "gradients-exchanged",
         "dK and dV are exchanged",
-        "Both have the same shape, and the order in which they are returned tells them apart.",
+        "Both have the same shape, and the order in which they are returned tells them apart. Yours come the other way "
+        "round.",
         "return dQ, dK, dV",
         *models.EXCHANGED,
+        question="Which of your two tensors is made from P, and at which place is it returned? In which order does the "
+        "lesson ask for the three gradients?",
     ),
     _idea(
         "first-tile-left-out",
         "A loop over queries begins too late",
         "With keys outside, the first queries are left out that see some of the tile's keys. The tile on the diagonal "
-        "is hidden only partly.",
+        "is only partly hidden, so it must be visited.",
         "With causal, begin at max(0, start_k - (n_k - n_q)) // Br * Br.",
         *models.BEGUN_LATE,
     ),
@@ -354,16 +451,18 @@ OF_GRADIENTS = (
         "last-tile-left-out",
         "A loop over keys ends too early",
         "With queries outside, the last keys are left out that some query of the tile sees. The tile on the diagonal "
-        "is hidden only partly.",
+        "is only partly hidden, so it must be visited.",
         "With causal, end at min(n_k, start_q + Br + n_k - n_q).",
         *models.ENDED_EARLY,
     ),
     _idea(
         "whole-tiles-only",
         "The last tile is left out where it is not full",
-        "n_q need not be a multiple of Br, nor n_k of Bc, and n_k // Bc is rounded down.",
+        "n_q need not be a multiple of Br, nor n_k of Bc, and n_k // Bc is rounded down. With 70 keys in tiles of 32, "
+        "keys 64 to 69 are left out.",
         "Loop over range(0, n_k, Bc) and range(first, n_q, Br). A slice that goes past the end is cut there.",
         *models.WHOLE_TILES,
+        question="Take 70 keys in tiles of 32. How many tiles are needed, and how many does your loop visit?",
     ),
 )
 

@@ -85,7 +85,7 @@ class Names:
                 return refusals.EXPLAINED[word]
         name = ".".join(words[:3])
         sentence = f"{name} is not on the list of what a function needs."
-        return Problem("not-allowed", sentence, _in_torch(last) or "Use what the lesson uses.")
+        return Problem("not-allowed", sentence, _in_torch(last) or refusals.LESSON)
 
     def of_a_module(self, name: str) -> bool:
         """Whether `name.something` is a name of a module, as far as anybody can tell."""
@@ -129,7 +129,7 @@ def attribute(name: str, *, called: bool) -> Problem | None:
     if name in TORCH_FUNCTIONS:
         return not_taken(f"`x.{name}(…)`", f"Write torch.{name}(x).", "attribute")
     close = closest(name, sorted(METHODS | FIELDS))
-    hint = f"Did you mean `.{close}`?" if close else "Do without it."
+    hint = f"Did you mean `.{close}`?" if close else refusals.LEAVE_OUT
     return Problem("attribute", f"The attribute `.{name}` is not on the list of what a function needs.", hint)
 
 

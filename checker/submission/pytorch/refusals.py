@@ -98,12 +98,12 @@ KEYWORDS = {
     "out": not_taken("`out=`", "Assign the result: x = torch.exp(y), or x[...] = torch.exp(y).", "call"),
     "requires_grad": not_taken("`requires_grad`", "Nothing here computes gradients, so leave it out.", "call"),
 }
-KEYWORD = Problem("call", "This keyword argument is not on the list of what a function needs.", "Do without it.")
+LESSON = "Use what the lesson uses: torch.exp, x.amax, x.sum, slices, …"
+LEAVE_OUT = "Leave it out: no lesson needs it."
+KEYWORD = Problem("call", "This keyword argument is not on the list of what a function needs.", LEAVE_OUT)
 
-UNDERSCORE = Problem(
-    "attribute", "Names that begin with an underscore are PyTorch's or Python's own.", "Use what the lesson uses."
-)
-PYTHON_ONLY = "A function has arithmetic, comparisons, for, if, and what torch has; little else of Python."
+UNDERSCORE = Problem("attribute", "Names that begin with an underscore are PyTorch's or Python's own.", LESSON)
+PYTHON_ONLY = "A function has arithmetic, comparisons, for, if, and what torch has, and little else of Python."
 NOT_SEEN = "A function sees no such name from outside: write the value in it, or put the stub's line back."
 NOT_KEPT = (
     "Of the file, the judge keeps plain functions, without decorators, and constants that are numbers: SCALE = 0.5, "
@@ -112,7 +112,9 @@ NOT_KEPT = (
 
 # What may not stand in a def line.
 PARAMETERS = not_taken("parameters with * or /", "Name each one: def helper(a, b).", "parameters")
-TYPE_PARAMETERS = Problem("parameters", "Functions have no type parameters here.")
+TYPE_PARAMETERS = Problem(
+    "parameters", "Functions have no type parameters here.", "Leave out the brackets after the name."
+)
 DEFAULT = not_taken("this default value", "A default is a number, True, False or None.", "parameters")
 ANNOTATION = not_taken(
     "this annotation",
@@ -122,9 +124,11 @@ ANNOTATION = not_taken(
 
 # What depends on where it stands.
 TEXT = not_taken("text here", "It can stand in print, in assert, and as einsum's first argument.")
-LONG_TEXT = Problem("syntax", "Text inside a function must fit on one line.")
-LARGE_NUMBER = Problem("syntax", "This number does not fit into 64 bits.")
-CONSTANT = Problem("syntax", "A function's constants are numbers, True, False and None.")
+LONG_TEXT = Problem("syntax", "Text inside a function must fit on one line.", "Shorten it, or print several texts.")
+LARGE_NUMBER = Problem(
+    "syntax", "This number does not fit into 64 bits.", "Sizes are in the shapes: use those, or a smaller number."
+)
+CONSTANT = Problem("syntax", "A function's constants are numbers, True, False and None.", "Write one of these.")
 TOWER = not_taken("a power of a power", "Such numbers grow beyond any memory. Write the exponent as a number.")
 ASSERT_MESSAGE = not_taken("a message that is not a text", 'Write assert n > 0, "n is not positive".')
 CALLED = not_taken("calls of anything but a named function", "Call a function by its own name.", "call")
