@@ -81,8 +81,8 @@ def multiply_adds(done: Done) -> float:
 
 
 def products(*sides: int) -> Measure:
-    """How many matrix products there are of tiles with these three sides; a part of one counts as that part."""
-    return lambda done: done.multiply_adds / int(np.prod(sides))
+    """How many whole products of tiles with these three sides all multiply-adds make; sums of rows may add a part."""
+    return lambda done: done.multiply_adds // int(np.prod(sides))
 
 
 def largest(done: Done) -> float:
