@@ -12,10 +12,13 @@ ifneq ($(filter test test-all mutants lint,$(MAKECMDGOALS)),)
   whole_size := With what the tests need, about 2.3 GB in all, more with a CUDA build of torch.
 endif
 
-.PHONY: solution course grade similar gradescope student-bundle test test-all mutants versions lint needs-cluster needs-test
+.PHONY: solution bug course grade similar gradescope student-bundle test test-all mutants versions lint needs-cluster needs-test
 
-solution: $(call layer,check) ## the solution of PUZZLE=p4, once yours is accepted (FORCE=1: before)
+solution: $(call layer,check) ## the solution of PUZZLE=p4, explained, once yours is accepted (FORCE=1: before)
 	@$(checker) solution $(PUZZLE) $(if $(FORCE),--force)
+
+bug: $(call layer,check) ## find the mistake in a kernel of PUZZLE=p4, once yours is accepted (LINE=17 FAILS="half", then FIX=1)
+	@$(checker) bug $(PUZZLE) $(if $(NUMBER),--number $(NUMBER)) $(if $(LINE),--line $(LINE)) $(if $(FAILS),--fails "$(FAILS)") $(if $(FIX),--fix)
 
 course: $(call layer,lab) ## for instructors: make an nbgrader course in COURSE=course, or bring it up to date
 	@$(checker) course $(if $(COURSE),"$(COURSE)") $(if $(EXCHANGE),--exchange "$(EXCHANGE)")

@@ -18,7 +18,11 @@
 # FlashAttention, in PyTorch: the algorithm itself, on any machine, without a GPU and without Triton. Give it 1024
 # queries and 1024 keys of width 16, in tiles of 32 by 32. Your function then has about 22,000 numbers alive at once,
 # beside its inputs. Plain attention has 2,113,536, because it makes all scores and then all weights. Twice the length
-# is four times as much for plain attention, and no more than twice as much for yours.
+# is four times as much for plain attention, and no more than twice as much for yours. Speed comes with the kernel that
+# this function becomes, in puzzle 6: with `causal`, an H200 takes 4.0 ms for 16,384 tokens in 32 heads of width 64, and
+# 70 ms for eager PyTorch.
+#
+# ![Areas to one scale. Plain attention: two squares of 1024 by 1024 numbers, S and P, and a thin strip, O; 2,113,536 numbers. By tiles: the thin strips O and LSE, four tiny squares of 32 by 32 and a tile of O; 22,208 numbers.](../docs/figures/alive.svg)
 #
 # ```
 #                 K1,V1    K2,V2    K3,V3    K4,V4
@@ -33,8 +37,7 @@
 #               └────────┴────────┴────────┴────────┘
 # ```
 #
-# What you write here in PyTorch comes back as a kernel. The formulas in the next puzzles are nearly the same. What
-# changes is which program holds which tile.
+# The formulas in the next puzzles are nearly the same. What changes is which program holds which tile.
 #
 # ## The idea
 #
@@ -60,7 +63,7 @@
 # o_i = \frac{1}{l_i} \sum_j e^{s_{ij} - m_i}\, v_j, \qquad LSE_i = m_i + \log l_i. $$
 #
 # $LSE_i$ is the logarithm of $\sum_j e^{s_{ij}}$. With this one number, the weights can be computed again later:
-# $e^{s_{ij} - LSE_i}$. The backward pass of a model lives on that.
+# $e^{s_{ij} - LSE_i}$. The backward pass needs it for that.
 #
 # **By tiles.** From puzzles 3 and 4 you know how `m` and `l` are kept while a row comes in pieces: when the maximum
 # grows, the old `l` is multiplied by $e^{m - m_{new}}$. The sum in $o_i$ has the same exponentials in it as the sum
@@ -110,20 +113,23 @@
 #   query 2        ×  ×  ×  ×  ×
 # ```
 #
-# A hidden score is $-\infty$, because $e^{-\infty} = 0$. A tile that is hidden altogether changes nothing, so it must
-# not be computed. In a long sequence, that is nearly half of all tiles. Up to which key does the tile of queries from
-# `start_q` on see anything?
+# A hidden score is $-\infty$, because $e^{-\infty} = 0$. If the last of the four keys above is hidden, tile 2 has the
+# scores 2 and $-\infty$. Then m stays 3, alpha is 1, P = 0.368, 0, and O is $(21.35 + 0.368 \cdot 30) / 1.503 = 21.55$.
+#
+# A tile that is hidden altogether changes nothing, so it must not be computed. In a long sequence, that is nearly half
+# of all tiles. Up to which key does the tile of queries from `start_q` on see anything?
 #
 # **Queries that see no key.** With more queries than keys, the first $n_q - n_k$ see nothing. Their sums are empty:
 # O is 0, and LSE is $\log 0 = -\infty$. Two things go wrong there. While `mi_new` is $-\infty$,
-# $-\infty - (-\infty)$ is NaN. Puzzle 3's guard helps: subtract 0 instead. And at the end, 0 / 0 is NaN.
+# $-\infty - (-\infty)$ is NaN. Puzzle 3's guard helps: subtract 0 instead. At the end, 0 / 0 is NaN as well.
 #
 # **The ends.** Neither $n_q$ nor $n_k$ need be a multiple of a tile, but there is nothing to mask: a slice that goes
 # past the end is cut off there. With 70 keys, `k[:, :, 64:96]` has 6.
 #
 # **Words that help.** `x.amax(dim=3, keepdim=True)` and `x.sum(dim=3, keepdim=True)` leave an axis of length 1, which
 # broadcasts: (batch, heads, Br, 1) with (batch, heads, Br, Bc). `torch.zeros_like(x)` and `torch.full_like(x, value)`
-# have the shape and the type of `x`. `torch.where(condition, 0.0, x)` chooses entry by entry.
+# have the shape and the type of `x`. `torch.maximum(x, y)` and `torch.where(condition, 0.0, x)` choose entry by entry.
+# `torch.exp` and `torch.log` are the natural ones.
 #
 # ## The signature
 #
@@ -203,22 +209,22 @@ check("a2")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=a2` shows one at a time; so does `hint("a2")`, from `checker.notebook`.
+# `make hint PUZZLE=a2`, or `hint("a2")` from `checker.notebook`, shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #
-# Forget `causal` at first. Two loops, `for start_q in range(0, n_q, Br)` and in it `for start_k in range(0, n_k, Bc)`.
-# `Qi = q[:, :, start_q : start_q + Br]` is a tile of queries, a short one at the end. Set `mi`, `li` and `Oi` before
-# the inner loop, and let `mi` and `li` have the shape (batch, heads, Br, 1): then they broadcast everywhere.
-# `Qi[..., :1]` has that shape, so you can pass it to `torch.full_like` and `torch.zeros_like`.
+# Forget `causal` at first. There are two loops, one over `start_q` and in it one over `start_k`. A tile is a slice of
+# axis 2, a short one at the end. Which names have one number for each query? Give them the shape (batch, heads, Br, 1),
+# and they broadcast everywhere. The shape of `Qi[..., :1]` is that one.
 #
 # </details>
 # <details><summary>2: the mask and the end of the loop</summary>
 #
-# Positions of a tile: `queries = torch.arange(start_q, start_q + Qi.shape[2])`, and `keys` likewise. Hidden is where
-# `keys > queries[:, None] + n_k - n_q`. The last query that a tile can have is `start_q + Br - 1`, and it sees the most.
-# So the inner loop ends at `min(n_k, start_q + Br + n_k - n_q)`. If that is negative, the loop has no iteration, and
-# O and LSE come from the values that it would have begun with.
+# A tile of queries is `q[:, :, start_q : start_q + Br]`. Its positions are
+# `queries = torch.arange(start_q, start_q + Qi.shape[2])`, and `keys` likewise. A score is hidden where
+# `keys > queries[:, None] + n_k - n_q`. The last query that a tile can have is `start_q + Br - 1`, and it sees the
+# most. So the inner loop ends at `min(n_k, start_q + Br + n_k - n_q)`. If that is negative, the loop has no iteration,
+# and O and LSE come from the values that it would have begun with.
 #
 # </details>
 # <details><summary>3: nearly there</summary>
@@ -305,15 +311,17 @@ flash_attention_forward(q, k, v, scale=1.0, causal=False, Br=2, Bc=2)
 # Look at what a tile of queries needs: its own `Qi`, `mi`, `li` and `Oi`, and K and V one tile after the other. No tile
 # of queries asks another one for anything. On a GPU, each of them can be a program of its own. What was a slice becomes
 # a load with a mask, `@` becomes `tl.dot`, and `mi`, `li` and `Oi` stay on the chip. That is puzzle 6, which is this
-# function as a kernel. PyTorch itself gains nothing by it: between two operations every tile goes to memory and back,
-# so your function is slower than the five lines above. Fewer numbers alive is what the algorithm gives. Fewer trips to
-# memory is what a kernel makes of it.
+# function as a kernel. In PyTorch you gain no time: between two operations every tile goes to memory and back, so your
+# function is slower than the plain one above. The algorithm keeps fewer numbers alive. A kernel turns that into fewer
+# trips to memory.
 #
 # The other order of the loops, keys outside and queries inside, gives the same numbers, if O, `m` and `l` of all
 # queries are kept until the end. That is puzzle 5.
 #
 # ## Where to read on
 #
-# * [Why attention needs one pass only](../docs/background/attention.md#why-attention-needs-one-pass-only): the proof that O can be rescaled.
-# * [Queries that see no key](../docs/background/attention.md#queries-that-see-no-key), and what a large negative number in place of $-\infty$ does.
+# * [Why attention needs one pass only](../docs/background/attention.md#why-attention-needs-one-pass-only): the proof
+#   that O can be rescaled.
+# * [Queries that see no key](../docs/background/attention.md#queries-that-see-no-key), and what a large negative number
+#   in place of $-\infty$ does.
 # * T. Dao, [*FlashAttention-2*](https://arxiv.org/abs/2307.08691) (2023), algorithm 1: your two loops, line by line.

@@ -15,12 +15,13 @@
 #
 # ## What you will build
 #
-# On an H200 the five lines that you are about to write run at 99.6 % of the speed of a plain copy; `torch.softmax`, run
-# eagerly, reaches 46 % (fp32, rows of 8192). A transformer takes the softmax of every row of attention scores, in every
-# head of every layer. The trick is the one that all of FlashAttention rests on: load once, do all the arithmetic on the
-# chip, store once.
+# On an H200 the five lines that you are about to write run at 99.7 % of the speed of a plain copy. Eager
+# `torch.softmax` reaches 46 % (fp32, rows of 8192). A transformer takes the softmax of every row of attention scores,
+# in every head of every layer. The trick is the one that all of FlashAttention rests on: load once, do all the
+# arithmetic on the chip, store once.
 #
-# If you have written Triton kernels before, start here; if not, start at [w1](w1_vector_add.py), three short puzzles earlier.
+# If you have written Triton kernels before, start here. If not, start at [w1](w1_vector_add.py), three short puzzles
+# earlier.
 #
 # ```
 #            global memory                        on the chip, in program 1
@@ -50,17 +51,19 @@
 # ```
 #
 # Each line is a kernel of its own, which reads its input from global memory and writes its result back. So the row
-# crosses the memory bus five times. *Fused* into one kernel it crosses twice: in, and out.
+# crosses the memory bus five times. *Fused* into one kernel, it crosses twice, in and out.
 #
-# **What you know from w1 and w2.** Program `row` owns row `row`, which begins at `x_ptr + row * x_row_stride`. The block
-# `cols` has one *lane* per column, and a mask keeps the lanes from `n_cols` on from touching memory. Those lanes are
-# *padding*: a block's length is a power of two, and a row's seldom is. The only new word is `tl.exp(x)`, which takes the
-# exponential of each lane.
+# **What you know from w1 and w2.** Program `row` owns row `row`, which begins at `x_ptr + row * x_row_stride`. The
+# block `cols` has one *lane* per column, and a mask keeps the lanes from `n_cols` on from touching memory. Those lanes
+# are *padding*: a block's length is a power of two, and a row's seldom is. The only new word is `tl.exp(x)`, which
+# takes the exponential of each lane.
 #
 # **Padding that counts.** A masked lane is not read, so it holds whatever you pass as `other=`, and garbage if you pass
 # nothing. In a plain sum, 0 is harmless. Here the sum is over exponentials, and $e^0 = 1$: with `other=0.0` the
 # denominator of row 1 would be 25.5 instead of 24.5, and the row would sum to 0.96. Choose `other` so that the sum of
 # the exponentials is right.
+#
+# ![The row 0.5 3.0 1.0 in a block of four, twice. With padding loaded as 0 the exponentials are 1.65, 20.1, 2.72 and 1, and their sum is 25.5; a bar shows the quotients .065, .789 and .107, which sum to 0.96, and the rest of 0.04 that went to the padding. With padding whose exponential is 0 the sum is 24.5, and the quotients .067, .821 and .111 fill the bar.](../docs/figures/padding.svg)
 #
 # ## The signature
 #
@@ -71,17 +74,17 @@
 # | `n_cols` | length of a row, at least 1 |
 # | `BLOCK_SIZE` | a power of two, at least `n_cols` |
 #
-# Neighbours within a row are 1 element apart. Compute in fp32 (`x.to(tl.float32)` right after the load);
+# Neighbours within a row are 1 element apart. Compute in fp32 (`x.to(tl.float32)` right after the load).
 # `tl.store` converts back to y's type. You may rely on $|x| \le 80$ (single entries may be $-\infty$), so neither an
 # exponential nor their sum overflows.
 #
-# In a tensor of more than $2^{31}$ elements `row * x_row_stride` overflows 32 bits. The stub widens `row` to 64, and you
-# can forget about it.
+# In a tensor of more than $2^{31}$ elements `row * x_row_stride` overflows 32 bits. The stub widens `row` to 64, and
+# you can forget about it.
 #
 # ## The traffic bound
 #
 # Each element of x is loaded **once**, and each element of y stored **once**. The checker counts. Moving data is what
-# this kernel spends its time on: while an H200 moves one fp32 number to the chip or back, it could do dozens of
+# this kernel spends its time on. While an H200 moves one fp32 number to the chip or back, it could do dozens of
 # additions.
 
 # %%
@@ -135,23 +138,24 @@ check("p1")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=1` shows one at a time; so does `hint(1)`, from `checker.notebook`.
+# `make hint PUZZLE=1`, or `hint(1)` from `checker.notebook`, shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #
-# Which lanes of `cols` are columns of the row? That comparison is the mask, of the load and of the store.
+# Which lanes of `cols` are columns of the row? That comparison is the mask, of the load and of the store. What does a
+# masked lane add to the sum?
 #
 # </details>
 # <details><summary>2: the padding</summary>
 #
 # The sum runs over the whole block, padding included. Which x has the exponential 0? (Minus infinity is
-# `-float("inf")`; there is no `np` in a kernel.)
+# `-float("inf")`. There is no `np` in a kernel.)
 #
 # </details>
 # <details><summary>3: nearly there</summary>
 #
 # The row begins at `x_ptr + row * x_row_stride`. Load it with `mask=cols < n_cols, other=-float("inf")`,
-# convert it to fp32, take `tl.exp` of it, divide that by `tl.sum(..., axis=0)` of it, and store the
+# convert it to fp32, take `tl.exp` of it, and divide that by its `tl.sum(..., axis=0)`. Store the
 # quotient with the same mask to the row of y, which has its own stride.
 #
 # </details>

@@ -16,9 +16,9 @@
 # ## What you will build
 #
 # The softmax of puzzle 1, without its two restrictions: a row may be longer than a block, and its values may have any
-# size. The last layer of a language model needs both: its rows are as long as the vocabulary. On rows of 131,072 numbers
-# your kernel can keep up with eager `torch.softmax` on an H200, at 50 % of the speed of a copy against 49 %. A program
-# walks along its row three times, block by block; each walk is a *pass*.
+# size. The last layer of a language model needs both: its rows are as long as the vocabulary. On rows of 131,072
+# numbers your kernel can keep up with eager `torch.softmax` on an H200, at 50 % of the speed of a copy against 49 %. A
+# program walks along its row three times, block by block. Each walk is a *pass*.
 #
 # ```
 #   one row of x, BLOCK_SIZE = 4, n_cols = 10
@@ -58,6 +58,8 @@
 # is known only when the whole row has been seen once more. Nothing stays on the chip between passes: a row can be
 # longer than the chip has room for. So each pass reads it again.
 #
+# ![The row 1 3, 2 5, 4 0, 5 1 in four blocks, loaded three times. Pass 1 carries the maximum from block to block: 3, 5, 5, 5. Pass 2 carries the sum of the exponentials relative to 5: 0.15, 1.20, 1.58, 2.60. Pass 3 carries nothing and writes each block of y: .007 .052, .019 .385, .142 .003, .385 .007.](../docs/figures/three_passes.svg)
+#
 # The first thing that everybody tries is to take the softmax of each block by itself. In blocks of two, our row
 # becomes .119 .881 | .047 .953. Each row of y then sums to the number of blocks, not to 1.
 #
@@ -76,12 +78,12 @@
 # | `n_cols` | length of a row, at least 1 |
 # | `BLOCK_SIZE` | columns in a block, a power of two; **may be smaller than the row** |
 #
-# Values can be large now: up to $10^5$ in size, in fp16 a few hundred. Individual values may be $-\infty$, never a whole
-# row. Compute in fp32.
+# Values can be large now: up to $10^5$ in size, in fp16 a few hundred. Individual values may be $-\infty$, never a
+# whole row. Compute in fp32.
 #
 # ## The traffic bound
 #
-# Per row: x is loaded at most **three times**, y stored **once**; y is not read. Loads and stores take a
+# Per row: x is loaded at most **three times**, and y is stored **once** and never read. Loads and stores take a
 # block at a time. That is 4 crossings of the memory bus, against 2 in puzzle 1: what you pay for rows of any length.
 
 # %%
@@ -120,9 +122,9 @@ def safe_softmax(x):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this
-# text. In a terminal: `make check PUZZLE=2`, or `make watch`, which checks whenever you save. `print("x", x)` inside the
-# kernel shows you a block.
+# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In a
+# terminal: `make check PUZZLE=2`, or `make watch`, which checks whenever you save. `print("x", x)` inside the kernel
+# shows you a block.
 
 # %%
 from checker.notebook import check
@@ -132,17 +134,18 @@ check("p2")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=2` shows one at a time; so does `hint(2)`, from `checker.notebook`.
+# `make hint PUZZLE=2`, or `hint(2)` from `checker.notebook`, shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #
-# `for start in range(0, n_cols, BLOCK_SIZE):` visits the first column of each block. The columns of the block are
-# `start + cols`. The last block may be cut short: mask it.
+# Write pass 1 alone, print `m` after it, and check. In each iteration, `start` is the first column of the block. Which
+# columns are the others? Which of them exist in the last block?
 #
 # </details>
 # <details><summary>2: the padding</summary>
 #
-# Padding must change neither the maximum nor the sum. One value for `other` does both.
+# The columns of a block are `start + cols`, and the mask compares those with `n_cols`. Padding must change neither the
+# maximum nor the sum. One value for `other` does both.
 #
 # </details>
 # <details><summary>3: nearly there</summary>
@@ -202,7 +205,7 @@ run(safe_softmax_kernel, x_ptr=x, y_ptr=y, x_row_stride=10, y_row_stride=10, n_c
 #
 # `make trace PUZZLE=2` draws the three passes. Passes 1 and 2 read the same data one after the other. Could one pass
 # do both? The sum needs the maximum, which is not known yet. But a sum that was computed with *another* maximum can be
-# put right afterwards. That is puzzle 3. On long rows puzzle 2 takes 4/3 of puzzle 3's time; on short ones it takes
+# corrected afterwards. That is puzzle 3. On long rows puzzle 2 takes 4/3 of puzzle 3's time. On short ones it takes
 # the same, because what was just read is still in the L2 cache, a fast memory that all programs share.
 #
 # ## Where to read on

@@ -16,7 +16,7 @@
 # ## What you will build
 #
 # Puzzle 2's softmax in two passes instead of three: maximum $m$ and normaliser $l$ come out of the *same* pass. On
-# rows of 131,072 numbers an H200 then reaches 65 % of the speed of a copy; with three passes it reaches 50 %.
+# rows of 131,072 numbers an H200 then reaches 65 % of the speed of a copy. With three passes it reaches 50 %.
 # FlashAttention rests on this idea.
 #
 # ```
@@ -34,7 +34,7 @@
 # $$ m' = \max(m, \max_j x_j). $$
 #
 # The sum in $l$ was computed with the *old* maximum: every term is $e^{x-m}$, and should be $e^{x-m'}$. But
-# $e^{x - m'} = e^{x - m} \cdot e^{m - m'}$ for *every* term alike, so one multiplication puts the whole sum right:
+# $e^{x - m'} = e^{x - m} \cdot e^{m - m'}$ for *every* term alike, so one multiplication corrects the whole sum:
 #
 # $$ l' = l \cdot e^{m - m'} + \sum_{j \in \text{block}} e^{x_j - m'}. $$
 #
@@ -43,7 +43,7 @@
 # $1.1353 \cdot e^{3-5} = 1.1353 \cdot 0.1353 = 0.1536$, and the block adds $e^{2-5} + e^{5-5} = 1.0498$. So
 # $l' = 1.2034$, which is what puzzle 2 found.
 #
-# In PyTorch, for one row:
+# In PyTorch, for one row without $-\infty$:
 #
 # ```python
 # m, l = -torch.inf, 0.0
@@ -63,13 +63,16 @@
 # associative and commutative. So you may cut a row anywhere, and combine the pieces in any order. Attention will use
 # exactly this freedom.
 #
-# ![Two drawings of four leaves, the pairs (3, 1.14), (5, 1.05), (4, 1.02) and (5, 1.02) of the blocks 1 3, 2 5, 4 0 and 5 1. On the left they are merged one after the other: (5, 1.20), (5, 1.58), (5, 2.60). On the right as a tree: (5, 1.20) and (5, 1.39), then (5, 2.60). The root is the same.](../docs/figures/merge_tree.png)
+# ![Two drawings of four leaves, the pairs (3, 1.14), (5, 1.05), (4, 1.02) and (5, 1.02) of the blocks 1 3, 2 5, 4 0 and 5 1. On the left they are merged one after the other: (5, 1.20), (5, 1.58), (5, 2.60). On the right as a tree: (5, 1.20) and (5, 1.39), then (5, 2.60). The root is the same.](../docs/figures/merge_tree.svg)
 #
 # **Rows that begin with $-\infty$.** Attention masks with $-\infty$, so a whole block of it at the beginning of a row
 # is nothing unusual. Then $m' = -\infty$ too, and $x - m' = -\infty - (-\infty)$ is NaN, which stays in $l$ for good.
-# While $m'$ is still $-\infty$, subtract 0 instead of $m'$, in both exponentials: $e^{-\infty - 0} = 0$, which is right.
-# But store $m'$ itself as the running maximum, not the 0, or a later block of very negative values will find a maximum
-# that is too large. `tl.where(condition, a, b)` chooses between two values, lane by lane.
+# While $m'$ is still $-\infty$, subtract 0 instead of $m'$, in both exponentials: $e^{-\infty - 0} = 0$, which is
+# right. But store $m'$ itself as the running maximum, not the 0. Take the row $-\infty$ $-\infty$ | −200 −198. After
+# the first block, $m = -\infty$ and $l = 0$. After the second, $m = -198$ and $l = 0 + e^{-2} + e^0 = 1.1353$. If you
+# had stored 0, the maximum would still be 0. Then $l = e^{-200} + e^{-198}$, which is 0 in fp32, and y is 0 / 0.
+#
+# `tl.where(condition, a, b)` chooses between two values, lane by lane.
 #
 # ## The signature
 #
@@ -85,8 +88,8 @@
 #
 # ## The traffic bound
 #
-# Per row: x is loaded **twice**, y stored **once**, a block at a time. Three crossings of the memory bus instead of
-# four.
+# Per row: x is loaded **twice**, y stored **once**, a block at a time. That is three crossings of the memory bus
+# instead of four.
 
 # %%
 import triton
@@ -95,7 +98,7 @@ import triton.language as tl
 # %% [markdown]
 # ## Your turn
 #
-# About fifteen lines are missing: two loops. Mind the order of the assignments in the first one.
+# About fifteen lines are missing: two loops. The order of the assignments matters in the first one.
 
 # %%
 @triton.jit
@@ -124,9 +127,9 @@ def online_softmax(x):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this
-# text. In a terminal: `make check PUZZLE=3`, or `make watch`, which checks whenever you save. `print("x", x)` inside the
-# kernel shows you a block.
+# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In a
+# terminal: `make check PUZZLE=3`, or `make watch`, which checks whenever you save. `print("x", x)` inside the kernel
+# shows you a block.
 
 # %%
 from checker.notebook import check
@@ -136,7 +139,7 @@ check("p3")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=3` shows one at a time; so does `hint(3)`, from `checker.notebook`.
+# `make hint PUZZLE=3`, or `hint(3)` from `checker.notebook`, shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #

@@ -19,8 +19,8 @@
 # kernel of this puzzle never stores them, and its result is *exact*: the softmax over all keys, no approximation. With
 # 128 heads of 64 dimensions an H200 takes 89 ms for it, and 138 ms for eager PyTorch.
 #
-# You computed the same attention in a3: each row of O is a mean of V's rows, the *values*, weighted by the softmax of
-# one *query*'s scores with all *keys*, for each *head* by itself. It took two passes over the keys. Now one pass is
+# You computed the same attention in a3, in two passes over the keys. Each row of O is a mean of V's rows, the *values*,
+# weighted by the softmax of one *query*'s scores with all *keys*, and each *head* does this by itself. Now one pass is
 # enough, and K and V are loaded only once. A program walks over the tiles of one head: for each tile of keys, over all
 # tiles of queries. Each query's running result, its row of O with its `l` and `m`, stays in global memory and is
 # updated at every visit.
@@ -62,8 +62,8 @@
 #
 # At the end O is $a / l$. One pass is enough.
 #
-# **2. The other loop order.** The keys are outside and the queries inside. K and V are loaded once, but a program leaves
-# each tile of queries before it has seen all keys, and comes back to it for the next tile of keys.
+# **2. The other loop order.** The keys are outside and the queries inside. K and V are loaded once, but a program
+# leaves each tile of queries before that tile has seen all keys, and comes back to it for the next tile of keys.
 #
 # **3. State in memory, and a divided update.** While a program visits other queries, O, `l` and `m` wait in global
 # memory. The paper stores O *finished*: divided by $l_i$, the attention to the keys seen so far. Tile $(i, j)$ by
@@ -74,7 +74,7 @@
 # $$m_i^{new} = \max(m_i, m_{ij}), \qquad
 # l_i^{new} = e^{m_i - m_i^{new}}\, l_i + e^{m_{ij} - m_i^{new}}\, l_{ij}$$
 #
-# $O_i$ was divided by $l_i$. So multiply it by $l_i$ first; that gives back the sum relative to $m_i$. Then bring both
+# $O_i$ was divided by $l_i$. So multiply it by $l_i$ first: that gives back the sum relative to $m_i$. Then bring both
 # parts to the new maximum, add them, and divide by the new normaliser (line 12):
 #
 # $$O_i^{new} = \frac{l_i\, e^{m_i - m_i^{new}}\, O_i + e^{m_{ij} - m_i^{new}}\, P_{ij} V_j}{l_i^{new}}$$
@@ -126,9 +126,9 @@
 # | `n_q`, `n_k`, `scale` | number of queries, number of keys, factor of the scores: positive, not always $1/\sqrt{d}$ |
 # | `D`, `Br`, `Bc` | width of a head; queries and keys of a tile; powers of two, at least 16 |
 #
-# Neighbours within a row are 1 apart. The rows of one head lie within $2^{31}$ elements; heads may lie further apart.
-# A tensor of shape `(batch, heads, n, D)` is one of `(batch * heads, n, D)` here. Afterwards O is the attention, `l`
-# and `m` are normaliser and maximum of each row of scores.
+# Neighbours within a row are 1 apart. The rows of one head lie within $2^{31}$ elements, but heads may lie further
+# apart. A tensor of shape `(batch, heads, n, D)` is one of `(batch * heads, n, D)` here. Afterwards O is the attention,
+# `l` and `m` are normaliser and maximum of each row of scores.
 #
 # ## The traffic bound
 #
@@ -168,7 +168,7 @@ def flash_attention_1_kernel(
 #
 # **Block sizes.** The chip has room for $M$ numbers, and a tile of each of Q, K, V and O must fit. So the paper takes
 # $B_c = \lceil M / 4d \rceil$ and $B_r = \min(B_c, d)$. With 227 KB of shared memory, fp32 and d = 64,
-# $M / 4d$ is 227; rounded down to a power of two, $B_c = 128$ and $B_r = 64$.
+# $M / 4d$ is 227. Rounded down to a power of two, $B_c = 128$, and $B_r = 64$.
 
 # %%
 def flash_attention_1(q, k, v, scale):
@@ -207,19 +207,21 @@ check("p5")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=5` shows one at a time; so does `hint(5)`, from `checker.notebook`.
+# `make hint PUZZLE=5`, or `hint(5)` from `checker.notebook`, shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #
-# Line 6 belongs in the outer loop, before the inner one: load Kj and Vj, with the offsets
-# `head * k_head_stride + keys[:, None] * k_row_stride + dims[None, :]`. The inner loop is
-# `for start_q in range(0, n_q, Br):`.
+# Line 6 belongs in the outer loop, before the inner one: what it loads serves all tiles of queries. Then go line by
+# line through the algorithm. Which names are tiles, and which are vectors with one number for each query? Which of them
+# does a program load again at each visit?
 #
 # </details>
 # <details><summary>2: the inner loop</summary>
 #
-# Load Qi, Oi (tiles), li, mi (vectors: `l_ptr + head * n_q + queries`). Masked lanes get 0, or $-\infty$ for mi.
-# Then lines 9 to 12 above, with `[:, None]` wherever a vector meets a tile; then three stores.
+# Kj and Vj have the offsets `head * k_head_stride + keys[:, None] * k_row_stride + dims[None, :]`. The inner loop goes
+# over `start_q` in steps of Br. In it, load Qi and Oi (tiles), li and mi (vectors, from `l_ptr + head * n_q + queries`
+# and the same of `m_ptr`). Masked lanes get 0, or $-\infty$ for mi. Then come lines 9 to 12 above, with `[:, None]`
+# wherever a vector meets a tile, and three stores.
 #
 # </details>
 # <details><summary>3: nearly there</summary>
@@ -286,16 +288,17 @@ run(flash_attention_1_kernel, **tensors, **strides, **sizes, grid=1)
 # $n$ queries and keys. Yours makes about $2 n d + T_c \cdot 3 n d$, because O goes back and forth $T_c$ times. With
 # $B_c = M / 4d$ that is $\Theta(n^2 d^2 / M)$, smaller than $n^2$ by the factor $d^2 / M$.
 #
-# ![Bars of the MiB moved for one head. Standard attention 130, of which S out, S in, P out and P in are 32 each. FlashAttention-1 with Bc = 128: 83, of which Q is 16, O in and O out 32 each. FlashAttention-2: 65 with Br = 64 and 33 with Br = 128, nearly all of it K and V in equal parts. Q, K, V and O once: 2.](../docs/figures/memory_passes.png)
+# ![Bars of the MiB moved for one head. Standard attention 130, of which S out, S in, P out and P in are 32 each. FlashAttention-1 with Bc = 128: 83, of which Q is 16, O in and O out 32 each. FlashAttention-2: 65 with Br = 64 and 33 with Br = 128, nearly all of it K and V in equal parts. Q, K, V and O once: 2.](../docs/figures/memory_passes.svg)
 #
 # Constants decide whether it pays. $T_c \cdot 3 n d = 3 n^2 d / B_c$ is less than $4 n^2$ if $B_c > \frac{3}{4} d$. At
-# n = 4096 and d = 64 with $B_c = 128$ yours makes 2.6 times fewer accesses; at d = 128 with $B_c = 64$ it makes more.
+# n = 4096 and d = 64 with $B_c = 128$ plain attention makes 2.7 times as many accesses as yours. At d = 128 with
+# $B_c = 64$ it makes fewer.
 #
 # O travels only because of the order of the loops (`make trace PUZZLE=5` shows it). Swap them, and each tile of O stays
 # on the chip until it is finished. That is puzzle 6.
 #
 # There is another reason for puzzle 6. Only one program works on a head, because two of them would meet in O. With 16
-# heads on a GPU of 132 cores, 116 cores do nothing. With 32 heads of 64 dimensions an H200 takes 82 ms for this kernel,
+# heads on a GPU of 132 cores, 116 cores do nothing. With 32 heads of 64 dimensions an H200 takes 80 ms for this kernel,
 # and only 33 ms for eager PyTorch, at the same 16,384 tokens.
 #
 # ## Where to read on

@@ -19,7 +19,7 @@
 # 33 lines that you are about to write take 4.0 ms.
 #
 # It is the attention of puzzle 5 with its loops exchanged. A program owns one tile of queries and walks along the
-# keys; O, `l` and `m` stay in registers until they are finished. With `CAUSAL`, a query sees only keys up to its own
+# keys. O, `l` and `m` stay in registers until they are finished. With `CAUSAL`, a query sees only keys up to its own
 # position, as in a language model, which predicts each word from those before it. Tiles that are hidden altogether are
 # not even loaded.
 #
@@ -64,7 +64,7 @@
 # and after the loop $O_i \leftarrow O_i / l_i$. Programs no longer meet in anything, so the grid can have one for each
 # tile of queries and each head.
 #
-# ![Two grids of three tiles of queries by four tiles of keys. Left, FlashAttention-1: visits 1 to 12 run down the columns; each pair of K and V is loaded once, Q, O, l and m go in and out at each visit. Right, FlashAttention-2: visits 1 to 4 run along each row; a row is one program, which loads Q once and stores O once; K and V are loaded at each visit.](../docs/figures/loop_orders.png)
+# ![Two grids of three tiles of queries by four tiles of keys. Left, FlashAttention-1: visits 1 to 12 run down the columns; each pair of K and V is loaded once, Q, O, l and m go in and out at each visit. Right, FlashAttention-2: visits 1 to 4 run along each row; a row is one program, which loads Q once and stores O once; K and V are loaded at each visit.](../docs/figures/loop_orders.svg)
 #
 # *In numbers*, with the scores 1 3 | 2 5 and v = 10 20 | 30 40 of puzzle 5. After tile 1, $m = 3$, $l = 1.1353$, and O
 # holds the plain sum $0.1353 \cdot 10 + 1 \cdot 20 = 21.35$. Tile 2 raises $m$ to 5, so $\alpha = e^{3-5} = 0.1353$.
@@ -94,24 +94,29 @@
 # ### Causal: 65 points
 #
 # These are the points of *causal, with as many queries as keys or fewer* (20), *queries that see no key* (10),
-# *several heads* (10), *fp16 in and out* (10), *head offsets beyond 2\*\*31* (5) and *traffic* (10): the last four are
+# *several heads* (10), *fp16 in and out* (10), *head offsets beyond 2\*\*31* (5) and *traffic* (10). The last four are
 # tried with and without `CAUSAL`. It is a constexpr: of `if CAUSAL:` the compiler keeps one branch.
 #
 # **Who sees what.** The last query sees every key, and each query before it one fewer. With $\text{off} = n_k - n_q$,
 # query $i$ sees key $j$ if $j \le i + \text{off}$. In a tile on the diagonal, hidden scores become $-\infty$.
 #
-# ![Three grids of tiles of 4 by 4 with the staircase of the causal mask. With 12 queries and 12 keys, the tiles on the diagonal are cut by it, those above are skipped, those below are whole. With 10 queries and 16 keys the staircase begins six keys further right and cuts two tiles in each of the upper rows. With 14 queries and 8 keys, the first six queries see nothing, and the first row of tiles is skipped altogether.](../docs/figures/causal_tiles.png)
+# ![Three grids of tiles of 4 by 4 with the staircase of the causal mask. With 12 queries and 12 keys, the tiles on the diagonal are cut by it, those above are skipped, those below are whole. With 10 queries and 16 keys the staircase begins six keys further right and cuts two tiles in each of the upper rows. With 14 queries and 8 keys, the first six queries see nothing, and the first row of tiles is skipped altogether.](../docs/figures/causal_tiles.svg)
+#
+# *In numbers:* if the last of the four keys above is hidden, tile 2 has the scores 2 and $-\infty$. The maximum stays
+# 3, so $\alpha = 1$ and P is $e^{2-3} = 0.3679$ and $e^{-\infty-3} = 0$. Then $l = 1.1353 + 0.3679 = 1.5032$,
+# $O = (21.35 + 0.3679 \cdot 30) / 1.5032 = 21.55$, and LSE is $3 + \log 1.5032 = 3.408$.
 #
 # **Where the loop ends.** Past the diagonal nothing is visible, so the loop ends after the last key that any query of
 # the tile sees. Take 40 queries and 50 keys in tiles of 16, so $\text{off} = 10$. Program 1 owns queries 16 to 31.
 # Query 31 sees the keys up to $31 + 10 = 41$. So the loop visits the tiles that begin at 0, 16 and 32, and not the one
-# that begins at 48: its `range` ends at 42, because a range leaves its end out. (Masking a tile's load would save its
+# that begins at 48. Its `range` ends at 42, because a range leaves its end out. (Masking a tile's load would save its
 # traffic, but not its products.) `tl.minimum(a, b)` is the smaller of two numbers.
 #
 # **Queries that see nothing.** If $n_q > n_k$, the first $n_q - n_k$ queries see no key. All of their scores are
-# $-\infty$, and so is the maximum: puzzle 3's guard is needed again, in $P$ and in $\alpha$. At the end $l = 0$, so do
-# not divide by it: O must be 0 there, where PyTorch gives NaN. LSE must be $-\infty$, and $m + \log l$ is that
-# already, as $\log 0 = -\infty$.
+# $-\infty$, and so is the maximum. Then $S - m^{new} = -\infty - (-\infty)$ is NaN, and so is $m - m^{new}$. With
+# puzzle 3's guard in both, $P = e^{-\infty - 0} = 0$ and $\alpha = e^{-\infty - 0} = 0$, so `l` and O stay 0. At the
+# end, do not divide by this `l`: O must be 0 there, where PyTorch gives NaN. LSE must be $-\infty$, and $m + \log l$ is
+# that already, as $\log 0 = -\infty$.
 #
 # ## The signature
 #
@@ -126,13 +131,14 @@
 # | `D`, `Br`, `Bc` | width of a head; queries and keys of a tile; powers of two, at least 16 |
 # | `CAUSAL` | whether queries see only keys up to their own position |
 #
-# The grid is (tiles of queries, heads). The rows of one head lie within $2^{31}$ elements; heads may lie further apart.
+# The grid is (tiles of queries, heads). The rows of one head lie within $2^{31}$ elements, but heads may lie further
+# apart.
 #
 # ## The traffic bound
 #
-# Q is loaded **once**, O and LSE are stored **once**. K and V are loaded once for each tile of queries; with `CAUSAL`
-# only up to the last tile of keys of which some query sees a key. Loads and stores take a tile at a time, and no
-# product takes more.
+# Q is loaded **once**, O and LSE are stored **once**. K and V are loaded once for each tile of queries. With `CAUSAL`,
+# they are loaded only up to the last tile of keys of which some query sees a key. Loads and stores take a tile at a
+# time, and no product takes more.
 
 # %%
 import triton
@@ -141,7 +147,7 @@ import triton.language as tl
 # %% [markdown]
 # ## Your turn
 #
-# About thirty-three lines are missing; most of them you know from a3 and puzzle 5.
+# About thirty-three lines are missing. You know most of them from a3 and puzzle 5.
 
 # %%
 @triton.jit
@@ -195,12 +201,12 @@ check("p6")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=6` shows one at a time; so does `hint(6)`, from `checker.notebook`.
+# `make hint PUZZLE=6`, or `hint(6)` from `checker.notebook`, shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #
-# Start without `CAUSAL`: load Qi once, set up `Oi = tl.zeros((Br, D), tl.float32)`, `li`, `mi`; loop over
-# `range(0, n_k, Bc)`; divide and store after the loop. That already earns 35 points.
+# Start without `CAUSAL`. Load Qi once, set up Oi, li and mi, go over all tiles of keys, and divide and store after the
+# loop. That already earns 35 points. It is pass 1 of a3 with one more sum: what happens to Oi when the maximum grows?
 #
 # </details>
 # <details><summary>2: causal</summary>
@@ -211,8 +217,10 @@ check("p6")
 # </details>
 # <details><summary>3: nearly there</summary>
 #
-# `shift = tl.where(mi_new == -float("inf"), 0.0, mi_new)`; `Pij = tl.exp(Sij - shift[:, None])`;
-# `alpha = tl.exp(mi - shift)`. After the loop: `Oi / tl.where(li == 0.0, 1.0, li)[:, None]`, and `mi + tl.log(li)`.
+# Oi starts as `tl.zeros((Br, D), tl.float32)`. In the loop, `shift = tl.where(mi_new == -float("inf"), 0.0, mi_new)`,
+# then `Pij = tl.exp(Sij - shift[:, None])`, `alpha = tl.exp(mi - shift)`, and
+# `Oi = alpha[:, None] * Oi + tl.dot(Pij.to(Vj.dtype), Vj)`. After the loop come
+# `Oi / tl.where(li == 0.0, 1.0, li)[:, None]` and `mi + tl.log(li)`.
 #
 # </details>
 #
@@ -271,14 +279,14 @@ run(flash_attention_2_kernel, **tensors, **strides, **sizes, grid=(64 // Br, 1))
 # %% [markdown]
 # ## What to notice afterwards
 #
-# Puzzle 5 read K and V once and O $T_c$ times; now O is written once and K and V are read $T_r$ times.
+# Puzzle 5 read K and V once and O $T_c$ times. Now O is written once, and K and V are read $T_r$ times.
 # `make trace PUZZLE=6` draws your order of tiles beside that of your puzzle 5, and the tiles that you skip. On paper
 # this is an even trade, or even a bad one if $B_r$ is smaller than puzzle 5's $B_c$. Two things decide it. K and V are
 # only read, by many programs at about the same time, so most reads are served by the L2 cache. And there are $T_r$
-# times as many programs to fill the GPU with: full attention of 32 heads at 16,384 tokens takes an H200 6.6 ms, and
-# took puzzle 5 82 ms.
+# times as many programs to fill the GPU with. Full attention of 32 heads of width 64 at 16,384 tokens takes 6.6 ms on
+# an H200, and took 80 ms with puzzle 5.
 #
-# The inner loop no longer divides. On a GPU one exponential or division costs as much as many multiplications of a
+# The inner loop no longer divides. On a GPU, one exponential or division costs as much as many multiplications of a
 # matrix product. So FlashAttention-2 is faster also because it does less beside the products.
 #
 # ## Where to read on

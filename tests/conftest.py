@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,11 @@ def puzzle_of(path: Path) -> str:
     found = path.name.partition("_")[0]
     assert found in ladder.RUNGS, f"{path} must be named ID_….py"
     return found
+
+
+def sampled(every: Iterable[Any], some: Container[Any]) -> list[Any]:
+    """Everything as parameters of a test, what is not in the sample for `make test-all`."""
+    return [one if one in some else pytest.param(one, marks=pytest.mark.slow) for one in every]
 
 
 PACKAGES = {  # the tools that tests need, and what Debian's packages of them are called

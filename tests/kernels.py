@@ -21,10 +21,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from checker.learner.bugs import BadEdit, code_of, edited
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
-    import tomli as tomllib  # part of the lab layer
+    import tomli as tomllib
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = {
@@ -33,10 +35,6 @@ FOLDERS = {
     "wrong": ROOT / "tests" / "wrong",
     "hostile": ROOT / "tests" / "hostile",
 }
-
-
-class BadEdit(Exception):
-    """An edit does not fit the solution: a sentence that names the kernel and the text."""
 
 
 @dataclass(frozen=True, order=True)
@@ -75,25 +73,9 @@ class Kernel:
         return path
 
 
-def edited(name: str, code: str, edits: list[list[str]]) -> str:
-    """The code after all edits. Raises BadEdit."""
-    lines = code.split("\n")
-    for old, new in edits:
-        gone = _lines(old)
-        places = [at for at in range(len(lines)) if gone and lines[at : at + len(gone)] == gone]
-        if len(places) != 1:
-            raise BadEdit(f"{name}: these lines must occur once, and occur {len(places)} times:\n{old}")
-        lines[places[0] : places[0] + len(gone)] = _lines(new)
-    return "\n".join(lines)
-
-
-def _lines(text: str) -> list[str]:
-    return text.removesuffix("\n").split("\n") if text else []
-
-
 def _made(name: str, solution: str, entry: dict[str, Any]) -> Kernel:
     """A wrong kernel: the solution, edited, under a docstring of its own."""
-    code = solution.partition('"""\n')[2]
+    code = code_of(solution)
     docstring = f'"""{entry["says"]}\n\nFinding: {" and ".join(entry["findings"])}\n"""\n'
     return Kernel(name, "wrong", docstring + edited(name, code, entry["edits"]))
 

@@ -1,25 +1,20 @@
-"""Pages and lessons: links lead somewhere, pictures have words, formulas are closed, figures come from code."""
+"""Pages and lessons: links lead somewhere, pictures have words, formulas are closed."""
 
 from __future__ import annotations
 
 import ast
-import os
 import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from checker.course import ladder, places
-from tests.conftest import ROOT, importable
+from tests.conftest import ROOT
 from tests.kernels import kernels
 
 ROOMS = [ROOT / room for room in ("docs", "benchmarks", "solutions")]
 PAGES = sorted({*ROOT.glob("*.md"), *(page for room in ROOMS for page in room.rglob("*.md"))})
 LESSONS = [places.script(puzzle_id) for puzzle_id in ladder.RUNGS]
-BUILT = ("verdict.svg", "trace.png")
 LINK = re.compile(r"!?\[([^\]]*)\]\(([^)\s]+)\)")
 IMAGE = re.compile(r'<img src="([^"]*)"(?:[^>]* alt="([^"]*)")?')
 FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
@@ -87,24 +82,6 @@ def test_a_lesson_has_all_its_parts(path: Path) -> None:
         assert own == {path.stem.partition("_")[0]}, verb
     assert "`make watch`" in path.read_text()
     ast.parse(path.read_text())
-
-
-def test_the_figures_are_drawn_by_their_code(tmp_path: Path) -> None:
-    importable("matplotlib")
-    copy = shutil.copytree(ROOT / "docs" / "figures", tmp_path / "figures")
-    for picture in BUILT:  # by `python -m checker build`, which has tests of its own
-        (copy / picture).unlink()
-    drawn = {path.name for path in copy.glob("*.png")} | {path.name for path in copy.glob("*.svg")}
-    for file in drawn:
-        (copy / file).unlink()
-    variables = {**os.environ, "MPLBACKEND": "agg"}
-    subprocess.run([sys.executable, str(copy / "draw.py")], check=True, env=variables, capture_output=True)
-    again = {path.name for path in copy.glob("*.png")} | {path.name for path in copy.glob("*.svg")}
-    assert again == drawn
-    used = "".join(path.read_text() for path in PAGES)
-    for file in again:
-        assert (copy / file).stat().st_size < 60_000
-        assert file in used, f"{file} is shown nowhere"
 
 
 def differences() -> list[list[str]]:

@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,7 @@ from checker.box.cage.cage import Cage
 from checker.box.host import Host
 from checker.box.parent import Limits
 from checker.check import Terms
-from tests.conftest import check_kernel
+from tests.conftest import check_kernel, sampled
 from tests.kernels import Kernel, kernels, named
 
 SOLVED = named("p1_naive_softmax")
@@ -54,11 +53,6 @@ ACCEPTED = random.Random(SEED).sample(RIGHT, 35)
 COMPILED = ACCEPTED[:14]
 
 
-def sampled(all_of_them: Sequence[Kernel], some: Sequence[Kernel]) -> list[Any]:
-    """The kernels as parameters, those that are not in the sample for `make test-all`."""
-    return [one if one in some else pytest.param(one, marks=pytest.mark.slow) for one in all_of_them]
-
-
 @pytest.mark.parametrize("kernel", sampled(RIGHT, ACCEPTED), ids=ids)
 def test_right_kernels_are_accepted(kernel: Kernel, quick: Terms) -> None:
     assert_accepted(kernel, replace(quick, targets=()))
@@ -82,12 +76,14 @@ def compiled_if_need_be(kernel: Kernel) -> bool:
 
 WRONG = kernels("wrong")
 OF_EACH = {one.findings: one for one in random.Random(SEED).sample(WRONG, len(WRONG))}  # one for each name
-TRIED = random.Random(SEED).sample(sorted(OF_EACH.values()), 60)
+TRIED = random.Random(SEED).sample(sorted(OF_EACH.values()), 45)
+ATTACKS = random.Random(SEED).sample(kernels("hostile"), 30)
 
 
 def test_a_sample_of_kernels_is_tried(told: Callable[[str], None]) -> None:
     told(f"right kernels: {len(ACCEPTED)} of {len(RIGHT)}, {len(COMPILED)} of them compiled, or all in make test-all")
     told(f"wrong kernels: {len(TRIED)} of {len(WRONG)}, no two of one name, or all in make test-all")
+    told(f"hostile kernels: {len(ATTACKS)} of {len(kernels('hostile'))}, or all in make test-all")
 
 
 @pytest.mark.parametrize("kernel", sampled(WRONG, TRIED), ids=ids)
@@ -140,7 +136,7 @@ def test_verdicts_do_not_depend_on_the_key(folder: str, key: str, quick: Terms) 
 
 
 @pytest.mark.parametrize("lint", [True, False], ids=["lint-on", "lint-off"])
-@pytest.mark.parametrize("kernel", kernels("hostile"), ids=ids)
+@pytest.mark.parametrize("kernel", sampled(kernels("hostile"), ATTACKS), ids=ids)
 def test_attacks_fail(kernel: Kernel, lint: bool, box_folder: Path) -> None:
     assert_it_fails(kernel, Terms(lint=lint))
 

@@ -20,6 +20,7 @@ from tests.browser import blank_page, jupyter, picture, violations
 from tests.conftest import ROOT, SOLUTION, importable, need
 
 NAME = "p1_naive_softmax.ipynb"
+FIGURES = ".jp-RenderedMarkdown img"
 THEMES = "lab/api/settings/@jupyterlab/apputils-extension:themes"
 
 
@@ -30,7 +31,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     need("make")
     folder = tmp_path_factory.mktemp("lab")
     course = folder / "a course"
-    for name in ("checker", "notebooks"):
+    for name in ("checker", "docs", "notebooks"):
         shutil.copytree(ROOT / name, course / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "Makefile", course)
     variables = {**os.environ, "HOME": str(folder), "JUPYTER_CONFIG_DIR": str(folder / "config")}
@@ -69,10 +70,11 @@ def verdict(page: Any, words: str) -> Any:
     return report
 
 
-@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+@pytest.mark.parametrize("theme", ["JupyterLab Light", pytest.param("JupyterLab Dark", marks=pytest.mark.slow)])
 def test_a_learner_solves_puzzle_1(page: Any, lab: str, theme: str) -> None:
     name = theme.split()[1].lower()
     opened(page, lab, theme)
+    assert all(page.eval_on_selector_all(FIGURES, "all => all.map(one => one.naturalWidth > 0)"))
     if name == "light":
         run_all(page)
         verdict(page, "not started")

@@ -12,23 +12,12 @@ import pytest
 from checker.check import check
 from checker.publish import build, pictures
 from checker.submission.read import from_cells
+from tests.colours import contrast
 from tests.conftest import ROOT, SOLUTION, importable
 
 FIGURES = ROOT / "docs" / "figures"
 STALE = "run: python -m checker build"
 MOST_BYTES = 100_000
-
-
-def luminance(colour: str) -> float:
-    """Relative luminance of #rrggbb, as WCAG 2 defines it."""
-    parts = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one: str, other: str) -> float:
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
 
 
 def colours_of(svg: str) -> tuple[str, list[str]]:

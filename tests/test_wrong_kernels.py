@@ -9,8 +9,9 @@ import sys
 import pytest
 
 from checker.course import ladder, places
+from checker.learner.bugs import BadEdit, edited
 from tests.conftest import ROOT
-from tests.kernels import FOLDERS, BadEdit, edited, kernels, named
+from tests.kernels import FOLDERS, kernels, named
 
 CODE = "a = 1\nb = 2\n    b = 2\na = 1\nc = 3\n"
 WHOLE = {path.stem for path in FOLDERS["wrong"].glob("*.py")}

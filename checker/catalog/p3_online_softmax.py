@@ -45,9 +45,11 @@ def cases(draw: Draw) -> list[Case]:
 THREE_SWEEPS = Misconception(
     "three-sweeps",
     "x is read 3 times per element, and 2 are enough",
-    "One pass finds the maximum, a second one the normaliser, a third one writes: that is puzzle 2. Moving data is "
-    "what a softmax spends its time on, so a third pass costs half as much again.",
-    "Merge the first two passes: keep m and l together, and rescale l whenever m grows.",
+    "One pass finds the maximum, a second one the normaliser, and a third one writes: that is puzzle 2. The row "
+    "crosses the memory bus four times instead of three, so a long row takes about a third longer than it must.",
+    "Merge the first two passes: keep m and l together, and rescale l whenever m grows, l * tl.exp(m - m_new).",
+    question="While your first pass has a block on the chip, what keeps it from adding up the block's exponentials, "
+    "too? Relative to which maximum could they be?",
     signs=(Moves(lambda case, moved: moved["x_ptr"].loads == 3 * case.tensors["x_ptr"].values.size),),
 )
 

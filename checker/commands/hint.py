@@ -7,7 +7,8 @@ from rich.text import Text
 
 from checker.commands.arguments import asked_for
 from checker.learner import hints
-from checker.learner.practice import held_back
+from checker.learner.practice import checked, held_back
+from checker.learner.progress import opened
 from checker.report import screen, terminal
 
 
@@ -21,7 +22,11 @@ def hint(puzzle: str | None, again: bool) -> None:
     What you have seen is remembered in progress.txt.
     """
     puzzle_id = asked_for(puzzle, "hint")
-    if not again and (finding := held_back(puzzle_id)):
+    found = opened()
+    if found.remark:
+        click.echo(found.remark, err=True)
+    asked = found.progress.of(puzzle_id).asked
+    if asked and not again and (finding := held_back(asked, checked(puzzle_id, None, None))):
         screen.console().print(terminal.told(finding))
         return
     shown = hints.seen_hints(puzzle_id) if again else hints.next_hint(puzzle_id)
@@ -36,5 +41,5 @@ def hint(puzzle: str | None, again: bool) -> None:
             console.print(text)
         console.print()
     typed = f"make hint PUZZLE={puzzle_id}"
-    for sentence, command in hints.closing(shown, typed, f"{typed} AGAIN=1"):
+    for sentence, command in hints.closing(shown, typed, f"{typed} AGAIN=1", f"make solution PUZZLE={puzzle_id}"):
         screen.say(console, sentence, command)

@@ -30,6 +30,11 @@ def solution(puzzle_id: str, root: Path = ROOT) -> Path:
     return root / "solutions" / f"{ladder.stems()[puzzle_id]}.py"
 
 
+def walk_through(puzzle_id: str, root: Path = ROOT) -> Path:
+    """The solution explained, part by part, in Markdown. It lies beside the solution."""
+    return solution(puzzle_id, root).with_suffix(".md")
+
+
 def is_own(path: Path, puzzle_id: str, root: Path = ROOT) -> bool:
     """Whether a path leads to the puzzle's own file or notebook, by whatever way."""
     real = os.path.realpath(path)

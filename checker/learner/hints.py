@@ -70,10 +70,10 @@ def seen_hints(puzzle_id: str, root: Path = places.ROOT) -> Shown:
     return _shown(puzzle_id, every[: found.progress.of(puzzle_id).hints], found, every, root)
 
 
-def closing(shown: Shown, next_one: str, again: str) -> list[tuple[str, str]]:
+def closing(shown: Shown, next_one: str, again: str, solution: str) -> list[tuple[str, str]]:
     """Sentences to end with, each with what to type, if anything.
 
-    `next_one`, `again`: what to type for one hint more, and for all that were seen.
+    `next_one`, `again`, `solution`: what to type for one hint more, for all that were seen, and for the solution.
     """
     if shown.total == 0:
         return [(f"Puzzle {shown.puzzle} has no hints.", "")]
@@ -84,7 +84,7 @@ def closing(shown: Shown, next_one: str, again: str) -> list[tuple[str, str]]:
     if not shown.solution:
         return [last]
     opens = "The solution is open:" if shown.solved else "The solution opens after success:"
-    return [last, (opens, f"make solution PUZZLE={shown.puzzle}")]
+    return [last, (opens, solution)]
 
 
 def plain(text: str) -> str:

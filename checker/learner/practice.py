@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import traceback
-from collections.abc import Callable
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,11 +15,12 @@ from checker.box.parent import gpu_missing
 from checker.check import Outcome, Terms, check, started, unreadable
 from checker.course import ladder, targets
 from checker.course.clean import cleaned
-from checker.course.places import is_own, notebook, script, shown
+from checker.course.places import is_own, notebook, script, shown, walk_through
 from checker.course.status import TRACEBACK_VARIABLE, Misuse
 from checker.course.verdict import Finding, Status, Verdict
 from checker.learner import progress
 from checker.learner.progress import Entry, Opened
+from checker.learner.solution import typed
 from checker.learner.steps import in_steps
 from checker.submission.read import Unreadable, from_file
 
@@ -88,24 +89,25 @@ def for_learner(verdict: Verdict, path: Path | None) -> Verdict:
 
 
 def _looking_ahead(verdict: Verdict, puzzle_id: str, found: Opened) -> Verdict:
-    """A verdict of success with what comes next, where the learner has got as far as this."""
+    """A verdict of success with what comes next, where the learner has got as far as this.
+
+    If the solution is open to them and this copy of the course explains it, with how to read that.
+    """
     remarks = [found.remark] if found.remark else []
     ahead = found.progress.having(puzzle_id, Entry(solved=True)).next_open(puzzle_id)
     if ahead is None:
         remarks.append("all puzzles are solved.")
     in_notebook = not verdict.file or verdict.file.endswith(".ipynb")
     upcoming = "" if ahead is None else shown((notebook if in_notebook else script)(ahead))
-    return replace(verdict, remarks=(*verdict.remarks, *remarks), upcoming=upcoming)
+    explained = ""
+    if found.progress.of(puzzle_id).solved and walk_through(puzzle_id).exists():
+        explained = typed("solution", puzzle_id, in_notebook=not verdict.file)
+    return replace(verdict, remarks=(*verdict.remarks, *remarks), walk_through=explained, upcoming=upcoming)
 
 
-def held_back(puzzle_id: str, look: Callable[[], Verdict] | None = None) -> Finding | None:
-    """What is still wrong of that which was only asked about: when it is looked at again, it has its hint.
-
-    `look`: how to look, at the puzzle's file if nothing else is said. Nothing is checked if nothing was asked.
-    """
-    asked = progress.opened().progress.of(puzzle_id).asked
-    findings = (look() if look else checked(puzzle_id, None, None)).findings if asked else ()
-    return next((finding for finding in findings if finding.id in asked), None)
+def held_back(asked: Collection[str], verdict: Verdict) -> Finding | None:
+    """What is still wrong of that which was only asked about. Looked at again, it comes with its hint."""
+    return next((finding for finding in verdict.findings if finding.id in asked), None)
 
 
 def _with_notebook(verdict: Verdict, puzzle_id: str) -> Verdict:

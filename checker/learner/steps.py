@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
 from checker.course.places import ROOT
 from checker.course.verdict import Verdict
-from checker.learner.progress import Progress, changed, opened
+from checker.learner.progress import Progress, changed
 
 
 def in_steps(verdict: Verdict, root: Path = ROOT) -> Verdict:
@@ -18,18 +19,21 @@ def in_steps(verdict: Verdict, root: Path = ROOT) -> Verdict:
     puzzle_id, found = verdict.puzzle, {finding.id for finding in verdict.findings if finding.question}
     if puzzle_id is None or not found:
         return verdict
-    entry = opened(root).progress.of(puzzle_id)
-    known = entry.asked | entry.told
+    known: Collection[str] = ()
 
     def noted(progress: Progress) -> Progress:
+        nonlocal known
         was = progress.of(puzzle_id)
+        known = was.asked | was.told
         told = was.told | (found & known)
         return progress.having(puzzle_id, replace(was, asked=(was.asked | found) - told, told=told))
 
     try:
-        changed(noted, root)
+        remark = changed(noted, root).remark
     except OSError:
         return verdict
     return replace(
-        verdict, findings=tuple(replace(f, withheld=bool(f.question) and f.id not in known) for f in verdict.findings)
+        verdict,
+        findings=tuple(replace(f, withheld=bool(f.question) and f.id not in known) for f in verdict.findings),
+        remarks=(*verdict.remarks, *filter(None, [remark])),
     )

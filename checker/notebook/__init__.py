@@ -1,4 +1,4 @@
-"""What a notebook calls: `check`, `run`, `predict`, `trace`, `bench`, `hint`.
+"""What a notebook calls: `check`, `run`, `predict`, `trace`, `bench`, `hint`, `solution`.
 
 The notebook's own process is never trusted: it hands over the text of the cells that were run, and that
 text walks the same road as a file does, in another process.
@@ -18,7 +18,7 @@ from checker.notebook.cells import place, run_so_far
 from checker.notebook.experiment import Ran, ran
 from checker.submission.read import Unreadable
 
-__all__ = ["Ran", "Report", "bench", "check", "hint", "predict", "run", "trace"]
+__all__ = ["Ran", "Report", "bench", "check", "hint", "predict", "run", "solution", "trace"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,20 +100,43 @@ def hint(puzzle: int | str, *, again: bool = False) -> Report:
         puzzle_id = id_of(puzzle)
     except Misuse as misuse:
         return Report(str(misuse))
-    if not again and run_so_far() is not None and opened().progress.of(puzzle_id).asked:
+    found = opened()
+    if not again and run_so_far() is not None and found.progress.of(puzzle_id).asked:
         told = _asked("hint", puzzle_id)
         if told.text:
             return told
     shown = hints.seen_hints(puzzle_id) if again else hints.next_hint(puzzle_id)
-    plain, rich = ([shown.remark] if shown.remark else [] for _ in range(2))
+    plain, rich = (list(filter(None, (found.remark, shown.remark))) for _ in range(2))
     for one in shown.hints:
         head = f"Hint {one.level} of {shown.total}: {one.title}"
         plain.append(f"{head}\n{hints.plain(one.text)}")
         rich.append(f"**{head}**\n\n{one.text}")
-    for sentence, typed in hints.closing(shown, f'hint("{puzzle_id}")', f'hint("{puzzle_id}", again=True)'):
+    next_one, again_all = f'hint("{puzzle_id}")', f'hint("{puzzle_id}", again=True)'
+    for sentence, typed in hints.closing(shown, next_one, again_all, f'solution("{puzzle_id}")'):
         plain.append(f"{sentence} {typed}" if typed else sentence)
         rich.append(f"{sentence} `{typed}`" if typed else sentence)
     return Report("\n\n".join(plain), markdown="\n\n".join(rich))
+
+
+def solution(puzzle: int | str, *, force: bool = False) -> Report:
+    """The solution of a puzzle and how it works, once yours is accepted. `force`: although it is not."""
+    from checker.course.ladder import id_of
+    from checker.course.status import Misuse
+    from checker.learner.solution import page
+
+    try:
+        puzzle_id = id_of(puzzle)
+        shown = page(puzzle_id, in_notebook=True, force=force)
+    except Misuse as misuse:
+        return Report(str(misuse))
+    plain, rich = ([shown.remark] if shown.remark else [] for _ in range(2))
+    if shown.open:
+        plain += [shown.code.strip(), shown.walk_through.strip()]
+        rich += [f"```python\n{shown.code.strip()}\n```", shown.walk_through.strip()]
+    for sentence, typed in shown.closing:
+        plain.append(f"{sentence} {typed}" if typed else sentence)
+        rich.append(f"{sentence} `{typed}`" if typed else sentence)
+    return Report("\n\n".join(filter(None, plain)), markdown="\n\n".join(filter(None, rich)))
 
 
 def _asked(verb: str, puzzle: int | str, **options: Any) -> Report:

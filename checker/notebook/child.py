@@ -23,6 +23,7 @@ from checker.course.status import Misuse
 from checker.course.verdict import Verdict
 from checker.learner import predict
 from checker.learner.practice import fault, for_learner, held_back, misused
+from checker.learner.progress import opened
 from checker.notebook.cells import submission_of
 from checker.report.html import html
 from checker.report.screen import plain
@@ -39,7 +40,7 @@ def main() -> None:
         puzzle_id = ladder.id_of(request.pop("puzzle"))
         try:
             answer = _served(puzzle_id, **request)
-        except (Unreadable, command.BenchmarkFailed, command.NoBenchmark) as problem:
+        except (Unreadable, Misuse, command.BenchmarkFailed, command.NoBenchmark) as problem:
             answer = _shown(misused(str(problem)))
         except Exception as error:
             answer = _shown(fault(puzzle_id, error))
@@ -81,7 +82,8 @@ def _judged(
         seen = traced(outcome)
         return _shown(verdict) if seen.empty else _pictured("trace", seen, "\n".join(words.summary(seen)))
     if verb == "hint":
-        finding = held_back(puzzle_id, lambda: _learned(verdict, place))
+        asked = opened().progress.of(puzzle_id).asked
+        finding = held_back(asked, _learned(verdict, place))
         return {"text": "" if finding is None else plain(told(finding))}
     verdict = _learned(verdict, place)
     if verb == "bench" and verdict.accepted:

@@ -62,6 +62,8 @@ def _parts(verdict: Verdict, colour: str) -> Iterator[str]:
         yield _paragraph(closing)
     if typed := words.asking(verdict):
         yield _paragraph(f"Stuck? <code>{escape(typed)}</code>", raw=True)
+    if verdict.walk_through:
+        yield _paragraph(f"{words.WALK_THROUGH} <code>{escape(verdict.walk_through)}</code>", raw=True)
     if verdict.upcoming:
         yield _paragraph(f"Next: <b>{escape(verdict.upcoming)}</b>", raw=True)
 

@@ -85,6 +85,8 @@ def _report(verdict: Verdict) -> Iterator[RenderableType]:
     yield Text(words.closing(verdict), style="" if verdict.accepted else "dim")
     if typed := words.asking(verdict):
         yield Text.assemble("Stuck? ", (typed, "bold"), no_wrap=True, overflow="ignore")
+    if verdict.walk_through:
+        yield Text.assemble(words.WALK_THROUGH, " ", (verdict.walk_through, "bold"), no_wrap=True, overflow="ignore")
     if verdict.upcoming:
         yield Text.assemble("Next: ", (verdict.upcoming, "bold"), no_wrap=True, overflow="ignore")
 

@@ -34,6 +34,10 @@ def solution_text(puzzle_id: str) -> str:
     return (ROOT / "solutions" / f"{STEMS[puzzle_id]}.py").read_text()
 
 
+def walk_through(puzzle_id: str) -> str:
+    return (ROOT / "solutions" / f"{STEMS[puzzle_id]}.md").read_text()
+
+
 def solved(puzzle_id: str) -> str:
     """The puzzle's file with the solution's kernels below the marks, as a learner leaves it."""
     kernels = solution_text(puzzle_id).split("\n\n\n", 1)[1]

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from tests.learner.conftest import STEMS, Course, obey_permissions, solution_text, solved
+from tests.learner.conftest import STEMS, Course, obey_permissions, solution_text, solved, walk_through
 
 VERBS = ["hint", "predict", "progress", "solution", "reset", "watch"]
 
@@ -71,18 +71,57 @@ def test_misuse_is_a_sentence_and_status_2(arguments: list[str], sentence: str, 
 def test_the_solution_opens_after_success(course: Course) -> None:
     done = course.run("solution", "1")
     assert done.returncode == 1
-    assert "opens once yours is accepted" in done.stdout and "tl.load" not in done.stdout
+    assert "opens once yours is accepted" in done.stdout and "make solution PUZZLE=p1 FORCE=1" in done.stdout
+    assert not any(text in done.stdout for text in ("tl.load", "part by part"))
     course.script("p1").write_text(solved("p1"))
     assert course.run("check", "1", "--no-compile").returncode == 0
     done = course.run("solution", "1")
-    assert (done.returncode, done.stdout, done.stderr) == (0, solution_text("p1"), "")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert solution_text("p1") in done.stdout and walk_through("p1") in done.stdout
     assert course.run("solution", "2").returncode == 1
 
 
+def test_the_page_ends_with_facts(course: Course) -> None:
+    def end() -> list[str]:
+        return course.run("solution", "1", "--force").stdout.rstrip("\n").split("\n")[-3:]
+
+    own = f"puzzles/{STEMS['p1']}.py"
+    assert end() == ["You have seen 0 of 3 hints.", "Your own is not accepted yet:", f"  {own}"]
+    (course.root / "progress.txt").write_text("# all\npuzzle p1: solved, 2 hints seen\n")
+    assert end() == ["You have seen 2 of 3 hints.", "Next:", f"  puzzles/{STEMS['p2']}.py"]
+    (course.root / "progress.txt").write_text("# all\n" + "".join(f"puzzle {one}: solved\n" for one in STEMS))
+    assert end()[1:] == ["You have seen 0 of 3 hints.", "All puzzles are solved."]
+
+
+def test_a_report_of_success_names_the_walk_through_where_it_can_be_read(course: Course) -> None:
+    course.script("p1").write_text(solved("p1"))
+    mine = course.root / "mine.py"
+    mine.write_text(solved("p1"))
+    says = "The solution, explained: make solution PUZZLE=p1\nNext: "
+    check = ("check", "1", "--no-compile")
+    assert says not in course.run(*check, "--file", "mine.py").stdout  # which is no success on record
+    assert says in course.run(*check).stdout
+    assert says in course.run(*check, "--file", "mine.py").stdout
+    (course.root / "solutions" / f"{STEMS['p1']}.md").unlink()
+    done = course.run(*check).stdout
+    assert "explained" not in done and "Next: " in done
+    done = course.run("solution", "1").stdout
+    assert done.startswith(solution_text("p1")) and "Next:" in done and "part by part" not in done
+
+
 @pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
-def test_force_opens_it_and_a_pipe_gets_the_file_as_it_is(puzzle_id: str, course: Course) -> None:
+def test_force_opens_it_and_a_pipe_gets_both_files_as_they_are(puzzle_id: str, course: Course) -> None:
     done = course.run("solution", puzzle_id, "--force", COLUMNS="40")
-    assert (done.returncode, done.stdout) == (0, solution_text(puzzle_id))
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"{solution_text(puzzle_id)}\n{walk_through(puzzle_id)}\n")
+
+
+@pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
+def test_a_terminal_of_80_columns_shows_a_walk_through_whole(puzzle_id: str, course: Course) -> None:
+    _, sent = seen_on_a_terminal(course, "solution", puzzle_id, "--force", NO_COLOR="1", COLUMNS="80")
+    words = re.sub(r"\x1b\[[0-9;]*m|[\s•─*`|#-]", "", sent)
+    assert "partbypart" in words and "Theonethingtoread" in words
+    assert "…" not in words.replace("10,11,…,19", "")  # a cell of a table, cut off
 
 
 def test_a_terminal_gets_colours_unless_it_wants_none(course: Course) -> None:
@@ -91,7 +130,8 @@ def test_a_terminal_gets_colours_unless_it_wants_none(course: Course) -> None:
     status, sent = seen_on_a_terminal(course, "solution", "1", "--force", NO_COLOR="1")
     assert status == 0 and not re.search(r"\x1b\[[0-9;]*(3|4|9|10)\d", sent)
     words = re.sub(r"\x1b\[[0-9;]*m|\s", "", sent)
-    assert words == re.sub(r"\s", "", solution_text("p1"))
+    code = re.sub(r"\s", "", solution_text("p1"))
+    assert words.startswith(code + "Puzzle1:thesolution,partbypart") and "```" not in words
 
 
 @pytest.mark.parametrize("verb", ["hint", "progress", "solution", "reset"])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from tests.conftest import importable
-from tests.learner.conftest import STEMS, Course, solution_text
+from tests.learner.conftest import STEMS, Course, solution_text, walk_through
 from tests.notebook.test_notebook import Kernel
 
 Start = Callable[..., Kernel]
@@ -91,11 +92,41 @@ def test_hints_one_at_a_time_shared_with_the_terminal(course: Course, start: Sta
     assert "hint 2 of 3" in course.run("hint", "5").stdout
     third = cell("hint(5)")
     assert "**Hint 3 of 3" in third["text/markdown"] and "opens after success" in third["text/markdown"]
+    assert '`solution("p5")`' in third["text/markdown"]
     assert "You have seen all 3 hints" in cell("hint(5)")["text/plain"]
     again = cell("hint(5, again=True)")["text/markdown"]
     assert [f"**Hint {level} of 3" in again for level in (1, 2, 3, 4)] == [True, True, True, False]
     assert "$-\\infty$" in again  # a notebook shows formulas
     assert "There is no puzzle 'x'" in cell("hint('x')")["text/plain"]
+
+
+def test_the_solution_opens_after_success(course: Course, start: Start) -> None:
+    cell = start()
+    cell("from checker.notebook import solution")
+    for refused in (cell("solution(1)"), cell('solution("p1")')):
+        assert (
+            '`check("p1")`' in refused["text/markdown"] and '`solution("p1", force=True)`' in refused["text/markdown"]
+        )
+        assert "tl.load" not in refused["text/markdown"] + refused["text/plain"]
+    shown = solve(cell)
+    assert 'The solution, explained: solution("p1")\nNext: ' in shown["text/plain"]
+    assert "<code>solution(&quot;p1&quot;)</code>" in shown["text/html"]
+    opened = cell("solution(1)")
+    assert opened["text/markdown"].startswith(f"```python\n{solution_text('p1').strip()}\n```\n\n# Puzzle 1: ")
+    assert walk_through("p1").strip() in opened["text/markdown"]
+    assert opened["text/markdown"].endswith(f"0 of 3 hints.\n\nNext: `{STEMS['p2']}.ipynb`")
+    assert solution_text("p1").strip() in opened["text/plain"] and "Next: " in opened["text/plain"]
+    assert "part by part" in cell("solution(2, force=True)")["text/markdown"]
+    assert "There is no puzzle 'x'" in cell("solution('x')")["text/plain"]
+
+
+def test_a_copy_without_solutions_says_so_in_a_sentence(course: Course, start: Start) -> None:
+    shutil.rmtree(course.root / "solutions")
+    cell = start()
+    assert "explained" not in solve(cell)["text/plain"]
+    cell("from checker.notebook import solution")
+    for call in ("solution(1)", "solution(1, force=True)"):
+        assert "has no solution of puzzle p1" in cell(call)["text/plain"]
 
 
 def test_damage_is_told_in_the_notebook(course: Course, start: Start) -> None:

@@ -16,6 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from checker.course import ladder
+from checker.course.status import ExitStatus
 from checker.learner.progress import ABOUT, NAME, Entry, Progress, changed, opened, parse, written
 from tests.conftest import ROOT
 from tests.learner.conftest import STEMS, Course, solution_text, solved, stub_text
@@ -119,6 +120,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from checker.course import ladder
+from checker.course.status import ExitStatus
 from checker.learner.progress import changed
 
 root, mine, times = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
@@ -241,10 +243,13 @@ def test_what_is_not_noted(case: str, course: Course) -> None:
 
 
 def test_all_puzzles_at_once_are_noted(course: Course) -> None:
-    for puzzle_id in STEMS:
+    before = ("w1", "p1", "p2")
+    for puzzle_id in before:
         course.script(puzzle_id).write_text(solved(puzzle_id))
-    assert course.run("check", "--no-compile").returncode == 0
-    assert re.fullmatch("".join(SOLVED_NOW.format(puzzle_id) for puzzle_id in STEMS), course.progress)
+    assert course.run("check", "--no-compile").returncode == ExitStatus.NOT_STARTED
+    assert re.fullmatch("".join(SOLVED_NOW.format(puzzle_id) for puzzle_id in before), course.progress)
+    course.script("p3").write_text(solved("p3"))
+    (course.root / NAME).write_bytes(written(Progress({i: Entry(i != "p3", "") for i in STEMS})))
     done = course.run("check", "3", "--no-compile")
     assert "all puzzles are solved" in done.stdout and "Next:" not in done.stdout
     assert f"{len(STEMS)} of {len(STEMS)} puzzles solved" in course.run("progress").stdout

@@ -17,7 +17,7 @@ def y_is(formula: Callable[[Array, Case], Array]) -> Writes:
 
 
 def exp32(x: Array) -> Array:
-    """exp(x) as fp32 has it, infinite from 88.8 on; in float64."""
+    """exp(x) as fp32 has it, infinite from 88.7 on; in float64."""
     return np.exp(x).astype(np.float32).astype(np.float64)
 
 
@@ -36,107 +36,146 @@ RESULTS = (
     Misconception(
         "no-division",
         "The exponentials were stored without dividing by their sum",
-        "y holds exp(x - max(x)): the largest element of each row is exactly 1, and rows do not sum to 1.",
-        "The denominator is the sum of the exponentials over the whole row.",
+        "y holds exp(x - max(x)). The largest element of each row is exactly 1, and rows do not sum to 1: the row 1 3 "
+        "2 5 gives .018 .135 .050 1, which sums to 1.203.",
+        "The denominator is the sum of the exponentials over the whole row: divide by it before you store.",
+        question="To what does each row of a softmax sum? Your kernel makes .018 .135 .050 1 of the row 1 3 2 5: what "
+        "must be done with these four numbers?",
         signs=(y_is(lambda x, _: np.exp(shifted(x))),),
     ),
     Misconception(
         "base-two",
         "2**x was used where e**x is asked for",
-        "tl.exp2 is a power of two. exp(x) = exp2(x * log2(e)) with log2(e) = 1.4426950408889634.",
-        "Use tl.exp, or multiply x by log2(e) before tl.exp2.",
+        "y is made of powers of 2. Of the row 0 1 that gives .333 .667 instead of .269 .731: the larger element gets "
+        "too little.",
+        "Use tl.exp, or multiply x by log2(e) = 1.4426950408889634 before tl.exp2.",
+        question="In the softmax of the row 0 1, the second element is 2.718 times the first. How many times is it in "
+        "your y, and which function makes it so?",
         signs=(y_is(lambda x, _: np.exp2(shifted(x)) / total(np.exp2(shifted(x)))),),
     ),
     Misconception(
         "log-softmax",
-        "This is the logarithm of the softmax",
-        "y holds x - max(x) - log(sum(exp(x - max(x)))), which is the log-softmax.",
+        "y is the logarithm of the softmax",
+        "y holds x - max(x) - log(sum(exp(x - max(x)))). Of the row 0 0 that is -.693 twice, the logarithm of .5. A "
+        "softmax lies between 0 and 1.",
         "Divide the exponentials by their sum; no logarithm is needed.",
+        question="Can an element of a softmax be negative? The softmax of the row 0 0 is .5 .5: which step of your "
+        "kernel makes -.693 of that?",
         signs=(y_is(lambda x, _: shifted(x) - np.log(total(np.exp(shifted(x))))),),
     ),
     Misconception(
         "no-exponential",
         "The numerator lacks the exponential",
-        "y is x divided by the sum of the exponentials. A softmax divides exp(x) by it.",
+        "y is x divided by the sum of the exponentials. Of the row 0 1 that gives 0 .269 instead of .269 .731: the "
+        "sum is right, and what is divided by it is not.",
         "Divide the exponentials that you have summed, not x.",
+        question="The exponentials of the row 0 1 sum to 3.718. Which two numbers does your kernel divide by that, "
+        "and which two add up to it?",
         signs=(y_is(lambda x, _: x / total(np.exp(x))),),
     ),
     Misconception(
         "no-exponential",
         "The numerator lacks the exponential",
-        "y is (x - max(x)) divided by the sum of the exponentials. A softmax divides exp(x - max(x)) by it.",
+        "y is (x - max(x)) divided by the sum of the exponentials. Of the row 0 1 that gives -.731 0 instead of .269 "
+        ".731, so nothing in y is positive.",
         "Divide the exponentials, as you have summed them.",
+        question="The exponents of the row 0 1 are -1 and 0, and the exponentials sum to 1.368. Which two numbers "
+        "does your kernel divide by that, and which two add up to it?",
         signs=(y_is(lambda x, _: shifted(x) / total(np.exp(shifted(x)))),),
     ),
     Misconception(
         "no-exponential",
-        "y is x less its maximum: there is neither an exponential nor a division",
-        "A softmax is exp(x - max(x)), divided by the sum of these over the row.",
+        "y is x minus its maximum: there is neither an exponential nor a division",
+        "Of the row 0 1, y holds -1 0. The softmax is .269 .731: positive numbers that sum to 1.",
         "Take the exponential and divide by the sum before you store.",
+        question="Which two steps lead from -1 0 to .269 .731, and which of them does your kernel take?",
         signs=(y_is(lambda x, _: shifted(x)),),
     ),
     Misconception(
         "input-stored",
         "y is x itself",
-        "What was loaded is stored again as it is.",
-        "Store the exponentials, divided by their sum.",
+        "What was loaded is stored again as it is: of the row 0 1, y holds 0 1 instead of .269 .731. Nothing that you "
+        "computed reaches the store.",
+        "Store the exponentials, divided by their sum over the row.",
+        question="Which value does your store write, and on which line did it last change?",
         signs=(y_is(lambda x, _: x),),
     ),
     Misconception(
         "multiplied-by-the-sum",
         "The exponentials are multiplied by their sum",
-        "The normaliser makes each row sum to 1: it divides.",
-        "Write / instead of *.",
+        "The normaliser makes each row sum to 1, so it divides. Multiplied by it, the row 0 0, with exponentials 1 1 "
+        "and the sum 2, gives 2 2 instead of .5 .5.",
+        "Divide the exponentials by their sum: / instead of *.",
+        question="The exponentials of a row are 1 1, and their sum is 2. What must be done with the 2, so that two "
+        "numbers come out that sum to 1?",
         signs=(y_is(lambda x, _: exp32(shifted(x)) * total(exp32(shifted(x)))),),
     ),
     Misconception(
         "mean-for-sum",
         "The exponentials are divided by their mean",
-        "Each row of y sums to n_cols, not to 1: somewhere the sum was divided by the number of columns.",
-        "The denominator is the sum itself.",
+        "Each row of y sums to n_cols, not to 1: somewhere the sum was divided by the number of columns. The row 0 0 "
+        "then gives 1 1 instead of .5 .5.",
+        "The denominator is the sum of the exponentials itself, not divided by n_cols.",
+        question="A row of 10 columns sums to 10 in your y. Which division in your kernel makes the denominator ten "
+        "times too small?",
         signs=(y_is(lambda x, _: exp32(shifted(x)) / exp32(shifted(x)).mean(axis=-1, keepdims=True)),),
     ),
     Misconception(
         "sign-reversed",
         "The exponent has the wrong sign",
-        "y holds exp(max(x) - x) over the sum: the smallest element of a row comes out largest.",
-        "The exponent is x - max(x), never above 0.",
+        "y holds exp(max(x) - x) over the sum: the smallest element of a row comes out largest. Of the row 0 1 that "
+        "gives 1.99 .731 instead of .269 .731.",
+        "The exponent grows with x: it is x - max(x), never above 0.",
+        question="In the row 0 1, the maximum is 1. Is your exponent of the first element -1 or 1, and which "
+        "exponential is below 1?",
         signs=(y_is(lambda x, _: exp32(-shifted(x)) / total(exp32(shifted(x)))),),
     ),
     Misconception(
         "sign-reversed",
         "The exponents have the wrong sign",
-        "y is the softmax of -x: the smallest element of a row comes out largest.",
-        "The exponent is x - max(x), never above 0.",
+        "y is the softmax of -x: the smallest element of a row comes out largest. Of the row 0 1 that gives .731 .269 "
+        "instead of .269 .731.",
+        "The exponent grows with x: it is x, or x - max(x), never max(x) - x or -x.",
+        question="The softmax of the row 0 1 is .269 .731. Which element of x has the larger exponent in your kernel, "
+        "0 or 1?",
         signs=(y_is(lambda x, _: exp32(-shifted(x)) / total(exp32(-shifted(x)))),),
     ),
     Misconception(
         "base-two",
         "The numerator is a power of 2, the sum is of powers of e",
-        "tl.exp2 and tl.exp do not go together: exp(x) = exp2(x * log2(e)) with log2(e) = 1.4426950408889634.",
+        "tl.exp2 and tl.exp do not go together. Of the row 0 1, powers of 2 over a sum of powers of e give .365 .731, "
+        "which does not sum to 1.",
         "Use tl.exp in both places.",
+        question="Of which number are your numerators powers, and of which are the terms of your sum? To what does a "
+        "row of your y add up?",
         signs=(y_is(lambda x, _: np.exp2(shifted(x)) / total(np.exp(shifted(x)))),),
     ),
     Misconception(
         "base-two",
         "The numerator is a power of e, the sum is of powers of 2",
-        "tl.exp2 and tl.exp do not go together: exp(x) = exp2(x * log2(e)) with log2(e) = 1.4426950408889634.",
+        "tl.exp2 and tl.exp do not go together. Of the row 0 1, powers of e over a sum of powers of 2 give .245 .667, "
+        "which does not sum to 1.",
         "Use tl.exp in both places.",
+        question="Of which number are your numerators powers, and of which are the terms of your sum? To what does a "
+        "row of your y add up?",
         signs=(y_is(lambda x, _: np.exp(shifted(x)) / total(np.exp2(shifted(x)))).at(Part.NORMALISER),),
     ),
     Misconception(
         "branches-swapped",
         "tl.where keeps the padding and throws the row away",
-        "tl.where(condition, a, b) is a where the condition holds. Here the lanes of the row get what is meant for the "
-        "padding: their exponentials add up to 0, and 0 / 0 is NaN.",
-        "Exchange the last two arguments.",
+        "tl.where(condition, a, b) is a where the condition holds, and b elsewhere. Here the lanes of the row get "
+        "what is meant for the padding: their exponentials add up to 0, and 0 / 0 is NaN.",
+        "Exchange the last two arguments of tl.where.",
+        question="A row of 3 lies in a block of 4. In which lanes is your condition true, and what do these lanes get?",
         signs=(y_is(lambda x, _: np.full_like(x, np.nan)).at(Part.SWAPPED_BRANCHES, needed=True),),
     ),
     Misconception(
         "wrong-row-map",
         "Every program works on the same row",
-        "All rows of y hold the softmax of row 0 of x.",
-        "tl.program_id(0) says which rows a program owns: use it in the load as well.",
+        "All rows of y hold the softmax of row 0 of x, so every program loads the same row, whatever its number.",
+        "tl.program_id(0) says which rows a program owns: use it in the load as well, {x}.",
+        question="Rows of x are 16 elements apart. At which element does your load begin in program 0, and at which "
+        "in program 3?",
         signs=(y_is(lambda x, _: np.broadcast_to(softmax(x[:1]), x.shape)),),
     ),
 )

@@ -84,9 +84,11 @@ def _keeps_the_row(case: Case, moved: Mapping[str, Traffic]) -> bool:
 ROW_KEPT = Misconception(
     "row-kept-in-registers",
     "The row is kept in registers from one pass to the next",
-    "Registers hold a block, not a row: a row may have any length, and what does not fit is spilled to memory by the "
-    "compiler, which is slower than to load it again. So each pass reads the row anew, block by block.",
+    "Registers hold a block, not a row. A row may have any length, and what does not fit is spilled to memory by the "
+    "compiler, which is slower than loading it again. So each pass reads the row anew, block by block.",
     "Load every block in every pass. Only one block may stay from the end of one pass to the next.",
+    question="How many bytes has a row of 131,072 fp32 numbers? A core of an H200 has 256 KB of registers: how much "
+    "of the row does a pass need there at one time?",
     signs=(Moves(_keeps_the_row),),
 )
 

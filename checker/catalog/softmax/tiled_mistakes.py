@@ -21,8 +21,11 @@ def _one_maximum(x: Array, case: Case) -> Array:
 ONE_MAXIMUM = Misconception(
     "one-maximum-per-tile",
     "All rows of a tile share one maximum",
-    "Rows far below the largest one of their tile get only zeros, and 0 / 0 is NaN. Each row needs its own maximum.",
+    "Each row needs its own maximum. In a tile with the rows 500 501 and 1 2, the maximum is 501, and both "
+    "exponentials of the second row are 0 in fp32: 0 / 0 is NaN.",
     "tl.max(x, axis=1) has one entry per row; keep it a vector of BLOCK_ROWS.",
+    question="A tile has the rows 1 3 and 4 0. How many numbers is the maximum that your kernel takes of it, and how "
+    "many should there be?",
     signs=(y_is(_one_maximum),),
 )
 
@@ -47,25 +50,32 @@ WITHOUT_AXIS = (
     Misconception(
         "reduced-over-the-whole-tile",
         "Maximum and sum are those of the whole tile, not of each row",
-        "Without an axis, tl.max and tl.sum make one number of a tile: all of its rows then share the maximum and the "
-        "sum, so no row sums to 1 by itself.",
+        "Without an axis, a reduction makes one number of a tile. All rows then share the maximum and the sum, so no "
+        "row sums to 1 by itself: of two equal rows, each sums to .5.",
         "tl.max(x, axis=1) and tl.sum(..., axis=1) have one entry per row.",
+        question="A tile has the shape (BLOCK_ROWS, BLOCK_COLS). Which shape should its maxima and its sums have, and "
+        "which shape do yours have?",
         signs=(y_is(lambda x, case: _without_axis(x, case, maximum=True)),),
     ),
     Misconception(
         "reduced-over-the-whole-tile",
         "The sum is that of the whole tile, not of each row",
-        "Without an axis, tl.sum makes one number of a tile: to each row the exponentials of all rows are added.",
+        "Without an axis, a sum makes one number of a tile, and the exponentials of all rows are added to each row. "
+        "Of two equal rows, each then sums to .5.",
         "tl.sum(..., axis=1) has one entry per row.",
+        question="A tile has the shape (BLOCK_ROWS, BLOCK_COLS). Which shape should its sums have, and which shape do "
+        "yours have?",
         signs=(y_is(lambda x, case: _without_axis(x, case, maximum=False)),),
     ),
 )
 PADDED_ROWS = Misconception(
     "padded-rows-read",
     "Rows past the last one read a real row again",
-    "The last tile has more rows than are left. Its addresses were brought back inside, with % n_rows for instance, so "
-    "nothing is read outside; but real rows are read once more, for nothing.",
-    "Mask the rows that do not exist, rows < n_rows, and leave their addresses as they are.",
+    "The last tile has more rows than are left. Its addresses were brought back inside, with % n_rows for instance, "
+    "so nothing is read outside. But with 11 rows in tiles of 4, row 0 is then read by program 2 as well, for nothing.",
+    "Mask the rows that do not exist, (rows < n_rows)[:, None], and leave their addresses as they are.",
+    question="With 11 rows in tiles of 4, which four rows does program 2 read in your kernel, and which of them are "
+    "its own?",
     signs=(Moves(lambda case, moved: moved["x_ptr"].loads == 2 * rows.columns(case) * _rows_of_whole_tiles(case)),),
 )
 

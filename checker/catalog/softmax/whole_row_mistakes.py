@@ -32,52 +32,69 @@ WHOLE_ROW = (
     Misconception(
         "sums-padded-lanes",
         "The padding is counted in the sum",
-        "BLOCK_SIZE is the next power of two, so the last BLOCK_SIZE - n_cols lanes hold no element of "
-        "the row. Loaded as 0 they have the exponential 1, and each of them adds 1 to the denominator.",
+        "BLOCK_SIZE is the next power of two, so the last BLOCK_SIZE - n_cols lanes hold no element of the row. "
+        "Loaded as 0, they have the exponential 1, and each of them adds 1 to the denominator: 25.5 instead of 24.5 "
+        "for the lesson's row .5 3 1.",
         "Give the padded lanes a value whose exponential is 0: tl.load(..., mask=mask, other=-float('inf')).",
+        question="The row .5 3 1 lies in a block of 4, whose lanes have four exponentials. What does the fourth add "
+        "to your sum, and which x would add nothing?",
         signs=(y_is(_over_padding).at(Part.LOAD),),
     ),
     Misconception(
         "infinite-padding",
         "The padding makes the sum infinite",
-        "Wherever there is padding, all of y is 0, so the denominator is infinite. Padding that was loaded as +inf "
-        "does that to a sum of exponentials; padding that is -inf does it to a sum of x.",
-        "The padding's exponential must be 0, so its x is minus infinity: other=-float('inf').",
+        "Wherever there is padding, all of y is 0: it was divided by infinity. Either the padding is +inf and you add "
+        "up exponentials, or it is -inf and you add up x itself.",
+        "Load with other=-float('inf'), and sum the exponentials: those of the padding are then 0.",
+        question="For a row of 3 in a block of 4, what do the four lanes hold that you sum? Which of them makes the "
+        "sum infinite?",
         signs=(y_is(lambda x, case: np.zeros_like(x) if _padding(case) else softmax(x)).at(Part.LOAD),),
     ),
     Misconception(
         "no-division",
         "The exponentials were stored without dividing",
-        "y holds exp(x) itself. A softmax divides by the sum of the row's exponentials.",
-        "Compute tl.sum of the exponentials over the row and divide by it before you store.",
+        "y holds exp(x) itself: of the row 0 1 that is 1 2.718, which sums to 3.718. The rows of a softmax sum to 1.",
+        "Divide by the sum of the row's exponentials before you store: tl.sum(..., axis=0).",
+        question="To what does each row of a softmax sum? Your kernel makes 1 2.718 of the row 0 1: what must be done "
+        "with these two numbers?",
         signs=(y_is(lambda x, _: np.exp(x)),),
     ),
     Misconception(
         "divides-by-max",
         "Divided by the maximum instead of the sum",
-        "y = exp(x) / max(x). The denominator of a softmax is the sum of the exponentials of the row.",
-        "Replace the maximum by tl.sum over the exponentials.",
+        "y is exp(x) / max(x). Of the row 1 3 that gives .91 6.70 instead of .119 .881, and a row whose maximum is 0 "
+        "or negative gets infinite or negative values.",
+        "Replace the maximum by tl.sum(..., axis=0) over the exponentials.",
+        question="The exponentials of the row 1 3 are 2.72 and 20.09. By which number must both be divided, so that "
+        "they sum to 1?",
         signs=(y_is(lambda x, _: np.exp(x) / x.max(axis=1, keepdims=True)),),
     ),
     Misconception(
         "no-exponential",
         "Normalised x itself, without the exponential",
-        "y = x / sum(x). A softmax normalises exp(x), which is positive whatever the sign of x.",
-        "Take tl.exp of what you loaded before you sum it.",
+        "y is x / sum(x): of the row 1 3 that gives .25 .75 instead of .119 .881. A softmax normalises exp(x), which "
+        "is positive whatever the sign of x.",
+        "Take tl.exp of what you loaded, and sum that.",
+        question="What does your kernel make of the row -1 1, and what does a softmax make of it?",
         signs=(y_is(lambda x, _: x / x.sum(axis=1, keepdims=True)),),
     ),
     Misconception(
         "sum-of-x",
         "Divided by the sum of x instead of the sum of exp(x)",
-        "The numerator is right, but the denominator adds up the inputs, not their exponentials.",
-        "Sum the numerator: tl.sum(numerator, axis=0).",
+        "The numerator is right, but the denominator adds up the inputs, not their exponentials. Of the row 1 3 it is "
+        "4 instead of 22.80, and y sums to 5.70.",
+        "Sum the exponentials that you divide: tl.sum(..., axis=0) of tl.exp(x).",
+        question="The row 1 3 has the exponentials 2.72 and 20.09. What is their sum, and what is your denominator?",
         signs=(y_is(lambda x, _: np.exp(x) / x.sum(axis=1, keepdims=True)),),
     ),
     Misconception(
         "half-sum",
         "The exponentials are added up in fp16",
-        "fp16 ends at 65504, which exp passes at x = 11.1: the sum becomes infinite and y 0 or NaN.",
+        "fp16 ends at 65504, which exp passes at x = 11.1. From there on the sum is infinite, and y is 0, or NaN "
+        "where the exponential is infinite as well.",
         "Convert right after the load, x.to(tl.float32), and do everything up to the store in fp32.",
+        question="e to the power of 12 is 162,755. Where does fp16 end, and which type do your exponentials have when "
+        "they are summed?",
         signs=(y_is(_half_sum),),
     ),
 )

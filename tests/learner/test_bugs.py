@@ -1,0 +1,121 @@
+"""Find the bug: kernels with one mistake in them, a guess, and a fix in one edit."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from checker import catalog
+from checker.check import Terms, check
+from checker.course import ladder
+from checker.learner.bugs import Bug, bugs_of, changes
+from checker.submission.read import from_cells
+from tests.conftest import ROOT, sampled
+from tests.learner.conftest import Course, solution_text
+
+EVERY = [bug for puzzle_id in ladder.RUNGS for bug in bugs_of(puzzle_id)]
+HARDEST = [bugs_of(puzzle_id)[-1] for puzzle_id in ("w1", "p3", "a4", "p7")]
+
+
+def named(bug: Bug) -> str:
+    return f"{bug.puzzle}_{bug.number}"
+
+
+@pytest.mark.parametrize("puzzle_id", ladder.RUNGS)
+def test_a_puzzle_has_six_and_no_two_are_the_same(puzzle_id: str) -> None:
+    bugs = bugs_of(puzzle_id)
+    assert len({bug.text for bug in bugs}) == len(bugs) >= 6
+    assert [bug.number for bug in bugs] == list(range(1, len(bugs) + 1))
+    for bug in bugs:
+        assert len(changes(bug.text, bug.text.partition("\n")[0] + "\n" + solution_text(puzzle_id))) >= 1
+
+
+@pytest.mark.parametrize("bug", sampled(EVERY, HARDEST), ids=named)
+def test_it_breaks_a_property(bug: Bug) -> None:
+    submission = from_cells([("code", bug.text)], bug.path().name, numbered=False)
+    verdict = check(bug.puzzle, submission, Terms(targets=())).verdict
+    assert not verdict.accepted and verdict.findings
+    assert not all(p.passed for p in verdict.properties)
+
+
+def test_lines_that_differ_and_the_neighbours_of_those_that_are_gone() -> None:
+    assert changes("a\nb\nc", "a\nB\nc") == [range(2, 3)]
+    assert changes("a\nb\nc", "a\nb\nx\ny\nc") == [range(3, 5)]
+    assert changes("a\nb\nc", "a\nc") == [range(2, 4)] or changes("a\nb\nc", "a\nc") == [range(1, 3)]
+    assert changes("a\nb\nc", "a\nb\nc") == []
+    assert len(changes("a\nb\nc\nd", "A\nb\nC\nd")) == 2
+
+
+@pytest.fixture
+def hunting(course: Course) -> Course:
+    """A course with all that bugs are made of, whose puzzle p3 is solved."""
+    (course.root / "tests" / "wrong").mkdir(parents=True)
+    for name in ("p3.toml", "p2.toml"):
+        shutil.copy(ROOT / "tests" / "wrong" / name, course.root / "tests" / "wrong")
+    (course.root / "progress.txt").write_text("puzzle p3: solved 2026-01-01 10:00\n")
+    return course
+
+
+def test_a_hunt(hunting: Course) -> None:
+    [bug] = [bug for bug in bugs_of("p3") if bug.number == 1]
+    file = hunting.root / "bugs" / "p3_bug_1.py"
+    shown = hunting.run("bug", "3")
+    assert (shown.returncode, file.read_text()) == (0, bug.text)
+    assert f"bug 1 of {bug.total}" in shown.stdout
+    assert all(p.title in shown.stdout for p in catalog.load("p3").properties)
+
+    [line] = bug.lines
+    wrong = hunting.run("bug", "3", "--line", str(line - 1), "--fails", "far-rows values")
+    assert "✗ Line" in wrong.stdout and "✓ values" in wrong.stdout and "✗ far-rows" in wrong.stdout
+    right = hunting.run("bug", "3", "--line", str(line))
+    assert (right.returncode, "✓ Line" in right.stdout) == (0, True)
+    finding = next(m for m in catalog.load("p3").misconceptions if m.id == "denominator-not-rescaled")
+    assert finding.title in right.stdout and finding.hint[:20] not in right.stdout
+
+    assert hunting.run("bug", "3", "--fix").returncode == 1  # nothing was changed yet
+    code = solution_text("p3").partition('"""\n')[2]
+    head = bug.text.partition("\n")[0] + "\n"
+    file.write_text(head.replace("mistake", "blunder") + code)
+    twice = hunting.run("bug", "3", "--fix")
+    assert (twice.returncode, "changed 2 places" in twice.stdout) == (1, True)
+    file.write_text(head + code.replace("m - shift", "shift - m"))
+    refused = hunting.run("bug", "3", "--fix")
+    assert (refused.returncode, "Find out:" in refused.stdout, "Try:" in refused.stdout) == (1, True, False)
+    file.write_text(head + code)
+    fixed = hunting.run("bug", "3", "--fix")
+    assert (fixed.returncode, "✓ fixed" in fixed.stdout) == (0, True)
+    assert hunting.progress == "puzzle p3: solved 2026-01-01 10:00, 1 bug fixed\n"
+    assert f"bug 2 of {bug.total}" in hunting.run("bug", "3").stdout
+
+
+def test_what_the_learner_has_begun_is_kept(hunting: Course) -> None:
+    hunting.run("bug", "3", "--number", "2")
+    file = hunting.root / "bugs" / "p3_bug_2.py"
+    file.write_text("# mine\n")
+    assert "# mine" in hunting.run("bug", "3", "--number", "2").stdout
+    assert file.read_text() == "# mine\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["2"], 1, "Bugs open once puzzle p2 is solved"),
+        (["3", "--number", "99"], 2, "there is no bug 99"),
+        (["3", "--fails", "speed"], 2, "no property speed"),
+        (["3", "--line", "x"], 2, "--line"),
+        (["3", "--fix"], 2, "make bug PUZZLE=p3"),
+        (["p1"], 2, "has no bugs of puzzle p1"),
+        ([], 2, "Say which puzzle"),
+    ],
+)
+def test_what_cannot_be_gets_a_sentence(hunting: Course, arguments: list[str], status: int, words: str) -> None:
+    done = hunting.run("bug", *arguments)
+    assert (done.returncode, words in done.stdout + done.stderr) == (status, True), done
+
+
+def test_all_bugs_fixed(hunting: Course) -> None:
+    total = len(bugs_of("p3"))
+    (hunting.root / "progress.txt").write_text(f"puzzle p3: solved, {total} bugs fixed\n")
+    assert f"fixed all {total} bugs" in hunting.run("bug", "3").stdout
+    assert not (hunting.root / "bugs").exists()

@@ -1,0 +1,117 @@
+"""The figures: drawn by their code, shown in the lessons, with words, legible in light and dark."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from checker.course import ladder, places
+from tests.browser import blank_page
+from tests.colours import contrast
+from tests.conftest import ROOT, importable
+
+FIGURES = ROOT / "docs" / "figures"
+BUILT = ("verdict.svg", "trace.png")  # by `python -m checker build`, which has tests of its own
+DRAWN = sorted(path for path in FIGURES.glob("*.svg") if path.name not in BUILT)
+SHOWN = re.compile(r"!\[([^\]]*)\]\(\.\./docs/figures/([^)\s]+)\)")
+MOST_BYTES = 60_000
+RULE = re.compile(r'\[style\*="(fill|stroke): (#\w{6})"\], \[\1="\2"\] \{ \1: (#\w{6}) !important \}')
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(places.script(rung) for rung in ladder.RUNGS)]
+
+
+def dark_of(svg: str) -> dict[tuple[str, str], str]:
+    """The dark colour of each property and light colour."""
+    return {(part, light): dark for part, light, dark in RULE.findall(svg)}
+
+
+def colours_of(svg: str) -> Iterator[tuple[str, str]]:
+    """Property and colour of each shape that is drawn, hatches too; black where none is said."""
+
+    def walk(element: ElementTree.Element, inherited: dict[str, str]) -> Iterator[tuple[str, str]]:
+        kind = element.tag.rpartition("}")[2]
+        if kind in {"style", "metadata", "clipPath"}:
+            return
+        said = dict(re.findall(r"(fill|stroke): ([#\w]+)", element.get("style", "")))
+        said |= {part: element.attrib[part] for part in ("fill", "stroke") if part in element.attrib}
+        now = inherited | said
+        if kind in {"path", "rect", "use"}:
+            yield from ((part, colour) for part, colour in now.items() if colour not in {"none", "url"})
+        for child in element:
+            if kind != "defs" or child.tag.endswith("pattern"):
+                yield from walk(child, now)
+
+    return walk(ElementTree.fromstring(svg), {"fill": "black"})
+
+
+@pytest.mark.parametrize("rung", ladder.RUNGS)
+def test_a_lesson_shows_a_figure_and_says_it_in_words(rung: str) -> None:
+    shown = SHOWN.findall(places.script(rung).read_text(encoding="utf-8"))
+    assert shown
+    for words, name in shown:
+        assert len(words) >= 40, name
+        assert (FIGURES / name).exists(), name
+
+
+def test_every_figure_is_shown() -> None:
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    for path in (*FIGURES.glob("*.svg"), *FIGURES.glob("*.png")):
+        assert f"figures/{path.name})" in text or f'figures/{path.name}"' in text, path.name
+
+
+def test_the_figures_are_drawn_by_their_code(tmp_path: Path) -> None:
+    """Whatever version of matplotlib draws them; in every detail by the version that drew what is there."""
+    version = importable("matplotlib").__version__
+    copy = tmp_path / "figures"
+    shutil.copytree(FIGURES, copy, ignore=shutil.ignore_patterns("*.svg", "*.png", "__pycache__"))
+    environment = {**os.environ, "MPLBACKEND": "agg"}
+    subprocess.run([sys.executable, str(copy / "draw.py")], check=True, env=environment, capture_output=True)
+    assert sorted(path.name for path in copy.glob("*.svg")) == [path.name for path in DRAWN]
+    for path in DRAWN:
+        there, drawn = path.read_text(encoding="utf-8"), (copy / path.name).read_text(encoding="utf-8")
+        assert dark_of(there) == dark_of(drawn), path.name
+        if f"Matplotlib v{version}," in there:
+            assert there == drawn, f"{path.name}: run docs/figures/draw.py"
+
+
+@pytest.mark.parametrize("path", DRAWN, ids=lambda path: path.stem)
+def test_a_figure_is_small_and_needs_nothing_from_elsewhere(path: Path) -> None:
+    svg = path.read_text(encoding="utf-8")
+    assert len(svg.encode()) <= MOST_BYTES
+    assert not re.search(r'<script|<image|<text|href="[^#]|url\([^#]', svg)
+
+
+@pytest.mark.parametrize("path", DRAWN, ids=lambda path: path.stem)
+def test_every_colour_of_a_figure_has_a_dark_one(path: Path) -> None:
+    svg = path.read_text(encoding="utf-8")
+    dark, used = dark_of(svg), set(colours_of(svg))
+    assert used == set(dark)
+    paper, ink = "#ffffff", "#1a1a1a"
+    assert contrast(paper, ink) >= 12 and contrast(dark["fill", paper], dark["fill", ink]) >= 12
+    for part, colour in used - {("fill", ink), ("stroke", ink)}:
+        other = ink if part == "fill" else paper
+        least = 4.5 if len({colour[1:3], colour[3:5], colour[5:]}) == 1 else 3  # on greys stand words
+        assert contrast(colour, other) >= least, colour
+        assert contrast(dark[part, colour], dark["fill", other]) >= least, colour
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_browser_shows_a_figure_as_its_reader_likes(scheme: str) -> None:
+    """As an image, as in a notebook or on GitHub: the paper in its corner."""
+    data = (FIGURES / "merge_tree.svg").read_bytes()
+    with blank_page() as page:
+        page.emulate_media(color_scheme=scheme)
+        page.set_content(f"<img src='data:image/svg+xml;base64,{base64.b64encode(data).decode()}'>")
+        shown = importable("PIL.Image").open(io.BytesIO(page.locator("img").screenshot())).convert("RGB")
+    light = "#ffffff"
+    paper = light if scheme == "light" else dark_of(data.decode())["fill", light]
+    assert "#{:02x}{:02x}{:02x}".format(*shown.getpixel((2, 2))) == paper

@@ -1,0 +1,270 @@
+"""What a lesson promises: a specification that is right, words before they are needed, figures that were measured."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from checker import catalog
+from checker.bench.result import Result, Size, from_json
+from checker.course import ladder, places
+from checker.course.lesson import hints, script_cells
+from tests.conftest import ROOT, importable
+
+every_lesson = pytest.mark.parametrize("puzzle_id", ladder.RUNGS)
+PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+SPAN = re.compile(r"`[^`\n]+`")
+
+
+def cells(puzzle_id: str) -> list[tuple[str, str]]:
+    return script_cells(places.script(puzzle_id).read_text(encoding="utf-8"))
+
+
+def before(heading: str, puzzle_id: str) -> str:
+    """A lesson, code and prose, down to one of its headings."""
+    text = "\n\n".join(source for _, source in cells(puzzle_id))
+    above, found, _ = text.partition(f"\n## {heading}")
+    assert found, heading
+    return above
+
+
+def section(heading: str, puzzle_id: str) -> str:
+    text = "\n\n".join(source for kind, source in cells(puzzle_id) if kind == "markdown")
+    return re.split(r"^## ", text.split(f"## {heading}", 1)[1], maxsplit=1, flags=re.MULTILINE)[0]
+
+
+# Each lesson's specification: its last block of PyTorch before the signature.
+
+
+def spec(puzzle_id: str) -> str:
+    return str(PYTHON.findall(before("The signature", puzzle_id))[-1])
+
+
+Given = dict[str, Any]
+
+
+def vectors(torch: Any) -> tuple[Given, Given]:
+    x, y = torch.randn(10), torch.randn(10)
+    triton = SimpleNamespace(cdiv=lambda a, b: -(-a // b))
+    return {"x": x, "y": y, "n": 10, "BLOCK_SIZE": 4, "triton": triton}, {"z": x + y}
+
+
+def row(torch: Any) -> tuple[Given, Given]:
+    x = torch.randn(11)
+    return {"x": x, "BLOCK_SIZE": 4}, {"y": x.softmax(dim=0)}
+
+
+def rows(torch: Any) -> tuple[Given, Given]:
+    x = torch.randn(5, 10)
+    tiles = {"n_rows": 5, "n_cols": 10, "BLOCK_ROWS": 2, "BLOCK_COLS": 4}
+    return {"x": x, **tiles}, {"out": x.sum(dim=1), "y": x.softmax(dim=1), "transpose": x.T}
+
+
+def matrices(torch: Any) -> tuple[Given, Given]:
+    a, b = torch.randn(4, 6), torch.randn(5, 6)
+    return {"a": a, "b": b, "m": 4, "n": 5}, {"c": a @ b.T}
+
+
+def attention(torch: Any) -> tuple[Given, Given]:
+    """Two heads of 5 queries and 7 keys, full and causal, with gradients by PyTorch itself."""
+    q, k, v = (torch.randn(2, n, 8, requires_grad=True) for n in (5, 7, 7))
+    hidden, do = torch.ones(5, 7).tril(2) == 0, torch.randn(2, 5, 8)
+    full = 0.5 * q @ k.mT
+    causal = full.masked_fill(hidden, -torch.inf)
+    o, lse = causal.softmax(dim=-1) @ v, causal.logsumexp(dim=-1)
+    dq, dk, dv = torch.autograd.grad(o, (q, k, v), do)
+    given = {"q": q, "k": k, "v": v, "o": o, "lse": lse, "do": do, "hidden": hidden}
+    normaliser = (full - full.amax(dim=-1, keepdim=True)).exp().sum(dim=-1)
+    results = {"o": o, "lse": lse, "dq": dq, "dk": dk, "dv": dv, "full": full.softmax(dim=-1) @ v, "l": normaliser}
+    return {**given, "scale": 0.5, "n_q": 5, "n_k": 7, "CAUSAL": True}, results
+
+
+GRADIENTS = {name: name for name in ("dq", "dk", "dv")}
+# Of a lesson: what its specification is given, what of its results is compared with what, and how it is called.
+SPECS: dict[str, tuple[Callable[[Any], tuple[Given, Given]], dict[str, str], str]] = {
+    "w1": (vectors, {"z": "z"}, ""),
+    "w2": (rows, {"out": "out"}, ""),
+    "w3": (rows, {"y": "transpose"}, ""),
+    "p1": (rows, {"y": "y"}, ""),
+    "p2": (rows, {"y": "y"}, ""),
+    "p3": (row, {"y": "y"}, ""),
+    "p4": (rows, {"y": "y"}, ""),
+    "a1": (matrices, {"c": "c"}, ""),
+    "a2": (attention, {"o": "o", "lse": "lse"}, "o, lse = attention(q, k, v, scale, CAUSAL)"),
+    "a3": (attention, {"o": "full"}, "o = attention(q, k, v, scale)"),
+    "p5": (attention, {"o": "full", "l": "l"}, ""),
+    "p6": (attention, {"o": "o", "lse": "lse"}, ""),
+    "a4": (
+        attention,
+        {"dq": "dq", "dk": "dk", "dv": "dv"},
+        "dq, dk, dv = backward(q, k, v, o, lse, do, scale, CAUSAL)",
+    ),
+    "p7": (attention, {"dq": "dq", "dk": "dk", "dv": "dv"}, ""),
+}
+
+
+@every_lesson
+def test_the_specification_is_right_and_short(puzzle_id: str) -> None:
+    torch = importable("torch")
+    torch.manual_seed(0)
+    make, compared, call = SPECS[puzzle_id]
+    given, expected = make(torch)
+    in_a_batch = ladder.RUNGS[puzzle_id].pytorch  # of one sequence
+    if in_a_batch:
+        given = {name: value[None] if isinstance(value, torch.Tensor) else value for name, value in given.items()}
+    names = {"torch": torch, **given}
+    exec(f"{spec(puzzle_id)}\n{call}", names)
+    assert len(spec(puzzle_id).strip().split("\n")) <= 7
+    for name, result in compared.items():
+        seen = names[name][0] if in_a_batch else names[name]
+        torch.testing.assert_close(seen, expected[result], msg=f"{name} of {puzzle_id}")
+
+
+# Words before they are needed.
+
+
+@every_lesson
+def test_every_parameter_stands_in_the_table(puzzle_id: str) -> None:
+    text = places.script(puzzle_id).read_text(encoding="utf-8")
+    (table,) = re.findall(r"^# ## The signatures?\n(.*?)^# ## ", text, re.DOTALL | re.MULTILINE)
+    first_cells = "".join(line.split("|")[1] for line in table.split("\n") if line.startswith("# |"))
+    for kernel in catalog.load(puzzle_id).kernels:
+        missing = {name for name in kernel.parameters if f"`{name}`" not in first_cells}
+        assert not missing, kernel.name
+
+
+def words_needed(puzzle_id: str) -> Iterator[str]:
+    """What the solution takes from `tl`, from `torch` and from tensors."""
+    for node in ast.walk(ast.parse(places.solution(puzzle_id).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute) and node.attr != "jit":
+            yield node.attr
+
+
+@every_lesson
+def test_a_word_is_met_before_it_is_needed(puzzle_id: str) -> None:
+    """Here or on an earlier rung, above the stub: not in a hint alone."""
+    order = list(ladder.RUNGS)
+    met = "".join(before("Your turn", earlier) for earlier in order[: order.index(puzzle_id) + 1])
+    unmet = {word for word in words_needed(puzzle_id) if not re.search(rf"\.{word}\b", met)}
+    assert not unmet
+
+
+@every_lesson
+def test_the_first_hint_is_no_code_that_fills_the_gap(puzzle_id: str) -> None:
+    first, *_ = hints(cells(puzzle_id))
+    for code in SPAN.findall(first.text):
+        assert not re.search(r"=|tl\.|torch\.|range\(", code), code
+
+
+# Figures that were measured.
+
+
+def measured(puzzle_id: str, size: str) -> tuple[Result, Size]:
+    recorded = json.loads((ROOT / "benchmarks" / "results" / "speed.json").read_text(encoding="utf-8"))["results"]
+    result = next(one for one in map(from_json, map(json.dumps, recorded)) if one.puzzle == puzzle_id)
+    return result, next(one for one in result.sizes if one.name == size)
+
+
+def median(puzzle_id: str, size: str, name: str = "solution") -> float:
+    timing = measured(puzzle_id, size)[1].of(name)
+    assert timing
+    return timing.median
+
+
+def ms(digits: int, puzzle_id: str, size: str, name: str = "solution") -> str:
+    return f"{median(puzzle_id, size, name):.{digits}f} ms"
+
+
+def share(digits: int, puzzle_id: str, size: str, name: str = "solution") -> str:
+    """Of the copy, or of the product that is timed beside all products."""
+    result, of = measured(puzzle_id, size)
+    return f"{100 * result.share(of, median(puzzle_id, size, name)):.{digits}f} %"
+
+
+EAGER = "torch eager"
+ROWS, VOCABULARY = "N = 8192, fp32", "N = 131072, fp32"
+PRODUCT, CUT = "m = 4096, n = 4096, k = 4096, fp16", "m = 4096, n = 4096, k = 4088, fp16"
+LONG, CAUSAL, MANY = (f"N = 16384, d = 64, fp16{more}" for more in ("", ", causal", ", 128 heads"))
+
+
+def quoted() -> dict[str, list[str]]:
+    """What the lessons say, by `speed.json`: the first of each stands at its beginning."""
+    result, product = measured("a1", PRODUCT)
+    of_torch = median("a1", PRODUCT, "torch.matmul") / median("a1", PRODUCT)
+    sizes = [size.name for size in measured("p7", CAUSAL)[0].sizes]
+    of_flash = [median("p7", size, "SDPA flash") / median("p7", size) for size in sizes]
+    softmax = [share(1, "p1", ROWS), share(0, "p1", ROWS, EAGER)]
+    causal = [ms(1, "p6", CAUSAL), ms(0, "p6", CAUSAL, EAGER)]
+    cut = [ms(2, "a1", CUT), ms(2, "a1", PRODUCT)]
+    tiled = [share(1, "p4", "N = 128, fp32"), share(0, "p4", "N = 4096, fp32"), share(0, "p4", "N = 4096, fp32", EAGER)]
+    return {
+        "w1": [*softmax, f"{result.copy:.0f} GB", f"{result.copy / 12:.0f} billion"],
+        "w2": [ms(2, "p1", "N = 8192, bf16"), ms(2, "p1", ROWS)],
+        "w3": cut,
+        "p1": softmax,
+        "p2": [share(0, "p2", VOCABULARY), share(0, "p2", VOCABULARY, EAGER)],
+        "p3": [share(0, "p3", VOCABULARY), share(0, "p2", VOCABULARY)],
+        "p4": tiled,
+        "a1": [f"{product.speed(median('a1', PRODUCT)):.0f} TFLOP/s", f"{100 * of_torch:.0f} %", *cut],
+        "a2": causal,
+        "a3": [ms(0, "a3", LONG), ms(0, "a3", LONG, EAGER), ms(1, "p6", LONG), ms(1, "a3", LONG, "SDPA flash")],
+        "p5": [ms(0, "p5", MANY), ms(0, "p5", MANY, EAGER), ms(0, "p5", LONG), ms(0, "p5", LONG, EAGER)],
+        "p6": [*causal, ms(1, "p6", LONG), ms(0, "p5", LONG)],
+        "a4": [ms(0, "p7", CAUSAL), ms(0, "p7", CAUSAL, EAGER)],
+        "p7": [ms(0, "p7", CAUSAL), ms(0, "p7", CAUSAL, EAGER), f"{min(of_flash):.2f} and {max(of_flash):.2f}"],
+    }
+
+
+@every_lesson
+def test_a_lesson_begins_with_what_was_measured(puzzle_id: str) -> None:
+    first, *others = quoted()[puzzle_id]
+    assert first in section("What you will build", puzzle_id)
+    lesson = " ".join("\n".join(source for _, source in cells(puzzle_id)).split())
+    assert all(figure in lesson for figure in others), others
+
+
+# Numbers that a pocket calculator can follow.
+
+ROW, VALUES = np.array([1.0, 3.0, 2.0, 5.0]), np.array([10.0, 20.0, 30.0, 40.0])
+
+
+def online(row: Any) -> list[tuple[float, float, float]]:
+    """m, l and the plain sum of the weighted values after each pair of a row, by their definitions."""
+    weights = [(row[:n].max(), np.exp(row[:n] - row[:n].max())) for n in (2, 4)]
+    return [(m, p.sum(), p @ VALUES[: len(p)]) for m, p in weights]
+
+
+def worked() -> dict[str, list[str]]:
+    (_, l1, o1), (m, l, o) = online(ROW)
+    (_, other_l1, _), (_, other_l, _) = online(np.array([4.0, 0.0, 5.0, 1.0]))
+    _, (m_hidden, l_hidden, o_hidden) = online(np.array([1.0, 3.0, 2.0, -np.inf]))
+    weights, total = np.exp(ROW - m), np.exp([0.5, 3.0, 1.0]).sum()
+    alone, past = weights[2:] @ VALUES[2:], l + 4 * np.exp(-m)  # of tile 2; with four keys that do not exist
+    merged = [f"{o1:.2f}", f"{o:.2f}", f"{o / l:.2f}", f"{m + np.log(l):.3f}", f"{o_hidden / l_hidden:.2f}"]
+    gradients = [f"{np.log(3):.4f}", f"{np.log(4):.4f}", "17.5", "35", "-3.75", f"{3.75 * np.log(3):.2f}"]
+    return {
+        "p1": [f"{total:.1f}", f"{total + 1:.1f}", f"{total / (total + 1):.2f}"],
+        "p2": [f"{l:.4f}", *(f"{weight:.3f}"[1:] for weight in weights / l)],
+        "p3": [f"{l1:.4f}", f"{round(l1, 4) * 0.1353:.4f}", f"{weights[2:].sum():.4f}", f"{l:.4f}"],
+        "p4": [f"({l1:.2f}, {other_l1:.2f}) to ({l:.2f}, {other_l:.2f})"],
+        "a2": [*merged, f"{(o1 + alone) / l:.2f}"],
+        "a3": [*(f"{weight:.4f}" for weight in weights / l), f"{o / l:.2f}", f"{past:.2f}", f"{o / past:.2f}"],
+        "p5": [f"{l1:.4f}", f"{o1 / l1:.2f}", f"{alone:.2f}", f"{o / l:.2f}", f"{l:.4f}"],
+        "p6": [*merged, f"{l_hidden:.4f}", f"{m_hidden + np.log(l_hidden):.3f}"],
+        "a4": gradients,
+        "p7": gradients,
+    }
+
+
+@pytest.mark.parametrize("puzzle_id", worked())
+def test_worked_numbers_are_right(puzzle_id: str) -> None:
+    text = before("Your turn", puzzle_id)
+    missing = [number for number in worked()[puzzle_id] if number not in text]
+    assert not missing
