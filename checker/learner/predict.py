@@ -102,7 +102,7 @@ def still_open(puzzle: Puzzle, guesses: Guesses) -> list[Question]:
 
 def asked(questions: Sequence[Question]) -> RenderableType:
     """Questions in words."""
-    return Group(*(Text(f"{question.name}: {question.asks}") for question in questions))
+    return Group(*(Text(f"{question.name}: {question.asks}\n") for question in questions))
 
 
 def not_accepted(puzzle: Puzzle) -> str:
@@ -163,7 +163,9 @@ def shown(puzzle: Puzzle, answers: Sequence[Answer], found: Opened | None) -> Re
         if question.course is None or question.course == answer.own:
             lines.append(_indented(Text(question.reason)))
         else:
-            lines.append(_indented(Text(f"In the course's it is {number(question.course)}. {question.reason}")))
+            course = f"In the course's solution it is {number(question.course)}."
+            lines.append(_indented(Text(f"{course} {question.reason}")))
+        lines.append(Text(""))
     if found is not None:
         lines.append(Text(f"Right at the first guess: {right_at_first(puzzle, found.progress.of(puzzle.id))}."))
         lines.extend([Text(found.remark)] if found.remark else [])

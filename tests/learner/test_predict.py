@@ -124,7 +124,7 @@ def test_other_right_kernels_differ_only_where_the_bounds_leave_a_choice(kernel:
     assert differ == OTHERS.get(kernel.name, differ)
     for answer in found.values():
         text = " ".join(plain(predict.shown(puzzle, [answer], None)).split())
-        both = f"it is {predict.number(answer.own)}. In the course's it is" in text
+        both = f"it is {predict.number(answer.own)}. In the course's solution it is" in text
         assert both == (answer.question.name in differ) and answer.question.reason in text
 
 
