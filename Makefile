@@ -3,6 +3,7 @@
 #   PUZZLE=p4      which puzzle (4 is short for p4); none: all of them
 #   FILE=…         another file or notebook than puzzles/p4_*.py
 #   DEVICE=…       interpreter (default), cuda or auto
+#   GUESS=…        for predict: guesses by name, such as GUESS="k_reads=4 o_writes=2"; none: the questions
 #   AGAIN=1        only the hints seen so far
 #   EVERY=1        bench every size, not only the usual ones
 #   TARGETS=…      GPUs to compile for: sm_90 (default), sm_80, gfx942, separated by commas, or all
@@ -43,7 +44,7 @@ checker = PYTHONPATH="$(CURDIR)" "$(bin)/python" -m checker
 drawing = $(if $(VENV),,CHECKER_INSTALL_MATPLOTLIB="make -s .venv/.layer-plot")
 friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
 
-.PHONY: help check watch hint progress reset lab torch trace bench doctor clean needs-check needs-lab needs-torch
+.PHONY: help check watch hint predict progress reset lab torch trace bench doctor clean needs-check needs-lab needs-torch
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 23
@@ -57,6 +58,9 @@ watch: $(call layer,check) ## check whenever a puzzle's file or notebook is save
 
 hint: $(call layer,check) ## the next hint for PUZZLE=p4 (AGAIN=1: those seen so far)
 	@$(checker) hint $(PUZZLE) $(if $(AGAIN),--again)
+
+predict: $(call layer,check) ## guess a number (GUESS="k_reads=4"), and see what your accepted kernel of PUZZLE=p5 did
+	@$(checker) predict $(PUZZLE) $(GUESS) $(if $(FILE),--file "$(FILE)") $(friendly)
 
 progress: $(call layer,check) ## what is solved, and which file comes next
 	@$(checker) progress

@@ -12,8 +12,8 @@
 `check`        the road itself: `check(puzzle, submission)` walks through the rooms above
 `report/`      a verdict as text for a terminal, as HTML, as JSON
 
-What stands on this road: `learner/` (hints, progress, the solution explained, reset, watch), `trace/` and `bench/`
-(pictures, timings), `doctor/`, `notebook/` (the same from a cell), and, not in students' copies, `grading/`,
+What stands on this road: `learner/` (hints, predictions, progress, the solution explained, reset, watch), `trace/` and
+`bench/` (pictures, timings), `doctor/`, `notebook/` (the same from a cell), and, not in students' copies, `grading/`,
 `nbgrader/` and `publish/`.
 `commands/` is the command line, one file a verb. Imports run in this order only, from later rooms to earlier ones.
 

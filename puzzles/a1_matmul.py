@@ -228,18 +228,36 @@ check("a1")
 #
 # ## Experiments
 #
-# Predict, then run. The cell below launches your kernel with m = 48, n = 32, k = 40 and all sides 16. `run` says how
-# often an element was read, on average.
+# **Predict.** The launch has m = 48, n = 32, k = 40, and 16 for `Bm`, `Bn` and `Bk`. Write your guess in place of each
+# `...` and run the cell. Once it is accepted, your own kernel answers, and the judge says why. Guesses are not graded.
 #
-# 1. How many programs are there, how many iterations has each, and how often are A and B read?
-# 2. With Bn = 32?
-# 3. With Bk = 32, and Bn = 16 again?
+# * `a_reads`: how often is each element of A read?
+# * `b_reads`: how often is each element of B read?
+# * `multiply_adds`: the product needs 48 · 32 · 40 = 61,440 multiply-adds. How many does `tl.dot` make?
 #
-# <details><summary>The answers</summary>
+# In a terminal, type this with your numbers:
 #
-# With 16: the grid is 3 x 2, so 6 programs. Each has 3 iterations, the last one with 8 columns. A is read twice,
-# because C has two tiles side by side; B is read three times. With Bn = 32: 3 programs, A is read once, B three
-# times. With Bk = 32: 2 iterations, and nothing else changes: A twice, B three times.
+# ```
+# make predict PUZZLE=a1 GUESS="a_reads=... b_reads=... multiply_adds=..."
+# ```
+
+# %%
+from checker.notebook import predict
+
+predict("a1", a_reads=..., b_reads=..., multiply_adds=...)
+
+# %% [markdown]
+# **Run.** The next cell is the same launch. Write down how often A and B are read if you change one side of the tiles,
+# and how many programs and iterations there are:
+#
+# 1. With `Bn` 32?
+# 2. With `Bk` 32, and `Bn` 16 again?
+#
+# <details><summary>Answers</summary>
+#
+# 1. The grid is 3 x 1, so 3 programs with 3 iterations each. A is read once, because C has only one tile across, and B
+#    is still read three times.
+# 2. 6 programs with 2 iterations each, and nothing else changes: A is read twice, B three times.
 #
 # </details>
 
@@ -253,29 +271,33 @@ m, n, k = 48, 32, 40
 random = np.random.default_rng(0)
 a = random.normal(size=(m, k)).astype(np.float32)
 b = random.normal(size=(n, k)).astype(np.float32)
-c = np.zeros((m, n), np.float32)
-run(matmul_kernel, a, b, c, k, k, n, m, n, k, Bm=Bm, Bn=Bn, Bk=Bk, grid=(triton.cdiv(m, Bm), triton.cdiv(n, Bn)))
+strides = {"a_row_stride": k, "b_row_stride": k, "c_row_stride": n}
+sizes = {"m": m, "n": n, "k": k, "Bm": Bm, "Bn": Bn, "Bk": Bk}
+grid = triton.cdiv(m, Bm), triton.cdiv(n, Bn)
+run(matmul_kernel, a_ptr=a, b_ptr=b, c_ptr=np.zeros((m, n), np.float32), **strides, **sizes, grid=grid)
 
 # %% [markdown]
 # The next cell multiplies matrices of ones, but the second half of A holds 0.9. What is $c_{ij}$? What if the
 # accumulator is fp16? Start yours with `tl.float16`, write `acc = (acc + tl.dot(a, tl.trans(b))).to(tl.float16)`, and
 # put your kernel back afterwards.
-
-# %%
-a = np.ones((16, 4096), np.float16)
-a[:, 2048:] = 0.9
-b, c = np.ones((16, 4096), np.float16), np.zeros((16, 16), np.float16)
-run(matmul_kernel, a, b, c, 4096, 4096, 16, 16, 16, 4096, Bm=16, Bn=16, Bk=16, grid=(1, 1))
-
-# %% [markdown]
-# <details><summary>The answers</summary>
+#
+# <details><summary>Answers</summary>
 #
 # In fp16, 0.9 is 0.8999, and $2048 + 2048 \cdot 0.8999 = 3891$. C is fp16, which has only even numbers there: 3892.
 # With an fp16 accumulator, the last 128 iterations each add $16 \cdot 0.9 = 14.4$ to an even number and round to an
 # even one. So each adds 14: $2048 + 128 \cdot 14 = 3840$. That is an error of 1.3 %, and k is often larger.
 #
 # </details>
-#
+
+# %%
+a = np.ones((16, 4096), np.float16)
+a[:, 2048:] = 0.9
+b, c = np.ones((16, 4096), np.float16), np.zeros((16, 16), np.float16)
+strides = {"a_row_stride": 4096, "b_row_stride": 4096, "c_row_stride": 16}
+sizes = {"m": 16, "n": 16, "k": 4096, "Bm": 16, "Bn": 16, "Bk": 16}
+run(matmul_kernel, a_ptr=a, b_ptr=b, c_ptr=c, **strides, **sizes, grid=(1, 1))
+
+# %% [markdown]
 # ## What to notice afterwards
 #
 # This is the loop of puzzle 4, with a product in place of a maximum and a sum. In attention, rows of A are queries

@@ -238,19 +238,34 @@ check("a2")
 #
 # ## Experiments
 #
-# Predict, then run. The cell below counts the multiply-adds of your function and divides them by those of one tile,
-# with one head, 256 queries, 256 keys, d = 16, and `causal`.
+# **Predict.** The calls have 256 keys, one head, d = 16, Br = Bc = 32, and `causal`. Write your guess in place of each
+# `...` and run the cell. Once it is accepted, your own function answers, and the judge says why. Guesses are not
+# graded.
 #
-# 1. With Br = Bc = 32 there are 8 by 8 tiles. How many of them are computed?
-# 2. With Br = Bc = 64, of 4 by 4? Which share of all scores is that, and which was it before?
-# 3. With 128 queries, and Br = Bc = 32 again? Which tiles are these?
+# * `tiles`: 256 queries. How many of the 8 by 8 tiles of scores are computed?
+# * `tiles_late`: 128 queries. How many of the 4 by 8 tiles of scores are computed?
+# * `largest`: 256 queries. How many numbers are in the largest tensor that your function makes? All scores would be 256
+#   · 256 = 65,536.
 #
-# <details><summary>The answers</summary>
+# In a terminal, type this with your numbers:
 #
-# 1. 1 + 2 + … + 8 = 36 of 64, which is 56 %.
-# 2. 1 + 2 + 3 + 4 = 10 of 16, which is 62.5 %. Smaller tiles follow the diagonal more closely.
-# 3. The queries are the last 128 positions, so their rows of tiles are the last four of the eight: 5 + 6 + 7 + 8 = 26
-#    of 32.
+# ```
+# make predict PUZZLE=a2 GUESS="tiles=... tiles_late=... largest=..."
+# ```
+
+# %%
+from checker.notebook import predict
+
+predict("a2", tiles=..., tiles_late=..., largest=...)
+
+# %% [markdown]
+# **Run.** The next cell counts the multiply-adds of your function, and divides them by those of one tile. With
+# Br = Bc = 64, how many tiles are computed? What share of all scores is that, and which was it before?
+#
+# <details><summary>Answer</summary>
+#
+# 1 + 2 + 3 + 4 = 10 of 16 tiles, which is 62.5 %. Before, it was 36 of 64, which is 56 %. Smaller tiles follow the
+# diagonal more closely.
 #
 # </details>
 
@@ -260,7 +275,7 @@ from torch.utils.flop_counter import FlopCounterMode
 n_q, n_k, Br, Bc = 256, 256, 32, 32
 q, k, v = (torch.randn(1, 1, n, 16) for n in (n_q, n_k, n_k))
 with FlopCounterMode(display=False) as counter:
-    flash_attention_forward(q, k, v, 0.25, True, Br, Bc)
+    flash_attention_forward(q, k, v, scale=0.25, causal=True, Br=Br, Bc=Bc)
 counter.get_total_flops() / 2 / (2 * Br * Bc * 16)  # a multiply-add is two operations, and a tile has two products
 
 # %% [markdown]
@@ -271,7 +286,7 @@ counter.get_total_flops() / 2 / (2 * Br * Bc * 16)  # a multiply-add is two oper
 # 3. Make six copies of the query, two more than there are keys: `q.repeat(1, 1, 6, 1)`, and `causal=True`. Which
 #    queries see no key, and what do query 2 and query 5 get?
 #
-# <details><summary>The answers</summary>
+# <details><summary>Answers</summary>
 #
 # 1. Nothing, but for the last digits.
 # 2. O is 40 and LSE is 500: the largest score is subtracted before any exponential, and $e^{-200}$ rounds to 0 in
@@ -285,7 +300,7 @@ counter.get_total_flops() / 2 / (2 * Br * Bc * 16)  # a multiply-add is two oper
 q = torch.ones(1, 1, 1, 1)
 k = torch.tensor([1.0, 3.0, 2.0, 5.0]).reshape(1, 1, 4, 1)
 v = torch.tensor([10.0, 20.0, 30.0, 40.0]).reshape(1, 1, 4, 1)
-flash_attention_forward(q, k, v, 1.0, False, Br=2, Bc=2)
+flash_attention_forward(q, k, v, scale=1.0, causal=False, Br=2, Bc=2)
 
 # %% [markdown]
 # ## What to notice afterwards

@@ -251,18 +251,30 @@ check("a3")
 #
 # ## Experiments
 #
-# Predict, then run. The cell below launches your kernel with one head, 64 queries, 64 keys and D = 16. `run` says how
-# often an element was read, on average.
+# **Predict.** The launches have one head, 64 queries, 64 keys, D = 16 and Br = 16. Write your guess in place of each
+# `...` and run the cell. Once it is accepted, your own kernel answers, and the judge says why. Guesses are not graded.
 #
-# 1. With Br = Bc = 16, how often are Q, K and V read?
-# 2. With Br = 32, and Bc = 16?
-# 3. With Br = 16, and Bc = 32?
+# * `k_reads`: with Bc = 16, how often is each element of K read?
+# * `v_reads`: with Bc = 16, how often is each element of V read?
+# * `k_reads_wide`: with Bc = 32, how often is each element of K read?
 #
-# <details><summary>The answers</summary>
+# In a terminal, type this with your numbers:
 #
-# Br decides, and Bc does not. With Br = 16 there are 4 programs: each reads all of K twice and all of V once, so K is
-# read 8 times and V 4 times. With Br = 32 there are 2 programs: K 4 times, V 2 times. With Bc = 32 the loops have
-# half as many iterations with tiles twice as large: 8 and 4 again. Q is read once in any case.
+# ```
+# make predict PUZZLE=a3 GUESS="k_reads=... v_reads=... k_reads_wide=..."
+# ```
+
+# %%
+from checker.notebook import predict
+
+predict("a3", k_reads=..., v_reads=..., k_reads_wide=...)
+
+# %% [markdown]
+# **Run.** The next cell is the first of these launches. With `Br` 32, how often are Q, K and V read?
+#
+# <details><summary>Answer</summary>
+#
+# There are 2 programs instead of 4, so K is read 4 times and V twice. Q is read once in any case.
 #
 # </details>
 
@@ -274,9 +286,10 @@ from checker.notebook import run
 Br, Bc = 16, 16
 random = np.random.default_rng(0)
 q, k, v = (random.normal(size=(1, 64, 16)).astype(np.float32) for _ in range(3))
-o = np.zeros_like(q)
-strides = 64 * 16, 16, 64 * 16, 16  # head and row of Q, head and row of K
-run(two_sweep_attention_kernel, q, k, v, o, *strides, 64, 64, 0.25, D=16, Br=Br, Bc=Bc, grid=(64 // Br, 1))
+tensors = {"q_ptr": q, "k_ptr": k, "v_ptr": v, "o_ptr": np.zeros_like(q)}
+strides = {"q_head_stride": 64 * 16, "q_row_stride": 16, "k_head_stride": 64 * 16, "k_row_stride": 16}
+sizes = {"n_q": 64, "n_k": 64, "scale": 0.25, "D": 16, "Br": Br, "Bc": Bc}
+run(two_sweep_attention_kernel, **tensors, **strides, **sizes, grid=(64 // Br, 1))
 
 # %% [markdown]
 # The next cell is the example above, in a tile of 16 keys: 4 of them exist. Its O is 36.88.
@@ -285,7 +298,7 @@ run(two_sweep_attention_kernel, q, k, v, o, *strides, 64, 64, 0.25, D=16, Br=Br,
 # 2. Hide them in pass 1 again, and not in pass 2. What is O?
 # 3. The same, with `k[0, :, 0] -= 100`, which makes each score smaller by 100. What is O, and what should it be?
 #
-# <details><summary>The answers</summary>
+# <details><summary>Answers</summary>
 #
 # 1. Twelve keys that do not exist add $12 \cdot e^{-5} = 0.08$: `l` is 1.28 instead of 1.20, and O is 34.56.
 # 2. 36.88: wrong weights, but each is multiplied with a row of zeros.
@@ -299,8 +312,10 @@ q, k, v = np.zeros((1, 1, 16), np.float32), np.zeros((1, 4, 16), np.float32), np
 q[0, 0, :2] = 2, 2
 k[0, :, :2] = [[1, 0], [1, 2], [2, 0], [3, 2]]
 v[0, :, 0] = 10, 20, 30, 40
-o = np.zeros_like(q)
-run(two_sweep_attention_kernel, q, k, v, o, 16, 16, 64, 16, 1, 4, 0.5, D=16, Br=16, Bc=16, grid=(1, 1))["o_ptr"][0, 0, 0]
+tensors = {"q_ptr": q, "k_ptr": k, "v_ptr": v, "o_ptr": np.zeros_like(q)}
+strides = {"q_head_stride": 16, "q_row_stride": 16, "k_head_stride": 64, "k_row_stride": 16}
+sizes = {"n_q": 1, "n_k": 4, "scale": 0.5, "D": 16, "Br": 16, "Bc": 16}
+run(two_sweep_attention_kernel, **tensors, **strides, **sizes, grid=(1, 1))["o_ptr"][0, 0, 0]
 
 # %% [markdown]
 # ## What to notice afterwards

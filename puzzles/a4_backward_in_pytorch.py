@@ -264,6 +264,27 @@ check("a4")
 #
 # ## Experiments
 #
+# **Predict.** The calls have 256 queries and keys, one head, d = 16, Bc = 32, and `causal`. Write your guess in place
+# of each `...` and run the cell. Once it is accepted, your own function answers, and the judge says why. Guesses are
+# not graded.
+#
+# * `tiles`: with Br = 32, how many of the 8 by 8 tiles are computed?
+# * `tiles_tall`: with Br = 64, how many of the 4 by 8 tiles are computed?
+# * `largest`: with Br = 32, how many numbers are in the largest tensor that your function makes? P would have 256 · 256
+#   = 65,536.
+#
+# In a terminal, type this with your numbers:
+#
+# ```
+# make predict PUZZLE=a4 GUESS="tiles=... tiles_tall=... largest=..."
+# ```
+
+# %%
+from checker.notebook import predict
+
+predict("a4", tiles=..., tiles_tall=..., largest=...)
+
+# %% [markdown]
 # **Against `torch.autograd`.** PyTorch differentiates plain attention by itself. The next cell prints by how much your
 # gradients differ from its own: by about $10^{-6}$, and with fp64 by about $10^{-15}$.
 
@@ -275,7 +296,7 @@ for x, own in zip((q, k, v), torch.autograd.grad(Attention.apply(q, k, v), (q, k
 
 
 # %% [markdown]
-# Predict, then run. The cell below is the example in numbers.
+# **Run.** The next cell is the example in numbers. Write your answers down before you change it.
 #
 # 1. `scale` is 1 there. With `scale` 2 and K half as large, all scores are what they were. Which of dQ, dK and dV stay
 #    the same, and what becomes of the others?
@@ -297,20 +318,16 @@ q = torch.ones(1, 1, 1, 1)
 k = torch.log(torch.tensor([1.0, 3.0])).reshape(1, 1, 2, 1)  # scores whose softmax is .25 .75, and LSE is log(4)
 v = torch.tensor([10.0, 20.0]).reshape(1, 1, 2, 1)
 o, lse, do = 17.5 * q, torch.log(4 * q[..., 0]), 2 * q
-flash_attention_backward(q, k, v, o, lse, do, 1.0, False, Br=1, Bc=1)
+flash_attention_backward(q, k, v, o, lse, do, scale=1.0, causal=False, Br=1, Bc=1)
 
 # %% [markdown]
 # The last cell counts the multiply-adds of your function, and divides them by those of one tile: with one head, 256
-# queries, 256 keys, d = 16, `causal`, and tiles of 32 by 32.
+# queries, 256 keys, d = 16, `causal`, and tiles of 32 by 32. What share of the work does the causal mask save with 1024
+# queries and keys?
 #
-# 1. How many of the 8 by 8 tiles are computed? And with Br = 64?
-# 2. Which share of the work is the causal mask worth with 1024 queries and keys, in tiles of 32?
+# <details><summary>Answer</summary>
 #
-# <details><summary>The answers</summary>
-#
-# 1. 1 + 2 + … + 8 = 36 of 64, the same as in a2. With Br = 64 there are four rows of tiles, which see 2, 4, 6 and 8
-#    tiles of keys: 20 of 32.
-# 2. 1 + 2 + … + 32 = 528 of 1024 tiles are computed, so it saves 48 %.
+# 1 + 2 + … + 32 = 528 of 1024 tiles are computed, so it saves 48 %.
 #
 # </details>
 
@@ -320,7 +337,7 @@ from torch.utils.flop_counter import FlopCounterMode
 n, Br, Bc = 256, 32, 32
 q, k, v, o, do = (torch.randn(1, 1, n, 16) for _ in range(5))
 with FlopCounterMode(display=False) as counter:
-    flash_attention_backward(q, k, v, o, torch.zeros(1, 1, n), do, 0.25, True, Br, Bc)
+    flash_attention_backward(q, k, v, o, torch.zeros(1, 1, n), do, scale=0.25, causal=True, Br=Br, Bc=Bc)
 counter.get_total_flops() / 2 / (5 * Br * Bc * 16)  # a multiply-add is two operations, and a tile has five products
 
 # %% [markdown]

@@ -162,18 +162,33 @@ check("p1")
 #
 # ## Experiments
 #
-# `run` launches your kernel once on the interpreter, with arrays of your own, and tells how often each element was
-# moved. Write your guess down before you run the cell.
+# **Predict.** Each question is about a single row. Write your guess in place of each `...` and run the cell. Once it is
+# accepted, your own kernel answers, and the judge says why. Guesses are not graded.
 #
-# 1. What does y hold, as the cell stands? And what changes in either row if 88 becomes 89?
-# 2. How often is each element of x read with `BLOCK_SIZE=4`? And with `BLOCK_SIZE=8`?
+# * `y_0`: five sevens, with `BLOCK_SIZE=8`. What is the first element of y?
+# * `idle_lanes`: 1025 columns need `BLOCK_SIZE=2048`. How many lanes are masked off when y is stored?
+# * `x_reads`: in that launch of 1025 columns, how often is each element of x read?
 #
-# <details><summary>Answers</summary>
+# In a terminal, type this with your numbers:
 #
-# 1. Row 0 is 1 and twice nearly 0, as $e^{88} = 1.7 \cdot 10^{38}$ is still a number. $e^{89}$ is more than fp32 can
-#    hold, so the sum is infinite: 89 gives $\infty / \infty$ = NaN, and its neighbours give 0. Row 1 stays .6652,
-#    .0900, .2447, because another program computes it.
-# 2. Once, both times: masked lanes touch no memory.
+# ```
+# make predict PUZZLE=p1 GUESS="y_0=... idle_lanes=... x_reads=..."
+# ```
+
+# %%
+from checker.notebook import predict
+
+predict("p1", y_0=..., idle_lanes=..., x_reads=...)
+
+# %% [markdown]
+# **Run.** `run` launches your kernel once on the interpreter, with arrays of your own. Write your guess down before you
+# run the cell. What does y hold, as the cell stands? And what changes in either row if 88 becomes 89?
+#
+# <details><summary>Answer</summary>
+#
+# Row 0 is 1 and twice nearly 0, as $e^{88} = 1.7 \cdot 10^{38}$ is still a number. $e^{89}$ is more than fp32 can
+# hold, so the sum is infinite: 89 gives $\infty / \infty$ = NaN, and its neighbours give 0. Row 1 stays .6652,
+# .0900, .2447, because another program computes it.
 #
 # </details>
 

@@ -158,15 +158,36 @@ check("p2")
 #
 # ## Experiments
 #
-# Write your guess down before you run the cell.
+# **Predict.** Each question is about a single row. Write your guess in place of each `...` and run the cell. Once it is
+# accepted, your own kernel answers, and the judge says why. Guesses are not graded.
 #
-# 1. How often is each element of x read, in blocks of 4 and in one block of 16?
-# 2. What does adding 1000 to every element change?
+# * `x_reads`: 10 columns with `BLOCK_SIZE=16`, so that the row fits into one block. How often is each element of x
+#   read?
+# * `y_0`: the softmax of 1, 2, 3 begins with .0900. With what does that of 1001, 1002, 1003 begin?
+#
+# In a terminal, type this with your numbers:
+#
+# ```
+# make predict PUZZLE=p2 GUESS="x_reads=... y_0=..."
+# ```
+
+# %%
+from checker.notebook import predict
+
+predict("p2", x_reads=..., y_0=...)
+
+# %% [markdown]
+# **Run.** Write your guess down before you run the cell.
+#
+# 1. The largest element, 9, becomes $-\infty$. What is y there, and how large is the largest element of y?
+# 2. All elements are $-\infty$: `np.full((1, 10), -np.inf, np.float32)`. What is y?
 #
 # <details><summary>Answers</summary>
 #
-# 1. Three times, whatever the block: each pass loads the row again, even a row that fits into one block.
-# 2. Nothing: the softmax is the same, by shift invariance. Puzzle 1's kernel would give NaN.
+# 1. y is 0 there, because $e^{-\infty} = 0$. The other nine share 1, and the largest of them is .6322. The largest of ten
+#    was .6321.
+# 2. NaN everywhere, unless you have taken precautions: m is $-\infty$, and $-\infty - (-\infty)$ is not a number. No row
+#    of this puzzle is like that. In puzzle 3 the first block of a row may be.
 #
 # </details>
 
@@ -175,10 +196,9 @@ import numpy as np
 
 from checker.notebook import run
 
-x = np.arange(10, dtype=np.float32).reshape(1, 10)  # + 1000
+x = np.arange(10, dtype=np.float32).reshape(1, 10)  # then x[0, 9] = -np.inf
 y = np.zeros_like(x)
-block = 4  # or 16
-run(safe_softmax_kernel, x_ptr=x, y_ptr=y, x_row_stride=10, y_row_stride=10, n_cols=10, BLOCK_SIZE=block, grid=1)
+run(safe_softmax_kernel, x_ptr=x, y_ptr=y, x_row_stride=10, y_row_stride=10, n_cols=10, BLOCK_SIZE=4, grid=1)
 
 # %% [markdown]
 # ## What to notice afterwards

@@ -162,16 +162,34 @@ check("p3")
 #
 # ## Experiments
 #
-# Write your guess down before you run the cell.
+# **Predict.** Each question is about a single row. Write your guess in place of each `...` and run the cell. Once it is
+# accepted, your own kernel answers, and the judge says why. Guesses are not graded.
 #
-# 1. The row begins with a block of $-\infty$. What is y there, and what is it if you take the guard out of your kernel?
-# 2. What are $m$ and $l$ after the first block? Print them.
+# * `x_reads`: 10 columns with `BLOCK_SIZE=16`, as in puzzle 2. How often is each element of x read now?
+# * `y_5`: four times minus infinity, and then 2, 2. With `BLOCK_SIZE=4`, what is the last element of y?
+#
+# In a terminal, type this with your numbers:
+#
+# ```
+# make predict PUZZLE=p3 GUESS="x_reads=... y_5=..."
+# ```
+
+# %%
+from checker.notebook import predict
+
+predict("p3", x_reads=..., y_5=...)
+
+# %% [markdown]
+# **Run.** Write your guess down before you run the cell. The row begins with a block of $-\infty$.
+#
+# 1. What are $m$ and $l$ after the first block, and after the second? Print them.
+# 2. What is y if you take the guard out of your kernel?
 #
 # <details><summary>Answers</summary>
 #
-# 1. 0, and .0900 .2447 .6652 in the other three columns. Without the guard every element is NaN: one NaN in $l$ is
-#    enough.
-# 2. $-\infty$ and 0, the pair of no columns at all. The second block then finds $m' = 3$ and $l' = 1.503$.
+# 1. $-\infty$ and 0, the pair of no columns at all. The second block then finds $m' = 3$ and $l' = 1.503$.
+# 2. Every element is NaN: one NaN in $l$ is enough. With the guard, y begins with four zeros and ends with .0900 .2447
+#    .6652.
 #
 # </details>
 

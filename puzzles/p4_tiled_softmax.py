@@ -153,18 +153,33 @@ check("p4")
 #
 # ## Experiments
 #
-# Write your guess down before you run the cell.
+# **Predict.** The launch has 5 rows of 10 columns, in tiles of 4 x 4. Write your guess in place of each `...` and run
+# the cell. Once it is accepted, your own kernel answers, and the judge says why. Guesses are not graded.
 #
-# 1. Five rows in tiles of four: how many programs run? In tiles of two, or of one? What happens to the traffic?
-# 2. The tiles are square at first. Write `m[None, :]` for `m[:, None]` where `m` is subtracted in the last loop. Does
-#    anything complain?
+# * `programs`: how many programs store to y?
+# * `x_reads`: how often is each element of x read?
+# * `idle_lanes`: how many lanes of all programs together are masked off when y is stored?
 #
-# <details><summary>Answers</summary>
+# In a terminal, type this with your numbers:
 #
-# 1. 2, 3 and 5 programs. The traffic stays the same, x twice and y once: rows past the end are masked, so they cost
-#    nothing.
-# 2. Nothing complains, and y is wrong: column $j$ of a tile is shifted by the maximum of row $j$, so rows no longer sum
-#    to 1. With tiles of two rows, the shapes (1, 2) and (2, 4) do not fit, and Triton says so.
+# ```
+# make predict PUZZLE=p4 GUESS="programs=... x_reads=... idle_lanes=..."
+# ```
+
+# %%
+from checker.notebook import predict
+
+predict("p4", programs=..., x_reads=..., idle_lanes=...)
+
+# %% [markdown]
+# **Run.** Write your guess down before you run the cell. It launches the same tiles. Write `m[None, :]` for
+# `m[:, None]` where `m` is subtracted in the last loop. Does anything complain? And with `at_once = 2`?
+#
+# <details><summary>Answer</summary>
+#
+# Square tiles: nothing complains, and y is wrong. Column $j$ of a tile is shifted by the maximum of row $j$, so rows no
+# longer sum to 1. The last row even holds infinities, because three rows of its tile do not exist and have the maximum
+# $-\infty$. With tiles of two rows, the shapes (1, 2) and (2, 4) do not fit, and Triton says so.
 #
 # </details>
 
@@ -173,7 +188,7 @@ import numpy as np
 
 from checker.notebook import run
 
-at_once = 4  # or 2, or 1
+at_once = 4  # or 2
 x = np.random.default_rng(0).normal(size=(5, 10)).astype(np.float32)
 y = np.zeros_like(x)
 sizes = {"x_row_stride": 10, "y_row_stride": 10, "n_rows": 5, "n_cols": 10}

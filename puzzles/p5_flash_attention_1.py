@@ -235,17 +235,36 @@ check("p5")
 #
 # ## Experiments
 #
-# Write your guess down before you run the cell: 64 queries, 64 keys, tiles of 16 by 16.
+# **Predict.** The launch has one head, 64 queries, 64 keys, D = 16, `Br=16` and `Bc=32`. Write your guess in place of
+# each `...` and run the cell. Once it is accepted, your own kernel answers, and the judge says why. Guesses are not
+# graded.
 #
-# 1. How often is each element of O read, and how often written? And with `Bc=32`, with `Bc=64`?
-# 2. How often is each element of K read in these three launches?
-# 3. What does `Br=32` change?
+# * `k_reads`: how often is each element of K read?
+# * `o_writes`: how often is each element of O written?
+# * `q_reads`: how often is each element of Q read?
+#
+# In a terminal, type this with your numbers:
+#
+# ```
+# make predict PUZZLE=p5 GUESS="k_reads=... o_writes=... q_reads=..."
+# ```
+
+# %%
+from checker.notebook import predict
+
+predict("p5", k_reads=..., o_writes=..., q_reads=...)
+
+# %% [markdown]
+# **Run.** Write your guess down before you run the cell, which is the same launch with `Bc=16`.
+#
+# 1. How often is each element of O read, and how often written? And with `Bc=64`?
+# 2. O starts from 0. Let it start from 5: `np.full_like(q, 5)` in place of `np.zeros_like(q)`. What changes in the
+#    result?
 #
 # <details><summary>Answers</summary>
 #
-# 1. Once for each tile of keys: 4 times each way, then 2, then 1.
-# 2. Once in all three: that is what this loop order is for.
-# 3. Nothing: `Br` does not occur in the count.
+# 1. 4 times each way, once for each tile of keys. With `Bc=64` there is one tile of keys: once each way.
+# 2. Nothing. The first visit multiplies the old O by `li`, which is 0.
 #
 # </details>
 
@@ -259,7 +278,7 @@ q, k, v = (random.normal(size=(1, 64, 16)).astype(np.float32) for _ in range(3))
 o, l, m = np.zeros_like(q), np.zeros((1, 64), np.float32), np.full((1, 64), -np.inf, np.float32)
 tensors = {"q_ptr": q, "k_ptr": k, "v_ptr": v, "o_ptr": o, "l_ptr": l, "m_ptr": m}
 strides = {"q_head_stride": 64 * 16, "q_row_stride": 16, "k_head_stride": 64 * 16, "k_row_stride": 16}
-sizes = {"n_q": 64, "n_k": 64, "scale": 0.25, "D": 16, "Br": 16, "Bc": 16}  # or Bc 32, 64
+sizes = {"n_q": 64, "n_k": 64, "scale": 0.25, "D": 16, "Br": 16, "Bc": 16}  # or Bc 64
 run(flash_attention_1_kernel, **tensors, **strides, **sizes, grid=1)
 
 # %% [markdown]

@@ -226,19 +226,37 @@ check("p6")
 #
 # ## Experiments
 #
-# Write your guess down before you run the cell: 64 queries, 64 keys, tiles of 16 by 16.
+# **Predict.** The launches have one head, 64 queries, 64 keys, D = 16 and `Bc=16`. Write your guess in place of each
+# `...` and run the cell. Once it is accepted, your own kernel answers, and the judge says why. Guesses are not graded.
 #
-# 1. How often is each element of K read without `CAUSAL`? With `Br=32`?
-# 2. How often on average with `CAUSAL`, and what share of the full traffic is that? With `Br=32`?
-# 3. Go back to 40 queries and 50 keys in tiles of 16. Where does the loop of program 2 end, and that of program 0 if
+# * `k_reads`: with `Br=16`, not causal, how often is each element of K read?
+# * `k_reads_causal`: with `Br=16` and `CAUSAL`, how often is an element of K read, on average?
+# * `k_reads_tall`: with `Br=32` and `CAUSAL`, how often is an element of K read, on average?
+#
+# In a terminal, type this with your numbers:
+#
+# ```
+# make predict PUZZLE=p6 GUESS="k_reads=... k_reads_causal=... k_reads_tall=..."
+# ```
+
+# %%
+from checker.notebook import predict
+
+predict("p6", k_reads=..., k_reads_causal=..., k_reads_tall=...)
+
+# %% [markdown]
+# **Run.** Write your guess down before you run the cell, which is the second of these launches.
+#
+# 1. Which share of the full traffic of K is left with `CAUSAL`, for `Br=16` and for `Br=32`? Which share would be left of
+#    1024 queries and keys in tiles of 16 by 16?
+# 2. There are 40 queries and 50 keys in tiles of 16. Where does the loop of program 2 end? And that of program 0, if
 #    there are 60 queries and 40 keys?
 #
 # <details><summary>Answers</summary>
 #
-# 1. Once for each tile of queries: 4 times, and 2 times with `Br=32`.
-# 2. The four programs visit 1 + 2 + 3 + 4 = 10 of 16 tiles: 2.5 times, a share of 62.5 %. With `Br=32` the two
-#    programs visit 2 + 4 = 6 of 8 tiles: 1.5 times, a share of 75 %. Taller tiles hide less.
-# 3. Program 2 owns queries 32 to 47, of which 40 to 47 do not exist. Its end is 50, the number of keys, and not 32 +
+# 1. 10 of 16 tiles, which is 62.5 %, and 6 of 8, which is 75 %: taller tiles hide less. Of 64 by 64 tiles,
+#    1 + 2 + … + 64 = 2080 are left, which is 50.8 %.
+# 2. Program 2 owns queries 32 to 47, of which 40 to 47 do not exist. Its end is 50, the number of keys, and not 32 +
 #    16 + 10 = 58. With 60 queries and 40 keys off is −20, and the end of program 0 is 0 + 16 − 20 = −4: the loop has
 #    no iteration, and O is 0.
 #

@@ -285,7 +285,27 @@ check("p7")
 #
 # ## Experiments
 #
-# Write your guess down before you run the cells.
+# **Predict.** The launches have one head, 64 queries, 64 keys, D = 16, `Br=32` and `Bc=16`. Write your guess in place
+# of each `...` and run the cell. Once it is accepted, your own kernel answers, and the judge says why. Guesses are not
+# graded.
+#
+# * `k_reads`: how often does `dq_kernel` read an element of K, on average?
+# * `q_reads`: how often does `dk_dv_kernel` read an element of Q, on average?
+# * `products`: how many times does `dk_dv_kernel` call `tl.dot`, in all programs together?
+#
+# In a terminal, type this with your numbers:
+#
+# ```
+# make predict PUZZLE=p7 GUESS="k_reads=... q_reads=... products=..."
+# ```
+
+# %%
+from checker.notebook import predict
+
+predict("p7", k_reads=..., q_reads=..., products=...)
+
+# %% [markdown]
+# **Run.** Write your guess down before you run the next two cells.
 #
 # 1. Is delta the same if it is summed over keys, $\sum_j P_{ij}\, dP_{ij}$, instead of over dimensions?
 # 2. Query 0 sees only key 0. What is row 0 of dQ? And which key has a dV to which only one query contributes?

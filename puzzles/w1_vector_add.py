@@ -308,7 +308,26 @@ check("w1")
 #
 # ## Experiments
 #
-# Again: first write down what you expect, then run your own kernel.
+# **Predict.** The launch is one with n = 1000 and `BLOCK_SIZE=256`. Write your guess in place of each `...` and run the
+# cell. Once it is accepted, your own kernel answers, and the judge says why. Guesses are not graded.
+#
+# * `programs`: how many programs store to z?
+# * `idle_lanes`: how many lanes of all programs together are masked off when z is stored?
+# * `x_reads`: how often is each element of x read?
+#
+# In a terminal, type this with your numbers:
+#
+# ```
+# make predict PUZZLE=w1 GUESS="programs=... idle_lanes=... x_reads=..."
+# ```
+
+# %%
+from checker.notebook import predict
+
+predict("w1", programs=..., idle_lanes=..., x_reads=...)
+
+# %% [markdown]
+# **Run.** Write down your answer before you run the cell, and before you unfold mine. In a terminal, unfold it at once.
 
 # %%
 x = np.array([1, 1000, 2048, 60000], np.float16)
@@ -323,16 +342,6 @@ run(vector_add_kernel, x_ptr=x, y_ptr=y, z_ptr=np.zeros_like(x), n=4, BLOCK_SIZE
 # 2, 1000, 2048 and infinity. From 512 to 1024 fp16 numbers are 0.5 apart, and 1000.25 is rounded to the even neighbour of
 # the two. From 2048 to 4096 they are 2 apart, so adding 1 changes nothing. A long sum in fp16 would stop growing there, which
 # is why w2 adds up in fp32.
-#
-# </details>
-#
-# **Question 5.** Take n = 1000 and `BLOCK_SIZE=256`. How many programs are there, how many lanes do nothing, and how often
-# is each element of x read?
-#
-# <details><summary>Answer</summary>
-#
-# 4 programs have 1024 lanes, so 24 do nothing. Each element is read once: masked lanes touch no memory, and so they are not
-# counted.
 #
 # </details>
 #

@@ -217,8 +217,27 @@ check("w2")
 #
 # ## Experiments
 #
-# Write down your answer before you run the cell, and before you unfold mine. `run` launches your kernel once on the
-# interpreter, with arrays of your own. These are the numbers of the picture; the gaps hold tens.
+# **Predict.** Both questions are about launches of your kernel. Write your guess in place of each `...` and run the
+# cell. Once it is accepted, your own kernel answers, and the judge says why. Guesses are not graded.
+#
+# * `idle_lanes`: 3 rows of 5 columns need `BLOCK_SIZE=8`. How many lanes of all programs together are masked off when x
+#   is loaded?
+# * `total`: a row of fp16 numbers begins with 2048, and 1000 ones follow. What does your kernel store as its sum?
+#
+# In a terminal, type this with your numbers:
+#
+# ```
+# make predict PUZZLE=w2 GUESS="idle_lanes=... total=..."
+# ```
+
+# %%
+from checker.notebook import predict
+
+predict("w2", idle_lanes=..., total=...)
+
+# %% [markdown]
+# **Run.** Write down your answer before you run the cell, and before you unfold mine. `run` launches your kernel once on
+# the interpreter, with arrays of your own. These are the numbers of the picture; the gaps hold tens.
 
 # %%
 import numpy as np
@@ -239,17 +258,7 @@ run(row_sum_kernel, x_ptr=wide, out_ptr=out, x_row_stride=5, n_cols=3, BLOCK_SIZ
 #
 # </details>
 #
-# **Question 2.** Take all five columns, `n_cols=5`, and the block that they need. How large is it, how many programs are
-# there, and how many lanes of each are masked off?
-#
-# <details><summary>Answer</summary>
-#
-# `BLOCK_SIZE=8`, and still 3 programs, one for each row. Lanes 5, 6 and 7 of each are masked off. The sums are 26, 35
-# and 44, and each of the 15 elements is read once.
-#
-# </details>
-#
-# **Question 3.** Back to `n_cols=3, BLOCK_SIZE=4`. What comes out with `x_row_stride=3`, the length of a row?
+# **Question 2.** What comes out with `x_row_stride=3`, the length of a row?
 #
 # <details><summary>Answer</summary>
 #
@@ -258,7 +267,7 @@ run(row_sum_kernel, x_ptr=wide, out_ptr=out, x_row_stride=5, n_cols=3, BLOCK_SIZ
 #
 # </details>
 #
-# **Question 4.** Write `other=1.0` in your kernel. What comes out, with `BLOCK_SIZE=4` and with `BLOCK_SIZE=8`?
+# **Question 3.** Write `other=1.0` in your kernel. What comes out, with `BLOCK_SIZE=4` and with `BLOCK_SIZE=8`?
 #
 # <details><summary>Answer</summary>
 #
@@ -267,7 +276,7 @@ run(row_sum_kernel, x_ptr=wide, out_ptr=out, x_row_stride=5, n_cols=3, BLOCK_SIZ
 #
 # </details>
 #
-# **Question 5.** Here is a row of 1024 fp16 numbers, all of them 100. What is the sum, and what is it if you leave
+# **Question 4.** Here is a row of 1024 fp16 numbers, all of them 100. What is the sum, and what is it if you leave
 # `.to(tl.float32)` out?
 
 # %%

@@ -239,8 +239,27 @@ check("w3")
 #
 # ## Experiments
 #
-# Write down your answer before you run the cell, and before you unfold mine. `run` launches your kernel once on the
-# interpreter. This is the matrix of the picture, and the elements of x are the offsets at which they lie.
+# **Predict.** The matrix is that of the picture, 5 x 10. Write your guess in place of each `...` and run the cell. Once
+# it is accepted, your own kernel answers, and the judge says why. Guesses are not graded.
+#
+# * `idle_lanes`: with tiles of 2 x 4, how many lanes of all programs together are masked off when y is stored?
+# * `unwritten`: with tiles of 2 x 4 and a grid of (3, 2), which is too small, how many elements of y does nobody write?
+# * `programs`: with tiles of 4 x 4, how many programs store to y?
+#
+# In a terminal, type this with your numbers:
+#
+# ```
+# make predict PUZZLE=w3 GUESS="idle_lanes=... unwritten=... programs=..."
+# ```
+
+# %%
+from checker.notebook import predict
+
+predict("w3", idle_lanes=..., unwritten=..., programs=...)
+
+# %% [markdown]
+# **Run.** Write down your answer before you run the cell, and before you unfold mine. `run` launches your kernel once on
+# the interpreter. This is the matrix of the picture again, and the elements of x are the offsets at which they lie.
 
 # %%
 import numpy as np
@@ -253,36 +272,24 @@ blocks = {"BLOCK_ROWS": 2, "BLOCK_COLS": 4}
 run(transpose_kernel, x_ptr=x, y_ptr=y, x_row_stride=10, y_row_stride=5, n_rows=5, n_cols=10, **blocks, grid=(3, 3))
 
 # %% [markdown]
-# **Question 1.** How many lanes do all programs have together, and how many of them are masked off? How many are masked off
-# in program (2, 2) alone?
+# **Question 1.** How many of its 8 lanes does program (2, 2) mask off?
 #
 # <details><summary>Answer</summary>
 #
-# 9 programs have 8 lanes each, which is 72. x has 50 elements, so 22 lanes are masked off. In program (2, 2) only row 4 and
-# the columns 8 and 9 exist, so 2 lanes take part and 6 do not.
+# 6. Its tile begins at row 4 and column 8. Only row 4 and the columns 8 and 9 exist, so 2 lanes take part.
 #
 # </details>
 #
-# **Question 2.** You launch too few programs, `grid=(3, 2)`. What is missing in y?
+# **Question 2.** Write `x_row_stride=8`. What is in the second column of y, and does anybody complain?
 #
 # <details><summary>Answer</summary>
 #
-# The third tile of columns, which is columns 8 and 9 of x. They are rows 8 and 9 of y, and these 10 elements are still
-# −1.
+# 8 to 17: "row 1" begins at offset 8 and still has 10 columns. Nobody complains, because all of these elements lie inside
+# x. The offsets of y are right, so each wrong element stands where the right one belongs.
 #
 # </details>
 #
-# **Question 3.** How many programs does the same matrix need with tiles of 4 x 4, and how many lanes are masked off? (Write
-# 4 for both sides, and the right grid.)
-#
-# <details><summary>Answer</summary>
-#
-# A grid of (2, 3), which is 6 programs with 16 lanes each. 96 lanes are there for 50 elements, so 46 are masked off. The
-# traffic is the same: each element is still read once and written once.
-#
-# </details>
-#
-# **Question 4.** Forget the transposition: store `x` for `tl.trans(x)`, or the other way round if you have left
+# **Question 3.** Forget the transposition: store `x` for `tl.trans(x)`, or the other way round if you have left
 # the tile as it is, and change nothing else. What happens with tiles of 2 x 4 (`grid=(2, 1)`), and what with tiles of 4 x 4, in
 # a matrix of 4 x 4?
 

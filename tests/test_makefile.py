@@ -100,9 +100,15 @@ def test_trace_is_a_thin_command(course: Path) -> None:
     assert "make trace" in make(course, "help").stdout
 
 
+def test_guesses_are_words_of_their_own(course: Path) -> None:
+    done = make(course, "-n", "predict", "PUZZLE=5", "GUESS=k_reads=4 o_writes=2")
+    assert "-m checker predict 5 k_reads=4 o_writes=2" in done.stdout
+    assert "make predict" in make(course, "help").stdout
+
+
 @pytest.mark.parametrize("puzzle", ["1", "p1", "P1"])
 @pytest.mark.parametrize(
-    "target", ["check", "watch", "hint", "reset", "trace", "bench", "solution", "gradescope", "similar"]
+    "target", ["check", "watch", "hint", "predict", "reset", "trace", "bench", "solution", "gradescope", "similar"]
 )
 def test_a_puzzle_is_passed_on_as_it_is_typed(target: str, puzzle: str, course: Path) -> None:
     """Which one is meant is for the checker to say, so no file's name is made of it here."""

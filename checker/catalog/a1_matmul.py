@@ -6,7 +6,7 @@ import numpy as np
 
 from checker.catalog.attention.reference import TF32
 from checker.catalog.matmul.cases import CaseMaker, large_cases, pictured
-from checker.catalog.matmul.launch import Shape
+from checker.catalog.matmul.launch import Shape, launch
 from checker.catalog.matmul.mistakes import PRODUCTS
 from checker.catalog.matmul.reference import WHY_BLOCKS, budget, by_hand, expected, largest_tile, work
 from checker.catalog.matmul.suspected import suspected_sizes
@@ -14,6 +14,7 @@ from checker.catalog.matmul.tiles import ADDRESSING
 from checker.catalog.matmul.timing import products_timed
 from checker.course.case import Case
 from checker.course.puzzle import Draw, Kernel, Property, Puzzle, Tuning
+from checker.course.question import Question, multiply_adds, reads
 
 KERNEL = Kernel(
     name="matmul_kernel",
@@ -70,6 +71,34 @@ TUNINGS = tuple(
     )
 )
 
+A, B = (np.random.default_rng(0).normal(size=(rows, 40)).astype(np.float32) for rows in (48, 32))
+OF_THE_LESSON = launch(KERNEL, "three by two tiles", (), Shape(m=48, n=32, k=40), A, B)
+QUESTIONS = (
+    Question(
+        "a_reads",
+        "With m = 48, n = 32, k = 40, and 16 for Bm, Bn and Bk, how often is each element of A read?",
+        OF_THE_LESSON,
+        reads("a_ptr"),
+        "C has 2 tiles side by side, and each of their programs reads the whole strip of A.",
+    ),
+    Question(
+        "b_reads",
+        "With m = 48, n = 32, k = 40, and 16 for Bm, Bn and Bk, how often is each element of B read?",
+        OF_THE_LESSON,
+        reads("b_ptr"),
+        "C has 3 tiles one below the other, and each of their programs reads the whole strip of B.",
+    ),
+    Question(
+        "multiply_adds",
+        "With m = 48, n = 32, k = 40, and 16 for Bm, Bn and Bk, how many multiply-adds does tl.dot make? The product "
+        "needs 48 · 32 · 40 = 61,440.",
+        OF_THE_LESSON,
+        multiply_adds,
+        "6 programs make 3 products of 16 · 16 · 16 each, and half of every third one is zeros past the end of k.",
+        course=73728,
+    ),
+)
+
 PUZZLE = Puzzle(
     id="a1",
     kernels=(KERNEL,),
@@ -87,4 +116,5 @@ PUZZLE = Puzzle(
     why_blocks=WHY_BLOCKS,
     remarks=(TF32,),
     misconceptions=(*PRODUCTS, *ADDRESSING),
+    questions=QUESTIONS,
 )

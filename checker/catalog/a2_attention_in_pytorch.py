@@ -27,6 +27,7 @@ from checker.catalog.attention.reference import O_IS_AN_AVERAGE
 from checker.catalog.attention.suspected import suspected_tiles
 from checker.course.case import Case, Outputs
 from checker.course.puzzle import Draw, Footprints, Puzzle
+from checker.course.question import Question, largest, products
 
 LARGEST_SCORE = 1e8  # a finite number that stands for infinity may be larger
 
@@ -89,6 +90,46 @@ def _around_a_number(
     return call(name, "any-length", *in_pytorch(shape, inputs), causal)
 
 
+ALL_QUERIES, LAST_QUERIES = (
+    call(
+        "causal",
+        (),
+        size(n_q, 256, 16, 32, 32),
+        values.normal_inputs(np.random.default_rng(0), size(n_q, 256, 16, 32, 32).shape),
+        causal=True,
+    )
+    for n_q in (256, 128)
+)
+TILES = products(2 * 32, 32, 16)  # a tile of scores takes part in two products
+QUESTIONS = (
+    Question(
+        "tiles",
+        "256 queries and keys, one head, d = 16, Br = Bc = 32, and causal: how many of the 8 by 8 tiles of scores are "
+        "computed?",
+        ALL_QUERIES,
+        TILES,
+        "The first row of tiles sees one tile of keys and each row sees one more, and 1 + 2 + … + 8 = 36.",
+        course=36,
+    ),
+    Question(
+        "tiles_late",
+        "128 queries, 256 keys, one head, d = 16, Br = Bc = 32, and causal: how many of the 4 by 8 tiles of scores are "
+        "computed?",
+        LAST_QUERIES,
+        TILES,
+        "The queries are the last 128 positions, so these are the last four of the eight rows: 5 + 6 + 7 + 8 = 26.",
+        course=26,
+    ),
+    Question(
+        "largest",
+        "256 queries and keys, one head, d = 16, Br = Bc = 32, and causal: how many numbers are in the largest tensor "
+        "that your function makes? All scores would be 256 · 256 = 65,536.",
+        ALL_QUERIES,
+        largest,
+        "Nothing is larger than O itself, with 256 · 16 numbers; a tile of scores has 32 · 32.",
+    ),
+)
+
 PUZZLE = Puzzle(
     id="a2",
     kernels=(KERNEL,),
@@ -100,4 +141,5 @@ PUZZLE = Puzzle(
     footprint=Footprints(most=most, plain=plain),
     misconceptions=IN_PYTORCH,
     invariants=(replace(O_IS_AN_AVERAGE, broken=_outside_the_range_of_v),),
+    questions=QUESTIONS,
 )

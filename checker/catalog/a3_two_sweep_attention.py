@@ -20,6 +20,7 @@ from checker.catalog.attention.timing import SIZES, attention_timed
 from checker.catalog.attention.two_pass_mistakes import PASSES
 from checker.course.case import Case, Role
 from checker.course.puzzle import Budget, Draw, Kernel, Property, Remark, Timed, Tuning, Work
+from checker.course.question import Question, reads
 from checker.course.verdict import Traffic
 
 KERNEL = Kernel(
@@ -128,6 +129,36 @@ def timed(_: int) -> list[Timed]:
     ]
 
 
+FOUR_TILES, WIDE_TILES = (
+    launch("four tiles of queries", (), shape, values.normal_inputs(np.random.default_rng(0), shape))
+    for shape in (Shape(64, 64, 16, 16, Bc) for Bc in (16, 32))
+)
+QUESTIONS = (
+    Question(
+        "k_reads",
+        "64 queries, 64 keys, one head, Br = Bc = 16: how often is each element of K read?",
+        FOUR_TILES,
+        reads("k_ptr"),
+        "There are 4 programs, and each reads all of K in both passes.",
+        course=8,
+    ),
+    Question(
+        "v_reads",
+        "64 queries, 64 keys, one head, Br = Bc = 16: how often is each element of V read?",
+        FOUR_TILES,
+        reads("v_ptr"),
+        "There are 4 programs, and none can write O without having read all of V.",
+    ),
+    Question(
+        "k_reads_wide",
+        "64 queries, 64 keys, one head, Br = 16, Bc = 32: how often is each element of K read?",
+        WIDE_TILES,
+        reads("k_ptr"),
+        "Bc decides how much of K is loaded at a time, and Br, with the number of programs, how often.",
+        course=8,
+    ),
+)
+
 PUZZLE = puzzle(
     id="a3",
     kernels=(KERNEL,),
@@ -145,4 +176,5 @@ PUZZLE = puzzle(
     remarks=(Remark(ONE_PASS, _one_pass),),
     misconceptions=(*SCORES, *PASSES, *ADDRESSING),
     invariants=(O_IS_AN_AVERAGE,),
+    questions=QUESTIONS,
 )

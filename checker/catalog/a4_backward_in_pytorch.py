@@ -15,6 +15,7 @@ from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.values import Inputs, hard_inputs, normal_inputs
 from checker.course.case import Array, Case
 from checker.course.puzzle import Draw, Footprints, Puzzle
+from checker.course.question import Question, largest, products
 
 LARGEST = 5e4  # score: those of twice that size are off by a hundredth in fp32, and P by as much
 
@@ -84,6 +85,41 @@ def _around_a_number(
     return call_back(name, "any-length", *in_pytorch(shape, inputs), do, causal)
 
 
+def _causal_call(Br: int) -> Case:
+    random, of = np.random.default_rng(0), size(256, 256, 16, Br, 32)
+    inputs = normal_inputs(random, of.shape)
+    return call_back("causal", (), of, inputs, random.normal(size=inputs.q.shape), causal=True)
+
+
+SQUARE_TILES, TALL_TILES = _causal_call(32), _causal_call(64)
+QUESTIONS = (
+    Question(
+        "tiles",
+        "256 queries and keys, one head, d = 16, Br = Bc = 32, and causal: how many of the 8 by 8 tiles are computed?",
+        SQUARE_TILES,
+        products(5 * 32, 32, 16),  # a tile takes part in five products
+        "They are the tiles of the forward pass, 1 + 2 + … + 8 = 36, whichever side is in the outer loop.",
+        course=36,
+    ),
+    Question(
+        "tiles_tall",
+        "256 queries and keys, one head, d = 16, Br = 64, Bc = 32, and causal: how many of the 4 by 8 tiles are "
+        "computed?",
+        TALL_TILES,
+        products(5 * 64, 32, 16),
+        "The four rows of tiles see 2, 4, 6 and 8 tiles of keys.",
+        course=20,
+    ),
+    Question(
+        "largest",
+        "256 queries and keys, one head, d = 16, Br = Bc = 32, and causal: how many numbers are in the largest tensor "
+        "that your function makes? P would have 256 · 256 = 65,536.",
+        SQUARE_TILES,
+        largest,
+        "Nothing is larger than a gradient, with 256 · 16 numbers; a tile of P has 32 · 32.",
+    ),
+)
+
 PUZZLE = Puzzle(
     id="a4",
     kernels=(KERNEL,),
@@ -94,4 +130,5 @@ PUZZLE = Puzzle(
     suspected=suspected_tiles(_around_a_number, {KERNEL.name: "any-length"}, both_masks=True, largest=LARGEST),
     footprint=Footprints(most=most, plain=plain),
     misconceptions=BACKWARD_IN_PYTORCH,
+    questions=QUESTIONS,
 )

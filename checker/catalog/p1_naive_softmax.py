@@ -8,7 +8,7 @@ import numpy as np
 
 from checker.catalog.softmax import rows
 from checker.catalog.softmax.cases import CaseMaker, large_cases, pictured, stacked
-from checker.catalog.softmax.launch import Proves, equal_gaps, unequal_gaps
+from checker.catalog.softmax.launch import Proves, equal_gaps, launch, unequal_gaps
 from checker.catalog.softmax.mistakes import RESULTS
 from checker.catalog.softmax.puzzle import puzzle
 from checker.catalog.softmax.reference import budget
@@ -18,6 +18,7 @@ from checker.catalog.softmax.whole_row_mistakes import WHOLE_ROW
 from checker.catalog.softmax.whole_rows import block_of, mostly_padding, of_every_length, whole_row
 from checker.course.case import Array, Case
 from checker.course.puzzle import Draw, Kernel, Property, Timed, Tuning
+from checker.course.question import Question, idle_lanes, reads, value
 
 KERNEL = Kernel(
     name="naive_softmax_kernel",
@@ -126,6 +127,38 @@ def timed(free: int) -> list[Timed]:
     ]
 
 
+FIVE_SEVENS, LONG_ROW = (
+    launch(KERNEL, name, (), x, {"BLOCK_SIZE": block})
+    for name, x, block in (
+        ("five sevens", np.full((1, 5), 7, np.float32), 8),
+        ("one column more than 1024", np.zeros((1, 1025), np.float32), 2048),
+    )
+)
+QUESTIONS = (
+    Question(
+        "y_0",
+        "A row of five sevens with BLOCK_SIZE = 8: what is the first element of y?",
+        FIVE_SEVENS,
+        value("y_ptr", 0, 0),
+        "Five equal columns share 1, because the three lanes of padding add nothing to the sum.",
+    ),
+    Question(
+        "idle_lanes",
+        "A row of 1025 columns needs BLOCK_SIZE = 2048: how many lanes are masked off when y is stored?",
+        LONG_ROW,
+        idle_lanes("y_ptr"),
+        "A block's length is a power of two, so one column more than 1024 takes a block of twice the length.",
+        course=1023,
+    ),
+    Question(
+        "x_reads",
+        "A row of 1025 columns with BLOCK_SIZE = 2048: how often is each element of x read?",
+        LONG_ROW,
+        reads("x_ptr"),
+        "The row stays on the chip from its only load to the end, and a masked lane touches no memory.",
+    ),
+)
+
 PUZZLE = puzzle(
     id="p1",
     kernels=(KERNEL,),
@@ -140,4 +173,5 @@ PUZZLE = puzzle(
         *WHOLE_ROW,
         *rows.worded((*RESULTS, *rows.ADDRESSING), rows.ONE_ROW),
     ),
+    questions=QUESTIONS,
 )

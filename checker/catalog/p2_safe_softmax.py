@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from checker.catalog.softmax import rows
 from checker.catalog.softmax.blockwise_mistakes import BLOCKWISE
 from checker.catalog.softmax.cases import CaseMaker, large_cases, pictured
+from checker.catalog.softmax.launch import launch
 from checker.catalog.softmax.mistakes import RESULTS
 from checker.catalog.softmax.puzzle import puzzle
 from checker.catalog.softmax.reference import ROW_KEPT, blockwise_budget
@@ -14,6 +17,7 @@ from checker.catalog.softmax.suspected import suspected_rows
 from checker.catalog.softmax.timing import LONG_ROWS, rows_timed
 from checker.course.case import Case
 from checker.course.puzzle import Draw, Kernel, Property, Remark
+from checker.course.question import Question, reads, value
 from checker.course.verdict import Traffic
 
 KERNEL = Kernel(
@@ -42,6 +46,29 @@ def _two_sweeps(case: Case, moved: Mapping[str, Traffic]) -> bool:
     return moved["x_ptr"].loads <= 2 * case.tensors["x_ptr"].values.size
 
 
+TEN_COLUMNS, LARGE_NUMBERS = (
+    launch(KERNEL, name, (), np.array([x], np.float32), {"BLOCK_SIZE": block})
+    for name, x, block in (("a row in one block", range(10), 16), ("large numbers", (1001, 1002, 1003), 4))
+)
+QUESTIONS = (
+    Question(
+        "x_reads",
+        "A row of 10 columns with BLOCK_SIZE = 16, so that it fits into one block: how often is each element of x "
+        "read?",
+        TEN_COLUMNS,
+        reads("x_ptr"),
+        "Each of the three passes loads every block again, even if there is only one.",
+        course=3,
+    ),
+    Question(
+        "y_0",
+        "The softmax of 1, 2, 3 begins with .0900. With what does that of 1001, 1002, 1003 begin?",
+        LARGE_NUMBERS,
+        value("y_ptr", 0, 0),
+        "What is added to every column is subtracted again with the maximum, so the softmax stays the same.",
+    ),
+)
+
 PUZZLE = puzzle(
     id="p2",
     kernels=(KERNEL,),
@@ -55,4 +82,5 @@ PUZZLE = puzzle(
     largest_block=rows.block_size,
     remarks=(Remark("You read x only twice: that is puzzle 3, the online softmax.", _two_sweeps),),
     misconceptions=(ROW_KEPT, *rows.worded((*BLOCKWISE, *RESULTS, *rows.ADDRESSING), rows.ONE_ROW)),
+    questions=QUESTIONS,
 )

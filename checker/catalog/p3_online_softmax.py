@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from checker.catalog.softmax import rows
 from checker.catalog.softmax.blockwise_mistakes import BLOCKWISE
 from checker.catalog.softmax.cases import CaseMaker, large_cases, pictured
+from checker.catalog.softmax.launch import launch
 from checker.catalog.softmax.mistakes import RESULTS
 from checker.catalog.softmax.online_mistakes import ONLINE
 from checker.catalog.softmax.puzzle import puzzle
@@ -14,6 +17,7 @@ from checker.catalog.softmax.timing import LONG_ROWS, rows_timed
 from checker.course.case import Case
 from checker.course.misconception import Misconception, Moves
 from checker.course.puzzle import Draw, Kernel, Property
+from checker.course.question import Question, reads, value
 
 KERNEL = Kernel(
     name="online_softmax_kernel",
@@ -50,6 +54,28 @@ THREE_SWEEPS = Misconception(
 )
 
 
+TEN_COLUMNS, EMPTY_BLOCK = (
+    launch(KERNEL, name, (), np.array([x], np.float32), {"BLOCK_SIZE": block})
+    for name, x, block in (("a row in one block", range(10), 16), ("a block of -inf", [-np.inf] * 4 + [2, 2], 4))
+)
+QUESTIONS = (
+    Question(
+        "x_reads",
+        "A row of 10 columns with BLOCK_SIZE = 16, as in puzzle 2: how often is each element of x read now?",
+        TEN_COLUMNS,
+        reads("x_ptr"),
+        "Pass 1 finds m and l together, and pass 2 loads the row again to write the result.",
+        course=2,
+    ),
+    Question(
+        "y_5",
+        "A row holds four times minus infinity and then 2, 2. With BLOCK_SIZE = 4, what is the last element of y?",
+        EMPTY_BLOCK,
+        value("y_ptr", 0, 5),
+        "The first block leaves l = 0, which adds nothing to anything, so the two columns share 1.",
+    ),
+)
+
 PUZZLE = puzzle(
     id="p3",
     kernels=(KERNEL,),
@@ -66,4 +92,5 @@ PUZZLE = puzzle(
         THREE_SWEEPS,
         *rows.worded((*ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING), rows.ONE_ROW),
     ),
+    questions=QUESTIONS,
 )

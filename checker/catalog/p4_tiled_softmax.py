@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from checker.catalog.softmax import rows
 from checker.catalog.softmax.blockwise_mistakes import BLOCKWISE
 from checker.catalog.softmax.cases import CaseMaker, large_cases, pictured
+from checker.catalog.softmax.launch import launch
 from checker.catalog.softmax.mistakes import RESULTS
 from checker.catalog.softmax.online_mistakes import ONLINE
 from checker.catalog.softmax.puzzle import puzzle
@@ -14,6 +17,7 @@ from checker.catalog.softmax.tiled_mistakes import TILED
 from checker.catalog.softmax.timing import rows_timed
 from checker.course.case import Case
 from checker.course.puzzle import Draw, Kernel, Property, Tuning
+from checker.course.question import Question, idle_lanes, programs, reads
 
 KERNEL = Kernel(
     name="tiled_softmax_kernel",
@@ -69,6 +73,41 @@ TUNINGS = {
     for n, tiles in TILES.items()
 }
 
+FIVE_ROWS = launch(
+    KERNEL,
+    "five rows in tiles of four",
+    (),
+    np.arange(50, dtype=np.float32).reshape(5, 10),
+    {"BLOCK_ROWS": 4, "BLOCK_COLS": 4},
+)
+QUESTIONS = (
+    Question(
+        "programs",
+        "5 rows of 10 columns, in tiles of 4 x 4: how many programs store to y?",
+        FIVE_ROWS,
+        programs("y_ptr"),
+        "A program owns 4 rows and all of their columns, and 5 / 4 rounded up is 2.",
+        course=2,
+    ),
+    Question(
+        "x_reads",
+        "5 rows of 10 columns, in tiles of 4 x 4: how often is each element of x read?",
+        FIVE_ROWS,
+        reads("x_ptr"),
+        "There are two passes, and rows past the end are masked, so they cost no traffic.",
+        course=2,
+    ),
+    Question(
+        "idle_lanes",
+        "5 rows of 10 columns, in tiles of 4 x 4: how many lanes of all programs together are masked off when y is "
+        "stored?",
+        FIVE_ROWS,
+        idle_lanes("y_ptr"),
+        "2 programs store 3 tiles of 16 lanes each, which is 96 lanes for 50 elements.",
+        course=46,
+    ),
+)
+
 PUZZLE = puzzle(
     id="p4",
     kernels=(KERNEL,),
@@ -85,4 +124,5 @@ PUZZLE = puzzle(
         *TILED,
         *rows.worded((*ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING), rows.TILE_OF_ROWS),
     ),
+    questions=QUESTIONS,
 )

@@ -21,6 +21,7 @@ from checker.catalog.attention.timing import HIDDEN, SIZES, attention_timed
 from checker.course.case import Case, Role, blank
 from checker.course.misconception import Misconception, Moves
 from checker.course.puzzle import Budget, Draw, Kernel, Property, Timed, Tuning, Work
+from checker.course.question import Question, reads, writes
 from checker.course.verdict import Traffic
 
 KERNEL = Kernel(
@@ -174,6 +175,35 @@ def timed(_: int) -> list[Timed]:
     ]
 
 
+TWO_TILES_OF_KEYS = Shape(64, 64, 16, Br=16, Bc=32)
+OF_TWO_TILES = launch(
+    "two tiles of keys", (), TWO_TILES_OF_KEYS, values.normal_inputs(np.random.default_rng(0), TWO_TILES_OF_KEYS)
+)
+QUESTIONS = (
+    Question(
+        "k_reads",
+        "64 queries, 64 keys, one head, Br = 16, Bc = 32: how often is each element of K read?",
+        OF_TWO_TILES,
+        reads("k_ptr"),
+        "K belongs to the outer loop, so a tile of it is loaded once and meets all queries while it is on the chip.",
+    ),
+    Question(
+        "o_writes",
+        "64 queries, 64 keys, one head, Br = 16, Bc = 32: how often is each element of O written?",
+        OF_TWO_TILES,
+        writes("o_ptr"),
+        "There are 2 tiles of keys, and O comes back from memory and returns to it for each of them.",
+    ),
+    Question(
+        "q_reads",
+        "64 queries, 64 keys, one head, Br = 16, Bc = 32: how often is each element of Q read?",
+        OF_TWO_TILES,
+        reads("q_ptr"),
+        "The inner loop goes over all queries for each of the 2 tiles of keys, and Br does not occur in the count.",
+        course=2,
+    ),
+)
+
 PUZZLE = puzzle(
     id="p5",
     kernels=(KERNEL,),
@@ -193,4 +223,5 @@ PUZZLE = puzzle(
     remarks=(TF32,),
     misconceptions=(LOOPS_SWAPPED, *VISITS, *SCORES, *ADDRESSING),
     invariants=(O_IS_AN_AVERAGE,),
+    questions=QUESTIONS,
 )

@@ -22,6 +22,7 @@ from checker.catalog.attention.timing import SIZES, attention_timed
 from checker.course.case import Case, Role
 from checker.course.misconception import Misconception, Moves
 from checker.course.puzzle import Budget, Draw, Kernel, Property, Timed, Tuning, Work
+from checker.course.question import Question, reads
 from checker.course.verdict import Traffic
 
 KERNEL = Kernel(
@@ -203,6 +204,38 @@ def timed(_: int) -> list[Timed]:
     return [size(n, d, work) for n, d in SIZES for work in (Work.ATTENTION, Work.CAUSAL_ATTENTION)]
 
 
+FULL, CAUSAL_LAUNCH, TALL_TILES = (
+    launch("four tiles of keys", (), shape, values.normal_inputs(np.random.default_rng(0), shape), causal)
+    for shape, causal in (
+        (Shape(64, 64, 16, 16, 16), False),
+        (Shape(64, 64, 16, 16, 16), True),
+        (Shape(64, 64, 16, 32, 16), True),
+    )
+)
+QUESTIONS = (
+    Question(
+        "k_reads",
+        "64 queries, 64 keys, one head, Br = Bc = 16, not causal: how often is each element of K read?",
+        FULL,
+        reads("k_ptr"),
+        "Each of the 4 programs owns a tile of queries, and reads all of K for it.",
+    ),
+    Question(
+        "k_reads_causal",
+        "64 queries, 64 keys, one head, Br = Bc = 16, causal: how often is an element of K read, on average?",
+        CAUSAL_LAUNCH,
+        reads("k_ptr"),
+        "The four programs read 1, 2, 3 and 4 of the 4 tiles of keys: 10 / 4.",
+    ),
+    Question(
+        "k_reads_tall",
+        "64 queries, 64 keys, one head, Br = 32, Bc = 16, causal: how often is an element of K read, on average?",
+        TALL_TILES,
+        reads("k_ptr"),
+        "The two programs read 2 and 4 of the 4 tiles of keys: 6 / 4.",
+    ),
+)
+
 PUZZLE = puzzle(
     id="p6",
     kernels=(KERNEL,),
@@ -221,4 +254,5 @@ PUZZLE = puzzle(
     pictured=pictured(launch, beside="p5", causal=True),
     misconceptions=(BLOCKS_NOT_SKIPPED, IN_MEMORY, HIDDEN_TILE, *ACCUMULATION, *CAUSAL, *LSE, *SCORES, *ADDRESSING),
     invariants=(O_IS_AN_AVERAGE,),
+    questions=QUESTIONS,
 )

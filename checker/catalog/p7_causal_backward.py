@@ -27,10 +27,11 @@ from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import SIZES, attention_timed
-from checker.catalog.attention.values import Inputs
+from checker.catalog.attention.values import Inputs, normal_inputs
 from checker.course.case import Case, blank
 from checker.course.misconception import Misconception, Moves
 from checker.course.puzzle import Budget, Draw, Kernel, Property, Timed, Tuning, Work
+from checker.course.question import Question, products, reads
 from checker.course.verdict import Traffic
 
 STRIDES = ("q_head_stride", "q_row_stride", "k_head_stride", "k_row_stride")
@@ -256,6 +257,43 @@ def timed(_: int) -> list[Timed]:
     return [attention_timed(case, n, d, Work.CAUSAL_BACKWARD, TUNINGS[d]) for n, d in SIZES]
 
 
+def _tall_tiles(kernel: Kernel) -> Case:
+    random, shape = np.random.default_rng(0), Shape(64, 64, 16, Br=32, Bc=16)
+    inputs = normal_inputs(random, shape)
+    do = random.normal(size=inputs.q.shape).astype(np.float32)
+    return launch_given(kernel, "tall tiles", (), given(shape, inputs, do))
+
+
+OF_DK_DV, OF_DQ = _tall_tiles(DK_DV), _tall_tiles(DQ)
+QUESTIONS = (
+    Question(
+        "k_reads",
+        "64 queries, 64 keys, one head, Br = 32, Bc = 16: how often does dq_kernel read an element of K, on average?",
+        OF_DQ,
+        reads("k_ptr"),
+        "Its two programs see 2 and 4 of the 4 tiles of keys: 6 / 4.",
+    ),
+    Question(
+        "q_reads",
+        "64 queries, 64 keys, one head, Br = 32, Bc = 16: how often does dk_dv_kernel read an element of Q, on "
+        "average?",
+        OF_DK_DV,
+        reads("q_ptr"),
+        "The four programs begin with the tiles that hold queries 0, 16, 32 and 48, and read 2, 2, 1 and 1 of the 2 "
+        "tiles: 6 / 2.",
+        course=3,
+    ),
+    Question(
+        "products",
+        "64 queries, 64 keys, one head, Br = 32, Bc = 16: how many times does dk_dv_kernel call tl.dot, in all "
+        "programs together?",
+        OF_DK_DV,
+        products(32, 16, 16),
+        "6 pairs of tiles are not hidden, and each takes 4 products, for S, dP, dV and dK.",
+        course=24,
+    ),
+)
+
 PUZZLE = puzzle(
     id="p7",
     kernels=(*KERNELS.values(),),
@@ -275,4 +313,5 @@ PUZZLE = puzzle(
     timed=timed,
     pictured=pictured((*KERNELS.values(),)),
     misconceptions=(*HIDDEN_TILES, *MISTAKES, *OPERANDS, *ADDRESSING),
+    questions=QUESTIONS,
 )

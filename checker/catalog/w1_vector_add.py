@@ -13,6 +13,7 @@ from checker.catalog.elementwise.mistakes import VECTORS
 from checker.catalog.elementwise.suspected import suspected_lengths
 from checker.course.case import Array, Case, as_bf16
 from checker.course.puzzle import Budget, Draw, Expected, Kernel, Pictured, Property, Puzzle
+from checker.course.question import Question, idle_lanes, programs, reads
 
 KERNEL = Kernel(
     name="vector_add_kernel",
@@ -142,6 +143,35 @@ def _pictured(draw: Draw) -> list[Case]:
     return [launch(KERNEL, "ten numbers, as in the lesson", (), *_normal(draw.case("pictured"), 10), 4)]
 
 
+A_THOUSAND = launch(
+    KERNEL, "a thousand numbers", (), np.arange(1000, dtype=np.float32), np.ones(1000, np.float32), block=256
+)
+QUESTIONS = (
+    Question(
+        "programs",
+        "With n = 1000 and BLOCK_SIZE = 256, how many programs store to z?",
+        A_THOUSAND,
+        programs("z_ptr"),
+        "Each program owns 256 elements, and 1000 / 256 rounded up is 4.",
+        course=4,
+    ),
+    Question(
+        "idle_lanes",
+        "With n = 1000 and BLOCK_SIZE = 256, how many lanes of all programs together are masked off when z is stored?",
+        A_THOUSAND,
+        idle_lanes("z_ptr"),
+        "4 programs have 1024 lanes, and the last 24 of them lie past the end.",
+        course=24,
+    ),
+    Question(
+        "x_reads",
+        "With n = 1000 and BLOCK_SIZE = 256, how often is each element of x read?",
+        A_THOUSAND,
+        reads("x_ptr"),
+        "Each element belongs to one program alone, and a masked lane touches no memory.",
+    ),
+)
+
 PUZZLE = Puzzle(
     id="w1",
     kernels=(KERNEL,),
@@ -153,4 +183,5 @@ PUZZLE = Puzzle(
     large_cases=large_cases,
     pictured=Pictured(_pictured),
     misconceptions=VECTORS,
+    questions=QUESTIONS,
 )

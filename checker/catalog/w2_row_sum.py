@@ -16,6 +16,7 @@ from checker.catalog.softmax.suspected import suspected_rows
 from checker.catalog.softmax.whole_rows import block_of, mostly_padding, of_every_length, whole_row
 from checker.course.case import Array, Case
 from checker.course.puzzle import Budget, Draw, Expected, Kernel, Property, Puzzle
+from checker.course.question import Question, idle_lanes, value
 
 KERNEL = Kernel(
     name="row_sum_kernel",
@@ -117,6 +118,28 @@ OF_ROWS = {
     *("wrong-row-map", "wrong-axis", "load-without-mask", "mask-off-by-one"),
     *("block-as-stride", "row-without-stride", "width-as-stride"),
 }
+AS_IN_THE_LESSON = np.array([[1, 2, 3, 10, 10], [4, 5, 6, 10, 10], [7, 8, 9, 10, 10]], np.float32)
+ONES_AFTER_2048 = np.array([[2048] + [1] * 1000], np.float16)
+QUESTIONS = (
+    Question(
+        "idle_lanes",
+        "3 rows of 5 columns need BLOCK_SIZE = 8. How many lanes of all programs together are masked off when x is "
+        "loaded?",
+        sums(KERNEL, "rows of five", (), AS_IN_THE_LESSON, {"BLOCK_SIZE": 8}, (0, 0)),
+        idle_lanes("x_ptr"),
+        "Each of the 3 programs has 8 lanes for 5 columns, so lanes 5, 6 and 7 of each do nothing.",
+        course=9,
+    ),
+    Question(
+        "total",
+        "A row of fp16 numbers begins with 2048, and 1000 ones follow. What does your kernel store as its sum?",
+        sums(KERNEL, "fp16, 2048 and a thousand ones", (), ONES_AFTER_2048, {"BLOCK_SIZE": 1024}, (0, 0)),
+        value("out_ptr", 0),
+        "In fp32 every 1 counts; in fp16, which has only even numbers from 2048 to 4096, 2048 + 1 is rounded back to "
+        "2048.",
+    ),
+)
+
 PUZZLE = Puzzle(
     id="w2",
     kernels=(KERNEL,),
@@ -128,4 +151,5 @@ PUZZLE = Puzzle(
     large_cases=large_cases(KERNEL, block_of, sums),
     pictured=pictured(KERNEL, "four rows", (4, 64), {"BLOCK_SIZE": 64}, sums),
     misconceptions=(*SUMS, *rows.worded((m for m in rows.ADDRESSING if m.id in OF_ROWS), rows.SUM_OF_A_ROW)),
+    questions=QUESTIONS,
 )

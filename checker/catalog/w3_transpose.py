@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from checker.catalog.softmax.launch import Proves, equal_gaps, unequal_gaps
 from checker.catalog.softmax.suspected import suspected_rows
 from checker.course.case import Case
 from checker.course.puzzle import Draw, Expected, Kernel, Property, Puzzle
+from checker.course.question import Question, idle_lanes, programs, unwritten
 
 KERNEL = Kernel(
     name="transpose_kernel",
@@ -77,6 +79,41 @@ def expected(case: Case) -> Mapping[str, Expected]:
     return {"y_ptr": Expected(y, np.zeros(y.shape))}
 
 
+OF_THE_LESSON = np.arange(50, dtype=np.float32).reshape(5, 10)
+IN_WIDE_TILES, IN_SQUARE_TILES = (
+    transposed(KERNEL, "the lesson's matrix", (), OF_THE_LESSON, {"BLOCK_ROWS": high, "BLOCK_COLS": 4}, (0, 0))
+    for high in (2, 4)
+)
+NOWHERE = {"y_ptr": np.zeros((10, 5), bool)}  # what must be written if programs are missing
+QUESTIONS = (
+    Question(
+        "idle_lanes",
+        "A matrix of 5 x 10 in tiles of 2 x 4: how many lanes of all programs together are masked off when y is "
+        "stored?",
+        IN_WIDE_TILES,
+        idle_lanes("y_ptr"),
+        "3 x 3 programs have 8 lanes each, which is 72 lanes for 50 elements.",
+        course=22,
+    ),
+    Question(
+        "unwritten",
+        "A matrix of 5 x 10 in tiles of 2 x 4, with a grid of (3, 2) instead of (3, 3): how many elements of y does "
+        "nobody write?",
+        replace(IN_WIDE_TILES, grid=(3, 2), asked=NOWHERE),
+        unwritten("y_ptr"),
+        "The third tile of columns has no program, and it holds columns 8 and 9 of x, with 5 elements each.",
+        course=10,
+    ),
+    Question(
+        "programs",
+        "A matrix of 5 x 10 in tiles of 4 x 4: how many programs store to y?",
+        IN_SQUARE_TILES,
+        programs("y_ptr"),
+        "5 rows are 2 tiles of 4, and 10 columns are 3.",
+        course=6,
+    ),
+)
+
 PUZZLE = Puzzle(
     id="w3",
     kernels=(KERNEL,),
@@ -89,4 +126,5 @@ PUZZLE = Puzzle(
     pictured=pictured(KERNEL, "three by four tiles", (11, 64), {"BLOCK_ROWS": 4, "BLOCK_COLS": 16}, transposed),
     largest_block=lambda case: rows.rows_owned(case) * rows.block_size(case),
     misconceptions=TRANSPOSES,
+    questions=QUESTIONS,
 )

@@ -135,9 +135,14 @@ def _box(limits: Limits, host: Host, device: str = "interpreter") -> AbstractCon
     return nullcontext(Here(limits)) if host.here else Box(limits, device, host)
 
 
-def launch(program: Program, launches: list[Launch], limits: Limits, host: Host | None = None) -> PassResult:
-    """Run launches of a program that nothing keeps from being run, as in practice, every program in order."""
-    with _box(limits, host or Host()) as box:
+def launch(
+    program: Program, launches: list[Launch], limits: Limits, host: Host | None = None, device: str = "interpreter"
+) -> PassResult:
+    """Run launches of a program that nothing keeps from being run, as in practice, every program in order.
+
+    `device`: in the words of the box.
+    """
+    with _box(limits, host or Host(), device) as box:
         in_order: Pass = [(number, range(one.programs)) for number, one in enumerate(launches)]
         return box.run(program.source, list(program.kernels), launches, [in_order]).passes[0]
 

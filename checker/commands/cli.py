@@ -16,8 +16,8 @@ import click
 from checker.course.status import TRACEBACK_VARIABLE, ExitStatus, Misuse
 
 VERBS = (
-    *("bench", "bug", "build", "check", "course", "doctor", "grade", "gradescope", "hint", "progress", "reset"),
-    *("similar", "solution", "student-bundle", "trace", "watch"),
+    *("bench", "bug", "build", "check", "course", "doctor", "grade", "gradescope", "hint", "predict", "progress"),
+    *("reset", "similar", "solution", "student-bundle", "trace", "watch"),
 )
 
 

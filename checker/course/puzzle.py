@@ -18,6 +18,7 @@ import numpy.typing as npt
 from checker.course.case import Array, Case, Outputs
 from checker.course.ladder import RUNGS
 from checker.course.misconception import Footprint, Misconception
+from checker.course.question import Question
 from checker.course.verdict import Traffic
 
 PRACTICE_KEY = "practice"
@@ -227,6 +228,7 @@ class Puzzle:
     remarks: tuple[Remark, ...] = ()
     misconceptions: tuple[Misconception, ...] = ()
     invariants: tuple[Invariant, ...] = ()
+    questions: tuple[Question, ...] = ()  # to predict, in the order in which the lesson asks them
 
     @property
     def stem(self) -> str:

@@ -1,4 +1,4 @@
-"""What a notebook calls: `check`, `run`, `trace`, `bench`, `hint`, `solution`.
+"""What a notebook calls: `check`, `run`, `predict`, `trace`, `bench`, `hint`, `solution`.
 
 The notebook's own process is never trusted: it hands over the text of the cells that were run, and that
 text walks the same road as a file does, in another process.
@@ -18,7 +18,7 @@ from checker.notebook.cells import place, run_so_far
 from checker.notebook.experiment import Ran, ran
 from checker.submission.read import Unreadable
 
-__all__ = ["Ran", "Report", "bench", "check", "hint", "run", "solution", "trace"]
+__all__ = ["Ran", "Report", "bench", "check", "hint", "predict", "run", "solution", "trace"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,6 +59,15 @@ def bench(puzzle: int | str, *, every: bool = False) -> Report:
 def trace(puzzle: int | str) -> Report:
     """Draw what the kernels of a puzzle load and store, right or wrong: tiles, their order, how often each is read."""
     return _asked("trace", puzzle)
+
+
+def predict(puzzle: int | str, /, **guesses: Any) -> Report:
+    """Compare guesses, by the names of a puzzle's questions, with what the accepted kernel of the cells does, and why.
+
+    `...` is no guess yet: then the question is shown, as all of them are if there is no name.
+    """
+    said = {name: None if guess is None or guess is ... else str(guess) for name, guess in guesses.items()}
+    return _asked("predict", puzzle, guesses=said)
 
 
 def run(kernel: Any, *arguments: Any, grid: int | Sequence[int] | None = None, **named: Any) -> Ran:

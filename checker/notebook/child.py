@@ -13,11 +13,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from rich.console import Group, RenderableType
+
+from checker import catalog
 from checker.bench import command, table
 from checker.check import Terms, check
 from checker.course import ladder, targets
 from checker.course.status import Misuse
 from checker.course.verdict import Verdict
+from checker.learner import predict
 from checker.learner.practice import fault, for_learner, held_back, misused
 from checker.learner.progress import opened
 from checker.notebook.cells import submission_of
@@ -36,7 +40,7 @@ def main() -> None:
         puzzle_id = ladder.id_of(request.pop("puzzle"))
         try:
             answer = _served(puzzle_id, **request)
-        except (Unreadable, command.BenchmarkFailed, command.NoBenchmark) as problem:
+        except (Unreadable, Misuse, command.BenchmarkFailed, command.NoBenchmark) as problem:
             answer = _shown(misused(str(problem)))
         except Exception as error:
             answer = _shown(fault(puzzle_id, error))
@@ -45,7 +49,30 @@ def main() -> None:
     json.dump(answer, sys.stdout)
 
 
-def _served(
+def _served(puzzle_id: str, verb: str, cells: list[str], place: str | None, **options: Any) -> dict[str, Any]:
+    if verb == "predict":
+        return {"text": plain(_predicted(puzzle_id, cells, place, **options))}
+    return _judged(puzzle_id, verb, cells, place, **options)
+
+
+def _predicted(puzzle_id: str, cells: list[str], place: str | None, guesses: dict[str, Any]) -> RenderableType:
+    """Answers to what was guessed, and the questions that are open."""
+    puzzle = catalog.load(puzzle_id)
+    found = predict.guesses_of(puzzle, guesses)
+    shown: list[RenderableType] = []
+    if any(guess is not None for guess in found.values()):
+        outcome = check(puzzle_id, submission_of(cells), Terms(targets=()))
+        if not outcome.verdict.accepted:
+            return f'{predict.not_accepted(puzzle)} check("{puzzle_id}")'
+        answers = predict.answered(puzzle, outcome, found)
+        path = None if place is None else _file(puzzle_id, Path(place))
+        shown.append(predict.shown(puzzle, answers, predict.noted(puzzle, answers, path)))
+    if still_open := predict.still_open(puzzle, found):
+        shown += [predict.asked(still_open), "Write your guesses in place of the dots, and run the cell again."]
+    return Group(*shown)
+
+
+def _judged(
     puzzle_id: str, verb: str, cells: list[str], place: str | None, device: str = "interpreter", every: bool = False
 ) -> dict[str, Any]:
     wanted = () if verb in ("trace", "hint") else targets.DEFAULT

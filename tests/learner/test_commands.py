@@ -13,7 +13,7 @@ import pytest
 
 from tests.learner.conftest import STEMS, Course, obey_permissions, solution_text, solved, walk_through
 
-VERBS = ["hint", "progress", "solution", "reset", "watch"]
+VERBS = ["hint", "predict", "progress", "solution", "reset", "watch"]
 
 
 def seen_on_a_terminal(course: Course, *arguments: str, **environment: str) -> tuple[int, str]:

@@ -55,7 +55,7 @@ class BackwardCaseMaker(CaseMaker):
 def launch_with(
     kernel: Kernel, name: str, proves: Proves, shape: Shape, inputs: Inputs, random: np.random.Generator
 ) -> Case:
-    """A launch on these inputs, with dO drawn besides."""
+    """A launch on these inputs, and dO drawn with them."""
     do: Array = random.normal(0.0, 1.0, inputs.q.shape).astype(inputs.q.dtype)
     return launch_given(kernel, name, proves, given(shape, inputs, as_bf16(do) if inputs.bf16 else do))
 

@@ -92,7 +92,7 @@ class CaseMaker:
         return self._launch("fp16, a sum of small terms", "half", shape, sums, once=True, **mask)
 
     def bf16_and_far(self, **mask: bool) -> list[Case]:
-        """For a GPU besides: heads of the usual width in bf16, and heads that lie far apart."""
+        """On a GPU, also: heads of the usual width in bf16, and heads that lie far apart."""
         return [
             self.large("bf16", "bf16", "half", NARROW, bf16=True, **mask),
             self.large("far", FAR, "far-heads", FAR_HEADS),
@@ -132,7 +132,7 @@ class Chosen:
 
 
 def of_every_class(random: np.random.Generator, *, causal: bool) -> list[Chosen]:
-    """Small launches of all classes that the design asks for, with every pair of what they may have besides."""
+    """Small launches of all classes that the design asks for, with every pair of what else they may have."""
     design = covering.CAUSAL if causal else covering.FULL
     sizes = sorted({covering.drawn(stored, causal, random) for stored in design}, key=lambda s: (s[0] > s[1], s))
     made = []

@@ -1,0 +1,90 @@
+"""Questions to predict: a number of one launch, asked before the learner's own kernel answers it, and why it is so.
+
+A measure is a function of what the launch did. Tensors go by their parameters' names, numbers are counted in elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from checker.course.case import Case, Outputs
+
+
+@dataclass(frozen=True, eq=False)
+class Done:
+    """What one launch did, in numbers, and what it left."""
+
+    outputs: Outputs
+    loads: Mapping[str, int]  # distinct elements per load, all added up
+    stores: Mapping[str, int]
+    lanes: Mapping[str, int]  # of all loads and stores of a tensor, masked or not
+    programs: Mapping[str, int]  # how many of them stored to a tensor
+    multiply_adds: int  # of all matrix products
+    largest: int  # numbers in the largest tensor that a PyTorch program has made
+
+
+Measure = Callable[[Done], float]
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A number that somebody who has understood the lesson can tell in advance.
+
+    `reason` is true of every accepted kernel. Where the bounds leave a choice, `course` is what the course's solution
+    gives, and `reason` is about that.
+    """
+
+    name: str  # how a guess is called: k_reads=4
+    asks: str  # with the sizes of the launch
+    launch: Case
+    measure: Measure
+    reason: str
+    course: float | None = None
+
+
+def reads(tensor: str) -> Measure:
+    """How often an element is loaded, on average."""
+    return lambda done: done.loads[tensor] / done.outputs[tensor].size
+
+
+def writes(tensor: str) -> Measure:
+    """How often an element is stored, on average."""
+    return lambda done: done.stores[tensor] / done.outputs[tensor].size
+
+
+def programs(tensor: str) -> Measure:
+    """How many programs store to a tensor."""
+    return lambda done: done.programs[tensor]
+
+
+def idle_lanes(tensor: str) -> Measure:
+    """How many lanes of all loads and stores of a tensor are masked off."""
+    return lambda done: done.lanes[tensor] - done.loads[tensor] - done.stores[tensor]
+
+
+def unwritten(tensor: str) -> Measure:
+    """How many elements of an output nobody has written."""
+    return lambda done: int(np.isnan(done.outputs[tensor]).sum())
+
+
+def value(tensor: str, *index: int) -> Measure:
+    """One element of an output."""
+    return lambda done: float(done.outputs[tensor][index])
+
+
+def multiply_adds(done: Done) -> float:
+    """How many multiply-adds all matrix products take."""
+    return done.multiply_adds
+
+
+def products(*sides: int) -> Measure:
+    """How many whole products of tiles with these three sides all multiply-adds make; sums of rows may add a part."""
+    return lambda done: done.multiply_adds // int(np.prod(sides))
+
+
+def largest(done: Done) -> float:
+    """How many numbers the largest tensor holds that a PyTorch program has made."""
+    return done.largest

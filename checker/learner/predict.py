@@ -1,0 +1,224 @@
+"""Predictions: a guess at a number of a launch, beside what the learner's own accepted kernel does, and why.
+
+The first guess at each question is kept in progress.txt. Nothing here is graded.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from checker.box.exchange import Ending
+from checker.box.parent import Limits
+from checker.box.protocol.records import LOAD, STORE
+from checker.box.protocol.results import LaunchResult
+from checker.check import Outcome, Terms, device_of, launch
+from checker.course.case import Case
+from checker.course.places import ROOT, is_own
+from checker.course.puzzle import Puzzle
+from checker.course.question import Done, Question
+from checker.course.status import Misuse
+from checker.judge.compare import wrong_elements
+from checker.judge.evidence import launch_of
+from checker.judge.footprint import used
+from checker.judge.memory import never_stored
+from checker.judge.traffic import multiply_adds
+from checker.learner.progress import Entry, Opened, Progress, changed, opened
+
+DIGITS = 4  # that a number is shown with, or so many decimals
+Guesses = Mapping[str, float | None]  # by question; None: not guessed yet
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A guess, and the number that the learner's own kernel gave."""
+
+    question: Question
+    guess: float
+    own: float
+
+    @property
+    def right(self) -> bool:
+        """Whether the guess is that number; one that is no whole number need only agree as far as it is shown."""
+        if self.own == round(self.own):
+            return math.isclose(self.guess, self.own, rel_tol=1e-6, abs_tol=1e-6)
+        unit = 10.0 ** (math.floor(math.log10(abs(self.own))) + 1 - DIGITS)
+        return abs(self.guess - self.own) <= 0.51 * max(unit, 10.0**-DIGITS)
+
+
+def guesses_of(puzzle: Puzzle, said: Mapping[str, object]) -> Guesses:
+    """The guesses that are meant by names and what was given for each: a number or its text; None and ... are open.
+
+    Without any name, all questions are. Raises Misuse for a name that there is none of, and for what is no number.
+    """
+    names = [question.name for question in puzzle.questions]
+    if unknown := [name for name in said if name not in names]:
+        raise Misuse(f"Puzzle {puzzle.id} has no question {unknown[0]!r}. It has: {', '.join(names)}.")
+    return {name: _number(name, said.get(name)) for name in names if name in said or not said}
+
+
+def said_in(words: Sequence[str]) -> dict[str, object]:
+    """Names and texts of `k_reads=4 o_writes=2`, from a command line. Raises Misuse."""
+    text = re.sub(r"\s*=\s*", "=", " ".join(words))
+    said: dict[str, object] = {}
+    for word in re.split(r"\s+|,(?=\s|$)", text):
+        name, sign, guess = word.partition("=")
+        if word and not (name and sign and guess):
+            raise Misuse(f"{word!r} is no guess: write NAME=NUMBER, as in k_reads=4.")
+        if word:
+            said[name] = guess
+    return said
+
+
+def _number(name: str, given: object) -> float | None:
+    """Raises Misuse. A text may be a fraction, 5/2, and have commas as in 1,024."""
+    text = str(given).strip()
+    if given is None or given is ... or text in ("...", "…"):
+        return None
+    if re.fullmatch(r"\d{1,3}(,\d{3})+", text):
+        text = text.replace(",", "")
+    above, line, below = text.partition("/")
+    try:
+        number = float(above) / float(below) if line else float(text)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise Misuse(f"{name}={text} is no number: write {name}=4, {name}=2.5 or {name}=5/2.")
+    return number
+
+
+def still_open(puzzle: Puzzle, guesses: Guesses) -> list[Question]:
+    """Those of the questions asked for that have no guess yet."""
+    return [question for question in puzzle.questions if guesses.get(question.name, 0) is None]
+
+
+def asked(questions: Sequence[Question]) -> RenderableType:
+    """Questions in words."""
+    return Group(*(Text(f"{question.name}: {question.asks}\n") for question in questions))
+
+
+def not_accepted(puzzle: Puzzle) -> str:
+    """Why a guess gets no answer; what to type comes after it."""
+    what = "function" if puzzle.pytorch else "kernel"
+    return f"Only an accepted {what} can answer, and yours is not accepted yet. Check it first:"
+
+
+def answered(puzzle: Puzzle, outcome: Outcome, guesses: Guesses) -> tuple[Answer, ...]:
+    """What the accepted kernels of an outcome say to each guess. Raises Misuse if one of these launches goes wrong."""
+    questions = [question for question in puzzle.questions if guesses.get(question.name) is not None]
+    cases = list(dict.fromkeys(question.launch for question in questions))
+    done = dict(zip(cases, _done(puzzle, outcome, cases), strict=True))
+    answers = []
+    for question in questions:
+        guess = guesses[question.name]
+        assert guess is not None
+        answers.append(Answer(question, guess, float(question.measure(done[question.launch]))))
+    return tuple(answers)
+
+
+def noted(puzzle: Puzzle, answers: Sequence[Answer], path: Path | None, root: Path = ROOT) -> Opened | None:
+    """Keep the first guess at each question, if it was the puzzle's own file that answered; else None."""
+    if path is None or not is_own(path, puzzle.id, root):
+        return None
+
+    def with_firsts(progress: Progress) -> Progress:
+        entry = progress.of(puzzle.id)
+        first = [answer for answer in answers if answer.question.name not in entry.right | entry.wrong]
+        right = entry.right.union(answer.question.name for answer in first if answer.right)
+        wrong = entry.wrong.union(answer.question.name for answer in first if not answer.right)
+        return progress.having(puzzle.id, replace(entry, right=right, wrong=wrong))
+
+    try:
+        return changed(with_firsts, root)
+    except OSError as error:
+        remark = f"Your guesses cannot be noted in progress.txt ({error.strerror})."
+        return Opened(with_firsts(opened(root).progress), remark)
+
+
+def right_at_first(puzzle: Puzzle, entry: Entry) -> str:
+    """`2 of 3`: first guesses that were right, and questions."""
+    names = {question.name for question in puzzle.questions}
+    return f"{len(names & entry.right)} of {len(names)}"
+
+
+def shown(puzzle: Puzzle, answers: Sequence[Answer], found: Opened | None) -> RenderableType:
+    """The answers in words, and how many first guesses were right if that is known."""
+    lines: list[RenderableType] = []
+    for answer in answers:
+        question, own, guess = answer.question, number(answer.own), number(answer.guess)
+        mark, style = ("✓", "green") if answer.right else ("✗", "red")
+        lines.append(Text(f"{question.name}: {question.asks}"))
+        verdict = Text(f"{mark} You said {guess}. ", style=style)
+        what = "function" if puzzle.pytorch else "kernel"
+        verdict.append(f"In your {what} it is {own}.", style="default")
+        lines.append(_indented(verdict))
+        if question.course is None or question.course == answer.own:
+            lines.append(_indented(Text(question.reason)))
+        else:
+            course = f"In the course's solution it is {number(question.course)}."
+            lines.append(_indented(Text(f"{course} {question.reason}")))
+        lines.append(Text(""))
+    if found is not None:
+        lines.append(Text(f"Right at the first guess: {right_at_first(puzzle, found.progress.of(puzzle.id))}."))
+        lines.extend([Text(found.remark)] if found.remark else [])
+    return Group(*lines)
+
+
+def number(value: float) -> str:
+    """A whole number as it is, any other with as many digits as are compared."""
+    if value == round(value) and abs(value) < 1e15:
+        return f"{value:.0f}"
+    return f"{value:.{DIGITS}f}" if 10.0**-DIGITS < abs(value) < 1 else f"{value:.{DIGITS}g}"
+
+
+def _indented(text: Text) -> Padding:
+    return Padding(text, (0, 0, 0, 2), expand=False)
+
+
+def _done(puzzle: Puzzle, outcome: Outcome, cases: list[Case]) -> list[Done]:
+    assert outcome.program is not None
+    launches = [launch_of(case, puzzle.budget(case)) for case in cases]
+    ran = launch(outcome.program, launches, Limits(), device=device_of(puzzle.id, Terms()))
+    if ran.ending is Ending.KILLED_FROM_OUTSIDE:
+        raise RuntimeError("the box was killed from outside, as by the system when memory is short")
+    results = [ran.results.get(n) for n in range(len(cases))]
+    done = []
+    for case, result in zip(cases, results, strict=True):
+        if result is None or result.error or result.refused or _wrong(puzzle, case, result):
+            what = "function" if puzzle.pytorch else "kernel"
+            raise Misuse(f"Your {what} passed its check, but it fails in this question's launch: {case.name}.")
+        done.append(_counted(case, result))
+    return done
+
+
+def _wrong(puzzle: Puzzle, case: Case, result: LaunchResult) -> bool:
+    """Whether anything that was stored is wrong, or anything is missing that must be there."""
+    for name, expected in puzzle.expected(case).items():
+        missing = never_stored(case, result, name)
+        if (wrong_elements(result.tensors[name], expected) & ~missing).any():
+            return True
+        if (missing & case.asked.get(name, np.array(True))).any():
+            return True
+    return False
+
+
+def _counted(case: Case, result: LaunchResult) -> Done:
+    log, names = result.log, list(case.tensors)
+    touched = {name: (log.tensor == n) & np.isin(log.kind, (LOAD, STORE)) for n, name in enumerate(names)}
+    return Done(
+        outputs=result.tensors,
+        loads={name: log.moved(LOAD, n) for n, name in enumerate(names)},
+        stores={name: log.moved(STORE, n) for n, name in enumerate(names)},
+        lanes={name: int(log.lanes[mask].sum(dtype=np.int64)) for name, mask in touched.items()},
+        programs={name: np.unique(log.program[mask & (log.kind == STORE)]).size for name, mask in touched.items()},
+        multiply_adds=multiply_adds(result),
+        largest=used(result).largest,
+    )
