@@ -247,7 +247,7 @@ predict("p6", k_reads=..., k_reads_causal=..., k_reads_tall=...)
 # %% [markdown]
 # **Run.** Write your guess down before you run the cell, which is the second of these launches.
 #
-# 1. Which share of the full traffic of K is left with `CAUSAL`, for `Br=16` and for `Br=32`? Which share would be left of
+# 1. What share of the full traffic of K is left with `CAUSAL`, for `Br=16` and for `Br=32`? Which share would be left of
 #    1024 queries and keys in tiles of 16 by 16?
 # 2. There are 40 queries and 50 keys in tiles of 16. Where does the loop of program 2 end? And that of program 0, if
 #    there are 60 queries and 40 keys?
