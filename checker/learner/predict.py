@@ -72,7 +72,7 @@ def said_in(words: Sequence[str]) -> dict[str, object]:
     for word in re.split(r"\s+|,(?=\s|$)", text):
         name, sign, guess = word.partition("=")
         if word and not (name and sign and guess):
-            raise Misuse(f"{word!r} is no guess: write NAME=NUMBER, as in k_reads=4.")
+            raise Misuse(f"{word!r} is not a guess: write NAME=NUMBER, as in k_reads=4.")
         if word:
             said[name] = guess
     return said
@@ -91,7 +91,7 @@ def _number(name: str, given: object) -> float | None:
     except (ValueError, ZeroDivisionError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise Misuse(f"{name}={text} is no number: write {name}=4, {name}=2.5 or {name}=5/2.")
+        raise Misuse(f"{name}={text} is not a number: write {name}=4, {name}=2.5 or {name}=5/2.")
     return number
 
 

@@ -64,7 +64,7 @@ def trace(puzzle: int | str) -> Report:
 def predict(puzzle: int | str, /, **guesses: Any) -> Report:
     """Compare guesses, by the names of a puzzle's questions, with what the accepted kernel of the cells does, and why.
 
-    `...` is no guess yet: then the question is shown, as all of them are if there is no name.
+    `...` stands for a guess to come: its question is shown. Without names, all questions are.
     """
     said = {name: None if guess is None or guess is ... else str(guess) for name, guess in guesses.items()}
     return _asked("predict", puzzle, guesses=said)

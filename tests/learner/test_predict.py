@@ -180,7 +180,7 @@ NO_NAMES = ["4", "k_reads=", "=4", "k_reads 4", "reads=4", "K_reads=4", "k_reads
 
 @pytest.mark.parametrize("words", [*NO_NUMBERS, *NO_NAMES])
 def test_junk_is_a_sentence(words: str) -> None:
-    with pytest.raises(Misuse, match=r"is no number|is no guess|has no question") as misuse:
+    with pytest.raises(Misuse, match=r"is not a number|is not a guess|has no question") as misuse:
         guesses_of(catalog.load("p5"), said_in([words]))
     assert "\x1b" not in str(misuse.value)
 
@@ -236,8 +236,8 @@ def test_what_is_open_is_asked_beside_the_answers(course: Course) -> None:
     ("arguments", "sentence"),
     [
         (["p5", "z=1"], "Puzzle p5 has no question 'z'. It has: k_reads, o_writes, q_reads."),
-        (["p5", "k_reads=x"], "k_reads=x is no number"),
-        (["p5", "4"], "'4' is no guess"),
+        (["p5", "k_reads=x"], "k_reads=x is not a number"),
+        (["p5", "4"], "'4' is not a guess"),
         (["x9", "k_reads=4"], "There is no puzzle 'x9'"),
         ([], "Say which puzzle: make predict PUZZLE=p1"),
         (["p5", "k_reads=4", "--file", "nowhere.py"], "nowhere.py"),
@@ -332,7 +332,7 @@ def test_every_lessons_cell_runs_as_it_stands(cell: Kernel) -> None:
 
 def test_misuse_in_a_notebook_is_a_sentence(cell: Kernel) -> None:
     cell("from checker.notebook import predict")
-    wrong = {"'p5', z=1": "has no question 'z'", "'p5', k_reads=True": "is no number", "9": "There is no puzzle 9"}
+    wrong = {"'p5', z=1": "has no question 'z'", "'p5', k_reads=True": "is not a number", "9": "There is no puzzle 9"}
     for arguments, sentence in wrong.items():
         shown = cell(f"predict({arguments})")["text/plain"]
         assert sentence in shown and "failed" not in shown
