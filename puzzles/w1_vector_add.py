@@ -138,7 +138,8 @@ y = np.full(10, -1, np.float32)
 run(double_kernel, x_ptr=x, y_ptr=y, n=10, BLOCK_SIZE=4, grid=3)
 
 # %% [markdown]
-# Write down your answer to each question. Then change the cell and run it, and unfold mine. In a terminal, unfold it at once.
+# Write down your answer to each question. Then change the cell, run it, and unfold mine. In a terminal, read mine
+# at once: cells with `run` do nothing there, in no lesson.
 #
 # **Question 1.** You forget the last program: `grid=2`. What is in y afterwards?
 #
@@ -271,10 +272,11 @@ def vector_add(x, y):
 #
 # The checker runs your kernel on Triton's interpreter, like `run` above. Once the kernel is right there, the checker
 # also compiles it for a GPU, which need not be there. The report says for which one (`sm_90` is an H100 or H200), and
-# how much of the fast memory on the chip a program takes. You need neither before the speed track.
+# how much of the fast memory on the chip a program takes. You need neither in this course's first half.
 #
-# To look inside, write `print("offsets", offsets)` into your kernel. The report then shows what each program printed in
-# the first launch, on 24 numbers with 3 programs of 8 lanes. `make trace PUZZLE=w1`, or `trace("w1")` from
+# To look inside, write `print("offsets", offsets)` into your kernel: a text, and then one block. The report then shows
+# what each program printed: in the launch that went wrong, or else in the first one, on 24 numbers with 3 programs of 8
+# lanes. `make trace PUZZLE=w1`, or `trace("w1")` from
 # `checker.notebook`, draws what your kernel loads and stores for the ten numbers of the picture above.
 
 # %%
@@ -327,7 +329,7 @@ from checker.notebook import predict
 predict("w1", programs=..., idle_lanes=..., x_reads=...)
 
 # %% [markdown]
-# **Run.** Write down your answer before you run the cell, and before you unfold mine. In a terminal, unfold it at once.
+# **Run.** Write down your answer before you run the cell, and before you unfold mine. In a terminal, read mine at once.
 
 # %%
 x = np.array([1, 1000, 2048, 60000], np.float16)

@@ -17,8 +17,8 @@
 #
 # A kernel that writes the transpose of a matrix, `x.T.contiguous()`, tile by tile. Nothing is computed, so you can give
 # all your attention to addresses, and addresses can decide how fast a kernel is. On an H200, puzzle a1 multiplies
-# matrices with rows of 4096 numbers in 0.23 ms. With rows of 4088 it takes 1.11 ms, because their loads come in smaller
-# pieces.
+# matrices with rows of 4096 numbers in 0.23 ms. With rows of 4088 it takes 1.11 ms: only where Triton's compiler knows
+# that rows are a multiple of 16 numbers long does it load many of them at once.
 #
 # From puzzle 4 on, every kernel works on tiles. All of attention is made of them: a tile of queries, a tile of keys,
 # and the tile of scores between them.
@@ -91,7 +91,7 @@
 # ```
 #
 # Write `&` between blocks, as between tensors, with parentheses around each comparison. Python's `and` is for two
-# single conditions.
+# single conditions; Triton lets it pass here, and NumPy and PyTorch do not.
 #
 # ## The other way round
 #
@@ -111,7 +111,7 @@
 # * **Leave the tile as it is.** Each lane only needs its own address. The offsets of the store then have the shape of
 #   x's tile: `cols` are laid down as a row and multiplied by `y_row_stride`, and `rows` are laid down as a column.
 #
-# Both are right. Either way, three blocks meet in the store: the addresses, the values and the mask. All three must
+# Both are right, and equally fast: Triton's compiler exchanges the lanes on the chip in either case. Three blocks meet in the store: the addresses, the values and the mask. All three must
 # have one shape. `tl.trans` works on a mask as well. In attention you will need `tl.trans`, because a matrix product
 # takes whole tiles.
 #

@@ -24,7 +24,8 @@ from checker.box.protocol.results import KernelError, MalformedAnswer, parse_err
 KEPT = 500  # outcomes in the cache
 LONGEST_ANSWER = 16 << 20  # bytes, mostly assembler text; a kernel of the course has less than a hundred thousand
 LONGEST_HEADER = 1 << 16  # bytes; an object for each of many small things takes far more memory than its text
-_DIED = {"type": "Died", "message": "the compiler did not finish", "line": 0, "program": 0}
+DIED = "Died"  # the type of the error of a compiler that has given no answer
+_DIED = {"type": DIED, "message": "the compiler did not finish", "line": 0, "program": 0}
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ class Compiler:
             results = self._read(answers)
         except MalformedAnswer:
             return self._read([{"error": _DIED}] * len(self.jobs))
-        if self.cached and not any(result.error and result.error.type == "Died" for result in results):
+        if self.cached and not any(result.error and result.error.type == DIED for result in results):
             self._remember(answers)
         return results
 

@@ -14,6 +14,7 @@ from checker.box.host import Server
 from checker.box.processes import in_memory
 
 STARTUP_SECONDS = 120.0  # to import Triton, also from a cold disk
+SLACK = 1.0  # seconds: who is killed with less than that left was killed by the limit
 _CHUNK = 1 << 20
 
 
@@ -49,7 +50,8 @@ class Received:
         if self.early is not None:
             return self.early, 0
         by_kill = self.code is None or self.code == -signal.SIGKILL  # None: its server was killed, and cannot say
-        if self.code == -signal.SIGXCPU or (by_kill and self.cpu_seconds >= most_cpu_seconds):
+        used_up = self.cpu_seconds >= most_cpu_seconds - SLACK
+        if self.code == -signal.SIGXCPU or (by_kill and used_up):
             return Ending.CPU_TIME, signal.SIGXCPU
         if self.code is None or by_kill:
             return Ending.KILLED_FROM_OUTSIDE if harmless else Ending.KILLED, signal.SIGKILL

@@ -188,7 +188,7 @@ class Check:
         made.failed |= {case.id: f"{case.kernel} is still empty" for case in plan.cases if case.kernel in empty}
         endings = {finding.id: finding for finding in reversed(list(self._endings(plan, result)))}
         unfinished = [self._empty(program, kernel) for kernel in empty]
-        findings = in_order_of_cases([*endings.values(), *unfinished, *made.findings])
+        findings = [*in_order_of_cases([*endings.values(), *made.findings]), *unfinished]
         results = properties(self.puzzle, plan.cases, made)
         if not self.terms.on_gpu and not findings:  # beside anything else it would be noise
             reached = {n for e in evidence for answer in e.results for n in answer.reached}
@@ -230,7 +230,9 @@ class Check:
         compiled = compiler.results()
         if complaints := compile_findings(self.puzzle, compiled, self.where):
             named = {finding.id for finding in verdict.findings}
-            findings = (*(finding for finding in complaints if finding.id not in named), *verdict.findings)
+            new = [finding for finding in complaints if finding.id not in named]
+            lined = [finding for finding in new if finding.where.line is not None]  # the rest may follow from others
+            findings = (*lined, *verdict.findings, *(finding for finding in new if finding not in lined))
             verdict = replace(verdict, status=Status.DOES_NOT_COMPILE, findings=findings, remarks=())
         elif verdict.accepted:
             verdict = replace(verdict, remarks=(*verdict.remarks, *compile_remarks(compiled, self.where)))

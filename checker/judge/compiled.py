@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from checker.box.compiling import Compiled, Job
+from checker.box.compiling import DIED, Compiled, Job
 from checker.course.case import Case
 from checker.course.misconception import Raises
 from checker.course.puzzle import Puzzle
@@ -72,6 +72,14 @@ def _complaint(puzzle: Puzzle, result: Compiled, timed: Compiled, where: Locator
             f"It asks for {result.shared} bytes{form}, and there are {limit}. On a GPU the launch would fail.",
             "What is loaded and multiplied lies in shared memory. Use up each tile before you load the next one: what "
             "no later line uses takes no memory.",
+        )
+    if result.error.type == DIED:
+        return Finding(
+            "compiler-error",
+            Status.DOES_NOT_COMPILE,
+            f"{job.kernel} does not compile for {job.target}{form}: the compiler did not finish",
+            "It has a limited time, and large blocks take most of it: the compiler writes instructions for every lane.",
+            "Make no block larger than a tile, and multiply tiles with tl.dot.",
         )
     message, place = _first_line(result), where(result.error.line)
     said = f"Triton says, compiling for {job.target}{form}: {message}"

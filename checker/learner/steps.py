@@ -12,13 +12,16 @@ from checker.learner.progress import Progress, changed
 
 
 def in_steps(verdict: Verdict, root: Path = ROOT) -> Verdict:
-    """The verdict with the hints withheld of what is seen for the first time, which is written down.
+    """The verdict with the hints withheld of what is seen for the first time.
 
-    Where it cannot be written down, nothing is withheld.
+    Only the first finding is written down: the others wait until it is their turn. Where it cannot be written down,
+    nothing is withheld.
     """
-    puzzle_id, found = verdict.puzzle, {finding.id for finding in verdict.findings if finding.question}
-    if puzzle_id is None or not found:
+    puzzle_id = verdict.puzzle
+    if puzzle_id is None or not any(finding.question for finding in verdict.findings):
         return verdict
+    first = verdict.findings[0]
+    found = {first.id} if first.question else set()
     known: Collection[str] = ()
 
     def noted(progress: Progress) -> Progress:

@@ -9,7 +9,7 @@ from checker.course.verdict import Compilation, ErrorMap, Finding, Held, Propert
 
 MOST_FINDINGS = 3  # the worst ones; the rest often follow from them
 MOST_PRINTED_LINES = 20
-WALK_THROUGH = "The solution, explained:"  # before what is to be typed
+WALK_THROUGH = "The solution:"  # before what is to be typed
 SHADES = "·░▒▓█"  # of a cell of an error map: all right, up to a third, two thirds, nearly all, all wrong
 
 PLAIN_WORDS = {

@@ -97,7 +97,7 @@ def test_a_report_of_success_names_the_walk_through_where_it_can_be_read(course:
     course.script("p1").write_text(solved("p1"))
     mine = course.root / "mine.py"
     mine.write_text(solved("p1"))
-    says = "The solution, explained: make solution PUZZLE=p1\nNext: "
+    says = "The solution: make solution PUZZLE=p1\nNext: "
     check = ("check", "1", "--no-compile")
     assert says not in course.run(*check, "--file", "mine.py").stdout  # which is no success on record
     assert says in course.run(*check).stdout

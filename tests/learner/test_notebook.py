@@ -109,7 +109,7 @@ def test_the_solution_opens_after_success(course: Course, start: Start) -> None:
         )
         assert "tl.load" not in refused["text/markdown"] + refused["text/plain"]
     shown = solve(cell)
-    assert 'The solution, explained: solution("p1")\nNext: ' in shown["text/plain"]
+    assert 'The solution: solution("p1")\nNext: ' in shown["text/plain"]
     assert "<code>solution(&quot;p1&quot;)</code>" in shown["text/html"]
     opened = cell("solution(1)")
     assert opened["text/markdown"].startswith(f"```python\n{solution_text('p1').strip()}\n```\n\n# Puzzle 1: ")

@@ -79,7 +79,7 @@ def test_what_is_typed_or_opened_is_never_cut_off() -> None:
     assert f"  make check FILE={long}\n" in shown(Verdict("p1", "", Status.NOT_STARTED, (finding,)), 40)
     assert f"Next: {long}\n" in shown(Verdict("p1", "", Status.ACCEPTED, (), upcoming=long), 40)
     read = Verdict("p1", "", Status.ACCEPTED, (), walk_through="make solution PUZZLE=p1", upcoming="next.py")
-    assert shown(read, 20).endswith("The solution, explained: make solution PUZZLE=p1\nNext: next.py\n")
+    assert shown(read, 20).endswith("The solution: make solution PUZZLE=p1\nNext: next.py\n")
 
 
 def test_colour_says_nothing_that_words_do_not(wrong: list[Verdict]) -> None:
