@@ -18,7 +18,7 @@
 # A kernel that multiplies two matrices. Almost all arithmetic of a transformer is such products: its linear layers, and
 # the two inside attention. On the H200 of this course's [measurements](../benchmarks/results/speed.md), the ten lines
 # that you are about to write make 586 TFLOP/s in fp16 (m = n = k = 4096). That is 78 % of PyTorch's own product, and
-# almost nine times what that GPU can do without its matrix units. `tl.dot` is how a Triton kernel gets at these units.
+# almost nine times what that GPU can do in fp32 without its matrix units. `tl.dot` is how a Triton kernel gets at these units.
 #
 # C has the shape $(m, n)$. A program owns one tile of C. It moves along $k$, and at each step multiplies a tile of A
 # with a tile of B:
@@ -304,11 +304,10 @@ run(matmul_kernel, a_ptr=a, b_ptr=b, c_ptr=c, **strides, **sizes, grid=(1, 1))
 # and rows of B are keys. C is their scores, and a tile of it is used at once instead of being stored.
 #
 # Your kernel does not say how its loads and products overlap. The compiler arranges that, and it needs to know the
-# sizes for it: Triton compiles a version of its own for sizes that are multiples of 16. For an H100, with tiles of
-# 128 x 128 x 64 and 8 warps, each of a program's 256 threads then copies its part of both tiles with 8 instructions of
-# 16 bytes, in the background. 4088 is not a multiple of 16, so with k = 4088 the mask along k might cut any 16 bytes in
-# two. There are 64 loads of 2 bytes instead, and the products wait for them: 1.11 ms on an H200, where k = 4096 takes
-# 0.23 ms. `make bench PUZZLE=a1 EVERY=1` times both sizes on a GPU of yours, beside `torch.matmul`.
+# sizes for it. Triton compiles a version of its own for sizes that are multiples of 16. There, a mask along k changes
+# only every 16 lanes, so many numbers can be copied by one instruction, in the background. Of any other size Triton
+# knows nothing, and each number gets a load and a mask of its own. With k = 4096 the product takes 0.23 ms on an H200.
+# With k = 4088, which is not a multiple of 16, it takes 1.11 ms, because the products wait for the loads. `make bench PUZZLE=a1 EVERY=1` times both sizes on a GPU of yours, beside `torch.matmul`.
 #
 # ## Where to read on
 #

@@ -124,7 +124,8 @@
 # $-\infty - (-\infty)$ is NaN. Puzzle 3's guard helps: subtract 0 instead. At the end, 0 / 0 is NaN as well.
 #
 # **The ends.** Neither $n_q$ nor $n_k$ need be a multiple of a tile, but there is nothing to mask: a slice that goes
-# past the end is cut off there. With 70 keys, `k[:, :, 64:96]` has 6.
+# past the end is cut off there. With 70 keys, `k[:, :, 64:96]` has 6. So the last tile is shorter than the others, and
+# whatever you make for a tile must be as long as that tile. `torch.arange` does not cut anything off.
 #
 # **Words that help.** `x.amax(dim=3, keepdim=True)` and `x.sum(dim=3, keepdim=True)` leave an axis of length 1, which
 # broadcasts: (batch, heads, Br, 1) with (batch, heads, Br, Bc). `torch.zeros_like(x)` and `torch.full_like(x, value)`
@@ -151,8 +152,8 @@
 #
 # * **One tensor** has at most $B H \cdot \max(n_q d,\; n_k d,\; B_r B_c)$ numbers: an input, an output or a tile of
 #   scores. A strip of Br queries by all keys is too much.
-# * **Alive at once** are at most twice the outputs and 12 tiles, of the largest of $B_r B_c$, $B_r d$ and $B_c d$
-#   numbers for each head. A dozen is plenty. All tiles in a list are not.
+# * **Alive at once** are at most twice the numbers of all outputs, and 12 tiles for each head. The largest of
+#   $B_r B_c$, $B_r d$ and $B_c d$ counts as a tile here. A dozen is plenty. All tiles in a list are not.
 # * **Multiply-adds** in matrix products: for each tile of scores that some query sees, two products, $Q_i K_j^T$ and
 #   $P_{ij} V_j$. Tiles that the mask hides are not counted, and no score is to be made twice.
 #
@@ -171,7 +172,8 @@ import torch
 # %% [markdown]
 # ## Your turn
 #
-# About 24 lines are missing. O and LSE are there from the start: each tile of queries fills in its rows.
+# About 24 lines are missing, the last of which returns O and LSE. Both are there from the start: each tile of queries
+# fills in its rows.
 
 # %%
 def flash_attention_forward(q, k, v, scale, causal, Br, Bc):
@@ -199,7 +201,8 @@ def flash_attention(q, k, v, causal=False):
 # In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In
 # a terminal: `make check PUZZLE=a2`, or `make watch`, which checks whenever you save. `print("mi", mi)` inside the
 # function shows you a tensor. The report also says how many numbers were alive at once, and how many plain attention
-# would have had. Use only what `torch` itself has: `scaled_dot_product_attention` and its like are what you build.
+# would have had. You have loops, `if`, arithmetic, slices, Python's `range`, `min`, `max` and `len`, and the functions and
+# methods of `torch` that compute with tensors. `scaled_dot_product_attention` and its like are what you build.
 
 # %%
 from checker.notebook import check

@@ -23,7 +23,8 @@
 # Nearly all of it is puzzle 4. There, a program moved along the columns of its rows twice: once for `m` and `l`, once
 # for the result. Here the rows are queries, the columns are keys, and a tile of scores is not loaded but multiplied,
 # as in a1. In a2 one pass was enough, because O was rescaled whenever the maximum grew. Here O is never rescaled, and
-# that takes two passes.
+# that takes two passes. It is the shorter way to a kernel of your own, and it already leaves the $n^2$ scores out of
+# memory. Puzzle 5 takes the next step, back to one pass.
 #
 # ```
 #                        K1,V1    K2,V2    K3,V3

@@ -133,13 +133,14 @@
 # the other way round, key $j$ is seen from query $j - (n_k - n_q)$ on. Take 40 queries and 50 keys in tiles of 16, so
 # that the difference is 10. The tile of keys from 32 on is seen first by query $32 - 10 = 22$, in the tile of queries
 # from 16 on. For the keys from 0 on, $0 - 10$ is negative, and the loop begins at 0. No tile before that one may be
-# computed.
+# computed. (You may also begin at query 22 itself. Then your tiles are not those of the drawing, and some are smaller.)
 #
 # ![The scores of 40 queries and 50 keys in tiles of 16, with the staircase of the causal mask. Nine tiles are visited, column by column: 1 to 3 under K1, 4 to 6 under K2, 7 and 8 under K3 from Q2 on, 9 under K4 at Q3. The other three are hidden. Each row of tiles adds up to a tile of dQ, which grows at each visit; each column adds up to a tile of dK and one of dV.](../docs/figures/backward_tiles.svg)
 #
 # **Queries that see no key.** With more queries than keys, the first ones see nothing. Their LSE is $-\infty$, and
 # their row of dQ is 0. Set P to 0 where a key is hidden *after* the exponential, whatever came out. If you set S to
-# $-\infty$ before it, $-\infty - (-\infty)$ is NaN, and NaN spreads to dK and dV.
+# $-\infty$ before it, $-\infty - (-\infty)$ is NaN, and NaN spreads to dK and dV. And put the 0 in place of the number.
+# A hidden score may be so far above LSE that its exponential is $\infty$, and $\infty$ times 0 is NaN.
 #
 # ## The signature
 #
@@ -160,8 +161,8 @@
 # The checker watches every operation. These are the bounds, with $B$ sequences and $H$ heads:
 #
 # * **One tensor** has at most $B H \cdot \max(n_q d,\; n_k d,\; B_r B_c)$ numbers: an input, an output or a tile.
-# * **Alive at once** are at most twice the outputs and 12 tiles, of the largest of $B_r B_c$, $B_r d$ and $B_c d$
-#   numbers for each head. You need about half of that.
+# * **Alive at once** are at most twice the numbers of all outputs, and 12 tiles for each head. The largest of
+#   $B_r B_c$, $B_r d$ and $B_c d$ counts as a tile here. You need about half of that.
 # * **Multiply-adds** in matrix products: five products for each tile of which some query sees some key. A tile that the
 #   mask hides is not counted, and S and dP are made once for all three gradients. (If you make delta as a product, with
 #   `einsum`, that is allowed once.)
@@ -344,8 +345,7 @@ counter.get_total_flops() / 2 / (5 * Br * Bc * 16)  # a multiply-add is two oper
 # ## What to notice afterwards
 #
 # Your function computes P a second time, and in return it needs less memory. The price is one more product for each
-# tile: five, where four would be enough if P had been kept. On a GPU, that product takes about as long as reading P
-# back would. So the backward pass is no slower, and no layer keeps $n^2$ numbers for each head.
+# tile: five, where four would be enough if P had been kept. In return, no layer keeps $n^2$ numbers for each head.
 #
 # Look at which tiles add to which gradient. A row of tiles adds to one tile of dQ, a column to one of dK and one of dV.
 # Your loops visit them one after the other, so it does not matter. On a GPU, each iteration of your outer loop would be

@@ -134,7 +134,7 @@
 #
 # K and V are loaded **once**. Q, O, l and m are loaded, and O, l, m stored, once for each of the
 # $T_c = \lceil n_k / B_c \rceil$ tiles of keys. This loop order is asked for: O must be revisited. Loads and stores
-# take a tile at a time, and no product takes more.
+# take a tile at a time, and so does each product.
 
 # %%
 import triton
@@ -291,7 +291,8 @@ run(flash_attention_1_kernel, **tensors, **strides, **sizes, grid=1)
 # ![Bars of the MiB moved for one head. Standard attention 130, of which S out, S in, P out and P in are 32 each. FlashAttention-1 with Bc = 128: 83, of which Q is 16, O in and O out 32 each. FlashAttention-2: 65 with Br = 64 and 33 with Br = 128, nearly all of it K and V in equal parts. Q, K, V and O once: 2.](../docs/figures/memory_passes.svg)
 #
 # Constants decide whether it pays. $T_c \cdot 3 n d = 3 n^2 d / B_c$ is less than $4 n^2$ if $B_c > \frac{3}{4} d$. At
-# n = 4096 and d = 64 with $B_c = 128$ plain attention makes 2.7 times as many accesses as yours. At d = 128 with
+# n = 4096 and d = 64 with $B_c = 128$ plain attention makes 2.7 times as many accesses as yours. (In the figure, which
+# counts bytes, it is 1.6 times as much, because your O is kept in fp32.) At d = 128 with
 # $B_c = 64$ it makes fewer.
 #
 # O travels only because of the order of the loops (`make trace PUZZLE=5` shows it). Swap them, and each tile of O stays

@@ -19,7 +19,7 @@
 # 33 lines that you are about to write take 4.0 ms.
 #
 # It is the attention of puzzle 5 with its loops exchanged. A program owns one tile of queries and walks along the
-# keys. O, `l` and `m` stay in registers until they are finished. With `CAUSAL`, a query sees only keys up to its own
+# keys. O, `l` and `m` stay in *registers*, where a program keeps what it computes with, until they are finished. With `CAUSAL`, a query sees only keys up to its own
 # position, as in a language model, which predicts each word from those before it. Tiles that are hidden altogether are
 # not even loaded.
 #
@@ -138,7 +138,7 @@
 #
 # Q is loaded **once**, O and LSE are stored **once**. K and V are loaded once for each tile of queries. With `CAUSAL`,
 # they are loaded only up to the last tile of keys of which some query sees a key. Loads and stores take a tile at a
-# time, and no product takes more.
+# time, and so does each product.
 
 # %%
 import triton
@@ -280,8 +280,8 @@ run(flash_attention_2_kernel, **tensors, **strides, **sizes, grid=(64 // Br, 1))
 # ## What to notice afterwards
 #
 # Puzzle 5 read K and V once and O $T_c$ times. Now O is written once, and K and V are read $T_r$ times.
-# `make trace PUZZLE=6` draws your order of tiles beside that of your puzzle 5, and the tiles that you skip. On paper
-# this is an even trade, or even a bad one if $B_r$ is smaller than puzzle 5's $B_c$. Two things decide it. K and V are
+# `make trace PUZZLE=6` draws your order of tiles beside that of your puzzle 5, and the tiles that you skip. Counted in
+# elements this is no gain, and a loss if $B_r$ is smaller than puzzle 5's $B_c$. Two things decide for it. K and V are
 # only read, by many programs at about the same time, so most reads are served by the L2 cache. And there are $T_r$
 # times as many programs to fill the GPU with. Full attention of 32 heads of width 64 at 16,384 tokens takes 6.6 ms on
 # an H200, and took 80 ms with puzzle 5.

@@ -76,7 +76,8 @@
 #
 # $$\text{delta}_i = \operatorname{rowsum}(dO_i \circ O_i), \qquad dS_{ij} = P_{ij} \circ (dP_{ij} - \text{delta}_i)$$
 #
-# where $\circ$ multiplies element by element.
+# where $\circ$ multiplies element by element. delta is fp32, and so must be what it is made of: convert O and dO before
+# you multiply.
 #
 # *In numbers*, as in a4: one query, two keys, one dimension, and `scale` 1. Let `q = 1`, `k = 0 1.0986`, `v = 10 20`
 # and `do = 2`. The scores are 0 and 1.0986, and LSE is $\log(e^0 + e^{1.0986}) = 1.3863$.
@@ -119,7 +120,7 @@
 # ### dK and dV
 #
 # dK and dV are sums over queries, so their program owns a tile of keys. In a single kernel several programs would add
-# to the same tile of dQ: that needs atomics, and the last bits would differ from run to run. Two kernels, one looping
+# to the same tile of dQ. That needs atomic additions, which no other program can interrupt, and the last bits would differ from run to run. Two kernels, one looping
 # along the keys and one down the queries, compute S and P twice, but every output has exactly one owner.
 #
 # ```
@@ -137,9 +138,10 @@
 #
 # **Where the loop begins.** Key $j$ is seen by queries from $j - (n_k - n_q)$ on. Take 40 queries and 50 keys in tiles
 # of 16, so that the difference is 10. The tile of keys that begins at 32 is seen first by query $32 - 10 = 22$, and
-# the tile of queries that holds it begins at 16: round down to a multiple of Br. For the keys from 0 on, $0 - 10$ is
-# negative: clamp it to 0, because no tile begins before that. `//` alone does not do it: −40 `// 32` is −1 as Triton
-# rounds, towards zero, and −2 as Python does, down.
+# the tile of queries that holds it begins at 16: round down to a multiple of Br. (That keeps the tiles those of the
+# drawing. A loop that begins at 22 itself is right as well.) For the keys from 0 on, $0 - 10$ is negative: clamp it to 0
+# first, because no query comes before 0. `//` does not do that: −40 `// 32` is −1 in Triton, and the loop would begin
+# at −32.
 #
 # ![What one program of each kernel visits, for 40 queries and 50 keys in tiles of 16. Program 1 of delta_kernel has O2 and dO2, and visits no keys. Program 1 of dq_kernel owns Q2 and dQ2: it visits K1, K2 and K3, along its row up to the staircase of the causal mask. Program 2 of dk_dv_kernel owns K3, V3 and their gradients: it visits Q2 and Q3, down its column from the staircase on.](../docs/figures/backward_kernels.svg)
 #
@@ -168,7 +170,7 @@
 #
 # What a program owns is loaded **once**. The other side is loaded once for each tile that is not hidden altogether.
 # Each output is stored **once**. A tile that is needed in both orientations is loaded once: use `tl.trans`. Loads and
-# stores take a tile at a time, and no product takes more.
+# stores take a tile at a time, and so does each product.
 
 # %%
 import triton
@@ -305,7 +307,7 @@ from checker.notebook import predict
 predict("p7", k_reads=..., q_reads=..., products=...)
 
 # %% [markdown]
-# **Run.** Write your guess down before you run the next two cells.
+# **Run.** Write your guess down before you run the next cell. The second question is for paper.
 #
 # 1. Is delta the same if it is summed over keys, $\sum_j P_{ij}\, dP_{ij}$, instead of over dimensions?
 # 2. Query 0 sees only key 0. What is row 0 of dQ? And which key has a dV to which only one query contributes?
@@ -364,8 +366,7 @@ else:
 # `make trace PUZZLE=7` draws both orders: along the rows for dQ, down the columns for dK and dV.
 #
 # The backward pass makes five matrix products per tile where the forward pass makes two, and yours makes seven, because
-# S and dP are computed in both kernels. It is still faster than reading them: no $n \times n$ matrix ever touches
-# memory, in either direction.
+# S and dP are computed in both kernels. In return, no $n \times n$ matrix ever touches memory, in either direction.
 #
 # You have now written what a training step of a transformer runs: FlashAttention, forward and backward. On an H200,
 # your backward pass is between 0.92 and 1.36 times as fast as PyTorch's own FlashAttention. What separates it from the

@@ -19,7 +19,10 @@ TOP = ("LICENSE", "Makefile", "pyproject.toml", "constraints.txt", ".gitignore",
 KINDS = {".py", ".sh", ".json"}
 VERBS = ("build", "course", "grade", "gradescope", "similar", "student_bundle")
 INSTRUCTORS = ("grading", "nbgrader", "publish", *(f"commands/{verb}.py" for verb in VERBS))  # in checker/
-BACKGROUND = ("docs/background/*.md", "docs/figures/*.png", "docs/figures/*.svg", "docs/sources.md")
+BACKGROUND = (
+    *("docs/background/*.md", "docs/figures/*.png", "docs/figures/*.svg", "docs/sources.md"),
+    "benchmarks/results/speed.md",
+)
 PAGES = ("README.md", "docs/guide.md")  # parts are built, and parts are for the full course only
 ASSISTANTS = "checker/publish/AGENTS.md"  # at the top of the archive: here its rules would hold for authors, too
 FULL_COURSE = re.compile(r"<!-- full course -->\n.*?<!-- /full course -->\n", re.DOTALL)  # what students do not get

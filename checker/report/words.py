@@ -115,7 +115,7 @@ def compiled(results: Sequence[Compilation]) -> Iterator[str]:
             used = f"{c.shared / 1024:.3g}" if c.shared >= 1024 else f"{c.shared} bytes"
             facts.append(f"{used} of {c.shared_limit >> 10} KB shared memory")
         if c.spilled:
-            facts.append(f"{c.spilled} bytes of registers spilled")
+            facts.append(f"{c.spilled} bytes for which the registers have no room (spilled)")
         yield name + (
             f"compiles for {c.target}: {', '.join(facts)}" if c.compiles else f"does not compile for {c.target}"
         )

@@ -35,7 +35,9 @@ def traced(outcome: Outcome) -> Trace:
     assert outcome.verdict.puzzle is not None
     puzzle = catalog.load(outcome.verdict.puzzle)
     if puzzle.pytorch:
-        raise Misuse(f"Puzzle {puzzle.id} is written in PyTorch: there are no loads and stores of tiles to draw.")
+        raise Misuse(
+            f"Puzzle {puzzle.id} is written in PyTorch: its report counts numbers, and there are no loads to draw."
+        )
     return Trace(
         puzzle=puzzle.id,
         stem=puzzle.stem,
