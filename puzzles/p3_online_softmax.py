@@ -46,9 +46,9 @@
 # In PyTorch, for one row without $-\infty$:
 #
 # ```python
-# m, l = -torch.inf, 0.0
+# m, l = torch.tensor(-torch.inf), 0.0
 # for block in x.split(BLOCK_SIZE):
-#     m_new = block.max().clamp(min=m)
+#     m_new = torch.maximum(m, block.max())
 #     m, l = m_new, l * (m - m_new).exp() + (block - m_new).exp().sum()
 # y = (x - m).exp() / l
 # ```

@@ -198,8 +198,8 @@ COMMON = (
         "A variable changes its type or shape in the loop",
         "The compiler gives each variable that a loop carries from one iteration to the next one type and one shape. "
         "The interpreter accepts any.",
-        "Start with the type and shape that it has later: 0.0 for a number, tl.zeros((BLOCK_ROWS,), tl.float32) for "
-        "a vector of zeros, tl.full((BLOCK_ROWS,), -float('inf'), tl.float32) for one of -inf.",
+        "Start with the type and shape that it has later: 0.0 for a number that is not whole, and for a vector "
+        "tl.zeros((LENGTH,), tl.float32) or tl.full((LENGTH,), -float('inf'), tl.float32).",
         signs=(Raises(re.compile(r"Loop-carried variable")),),
     ),
     Misconception(

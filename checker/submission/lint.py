@@ -206,6 +206,8 @@ class KernelLint(Walk):
         first = node.args[0] if node.args else None
         if function in vocabulary.PRINTING and not (is_text(first) or isinstance(first, ast.JoinedStr)):
             self._refuse(node, refusals.PRINT_WITHOUT_TEXT)
+        elif function in vocabulary.PRINTING and any(is_text(value) for value in node.args[1:]):
+            self._refuse(node, refusals.PRINT_OF_TEXTS)
         if last == "to" and any(isinstance(a, ast.Name) and a.id in {*vocabulary.BUILTINS, "bool"} for a in node.args):
             self._refuse(node, refusals.PYTHON_TYPE)
         if last == "ravel" and len(node.args) > (function == "tl.ravel"):

@@ -89,6 +89,7 @@ PYTORCH = {
     "size": "Write x.shape[0].",
     "pow": "Write a product, or tl.exp and tl.log.",
     "masked_fill": "Write tl.where(mask, value, x).",
+    "clamp": "Write tl.maximum(x, low) or tl.minimum(x, high); tl.clamp(x, low, high) needs both ends.",
     "inf": 'Write -float("inf") for minus infinity, and float("inf") for infinity.',
 }
 PYTORCH_KEYWORDS = {
@@ -101,7 +102,9 @@ PYTHON_IN_TRITON = frozenset({"len", "list", "isinstance", "getattr", "hasattr"}
 PYTHON_ONLY = "A kernel has arithmetic, comparisons, for, if, and the functions of tl, and little else of Python."
 LESSON = "Use the functions that the lesson uses: tl.load, tl.exp, tl.sum, …"
 ATTRIBUTE = "Of a block x there are x.to(type), x.dtype and x.shape. Nearly everything else is a function of tl."
-NOT_SEEN = "A kernel does not see such a name from outside: write the value in the kernel, or put the stub's line back."
+NOT_SEEN = (
+    "A kernel does not see such a name from outside: write the value in the kernel, or define it in a line above."
+)
 
 # What may not stand in a def line.
 PARAMETERS = not_taken("parameters with * or /", "Name each one: def helper(a, b).", "parameters")
@@ -154,6 +157,10 @@ CHAINED_COMPARISON = not_taken("`a < b < c`", "Write (a < b) & (b < c), with par
 RECURSION = uncompilable("Triton cannot compile a function that calls itself.", "recursion")
 RETURNS = uncompilable("A kernel returns nothing: its result is what it stores.", "returns-a-value")
 PRINT_WITHOUT_TEXT = uncompilable('Begin with a text, then the values: print("x", x).', "print-without-text")
+PRINT_OF_TEXTS = uncompilable(
+    'Only the first thing printed can be a text. Write a print for each: print("m", m), then print("l", l).',
+    "print-of-texts",
+)
 PYTHON_TYPE = uncompilable("A block's types are those of tl: x.to(tl.float32).", "python-type")
 NOT_A_FUNCTION = uncompilable("This is not a function. For another type, write x.to(tl.float32).")
 

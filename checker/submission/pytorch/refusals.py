@@ -104,7 +104,7 @@ KEYWORD = Problem("call", "This keyword argument is not on the list of what a fu
 
 UNDERSCORE = Problem("attribute", "Names that begin with an underscore are PyTorch's or Python's own.", LESSON)
 PYTHON_ONLY = "A function has arithmetic, comparisons, for, if, and what torch has, and little else of Python."
-NOT_SEEN = "A function sees no such name from outside: write the value in it, or put the stub's line back."
+NOT_SEEN = "A function sees no such name from outside: write the value in it, or define it in a line above."
 NOT_KEPT = (
     "Of the file, the judge keeps plain functions, without decorators, and constants that are numbers: SCALE = 0.5, "
     'NEG_INF = -float("inf").'
