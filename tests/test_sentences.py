@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -14,10 +15,10 @@ from tests.kernels import named
 from tests.test_kernels import compiled_if_need_be
 
 
-def finding_of(kernel: str) -> Finding:
+def finding_of(kernel: str, quick: Terms) -> Finding:
     """The first finding on a wrong kernel."""
     one = named(kernel)
-    return check_kernel(one, None if compiled_if_need_be(one) else Terms(targets=())).findings[0]
+    return check_kernel(one, quick if compiled_if_need_be(one) else replace(quick, targets=())).findings[0]
 
 
 # Of a kernel: what its report must say, and what would not be true of it.
@@ -27,7 +28,7 @@ SAID: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "p1_rounded_to_half": (("y was rounded to fp16",), ("more than rounding",)),
     "p5_heads_share_l_and_m": (("l_ptr + head * n_q + queries",), ("y_row_stride",)),
     "p1_same_output_row": (("y_ptr + row * y_row_stride + cols",), ()),
-    "p4_starts_as_a_number": (("tl.zeros((BLOCK_ROWS,), tl.float32)", "tl.full((BLOCK_ROWS,), -float('inf')"), ()),
+    "p4_starts_as_a_number": (("tl.zeros((LENGTH,), tl.float32)", "tl.full((BLOCK_ROWS,), -float('inf')"), ()),
     "p4_y_with_x_stride": (("y_ptr + rows[:, None] * y_row_stride + start + cols[None, :]",), ()),
     "p4_block_offset_forgotten": (("x_ptr + rows[:, None] * x_row_stride + start + cols[None, :]",), ()),
     "p6_end_behind_the_last_key": (("of which no query sees any key", "or that lies past the last key"), ()),
@@ -45,8 +46,8 @@ SAID: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("kernel", SAID)
-def test_sentences_fit_the_kernel(kernel: str) -> None:
-    finding = finding_of(kernel)
+def test_sentences_fit_the_kernel(kernel: str, quick: Terms) -> None:
+    finding = finding_of(kernel, quick)
     text = " ".join((finding.title, finding.explanation, finding.hint))
     must, must_not = SAID[kernel]
     assert all(words in text for words in must), text
@@ -69,8 +70,8 @@ MARKED = {
 
 
 @pytest.mark.parametrize("kernel", MARKED)
-def test_the_marked_line_is_the_one_that_is_too_much(kernel: str) -> None:
-    where = finding_of(kernel).where
+def test_the_marked_line_is_the_one_that_is_too_much(kernel: str, quick: Terms) -> None:
+    where = finding_of(kernel, quick).where
     line = next((text for number, text in where.source if number == where.line), "")
     assert MARKED[kernel] in line and bool(line) == bool(MARKED[kernel]), line
 
@@ -106,14 +107,14 @@ AT_FAULT = {
 
 
 @pytest.mark.parametrize("kernel", AT_FAULT)
-def test_the_marked_line_is_the_assignment_at_fault(kernel: str) -> None:
-    where = finding_of(kernel).where
+def test_the_marked_line_is_the_assignment_at_fault(kernel: str, quick: Terms) -> None:
+    where = finding_of(kernel, quick).where
     line = next((text for number, text in where.source if number == where.line), "")
     assert AT_FAULT[kernel] in line and not where.role, line
 
 
-def test_a_name_shows_what_it_predicts() -> None:
-    finding = finding_of("p3_not_rescaled")
+def test_a_name_shows_what_it_predicts(quick: Terms) -> None:
+    finding = finding_of("p3_not_rescaled", quick)
     assert finding.examples
     for example in finding.examples:
         numbers = re.fullmatch(r"y\[\d+, \d+\] is (\S+); this idea gives (\S+); expected (\S+)", example)
@@ -122,8 +123,8 @@ def test_a_name_shows_what_it_predicts() -> None:
         assert abs(seen - predicted) < 1e-3 * abs(seen) < abs(seen - right)
 
 
-def test_a_block_is_not_poured_into_a_message() -> None:
-    assert finding_of("p1_load_forgotten").examples == ("Triton says: cannot cast […]",)
+def test_a_block_is_not_poured_into_a_message(quick: Terms) -> None:
+    assert finding_of("p1_load_forgotten", quick).examples == ("Triton says: cannot cast […]",)
 
 
 def test_title_and_table_have_the_same_figures() -> None:

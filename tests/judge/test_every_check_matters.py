@@ -74,7 +74,11 @@ def _lint_off(kernel: Kernel, terms: Terms) -> Terms:
     return replace(terms, lint=kernel.folder != "hostile", limits=Limits(wall_seconds=5))
 
 
-@pytest.mark.parametrize(("room", "name", "instead", "kernel"), JUDGE, ids=[entry[1] for entry in JUDGE])
+@pytest.mark.parametrize(
+    ("room", "name", "instead", "kernel"),
+    [pytest.param(*entry, marks=[] if n % 2 else pytest.mark.slow) for n, entry in enumerate(JUDGE)],
+    ids=[entry[1] for entry in JUDGE],
+)
 def test_the_judge_needs_this_check(
     room: Any, name: str, instead: Callable[..., Any], kernel: str, quick: Terms, monkeypatch: pytest.MonkeyPatch
 ) -> None:

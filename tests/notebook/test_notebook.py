@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from checker import catalog
 from checker.course import ladder
 from checker.notebook.cells import latest
-from tests.conftest import ROOT, SOLUTION, importable
+from tests.conftest import ROOT, SOLUTION, importable, sampled
 from tests.kernels import named
 
 STEMS = ladder.stems()
@@ -84,7 +84,7 @@ def test_cells_that_were_not_run_are_asked_for(cell: Kernel) -> None:
     assert "Run the first code cell and the cell with the kernel" in shown and "git" not in shown
 
 
-@pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
+@pytest.mark.parametrize("puzzle_id", sampled(STEMS, ("w2", "p3", "a2", "p7")))
 def test_solutions_are_accepted(puzzle_id: str, cell: Kernel) -> None:
     cell((ROOT / "solutions" / f"{STEMS[puzzle_id]}.py").read_text())
     shown = cell(f"check({puzzle_id!r})")
