@@ -28,7 +28,7 @@ SAID: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "p1_rounded_to_half": (("y was rounded to fp16",), ("more than rounding",)),
     "p5_heads_share_l_and_m": (("l_ptr + head * n_q + queries",), ("y_row_stride",)),
     "p1_same_output_row": (("y_ptr + row * y_row_stride + cols",), ()),
-    "p4_starts_as_a_number": (("tl.zeros((LENGTH,), tl.float32)", "tl.full((BLOCK_ROWS,), -float('inf')"), ()),
+    "p4_starts_as_a_number": (("tl.zeros((LENGTH,), tl.float32)", "tl.full((LENGTH,), -float('inf')"), ()),
     "p4_y_with_x_stride": (("y_ptr + rows[:, None] * y_row_stride + start + cols[None, :]",), ()),
     "p4_block_offset_forgotten": (("x_ptr + rows[:, None] * x_row_stride + start + cols[None, :]",), ()),
     "p6_end_behind_the_last_key": (("of which no query sees any key", "or that lies past the last key"), ()),
