@@ -166,7 +166,7 @@ check("p3")
 # accepted, your own kernel answers, and the judge says why. Guesses are not graded.
 #
 # * `x_reads`: 10 columns with `BLOCK_SIZE=16`, as in puzzle 2. How often is each element of x read now?
-# * `y_5`: four times minus infinity, and then 2, 2. With `BLOCK_SIZE=4`, what is the last element of y?
+# * `y_5`: minus infinity four times, and then 2 and 2. With `BLOCK_SIZE=4`, what is the last element of y?
 #
 # In a terminal, type this with your numbers:
 #

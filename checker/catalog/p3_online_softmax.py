@@ -69,7 +69,7 @@ QUESTIONS = (
     ),
     Question(
         "y_5",
-        "A row holds four times minus infinity and then 2, 2. With BLOCK_SIZE = 4, what is the last element of y?",
+        "A row holds minus infinity four times, and then 2 and 2. With BLOCK_SIZE = 4, what is the last element of y?",
         EMPTY_BLOCK,
         value("y_ptr", 0, 5),
         "The first block leaves l = 0, which adds nothing to anything, so the two columns share 1.",
