@@ -78,7 +78,8 @@ def running(
     return from_scores(formula)
 
 
-def _inverse(a: Array) -> Array:
+def inverse(a: Array) -> Array:
+    """A factor the wrong way round."""
     return 1 / a
 
 
@@ -101,8 +102,8 @@ ACCUMULATION = (
             signs=(running(old_o=old_o, old_l=old_l).at(Part.INVERSE_FACTOR, needed=True),),
         )
         for what, old_o, old_l in (
-            ("The accumulator is", _inverse, _same),
-            ("The old normaliser is", _same, _inverse),
+            ("The accumulator is", inverse, _same),
+            ("The old normaliser is", _same, inverse),
         )
     ),
     Misconception(
