@@ -278,14 +278,21 @@ def _minimum(code: Code) -> list[_Assignment]:
 
 
 def _causal_mask(code: Code) -> list[_Assignment]:
-    """A comparison of a row with a column of numbers."""
+    """A comparison of a row with a column of numbers; failing that, one in a loop that n_q and n_k both decide."""
 
-    def compares(node: ast.AST) -> bool:
-        return isinstance(node, ast.Compare) and all(
-            any(isinstance(part, ast.Subscript) for part in ast.walk(side)) for side in (node.left, *node.comparators)
-        )
+    def lifted(side: ast.expr) -> bool:
+        return any(isinstance(part, ast.Subscript) for part in ast.walk(side))
 
-    return [one for one in code.assignments if any(compares(node) for node in ast.walk(one.value))]
+    def comparisons(one: _Assignment) -> Iterator[ast.Compare]:
+        found = (node for node in ast.walk(one.value) if isinstance(node, ast.Compare))
+        return (node for node in found if any(map(lifted, (node.left, *node.comparators))))
+
+    def both_lengths(node: ast.Compare) -> bool:
+        return {"n_q", "n_k"} <= code._closure(_names(node))
+
+    compared = [(one, node) for one in code.assignments for node in comparisons(one)]
+    of_both_sides = [one for one, node in compared if all(map(lifted, (node.left, *node.comparators)))]
+    return of_both_sides or [one for one, node in compared if one.loops and both_lengths(node)]
 
 
 def _bound(position: int, last: bool = True) -> Callable[[Code], list[_Assignment]]:
