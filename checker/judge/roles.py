@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from checker.course.misconception import Part, Product
+from checker.course.misconception import Access, Line, Part, Product
 
 _EXP = frozenset({"exp", "exp2"})
 
@@ -35,9 +35,29 @@ class Code:
     def __post_init__(self) -> None:
         object.__setattr__(self, "assignments", list(_assignments(self.kernel.body, ())))
 
-    def line_of(self, part: Part | Product, store: int | None) -> int | None:
+    def plays(self, part: Line, line: int | None) -> bool:
+        """Whether a line plays a part, or is in a statement that does."""
+        return any(one.line <= (line or 0) <= _end(one.value) for one in self._playing(part))
+
+    def _playing(self, part: Line) -> list[_Assignment]:
+        if isinstance(part, Product):
+            return self.product(part.of)
+        return self._accesses(part) if isinstance(part, Access) else _ROLES[part](self)
+
+    def _accesses(self, part: Access) -> list[_Assignment]:
+        """Loads from a tensor, or stores to it."""
+        verb = "store" if part.store else "load"
+        return [
+            one
+            for one in self.assignments
+            for call in ast.walk(one.value)
+            if isinstance(call, ast.Call) and _called(call) == verb and call.args
+            if self._closure(_names(call.args[0])) & self.pointers == {part.tensor}
+        ]
+
+    def line_of(self, part: Line, store: int | None) -> int | None:
         """The line that plays a part; of several, the one that what is stored in line `store` depends on."""
-        found = self.product(part.of) if isinstance(part, Product) else _ROLES[part](self)
+        found = self._playing(part)
         if len({one.line for one in found}) > 1:
             found = [one for one in found if self._carried(one.target)] or found
         if len({one.line for one in found}) > 1:
@@ -278,14 +298,21 @@ def _minimum(code: Code) -> list[_Assignment]:
 
 
 def _causal_mask(code: Code) -> list[_Assignment]:
-    """A comparison of a row with a column of numbers."""
+    """A comparison of a row with a column of numbers; failing that, one in a loop that n_q and n_k both decide."""
 
-    def compares(node: ast.AST) -> bool:
-        return isinstance(node, ast.Compare) and all(
-            any(isinstance(part, ast.Subscript) for part in ast.walk(side)) for side in (node.left, *node.comparators)
-        )
+    def lifted(side: ast.expr) -> bool:
+        return any(isinstance(part, ast.Subscript) for part in ast.walk(side))
 
-    return [one for one in code.assignments if any(compares(node) for node in ast.walk(one.value))]
+    def comparisons(one: _Assignment) -> Iterator[ast.Compare]:
+        found = (node for node in ast.walk(one.value) if isinstance(node, ast.Compare))
+        return (node for node in found if any(map(lifted, (node.left, *node.comparators))))
+
+    def both_lengths(node: ast.Compare) -> bool:
+        return {"n_q", "n_k"} <= code._closure(_names(node))
+
+    compared = [(one, node) for one in code.assignments for node in comparisons(one)]
+    of_both_sides = [one for one, node in compared if all(map(lifted, (node.left, *node.comparators)))]
+    return of_both_sides or [one for one, node in compared if one.loops and both_lengths(node)]
 
 
 def _bound(position: int, last: bool = True) -> Callable[[Code], list[_Assignment]]:
@@ -310,6 +337,58 @@ def _ds(code: Code) -> list[_Assignment]:
     return [one for one in code.in_loops() if _names(one.value) & products and not _calls(one.value, "dot")]
 
 
+def _counter_times_step(code: Code) -> list[_Assignment]:
+    """start * BLOCK, where the loop is range(…, …, BLOCK)."""
+
+    def multiplies(node: ast.AST, loop: ast.For) -> bool:
+        match node, loop.iter:
+            case ast.BinOp(op=ast.Mult(), left=left, right=right), ast.Call(args=[_, _, step]):
+                return {ast.unparse(left), ast.unparse(right)} == {ast.unparse(loop.target), ast.unparse(step)}
+        return False
+
+    return [one for one in code.in_loops() if any(multiplies(n, one.loops[-1]) for n in ast.walk(one.value))]
+
+
+def _elementwise(code: Code) -> list[_Assignment]:
+    """a * b, where a was loaded from one tensor and b from another one."""
+
+    def of(side: ast.expr) -> set[str]:
+        return code._closure(_names(side)) & code.pointers
+
+    def multiplies(node: ast.AST) -> bool:
+        match node:
+            case ast.BinOp(op=ast.Mult(), left=left, right=right):
+                return len(of(left)) == len(of(right)) == 1 and of(left) != of(right)
+        return False
+
+    return [one for one in code.assignments if any(map(multiplies, ast.walk(one.value)))]
+
+
+def _reduced_along_0(code: Code) -> list[_Assignment]:
+    def along_0(node: ast.AST) -> bool:
+        if not isinstance(node, ast.Call) or _called(node) not in ("max", "sum"):
+            return False
+        axes = [*node.args[1:2], *(keyword.value for keyword in node.keywords if keyword.arg == "axis")]
+        return any(isinstance(axis, ast.Constant) and axis.value == 0 for axis in axes)
+
+    return [one for one in code.in_loops() if any(map(along_0, ast.walk(one.value)))]
+
+
+def _keys_as_rows(code: Code) -> list[_Assignment]:
+    """tl.where(keys[:, None] < n_k, scores, …)."""
+
+    def column(node: ast.AST) -> bool:
+        match node:
+            case ast.Compare(left=ast.Subscript(slice=ast.Tuple(elts=[ast.Slice(), ast.Constant(value=None)]))):
+                return "n_k" in _names(node)
+        return False
+
+    def hides(node: ast.AST) -> bool:
+        return isinstance(node, ast.Call) and _called(node) == "where" and any(map(column, ast.walk(node.args[0])))
+
+    return [one for one in code.assignments if any(hides(node) for node in ast.walk(one.value))]
+
+
 _ROLES: dict[Part, Callable[[Code], list[_Assignment]]] = {
     Part.NORMALISER: lambda code: code.sums("sum"),
     Part.ACCUMULATOR: lambda code: [one for one in code.sums("dot") if one.adds or _has_sum(one.value)],
@@ -331,4 +410,8 @@ _ROLES: dict[Part, Callable[[Code], list[_Assignment]]] = {
     Part.LOOP_END: _bound(1),
     Part.LOOP_END_WITHOUT_MASK: _bound(1, last=False),
     Part.DS: _ds,
+    Part.COUNTER_TIMES_STEP: _counter_times_step,
+    Part.ELEMENTWISE: _elementwise,
+    Part.REDUCED_ALONG_0: _reduced_along_0,
+    Part.KEYS_AS_ROWS: _keys_as_rows,
 }

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from checker.box.protocol.records import LOAD, STORE
 from checker.box.protocol.results import LaunchResult
 from checker.course.case import Array, Case, Outputs
-from checker.course.misconception import Part, Product
+from checker.course.misconception import Line, Part
 from checker.course.puzzle import Expected
 from checker.course.verdict import Status, Where
 from checker.judge.compare import agrees, wrong_elements
@@ -53,7 +53,7 @@ class Wrong:
         nan = any(np.isnan(self.outputs[name][mask]).any() for name, mask in self.wrong.items())
         return Status.NOT_A_NUMBER if nan else Status.WRONG
 
-    def line_of(self, part: Part | Product | None) -> int | None:
+    def line_of(self, part: Line | None) -> int | None:
         """The line that plays this part, if the kernel's text or the log can tell."""
         if part is Part.LOAD:
             return self.padding_load or self.last_load
@@ -61,7 +61,7 @@ class Wrong:
             return self.padding_load
         return self.code.line_of(part, self.store_lines[self.first]) if part else None
 
-    def place(self, where: Locator, part: Part | Product | None = None, of: Collection[str] = ()) -> Where:
+    def place(self, where: Locator, part: Line | None = None, of: Collection[str] = ()) -> Where:
         """The line to look at: the one at fault where that is known, else where the wrong output is stored.
 
         `of`: the outputs that it is about, if not all.
