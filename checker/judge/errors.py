@@ -16,7 +16,7 @@ from checker.judge.evidence import Locator, first_of_each, grid_position
 from checker.judge.naming import Idea, cover, ideas
 from checker.judge.roles import Code
 
-PRINT_HINT = 'print("x", x) shows what x is.'
+PRINT_HINT = 'To see what a name holds, print it: print("name", name).'
 # What Triton raises on a GPU before a kernel has run.
 _COMPILER_ERRORS = frozenset(
     {"CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct", "OutOfResources"}

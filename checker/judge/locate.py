@@ -41,13 +41,16 @@ def located(items: list[Wrong], failed: list[Case], right: list[Case], where: Lo
     parts = [f"{tensor_name(n)} is {_what(item, n)} {region}" for n, region in regions.items()]
     if len(set(regions.values())) == 1 and len({_what(item, n) for n in item.wrong}) == 1 and len(regions) > 1:
         parts = [f"{listed([tensor_name(n) for n in regions])} are {_what(item, name)} {regions[name]}"]
-    only = any(_parts(item, n) for n in regions)
-    differs = only and any({n: _region(i, n) for n in i.wrong} != regions for i in items)
+    title, below = parts[0], ""
+    if len(parts) > 1:  # a title is one sentence
+        title, below = f"{listed([tensor_name(n) for n in regions])} are wrong", f"In this case, {'; '.join(parts)}."
+    elif _parts(item, name) and any({n: _region(i, n) for n in i.wrong} != regions for i in items):
+        title += ", in this case"
     finding = Finding(
         id="not-a-number" if item.status is Status.NOT_A_NUMBER else "wrong-values",
         status=item.status,
-        title=", ".join(parts) + (", in this case" if differs else ""),
-        explanation=" ".join(filter(None, (_shape_of_error(item, name), common_sizes(failed, right)))),
+        title=title,
+        explanation=" ".join(filter(None, (below, _shape_of_error(item, name), common_sizes(failed, right)))),
         hint=f"Take one of the examples and follow it through your code by hand. {PRINT_HINT}",
         where=item.place(where),
         examples=item.examples(name),
@@ -117,7 +120,7 @@ def _along(axis: Axis, hit: npt.NDArray[np.int64], extent: int) -> list[str]:
         return []
     tail = extent // axis.block * axis.block if axis.block else 0
     span = f"{axis.plural} {hit[0]} to {hit[-1]}" if len(hit) > 1 else f"{axis.name} {hit[0]}"
-    if tail and hit[0] >= tail:
+    if axis.block and tail >= 2 * axis.block and hit[0] >= tail:  # of two blocks, the last is only the second
         return [f"the tail: {span}, after the last whole block of {axis.block}"]
     if axis.block and hit[0] // axis.block == hit[-1] // axis.block and extent > axis.block:
         return [f"block {hit[0] // axis.block} ({span})"]
@@ -125,8 +128,9 @@ def _along(axis: Axis, hit: npt.NDArray[np.int64], extent: int) -> list[str]:
         return [f"{axis.plural} from {hit[0]} on"]
     if len(hit) > extent // 2 and not axis.kinds:
         return []
-    named = [f"{n} ({axis.kinds[n]})" if n < len(axis.kinds) else str(n) for n in hit[:4]]
-    more = f" and {len(hit) - 4} more" if len(hit) > 4 else ""
+    shown = 2 if axis.kinds and len(hit) > 4 else 4
+    named = [f"{n} ({axis.kinds[n]})" if n < len(axis.kinds) else str(n) for n in hit[:shown]]
+    more = f" and {len(hit) - shown} more" if len(hit) > shown else ""
     return [f"{axis.plural if len(hit) > 1 else axis.name} {', '.join(named)}{more} of {extent}"]
 
 

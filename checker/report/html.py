@@ -117,7 +117,7 @@ def _source(finding: Finding) -> str:
 def _properties(verdict: Verdict) -> str:
     rows = []
     for p in verdict.properties:
-        sign = "✓" if p.passed else "✗"
+        sign = words.mark(verdict, p)
         reason = words.why(p)
         told = f'{escape(p.title)}<span style="{_FAINT}">{": " + escape(reason) if reason else ""}</span>'
         rows.append(

@@ -154,7 +154,7 @@ def _properties(verdict: Verdict) -> RenderableType:
     table.add_column(overflow="fold")
     table.add_column(justify="right", no_wrap=True)
     for p in verdict.properties:
-        sign = Text("✓", style="green") if p.passed else Text("✗", style="red")
+        sign = Text(words.mark(verdict, p), style="green" if p.passed else "red")
         text = Text(p.title)
         if reason := words.why(p):
             text.append(f": {reason}", style="dim")

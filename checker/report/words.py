@@ -86,6 +86,11 @@ def why(result: PropertyResult) -> str:
     return result.detail
 
 
+def mark(verdict: Verdict, result: PropertyResult) -> str:
+    """What stands before a property: nothing, if it is proven of a submission that scores 0."""
+    return "✗" if not result.passed else "✓" if verdict.counts(result) else " "
+
+
 def moved(traffic: Sequence[Traffic]) -> Iterator[tuple[str, float, float]]:
     """(what was moved, how often per element, how often at most) for each tensor and direction."""
     several = len({t.kernel for t in traffic}) > 1

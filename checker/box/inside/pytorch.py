@@ -198,14 +198,19 @@ def _believed(returned: Any, asked: list[dict[str, Any]]) -> dict[str, torch.Ten
     given = returned if isinstance(returned, tuple | list) else (returned,)
     names = ", ".join(spec["name"] for spec in asked)
     if len(given) != len(asked):
-        raise WrongResult(f"it returned {_described(returned)}, and not {names}")
+        one = "one tensor" if isinstance(returned, torch.Tensor) else _described(returned)
+        raise WrongResult(f"it returned {one}, and not {len(asked)} tensors: {names}")
+    shapes = [list(one.shape) for one in given if isinstance(one, torch.Tensor)]
+    exchanged = sorted(shapes) == sorted(list(spec["shape"]) for spec in asked)
     for spec, one in zip(asked, given, strict=True):
         kind = getattr(torch, spec["dtype"])
         if not isinstance(one, torch.Tensor):
             raise WrongResult(f"for {spec['name']} it returned {_described(one)}, and not a tensor")
-        if list(one.shape) != list(spec["shape"]) or one.dtype is not kind:
+        wrong_shape = list(one.shape) != list(spec["shape"])
+        if wrong_shape or one.dtype is not kind:
             right = f"{tuple(spec['shape'])} and type {spec['dtype']}"
-            raise WrongResult(f"{spec['name']} has {_described(one)}, and not shape {right}")
+            order = f"; the shapes are those of {names}, in another order" if exchanged and wrong_shape else ""
+            raise WrongResult(f"{spec['name']} has {_described(one)}, and not shape {right}{order}")
     return {spec["name"]: one.detach() for spec, one in zip(asked, given, strict=True)}
 
 

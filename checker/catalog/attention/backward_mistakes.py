@@ -282,8 +282,8 @@ MISTAKES = (
         "Your offset is n_q - n_k. But queries are the last n_q of n_k positions: with 3 queries and 5 keys, query 0 "
         "stands at position 2, which is 0 + 5 - 3, and with your sign it sees no key at all.",
         "A query sees a key where keys[None, :] <= queries[:, None] + n_k - n_q.",
-        question="With 3 queries and 5 keys, at which of the positions 0 to 4 does query 0 stand? At which one does your mask "
-        "place it?",
+        question="With 3 queries and 5 keys, at which of the positions 0 to 4 does query 0 stand? At which one does "
+        "your mask place it?",
         signs=tuple(
             from_p(partial(reversed_offset, skipping=skipping)).at(Part.CAUSAL_MASK) for skipping in (True, False)
         ),
