@@ -13,6 +13,7 @@ from functools import cached_property
 
 from checker.course.misconception import Access, Line, Part, Product
 
+_NAMES_IN_PYTORCH = {"amax": "max", "matmul": "dot", "bmm": "dot"}
 _EXP = frozenset({"exp", "exp2"})
 
 
@@ -119,11 +120,19 @@ class Code:
         return [
             one
             for one in self.assignments
-            for call in ast.walk(one.value)
-            if isinstance(call, ast.Call)
-            and _called(call) == "dot"
-            and self._closure(set().union(*(_names(a) for a in call.args[:2]))) & self.pointers == of
+            for node in ast.walk(one.value)
+            if (sides := _multiplied(node)) and self._tensors(set().union(*map(_names, sides))) == of
         ]
+
+    def _tensors(self, names: set[str]) -> set[str]:
+        """The parameters that these names are computed from, as a kernel calls them; in PyTorch q stands for q_ptr."""
+        reached = self._closure(names)
+        if self.pointers:
+            return reached & self.pointers
+        sliced = {
+            n.value.id for n in ast.walk(self.kernel) if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name)
+        }
+        return {f"{a.arg}_ptr" for a in self.kernel.args.args if a.arg in reached & sliced}
 
 
 def _assignments(body: list[ast.stmt], loops: tuple[ast.For, ...]) -> Iterator[_Assignment]:
@@ -155,11 +164,25 @@ def _called(call: ast.Call) -> str:
 
 
 def _calls(value: ast.expr, *names: str) -> bool:
-    return any(isinstance(node, ast.Call) and _called(node) in names for node in ast.walk(value))
+    """Whether any of these is called in a value; in PyTorch a @ b is a dot, and x.amax a max."""
+    called = {_NAMES_IN_PYTORCH.get(_called(n), _called(n)) for n in ast.walk(value) if isinstance(n, ast.Call)}
+    return bool(called & set(names)) or ("dot" in names and any(map(_multiplied, ast.walk(value))))
+
+
+def _multiplied(node: ast.AST) -> list[ast.expr]:
+    """Both sides of a product of matrices; nothing if it is something else."""
+    match node:
+        case ast.Call(args=arguments) if _NAMES_IN_PYTORCH.get(_called(node), _called(node)) == "dot":
+            return arguments[:2]
+        case ast.BinOp(left=left, op=ast.MatMult(), right=right):
+            return [left, right]
+    return []
 
 
 def _names(value: ast.expr) -> set[str]:
-    return {node.id for node in ast.walk(value) if isinstance(node, ast.Name)} - {"tl"}
+    """The names in a value, but for those of which only the shape counts."""
+    shapes = {id(n.value) for n in ast.walk(value) if isinstance(n, ast.Attribute) and n.attr == "shape"}
+    return {n.id for n in ast.walk(value) if isinstance(n, ast.Name) and id(n) not in shapes} - {"tl", "torch"}
 
 
 def _end(node: ast.expr) -> int:

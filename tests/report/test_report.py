@@ -158,7 +158,7 @@ def test_json_is_strict() -> None:
 def test_no_points_are_shown_of_what_does_not_compile() -> None:
     verdict = check_kernel(named("p1_too_much_shared_memory"))
     text = shown(verdict)
-    assert "0/100 points" in text and "25/25" not in text and "100 points on" not in text
+    assert "0/100 points" in text and "25/25" not in text and "100 points on" not in text and "✓" not in text
 
 
 def test_a_kernel_that_is_still_empty_is_not_called_a_mistake() -> None:

@@ -399,6 +399,7 @@ FORBIDDEN = {
     "backward": ("q.backward()", "differentiation"),
     "detach": ("x = q.detach()", "differentiation"),
     "grad-mode": ("torch.set_grad_enabled(True)", "differentiation"),
+    "with-grad": ("with torch.enable_grad():\n    x = q", "differentiation"),
     "requires-grad-field": ("q.requires_grad_()", "differentiation"),
     "sdpa": ("x = torch.nn.functional.scaled_dot_product_attention(q, k, v)", "ready-made attention"),
     "nn": ("x = torch.nn.functional.softmax(q, dim=-1)", "torch.nn"),

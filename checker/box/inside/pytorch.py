@@ -199,7 +199,8 @@ def _believed(returned: Any, asked: list[dict[str, Any]]) -> dict[str, torch.Ten
     names = ", ".join(spec["name"] for spec in asked)
     if len(given) != len(asked):
         one = "one tensor" if isinstance(returned, torch.Tensor) else _described(returned)
-        raise WrongResult(f"it returned {one}, and not {len(asked)} tensors: {names}")
+        wanted = f"{len(asked)} tensors: {names}" if len(asked) > 1 else names
+        raise WrongResult(f"it returned {one}, and not {wanted}")
     shapes = [list(one.shape) for one in given if isinstance(one, torch.Tensor)]
     exchanged = sorted(shapes) == sorted(list(spec["shape"]) for spec in asked)
     for spec, one in zip(asked, given, strict=True):

@@ -9,6 +9,7 @@ from checker.catalog.attention.backward_mistakes import MISTAKES
 from checker.catalog.attention.backward_operands import (
     BELONGS,
     EXCHANGED,
+    MADE_OF,
     OPERANDS,
     OPERANDS_OF_DP,
     VARIANTS,
@@ -16,7 +17,7 @@ from checker.catalog.attention.backward_operands import (
     with_operands,
 )
 from checker.catalog.attention.pytorch_mistakes import MEMORY_AND_WORK
-from checker.course.misconception import Misconception, Sign, Writes
+from checker.course.misconception import Misconception, Product, Sign, Writes
 
 _CAUSAL = "A query does not see a key where keys > queries[:, None] + n_k - n_q, and sees all others."
 _MASK = "Pij.masked_fill(keys > queries[:, None] + n_k - n_q, 0.0)"
@@ -191,7 +192,7 @@ OF_DELTA_AND_DS = (
             f"dP is computed with {what} in place of {place}",
             BELONGS["dp", place][0],
             "dPij = dOi @ Vj.transpose(2, 3).",
-            as_in_kernels(dp_from(one, other), "dq", "dk"),
+            as_in_kernels(dp_from(one, other).at(Product(frozenset({f"{one}_ptr", f"{other}_ptr"}))), "dq", "dk"),
             question=BELONGS["dp", place][1],
         )
         for what, place, one, other in OPERANDS_OF_DP
@@ -472,7 +473,10 @@ OF_GRADIENTS = (
             f"{_GRADIENTS[name][0]} is computed with {what} in place of {place}",
             BELONGS[name, place][0],
             _GRADIENTS[name][1],
-            *(as_in_kernels(with_operands(name, x, of), name) for x in VARIANTS.get(tile, (tile,))),
+            *(
+                as_in_kernels(with_operands(name, x, of).at(Product(MADE_OF[tile] | {f"{of}_ptr"})), name)
+                for x in VARIANTS.get(tile, (tile,))
+            ),
             question=BELONGS[name, place][1],
         )
         for name, what, place, tile, of in EXCHANGED
