@@ -447,6 +447,10 @@ def test_what_is_not_on_the_list_is_refused(name: str) -> None:
     assert all(problem.hint and problem.line for problem in found)
 
 
+def test_of_a_function_inside_one_only_its_place_is_said() -> None:
+    assert [problem.id for problem in problems("def f(x):\n    return x\ny = f(q)", HELPERS)] == ["syntax"]
+
+
 def test_helpers_are_held_to_the_same_rules() -> None:
     for helper, id in (
         ("def helper(*x):\n    return 1", "parameters"),
