@@ -82,8 +82,8 @@ def passes(
 
     `first` and `second` are the scores of the passes. Pass 1: `top(m, m_tile)` is the running maximum,
     `kept_m(m, m_new)` what is kept of it, `old_l` the factor of the normaliser, given exp(m - m_new); `own`: a tile's
-    exponentials are relative to its own maximum; `hidden_too`: the maximum is taken before scores are hidden; `over`: which reductions
-    run over the whole tile.
+    exponentials are relative to its own maximum; `hidden_too`: the maximum is taken before scores are hidden; `over`:
+    which reductions run over the whole tile.
 
     `p(s, m)` are the exponentials of both passes, or `unscaled(s, m, scale)` if the scores themselves are not scaled.
 
