@@ -48,6 +48,8 @@ class Part(Enum):
     COUNTER_TIMES_STEP = "a product, in a loop, of the loop's counter and its step"
     ELEMENTWISE = "a product, element by element, of what was loaded from two tensors"
     REDUCED_ALONG_0 = "a reduction along axis 0, in a loop"
+    MAXIMUM_NOT_KEPT = "a new maximum in a loop, if the one that it is compared with never changes"
+    CAST_TO_HALF = "a conversion to fp16 or bf16, by name"
     KEYS_AS_ROWS = "scores hidden by a comparison that has the keys down its rows"
 
 

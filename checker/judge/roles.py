@@ -397,6 +397,23 @@ def _reduced_along_0(code: Code) -> list[_Assignment]:
     return [one for one in code.in_loops() if any(map(along_0, ast.walk(one.value)))]
 
 
+def _maximum_not_kept(code: Code) -> list[_Assignment]:
+    """m_new = tl.maximum(m, …), where no line of the loop changes m."""
+    changed = {one.target for one in code.in_loops()}
+    starts = {one.target for one in code.assignments if not one.loops and _is_minus_infinity(one.value)}
+    return [one for one in code.in_loops() if _calls(one.value, "maximum") and _names(one.value) & starts - changed]
+
+
+def _cast_to_half(code: Code) -> list[_Assignment]:
+    """.to(tl.float16), or tl.bfloat16: not .to(x.dtype), which is fp32 where x is."""
+    kinds = {"float16", "bfloat16"}
+    return [
+        one
+        for one in code.assignments
+        if any(isinstance(node, ast.Attribute) and node.attr in kinds for node in ast.walk(one.value))
+    ]
+
+
 def _keys_as_rows(code: Code) -> list[_Assignment]:
     """tl.where(keys[:, None] < n_k, scores, …)."""
 
@@ -436,5 +453,7 @@ _ROLES: dict[Part, Callable[[Code], list[_Assignment]]] = {
     Part.COUNTER_TIMES_STEP: _counter_times_step,
     Part.ELEMENTWISE: _elementwise,
     Part.REDUCED_ALONG_0: _reduced_along_0,
+    Part.MAXIMUM_NOT_KEPT: _maximum_not_kept,
+    Part.CAST_TO_HALF: _cast_to_half,
     Part.KEYS_AS_ROWS: _keys_as_rows,
 }

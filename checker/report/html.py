@@ -133,7 +133,7 @@ def _traffic(traffic: Iterable[Traffic]) -> str:
     for what, done, most in words.moved(list(traffic)):
         share = done / most if most else 2.0
         bar = _bar(min(share / _MOST, 0.94), _COLOURS["✓" if done <= most else "✗"], 1 / _MOST)
-        rows.append(_row(escape(what), bar, f"{done:.2f}, at most {most:.2f}"))
+        rows.append(_row(escape(what), bar, ", at most ".join(words.apart(done, most))))
     return _table(("what", "against its bound", "times per element"), rows)
 
 

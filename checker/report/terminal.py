@@ -173,7 +173,8 @@ def _held(calls: Sequence[Held]) -> Iterator[RenderableType]:
 def _traffic(traffic: Sequence[Traffic]) -> Iterator[RenderableType]:
     for what, done, most in words.moved(traffic):
         limit = "at most" if done <= most else "too often, at most"
-        yield _indented(Text(f"{what} {done:.2f} times per element ({limit} {most:.2f})"))
+        times, bound = words.apart(done, most)
+        yield _indented(Text(f"{what} {times} times per element ({limit} {bound})"))
 
 
 def _printed(verdict: Verdict) -> Iterator[RenderableType]:

@@ -183,8 +183,8 @@ PRODUCTS = (
     Misconception(
         "dot-shapes-do-not-fit",
         "The sides of a and b do not fit in tl.dot",
-        "tl.dot(a, b) sums over the columns of a and the rows of b, and here that must be k. Loaded row by row, a is Bm "
-        "x Bk and b is Bn x Bk. So b has to be turned, to Bk x Bn, and a stays as it is.",
+        "tl.dot(a, b) sums over the columns of a and the rows of b, and here that must be k. Loaded row by row, a is "
+        "Bm x Bk and b is Bn x Bk. So b has to be turned, to Bk x Bn, and a stays as it is.",
         "tl.dot(a, tl.trans(b)). Or load b as Bk x Bn, with the columns of B down its rows, and leave out tl.trans.",
         question="Bm = 16, Bn = 32, Bk = 64: which shapes do your two arguments of tl.dot have? Which side of each is "
         "along k?",
@@ -254,8 +254,8 @@ PRODUCTS = (
         Misconception(
             "k-not-advanced",
             f"Each step along k loads the same tile of {name} again",
-            f"The columns of {other} advance with the loop, and those of {name} do not: its first Bk columns are loaded "
-            f"in every step, and meet columns of {other} that are not theirs.",
+            f"The columns of {other} advance with the loop, and those of {name} do not: its first Bk columns are "
+            f"loaded in every step, and meet columns of {other} that are not theirs.",
             f"Let the columns of {name} advance as well: start + tl.arange(0, Bk), if the loop is range(0, k, Bk). If "
             f"the loop adds Bk to pointers, it adds it to those of {name}, too.",
             question="Print the column numbers of a and of b in each iteration, or their pointers. With tiles of 16 "

@@ -160,10 +160,7 @@ ADDRESSING = (
         "Each tile has the limit of its own matrix: (rows < m)[:, None] for A, (cols < n)[:, None] for B.",
         question="A has 29 rows and B has 41. Does row 30 of A exist, and row 30 of B? What does each of your masks "
         "compare the 30 with?",
-        signs=tuple(
-            reach(name, rows="of the other matrix", columns=columns)
-            for name, columns in product(("a_ptr", "b_ptr"), ("right", "none"))
-        ),
+        signs=tuple(reach(name, rows="of the other matrix") for name in ("a_ptr", "b_ptr")),
     ),
     Misconception(
         "wrong-tile-map",
