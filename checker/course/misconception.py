@@ -45,6 +45,12 @@ class Part(Enum):
     LOOP_END = "where the loop over tiles ends"
     LOOP_END_WITHOUT_MASK = "where the loop over tiles ends, if there is no causal mask"
     DS = "where the product of dO and V is used"
+    COUNTER_TIMES_STEP = "a product, in a loop, of the loop's counter and its step"
+    ELEMENTWISE = "a product, element by element, of what was loaded from two tensors"
+    REDUCED_ALONG_0 = "a reduction along axis 0, in a loop"
+    MAXIMUM_NOT_KEPT = "a new maximum in a loop, if the one that it is compared with never changes"
+    CAST_TO_HALF = "a conversion to fp16 or bf16, by name"
+    KEYS_AS_ROWS = "scores hidden by a comparison that has the keys down its rows"
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,17 @@ class Product:
     """The line of the one tl.dot that multiplies what was computed from just these tensors."""
 
     of: frozenset[str]  # parameters
+
+
+@dataclass(frozen=True)
+class Access:
+    """The line of the one load from a tensor, or of the one store to it."""
+
+    tensor: str  # a parameter
+    store: bool = False
+
+
+Line = Part | Product | Access
 
 
 @dataclass(frozen=True)
@@ -69,10 +86,10 @@ class Writes:
     """What the kernel writes: `outputs(case)`, in float64, of the outputs that the idea is about."""
 
     outputs: Callable[[Case], Mapping[str, Array]]
-    line: Part | Product | None = None  # to look at; None: where the wrong output is stored
+    line: Line | None = None  # to look at; None: where the wrong output is stored
     needs_line: bool = False  # the outputs alone could be another mistake's: the text must have that line
 
-    def at(self, line: Part | Product, needed: bool = False) -> Writes:
+    def at(self, line: Line, needed: bool = False) -> Writes:
         """The same outputs, with a line to look at."""
         return replace(self, line=line, needs_line=needed)
 
@@ -104,9 +121,10 @@ class Reaches:
 
 @dataclass(frozen=True)
 class Raises:
-    """What Triton says of the kernel: `message` is found in it."""
+    """What Triton says of the kernel: `message` is found in it; `at`: of a line that plays this part."""
 
     message: re.Pattern[str]
+    at: Line | None = None
 
     def recognises(self, message: str) -> bool:
         """Whether the message is of this kind."""

@@ -7,7 +7,6 @@ from itertools import groupby
 
 from checker.box.compiling import DIED, Compiled, Job
 from checker.course.case import Case
-from checker.course.misconception import Raises
 from checker.course.puzzle import Puzzle
 from checker.course.targets import SHARED_LIMITS
 from checker.course.verdict import Compilation, Finding, Status, Where
@@ -83,7 +82,9 @@ def _complaint(puzzle: Puzzle, result: Compiled, timed: Compiled, where: Locator
         )
     message, place = _first_line(result), where(result.error.line)
     said = f"Triton says, compiling for {job.target}{form}: {message}"
-    if idea := explaining_all(known_errors(puzzle), [result.error.message], Raises.recognises):
+    if idea := explaining_all(
+        known_errors(puzzle), [result.error.message], lambda sign, said: sign.at is None and sign.recognises(said)
+    ):
         return idea.finding(Status.DOES_NOT_COMPILE, place, (said,))
     return compiler_finding(f"{job.kernel} does not compile for {job.target}{form}", said, place)
 

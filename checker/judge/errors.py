@@ -14,8 +14,9 @@ from checker.course.verdict import Finding, Status, Where
 from checker.judge import pytorch_errors, triton_errors
 from checker.judge.evidence import Locator, first_of_each, grid_position
 from checker.judge.naming import Idea, cover, ideas
+from checker.judge.roles import Code
 
-PRINT_HINT = 'print("x", x) shows what x is.'
+PRINT_HINT = 'To see what a name holds, print it: print("name", name).'
 # What Triton raises on a GPU before a kernel has run.
 _COMPILER_ERRORS = frozenset(
     {"CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct", "OutOfResources"}
@@ -39,10 +40,15 @@ class Raised:
         return where(self.error.line, case=self.case, program=grid_position(self.case, self.error.program))
 
 
-def name_errors(puzzle: Puzzle, raised: list[Raised], where: Locator) -> Iterator[Finding]:
+def name_errors(puzzle: Puzzle, raised: list[Raised], where: Locator, code: Code) -> Iterator[Finding]:
     """Findings for what the kernel raised."""
+
+    def recognises(sign: Raises, item: Raised) -> bool:
+        in_line = sign.at is None or code.plays(sign.at, item.error.line)
+        return in_line and sign.recognises(item.error.message)
+
     language = "PyTorch" if puzzle.pytorch else "Triton"
-    named, rest = cover(known_errors(puzzle), raised, lambda sign, item: sign.recognises(item.error.message))
+    named, rest = cover(known_errors(puzzle), raised, recognises)
     for idea, items in named:
         error, said = items[0].error, plain(items[0].error.message)
         status = Status.DOES_NOT_COMPILE if error.type in _COMPILER_ERRORS else Status.CRASHED

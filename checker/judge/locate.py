@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from checker.box.protocol.records import IN_STORE
 from checker.course.case import Array, Axis, Case
+from checker.course.misconception import Part
 from checker.course.verdict import Finding, Status
 from checker.judge.errors import PRINT_HINT
 from checker.judge.evidence import Locator, element_name, has_columns, listed, tensor_name
@@ -17,6 +18,8 @@ from checker.judge.patterns import common_sizes, rounded_to
 from checker.judge.wrong import MOST_EXAMPLES, Wrong
 
 SMALL_ERROR = 2e-2  # relative; below it a value is nearly right
+LOST_IN_HALF = 2048  # times its tolerance an fp32 result may be off, if what it is made of was rounded to fp16
+LOST_IN_BF16 = 8 * LOST_IN_HALF
 
 
 def located(items: list[Wrong], failed: list[Case], right: list[Case], where: Locator) -> Note:
@@ -37,17 +40,22 @@ def located(items: list[Wrong], failed: list[Case], right: list[Case], where: Lo
     rounded = _rounded(items)
     if rounded:
         return Loss(replace(rounded, where=item.place(where), examples=item.examples(name)[:2]), IN_STORE)
+    if cast := _made_of_rounded(items, where):
+        return Note(cast)
     regions = {n: _region(item, n) for n in item.wrong}
     parts = [f"{tensor_name(n)} is {_what(item, n)} {region}" for n, region in regions.items()]
     if len(set(regions.values())) == 1 and len({_what(item, n) for n in item.wrong}) == 1 and len(regions) > 1:
         parts = [f"{listed([tensor_name(n) for n in regions])} are {_what(item, name)} {regions[name]}"]
-    only = any(_parts(item, n) for n in regions)
-    differs = only and any({n: _region(i, n) for n in i.wrong} != regions for i in items)
+    title, below = parts[0], ""
+    if len(parts) > 1:  # a title is one sentence
+        title, below = f"{listed([tensor_name(n) for n in regions])} are wrong", f"In this case, {'; '.join(parts)}."
+    elif _parts(item, name) and any({n: _region(i, n) for n in i.wrong} != regions for i in items):
+        title += ", in this case"
     finding = Finding(
         id="not-a-number" if item.status is Status.NOT_A_NUMBER else "wrong-values",
         status=item.status,
-        title=", ".join(parts) + (", in this case" if differs else ""),
-        explanation=" ".join(filter(None, (_shape_of_error(item, name), common_sizes(failed, right)))),
+        title=title,
+        explanation=" ".join(filter(None, (below, _shape_of_error(item, name), common_sizes(failed, right)))),
         hint=f"Take one of the examples and follow it through your code by hand. {PRINT_HINT}",
         where=item.place(where),
         examples=item.examples(name),
@@ -75,6 +83,37 @@ def _rounded(items: list[Wrong]) -> Finding | None:
         question=f"Follow {name} from the load to the store. Which type does it have in each line, and where does fp32 "
         "end?",
     )
+
+
+def _made_of_rounded(items: list[Wrong], where: Locator) -> Finding | None:
+    """The finding on fp32 results that are off by what a conversion to 16 bits in the kernel's text loses."""
+    item = items[0]
+    line = item.code.line_of(Part.CAST_TO_HALF, item.store_lines[item.first])
+    if line is None or not all(_nearly(i, n, LOST_IN_BF16) for i in items for n in i.wrong):
+        return None
+    name = item.first
+    return Finding(
+        id="fp32-rounded-on-the-way",
+        status=Status.WRONG,
+        title="fp32 numbers are rounded to 16 bits, and then computed with",
+        explanation=f"Each wrong value of {tensor_name(name)} is close, and off by more than fp32 loses. This line "
+        "keeps 11 bits of each number, or 8 if it converts to bf16, where fp32 has 24.",
+        hint="Leave fp32 inputs as they are. Where two sides of tl.dot must have one type, convert the computed side "
+        "to the type of the loaded one: a.to(b.dtype).",
+        question="Which type do the inputs have in this case, and which type has what the marked line gives? What is "
+        "2048 + 1 in it?",
+        where=item.place(where, Part.CAST_TO_HALF),
+        examples=item.examples(name)[:2],
+    )
+
+
+def _nearly(item: Wrong, name: str, times: float) -> bool:
+    """Whether an fp32 output is everywhere within so many times its tolerance."""
+    if item.outputs[name].dtype != np.float32:
+        return False
+    with np.errstate(invalid="ignore"):
+        off = np.abs(item.outputs[name].astype(np.float64) - item.expected[name].values)
+    return bool(np.all(off[item.wrong[name]] <= times * item.expected[name].tolerance[item.wrong[name]]))
 
 
 def _what(item: Wrong, name: str) -> str:
@@ -117,7 +156,7 @@ def _along(axis: Axis, hit: npt.NDArray[np.int64], extent: int) -> list[str]:
         return []
     tail = extent // axis.block * axis.block if axis.block else 0
     span = f"{axis.plural} {hit[0]} to {hit[-1]}" if len(hit) > 1 else f"{axis.name} {hit[0]}"
-    if tail and hit[0] >= tail:
+    if axis.block and tail >= 2 * axis.block and hit[0] >= tail:  # of two blocks, the last is only the second
         return [f"the tail: {span}, after the last whole block of {axis.block}"]
     if axis.block and hit[0] // axis.block == hit[-1] // axis.block and extent > axis.block:
         return [f"block {hit[0] // axis.block} ({span})"]
@@ -125,8 +164,9 @@ def _along(axis: Axis, hit: npt.NDArray[np.int64], extent: int) -> list[str]:
         return [f"{axis.plural} from {hit[0]} on"]
     if len(hit) > extent // 2 and not axis.kinds:
         return []
-    named = [f"{n} ({axis.kinds[n]})" if n < len(axis.kinds) else str(n) for n in hit[:4]]
-    more = f" and {len(hit) - 4} more" if len(hit) > 4 else ""
+    shown = 2 if axis.kinds and len(hit) > 4 else 4
+    named = [f"{n} ({axis.kinds[n]})" if n < len(axis.kinds) else str(n) for n in hit[:shown]]
+    more = f" and {len(hit) - shown} more" if len(hit) > shown else ""
     return [f"{axis.plural if len(hit) > 1 else axis.name} {', '.join(named)}{more} of {extent}"]
 
 
@@ -159,6 +199,11 @@ def _shape_of_error(item: Wrong, name: str) -> str:
         return (
             f"Each wrong value is right to within {100 * float(relative.max()):.2g} %: close, but more than {loses}. "
             "Was something rounded to fp16 on the way, or is a constant slightly off?"
+        )
+    if _nearly(item, name, LOST_IN_HALF):
+        return (
+            "Each wrong value is close to the right one, but off by more than fp32 loses. Was something rounded to "
+            "fp16 on the way, or is a constant slightly off?"
         )
     return "The wrong values are further from the right ones than rounding could take them."
 

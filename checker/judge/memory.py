@@ -61,15 +61,16 @@ def _surroundings_changed(case: Case, name: str, where: Locator) -> Finding:
 def _inputs_changed(case: Case, result: LaunchResult, where: Locator) -> Iterator[Finding]:
     for position, (name, tensor) in enumerate(case.tensors.items()):
         stores = (result.log.kind == STORE) & (result.log.tensor == position)
+        in_kernel = stores & (result.log.lanes > 0)  # PyTorch's operations in place have none
         changed = result.tensors[name].tobytes() != tensor.values.tobytes()
-        if tensor.role is Role.INPUT and (changed or stores.any()):
+        if tensor.role is Role.INPUT and (changed or in_kernel.any()):
             yield Finding(
                 id="input-changed",
                 status=Status.INPUT_CHANGED,
                 title=f"The input {tensor_name(name)} is written to",
                 explanation=f"{tensor_name(name)} belongs to the caller, who will want to use it again.",
                 hint="Store to the output only: check which pointer stands in tl.store."
-                if stores.any()
+                if in_kernel.any()
                 else "Work on a copy, or on a tensor of your own: a slice of an input is the input itself.",
                 where=where(int(result.log.line[stores][0]) if stores.any() else None, case=case, tensor=name),
             )

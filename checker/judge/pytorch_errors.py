@@ -19,8 +19,10 @@ COMMON = (
     Misconception(
         "product-of-wrong-shapes",
         "These matrices cannot be multiplied",
-        "In a @ b, a row of a must be as long as a column of b. Q has a row for each query, and K a row for each key.",
-        "k.mT exchanges the last two axes of k: (n, d) becomes (d, n). Scores are a product of (Br, d) with (d, Bc).",
+        "In a @ b, a row of a must be as long as a column of b. Q has a row for each query, and "
+        "K and V have one for each key.",
+        "x.mT exchanges the last two axes of x. Scores are (Br, d) @ (d, Bc); a tile of scores or weights meets rows "
+        "of keys or values as (Br, Bc) @ (Bc, d).",
         question="Print the shapes of both sides. Which two lengths must be equal, and what is each of them in yours?",
         signs=(
             Raises(re.compile(r"shapes cannot be multiplied|Expected size for first two dimensions|subscript \S+ has")),
@@ -29,8 +31,9 @@ COMMON = (
     Misconception(
         "types-differ",
         "Tensors of different types are multiplied",
-        "A product of matrices takes two tensors of the same type, and tensors that are made without dtype= are fp32.",
-        "Give what you make the type of the input: dtype=q.dtype, or torch.zeros_like(q).",
+        "A product of matrices takes two tensors of the same type. Tensors that are made without dtype= are fp32, and "
+        "x.float() is fp32 whatever x is.",
+        "Keep the type of the input: dtype=q.dtype, or torch.zeros_like(q), and no conversion on the way.",
         signs=(Raises(re.compile(r"to have the same dtype|expected scalar type|same type")),),
     ),
     Misconception(

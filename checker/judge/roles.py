@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from checker.course.misconception import Part, Product
+from checker.course.misconception import Access, Line, Part, Product
 
+_NAMES_IN_PYTORCH = {"amax": "max", "matmul": "dot", "bmm": "dot"}
 _EXP = frozenset({"exp", "exp2"})
 
 
@@ -35,9 +36,29 @@ class Code:
     def __post_init__(self) -> None:
         object.__setattr__(self, "assignments", list(_assignments(self.kernel.body, ())))
 
-    def line_of(self, part: Part | Product, store: int | None) -> int | None:
+    def plays(self, part: Line, line: int | None) -> bool:
+        """Whether a line plays a part, or is in a statement that does."""
+        return any(one.line <= (line or 0) <= _end(one.value) for one in self._playing(part))
+
+    def _playing(self, part: Line) -> list[_Assignment]:
+        if isinstance(part, Product):
+            return self.product(part.of)
+        return self._accesses(part) if isinstance(part, Access) else _ROLES[part](self)
+
+    def _accesses(self, part: Access) -> list[_Assignment]:
+        """Loads from a tensor, or stores to it."""
+        verb = "store" if part.store else "load"
+        return [
+            one
+            for one in self.assignments
+            for call in ast.walk(one.value)
+            if isinstance(call, ast.Call) and _called(call) == verb and call.args
+            if self._closure(_names(call.args[0])) & self.pointers == {part.tensor}
+        ]
+
+    def line_of(self, part: Line, store: int | None) -> int | None:
         """The line that plays a part; of several, the one that what is stored in line `store` depends on."""
-        found = self.product(part.of) if isinstance(part, Product) else _ROLES[part](self)
+        found = self._playing(part)
         if len({one.line for one in found}) > 1:
             found = [one for one in found if self._carried(one.target)] or found
         if len({one.line for one in found}) > 1:
@@ -99,11 +120,19 @@ class Code:
         return [
             one
             for one in self.assignments
-            for call in ast.walk(one.value)
-            if isinstance(call, ast.Call)
-            and _called(call) == "dot"
-            and self._closure(set().union(*(_names(a) for a in call.args[:2]))) & self.pointers == of
+            for node in ast.walk(one.value)
+            if (sides := _multiplied(node)) and self._tensors(set().union(*map(_names, sides))) == of
         ]
+
+    def _tensors(self, names: set[str]) -> set[str]:
+        """The parameters that these names are computed from, as a kernel calls them; in PyTorch q stands for q_ptr."""
+        reached = self._closure(names)
+        if self.pointers:
+            return reached & self.pointers
+        sliced = {
+            n.value.id for n in ast.walk(self.kernel) if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name)
+        }
+        return {f"{a.arg}_ptr" for a in self.kernel.args.args if a.arg in reached & sliced}
 
 
 def _assignments(body: list[ast.stmt], loops: tuple[ast.For, ...]) -> Iterator[_Assignment]:
@@ -135,11 +164,25 @@ def _called(call: ast.Call) -> str:
 
 
 def _calls(value: ast.expr, *names: str) -> bool:
-    return any(isinstance(node, ast.Call) and _called(node) in names for node in ast.walk(value))
+    """Whether any of these is called in a value; in PyTorch a @ b is a dot, and x.amax a max."""
+    called = {_NAMES_IN_PYTORCH.get(_called(n), _called(n)) for n in ast.walk(value) if isinstance(n, ast.Call)}
+    return bool(called & set(names)) or ("dot" in names and any(map(_multiplied, ast.walk(value))))
+
+
+def _multiplied(node: ast.AST) -> list[ast.expr]:
+    """Both sides of a product of matrices; nothing if it is something else."""
+    match node:
+        case ast.Call(args=arguments) if _NAMES_IN_PYTORCH.get(_called(node), _called(node)) == "dot":
+            return arguments[:2]
+        case ast.BinOp(left=left, op=ast.MatMult(), right=right):
+            return [left, right]
+    return []
 
 
 def _names(value: ast.expr) -> set[str]:
-    return {node.id for node in ast.walk(value) if isinstance(node, ast.Name)} - {"tl"}
+    """The names in a value, but for those of which only the shape counts."""
+    shapes = {id(n.value) for n in ast.walk(value) if isinstance(n, ast.Attribute) and n.attr == "shape"}
+    return {n.id for n in ast.walk(value) if isinstance(n, ast.Name) and id(n) not in shapes} - {"tl", "torch"}
 
 
 def _end(node: ast.expr) -> int:
@@ -278,14 +321,21 @@ def _minimum(code: Code) -> list[_Assignment]:
 
 
 def _causal_mask(code: Code) -> list[_Assignment]:
-    """A comparison of a row with a column of numbers."""
+    """A comparison of a row with a column of numbers; failing that, one in a loop that n_q and n_k both decide."""
 
-    def compares(node: ast.AST) -> bool:
-        return isinstance(node, ast.Compare) and all(
-            any(isinstance(part, ast.Subscript) for part in ast.walk(side)) for side in (node.left, *node.comparators)
-        )
+    def lifted(side: ast.expr) -> bool:
+        return any(isinstance(part, ast.Subscript) for part in ast.walk(side))
 
-    return [one for one in code.assignments if any(compares(node) for node in ast.walk(one.value))]
+    def comparisons(one: _Assignment) -> Iterator[ast.Compare]:
+        found = (node for node in ast.walk(one.value) if isinstance(node, ast.Compare))
+        return (node for node in found if any(map(lifted, (node.left, *node.comparators))))
+
+    def both_lengths(node: ast.Compare) -> bool:
+        return {"n_q", "n_k"} <= code._closure(_names(node))
+
+    compared = [(one, node) for one in code.assignments for node in comparisons(one)]
+    of_both_sides = [one for one, node in compared if all(map(lifted, (node.left, *node.comparators)))]
+    return of_both_sides or [one for one, node in compared if one.loops and both_lengths(node)]
 
 
 def _bound(position: int, last: bool = True) -> Callable[[Code], list[_Assignment]]:
@@ -310,6 +360,75 @@ def _ds(code: Code) -> list[_Assignment]:
     return [one for one in code.in_loops() if _names(one.value) & products and not _calls(one.value, "dot")]
 
 
+def _counter_times_step(code: Code) -> list[_Assignment]:
+    """start * BLOCK, where the loop is range(…, …, BLOCK)."""
+
+    def multiplies(node: ast.AST, loop: ast.For) -> bool:
+        match node, loop.iter:
+            case ast.BinOp(op=ast.Mult(), left=left, right=right), ast.Call(args=[_, _, step]):
+                return {ast.unparse(left), ast.unparse(right)} == {ast.unparse(loop.target), ast.unparse(step)}
+        return False
+
+    return [one for one in code.in_loops() if any(multiplies(n, one.loops[-1]) for n in ast.walk(one.value))]
+
+
+def _elementwise(code: Code) -> list[_Assignment]:
+    """a * b, where a was loaded from one tensor and b from another one."""
+
+    def of(side: ast.expr) -> set[str]:
+        return code._closure(_names(side)) & code.pointers
+
+    def multiplies(node: ast.AST) -> bool:
+        match node:
+            case ast.BinOp(op=ast.Mult(), left=left, right=right):
+                return len(of(left)) == len(of(right)) == 1 and of(left) != of(right)
+        return False
+
+    return [one for one in code.assignments if any(map(multiplies, ast.walk(one.value)))]
+
+
+def _reduced_along_0(code: Code) -> list[_Assignment]:
+    def along_0(node: ast.AST) -> bool:
+        if not isinstance(node, ast.Call) or _called(node) not in ("max", "sum"):
+            return False
+        axes = [*node.args[1:2], *(keyword.value for keyword in node.keywords if keyword.arg == "axis")]
+        return any(isinstance(axis, ast.Constant) and axis.value == 0 for axis in axes)
+
+    return [one for one in code.in_loops() if any(map(along_0, ast.walk(one.value)))]
+
+
+def _maximum_not_kept(code: Code) -> list[_Assignment]:
+    """m_new = tl.maximum(m, …), where no line of the loop changes m."""
+    changed = {one.target for one in code.in_loops()}
+    starts = {one.target for one in code.assignments if not one.loops and _is_minus_infinity(one.value)}
+    return [one for one in code.in_loops() if _calls(one.value, "maximum") and _names(one.value) & starts - changed]
+
+
+def _cast_to_half(code: Code) -> list[_Assignment]:
+    """.to(tl.float16), or tl.bfloat16: not .to(x.dtype), which is fp32 where x is."""
+    kinds = {"float16", "bfloat16"}
+    return [
+        one
+        for one in code.assignments
+        if any(isinstance(node, ast.Attribute) and node.attr in kinds for node in ast.walk(one.value))
+    ]
+
+
+def _keys_as_rows(code: Code) -> list[_Assignment]:
+    """tl.where(keys[:, None] < n_k, scores, …)."""
+
+    def column(node: ast.AST) -> bool:
+        match node:
+            case ast.Compare(left=ast.Subscript(slice=ast.Tuple(elts=[ast.Slice(), ast.Constant(value=None)]))):
+                return "n_k" in _names(node)
+        return False
+
+    def hides(node: ast.AST) -> bool:
+        return isinstance(node, ast.Call) and _called(node) == "where" and any(map(column, ast.walk(node.args[0])))
+
+    return [one for one in code.assignments if any(hides(node) for node in ast.walk(one.value))]
+
+
 _ROLES: dict[Part, Callable[[Code], list[_Assignment]]] = {
     Part.NORMALISER: lambda code: code.sums("sum"),
     Part.ACCUMULATOR: lambda code: [one for one in code.sums("dot") if one.adds or _has_sum(one.value)],
@@ -331,4 +450,10 @@ _ROLES: dict[Part, Callable[[Code], list[_Assignment]]] = {
     Part.LOOP_END: _bound(1),
     Part.LOOP_END_WITHOUT_MASK: _bound(1, last=False),
     Part.DS: _ds,
+    Part.COUNTER_TIMES_STEP: _counter_times_step,
+    Part.ELEMENTWISE: _elementwise,
+    Part.REDUCED_ALONG_0: _reduced_along_0,
+    Part.MAXIMUM_NOT_KEPT: _maximum_not_kept,
+    Part.CAST_TO_HALF: _cast_to_half,
+    Part.KEYS_AS_ROWS: _keys_as_rows,
 }

@@ -77,11 +77,19 @@ def _too_large_a_block(puzzle: Puzzle, evidence: Evidence, where: Locator) -> It
             status=Status.OVER_TRAFFIC,
             title=did[int(result.log.kind[at])],
             explanation=f"The block sizes of this launch allow for {most} elements. {puzzle.why_blocks}",
-            hint=f"Take one block after the other, with the sides that the launch gives: {sides}.",
+            hint=f"{_tl_dot(puzzle, result)}Take one block after the other, with the sides that the launch gives: "
+            f"{sides}.",
             where=where(
                 int(result.log.line[at]), case=case, tensor=name if result.log.kind[at] in (LOAD, STORE) else None
             ),
         )
+
+
+def _tl_dot(puzzle: Puzzle, result: LaunchResult) -> str:
+    """The sentence on products that are made without tl.dot, where they should be made with it."""
+    if puzzle.by_hand is None or (result.log.kind == DOT).any():
+        return ""
+    return "Nothing is multiplied by tl.dot here: it gives the sum of products without a block of all of them. "
 
 
 def traffic_findings(
@@ -188,18 +196,19 @@ def _by_hand(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Fin
     if over.size:
         busiest = np.argmax(log.products)
         if puzzle.work is not None and multiply_adds(result) >= puzzle.work(case) > 0:
-            title = "Tiles that nobody needs are multiplied element by element"
-            hint = "Look at where the loop begins and ends: what the mask hides needs no arithmetic at all."
+            title = "A loop looks at tiles that nobody needs"
+            why = "tl.dot has multiplied all tiles that count, so the rest is the arithmetic of tiles that do not."
+            hint = "Look at where each loop begins and ends: what is hidden, or past the end, needs no arithmetic."
         else:
             title = "Tiles are multiplied element by element, not by tl.dot"
+            why = "tl.dot runs on a GPU's tensor cores, which are many times as fast."
             hint = "Multiply tiles with tl.dot; use * only for what is scaled element by element."
         yield Finding(
             id="multiplied-by-hand",
             status=Status.OVER_TRAFFIC,
             title=title,
             explanation=f"In this case one program makes {int(done[over[0]])} products with * or /, where "
-            f"{int(allowed[over[0]])} are more than enough. tl.dot runs on a GPU's tensor cores, which are many "
-            "times as fast.",
+            f"{int(allowed[over[0]])} are more than enough. {why}",
             hint=hint,
             where=where(int(log.line[busiest]), case=case),
         )

@@ -12,8 +12,8 @@ from dataclasses import replace
 from checker.course.case import Case
 from checker.course.misconception import Part, Writes
 from checker.course.puzzle import Puzzle
-from checker.course.verdict import Finding
-from checker.judge.evidence import Locator
+from checker.course.verdict import Finding, Status
+from checker.judge.evidence import Locator, tensor_name
 from checker.judge.locate import located
 from checker.judge.models import Models
 from checker.judge.naming import Idea, cover
@@ -35,6 +35,8 @@ def name_wrong(puzzle: Puzzle, items: list[Wrong], failed: list[Case], right: li
         return []
     if undefined := [item for item in items if item.undefined]:
         return [Note(_undefined_lanes(undefined, where))]
+    if items[0].unwritten_load and items[0].status is Status.NOT_A_NUMBER:
+        return [Note(_read_before_stored(items[0], *items[0].unwritten_load, where))]
     models = Models(puzzle, items)
     telling = [case for case in right if case.telling]
     if any(item.case.telling for item in items):
@@ -85,6 +87,22 @@ def _named_by_sizes(models: Models, items: list[Wrong], telling: list[Case], oth
 
 def _size(case: Case) -> int:
     return sum(tensor.values.size for tensor in case.tensors.values())
+
+
+def _read_before_stored(item: Wrong, name: str, line: int, where: Locator) -> Finding:
+    output = tensor_name(name)
+    return Finding(
+        id="output-read-before-stored",
+        status=item.status,
+        title=f"{output} is loaded before anything was stored in it",
+        explanation=f"{output} is an output: what it holds before the kernel stores to it is left over from something "
+        "else. Here that is NaN, and whatever is added to NaN or multiplied by it stays NaN.",
+        hint=f"Start from numbers that the kernel makes itself, tl.zeros(...) for a sum, and only store to {output}.",
+        question=f"Which numbers are in {output} before your kernel has stored any? Which number should a sum start "
+        "from?",
+        where=where(line, item.case, tensor=item.first, index=item.at(item.first)),
+        examples=item.examples(item.first)[:2],
+    )
 
 
 def _undefined_lanes(items: list[Wrong], where: Locator) -> Finding:

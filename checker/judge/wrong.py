@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from checker.box.protocol.records import LOAD, STORE
 from checker.box.protocol.results import LaunchResult
-from checker.course.case import Array, Case, Outputs
-from checker.course.misconception import Part, Product
+from checker.course.case import Array, Case, Outputs, Role
+from checker.course.misconception import Line, Part
 from checker.course.puzzle import Expected
 from checker.course.verdict import Status, Where
 from checker.judge.compare import agrees, wrong_elements
@@ -33,6 +33,7 @@ class Wrong:
     wrong: Mapping[str, npt.NDArray[np.bool_]]  # per output that is not right everywhere
     store_lines: Mapping[str, int | None]  # of each of these, the last store to it
     last_load: int | None
+    unwritten_load: tuple[str, int] | None  # an output that is loaded before the program has stored to it, and where
     padding_load: int | None  # the first load whose masked lanes could count
     code: Code  # the kernel's
 
@@ -53,7 +54,7 @@ class Wrong:
         nan = any(np.isnan(self.outputs[name][mask]).any() for name, mask in self.wrong.items())
         return Status.NOT_A_NUMBER if nan else Status.WRONG
 
-    def line_of(self, part: Part | Product | None) -> int | None:
+    def line_of(self, part: Line | None) -> int | None:
         """The line that plays this part, if the kernel's text or the log can tell."""
         if part is Part.LOAD:
             return self.padding_load or self.last_load
@@ -61,15 +62,18 @@ class Wrong:
             return self.padding_load
         return self.code.line_of(part, self.store_lines[self.first]) if part else None
 
-    def place(self, where: Locator, part: Part | Product | None = None, of: Collection[str] = ()) -> Where:
+    def place(self, where: Locator, part: Line | None = None, of: Collection[str] = ()) -> Where:
         """The line to look at: the one at fault where that is known, else where the wrong output is stored.
 
         `of`: the outputs that it is about, if not all.
         """
         name, line = next((name for name in self.wrong if name in of), self.first), self.line_of(part)
-        index = tuple(int(i) for i in np.argwhere(self.wrong[name])[0])
         role = "" if line else f"where {tensor_name(name)} is stored"
-        return where(line or self.store_lines[name], self.case, role=role, tensor=name, index=index)
+        return where(line or self.store_lines[name], self.case, role=role, tensor=name, index=self.at(name))
+
+    def at(self, name: str) -> tuple[int, ...]:
+        """The index of the first wrong element of an output."""
+        return tuple(int(i) for i in np.argwhere(self.wrong[name])[0])
 
     def examples(self, name: str, idea: Array | None = None) -> tuple[str, ...]:
         """Wrong elements of an output in words: the first ones, NaN before numbers.
@@ -108,6 +112,7 @@ def wrong_outputs(case: Case, expected: Mapping[str, Expected], result: LaunchRe
         wrong or undefined,
         {name: _last(result, STORE, list(case.tensors).index(name)) for name in wrong or undefined},
         _last(result, LOAD),
+        _unwritten_load(case, result),
         _padding_load(result, undefined=bool(undefined)),
         code,
     )
@@ -125,6 +130,15 @@ def _last(result: LaunchResult, kind: int, tensor: int | None = None) -> int | N
     of_tensor = True if tensor is None else result.log.tensor == tensor
     lines = result.log.line[(result.log.kind == kind) & of_tensor]
     return int(lines[-1]) if lines.size else None
+
+
+def _unwritten_load(case: Case, result: LaunchResult) -> tuple[str, int] | None:
+    """The first output that a launch loads before it has stored anything to it, and the line."""
+    for position, (name, tensor) in enumerate(case.tensors.items()):
+        of_tensor = np.flatnonzero((result.log.tensor == position) & np.isin(result.log.kind, (LOAD, STORE)))
+        if tensor.role is Role.OUTPUT and of_tensor.size and result.log.kind[of_tensor[0]] == LOAD:
+            return name, int(result.log.line[of_tensor[0]])
+    return None
 
 
 def _padding_load(result: LaunchResult, *, undefined: bool) -> int | None:

@@ -117,7 +117,7 @@ def _source(finding: Finding) -> str:
 def _properties(verdict: Verdict) -> str:
     rows = []
     for p in verdict.properties:
-        sign = "✓" if p.passed else "✗"
+        sign = words.mark(verdict, p)
         reason = words.why(p)
         told = f'{escape(p.title)}<span style="{_FAINT}">{": " + escape(reason) if reason else ""}</span>'
         rows.append(
@@ -133,7 +133,7 @@ def _traffic(traffic: Iterable[Traffic]) -> str:
     for what, done, most in words.moved(list(traffic)):
         share = done / most if most else 2.0
         bar = _bar(min(share / _MOST, 0.94), _COLOURS["✓" if done <= most else "✗"], 1 / _MOST)
-        rows.append(_row(escape(what), bar, f"{done:.2f}, at most {most:.2f}"))
+        rows.append(_row(escape(what), bar, ", at most ".join(words.apart(done, most))))
     return _table(("what", "against its bound", "times per element"), rows)
 
 

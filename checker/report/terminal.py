@@ -154,7 +154,7 @@ def _properties(verdict: Verdict) -> RenderableType:
     table.add_column(overflow="fold")
     table.add_column(justify="right", no_wrap=True)
     for p in verdict.properties:
-        sign = Text("✓", style="green") if p.passed else Text("✗", style="red")
+        sign = Text(words.mark(verdict, p), style="green" if p.passed else "red")
         text = Text(p.title)
         if reason := words.why(p):
             text.append(f": {reason}", style="dim")
@@ -173,7 +173,8 @@ def _held(calls: Sequence[Held]) -> Iterator[RenderableType]:
 def _traffic(traffic: Sequence[Traffic]) -> Iterator[RenderableType]:
     for what, done, most in words.moved(traffic):
         limit = "at most" if done <= most else "too often, at most"
-        yield _indented(Text(f"{what} {done:.2f} times per element ({limit} {most:.2f})"))
+        times, bound = words.apart(done, most)
+        yield _indented(Text(f"{what} {times} times per element ({limit} {bound})"))
 
 
 def _printed(verdict: Verdict) -> Iterator[RenderableType]:

@@ -86,6 +86,19 @@ def why(result: PropertyResult) -> str:
     return result.detail
 
 
+def mark(verdict: Verdict, result: PropertyResult) -> str:
+    """What stands before a property: nothing, if it is proven of a submission that scores 0."""
+    return "✗" if not result.passed else "✓" if verdict.counts(result) else " "
+
+
+def apart(done: float, most: float) -> tuple[str, str]:
+    """Both numbers, with as many decimals as it takes to tell them apart: two at least."""
+    decimals = 2
+    while done != most and f"{done:.{decimals}f}" == f"{most:.{decimals}f}":
+        decimals += 1
+    return f"{done:.{decimals}f}", f"{most:.{decimals}f}"
+
+
 def moved(traffic: Sequence[Traffic]) -> Iterator[tuple[str, float, float]]:
     """(what was moved, how often per element, how often at most) for each tensor and direction."""
     several = len({t.kernel for t in traffic}) > 1

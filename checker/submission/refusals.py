@@ -172,7 +172,7 @@ SYNTAX: dict[type[ast.AST], Problem] = {
     ast.List: not_taken("`[…]` here", "Write a shape with parentheses, (16, 32); else use a block, or variables."),
     ast.ListComp: not_taken("comprehensions", "Use a block, or a `for` loop over range."),
     ast.JoinedStr: not_taken('f"…"', 'Write print("x", x): a text first, then values.'),
-    ast.Pow: not_taken("`**`", "Blocks have no powers: use tl.exp, tl.exp2, or a product."),
+    ast.Pow: not_taken("`**`", "Write a product, or tl.exp, tl.exp2 or tl.sqrt. A scale is passed as an argument."),
     ast.Is: not_taken("`is`, except with None", "Write a == b."),
     ast.IsNot: not_taken("`is not`, except with None", "Write a != b."),
     ast.Import: misplaced("import", "Everything that a kernel needs is in tl."),

@@ -15,7 +15,7 @@ from checker.box.exchange import Ending
 from checker.box.host import Host
 from checker.box.inside import seccomp
 from checker.box.parent import Box, Limits, PassResult
-from checker.box.protocol.records import BLOCK, DOT, HELD
+from checker.box.protocol.records import BLOCK, DOT, HELD, STORE
 from checker.box.protocol.results import Launch, TensorArgument
 from checker.course.misconception import Footprint
 from checker.judge.footprint import used
@@ -110,6 +110,7 @@ def test_inputs_that_change_come_back_changed(host: Host) -> None:
     result = ran("def f(a, b):\n    a[1:3].mul_(2)\n    return a @ b\n", host, asked).results[0]
     assert (result.tensors["a"] != asked.tensors["a"].values).any()
     assert (result.tensors["b"] == asked.tensors["b"].values).all()
+    assert result.log.line[(result.log.kind == STORE) & (result.log.tensor == 0)].tolist() == [2]
 
 
 @pytest.mark.parametrize(

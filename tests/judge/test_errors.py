@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import pytest
 
-from checker.course.misconception import Raises
+from checker.course.misconception import Part, Raises
 from checker.course.verdict import Status
 from checker.judge.errors import Raised, error_finding, name_errors, plain
+from checker.judge.roles import Code
 from tests.judge.made import case, error, idea, puzzle, where
+
+LINES = ast.parse("""
+def kernel(a_ptr, b_ptr):
+    product = tl.load(a_ptr) * tl.load(b_ptr)
+    total = product + 1
+""")
+CODE = Code(next(node for node in LINES.body if isinstance(node, ast.FunctionDef)))
 
 
 def test_messages_are_shown_without_the_values_of_a_block() -> None:
@@ -22,14 +31,20 @@ def test_messages_are_shown_without_the_values_of_a_block() -> None:
 
 def test_a_message_that_is_known_has_a_name() -> None:
     raised = [Raised(case(), error("you did it again")), Raised(case(id=1), error("power of two"))]
-    own, common = name_errors(puzzle(idea("again", Raises(re.compile("again")))), raised, where)
+    own, common = name_errors(puzzle(idea("again", Raises(re.compile("again")))), raised, where, CODE)
     assert (own.id, own.where.case_id, own.examples) == ("again", 0, ("Triton says: you did it again",))
     assert (common.id, common.status) == ("arange-not-power-of-two", Status.CRASHED)
 
 
+def test_a_message_may_be_known_in_a_line_that_plays_a_part_only() -> None:
+    known = puzzle(idea("by hand", Raises(re.compile("broadcast"), Part.ELEMENTWISE)))
+    raised = [Raised(case(), error("cannot broadcast", line=line)) for line in (3, 4)]
+    assert [f.id for f in name_errors(known, raised, where, CODE)] == ["by hand", "kernel-error"]
+
+
 def test_an_unknown_error_is_told_once_a_line() -> None:
     errors = (error(), error(), error(line=4), error(type="KeyError"))
-    found = list(name_errors(puzzle(), [Raised(case(), one) for one in errors], where))
+    found = list(name_errors(puzzle(), [Raised(case(), one) for one in errors], where, CODE))
     assert [finding.where.line for finding in found] == [3, 4, 3] and not any(finding.named for finding in found)
 
 

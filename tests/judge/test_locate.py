@@ -33,14 +33,20 @@ EVERY = slice(None)
         (EVERY, EVERY, "y is wrong everywhere"),
         (1, EVERY, "y is wrong only in row 1 of 4"),
         ([0, 2], EVERY, "y is wrong only in rows 0, 2 of 4"),
-        (EVERY, slice(4, 6), "y is wrong only in the tail: columns 4 to 5, after the last whole block of 4"),
+        (EVERY, slice(4, 6), "y is wrong only in block 1 (columns 4 to 5)"),
         (EVERY, slice(1, 3), "y is wrong only in block 0 (columns 1 to 2)"),
-        (2, 5, "y is wrong only in row 2 of 4, the tail: column 5, after the last whole block of 4"),
+        (2, 5, "y is wrong only in row 2 of 4, block 1 (column 5)"),
     ],
 )
 def test_the_part_that_is_wrong_is_named_along_each_axis(rows: object, columns: object, title: str) -> None:
     finding = located([item(case(), changed(case(), rows, columns))], [case()], [], where).finding
     assert (finding.title, finding.id, finding.named) == (title, "wrong-values", False)
+
+
+def test_the_last_of_three_blocks_is_called_the_tail() -> None:
+    wide = case(shape=(4, 10))
+    finding = located([item(wide, changed(wide, EVERY, slice(8, 10)))], [wide], [], where).finding
+    assert finding.title == "y is wrong only in the tail: columns 8 to 9, after the last whole block of 4"
 
 
 def test_a_part_that_differs_from_case_to_case_is_that_of_one_case() -> None:

@@ -18,7 +18,7 @@ from checker.course.clean import clean, cleaned
 from checker.course.verdict import Finding, Status, Verdict, Where
 from checker.report.as_json import as_dict, dumps
 from checker.report.terminal import show, show_table
-from checker.report.words import PLAIN_WORDS
+from checker.report.words import PLAIN_WORDS, apart
 from checker.submission.read import from_cells
 from tests.conftest import ROOT, SOLUTION, check_kernel
 from tests.kernels import kernels, named
@@ -158,7 +158,7 @@ def test_json_is_strict() -> None:
 def test_no_points_are_shown_of_what_does_not_compile() -> None:
     verdict = check_kernel(named("p1_too_much_shared_memory"))
     text = shown(verdict)
-    assert "0/100 points" in text and "25/25" not in text and "100 points on" not in text
+    assert "0/100 points" in text and "25/25" not in text and "100 points on" not in text and "✓" not in text
 
 
 def test_a_kernel_that_is_still_empty_is_not_called_a_mistake() -> None:
@@ -169,3 +169,8 @@ def test_a_kernel_that_is_still_empty_is_not_called_a_mistake() -> None:
         stub = stub[:begin] + "):  # fmt: skip\n    # FILL IN\n    pass\n\n\n" + (stub[end:] if end > 0 else "")
     verdict = check("p7", from_cells([("code", stub)], "kernels.py", numbered=False)).verdict
     assert "Right so far. Fill in the next kernel" in shown(verdict)
+
+
+def test_two_numbers_of_reads_that_differ_are_told_apart() -> None:
+    assert apart(2.3589, 2.3571) == ("2.359", "2.357")
+    assert apart(1.0, 1.0) == ("1.00", "1.00")

@@ -399,6 +399,7 @@ FORBIDDEN = {
     "backward": ("q.backward()", "differentiation"),
     "detach": ("x = q.detach()", "differentiation"),
     "grad-mode": ("torch.set_grad_enabled(True)", "differentiation"),
+    "with-grad": ("with torch.enable_grad():\n    x = q", "differentiation"),
     "requires-grad-field": ("q.requires_grad_()", "differentiation"),
     "sdpa": ("x = torch.nn.functional.scaled_dot_product_attention(q, k, v)", "ready-made attention"),
     "nn": ("x = torch.nn.functional.softmax(q, dim=-1)", "torch.nn"),
@@ -444,6 +445,10 @@ def test_what_is_not_on_the_list_is_refused(name: str) -> None:
     found = problems(inside, HELPERS)
     assert any(words in problem.sentence for problem in found), found
     assert all(problem.hint and problem.line for problem in found)
+
+
+def test_of_a_function_inside_one_only_its_place_is_said() -> None:
+    assert [problem.id for problem in problems("def f(x):\n    return x\ny = f(q)", HELPERS)] == ["syntax"]
 
 
 def test_helpers_are_held_to_the_same_rules() -> None:

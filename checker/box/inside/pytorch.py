@@ -11,7 +11,7 @@ import ast
 import os
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,7 @@ def prepare() -> None:
     """One thread; and what the first operation under a mode would load."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    with Watch(()):
+    with Watch({}):
         torch.einsum("id,jd->ij", torch.ones(2, 2), torch.ones(2, 2)).exp().sum()
 
 
@@ -97,10 +97,11 @@ def _last_return(function: ast.FunctionDef) -> int:
 class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Sees every operation, notes what it makes and what of that lives, and refuses what is not on the list."""
 
-    def __init__(self, inputs: Iterable[torch.Tensor]):
+    def __init__(self, inputs: Mapping[int, torch.Tensor]):
+        """`inputs` by their positions among the launch's tensors."""
         super().__init__()  # type: ignore[no-untyped-call]
         self.records: list[tuple[int, ...]] = []
-        self._inputs = {tensor.untyped_storage()._cdata for tensor in inputs}
+        self._inputs = {tensor.untyped_storage()._cdata: position for position, tensor in inputs.items()}
         self._living: dict[int, tuple[StorageWeakRef, int]] = {}
         self._largest = self._peak = 0
 
@@ -117,6 +118,8 @@ class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if not (known or truth) or as_other_type:
             raise NotAllowed(name)
         made = func(*args, **(kwargs or {}))
+        if func._schema.is_mutable and isinstance(made, torch.Tensor):
+            self._note_change(made)
         for tensor in made if isinstance(made, tuple | list) else (made,):
             if isinstance(tensor, torch.Tensor):
                 self._note(tensor)
@@ -143,6 +146,12 @@ class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._peak = held
             self._record(HELD, held)
 
+    def _note_change(self, tensor: torch.Tensor) -> None:
+        """Note where an input is written to: a store of no lanes, as nothing is known of which elements changed."""
+        position = self._inputs.get(tensor.untyped_storage()._cdata)
+        if position is not None:
+            self.records.append((STORE, position, 0, running.where()[1], 0, 0, 0))
+
     def _record(self, kind: int, lanes: int, detail: int = 0) -> None:
         _, line = running.where()
         self.records.append((kind, 0, 0, line, 0, min(lanes, 2**31 - 1), detail))
@@ -160,7 +169,7 @@ def called(
     inputs = {spec["name"]: _laid_out(spec, values) for spec, values in tensors if not spec["output"]}
     scalars = {name: value for name, (_, value) in launch["scalars"].items()}
     running.reached.clear()
-    watch = Watch(inputs.values())
+    watch = Watch({n: inputs[spec["name"]] for n, (spec, _) in enumerate(tensors) if not spec["output"]})
     try:
         with watch:
             returned = function(**inputs, **scalars, **launch["constexprs"])
@@ -198,14 +207,20 @@ def _believed(returned: Any, asked: list[dict[str, Any]]) -> dict[str, torch.Ten
     given = returned if isinstance(returned, tuple | list) else (returned,)
     names = ", ".join(spec["name"] for spec in asked)
     if len(given) != len(asked):
-        raise WrongResult(f"it returned {_described(returned)}, and not {names}")
+        one = "one tensor" if isinstance(returned, torch.Tensor) else _described(returned)
+        wanted = f"{len(asked)} tensors: {names}" if len(asked) > 1 else names
+        raise WrongResult(f"it returned {one}, and not {wanted}")
+    shapes = [list(one.shape) for one in given if isinstance(one, torch.Tensor)]
+    exchanged = sorted(shapes) == sorted(list(spec["shape"]) for spec in asked)
     for spec, one in zip(asked, given, strict=True):
         kind = getattr(torch, spec["dtype"])
         if not isinstance(one, torch.Tensor):
             raise WrongResult(f"for {spec['name']} it returned {_described(one)}, and not a tensor")
-        if list(one.shape) != list(spec["shape"]) or one.dtype is not kind:
+        wrong_shape = list(one.shape) != list(spec["shape"])
+        if wrong_shape or one.dtype is not kind:
             right = f"{tuple(spec['shape'])} and type {spec['dtype']}"
-            raise WrongResult(f"{spec['name']} has {_described(one)}, and not shape {right}")
+            order = f"; the shapes are those of {names}, in another order" if exchanged and wrong_shape else ""
+            raise WrongResult(f"{spec['name']} has {_described(one)}, and not shape {right}{order}")
     return {spec["name"]: one.detach() for spec, one in zip(asked, given, strict=True)}
 
 

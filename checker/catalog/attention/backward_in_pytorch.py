@@ -76,7 +76,7 @@ def as_in_kernels(sign: Writes, *only: str, causal: bool = False) -> Writes:
         made = {name.removesuffix("_ptr"): x for name, x in sign.outputs(folded_back(case)).items()}
         return {name: x.reshape(case.tensors[name].values.shape) for name, x in made.items() if name in (only or made)}
 
-    return Writes(outputs)
+    return replace(sign, outputs=outputs)
 
 
 def expected(case: Case) -> Mapping[str, Expected]:

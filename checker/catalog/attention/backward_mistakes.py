@@ -21,12 +21,15 @@ from checker.catalog.attention.backward_models import (
     in_base_two,
     in_half,
     lse_of,
+    masked_only_in_ds,
     nan_from_hidden,
     nan_from_padding,
     p_of,
+    reversed_offset,
     scaled,
     tile_delta,
     tile_max,
+    tile_softmax,
     with_transposed,
     without_last_tile,
 )
@@ -246,6 +249,44 @@ MISTAKES = (
         question="Take 16 queries and 16 keys. Which keys does query 0 see, and how many entries of row 0 of your P "
         "are not 0?",
         signs=(from_p(lambda case: another_mask(case, None)),),
+    ),
+    Misconception(
+        "mask-only-in-ds",
+        "dV is computed from a P that is not masked",
+        "The mask came after P was used. Hidden entries of P count in dV: a key also collects dO of queries that do "
+        "not see it.",
+        "Mask P as soon as it is there: tl.where(keys[None, :] <= queries[:, None] + n_k - n_q, ..., 0.0).",
+        question="With 16 queries and 16 keys, only query 15 sees key 15. Of how many rows of dO is row 15 of your dV "
+        "made? Where does the mask stand, and where is P used?",
+        signs=(
+            from_gradients(lambda case, g: masked_only_in_ds(case) if "dv_ptr" in case.tensors else {}).at(
+                Part.CAUSAL_MASK
+            ),
+        ),
+    ),
+    Misconception(
+        "softmax-of-each-tile",
+        "Each tile of keys has a softmax of its own",
+        "The weights of one query must sum to 1 over all keys. Here they sum to 1 in each tile, so with two tiles they "
+        "sum to 2. A query that looks at one tile alone comes out right.",
+        "Line 11 of the algorithm: Pij = tl.exp(Sij - LSEi[:, None]), before the mask.",
+        question="With Bc of 1, each tile holds one key. What is your weight of each of the lesson's two keys then? "
+        "Which input knows the sum over all keys?",
+        signs=tuple(
+            from_p(partial(tile_softmax, hidden_too=hidden_too)).at(Part.EXPONENTIAL) for hidden_too in (False, True)
+        ),
+    ),
+    Misconception(
+        "causal-offset-reversed",
+        "The offset of the causal mask has the wrong sign",
+        "Your offset is n_q - n_k. But queries are the last n_q of n_k positions: with 3 queries and 5 keys, query 0 "
+        "stands at position 2, which is 0 + 5 - 3, and with your sign it sees no key at all.",
+        "A query sees a key where keys[None, :] <= queries[:, None] + n_k - n_q.",
+        question="With 3 queries and 5 keys, at which of the positions 0 to 4 does query 0 stand? At which one does "
+        "your mask place it?",
+        signs=tuple(
+            from_p(partial(reversed_offset, skipping=skipping)).at(Part.CAUSAL_MASK) for skipping in (True, False)
+        ),
     ),
     Misconception(
         "causal-top-left",

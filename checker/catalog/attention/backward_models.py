@@ -10,7 +10,7 @@ from checker.catalog.attention.backward import Gradients, collected, gradients
 from checker.catalog.attention.bounds import looked_at, transposed
 from checker.catalog.attention.launch import shape_of, wide
 from checker.catalog.attention.mistakes import last_looked_at
-from checker.catalog.attention.reference import has_keys, scores, sees, visible
+from checker.catalog.attention.reference import EPS32, has_keys, scores, sees, visible
 from checker.catalog.softmax.mistakes import exp32
 from checker.course.case import Array, Case
 from checker.course.misconception import Product, Reach, Writes
@@ -191,6 +191,36 @@ def before_the_first_query(case: Case, program: int) -> tuple[Reach, ...]:
         Reach(False, "q_ptr", first + start * row_stride, first + (start + shape.Br - 1) * row_stride + shape.D - 1)
         for start in range(-shape.Br * (1 + shape.n_k // shape.Br), 0, shape.Br)
     )
+
+
+def reversed_offset(case: Case, *, skipping: bool) -> Array:
+    """P where query i sees key j if j <= i + n_q - n_k; `skipping`: only in tiles that must be looked at."""
+    s = shape_of(case)
+    seen = visible(s.n_q, s.n_k, True, s.n_q - s.n_k) & (looked_at(case) | (not skipping))
+    return p_of(case, scores(case), lse_of(case), seen)
+
+
+def masked_only_in_ds(case: Case, skipping: bool = True) -> dict[str, Array]:
+    """All gradients, with dV made of a P in which nothing is hidden; `skipping`: hidden tiles are left out."""
+    p = p_of(case, scores(case), lse_of(case), looked_at(case) | (not skipping))
+    return collected(case, p, gradients(case).ds)
+
+
+def tile_softmax(case: Case, *, hidden_too: bool = False) -> Array:
+    """P that sums to 1 in each tile of keys; `hidden_too`: over all keys of it, of which some are hidden afterwards."""
+    block, s = shape_of(case).Bc, scores(case) if hidden_too else np.where(sees(case), scores(case), -np.inf)
+    parts = []
+    for start in range(0, s.shape[-1], block):
+        part = s[..., start : start + block]
+        e = np.where(np.isinf(part), 0.0, np.exp(part - part.max(axis=-1, keepdims=True)))
+        parts.append(e / np.maximum(e.sum(axis=-1, keepdims=True), 1e-300))
+    return np.where(sees(case), np.concatenate(parts, axis=-1), 0.0)
+
+
+def settled(case: Case, g: Gradients) -> Array:
+    """dS without what is rounding of delta alone: of a query that sees one key, dP is delta."""
+    size = g.p * (np.abs(g.dp) + np.abs(delta_of(case)))
+    return np.where(np.abs(g.ds) <= 8 * EPS32 * size, 0.0, g.ds)
 
 
 def in_base_two(case: Case, folded: float) -> Array:

@@ -21,6 +21,7 @@ from checker.catalog.attention.backward_models import (
     of_last_tile,
     p_of,
     product,
+    settled,
 )
 from checker.catalog.attention.bounds import looked_at
 from checker.catalog.attention.causal_mistakes import RETURNED_EARLY, future
@@ -49,7 +50,7 @@ def with_operands(name: str, tile: str, of: str) -> Writes:
         looked = looked_at(case)
         tiles = {
             "P": g.p,
-            "dS": g.ds,
+            "dS": settled(case, g),
             "S": np.where(looked, scores(case), 0.0),
             "the masked S": np.where(sees(case), scores(case), 0.0),
             "dP": np.where(looked, g.dp, 0.0),

@@ -31,6 +31,24 @@ def _with_mask(last: Callable[[Case], int | None], skipping: bool = False) -> Wr
     return Writes(outputs)
 
 
+def _seeing(seen: Callable[[Case, Array, Array], Array]) -> Writes:
+    """Attention with another causal mask, `seen(case, queries, keys)`, in the tiles that must be looked at."""
+
+    def outputs(case: Case) -> Outputs:
+        shape = shape_of(case)
+        if not is_causal(case):
+            return of_scores(case, scores(case), sees(case))
+        mask = seen(case, np.arange(shape.n_q)[:, None], np.arange(shape.n_k)[None, :])
+        return of_scores(case, scores(case), mask & looked_at(case))
+
+    return Writes(outputs)
+
+
+def _first_of_tile(rows: Array, block: int) -> Array:
+    """The first query, or key, of each one's tile."""
+    return np.asarray(rows // block * block)
+
+
 def _ending(end: Callable[[Case, int], int], causal: bool = True) -> Writes:
     """Right, but for the end of the loop over keys: `end(case, first query of the tile)`, rounded up to whole tiles.
 
@@ -280,6 +298,15 @@ CAUSAL = (
                 lambda case, start: start + 1 + offset(case),
             ),
             (
+                "The loop over keys leaves out the last tiles",
+                "Its end counts Bc queries, and a tile has Br of them. Where Bc is smaller, it comes too early: with "
+                "Br = 32 and Bc = 16, n_q = n_k, program 0 ends at 16, and query 31 sees the keys up to 31. Where Bc "
+                "is larger, it comes too late.",
+                "Br = 32, Bc = 16, as many queries as keys: which queries does program 0 own, which is the last key "
+                "that any of them sees, and where does your loop end?",
+                lambda case, start: start + shape_of(case).Bc + offset(case),
+            ),
+            (
                 "The loop over keys leaves out the last tile",
                 "The number of tiles was rounded down. Where keys up to 41 are visible, that leaves out the tile that "
                 "begins at 32. It is only partly hidden, and must be looked at.",
@@ -292,6 +319,87 @@ CAUSAL = (
                 ),
             ),
         )
+    ),
+    *(
+        Misconception(
+            "causal-mask-by-tile",
+            title,
+            explanation,
+            _VISIBLE,
+            question=question,
+            signs=(_seeing(seen).at(Part.CAUSAL_MASK),),
+        )
+        for title, explanation, question, seen in (
+            (
+                "The causal mask lets whole tiles of keys through",
+                "It compares the first key of a tile, start_k, and not each key. Where a query sees one key of a tile "
+                "it then sees all of them: with 48 queries and 48 keys in tiles of 16, query 0 sees the keys 0 to 15.",
+                "48 queries, 48 keys, tiles of 16: how many keys of the first tile should query 0 see, and how many "
+                "query 15? How many numbers does the key side of your comparison have?",
+                lambda case, queries, keys: _first_of_tile(keys, shape_of(case).Bc) <= queries + offset(case),
+            ),
+            (
+                "All queries of a tile see what its last one sees",
+                "The mask compares keys with one query of the tile, its last one. With 48 queries and 48 keys in tiles "
+                "of 16, query 0 then sees the keys up to 15, as query 15 does.",
+                "48 queries, 48 keys, tiles of 16: which is the last key that query 0 should see, and which one for "
+                "query 15? How many numbers does the query side of your comparison have?",
+                lambda case, queries, keys: (
+                    keys <= _first_of_tile(queries, shape_of(case).Br) + shape_of(case).Br - 1 + offset(case)
+                ),
+            ),
+            (
+                "All queries of a tile see what its first one sees",
+                "The mask compares keys with one query of the tile, its first one. With 48 queries and 48 keys in "
+                "tiles of 16, query 15 then sees key 0 alone, as query 0 does.",
+                "48 queries, 48 keys, tiles of 16: which is the last key that query 0 should see, and which one for "
+                "query 15? How many numbers does the query side of your comparison have?",
+                lambda case, queries, keys: keys <= _first_of_tile(queries, shape_of(case).Br) + offset(case),
+            ),
+            (
+                "The causal mask counts queries from the beginning of their tile",
+                "In every program the mask has the queries 0 to Br - 1, which are those of program 0. With 48 queries "
+                "and 48 keys in tiles of 16, query 16 then sees key 0 alone, and should see the keys up to 16.",
+                "48 queries, 48 keys, tiles of 16: which queries does program 1 own, and which numbers does its mask "
+                "compare with the keys?",
+                lambda case, queries, keys: keys <= queries % shape_of(case).Br + offset(case),
+            ),
+        )
+    ),
+    Misconception(
+        "causal-tile-not-masked",
+        "Tiles that lie partly past what queries see are not masked",
+        "A tile needs no mask where the first query of the program sees its last key. That depends on n_k - n_q as "
+        "well: with 40 queries and 20 keys, query 16 sees no key at all, although keys 0 to 15 have smaller numbers.",
+        "Mask each tile, or compare its last key with what the first query sees: start_k + Bc - 1 <= start_q + n_k - "
+        "n_q.",
+        question="40 queries, 20 keys, tiles of 16: which keys does query 16 see, and which ones query 31? Does your "
+        "kernel mask the tile of keys 0 to 15 for them?",
+        signs=tuple(
+            _seeing(
+                lambda case, queries, keys, late=late: (  # type: ignore[misc]
+                    (keys <= queries + offset(case))
+                    | (
+                        _first_of_tile(keys, shape_of(case).Bc) + shape_of(case).Bc
+                        <= _first_of_tile(queries, shape_of(case).Br) + late
+                    )
+                )
+            ).at(Part.CAUSAL_MASK)
+            for late in (0, 1)
+        ),
+    ),
+    Misconception(
+        "causal-offset-reversed",
+        "The offset of the causal mask has the wrong sign",
+        "Your offset is n_q - n_k. Queries are the last n_q positions of n_k, so query i sees n_k - n_q keys more than "
+        "its own number says. With 40 queries and 50 keys the last query should see the keys up to 39 + 10 = 49, and "
+        "sees those up to 39 - 10 = 29.",
+        _VISIBLE,
+        question="40 queries, 50 keys: which is the last key that query 39 should see? Which number must be added to "
+        "39 for that, and which one does your kernel add?",
+        signs=tuple(
+            _with_mask(lambda case: -offset(case), skipping).at(Part.CAUSAL_MASK) for skipping in (False, True)
+        ),
     ),
     Misconception(
         "causal-top-left",

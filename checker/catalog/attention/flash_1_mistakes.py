@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.mistakes import (
     Q_K_V,
     Outputs,
@@ -14,14 +15,16 @@ from checker.catalog.attention.mistakes import (
     from_scores,
     in_whole_tiles,
     of_p,
+    of_scores,
     one,
     reduced,
     tiles,
     with_lse,
 )
+from checker.catalog.attention.reference import scores
 from checker.catalog.softmax.mistakes import exp32
 from checker.course.case import Array, Case
-from checker.course.misconception import Misconception, Part, Writes
+from checker.course.misconception import Access, Misconception, Part, Unwritten, Writes
 
 # FlashAttention-1: O, l and m are kept divided and complete from visit to visit.
 
@@ -35,11 +38,13 @@ def visits(
     p: Callable[[Array, Array], Array] = lambda s, m: exp32(s - m),
     unscaled: Callable[[Array, Array, float], Array] | None = None,
     over: Over = "",
+    kept_m: Callable[[Array, Array], Array] = lambda m_new, m_tile: m_new,
 ) -> Writes:
     """The outputs of a kernel that comes back to O and l for every tile of keys, and changes them by `step`.
 
     `top(m, m_tile)` is its running maximum, `p(s, m_tile)` its P; `unscaled(s, m_tile, scale)` instead, if the scores
     themselves are not scaled. `over`: which reductions run over the whole tile, because they lack an axis.
+    `kept_m(m_new, m_tile)`: what is stored as the maximum.
     """
 
     def formula(s: Array, v: Array, case: Case) -> Outputs:
@@ -54,7 +59,7 @@ def visits(
             m_new = top(m, m_j)
             l_j = reduced(np.sum, p_j, case, over in ("sum", "both"))
             o, l = step(o, l, exp32(m - m_new), exp32(m_j - m_new), l_j, p_j @ v_j)
-            m = m_new
+            m = kept_m(m_new, m_j)
         return with_lse(*(x[:, :count] for x in (m, l, o)))
 
     return from_scores(formula)
@@ -74,6 +79,35 @@ def _visit(
         return (old_o(l, a) * o + new_o(b) * pv) / divided(l_new), l_new
 
     return step
+
+
+def _old_part(factor: Callable[[Array, Array, Array], Array]) -> Step:
+    """Lines 11 and 12 with `factor(l, a, b)` for the old part of both l and O."""
+
+    def step(o: Array, l: Array, a: Array, b: Array, l_j: Array, pv: Array) -> tuple[Array, Array]:
+        old = factor(l, a, b)
+        l_new = old + b * l_j
+        return (old * o + b * pv) / l_new, l_new
+
+    return step
+
+
+def _beginning_at_the_keys(case: Case) -> Outputs:
+    """Queries see the tiles of keys that begin at their own number, or before it."""
+    shape = shape_of(case)
+    first = np.arange(shape.n_k) // shape.Bc * shape.Bc
+    return of_scores(case, scores(case), np.arange(shape.n_q)[:, None] >= first[None, :])
+
+
+def _queries_past_n_k(case: Case) -> dict[str, Array]:
+    """Queries in tiles that a loop to n_k does not visit."""
+    shape = shape_of(case)
+    late = np.arange(shape.n_q) >= -(-shape.n_k // shape.Br) * shape.Br
+    outputs = {name: case.tensors[name].values for name in ("o_ptr", "l_ptr", "m_ptr") if name in case.tensors}
+    return {
+        name: np.broadcast_to(late.reshape(1, -1, *[1] * (values.ndim - 2)), values.shape)
+        for name, values in outputs.items()
+    }
 
 
 def _once(b: Array) -> Array:
@@ -184,6 +218,74 @@ VISITS = (
         question="One tile has the maximum 200, the next one 100. Which is the maximum of all keys so far, and what "
         "does your mi_new say?",
         signs=(visits(_visit(), top=lambda m, m_tile: m_tile).at(Part.MAXIMUM),),
+    ),
+    Misconception(
+        "old-l-left-out",
+        "The old normaliser is in no part of the new one",
+        "The factor exp(mi - mi_new) stands alone where it should multiply li, as if every old l were 1. In the "
+        "lesson's table, l becomes 0.1353 + 1.0498 = 1.1851 instead of 0.1353 * 1.1353 + 1.0498 = 1.2034.",
+        "Lines 11 and 12 of the algorithm: the old part of l is exp(mi - mi_new) * li, and that of O has the same "
+        "factor.",
+        question="In the lesson's table, l is 1.1353 after tile 1. Where does that number stand in your lines 11 and "
+        "12 at tile 2?",
+        signs=(
+            visits(_old_part(lambda l, a, b: a)),
+            visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / (a + b * l_j), a + b * l_j)),
+        ),
+    ),
+    Misconception(
+        "rescaled-to-the-tile-maximum",
+        "The old part is rescaled to the maximum of the tile, not to the new one",
+        "The factor of the old part is exp(mi - mij). Where the tile raises the maximum, mij is mi_new and all is "
+        "right. With the lesson's tiles in the other order, 2 5 | 1 3, the old part gets e^(5-3) = 7.39 instead of 1.",
+        "Lines 11 and 12 of the algorithm: the factor of the old part is exp(mi - mi_new), never above 1.",
+        question="Take the lesson's tiles in the other order, 2 5 | 1 3. What are mi, mij and mi_new at the second "
+        "one, and by what is the old part multiplied?",
+        signs=(visits(_old_part(lambda l, a, b: a / b * l)),),
+    ),
+    Misconception(
+        "old-state-stored",
+        "The old normaliser is stored, and not the new one",
+        "li goes back to memory as it came, so it stays 0, and at each visit the old part counts for nothing. "
+        "After the last one, l is 0 and O is that of the last tile of keys.",
+        "Line 13 of the algorithm: store li_new to l, and mi_new to m.",
+        question="Print li at each visit. Which line should change what the next visit loads, and which value does it "
+        "store?",
+        signs=(
+            visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / (a * l + b * l_j), l)).at(
+                Access("l_ptr", store=True)
+            ),
+        ),
+    ),
+    Misconception(
+        "tile-maximum-stored",
+        "The maximum of the last tile is stored as m",
+        "m should be the maximum of all keys so far, mi_new. mij is that of one tile: with the lesson's tiles in the "
+        "other order, 2 5 | 1 3, m ends as 3 instead of 5, and the next visit would take that for the old maximum.",
+        "Line 13 of the algorithm: store li_new to l, and mi_new to m.",
+        question="One tile has the maximum 200, the next one 100. What should m hold after both, and what do you "
+        "store?",
+        signs=(visits(_visit(), kept_m=lambda m_new, m_tile: m_tile).at(Access("m_ptr", store=True)),),
+    ),
+    Misconception(
+        "queries-from-start-k",
+        "The loop over queries begins at the keys' start",
+        "It begins at start_k, as if a query saw no later keys. Without a causal mask every query sees every key: with "
+        "tiles of 16, the keys 16 to 31 are never shown to the queries 0 to 15.",
+        "Line 7 of the algorithm visits all tiles of queries: range(0, n_q, Br).",
+        question="When the outer loop is at the second tile of keys, which queries does the inner loop visit, and "
+        "which does it leave out?",
+        signs=(Writes(_beginning_at_the_keys),),
+    ),
+    Misconception(
+        "loop-to-another-end",
+        "The loop over queries ends at n_k, and not at n_q",
+        "n_k counts keys. With 34 queries and 17 keys in tiles of 16, the loop ends after query 31, and the others "
+        "are never written. Where there are more keys than queries, it visits tiles past the last query.",
+        "Line 7 of the algorithm visits all tiles of queries: range(0, n_q, Br).",
+        question="34 queries, 17 keys, tiles of 16: how many tiles of queries are there, and how many does your inner "
+        "loop visit?",
+        signs=(Unwritten(_queries_past_n_k),),
     ),
     Misconception(
         "old-l-not-folded-back",

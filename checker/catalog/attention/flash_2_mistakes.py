@@ -41,13 +41,14 @@ def running(
     unscaled: Callable[[Array, Array, float], Array] | None = None,
     over: Over = "",
     hidden_too: bool = False,
+    kept_m: Callable[[Array, Array], Array] = lambda m, m_new: m_new,
 ) -> Writes:
     """The outputs of a kernel that rescales and divides by its own ideas.
 
     `top(m, m_tile)` is its running maximum; `in_half`: it keeps O in V's type; `own(m_tile)` is what it subtracts
     from a tile's scores instead of the running maximum. `p(s, m)` is its P; `unscaled(s, m, scale)` instead, if the
     scores themselves are not scaled. `over`: which reductions run over the whole tile, because they lack an axis.
-    `hidden_too`: the maximum is taken before scores are hidden.
+    `hidden_too`: the maximum is taken before scores are hidden. `kept_m(m, m_new)`: what is kept of the maximum.
     """
 
     def formula(s: Array, v: Array, case: Case) -> Outputs:
@@ -72,13 +73,14 @@ def running(
             l = np.where(here, old_l(a) * l + reduced(np.sum, p_j, case, over in ("sum", "both")), l)
             o = np.where(here, (old_o(a) * o + p_j @ v_j) / each(l), o)
             o = o.astype(case.tensors["v_ptr"].values.dtype).astype(np.float64) if in_half else o
-            m = np.where(here, m_new, m)
+            m = np.where(here, kept_m(m, m_new), m)
         return with_lse(*(x[:, :count] for x in (m, l, o / last(l))))
 
     return from_scores(formula)
 
 
-def _inverse(a: Array) -> Array:
+def inverse(a: Array) -> Array:
+    """A factor the wrong way round."""
     return 1 / a
 
 
@@ -101,8 +103,8 @@ ACCUMULATION = (
             signs=(running(old_o=old_o, old_l=old_l).at(Part.INVERSE_FACTOR, needed=True),),
         )
         for what, old_o, old_l in (
-            ("The accumulator is", _inverse, _same),
-            ("The old normaliser is", _same, _inverse),
+            ("The accumulator is", inverse, _same),
+            ("The old normaliser is", _same, inverse),
         )
     ),
     Misconception(
@@ -155,6 +157,15 @@ ACCUMULATION = (
         question="One tile has the maximum 200, the next one 100. Which is the maximum of all keys so far, and what "
         "does your mi_new say?",
         signs=(running(top=lambda m, m_tile: m_tile).at(Part.MAXIMUM),),
+    ),
+    Misconception(
+        "max-not-kept",
+        "The running maximum stays at -inf",
+        "The loop computes mi_new for each tile, and it never becomes mi. So the factor exp(mi - mi_new) is "
+        "exp(-inf) = 0 at every tile: what earlier tiles have added is gone, and LSE = mi + log(li) is -inf.",
+        "Each iteration ends with mi = mi_new.",
+        question="Print mi and mi_new in each iteration. What should mi be when the second one begins?",
+        signs=(running(kept_m=lambda m, m_new: m).at(Part.MAXIMUM_NOT_KEPT, needed=True),),
     ),
     Misconception(
         "accumulator-in-half",
@@ -284,6 +295,26 @@ LSE = tuple(
             "two, and how does it get into the exponent?",
             _LSE_IS,
             lambda m, l: m,
+        ),
+        (
+            "lse-of-the-sum",
+            "LSE is the logarithm of mi + li",
+            "l counts exponentials relative to m: their sum is exp(m) * l, and its logarithm is m + log(l). In the "
+            "lesson's example that is 5 + log(1.20) = 5.185, and log(5 + 1.20) is 1.825.",
+            "The exponentials of the lesson's scores 1 3 | 2 5 sum to e^5 * 1.2034. Which logarithm is that, and what "
+            "becomes of the product in it?",
+            _LSE_IS,
+            lambda m, l: np.log(m + l),
+        ),
+        (
+            "lse-of-hidden-rows",
+            "LSE of a query that sees no key is not -inf",
+            "Its sum of exponentials is 0, and log(0) is -inf. The guards that keep NaN away put 0 for its maximum and "
+            "1 for its l, which makes an LSE of 0: as if its exponentials summed to 1.",
+            "Which sum of exponentials has a query that sees no key, and what is its logarithm? Which values of the "
+            "maximum and of l go into your LSE?",
+            "LSE is made of mi and li themselves, not of what is guarded: mi + tl.log(li).",
+            lambda m, l: np.where(l == 0, 0.0, m + np.log(np.where(l == 0, 1.0, l))),
         ),
         (
             "lse-in-base-two",

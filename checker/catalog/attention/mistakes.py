@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
@@ -12,7 +13,7 @@ from checker.catalog.attention.launch import shape_of, wide
 from checker.catalog.attention.reference import is_causal, scores, sees
 from checker.catalog.softmax.mistakes import exp32
 from checker.course.case import Array, Case
-from checker.course.misconception import Misconception, Part, Product, Unwritten, Writes
+from checker.course.misconception import Access, Misconception, Part, Product, Raises, Unwritten, Writes
 
 Outputs = Mapping[str, Array]
 Formula = Callable[[Array, Array, Case], Outputs]  # (scores with -inf where hidden, V, case) → outputs
@@ -133,8 +134,11 @@ def _whole(s: Array, v: Array, case: Case) -> Outputs:
     return attention(s[..., :end], v[:, :end]) if end else attention(s - np.inf, v)
 
 
-def _with_keys_of_head_0(case: Case) -> Outputs:
-    k, v = (np.repeat(wide(case, name)[:1], shape_of(case).heads, axis=0) for name in "kv")
+def _with_keys_of_head_0(case: Case, of: str = "kv") -> Outputs:
+    k, v = (
+        np.repeat(wide(case, name)[:1], shape_of(case).heads, axis=0) if name in of else wide(case, name)
+        for name in "kv"
+    )
     return of_scores(case, float(case.scalars["scale"]) * (wide(case, "q") @ k.swapaxes(1, 2)), sees(case), v)
 
 
@@ -159,6 +163,35 @@ def _other_length(s: Array, v: Array, case: Case) -> Outputs:
         made = {name: np.full_like(values, np.nan) for name, values in made.items() if name != "m_ptr"}
     return made
 
+
+def _keys_and_values_exchanged(case: Case) -> Outputs:
+    s = float(case.scalars["scale"]) * (wide(case, "q") @ wide(case, "v").swapaxes(1, 2))
+    return of_scores(case, s, sees(case), wide(case, "k"))
+
+
+def _divided_by_lse(s: Array, v: Array, case: Case) -> Outputs:
+    made = dict(attention(s, v))
+    l, lse = made["l_ptr"][..., None], made["lse_ptr"][..., None]
+    made["o_ptr"] = made["o_ptr"] * l / np.where(l == 0, 1.0, lse)
+    return made
+
+
+def _keys_up_to_n_q(case: Case) -> Array:
+    """Keys in the tiles that a loop to n_q visits."""
+    shape = shape_of(case)
+    return np.asarray(np.arange(shape.n_k) < -(-shape.n_q // shape.Bc) * shape.Bc)
+
+
+def _up_to_n_q(s: Array, v: Array, case: Case) -> Outputs:
+    return attention(np.where(_keys_up_to_n_q(case), s, -np.inf), v)
+
+
+def _o_up_to_n_q(s: Array, v: Array, case: Case) -> Outputs:
+    return {**attention(s, v), "o_ptr": attention(s, np.where(_keys_up_to_n_q(case)[:, None], v, 0.0))["o_ptr"]}
+
+
+_SIDES_OF_DOT = re.compile(r"not compatible for matmul|equal reduction dimensions|mismatch in its core dimension")
+_SHAPES = re.compile(r"incompatible dimensions|could not be broadcast|Cannot broadcast")
 
 Q_K = Product(frozenset({"q_ptr", "k_ptr"}))  # the one that gives the scores
 Q_K_V = Product(Q_K.of | {"v_ptr"})  # the one that gives O
@@ -411,5 +444,94 @@ SCORES = (
         question="With a head stride of 60, where does head 2 of K begin? Which of your addresses change with the "
         "head, and which do not?",
         signs=(Writes(lambda case: _with_keys_of_head_0(case)),),
+    ),
+    *(
+        Misconception(
+            "only-one-head",
+            f"{name} of all heads is that of the first one",
+            f"Only head 0 of {name} is ever loaded: its addresses lack the head, and those of {other} have it. So each "
+            f"other head computes with its own {other} and with {name} of head 0.",
+            f"Add head * k_head_stride to the addresses of {name}, as to those of {other}.",
+            question=f"With a head stride of 60, where does head 2 of {name} begin? Which of your addresses change "
+            "with the head, and which do not?",
+            signs=(Writes(lambda case, of=of: _with_keys_of_head_0(case, of)).at(Access(f"{of}_ptr")),),  # type: ignore[misc]
+        )
+        for name, other, of in (("V", "K", "v"), ("K", "V", "k"))
+    ),
+    Misconception(
+        "keys-and-values-exchanged",
+        "K and V are exchanged",
+        "The scores are products of queries and values, and O is an average of the rows of K. K and V have the same "
+        "shape and strides, so nothing fails.",
+        "Scores come from k_ptr, and what is averaged comes from v_ptr.",
+        question="Which of K and V is multiplied by Q, and which by P? From which pointer does each come in your "
+        "kernel?",
+        signs=(Writes(_keys_and_values_exchanged),),
+    ),
+    Misconception(
+        "k-not-transposed",
+        "The sides of Q and K do not fit in tl.dot",
+        "tl.dot(a, b) sums over the columns of a and the rows of b, and here that must be the dimensions. Loaded row "
+        "by row, Qi is Br x D and Kj is Bc x D. So Kj has to be turned, to D x Bc, and Qi stays as it is.",
+        "Sij = scale * tl.dot(Qi, tl.trans(Kj)).",
+        question="Br = 32, Bc = 16, D = 64: which shapes do the two sides of your product have? Which side of each "
+        "counts dimensions?",
+        signs=(Raises(_SIDES_OF_DOT, Q_K),),
+    ),
+    Misconception(
+        "dot-shapes-do-not-fit",
+        "The sides of P and V do not fit in tl.dot",
+        "tl.dot(a, b) sums over the columns of a and the rows of b, and here that must be the keys. Pij is Br x Bc, "
+        "and Vj, loaded row by row, is Bc x D: they fit as they are.",
+        "tl.dot(Pij.to(Vj.dtype), Vj), with no tl.trans.",
+        question="Br = 32, Bc = 16, D = 64: which shapes do the two sides of your product have? Which side of each "
+        "counts keys?",
+        signs=(Raises(_SIDES_OF_DOT, Q_K_V),),
+    ),
+    Misconception(
+        "reduced-over-queries",
+        "A maximum or a sum runs over the queries",
+        "Rows of Sij are queries and columns are keys. axis=0 goes from query to query, so it gives a number for each "
+        "key. Only a square tile lets that pass for a number for each query.",
+        "tl.max(Sij, axis=1) and tl.sum(..., axis=1) have one entry per query.",
+        question="A tile of scores has the rows 1 3 and 2 5, one for each query. What is the maximum of each query, "
+        "and which two numbers does your kernel get?",
+        signs=(Raises(_SHAPES, Part.REDUCED_ALONG_0),),
+    ),
+    Misconception(
+        "keys-hidden-by-rows",
+        "Keys are laid down the rows of the scores",
+        "Rows of Sij are queries, and its columns keys. keys[:, None] makes a column of the key numbers, one for each "
+        "row, so it would hide queries. It has Bc rows, and Sij has Br.",
+        "Lay the keys along the columns: tl.where(keys[None, :] < n_k, Sij, -float('inf')).",
+        question="Br = 32 and Bc = 16: which shape has Sij, and which shape has your comparison? Which side of Sij "
+        "counts keys?",
+        signs=(Raises(_SHAPES, Part.KEYS_AS_ROWS),),
+    ),
+    Misconception(
+        "lse-as-the-normaliser",
+        "O is divided by LSE",
+        "LSE is m + log(l), a logarithm: it is subtracted in an exponent. A sum of exponentials relative to m is "
+        "divided by l. In the lesson's example l is 1.20 and LSE is 5.185.",
+        "Divide by l: Oi / li[:, None], guarded where l is 0.",
+        question="In the lesson's example the weighted sum is 44.38, and O is 36.88. Which number lies between the "
+        "two, and which one do you divide by?",
+        signs=(from_scores(_divided_by_lse),),
+    ),
+    *(
+        Misconception(
+            "loop-to-another-end",
+            f"{what} at n_q, and not at n_k",
+            "It walks over keys, and n_q counts queries. With 20 queries and 50 keys in tiles of 16, it ends after "
+            "the key 31. Where there are more queries than keys, it walks past the last key.",
+            "A loop over keys is range(0, n_k, Bc).",
+            question="20 queries, 50 keys, tiles of 16: how many tiles of keys are there, and how many does each of "
+            "your loops visit?",
+            signs=(from_scores(formula),),
+        )
+        for what, formula in (
+            ("The loop over keys ends", _up_to_n_q),
+            ("The loop that adds up O ends", _o_up_to_n_q),
+        )
     ),
 )

@@ -9,6 +9,7 @@ from checker.catalog.attention.backward_mistakes import MISTAKES
 from checker.catalog.attention.backward_operands import (
     BELONGS,
     EXCHANGED,
+    MADE_OF,
     OPERANDS,
     OPERANDS_OF_DP,
     VARIANTS,
@@ -16,7 +17,7 @@ from checker.catalog.attention.backward_operands import (
     with_operands,
 )
 from checker.catalog.attention.pytorch_mistakes import MEMORY_AND_WORK
-from checker.course.misconception import Misconception, Sign, Writes
+from checker.course.misconception import Misconception, Product, Sign, Writes
 
 _CAUSAL = "A query does not see a key where keys > queries[:, None] + n_k - n_q, and sees all others."
 _MASK = "Pij.masked_fill(keys > queries[:, None] + n_k - n_q, 0.0)"
@@ -152,6 +153,16 @@ OF_DELTA_AND_DS = (
         models.DELTA_WITHOUT_O,
     ),
     _idea(
+        "delta-of-the-queries",
+        "delta is rowsum(dO * Q)",
+        "You took Q for O. Both have the same shape, so nothing complains. delta stands for the sum of p * dp over the "
+        "keys, and O is the sum of p * v: with the lesson's numbers, o of 17.5 and do of 2, delta is 35.",
+        _DELTA,
+        models.DELTA_OF_Q,
+        question="Double V: o and dp double, and so must delta. Does yours? Your dV is right: which of the three "
+        "gradients need delta?",
+    ),
+    _idea(
         "delta-of-one-tile",
         "delta was computed from one tile only",
         "The sum of P * dP is delta if it runs over all keys of a query. A tile has only some of them, so each tile "
@@ -181,7 +192,7 @@ OF_DELTA_AND_DS = (
             f"dP is computed with {what} in place of {place}",
             BELONGS["dp", place][0],
             "dPij = dOi @ Vj.transpose(2, 3).",
-            as_in_kernels(dp_from(one, other), "dq", "dk"),
+            as_in_kernels(dp_from(one, other).at(Product(frozenset({f"{one}_ptr", f"{other}_ptr"}))), "dq", "dk"),
             question=BELONGS["dp", place][1],
         )
         for what, place, one, other in OPERANDS_OF_DP
@@ -209,7 +220,7 @@ OF_P = (
         "The weights of one query must sum to 1 over all keys. Here they sum to 1 in each tile, so with two tiles they "
         "sum to 2.",
         _P,
-        models.SOFTMAX_OF_EACH_TILE,
+        *models.SOFTMAX_OF_EACH_TILE,
         question="With Bc of 1, each tile holds one key. What is your weight of each of the lesson's two keys then? "
         "Which input knows the sum over all keys?",
     ),
@@ -295,6 +306,34 @@ OF_P = (
         "does it see with your mask?",
     ),
     _idea(
+        "mask-of-each-tile",
+        "The positions of keys begin at 0 in every tile",
+        "torch.arange without start_k counts from the first key of the tile. In the tile that begins at key 32, the "
+        "mask takes key 40 for key 8, and so shows it to queries that come before it.",
+        "keys = torch.arange(start_k, start_k + Kj.shape[2]).",
+        *models.KEYS_FROM_ZERO,
+        question="Take 32 queries and 32 keys in tiles of 16, and print keys in the second tile of keys. Which numbers "
+        "do you get, and which positions do these keys have?",
+    ),
+    _idea(
+        "mask-of-each-tile",
+        "The positions of queries begin at 0 in every tile",
+        "torch.arange without start_q counts from the first query of the tile. In the tile that begins at query 32, "
+        "the mask takes query 40 for query 8, and so hides keys that it sees.",
+        "queries = torch.arange(start_q, start_q + Qi.shape[2]).",
+        *models.QUERIES_FROM_ZERO,
+        question="Take 32 queries and 32 keys in tiles of 16, and print queries in the second tile of queries. Which "
+        "numbers do you get, and which positions do these queries have?",
+    ),
+    _idea(
+        "causal-offset-reversed",
+        "The offset of the causal mask has the wrong sign",
+        "Your offset is n_q - n_k. But queries are the last n_q of n_k positions: with 3 queries and 5 keys, query 0 "
+        "stands at position 2, which is 0 + 5 - 3, and with your sign it sees no key at all.",
+        _CAUSAL,
+        *models.OFFSET_REVERSED,
+    ),
+    _idea(
         "causal-top-left",
         "The causal mask is aligned top-left",
         "Query 0 sees only key 0 here. But queries are the last n_q of n_k positions: with 3 queries and 5 keys, query "
@@ -346,6 +385,24 @@ OF_GRADIENTS = (
             models.LAST_TILE[name],
         )
         for name in models.ALL
+    ),
+    *(
+        _idea(
+            "accumulator-not-reset",
+            f"{what} of each tile {begins} with what the tile before left",
+            "The sum of a tile begins at 0. Here it begins with the sum of the tile before: if the parts of three "
+            "tiles are 3, 5 and 4, then 3, 8 and 12 are stored.",
+            f"Set {sums} to zeros inside the outer loop, before the inner one.",
+            models.NOT_RESET[names],
+            question="The gradient is right in the first tile and wrong in all others. What does your sum hold when "
+            "the second tile begins, and what should it hold?",
+        )
+        for what, begins, sums, names in (
+            ("dK and dV", "begin", "dKj and dVj", "dk dv"),
+            ("dQ", "begins", "dQi", "dq"),
+            ("dK", "begins", "dKj", "dk"),
+            ("dV", "begins", "dVj", "dv"),
+        )
     ),
     *(
         _idea(
@@ -416,7 +473,10 @@ OF_GRADIENTS = (
             f"{_GRADIENTS[name][0]} is computed with {what} in place of {place}",
             BELONGS[name, place][0],
             _GRADIENTS[name][1],
-            *(as_in_kernels(with_operands(name, x, of), name) for x in VARIANTS.get(tile, (tile,))),
+            *(
+                as_in_kernels(with_operands(name, x, of).at(Product(MADE_OF[tile] | {f"{of}_ptr"})), name)
+                for x in VARIANTS.get(tile, (tile,))
+            ),
             question=BELONGS[name, place][1],
         )
         for name, what, place, tile, of in EXCHANGED

@@ -19,17 +19,19 @@ from checker.catalog.attention.backward_models import (
     from_gradients,
     from_p,
     lse_of,
+    masked_only_in_ds,
     p_of,
+    tile_softmax,
     without_last_tile,
 )
 from checker.catalog.attention.backward_models import scaled as scaled_in_kernels
 from checker.catalog.attention.bounds import looked_at, transposed
 from checker.catalog.attention.launch import shape_of, wide
 from checker.catalog.attention.mistakes import last_looked_at
-from checker.catalog.attention.pytorch_models import reshaped_k
+from checker.catalog.attention.pytorch_models import reshaped_k, seen_in_each_tile
 from checker.catalog.attention.reference import offset, scores, sees, visible
 from checker.course.case import Array, Case
-from checker.course.misconception import Writes
+from checker.course.misconception import Part, Writes
 
 ALL = "dq", "dk", "dv"
 Change = Callable[[Case, Array], Array]  # (case, P or dS) → what is left of it
@@ -56,6 +58,7 @@ def _of_tiles_of_queries(o: Array, do: Array, case: Case) -> Array:
 DELTA_OF_O = _with_delta(lambda o, do, case: (o * o).sum(axis=-1, keepdims=True))
 DELTA_OF_DO = _with_delta(lambda o, do, case: (do * do).sum(axis=-1, keepdims=True))
 DELTA_WITHOUT_O = _with_delta(lambda o, do, case: do.sum(axis=-1, keepdims=True))
+DELTA_OF_Q = _with_delta(lambda o, do, case: (do * wide(case, "q")).sum(axis=-1, keepdims=True))
 DELTA_OF_EVERYTHING = (
     _with_delta(lambda o, do, case: np.asarray((o * do).sum())),
     _with_delta(_of_tiles_of_queries),
@@ -71,7 +74,7 @@ def _with_mask(seen: Callable[[Case], Array]) -> tuple[Writes, Writes]:
         def p(case: Case) -> Array:
             return p_of(case, scores(case), lse_of(case), seen(case) & (looked_at(case) | (not skipping)))
 
-        return as_in_kernels(from_p(p), causal=True)
+        return as_in_kernels(from_p(p).at(Part.CAUSAL_MASK), causal=True)
 
     return signs(True), signs(False)
 
@@ -81,46 +84,36 @@ def _shifted(more: Callable[[Case], int]) -> tuple[Writes, Writes]:
     return _with_mask(lambda case: visible(shape_of(case).n_q, shape_of(case).n_k, True, more(case)))
 
 
-def _of_each_tile(case: Case, more: int) -> Array:
-    s = shape_of(case)
-    return np.arange(s.n_k)[None, :] % s.Bc <= np.arange(s.n_q)[:, None] % s.Br + more
+def _of_each_tile(case: Case, shifted: bool, queries: bool, keys: bool) -> Array:
+    return seen_in_each_tile(case, offset(case) * shifted, queries, keys)
 
 
 def _only_in_ds(skipping: bool) -> Writes:
     """P is not masked where it goes into dV."""
 
-    def formula(case: Case, g: Gradients) -> dict[str, Array]:
-        p = p_of(case, scores(case), lse_of(case), looked_at(case) | (not skipping))
-        return collected(case, p, g.ds)
-
-    return as_in_kernels(from_gradients(formula), "dv", causal=True)
+    return as_in_kernels(from_gradients(lambda case, g: masked_only_in_ds(case, skipping)), "dv", causal=True)
 
 
 def _hidden_as_zero(case: Case) -> Array:
     return p_of(case, np.where(sees(case), scores(case), 0.0), lse_of(case), looked_at(case))
 
 
-def _softmax_of_each_tile(case: Case) -> Array:
-    """P sums to 1 in each tile of keys."""
-    block, s = shape_of(case).Bc, np.where(sees(case), scores(case), -np.inf)
-    parts = []
-    for start in range(0, s.shape[-1], block):
-        part = s[..., start : start + block]
-        e = np.where(np.isinf(part), 0.0, np.exp(part - part.max(axis=-1, keepdims=True)))
-        parts.append(e / np.maximum(e.sum(axis=-1, keepdims=True), 1e-300))
-    return np.concatenate(parts, axis=-1)
-
-
 NO_MASK = _with_mask(lambda case: np.ones_like(sees(case)))
 TOP_LEFT = _shifted(lambda case: 0)
 ONE_TOO_FEW, ONE_TOO_MANY = _shifted(lambda case: offset(case) - 1), _shifted(lambda case: offset(case) + 1)
-MASK_OF_EACH_TILE = (
-    *_with_mask(lambda case: _of_each_tile(case, 0)),
-    *_with_mask(lambda case: _of_each_tile(case, offset(case))),
+OFFSET_REVERSED = _shifted(lambda case: -offset(case))
+MASK_OF_EACH_TILE, KEYS_FROM_ZERO, QUERIES_FROM_ZERO = (
+    (
+        *_with_mask(partial(_of_each_tile, shifted=False, queries=queries, keys=keys)),
+        *_with_mask(partial(_of_each_tile, shifted=True, queries=queries, keys=keys)),
+    )
+    for queries, keys in ((True, True), (False, True), (True, False))
 )
 MASK_ONLY_IN_DS = _only_in_ds(True), _only_in_ds(False)
 HIDDEN_AS_ZERO = as_in_kernels(from_p(_hidden_as_zero))
-SOFTMAX_OF_EACH_TILE = as_in_kernels(from_p(_softmax_of_each_tile))
+SOFTMAX_OF_EACH_TILE = tuple(
+    as_in_kernels(from_p(partial(tile_softmax, hidden_too=hidden_too))) for hidden_too in (False, True)
+)
 RESHAPED_K = as_in_kernels(from_p(lambda case: p_of(case, reshaped_k(case), lse_of(case), sees(case))))
 SCALED_TWICE = as_in_kernels(
     from_p(lambda case: p_of(case, float(case.scalars["scale"]) * scores(case), lse_of(case), sees(case)))
@@ -230,10 +223,27 @@ def _exchanged(scaled: bool) -> Writes:
     return as_in_kernels(from_gradients(formula))
 
 
+def _not_reset(*only: str) -> Writes:
+    """Each tile of these gradients holds all tiles before it as well."""
+
+    def formula(case: Case, g: Gradients) -> dict[str, Array]:
+        made = collected(case, g.p, g.ds)
+        for name in only:
+            x = made[f"{name}_ptr"]
+            block = shape_of(case).Br if name == "dq" else shape_of(case).Bc
+            for start in range(block, x.shape[1], block):
+                tile = x[:, start : start + block]
+                tile += x[:, start - block : start][:, : tile.shape[1]]
+        return made
+
+    return as_in_kernels(from_gradients(formula), *only)
+
+
 def _p_outside(case: Case, g: Gradients) -> dict[str, Array]:
     """P times dP of every entry, and delta subtracted only where it is seen."""
     return collected(case, g.p, np.where(sees(case), g.p * g.dp - delta_of(case), 0.0))
 
 
+NOT_RESET = {name: _not_reset(*name.split()) for name in ("dk dv", "dq", "dk", "dv")}
 EXCHANGED = _exchanged(False), _exchanged(True)
 DELTA_OUTSIDE = as_in_kernels(from_gradients(_p_outside), "dq", "dk")

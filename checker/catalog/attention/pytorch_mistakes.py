@@ -172,6 +172,28 @@ VALUES = (
         *models.SOFTMAX_OF_EACH_TILE,
     ),
     _idea(
+        "softmax-of-each-tile",
+        "P is the softmax of its tile",
+        "Each row of Pij was divided by its own sum, so it sums to 1 in every tile, however large the scores of the "
+        "tile are. li then counts tiles. In the lesson's numbers it is 0.135 + 1, or 1.135, instead of 1.203.",
+        "Pij = torch.exp(Sij - mi_new): exponentials relative to the running maximum, which li adds up. Divide once, "
+        "at the end.",
+        "In the lesson's numbers, what does the row of Pij sum to in each tile of your function? With exponentials it "
+        "is 1.135 and 1.050: who divides them, and when?",
+        models.SUM_OF_SOFTMAXES,
+    ),
+    _idea(
+        "rescaled-by-the-inverse",
+        "The old parts are rescaled the wrong way round",
+        "When the maximum grows, the old parts must become smaller. From 3 to 5 they get the factor e^(3-5), or 0.135, "
+        "and yours is the inverse, 7.39. At the first tile, where mi is -inf, the inverse is infinite, and infinity "
+        "times 0 is NaN.",
+        _STATE,
+        "In the lesson's numbers, tile 2 raises the maximum from 3 to 5. Should 21.35 count for more or for less then, "
+        "and what does your factor do to it?",
+        *models.INVERSE_FACTORS,
+    ),
+    _idea(
         "divided-at-every-step",
         "O is divided in every step",
         "Oi was divided by li inside the loop, and then added to as if it had not been. In the lesson's numbers, 21.35 "
@@ -197,6 +219,26 @@ VALUES = (
         "Print the shapes of your maximum and your sum, with 2 heads and Br of 16. How many queries are there, and how "
         "many numbers?",
         *models.OVER_EVERYTHING,
+    ),
+    _idea(
+        "reduced-over-queries",
+        "The maximum or the sum of a tile is one for each key",
+        "The scores of a query lie along the last axis, dim=3. With dim=2 you reduce over the queries of the tile: "
+        "each key gets one number, of scores that belong to different queries.",
+        "Sij.amax(dim=3, keepdim=True) and Pij.sum(dim=3, keepdim=True) have one entry for each query.",
+        "Let Br be 16 and Bc 8, and print the shapes of Sij, of your maximum and of your sum. Which lengths must the "
+        "last two sides have, if each query is to have one number?",
+        *models.STATE_ACROSS_KEYS,
+    ),
+    _idea(
+        "epsilon-in-the-division",
+        "A small number is added to the normaliser",
+        "li + 0.0001 keeps 0 / 0 away, but also makes every other O a little too small: with li of 1.203, by 0.008 %, "
+        "a thousand times more than fp32 loses.",
+        "Divide by 1 where li is 0, and by li itself everywhere else: Oi / torch.where(li == 0, 1.0, li).",
+        "Let all values be 10. What must O be exactly, and what is yours? For which queries do you need the small "
+        "number at all?",
+        *models.EPSILON,
     ),
     _idea(
         "maximum-starts-too-high",
@@ -237,6 +279,26 @@ VALUES = (
         *models.MASK_OF_EACH_TILE,
     ),
     _idea(
+        "mask-of-each-tile",
+        "The positions of keys begin at 0 in every tile",
+        "torch.arange without start_k counts from the first key of the tile. In the tile that begins at key 32, the "
+        "mask takes key 40 for key 8, and so shows it to queries that come before it.",
+        "keys = torch.arange(start_k, start_k + Kj.shape[2]).",
+        "Take 32 queries and 32 keys in tiles of 16, and print keys in the second tile of keys. Which numbers do you "
+        "get, and which positions do these keys have?",
+        *models.KEYS_FROM_ZERO,
+    ),
+    _idea(
+        "mask-of-each-tile",
+        "The positions of queries begin at 0 in every tile",
+        "torch.arange without start_q counts from the first query of the tile. In the tile that begins at query 32, "
+        "the mask takes query 40 for query 8, and so hides keys that it sees.",
+        "queries = torch.arange(start_q, start_q + Qi.shape[2]).",
+        "Take 32 queries and 32 keys in tiles of 16, and print queries in the second tile of queries. Which numbers do "
+        "you get, and which positions do these queries have?",
+        *models.QUERIES_FROM_ZERO,
+    ),
+    _idea(
         "causal-upside-down",
         "The causal mask is upside down",
         "Queries see the keys after their own position instead of those before it. With 4 queries and 4 keys, query 0 "
@@ -259,6 +321,16 @@ VALUES = (
         "0 stands at position 2 and sees keys 0, 1 and 2, and the last query sees all keys.",
         _CAUSAL,
         "With 3 queries and 5 keys, which keys must the last query see? Which ones does it see with your mask?",
+    ),
+    _idea(
+        "causal-offset-reversed",
+        "The offset of the causal mask has the wrong sign",
+        "Your offset is n_q - n_k. But queries are the last n_q of n_k positions: with 3 queries and 5 keys, query 0 "
+        "stands at position 2, which is 0 + 5 - 3, and with your sign it sees no key at all.",
+        _CAUSAL,
+        "With 3 queries and 5 keys, at which of the positions 0 to 4 does query 0 stand? At which one does your mask "
+        "place it?",
+        *models.OFFSET_REVERSED,
     ),
     _idea(
         "causal-ignored",
@@ -303,6 +375,15 @@ VALUES = (
         "0.185 instead of 5.185.",
         _LSE,
         "In the lesson's numbers, LSE is 5.185 and li is 1.203. What is log(1.203), and what is missing?",
+    ),
+    _idea(
+        "lse-of-the-last-tile",
+        "LSE is that of the last tile of keys",
+        "Sij holds one tile of scores when the loop ends. In the lesson's numbers, the last tile alone gives 5.049 "
+        "instead of 5.185. Where a query looks at no tile, there is no Sij at all.",
+        "mi and li hold what all tiles have left: " + _LSE,
+        "Which keys are in Sij when your loop over keys has ended? Which two of your names know all keys?",
+        models.LSE_OF_LAST_TILE,
     ),
     _idea(
         "lse-without-log",
@@ -395,6 +476,16 @@ VALUES = (
         "Use torch.exp; or multiply the scores by log2(e), 1.4426950408889634, before they are powers of 2.",
         "Take two scores, 3 and 5. Which two weights does your function give them? By which factor does a weight grow "
         "if its score grows by 1?",
+    ),
+    _idea(
+        "last-keys-only",
+        "mi stays at -inf, and each tile forgets those before it",
+        "With mi at -inf, the factor exp(mi - mi_new) is 0 at every tile, so Oi and li lose what was in them. In the "
+        "lesson's numbers O is 41.49 / 1.050, or 39.53, instead of 36.88, and LSE is -inf.",
+        "At the end of each iteration: mi = mi_new.",
+        "Print mi and the factor at the beginning of the second tile. Does mi hold the maximum that the first tile "
+        "left?",
+        models.MAXIMUM_FORGOTTEN,
     ),
     _idea(
         "last-keys-only",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from checker.catalog.attention.bounds import keys_needed, keys_seen, looked_at
+from checker.catalog.attention.flash_2_mistakes import inverse, running
 from checker.catalog.attention.in_pytorch import (
     as_in_the_family,
     folded,
@@ -16,11 +18,11 @@ from checker.catalog.attention.in_pytorch import (
     products_in_tiles,
 )
 from checker.catalog.attention.launch import Shape, shape_of, wide
-from checker.catalog.attention.mistakes import Outputs, attention, from_scores, of_scores, tiles
-from checker.catalog.attention.reference import has_keys, is_causal, offset, scores, sees
+from checker.catalog.attention.mistakes import Outputs, attention, from_scores, last_looked_at, of_scores, tiles
+from checker.catalog.attention.reference import has_keys, is_causal, offset, scores, sees, visible
 from checker.catalog.softmax.mistakes import exp32
 from checker.course.case import Array, Case
-from checker.course.misconception import Footprint, Uses, Writes
+from checker.course.misconception import Footprint, Part, Uses, Writes
 
 # What a function returns. All of these get the folded case.
 
@@ -38,13 +40,29 @@ def _hidden_as_zero(case: Case) -> Outputs:
     return of_scores(case, np.where(sees(case), scores(case), 0.0), looked_at(case))
 
 
-def _mask_of_each_tile(shifted: bool) -> Callable[[Case], Outputs]:
-    """Each tile is masked as if it were the first one; `shifted`: n_k - n_q is heeded."""
+def seen_in_each_tile(case: Case, more: int, queries: bool = True, keys: bool = True) -> Array:
+    """A mask with j <= i + more, where the positions of queries, of keys or of both begin at 0 in each tile."""
+    s = shape_of(case)
+    i, j = np.arange(s.n_q)[:, None], np.arange(s.n_k)[None, :]
+    return np.asarray((j % s.Bc if keys else j) <= (i % s.Br if queries else i) + more)
+
+
+def _offset_reversed(skipping: bool) -> Callable[[Case], Outputs]:
+    """Query i sees key j if j <= i + n_q - n_k; `skipping`: only in tiles that must be looked at."""
 
     def outputs(case: Case) -> Outputs:
         s = shape_of(case)
-        queries, keys = np.arange(s.n_q)[:, None] % s.Br, np.arange(s.n_k)[None, :] % s.Bc
-        seen = keys <= queries + offset(case) * shifted
+        seen = visible(s.n_q, s.n_k, is_causal(case), -offset(case)) & (looked_at(case) | (not skipping))
+        return of_scores(case, scores(case), seen)
+
+    return outputs
+
+
+def _mask_of_each_tile(shifted: bool, queries: bool = True, keys: bool = True) -> Callable[[Case], Outputs]:
+    """Each tile is masked as if it were the first one; `shifted`: n_k - n_q is heeded."""
+
+    def outputs(case: Case) -> Outputs:
+        seen = seen_in_each_tile(case, offset(case) * shifted, queries, keys)
         return of_scores(case, scores(case), looked_at(case) & (seen | (not is_causal(case))))
 
     return outputs
@@ -83,6 +101,53 @@ def _mean_of_v(s: Array, v: Array, case: Case) -> Outputs:
     return {"o_ptr": made}
 
 
+def _sum_of_softmaxes(s: Array, _: Array) -> Array:
+    """The softmax of a tile's scores, in place of their exponentials."""
+    e = exp32(s - s.max(axis=-1, keepdims=True))
+    return np.asarray(e / e.sum(axis=-1, keepdims=True))
+
+
+def _state_across_keys(what: str) -> Callable[[Array, Array, Case], Outputs]:
+    """The maximum or the sum of a tile is one number for each key: a row meets what belongs to columns.
+
+    PyTorch accepts that if a tile has as many keys as a row has dimensions; of other calls nothing is said.
+    """
+
+    def formula(s: Array, v: Array, case: Case) -> Outputs:
+        of, d = shape_of(case), v.shape[-1]
+        if of.Bc != d or of.n_k % d or np.isinf(s).all(axis=1).any():
+            return {}
+        made: dict[str, list[Array]] = {"o_ptr": [], "lse_ptr": []}
+        for start in range(0, of.n_q, of.Br):
+            rows, seen = s[:, start : start + of.Br], looked_at(case)[start]
+            o = l = np.zeros((*rows.shape[:2], 1))
+            m = np.full_like(l, -np.inf)
+            for s_j, v_j in tiles(rows[..., seen], v[:, seen], case):
+                m_new = np.maximum(m, s_j.max(axis=1 if what == "maximum" else 2, keepdims=True))
+                shift = np.where(np.isinf(m_new), 0.0, m_new)
+                p, a = exp32(s_j - shift), exp32(m - shift)
+                l = a * l + p.sum(axis=1 if what == "sum" else 2, keepdims=True)
+                o, m = a * o + p @ v_j, m_new
+            made["o_ptr"].append(o / np.where(l == 0, 1.0, l))
+            made["lse_ptr"].append((m + np.log(l))[..., 0])
+        return {name: np.concatenate(parts, axis=1) for name, parts in made.items()}
+
+    return formula
+
+
+def _lse_of_last_tile(s: Array, v: Array, case: Case) -> Outputs:
+    """The right O, and the logarithm of the last tile's sum."""
+    last = np.arange(s.shape[-1]) // shape_of(case).Bc == last_looked_at(case)[:, None]
+    return {**attention(s, v), "lse_ptr": attention(np.where(last, s, -np.inf), v)["lse_ptr"]}
+
+
+def _maximum_forgotten(s: Array, v: Array, case: Case) -> Outputs:
+    """mi stays at -inf: the old parts are lost at every tile, and LSE is -inf."""
+    last = looked_at(case) & (np.arange(s.shape[-1]) // shape_of(case).Bc == last_looked_at(case)[:, None])
+    made = attention(np.where(last, s, -np.inf), v)
+    return {"o_ptr": made["o_ptr"], "lse_ptr": np.full_like(made["lse_ptr"], -np.inf)}
+
+
 def _over_everything(what: str) -> Callable[[Array, Array, Case], Outputs]:
     """The maximum or the sum of a tile is one number for all of its queries, of all heads."""
 
@@ -113,10 +178,31 @@ def _shared(how: Callable[[Array], Array], x: Array, rows: Array) -> Array:
 
 MAXIMUM_OF_HIDDEN = as_in_the_family(Writes(_maximum_of_hidden))
 HIDDEN_AS_ZERO = as_in_the_family(Writes(_hidden_as_zero))
-MASK_OF_EACH_TILE = tuple(as_in_the_family(Writes(_mask_of_each_tile(shifted))) for shifted in (False, True))
+MASK_OF_EACH_TILE, KEYS_FROM_ZERO, QUERIES_FROM_ZERO = (
+    tuple(
+        as_in_the_family(Writes(_mask_of_each_tile(shifted, queries, keys)).at(Part.CAUSAL_MASK))
+        for shifted in (True, False)
+    )
+    for queries, keys in ((True, True), (False, True), (True, False))
+)
 RESHAPED = as_in_the_family(Writes(_reshaped))
 SOFTMAX_OF_EACH_TILE = tuple(as_in_the_family(from_scores(_softmax_of_each_tile(mean))) for mean in (False, True))
 MEAN_OF_V = as_in_the_family(from_scores(_mean_of_v))
+OFFSET_REVERSED = tuple(
+    as_in_the_family(Writes(_offset_reversed(skipping)).at(Part.CAUSAL_MASK)) for skipping in (False, True)
+)
+INVERSE_FACTORS = tuple(
+    as_in_the_family(sign.at(Part.INVERSE_FACTOR, needed=True))
+    for sign in (running(old_o=inverse, old_l=inverse), running(old_o=inverse), running(old_l=inverse))
+)
+SUM_OF_SOFTMAXES = as_in_the_family(running(p=_sum_of_softmaxes))
+STATE_ACROSS_KEYS = tuple(
+    as_in_the_family(from_scores(_state_across_keys(what)).at(part))
+    for what, part in (("maximum", Part.MAX), ("sum", Part.SUM))
+)
+LSE_OF_LAST_TILE = as_in_the_family(from_scores(_lse_of_last_tile))
+MAXIMUM_FORGOTTEN = as_in_the_family(from_scores(_maximum_forgotten).at(Part.MAXIMUM))
+EPSILON = tuple(as_in_the_family(running(last=partial(np.add, 10.0**-digits))) for digits in range(2, 6))
 OVER_EVERYTHING = tuple(as_in_the_family(from_scores(_over_everything(what))) for what in ("maximum", "sum"))
 
 # What a function takes.

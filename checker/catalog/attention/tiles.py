@@ -38,26 +38,49 @@ def _dense(head_rows: bool, own_rows: bool) -> Strides:
     return strides
 
 
+def _of_other_side(head: bool, row: bool) -> Strides:
+    """The head stride, the row stride, or both, of the other side."""
+
+    def strides(case: Case, side: str) -> tuple[int, int]:
+        own, other = right_strides(case, side), _other_side(case, side)
+        return other[0] if head else own[0], other[1] if row else own[1]
+
+    return strides
+
+
 def _other_side(case: Case, side: str) -> tuple[int, int]:
     return right_strides(case, "k" if side == "q" else "q") if "k_head_stride" in case.scalars else (0, 0)
 
 
 def reach(
-    stores: bool, vectors: bool = False, strides: Strides = right_strides, mask: Mask = "right", sides: str = "qk"
+    stores: bool,
+    vectors: bool = False,
+    strides: Strides = right_strides,
+    mask: Mask = "right",
+    sides: str = "qk",
+    heads_apart: str = "",
 ) -> Reaches:
     """What the accesses of a kernel cover, tile by tile, with its idea of strides and masks.
 
-    Of matrices of the given sides, or of the vectors with one number a query.
+    Of matrices of the given sides, or of the vectors with one number a query; their heads lie n_q apart, or as far as
+    the scalar `heads_apart` says.
     """
 
     def of(case: Case, program: int) -> tuple[Reach, ...]:
-        return tuple(_reaches(case, program, stores, strides, mask, sides, vectors))
+        return tuple(_reaches(case, program, stores, strides, mask, sides, vectors, heads_apart))
 
     return Reaches(of)
 
 
 def _reaches(
-    case: Case, program: int, stores: bool, strides: Strides, mask: Mask, sides: str, vectors: bool
+    case: Case,
+    program: int,
+    stores: bool,
+    strides: Strides,
+    mask: Mask,
+    sides: str,
+    vectors: bool,
+    heads_apart: str,
 ) -> Iterator[Reach]:
     head = program // case.grid[0] if len(case.grid) > 1 else program
     d = int(case.constexprs["D"])
@@ -69,7 +92,8 @@ def _reaches(
         of_vector = tensor.values.ndim == 2
         if of_vector != vectors:
             continue
-        head_stride, row_stride = (n, 1) if of_vector else strides(case, side)
+        apart = int(case.scalars.get(heads_apart, n))
+        head_stride, row_stride = (apart, 1) if of_vector else strides(case, side)
         last = 0 if of_vector else d - 1
         for start in range(0, n, block):
             end = {"right": min(start + block, n), "none": start + block, "one too many": min(start + block, n + 1)}
@@ -99,6 +123,19 @@ def _past_bc_of_each_tile(case: Case) -> dict[str, Array]:
         if tensor.role is not Role.INPUT and tensor.axes[1].name == "query" and "Bc" in case.constexprs:
             late = np.arange(tensor.values.shape[1]) % int(case.constexprs["Br"]) >= int(case.constexprs["Bc"])
             made[name] = np.broadcast_to(late.reshape(1, -1, *[1] * (tensor.values.ndim - 2)), tensor.values.shape)
+    return made
+
+
+def _tiles_bc_apart(case: Case) -> dict[str, Array]:
+    """Of outputs with a row for each query, what is left by tiles of Br that begin Bc apart, one for each program."""
+    made = {}
+    for name, tensor in case.tensors.items():
+        if tensor.role is not Role.INPUT and tensor.axes[1].name == "query" and len(case.grid) > 1:
+            Br, Bc = int(case.constexprs["Br"]), int(case.constexprs.get("Bc", case.constexprs["Br"]))
+            first = np.arange(case.grid[0])[:, None] * Bc
+            queries = np.arange(tensor.values.shape[1])
+            left = ~((queries >= first) & (queries < first + Br)).any(axis=0)
+            made[name] = np.broadcast_to(left.reshape(1, -1, *[1] * (tensor.values.ndim - 2)), tensor.values.shape)
     return made
 
 
@@ -155,6 +192,17 @@ ADDRESSING = (
         question="Let a tile be 32 queries by 16 keys. Which queries does your first tile have, and with which query "
         "does your second one begin?",
         signs=(Unwritten(_past_bc_of_each_tile),),
+    ),
+    Misconception(
+        "tile-and-step-differ",
+        "Tiles of Br queries begin Bc queries apart",
+        "A program's first query is its number times Bc, and a tile has Br queries. Where Bc is smaller, tiles overlap "
+        "and the last queries are in none: with Br = 32, Bc = 16 and 64 queries, the second program begins at 16. "
+        "Where Bc is larger, there are gaps between tiles.",
+        "A tile of queries begins at tl.program_id(0) * Br.",
+        question="Br = 32, Bc = 16, 64 queries: with which query should program 1 begin, and with which one does "
+        "yours?",
+        signs=tuple(Unwritten(_tiles_bc_apart, shared=shared) for shared in (False, True)),
     ),
     Misconception(
         "program-ids-exchanged",
@@ -237,6 +285,20 @@ ADDRESSING = (
         "Use q_head_stride and q_row_stride for the former, k_head_stride and k_row_stride for the latter.",
         question="Rows lie 20 elements apart in Q, and 16 in K. Where does row 2 of each begin, and which pair of "
         "strides does each of your addresses use?",
-        signs=tuple(reach(stores, strides=_other_side) for stores in (False, True)),
+        signs=tuple(
+            reach(stores, strides=_of_other_side(head, row))
+            for head, row in ((True, True), (True, False), (False, True))
+            for stores in (False, True)
+        ),
+    ),
+    Misconception(
+        "strides-of-the-other-side",
+        "Numbers of the queries are addressed as if there were n_k of them",
+        "l, m and LSE have one number for each query, so the next head begins n_q numbers later. With 40 queries and "
+        "50 keys, head 1 begins at 40, and your address is 50.",
+        "Add head * n_q + queries to the pointer.",
+        question="2 heads, 40 queries, 50 keys: how many numbers does lse, or l, hold in all, and at which one does "
+        "head 1 begin?",
+        signs=tuple(reach(stores, vectors=True, heads_apart="n_k") for stores in (False, True)),
     ),
 )

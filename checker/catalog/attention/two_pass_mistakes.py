@@ -11,7 +11,6 @@ from checker.catalog.attention.mistakes import (
     one,
 )
 from checker.catalog.attention.two_pass_models import (
-    keys_and_values_exchanged,
     passes,
     reduced_over_queries,
     scores_with_tail,
@@ -19,7 +18,7 @@ from checker.catalog.attention.two_pass_models import (
     unscaled_scores,
 )
 from checker.catalog.softmax.mistakes import exp32
-from checker.course.misconception import Misconception, Moves, Part, Writes
+from checker.course.misconception import Misconception, Moves, Part
 
 _IN_PASS_1 = "Pass 1: li = tl.exp(mi - mi_new) * li + tl.sum(tl.exp(Sij - mi_new[:, None]), axis=1)."
 _IN_PASS_2 = "Pass 2: Pij = tl.exp(Sij - mi[:, None]) / li[:, None]."
@@ -120,6 +119,36 @@ PASSES = (
         question="Print the maximum at the end of pass 1, and the one that you subtract in pass 2. Which of the two is "
         "li relative to?",
         signs=(passes(weights=lambda t: exp32(t.s - t.last_m) / t.l),),
+    ),
+    Misconception(
+        "max-not-kept",
+        "The running maximum is still -inf in pass 2",
+        "mi holds its start, -inf, when pass 2 subtracts it: S - mi is +inf, and so is its exponential. The loop of "
+        "pass 1 computes mi_new for each tile, and it never becomes mi.",
+        "The loop of pass 1 ends with mi = mi_new.",
+        question="Print mi before pass 2. Which line was meant to change it, and which name gets that line's result?",
+        signs=(passes(kept_m=lambda m, m_new: m).at(Part.MAXIMUM_NOT_KEPT, needed=True),),
+    ),
+    *(
+        Misconception(
+            "keys-not-advanced",
+            f"Pass 2 looks at the {which} tile of keys again and again",
+            f"The keys that pass 2 loads do not change in its loop: they are those of the {which} tile, as often as "
+            "there are tiles. Of the lesson's two tiles, one would count twice and the other never.",
+            "Compute the keys in each loop anew: keys = start_k + tl.arange(0, Bc), and all that is made of them.",
+            question="Print keys in each iteration of pass 2. Which should they be in its first one?",
+            signs=(passes(stale=number),),
+        )
+        for which, number in (("last", -1), ("first", 0))
+    ),
+    Misconception(
+        "l-in-the-exponent",
+        "The normaliser is subtracted in the exponent",
+        "exp(S - m) / l is exp(S - m - log(l)), and not exp(S - m - l). With l = 1.20, the lesson's weights are "
+        "divided by e^1.20 = 3.33, so they sum to 0.36 and not to 1.",
+        _IN_PASS_2,
+        question="exp(3 - 5) must be divided by 1.2034. Which number do you subtract in the exponent for that?",
+        signs=(passes(weights=lambda t: exp32(t.s - t.m - t.l)),),
     ),
     Misconception(
         "own-maximum-in-pass-2",
@@ -279,16 +308,6 @@ PASSES = (
         _IN_PASS_2,
         question="Can an average of 10, 20, 30 and 40 be 44.38? Which number of pass 1 turns it into 36.88?",
         signs=(passes(weights=lambda t: exp32(t.s - t.m)),),
-    ),
-    Misconception(
-        "keys-and-values-exchanged",
-        "K and V are exchanged",
-        "The scores are products of queries and values, and O is an average of the rows of K. K and V have the same "
-        "shape and strides, so nothing fails.",
-        "Scores come from k_ptr, and what is averaged comes from v_ptr.",
-        question="Pass 1 needs one of K and V, and pass 2 needs both. Which one does your pass 1 load, and from which "
-        "pointer?",
-        signs=(Writes(keys_and_values_exchanged),),
     ),
     Misconception(
         "reduced-over-queries",

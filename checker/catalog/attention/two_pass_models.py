@@ -7,18 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checker.catalog.attention.launch import shape_of, wide
+from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.mistakes import (
     Outputs,
     Over,
     from_scores,
     in_whole_tiles,
-    of_scores,
     padded,
     reduced,
     tiles,
 )
-from checker.catalog.attention.reference import sees
 from checker.catalog.softmax.mistakes import exp32
 from checker.course.case import Array, Case
 from checker.course.misconception import Writes
@@ -77,17 +75,20 @@ def passes(
     kept: float = 1.0,
     each: End = _as_it_is,
     last: End = _as_it_is,
+    kept_m: Callable[[Array, Array], Array] = lambda m, m_new: m_new,
+    stale: int | None = None,
 ) -> Writes:
     """What a kernel writes that has two passes over K, and its own ideas of them.
 
-    `first` and `second` are the scores of the passes. Pass 1: `top(m, m_tile)` is the running maximum, `old_l` the
-    factor of the normaliser, given exp(m - m_new); `own`: a tile's exponentials are relative to its own maximum;
-    `hidden_too`: the maximum is taken before scores are hidden; `over`: which reductions run over the whole tile.
+    `first` and `second` are the scores of the passes. Pass 1: `top(m, m_tile)` is the running maximum,
+    `kept_m(m, m_new)` what is kept of it, `old_l` the factor of the normaliser, given exp(m - m_new); `own`: a tile's
+    exponentials are relative to its own maximum; `hidden_too`: the maximum is taken before scores are hidden; `over`:
+    which reductions run over the whole tile.
 
     `p(s, m)` are the exponentials of both passes, or `unscaled(s, m, scale)` if the scores themselves are not scaled.
 
     Pass 2: `weights` are its probabilities, `kept` the factor of O before they are added, `each` what is done to O
-    after each tile, and `last` after all of them.
+    after each tile, and `last` after all of them; `stale`: the number of the one tile that each iteration looks at.
     """
 
     def formula(s: Array, v: Array, case: Case) -> Outputs:
@@ -106,11 +107,13 @@ def passes(
             m_j = reduced(np.max, compared, case, over in ("max", "both"))
             m_new = top(m, m_j)
             l_j = reduced(np.sum, exponentials(s_j, m_j if own else m_new), case, over in ("sum", "both"))
-            l, m = old_l(exp32(m - m_new)) * l + l_j, m_new
+            l, m = old_l(exp32(m - m_new)) * l + l_j, kept_m(m, m_new)
 
         o, seen = np.zeros((*s.shape[:-1], v.shape[-1])), np.zeros_like(l)
         s = second(s, with_tail, scale)
-        for s_j, v_j in tiles(s, v[:, : s.shape[-1]], case):
+        whole = np.pad(s, ((0, 0), (0, 0), (0, v.shape[1] - s.shape[-1])), constant_values=-np.inf)
+        every = list(tiles(s, v[:, : s.shape[-1]], case) if stale is None else tiles(whole, v, case))
+        for s_j, v_j in every if stale is None else [every[stale]] * len(every):
             e = exponentials(s_j, m)
             seen = seen + e.sum(axis=-1, keepdims=True)
             p_j = weights(Tile(s_j, m, l, m_j, seen)) if weights else e / l
@@ -118,12 +121,6 @@ def passes(
         return {"o_ptr": last(o, l)[:, :count]}
 
     return from_scores(formula)
-
-
-def keys_and_values_exchanged(case: Case) -> Outputs:
-    """K and V exchanged."""
-    s = float(case.scalars["scale"]) * (wide(case, "q") @ wide(case, "v").swapaxes(1, 2))
-    return of_scores(case, s, sees(case), wide(case, "k"))
 
 
 def reduced_over_queries(s: Array, v: Array, case: Case) -> Outputs:

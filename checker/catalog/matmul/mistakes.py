@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from checker.catalog.matmul.launch import Shape, shape_of, wide
 from checker.course.case import Array, Case
-from checker.course.misconception import Misconception, Moves, Part, Product, Writes
+from checker.course.misconception import Access, Misconception, Moves, Part, Product, Raises, Writes
 from checker.course.verdict import Traffic
 
 Formula = Callable[[Array, Array, Shape], Array]
@@ -59,6 +60,26 @@ def _sliding(columns: Array, s: Shape, steps: int) -> Array:
     """How often each column is met by `steps` tiles that begin at 0, 1, 2 …"""
     first, last = np.maximum(columns - s.Bk + 1, 0), np.minimum(columns, steps - 1)
     return np.asarray(np.maximum(last - first + 1, 0))
+
+
+def _stepping(step: Callable[[Shape], int]) -> Writes:
+    """C, if tiles along k begin so many columns apart, and each has Bk of them."""
+
+    def met(columns: Array, s: Shape) -> Array:
+        first = np.arange(0, s.k, step(s))[:, None]
+        return np.asarray(((columns >= first) & (columns < first + s.Bk)).sum(axis=0))
+
+    return _c_is(_of_steps(met)).at(Part.LOOP_END)
+
+
+def _elementwise(a: Array, b: Array, s: Shape) -> Array:
+    """C, if tiles are multiplied element by element, where that is possible."""
+    if not s.Bm == s.Bn == s.Bk:
+        return np.full((s.m, s.n), np.nan)
+    tm, tn, tk = s.tiles
+    a, b = (np.pad(x, ((0, -len(x) % s.Bk), (0, -s.k % s.Bk))) for x in (a, b))
+    tiled = (x.reshape(count, s.Bk, tk, s.Bk) for x, count in ((a, tm), (b, tn)))
+    return np.asarray(np.einsum("irtc,jrtc->irjc", *tiled).reshape(tm * s.Bm, tn * s.Bn)[: s.m, : s.n])
 
 
 def _from_the_tile(a: Array, b: Array, s: Shape, side: int, own: int) -> Array:
@@ -117,6 +138,61 @@ PRODUCTS = (
         signs=(_c_is(_of_steps(lambda c, s: c >= (s.tiles[2] - 1) * s.Bk)).at(OF_TILES),),
     ),
     Misconception(
+        "start-times-step",
+        "Column numbers grow by Bk times Bk",
+        "The loop counts columns: with range(0, k, Bk), start is 0, 16, 32 for tiles of 16. Multiplied by Bk once "
+        "more, it is 0, 256, 512, so the second step begins at column 256, and the mask hides what does not exist.",
+        "Either range(0, k, Bk) and start + tl.arange(0, Bk), or range(0, tl.cdiv(k, Bk)) and start * Bk + "
+        "tl.arange(0, Bk).",
+        question="k = 40 and Bk = 16: which three values does start have, and which column numbers does each of the "
+        "three steps load?",
+        signs=(_c_is(_of_steps(lambda c, s: c // s.Bk % s.Bk == 0)).at(Part.COUNTER_TIMES_STEP, needed=True),),
+    ),
+    Misconception(
+        "tile-and-step-differ",
+        "The loop along k steps by the side of another tile",
+        "Each step loads Bk columns, and start grows by Bm or Bn. Where that is larger than Bk, columns are left out: "
+        "with Bm = 32 and Bk = 16, the columns 16 to 31. Where it is smaller, columns count twice.",
+        "The step of the loop and the length of the tl.arange are the same: range(0, k, Bk).",
+        question="Bm = 32, Bk = 16, k = 64: with which column does the second step begin, and which one follows the "
+        "last column of the first step?",
+        signs=(_stepping(lambda s: s.Bm), _stepping(lambda s: s.Bn)),
+    ),
+    Misconception(
+        "divided-by-k",
+        "The sum of products is divided by k",
+        "Each entry of C is the mean of k products, and it should be their sum. In the lesson's example, with four "
+        "columns, the first entry becomes 6 / 4 = 1.5 instead of 6.",
+        "Store the sum as it is.",
+        question="Entry (0, 0) of the lesson's example is 5 + 1. Which number is yours, and by what was it divided?",
+        signs=(_c_is(lambda a, b, s: a @ b.T / s.k),),
+    ),
+    Misconception(
+        "elementwise-product",
+        "Tiles are multiplied element by element",
+        "In Triton * multiplies each element with the one in the same place, as in NumPy. An entry of a matrix product "
+        "is a sum over k: row 1 2 of a times row 2 1 of b is 1 · 2 + 2 · 1 = 4, and not the two numbers 2 2.",
+        "Multiply tiles with tl.dot, and turn B's tile for it: acc += tl.dot(a, tl.trans(b)).",
+        question="a is Bm x Bk, and b is Bn x Bk. Which shape must their product have, and over which side is it "
+        "summed? What does * do with the two?",
+        signs=(
+            _c_is(_elementwise).at(Part.ELEMENTWISE, needed=True),
+            Raises(re.compile(r"incompatible dimensions|could not be broadcast|Cannot broadcast"), Part.ELEMENTWISE),
+        ),
+    ),
+    Misconception(
+        "dot-shapes-do-not-fit",
+        "The sides of a and b do not fit in tl.dot",
+        "tl.dot(a, b) sums over the columns of a and the rows of b, and here that must be k. Loaded row by row, a is "
+        "Bm x Bk and b is Bn x Bk. So b has to be turned, to Bk x Bn, and a stays as it is.",
+        "tl.dot(a, tl.trans(b)). Or load b as Bk x Bn, with the columns of B down its rows, and leave out tl.trans.",
+        question="Bm = 16, Bn = 32, Bk = 64: which shapes do your two arguments of tl.dot have? Which side of each is "
+        "along k?",
+        signs=(
+            Raises(re.compile(r"not compatible for matmul|equal reduction dimensions|mismatch in its core"), OF_TILES),
+        ),
+    ),
+    Misconception(
         "one-step-only",
         "Only the first Bk columns of A and B are multiplied",
         "C is right as far as the first step along k goes. An entry of C is the sum of k products, and one tile has "
@@ -163,17 +239,36 @@ PRODUCTS = (
     ),
     Misconception(
         "k-not-advanced",
-        "Each step along k loads the same tile again",
-        "The columns of A, of B or of both do not change in the loop: the first Bk of them are loaded in every step, "
-        "and the others never. If both stand still, the first entry of the lesson's example becomes 5 + 5 = 10 "
-        "instead of 5 + 1 = 6.",
+        "Each step along k loads the same tiles again",
+        "The columns of A and B do not change in the loop: the first Bk of them are loaded in every step, and the "
+        "others never. The first entry of the lesson's example becomes 5 + 5 = 10 instead of 5 + 1 = 6.",
         "Add the loop's own counter to the columns: start + tl.arange(0, Bk), if the loop is range(0, k, Bk).",
         question="Print the column numbers of a and of b in each iteration. With tiles of 16 columns, which should "
         "they be in the second one?",
         signs=tuple(
             _c_is(lambda a, b, s, of=of: _stuck(a, b, s, *of))  # type: ignore[misc]
-            for of in ((True, True), (True, True, True), (True, False), (False, True))
+            for of in ((True, True), (True, True, True))
         ),
+    ),
+    *(
+        Misconception(
+            "k-not-advanced",
+            f"Each step along k loads the same tile of {name} again",
+            f"The columns of {other} advance with the loop, and those of {name} do not: its first Bk columns are "
+            f"loaded in every step, and meet columns of {other} that are not theirs.",
+            f"Let the columns of {name} advance as well: start + tl.arange(0, Bk), if the loop is range(0, k, Bk). If "
+            f"the loop adds Bk to pointers, it adds it to those of {name}, too.",
+            question="Print the column numbers of a and of b in each iteration, or their pointers. With tiles of 16 "
+            "columns, which should they be in the second one?",
+            signs=tuple(
+                _c_is(lambda a, b, s, of=of: _stuck(a, b, s, *of)).at(line)  # type: ignore[misc]
+                for of in (moved, (*moved, True))
+            ),
+        )
+        for name, other, moved, line in (
+            ("A", "B", (True, False), Access("a_ptr")),
+            ("B", "A", (False, True), Access("b_ptr")),
+        )
     ),
     Misconception(
         "steps-overlap",

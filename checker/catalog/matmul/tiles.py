@@ -13,7 +13,7 @@ from checker.course.case import Array, Case
 from checker.course.misconception import Misconception, Reach, Reaches, Unwritten
 
 Stride = Callable[[Case, str], int]  # what a kernel takes for the row stride of a matrix
-Mask = Literal["right", "none", "one too many"]
+Mask = Literal["right", "none", "one too many", "of the other matrix"]
 NAMES = ("a_ptr", "b_ptr", "c_ptr")
 
 
@@ -55,10 +55,11 @@ def _reaches(
     """`of`: the matrix whose tiles these are, if it is another one than the one that is accessed."""
     s, tensor = shape_of(case), case.tensors[of or name]
     at = {"a_ptr": program % s.tiles[0], "b_ptr": program // s.tiles[0], "c_ptr": program % s.tiles[0]}[of or name]
+    other = s.n if name == "a_ptr" else s.m
     across = [program // s.tiles[0]] if name == "c_ptr" else range(s.tiles[2])
     for tile in across:
         (first, last), (left, right) = (
-            (number * axis.block, _end(number * axis.block, axis.block, extent, mask))
+            (number * axis.block, _end(number * axis.block, axis.block, extent, mask, other))
             for number, axis, extent, mask in zip(
                 (at, tile), tensor.axes, tensor.values.shape, (rows, columns), strict=True
             )
@@ -67,12 +68,25 @@ def _reaches(
         yield Reach(name == "c_ptr", name, lowest, highest)
 
 
-def _end(start: int, block: int, extent: int, mask: Mask) -> int:
+def _end(start: int, block: int, extent: int, mask: Mask, other: int) -> int:
+    """Where the rows or columns of a tile end; `other`: rows of the other matrix."""
     return {
         "right": min(start + block, extent),
+        "of the other matrix": min(start + block, other),
         "none": start + block,
         "one too many": min(start + block, extent + 1),
     }[mask]
+
+
+def _past_k(name: str, rows: Mask) -> Reaches:
+    """The accesses to a matrix without a mask along k, where that lets columns past the end through."""
+
+    def of(case: Case, program: int) -> tuple[Reach, ...]:
+        apart = right_stride(case, name), 1
+        reached = _reaches(case, program, name, apart, rows, "none")
+        return tuple(one for one in reached if shape_of(case).k % shape_of(case).Bk)
+
+    return Reaches(of)
 
 
 def _a_for_b(case: Case, program: int) -> tuple[Reach, ...]:
@@ -139,6 +153,16 @@ ADDRESSING = (
         signs=(Unwritten(_masks_exchanged), Reaches(_stored_with_masks_exchanged)),
     ),
     Misconception(
+        "limits-exchanged",
+        "The masks of the loads compare rows of A with n, or rows of B with m",
+        "A has m rows and B has n. With m = 29 and n = 41, a row 30 of A passes a comparison with n, and does not "
+        "exist. With m and n the other way round, rows of A that do exist are hidden.",
+        "Each tile has the limit of its own matrix: (rows < m)[:, None] for A, (cols < n)[:, None] for B.",
+        question="A has 29 rows and B has 41. Does row 30 of A exist, and row 30 of B? What does each of your masks "
+        "compare the 30 with?",
+        signs=tuple(reach(name, rows="of the other matrix") for name in ("a_ptr", "b_ptr")),
+    ),
+    Misconception(
         "wrong-tile-map",
         "Programs write to the same tile of C",
         "The addresses of the store lack a program id: what one program has written, another one overwrites, in any "
@@ -159,11 +183,7 @@ ADDRESSING = (
         "other=0.0. The columns advance with the loop, so the mask does as well.",
         question="40 columns in steps of 16: which column numbers does the third step have, and which of them exist? "
         "What does the mask of each load say of the others in that step?",
-        signs=tuple(
-            sign
-            for name in ("a_ptr", "b_ptr")
-            for sign in (reach(name, columns="none"), reach(name, rows="none", columns="none"))
-        ),
+        signs=tuple(sign for name in ("a_ptr", "b_ptr") for sign in (_past_k(name, "right"), _past_k(name, "none"))),
     ),
     Misconception(
         "rows-without-mask",

@@ -115,7 +115,13 @@ class PyTorchLint(Walk):
         managers = [item.context_expr for item in node.items]
         functions = [dotted(manager.func) for manager in managers if isinstance(manager, ast.Call)]
         plain = functions in ([["torch", "no_grad"]], [["torch", "inference_mode"]])
-        self._refuse(node, refusals.NO_GRAD if plain else refusals.SYNTAX[ast.With])
+        of_gradients = any(refusals.EXPLAINED.get(words[-1]) is refusals.GRADIENTS for words in functions if words)
+        general = refusals.GRADIENTS if of_gradients else refusals.SYNTAX[ast.With]
+        self._refuse(node, refusals.NO_GRAD if plain else general)
+
+    def _visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self.names.refused.add(node.name)
+        self._refuse(node, refusals.SYNTAX[ast.FunctionDef])
 
     def _visit_BinOp(self, node: ast.BinOp) -> None:
         if isinstance(node.op, ast.Pow):

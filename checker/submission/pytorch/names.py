@@ -35,6 +35,7 @@ class Names:
     def __init__(self, function: ast.FunctionDef, program: Program):
         self.program = program
         self.locals = {a.arg for a in function.args.args} | stored(*function.body)
+        self.refused: set[str] = set()  # functions that stand inside this one, which was said where they stand
         # Functions from which this one can be reached again: calling one of them is recursion.
         self.callers = {name for name, called in program.calls.items() if function.name in called}
 
@@ -45,7 +46,7 @@ class Names:
         if name in BUILTINS or name in self.program.functions.keys() - self.locals:
             hint = "Write torch.float32 or torch.int64 for a type." if name in {"float", "int"} else "Call it."
             return not_taken(f"the function `{name}` as a value", hint, "function-as-value")
-        if name in self.locals or name in self.program.constants:
+        if name in self.locals or name in self.program.constants or name in self.refused:
             return None
         if name in self.program.definitions:
             return Problem(

@@ -19,7 +19,8 @@ def _not_allowed(what: str, hint: str) -> Problem:
 
 _READY_MADE = _not_allowed("ready-made attention", "That is what you are here to write.")
 _MODULES = _not_allowed("torch.nn", "Use torch.exp, torch.sum and their like: the lesson has what you need.")
-_GRADIENTS = _not_allowed("automatic differentiation", "Nothing here computes gradients, so leave it out.")
+_BY_HAND = "Leave it out. Where a puzzle wants gradients, write the lesson's formulas."
+GRADIENTS = _not_allowed("automatic differentiation", _BY_HAND)
 _COMPILERS = _not_allowed("what compiles or transforms functions", "Write the loops as they are.")
 _FILES = _not_allowed("files", "The function works on its arguments and returns its results.")
 _RANDOM = _not_allowed("random numbers", "Attention needs none: use torch.zeros, torch.ones or torch.full.")
@@ -38,18 +39,18 @@ EXPLAINED = {
     "MultiheadAttention": _READY_MADE,
     "nn": _MODULES,
     "functional": _MODULES,
-    "no_grad": _GRADIENTS,
-    "inference_mode": _GRADIENTS,
-    "enable_grad": _GRADIENTS,
-    "set_grad_enabled": _GRADIENTS,
-    "autograd": _GRADIENTS,
-    "backward": _GRADIENTS,
-    "grad": _GRADIENTS,
-    "detach": _GRADIENTS,
-    "detach_": _GRADIENTS,
-    "requires_grad": _GRADIENTS,
-    "requires_grad_": _GRADIENTS,
-    "register_hook": _GRADIENTS,
+    "no_grad": GRADIENTS,
+    "inference_mode": GRADIENTS,
+    "enable_grad": GRADIENTS,
+    "set_grad_enabled": GRADIENTS,
+    "autograd": GRADIENTS,
+    "backward": GRADIENTS,
+    "grad": GRADIENTS,
+    "detach": GRADIENTS,
+    "detach_": GRADIENTS,
+    "requires_grad": GRADIENTS,
+    "requires_grad_": GRADIENTS,
+    "register_hook": GRADIENTS,
     "compile": _COMPILERS,
     "jit": _COMPILERS,
     "func": _COMPILERS,
@@ -96,7 +97,7 @@ EXPLAINED = {
 # Keyword arguments.
 KEYWORDS = {
     "out": not_taken("`out=`", "Assign the result: x = torch.exp(y), or x[...] = torch.exp(y).", "call"),
-    "requires_grad": not_taken("`requires_grad`", "Nothing here computes gradients, so leave it out.", "call"),
+    "requires_grad": not_taken("`requires_grad`", _BY_HAND, "call"),
 }
 LESSON = "Use what the lesson uses: torch.exp, x.amax, x.sum, slices, …"
 LEAVE_OUT = "Leave it out: no lesson needs it."
@@ -149,7 +150,7 @@ STARRED_TARGET = not_taken("`*` in an assignment", "Write a name for each value.
 FOR_ELSE = not_taken("`for … else`", "Write what follows below the loop.")
 COMPREHENSION = not_taken("more than one `for` in a list", "Use `for` loops and append.")
 RECURSION = not_taken("a function that calls itself", "Use a `for` loop.", "recursion")
-NO_GRAD = not_taken("torch.no_grad", "Nothing here computes gradients, so it is not needed.")
+NO_GRAD = not_taken("torch.no_grad", "Nothing is recorded for gradients here, so it is not needed.")
 
 # Syntax that is refused wherever it stands.
 SYNTAX: dict[type[ast.AST], Problem] = {
