@@ -50,7 +50,7 @@ class Seen:
 def judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: Code) -> tuple[Seen, list[Finding]]:
     """What was seen of a kernel, and the findings on it: those that say what is wrong before those that say where."""
     seen = _collected(puzzle, evidence, where, code)
-    found = _explained(puzzle, seen, evidence, where)
+    found = _explained(puzzle, seen, evidence, where, code)
     named = first_of_each([finding for finding in found if finding.named], lambda finding: finding.id)
     located = [finding for finding in found if not finding.named]
     cases = {one.case.id: one.case for one in evidence}
@@ -102,14 +102,14 @@ def _wrong_with(puzzle: Puzzle, one: Evidence, where: Locator, code: Code, seen:
     return notes[0].finding.title if notes else ""
 
 
-def _explained(puzzle: Puzzle, seen: Seen, evidence: list[Evidence], where: Locator) -> list[Finding]:
+def _explained(puzzle: Puzzle, seen: Seen, evidence: list[Evidence], where: Locator, code: Code) -> list[Finding]:
     """Findings on what was seen, in the cases that are worth a diagnosis; one thing at a time."""
     heard = _heard(seen, evidence)
     memory = first_of_each([note for note in seen.memory if note.case in heard], lambda note: note.finding.id)
-    memory = name_gaps(puzzle, memory, [one for one in evidence if one.case.id in heard])
+    memory = name_gaps(puzzle, memory, [one for one in evidence if one.case.id in heard], where, code)
     memory.sort(key=lambda note: not isinstance(note, Gap))  # a name for a gap says more than where tiles overlap
     errors = list(name_errors(puzzle, [one for one in seen.raised if one.case.id in heard], where))
-    outside = list(name_refusals(puzzle, [one for one in seen.refused if one.case.id in heard], where))
+    outside = list(name_refusals(puzzle, [one for one in seen.refused if one.case.id in heard], where, code))
     wrong = [one for one in seen.wrong if one.case.id in heard]
     values = _on_values(puzzle, seen, wrong, heard, evidence, where)
 

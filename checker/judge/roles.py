@@ -46,6 +46,14 @@ class Code:
         lines = {one.line for one in found}
         return lines.pop() if len(lines) == 1 else None
 
+    def has(self, part: Part | None) -> bool:
+        """Whether some line plays a part, if one is asked for."""
+        return part is None or bool(_ROLES[part](self))
+
+    def last_line(self, part: Part) -> int | None:
+        """The last of the lines that play a part."""
+        return max((one.line for one in _ROLES[part](self)), default=None)
+
     @cached_property
     def pointers(self) -> frozenset[str]:
         """The parameters that are tensors."""
@@ -310,6 +318,174 @@ def _ds(code: Code) -> list[_Assignment]:
     return [one for one in code.in_loops() if _names(one.value) & products and not _calls(one.value, "dot")]
 
 
+def _zeroed_padding(code: Code) -> list[_Assignment]:
+    """A tl.where with 0 for what is past the end, in an exponential or of which one is taken."""
+
+    def zeroes(value: ast.AST) -> bool:
+        match value:
+            case ast.Call(args=[_, _, ast.Constant(value=0)]):
+                return _called(value) == "where"
+        return False
+
+    raised = {name for one in _exponential(code) for name in _names_in_exponentials(one.value)}
+    inside = [node for one in _exponential(code) for call in _exponentials(one.value) for node in ast.walk(call)]
+    return [
+        one
+        for one in code.assignments
+        if any(zeroes(node) and (one.target in raised or node in inside) for node in ast.walk(one.value))
+        and not (zeroes(one.value) and _calls(one.value, *_EXP))
+    ]
+
+
+def _exponentials(value: ast.expr) -> list[ast.Call]:
+    return [node for node in ast.walk(value) if isinstance(node, ast.Call) and _called(node) in _EXP]
+
+
+def _names_in_exponentials(value: ast.expr) -> set[str]:
+    return {name for call in _exponentials(value) for argument in call.args for name in _names(argument)}
+
+
+def _max_of_exponentials(code: Code) -> list[_Assignment]:
+    made = {one.target for one in _exponential(code)}
+    return [
+        one
+        for one in code.assignments
+        if _calls(one.value, "max") and (_names(one.value) & made or _exponentials(one.value))
+    ]
+
+
+def _unguarded(code: Code) -> list[_Assignment]:
+    """Exponentials relative to what no tl.where guards, where others have a guard; else the sum."""
+
+    def guards(node: ast.AST) -> bool:
+        match node:
+            case ast.Call(args=[_, a, b]) if _called(node) == "where":
+                return any(isinstance(branch, ast.Constant) for branch in (a, b))
+        return False
+
+    guarded = {one.target for one in code.assignments if any(guards(node) for node in ast.walk(one.value))}
+
+    def free(call: ast.Call) -> bool:
+        match call.args:
+            case [ast.BinOp(op=ast.Sub(), right=right), *_]:
+                return not _names(right) & guarded
+        return False
+
+    found = [one for one in code.in_loops() if any(free(call) for call in _exponentials(one.value))]
+    found = [one for one in found if not _calls(one.value, "store") and one.target]
+    return found if guarded and found else code.sums("sum")
+
+
+def _ratio(code: Code) -> list[_Assignment]:
+    """exp(a) / exp(b), or exp(a) * exp(b)."""
+
+    def divides(node: ast.AST) -> bool:
+        match node:
+            case ast.BinOp(left=ast.Call() as one, op=ast.Div() | ast.Mult(), right=ast.Call() as other):
+                both = _called(one) in _EXP and _called(other) in _EXP
+                return both and not any(isinstance(a, ast.BinOp) for a in (*one.args, *other.args))
+        return False
+
+    return [one for one in code.in_loops() if any(divides(node) for node in ast.walk(one.value))]
+
+
+def _started_in_loop(code: Code) -> list[_Assignment]:
+    """A constant that a loop gives the name that it adds to, before it does."""
+    added = {one.target: one for one in code.sums("sum") if one.adds or one.target in _names(one.value)}
+    return [
+        one
+        for one in code.in_loops()
+        if one.target in added and _is_start(one.value) and one.loops == added[one.target].loops and not one.adds
+    ]
+
+
+def _loops(code: Code) -> Iterator[tuple[ast.For, str, list[ast.expr]]]:
+    """Loops over a range: (loop, variable, arguments)."""
+    for node in ast.walk(code.kernel):
+        match node:
+            case ast.For(target=ast.Name(id=name), iter=ast.Call(args=arguments) as call) if _called(call) == "range":
+                yield node, name, arguments
+
+
+def _start_times_step(code: Code) -> list[_Assignment]:
+    def scales(node: ast.AST, name: str, step: ast.expr) -> bool:
+        match node:
+            case ast.BinOp(left=a, op=ast.Mult(), right=b):
+                wanted = ast.dump(step)
+                return any(
+                    isinstance(x, ast.Name) and x.id == name and ast.dump(y) == wanted for x, y in ((a, b), (b, a))
+                )
+        return False
+
+    return [
+        one
+        for loop, name, arguments in _loops(code)
+        if len(arguments) == 3 and not isinstance(arguments[2], ast.Constant)
+        for one in code.assignments
+        if loop in one.loops and any(scales(node, name, arguments[2]) for node in ast.walk(one.value))
+    ]
+
+
+def _range_to_block(code: Code) -> list[_Assignment]:
+    """range(0, BLOCK_SIZE, …), or with another constant of the kernel."""
+    constants = {a.arg for a in code.kernel.args.args if isinstance(a.annotation, ast.Attribute)}
+    return [
+        _Assignment("", loop.iter, loop.lineno, ())
+        for loop, _, arguments in _loops(code)
+        if len(arguments) == 3 and isinstance(arguments[1], ast.Name) and arguments[1].id in constants
+    ]
+
+
+def _other_axis(code: Code) -> list[_Assignment]:
+    def asks(node: ast.AST) -> bool:
+        match node:
+            case ast.Call(args=[ast.Constant(value=axis)]) if _called(node) == "program_id":
+                return axis != 0
+        return False
+
+    return [one for one in code.assignments if any(asks(node) for node in ast.walk(one.value))]
+
+
+def _comparisons(code: Code) -> Iterator[tuple[_Assignment, ast.expr, ast.cmpop, ast.expr]]:
+    """(assignment, left, operation, right) of each comparison of two sides."""
+    for one in code.assignments:
+        for node in ast.walk(one.value):
+            match node:
+                case ast.Compare(left=left, ops=[op], comparators=[right]):
+                    yield one, left, op, right
+
+
+def _is_lanes(code: Code, value: ast.expr) -> bool:
+    """tl.arange(…), or a name that holds just that."""
+    if isinstance(value, ast.Name):
+        own = [one.value for one in code.assignments if one.target == value.id]
+        return len(own) == 1 and isinstance(own[0], ast.Call) and _is_lanes(code, own[0])
+    return isinstance(value, ast.Call) and _called(value) == "arange"
+
+
+def _inverted_mask(code: Code) -> list[_Assignment]:
+    """lanes >= n, or > n - …: what is compared begins with a size."""
+    sizes = {a.arg for a in code.kernel.args.args if a.arg == "n" or a.arg.startswith("n_")}
+    return [
+        one
+        for one, left, op, right in _comparisons(code)
+        if isinstance(op, ast.Gt | ast.GtE) and _names(right) & sizes and not _names(left) & sizes
+    ]
+
+
+def _lanes_against(rest: bool) -> Callable[[Code], list[_Assignment]]:
+    """tl.arange(…) < n; or < n - …, of what is left."""
+
+    def of(code: Code) -> list[_Assignment]:
+        return [
+            one
+            for one, left, _, right in _comparisons(code)
+            if _is_lanes(code, left) and isinstance(right, ast.BinOp if rest else ast.Name) and "n" in _names(right)
+        ]
+
+    return of
+
+
 _ROLES: dict[Part, Callable[[Code], list[_Assignment]]] = {
     Part.NORMALISER: lambda code: code.sums("sum"),
     Part.ACCUMULATOR: lambda code: [one for one in code.sums("dot") if one.adds or _has_sum(one.value)],
@@ -331,4 +507,16 @@ _ROLES: dict[Part, Callable[[Code], list[_Assignment]]] = {
     Part.LOOP_END: _bound(1),
     Part.LOOP_END_WITHOUT_MASK: _bound(1, last=False),
     Part.DS: _ds,
+    Part.ZEROED_PADDING: _zeroed_padding,
+    Part.MAX_OF_EXPONENTIALS: _max_of_exponentials,
+    Part.UNGUARDED_EXPONENTIAL: _unguarded,
+    Part.RATIO_OF_EXPONENTIALS: _ratio,
+    Part.SUM_STARTED_IN_LOOP: _started_in_loop,
+    Part.START_TIMES_STEP: _start_times_step,
+    Part.RANGE_TO_BLOCK: _range_to_block,
+    Part.OTHER_AXIS: _other_axis,
+    Part.RESHAPE: lambda code: [one for one in code.assignments if _calls(one.value, "reshape", "view")],
+    Part.INVERTED_MASK: _inverted_mask,
+    Part.LANES_AGAINST_N: _lanes_against(rest=False),
+    Part.LANES_AGAINST_REST: _lanes_against(rest=True),
 }

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from checker.course.case import Case
-from checker.course.misconception import Part, Writes
+from checker.course.misconception import Part, Undefined, Writes
 from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding
 from checker.judge.evidence import Locator
 from checker.judge.locate import located
 from checker.judge.models import Models
-from checker.judge.naming import Idea, cover
+from checker.judge.naming import Idea, cover, ideas
 from checker.judge.notes import Note
 from checker.judge.wrong import Wrong
 
@@ -33,8 +33,10 @@ def name_wrong(puzzle: Puzzle, items: list[Wrong], failed: list[Case], right: li
     """
     if not items:
         return []
-    if undefined := [item for item in items if item.undefined]:
-        return [Note(_undefined_lanes(undefined, where))]
+    # What comes out wrong in a plainer case, whatever masked lanes hold, has another reason.
+    if items[0].undefined:
+        return [Note(_undefined_lanes(puzzle, items[0], where))]
+    items = [item for item in items if not item.undefined]
     models = Models(puzzle, items)
     telling = [case for case in right if case.telling]
     if any(item.case.telling for item in items):
@@ -87,8 +89,9 @@ def _size(case: Case) -> int:
     return sum(tensor.values.size for tensor in case.tensors.values())
 
 
-def _undefined_lanes(items: list[Wrong], where: Locator) -> Finding:
-    first = items[0]
+def _undefined_lanes(puzzle: Puzzle, first: Wrong, where: Locator) -> Finding:
+    if own := ideas(puzzle.misconceptions, Undefined):
+        return own[0].finding(first.status, first.place(where, Part.LOAD))
     return Finding(
         id="undefined-masked-lanes",
         status=first.status,
