@@ -17,7 +17,9 @@ _EXP = frozenset({"exp", "exp2"})
 
 
 @dataclass(frozen=True, eq=False)
-class _Assignment:
+class Assignment:
+    """A line that gives a name a value, or that is a call by itself: then the name is empty."""
+
     target: str
     value: ast.expr
     line: int
@@ -30,7 +32,7 @@ class Code:
     """One kernel, as the student wrote it."""
 
     kernel: ast.FunctionDef
-    assignments: list[_Assignment] = field(init=False)
+    assignments: list[Assignment] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "assignments", list(_assignments(self.kernel.body, ())))
@@ -59,7 +61,7 @@ class Code:
         """The parameters that are tensors."""
         return frozenset(a.arg for a in self.kernel.args.args if a.arg.endswith("_ptr"))
 
-    def in_loops(self) -> list[_Assignment]:
+    def in_loops(self) -> list[Assignment]:
         """Assignments that are carried out again and again."""
         return [one for one in self.assignments if one.loops]
 
@@ -67,7 +69,7 @@ class Code:
         """Names that a loop gives the value of one of these calls."""
         return {one.target for one in self.in_loops() if _calls(one.value, *calls)}
 
-    def sums(self, *calls: str) -> list[_Assignment]:
+    def sums(self, *calls: str) -> list[Assignment]:
         """Where a loop adds up what these calls give; failing that, where it is assigned."""
         made = self.made_by(*calls)
         own = [one for one in self.in_loops() if _calls(one.value, *calls)]
@@ -102,7 +104,7 @@ class Code:
                     waiting |= _names(one.value) - reached
         return reached
 
-    def product(self, of: frozenset[str]) -> list[_Assignment]:
+    def product(self, of: frozenset[str]) -> list[Assignment]:
         """Products of blocks that were computed from just these parameters."""
         return [
             one
@@ -114,23 +116,23 @@ class Code:
         ]
 
 
-def _assignments(body: list[ast.stmt], loops: tuple[ast.For, ...]) -> Iterator[_Assignment]:
+def _assignments(body: list[ast.stmt], loops: tuple[ast.For, ...]) -> Iterator[Assignment]:
     for statement in body:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                yield _Assignment(name, value, statement.lineno, loops)
+                yield Assignment(name, value, statement.lineno, loops)
             case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
                 for target, value in zip(targets, values, strict=False):
                     if isinstance(target, ast.Name):
-                        yield _Assignment(target.id, value, statement.lineno, loops)
+                        yield Assignment(target.id, value, statement.lineno, loops)
             case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
                 for target in targets:
                     if isinstance(target, ast.Name):
-                        yield _Assignment(target.id, value, statement.lineno, loops)
+                        yield Assignment(target.id, value, statement.lineno, loops)
             case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
-                yield _Assignment(name, value, statement.lineno, loops, isinstance(op, ast.Add))
+                yield Assignment(name, value, statement.lineno, loops, isinstance(op, ast.Add))
             case ast.Expr(value=value):
-                yield _Assignment("", value, statement.lineno, loops)
+                yield Assignment("", value, statement.lineno, loops)
             case ast.For(body=inner):
                 yield from _assignments(inner, (*loops, statement))
             case ast.If(body=inner, orelse=others):
@@ -168,18 +170,18 @@ def _has_sum(value: ast.expr) -> bool:
     return False
 
 
-def _maximum(code: Code) -> list[_Assignment]:
+def _maximum(code: Code) -> list[Assignment]:
     inside = code.in_loops()
     kept = [one for one in inside if _calls(one.value, "maximum", "minimum")]
     return kept or [one for one in inside if _calls(one.value, "max", "min")]
 
 
-def _start_of_maximum(code: Code) -> list[_Assignment]:
+def _start_of_maximum(code: Code) -> list[Assignment]:
     compared = set().union(*(_names(one.value) | {one.target} for one in _maximum(code)))
     return [one for one in code.assignments if not one.loops and one.target in compared and _is_start(one.value)]
 
 
-def _start_above(code: Code) -> list[_Assignment]:
+def _start_above(code: Code) -> list[Assignment]:
     """A start of the maximum that is not -inf."""
     return [one for one in _start_of_maximum(code) if not _is_minus_infinity(one.value)]
 
@@ -196,16 +198,16 @@ def _is_start(value: ast.expr) -> bool:
     return not _names(value) - {"float"} or _calls(value, "full", "zeros")
 
 
-def _exponential(code: Code) -> list[_Assignment]:
+def _exponential(code: Code) -> list[Assignment]:
     return [one for one in code.assignments if _calls(one.value, *_EXP)]
 
 
-def _exponential_of_scores(code: Code) -> list[_Assignment]:
+def _exponential_of_scores(code: Code) -> list[Assignment]:
     """The exponential of a tile: of what a product was put into."""
     return [one for one in _exponential(code) if _names(one.value) & code.made_by("dot")]
 
 
-def _inverse(code: Code) -> list[_Assignment]:
+def _inverse(code: Code) -> list[Assignment]:
     """A factor exp(new maximum - old one), or a division by exp(old - new): where that stands."""
     older: dict[str, set[str]] = {}  # by maximum: what it was compared with
     for one in code.in_loops():
@@ -235,7 +237,7 @@ def _inverse(code: Code) -> list[_Assignment]:
     return [one for one in code.in_loops() if any(inverts(node) for node in ast.walk(one.value))]
 
 
-def _unshifted(code: Code) -> list[_Assignment]:
+def _unshifted(code: Code) -> list[Assignment]:
     """The first exponential of x, or of scores, from which no maximum was subtracted, if that holds for all of them."""
     maxima = {one.target for one in code.assignments if _calls(one.value, "max", "maximum", "min", "minimum")}
     found = _exponential_of_scores(code) or _exponential(code)
@@ -243,7 +245,7 @@ def _unshifted(code: Code) -> list[_Assignment]:
     return free[:1] if free and len(free) == len(found) else []
 
 
-def _second_load_of_k(code: Code) -> list[_Assignment]:
+def _second_load_of_k(code: Code) -> list[Assignment]:
     """Of two loads from K, the later one, if nothing is loaded from V."""
     loads = [one for one in code.assignments if _calls(one.value, "load")]
     of = [(one, code._closure(_names(one.value)) & code.pointers) for one in loads]
@@ -251,7 +253,7 @@ def _second_load_of_k(code: Code) -> list[_Assignment]:
     return of_k[1:] if len(of_k) == 2 and not any("v_ptr" in pointers for _, pointers in of) else []
 
 
-def _branches_swapped(code: Code) -> list[_Assignment]:
+def _branches_swapped(code: Code) -> list[Assignment]:
     """tl.where(mask, 0 or -inf, …) with the mask of a load or store: what exists is thrown away."""
     masks = {
         keyword.value.id
@@ -270,7 +272,7 @@ def _branches_swapped(code: Code) -> list[_Assignment]:
     return [one for one in code.assignments if any(swapped(node) for node in ast.walk(one.value))]
 
 
-def _loads_of_minus_infinity(code: Code) -> list[_Assignment]:
+def _loads_of_minus_infinity(code: Code) -> list[Assignment]:
     """Loads whose masked lanes hold -inf."""
 
     def holds(call: ast.Call) -> bool:
@@ -281,11 +283,11 @@ def _loads_of_minus_infinity(code: Code) -> list[_Assignment]:
     return [one for one, call in calls if holds(call)]
 
 
-def _minimum(code: Code) -> list[_Assignment]:
+def _minimum(code: Code) -> list[Assignment]:
     return [one for one in code.in_loops() if _calls(one.value, "min", "minimum")]
 
 
-def _causal_mask(code: Code) -> list[_Assignment]:
+def _causal_mask(code: Code) -> list[Assignment]:
     """A comparison of a row with a column of numbers."""
 
     def compares(node: ast.AST) -> bool:
@@ -296,10 +298,10 @@ def _causal_mask(code: Code) -> list[_Assignment]:
     return [one for one in code.assignments if any(compares(node) for node in ast.walk(one.value))]
 
 
-def _bound(position: int, last: bool = True) -> Callable[[Code], list[_Assignment]]:
+def _bound(position: int, last: bool = True) -> Callable[[Code], list[Assignment]]:
     """Where the loop over tiles begins (0) or ends (1): the name's last or first assignment, or the loop's own line."""
 
-    def of(code: Code) -> list[_Assignment]:
+    def of(code: Code) -> list[Assignment]:
         loops = {loop for one in code.in_loops() if _calls(one.value, "dot") for loop in one.loops[-1:]}
         if len(loops) != 1 or not isinstance((call := loops.pop()).iter, ast.Call):
             return []
@@ -307,18 +309,18 @@ def _bound(position: int, last: bool = True) -> Callable[[Code], list[_Assignmen
         bound = arguments[min(position, len(arguments) - 1)]
         own = [one for one in code.assignments if isinstance(bound, ast.Name) and one.target == bound.id]
         own = [one for one in own if not one.loops and one.line < call.lineno]
-        return own[-1 if last else 0 :][:1] or [_Assignment("", bound, call.lineno, ())]
+        return own[-1 if last else 0 :][:1] or [Assignment("", bound, call.lineno, ())]
 
     return of
 
 
-def _ds(code: Code) -> list[_Assignment]:
+def _ds(code: Code) -> list[Assignment]:
     """Where the product of dO and V is used."""
     products = {one.target for pair in ("v_ptr", "k_ptr") for one in code.product(frozenset({"do_ptr", pair}))}
     return [one for one in code.in_loops() if _names(one.value) & products and not _calls(one.value, "dot")]
 
 
-def _zeroed_padding(code: Code) -> list[_Assignment]:
+def _zeroed_padding(code: Code) -> list[Assignment]:
     """A tl.where with 0 for what is past the end, in an exponential or of which one is taken."""
 
     def zeroes(value: ast.AST) -> bool:
@@ -345,7 +347,7 @@ def _names_in_exponentials(value: ast.expr) -> set[str]:
     return {name for call in _exponentials(value) for argument in call.args for name in _names(argument)}
 
 
-def _max_of_exponentials(code: Code) -> list[_Assignment]:
+def _max_of_exponentials(code: Code) -> list[Assignment]:
     made = {one.target for one in _exponential(code)}
     return [
         one
@@ -354,7 +356,7 @@ def _max_of_exponentials(code: Code) -> list[_Assignment]:
     ]
 
 
-def _unguarded(code: Code) -> list[_Assignment]:
+def _unguarded(code: Code) -> list[Assignment]:
     """Exponentials relative to what no tl.where guards, where others have a guard; else the sum."""
 
     def guards(node: ast.AST) -> bool:
@@ -376,7 +378,7 @@ def _unguarded(code: Code) -> list[_Assignment]:
     return found if guarded and found else code.sums("sum")
 
 
-def _ratio(code: Code) -> list[_Assignment]:
+def _ratio(code: Code) -> list[Assignment]:
     """exp(a) / exp(b), or exp(a) * exp(b)."""
 
     def divides(node: ast.AST) -> bool:
@@ -389,7 +391,7 @@ def _ratio(code: Code) -> list[_Assignment]:
     return [one for one in code.in_loops() if any(divides(node) for node in ast.walk(one.value))]
 
 
-def _started_in_loop(code: Code) -> list[_Assignment]:
+def _started_in_loop(code: Code) -> list[Assignment]:
     """A constant that a loop gives the name that it adds to, before it does."""
     added = {one.target: one for one in code.sums("sum") if one.adds or one.target in _names(one.value)}
     return [
@@ -407,7 +409,7 @@ def _loops(code: Code) -> Iterator[tuple[ast.For, str, list[ast.expr]]]:
                 yield node, name, arguments
 
 
-def _start_times_step(code: Code) -> list[_Assignment]:
+def _start_times_step(code: Code) -> list[Assignment]:
     def scales(node: ast.AST, name: str, step: ast.expr) -> bool:
         match node:
             case ast.BinOp(left=a, op=ast.Mult(), right=b):
@@ -426,17 +428,17 @@ def _start_times_step(code: Code) -> list[_Assignment]:
     ]
 
 
-def _range_to_block(code: Code) -> list[_Assignment]:
+def _range_to_block(code: Code) -> list[Assignment]:
     """range(0, BLOCK_SIZE, …), or with another constant of the kernel."""
     constants = {a.arg for a in code.kernel.args.args if isinstance(a.annotation, ast.Attribute)}
     return [
-        _Assignment("", loop.iter, loop.lineno, ())
+        Assignment("", loop.iter, loop.lineno, ())
         for loop, _, arguments in _loops(code)
         if len(arguments) == 3 and isinstance(arguments[1], ast.Name) and arguments[1].id in constants
     ]
 
 
-def _other_axis(code: Code) -> list[_Assignment]:
+def _other_axis(code: Code) -> list[Assignment]:
     def asks(node: ast.AST) -> bool:
         match node:
             case ast.Call(args=[ast.Constant(value=axis)]) if _called(node) == "program_id":
@@ -446,7 +448,7 @@ def _other_axis(code: Code) -> list[_Assignment]:
     return [one for one in code.assignments if any(asks(node) for node in ast.walk(one.value))]
 
 
-def _comparisons(code: Code) -> Iterator[tuple[_Assignment, ast.expr, ast.cmpop, ast.expr]]:
+def _comparisons(code: Code) -> Iterator[tuple[Assignment, ast.expr, ast.cmpop, ast.expr]]:
     """(assignment, left, operation, right) of each comparison of two sides."""
     for one in code.assignments:
         for node in ast.walk(one.value):
@@ -463,7 +465,7 @@ def _is_lanes(code: Code, value: ast.expr) -> bool:
     return isinstance(value, ast.Call) and _called(value) == "arange"
 
 
-def _inverted_mask(code: Code) -> list[_Assignment]:
+def _inverted_mask(code: Code) -> list[Assignment]:
     """lanes >= n, or > n - …: what is compared begins with a size."""
     sizes = {a.arg for a in code.kernel.args.args if a.arg == "n" or a.arg.startswith("n_")}
     return [
@@ -473,10 +475,10 @@ def _inverted_mask(code: Code) -> list[_Assignment]:
     ]
 
 
-def _lanes_against(rest: bool) -> Callable[[Code], list[_Assignment]]:
+def _lanes_against(rest: bool) -> Callable[[Code], list[Assignment]]:
     """tl.arange(…) < n; or < n - …, of what is left."""
 
-    def of(code: Code) -> list[_Assignment]:
+    def of(code: Code) -> list[Assignment]:
         return [
             one
             for one, left, _, right in _comparisons(code)
@@ -486,7 +488,7 @@ def _lanes_against(rest: bool) -> Callable[[Code], list[_Assignment]]:
     return of
 
 
-_ROLES: dict[Part, Callable[[Code], list[_Assignment]]] = {
+_ROLES: dict[Part, Callable[[Code], list[Assignment]]] = {
     Part.NORMALISER: lambda code: code.sums("sum"),
     Part.ACCUMULATOR: lambda code: [one for one in code.sums("dot") if one.adds or _has_sum(one.value)],
     Part.MAXIMUM: _maximum,
