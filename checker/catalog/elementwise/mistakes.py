@@ -249,8 +249,8 @@ VECTORS: tuple[Misconception, ...] = (
         "mask-of-lanes",
         "The lanes are compared with too much: n minus the program's number",
         "Lanes count from 0 in every program, so they must be below the number of elements that are left. With n = 10 "
-        "and BLOCK_SIZE = 4, the programs before program 2 have 8 elements, and 2 are left. Minus the program's "
-        "number, it would be 8.",
+        "and BLOCK_SIZE = 4, the programs before program 2 have 8 elements, and 2 are left. n minus "
+        "the program's number is 8.",
         "Subtract the elements before the block, not the programs: n - program * BLOCK_SIZE.",
         question="With n = 10 and BLOCK_SIZE = 4, how many elements are left for program 2? With which number does "
         "your mask compare its lanes?",
