@@ -23,7 +23,10 @@ def finding_of(kernel: str, quick: Terms) -> Finding:
 
 # Of a kernel: what its report must say, and what would not be true of it.
 SAID: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "p2_whole_blocks_only": (("does a loop around it have any iteration",), ()),
+    "w2_nothing_stored": (("does a loop around it have any iteration",), ()),
+    "p2_whole_blocks_only": (("shorter than a block is not written at all",), ()),
+    "p2_load_without_mask": (("mask=start + cols < n_cols",), ("mask=cols",)),
+    "p3_not_rescaled": (("Either nothing multiplies the old l, or m is overwritten",), ("If you do",)),
     "p2_divided_by_twice_the_sum": (("off by one factor (0.5)",), ("infinite",)),
     "p1_rounded_to_half": (("y was rounded to fp16",), ("more than rounding",)),
     "p5_heads_share_l_and_m": (("l_ptr + head * n_q + queries",), ("y_row_stride",)),

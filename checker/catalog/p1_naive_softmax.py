@@ -171,7 +171,7 @@ PUZZLE = puzzle(
     pictured=pictured(KERNEL, "four rows", (4, 64), {"BLOCK_SIZE": 64}),
     misconceptions=(
         *WHOLE_ROW,
-        *rows.worded((*RESULTS, *rows.ADDRESSING), rows.ONE_ROW),
+        *rows.worded((*RESULTS, *rows.ADDRESSING), rows.IN_ONE_BLOCK),
     ),
     questions=QUESTIONS,
 )

@@ -45,12 +45,23 @@ class Part(Enum):
     LOOP_END = "where the loop over tiles ends"
     LOOP_END_WITHOUT_MASK = "where the loop over tiles ends, if there is no causal mask"
     DS = "where the product of dO and V is used"
-    COUNTER_TIMES_STEP = "a product, in a loop, of the loop's counter and its step"
     ELEMENTWISE = "a product, element by element, of what was loaded from two tensors"
     REDUCED_ALONG_0 = "a reduction along axis 0, in a loop"
     MAXIMUM_NOT_KEPT = "a new maximum in a loop, if the one that it is compared with never changes"
     CAST_TO_HALF = "a conversion to fp16 or bf16, by name"
     KEYS_AS_ROWS = "scores hidden by a comparison that has the keys down its rows"
+    ZEROED_PADDING = "tl.where that makes 0 of padding, of which an exponential is taken"
+    MAX_OF_EXPONENTIALS = "the largest exponential"
+    UNGUARDED_EXPONENTIAL = "an exponential relative to a maximum that may be -inf, or else the sum of exponentials"
+    RATIO_OF_EXPONENTIALS = "one exponential divided by another one, or multiplied by one, in a loop"
+    SUM_STARTED_IN_LOOP = "a sum of exponentials that begins again in each iteration"
+    START_TIMES_STEP = "a product of a loop's variable and the loop's step"
+    RANGE_TO_BLOCK = "a loop that ends at the length of a block"
+    OTHER_AXIS = "a question for the number of the program along another axis than 0"
+    RESHAPE = "a change of shape that keeps the order of elements"
+    INVERTED_MASK = "a mask that is true past the end"
+    LANES_AGAINST_N = "lanes that are compared with n"
+    LANES_AGAINST_REST = "lanes that are compared with what is left of n"
 
 
 @dataclass(frozen=True)
@@ -100,6 +111,7 @@ class Unwritten:
 
     elements: Callable[[Case], Mapping[str, Mask]]
     shared: bool = False  # programs meet in the elements that are written
+    line: Part | None = None  # the text must have this line, which is the one to look at
 
     def recognises(self, case: Case, missing: Mapping[str, Mask]) -> bool:
         """Whether the launch left out just these elements, and some of each output."""
@@ -113,6 +125,7 @@ class Reaches:
     """What the kernel accesses: `accesses(case, program)` has each access that could be the first to be refused."""
 
     accesses: Callable[[Case, int], Sequence[Reach]]
+    line: Part | None = None  # the text must have this line
 
     def recognises(self, case: Case, program: int, refused: Reach) -> bool:
         """Whether the access that was refused is one of these."""
@@ -163,7 +176,12 @@ class Uses:
         return self.like(case, used)
 
 
-Sign = Writes | Unwritten | Reaches | Raises | Moves | Uses
+@dataclass(frozen=True)
+class Undefined:
+    """What masked lanes hold without `other` reaches the output: the puzzle's own words for it."""
+
+
+Sign = Undefined | Writes | Unwritten | Reaches | Raises | Moves | Uses
 
 
 @dataclass(frozen=True)

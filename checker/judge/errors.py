@@ -15,7 +15,9 @@ from checker.judge import pytorch_errors, triton_errors
 from checker.judge.evidence import Locator, first_of_each, grid_position
 from checker.judge.naming import Idea, cover, ideas
 from checker.judge.roles import Code
+from checker.judge.shapes import clash
 
+SHAPES = "shapes-do-not-fit"  # what is said of blocks that cannot be combined
 PRINT_HINT = 'To see what a name holds, print it: print("name", name).'
 # What Triton raises on a GPU before a kernel has run.
 _COMPILER_ERRORS = frozenset(
@@ -52,7 +54,9 @@ def name_errors(puzzle: Puzzle, raised: list[Raised], where: Locator, code: Code
     for idea, items in named:
         error, said = items[0].error, plain(items[0].error.message)
         status = Status.DOES_NOT_COMPILE if error.type in _COMPILER_ERRORS else Status.CRASHED
-        yield idea.finding(status, items[0].place(where), (f"{language} says: {said}",) if said else ())
+        meet = clash(code, error.line) if error.line and idea.misconception.id == SHAPES and not puzzle.pytorch else ""
+        examples = (meet, f"{language} says: {said}" if said else "")
+        yield idea.finding(status, items[0].place(where), tuple(filter(None, examples)))
     for item in first_of_each(rest, lambda item: (item.error.type, item.error.line)):
         yield error_finding(item.error, item.place(where))
 

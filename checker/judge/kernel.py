@@ -106,10 +106,10 @@ def _explained(puzzle: Puzzle, seen: Seen, evidence: list[Evidence], where: Loca
     """Findings on what was seen, in the cases that are worth a diagnosis; one thing at a time."""
     heard = _heard(seen, evidence)
     memory = first_of_each([note for note in seen.memory if note.case in heard], lambda note: note.finding.id)
-    memory = name_gaps(puzzle, memory, [one for one in evidence if one.case.id in heard])
+    memory = name_gaps(puzzle, memory, [one for one in evidence if one.case.id in heard], where, code)
     memory.sort(key=lambda note: not isinstance(note, Gap))  # a name for a gap says more than where tiles overlap
     errors = list(name_errors(puzzle, [one for one in seen.raised if one.case.id in heard], where, code))
-    outside = list(name_refusals(puzzle, [one for one in seen.refused if one.case.id in heard], where))
+    outside = list(name_refusals(puzzle, [one for one in seen.refused if one.case.id in heard], where, code))
     wrong = [one for one in seen.wrong if one.case.id in heard]
     values = _on_values(puzzle, seen, wrong, heard, evidence, where)
 

@@ -25,6 +25,7 @@ from checker.judge.evidence import (
 )
 from checker.judge.naming import explaining_all, ideas
 from checker.judge.notes import Gap, Note, WrittenTwice
+from checker.judge.roles import Code
 
 
 def memory_notes(evidence: Evidence, where: Locator) -> list[Note]:
@@ -173,7 +174,7 @@ def _never_written(case: Case, result: LaunchResult, where: Locator) -> Iterator
         )
 
 
-def name_gaps(puzzle: Puzzle, notes: list[Note], evidence: list[Evidence]) -> list[Note]:
+def name_gaps(puzzle: Puzzle, notes: list[Note], evidence: list[Evidence], where: Locator, code: Code) -> list[Note]:
     """The notes, gaps by the name of the misconception that leaves out just this.
 
     It must be so in every launch in which something was left out: a tail looks like a block if there are two of them.
@@ -186,14 +187,18 @@ def name_gaps(puzzle: Puzzle, notes: list[Note], evidence: list[Evidence]) -> li
         if e.result is not None and e.result.error is None and e.result.refused is None
     ]
     gaps = [(case, gap) for case, gap in missing if any(elements.any() for elements in gap.values())]
+    cases: dict[int | None, Case] = {one.case.id: one.case for one in evidence}
 
     def named(note: Note) -> Note:
         if not isinstance(note, Gap):
             return note
-        candidates = ideas(puzzle.misconceptions, Unwritten, lambda sign: sign.shared == note.shared)
+        candidates = ideas(puzzle.misconceptions, Unwritten, lambda s: s.shared == note.shared and code.has(s.line))
         idea = explaining_all(candidates, gaps, lambda sign, gap: sign.recognises(*gap))
-        seen = note.finding
-        return replace(note, finding=idea.finding(seen.status, seen.where, seen.examples)) if idea else note
+        if idea is None:
+            return note
+        seen, part = note.finding, idea.signs[0].line
+        place = where(code.last_line(part), cases[seen.where.case_id]) if part else seen.where
+        return replace(note, finding=idea.finding(seen.status, place, seen.examples))
 
     return [named(note) for note in notes]
 

@@ -12,6 +12,7 @@ from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, Status
 from checker.judge.evidence import Locator, element_name, first_of_each, grid_position, program_name, tensor_name
 from checker.judge.naming import cover, ideas
+from checker.judge.roles import Code
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +30,10 @@ class Refused:
         return sign.recognises(self.case, seen.program, Reach(seen.store, seen.tensor, seen.lowest, seen.highest))
 
 
-def name_refusals(puzzle: Puzzle, refused: list[Refused], where: Locator) -> Iterator[Finding]:
+def name_refusals(puzzle: Puzzle, refused: list[Refused], where: Locator, code: Code) -> Iterator[Finding]:
     """Findings for accesses outside a tensor. A name hides all others: of one column, wrong addresses look alike."""
-    named, rest = cover(ideas(puzzle.misconceptions, Reaches), refused, lambda sign, item: item.recognised_by(sign), 1)
+    candidates = ideas(puzzle.misconceptions, Reaches, lambda sign: code.has(sign.line))
+    named, rest = cover(candidates, refused, lambda sign, item: item.recognised_by(sign), 1)
     for idea, items in named:
         general = refusal_finding(items[0], where)
         yield idea.finding(Status.OUT_OF_BOUNDS, general.where, (general.explanation,))
@@ -80,5 +82,13 @@ def _outside(case: Case, refusal: Refusal, who: str, did: str) -> tuple[tuple[in
         rest %= stride
     element = element_name(refusal.tensor, tuple(index))
     too_far = [a for a, (i, extent) in enumerate(zip(index, tensor.values.shape, strict=True)) if i >= extent]
-    ends = f", but its {tensor.axes[too_far[0]].plural} end at {tensor.values.shape[too_far[0]] - 1}" if too_far else ""
+    ends = ""
+    if too_far:
+        last = tensor.values.shape[too_far[0]] - 1
+        whole = (
+            element_name(refusal.tensor, (last,))
+            if len(tensor.strides) == 1
+            else f"{tensor.axes[too_far[0]].name} {last}"
+        )
+        ends = f", but {name} ends at {whole}"
     return tuple(index), f"{who} {did} {element}{ends} ({name} is {shape}); {lanes}."

@@ -18,7 +18,9 @@ _EXP = frozenset({"exp", "exp2"})
 
 
 @dataclass(frozen=True, eq=False)
-class _Assignment:
+class Assignment:
+    """A line that gives a name a value, or that is a call by itself: then the name is empty."""
+
     target: str
     value: ast.expr
     line: int
@@ -31,7 +33,7 @@ class Code:
     """One kernel, as the student wrote it."""
 
     kernel: ast.FunctionDef
-    assignments: list[_Assignment] = field(init=False)
+    assignments: list[Assignment] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "assignments", list(_assignments(self.kernel.body, ())))
@@ -40,12 +42,12 @@ class Code:
         """Whether a line plays a part, or is in a statement that does."""
         return any(one.line <= (line or 0) <= _end(one.value) for one in self._playing(part))
 
-    def _playing(self, part: Line) -> list[_Assignment]:
+    def _playing(self, part: Line) -> list[Assignment]:
         if isinstance(part, Product):
             return self.product(part.of)
         return self._accesses(part) if isinstance(part, Access) else _ROLES[part](self)
 
-    def _accesses(self, part: Access) -> list[_Assignment]:
+    def _accesses(self, part: Access) -> list[Assignment]:
         """Loads from a tensor, or stores to it."""
         verb = "store" if part.store else "load"
         return [
@@ -67,12 +69,20 @@ class Code:
         lines = {one.line for one in found}
         return lines.pop() if len(lines) == 1 else None
 
+    def has(self, part: Part | None) -> bool:
+        """Whether some line plays a part, if one is asked for."""
+        return part is None or bool(_ROLES[part](self))
+
+    def last_line(self, part: Part) -> int | None:
+        """The last of the lines that play a part."""
+        return max((one.line for one in _ROLES[part](self)), default=None)
+
     @cached_property
     def pointers(self) -> frozenset[str]:
         """The parameters that are tensors."""
         return frozenset(a.arg for a in self.kernel.args.args if a.arg.endswith("_ptr"))
 
-    def in_loops(self) -> list[_Assignment]:
+    def in_loops(self) -> list[Assignment]:
         """Assignments that are carried out again and again."""
         return [one for one in self.assignments if one.loops]
 
@@ -80,7 +90,7 @@ class Code:
         """Names that a loop gives the value of one of these calls."""
         return {one.target for one in self.in_loops() if _calls(one.value, *calls)}
 
-    def sums(self, *calls: str) -> list[_Assignment]:
+    def sums(self, *calls: str) -> list[Assignment]:
         """Where a loop adds up what these calls give; failing that, where it is assigned."""
         made = self.made_by(*calls)
         own = [one for one in self.in_loops() if _calls(one.value, *calls)]
@@ -115,7 +125,7 @@ class Code:
                     waiting |= _names(one.value) - reached
         return reached
 
-    def product(self, of: frozenset[str]) -> list[_Assignment]:
+    def product(self, of: frozenset[str]) -> list[Assignment]:
         """Products of blocks that were computed from just these parameters."""
         return [
             one
@@ -135,23 +145,23 @@ class Code:
         return {f"{a.arg}_ptr" for a in self.kernel.args.args if a.arg in reached & sliced}
 
 
-def _assignments(body: list[ast.stmt], loops: tuple[ast.For, ...]) -> Iterator[_Assignment]:
+def _assignments(body: list[ast.stmt], loops: tuple[ast.For, ...]) -> Iterator[Assignment]:
     for statement in body:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                yield _Assignment(name, value, statement.lineno, loops)
+                yield Assignment(name, value, statement.lineno, loops)
             case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
                 for target, value in zip(targets, values, strict=False):
                     if isinstance(target, ast.Name):
-                        yield _Assignment(target.id, value, statement.lineno, loops)
+                        yield Assignment(target.id, value, statement.lineno, loops)
             case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
                 for target in targets:
                     if isinstance(target, ast.Name):
-                        yield _Assignment(target.id, value, statement.lineno, loops)
+                        yield Assignment(target.id, value, statement.lineno, loops)
             case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
-                yield _Assignment(name, value, statement.lineno, loops, isinstance(op, ast.Add))
+                yield Assignment(name, value, statement.lineno, loops, isinstance(op, ast.Add))
             case ast.Expr(value=value):
-                yield _Assignment("", value, statement.lineno, loops)
+                yield Assignment("", value, statement.lineno, loops)
             case ast.For(body=inner):
                 yield from _assignments(inner, (*loops, statement))
             case ast.If(body=inner, orelse=others):
@@ -203,18 +213,18 @@ def _has_sum(value: ast.expr) -> bool:
     return False
 
 
-def _maximum(code: Code) -> list[_Assignment]:
+def _maximum(code: Code) -> list[Assignment]:
     inside = code.in_loops()
     kept = [one for one in inside if _calls(one.value, "maximum", "minimum")]
     return kept or [one for one in inside if _calls(one.value, "max", "min")]
 
 
-def _start_of_maximum(code: Code) -> list[_Assignment]:
+def _start_of_maximum(code: Code) -> list[Assignment]:
     compared = set().union(*(_names(one.value) | {one.target} for one in _maximum(code)))
     return [one for one in code.assignments if not one.loops and one.target in compared and _is_start(one.value)]
 
 
-def _start_above(code: Code) -> list[_Assignment]:
+def _start_above(code: Code) -> list[Assignment]:
     """A start of the maximum that is not -inf."""
     return [one for one in _start_of_maximum(code) if not _is_minus_infinity(one.value)]
 
@@ -231,16 +241,16 @@ def _is_start(value: ast.expr) -> bool:
     return not _names(value) - {"float"} or _calls(value, "full", "zeros")
 
 
-def _exponential(code: Code) -> list[_Assignment]:
+def _exponential(code: Code) -> list[Assignment]:
     return [one for one in code.assignments if _calls(one.value, *_EXP)]
 
 
-def _exponential_of_scores(code: Code) -> list[_Assignment]:
+def _exponential_of_scores(code: Code) -> list[Assignment]:
     """The exponential of a tile: of what a product was put into."""
     return [one for one in _exponential(code) if _names(one.value) & code.made_by("dot")]
 
 
-def _inverse(code: Code) -> list[_Assignment]:
+def _inverse(code: Code) -> list[Assignment]:
     """A factor exp(new maximum - old one), or a division by exp(old - new): where that stands."""
     older: dict[str, set[str]] = {}  # by maximum: what it was compared with
     for one in code.in_loops():
@@ -270,7 +280,7 @@ def _inverse(code: Code) -> list[_Assignment]:
     return [one for one in code.in_loops() if any(inverts(node) for node in ast.walk(one.value))]
 
 
-def _unshifted(code: Code) -> list[_Assignment]:
+def _unshifted(code: Code) -> list[Assignment]:
     """The first exponential of x, or of scores, from which no maximum was subtracted, if that holds for all of them."""
     maxima = {one.target for one in code.assignments if _calls(one.value, "max", "maximum", "min", "minimum")}
     found = _exponential_of_scores(code) or _exponential(code)
@@ -278,7 +288,7 @@ def _unshifted(code: Code) -> list[_Assignment]:
     return free[:1] if free and len(free) == len(found) else []
 
 
-def _second_load_of_k(code: Code) -> list[_Assignment]:
+def _second_load_of_k(code: Code) -> list[Assignment]:
     """Of two loads from K, the later one, if nothing is loaded from V."""
     loads = [one for one in code.assignments if _calls(one.value, "load")]
     of = [(one, code._closure(_names(one.value)) & code.pointers) for one in loads]
@@ -286,7 +296,7 @@ def _second_load_of_k(code: Code) -> list[_Assignment]:
     return of_k[1:] if len(of_k) == 2 and not any("v_ptr" in pointers for _, pointers in of) else []
 
 
-def _branches_swapped(code: Code) -> list[_Assignment]:
+def _branches_swapped(code: Code) -> list[Assignment]:
     """tl.where(mask, 0 or -inf, …) with the mask of a load or store: what exists is thrown away."""
     masks = {
         keyword.value.id
@@ -305,7 +315,7 @@ def _branches_swapped(code: Code) -> list[_Assignment]:
     return [one for one in code.assignments if any(swapped(node) for node in ast.walk(one.value))]
 
 
-def _loads_of_minus_infinity(code: Code) -> list[_Assignment]:
+def _loads_of_minus_infinity(code: Code) -> list[Assignment]:
     """Loads whose masked lanes hold -inf."""
 
     def holds(call: ast.Call) -> bool:
@@ -316,17 +326,17 @@ def _loads_of_minus_infinity(code: Code) -> list[_Assignment]:
     return [one for one, call in calls if holds(call)]
 
 
-def _minimum(code: Code) -> list[_Assignment]:
+def _minimum(code: Code) -> list[Assignment]:
     return [one for one in code.in_loops() if _calls(one.value, "min", "minimum")]
 
 
-def _causal_mask(code: Code) -> list[_Assignment]:
+def _causal_mask(code: Code) -> list[Assignment]:
     """A comparison of a row with a column of numbers; failing that, one in a loop that n_q and n_k both decide."""
 
     def lifted(side: ast.expr) -> bool:
         return any(isinstance(part, ast.Subscript) for part in ast.walk(side))
 
-    def comparisons(one: _Assignment) -> Iterator[ast.Compare]:
+    def comparisons(one: Assignment) -> Iterator[ast.Compare]:
         found = (node for node in ast.walk(one.value) if isinstance(node, ast.Compare))
         return (node for node in found if any(map(lifted, (node.left, *node.comparators))))
 
@@ -338,10 +348,10 @@ def _causal_mask(code: Code) -> list[_Assignment]:
     return of_both_sides or [one for one, node in compared if one.loops and both_lengths(node)]
 
 
-def _bound(position: int, last: bool = True) -> Callable[[Code], list[_Assignment]]:
+def _bound(position: int, last: bool = True) -> Callable[[Code], list[Assignment]]:
     """Where the loop over tiles begins (0) or ends (1): the name's last or first assignment, or the loop's own line."""
 
-    def of(code: Code) -> list[_Assignment]:
+    def of(code: Code) -> list[Assignment]:
         loops = {loop for one in code.in_loops() if _calls(one.value, "dot") for loop in one.loops[-1:]}
         if len(loops) != 1 or not isinstance((call := loops.pop()).iter, ast.Call):
             return []
@@ -349,30 +359,18 @@ def _bound(position: int, last: bool = True) -> Callable[[Code], list[_Assignmen
         bound = arguments[min(position, len(arguments) - 1)]
         own = [one for one in code.assignments if isinstance(bound, ast.Name) and one.target == bound.id]
         own = [one for one in own if not one.loops and one.line < call.lineno]
-        return own[-1 if last else 0 :][:1] or [_Assignment("", bound, call.lineno, ())]
+        return own[-1 if last else 0 :][:1] or [Assignment("", bound, call.lineno, ())]
 
     return of
 
 
-def _ds(code: Code) -> list[_Assignment]:
+def _ds(code: Code) -> list[Assignment]:
     """Where the product of dO and V is used."""
     products = {one.target for pair in ("v_ptr", "k_ptr") for one in code.product(frozenset({"do_ptr", pair}))}
     return [one for one in code.in_loops() if _names(one.value) & products and not _calls(one.value, "dot")]
 
 
-def _counter_times_step(code: Code) -> list[_Assignment]:
-    """start * BLOCK, where the loop is range(…, …, BLOCK)."""
-
-    def multiplies(node: ast.AST, loop: ast.For) -> bool:
-        match node, loop.iter:
-            case ast.BinOp(op=ast.Mult(), left=left, right=right), ast.Call(args=[_, _, step]):
-                return {ast.unparse(left), ast.unparse(right)} == {ast.unparse(loop.target), ast.unparse(step)}
-        return False
-
-    return [one for one in code.in_loops() if any(multiplies(n, one.loops[-1]) for n in ast.walk(one.value))]
-
-
-def _elementwise(code: Code) -> list[_Assignment]:
+def _elementwise(code: Code) -> list[Assignment]:
     """a * b, where a was loaded from one tensor and b from another one."""
 
     def of(side: ast.expr) -> set[str]:
@@ -387,7 +385,7 @@ def _elementwise(code: Code) -> list[_Assignment]:
     return [one for one in code.assignments if any(map(multiplies, ast.walk(one.value)))]
 
 
-def _reduced_along_0(code: Code) -> list[_Assignment]:
+def _reduced_along_0(code: Code) -> list[Assignment]:
     def along_0(node: ast.AST) -> bool:
         if not isinstance(node, ast.Call) or _called(node) not in ("max", "sum"):
             return False
@@ -397,14 +395,14 @@ def _reduced_along_0(code: Code) -> list[_Assignment]:
     return [one for one in code.in_loops() if any(map(along_0, ast.walk(one.value)))]
 
 
-def _maximum_not_kept(code: Code) -> list[_Assignment]:
+def _maximum_not_kept(code: Code) -> list[Assignment]:
     """m_new = tl.maximum(m, …), where no line of the loop changes m."""
     changed = {one.target for one in code.in_loops()}
     starts = {one.target for one in code.assignments if not one.loops and _is_minus_infinity(one.value)}
     return [one for one in code.in_loops() if _calls(one.value, "maximum") and _names(one.value) & starts - changed]
 
 
-def _cast_to_half(code: Code) -> list[_Assignment]:
+def _cast_to_half(code: Code) -> list[Assignment]:
     """.to(tl.float16), or tl.bfloat16: not .to(x.dtype), which is fp32 where x is."""
     kinds = {"float16", "bfloat16"}
     return [
@@ -414,7 +412,7 @@ def _cast_to_half(code: Code) -> list[_Assignment]:
     ]
 
 
-def _keys_as_rows(code: Code) -> list[_Assignment]:
+def _keys_as_rows(code: Code) -> list[Assignment]:
     """tl.where(keys[:, None] < n_k, scores, …)."""
 
     def column(node: ast.AST) -> bool:
@@ -429,7 +427,175 @@ def _keys_as_rows(code: Code) -> list[_Assignment]:
     return [one for one in code.assignments if any(hides(node) for node in ast.walk(one.value))]
 
 
-_ROLES: dict[Part, Callable[[Code], list[_Assignment]]] = {
+def _zeroed_padding(code: Code) -> list[Assignment]:
+    """A tl.where with 0 for what is past the end, in an exponential or of which one is taken."""
+
+    def zeroes(value: ast.AST) -> bool:
+        match value:
+            case ast.Call(args=[_, _, ast.Constant(value=0)]):
+                return _called(value) == "where"
+        return False
+
+    raised = {name for one in _exponential(code) for name in _names_in_exponentials(one.value)}
+    inside = [node for one in _exponential(code) for call in _exponentials(one.value) for node in ast.walk(call)]
+    return [
+        one
+        for one in code.assignments
+        if any(zeroes(node) and (one.target in raised or node in inside) for node in ast.walk(one.value))
+        and not (zeroes(one.value) and _calls(one.value, *_EXP))
+    ]
+
+
+def _exponentials(value: ast.expr) -> list[ast.Call]:
+    return [node for node in ast.walk(value) if isinstance(node, ast.Call) and _called(node) in _EXP]
+
+
+def _names_in_exponentials(value: ast.expr) -> set[str]:
+    return {name for call in _exponentials(value) for argument in call.args for name in _names(argument)}
+
+
+def _max_of_exponentials(code: Code) -> list[Assignment]:
+    made = {one.target for one in _exponential(code)}
+    return [
+        one
+        for one in code.assignments
+        if _calls(one.value, "max") and (_names(one.value) & made or _exponentials(one.value))
+    ]
+
+
+def _unguarded(code: Code) -> list[Assignment]:
+    """Exponentials relative to what no tl.where guards, where others have a guard; else the sum."""
+
+    def guards(node: ast.AST) -> bool:
+        match node:
+            case ast.Call(args=[_, a, b]) if _called(node) == "where":
+                return any(isinstance(branch, ast.Constant) for branch in (a, b))
+        return False
+
+    guarded = {one.target for one in code.assignments if any(guards(node) for node in ast.walk(one.value))}
+
+    def free(call: ast.Call) -> bool:
+        match call.args:
+            case [ast.BinOp(op=ast.Sub(), right=right), *_]:
+                return not _names(right) & guarded
+        return False
+
+    found = [one for one in code.in_loops() if any(free(call) for call in _exponentials(one.value))]
+    found = [one for one in found if not _calls(one.value, "store") and one.target]
+    return found if guarded and found else code.sums("sum")
+
+
+def _ratio(code: Code) -> list[Assignment]:
+    """exp(a) / exp(b), or exp(a) * exp(b)."""
+
+    def divides(node: ast.AST) -> bool:
+        match node:
+            case ast.BinOp(left=ast.Call() as one, op=ast.Div() | ast.Mult(), right=ast.Call() as other):
+                both = _called(one) in _EXP and _called(other) in _EXP
+                return both and not any(isinstance(a, ast.BinOp) for a in (*one.args, *other.args))
+        return False
+
+    return [one for one in code.in_loops() if any(divides(node) for node in ast.walk(one.value))]
+
+
+def _started_in_loop(code: Code) -> list[Assignment]:
+    """A constant that a loop gives the name that it adds to, before it does."""
+    added = {one.target: one for one in code.sums("sum") if one.adds or one.target in _names(one.value)}
+    return [
+        one
+        for one in code.in_loops()
+        if one.target in added and _is_start(one.value) and one.loops == added[one.target].loops and not one.adds
+    ]
+
+
+def _loops(code: Code) -> Iterator[tuple[ast.For, str, list[ast.expr]]]:
+    """Loops over a range: (loop, variable, arguments)."""
+    for node in ast.walk(code.kernel):
+        match node:
+            case ast.For(target=ast.Name(id=name), iter=ast.Call(args=arguments) as call) if _called(call) == "range":
+                yield node, name, arguments
+
+
+def _start_times_step(code: Code) -> list[Assignment]:
+    def scales(node: ast.AST, name: str, step: ast.expr) -> bool:
+        match node:
+            case ast.BinOp(left=a, op=ast.Mult(), right=b):
+                wanted = ast.dump(step)
+                return any(
+                    isinstance(x, ast.Name) and x.id == name and ast.dump(y) == wanted for x, y in ((a, b), (b, a))
+                )
+        return False
+
+    return [
+        one
+        for loop, name, arguments in _loops(code)
+        if len(arguments) == 3 and not isinstance(arguments[2], ast.Constant)
+        for one in code.assignments
+        if loop in one.loops and any(scales(node, name, arguments[2]) for node in ast.walk(one.value))
+    ]
+
+
+def _range_to_block(code: Code) -> list[Assignment]:
+    """range(0, BLOCK_SIZE, …), or with another constant of the kernel."""
+    constants = {a.arg for a in code.kernel.args.args if isinstance(a.annotation, ast.Attribute)}
+    return [
+        Assignment("", loop.iter, loop.lineno, ())
+        for loop, _, arguments in _loops(code)
+        if len(arguments) == 3 and isinstance(arguments[1], ast.Name) and arguments[1].id in constants
+    ]
+
+
+def _other_axis(code: Code) -> list[Assignment]:
+    def asks(node: ast.AST) -> bool:
+        match node:
+            case ast.Call(args=[ast.Constant(value=axis)]) if _called(node) == "program_id":
+                return axis != 0
+        return False
+
+    return [one for one in code.assignments if any(asks(node) for node in ast.walk(one.value))]
+
+
+def _comparisons(code: Code) -> Iterator[tuple[Assignment, ast.expr, ast.cmpop, ast.expr]]:
+    """(assignment, left, operation, right) of each comparison of two sides."""
+    for one in code.assignments:
+        for node in ast.walk(one.value):
+            match node:
+                case ast.Compare(left=left, ops=[op], comparators=[right]):
+                    yield one, left, op, right
+
+
+def _is_lanes(code: Code, value: ast.expr) -> bool:
+    """tl.arange(…), or a name that holds just that."""
+    if isinstance(value, ast.Name):
+        own = [one.value for one in code.assignments if one.target == value.id]
+        return len(own) == 1 and isinstance(own[0], ast.Call) and _is_lanes(code, own[0])
+    return isinstance(value, ast.Call) and _called(value) == "arange"
+
+
+def _inverted_mask(code: Code) -> list[Assignment]:
+    """lanes >= n, or > n - …: what is compared begins with a size."""
+    sizes = {a.arg for a in code.kernel.args.args if a.arg == "n" or a.arg.startswith("n_")}
+    return [
+        one
+        for one, left, op, right in _comparisons(code)
+        if isinstance(op, ast.Gt | ast.GtE) and _names(right) & sizes and not _names(left) & sizes
+    ]
+
+
+def _lanes_against(rest: bool) -> Callable[[Code], list[Assignment]]:
+    """tl.arange(…) < n; or < n - …, of what is left."""
+
+    def of(code: Code) -> list[Assignment]:
+        return [
+            one
+            for one, left, _, right in _comparisons(code)
+            if _is_lanes(code, left) and isinstance(right, ast.BinOp if rest else ast.Name) and "n" in _names(right)
+        ]
+
+    return of
+
+
+_ROLES: dict[Part, Callable[[Code], list[Assignment]]] = {
     Part.NORMALISER: lambda code: code.sums("sum"),
     Part.ACCUMULATOR: lambda code: [one for one in code.sums("dot") if one.adds or _has_sum(one.value)],
     Part.MAXIMUM: _maximum,
@@ -450,10 +616,21 @@ _ROLES: dict[Part, Callable[[Code], list[_Assignment]]] = {
     Part.LOOP_END: _bound(1),
     Part.LOOP_END_WITHOUT_MASK: _bound(1, last=False),
     Part.DS: _ds,
-    Part.COUNTER_TIMES_STEP: _counter_times_step,
     Part.ELEMENTWISE: _elementwise,
     Part.REDUCED_ALONG_0: _reduced_along_0,
     Part.MAXIMUM_NOT_KEPT: _maximum_not_kept,
     Part.CAST_TO_HALF: _cast_to_half,
     Part.KEYS_AS_ROWS: _keys_as_rows,
+    Part.ZEROED_PADDING: _zeroed_padding,
+    Part.MAX_OF_EXPONENTIALS: _max_of_exponentials,
+    Part.UNGUARDED_EXPONENTIAL: _unguarded,
+    Part.RATIO_OF_EXPONENTIALS: _ratio,
+    Part.SUM_STARTED_IN_LOOP: _started_in_loop,
+    Part.START_TIMES_STEP: _start_times_step,
+    Part.RANGE_TO_BLOCK: _range_to_block,
+    Part.OTHER_AXIS: _other_axis,
+    Part.RESHAPE: lambda code: [one for one in code.assignments if _calls(one.value, "reshape", "view")],
+    Part.INVERTED_MASK: _inverted_mask,
+    Part.LANES_AGAINST_N: _lanes_against(rest=False),
+    Part.LANES_AGAINST_REST: _lanes_against(rest=True),
 }

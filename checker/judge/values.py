@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from checker.course.case import Case
-from checker.course.misconception import Part, Writes
+from checker.course.misconception import Part, Undefined, Writes
 from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, Status
 from checker.judge.evidence import Locator, tensor_name
 from checker.judge.locate import located
 from checker.judge.models import Models
-from checker.judge.naming import Idea, cover
+from checker.judge.naming import Idea, cover, ideas
 from checker.judge.notes import Note
 from checker.judge.wrong import Wrong
 
@@ -33,9 +33,11 @@ def name_wrong(puzzle: Puzzle, items: list[Wrong], failed: list[Case], right: li
     """
     if not items:
         return []
-    if undefined := [item for item in items if item.undefined]:
-        return [Note(_undefined_lanes(undefined, where))]
-    if items[0].unwritten_load and items[0].status is Status.NOT_A_NUMBER:
+    # What comes out wrong in a plainer case, whatever masked lanes hold, has another reason.
+    if items[0].undefined:
+        return [Note(_undefined_lanes(puzzle, items[0], where))]
+    items = [item for item in items if not item.undefined]
+    if items and items[0].unwritten_load and items[0].status is Status.NOT_A_NUMBER:
         return [Note(_read_before_stored(items[0], *items[0].unwritten_load, where))]
     models = Models(puzzle, items)
     telling = [case for case in right if case.telling]
@@ -105,8 +107,9 @@ def _read_before_stored(item: Wrong, name: str, line: int, where: Locator) -> Fi
     )
 
 
-def _undefined_lanes(items: list[Wrong], where: Locator) -> Finding:
-    first = items[0]
+def _undefined_lanes(puzzle: Puzzle, first: Wrong, where: Locator) -> Finding:
+    if own := ideas(puzzle.misconceptions, Undefined):
+        return own[0].finding(first.status, first.place(where, Part.LOAD))
     return Finding(
         id="undefined-masked-lanes",
         status=first.status,

@@ -150,7 +150,10 @@ INDEXED_BY_A_NUMBER = not_taken(
     "indexed",
 )
 CHAINED_ASSIGNMENT = uncompilable("Triton cannot compile `a = b = …`: write two assignments.")
-TARGET = uncompilable("A kernel assigns to names only. Blocks are values: use tl.where or tl.store.")
+TARGET = uncompilable(
+    "A kernel assigns to names only. A pointer is not a tensor: tl.load(x_ptr + offsets, ...) reads what lies there, "
+    "and tl.store writes it. To choose between values lane by lane, use tl.where."
+)
 LOOP = uncompilable("A kernel loops over range, tl.range or tl.static_range only.")
 FOR_ELSE = uncompilable("Triton cannot compile `for … else`.")
 CHAINED_COMPARISON = not_taken("`a < b < c`", "Write (a < b) & (b < c), with parentheses.")

@@ -11,7 +11,7 @@ from checker.course.misconception import Part, Raises
 from checker.course.verdict import Status
 from checker.judge.errors import Raised, error_finding, name_errors, plain
 from checker.judge.roles import Code
-from tests.judge.made import case, error, idea, puzzle, where
+from tests.judge.made import case, code, error, idea, puzzle, where
 
 LINES = ast.parse("""
 def kernel(a_ptr, b_ptr):
@@ -31,7 +31,7 @@ def test_messages_are_shown_without_the_values_of_a_block() -> None:
 
 def test_a_message_that_is_known_has_a_name() -> None:
     raised = [Raised(case(), error("you did it again")), Raised(case(id=1), error("power of two"))]
-    own, common = name_errors(puzzle(idea("again", Raises(re.compile("again")))), raised, where, CODE)
+    own, common = name_errors(puzzle(idea("again", Raises(re.compile("again")))), raised, where, code())
     assert (own.id, own.where.case_id, own.examples) == ("again", 0, ("Triton says: you did it again",))
     assert (common.id, common.status) == ("arange-not-power-of-two", Status.CRASHED)
 
@@ -44,7 +44,7 @@ def test_a_message_may_be_known_in_a_line_that_plays_a_part_only() -> None:
 
 def test_an_unknown_error_is_told_once_a_line() -> None:
     errors = (error(), error(), error(line=4), error(type="KeyError"))
-    found = list(name_errors(puzzle(), [Raised(case(), one) for one in errors], where, CODE))
+    found = list(name_errors(puzzle(), [Raised(case(), one) for one in errors], where, code()))
     assert [finding.where.line for finding in found] == [3, 4, 3] and not any(finding.named for finding in found)
 
 

@@ -55,7 +55,7 @@ JUDGE: list[tuple[Any, str, Callable[..., Any], str]] = [
     (wrong.Wrong, "line_of", lambda *_: None, "p3_rescaled_by_the_inverse"),
     (kernels, "most_telling", lambda notes: notes, "p6_accumulator_in_half"),
     (memory, "_overlapping", lambda *_: SWITCHED_OFF, "p5_tile_and_step_differ"),
-    (kernels, "name_gaps", lambda _, notes, __: notes, "p1_mask_of_flat_offsets"),
+    (kernels, "name_gaps", lambda _, notes, *__: notes, "p1_mask_of_flat_offsets"),
     (memory, "_missing_barrier", _nothing, "p5_no_barrier"),
     (traffic, "_too_large_a_block", _nothing, "p5_tiles_of_bc_queries"),
     (traffic, "_too_narrow", _nothing, "p4_rows_one_by_one"),

@@ -11,7 +11,7 @@ from checker.course.case import Case, Role
 from checker.course.misconception import Mask, Unwritten
 from checker.judge.memory import memory_notes, name_gaps, never_stored
 from checker.judge.notes import Gap, Note, WrittenTwice
-from tests.judge.made import COLUMNS, LOADS, STORES, Record, case, evidence, idea, puzzle, result, usual, where
+from tests.judge.made import COLUMNS, LOADS, STORES, Record, case, code, evidence, idea, puzzle, result, usual, where
 
 
 def notes(one: Case, records: list[Record]) -> list[Note]:
@@ -131,7 +131,7 @@ def test_a_gap_gets_a_name_that_explains_it_in_every_launch() -> None:
     one, other = case(), case(id=1, shape=(8, COLUMNS))
     ideas = puzzle(idea("shares", last_rows(1, shared=True)), idea("two", last_rows(2)), idea("one", last_rows(1)))
     seen = [evidence(c, records=usual(c)[:-1]) for c in (one, other)]
-    found = name_gaps(ideas, memory_notes(seen[0], where), seen)
+    found = name_gaps(ideas, memory_notes(seen[0], where), seen, where, code())
     assert ids(found) == ["one"] and found[0].finding.where.index == (3, 0)
     seen.append(evidence(case(id=2), records=usual(case())[:-3]))
-    assert ids(name_gaps(ideas, memory_notes(seen[0], where), seen)) == ["not-written"]
+    assert ids(name_gaps(ideas, memory_notes(seen[0], where), seen, where, code())) == ["not-written"]

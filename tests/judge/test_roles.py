@@ -11,7 +11,11 @@ from checker.course.misconception import Part, Product
 from checker.judge.roles import Code
 
 # Roles of lines that no right kernel has.
-FAULTS = (Part.INVERSE_FACTOR, Part.SWAPPED_BRANCHES, Part.MINIMUM, Part.START_ABOVE, Part.UNSHIFTED_EXPONENTIAL)
+FAULTS = (
+    *(Part.INVERSE_FACTOR, Part.SWAPPED_BRANCHES, Part.MINIMUM, Part.START_ABOVE, Part.UNSHIFTED_EXPONENTIAL),
+    *(Part.ZEROED_PADDING, Part.MAX_OF_EXPONENTIALS, Part.RATIO_OF_EXPONENTIALS, Part.SUM_STARTED_IN_LOOP),
+    *(Part.START_TIMES_STEP, Part.RANGE_TO_BLOCK, Part.RESHAPE, Part.INVERTED_MASK),
+)
 # (puzzle, kernel, role, what stands in its line)
 ROLES = [
     ("p2", 0, Part.NORMALISER, "l += tl.sum("),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -52,9 +53,16 @@ def _first_block_of(*taken: str) -> Writes:
     return Writes(of)
 
 
-def _missing(elements: Callable[[Ints, int, int], npt.NDArray[np.bool_]], shared: bool = False) -> Unwritten:
-    """What `elements(positions, n, block)` says of z is left out."""
-    return Unwritten(lambda case: {"z_ptr": elements(_positions(case), _size(case), _block(case))}, shared=shared)
+def _missing(
+    elements: Callable[[Ints, int, int], npt.NDArray[np.bool_]], shared: bool = False, line: Part | None = None
+) -> Unwritten:
+    """What `elements(positions, n, block)` says of z is left out, by a kernel that has such a line."""
+    return Unwritten(lambda case: {"z_ptr": elements(_positions(case), _size(case), _block(case))}, shared, line)
+
+
+def _either_way(elements: Callable[[Ints, int, int], npt.NDArray[np.bool_]]) -> tuple[Unwritten, Unwritten]:
+    """The same, whether or not programs meet in what is written."""
+    return _missing(elements), _missing(elements, shared=True)
 
 
 def _outside(
@@ -91,17 +99,33 @@ def _far_apart(program: int, n: int, block: int) -> tuple[int, int]:
     return program, program + (n - 1 - program) // programs * programs
 
 
-def _each(store_too: Callable[[bool], Reaches]) -> tuple[Reaches, Reaches]:
-    """The load of x or y, and the store of z, with the same mistake."""
-    return store_too(False), store_too(True)
+def _each(store_too: Callable[[bool], Reaches], line: Part | None = None) -> tuple[Reaches, Reaches]:
+    """The load of x or y, and the store of z, with the same mistake, of a kernel that has such a line."""
+    return replace(store_too(False), line=line), replace(store_too(True), line=line)
+
+
+def _up_to_n_less_program(program: int, n: int, block: int) -> tuple[int, int] | None:
+    """Lanes below n - program, from the program's own block on."""
+    lanes = min(block, n - program)
+    return (program * block, program * block + lanes - 1) if lanes > 0 else None
 
 
 VECTORS: tuple[Misconception, ...] = (
     Misconception(
         "program-forgotten",
-        "Every program works on the first block",
-        "The offsets are the same in every program: 0 to BLOCK_SIZE - 1. With n = 10 and BLOCK_SIZE = 4, all three "
-        "programs write z[0] to z[3], in any order, and nobody writes z[4] to z[9].",
+        "Programs are numbered along axis 0, and another axis is asked",
+        "The launch has one axis of programs, axis 0. Along the other two there is a single program, so its number is "
+        "0 everywhere: all programs write z[0] to z[BLOCK_SIZE - 1], and nobody writes the rest.",
+        "Keep the stub's line: tl.program_id(0) is the number of the program.",
+        question="With n = 10 and BLOCK_SIZE = 4, the grid is (3,). Print the number that your kernel asks for: which "
+        "three values should appear, and which do?",
+        signs=(_missing(lambda at, n, block: at >= block, shared=True, line=Part.OTHER_AXIS),),
+    ),
+    Misconception(
+        "program-forgotten",
+        "Every program stores to the first block",
+        "The offsets of the store are the same in every program: 0 to BLOCK_SIZE - 1. With n = 10 and BLOCK_SIZE = 4, "
+        "all three programs write z[0] to z[3], in any order, and nobody writes z[4] to z[9].",
         "Program p begins at element p * BLOCK_SIZE: offsets = program * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE).",
         question="With n = 10 and BLOCK_SIZE = 4, which elements should programs 0, 1 and 2 write? What in your "
         "offsets could make those of program 2 differ from those of program 0?",
@@ -160,6 +184,28 @@ VECTORS: tuple[Misconception, ...] = (
         signs=(_missing(lambda at, n, block: at >= block),),
     ),
     Misconception(
+        "mask-inverted",
+        "The mask is true past the end, and false where there are elements",
+        "A mask says which lanes take part. Here these are the lanes past the end: with n = 10 and BLOCK_SIZE = 4, "
+        "lanes 2 and 3 of program 2, and no lane of programs 0 and 1. So z stays as it was.",
+        "Turn the comparison round: an offset has an element if it is below n, offsets < n.",
+        question="With n = 10 and BLOCK_SIZE = 4, in how many of its four lanes is your mask true in program 0? In how "
+        "many should it be?",
+        signs=(_missing(lambda at, n, block: at >= 0, line=Part.INVERTED_MASK),),
+    ),
+    Misconception(
+        "lanes-far-apart",
+        "The lanes of a block are BLOCK_SIZE elements apart",
+        "Lane i of program p is at element p + i * BLOCK_SIZE here. With n = 24 and BLOCK_SIZE = 8 there are three "
+        "programs: program 0 has elements 0, 8 and 16, program 1 has 1, 9 and 17, program 2 has 2, 10 and 18. Nobody "
+        "has element 3.",
+        "The program's number is multiplied, and the lanes are neighbours: offsets = program * BLOCK_SIZE + "
+        "tl.arange(0, BLOCK_SIZE).",
+        question="Print the offsets. With n = 24 and BLOCK_SIZE = 8, which eight elements should program 1 have, and "
+        "which ones does it have?",
+        signs=_either_way(lambda at, n, block: (at % block >= -(-n // block)) | (at // block >= block)),
+    ),
+    Misconception(
         "counts-from-one",
         "The first block of z is left out",
         "Programs count from 0, as tl.program_id(0) does. Here program 0 begins at element BLOCK_SIZE, so nobody owns "
@@ -197,7 +243,18 @@ VECTORS: tuple[Misconception, ...] = (
         "Compare what you add to the pointer: mask = offsets < n.",
         question="In program 2, with BLOCK_SIZE = 4, which four numbers does your mask compare with n, and which four "
         "do you add to the pointer?",
-        signs=_each(lambda store: _outside(store, _whole_block_of_several)),
+        signs=_each(lambda store: _outside(store, _whole_block_of_several), line=Part.LANES_AGAINST_N),
+    ),
+    Misconception(
+        "mask-of-lanes",
+        "The lanes are compared with too much: n minus the program's number",
+        "Lanes count from 0 in every program, so they must be below the number of elements that are left. With n = 10 "
+        "and BLOCK_SIZE = 4, the programs before program 2 have 8 elements, and 2 are left. n minus "
+        "the program's number is 8.",
+        "Subtract the elements before the block, not the programs: n - program * BLOCK_SIZE.",
+        question="With n = 10 and BLOCK_SIZE = 4, how many elements are left for program 2? With which number does "
+        "your mask compare its lanes?",
+        signs=_each(lambda store: _outside(store, _up_to_n_less_program), line=Part.LANES_AGAINST_REST),
     ),
     Misconception(
         "only-first-block",
@@ -210,7 +267,7 @@ VECTORS: tuple[Misconception, ...] = (
     ),
     Misconception(
         "load-without-mask",
-        "The load has no mask",
+        "The load has no mask, or one that does not end with the vectors",
         "The last block has more lanes than there are elements left, and the load reads all of them. With n = 10 and "
         "BLOCK_SIZE = 4, program 2 reads elements 10 and 11, which belong to somebody else.",
         "Give both loads the mask, and the store as well: tl.load(x_ptr + offsets, mask=offsets < n, other=0.0).",
@@ -220,7 +277,7 @@ VECTORS: tuple[Misconception, ...] = (
     ),
     Misconception(
         "store-without-mask",
-        "The store has no mask",
+        "The store has no mask, or one that does not end with the vectors",
         "The last block has more lanes than there are elements left, and the store writes all of them. With n = 10 "
         "and BLOCK_SIZE = 4, program 2 overwrites what lies where z[10] and z[11] would be, whatever that is.",
         "Give the store the same mask as the loads: tl.store(z_ptr + offsets, x + y, mask=offsets < n).",

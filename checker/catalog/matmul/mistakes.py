@@ -146,7 +146,7 @@ PRODUCTS = (
         "tl.arange(0, Bk).",
         question="k = 40 and Bk = 16: which three values does start have, and which column numbers does each of the "
         "three steps load?",
-        signs=(_c_is(_of_steps(lambda c, s: c // s.Bk % s.Bk == 0)).at(Part.COUNTER_TIMES_STEP, needed=True),),
+        signs=(_c_is(_of_steps(lambda c, s: c // s.Bk % s.Bk == 0)).at(Part.START_TIMES_STEP, needed=True),),
     ),
     Misconception(
         "tile-and-step-differ",

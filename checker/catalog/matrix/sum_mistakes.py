@@ -10,7 +10,7 @@ import numpy as np
 from checker.catalog.matrix.launch import matrix
 from checker.catalog.softmax import rows
 from checker.course.case import Array, Case
-from checker.course.misconception import Misconception, Part, Raises, Reach, Reaches, Writes
+from checker.course.misconception import Mask, Misconception, Part, Raises, Reach, Reaches, Unwritten, Writes
 
 
 def _out_is(formula: Callable[[Array, Case], Array]) -> Writes:
@@ -41,6 +41,10 @@ def _stores(lowest: Callable[[Case, int], int], widths: Callable[[Case], Sequenc
 def _row_or_block(case: Case) -> tuple[int, int]:
     """How much a program stores that stores a row, with a mask and without one."""
     return rows.columns(case), rows.block_size(case)
+
+
+def _rows_past_columns(case: Case) -> dict[str, Mask]:
+    return {"out_ptr": np.arange(rows.row_count(case)) >= rows.columns(case)}
 
 
 SUMS = (
@@ -132,6 +136,25 @@ SUMS = (
         "Sum x as it was loaded, with its sign: tl.sum(x, axis=0).",
         question="What is the sum of the row 1 -2 3? Which operation in your kernel would make 6 of it?",
         signs=(_out_is(lambda x, _: np.abs(x).sum(axis=1)),),
+    ),
+    Misconception(
+        "summed-as-integers",
+        "The elements are converted to integers before they are summed",
+        "An integer has no fraction: of the row 1.5 2.5 -0.5, it leaves 1, 2 and 0, which sum to 3 instead of 3.5. And "
+        "numbers beyond 2,147,483,647 do not fit into 32 bits at all.",
+        "Convert to fp32, which keeps fractions: x.to(tl.float32).",
+        question="The row 1.5 2.5 sums to 4. What is left of its two elements on the line that converts them?",
+        signs=(_out_is(lambda x, _: np.trunc(x).sum(axis=1)),),
+    ),
+    Misconception(
+        "store-masked-by-columns",
+        "The mask of the store compares the row with n_cols",
+        "n_cols counts columns. With 33 rows of 5 columns, a store that takes part only if row < n_cols leaves out "
+        "rows 5 to 32.",
+        "Each program stores one number, that of its own row. The row exists, so this store needs no mask.",
+        question="With 33 rows of 5 columns, in which programs is the mask of your store true? Which rows have no "
+        "sum then?",
+        signs=(Unwritten(_rows_past_columns),),
     ),
     Misconception(
         "half-sum",

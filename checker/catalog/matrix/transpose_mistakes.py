@@ -14,7 +14,7 @@ import numpy as np
 
 from checker.catalog.softmax.rows import Stride, X, Y, block_size, columns, row_count, rows_owned
 from checker.course.case import Array, Case
-from checker.course.misconception import Mask, Misconception, Raises, Reach, Reaches, Unwritten
+from checker.course.misconception import Mask, Misconception, Part, Raises, Reach, Reaches, Undefined, Unwritten, Writes
 
 # Where the lanes of a tile end: where the matrix does, one lane later, at the tile's own end, or after as many lanes
 # as are left along the other axis; or where the matrix ends along the other axis.
@@ -111,6 +111,37 @@ def _columns_apart(step: Stride) -> Callable[[Case, Array, Array], Mask]:
     return missing
 
 
+def _in_old_place(case: Case, program: int) -> tuple[Reach, ...]:
+    """The transposed tile, in the tile of y that has the numbers of the program."""
+    (first_row, high, count), (first_column, wide, n) = _axes(case, program)
+    row, column = first_row // high * wide, first_column // wide * high
+    last_row, last_column = row + min(wide, n - first_column) - 1, column + min(high, count - first_row) - 1
+    return (Reach(True, "y_ptr", row * Y(case) + column, last_row * Y(case) + last_column),)
+
+
+def _not_in_old_place(case: Case, rows: Array, cols: Array) -> Mask:
+    """What that leaves out of y: elements in no such tile."""
+    written = np.zeros((columns(case), row_count(case)), bool)
+    for program in range(case.grid[0] * case.grid[1]):
+        for reach in _in_old_place(case, program):
+            (top, left), (bottom, right) = divmod(reach.lowest, Y(case)), divmod(reach.highest, Y(case))
+            written[top : bottom + 1, left : right + 1] = True
+    return ~written
+
+
+def _reshaped(case: Case) -> Mapping[str, Array]:
+    """y, if each tile of x keeps the order of its elements; past the end of x they are 0."""
+    x, high, wide = case.tensors["x_ptr"].values, rows_owned(case), block_size(case)
+    count, n = x.shape
+    padded = np.pad(x.astype(np.float64), ((0, -count % high), (0, -n % wide)))
+    y = np.zeros(padded.shape[::-1])
+    for row in range(0, count, high):
+        for column in range(0, n, wide):
+            tile = padded[row : row + high, column : column + wide]
+            y[column : column + wide, row : row + high] = tile.reshape(wide, high)
+    return {"y_ptr": y[:n, :count]}
+
+
 TRANSPOSES = (
     Misconception(
         "not-transposed",
@@ -125,6 +156,40 @@ TRANSPOSES = (
             _store(Y, _one),
             _store(Y, _one, "left along the other", "left along the other"),
         ),
+    ),
+    Misconception(
+        "tile-in-its-old-place",
+        "The tile is transposed, but it goes to the place that it has in x",
+        "Two things change places: the elements in a tile, and the tiles. With tiles of 2 x 4, tile (1, 2) of x holds "
+        "rows 2 and 3 and columns 8 to 11. Transposed, it belongs in rows 8 to 11 and columns 2 and 3 of y. This "
+        "kernel puts it into rows 4 to 7 and columns 4 and 5.",
+        "Use the rows and cols of the load: in y, cols count rows, and rows count columns. That is y_ptr + cols[:, "
+        "None] * y_row_stride + rows[None, :], and program_id(0) stays with the rows of x.",
+        question="With tiles of 2 x 4, program (1, 2) has loaded rows 2 and 3 of x, and columns 8 to 11. In which rows "
+        "and columns of y do these elements belong, and where does your store put them?",
+        signs=(Reaches(_in_old_place), *_either_way(_not_in_old_place)),
+    ),
+    Misconception(
+        "reshaped",
+        "The tile is reshaped, not transposed",
+        "A reshape keeps the order of the elements, and only counts them off in rows of another length: the tile 0 1 2 "
+        "3 | 4 5 6 7 becomes 0 1 | 2 3 | 4 5 | 6 7. Transposed it is 0 4 | 1 5 | 2 6 | 3 7.",
+        "tl.trans(x) exchanges rows and columns.",
+        question="A tile has the rows 0 1 2 3 and 4 5 6 7. What is the first row of its transpose, and what is the "
+        "first row after your kernel's change of shape?",
+        signs=(Writes(_reshaped, Part.RESHAPE, needs_line=True),),
+    ),
+    Misconception(
+        "undefined-masked-lanes",
+        "Lanes that the load left out are stored",
+        "A masked load without `other` leaves its masked lanes undefined: on a GPU they hold anything. A transpose "
+        "only moves numbers, so none of them may reach y. Here the store writes lanes that were masked off in the "
+        "load.",
+        "A lane that is masked off in the load must be masked off in the store. The mask is turned with the tile, "
+        "tl.trans(mask), and only then do the two belong together.",
+        question="Take a lane in which the mask of your load is false. To which place does it move on the way to the "
+        "store, and what does the mask of the store say there?",
+        signs=(Undefined(),),
     ),
     Misconception(
         "x-read-transposed",

@@ -8,7 +8,7 @@ from checker.catalog.softmax.mistakes import exp32, shifted, total, y_is
 from checker.catalog.softmax.reference import softmax
 from checker.catalog.softmax.rows import block_size
 from checker.course.case import Array, Case
-from checker.course.misconception import Misconception, Part, Unwritten
+from checker.course.misconception import Misconception, Part, Unwritten, Writes
 
 
 def blocks(x: Array, case: Case) -> list[Array]:
@@ -83,6 +83,33 @@ def _without_tail(x: Array, case: Case) -> Array:
     return np.asarray(e / total(e[:, : x.shape[1] - x.shape[1] % block_size(case)]))
 
 
+def _padded_with(number: float) -> Writes:
+    """The softmax of the row filled up to whole blocks with a number."""
+
+    def formula(x: Array, case: Case) -> Array:
+        m = np.maximum(top(x), number) if _padding(x, case) else top(x)
+        return np.asarray(exp32(x - m) / (total(exp32(x - m)) + _padding(x, case) * exp32(number - m)))
+
+    return y_is(formula)
+
+
+def _sum_of_own(x: Array, case: Case) -> Array:
+    """Divided by the sum of exponentials that are relative to each block's own maximum."""
+    return np.asarray(exp32(shifted(x)) / sum(total(exp32(shifted(block))) for block in blocks(x, case)))
+
+
+def _result_of_own(x: Array, case: Case) -> Array:
+    """Each block's exponentials relative to its own maximum, divided by the row's sum."""
+    own = np.concatenate([exp32(shifted(block)) for block in blocks(x, case)], axis=1)
+    return np.asarray(own / total(exp32(shifted(x))))
+
+
+def _tail(case: Case) -> dict[str, Array]:
+    values = case.tensors["y_ptr"].values
+    whole = values.shape[1] // block_size(case) * block_size(case)
+    return {"y_ptr": np.broadcast_to(np.arange(values.shape[1]) >= whole, values.shape)}
+
+
 def _past_first_block(case: Case) -> dict[str, Array]:
     values = case.tensors["y_ptr"].values
     return {"y_ptr": np.broadcast_to(np.arange(values.shape[1]) >= block_size(case), values.shape)}
@@ -90,6 +117,36 @@ def _past_first_block(case: Case) -> dict[str, Array]:
 
 # Wrong ideas about walking a row in blocks, for every softmax that subtracts the maximum.
 BLOCKWISE = (
+    Misconception(
+        "first-block-only",
+        "Blocks lie too far apart: only the first one is in the row",
+        "The loop counts columns: with {block} = 4, start is 0, 4 and 8. Multiplied by {block} once more it is 0, 16 "
+        "and 32, and a row of 10 columns has ended before the second block begins.",
+        "start is the block's first column already: {x_in_loop}, and the same in the mask and in the store.",
+        question="A row has 10 columns in blocks of 4. Which values does start take in your loop, and at which columns "
+        "do the blocks that you address begin?",
+        signs=(Unwritten(_past_first_block, line=Part.START_TIMES_STEP),),
+    ),
+    Misconception(
+        "first-block-only",
+        "The loop ends at {block}, not at the end of the row",
+        "range takes a begin, an end and a step. A loop that ends at {block} sees the columns of the first block "
+        "alone, and the rest of the row is not written.",
+        "The row ends at n_cols, and the step is a block: for start in range(0, n_cols, {block}).",
+        question="A row has 10 columns in blocks of 4. Which values must start take, and which does your range give?",
+        signs=(Unwritten(_past_first_block, line=Part.RANGE_TO_BLOCK),),
+    ),
+    Misconception(
+        "tail-left-out",
+        "The last columns are left out: those that do not fill a block",
+        "n_cols need not be a multiple of {block}. Of a row of 10 columns in blocks of 4, columns 8 and 9 are not "
+        "written. A row that is shorter than a block is not written at all.",
+        "Let the loop run to n_cols, range(0, n_cols, {block}), and let the mask switch off the lanes past the end. A "
+        "number of blocks is rounded up: tl.cdiv(n_cols, {block}).",
+        question="A row has 10 columns in blocks of 4. How many iterations does your last loop have, and which of them "
+        "writes column 9?",
+        signs=(Unwritten(_tail),),
+    ),
     Misconception(
         "first-block-only",
         "Only the first block of each row is written",
@@ -139,6 +196,58 @@ BLOCKWISE = (
         question="The row is 1 3 | 2 5, in blocks of two. When your kernel stores the first block, which elements are "
         "in the sum that it divides by?",
         signs=(y_is(_divided_too_early),),
+    ),
+    Misconception(
+        "own-maximum-in-sum",
+        "The sum is taken relative to each block's own maximum",
+        "Exponentials that are relative to different maxima cannot be added up. Of the row 1 3 | 2 5, in blocks of "
+        "two, block 1 3 adds 1.135, relative to 3, and block 2 5 adds 1.050, relative to 5. That makes 2.185, and the "
+        "sum relative to 5 is 1.203.",
+        "Subtract the row's maximum in every block: tl.exp(x - m).",
+        question="The row is 1 3 | 2 5, in blocks of two. Which number does your sum subtract in the first block, and "
+        "which one in the second?",
+        signs=(y_is(_sum_of_own).at(Part.NORMALISER),),
+    ),
+    Misconception(
+        "own-maximum-in-result",
+        "The last pass subtracts each block's own maximum",
+        "The sum is relative to m, the maximum of the whole row. Of the row 1 3 | 2 5, in blocks of two, the first "
+        "block subtracts 3 where 5 belongs, so its elements come out 7.39 times too large.",
+        "Subtract the row's maximum in the last pass, too: tl.exp(x - m) / l.",
+        question="The row is 1 3 | 2 5, in blocks of two, and the sum was taken relative to 5. Which number does your "
+        "last pass subtract in the first block?",
+        signs=(y_is(_result_of_own),),
+    ),
+    Misconception(
+        "not-the-maximum",
+        "What is subtracted is the largest |x|, not the largest x",
+        "In a row of negative numbers the largest absolute value belongs to the smallest element. Of the row -200 "
+        "-201, 201 is subtracted: both exponentials are 0 in fp32, and 0 / 0 is NaN.",
+        "Take the maximum of x itself, with its sign: m = tl.maximum(m, tl.max(x, axis={axis})).",
+        question="What does your kernel subtract from the row -200 -201, and which of the two numbers is the larger "
+        "one?",
+        signs=(
+            y_is(lambda x, _: with_max(x, top(np.abs(x)))).at(Part.MAXIMUM),
+            y_is(lambda x, case: with_max(x, top(np.abs(x)) + (np.inf if _padding(x, case) else 0.0))).at(Part.MAXIMUM),
+        ),
+    ),
+    Misconception(
+        "not-the-maximum",
+        "What is subtracted is the mean of the row, not its maximum",
+        "An element can lie far above the mean. Of the row 0 0 0 400 the mean is 100, exp(400 - 100) is infinite in "
+        "fp32, and inf / inf is NaN. Relative to the maximum no exponential is above 1.",
+        "Keep the maximum of each block: m = tl.maximum(m, tl.max(x, axis={axis})).",
+        question="What does your kernel subtract from the row 0 0 0 400, and which exponent is then the largest?",
+        signs=(y_is(lambda x, _: with_max(x, x.mean(axis=-1, keepdims=True))),),
+    ),
+    Misconception(
+        "not-the-maximum",
+        "What is subtracted is the first element of the row, not its maximum",
+        "An element can lie far above the first one. Of the row 0 400, 0 is subtracted, exp(400) is infinite in fp32, "
+        "and inf / inf is NaN.",
+        "Keep the maximum of each block: m = tl.maximum(m, tl.max(x, axis={axis})).",
+        question="What does your kernel subtract from the row 0 400, and which exponent is then the largest?",
+        signs=(y_is(lambda x, _: with_max(x, x[:, :1])),),
     ),
     Misconception(
         "minimum-for-maximum",
@@ -250,6 +359,31 @@ BLOCKWISE = (
         signs=(y_is(lambda x, case: with_max(x, _padded_top(x, case))).at(Part.PADDING, needed=True),),
     ),
     Misconception(
+        "padding-in-max",
+        "The padding is a number that a row can stay below",
+        "The lanes past the end of the row hold a large negative number in place of minus infinity, -10,000 for "
+        "instance. Of the row -20000 -20001 -20002, in a block of 4, that is the maximum: all exponentials are 0 in "
+        "fp32, and y is 0 where .665 .245 .090 belongs.",
+        "Load the padding as minus infinity, which no element is below: other=-float('inf').",
+        question="x may be as low as -100,000. Which number do your padded lanes hold, and what is the maximum of a "
+        "row that is -100,000 throughout?",
+        signs=tuple(_padded_with(number).at(Part.PADDING) for number in (-1e4, -1e3, -1e5, -65504.0, -100.0)),
+    ),
+    Misconception(
+        "sums-padded-lanes",
+        "tl.where makes 0 of the padding before the exponential is taken",
+        "The exponential of 0 - m is not 0, so each lane past the end of the row adds to the denominator. The row 1 3 "
+        "2, in a block of 4, has the sum 1.553 instead of 1.503. Whatever the load put into these lanes, this line "
+        "replaces it.",
+        "Put in minus infinity, whose exponential is 0, or apply the tl.where to the exponential instead of x.",
+        question="The row 1 3 2 has the maximum 3, and lies in a block of 4. What does the fourth lane hold before "
+        "this line, after it, and after the exponential?",
+        signs=(
+            y_is(lambda x, case: _padded_sum(x, case, top(x))).at(Part.ZEROED_PADDING, needed=True),
+            y_is(lambda x, case: _padded_sum(x, case, _padded_top(x, case))).at(Part.ZEROED_PADDING, needed=True),
+        ),
+    ),
+    Misconception(
         "sums-padded-lanes",
         "The padding is counted in the sum",
         "The lanes past the end of the row were loaded as 0, and each of them adds exp(0 - m) to the denominator. The "
@@ -268,6 +402,20 @@ BLOCKWISE = (
         question="The row -1 -2 -3 lies in a block of 4. What does the fourth lane do to the maximum and to the sum? "
         "Which x would do nothing to either?",
         signs=(y_is(lambda x, case: _padded_sum(x, case, _padded_top(x, case))).at(Part.LOAD),),
+    ),
+    Misconception(
+        "sum-of-last-block",
+        "The sum begins again in each iteration",
+        "The line that sets the sum to 0 stands inside the loop, so each block forgets the blocks before it, and the "
+        "denominator is the last block's sum alone. Of the row 1 3 | 2 5 it is 1.050 instead of 1.203.",
+        "Set it once, before the loop. Inside, only add.",
+        question="The row is 1 3 | 2 5, in blocks of two. Print l at the beginning and at the end of each iteration: "
+        "what becomes of the first block's sum?",
+        signs=(
+            y_is(lambda x, case: exp32(shifted(x)) / total(exp32(blocks(x, case)[-1] - top(x)))).at(
+                Part.SUM_STARTED_IN_LOOP, needed=True
+            ),
+        ),
     ),
     Misconception(
         "sum-of-last-block",

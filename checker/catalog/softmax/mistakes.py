@@ -31,8 +31,23 @@ def shifted(x: Array) -> Array:
     return np.asarray(x - x.max(axis=-1, keepdims=True))
 
 
+def _half(x: Array) -> Array:
+    """Rounded to fp16, infinite beyond 65504; in float64."""
+    return x.astype(np.float16).astype(np.float64)
+
+
 # Wrong ideas that any kernel for a row-wise softmax can have.
 RESULTS = (
+    Misconception(
+        "no-division",
+        "The exponentials are divided by the largest of them, not by their sum",
+        "The largest element of each row of y is exactly 1, and rows do not sum to 1: the row 1 3 2 5 gives .018 .135 "
+        ".050 1, which sums to 1.203.",
+        "Divide by the sum of the exponentials: tl.sum in the place of tl.max.",
+        question="To what does each row of a softmax sum? By which number does your kernel divide the exponentials of "
+        "the row 1 3 2 5, and by which one must it?",
+        signs=(y_is(lambda x, _: np.exp(shifted(x))).at(Part.MAX_OF_EXPONENTIALS, needed=True),),
+    ),
     Misconception(
         "no-division",
         "The exponentials were stored without dividing by their sum",
@@ -52,6 +67,46 @@ RESULTS = (
         question="In the softmax of the row 0 1, the second element is 2.718 times the first. How many times is it in "
         "your y, and which function makes it so?",
         signs=(y_is(lambda x, _: np.exp2(shifted(x)) / total(np.exp2(shifted(x)))),),
+    ),
+    Misconception(
+        "exponential-twice",
+        "The exponential is taken twice",
+        "y is made of exponentials of exponentials: the exponential of 1 is 2.718, and the exponential of that is "
+        "15.154. From x = 4.5 on it is infinite in fp32.",
+        "Divide the exponentials themselves by their sum.",
+        question="Follow the element 1 through your kernel. How often does it go through an exponential before it is "
+        "stored?",
+        signs=tuple(
+            y_is(formula)
+            for formula in (
+                lambda x, _: exp32(exp32(x)) / total(exp32(x)),
+                lambda x, _: exp32(exp32(x)) / total(exp32(exp32(x))),
+                lambda x, _: exp32(exp32(shifted(x))) / total(exp32(shifted(x))),
+                lambda x, _: exp32(exp32(shifted(x))) / total(exp32(exp32(shifted(x)))),
+            )
+        ),
+    ),
+    Misconception(
+        "sigmoid",
+        "y is the sigmoid of each element",
+        "y holds e / (1 + e), element by element, where e is the exponential. That is a sigmoid, which knows nothing "
+        "of the other elements. Of the row 0 0 0 it gives .5 .5 .5, which sums to 1.5.",
+        "The denominator is the sum of the exponentials of the whole row, and the same for all of its elements.",
+        question="To what does the row 0 0 0 sum in your y? Which exponentials are in the denominator of its first "
+        "element?",
+        signs=(
+            y_is(lambda x, _: exp32(x) / (1.0 + exp32(x))),
+            y_is(lambda x, _: exp32(shifted(x)) / (1.0 + exp32(shifted(x)))),
+        ),
+    ),
+    Misconception(
+        "sum-for-its-logarithm",
+        "The sum is subtracted in the exponent, not its logarithm",
+        "y is exp(x - m - l), which is exp(x - m) divided by exp(l). Of the row 0 0, with the sum 2, that gives .135 "
+        ".135 instead of .5 .5.",
+        "Divide by the sum, or subtract its logarithm in the exponent: l and tl.log(l) are not the same.",
+        question="exp(a - b) is exp(a) divided by something. What is it divided by in your kernel, if the sum is 2?",
+        signs=(y_is(lambda x, _: exp32(shifted(x) - total(exp32(shifted(x))))),),
     ),
     Misconception(
         "log-softmax",
@@ -119,6 +174,28 @@ RESULTS = (
         question="A row of 10 columns sums to 10 in your y. Which division in your kernel makes the denominator ten "
         "times too small?",
         signs=(y_is(lambda x, _: exp32(shifted(x)) / exp32(shifted(x)).mean(axis=-1, keepdims=True)),),
+    ),
+    Misconception(
+        "mean-for-sum",
+        "The result is divided by the number of columns as well",
+        "Each row of y sums to 1 / n_cols, not to 1: besides the sum, something divides by the number of columns. The "
+        "row 0 0 then gives .25 .25 instead of .5 .5.",
+        "The sum of the exponentials is the whole denominator: leave n_cols out of it.",
+        question="A row of 10 columns sums to .1 in your y. Which division in your kernel makes it ten times too "
+        "small?",
+        signs=(y_is(lambda x, _: exp32(shifted(x)) / total(exp32(shifted(x))) / x.shape[1]),),
+    ),
+    Misconception(
+        "exponentials-in-half",
+        "The exponentials are rounded to fp16 before they are divided",
+        "fp16 has 11 binary digits, so each element of y is off by up to 0.049 %. Exponentials above 65504 are "
+        "infinite, and very small ones are 0.",
+        "Compute in fp32 up to the store, which converts to the type of y by itself.",
+        question="Which type do your exponentials have when they are divided, and which line gives it to them?",
+        signs=(
+            y_is(lambda x, _: _half(exp32(x)) / total(exp32(x))),
+            y_is(lambda x, _: _half(exp32(shifted(x))) / total(exp32(shifted(x)))),
+        ),
     ),
     Misconception(
         "sign-reversed",

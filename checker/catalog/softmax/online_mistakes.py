@@ -15,23 +15,26 @@ from checker.course.misconception import Misconception, Part, Writes
 
 def _online(
     rescale: Callable[[Array, Array], Array] = lambda m, m_new: exp32(m - m_new),
-    guarded: bool = True,
+    guard: Callable[[Array, bool], Array] = lambda m, _: np.where(np.isinf(m), 0.0, m),
     own: bool = False,
+    own_factor: bool = False,
     both: bool = False,
 ) -> Writes:
     """The two-pass softmax with a factor `rescale(m_old, m_new)` for the old normaliser.
 
-    `guarded`: 0 is subtracted instead of the maximum while that is -inf. `own`: each block's exponentials are
-    taken relative to the block's own maximum. `both`: the factor is for the new part as well.
+    `guard(m, first)`: what is subtracted, of the maximum so far; whether this is the first block. `own`: each block's
+    exponentials are taken relative to the block's own maximum; `own_factor`: and the old normaliser is. `both`: the
+    factor is for the new part as well.
     """
 
     def formula(x: Array, case: Case) -> Array:
         m, l = np.full((len(x), 1), -np.inf), np.zeros((len(x), 1))
-        for block in blocks(x, case):
+        for number, block in enumerate(blocks(x, case)):
             m_new = np.maximum(m, top(block))
-            shift = np.where(guarded & np.isinf(m_new), 0.0, m_new)
+            shift = guard(m_new, number == 0)
             new = total(exp32(block - (top(block) if own else shift)))
-            l = (l + new) * rescale(m, shift) if both else l * rescale(m, shift) + new
+            factor = rescale(m, guard(top(block), number == 0) if own_factor else shift)
+            l = (l + new) * factor if both else l * factor + new
             m = m_new
         return np.asarray(exp32(x - m) / l)
 
@@ -56,6 +59,15 @@ def _running(x: Array, case: Case) -> Array:
     return np.concatenate(written, axis=1)
 
 
+def _first_pass_kept(x: Array, case: Case) -> Array:
+    """Each block's exponentials relative to the maximum up to it, divided by the row's sum."""
+    written, m = [], np.full((len(x), 1), -np.inf)
+    for block in blocks(x, case):
+        m = np.maximum(m, top(block))
+        written.append(exp32(block - np.where(np.isinf(m), 0.0, m)))
+    return np.asarray(np.concatenate(written, axis=1) / total(exp32(shifted(x))))
+
+
 def _guard_kept(x: Array, case: Case) -> Array:
     """The softmax with a maximum of at least 0 after a block of -inf."""
     return with_max(x, np.where(np.isinf(top(blocks(x, case)[0])), np.maximum(top(x), 0.0), top(x)))
@@ -74,8 +86,8 @@ ONLINE = (
         "The old normaliser is not rescaled when the maximum grows",
         "l adds up exponentials that were taken relative to different maxima. Of the row 1 3 | 2 5, block 1 3 leaves "
         "1.135, relative to 3, and block 2 5 adds 1.050, relative to 5. Added as they are they make 2.185, and l "
-        "should be 1.203. If you do multiply the old l by a factor, then m was overwritten before that, and the "
-        "factor is exp(0), which is 1.",
+        "should be 1.203. Either nothing multiplies the old l, or m is overwritten before the factor is computed. "
+        "The factor is then exp(0), which is 1.",
         "Multiply the old l by tl.exp(m - what you subtract now) while m still holds the old maximum; the line m = "
         "m_new comes last.",
         question="After block 1 3, l is 1.135, relative to 3. How much is that relative to 5? When your kernel needs "
@@ -155,6 +167,40 @@ ONLINE = (
         signs=(y_is(lambda x, case: _running(x, case)),),
     ),
     Misconception(
+        "written-too-early",
+        "What pass 1 writes to y is relative to the maximum so far, and stays so",
+        "Pass 1 stores exponentials to y, and pass 2 only divides them. Those of early blocks are relative to an older "
+        "maximum than l is: of the row 1 3 | 2 5, in blocks of two, block 1 3 was written relative to 3, so it comes "
+        "out 7.39 times too large.",
+        "Pass 2 loads x again and computes tl.exp(x - m) / l with the final m. y is only written, and only there.",
+        question="The row is 1 3 | 2 5, in blocks of two. Relative to which maximum are the exponentials of the first "
+        "block when they are stored, and relative to which is l at the end?",
+        signs=(y_is(_first_pass_kept),),
+    ),
+    Misconception(
+        "factor-overflows",
+        "The factor is a ratio of two exponentials, which overflow",
+        "On paper exp(m) / exp(m_new) is exp(m - m_new). In fp32 an exponential is infinite from 88.7 on, and 0 far "
+        "below 0: for the maxima 500 and 501 that is inf / inf, and for -500 and -499 it is 0 / 0. Both are NaN.",
+        "Subtract first, and take one exponential: tl.exp(m - m_new), or of what you subtract while m_new is -inf.",
+        question="The maximum grows from 500 to 501. What are the two exponentials in your factor, and what should the "
+        "factor be?",
+        signs=(
+            _online(lambda m, m_new: exp32(m) / exp32(m_new)).at(Part.RATIO_OF_EXPONENTIALS, needed=True),
+            _online(lambda m, m_new: exp32(m) * exp32(-m_new)).at(Part.RATIO_OF_EXPONENTIALS, needed=True),
+        ),
+    ),
+    Misconception(
+        "rescaled-to-the-blocks-maximum",
+        "The old normaliser is rescaled to the block's maximum, not to the new one",
+        "If the block's maximum is lower than the one so far, the factor is above 1 where it should be 1. In the row 5 "
+        "4 | 1 3, block 5 4 leaves 1.368, relative to 5, and the factor for block 1 3 is exp(5 - 3), which is 7.39.",
+        "The factor is tl.exp(m - m_new), where m_new is the larger one of m and the block's maximum.",
+        question="The maximum is 5 when block 1 3 comes in. What is the maximum afterwards, and to which number does "
+        "your factor rescale the old l?",
+        signs=(_online(own_factor=True).at(Part.NORMALISER),),
+    ),
+    Misconception(
         "guard-in-the-maximum",
         "After a block of -inf the running maximum is 0",
         "The 0 that is subtracted while the maximum is -inf was kept as the maximum. If the row continues with -200 "
@@ -166,6 +212,29 @@ ONLINE = (
         signs=(y_is(_guard_kept),),
     ),
     Misconception(
+        "guard-in-the-maximum",
+        "The guard also holds for rows that are far below 0",
+        "What is subtracted never falls below a number that the guard names, -10,000 for instance, but m does. Of the "
+        "row -20000 -20001 both exponentials are then 0 in fp32, so l is 0, and the last pass divides by it.",
+        "Only -inf needs a guard: shift = tl.where(m_new == -float('inf'), 0.0, m_new).",
+        question="A row is -20,000 throughout. What are m_new and what you subtract, and to what do the exponentials "
+        "sum?",
+        signs=tuple(
+            _online(guard=lambda m, _, least=least: np.maximum(m, least)).at(Part.NORMALISER)  # type: ignore[misc]
+            for least in (-1e4, -1e3, -65504.0, -100.0, 0.0)
+        ),
+    ),
+    Misconception(
+        "minus-infinity-prefix",
+        "The guard against -inf minus -inf holds for the first block only",
+        "A row can begin with several blocks of -inf. In the second of them the maximum is still -inf, and what goes "
+        "into the exponentials is -inf - (-inf), which is NaN. One NaN in l stays there for good.",
+        "Guard every iteration: shift = tl.where(m_new == -float('inf'), 0.0, m_new).",
+        question="A row begins with two blocks of -inf. What is the maximum after each of them, and what does your "
+        "kernel subtract in the second?",
+        signs=(_online(guard=lambda m, first: np.where(np.isinf(m) & first, 0.0, m)).at(Part.NORMALISER),),
+    ),
+    Misconception(
         "minus-infinity-prefix",
         "-inf minus -inf is NaN",
         "As long as a row has shown nothing but -inf, its maximum is -inf as well. What goes into the exponentials is "
@@ -174,6 +243,6 @@ ONLINE = (
         "-float('inf'), 0.0, m_new).",
         question="After a block of -inf, what are the old maximum and the new one? What could be subtracted from -inf "
         "instead, so that its exponential is 0, as it should be?",
-        signs=(_online(guarded=False).at(Part.NORMALISER),),
+        signs=(_online(guard=lambda m, _: m).at(Part.UNGUARDED_EXPONENTIAL),),
     ),
 )

@@ -24,7 +24,7 @@ ONE_ROW = {
     "y": "y_ptr + row * y_row_stride + cols",
     "x_in_loop": "x_ptr + row * x_row_stride + start + cols",
     "y_in_loop": "y_ptr + row * y_row_stride + start + cols",
-    "mask_in_loop": "mask=cols < n_cols, or in a loop mask=start + cols < n_cols",
+    "mask_in_loop": "mask=start + cols < n_cols",
     "own": "row p: rows count from 0, as tl.program_id(0) does.",
     "is_own": "Is the row tl.program_id(0), and is it",
     "neighbours": "row is the element number `row`, not the beginning of that row",
@@ -32,10 +32,10 @@ ONE_ROW = {
     "apart": "x_row_stride and y_row_stride",
     "offsets": "row * x_row_stride for x and row * y_row_stride for y",
 }
+IN_ONE_BLOCK = {**ONE_ROW, "mask_in_loop": "mask=cols < n_cols"}
 SUM_OF_A_ROW = {
-    **ONE_ROW,
+    **IN_ONE_BLOCK,
     "y": "out_ptr + row",
-    "mask_in_loop": "mask=cols < n_cols",
     "output": "out",
     "apart": "x_row_stride",
     "offsets": "row * x_row_stride",
@@ -73,7 +73,7 @@ def worded(misconceptions: Iterable[Misconception], notation: Mapping[str, str])
 
 
 Stride = Callable[[Case], int]  # how far apart a kernel believes rows to be
-Mask = Literal["right", "none", "one too many"]
+Mask = Literal["right", "none", "one too many", "end of the other"]
 
 
 def stride(name: str) -> Stride:
@@ -93,10 +93,11 @@ def reach(
         n, block = columns(case), block_size(case)
         count, owned = row_count(case), rows_owned(case)
         first = program * owned + first_row
-        last = min(
-            first + owned, {"right": count + first_row, "one too many": count + 1, "none": first + owned}[rows_mask]
-        )
-        end = {"right": n, "one too many": n + 1, "none": n + block}[columns_mask]
+        ends = {"right": count + first_row, "one too many": count + 1, "none": first + owned, "end of the other": n}
+        last = min(first + owned, ends[rows_mask])
+        end = {"right": n, "one too many": n + 1, "none": n + block, "end of the other": count}[columns_mask]
+        if first >= last:
+            return ()
         return tuple(
             Reach(
                 store,
@@ -104,7 +105,7 @@ def reach(
                 first * stride(case) + column,
                 (last - 1) * stride(case) + min(column + block, end) - 1,
             )
-            for column in range(0, n, block)
+            for column in range(0, min(n, end), block)
         )
 
     return Reaches(of)
@@ -286,6 +287,16 @@ ADDRESSING = (
         question="With 11 rows in tiles of 4, which rows does the tile of program 2 have? What does your mask say of "
         "a lane in row 11 and column 0?",
         signs=both(X, Y, rows_mask="none"),
+    ),
+    Misconception(
+        "limits-swapped",
+        "Rows are compared with n_cols and columns with n_rows",
+        "With 11 rows of 20 columns, this mask lets row 11 through, which does not exist, and leaves out columns 11 to "
+        "19. With more rows than columns it is the other way round.",
+        "A lane is yours if its row and its column exist: (rows < n_rows)[:, None] & (start + cols < n_cols)[None, :].",
+        question="A matrix has 11 rows and 20 columns. With which of the two numbers does your mask compare rows, and "
+        "with which does it compare columns?",
+        signs=both(X, Y, columns_mask="end of the other", rows_mask="end of the other"),
     ),
     Misconception(
         "rows-mask-off-by-one",

@@ -68,6 +68,26 @@ WITHOUT_AXIS = (
         signs=(y_is(lambda x, case: _without_axis(x, case, maximum=False)),),
     ),
 )
+
+
+def _down_the_columns(x: Array, case: Case) -> Array:
+    """The softmax of each column within its tile of rows."""
+    count = rows.rows_owned(case)
+    parts = (x[first : first + count] for first in range(0, len(x), count))
+    tops = ((part, np.where(np.isinf(m := part.max(axis=0)), 0.0, m)) for part in parts)
+    return np.concatenate([exp32(part - m) / exp32(part - m).sum(axis=0) for part, m in tops])
+
+
+OF_COLUMNS = Misconception(
+    "softmax-of-columns",
+    "Each column of a tile is normalised, not each row",
+    "A reduction along axis=0 runs down the rows of a tile and leaves one number per column. So the columns of each "
+    "tile sum to 1, and the rows of y do not: in a tile of two equal rows, all elements are .5.",
+    "Reduce along the row, tl.max(x, axis=1) and tl.sum(..., axis=1), and lay the results down as columns, [:, None].",
+    question="A tile of two rows and four columns is reduced along axis 0. How many numbers does that leave, and what "
+    "does each of them belong to?",
+    signs=(y_is(_down_the_columns),),
+)
 PADDED_ROWS = Misconception(
     "padded-rows-read",
     "Rows past the last one read a real row again",
@@ -86,4 +106,4 @@ def _rows_of_whole_tiles(case: Case) -> int:
     return case.grid[0] * min(count, owned)
 
 
-TILED = (PADDED_ROWS, ONE_MAXIMUM, *WITHOUT_AXIS)
+TILED = (PADDED_ROWS, ONE_MAXIMUM, *WITHOUT_AXIS, OF_COLUMNS)

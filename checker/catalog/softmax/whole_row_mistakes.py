@@ -8,7 +8,7 @@ from checker.catalog.softmax import rows
 from checker.catalog.softmax.mistakes import y_is
 from checker.catalog.softmax.reference import softmax
 from checker.course.case import Array, Case
-from checker.course.misconception import Misconception, Part
+from checker.course.misconception import Misconception, Part, Writes
 
 
 def _padding(case: Case) -> int:
@@ -28,7 +28,21 @@ def _half_sum(x: Array, case: Case) -> Array:
     return np.asarray(e / e.sum(axis=1, keepdims=True, dtype=np.float16))
 
 
+def _with_epsilon(epsilon: float) -> Writes:
+    return y_is(lambda x, _: np.exp(x) / (np.exp(x).sum(axis=1, keepdims=True) + epsilon))
+
+
 WHOLE_ROW = (
+    Misconception(
+        "sums-padded-lanes",
+        "tl.where makes 0 of the padding before the exponential is taken",
+        "The exponential of 0 is 1, so each of the last BLOCK_SIZE - n_cols lanes adds 1 to the denominator: 25.5 "
+        "instead of 24.5 for the lesson's row .5 3 1. Whatever the load put into these lanes, this line replaces it.",
+        "Put in minus infinity, whose exponential is 0, or apply the tl.where to the exponential instead of x.",
+        question="The row .5 3 1 lies in a block of 4. What does the fourth lane hold before this line, after it, and "
+        "after the exponential?",
+        signs=(y_is(_over_padding).at(Part.ZEROED_PADDING, needed=True),),
+    ),
     Misconception(
         "sums-padded-lanes",
         "The padding is counted in the sum",
@@ -39,6 +53,25 @@ WHOLE_ROW = (
         question="The row .5 3 1 lies in a block of 4, whose lanes have four exponentials. What does the fourth add "
         "to your sum, and which x would add nothing?",
         signs=(y_is(_over_padding).at(Part.LOAD),),
+    ),
+    Misconception(
+        "sums-padded-lanes",
+        "The padding is taken out of the sum again, with the wrong number",
+        "Loaded as 0, each of the BLOCK_SIZE - n_cols lanes past the end of the row adds 1 to the sum. What is "
+        "subtracted here is n_cols: of the lesson's row .5 3 1, in a block of 4, that is 3 instead of 1.",
+        "Give the padded lanes a value whose exponential is 0, other=-float('inf'), and subtract nothing.",
+        question="A row of 3 lies in a block of 4. How many lanes hold padding, and how much does your kernel subtract "
+        "for them?",
+        signs=(y_is(lambda x, case: np.exp(x) / (np.exp(x).sum(axis=1, keepdims=True) + _padding(case) - x.shape[1])),),
+    ),
+    Misconception(
+        "epsilon-in-the-sum",
+        "Something small is added to the sum",
+        "It is not small where the sum is. The exponentials of the row -20 -20 sum to 4.1e-9, and with 1e-6 more y is "
+        ".002 .002 instead of .5 .5.",
+        "Divide by the sum alone. An exponential is positive, so no sum of them needs help against a division by 0.",
+        question="To what do the exponentials of the row -20 -20 sum, and how large is what you add to that?",
+        signs=tuple(_with_epsilon(10.0**-digits) for digits in range(3, 17)),
     ),
     Misconception(
         "infinite-padding",
