@@ -120,7 +120,7 @@ def test_a_name_shows_what_it_predicts(quick: Terms) -> None:
     finding = finding_of("p3_not_rescaled", quick)
     assert finding.examples
     for example in finding.examples:
-        numbers = re.fullmatch(r"y\[\d+, \d+\] is (\S+); this idea gives (\S+); expected (\S+)", example)
+        numbers = re.fullmatch(r"y\[\d+, \d+\] is (\S+); this mistake gives (\S+); expected (\S+)", example)
         assert numbers, example
         seen, predicted, right = map(float, numbers.groups())
         assert abs(seen - predicted) < 1e-3 * abs(seen) < abs(seen - right)

@@ -104,6 +104,7 @@ def _made_of_rounded(items: list[Wrong], where: Locator) -> Finding | None:
         "2048 + 1 in it?",
         where=item.place(where, Part.CAST_TO_HALF),
         examples=item.examples(name)[:2],
+        named=False,  # where digits were seen to be lost, that says more
     )
 
 

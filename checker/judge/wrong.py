@@ -90,7 +90,7 @@ class Wrong:
         lines = []
         for index in map(tuple, at):
             seen, right = self.outputs[name][index], self.expected[name].values[index]
-            believed = "" if idea is None else f"this idea gives {idea[index].astype(seen.dtype):.6g}; "
+            believed = "" if idea is None else f"this mistake gives {idea[index].astype(seen.dtype):.6g}; "
             lines.append(f"{element_name(name, index)} is {seen:.6g}; {believed}expected {right:.6g}")
         return tuple(lines)
 

@@ -41,7 +41,9 @@ def named(of: Puzzle, items: list[Wrong], ok: list[Case] | None = None) -> list[
 def test_a_model_that_gives_what_was_seen_names_it() -> None:
     [note] = name_wrong(puzzle(LOST, TRIPLED), [item(SMALL, tripled(SMALL)["y_ptr"])], [SMALL], [], where)
     assert (note.finding.id, note.finding.where.line) == ("tripled", STORES)
-    assert note.finding.examples[0] == "y[0, 0] is 3; this idea gives 3; expected 2" and len(note.finding.examples) == 2
+    assert (
+        note.finding.examples[0] == "y[0, 0] is 3; this mistake gives 3; expected 2" and len(note.finding.examples) == 2
+    )
 
 
 def test_two_mistakes_get_two_names_if_each_explains_half_of_its_cases() -> None:

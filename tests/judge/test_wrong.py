@@ -61,4 +61,4 @@ def test_examples_begin_with_what_is_most_telling() -> None:
     assert [line.partition(" ")[0] for line in item.examples("y_ptr")] == ["y[3,", "y[0,", "y[0,"]
     idea = right(case()).astype(np.float64)
     idea[0, 1] = 0.0
-    assert item.examples("y_ptr", idea)[0] == "y[0, 1] is 0; this idea gives 0; expected 4"
+    assert item.examples("y_ptr", idea)[0] == "y[0, 1] is 0; this mistake gives 0; expected 4"

@@ -204,8 +204,8 @@ ADDRESSING = (
         "A block has more lanes than what is left of the row, and the load reads all of them. What lies past the end "
         "of the row belongs to somebody else: of a row of 10 in a block of 16, the six lanes from column 10 on.",
         "Only columns below n_cols are yours, counted from the beginning of the row: {mask_in_loop}.",
-        question="With rows of 10 columns and {block} = 16, which columns does your load ask for? For which of them "
-        "must the mask be false?",
+        question="Which columns does the last block of a row of 10 ask for? For which of them must the mask be false, "
+        "and for which of them is yours?",
         signs=(reach(False, X, columns_mask="none"),),
     ),
     Misconception(
