@@ -409,7 +409,10 @@ CAUSAL = (
         _VISIBLE,
         question="40 queries, 50 keys: how many keys should the last query see, and how many the first? How many does "
         "your comparison let each of them see?",
-        signs=(_with_mask(lambda case: 0).at(Part.CAUSAL_MASK),),
+        signs=(
+            _with_mask(lambda case: 0).at(Part.CAUSAL_MASK),
+            _with_mask(lambda case: 0, skipping=True).at(Part.CAUSAL_MASK),
+        ),
     ),
     Misconception(
         "causal-ignored",
