@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import textwrap
 
+from checker.judge.code import Assignment
 from checker.judge.evidence import listed
-from checker.judge.roles import Assignment, Code
+from checker.judge.roles import Code
 
 LONGEST = 60  # characters of code in a sentence
 Shape = tuple[str, ...]
