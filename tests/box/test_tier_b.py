@@ -20,7 +20,8 @@ from checker.course import ladder
 from tests.conftest import ROOT, need
 
 USER = 63999  # beside the users of slots
-TESTS = [f"tests/box/test_{name}.py" for name in ("cage", "cage_slots", "host")] + ["tests/grading/test_in_the_cage.py"]
+TESTS = [f"tests/box/test_{name}.py" for name in ("cage", "cage_slots", "host")]
+GRADING = ["tests/grading/test_in_the_cage.py"]
 
 # What takes long and knows no tiers.
 LEFT_OUT = ["practice_has_kept", *(rung.stem for rung in ladder.LADDER if rung.id not in ("p1", "p2"))]
@@ -61,11 +62,12 @@ def opened(paths: set[Path]) -> list[str]:
     return arguments
 
 
-def test_an_ordinary_users_cage_holds_as_well(project: Path) -> None:
+@pytest.mark.parametrize("tests", [TESTS, pytest.param(GRADING, marks=pytest.mark.slow)], ids=["cage", "grading"])
+def test_an_ordinary_users_cage_holds_as_well(tests: list[str], project: Path) -> None:
     python = {Path(sys.base_prefix).resolve(), Path(sys.prefix).resolve()}
     view = ["bwrap", "--die-with-parent", "--dev-bind", "/", "/", *opened(python)]
     become = ["--cap-add", "ALL", "--", "setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
-    asked = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={project.parent}/tmp", *TESTS]
+    asked = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={project.parent}/tmp", *tests]
     asked += ["-k", " and ".join(f"not {name}" for name in LEFT_OUT)]
     done = subprocess.run(
         [*view, *become, "--inh-caps=-all", "--bounding-set=-all", *asked],

@@ -48,7 +48,7 @@ def test_without_pytorch_all_puzzles_are_the_others(packages: Path) -> None:
 
 
 @pytest.mark.parametrize("puzzle_id", IN_PYTORCH)
-@pytest.mark.parametrize(("verb", "sentence"), [("trace", "no loads and stores"), ("bench", "not timed")])
+@pytest.mark.parametrize(("verb", "sentence"), [("trace", "no loads to draw"), ("bench", "not timed")])
 def test_what_there_is_not_for_them_is_said(puzzle_id: str, verb: str, sentence: str, tmp_path: Path) -> None:
     done = run(verb, puzzle_id, "--file", str(solution(puzzle_id)), "--into", str(tmp_path / "drawn"))
     assert done.returncode == 2 and sentence in done.stderr

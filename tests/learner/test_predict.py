@@ -308,7 +308,10 @@ def cell(course: Course, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kernel]:
     kernel.shutdown_kernel(now=True)
 
 
-@pytest.mark.parametrize(("puzzle_id", "said"), [("p5", "k_reads=4, o_writes=2"), ("a2", 'tiles=36, largest="1024"')])
+@pytest.mark.parametrize(
+    ("puzzle_id", "said"),
+    [("p5", "k_reads=4, o_writes=2"), pytest.param("a2", 'tiles=36, largest="1024"', marks=pytest.mark.slow)],
+)
 def test_a_notebook_says_what_a_terminal_says(puzzle_id: str, said: str, course: Course, cell: Kernel) -> None:
     course.script(puzzle_id).write_text(solved(puzzle_id))
     typed = course.run("predict", puzzle_id, *said.replace('"', "").split(", ")).stdout
