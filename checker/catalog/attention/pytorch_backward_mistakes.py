@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from checker.catalog.attention import pytorch_backward_models as models
 from checker.catalog.attention import pytorch_models as takes
 from checker.catalog.attention.backward_in_pytorch import as_in_kernels
@@ -16,7 +18,7 @@ from checker.catalog.attention.backward_operands import (
     dp_from,
     with_operands,
 )
-from checker.catalog.attention.pytorch_mistakes import MEMORY_AND_WORK
+from checker.catalog.attention.pytorch_mistakes import IN_PYTORCH, MEMORY_AND_WORK
 from checker.course.misconception import Misconception, Product, Sign, Writes
 
 _CAUSAL = "A query does not see a key where keys > queries[:, None] + n_k - n_q, and sees all others."
@@ -45,6 +47,18 @@ def _of(*ids: str, causal: bool = False) -> tuple[Writes, ...]:
 def _idea(id: str, title: str, explanation: str, hint: str, *signs: Sign, question: str = "") -> Misconception:
     """A wrong idea; without signs of its own, or a question, those of kernels that have it."""
     return Misconception(id, title, explanation, hint, question=question or _SAME_QUESTION[id], signs=signs or _of(id))
+
+
+_SAID = {one.title: one for one in (*OPERANDS, *MISTAKES, *IN_PYTORCH)}
+
+
+def _same(title: str, *signs: Sign, hint: str = "") -> Misconception:
+    """An idea that kernels have as well, or FlashAttention in PyTorch, in the same words; but for the hint, if given.
+
+    Without signs of its own, those of kernels that have it.
+    """
+    one = _SAID[title]
+    return replace(one, hint=hint or one.hint, signs=signs or _of(one.id))
 
 
 _AS_FORWARD = {one.id: one for one in MEMORY_AND_WORK}
@@ -105,53 +119,17 @@ TAKING_TOO_MUCH = (
 )
 
 OF_DELTA_AND_DS = (
-    _idea(
-        "delta-missing",
-        "delta is missing in dS",
-        "With P * dP alone, the lesson's two keys get 5 and 30, and not -3.75 and 3.75. A row of dS must sum to 0, "
-        "because a softmax stays the same when all scores of a query grow by the same number.",
-        _DS,
-    ),
-    _idea(
-        "delta-added",
-        "delta is added to dP",
-        "The lesson's two keys get .25 * (20 + 35) and .75 * (40 + 35), which sum to 70. A row of dS must sum to 0, "
-        "because a softmax stays the same when all scores of a query grow by the same number.",
-        _DS,
-    ),
-    _idea(
-        "delta-outside-the-product",
+    _same("delta is missing in dS", hint=_DS),
+    _same("delta is added to dP", hint=_DS),
+    _same(
         "delta is subtracted from the product",
-        "dS is P * dP - delta here. The lesson's two keys get 5 - 35 and 30 - 35, which sum to -35. A row of dS must "
-        "sum to 0, and delta is as large for a key that hardly counts as for any other.",
-        f"delta belongs inside the parentheses: {_DS}",
         *_of("delta-outside-the-product"),
         models.DELTA_OUTSIDE,
+        hint=f"delta belongs inside the parentheses: {_DS}",
     ),
-    _idea(
-        "delta-of-the-output",
-        "delta is rowsum(O * O)",
-        "You multiplied O by itself. delta stands for the sum of p * dp over the keys, and dp is the product of dO "
-        "with a value. With the lesson's numbers, o of 17.5 and do of 2, you get 306.25 instead of 35.",
-        _DELTA,
-        models.DELTA_OF_O,
-    ),
-    _idea(
-        "delta-of-the-gradient",
-        "delta is rowsum(dO * dO)",
-        "You multiplied dO by itself. delta stands for the sum of p * dp over the keys, and that also depends on V. "
-        "With the lesson's numbers, o of 17.5 and do of 2, you get 4 instead of 35.",
-        _DELTA,
-        models.DELTA_OF_DO,
-    ),
-    _idea(
-        "delta-of-the-gradient",
-        "delta is rowsum(dO)",
-        "You added up dO alone. delta stands for the sum of p * dp over the keys, and that also depends on V. With the "
-        "lesson's numbers, o of 17.5 and do of 2, you get 2 instead of 35.",
-        _DELTA,
-        models.DELTA_WITHOUT_O,
-    ),
+    _same("delta is rowsum(O * O)", models.DELTA_OF_O, hint=_DELTA),
+    _same("delta is rowsum(dO * dO)", models.DELTA_OF_DO, hint=_DELTA),
+    _same("delta is rowsum(dO)", models.DELTA_WITHOUT_O, hint=_DELTA),
     _idea(
         "delta-of-the-queries",
         "delta is rowsum(dO * Q)",
@@ -162,13 +140,7 @@ OF_DELTA_AND_DS = (
         question="Double V: o and dp double, and so must delta. Does yours? Your dV is right: which of the three "
         "gradients need delta?",
     ),
-    _idea(
-        "delta-of-one-tile",
-        "delta was computed from one tile only",
-        "The sum of P * dP is delta if it runs over all keys of a query. A tile has only some of them, so each tile "
-        "gets another number: with one key per tile, 5 and 30 in the lesson's example, and not 35 in both.",
-        f"O holds the sum over all keys already: {_DELTA}",
-    ),
+    _same("delta was computed from one tile only", hint=f"O holds the sum over all keys already: {_DELTA}"),
     _idea(
         "reduced-over-everything",
         "delta is a single number",
@@ -179,13 +151,7 @@ OF_DELTA_AND_DS = (
         question="Print the shape of delta with 2 heads and 40 queries. How many queries are there, and how many "
         "numbers?",
     ),
-    _idea(
-        "ds-without-p",
-        "dS lacks the factor P",
-        "dS is dP - delta here. The lesson's two keys get -15 and 5, and not -3.75 and 3.75: a key that counts little "
-        "passes on as much as one that counts a lot. The mask is lost as well, because it is in P.",
-        _DS,
-    ),
+    _same("dS lacks the factor P", hint=_DS),
     *(
         _idea(
             "wrong-operand",
@@ -207,13 +173,7 @@ OF_P = (
         "and 3 instead of .25 and .75; and from a score of 89 on, exp overflows in fp32.",
         _P,
     ),
-    _idea(
-        "tile-max-for-lse",
-        "P is taken relative to the tile's own maximum instead of LSE",
-        "The backward pass needs no maximum and no sum of its own. With scores 0 and 1.0986 in one tile, you get the "
-        "weights .33 and 1 instead of .25 and .75, and each tile has another factor.",
-        _P,
-    ),
+    _same("P is taken relative to the tile's own maximum instead of LSE", hint=_P),
     _idea(
         "softmax-of-each-tile",
         "Each tile of keys has a softmax of its own",
@@ -275,15 +235,10 @@ OF_P = (
         f"Pij = {_MASK}.",
         *models.NO_MASK,
     ),
-    _idea(
-        "mask-only-in-ds",
+    _same(
         "dV is computed from a P that is not masked",
-        "The mask came after P was used. Hidden entries of P count in dV: a key also collects dO of queries that do "
-        "not see it.",
-        f"Mask P as soon as it is there: Pij = {_MASK}.",
         *models.MASK_ONLY_IN_DS,
-        question="With 16 queries and 16 keys, only query 15 sees key 15. Of how many rows of dO is row 15 of your dV "
-        "made? Where does the mask stand, and where is P used?",
+        hint=f"Mask P as soon as it is there: Pij = {_MASK}.",
     ),
     _idea(
         "hidden-scores-zero",
@@ -295,52 +250,11 @@ OF_P = (
         question="What is the exponential of 0 - 1.3863? What must the weight of a hidden key be, and which tensor "
         "should the mask change?",
     ),
-    _idea(
-        "mask-of-each-tile",
-        "Each tile is masked as if it were the first one",
-        "tril and triu count from the corner of the tensor that they get, and so do positions that start at 0. In a "
-        "tile that lies elsewhere, that is not the diagonal.",
-        "Compare positions in the whole matrix: those of a tile begin at start_q and at start_k.",
-        *models.MASK_OF_EACH_TILE,
-        question="Take 32 queries and 32 keys in tiles of 16. Which keys from 0 to 15 does query 16 see? Which ones "
-        "does it see with your mask?",
-    ),
-    _idea(
-        "mask-of-each-tile",
-        "The positions of keys begin at 0 in every tile",
-        "torch.arange without start_k counts from the first key of the tile. In the tile that begins at key 32, the "
-        "mask takes key 40 for key 8, and so shows it to queries that come before it.",
-        "keys = torch.arange(start_k, start_k + Kj.shape[2]).",
-        *models.KEYS_FROM_ZERO,
-        question="Take 32 queries and 32 keys in tiles of 16, and print keys in the second tile of keys. Which numbers "
-        "do you get, and which positions do these keys have?",
-    ),
-    _idea(
-        "mask-of-each-tile",
-        "The positions of queries begin at 0 in every tile",
-        "torch.arange without start_q counts from the first query of the tile. In the tile that begins at query 32, "
-        "the mask takes query 40 for query 8, and so hides keys that it sees.",
-        "queries = torch.arange(start_q, start_q + Qi.shape[2]).",
-        *models.QUERIES_FROM_ZERO,
-        question="Take 32 queries and 32 keys in tiles of 16, and print queries in the second tile of queries. Which "
-        "numbers do you get, and which positions do these queries have?",
-    ),
-    _idea(
-        "causal-offset-reversed",
-        "The offset of the causal mask has the wrong sign",
-        "Your offset is n_q - n_k. But queries are the last n_q of n_k positions: with 3 queries and 5 keys, query 0 "
-        "stands at position 2, which is 0 + 5 - 3, and with your sign it sees no key at all.",
-        _CAUSAL,
-        *models.OFFSET_REVERSED,
-    ),
-    _idea(
-        "causal-top-left",
-        "The causal mask is aligned top-left",
-        "Query 0 sees only key 0 here. But queries are the last n_q of n_k positions: with 3 queries and 5 keys, query "
-        "0 stands at position 2 and sees keys 0, 1 and 2, and the last query sees all keys.",
-        _CAUSAL,
-        *models.TOP_LEFT,
-    ),
+    _same("Each tile is masked as if it were the first one", *models.MASK_OF_EACH_TILE),
+    _same("The positions of keys begin at 0 in every tile", *models.KEYS_FROM_ZERO),
+    _same("The positions of queries begin at 0 in every tile", *models.QUERIES_FROM_ZERO),
+    _same("The offset of the causal mask has the wrong sign", *models.OFFSET_REVERSED),
+    _same("The causal mask is aligned top-left", *models.TOP_LEFT),
     _idea(
         "causal-off-by-one",
         "The causal mask is one key short",
@@ -349,28 +263,11 @@ OF_P = (
         _CAUSAL,
         *models.ONE_TOO_FEW,
     ),
-    _idea(
-        "causal-off-by-one",
-        "Each query sees one key of the future",
-        "Your mask shows each query one key too many. With as many queries as keys, query 0 must see key 0 alone, but "
-        "here it sees key 1 as well, which comes after its own position.",
-        _CAUSAL,
-        *models.ONE_TOO_MANY,
-    ),
-    _idea(
-        "causal-upside-down",
-        "The causal mask is upside down",
-        "Queries see the keys after their own position instead of those before it. With 4 queries and 4 keys, query 0 "
-        "must see key 0 alone, but here it sees keys 2 and 3.",
-        _CAUSAL,
-        *_of("causal-upside-down", causal=True),
-    ),
-    _idea(
-        "hidden-rows-nan",
+    _same("Each query sees one key of the future", *models.ONE_TOO_MANY, hint=_CAUSAL),
+    _same("The causal mask is upside down", *_of("causal-upside-down", causal=True)),
+    _same(
         "Queries that see no key bring NaN into the gradients",
-        "LSE of such a query is -inf. Where a score was set to -inf before the exponential, -inf - (-inf) is NaN, and "
-        "it spreads to every row that the tile is added to.",
-        f"Hide entries after the exponential: Pij = {_MASK}.",
+        hint=f"Hide entries after the exponential: Pij = {_MASK}.",
     ),
 )
 
