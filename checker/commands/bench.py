@@ -11,10 +11,11 @@ import click
 from checker.bench import command, table
 from checker.commands.drawing import can_draw
 from checker.commands.output import write
+from checker.commands.terms import terms_of
 from checker.course.ladder import id_of
 from checker.course.places import script, shown
 from checker.course.status import ExitStatus, Misuse
-from checker.learner.practice import outcome_of, terms_of
+from checker.learner.practice import outcome_of
 from checker.report.screen import console
 
 

@@ -10,11 +10,12 @@ import click
 
 from checker.box.parent import pytorch_missing
 from checker.commands.output import write
+from checker.commands.terms import terms_of
 from checker.course import ladder, targets
 from checker.course.ladder import id_of
 from checker.course.status import ExitStatus, Misuse
 from checker.course.verdict import Status
-from checker.learner.practice import checked, misused, terms_of
+from checker.learner.practice import checked, misused
 
 _SERIOUSNESS = [
     ExitStatus.ACCEPTED,

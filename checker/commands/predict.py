@@ -49,9 +49,11 @@ def predict(puzzle: str | None, words: tuple[str, ...], file: Path | None) -> No
         except Exception as error:
             write([fault(found.id, error)], None, table=False)
             sys.exit(ExitStatus.FAULT)
-        console.print(predictions.shown(found, answers, predictions.noted(found, answers, path)))
+        console.print(screen.lines(predictions.shown(found, answers, predictions.noted(found, answers, path))))
+        console.print()
     if still_open := predictions.still_open(found, guesses):
-        console.print(predictions.asked(still_open))
+        console.print(screen.lines(predictions.asked(still_open)))
+        console.print()
         typed = " ".join(f"{question.name}=..." for question in still_open)
         sentence = "Write your guesses in place of the dots, and type:"
         screen.say(console, sentence, f'make predict PUZZLE={found.id} GUESS="{typed}"')

@@ -174,6 +174,7 @@ class Verdict:
     remarks: tuple[str, ...] = ()  # worth knowing, though nothing is wrong
     printed: tuple[tuple[str, str], ...] = ()  # (case, what the kernels printed in it), in practice
     file: str = ""
+    asking: str = ""  # in practice, if a hint is withheld: what to type for it
     walk_through: str = ""  # in practice, once it is solved: what to type to read the course's solution, explained
     upcoming: str = ""  # in practice, once it is accepted: the file to open next
     mode: str = "practice"

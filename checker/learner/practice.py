@@ -9,11 +9,8 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
-from checker.box.cage import cage
-from checker.box.host import Host
-from checker.box.parent import gpu_missing
 from checker.check import Outcome, Terms, check, started, unreadable
-from checker.course import ladder, targets
+from checker.course import ladder
 from checker.course.clean import cleaned
 from checker.course.places import is_own, notebook, script, shown, walk_through
 from checker.course.status import TRACEBACK_VARIABLE, Misuse
@@ -22,28 +19,8 @@ from checker.learner import progress
 from checker.learner.progress import Entry, Opened
 from checker.learner.solution import typed
 from checker.learner.steps import in_steps
+from checker.report.words import MOST_FINDINGS
 from checker.submission.read import Unreadable, from_file
-
-
-def terms_of(key: str | None, device: str, wanted: str, *, unsafe: bool = False) -> Terms:
-    """Under which terms to check; `wanted`: targets, none if empty. With a key in a cage, unless `unsafe`."""
-    if device == "cuda" and key is not None and not unsafe:
-        raise Misuse("Grading runs on the interpreter, whose verdict is that of a GPU: leave out --device cuda.")
-    if device == "cuda" and (reason := gpu_missing()):
-        raise Misuse(f"{reason} Without --device cuda, the interpreter checks as strictly.")
-    try:
-        terms = Terms(key=key, device=device, targets=targets.chosen(wanted) if wanted else ())
-    except ValueError as error:
-        raise Misuse(str(error)) from error
-    if key is None or unsafe:
-        return terms
-    try:
-        return replace(terms, host=Host(cage.held()))
-    except cage.NoCage as reason:
-        raise Misuse(
-            f"Grading was not started, because no sandbox works here. {reason} python -m checker doctor says "
-            "what to do about it. Or add --unsafe-no-sandbox: then a submission can read everything that you can."
-        ) from reason
 
 
 def checked(puzzle_id: str, file: Path | None, terms: Terms | None) -> Verdict:
@@ -80,12 +57,20 @@ def for_learner(verdict: Verdict, path: Path | None) -> Verdict:
         return verdict
     own = path is not None and is_own(path, verdict.puzzle)
     if not verdict.accepted:
-        return in_steps(verdict) if own else verdict
+        return _asking(in_steps(verdict)) if own else verdict
     found = None
     if own:
         with contextlib.suppress(OSError):  # a folder that cannot be written to is no reason to fail
             found = progress.solved(verdict.puzzle)
     return _looking_ahead(verdict, verdict.puzzle, found or progress.opened())
+
+
+def _asking(verdict: Verdict) -> Verdict:
+    """A verdict with how to get the hint that is withheld, if one is."""
+    assert verdict.puzzle is not None
+    if not any(finding.withheld for finding in verdict.findings[:MOST_FINDINGS]):
+        return verdict
+    return replace(verdict, asking=typed("hint", verdict.puzzle, in_notebook=not verdict.file.endswith(".py")))
 
 
 def _looking_ahead(verdict: Verdict, puzzle_id: str, found: Opened) -> Verdict:

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 import numpy as np
-from rich.console import Group, RenderableType
-from rich.padding import Padding
-from rich.text import Text
 
 from checker.box.exchange import Ending
+from checker.box.host import Host
 from checker.box.parent import Limits
 from checker.box.protocol.records import LOAD, STORE
 from checker.box.protocol.results import LaunchResult
@@ -100,22 +99,17 @@ def still_open(puzzle: Puzzle, guesses: Guesses) -> list[Question]:
     return [question for question in puzzle.questions if guesses.get(question.name, 0) is None]
 
 
-def asked(questions: Sequence[Question]) -> RenderableType:
-    """Questions in words."""
-    return Group(*(Text(f"{question.name}: {question.asks}\n") for question in questions))
-
-
 def not_accepted(puzzle: Puzzle) -> str:
     """Why a guess gets no answer; what to type comes after it."""
     what = "function" if puzzle.pytorch else "kernel"
     return f"Only an accepted {what} can answer, and yours is not accepted yet. Check it first:"
 
 
-def answered(puzzle: Puzzle, outcome: Outcome, guesses: Guesses) -> tuple[Answer, ...]:
+def answered(puzzle: Puzzle, outcome: Outcome, guesses: Guesses, host: Host | None = None) -> tuple[Answer, ...]:
     """What the accepted kernels of an outcome say to each guess. Raises Misuse if one of these launches goes wrong."""
     questions = [question for question in puzzle.questions if guesses.get(question.name) is not None]
     cases = list(dict.fromkeys(question.launch for question in questions))
-    done = dict(zip(cases, _done(puzzle, outcome, cases), strict=True))
+    done = dict(zip(cases, _done(puzzle, outcome, cases, host), strict=True))
     answers = []
     for question in questions:
         guess = guesses[question.name]
@@ -149,27 +143,36 @@ def right_at_first(puzzle: Puzzle, entry: Entry) -> str:
     return f"{len(names & entry.right)} of {len(names)}"
 
 
-def shown(puzzle: Puzzle, answers: Sequence[Answer], found: Opened | None) -> RenderableType:
+class Line(NamedTuple):
+    """A line of an answer: a question that is `asked`, what is `right` or `wrong`, what is `said` of it, a `remark`."""
+
+    kind: Literal["asked", "right", "wrong", "said", "remark"]
+    text: str
+
+
+def asked(questions: Sequence[Question]) -> Iterator[Line]:
+    """Questions in words."""
+    for question in questions:
+        yield Line("asked", f"{question.name}: {question.asks}")
+
+
+def shown(puzzle: Puzzle, answers: Sequence[Answer], found: Opened | None) -> Iterator[Line]:
     """The answers in words, and how many first guesses were right if that is known."""
-    lines: list[RenderableType] = []
+    what = "function" if puzzle.pytorch else "kernel"
     for answer in answers:
         question, own, guess = answer.question, number(answer.own), number(answer.guess)
-        mark, style = ("✓", "green") if answer.right else ("✗", "red")
-        lines.append(Text(f"{question.name}: {question.asks}"))
-        verdict = Text(f"{mark} You said {guess}. ", style=style)
-        what = "function" if puzzle.pytorch else "kernel"
-        verdict.append(f"In your {what} it is {own}.", style="default")
-        lines.append(_indented(verdict))
+        yield from asked([question])
+        mark = "✓" if answer.right else "✗"
+        sentence = f"{mark} You said {guess}. In your {what} it is {own}."
+        yield Line("right" if answer.right else "wrong", sentence)
         if question.course is None or question.course == answer.own:
-            lines.append(_indented(Text(question.reason)))
+            yield Line("said", question.reason)
         else:
-            course = f"In the course's solution it is {number(question.course)}."
-            lines.append(_indented(Text(f"{course} {question.reason}")))
-        lines.append(Text(""))
+            yield Line("said", f"In the course's solution it is {number(question.course)}. {question.reason}")
     if found is not None:
-        lines.append(Text(f"Right at the first guess: {right_at_first(puzzle, found.progress.of(puzzle.id))}."))
-        lines.extend([Text(found.remark)] if found.remark else [])
-    return Group(*lines)
+        yield Line("remark", f"Right at the first guess: {right_at_first(puzzle, found.progress.of(puzzle.id))}.")
+        if found.remark:
+            yield Line("remark", found.remark)
 
 
 def number(value: float) -> str:
@@ -179,14 +182,10 @@ def number(value: float) -> str:
     return f"{value:.{DIGITS}f}" if 10.0**-DIGITS < abs(value) < 1 else f"{value:.{DIGITS}g}"
 
 
-def _indented(text: Text) -> Padding:
-    return Padding(text, (0, 0, 0, 2), expand=False)
-
-
-def _done(puzzle: Puzzle, outcome: Outcome, cases: list[Case]) -> list[Done]:
+def _done(puzzle: Puzzle, outcome: Outcome, cases: list[Case], host: Host | None) -> list[Done]:
     assert outcome.program is not None
     launches = [launch_of(case, puzzle.budget(case)) for case in cases]
-    ran = launch(outcome.program, launches, Limits(), device=device_of(puzzle.id, Terms()))
+    ran = launch(outcome.program, launches, Limits(), host, device_of(puzzle.id, Terms()))
     if ran.ending is Ending.KILLED_FROM_OUTSIDE:
         raise RuntimeError("the box was killed from outside, as by the system when memory is short")
     results = [ran.results.get(n) for n in range(len(cases))]

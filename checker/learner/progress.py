@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import re
 import stat
@@ -20,6 +19,11 @@ from pathlib import Path
 from checker.course import ladder
 from checker.course.places import ROOT
 from checker.course.saving import keep_copy, replace_whole
+
+try:
+    import fcntl
+except ImportError:  # in a browser, where no other process could change the file
+    fcntl = None  # type: ignore[assignment]
 
 NAME = "progress.txt"
 ABOUT = (
@@ -202,7 +206,8 @@ def _held(path: Path) -> int | None:
             raise OSError(errno.EINVAL, "it is not a file")
         with contextlib.suppress(OSError):  # some network file systems have no locks: better to go on without
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if fcntl is not None:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 os.close(descriptor)
                 return None

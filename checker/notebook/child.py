@@ -13,8 +13,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from rich.console import Group, RenderableType
-
 from checker import catalog
 from checker.bench import command, table
 from checker.check import Terms, check
@@ -26,7 +24,7 @@ from checker.learner.practice import fault, for_learner, held_back, misused
 from checker.learner.progress import opened
 from checker.notebook.cells import submission_of
 from checker.report.html import html
-from checker.report.screen import plain
+from checker.report.screen import lines, plain
 from checker.report.terminal import report, told
 from checker.submission.read import Unreadable
 from checker.trace import words
@@ -51,25 +49,26 @@ def main() -> None:
 
 def _served(puzzle_id: str, verb: str, cells: list[str], place: str | None, **options: Any) -> dict[str, Any]:
     if verb == "predict":
-        return {"text": plain(_predicted(puzzle_id, cells, place, **options))}
+        return {"text": "\n\n".join(_predicted(puzzle_id, cells, place, **options))}
     return _judged(puzzle_id, verb, cells, place, **options)
 
 
-def _predicted(puzzle_id: str, cells: list[str], place: str | None, guesses: dict[str, Any]) -> RenderableType:
+def _predicted(puzzle_id: str, cells: list[str], place: str | None, guesses: dict[str, Any]) -> list[str]:
     """Answers to what was guessed, and the questions that are open."""
     puzzle = catalog.load(puzzle_id)
     found = predict.guesses_of(puzzle, guesses)
-    shown: list[RenderableType] = []
+    shown = []
     if any(guess is not None for guess in found.values()):
         outcome = check(puzzle_id, submission_of(cells), Terms(targets=()))
         if not outcome.verdict.accepted:
-            return f'{predict.not_accepted(puzzle)} check("{puzzle_id}")'
+            return [f'{predict.not_accepted(puzzle)} check("{puzzle_id}")']
         answers = predict.answered(puzzle, outcome, found)
         path = None if place is None else _file(puzzle_id, Path(place))
-        shown.append(predict.shown(puzzle, answers, predict.noted(puzzle, answers, path)))
+        shown.append(plain(lines(predict.shown(puzzle, answers, predict.noted(puzzle, answers, path)))))
     if still_open := predict.still_open(puzzle, found):
-        shown += [predict.asked(still_open), "Write your guesses in place of the dots, and run the cell again."]
-    return Group(*shown)
+        shown.append(plain(lines(predict.asked(still_open))))
+        shown.append("Write your guesses in place of the dots, and run the cell again.")
+    return shown
 
 
 def _judged(

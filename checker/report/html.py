@@ -60,8 +60,8 @@ def _parts(verdict: Verdict, colour: str) -> Iterator[str]:
         yield _pre([*lines, f"… and {more} more lines"] if more else lines)
     if closing := words.closing(verdict):
         yield _paragraph(closing)
-    if typed := words.asking(verdict):
-        yield _paragraph(f"Stuck? <code>{escape(typed)}</code>", raw=True)
+    if verdict.asking:
+        yield _paragraph(f"Stuck? <code>{escape(verdict.asking)}</code>", raw=True)
     if verdict.walk_through:
         yield _paragraph(f"{words.WALK_THROUGH} <code>{escape(verdict.walk_through)}</code>", raw=True)
     if verdict.upcoming:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable
 from typing import Any
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
 from rich.text import Text
 
 
@@ -26,3 +28,15 @@ def say(console: Console, sentence: str, *typed: str) -> None:
     console.print(Text(sentence))
     for line in filter(None, typed):
         console.print(Text(f"  {line}", style="bold"), no_wrap=True, overflow="ignore", crop=False)
+
+
+def lines(said: Iterable[tuple[str, str]]) -> RenderableType:
+    """(kind, text) of lines: what was asked begins a paragraph, and what is said of it stands below, indented."""
+    styles = {"right": "green", "wrong": "red"}
+    shown: list[RenderableType] = []
+    for kind, text in said:
+        indented = kind in ("right", "wrong", "said")
+        if shown and not indented:
+            shown.append(Text(""))
+        shown.append(Padding(Text(text, style=styles.get(kind, "")), (0, 0, 0, 2 if indented else 0), expand=False))
+    return Group(*shown)

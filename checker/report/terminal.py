@@ -83,8 +83,8 @@ def _report(verdict: Verdict) -> Iterator[RenderableType]:
         yield from _printed(verdict)
     yield Text()
     yield Text(words.closing(verdict), style="" if verdict.accepted else "dim")
-    if typed := words.asking(verdict):
-        yield Text.assemble("Stuck? ", (typed, "bold"), no_wrap=True, overflow="ignore")
+    if verdict.asking:
+        yield Text.assemble("Stuck? ", (verdict.asking, "bold"), no_wrap=True, overflow="ignore")
     if verdict.walk_through:
         yield Text.assemble(words.WALK_THROUGH, " ", (verdict.walk_through, "bold"), no_wrap=True, overflow="ignore")
     if verdict.upcoming:

@@ -62,9 +62,9 @@ def title(verdict: Verdict) -> str:
 
 
 def spot(file: str, where: Where) -> str:
-    """Where a line is: in a file, in a notebook's file, or, without a file, in a cell as it was run."""
+    """Where a line is: in a file, in a notebook's file, or, without a file, in a cell as it was run or in a page."""
     if where.cell is None:
-        return f"{file}:{where.line}"
+        return f"{file}:{where.line}" if file else f"line {where.line}"
     return f"{file}, cell {where.cell}, line {where.line}" if file else f"cell [{where.cell}], line {where.line}"
 
 
@@ -172,10 +172,3 @@ def closing(verdict: Verdict) -> str:
         return f"Right so far. Fill in the next kernel, then check again{seconds}."
     first = "the first finding" if len(verdict.findings) > 1 else "this"
     return f"Fix {first}, then check again{seconds}."
-
-
-def asking(verdict: Verdict) -> str:
-    """What to type for a hint that is withheld; nothing if none is."""
-    if not any(finding.withheld for finding in verdict.findings[:MOST_FINDINGS]):
-        return ""
-    return f"make hint PUZZLE={verdict.puzzle}" if verdict.file.endswith(".py") else f'hint("{verdict.puzzle}")'

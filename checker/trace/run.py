@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from checker import catalog
+from checker.box.host import Host
 from checker.box.parent import Limits
 from checker.check import Outcome, Terms, check, launch, started
 from checker.course import ladder
@@ -30,7 +31,7 @@ def cases_of(puzzle: Puzzle) -> list[Case]:
     return [first[kernel.name] for kernel in puzzle.kernels if kernel.name in first]
 
 
-def traced(outcome: Outcome) -> Trace:
+def traced(outcome: Outcome, host: Host | None = None) -> Trace:
     """What is seen of a submission that has been judged, right or wrong. Its kernels run in the box again."""
     assert outcome.verdict.puzzle is not None
     puzzle = catalog.load(outcome.verdict.puzzle)
@@ -44,19 +45,19 @@ def traced(outcome: Outcome) -> Trace:
         title=puzzle.title,
         status=outcome.verdict.status,
         finding=outcome.verdict.findings[0] if outcome.verdict.findings else None,
-        launches=launches(puzzle, outcome),
+        launches=launches(puzzle, outcome, host),
         wrong=_wrongness(puzzle, outcome.verdict),
-        beside=_beside(puzzle) if outcome.program is not None else None,
+        beside=_beside(puzzle, host) if outcome.program is not None else None,
     )
 
 
-def launches(puzzle: Puzzle, outcome: Outcome) -> tuple[Recorded, ...]:
+def launches(puzzle: Puzzle, outcome: Outcome, host: Host | None = None) -> tuple[Recorded, ...]:
     """One launch of each kernel that has been started; those that gave no answer are left out."""
     program, submission = outcome.program, outcome.submission
     if program is None or submission is None:
         return ()
     cases = [case for case in cases_of(puzzle) if not program.empty(case.kernel)]
-    ran = launch(program, [launch_of(case, puzzle.budget(case)) for case in cases], LIMITS)
+    ran = launch(program, [launch_of(case, puzzle.budget(case)) for case in cases], LIMITS, host)
     where = locator(submission)
     return tuple(recorded(puzzle, cases[n], result, where) for n, result in ran.results.items())
 
@@ -72,16 +73,16 @@ def _wrongness(puzzle: Puzzle, verdict: Verdict) -> Wrongness | None:
     return None
 
 
-def _beside(puzzle: Puzzle) -> Beside | None:
+def _beside(puzzle: Puzzle, host: Host | None = None) -> Beside | None:
     """The puzzle to compare with, and its launch if the student has solved it."""
     puzzle_id = puzzle.pictured.beside if puzzle.pictured is not None else None
     if puzzle_id is None or puzzle_id not in ladder.stems():
         return None
     other = catalog.load(puzzle_id)
     submission = _students(puzzle_id)
-    outcome = None if submission is None else check(puzzle_id, submission, Terms(targets=()))
+    outcome = None if submission is None else check(puzzle_id, submission, Terms(targets=(), host=host or Host()))
     if outcome is not None and outcome.verdict.accepted:
-        pairs = next((one.pairs for one in launches(other, outcome)), None)
+        pairs = next((one.pairs for one in launches(other, outcome, host)), None)
         return Beside(puzzle_id, other.title, pairs)
     return Beside(puzzle_id, other.title, None)
 

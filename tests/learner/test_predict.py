@@ -22,7 +22,6 @@ from checker.course.verdict import Status, Verdict
 from checker.learner import predict
 from checker.learner.predict import Answer, guesses_of, said_in
 from checker.learner.progress import _LINE, Entry
-from checker.report.screen import plain
 from checker.submission.read import from_cells
 from tests.conftest import importable
 from tests.kernels import kernels, named
@@ -123,7 +122,7 @@ def test_other_right_kernels_differ_only_where_the_bounds_leave_a_choice(kernel:
     assert all(found[name].question.course is not None for name in differ)
     assert differ == OTHERS.get(kernel.name, differ)
     for answer in found.values():
-        text = " ".join(plain(predict.shown(puzzle, [answer], None)).split())
+        text = " ".join(line.text for line in predict.shown(puzzle, [answer], None))
         both = f"it is {predict.number(answer.own)}. In the course's solution it is" in text
         assert both == (answer.question.name in differ) and answer.question.reason in text
 
