@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import pytest
 
 from checker.course import ladder, places
-from tests.browser import blank_page
+from tests.chromium import blank_page
 from tests.colours import contrast
 from tests.conftest import ROOT, importable
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser import blank_page, jupyter, picture, violations
+from tests.chromium import blank_page, jupyter, picture, violations
 from tests.conftest import ROOT, SOLUTION, importable, need
 
 NAME = "p1_naive_softmax.ipynb"

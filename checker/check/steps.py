@@ -117,8 +117,6 @@ class Check:
             explanation = f"Open {name}, {cell}line {place.line}, and fill in the {what}. The lesson stands above it, "
             explanation += "hints stand below it. Then type:"
             typed = (f"make check PUZZLE={self.puzzle.id}",)
-        elif place.cell is None:
-            explanation = f"Fill in the {what} at line {place.line}, then check."
         else:
             explanation = f"Fill in the {what} in cell [{place.cell}], line {place.line}; run that cell, then this one."
         title, place_only = f"{function.name} is still empty", replace(place, source=())

@@ -89,6 +89,12 @@ def script_text(cells: Sequence[tuple[str, str]]) -> str:
     return text
 
 
+def kernel_cell(cells: Sequence[tuple[str, str]], puzzle: Puzzle) -> int:
+    """Which of a lesson's cells, from (kind, text) of each, is to be filled in: it has all kernels of the puzzle."""
+    heads = [f"def {kernel.name}(" for kernel in puzzle.kernels]
+    return next(n for n, (kind, text) in enumerate(cells) if kind == "code" and all(head in text for head in heads))
+
+
 def _nbgrader(source: str, puzzle: Puzzle) -> dict[str, Any]:
     """What nbgrader must know of a code cell; nothing if it is neither a solution nor graded."""
     common = {"schema_version": 3, "task": False}

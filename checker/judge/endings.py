@@ -20,8 +20,8 @@ def malformed(what: str) -> Finding:
     )
 
 
-def ended(ending: Ending, code: int, limits: Limits, missing: Case) -> Finding:
-    """The finding for a runner that did not answer everything; `missing` is what it was at."""
+def ended(ending: Ending, code: int, limits: Limits, missing: Case | None = None) -> Finding:
+    """The finding for a runner that did not answer everything; `missing` is what it was at, if that is known."""
     match ending:
         case Ending.FLOODED:
             facts = (
@@ -57,4 +57,4 @@ def ended(ending: Ending, code: int, limits: Limits, missing: Case) -> Finding:
                 "No result came back.",
                 "Leave out whatever ends the process: your code ends by reaching its last line.",
             )
-    return Finding(*facts, where=Where(case=missing.name, case_id=missing.id))
+    return Finding(*facts, where=Where() if missing is None else Where(case=missing.name, case_id=missing.id))

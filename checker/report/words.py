@@ -62,9 +62,9 @@ def title(verdict: Verdict) -> str:
 
 
 def spot(file: str, where: Where) -> str:
-    """Where a line is: in a file, in a notebook's file, or, without a file, in a cell as it was run or in a page."""
+    """Where a line is: in a file, in a notebook's file, or, without a file, in a cell as it was run."""
     if where.cell is None:
-        return f"{file}:{where.line}" if file else f"line {where.line}"
+        return f"{file}:{where.line}"
     return f"{file}, cell {where.cell}, line {where.line}" if file else f"cell [{where.cell}], line {where.line}"
 
 

@@ -1,0 +1,178 @@
+"""Each verb of a page's worker: JSON in, JSON out.
+
+The page keeps what a learner's folder would: the draft of each puzzle and its line of progress.txt. Both come with
+every request and are written to where the rest of the checker finds them; what has changed goes back. So hints,
+predictions and pictures are those of a terminal. There is no wall and no time limit here: nothing that is found here
+gives points, and whoever asks must be able to end the worker.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from html import escape
+from typing import Any
+
+from checker import catalog
+from checker.box.exchange import Ending
+from checker.box.host import Host
+from checker.box.parent import Limits
+from checker.browser import drafts
+from checker.browser.words import on_page
+from checker.check import Outcome, Terms, check
+from checker.check.steps import Check
+from checker.course import places
+from checker.course.status import Misuse
+from checker.course.verdict import Finding, Status, Verdict
+from checker.judge import endings
+from checker.learner import hints, practice, predict, progress
+from checker.report.html import html
+from checker.submission.read import Unreadable
+
+_HOST = Host(here=True)
+_TERMS = Terms(host=_HOST, targets=())
+Answer = dict[str, Any]
+
+
+def answered(request: str) -> str:
+    """The answer to a request, whatever comes of it: JSON both. A fault of ours is a verdict, too."""
+    asked = json.loads(request)
+    puzzle_id = asked["puzzle"]
+    try:
+        _take_over(asked["drafts"], asked["progress"])
+        answer = _VERBS[asked["verb"]](puzzle_id, asked)
+    except (Misuse, Unreadable) as problem:
+        answer = {"problem": on_page(str(problem))}
+    except Exception as error:
+        answer = _shown(practice.fault(puzzle_id, error))
+    return json.dumps(answer | {"progress": _line(puzzle_id)})
+
+
+def _take_over(written: dict[str, str], lines: dict[str, str]) -> None:
+    """Put drafts and progress where they always are."""
+    for puzzle_id, draft in written.items():
+        drafts.write(puzzle_id, draft)
+    text = "\n".join([progress.ABOUT, *lines.values()])
+    (places.ROOT / progress.NAME).write_text(text + "\n", encoding="utf-8")
+
+
+def _line(puzzle_id: str) -> str:
+    """The line of progress.txt on a puzzle; empty if there is none."""
+    entries = progress.opened().progress.entries
+    if puzzle_id not in entries:
+        return ""
+    alone = progress.Progress({puzzle_id: entries[puzzle_id]})
+    return progress.written(alone).decode().splitlines()[1]
+
+
+def _outcome(puzzle_id: str, asked: dict[str, Any]) -> Outcome:
+    return check(puzzle_id, drafts.submission_of(asked["drafts"].get(puzzle_id, "")), _TERMS)
+
+
+def _check(puzzle_id: str, asked: dict[str, Any]) -> Answer:
+    return _shown(_learned(puzzle_id, _outcome(puzzle_id, asked).verdict))
+
+
+def _learned(puzzle_id: str, verdict: Verdict) -> Verdict:
+    """The verdict as a learner gets it, and what was reached written down."""
+    return practice.for_learner(verdict, places.script(puzzle_id))
+
+
+def _ended(puzzle_id: str, asked: dict[str, Any]) -> Answer:
+    """The verdict on a draft whose worker is gone, and somebody else's is asked."""
+    ending = Ending.WALL_TIME if asked["ending"] == "time" else Ending.EXITED
+    finding = endings.ended(ending, 0, replace(Limits(), wall_seconds=asked.get("seconds", Limits().wall_seconds)))
+    unjudged = Check(catalog.load(puzzle_id), drafts.submission_of(asked["drafts"].get(puzzle_id, "")), _TERMS).unjudged
+    return _shown(replace(unjudged, status=finding.status, findings=(finding,)))
+
+
+def _hint(puzzle_id: str, asked: dict[str, Any]) -> Answer:
+    """What was asked about comes first, if it is still wrong; then the lesson's hints, which the page has."""
+    about, again = progress.opened().progress.of(puzzle_id).asked, asked.get("again", False)
+    if about and not again:
+        verdict = _learned(puzzle_id, _outcome(puzzle_id, asked).verdict)
+        if finding := practice.held_back(about, verdict):
+            return {"html": _told(finding)}
+    shown = hints.seen_hints(puzzle_id) if again else hints.next_hint(puzzle_id)
+    return {
+        "hints": [hint.level for hint in shown.hints],
+        "seen": shown.seen,
+        "total": shown.total,
+        "solved": shown.solved,
+    }
+
+
+def _predict(puzzle_id: str, asked: dict[str, Any]) -> Answer:
+    puzzle = catalog.load(puzzle_id)
+    guesses = predict.guesses_of(puzzle, asked["guesses"])
+    if all(guess is None for guess in guesses.values()):
+        return {"problem": "Write a guess, a number, into one of the fields."}
+    outcome = _outcome(puzzle_id, asked)
+    if not outcome.verdict.accepted:
+        return {"problem": f"{predict.not_accepted(puzzle).removesuffix(' Check it first:')} Press Check first."}
+    answers = predict.answered(puzzle, outcome, guesses, _HOST)
+    said = predict.shown(puzzle, answers, predict.noted(puzzle, answers, places.script(puzzle_id)))
+    return {"html": "".join(f'<p class="{line.kind}">{escape(line.text)}</p>' for line in said)}
+
+
+def _trace(puzzle_id: str, asked: dict[str, Any]) -> Answer:
+    from checker.trace import chart, words  # need matplotlib, which is loaded when somebody asks for pictures
+    from checker.trace.run import traced
+
+    outcome = _outcome(puzzle_id, asked)
+    seen = traced(outcome, _HOST)
+    if seen.empty:
+        return _shown(outcome.verdict)
+    pictures = [
+        {"name": name, "png": base64.b64encode(png).decode("ascii"), "alt": on_page("\n".join(words.summary(page)))}
+        for (name, png), page in zip(chart.pages(seen), chart.each(seen), strict=True)
+    ]
+    return {"pictures": pictures}
+
+
+def _download(puzzle_id: str, asked: dict[str, Any]) -> Answer:
+    name, text = drafts.file_of(puzzle_id, asked["drafts"].get(puzzle_id, ""), asked["kind"])
+    return {"name": name, "text": text}
+
+
+def _upload(puzzle_id: str, asked: dict[str, Any]) -> Answer:
+    return {"text": drafts.draft_in(puzzle_id, asked["name"], asked["text"])}
+
+
+_VERBS = {
+    "check": _check,
+    "ended": _ended,
+    "hint": _hint,
+    "predict": _predict,
+    "trace": _trace,
+    "download": _download,
+    "upload": _upload,
+}
+
+
+def _shown(verdict: Verdict) -> Answer:
+    """A verdict as a page has it: what to press is said by the page, and the next puzzle is a link there."""
+    withheld = bool(verdict.asking)
+    here = replace(verdict, asking="", walk_through="", upcoming="", findings=tuple(map(_here, verdict.findings)))
+    if here.status is Status.NOT_STARTED:
+        [finding] = here.findings
+        sentence = f"Fill it in at line {finding.where.line}, then press Check. Hints are one button further."
+        here = replace(here, findings=(replace(finding, explanation=sentence, examples=()),))
+    return {"html": html(here), "status": verdict.status.value, "accepted": verdict.accepted, "withheld": withheld}
+
+
+def _here(finding: Finding) -> Finding:
+    return replace(
+        finding,
+        explanation=on_page(finding.explanation),
+        question=on_page(finding.question),
+        hint=on_page(finding.hint),
+    )
+
+
+def _told(finding: Finding) -> str:
+    """A finding's hint alone."""
+    lines: Iterable[str] = (f"<b>{escape(finding.title)}</b>", escape(on_page(finding.hint)))
+    return "".join(f"<p>{line}</p>" for line in lines)

@@ -1,0 +1,69 @@
+"""What stands in the editor of a puzzle, and the files that it comes from and goes into."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from checker import catalog
+from checker.course import places
+from checker.course.lesson import kernel_cell, notebook_text, script_cells, script_text
+from checker.course.puzzle import Puzzle
+from checker.submission.read import Submission, Unreadable, cells_in, from_cells, notebook_of
+
+NAME = "editor"  # what reports call it
+_IMPORTS = "import triton\nimport triton.language as tl"  # stands above the editor
+
+
+def submission_of(draft: str) -> Submission:
+    """What the editor holds, as a submission; lines count from its first. Raises Unreadable."""
+    return from_cells([("code", _IMPORTS), ("code", draft)], NAME, numbered=False)
+
+
+def filled(puzzle_id: str, draft: str) -> str:
+    """A puzzle's file with this in place of its kernels."""
+    cells = list(_lesson(puzzle_id))
+    cells[kernel_cell(cells, catalog.load(puzzle_id))] = ("code", draft)
+    return script_text(cells)
+
+
+def write(puzzle_id: str, draft: str) -> None:
+    """Write a puzzle's file, so that the rest of the checker finds it where it always is."""
+    places.script(puzzle_id).write_text(filled(puzzle_id, draft), encoding="utf-8")
+
+
+def file_of(puzzle_id: str, draft: str, kind: str) -> tuple[str, str]:
+    """(name, text) of a puzzle's file, or of its notebook, to be taken along. `kind`: `py` or `ipynb`."""
+    puzzle = catalog.load(puzzle_id)
+    script = filled(puzzle_id, draft)
+    return f"{puzzle.stem}.{kind}", notebook_text(script, puzzle) if kind == "ipynb" else script
+
+
+def draft_in(puzzle_id: str, name: str, text: str) -> str:
+    """What of a file or a notebook belongs into the editor: the cells with kernels. Raises Unreadable."""
+    puzzle, plain = catalog.load(puzzle_id), text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    if name.endswith(".ipynb"):
+        cells = [(cell.kind, cell.text) for cell in cells_in(notebook_of(plain, name), name)]
+    else:
+        cells = script_cells(plain)
+    shipped = {source.strip() for kind, source in _lesson(puzzle_id) if kind == "code"}
+    code = [source.strip("\n") for kind, source in cells if kind == "code"]
+    kept = [source for source in code if _defines(source, puzzle) or _helps(source, shipped)]
+    if not any(_defines(source, puzzle) for source in kept):
+        names = ", ".join(kernel.name for kernel in puzzle.kernels)
+        raise Unreadable(f"{name} does not define {names}. Is it a file of puzzle {puzzle_id}?")
+    return "\n\n\n".join(kept) + "\n"
+
+
+def _defines(source: str, puzzle: Puzzle) -> bool:
+    return any(f"def {kernel.name}(" in source for kernel in puzzle.kernels)
+
+
+def _helps(source: str, shipped: set[str]) -> bool:
+    """Whether a cell is the learner's own, and has functions for kernels to call."""
+    return "@triton.jit" in source and source.strip() not in shipped
+
+
+@cache
+def _lesson(puzzle_id: str) -> tuple[tuple[str, str], ...]:
+    """The cells of a puzzle's file as it was shipped: this is read before anything is written there."""
+    return tuple(script_cells(places.script(puzzle_id).read_text(encoding="utf-8")))
