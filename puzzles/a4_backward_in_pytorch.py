@@ -77,7 +77,7 @@
 # every weight. Together, $\partial p_j / \partial s_k = p_j ([j = k] - p_k)$, where $[j = k]$ is 1 if $j = k$ and 0
 # otherwise. So
 #
-# $$ ds_k = \sum_j dp_j\, p_j ([j = k] - p_k) = p_k \Big( dp_k - \sum_j p_j\, dp_j \Big). $$
+# $$ ds_k = \sum_j dp_j\, p_j ([j = k] - p_k) = p_k \left( dp_k - \sum_j p_j\, dp_j \right). $$
 #
 # **delta.** The sum at the end runs over all keys, and no tile has all keys. But $dp_j = do \cdot v_j$, and so
 #

@@ -68,7 +68,7 @@
 # For one row, $p_j = e^{s_j} / \sum_k e^{s_k}$. So $\partial p_j / \partial s_k = p_j ([j = k] - p_k)$, where
 # $[j = k]$ is 1 if $j$ is $k$ and else 0, and
 #
-# $$ds_k = \sum_j dp_j \, p_j ([j = k] - p_k) = p_k \Big( dp_k - \sum_j p_j \, dp_j \Big)$$
+# $$ds_k = \sum_j dp_j \, p_j ([j = k] - p_k) = p_k \left( dp_k - \sum_j p_j \, dp_j \right)$$
 #
 # The sum runs over all keys, which no tile has. But $dp_j = do \cdot v_j$, so
 # $\sum_j p_j\, dp_j = do \cdot \sum_j p_j v_j = do \cdot o$: a product of two rows that are known. That is **delta**,

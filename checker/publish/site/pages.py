@@ -1,0 +1,257 @@
+"""The course's lessons, solutions and pages in MyST's Markdown: what Sphinx makes the site of.
+
+The folder that is written looks like the repository, so that links and pictures are found. Lessons speak of cells and
+of a terminal; here they speak of the page.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import os.path
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from checker import catalog
+from checker.box.parent import Limits
+from checker.course import ladder, places
+from checker.course.ladder import LADDER, Rung
+from checker.course.lesson import hints, script_cells
+
+CHAPTERS = {"w1": "Warm-up", "p1": "Softmax", "a1": "Attention", "a4": "The backward pass"}  # by their first puzzles
+PAGES = {
+    "docs/background/gpu.md": "The GPU and the roofline",
+    "docs/background/softmax.md": "Softmax",
+    "docs/background/attention.md": "Attention",
+    "docs/background/backward.md": "The backward pass of attention",
+    "docs/sources.md": "Where each idea comes from",
+    "benchmarks/results/speed.md": "How fast the solutions are",
+    "docs/guide.md": "On your own machine",
+}
+FRONT, INDEX, FIGURES = "docs/site/index.md", "index.md", "docs/figures"
+_LINK = re.compile(r"(!?)\[([^\[\]]*)\]\(([^)\s]+)\)")
+
+# What lessons say of cells and terminals, and what they say here. Lines are broken anywhere.
+WORDS = {
+    "The first `make check PUZZLE=w1` downloads about 220 MB, and the first `make lab`, for notebooks, somewhat more. "
+    "After that, only the links at the end of this page need a network.": "",
+    "In a notebook (`make lab`), run the three cells of code from the first down to the one below. In a terminal that "
+    "cell does nothing: there you have the table above.": "The next cell runs in a notebook. Here you have the table "
+    "above.",
+    "Then change the cell, run it, and unfold mine. In a terminal, read mine at once: cells with `run` do nothing "
+    "there, in no lesson.": "Then unfold mine. In a notebook, you can change the cell and run it first.",
+    "in this cell or in the file `puzzles/w1_vector_add.py`": "in the editor",
+    "Write your guess in place of each `...` and run the cell.": "Type your guesses at **Predict**, below your kernel.",
+    "In a terminal, type this with your numbers:": "",
+    "In a terminal, read mine at once.": "",
+}
+PREDICT_LINE = re.compile(r"^```\nmake predict .*\n```\n?", re.MULTILINE)
+COMMAND = re.compile(r"`make (check|hint|predict|trace) PUZZLE=\w+`")
+
+WORKBENCH = """\
+```{{raw}} html
+<div class="workbench" data-puzzle="{id}">
+<noscript><p>To edit and check the kernel here, switch JavaScript on. This is where you begin:</p>
+<pre tabindex="0">{stub}</pre></noscript>
+</div>
+<script type="application/json" class="workbench-data">
+{data}
+</script>
+```
+
+<div class="hints" hidden>
+
+{hints}
+
+</div>
+"""
+
+CELL = """\
+<details class="cell"><summary>A cell of the notebook</summary>
+
+```python
+{code}
+```
+
+It runs in [a notebook on your own machine](../docs/guide.md#notebooks).
+
+</details>
+"""
+
+ELSEWHERE = """\
+:::{{note}}
+This puzzle is PyTorch, which does not run in a browser. Do it on
+[your own machine](../docs/guide.md#puzzles-in-pytorch), where `make check PUZZLE={id}` checks it.
+:::
+"""
+
+SOLUTION = """\
+---
+orphan: true
+nosearch: true
+hide-toc: true
+puzzle: {id}
+myst: {{html_meta: {{robots: noindex}}}}
+---
+{heading}
+
+```python
+{code}
+```
+
+{parts}
+"""
+
+
+def write(folder: Path, root: Path = places.ROOT) -> None:
+    """Write the pages of the course below `root`, and their pictures."""
+    shutil.copytree(root / FIGURES, folder / FIGURES, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    for page, text in pages(root).items():
+        path = folder / page
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def pages(root: Path = places.ROOT) -> dict[str, str]:
+    """The Markdown of each page, by its path in the site's sources."""
+    made = {FRONT: (root / FRONT).read_text(encoding="utf-8")}
+    made[FRONT] = made[FRONT].replace("<!-- go on -->", _go_on()).replace("<!-- ladder -->", _ladder()) + _contents()
+    for rung in LADDER:
+        made[f"puzzles/{rung.stem}.py"] = lesson(rung, root)
+        if places.solution(rung.id, root).exists():
+            made[f"solutions/{rung.stem}.md"] = _solution(rung, root)
+    made |= {page: (root / page).read_text(encoding="utf-8") for page in PAGES}
+    pages = {origin: re.sub(r"\.py$", ".md", origin) for origin in made} | {FRONT: INDEX, "README.md": INDEX}
+    return {pages[origin]: _linked(text, origin, pages, root) for origin, text in made.items()}
+
+
+def lesson(rung: Rung, root: Path = places.ROOT) -> str:
+    """A lesson as a page. Where its stub was, there is the workbench; puzzles in PyTorch have none."""
+    cells = script_cells(places.script(rung.id, root).read_text(encoding="utf-8"))
+    if rung.pytorch:
+        return "\n\n".join(f"```python\n{text}\n```" if kind == "code" else text for kind, text in cells).replace(
+            "## Your turn\n", f"## Your turn\n\n{ELSEWHERE.format(id=rung.id)}"
+        )
+    return "\n\n".join(_parts(rung, cells, root))
+
+
+def on_page(text: str) -> str:
+    """Markdown of a lesson or of a walk-through in the words of a page, which has buttons."""
+    for words, here in WORDS.items():
+        text = re.sub(r"\s+".join(map(re.escape, words.split())), here, text)
+    return COMMAND.sub(lambda match: f"**{match[1].title()}**", PREDICT_LINE.sub("", text))
+
+
+def stub(puzzle_id: str, root: Path = places.ROOT) -> str:
+    """What the editor begins with: the stubs of a puzzle's kernels as they are shipped, without the imports."""
+    return places.stubs(puzzle_id, root).read_text(encoding="utf-8").partition("\n\n\n")[2]
+
+
+def _parts(rung: Rung, cells: list[tuple[str, str]], root: Path) -> Iterator[str]:
+    """A lesson's cells, one after the other."""
+    kernels, experiments = [f"def {kernel.name}(" for kernel in catalog.load(rung.id).kernels], False
+    for kind, text in cells:
+        if kind == "code" and any(kernel in text for kernel in kernels):
+            yield _workbench(rung, cells, root)
+        elif kind == "code" and (experiments or re.search(r"^run\(", text, re.MULTILINE)):
+            if not re.search(r"^predict\(", text, re.MULTILINE):
+                yield CELL.format(code=text)
+        elif kind == "code" and not re.search(r"^check\(", text, re.MULTILINE):
+            yield f"```python\n{text}\n```"
+        elif kind == "markdown" and not text.startswith("## How to check"):
+            experiments |= "## Experiments" in text
+            yield on_page(re.sub(r"^## Hints\n.*?(?=^## )", "", text, flags=re.DOTALL | re.MULTILINE))
+
+
+def _workbench(rung: Rung, cells: list[tuple[str, str]], root: Path) -> str:
+    """The place of the editor, with what the page's script must know, and the hints."""
+    puzzle, steps, code = catalog.load(rung.id), hints(cells), stub(rung.id, root)
+    data = {
+        "puzzle": rung.id,
+        "stem": rung.stem,
+        "title": rung.title,
+        "stub": code,
+        "seconds": Limits().wall_seconds,
+        "questions": [{"name": question.name, "asks": question.asks} for question in puzzle.questions],
+        "hints": len(steps),
+        "trace": True,
+        "solution": f"../solutions/{rung.stem}.html" if places.solution(rung.id, root).exists() else None,
+        "root": "../",
+    }
+    folded = (
+        f'<details class="hint" data-level="{hint.level}"><summary>{hint.level}: {hint.title}</summary>\n\n'
+        f"{on_page(hint.text)}\n\n</details>"
+        for hint in steps
+    )
+    return WORKBENCH.format(
+        id=rung.id,
+        stub=html.escape(code),
+        data=json.dumps(data, ensure_ascii=False).replace("<", "\\u003c"),  # so that no text of ours ends the script
+        hints="\n".join(folded),
+    )
+
+
+def _solution(rung: Rung, root: Path) -> str:
+    """A solution with its walk-through."""
+    code = places.solution(rung.id, root).read_text(encoding="utf-8").strip()
+    walk_through = places.walk_through(rung.id, root).read_text(encoding="utf-8")
+    heading, _, parts = on_page(walk_through).partition("\n")
+    return SOLUTION.format(id=rung.id, heading=heading, code=code, parts=parts.strip())
+
+
+def _go_on() -> str:
+    """The link to the first puzzle, which the page's script turns into one to the next."""
+    first = LADDER[0]
+    return f'<p><a id="go-on" class="go-on" href="puzzles/{first.stem}.html">Start with {first.id}</a></p>'
+
+
+def _chapters() -> dict[str, list[Rung]]:
+    """The puzzles of each chapter."""
+    chapters: dict[str, list[Rung]] = {}
+    for rung in LADDER:
+        chapters.setdefault(CHAPTERS.get(rung.id) or list(chapters)[-1], []).append(rung)
+    return chapters
+
+
+def _ladder() -> str:
+    """The puzzles as a list, in which the page's script marks those that are solved."""
+    lines = []
+    for chapter, rungs in _chapters().items():
+        lines += [f"### {chapter}\n", '<ul class="chapter">']
+        for rung in rungs:
+            link = f'<a href="puzzles/{rung.stem}.html"><span class="id">{rung.id}</span> {html.escape(rung.title)}</a>'
+            lines.append(f'<li data-puzzle="{rung.id}">{link}{", a lesson to read here" * rung.pytorch}</li>')
+        lines.append("</ul>\n")
+    return "\n".join(lines)
+
+
+def _contents() -> str:
+    """What the sidebar has."""
+    chapters = {
+        chapter: [f"{rung.id} {rung.title} <puzzles/{rung.stem}>" for rung in rungs]
+        for chapter, rungs in _chapters().items()
+    }
+    chapters["To read"] = [f"{title} <{page.removesuffix('.md')}>" for page, title in PAGES.items()]
+    return "".join(
+        f"\n```{{toctree}}\n:hidden:\n:caption: {chapter}\n" + "\n".join(entries) + "\n```\n"
+        for chapter, entries in chapters.items()
+    )
+
+
+def _linked(text: str, origin: str, pages: dict[str, str], root: Path) -> str:
+    """A page's text with its links as they are on the site. What only the repository has becomes words."""
+
+    def link(match: re.Match[str]) -> str:
+        picture, words, target = match.groups()
+        file, mark, anchor = target.partition("#")
+        there = os.path.normpath(os.path.join(os.path.dirname(origin), file))
+        if not file or not (root / there).exists():  # on this page, elsewhere in the world, or code
+            return match[0]
+        there = pages.get(there, there)
+        if there not in pages.values() and not there.startswith(FIGURES):
+            return words
+        return f"{picture}[{words}]({os.path.relpath(there, os.path.dirname(pages[origin]))}{mark}{anchor})"
+
+    return _LINK.sub(link, text)
