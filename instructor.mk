@@ -4,15 +4,17 @@
 #   COURSE=…       the folder of the nbgrader course (course)
 #   EXCHANGE=…     the folder through which nbgrader hands out and collects, for a new course
 #   CLUSTER=…      who grades: local, slurm, or the address of a Dask scheduler (grade)
+#   SITE=…         the folder of the site (build/site); SERVE=1: show it as well (site)
 #   TESTS=…        some files of tests (test)
 
 cluster_size := about 60 MB on disk
+site_size  := about 80 MB on disk
 test_size  := about 250 MB on disk
 ifneq ($(filter test test-all mutants lint,$(MAKECMDGOALS)),)
   whole_size := With what the tests need, about 2.3 GB in all, more with a CUDA build of torch.
 endif
 
-.PHONY: solution bug course grade similar gradescope student-bundle test test-all mutants versions lint needs-cluster needs-test
+.PHONY: solution bug course grade similar gradescope student-bundle site test test-all mutants versions lint needs-cluster needs-site needs-test
 
 solution: $(call layer,check) ## the solution of PUZZLE=p4, explained, once yours is accepted (FORCE=1: before)
 	@$(checker) solution $(PUZZLE) $(if $(FORCE),--force)
@@ -34,6 +36,9 @@ gradescope: $(call layer,lab) ## for instructors: an autograder for Gradescope, 
 
 student-bundle: $(call layer,lab) ## for instructors: the course without solutions, tests and grading, as one archive
 	@$(checker) student-bundle $(if $(FILE),"$(FILE)")
+
+site: $(call layer,site) ## for instructors: the course as a static site that checks in the browser, in SITE=build/site (SERVE=1: and show it)
+	@$(checker) site $(if $(SITE),"$(SITE)") $(if $(SERVE),--serve)
 
 test: $(call layer,test) ## the project's own tests, at most ten minutes
 	@"$(bin)/python" -m pytest -q -n auto --dist worksteal -m "not slow" $(TESTS)
@@ -58,6 +63,11 @@ lint: $(call layer,test) ## style, types and house words
 	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[cluster]'
 	@touch $@
 
+.venv/.layer-site: .venv/.layer-check
+	@echo "Installing into .venv what the site is made with: $(site_size). This happens once."
+	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[site]'
+	@touch $@
+
 .venv/.layer-test: .venv/.layer-lab .venv/.layer-torch
 	@echo "Installing into .venv what the project's own tests need: $(test_size). This happens once."
 	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[test]'
@@ -65,5 +75,7 @@ lint: $(call layer,test) ## style, types and house words
 
 needs-cluster: needs-lab
 	@$(missing) distributed dask_jobqueue cryptography
-needs-test: needs-cluster needs-torch
+needs-site: needs-check
+	@$(missing) sphinx furo myst_parser
+needs-test: needs-cluster needs-site needs-torch
 	@$(missing) pytest xdist hypothesis ruff mypy

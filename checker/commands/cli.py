@@ -17,7 +17,7 @@ from checker.course.status import TRACEBACK_VARIABLE, ExitStatus, Misuse
 
 VERBS = (
     *("bench", "bug", "build", "check", "course", "doctor", "grade", "gradescope", "hint", "predict", "progress"),
-    *("reset", "similar", "solution", "student-bundle", "trace", "watch"),
+    *("reset", "similar", "site", "solution", "student-bundle", "trace", "watch"),
 )
 
 
@@ -41,7 +41,7 @@ class Verbs(click.Group):
 
 
 def _missing(verb: str, module: str) -> click.Command:
-    sentence = f"{module} is missing: make lab installs it."
+    sentence = f"{module} is missing: make {'site' if verb == 'site' else 'lab'} installs it."
     if module.startswith("checker."):
         sentence = "This is a student's copy of the course, which has no instructor's part."
 

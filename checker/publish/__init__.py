@@ -1,1 +1,1 @@
-"""What leaves this repository: the built files, the students' archive, the autograder for Gradescope."""
+"""What leaves this repository: the built files, the students' archive, the autograder for Gradescope, the site."""

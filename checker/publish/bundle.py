@@ -17,7 +17,7 @@ from checker.course.saving import replace_whole
 NAME = "flash-puzzles"
 TOP = ("LICENSE", "Makefile", "pyproject.toml", "constraints.txt", ".gitignore", ".devcontainer/devcontainer.json")
 KINDS = {".py", ".sh", ".json"}
-VERBS = ("build", "course", "grade", "gradescope", "similar", "student_bundle")
+VERBS = ("build", "course", "grade", "gradescope", "similar", "site", "student_bundle")
 INSTRUCTORS = ("grading", "nbgrader", "publish", *(f"commands/{verb}.py" for verb in VERBS))  # in checker/
 BACKGROUND = (
     *("docs/background/*.md", "docs/figures/*.png", "docs/figures/*.svg", "docs/sources.md"),

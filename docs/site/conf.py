@@ -17,8 +17,6 @@ myst_enable_extensions = ["colon_fence", "dollarmath", "html_image"]
 myst_heading_anchors = 3
 highlight_language = "text"  # of a block that names none: the drawings of the lessons
 templates_path = ["templates"]
-html_static_path = ["static"]
-html_css_files = ["pages.css"]
 html_math_renderer = "mathml"
 html_permalinks = False
 html_use_index = False
@@ -26,7 +24,7 @@ pygments_dark_style = "a11y-dark"
 html_copy_source = html_show_sourcelink = html_show_copyright = False
 
 # Wider than a narrow screen, they scroll: then one has to be able to reach them without a mouse.
-SCROLLING = re.compile(r'<pre>|<div class="(?:table|math)-wrapper docutils container">')
+SCROLLING = re.compile(r'<pre>|<div class="(?:table|math)-wrapper[^>]*>')
 
 GATE = """
 <div class="solution-gate">
@@ -51,12 +49,14 @@ def displayed_formula(self: Any, node: nodes.math_block) -> None:
 
 
 def finish(app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """What no setting does: the keyboard, the marks of puzzles in the sidebar, the gate before a solution."""
-    tree = context["furo_navigation_tree"]  # the puzzles' entries begin with their IDs
+    """What no setting does: the sidebar's marks, the keyboard, corners of tables, the gate before a solution."""
+    tree = context["furo_navigation_tree"].replace('role="heading"', 'role="heading" aria-level="2"')
+    # The puzzles' entries begin with their IDs.
     context["furo_navigation_tree"] = re.sub(r"<li( [^>]*>\s*<a [^>]*>([a-z]\d+) )", r'<li data-puzzle="\2"\1', tree)
     if doctree is None:
         return
     body = SCROLLING.sub(lambda match: f'{match[0][:-1]} tabindex="0">', context["body"])
+    body = body.replace('<th class="head"><p></p></th>', "<td></td>")  # heads nothing
     if puzzle := (context["meta"] or {}).get("puzzle"):
         heading, end, rest = body.partition("</h1>")
         inside, last, after = rest.rpartition("</section>")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,17 +14,32 @@ from checker.course.places import ROOT
 from checker.publish.site import pages
 
 SOURCES = Path("docs", "site")  # settings, templates, and what runs in the browser
+PORT = 8000  # always the same: a browser keeps drafts and progress for an address
 
 
 class SiteError(Exception):
-    """The pages could not be made: Sphinx has said why."""
+    """A sentence that says why nothing was written."""
 
 
 def build(folder: Path, root: Path = ROOT) -> None:
-    """Write the site. A link that leads nowhere, or a formula that cannot be drawn, is a SiteError."""
-    with TemporaryDirectory() as sources, TemporaryDirectory() as kept:
-        pages.write(Path(sources), root)
-        options = ["-W", "--keep-going", "-q", "-E", "-d", kept, "-c", str(root / SOURCES)]
-        if build_main([*options, sources, str(folder)]):
-            raise SiteError("The pages have faults: see above.")
-    shutil.copytree(root / SOURCES / "app", folder / "app", dirs_exist_ok=True)
+    """Write the site in place of what is there. Raises OSError.
+
+    A link that leads nowhere, or a formula that cannot be drawn, is a SiteError, and so is a folder that holds
+    something else.
+    """
+    if folder.exists() and any(folder.iterdir()) and not (folder / ".buildinfo").exists():  # which Sphinx writes
+        raise SiteError(f"{folder} holds something else than a site. Name a new folder, or an empty one.")
+    with TemporaryDirectory() as made:
+        sources, site = Path(made, "sources"), Path(made, "site")
+        pages.write(sources, root)
+        options = ["-W", "--keep-going", "-q", "-d", f"{made}/kept", "-c", f"{root / SOURCES}"]
+        if build_main([*options, f"{sources}", f"{site}"]):
+            raise SiteError("The pages have faults, which stand above. Nothing was written.")
+        shutil.copytree(root / SOURCES / "app", site / "app")
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(site, folder)
+
+
+def server(folder: Path) -> ThreadingHTTPServer:
+    """What shows a folder to browsers on this machine. Raises OSError if the port is taken."""
+    return ThreadingHTTPServer(("127.0.0.1", PORT), partial(SimpleHTTPRequestHandler, directory=folder))

@@ -11,14 +11,14 @@ import json
 import os.path
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from checker import catalog
 from checker.box.parent import Limits
-from checker.course import ladder, places
+from checker.course import places
 from checker.course.ladder import LADDER, Rung
-from checker.course.lesson import hints, script_cells
+from checker.course.lesson import Hint, emptied, hints, script_cells
 
 CHAPTERS = {"w1": "Warm-up", "p1": "Softmax", "a1": "Attention", "a4": "The backward pass"}  # by their first puzzles
 PAGES = {
@@ -129,7 +129,8 @@ def pages(root: Path = places.ROOT) -> dict[str, str]:
 
 def lesson(rung: Rung, root: Path = places.ROOT) -> str:
     """A lesson as a page. Where its stub was, there is the workbench; puzzles in PyTorch have none."""
-    cells = script_cells(places.script(rung.id, root).read_text(encoding="utf-8"))
+    text = places.script(rung.id, root).read_text(encoding="utf-8")
+    cells = script_cells(emptied(text, catalog.load(rung.id)))
     if rung.pytorch:
         return "\n\n".join(f"```python\n{text}\n```" if kind == "code" else text for kind, text in cells).replace(
             "## Your turn\n", f"## Your turn\n\n{ELSEWHERE.format(id=rung.id)}"
@@ -144,17 +145,12 @@ def on_page(text: str) -> str:
     return COMMAND.sub(lambda match: f"**{match[1].title()}**", PREDICT_LINE.sub("", text))
 
 
-def stub(puzzle_id: str, root: Path = places.ROOT) -> str:
-    """What the editor begins with: the stubs of a puzzle's kernels as they are shipped, without the imports."""
-    return places.stubs(puzzle_id, root).read_text(encoding="utf-8").partition("\n\n\n")[2]
-
-
 def _parts(rung: Rung, cells: list[tuple[str, str]], root: Path) -> Iterator[str]:
     """A lesson's cells, one after the other."""
     kernels, experiments = [f"def {kernel.name}(" for kernel in catalog.load(rung.id).kernels], False
     for kind, text in cells:
         if kind == "code" and any(kernel in text for kernel in kernels):
-            yield _workbench(rung, cells, root)
+            yield _workbench(rung, text, hints(cells), root)
         elif kind == "code" and (experiments or re.search(r"^run\(", text, re.MULTILINE)):
             if not re.search(r"^predict\(", text, re.MULTILINE):
                 yield CELL.format(code=text)
@@ -165,16 +161,15 @@ def _parts(rung: Rung, cells: list[tuple[str, str]], root: Path) -> Iterator[str
             yield on_page(re.sub(r"^## Hints\n.*?(?=^## )", "", text, flags=re.DOTALL | re.MULTILINE))
 
 
-def _workbench(rung: Rung, cells: list[tuple[str, str]], root: Path) -> str:
+def _workbench(rung: Rung, stub: str, steps: Sequence[Hint], root: Path) -> str:
     """The place of the editor, with what the page's script must know, and the hints."""
-    puzzle, steps, code = catalog.load(rung.id), hints(cells), stub(rung.id, root)
     data = {
         "puzzle": rung.id,
         "stem": rung.stem,
         "title": rung.title,
-        "stub": code,
+        "stub": stub,
         "seconds": Limits().wall_seconds,
-        "questions": [{"name": question.name, "asks": question.asks} for question in puzzle.questions],
+        "questions": [{"name": question.name, "asks": question.asks} for question in catalog.load(rung.id).questions],
         "hints": len(steps),
         "trace": True,
         "solution": f"../solutions/{rung.stem}.html" if places.solution(rung.id, root).exists() else None,
@@ -187,7 +182,7 @@ def _workbench(rung: Rung, cells: list[tuple[str, str]], root: Path) -> str:
     )
     return WORKBENCH.format(
         id=rung.id,
-        stub=html.escape(code),
+        stub=html.escape(stub),
         data=json.dumps(data, ensure_ascii=False).replace("<", "\\u003c"),  # so that no text of ours ends the script
         hints="\n".join(folded),
     )
@@ -222,7 +217,10 @@ def _ladder() -> str:
         lines += [f"### {chapter}\n", '<ul class="chapter">']
         for rung in rungs:
             link = f'<a href="puzzles/{rung.stem}.html"><span class="id">{rung.id}</span> {html.escape(rung.title)}</a>'
-            lines.append(f'<li data-puzzle="{rung.id}">{link}{", a lesson to read here" * rung.pytorch}</li>')
+            if rung.pytorch:
+                lines.append(f'<li data-puzzle="{rung.id}" data-pytorch>{link}, a lesson to read here</li>')
+            else:
+                lines.append(f'<li data-puzzle="{rung.id}">{link}</li>')
         lines.append("</ul>\n")
     return "\n".join(lines)
 
@@ -246,12 +244,12 @@ def _linked(text: str, origin: str, pages: dict[str, str], root: Path) -> str:
     def link(match: re.Match[str]) -> str:
         picture, words, target = match.groups()
         file, mark, anchor = target.partition("#")
-        there = os.path.normpath(os.path.join(os.path.dirname(origin), file))
+        there = os.path.normpath(Path(origin).parent / file)
         if not file or not (root / there).exists():  # on this page, elsewhere in the world, or code
             return match[0]
         there = pages.get(there, there)
         if there not in pages.values() and not there.startswith(FIGURES):
             return words
-        return f"{picture}[{words}]({os.path.relpath(there, os.path.dirname(pages[origin]))}{mark}{anchor})"
+        return f"{picture}[{words}]({os.path.relpath(there, Path(pages[origin]).parent)}{mark}{anchor})"
 
     return _LINK.sub(link, text)

@@ -1,0 +1,28 @@
+"""`python -m checker site`: the course as pages that check in the browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from checker.course.status import Misuse
+from checker.publish import site as pages
+
+
+@click.command()
+@click.argument("folder", required=False, default="build/site", type=click.Path(path_type=Path))
+@click.option("--serve", is_flag=True, help="Then show it on 127.0.0.1, until Ctrl-C.")
+def site(folder: Path, serve: bool) -> None:
+    """Write the course to FOLDER as a static site, for any host: what is there is replaced."""
+    try:
+        pages.build(folder)
+    except pages.SiteError as error:
+        raise Misuse(str(error)) from error
+    except OSError as error:
+        raise Misuse(f"{folder} could not be written: {error.strerror}.") from error
+    click.echo(f"{folder}: open it with `make site SERVE=1`, or put it on any web server.")
+    if serve:
+        with pages.server(folder) as server:
+            click.echo(f"http://127.0.0.1:{server.server_port}/ shows it. Ctrl-C ends that.")
+            server.serve_forever()

@@ -1,0 +1,189 @@
+"""The pages of the site: complete, linked, and with nothing from elsewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checker import catalog
+from checker.course import ladder
+from checker.learner.stub import shipped
+from tests.browser import blank_page, violations
+from tests.conftest import ROOT, STEMS_OF_KERNELS, importable
+from tests.site import built_site  # noqa: F401
+
+IN_PYTORCH = [rung for rung in ladder.LADDER if rung.pytorch]
+
+
+class Page(HTMLParser):
+    """What a page refers to, what it can be referred to by, the words that are read, and its formulas."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.ids: list[str] = []
+        self.hints = 0
+        self.words, self.outside_code, self.formulas, self.data = "", "", 0, ""
+        self._open: list[str] = []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attributes}
+        self.ids += [values["id"]] if "id" in values else []
+        self.formulas += tag == "math"
+        self.hints += values.get("class") == "hint"
+        if tag == "a" and "href" in values:
+            self.links.append(values["href"])
+        elif found := values.get("src") or (tag == "link" and values["href"]):
+            self.loaded.append(found)
+        if tag in ("script", "style", "math", "code", "pre"):
+            self._open.append("data" if values.get("class") == "workbench-data" else tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("script", "style", "math", "code", "pre"):
+            self._open.pop()
+
+    def handle_data(self, data: str) -> None:
+        if "data" in self._open:
+            self.data += data
+        elif not {"script", "style"} & {*self._open}:
+            self.words += data
+            self.outside_code += "" if self._open else data
+
+
+@pytest.fixture(scope="module")
+def pages(built_site: Path) -> dict[str, Page]:  # noqa: F811
+    return {path.relative_to(built_site).as_posix(): Page(path) for path in built_site.rglob("*.html")}
+
+
+@pytest.mark.parametrize("puzzle_id", STEMS_OF_KERNELS)
+def test_a_puzzle_has_its_lesson_and_what_the_workbench_must_know(pages: dict[str, Page], puzzle_id: str) -> None:
+    rung, puzzle = ladder.RUNGS[puzzle_id], catalog.load(puzzle_id)
+    page = pages[f"puzzles/{rung.stem}.html"]
+    told = json.loads(page.data)
+    assert sorted(told["stub"].split("\n\n\n")) == sorted(shipped(puzzle).values())
+    assert (told["puzzle"], told["stem"], told["title"]) == (rung.id, rung.stem, rung.title)
+    assert [one["name"] for one in told["questions"]] == [question.name for question in puzzle.questions]
+    assert (told["hints"], page.hints) == (3, 3)
+    assert (told["solution"], told["root"]) == (f"../solutions/{rung.stem}.html", "../")
+    for heading in ("What you will build", "The signature", "Your turn", "Experiments", "Where to read on"):
+        assert heading in page.words
+    assert not re.search("How to check|Hints\n", page.words)
+
+
+def test_a_lesson_speaks_of_the_page(pages: dict[str, Page]) -> None:
+    """Not of a terminal, where it has a button for it."""
+    elsewhere = ("docs/guide.html", "docs/background/gpu.html", "benchmarks/results/speed.html")
+    elsewhere += tuple(f"{room}/{rung.stem}.html" for room in ("puzzles", "solutions") for rung in IN_PYTORCH)
+    for name, page in pages.items():
+        if name not in elsewhere:
+            said = " ".join(page.words.split())
+            assert not re.search(r"\bmake (?!bench)[a-z-]+ PUZZLE|\bmake (watch|lab)\b|terminal", said), name
+
+
+def test_a_puzzle_in_pytorch_says_where_it_runs(pages: dict[str, Page]) -> None:
+    for rung in IN_PYTORCH:
+        page = pages[f"puzzles/{rung.stem}.html"]
+        assert page.data == "" and "does not run in a browser" in page.words and "FILL IN" in page.words
+
+
+def test_links_lead_somewhere(pages: dict[str, Page], built_site: Path) -> None:  # noqa: F811
+    for name, page in pages.items():
+        for target in [*page.links, *page.loaded]:
+            file, _, anchor = target.partition("#")
+            if re.match("https?:|data:", file):
+                continue
+            there = (built_site / name).parent / file.partition("?")[0] if file else built_site / name
+            assert there.is_file(), f"{name}: {target}"
+            if anchor:
+                assert anchor in pages[there.resolve().relative_to(built_site.resolve()).as_posix()].ids, target
+        assert len(page.ids) == len(set(page.ids)), f"{name}: an ID that is there twice"
+
+
+def test_nothing_is_loaded_from_elsewhere(pages: dict[str, Page], built_site: Path) -> None:  # noqa: F811
+    for name, page in pages.items():
+        assert page.loaded and not [one for one in page.loaded if re.match("(https?:)?//", one)], name
+    for style in built_site.rglob("*.css"):
+        assert not re.search(r"@import|url\(\s*[\"']?(https?:)?//", style.read_text()), style
+
+
+def test_formulas_are_drawn(pages: dict[str, Page]) -> None:
+    """As many as the lessons and pages have; none is left as TeX."""
+    for name, page in pages.items():
+        assert not re.search(r"\$[^$\n]+\$|\\(frac|sum|text|cdot|infty)\b", page.outside_code), name
+    assert sum(page.formulas for page in pages.values()) > 1200
+
+
+def test_the_front_page_leads_up_the_ladder(pages: dict[str, Page], built_site: Path) -> None:  # noqa: F811
+    text = (built_site / "index.html").read_text()
+    first, *_ = ladder.LADDER
+    assert re.search(rf'id="go-on"[^>]*href="puzzles/{first.stem}.html"', text)
+    content = text[text.index("<article") :]
+    assert re.findall(r'<li data-puzzle="(\w+)"', content) == list(ladder.RUNGS)
+    sidebar = (built_site / "docs" / "guide.html").read_text()
+    assert re.findall(r'<li data-puzzle="(\w+)" class="toctree-l1', sidebar) == list(ladder.RUNGS)
+
+
+def test_a_solution_is_shut_and_not_searched(built_site: Path) -> None:  # noqa: F811
+    index = json.loads((built_site / "searchindex.js").read_text().removeprefix("Search.setIndex(").removesuffix(")"))
+    pages = {word: [found] if isinstance(found, int) else found for word, found in index["terms"].items()}
+    found = {index["docnames"][page] for pages in pages.values() for page in pages}
+    assert "puzzles/p5_flash_attention_1" in found and not [page for page in found if page.startswith("solutions/")]
+    for rung in ladder.LADDER:
+        text = (built_site / "solutions" / f"{rung.stem}.html").read_text()
+        before, opening, inside = text.partition(f'<div class="solution" data-puzzle="{rung.id}" hidden>')
+        assert opening and 'class="solution-gate"' in before and 'content="noindex"' in before
+        assert "highlight" in inside and "highlight" not in before[before.index("<article") :]
+
+
+def test_without_solutions_there_are_no_such_pages(tmp_path: Path) -> None:
+    from checker.publish.site.pages import pages
+
+    for name in ("puzzles", "docs", "benchmarks/results", "checker/learner/stubs"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    made = pages(tmp_path)
+    assert not [page for page in made if page.startswith("solutions/")]
+    assert '"solution": null' in made["puzzles/p1_naive_softmax.md"]
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> None:
+    importable("sphinx")
+    from checker.publish import site
+
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(site.SiteError, match="something else"):
+        site.build(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+LOOKED_AT = ("index", "puzzles/p5_flash_attention_1", "solutions/p1_naive_softmax")
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Any]:
+    with blank_page() as page:
+        yield page
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_is_wrong_with_a_page(page: Any, built_site: Path, theme: str) -> None:  # noqa: F811
+    """On a telephone, in the theme that was chosen, whatever the system's is. Pictures follow it."""
+    page.emulate_media(color_scheme="light" if theme == "dark" else "dark")
+    page.set_viewport_size({"width": 400, "height": 900})
+    for name in LOOKED_AT:
+        page.goto((built_site / f"{name}.html").as_uri())
+        page.evaluate("theme => document.body.dataset.theme = theme", theme)
+        page.eval_on_selector_all("details", "all => all.forEach(one => one.open = true)")
+        page.eval_on_selector_all("[hidden]", "all => all.forEach(one => one.hidden = false)")
+        found = [one for one in violations(page, "body") if "<math" not in one]  # which axe cannot read
+        assert found == [], name
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400, name
+        assert page.evaluate("getComputedStyle(document.querySelector('article')).colorScheme") == theme
