@@ -10,13 +10,13 @@ import pytest
 
 from tests.conftest import importable
 
+SITE = "checker.publish.site"  # which needs Sphinx
+
 
 @pytest.fixture(scope="session")
 def built_site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     """Its folder. Processes that run the tests together build it once, and read it only."""
-    importable("sphinx")
-    from checker.publish import site
-
+    site = importable(SITE)
     base = tmp_path_factory.getbasetemp()
     folder = (base if worker_id == "master" else base.parent) / "site"
     with open(folder.with_suffix(".lock"), "w") as lock:

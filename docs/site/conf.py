@@ -36,15 +36,21 @@ GATE = """
 """
 
 
+def mathml(tex: str, on_its_own: bool) -> str:
+    """A formula as browsers draw it by themselves, with the space that log l needs and log(l) does not. MathError."""
+    drawn = tex2mathml(tex, as_block=on_its_own).replace(r"\_", "_")
+    return re.sub(r"<mo>(&ApplyFunction;</mo>\s*<(?!mo))", r'<mo rspace="0.17em">\1', drawn)
+
+
 def formula(self: Any, node: nodes.math) -> None:
-    """Write a formula as MathML, which browsers draw by themselves. MathError stops the build."""
-    self.body.append(tex2mathml(node.astext()))
+    """Write a formula between words."""
+    self.body.append(mathml(node.astext(), False))
     raise nodes.SkipNode
 
 
 def displayed_formula(self: Any, node: nodes.math_block) -> None:
-    """The same on a line of its own."""
-    self.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>\n')
+    """Write a formula on a line of its own."""
+    self.body.append(f'<div class="math">{mathml(node.astext(), True)}</div>\n')
     raise nodes.SkipNode
 
 

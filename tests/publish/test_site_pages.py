@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from checker import catalog
-from checker.course import ladder
+from checker.course import ladder, places
+from checker.course.lesson import script_cells
 from checker.learner.stub import shipped
 from tests.browser import blank_page, violations
 from tests.conftest import ROOT, STEMS_OF_KERNELS, importable
-from tests.site import built_site  # noqa: F401
+from tests.site import SITE, built_site  # noqa: F401
 
 IN_PYTORCH = [rung for rung in ladder.LADDER if rung.pytorch]
 
@@ -31,7 +32,7 @@ class Page(HTMLParser):
         self.loaded: list[str] = []
         self.ids: list[str] = []
         self.hints = 0
-        self.words, self.outside_code, self.formulas, self.data = "", "", 0, ""
+        self.words, self.prose, self.formula, self.formulas, self.data = "", "", "", 0, ""
         self._open: list[str] = []
         self.feed(path.read_text(encoding="utf-8"))
 
@@ -56,7 +57,8 @@ class Page(HTMLParser):
             self.data += data
         elif not {"script", "style"} & {*self._open}:
             self.words += data
-            self.outside_code += "" if self._open else data
+            self.prose += "" if self._open else data
+            self.formula += data if "math" in self._open else ""
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +91,12 @@ def test_a_lesson_speaks_of_the_page(pages: dict[str, Page]) -> None:
             assert not re.search(r"\bmake (?!bench)[a-z-]+ PUZZLE|\bmake (watch|lab)\b|terminal", said), name
 
 
+def test_what_a_page_says_otherwise_is_said_in_a_lesson() -> None:
+    lessons = "\n".join(text for rung in ladder.LADDER for _, text in script_cells(places.script(rung.id).read_text()))
+    unsaid = [words for words in importable(SITE).pages.WORDS if words not in " ".join(lessons.split())]
+    assert unsaid == []
+
+
 def test_a_puzzle_in_pytorch_says_where_it_runs(pages: dict[str, Page]) -> None:
     for rung in IN_PYTORCH:
         page = pages[f"puzzles/{rung.stem}.html"]
@@ -116,9 +124,9 @@ def test_nothing_is_loaded_from_elsewhere(pages: dict[str, Page], built_site: Pa
 
 
 def test_formulas_are_drawn(pages: dict[str, Page]) -> None:
-    """As many as the lessons and pages have; none is left as TeX."""
+    """As many as the lessons and pages have; none is left as TeX, nor is a part of one."""
     for name, page in pages.items():
-        assert not re.search(r"\$[^$\n]+\$|\\(frac|sum|text|cdot|infty)\b", page.outside_code), name
+        assert not re.search(r"\$[^$\n]+\$|\\", page.prose + page.formula), name
     assert sum(page.formulas for page in pages.values()) > 1200
 
 
@@ -145,19 +153,15 @@ def test_a_solution_is_shut_and_not_searched(built_site: Path) -> None:  # noqa:
 
 
 def test_without_solutions_there_are_no_such_pages(tmp_path: Path) -> None:
-    from checker.publish.site.pages import pages
-
     for name in ("puzzles", "docs", "benchmarks/results", "checker/learner/stubs"):
         shutil.copytree(ROOT / name, tmp_path / name)
-    made = pages(tmp_path)
+    made = importable(SITE).pages.pages(tmp_path)
     assert not [page for page in made if page.startswith("solutions/")]
     assert '"solution": null' in made["puzzles/p1_naive_softmax.md"]
 
 
 def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> None:
-    importable("sphinx")
-    from checker.publish import site
-
+    site = importable(SITE)
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(site.SiteError, match="something else"):
         site.build(tmp_path)
