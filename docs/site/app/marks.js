@@ -2,23 +2,13 @@
 
 import { drafts, onProgress, progress, solved } from "./store.js";
 
-const PUZZLE = /\/puzzles\/([a-z]\d+)_[^/]*$/;
-
-/** Elements that stand for a puzzle, with its ID. */
-function places() {
-  const links = [...document.querySelectorAll(".sidebar-tree a")];
-  const linked = links.map((link) => [link, PUZZLE.exec(new URL(link.href).pathname)?.[1]]);
-  const listed = [...document.querySelectorAll("li[data-puzzle]")].map((item) => [item, item.dataset.puzzle]);
-  return [...linked, ...listed].filter(([, puzzle]) => puzzle);
-}
-
-function mark(element, isSolved) {
-  const old = element.querySelector(":scope > .solved-mark");
-  if (old || !isSolved) return;
+function mark(item) {
+  const link = item.querySelector("a");
+  if (!solved(item.dataset.puzzle) || link.querySelector(".solved-mark")) return;
   const sign = document.createElement("span");
   sign.className = "solved-mark";
   sign.innerHTML = `<span aria-hidden="true"> ✓</span><span class="only-heard"> (solved)</span>`;
-  element.append(sign);
+  link.append(sign);
 }
 
 /** The first puzzle that is open, once something was begun. */
@@ -26,7 +16,8 @@ function goOn() {
   const link = document.getElementById("go-on");
   const begun = Object.keys({ ...drafts(), ...progress() }).length > 0;
   if (!link || !begun) return;
-  const open = [...document.querySelectorAll("li[data-puzzle]:not([data-pytorch])")].find((item) => !solved(item.dataset.puzzle));
+  const here = document.querySelectorAll("article li[data-puzzle]:not([data-pytorch])");
+  const open = [...here].find((item) => !solved(item.dataset.puzzle));
   if (open) {
     link.href = open.querySelector("a").href;
     link.textContent = `Go on with ${open.dataset.puzzle}`;
@@ -44,7 +35,7 @@ function openSolution(anyway) {
 }
 
 function show() {
-  for (const [element, puzzle] of places()) mark(element, solved(puzzle));
+  document.querySelectorAll("li[data-puzzle]").forEach(mark);
   goOn();
   openSolution(false);
 }

@@ -19,6 +19,7 @@ const FRAME = `
   <button type="button" name="trace">Trace</button>
   <button type="button" name="reset">Reset</button>
   <a class="wb-solution" hidden>Solution</a>
+  <a class="wb-next" hidden>Next puzzle</a>
   <details class="wb-files">
     <summary>File</summary>
     <div>
@@ -130,7 +131,7 @@ class Workbench {
         });
       }
     });
-    onProgress(() => this.#solution());
+    onProgress(() => this.#earned());
   }
 
   // What the page says
@@ -149,10 +150,14 @@ class Workbench {
     for (const [name, chosen] of Object.entries(choices)) notice.append(" ", made("button", { type: "button", textContent: name, onclick: chosen }));
   }
 
-  #solution() {
-    const link = this.part("solution");
-    link.hidden = !this.data.solution || !solved(this.data.puzzle);
-    if (!link.hidden) link.href = this.data.solution;
+  /** Where success leads to. */
+  #earned() {
+    const targets = { solution: this.data.solution, next: document.querySelector("a.next-page")?.href };
+    for (const [name, target] of Object.entries(targets)) {
+      const link = this.part(name);
+      link.hidden = !target || !solved(this.data.puzzle);
+      if (!link.hidden) link.href = target;
+    }
   }
 
   // What the judge is asked
@@ -182,8 +187,8 @@ class Workbench {
     this.#busy(true);
     this.#said(words);
     const message = () => {
-      const { puzzle } = this.data;
-      return { ...more, verb, puzzle, drafts: { ...drafts(), [puzzle]: this.editor.text() }, progress: progress() };
+      const { puzzle, seconds } = this.data;
+      return { ...more, verb, puzzle, seconds, drafts: { ...drafts(), [puzzle]: this.editor.text() }, progress: progress() };
     };
     try {
       if (!this.judge.isReady) this.#state(LOADING);
@@ -222,7 +227,8 @@ class Workbench {
     const answer = await this.#ask("check", "Checking …");
     if (!answer?.html) return;
     this.#show("report", answer.html);
-    this.#said(answer.accepted ? "Accepted. The report is below." : "Not accepted yet. The report is below.");
+    const more = answer.withheld ? "The report is below, and Hint says more." : "The report is below.";
+    this.#said(`${answer.accepted ? "Accepted." : "Not accepted yet."} ${more}`);
   }
 
   async #trace() {
@@ -320,7 +326,7 @@ class Workbench {
       files.open = false;
       files.querySelector("summary").focus();
     });
-    this.#solution();
+    this.#earned();
   }
 
   async #download(kind) {
