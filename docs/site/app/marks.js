@@ -11,13 +11,14 @@ function mark(item) {
   link.append(sign);
 }
 
-/** The first puzzle that is open, once something was begun. */
+/** Once something was begun: the first open puzzle from the last one that was. */
 function goOn() {
   const link = document.getElementById("go-on");
-  const begun = Object.keys({ ...drafts(), ...progress() }).length > 0;
-  if (!link || !begun) return;
-  const here = document.querySelectorAll("article li[data-puzzle]:not([data-pytorch])");
-  const open = [...here].find((item) => !solved(item.dataset.puzzle));
+  const items = [...document.querySelectorAll("article li[data-puzzle]:not([data-pytorch])")];
+  const begun = { ...drafts(), ...progress() };
+  const last = items.findLastIndex((item) => item.dataset.puzzle in begun);
+  if (!link || last < 0) return;
+  const open = [...items.slice(last), ...items].find((item) => !solved(item.dataset.puzzle));
   if (open) {
     link.href = open.querySelector("a").href;
     link.textContent = `Go on with ${open.dataset.puzzle}`;

@@ -273,7 +273,7 @@ class Workbench {
     this.button("predict").hidden = !this.data.questions.length;
     this.button("trace").hidden = !this.data.trace;
     for (const { name, asks } of [...this.data.questions].reverse()) {
-      form.prepend(made("label", {}, made("code", { textContent: name }), ` ${asks} `, made("input", { name, autocomplete: "off" })));
+      form.prepend(made("label", {}, made("code", { textContent: name }), `: ${asks} `, made("input", { name, autocomplete: "off" })));
     }
     form.append(made("div", { className: "wb-answers", tabIndex: -1 }));
     form.addEventListener("submit", (event) => {
