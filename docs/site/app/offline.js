@@ -1,0 +1,28 @@
+/* All of the site is there without a network after the first visit: the service worker keeps it. */
+
+/** Start the service worker; once `loaded` has settled, it may fetch Python too. */
+export async function keep(app, loaded) {
+  if (!("serviceWorker" in navigator)) return;
+  const before = navigator.serviceWorker.controller;
+  if (before) navigator.serviceWorker.addEventListener("controllerchange", updated, { once: true });
+  try {
+    const { version } = await (await fetch(new URL("files.json", app), { cache: "no-cache" })).json();
+    // Another address for each build: the browser then installs the new one beside the old.
+    await navigator.serviceWorker.register(new URL(`../sw.js?${version}`, app), { updateViaCache: "none" });
+  } catch {
+    return; // no network, or a private window: what is there stays
+  }
+  const { active } = await navigator.serviceWorker.ready;
+  await loaded?.catch(() => {}); // one download at a time
+  active.postMessage("keep Python");
+}
+
+/** The page is the old build's, and everything that it loads from now on the new one's. */
+function updated() {
+  const line = document.createElement("p");
+  line.className = "site-updated";
+  line.setAttribute("role", "status");
+  line.innerHTML = `The course has been updated. Nothing of yours is lost. <button type="button">Reload</button>`;
+  line.querySelector("button").addEventListener("click", () => location.reload());
+  document.body.append(line);
+}

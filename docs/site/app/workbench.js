@@ -1,0 +1,354 @@
+/* The workbench of a puzzle: its editor, its buttons, and what the judge says. */
+
+import { editor } from "./editor.js";
+import { Judge, Unavailable } from "./judge.js";
+import { draft, drafts, onOtherDraft, onProgress, progress, saveDraft, saveProgress, solved } from "./store.js";
+
+const PAUSE = 300; // milliseconds without typing until the draft is saved
+const LOADING = "Loading Python …";
+
+const FRAME = `
+<div class="wb-editor"></div>
+<p class="wb-keys">Tab indents. Escape, then Tab leaves the editor. Ctrl-Enter (⌘-Enter) checks.</p>
+<div class="wb-notice" role="status"></div>
+<div class="wb-buttons">
+  <button type="button" name="check" class="wb-main">Check</button>
+  <button type="button" name="stop" hidden>Stop</button>
+  <button type="button" name="hint">Hint</button>
+  <button type="button" name="predict" aria-expanded="false">Predict</button>
+  <button type="button" name="trace">Trace</button>
+  <button type="button" name="reset">Reset</button>
+  <a class="wb-solution" hidden>Solution</a>
+  <a class="wb-next" hidden>Next puzzle</a>
+  <details class="wb-files">
+    <summary>File</summary>
+    <div>
+      <button type="button" name="py">Download .py</button>
+      <button type="button" name="ipynb">Download .ipynb</button>
+      <button type="button" name="upload">Upload a .py or .ipynb</button>
+      <input type="file" accept=".py,.ipynb" aria-label="A .py or .ipynb file" hidden>
+    </div>
+  </details>
+</div>
+<p class="wb-state"><span></span> <button type="button" name="again" hidden>Try again</button></p>
+<p class="wb-said" role="status"></p>
+<form class="wb-predict" hidden><button>See what your kernel does</button></form>
+<section class="wb-report" tabindex="-1" aria-label="Report" hidden></section>
+<section class="wb-pictures" tabindex="-1" aria-label="Trace" hidden></section>
+`;
+
+/** Start the workbench. The promise ends when Python is loaded, and throws if it cannot be. */
+export function start(bench) {
+  const data = JSON.parse(document.querySelector("script.workbench-data").textContent);
+  bench.innerHTML = FRAME;
+  return new Workbench(bench, data).loaded;
+}
+
+class Workbench {
+  #edited = false; // in this tab, since it last had the same text as the others
+  #saving = 0; // the timer of a draft that is not saved yet
+  #undo = null; // the text before it was replaced
+
+  constructor(bench, data) {
+    this.bench = bench;
+    this.data = data;
+    this.button = (name) => bench.querySelector(`button[name=${name}]`);
+    this.part = (name) => bench.querySelector(`.wb-${name}`);
+    this.editor = editor(this.part("editor"), draft(data.puzzle) ?? data.stub, `Your code for ${data.puzzle}`, {
+      typed: () => this.#typed(),
+      checks: () => this.#check(),
+    });
+    this.judge = new Judge(new URL("worker.js", import.meta.url), data.seconds, (words) => this.#state(words));
+    this.#hints();
+    this.#questions();
+    this.#buttons();
+    this.#otherTabs();
+    this.loaded = new Promise((resolve, reject) => {
+      const first = () => this.#load().then(resolve, reject);
+      this.part("editor").addEventListener("focusin", first, { once: true });
+      if ("requestIdleCallback" in window) requestIdleCallback(first, { timeout: 3000 });
+      else setTimeout(first, 500); // Safari
+    });
+    this.loaded.catch(() => {}); // the page has said it
+  }
+
+  // What the learner has written
+
+  #typed() {
+    this.#edited = true;
+    if (this.#undo !== null) this.#notice(""); // Ctrl-Z is there, too
+    this.#undo = null;
+    clearTimeout(this.#saving);
+    this.#saving = setTimeout(() => this.#save(), PAUSE);
+  }
+
+  #save() {
+    clearTimeout(this.#saving);
+    this.#saving = 0;
+    const text = this.editor.text();
+    if (!saveDraft(this.data.puzzle, text === this.data.stub ? null : text)) {
+      this.#notice("This browser does not keep your code. Download it before you leave this page.");
+    }
+  }
+
+  /** Put another text into the editor, with a way back. */
+  #replace(text, words) {
+    this.#undo = this.editor.text();
+    this.editor.replace(text);
+    this.#edited = true;
+    this.#save();
+    this.#notice(words, {
+      Undo: () => {
+        this.editor.replace(this.#undo);
+        this.#undo = null;
+        this.#save();
+        this.#notice("");
+        this.editor.focus();
+      },
+    });
+  }
+
+  #otherTabs() {
+    addEventListener("pagehide", () => this.#saving && this.#save());
+    onOtherDraft(this.data.puzzle, () => {
+      const theirs = draft(this.data.puzzle) ?? this.data.stub;
+      if (theirs === this.editor.text()) {
+        this.#edited = false;
+        this.#notice("");
+      } else if (!this.#edited) {
+        this.editor.replace(theirs);
+      } else {
+        this.#notice("You have changed this code in another tab, too.", {
+          "Take the other tab’s version": () => {
+            this.#replace(theirs, "This is the other tab’s version.");
+            this.#edited = false;
+          },
+          "Keep this one": () => {
+            this.#save();
+            this.#notice("");
+            this.editor.focus();
+          },
+        });
+      }
+    });
+    onProgress(() => this.#earned());
+  }
+
+  // What the page says
+
+  #state(words) {
+    this.part("state").firstElementChild.textContent = words;
+  }
+
+  #said(words) {
+    this.part("said").textContent = words;
+  }
+
+  #notice(words, choices = {}) {
+    const notice = this.part("notice");
+    notice.textContent = words;
+    for (const [name, chosen] of Object.entries(choices)) notice.append(" ", made("button", { type: "button", textContent: name, onclick: chosen }));
+  }
+
+  /** Where success leads to. */
+  #earned() {
+    const targets = { solution: this.data.solution, next: document.querySelector("a.next-page")?.href };
+    for (const [name, target] of Object.entries(targets)) {
+      const link = this.part(name);
+      link.hidden = !target || !solved(this.data.puzzle);
+      if (!link.hidden) link.href = target;
+    }
+  }
+
+  // What the judge is asked
+
+  async #load() {
+    this.button("again").hidden = true;
+    if (!this.judge.isReady) this.#state(LOADING);
+    try {
+      await this.judge.start();
+      this.#state("Python is ready.");
+    } catch (error) {
+      this.#failed(error);
+      throw error;
+    }
+  }
+
+  #failed(error) {
+    if (!(error instanceof Unavailable)) throw error;
+    this.#state(error.message);
+    this.button("again").hidden = false;
+  }
+
+  /** The answer to a verb, whose progress is noted; null if there is none. */
+  async #ask(verb, words, more = {}) {
+    if (this.bench.ariaBusy === "true") return null;
+    this.#save();
+    this.#busy(true);
+    this.#said(words);
+    const message = () => {
+      const { puzzle, seconds } = this.data;
+      return { ...more, verb, puzzle, seconds, drafts: { ...drafts(), [puzzle]: this.editor.text() }, progress: progress() };
+    };
+    try {
+      if (!this.judge.isReady) this.#state(LOADING);
+      const answer = await this.judge.ask(message);
+      this.#said(answer ? (answer.problem ?? "") : "Stopped.");
+      if (answer?.progress) saveProgress(this.data.puzzle, answer.progress);
+      this.#load().catch(() => {}); // says which worker waits now
+      return answer;
+    } catch (error) {
+      this.#said("");
+      this.#failed(error);
+      return null;
+    } finally {
+      this.#busy(false);
+    }
+  }
+
+  #busy(is) {
+    this.bench.ariaBusy = is;
+    const stop = this.button("stop");
+    if (!is && document.activeElement === stop) this.button("check").focus();
+    stop.hidden = !is;
+    for (const one of this.bench.querySelectorAll("[name=check], [name=hint], [name=trace], .wb-files button, .wb-predict button")) {
+      one.ariaDisabled = is; // and not `disabled`, which would lose the focus
+    }
+  }
+
+  #show(name, html) {
+    const part = this.part(name);
+    part.hidden = !html;
+    part.innerHTML = html ?? "";
+    if (html) part.scrollIntoView({ block: "nearest", behavior: calm() ? "auto" : "smooth" });
+  }
+
+  async #check() {
+    const answer = await this.#ask("check", "Checking …");
+    if (!answer?.html) return;
+    this.#show("report", answer.html);
+    const more = answer.withheld ? "The report is below, and Hint says more." : "The report is below.";
+    this.#said(`${answer.accepted ? "Accepted." : "Not accepted yet."} ${more}`);
+  }
+
+  async #trace() {
+    const answer = await this.#ask("trace", "Drawing …");
+    if (!answer?.pictures) return;
+    this.#show("pictures", answer.html || " ");
+    for (const { name, png, alt } of answer.pictures) {
+      const picture = made("img", { src: `data:image/png;base64,${png}`, alt });
+      this.part("pictures").append(made("figure", {}, picture, made("figcaption", { textContent: name })));
+    }
+  }
+
+  // Hints stand in the page, hidden, as the lesson has them
+
+  #hints() {
+    this.hints = document.querySelector(".hints");
+    if (this.hints) this.part("report").after(this.hints);
+    else this.button("hint").hidden = true;
+    for (const hint of this.hints?.children ?? []) hint.hidden = true;
+  }
+
+  async #hint() {
+    const answer = await this.#ask("hint", "Looking for a hint …", { again: false });
+    if (answer?.html) this.#show("report", answer.html);
+    if (!answer?.hints) return;
+    this.hints.hidden = false;
+    for (const hint of this.hints.children) {
+      const level = Number(hint.dataset.level);
+      hint.hidden = level > answer.seen;
+      if (answer.hints.includes(level)) {
+        hint.open = true;
+        hint.querySelector("summary").focus();
+      }
+    }
+    this.#said(`${answer.seen} of ${answer.total} hints seen.`);
+  }
+
+  // Questions whose answers are numbers of the learner's own kernel
+
+  #questions() {
+    const form = this.part("predict");
+    this.button("predict").hidden = !this.data.questions.length;
+    this.button("trace").hidden = !this.data.trace;
+    for (const { name, asks } of [...this.data.questions].reverse()) {
+      form.prepend(made("label", {}, made("code", { textContent: name }), `: ${asks} `, made("input", { name, autocomplete: "off" })));
+    }
+    form.append(made("div", { className: "wb-answers", tabIndex: -1 }));
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#predict(form);
+    });
+  }
+
+  async #predict(form) {
+    const guesses = Object.fromEntries([...new FormData(form)].filter(([, guess]) => guess.trim()));
+    if (!Object.keys(guesses).length) {
+      this.#said("Write down at least one guess.");
+      form.querySelector("input").focus();
+      return;
+    }
+    const answer = await this.#ask("predict", "Asking your kernel …", { guesses });
+    if (answer?.html) this.#show("answers", answer.html);
+  }
+
+  // Buttons
+
+  #buttons() {
+    const input = this.bench.querySelector("input[type=file]");
+    const form = this.part("predict");
+    const actions = {
+      check: () => this.#check(),
+      stop: () => this.judge.stop(),
+      hint: () => this.#hint(),
+      trace: () => this.#trace(),
+      again: () => this.#load().catch(() => {}),
+      py: () => this.#download("py"),
+      ipynb: () => this.#download("ipynb"),
+      upload: () => input.click(),
+      predict: () => {
+        form.hidden = !form.hidden;
+        this.button("predict").ariaExpanded = !form.hidden;
+        if (!form.hidden) form.querySelector("input").focus();
+      },
+      reset: () => {
+        if (!confirm("Go back to the stub? What you wrote is taken out of the editor.")) return;
+        this.#replace(this.data.stub, "This is the stub.");
+      },
+    };
+    for (const [name, act] of Object.entries(actions)) this.button(name).addEventListener("click", act);
+    input.addEventListener("change", () => input.files.length && this.#upload(input));
+    const files = this.part("files");
+    addEventListener("click", ({ target }) => files.contains(target) || (files.open = false));
+    files.addEventListener("keydown", ({ key }) => {
+      if (key !== "Escape") return;
+      files.open = false;
+      files.querySelector("summary").focus();
+    });
+    this.#earned();
+  }
+
+  async #download(kind) {
+    const answer = await this.#ask("download", "Making the file …", { kind });
+    if (!answer?.text) return;
+    const href = URL.createObjectURL(new Blob([answer.text]));
+    made("a", { href, download: answer.name }).click();
+    setTimeout(() => URL.revokeObjectURL(href), 10_000);
+  }
+
+  async #upload(input) {
+    const [file] = input.files;
+    const answer = await this.#ask("upload", "Reading the file …", { name: file.name, text: await file.text() });
+    input.value = ""; // so that the same file can be chosen again
+    if (typeof answer?.text === "string") this.#replace(answer.text, `This is ${file.name}.`);
+  }
+}
+
+function made(tag, properties, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+}
+
+const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
