@@ -4,7 +4,7 @@
 #   COURSE=…       the folder of the nbgrader course (course)
 #   EXCHANGE=…     the folder through which nbgrader hands out and collects, for a new course
 #   CLUSTER=…      who grades: local, slurm, or the address of a Dask scheduler (grade)
-#   SITE=…         the folder of the site (build/site); SERVE=1: show it as well (site)
+#   SITE=…         the folder of the site (build/site); SERVE=1: show it as well; PYODIDE=cdn: pages take Python from its public address (site)
 #   TESTS=…        some files of tests (test)
 
 cluster_size := about 60 MB on disk
@@ -37,8 +37,8 @@ gradescope: $(call layer,lab) ## for instructors: an autograder for Gradescope, 
 student-bundle: $(call layer,lab) ## for instructors: the course without solutions, tests and grading, as one archive
 	@$(checker) student-bundle $(if $(FILE),"$(FILE)")
 
-site: $(call layer,site) ## for instructors: the course as a static site that checks in the browser, in SITE=build/site (SERVE=1: and show it)
-	@$(checker) site $(if $(SITE),"$(SITE)") $(if $(SERVE),--serve)
+site: $(call layer,site) ## for instructors: the course as a static site that checks in the browser, in SITE=build/site (SERVE=1: and show it; PYODIDE=cdn)
+	@$(checker) site $(if $(SITE),"$(SITE)") $(if $(PYODIDE),--pyodide $(PYODIDE)) $(if $(SERVE),--serve)
 
 test: $(call layer,test) ## the project's own tests, at most ten minutes
 	@"$(bin)/python" -m pytest -q -n auto --dist worksteal -m "not slow" $(TESTS)

@@ -12,11 +12,18 @@ from checker.publish import site as pages
 
 @click.command()
 @click.argument("folder", required=False, default="build/site", type=click.Path(path_type=Path))
+@click.option(
+    "--pyodide",
+    type=click.Choice(["beside", "cdn"]),
+    default="beside",
+    show_default=True,
+    help="Where pages find Python: in the site itself, or at Pyodide's public address.",
+)
 @click.option("--serve", is_flag=True, help="Then show it on 127.0.0.1, until Ctrl-C.")
-def site(folder: Path, serve: bool) -> None:
+def site(folder: Path, pyodide: str, serve: bool) -> None:
     """Write the course to FOLDER as a static site, for any host: what is there is replaced."""
     try:
-        pages.build(folder)
+        pages.build(folder, beside=pyodide == "beside")
     except pages.SiteError as error:
         raise Misuse(str(error)) from error
     except OSError as error:

