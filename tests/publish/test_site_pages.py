@@ -16,7 +16,7 @@ from checker import catalog
 from checker.course import ladder, places
 from checker.course.lesson import script_cells
 from checker.learner.stub import shipped
-from tests.browser import blank_page, violations
+from tests.chromium import blank_page, violations
 from tests.conftest import ROOT, STEMS_OF_KERNELS, importable
 from tests.site import SITE, built_site  # noqa: F401
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from checker import catalog
 from checker.box.parent import Limits
+from checker.browser.words import on_page
 from checker.course import places
 from checker.course.ladder import LADDER, Rung
 from checker.course.lesson import Hint, emptied, hints, script_cells
@@ -43,12 +44,11 @@ WORDS = {
     "Then change the cell, run it, and unfold mine. In a terminal, read mine at once: cells with `run` do nothing "
     "there, in no lesson.": "Then unfold mine. In a notebook, you can change the cell and run it first.",
     "in this cell or in the file `puzzles/w1_vector_add.py`": "in the editor",
-    "Write your guess in place of each `...` and run the cell.": "Type your guesses at **Predict**, below your kernel.",
+    "Write your guess in place of each `...` and run the cell.": "Type your guesses at *Predict*, below your kernel.",
     "In a terminal, type this with your numbers:": "",
     "In a terminal, read mine at once.": "",
 }
 PREDICT_LINE = re.compile(r"^```\nmake predict .*\n```\n?", re.MULTILINE)
-COMMAND = re.compile(r"`make (check|hint|predict|trace) PUZZLE=\w+`")
 
 WORKBENCH = """\
 ```{{raw}} html
@@ -138,11 +138,11 @@ def lesson(rung: Rung, root: Path = places.ROOT) -> str:
     return "\n\n".join(_parts(rung, cells, root))
 
 
-def on_page(text: str) -> str:
-    """Markdown of a lesson or of a walk-through in the words of a page, which has buttons."""
+def _here(text: str) -> str:
+    """Markdown of a lesson or of a walk-through in the words of a page."""
     for words, here in WORDS.items():
         text = re.sub(r"\s+".join(map(re.escape, words.split())), here, text)
-    return COMMAND.sub(lambda match: f"**{match[1].title()}**", PREDICT_LINE.sub("", text))
+    return on_page(PREDICT_LINE.sub("", text))
 
 
 def _parts(rung: Rung, cells: list[tuple[str, str]], root: Path) -> Iterator[str]:
@@ -158,7 +158,7 @@ def _parts(rung: Rung, cells: list[tuple[str, str]], root: Path) -> Iterator[str
             yield f"```python\n{text}\n```"
         elif kind == "markdown" and not text.startswith("## How to check"):
             experiments |= "## Experiments" in text
-            yield on_page(re.sub(r"^## Hints\n.*?(?=^## )", "", text, flags=re.DOTALL | re.MULTILINE))
+            yield _here(re.sub(r"^## Hints\n.*?(?=^## )", "", text, flags=re.DOTALL | re.MULTILINE))
 
 
 def _workbench(rung: Rung, stub: str, steps: Sequence[Hint], root: Path) -> str:
@@ -177,7 +177,7 @@ def _workbench(rung: Rung, stub: str, steps: Sequence[Hint], root: Path) -> str:
     }
     folded = (
         f'<details class="hint" data-level="{hint.level}"><summary>{hint.level}: {hint.title}</summary>\n\n'
-        f"{on_page(hint.text)}\n\n</details>"
+        f"{_here(hint.text)}\n\n</details>"
         for hint in steps
     )
     return WORKBENCH.format(
@@ -192,7 +192,7 @@ def _solution(rung: Rung, root: Path) -> str:
     """A solution with its walk-through."""
     code = places.solution(rung.id, root).read_text(encoding="utf-8").strip()
     walk_through = places.walk_through(rung.id, root).read_text(encoding="utf-8")
-    heading, _, parts = on_page(walk_through).partition("\n")
+    heading, _, parts = _here(walk_through).partition("\n")
     return SOLUTION.format(id=rung.id, heading=heading, code=code, parts=parts.strip())
 
 
