@@ -62,6 +62,8 @@ PACKAGES = {  # the tools that tests need, and what Debian's packages of them ar
     "chromium": "chromium",
     "git": "git",
     "make": "make",
+    "node": "nodejs",
+    "npm": "npm",
     "setpriv": "util-linux",
 }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import importable
+from tests.conftest import importable, need
 
 SITE = "checker.publish.site"  # which needs Sphinx
 
@@ -17,6 +17,7 @@ SITE = "checker.publish.site"  # which needs Sphinx
 def built_site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     """Its folder. Processes that run the tests together build it once, and read it only."""
     site = importable(SITE)
+    need("npm")
     base = tmp_path_factory.getbasetemp()
     folder = (base if worker_id == "master" else base.parent) / "site"
     with open(folder.with_suffix(".lock"), "w") as lock:

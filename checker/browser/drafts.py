@@ -39,7 +39,7 @@ def file_of(puzzle_id: str, draft: str, kind: str) -> tuple[str, str]:
 
 
 def draft_in(puzzle_id: str, name: str, text: str) -> str:
-    """What of a file or a notebook belongs into the editor: the cells with kernels. Raises Unreadable."""
+    """What of a file or a notebook goes into the editor: the cells with kernels. Raises Unreadable."""
     puzzle, plain = catalog.load(puzzle_id), text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     if name.endswith(".ipynb"):
         cells = [(cell.kind, cell.text) for cell in cells_in(notebook_of(plain, name), name)]

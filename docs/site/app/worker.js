@@ -1,38 +1,28 @@
-/* Where Python runs: Pyodide, NumPy and the checker. Answers what checker/browser/answers.py knows. */
+/* Where kernels are judged. Answers what checker/browser/answers.py knows. */
+
+import { start } from "./python.mjs";
 
 const ROOT = new URL("../", import.meta.url);
-const HOME = "/course";
 
 const loading = (words) => postMessage({ loading: words });
 
-async function start() {
+async function load() {
   loading("Loading Python, 9 MB at the first visit …");
   const list = await (await fetch(new URL("app/files.json", ROOT))).json();
   const indexURL = new URL("./", new URL(list.pyodide.files[0], ROOT)).href;
   const packed = fetch(new URL("checker.zip", ROOT)).then((answer) => answer.arrayBuffer());
   const { loadPyodide } = await import(`${indexURL}pyodide.mjs`);
-  const python = await loadPyodide({ indexURL, packages: ["numpy"] });
-  loading("Starting the checker …");
-  python.unpackArchive(await packed, "zip", { extractDir: HOME });
-  const answered = python.runPython(`
-    import sys
-    sys.path.insert(0, "${HOME}")
-    from checker.box import standin
-    standin.install()
-    from checker.browser.answers import answered
-    answered
-  `);
-  return { python, answered };
+  return start(loadPyodide, indexURL, packed, () => loading("Starting the checker …"));
 }
 
-const started = start();
-started.then(
+const loaded = load();
+loaded.then(
   () => postMessage({ ready: true }),
   (error) => postMessage({ failed: `Python could not be loaded: ${error.message}.` }),
 );
 
 onmessage = async ({ data: { id, ...request } }) => {
-  const { python, answered } = await started;
+  const { python, answered } = await loaded;
   if (request.verb === "trace") {
     loading("Loading what pictures are drawn with, 10 MB at the first time …");
     await python.loadPackage("matplotlib");

@@ -1,0 +1,19 @@
+/* Pyodide with the checker in it. */
+
+const HOME = "/course";
+
+/** Pyodide, and the function that answers requests: JSON in, JSON out. `packed`: a promise of checker.zip's bytes. */
+export async function start(loadPyodide, indexURL, packed, starting = () => {}) {
+  const python = await loadPyodide({ indexURL, packages: ["numpy"] });
+  starting();
+  python.unpackArchive(await packed, "zip", { extractDir: HOME });
+  const answered = python.runPython(`
+    import sys
+    sys.path.insert(0, "${HOME}")
+    from checker.box import standin
+    standin.install()
+    from checker.browser.answers import answered
+    answered
+  `);
+  return { python, answered };
+}

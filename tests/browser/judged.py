@@ -1,0 +1,55 @@
+"""A check as a page makes it, and what it was asked of the box. Runs in CPython and in Pyodide alike.
+
+In CPython, as `python -m tests.browser.judged`: requests are lines of JSON, and so are the answers.
+"""
+
+import hashlib
+import json
+import sys
+
+from checker import catalog
+from checker.box import here
+from checker.box.host import Host
+from checker.box.parent import Limits
+from checker.check import Terms
+from checker.check.steps import Check
+from checker.submission.read import from_cells
+
+LIMITS = Limits(output_bytes=1 << 14)  # as the tests of kernels have it
+digest = hashlib.sha256()
+request = here.request
+
+
+def noted(*asked):
+    """The request, and what it is made of added to the digest."""
+    header, buffers = request(*asked)
+    digest.update(here.wire.pack(header, buffers))
+    return header, buffers
+
+
+here.request = noted
+
+
+def judged(line: str) -> str:
+    """What comes of {puzzle, text, key}; without a key, in practice."""
+    global digest
+    asked, digest = json.loads(line), hashlib.sha256()
+    submission = from_cells([("code", asked["text"])], "kernel.py", numbered=False)
+    puzzle = catalog.load(asked["puzzle"])
+    check = Check(puzzle, submission, Terms(host=Host(here=True), limits=LIMITS, targets=()))
+    if asked["key"] is not None:
+        check.draw = puzzle.draw(asked["key"], "")
+    verdict = check.run(here.Here(LIMITS)).verdict
+    answer = {
+        "verdict": verdict.status.value,
+        "findings": [finding.id for finding in verdict.findings],
+        "passed": [one.name for one in verdict.properties if one.passed],
+        "compiled": len(verdict.compiled),
+        "asked": digest.hexdigest(),
+    }
+    return json.dumps(answer)
+
+
+if __name__ == "__main__":
+    for one in sys.stdin:
+        print(judged(one), flush=True)
