@@ -10,12 +10,10 @@ import sys
 from checker import catalog
 from checker.box import here
 from checker.box.host import Host
-from checker.box.parent import Limits
 from checker.check import Terms
 from checker.check.steps import Check
 from checker.submission.read import from_cells
 
-LIMITS = Limits(output_bytes=1 << 14)  # as the tests of kernels have it
 digest = hashlib.sha256()
 request = here.request
 
@@ -36,10 +34,11 @@ def judged(line: str) -> str:
     asked, digest = json.loads(line), hashlib.sha256()
     submission = from_cells([("code", asked["text"])], "kernel.py", numbered=False)
     puzzle = catalog.load(asked["puzzle"])
-    check = Check(puzzle, submission, Terms(host=Host(here=True), limits=LIMITS, targets=()))
+    terms = Terms(host=Host(here=True), targets=())
+    check = Check(puzzle, submission, terms)
     if asked["key"] is not None:
         check.draw = puzzle.draw(asked["key"], "")
-    verdict = check.run(here.Here(LIMITS)).verdict
+    verdict = check.run(here.Here(terms.limits)).verdict
     answer = {
         "verdict": verdict.status.value,
         "findings": [finding.id for finding in verdict.findings],
