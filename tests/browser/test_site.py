@@ -193,7 +193,8 @@ def test_all_is_there_offline_after_the_first_visit(context: Any, folder: Path) 
         page.reload()
         page.click("text=Reload")
         page.wait_for_selector("h1:has-text('(new)')")
-        assert page.evaluate("caches.keys()") == [f"flash-puzzles-python-{listed['pyodide']['version']}", "flash-puzzles-site-new"]
+        python = listed["pyodide"]["version"]
+        assert page.evaluate("caches.keys()") == [f"flash-puzzles-python-{python}", "flash-puzzles-site-new"]
     bench = Bench(page, address + PAGE)
     assert "100/100" in bench.checked(code("p1_naive_softmax"))
     page.goto(address)
