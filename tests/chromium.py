@@ -52,16 +52,23 @@ def jupyter(
 
 
 @contextlib.contextmanager
-def blank_page() -> Iterator[Any]:
-    """An empty page in headless Chromium."""
+def chromium() -> Iterator[Any]:
+    """Headless Chromium."""
     need("chromium")
     sync_api = importable("playwright.sync_api")
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@contextlib.contextmanager
+def blank_page() -> Iterator[Any]:
+    """An empty page in it."""
+    with chromium() as browser:
         page = browser.new_page(viewport={"width": 1280, "height": 1000})
         page.set_default_timeout(60_000)
         yield page
-        browser.close()
 
 
 def picture(page: Any, name: str) -> None:

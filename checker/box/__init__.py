@@ -1,9 +1,10 @@
 """Where untrusted code runs.
 
-A `Host` says where: in processes beside the checker's, in a cage (`cage/`), or `here`. Its servers have imported Triton
-and fork *runners* for each request; what these send comes back through an `Exchange`, as bytes, and is believed only
-after `protocol/` has checked its form. `inside/` and `protocol/` are all that a cage shows of the checker. Nothing in
-this room imports another one, so nothing the judge knows can be found from inside.
+A `Host` says where: in processes beside the checker's, in a cage (`cage/`), or `here`, in the checker's own, which
+need not have Triton's binary (`standin`). Its servers have imported Triton and fork *runners* for each request; what
+these send comes back through an `Exchange`, as bytes, and is believed only after `protocol/` has checked its form.
+`inside/` and `protocol/` are all that a cage shows of the checker. Nothing in this room imports another one, so nothing
+the judge knows can be found from inside.
 
 What stops which attack. Names are of files in `tests/hostile`, which all fail without the lint as well; those that
 begin with test_ are of tests in `tests/box`. The first two are the wall in practice, with the cage it is the wall in

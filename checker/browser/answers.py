@@ -158,7 +158,7 @@ def _shown(verdict: Verdict) -> Answer:
     here = replace(verdict, asking="", walk_through="", upcoming="", findings=tuple(map(_here, verdict.findings)))
     if here.status is Status.NOT_STARTED:
         [finding] = here.findings
-        sentence = f"Fill it in at line {finding.where.line}, then press Check. Hints are one button further."
+        sentence = f"Fill it in at line {finding.where.line}, then press Check. Hint gives you a first step."
         here = replace(here, findings=(replace(finding, explanation=sentence, examples=()),))
     return {"html": html(here), "status": verdict.status.value, "accepted": verdict.accepted, "withheld": withheld}
 

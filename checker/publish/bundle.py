@@ -18,7 +18,7 @@ NAME = "flash-puzzles"
 TOP = ("LICENSE", "Makefile", "pyproject.toml", "constraints.txt", ".gitignore", ".devcontainer/devcontainer.json")
 KINDS = {".py", ".sh", ".json"}
 VERBS = ("build", "course", "grade", "gradescope", "similar", "site", "student_bundle")
-INSTRUCTORS = ("grading", "nbgrader", "publish", *(f"commands/{verb}.py" for verb in VERBS))  # in checker/
+INSTRUCTORS = ("browser", "grading", "nbgrader", "publish", *(f"commands/{verb}.py" for verb in VERBS))  # in checker/
 BACKGROUND = (
     *("docs/background/*.md", "docs/figures/*.png", "docs/figures/*.svg", "docs/sources.md"),
     "benchmarks/results/speed.md",

@@ -47,6 +47,10 @@ WORDS = {
     "Write your guess in place of each `...` and run the cell.": "Type your guesses at *Predict*, below your kernel.",
     "In a terminal, type this with your numbers:": "",
     "In a terminal, read mine at once.": "",
+    "Once the kernel is right there, the checker also compiles it for a GPU, which need not be there. The report says "
+    "for which one (`sm_90` is an H100 or H200), and how much of the fast memory on the chip a program takes. You need "
+    "neither in this course's first half.": "On your own machine it also compiles the kernel for a GPU, once it is right.",
+    '`make trace PUZZLE=w1`, or `trace("w1")` from `checker.notebook`, draws': "*Trace* draws",
 }
 PREDICT_LINE = re.compile(r"^```\nmake predict .*\n```\n?", re.MULTILINE)
 
@@ -156,9 +160,17 @@ def _parts(rung: Rung, cells: list[tuple[str, str]], root: Path) -> Iterator[str
                 yield CELL.format(code=text)
         elif kind == "code" and not re.search(r"^check\(", text, re.MULTILINE):
             yield f"```python\n{text}\n```"
-        elif kind == "markdown" and not text.startswith("## How to check"):
+        elif kind == "markdown":
+            if text.startswith("## How to check"):
+                text = _how_to_check(text)
             experiments |= "## Experiments" in text
             yield _here(re.sub(r"^## Hints\n.*?(?=^## )", "", text, flags=re.DOTALL | re.MULTILINE))
+
+
+def _how_to_check(text: str) -> str:
+    """What this section says beside what to type, which its first paragraph does."""
+    heading, _, *more = text.split("\n\n")
+    return "\n\n".join([heading, *more]) if more else ""
 
 
 def _workbench(rung: Rung, stub: str, steps: Sequence[Hint], root: Path) -> str:

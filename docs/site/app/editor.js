@@ -26,7 +26,7 @@ export function editor(parent, doc, label, { typed, checks }) {
       python(),
       // Escape lets the next Tab leave: CodeMirror sees to that by itself.
       keymap.of([{ key: "Mod-Enter", run: () => (checks(), true) }, indentWithTab, ...defaultKeymap, ...historyKeymap]),
-      EditorView.contentAttributes.of({ "aria-label": label }),
+      EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
       EditorView.updateListener.of((update) => {
         if (update.docChanged && !update.transactions.some((one) => one.annotation(notTyped))) typed();
       }),

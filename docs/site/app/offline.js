@@ -1,8 +1,9 @@
 /* All of the site is there without a network after the first visit: the service worker keeps it. */
 
-/** Start the service worker; once `loaded` has settled, it may fetch Python too. */
+/** Start the service worker, once `loaded` has settled, and let it keep Python too. */
 export async function keep(app, loaded) {
   if (!("serviceWorker" in navigator)) return;
+  await loaded?.catch(() => {}); // one download at a time
   const before = navigator.serviceWorker.controller;
   if (before) navigator.serviceWorker.addEventListener("controllerchange", updated, { once: true });
   try {
@@ -13,7 +14,6 @@ export async function keep(app, loaded) {
     return; // no network, or a private window: what is there stays
   }
   const { active } = await navigator.serviceWorker.ready;
-  await loaded?.catch(() => {}); // one download at a time
   active.postMessage("keep Python");
 }
 

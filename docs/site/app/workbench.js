@@ -33,8 +33,9 @@ const FRAME = `
 <p class="wb-state"><span></span> <button type="button" name="again" hidden>Try again</button></p>
 <p class="wb-said" role="status"></p>
 <form class="wb-predict" hidden><button>See what your kernel does</button></form>
-<section class="wb-report" tabindex="-1" aria-label="Report" hidden></section>
-<section class="wb-pictures" tabindex="-1" aria-label="Trace" hidden></section>
+<section class="wb-told" aria-label="Hint" hidden></section>
+<section class="wb-report" aria-label="Report" hidden></section>
+<section class="wb-pictures" aria-label="Trace" tabindex="0" hidden></section>
 `;
 
 /** Start the workbench. The promise ends when Python is loaded, and throws if it cannot be. */
@@ -226,6 +227,7 @@ class Workbench {
   async #check() {
     const answer = await this.#ask("check", "Checking …");
     if (!answer?.html) return;
+    this.#show("told", "");
     this.#show("report", answer.html);
     const more = answer.withheld ? "The report is below, and Hint says more." : "The report is below.";
     this.#said(`${answer.accepted ? "Accepted." : "Not accepted yet."} ${more}`);
@@ -233,12 +235,13 @@ class Workbench {
 
   async #trace() {
     const answer = await this.#ask("trace", "Drawing …");
+    if (answer?.html) this.#show("report", answer.html); // it hangs, or touches no memory
     if (!answer?.pictures) return;
-    this.#show("pictures", answer.html || " ");
-    for (const { name, png, alt } of answer.pictures) {
-      const picture = made("img", { src: `data:image/png;base64,${png}`, alt });
-      this.part("pictures").append(made("figure", {}, picture, made("figcaption", { textContent: name })));
+    this.#show("pictures", " ");
+    for (const { png, alt } of answer.pictures) {
+      this.part("pictures").append(made("img", { src: `data:image/png;base64,${png}`, alt }));
     }
+    this.#said("The pictures are below.");
   }
 
   // Hints stand in the page, hidden, as the lesson has them
@@ -252,7 +255,7 @@ class Workbench {
 
   async #hint() {
     const answer = await this.#ask("hint", "Looking for a hint …", { again: false });
-    if (answer?.html) this.#show("report", answer.html);
+    if (answer?.html) this.#show("told", answer.html);
     if (!answer?.hints) return;
     this.hints.hidden = false;
     for (const hint of this.hints.children) {
@@ -275,7 +278,7 @@ class Workbench {
     for (const { name, asks } of [...this.data.questions].reverse()) {
       form.prepend(made("label", {}, made("code", { textContent: name }), `: ${asks} `, made("input", { name, autocomplete: "off" })));
     }
-    form.append(made("div", { className: "wb-answers", tabIndex: -1 }));
+    form.append(made("div", { className: "wb-answers" }));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#predict(form);
@@ -290,7 +293,9 @@ class Workbench {
       return;
     }
     const answer = await this.#ask("predict", "Asking your kernel …", { guesses });
-    if (answer?.html) this.#show("answers", answer.html);
+    if (!answer?.html) return;
+    this.#show("answers", answer.html);
+    this.#said("The answers are below.");
   }
 
   // Buttons
@@ -321,11 +326,12 @@ class Workbench {
     input.addEventListener("change", () => input.files.length && this.#upload(input));
     const files = this.part("files");
     addEventListener("click", ({ target }) => files.contains(target) || (files.open = false));
-    files.addEventListener("keydown", ({ key }) => {
-      if (key !== "Escape") return;
+    const close = () => {
       files.open = false;
       files.querySelector("summary").focus();
-    });
+    };
+    files.addEventListener("keydown", ({ key }) => key === "Escape" && close());
+    files.addEventListener("click", ({ target }) => target.name && close());
     this.#earned();
   }
 
@@ -334,6 +340,7 @@ class Workbench {
     if (!answer?.text) return;
     const href = URL.createObjectURL(new Blob([answer.text]));
     made("a", { href, download: answer.name }).click();
+    this.#said(`Saved as ${answer.name}.`);
     setTimeout(() => URL.revokeObjectURL(href), 10_000);
   }
 

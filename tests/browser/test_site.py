@@ -1,0 +1,276 @@
+"""The course in a real browser: the site as it is built, from a server that knows nothing but files."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checker.course import places
+from checker.course.ladder import RUNGS
+from tests.chromium import chromium, violations
+from tests.kernels import named
+
+SECONDS = 3  # that a check may take here
+PUZZLE = "p1"
+PAGE = f"puzzles/{RUNGS[PUZZLE].stem}.html"
+READY = "document.querySelector('.wb-state > span')?.textContent == 'Python is ready.'"
+KEPT = """async () => {
+    const python = (await caches.keys()).find(name => name.includes("python"));
+    return python ? (await (await caches.open(python)).keys()).length : 0;
+}"""
+OVERFLOWING = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The site's address while it is served."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
+        threading.Thread(target=server.serve_forever).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def folder(built_site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site with less patience: a page's seconds are data in it."""
+    copy = tmp_path_factory.mktemp("served") / "site"
+    shutil.copytree(built_site, copy)
+    page = copy / PAGE
+    text, changed = re.subn(r'"seconds": [\d.]+', f'"seconds": {SECONDS}', page.read_text())
+    assert changed == 1
+    page.write_text(text)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def site(folder: Path) -> Iterator[str]:
+    with served(folder) as address:
+        yield address
+
+
+@pytest.fixture
+def context() -> Iterator[Any]:
+    with chromium() as browser:
+        context = browser.new_context(viewport={"width": 1280, "height": 1000}, reduced_motion="reduce")
+        context.set_default_timeout(60_000)
+        yield context
+
+
+def code(kernel: str) -> str:
+    """A kernel of the tests as it would stand in the editor, below the imports."""
+    _, line, rest = named(kernel).text.partition("@triton.jit")
+    return line + rest
+
+
+class Bench:
+    """A puzzle's page, and what a learner does there."""
+
+    def __init__(self, page: Any, address: str) -> None:
+        self.page = page
+        page.goto(address)
+        page.wait_for_selector(".cm-content")
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.page.locator(".cm-line").all_inner_texts()).replace("\n\n", "\n")
+
+    def write(self, text: str) -> None:
+        """Type over everything, as a paste does."""
+        self.page.locator(".cm-content").fill(text)
+
+    def report(self, press: Callable[[], None]) -> str:
+        """What the report says after a check."""
+        self.page.wait_for_function(READY)
+        self.page.evaluate("document.querySelector('.wb-report').innerHTML = ''")
+        press()
+        self.page.wait_for_function("document.querySelector('.wb-report').textContent != ''")
+        self.page.wait_for_selector("button[name=stop]", state="hidden")
+        return self.page.inner_text(".wb-report")
+
+    def checked(self, text: str) -> str:
+        self.write(text)
+        return self.report(lambda: self.page.click("button[name=check]"))
+
+    def said(self, words: str) -> None:
+        self.page.get_by_role("status").get_by_text(words).wait_for()
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def focused(self) -> str:
+        return self.page.evaluate("document.activeElement.name || document.activeElement.className")
+
+
+def test_kernels_are_judged_and_a_page_is_never_lost(context: Any, site: str) -> None:
+    """One page for all of it, because each that is opened loads Python anew."""
+    bench = Bench(context.new_page(), site + PAGE)
+    assert "not started" in bench.report(lambda: bench.page.click("button[name=check]")).lower()
+    [finding] = named("p1_padding_loaded_as_zero").findings
+    assert f"[{finding}]" in bench.checked(code("p1_padding_loaded_as_zero"))
+    bench.said("Not accepted yet.")
+
+    # Two that hang: the spare worker takes over, and what follows is judged by it.
+    assert "[time-limit]" in bench.checked(code("p1_long_loop"))
+    assert "[output-flood]" in bench.checked(code("p1_output_flood_by_the_rules"))
+
+    # Leaving in the middle of a check loses nothing.
+    bench.write(code("p1_long_loop"))
+    bench.page.click("button[name=check]")
+    bench.page.wait_for_selector("button[name=stop]")
+    bench.page.reload()
+    bench.page.wait_for_selector(".cm-content")
+    assert "1 << 40" in bench.text
+
+    # With the keyboard alone: Tab indents, after Escape it leaves.
+    bench.write(code("p1_naive_softmax"))
+    bench.page.focus(".cm-content")
+    assert "100/100" in bench.report(lambda: bench.press("Control+Enter"))
+    assert "cm-content" in bench.focused()
+    bench.press("Escape", "Tab")
+    assert bench.focused() == "check"
+    assert "100/100" in bench.report(lambda: bench.press("Enter"))
+    assert bench.focused() == "check"
+    reached = []
+    while (name := bench.focused()) != "":
+        reached.append(name)
+        bench.press("Tab")
+        if len(reached) > 20 or "wb-next" in reached:
+            break
+    assert reached == ["check", "hint", "predict", "trace", "reset", "wb-solution", "wb-next"]
+    bench.said("Accepted.")
+
+    # What is earned.
+    assert bench.page.locator("li[data-puzzle=p1] .solved-mark").count() == 1
+    bench.page.click("button[name=hint]")
+    bench.page.wait_for_selector(".hint[data-level='1'][open]")
+    assert bench.page.locator(".hint:visible").count() == 1
+    bench.page.click("button[name=predict]")
+    bench.press("2", "Enter")
+    bench.page.wait_for_function("document.querySelector('.wb-answers').textContent.includes('You said 2.')")
+
+    # For those who see little, and on a telephone.
+    for theme in ("light", "dark"):
+        bench.page.evaluate("theme => { document.body.dataset.theme = theme }", theme)
+        assert violations(bench.page, ".workbench") == [], theme
+    bench.page.set_viewport_size({"width": 400, "height": 800})
+    assert bench.page.evaluate(OVERFLOWING) == 0
+
+    bench.page.click("a.wb-solution")
+    bench.page.wait_for_selector(".solution", state="visible")
+
+
+def test_all_is_there_offline_after_the_first_visit(context: Any, folder: Path) -> None:
+    page = context.new_page()
+    with served(folder) as address:
+        page.goto(address)  # the first page, which itself needs no Python
+        listed = json.loads((folder / "app" / "files.json").read_text())
+        wanted = len(listed["pyodide"]["files"])
+        while page.evaluate(KEPT) < wanted:
+            page.wait_for_timeout(100)
+
+        # A new build takes over, and says so on the pages of the old one. It fetches no Python.
+        (folder / "app" / "files.json").write_text(json.dumps(listed | {"version": "new"}))
+        index = folder / "index.html"
+        index.write_text(index.read_text().replace("</h1>", " (new)</h1>", 1))
+        page.reload()
+        page.click("text=Reload")
+        page.wait_for_selector("h1:has-text('(new)')")
+        python = listed["pyodide"]["version"]
+        assert page.evaluate("caches.keys()") == [f"flash-puzzles-python-{python}", "flash-puzzles-site-new"]
+    bench = Bench(page, address + PAGE)
+    assert "100/100" in bench.checked(code("p1_naive_softmax"))
+    page.goto(address)
+    page.wait_for_selector("article li[data-puzzle=p1] .solved-mark")
+    assert page.inner_text("#go-on") == "Go on with p2"
+
+
+@pytest.fixture
+def alone(context: Any) -> Any:
+    """A browser that does not get the worker, as behind a wall, and that keeps nothing for later."""
+    context.route(re.compile("worker|sw[.]js"), lambda route: route.abort())
+    return context
+
+
+def test_a_page_without_python_says_so_and_two_tabs_share_a_draft(alone: Any, site: str) -> None:
+    here, there = Bench(alone.new_page(), site + PAGE), Bench(alone.new_page(), site + PAGE)
+    here.page.get_by_text("Python could not be loaded.").wait_for()
+    with here.page.expect_request(re.compile("worker")):
+        here.page.click("button[name=again]")
+
+    # Whoever has changed nothing follows.
+    here.write("first = 1")
+    there.page.wait_for_function("document.querySelector('.cm-content').textContent == 'first = 1'")
+    # Whoever has is asked, in both tabs.
+    there.write("second = 2")
+    here.said("in another tab")
+    assert here.text == "first = 1"
+    here.page.click("text=Keep this one")
+    there.said("in another tab")
+    there.page.click("text=Take the other tab’s version")
+    assert there.text == here.text == "first = 1"
+    there.page.click("text=Undo")
+    assert there.text == "second = 2"
+
+    # Back to the stub, if one says so; and back from there.
+    there.page.once("dialog", lambda dialog: dialog.dismiss())
+    there.page.click("button[name=reset]")
+    assert there.text == "second = 2"
+    there.page.once("dialog", lambda dialog: dialog.accept())
+    there.page.click("button[name=reset]")
+    assert "FILL IN" in there.text
+    there.page.click("text=Undo")
+    assert there.text == "second = 2"
+
+
+@pytest.mark.slow
+def test_files_go_out_and_come_back(context: Any, site: str, tmp_path: Path) -> None:
+    bench = Bench(context.new_page(), site + PAGE)
+    bench.page.wait_for_function(READY)
+    for kind in ("py", "ipynb"):
+        bench.write(code("p1_naive_softmax"))
+        bench.page.click(".wb-files summary")
+        with bench.page.expect_download() as waiting:
+            bench.page.click(f"button[name={kind}]")
+        file = tmp_path / waiting.value.suggested_filename
+        waiting.value.save_as(file)
+        assert file.name == f"{places.script(PUZZLE).stem}.{kind}"
+        bench.write("gone")
+        bench.page.set_input_files(".wb-files input", file)
+        bench.said(f"This is {file.name}.")
+        assert "tl.exp" in bench.text
+    bench.page.set_input_files(".wb-files input", places.solution("p2"))
+    bench.said("does not define")
+    assert "tl.exp" in bench.text
+
+
+@pytest.mark.slow
+def test_pictures_and_a_stop(context: Any, site: str) -> None:
+    bench = Bench(context.new_page(), f"{site}puzzles/{RUNGS['p2'].stem}.html")
+    bench.page.wait_for_function(READY)
+    bench.write(code("p1_long_loop").replace("naive", "safe"))
+    bench.page.click("button[name=check]")
+    bench.page.click("button[name=stop]")
+    bench.said("Stopped.")
+    assert bench.focused() == "check"
+    bench.write(code("p2_safe_softmax"))
+    bench.page.click("button[name=trace]")
+    bench.page.wait_for_selector(".wb-pictures img")
+    assert all(bench.page.eval_on_selector_all(".wb-pictures img", "all => all.map(one => one.alt)"))
