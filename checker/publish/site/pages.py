@@ -49,7 +49,7 @@ WORDS = {
     "In a terminal, read mine at once.": "",
     "Once the kernel is right there, the checker also compiles it for a GPU, which need not be there. The report says "
     "for which one (`sm_90` is an H100 or H200), and how much of the fast memory on the chip a program takes. You need "
-    "neither in this course's first half.": "On your own machine it also compiles the kernel for a GPU, once it is right.",
+    "neither in this course's first half.": "On your own machine it also compiles a right kernel for a GPU.",
     '`make trace PUZZLE=w1`, or `trace("w1")` from `checker.notebook`, draws': "*Trace* draws",
 }
 PREDICT_LINE = re.compile(r"^```\nmake predict .*\n```\n?", re.MULTILINE)
