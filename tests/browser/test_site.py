@@ -229,6 +229,11 @@ def test_a_page_without_python_says_so_and_two_tabs_share_a_draft(alone: Any, si
     there.page.click("text=Undo")
     assert there.text == "second = 2"
 
+    # What one tab has reached, all show.
+    here.page.evaluate("localStorage.setItem('flash-puzzles:progress:p1', 'puzzle p1: solved')")
+    there.page.wait_for_selector("li[data-puzzle=p1] .solved-mark")
+    there.page.wait_for_selector("a.wb-solution")
+
     # Back to the stub, if one says so; and back from there.
     there.page.once("dialog", lambda dialog: dialog.dismiss())
     there.page.click("button[name=reset]")
