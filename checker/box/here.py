@@ -33,7 +33,7 @@ class Here:
 
     def run(self, source: str, kernels: list[str], launches: list[Launch], passes: list[Pass]) -> BoxResult:
         """Run `passes` over `launches`: each a list of (launch number, program order), one after the other."""
-        interpreter = _interpreter()
+        module = interpreter()
         started = time.monotonic()
         frame = wire.pack(*request(source, kernels, launches, passes, "interpreter"))
         header, buffers = next(wire.unpack(frame))
@@ -41,14 +41,14 @@ class Here:
         for number, orders in enumerate(passes):
             one, ending = Received(), Ending.STOPPED
             if not stopped:
-                ending = self._pass(interpreter, one, header, buffers, number)
+                ending = self._pass(module, one, header, buffers, number)
                 stopped = ending is not Ending.FINISHED
             results.append(believed(one, launches, [launch for launch, _ in orders], ending, 0, on_gpu=False))
         versions = {name: sys.modules[name].__version__ for name in ("triton", "numpy")}
         return BoxResult(results, versions, time.monotonic() - started)
 
     def _pass(
-        self, interpreter: Any, one: Received, header: dict[str, Any], buffers: list[memoryview], number: int
+        self, module: Any, one: Received, header: dict[str, Any], buffers: list[memoryview], number: int
     ) -> Ending:
         """Do what a runner does, and say how it ended."""
         import numpy as np
@@ -65,7 +65,7 @@ class Here:
             warnings.catch_warnings(),
         ):
             warnings.simplefilter("ignore")  # Triton's own, which the student could do nothing about
-            run_pass(answers, interpreter, header, buffers, number, _PATH)
+            run_pass(answers, module, header, buffers, number, _PATH)
         one.answer += answers.getvalue()[: output.answered]
         return Ending.FINISHED if output.answered is None else Ending.FLOODED
 
@@ -92,12 +92,12 @@ class _Output(io.TextIOBase):
 
 
 @cache
-def _interpreter() -> Any:
-    """The module that runs kernels, after it has patched Triton, once in a process."""
+def interpreter() -> Any:
+    """The module that runs kernels, after it has patched Triton, once in a process. It takes a second to load."""
     import numpy as np
 
-    from checker.box.inside import interpreter
+    from checker.box.inside import interpreter as module
 
     with np.errstate():  # what it sets for the whole process is set for kernels only
-        interpreter.prepare()
-    return interpreter
+        module.prepare()
+    return module

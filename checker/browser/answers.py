@@ -106,7 +106,7 @@ def _hint(puzzle_id: str, asked: dict[str, Any]) -> Answer:
 
 def _predict(puzzle_id: str, asked: dict[str, Any]) -> Answer:
     puzzle = catalog.load(puzzle_id)
-    guesses = predict.guesses_of(puzzle, asked["guesses"])
+    guesses = predict.guesses_of(puzzle, {name: said.strip() or None for name, said in asked["guesses"].items()})
     if all(guess is None for guess in guesses.values()):
         return {"problem": "Write a guess, a number, into one of the fields."}
     outcome = _outcome(puzzle_id, asked)

@@ -12,6 +12,7 @@ from sphinx.application import Sphinx
 project = "From softmax to FlashAttention"
 html_title = project
 html_theme = "furo"
+html_favicon = "app/icon.svg"
 extensions = ["myst_parser"]
 myst_enable_extensions = ["colon_fence", "dollarmath", "html_image"]
 myst_heading_anchors = 3

@@ -267,7 +267,7 @@ def test_files_go_out_and_come_back(context: Any, site: str, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_pictures_and_a_stop(context: Any, site: str) -> None:
+def test_pictures_and_a_stop(context: Any, site: str, folder: Path) -> None:
     bench = Bench(context.new_page(), f"{site}puzzles/{RUNGS['p2'].stem}.html")
     bench.page.wait_for_function(READY)
     bench.write(code("p1_long_loop").replace("naive", "safe"))
@@ -276,6 +276,11 @@ def test_pictures_and_a_stop(context: Any, site: str) -> None:
     bench.said("Stopped.")
     assert bench.focused() == "check"
     bench.write(code("p2_safe_softmax"))
+    [wheel] = (folder / "pyodide").glob("matplotlib-3*")
+    gone = wheel.rename(folder / "gone")
+    bench.page.click("button[name=trace]")
+    bench.said("Pictures need the network at the first time.")
+    gone.rename(wheel)
     bench.page.click("button[name=trace]")
     bench.page.wait_for_selector(".wb-pictures img")
     assert all(bench.page.eval_on_selector_all(".wb-pictures img", "all => all.map(one => one.alt)"))

@@ -12,6 +12,8 @@ export async function start(loadPyodide, indexURL, packed, starting = () => {}) 
     sys.path.insert(0, "${HOME}")
     from checker.box import standin
     standin.install()
+    from checker.box.here import interpreter
+    interpreter()
     from checker.browser.answers import answered
     answered
   `);

@@ -25,8 +25,18 @@ onmessage = async ({ data: { id, ...request } }) => {
   const { python, answered } = await loaded;
   if (request.verb === "trace") {
     loading("Loading what pictures are drawn with, 10 MB at the first time …");
-    await python.loadPackage("matplotlib");
+    try {
+      await python.loadPackage("matplotlib", { errorCallback: () => {} });
+      python.runPython("import matplotlib");
+    } catch {
+      return postMessage({ id, answer: { problem: "Pictures need the network at the first time. Try again once you are online." } });
+    }
     loading("Drawing …");
   }
   postMessage({ id, answer: JSON.parse(answered(JSON.stringify(request))) });
 };
+
+// What Python did not catch, such as a lack of memory, ends this worker: the page goes on with the spare one.
+addEventListener("unhandledrejection", ({ reason }) => {
+  throw reason;
+});

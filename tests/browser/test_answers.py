@@ -1,0 +1,128 @@
+"""Each verb of a page's worker, in CPython and where a page's files are: without what a browser does not have."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.kernels import named
+
+SCRIPT = f"""
+import sys
+sys.modules |= dict.fromkeys({("resource", "fcntl", "pwd", "click", "rich", "watchfiles", "torch")})
+from checker.box import standin
+standin.install()
+from checker.browser.answers import answered
+for line in sys.stdin:
+    print(answered(line), flush=True)
+"""
+SOLVED, WRONG = (named(name).text.partition("@triton.jit")[2] for name in ("p1_naive_softmax", "p1_base_two"))
+
+
+class Page:
+    """What a page keeps, and the worker that it asks."""
+
+    def __init__(self, worker: subprocess.Popen[str]):
+        self.worker = worker
+        self.drafts: dict[str, str] = {}
+        self.progress: dict[str, str] = {}
+
+    def asks(self, verb: str, puzzle: str = "p1", **more: Any) -> dict[str, Any]:
+        request = {"verb": verb, "puzzle": puzzle, "drafts": self.drafts, "progress": self.progress, **more}
+        assert self.worker.stdin and self.worker.stdout
+        print(json.dumps(request), file=self.worker.stdin, flush=True)
+        answer: dict[str, Any] = json.loads(self.worker.stdout.readline())
+        if line := answer["progress"]:
+            self.progress[puzzle] = line
+        return answer
+
+    def writes(self, code: str) -> None:
+        self.drafts["p1"] = f"@triton.jit{code}"
+
+
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[str]]:
+    home = tmp_path_factory.mktemp("page")
+    for folder in ("checker", "puzzles"):
+        shutil.copytree(ROOT / folder, home / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    variables = {**os.environ, "PYTHONPATH": str(home)}
+    command = [sys.executable, "-c", SCRIPT]
+    with subprocess.Popen(
+        command, cwd=home, env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as started:
+        yield started
+        assert started.stdin
+        started.stdin.close()
+    assert not list(Path(home).glob("*.bak*"))
+
+
+@pytest.fixture
+def page(worker: subprocess.Popen[str]) -> Page:
+    return Page(worker)
+
+
+def test_a_finding_comes_with_its_question_and_then_with_its_hint(page: Page) -> None:
+    page.writes(WRONG)
+    first = page.asks("check")
+    assert (first["status"], first["accepted"], first["withheld"]) == ("wrong", False, True)
+    assert "Find out:" in first["html"] and "Try:" not in first["html"] and "PUZZLE=" not in first["html"]
+    assert page.progress["p1"] == "puzzle p1: not solved, asked about base-two"
+    told = page.asks("hint")
+    assert "tl.exp" in told["html"] and page.progress["p1"].endswith("told about base-two")
+    assert page.asks("hint")["hints"] == [1]
+    assert page.asks("hint", again=True)["hints"] == [1]
+    assert "Try:" in page.asks("check")["html"]
+
+
+def test_what_is_accepted_answers_guesses(page: Page) -> None:
+    page.writes(WRONG)
+    assert page.asks("predict", guesses={"x_reads": "1"})["problem"].endswith("Press Check first.")
+    page.writes(SOLVED)
+    done = page.asks("check")
+    assert done["accepted"] and "make" not in done["html"] and "puzzles/" not in done["html"]
+    assert page.progress["p1"].startswith("puzzle p1: solved 20")
+    answer = page.asks("predict", guesses={"x_reads": "2", "y_0": ""})
+    assert "You said 2. In your kernel it is 1." in answer["html"]
+    assert page.progress["p1"].endswith("wrong about x_reads")
+    assert "Write a guess" in page.asks("predict", guesses={"x_reads": ""})["problem"]
+    assert "not a number" in page.asks("predict", guesses={"x_reads": "two"})["problem"]
+
+
+def test_a_stub_is_not_started_and_says_where_to_begin(page: Page) -> None:
+    [stub] = [page.asks("upload", name="p1.py", text=(ROOT / "puzzles/p1_naive_softmax.py").read_text())["text"]]
+    page.drafts["p1"] = stub
+    answer = page.asks("check")
+    assert answer["status"] == "not-started" and "at line 5, then press Check" in answer["html"]
+    assert page.progress == {}
+
+
+@pytest.mark.parametrize(("ending", "status"), [("time", "time-limit"), ("crash", "no-output")])
+def test_a_worker_that_is_gone_has_a_verdict(page: Page, ending: str, status: str) -> None:
+    page.writes(SOLVED)
+    answer = page.asks("ended", ending=ending)
+    assert answer["status"] == status and not answer["accepted"] and page.progress == {}
+
+
+def test_pictures_say_what_they_show(page: Page) -> None:
+    page.writes(SOLVED)
+    [picture] = page.asks("trace")["pictures"]
+    assert picture["png"].startswith("iVBOR") and "reads per element: x 1" in picture["alt"]
+
+
+def test_nothing_that_is_asked_breaks_the_worker(page: Page) -> None:
+    for text in ("", "def", "x" * 200_000, "\0"):
+        page.drafts["p1"] = text
+        answer = page.asks("check")
+        assert answer.get("problem") or answer["accepted"] is False
+    assert "checker itself failed" in page.asks("nothing")["html"]
+    page.writes(SOLVED)
+    assert page.asks("check")["accepted"]
