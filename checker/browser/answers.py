@@ -106,9 +106,7 @@ def _hint(puzzle_id: str, asked: dict[str, Any]) -> Answer:
 
 def _predict(puzzle_id: str, asked: dict[str, Any]) -> Answer:
     puzzle = catalog.load(puzzle_id)
-    guesses = predict.guesses_of(puzzle, {name: said.strip() or None for name, said in asked["guesses"].items()})
-    if all(guess is None for guess in guesses.values()):
-        return {"problem": "Write a guess, a number, into one of the fields."}
+    guesses = predict.guesses_of(puzzle, asked["guesses"])
     outcome = _outcome(puzzle_id, asked)
     if not outcome.verdict.accepted:
         return {"problem": f"{predict.not_accepted(puzzle).removesuffix(' Check it first:')} Press Check first."}
