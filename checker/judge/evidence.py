@@ -119,7 +119,7 @@ def locator(submission: Submission) -> Locator:
             return Where(**facts)  # type: ignore[arg-type]
         cell, local = submission.place(line)
         near = range(max(1, line - CONTEXT), min(len(lines), line + CONTEXT) + 1)
-        shown = [(local + n - line, lines[n - 1]) for n in near if submission.place(n)[0] == cell]
+        shown = [(local + n - line, lines[n - 1]) for n in near if submission.place(n) == (cell, local + n - line)]
         return Where(line=local, cell=cell, source=tuple(shown), **facts)  # type: ignore[arg-type]
 
     return where

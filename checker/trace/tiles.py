@@ -13,7 +13,7 @@ from matplotlib.figure import SubFigure
 from matplotlib.patches import Rectangle
 
 from checker.trace import words
-from checker.trace.look import BLUE, GREY, INK, SKIPPED, VERMILION
+from checker.trace.look import BLUE, GREY, SKIPPED, VERMILION
 from checker.trace.result import Beside, Pairs, Visit
 
 VISITED = "#E3F1FB"
@@ -69,7 +69,6 @@ def draw_invitation(part: SubFigure, beside: Beside) -> None:
     axes.set_title(f"Puzzle {beside.puzzle}", color=GREY)
     said = f"{beside.title}\nvisits tiles in another order.\n\nSolve puzzle {beside.puzzle},\nand you see yours here."
     axes.text(0.5, 0.56, said, ha="center", va="center", fontsize=10, color=GREY, linespacing=1.5)
-    axes.text(0.5, 0.22, f"make check PUZZLE={beside.puzzle}", ha="center", family="monospace", color=INK)
 
 
 def _label(axes: Axes, i: int, j: int, down: float, text: str, colour: str) -> None:

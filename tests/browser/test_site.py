@@ -279,7 +279,7 @@ def test_pictures_and_a_stop(context: Any, site: str, folder: Path) -> None:
     [wheel] = (folder / "pyodide").glob("matplotlib-3*")
     gone = wheel.rename(folder / "gone")
     bench.page.click("button[name=trace]")
-    bench.said("Pictures need the network at the first time.")
+    bench.said("The drawing library could not be loaded.")
     gone.rename(wheel)
     bench.page.click("button[name=trace]")
     bench.page.wait_for_selector(".wb-pictures img")

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from sphinx.cmd.build import build_main
 
 from checker.course.places import ROOT
+from checker.publish import bundle
 from checker.publish.site import pages
 from checker.publish.site.assets import AssetError, copy_into
 
@@ -38,6 +39,7 @@ def build(folder: Path, root: Path = ROOT, *, beside: bool = True) -> None:
             raise SiteError("The pages have faults, which stand above. Nothing was written.")
         shutil.copytree(root / SOURCES / "app", site / "app")
         shutil.copyfile(root / SOURCES / "sw.js", site / "sw.js")
+        bundle.write(site / f"{bundle.NAME}.tar.gz", root)
         try:
             copy_into(site, root, beside=beside)
         except AssetError as missing:

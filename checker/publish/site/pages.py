@@ -86,8 +86,10 @@ It runs in [a notebook on your own machine](../docs/guide.md#notebooks).
 
 ELSEWHERE = """\
 :::{{note}}
-This puzzle is PyTorch, which does not run in a browser. Do it on
-[your own machine](../docs/guide.md#puzzles-in-pytorch), where `make check PUZZLE={id}` checks it.
+This puzzle is PyTorch, which does not run in a browser. The next puzzle does not need your answer: you can read on, and
+look at [the solution](../solutions/{stem}.md). To solve it yourself,
+<a href="../flash-puzzles.tar.gz" download>download the course</a>. There, `make check PUZZLE={id}` checks it, and so
+does [a notebook](../docs/guide.md#puzzles-in-pytorch).
 :::
 """
 
@@ -96,8 +98,7 @@ SOLUTION = """\
 orphan: true
 nosearch: true
 hide-toc: true
-puzzle: {id}
-myst: {{html_meta: {{robots: noindex}}}}
+{gate}myst: {{html_meta: {{robots: noindex}}}}
 ---
 {heading}
 
@@ -136,8 +137,10 @@ def lesson(rung: Rung, root: Path = places.ROOT) -> str:
     text = places.script(rung.id, root).read_text(encoding="utf-8")
     cells = script_cells(emptied(text, catalog.load(rung.id)))
     if rung.pytorch:
-        return "\n\n".join(f"```python\n{text}\n```" if kind == "code" else text for kind, text in cells).replace(
-            "## Your turn\n", f"## Your turn\n\n{ELSEWHERE.format(id=rung.id)}"
+        kept = [cell for cell in cells if not re.search(r"\A## How to check|^check\(", cell[1], re.MULTILINE)]
+        elsewhere = ELSEWHERE.format(id=rung.id, stem=rung.stem)
+        return "\n\n".join(f"```python\n{text}\n```" if kind == "code" else text for kind, text in kept).replace(
+            "## Your turn\n", f"## Your turn\n\n{elsewhere}"
         )
     return "\n\n".join(_parts(rung, cells, root))
 
@@ -205,7 +208,8 @@ def _solution(rung: Rung, root: Path) -> str:
     code = places.solution(rung.id, root).read_text(encoding="utf-8").strip()
     walk_through = places.walk_through(rung.id, root).read_text(encoding="utf-8")
     heading, _, parts = _here(walk_through).partition("\n")
-    return SOLUTION.format(id=rung.id, heading=heading, code=code, parts=parts.strip())
+    gate = "" if rung.pytorch else f"puzzle: {rung.id}\n"  # opens after success, which PyTorch has elsewhere
+    return SOLUTION.format(gate=gate, heading=heading, code=code, parts=parts.strip())
 
 
 def _go_on() -> str:

@@ -6,6 +6,7 @@ import { draft, drafts, onOtherDraft, onProgress, progress, saveDraft, saveProgr
 
 const PAUSE = 300; // milliseconds without typing until the draft is saved
 const LOADING = "Loading Python …";
+const SHOWN = ["told", "report", "pictures", "answers"]; // of one text of the editor
 
 const FRAME = `
 <div class="wb-editor"></div>
@@ -79,6 +80,7 @@ class Workbench {
     this.#edited = true;
     if (this.#undo !== null) this.#notice(""); // Ctrl-Z is there, too
     this.#undo = null;
+    this.#outdated();
     clearTimeout(this.#saving);
     this.#saving = setTimeout(() => this.#save(), PAUSE);
   }
@@ -96,6 +98,7 @@ class Workbench {
   #replace(text, words) {
     this.#undo = this.editor.text();
     this.editor.replace(text);
+    this.#outdated();
     this.#edited = true;
     this.#save();
     this.#notice(words, {
@@ -107,6 +110,11 @@ class Workbench {
         this.editor.focus();
       },
     });
+  }
+
+  /** What is shown is of another text than the editor's. */
+  #outdated() {
+    for (const name of SHOWN) this.part(name).classList.add("wb-outdated");
   }
 
   #otherTabs() {
@@ -209,6 +217,7 @@ class Workbench {
 
   #busy(is) {
     this.bench.ariaBusy = is;
+    if (is && this.judge.isReady) this.#state("");
     const stop = this.button("stop");
     if (!is && document.activeElement === stop) this.button("check").focus();
     stop.hidden = !is;
@@ -221,21 +230,27 @@ class Workbench {
     const part = this.part(name);
     part.hidden = !html;
     part.innerHTML = html ?? "";
+    part.classList.remove("wb-outdated");
     if (html) part.scrollIntoView({ block: "nearest", behavior: calm() ? "auto" : "smooth" });
   }
 
   async #check() {
     const answer = await this.#ask("check", "Checking …");
     if (!answer?.html) return;
-    this.#show("told", "");
+    for (const name of SHOWN) this.#show(name, "");
     this.#show("report", answer.html);
-    const more = answer.withheld ? "The report is below, and Hint says more." : "The report is below.";
-    this.#said(`${answer.accepted ? "Accepted." : "Not accepted yet."} ${more}`);
+    const said = answer.accepted ? "Accepted." : answer.status === "not-started" ? "Nothing to check yet." : "Not accepted yet.";
+    this.#said(`${said} ${answer.withheld ? "The report is below, and Hint says more." : "The report is below."}`);
   }
 
   async #trace() {
     const answer = await this.#ask("trace", "Drawing …");
-    if (answer?.html) this.#show("report", answer.html); // it hangs, or touches no memory
+    if (answer?.html) {
+      // It hangs, or touches no memory.
+      this.#show("pictures", "");
+      this.#show("report", answer.html);
+      this.#said("There is nothing to draw. The report below says why.");
+    }
     if (!answer?.pictures) return;
     this.#show("pictures", " ");
     for (const { png, alt } of answer.pictures) {
@@ -261,9 +276,10 @@ class Workbench {
     for (const hint of this.hints.children) {
       const level = Number(hint.dataset.level);
       hint.hidden = level > answer.seen;
-      if (answer.hints.includes(level)) {
+      if (level === answer.seen) {
         hint.open = true;
         hint.querySelector("summary").focus();
+        hint.scrollIntoView({ block: "nearest" });
       }
     }
     this.#said(`${answer.seen} of ${answer.total} hints seen.`);

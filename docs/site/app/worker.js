@@ -7,7 +7,7 @@ const ROOT = new URL("../", import.meta.url);
 const loading = (words) => postMessage({ loading: words });
 
 async function load() {
-  loading("Loading Python, 9 MB at the first visit …");
+  loading("Loading Python (9 MB at the first visit) …");
   const list = await (await fetch(new URL("app/files.json", ROOT))).json();
   const indexURL = new URL("./", new URL(list.pyodide.files[0], ROOT)).href;
   const packed = fetch(new URL("checker.zip", ROOT)).then((answer) => answer.arrayBuffer());
@@ -24,12 +24,12 @@ loaded.then(
 onmessage = async ({ data: { id, ...request } }) => {
   const { python, answered } = await loaded;
   if (request.verb === "trace") {
-    loading("Loading what pictures are drawn with, 10 MB at the first time …");
+    loading("Loading the drawing library (10 MB, once) …");
     try {
       await python.loadPackage("matplotlib", { errorCallback: () => {} });
       python.runPython("import matplotlib");
     } catch {
-      return postMessage({ id, answer: { problem: "Pictures need the network at the first time. Try again once you are online." } });
+      return postMessage({ id, answer: { problem: "The drawing library could not be loaded. Try again once you are online." } });
     }
     loading("Drawing …");
   }
