@@ -64,6 +64,7 @@ def sentences(source: str) -> Iterator[tuple[int, str]]:
 def texts(root: Path) -> Iterator[tuple[Path, int, str]]:
     """(file, its first line, Markdown) of all that is looked at."""
     pages = [*root.glob("*.md"), *(page for room in root.glob("[a-z]*/") for page in room.rglob("*.md"))]
+    pages = [page for page in pages if "node_modules" not in page.parts]
     for path in sorted(pages):
         if not path.relative_to(root).as_posix().startswith(WRITTEN):
             yield path, 1, path.read_text(encoding="utf-8")
