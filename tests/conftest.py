@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import importlib
 import os
 
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -293,3 +295,19 @@ def check_changed(puzzle_id: str, old: str, new: str, terms: Terms) -> Verdict:
     return check(
         puzzle_id, from_cells([("code", text.replace(old, new, 1))], "kernel.py", numbered=False), terms
     ).verdict
+
+
+@pytest.fixture(scope="session")
+def built_site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """Its folder. Processes that run the tests together build it once, and read it only."""
+    site = importable("checker.publish.site")  # which needs Sphinx
+    need("npm")
+    base = tmp_path_factory.getbasetemp()
+    folder = (base if worker_id == "master" else base.parent) / "site"
+    with open(folder.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what Sphinx says to MyST
+                site.build(folder)
+    return folder

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable
 from dataclasses import replace
 from html import escape
 from typing import Any
@@ -172,5 +171,4 @@ def _here(finding: Finding) -> Finding:
 
 def _told(finding: Finding) -> str:
     """A finding's hint alone."""
-    lines: Iterable[str] = (f"<b>{escape(finding.title)}</b>", escape(on_page(finding.hint)))
-    return "".join(f"<p>{line}</p>" for line in lines)
+    return f"<p><b>{escape(finding.title)}</b></p><p>{escape(on_page(finding.hint))}</p>"

@@ -97,8 +97,8 @@ def test_what_is_accepted_answers_guesses(page: Page) -> None:
 
 
 def test_a_stub_is_not_started_and_says_where_to_begin(page: Page) -> None:
-    [stub] = [page.asks("upload", name="p1.py", text=(ROOT / "puzzles/p1_naive_softmax.py").read_text())["text"]]
-    page.drafts["p1"] = stub
+    lesson = (ROOT / "puzzles" / "p1_naive_softmax.py").read_text()
+    page.drafts["p1"] = page.asks("upload", name="p1.py", text=lesson)["text"]
     answer = page.asks("check")
     assert answer["status"] == "not-started" and "at line 5, then press Check" in answer["html"]
     assert page.progress == {}

@@ -18,7 +18,6 @@ from checker.course.lesson import script_cells
 from checker.learner.stub import shipped
 from tests.chromium import blank_page, violations
 from tests.conftest import ROOT, STEMS_OF_KERNELS, importable
-from tests.site import SITE
 
 IN_PYTORCH = [rung for rung in ladder.LADDER if rung.pytorch]
 
@@ -94,7 +93,9 @@ def test_a_lesson_speaks_of_the_page(pages: dict[str, Page]) -> None:
 
 def test_what_a_page_says_otherwise_is_said_in_a_lesson() -> None:
     lessons = "\n".join(text for rung in ladder.LADDER for _, text in script_cells(places.script(rung.id).read_text()))
-    unsaid = [words for words in importable(SITE).pages.WORDS if words not in " ".join(lessons.split())]
+    unsaid = [
+        words for words in importable("checker.publish.site").pages.WORDS if words not in " ".join(lessons.split())
+    ]
     assert unsaid == []
 
 
@@ -158,13 +159,13 @@ def test_a_solution_is_shut_and_not_searched(built_site: Path) -> None:
 def test_without_solutions_there_are_no_such_pages(tmp_path: Path) -> None:
     for name in ("puzzles", "docs", "benchmarks/results", "checker/learner/stubs"):
         shutil.copytree(ROOT / name, tmp_path / name)
-    made = importable(SITE).pages.pages(tmp_path)
+    made = importable("checker.publish.site").pages.pages(tmp_path)
     assert not [page for page in made if page.startswith("solutions/")]
     assert '"solution": null' in made["puzzles/p1_naive_softmax.md"]
 
 
 def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> None:
-    site = importable(SITE)
+    site = importable("checker.publish.site")
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(site.SiteError, match="something else"):
         site.build(tmp_path)

@@ -48,6 +48,11 @@ def build(folder: Path, root: Path = ROOT, *, beside: bool = True) -> None:
         shutil.copytree(site, folder)
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, *_: object) -> None:
+        """Say nothing: a browser that leaves a page breaks off what it had asked for."""
+
+
 def server(folder: Path) -> ThreadingHTTPServer:
     """What shows a folder to browsers on this machine. Raises OSError if the port is taken."""
-    return ThreadingHTTPServer(("127.0.0.1", PORT), partial(SimpleHTTPRequestHandler, directory=folder))
+    return _Server(("127.0.0.1", PORT), partial(SimpleHTTPRequestHandler, directory=folder))

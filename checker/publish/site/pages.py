@@ -19,7 +19,7 @@ from checker.box.parent import Limits
 from checker.browser.words import on_page
 from checker.course import places
 from checker.course.ladder import LADDER, Rung
-from checker.course.lesson import Hint, emptied, hints, script_cells
+from checker.course.lesson import Hint, emptied, hints, kernel_cell, script_cells
 
 CHAPTERS = {"w1": "Warm-up", "p1": "Softmax", "a1": "Attention", "a4": "The backward pass"}  # by their first puzzles
 PAGES = {
@@ -154,9 +154,9 @@ def _here(text: str) -> str:
 
 def _parts(rung: Rung, cells: list[tuple[str, str]], root: Path) -> Iterator[str]:
     """A lesson's cells, one after the other."""
-    kernels, experiments = [f"def {kernel.name}(" for kernel in catalog.load(rung.id).kernels], False
-    for kind, text in cells:
-        if kind == "code" and any(kernel in text for kernel in kernels):
+    to_fill_in, experiments = kernel_cell(cells, catalog.load(rung.id)), False
+    for number, (kind, text) in enumerate(cells):
+        if number == to_fill_in:
             yield _workbench(rung, text, hints(cells), root)
         elif kind == "code" and (experiments or re.search(r"^run\(", text, re.MULTILINE)):
             if not re.search(r"^predict\(", text, re.MULTILINE):
