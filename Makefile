@@ -86,7 +86,7 @@ doctor: $(call layer,check) ## what this machine can do, what is missing and how
 -include instructor.mk
 
 clean: ## remove what make has installed; never a file of yours
-	rm -rf .venv build docs/site/node_modules *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # --- what is installed, in layers; an up-to-date stamp means no network and no delay ---
 

@@ -34,7 +34,7 @@ HOUSE = {
 }
 RULES = [(re.compile(r"\b(" + old.replace(" ", r"\s+") + r")(?!\w)", re.IGNORECASE), new) for old, new in HOUSE.items()]
 NO_PROSE = re.compile(r"^ *```.*?^ *```|`[^`]*`|\]\([^)]*\)", re.DOTALL | re.MULTILINE)
-WRITTEN = ("benchmarks/results", "tests/gpu/agreement.md", "tests/versions")  # by programs
+WRITTEN = ("build/", "benchmarks/results", "tests/gpu/agreement.md", "tests/versions")  # by programs
 
 
 def found(text: str) -> Iterator[tuple[int, str, str]]:
@@ -64,7 +64,6 @@ def sentences(source: str) -> Iterator[tuple[int, str]]:
 def texts(root: Path) -> Iterator[tuple[Path, int, str]]:
     """(file, its first line, Markdown) of all that is looked at."""
     pages = [*root.glob("*.md"), *(page for room in root.glob("[a-z]*/") for page in room.rglob("*.md"))]
-    pages = [page for page in pages if "node_modules" not in page.parts]
     for path in sorted(pages):
         if not path.relative_to(root).as_posix().startswith(WRITTEN):
             yield path, 1, path.read_text(encoding="utf-8")

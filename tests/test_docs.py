@@ -14,7 +14,6 @@ from tests.kernels import kernels
 
 ROOMS = [ROOT / room for room in ("docs", "benchmarks", "solutions")]
 PAGES = sorted({*ROOT.glob("*.md"), *(page for room in ROOMS for page in room.rglob("*.md"))})
-PAGES = [page for page in PAGES if "node_modules" not in page.parts]
 LESSONS = [places.script(puzzle_id) for puzzle_id in ladder.RUNGS]
 LINK = re.compile(r"!?\[([^\]]*)\]\(([^)\s]+)\)")
 IMAGE = re.compile(r'<img src="([^"]*)"(?:[^>]* alt="([^"]*)")?')

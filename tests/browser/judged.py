@@ -14,6 +14,7 @@ from checker.check import Terms
 from checker.check.steps import Check
 from checker.submission.read import from_cells
 
+DERIVED = ("o_ptr", "lse_ptr", "delta_ptr")  # of puzzle 7: sums, which every machine adds up in an order of its own
 digest = hashlib.sha256()
 request = here.request
 
@@ -21,7 +22,9 @@ request = here.request
 def noted(*asked):
     """The request, and what it is made of added to the digest."""
     header, buffers = request(*asked)
-    digest.update(here.wire.pack(header, buffers))
+    tensors = [tensor for launch in header["launches"] for tensor in launch["tensors"]]
+    drawn = [buffers[tensor["buffer"]] for tensor in tensors if tensor["name"] not in DERIVED]
+    digest.update(here.wire.pack(header, drawn))
     return header, buffers
 
 

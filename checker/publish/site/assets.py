@@ -39,7 +39,7 @@ class AssetError(Exception):
 
 def copy_into(site: Path, root: Path, *, beside: bool) -> None:
     """Add it all to a site. `beside`: Pyodide lies there too, and is not taken from its CDN. Raises AssetError."""
-    modules = _installed(root / "docs" / "site")
+    modules = _installed(root / "docs" / "site", root / "build" / "npm")
     named = json.loads((root / "docs" / "site" / "app" / "modules.json").read_text(encoding="utf-8"))
     for path in named.values():
         _copy(modules / path, site / "app" / "modules" / path)
@@ -63,11 +63,13 @@ def _copy(path: Path, to: Path) -> None:
     shutil.copyfile(path, to)
 
 
-def _installed(folder: Path) -> Path:
-    """npm's packages, as the lock file pins them. Raises AssetError."""
-    modules = folder / "node_modules"
+def _installed(pinned: Path, folder: Path) -> Path:
+    """npm's packages in a folder, as the lock file pins them. Raises AssetError."""
+    modules, lock = folder / "node_modules", pinned / "package-lock.json"
     done = modules / ".package-lock.json"  # which npm writes last
-    if not done.exists() or done.stat().st_mtime < (folder / "package-lock.json").stat().st_mtime:
+    if not done.exists() or done.stat().st_mtime < lock.stat().st_mtime:
+        for file in (lock, pinned / "package.json"):
+            _copy(file, folder / file.name)
         try:
             command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]
             subprocess.run(command, cwd=folder, check=True, capture_output=True)
@@ -75,7 +77,7 @@ def _installed(folder: Path) -> Path:
             raise AssetError("The site's editor and Pyodide come from npm, which is not installed here.") from error
         except subprocess.CalledProcessError as error:
             said = error.stderr.decode(errors="replace").strip()[-300:]
-            raise AssetError(f"npm could not install what {folder}/package-lock.json names. {said}") from error
+            raise AssetError(f"npm could not install what {lock} names. {said}") from error
     return modules
 
 
