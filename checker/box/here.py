@@ -13,7 +13,7 @@ import time
 import warnings
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from checker.box.exchange import Ending, Received
 from checker.box.parent import BoxResult, Limits, Pass, believed, request
@@ -39,35 +39,44 @@ class Here:
         header, buffers = next(wire.unpack(frame))
         results, stopped = [], False
         for number, orders in enumerate(passes):
-            one, ending = Received(), Ending.STOPPED
+            answers, printed, ending = io.BytesIO(), io.BytesIO(), Ending.STOPPED
             if not stopped:
-                ending = self._pass(module, one, header, buffers, number)
+                ending = passed(module, header, buffers, number, answers, printed, self.limits.output_bytes)
                 stopped = ending is not Ending.FINISHED
+            one = Received(bytearray(answers.getvalue()), bytearray(printed.getvalue()))
             results.append(believed(one, launches, [launch for launch, _ in orders], ending, 0, on_gpu=False))
         versions = {name: sys.modules[name].__version__ for name in ("triton", "numpy")}
         return BoxResult(results, versions, time.monotonic() - started)
 
-    def _pass(
-        self, module: Any, one: Received, header: dict[str, Any], buffers: list[memoryview], number: int
-    ) -> Ending:
-        """Do what a runner does, and say how it ended."""
-        import numpy as np
 
-        from checker.box.inside.answering import run_pass
+def passed(
+    module: Any,
+    header: dict[str, Any],
+    buffers: list[memoryview],
+    number: int,
+    answers: BinaryIO,
+    printed: BinaryIO,
+    most: int,
+) -> Ending:
+    """Do what a runner does: answer every launch of a pass, and print. `most`: bytes. How it ended."""
+    import numpy as np
 
-        answers = io.BytesIO()
-        output = _Output(one.output, self.limits.output_bytes, answers)
-        with (
-            suppress(_Flooded),
-            redirect_stdout(output),
-            redirect_stderr(output),
-            np.errstate(all="ignore"),
-            warnings.catch_warnings(),
-        ):
-            warnings.simplefilter("ignore")  # Triton's own, which the student could do nothing about
-            run_pass(answers, module, header, buffers, number, _PATH)
-        one.answer += answers.getvalue()[: output.answered]
-        return Ending.FINISHED if output.answered is None else Ending.FLOODED
+    from checker.box.inside.answering import run_pass
+
+    output = _Output(printed, most, answers)
+    with (
+        suppress(_Flooded),
+        redirect_stdout(output),
+        redirect_stderr(output),
+        np.errstate(all="ignore"),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")  # Triton's own, which the student could do nothing about
+        run_pass(answers, module, header, buffers, number, _PATH)
+    if output.answered is None:
+        return Ending.FINISHED
+    answers.truncate(output.answered)
+    return Ending.FLOODED
 
 
 class _Flooded(Exception):
@@ -77,15 +86,17 @@ class _Flooded(Exception):
 class _Output(io.TextIOBase):
     """What is printed, as bytes, up to a limit."""
 
-    def __init__(self, sink: bytearray, most: int, answers: io.BytesIO):
-        self.sink, self.most, self.answers = sink, most, answers
+    def __init__(self, sink: BinaryIO, most: int, answers: BinaryIO):
+        self.sink, self.left, self.answers = sink, most, answers
         self.answered: int | None = None  # bytes, before the launch that printed too much: what came of that is no news
 
     def write(self, text: str) -> int:
         """Keep a text. Raises _Flooded from the limit on: it ends the kernel, and what begins the next launch."""
-        self.sink += text.encode(errors="replace")
-        if len(self.sink) > self.most:
-            del self.sink[self.most :]
+        data = text.encode(errors="replace")
+        self.sink.write(data[: self.left])
+        self.left -= len(data)
+        if self.left < 0:
+            self.left = 0
             self.answered = self.answers.tell() if self.answered is None else self.answered
             raise _Flooded
         return len(text)

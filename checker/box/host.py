@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from checker.box import standin
 from checker.box.processes import Started, command_of, environment
 
 if TYPE_CHECKING:  # where there is no fcntl, there is no cage either
@@ -103,7 +104,13 @@ class Host:
     cage: Cage | None = None  # around these processes, in grading
     kept: bool = False  # servers serve one request after another, for those who check many
     here: bool = False  # in the judge's own process, where there are no others: see `box.here`
+    alone: bool = field(default_factory=standin.needed)  # in one process, without Triton's binary: see `box.alone`
     _idle: dict[str, list[Server]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def walled(self) -> bool:
+        """Whether anything separates a submission from what runs it; where nothing does, there are no points."""
+        return not self.here and not self.alone
 
     @contextmanager
     def server(self, kind: str, *, may_stay: bool = True) -> Iterator[Server]:

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+CARRIED = Path(__file__).parent / "carried"  # Triton's Python files, in a wheel of the course
 _BINARY = "triton._C.libtriton"
 _PARTS = ("ir", "interpreter", "gluon_ir", "passes", "llvm", "nvidia", "amd", "proton", "linear_layout")
 
@@ -34,6 +38,12 @@ class _Part(ModuleType):
         made = _Names(name, (), {})
         setattr(self, name, made)
         return made
+
+
+@cache
+def needed() -> bool:
+    """Whether Triton is not installed here, but the course carries its Python files."""
+    return find_spec("triton") is None and CARRIED.is_dir()
 
 
 def install() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from checker import catalog
+from checker.box.alone import Alone
 from checker.box.here import Here
 from checker.box.host import Host
 from checker.box.inside import seccomp
@@ -41,8 +42,9 @@ class Terms:
 
     def __post_init__(self) -> None:
         """Raise ValueError for terms that cannot be kept."""
-        if self.host.here and (self.key is not None or self.host.cage is not None or self.device != "interpreter"):
-            raise ValueError("Without processes there is only practice on the interpreter: no key, no cage, no GPU.")
+        graded = self.key is not None or self.host.cage is not None
+        if not self.host.walled and (graded or self.device != "interpreter"):
+            raise ValueError("Without Triton's binary there is only practice on the interpreter: no key, no cage, no GPU.")
         if self.on_gpu and self.host.cage is not None:
             raise ValueError("A cage shows no GPU: grading runs on the interpreter.")
 
@@ -56,6 +58,8 @@ class Terms:
         """What separates the submission from the rest of the machine, in words for the record."""
         if self.host.here:
             return "none: in the judge's own process, where no points are given"
+        if self.host.alone:
+            return "none: a process of its own with a time limit, where no points are given"
         if self.host.cage is not None:
             return self.host.cage.described()
         has_filter = self.limits.filter and not self.on_gpu and seccomp.available()
@@ -124,15 +128,17 @@ def device_of(puzzle_id: str, terms: Terms) -> str:
     """What a puzzle's programs run on, in the words of the box. Raises Misuse if they cannot run there."""
     if not RUNGS[puzzle_id].pytorch:
         return "cuda" if terms.on_gpu else "interpreter"
-    if terms.on_gpu or terms.host.here:
+    if terms.on_gpu or not terms.host.walled:
         raise Misuse(f"Puzzle {puzzle_id} is written in PyTorch, and is checked on a CPU, in a process of its own.")
     if missing := pytorch_missing():
         raise Misuse(missing)
     return "pytorch"
 
 
-def _box(limits: Limits, host: Host, device: str = "interpreter") -> AbstractContextManager[Box | Here]:
-    return nullcontext(Here(limits)) if host.here else Box(limits, device, host)
+def _box(limits: Limits, host: Host, device: str = "interpreter") -> AbstractContextManager[Box | Alone | Here]:
+    if host.here:
+        return nullcontext(Here(limits))
+    return Alone(limits) if host.alone else Box(limits, device, host)
 
 
 def launch(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import checker
+from checker.box.alone import Alone
 from checker.box.compiling import Compiler
 from checker.box.exchange import Ending
 from checker.box.here import Here
@@ -69,7 +70,7 @@ class Check:
             versions={"checker": checker.__version__, "python": ".".join(map(str, sys.version_info[:3]))},
         )
 
-    def run(self, box: Box | Here) -> Outcome:
+    def run(self, box: Box | Alone | Here) -> Outcome:
         """The outcome, from text to verdict."""
         try:
             program, problems = program_of(self.submission, self.puzzle.kernels, linted=self.terms.lint)
@@ -84,7 +85,7 @@ class Check:
             return self._not_run(self._not_started(program))
         plan = self._plan(program)
         compiled = [case for case in plan.runnable if case.id < plan.usual]  # with the puzzle's constexprs
-        unseen = self.puzzle.pytorch or self.terms.on_gpu or self.terms.host.here
+        unseen = self.puzzle.pytorch or self.terms.on_gpu or not self.terms.host.walled
         with Compiler(
             program.source,
             [] if unseen else jobs(self.puzzle, compiled, self.terms.targets),

@@ -1,0 +1,110 @@
+"""A box that is one process: what is left of it where Triton has no binary, such as macOS and Windows.
+
+The process runs the kernels as `here` does, with Triton's Python files alone, and is ended when its seconds are over.
+Nothing else limits it, and nothing separates it from the rest of the machine: so no points are given, as there.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from checker.box import standin
+from checker.box.exchange import STARTUP_SECONDS, BoxFailed, Ending, Received
+from checker.box.here import interpreter, passed
+from checker.box.parent import BoxResult, Limits, Pass, believed, request
+from checker.box.processes import command_of, paths
+from checker.box.protocol import wire
+
+if TYPE_CHECKING:  # needs NumPy
+    from checker.box.protocol.results import Launch
+
+_SENT = ("answers", "printed")  # of each pass
+
+
+class Alone:
+    """What stands in for a `Box`. Use as a context manager: the process is started first, and imports meanwhile."""
+
+    def __init__(self, limits: Limits):
+        self.limits = limits
+
+    def __enter__(self) -> Alone:
+        self._folder = tempfile.TemporaryDirectory(prefix="flash-puzzles-box-", ignore_cleanup_errors=True)
+        command = command_of(__name__, self._folder.name, self.limits.output_bytes, path=[*paths(), str(standin.CARRIED)])
+        self._complaint = tempfile.TemporaryFile()
+        streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._complaint}
+        self._process = subprocess.Popen(command, cwd=self._folder.name, **streams)  # type: ignore[call-overload]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+        self._complaint.close()
+        self._folder.cleanup()
+
+    def run(self, source: str, kernels: list[str], launches: list[Launch], passes: list[Pass]) -> BoxResult:
+        """Run `passes` over `launches`: each a list of (launch number, program order). Raises BoxFailed."""
+        versions = self._versions()
+        started = time.monotonic()
+        otherwise = Ending.EXITED
+        try:
+            frame = wire.pack(*request(source, kernels, launches, passes, "interpreter"))
+            self._process.communicate(frame, self.limits.wall_seconds)
+        except subprocess.TimeoutExpired:
+            otherwise = Ending.WALL_TIME
+            self._process.kill()
+            self._process.communicate()
+        seconds = time.monotonic() - started
+        results = []
+        for number, orders in enumerate(passes):
+            said = self._read(number, "ending").decode()
+            ending = Ending(said) if said else otherwise
+            one = Received(*(self._read(number, kind) for kind in _SENT))
+            results.append(believed(one, launches, [launch for launch, _ in orders], ending, 0, on_gpu=False))
+            if not said:
+                otherwise = Ending.STOPPED  # the others did not begin
+        return BoxResult(results, versions, seconds)
+
+    def _versions(self) -> dict[str, str]:
+        """What it says when it has imported everything. Raises BoxFailed."""
+        late = threading.Timer(STARTUP_SECONDS, self._process.kill)
+        late.start()
+        try:
+            line = self._process.stdout.readline() if self._process.stdout else b""
+        finally:
+            late.cancel()
+        if not line:
+            self._complaint.seek(0)
+            said = self._complaint.read()[-2000:].decode(errors="replace").strip()
+            raise BoxFailed(f"the box did not start: {said or 'no reason given'}")
+        versions: dict[str, str] = json.loads(line)
+        return versions
+
+    def _read(self, number: int, kind: str) -> bytearray:
+        try:
+            return bytearray(Path(self._folder.name, f"{number}.{kind}").read_bytes())
+        except FileNotFoundError:
+            return bytearray()
+
+
+def main(folder: str, most_printed: int) -> None:
+    """The process: read a request, and write what comes of each pass into files of the folder."""
+    standin.install()
+    module = interpreter()
+    print(json.dumps({name: sys.modules[name].__version__ for name in ("triton", "numpy")}), flush=True)
+    header, buffers = next(wire.unpack(sys.stdin.buffer.read()))
+    ending = Ending.FINISHED
+    for number in range(len(header["passes"])):
+        if ending is Ending.FINISHED:
+            answers, printed = (open(Path(folder, f"{number}.{kind}"), "wb", buffering=0) for kind in _SENT)
+            with answers, printed:
+                ending = passed(module, header, buffers, number, answers, printed, most_printed)
+        else:
+            ending = Ending.STOPPED
+        Path(folder, f"{number}.ending").write_text(ending.value)
