@@ -11,6 +11,7 @@
 #   VENV=…         use this environment as it is, and install nothing
 
 SHELL := /bin/sh
+-include environment.mk # an installed package says here which VENV is its own
 .DEFAULT_GOAL := help
 
 PYTHON ?= python3

@@ -36,7 +36,9 @@ class Alone:
 
     def __enter__(self) -> Alone:
         self._folder = tempfile.TemporaryDirectory(prefix="flash-puzzles-box-", ignore_cleanup_errors=True)
-        command = command_of(__name__, self._folder.name, self.limits.output_bytes, path=[*paths(), str(standin.CARRIED)])
+        command = command_of(
+            __name__, self._folder.name, self.limits.output_bytes, path=[*paths(), str(standin.CARRIED)]
+        )
         self._complaint = tempfile.TemporaryFile()
         streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._complaint}
         self._process = subprocess.Popen(command, cwd=self._folder.name, **streams)  # type: ignore[call-overload]

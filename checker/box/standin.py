@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-CARRIED = Path(__file__).parent / "carried"  # Triton's Python files, in a wheel of the course
+CARRIED = Path(__file__).parents[1] / "carried" / "python"  # Triton's Python files, in a wheel of the course
 _BINARY = "triton._C.libtriton"
 _PARTS = ("ir", "interpreter", "gluon_ir", "passes", "llvm", "nvidia", "amd", "proton", "linear_layout")
 

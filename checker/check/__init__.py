@@ -44,7 +44,9 @@ class Terms:
         """Raise ValueError for terms that cannot be kept."""
         graded = self.key is not None or self.host.cage is not None
         if not self.host.walled and (graded or self.device != "interpreter"):
-            raise ValueError("Without Triton's binary there is only practice on the interpreter: no key, no cage, no GPU.")
+            raise ValueError(
+                "Without Triton's binary there is only practice on the interpreter: no key, no cage, no GPU."
+            )
         if self.on_gpu and self.host.cage is not None:
             raise ValueError("A cage shows no GPU: grading runs on the interpreter.")
 

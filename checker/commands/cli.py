@@ -16,8 +16,8 @@ import click
 from checker.course.status import TRACEBACK_VARIABLE, ExitStatus, Misuse
 
 VERBS = (
-    *("bench", "bug", "build", "check", "course", "doctor", "grade", "gradescope", "hint", "predict", "progress"),
-    *("reset", "similar", "site", "solution", "student-bundle", "trace", "watch"),
+    *("bench", "bug", "build", "check", "course", "doctor", "grade", "gradescope", "hint", "init", "predict"),
+    *("progress", "reset", "similar", "site", "solution", "student-bundle", "trace", "watch"),
 )
 
 
@@ -75,7 +75,8 @@ def _stop(number: int, frame: object) -> None:
 def main() -> NoReturn:
     """Run the command line; the only place that turns what happens into an exit status."""
     signal.signal(signal.SIGTERM, _stop)
-    signal.signal(signal.SIGHUP, _stop)
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, _stop)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without Unicode gets question marks

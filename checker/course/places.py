@@ -7,7 +7,24 @@ from pathlib import Path
 
 from checker.course import ladder
 
-ROOT = Path(__file__).parents[2]
+PACKAGE = Path(__file__).parents[1]
+SHIPPED = PACKAGE / "carried" / "course"  # an installed package has the learner's files here, to be copied from
+
+
+def _root() -> Path:
+    """The folder of the course: around the package, or, if that is installed, the one that we are somewhere in."""
+    if not SHIPPED.is_dir():
+        return PACKAGE.parent
+    here = Path.cwd()
+    return next((folder for folder in (here, *here.parents) if holds_course(folder)), here)
+
+
+def holds_course(folder: Path) -> bool:
+    """Whether it has a puzzle where puzzles are."""
+    return any((folder / "puzzles" / f"{stem}.py").is_file() for stem in ladder.stems().values())
+
+
+ROOT = _root()
 
 
 def script(puzzle_id: str, root: Path = ROOT) -> Path:
@@ -20,9 +37,9 @@ def notebook(puzzle_id: str, root: Path = ROOT) -> Path:
     return root / "notebooks" / f"{ladder.stems()[puzzle_id]}.ipynb"
 
 
-def stubs(puzzle_id: str, root: Path = ROOT) -> Path:
+def stubs(puzzle_id: str, package: Path = PACKAGE) -> Path:
     """The stub of each of its kernels as it was shipped; built."""
-    return root / "checker" / "learner" / "stubs" / f"{ladder.stems()[puzzle_id]}.py"
+    return package / "learner" / "stubs" / f"{ladder.stems()[puzzle_id]}.py"
 
 
 def solution(puzzle_id: str, root: Path = ROOT) -> Path:

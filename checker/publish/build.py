@@ -55,7 +55,7 @@ def build(root: Path = ROOT) -> list[Path]:
         text, puzzle = places.script(puzzle_id, root).read_text(encoding="utf-8"), catalog.load(puzzle_id)
         wanted[places.notebook(puzzle_id, root)] = notebook_text(emptied(text, puzzle), puzzle).encode()
         if text.count(GAP) >= len(puzzle.kernels):  # else its stubs have been filled in, marks and all
-            wanted[places.stubs(puzzle_id, root)] = stubs_text(text, puzzle).encode()
+            wanted[places.stubs(puzzle_id, root / "checker")] = stubs_text(text, puzzle).encode()
     written = []
     for path, data in wanted.items():
         if not path.exists() or path.read_bytes() != data:

@@ -25,6 +25,7 @@ BACKGROUND = (
 )
 PAGES = ("README.md", "docs/guide.md")  # parts are built, and parts are for the full course only
 ASSISTANTS = "checker/publish/AGENTS.md"  # at the top of the archive: here its rules would hold for authors, too
+BACKEND = 'build-backend = "backend"\nbackend-path = ["checker/publish/wheel"]\n'  # which lies in the full course
 FULL_COURSE = re.compile(r"<!-- full course -->\n.*?<!-- /full course -->\n", re.DOTALL)  # what students do not get
 WHEN = 315532800  # 1980: no file of an archive is older than that
 
@@ -62,4 +63,6 @@ def contents(root: Path) -> dict[str, tuple[bytes, int]]:
         files[f"notebooks/{stem}.ipynb"] = notebook_text(stub, puzzle).encode(), 0o644
     for name in PAGES:
         files[name] = FULL_COURSE.sub("", (root / name).read_text(encoding="utf-8")).encode(), 0o644
+    settings = files["pyproject.toml"][0].decode().replace(BACKEND, 'build-backend = "setuptools.build_meta"\n')
+    files["pyproject.toml"] = settings.encode(), 0o644
     return files | {"AGENTS.md": ((root / ASSISTANTS).read_bytes(), 0o644)}
