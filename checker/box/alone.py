@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from checker.box import standin
 from checker.box.exchange import STARTUP_SECONDS, BoxFailed, Ending, Received
@@ -24,8 +24,6 @@ from checker.box.protocol import wire
 
 if TYPE_CHECKING:  # needs NumPy
     from checker.box.protocol.results import Launch
-
-_SENT = ("answers", "printed")  # of each pass
 
 
 class Alone:
@@ -67,7 +65,7 @@ class Alone:
         for number, orders in enumerate(passes):
             said = self._read(number, "ending").decode()
             ending = Ending(said) if said else otherwise
-            one = Received(*(self._read(number, kind) for kind in _SENT))
+            one = Received(self._read(number, "answers"), self._read(number, "printed"))
             results.append(believed(one, launches, [launch for launch, _ in orders], ending, 0, on_gpu=False))
             if not said:
                 otherwise = Ending.STOPPED  # the others did not begin
@@ -95,6 +93,10 @@ class Alone:
             return bytearray()
 
 
+def _sent(folder: str, number: int, kind: str) -> BinaryIO:
+    return open(Path(folder, f"{number}.{kind}"), "wb", buffering=0)  # so that nothing is lost when it is ended
+
+
 def main(folder: str, most_printed: int) -> None:
     """The process: read a request, and write what comes of each pass into files of the folder."""
     standin.install()
@@ -104,8 +106,7 @@ def main(folder: str, most_printed: int) -> None:
     ending = Ending.FINISHED
     for number in range(len(header["passes"])):
         if ending is Ending.FINISHED:
-            answers, printed = (open(Path(folder, f"{number}.{kind}"), "wb", buffering=0) for kind in _SENT)
-            with answers, printed:
+            with _sent(folder, number, "answers") as answers, _sent(folder, number, "printed") as printed:
                 ending = passed(module, header, buffers, number, answers, printed, most_printed)
         else:
             ending = Ending.STOPPED

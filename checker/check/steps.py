@@ -203,7 +203,7 @@ class Check:
             findings=tuple(findings),
             properties=results,
             runs=(Run(device_of(self.puzzle.id, self.terms), result.seconds, made.traffic, made.held),),
-            remarks=(*made.remarks, *(self._gpu_remarks(evidence) if self.terms.on_gpu else ())),
+            remarks=(*made.remarks, *self._unseen(evidence)),
             printed=tuple((plan.runnable[number].name, text) for number, text in printed.items()),
             versions=self.unjudged.versions | result.versions,
         )
@@ -219,8 +219,12 @@ class Check:
             self.where(program.gaps.get(kernel, program.kernels[kernel].lineno)),
         )
 
-    def _gpu_remarks(self, evidence: list[Evidence]) -> Iterable[str]:
-        """What a check on a GPU does not say."""
+    def _unseen(self, evidence: list[Evidence]) -> Iterable[str]:
+        """What this check cannot say, for want of an interpreter or of a compiler."""
+        if self.terms.host.alone and not self.terms.host.here:
+            yield "no compiler has seen this: Triton is not installed here, only its Python files are."
+        if not self.terms.on_gpu:
+            return
         yield "a GPU tells nothing of memory traffic and races between programs: the interpreter does."
         for one in evidence:
             if one.result is not None and one.result.left_out:

@@ -1,4 +1,4 @@
-"""The course as a package: the checker, and what it carries for `flash-puzzles init` and for machines without Triton."""
+"""The course as a package: the checker, and what `flash-puzzles init` and machines without Triton need beside it."""
 
 from __future__ import annotations
 

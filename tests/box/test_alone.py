@@ -1,0 +1,68 @@
+"""A box that is one process: the same verdicts, an end for what does not end, and no points."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+from checker.box import standin
+from checker.box.alone import Alone
+from checker.box.exchange import BoxFailed
+from checker.box.host import Host
+from checker.box.parent import Limits
+from checker.check import Terms
+from tests.conftest import STEMS_OF_KERNELS, boxed_processes, check_kernel
+from tests.kernels import Kernel, kernels, named
+
+ALONE = Host(alone=True)
+TRIED = random.Random(3).sample([k for k in kernels("wrong") if k.puzzle in STEMS_OF_KERNELS], 3)
+
+
+@pytest.mark.parametrize("kernel", [named("p1_naive_softmax"), *TRIED], ids=lambda kernel: kernel.name)
+def test_verdicts_are_those_of_processes(kernel: Kernel, quick: Terms) -> None:
+    limits = Limits(wall_seconds=200, cpu_seconds=200)
+    alone = check_kernel(kernel, Terms(host=ALONE, limits=limits))
+    usual = check_kernel(kernel, Terms(host=quick.host, limits=limits, targets=()))
+    assert (alone.status, alone.findings, alone.properties) == (usual.status, usual.findings, usual.properties)
+    assert alone.sandbox.startswith("none: ") and not alone.compiled
+
+
+@pytest.mark.parametrize(
+    ("name", "finding"), [("p1_long_loop", "time-limit"), ("p1_output_flood_by_the_rules", "output-flood")]
+)
+def test_what_does_not_end_is_ended_and_its_case_is_named(name: str, finding: str, box_folder: Path) -> None:
+    verdict = check_kernel(named(name), Terms(host=ALONE, limits=Limits(wall_seconds=3, output_bytes=1 << 14)))
+    [found] = verdict.findings
+    assert found.id == finding and found.where.case
+    assert boxed_processes(box_folder) == []
+
+
+def test_a_process_that_is_gone_is_told(box_folder: Path) -> None:
+    gone = check_kernel(named("p1_exit_early"), Terms(host=ALONE, lint=False))
+    assert [finding.id for finding in gone.findings] == ["no-output"]
+
+
+def test_one_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch, box_folder: Path) -> None:
+    monkeypatch.setattr(sys, "path", [])
+    with pytest.raises(BoxFailed, match="No module named"), Alone(Limits()) as box:
+        box.run("", [], [], [])
+
+
+def test_it_is_for_machines_without_triton_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert not Host().alone
+    monkeypatch.setattr(standin, "CARRIED", tmp_path)
+    standin.needed.cache_clear()
+    assert not Host().alone  # Triton is here
+    monkeypatch.setattr(standin, "find_spec", lambda name: None)
+    standin.needed.cache_clear()
+    assert Host().alone
+    standin.needed.cache_clear()
+
+
+@pytest.mark.parametrize("more", [{"key": "autumn"}, {"device": "cuda"}], ids=str)
+def test_it_gives_no_points(more: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="only practice on the interpreter"):
+        Terms(host=ALONE, **more)

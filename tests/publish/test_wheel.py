@@ -1,0 +1,117 @@
+"""The course as a package, installed in an environment of its own: with Triton, and without it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from checker.course import ladder
+from tests.conftest import ROOT, need
+
+NOT_THERE = ("triton", "torch", "functorch", "torchgen", "nvidia", "__editable__", "_virtualenv", "checker")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    copy = folder / "course"  # setuptools writes into the folder that it builds from
+    ignored = shutil.ignore_patterns(".git", ".venv", "build", "tests", "*.egg-info", ".*_cache", "node_modules")
+    shutil.copytree(ROOT, copy, ignore=ignored)
+    pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*pip, "-w", folder, copy], check=True, capture_output=True)
+    [made] = folder.glob("flash_puzzles-*.whl")
+    return made
+
+
+class Environment:
+    """A virtual environment with the wheel, and with what our own environment has except some of it."""
+
+    def __init__(self, folder: Path, wheel: Path, *, hidden: tuple[str, ...]) -> None:
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+        self.bin = folder / "bin"
+        [packages] = (folder / "lib").glob("python*/site-packages")
+        for entry in Path(sysconfig.get_path("purelib")).iterdir():
+            if entry.suffix != ".pth" and not entry.name.startswith((*hidden, "flash_puzzles", "__editable__")):
+                (packages / entry.name).symlink_to(entry)
+        command = [sys.executable, "-m", "pip", f"--python={self.bin / 'python'}", "install", "-q", "--no-deps", "--ignore-installed"]
+        subprocess.run([*command, "--no-index", wheel], check=True)
+
+    def typed(self, *words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+        path = f"{self.bin}:{os.environ['PATH']}"
+        environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"PATH": path, "COLUMNS": "120"}
+        return subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def with_triton(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    return Environment(tmp_path_factory.mktemp("with") / "venv", wheel, hidden=("torch",))
+
+
+@pytest.fixture(scope="module")
+def without(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    return Environment(tmp_path_factory.mktemp("without") / "venv", wheel, hidden=("torch", "triton"))
+
+
+def test_it_holds_the_students_course_and_triton_with_its_licence(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as packed:
+        names = packed.namelist()
+        [metadata] = (packed.read(name).decode() for name in names if name.endswith("/METADATA"))
+    carried = [name.removeprefix("checker/carried/") for name in names if name.startswith("checker/carried/")]
+    for stem in ladder.stems().values():
+        assert {f"course/puzzles/{stem}.py", f"course/notebooks/{stem}.ipynb"} <= set(carried)
+    assert {"course/Makefile", "course/README.md", "python/triton/language/core.py", "python/LICENSE-of-triton.txt"} <= set(carried)
+    assert not [name for name in names if name.startswith(("solutions", "tests")) or "/grading/" in name]
+    assert "Requires-Dist: triton<3.10,>=3.6; sys_platform == \"linux\"" in metadata
+
+
+def test_from_an_empty_folder_to_the_first_verdict(with_triton: Environment, tmp_path: Path) -> None:
+    done = with_triton.typed("flash-puzzles", "check", "1", cwd=tmp_path)
+    assert done.returncode == 2 and "flash-puzzles init flash-puzzles" in done.stdout
+    assert with_triton.typed("flash-puzzles", "init", "mine", cwd=tmp_path).returncode == 0
+    mine = tmp_path / "mine"
+    done = with_triton.typed("flash-puzzles", "check", "1", cwd=mine / "docs")  # from anywhere in it
+    assert done.returncode == 4 and "not started" in done.stdout
+    shutil.copy(ROOT / "solutions" / "p1_naive_softmax.py", mine / "puzzles")
+    need("make")
+    done = with_triton.typed("make", "check", "PUZZLE=1", cwd=mine)
+    assert done.returncode == 0 and "accepted  100/100" in done.stdout, done
+    assert "solved" in (mine / "progress.txt").read_text()
+    assert with_triton.typed("flash-puzzles", "hint", "1", cwd=mine).returncode == 0
+    assert not (mine / "checker").exists() and not (mine / ".venv").exists()
+
+
+def test_an_upgrade_keeps_what_is_the_learners(with_triton: Environment, tmp_path: Path) -> None:
+    assert with_triton.typed("flash-puzzles", "init", ".", cwd=tmp_path).returncode == 0
+    puzzle, readme = tmp_path / "puzzles" / "p1_naive_softmax.py", tmp_path / "README.md"
+    new = readme.read_text()
+    puzzle.write_text("mine")
+    readme.write_text("notes of mine")
+    (tmp_path / "LICENSE").unlink()
+    done = with_triton.typed("flash-puzzles", "init", ".", cwd=tmp_path)
+    assert "1 new files, 28 puzzles and notebooks kept" in done.stdout and "README.md.bak" in done.stdout
+    assert puzzle.read_text() == "mine" and readme.read_text() == new
+    assert (tmp_path / "README.md.bak").read_text() == "notes of mine"
+    (tmp_path / "file").touch()
+    done = with_triton.typed("flash-puzzles", "init", "file/folder", cwd=tmp_path)
+    assert done.returncode == 2 and "cannot be written" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_without_triton_kernels_are_checked_all_the_same(without: Environment, tmp_path: Path) -> None:
+    assert without.typed("flash-puzzles", "init", ".", cwd=tmp_path).returncode == 0
+    shutil.copy(ROOT / "solutions" / "p5_flash_attention_1.py", tmp_path / "puzzles")
+    done = without.typed("flash-puzzles", "check", "p5", cwd=tmp_path)
+    assert done.returncode == 0 and "accepted  100/100" in done.stdout, done
+    assert "no compiler" in done.stdout
+    guessed = without.typed("flash-puzzles", "predict", "p5", "k_reads=4", cwd=tmp_path)
+    assert guessed.returncode == 0 and "You said 4" in guessed.stdout
+    done = without.typed("flash-puzzles", "check", "p5", "--key", "autumn", cwd=tmp_path)
+    assert done.returncode == 2 and "only practice" in done.stdout
+    done = without.typed("flash-puzzles", "check", "a2", cwd=tmp_path)
+    assert done.returncode == 2 and "Traceback" not in done.stderr
