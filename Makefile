@@ -91,20 +91,24 @@ clean: ## remove what make has installed; never a file of yours
 
 # --- what is installed, in layers; an up-to-date stamp means no network and no delay ---
 
+# Only files whose hashes stand in these locks are installed.
+locked = .venv/bin/python -m pip install -q --disable-pip-version-check --require-hashes $(patsubst %,-r locks/%.txt,$(1))
+
 .venv/.made-for:
 	@checker/supported.sh "$(PYTHON)"
 	@"$(PYTHON)" -m venv .venv
 	@{ pwd; echo "$(PYTHON)"; readlink -f .venv/bin/python; } > $@
 
-.venv/.layer-check: pyproject.toml constraints.txt | .venv/.made-for
+.venv/.layer-check: pyproject.toml locks/check.txt | .venv/.made-for
 	@echo "Installing into .venv what checking needs: $(check_size). This happens once."
 	@$(if $(whole_size),echo "$(whole_size)",:)
-	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e .
+	@$(call locked,check)
+	@.venv/bin/python -m pip install -q --disable-pip-version-check --no-deps -e .
 	@touch $@
 
-.venv/.layer-plot: .venv/.layer-check
+.venv/.layer-plot: locks/plot.txt .venv/.layer-check
 	@echo "Installing into .venv what pictures need: $(plot_size). This happens once."
-	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[plot]'
+	@$(call locked,check plot)
 	@touch $@
 
 .venv/.layer-torch: .venv/.layer-check
@@ -114,9 +118,9 @@ clean: ## remove what make has installed; never a file of yours
 	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[torch]'
 	@touch $@
 
-.venv/.layer-lab: .venv/.layer-check
+.venv/.layer-lab: locks/lab.txt .venv/.layer-check
 	@echo "Installing into .venv what notebooks need: $(lab_size). This happens once."
-	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[lab]'
+	@$(call locked,check plot lab)
 	@mkdir -p .venv/share/jupyter/lab/settings && cp checker/notebook/jupyterlab.json .venv/share/jupyter/lab/settings/overrides.json
 	@touch $@
 

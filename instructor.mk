@@ -10,11 +10,11 @@
 cluster_size := about 60 MB on disk
 site_size  := about 80 MB on disk
 test_size  := about 250 MB on disk
-ifneq ($(filter test test-all mutants lint,$(MAKECMDGOALS)),)
+ifneq ($(filter test test-all mutants lint locks,$(MAKECMDGOALS)),)
   whole_size := With what the tests need, about 2.3 GB in all, more with a CUDA build of torch.
 endif
 
-.PHONY: solution bug course grade similar gradescope student-bundle site test test-all mutants versions lint needs-cluster needs-site needs-test
+.PHONY: solution bug course grade similar gradescope student-bundle site test test-all mutants versions locks lint needs-cluster needs-site needs-test
 
 solution: $(call layer,check) ## the solution of PUZZLE=p4, explained, once yours is accepted (FORCE=1: before)
 	@$(checker) solution $(PUZZLE) $(if $(FORCE),--force)
@@ -52,25 +52,28 @@ mutants: $(call layer,test) ## wrong kernels made by machine: all must be refuse
 versions: $(call layer,test) ## the tests on every Python, triton and numpy supported (PYTHONS="python3.10 …"): half an hour
 	@"$(bin)/python" -m tests.versions $(PYTHONS)
 
+locks: $(call layer,test) ## for authors: pin all packages by hash again, after a change of constraints.txt
+	@PATH="$(CURDIR)/$(bin):$$PATH" $(bin)/python -m checker.publish.locks
+
 lint: $(call layer,test) ## style, types and house words
 	@"$(bin)/ruff" check .
 	@"$(bin)/ruff" format --check .
 	@"$(bin)/mypy"
 	@"$(bin)/python" -m tests.english
 
-.venv/.layer-cluster: .venv/.layer-lab
+.venv/.layer-cluster: locks/cluster.txt .venv/.layer-lab
 	@echo "Installing into .venv what grading on a cluster needs: $(cluster_size). This happens once."
-	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[cluster]'
+	@$(call locked,check plot lab cluster)
 	@touch $@
 
-.venv/.layer-site: .venv/.layer-check
+.venv/.layer-site: locks/site.txt .venv/.layer-check
 	@echo "Installing into .venv what the site is made with: $(site_size). This happens once."
-	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[site]'
+	@$(call locked,check site)
 	@touch $@
 
-.venv/.layer-test: .venv/.layer-lab .venv/.layer-torch
+.venv/.layer-test: locks/test.txt .venv/.layer-lab .venv/.layer-torch
 	@echo "Installing into .venv what the project's own tests need: $(test_size). This happens once."
-	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[test]'
+	@$(call locked,check plot lab cluster site test)
 	@touch $@
 
 needs-cluster: needs-lab

@@ -20,6 +20,7 @@ def course(tmp_path: Path) -> Path:
     (folder / "checker").mkdir(parents=True)
     for name in ("Makefile", "instructor.mk", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, folder)
+    shutil.copytree(ROOT / "locks", folder / "locks")
     for name in ("venv.sh", "supported.sh"):
         shutil.copy(ROOT / "checker" / name, folder / "checker")
     pretend(folder, sys.executable)

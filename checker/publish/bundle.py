@@ -15,7 +15,10 @@ from checker.course.places import ROOT
 from checker.course.saving import replace_whole
 
 NAME = "flash-puzzles"
-TOP = ("LICENSE", "Makefile", "pyproject.toml", "constraints.txt", ".gitignore", ".devcontainer/devcontainer.json")
+TOP = (
+    *("LICENSE", "Makefile", "pyproject.toml", "constraints.txt", ".gitignore", ".devcontainer/devcontainer.json"),
+    *(f"locks/{layer}.txt" for layer in ("check", "plot", "lab")),
+)
 KINDS = {".py", ".sh", ".json"}
 VERBS = ("build", "course", "grade", "gradescope", "similar", "site", "student_bundle")
 INSTRUCTORS = ("browser", "grading", "nbgrader", "publish", *(f"commands/{verb}.py" for verb in VERBS))  # in checker/

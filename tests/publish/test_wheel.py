@@ -40,7 +40,16 @@ class Environment:
         for entry in Path(sysconfig.get_path("purelib")).iterdir():
             if entry.suffix != ".pth" and not entry.name.startswith((*hidden, "flash_puzzles", "__editable__")):
                 (packages / entry.name).symlink_to(entry)
-        command = [sys.executable, "-m", "pip", f"--python={self.bin / 'python'}", "install", "-q", "--no-deps", "--ignore-installed"]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            f"--python={self.bin / 'python'}",
+            "install",
+            "-q",
+            "--no-deps",
+            "--ignore-installed",
+        ]
         subprocess.run([*command, "--no-index", wheel], check=True)
 
     def typed(self, *words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -66,9 +75,14 @@ def test_it_holds_the_students_course_and_triton_with_its_licence(wheel: Path) -
     carried = [name.removeprefix("checker/carried/") for name in names if name.startswith("checker/carried/")]
     for stem in ladder.stems().values():
         assert {f"course/puzzles/{stem}.py", f"course/notebooks/{stem}.ipynb"} <= set(carried)
-    assert {"course/Makefile", "course/README.md", "python/triton/language/core.py", "python/LICENSE-of-triton.txt"} <= set(carried)
+    assert {
+        "course/Makefile",
+        "course/README.md",
+        "python/triton/language/core.py",
+        "python/LICENSE-of-triton.txt",
+    } <= set(carried)
     assert not [name for name in names if name.startswith(("solutions", "tests")) or "/grading/" in name]
-    assert "Requires-Dist: triton<3.10,>=3.6; sys_platform == \"linux\"" in metadata
+    assert 'Requires-Dist: triton<3.10,>=3.6; sys_platform == "linux"' in metadata
 
 
 def test_from_an_empty_folder_to_the_first_verdict(with_triton: Environment, tmp_path: Path) -> None:

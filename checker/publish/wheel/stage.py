@@ -18,7 +18,7 @@ def stage(folder: Path, root: Path) -> None:
     for name, (data, _) in contents(root).items():
         if name.startswith("checker/") or name in BUILT_FROM:
             _write(folder / name, data)
-        if not name.startswith("checker/") and name not in NOT_CARRIED:
+        if not name.startswith(("checker/", "locks/")) and name not in NOT_CARRIED:
             _write(folder / CARRIED / "course" / name, data)
     for name, data in triton_files().items():
         _write(folder / CARRIED / "python" / name, data)

@@ -1,0 +1,49 @@
+"""`python -m checker.publish.locks`: pin every package of every layer of `.venv`, with the hashes of its files.
+
+What is chosen by hand stands in `constraints.txt`; uv adds what that needs, for every Python and platform at once. Each
+lock has only what the layers below it do not install. PyTorch is in none of them: which of its builds is right depends
+on the machine.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+from checker.course.places import ROOT
+
+# The extra of each layer, the oldest Python it is for, and the layers below it.
+LAYERS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "check": ("3.10", ()),
+    "plot": ("3.10", ("check",)),
+    "lab": ("3.10", ("check", "plot")),
+    "cluster": ("3.10", ("check", "plot", "lab")),
+    "site": ("3.10", ("check",)),
+    "test": ("3.11", ("check", "plot", "lab", "cluster", "site")),
+}
+HEAD = "# Built by `make locks` from constraints.txt and pyproject.toml.\n"
+
+
+def packages(lock: str) -> list[str]:
+    """Each package of a lock with its hashes."""
+    return re.findall(r"^\S.*(?:\n    .*)*", lock, re.MULTILINE)
+
+
+def main(root: Path = ROOT) -> None:
+    """Write all locks anew."""
+    (root / "locks").mkdir(exist_ok=True)
+    made: dict[str, list[str]] = {}
+    for layer, (python, below) in LAYERS.items():
+        command = ["uv", "pip", "compile", "-q", "--universal", "--generate-hashes", "--no-header", "--no-annotate"]
+        command += ["-c", "constraints.txt", "--python-version", python, "pyproject.toml"]
+        command += [] if layer == "check" else ["--extra", layer]
+        lock = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout
+        made[layer] = packages(lock)
+        there = {package.split("==")[0] for name in below for package in made[name]}
+        new = [package for package in made[layer] if package.split("==")[0] not in there]
+        (root / "locks" / f"{layer}.txt").write_text(HEAD + "\n".join(new) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
