@@ -40,8 +40,8 @@ def main(root: Path = ROOT) -> None:
         command += [] if layer == "check" else ["--extra", layer]
         lock = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout
         made[layer] = packages(lock)
-        there = {package.split("==")[0] for name in below for package in made[name]}
-        new = [package for package in made[layer] if package.split("==")[0] not in there]
+        there = {package for name in below for package in made[name]}  # with its markers, which may be others here
+        new = [package for package in made[layer] if package not in there]
         (root / "locks" / f"{layer}.txt").write_text(HEAD + "\n".join(new) + "\n", encoding="utf-8")
 
 
