@@ -20,7 +20,7 @@ LAYERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "lab": ("3.10", ("check", "plot")),
     "cluster": ("3.10", ("check", "plot", "lab")),
     "site": ("3.10", ("check",)),
-    "test": ("3.11", ("check", "plot", "lab", "cluster", "site")),
+    "test": ("3.10", ("check", "plot", "lab", "cluster", "site")),
 }
 HEAD = "# Built by `make locks` from constraints.txt and pyproject.toml.\n"
 

@@ -32,6 +32,6 @@ def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_dire
         stage(Path(folder), root)
         os.chdir(folder)
         try:
-            return build_meta.build_wheel(str(place), config_settings)
+            return str(build_meta.build_wheel(str(place), config_settings))
         finally:
             os.chdir(root)
