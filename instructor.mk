@@ -14,7 +14,7 @@ ifneq ($(filter test test-all mutants lint locks,$(MAKECMDGOALS)),)
   whole_size := With what the tests need, about 2.3 GB in all, more with a CUDA build of torch.
 endif
 
-.PHONY: solution bug course grade similar gradescope student-bundle site test test-all mutants versions locks lint needs-cluster needs-site needs-test
+.PHONY: solution bug course grade similar gradescope student-bundle wheel site test test-all mutants versions locks lint needs-cluster needs-site needs-test
 
 solution: $(call layer,check) ## the solution of PUZZLE=p4, explained, once yours is accepted (FORCE=1: before)
 	@$(checker) solution $(PUZZLE) $(if $(FORCE),--force)
@@ -37,6 +37,10 @@ gradescope: $(call layer,lab) ## for instructors: an autograder for Gradescope, 
 student-bundle: $(call layer,lab) ## for instructors: the course without solutions, tests and grading, as one archive
 	@$(checker) student-bundle $(if $(FILE),"$(FILE)")
 
+wheel: $(call layer,check) ## for authors: the course as a package for pip, in build/wheel
+	@rm -rf build/wheel && "$(bin)/python" -m pip wheel -q --disable-pip-version-check --no-deps -w build/wheel .
+	@ls build/wheel/*.whl
+
 site: $(call layer,site) ## for instructors: the course as a static site that checks in the browser, in SITE=build/site (SERVE=1: and show it; PYODIDE=cdn)
 	@$(checker) site $(if $(SITE),"$(SITE)") $(if $(PYODIDE),--pyodide $(PYODIDE)) $(if $(SERVE),--serve)
 
@@ -49,8 +53,8 @@ test-all: $(call layer,test) ## every test there is
 mutants: $(call layer,test) ## wrong kernels made by machine: all must be refused
 	@"$(bin)/python" -m tests.mutation $(PUZZLE)
 
-versions: $(call layer,test) ## the tests on every Python, triton and numpy supported (PYTHONS="python3.10 …"): half an hour
-	@"$(bin)/python" -m tests.versions $(PYTHONS)
+versions: $(call layer,test) ## the tests on every Python, triton and numpy supported (PYTHONS="python3.10 …", ONLY=hosted or newest): half an hour
+	@"$(bin)/python" -m tests.versions $(if $(ONLY),--only $(ONLY)) $(PYTHONS)
 
 locks: $(call layer,test) ## for authors: pin all packages by hash again, after a change of constraints.txt
 	@PATH="$(CURDIR)/$(bin):$$PATH" $(bin)/python -m checker.publish.locks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,13 +27,15 @@ class Shown:
 
 
 def hints_of(puzzle_id: str, root: Path = places.ROOT) -> tuple[Hint, ...]:
-    """All hints of a puzzle, from its file, or from its notebook if they have gone from there."""
-    try:
-        script = places.script(puzzle_id, root).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        script = ""
-    if found := hints(script_cells(script)):
-        return found
+    """All hints of a puzzle, from its file, or from its notebook if they have gone from there.
+
+    A hosted notebook has no files beside it: there they are those of the installed package.
+    """
+    for folder in (root, places.SHIPPED):
+        with contextlib.suppress(OSError):
+            script = places.script(puzzle_id, folder).read_text(encoding="utf-8", errors="replace")
+            if found := hints(script_cells(script)):
+                return found
     try:
         return hints([(cell.kind, cell.text) for cell in cells_of(places.notebook(puzzle_id, root))])
     except Unreadable:

@@ -14,6 +14,7 @@ from checker.course import ladder, places
 from checker.course.lesson import GAP, emptied, notebook_text, stubs_text
 from checker.course.places import ROOT
 from checker.publish.bundle import PAGES
+from checker.publish.hosted import hosted
 from checker.publish.pictures import example, pictures
 from checker.report.screen import plain
 from checker.report.terminal import report
@@ -53,7 +54,9 @@ def build(root: Path = ROOT) -> list[Path]:
     wanted |= pictures(root, EXAMPLES["refused"])
     for puzzle_id in ladder.stems():
         text, puzzle = places.script(puzzle_id, root).read_text(encoding="utf-8"), catalog.load(puzzle_id)
-        wanted[places.notebook(puzzle_id, root)] = notebook_text(emptied(text, puzzle), puzzle).encode()
+        wanted[places.notebook(puzzle_id, root)] = hosted(
+            notebook_text(emptied(text, puzzle), puzzle), puzzle_id
+        ).encode()
         if text.count(GAP) >= len(puzzle.kernels):  # else its stubs have been filled in, marks and all
             wanted[places.stubs(puzzle_id, root / "checker")] = stubs_text(text, puzzle).encode()
     written = []

@@ -10,12 +10,11 @@ import sysconfig
 import zipfile
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from checker.course import ladder
-from tests.conftest import ROOT, need
-
-NOT_THERE = ("triton", "torch", "functorch", "torchgen", "nvidia", "__editable__", "_virtualenv", "checker")
+from tests.conftest import ROOT, importable, need
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +30,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Environment:
-    """A virtual environment with the wheel, and with what our own environment has except some of it."""
+    """A virtual environment with the wheel, if one is given, and with most of what our own environment has."""
 
-    def __init__(self, folder: Path, wheel: Path, *, hidden: tuple[str, ...]) -> None:
+    def __init__(self, folder: Path, wheel: Path | None, *, hidden: tuple[str, ...]) -> None:
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
         self.bin = folder / "bin"
         [packages] = (folder / "lib").glob("python*/site-packages")
@@ -129,3 +128,35 @@ def test_without_triton_kernels_are_checked_all_the_same(without: Environment, t
     assert done.returncode == 2 and "only practice" in done.stdout
     done = without.typed("flash-puzzles", "check", "a2", cwd=tmp_path)
     assert done.returncode == 2 and "Traceback" not in done.stderr
+
+
+IN_A_NOTEBOOK = """
+import sys, nbclient, nbformat
+book = nbformat.read(sys.argv[1], 4)
+[install] = (cell for cell in book.cells if cell.id == "install")
+if sys.argv[2:]:
+    install.source = install.source.replace(install.source.rpartition("-q ")[2], f"--no-deps --no-index {sys.argv[2]}")
+nbclient.NotebookClient(book, timeout=300).execute()
+print(*(out.data["text/plain"] for cell in book.cells for out in cell.get("outputs", []) if "data" in out))
+"""
+
+
+@pytest.mark.parametrize("there", [True, False], ids=["is there", "is installed"])
+def test_a_hosted_notebook_needs_its_first_cell_only(
+    there: bool, wheel: Path, with_triton: Environment, tmp_path: Path
+) -> None:
+    """Far from any folder of the course, as on Colab; where the course is there already, nothing is installed."""
+    importable("nbclient")
+    environment = with_triton if there else Environment(tmp_path / "venv", None, hidden=("torch",))
+    lesson = (ROOT / "solutions" / "p1_naive_softmax.py").read_text()
+    book = nbformat.reads((ROOT / "notebooks" / "p1_naive_softmax.ipynb").read_text(), 4)
+    [kernel] = (cell for cell in book.cells if "def naive_softmax_kernel" in cell.source)
+    kernel.source = lesson[lesson.index("@triton.jit") :]
+    book.cells.append(nbformat.v4.new_code_cell('hint("p1")', id="asks"))
+    notebook = tmp_path / "colab.ipynb"
+    nbformat.write(book, notebook)
+    address = [] if there else [wheel]
+    done = environment.typed(environment.bin / "python", "-c", IN_A_NOTEBOOK, notebook, *address, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "accepted  100/100" in done.stdout and "hint 1 of 3" in done.stdout.lower()
+    assert (environment.bin / "flash-puzzles").exists()

@@ -58,8 +58,8 @@ def combinations(found: dict[int, Path]) -> Iterator[Combination]:
     yield Combination(oldest, "3.6.0", OLDEST_NUMPY)
     for python in others:
         yield Combination(python, "3.7.1")
-    yield Combination(newest, "3.9.0")
-    yield Combination(found.get(13, newest), "3.6.0", "2.1.3", HOSTED, "a hosted notebook")
+    yield Combination(newest, "", name="newest")
+    yield Combination(found.get(13, newest), "3.6.0", "2.1.3", HOSTED, "hosted")
 
 
 def tried(combination: Combination) -> str:
@@ -68,7 +68,8 @@ def tried(combination: Combination) -> str:
         Path(folder).chmod(0o755)  # a test is run by another user
         subprocess.run([combination.python, "-m", "venv", folder], check=True)
         python = Path(folder) / "bin" / "python"
-        wanted = [f"triton=={combination.triton}", f"numpy=={combination.numpy}" if combination.numpy else "numpy"]
+        chosen = {"triton": combination.triton, "numpy": combination.numpy}
+        wanted = [f"{package}=={version}" if version else package for package, version in chosen.items()]
         install = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-e", ROOT, *wanted]
         subprocess.run([*install, *combination.others, "pytest", "pytest-xdist", "hypothesis", "jupytext"], check=True)
         versions = (
@@ -89,7 +90,9 @@ def main() -> int:
     """Run all; 1 if a test failed anywhere."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("pythons", nargs="*", type=Path, help="interpreters to use instead of those on PATH")
-    found = pythons(parser.parse_args().pythons)
+    parser.add_argument("--only", choices=["hosted", "newest"], help="one combination, which writes no table")
+    asked = parser.parse_args()
+    found = pythons(asked.pythons)
     if len(found.keys() - {sys.version_info.minor}) < 2:
         print(f"Name two Pythons from 3.{MINORS[0]} to 3.{MINORS[-1]} besides this one.", file=sys.stderr)
         return 2
@@ -106,9 +109,12 @@ def main() -> int:
     ]
     missing = [f"| 3.{minor} | not to be had here | | | |" for minor in MINORS if minor not in found]
     for combination in combinations(found):
+        if asked.only not in (None, combination.name):
+            continue
         lines.append(tried(combination))
         print(lines[-1], flush=True)
-        TABLE.write_text("\n".join([*lines, *missing]) + "\n", encoding="utf-8")  # whatever ends it, this is known
+        if asked.only is None:
+            TABLE.write_text("\n".join([*lines, *missing]) + "\n", encoding="utf-8")  # whatever ends it, this is known
     return int(any("failed" in line or "error" in line or "did not run" in line for line in lines))
 
 

@@ -14,7 +14,6 @@ import sys
 import urllib.request
 import zipfile
 from collections.abc import Iterator
-from importlib.metadata import distribution
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -22,6 +21,7 @@ from checker import catalog
 from checker.course import ladder
 from checker.course.lesson import emptied
 from checker.course.places import script
+from checker.publish import triton
 
 ROOMS = (
     *("course", "submission", "box", "catalog", "judge", "check", "report", "learner", "trace", "browser"),
@@ -134,10 +134,7 @@ def _pack(path: Path, root: Path) -> None:
     for room in ROOMS:
         found = (root / "checker" / room).rglob("*.py") if not room.endswith(".py") else [root / "checker" / room]
         files |= {file.relative_to(root).as_posix(): file.read_bytes() for file in found}
-    triton = distribution("triton")
-    for file in triton.files or ():
-        if file.suffix == ".py" and file.parts[0] == "triton":
-            files[file.as_posix()] = file.read_binary()
+    files |= triton.python_files()
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, data in sorted(files.items()):
             archive.writestr(zipfile.ZipInfo(name, WHEN), data, zipfile.ZIP_DEFLATED)
@@ -156,11 +153,7 @@ def _licences(modules: Path) -> str:
             notice = next(iter(sorted(package.parent.glob("LICEN[CS]E*"))), None)
             said = notice.read_text(encoding="utf-8").strip() if notice else ""
             texts.append(f"{about['name']} {about['version']}: {about['license']}\n\n{said}".strip())
-    triton = distribution("triton")
-    for file in triton.files or ():
-        if file.name == "LICENSE":
-            texts.append(f"triton {triton.version}, its Python files: MIT\n\n{file.read_text().strip()}")
-    return "\n\n----\n\n".join(texts) + "\n"
+    return "\n\n----\n\n".join([*texts, triton.notice()]) + "\n"
 
 
 def _list(site: Path, pyodide: dict[str, Any]) -> None:

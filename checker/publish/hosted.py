@@ -1,0 +1,28 @@
+"""Notebooks for Colab and its like: one link opens a notebook there, and its first cell installs the course."""
+
+from __future__ import annotations
+
+import json
+
+from checker import __version__
+from checker.course.lesson import notebook_json
+
+REPOSITORY = "https://github.com/flash-puzzles/flash-puzzles"  # where the project is published; change it in a fork
+WHEEL = f"{REPOSITORY}/releases/download/v{__version__}/flash_puzzles-{__version__}-py3-none-any.whl"
+_BADGE = "![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)"
+_COLAB = REPOSITORY.replace("https://github.com", "https://colab.research.google.com/github")
+_INSTALL = f"""\
+try:
+    import checker.notebook  # it is here already
+except ImportError:
+    %pip install -q {WHEEL}"""
+
+
+def hosted(notebook: str, name: str) -> str:
+    """A notebook with both above its lesson. `name`: of its file."""
+    lesson = json.loads(notebook)
+    link = {"cell_type": "markdown", "source": f"[{_BADGE}]({_COLAB}/blob/main/notebooks/{name})"}
+    install = {"cell_type": "code", "execution_count": None, "outputs": [], "source": _INSTALL}
+    above = [{**link, "id": "open", "metadata": {}}, {**install, "id": "install", "metadata": {}}]
+    lesson["cells"] = [*above, *lesson["cells"]]
+    return notebook_json(lesson)
