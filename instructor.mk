@@ -64,6 +64,9 @@ lint: $(call layer,test) ## style, types and house words
 	@"$(bin)/ruff" format --check .
 	@"$(bin)/mypy"
 	@"$(bin)/python" -m tests.english
+	@"$(bin)/deptry" . # every dependency is used, and what is used is one
+	@"$(bin)/pip-licenses" >/dev/null # which pyproject.toml allows
+	@"$(bin)/zizmor" --offline --quiet --min-severity medium .github
 
 .venv/.layer-cluster: locks/cluster.txt .venv/.layer-lab
 	@echo "Installing into .venv what grading on a cluster needs: $(cluster_size). This happens once."

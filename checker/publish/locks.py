@@ -38,7 +38,7 @@ def main(root: Path = ROOT) -> None:
         command = ["uv", "pip", "compile", "-q", "--universal", "--generate-hashes", "--no-header", "--no-annotate"]
         command += ["-c", "constraints.txt", "--python-version", python, "pyproject.toml"]
         command += [] if layer == "check" else ["--extra", layer]
-        lock = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout
+        lock = subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout
         made[layer] = packages(lock)
         there = {package for name in below for package in made[name]}  # with its markers, which may be others here
         new = [package for package in made[layer] if package not in there]
