@@ -126,7 +126,7 @@ def test_pictures_are_installed_for_once_there_is_one(course: Path, target: str)
     assert "pip install" not in line
     command = line.partition('CHECKER_INSTALL_MATPLOTLIB="')[2].partition('"')[0]
     done = subprocess.run([*command.split(), "-n"], cwd=course, capture_output=True, text=True, check=False)
-    assert "'.[plot]'" in done.stdout and "lab" not in done.stdout
+    assert "-r locks/check.txt -r locks/plot.txt" in done.stdout and "lab" not in done.stdout
     assert 'CHECKER_INSTALL_MATPLOTLIB=""' not in make(course, "-n", target, f"VENV={sys.prefix}").stdout
 
 
@@ -134,7 +134,7 @@ def test_a_cluster_brings_what_it_needs(course: Path) -> None:
     assert "--cluster" not in make(course, "-n", "grade").stdout
     done = make(course, "-n", "grade", "CLUSTER=slurm", "JOBS=8")
     assert '--jobs 8 --cluster "slurm"' in done.stdout
-    assert "pip install" in done.stdout and "'.[cluster]'" in done.stdout
+    assert "pip install" in done.stdout and "-r locks/cluster.txt" in done.stdout
 
 
 def test_a_missing_environment_gets_a_sentence(course: Path) -> None:

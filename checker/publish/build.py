@@ -54,9 +54,8 @@ def build(root: Path = ROOT) -> list[Path]:
     wanted |= pictures(root, EXAMPLES["refused"])
     for puzzle_id in ladder.stems():
         text, puzzle = places.script(puzzle_id, root).read_text(encoding="utf-8"), catalog.load(puzzle_id)
-        wanted[places.notebook(puzzle_id, root)] = hosted(
-            notebook_text(emptied(text, puzzle), puzzle), puzzle_id
-        ).encode()
+        notebook = places.notebook(puzzle_id, root)
+        wanted[notebook] = hosted(notebook_text(emptied(text, puzzle), puzzle), notebook.name).encode()
         if text.count(GAP) >= len(puzzle.kernels):  # else its stubs have been filled in, marks and all
             wanted[places.stubs(puzzle_id, root / "checker")] = stubs_text(text, puzzle).encode()
     written = []

@@ -19,7 +19,7 @@ NOWHERE = "http://127.0.0.1:9/"  # nobody answers there
 def test_without_npm_a_sentence_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(AssetError, match="npm, which is not installed here"):
-        assets._installed(ROOT / "docs" / "site", tmp_path / "npm")
+        assets._installed(ROOT / "docs" / "site", tmp_path / "made")
 
 
 def test_a_wheel_that_is_not_the_pinned_one_is_fetched_anew_or_refused(
