@@ -21,8 +21,17 @@ except ImportError:
 def hosted(notebook: str, name: str) -> str:
     """A notebook with both above its lesson. `name`: of its file."""
     lesson = json.loads(notebook)
-    link = {"cell_type": "markdown", "source": f"[{_BADGE}]({_COLAB}/blob/main/notebooks/{name})"}
-    install = {"cell_type": "code", "execution_count": None, "outputs": [], "source": _INSTALL}
-    above = [{**link, "id": "open", "metadata": {}}, {**install, "id": "install", "metadata": {}}]
-    lesson["cells"] = [*above, *lesson["cells"]]
+    link = f"[{_BADGE}]({_COLAB}/blob/main/notebooks/{name})"
+    lesson["cells"] = [
+        {"cell_type": "markdown", "id": "open", "metadata": {}, "source": link},
+        {
+            "cell_type": "code",
+            "execution_count": None,
+            "id": "install",
+            "metadata": {},
+            "outputs": [],
+            "source": _INSTALL,
+        },
+        *lesson["cells"],
+    ]
     return notebook_json(lesson)
