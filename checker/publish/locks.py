@@ -27,7 +27,7 @@ HEAD = "# Built by `make locks` from constraints.txt and pyproject.toml.\n"
 
 def packages(lock: str) -> list[str]:
     """Each package of a lock with its hashes."""
-    return re.findall(r"^\S.*(?:\n    .*)*", lock, re.MULTILINE)
+    return re.findall(r"^[^\s#].*(?:\n    .*)*", lock, re.MULTILINE)
 
 
 def main(root: Path = ROOT) -> None:
