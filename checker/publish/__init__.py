@@ -1,1 +1,1 @@
-"""What leaves this repository: the built files, the students' archive, the autograder for Gradescope, the site."""
+"""What leaves this repository: built files, the students' archive, the wheel, an autograder for Gradescope, the site."""
