@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import importlib
 import os
+import random
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as `python -m checker` does; read when numpy is imported
 
@@ -53,8 +54,11 @@ def puzzle_of(path: Path) -> str:
     return found
 
 
-def sampled(every: Iterable[Any], some: Container[Any]) -> list[Any]:
-    """Everything as parameters of a test, what is not in the sample for `make test-all`."""
+def sampled(every: Iterable[Any], some: Container[Any] | int) -> list[Any]:
+    """Everything as parameters of a test, what is not in the sample for `make test-all`: this one, or so many."""
+    every = list(every)
+    if isinstance(some, int):
+        some = random.Random(len(every)).sample(every, some)
     return [one if one in some else pytest.param(one, marks=pytest.mark.slow) for one in every]
 
 

@@ -1,8 +1,9 @@
 """Where untrusted code runs.
 
 A `Host` says where: in processes beside the checker's, in a cage (`cage/`), or, without Triton's binary (`standin`),
-`alone` in one process, or `here`, in the checker's own. Its servers have imported Triton and fork *runners* for each request; what
-these send comes back through an `Exchange`, as bytes, and is believed only after `protocol/` has checked its form.
+`alone` in one process, or `here`, in the checker's own. Its servers have imported Triton and fork *runners* for each
+request; what these send comes back through an `Exchange`, as bytes, and is believed only after `protocol/` has checked
+its form.
 `inside/` and `protocol/` are all that a cage shows of the checker. Nothing in this room imports another one, so nothing
 the judge knows can be found from inside.
 

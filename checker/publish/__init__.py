@@ -1,1 +1,1 @@
-"""What leaves this repository: built files, the students' archive, the wheel, an autograder for Gradescope, the site."""
+"""What leaves this repository: built files, the students' archive, the wheel, Gradescope's autograder, the site."""
