@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from typing import Any
 
@@ -11,10 +10,6 @@ from checker.course.lesson import notebook_json
 
 REPOSITORY = "https://github.com/flash-puzzles/flash-puzzles"  # where the project is published; change it in a fork
 WHEEL = f"{REPOSITORY}/releases/download/v{__version__}/flash_puzzles-{__version__}-py3-none-any.whl"
-_BADGE = """\
-<svg xmlns="http://www.w3.org/2000/svg" width="112" height="20" font-family="sans-serif" font-size="12">\
-<rect width="112" height="20" rx="3" fill="#454545"/><circle cx="13" cy="10" r="4" fill="none" stroke="#f9ab00" \
-stroke-width="2"/><text x="24" y="14" fill="#fff">Open in Colab</text></svg>"""  # in the notebook, to be seen offline
 _COLAB = REPOSITORY.replace("https://github.com", "https://colab.research.google.com/github")
 _INSTALL = f"""\
 try:
@@ -27,11 +22,10 @@ def hosted(notebook: str, name: str) -> str:
     """A notebook with both above its lesson. `name`: of its file."""
     lesson = json.loads(notebook)
     open_there: dict[str, Any] = {
-        "attachments": {"badge.svg": {"image/svg+xml": base64.b64encode(_BADGE.encode()).decode()}},
         "cell_type": "markdown",
         "id": "open",
         "metadata": {},
-        "source": f"[![Open in Colab](attachment:badge.svg)]({_COLAB}/blob/main/notebooks/{name})",
+        "source": f"**[▶ Open in Colab]({_COLAB}/blob/main/notebooks/{name})**",  # a picture would need a network
     }
     install: dict[str, Any] = {
         "cell_type": "code",
