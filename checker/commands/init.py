@@ -23,6 +23,8 @@ def init(folder: Path) -> None:
     """
     if not places.SHIPPED.is_dir():
         raise Misuse("This is a whole copy of the course: there is nothing to make.")
+    if folder.is_dir() and any(folder.iterdir()) and not places.holds_course(folder):
+        raise Misuse(f"{folder} holds something else than the course. Name a new folder, or an empty one.")
     files = (path for path in places.SHIPPED.rglob("*") if path.is_file() and path.suffix != ".pyc")  # pip makes some
     shipped = {path.relative_to(places.SHIPPED): path.read_bytes() for path in files}
     shipped[Path(OURS)] = (
@@ -44,7 +46,8 @@ def init(folder: Path) -> None:
                 replace_whole(path, data)
     except OSError as error:
         raise Misuse(f"{error.filename or folder} cannot be written: {error.strerror}.") from error
-    click.echo(f"{folder}: {new} new files, {kept} puzzles and notebooks kept as they are.")
+    there = f" {kept} puzzles and notebooks were there, and stay as they are." if kept else ""
+    click.echo(f"{folder}: {new} new files.{there}")
     for copy in replaced:
         click.echo(f"What was in {copy.with_suffix('')} is in {copy}.")
     click.echo(f"Go on with:\n  cd {folder}\n  flash-puzzles check w1")

@@ -100,9 +100,14 @@ def test_an_upgrade_keeps_what_is_the_learners(with_triton: Environment, tmp_pat
     readme.write_text("notes of mine")
     (tmp_path / "LICENSE").unlink()
     done = with_triton.typed("flash-puzzles", "init", ".", cwd=tmp_path)
-    assert "1 new files, 28 puzzles and notebooks kept" in done.stdout and "README.md.bak" in done.stdout
+    assert "1 new files. 28 puzzles and notebooks were there" in done.stdout and "README.md.bak" in done.stdout
     assert puzzle.read_text() == "mine" and readme.read_text() == new
     assert (tmp_path / "README.md.bak").read_text() == "notes of mine"
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "Makefile").write_text("all:")
+    done = with_triton.typed("flash-puzzles", "init", "other", cwd=tmp_path)
+    assert done.returncode == 2 and "something else" in done.stderr and (other / "Makefile").read_text() == "all:"
     (tmp_path / "file").touch()
     done = with_triton.typed("flash-puzzles", "init", "file/folder", cwd=tmp_path)
     assert done.returncode == 2 and "cannot be written" in done.stderr and "Traceback" not in done.stderr
