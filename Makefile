@@ -91,7 +91,7 @@ clean: ## remove what make has installed; never a file of yours
 
 # --- what is installed, in layers; an up-to-date stamp means no network and no delay ---
 
-# Only files whose hashes stand in these locks are installed.
+# Only files whose hashes stand in these locks are installed; PyTorch alone comes from where pip finds it.
 locked = .venv/bin/python -m pip install -q --disable-pip-version-check --require-hashes $(patsubst %,-r locks/%.txt,$(1))
 
 .venv/.made-for:
@@ -103,7 +103,7 @@ locked = .venv/bin/python -m pip install -q --disable-pip-version-check --requir
 	@echo "Installing into .venv what checking needs: $(check_size). This happens once."
 	@$(if $(whole_size),echo "$(whole_size)",:)
 	@$(call locked,check)
-	@.venv/bin/python -m pip install -q --disable-pip-version-check --no-deps -e .
+	@.venv/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 .venv/.layer-plot: locks/plot.txt .venv/.layer-check
@@ -115,7 +115,7 @@ locked = .venv/bin/python -m pip install -q --disable-pip-version-check --requir
 	@echo "Installing PyTorch into .venv: $(torch_size). This happens once."
 	@# A CPU build, if pip knows a place that has one: it goes for the same version, and is a tenth of the size.
 	@.venv/bin/python -m pip install -q --disable-pip-version-check "torch==$$(sed -n 's/^torch==//p' constraints.txt)+cpu" 2>/dev/null || :
-	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[torch]'
+	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt torch
 	@touch $@
 
 .venv/.layer-lab: locks/lab.txt .venv/.layer-check
@@ -130,7 +130,7 @@ missing = "$(bin)/python" -c "import importlib.util as u, sys; m = [n for n in s
 
 needs-check:
 	@test -x "$(bin)/python" || { echo "VENV=$(VENV) has no bin/python: name the folder of a virtual environment."; exit 2; }
-	@$(missing) triton numpy click rich watchfiles
+	@$(missing) $(if $(wildcard checker),triton) numpy click rich watchfiles
 needs-torch: needs-check
 	@$(missing) torch
 needs-lab: needs-check

@@ -38,7 +38,7 @@ student-bundle: $(call layer,lab) ## for instructors: the course without solutio
 	@$(checker) student-bundle $(if $(FILE),"$(FILE)")
 
 wheel: $(call layer,check) ## for authors: the course as a package for pip, in build/wheel
-	@rm -rf build/wheel && "$(bin)/python" -m pip wheel -q --disable-pip-version-check --no-deps -w build/wheel .
+	@rm -rf build/wheel && "$(bin)/python" -m pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w build/wheel .
 	@ls build/wheel/*.whl
 
 site: $(call layer,site) ## for instructors: the course as a static site that checks in the browser, in SITE=build/site (SERVE=1: and show it; PYODIDE=cdn)

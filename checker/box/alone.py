@@ -1,7 +1,8 @@
 """A box that is one process: what is left of it where Triton has no binary, such as macOS and Windows.
 
-The process runs the kernels as `here` does, with Triton's Python files alone, and is ended when its seconds are over.
-Nothing else limits it, and nothing separates it from the rest of the machine: so no points are given, as there.
+The process runs the kernels as `here` does, with Triton's Python files alone, and is killed when its time limit is
+reached. Nothing else limits it, and nothing keeps it from the rest of the machine: so, as with `here`, no points are
+given.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Alone:
         otherwise = Ending.EXITED
         try:
             frame = wire.pack(*request(source, kernels, launches, passes, "interpreter"))
-            self._process.communicate(frame, self.limits.wall_seconds)
+            self._process.communicate(frame, len(passes) * self.limits.wall_seconds)  # one after the other
         except subprocess.TimeoutExpired:
             otherwise = Ending.WALL_TIME
             self._process.kill()

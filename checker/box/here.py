@@ -58,7 +58,10 @@ def passed(
     printed: BinaryIO,
     most: int,
 ) -> Ending:
-    """Do what a runner does: answer every launch of a pass, and print. `most`: bytes. How it ended."""
+    """Do what a runner does: answer every launch of a pass. Returns how it ended.
+
+    `most`: how many bytes may be printed.
+    """
     import numpy as np
 
     from checker.box.inside.answering import run_pass

@@ -109,7 +109,7 @@ class Host:
 
     @property
     def walled(self) -> bool:
-        """Whether anything separates a submission from what runs it; where nothing does, there are no points."""
+        """Whether a submission runs under limits that it cannot escape; elsewhere no points are given."""
         return not self.here and not self.alone
 
     @contextmanager

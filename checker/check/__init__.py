@@ -131,7 +131,7 @@ def device_of(puzzle_id: str, terms: Terms) -> str:
     if not RUNGS[puzzle_id].pytorch:
         return "cuda" if terms.on_gpu else "interpreter"
     if terms.on_gpu or not terms.host.walled:
-        raise Misuse(f"Puzzle {puzzle_id} is written in PyTorch, and is checked on a CPU, in a process of its own.")
+        raise Misuse(f"Puzzle {puzzle_id} is written in PyTorch: it is checked on a CPU, and on Linux only.")
     if missing := pytorch_missing():
         raise Misuse(missing)
     return "pytorch"

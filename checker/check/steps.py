@@ -222,7 +222,7 @@ class Check:
     def _unseen(self, evidence: list[Evidence]) -> Iterable[str]:
         """What this check cannot say, for want of an interpreter or of a compiler."""
         if self.terms.host.alone and not self.terms.host.here:
-            yield "no compiler has seen this: Triton is not installed here, only its Python files are."
+            yield "not compiled for any GPU: Triton itself is not installed here."
         if not self.terms.on_gpu:
             return
         yield "a GPU tells nothing of memory traffic and races between programs: the interpreter does."

@@ -42,6 +42,8 @@ class Verbs(click.Group):
 
 def _missing(verb: str, module: str) -> click.Command:
     sentence = f"{module} is missing: make {'site' if verb == 'site' else 'lab'} installs it."
+    if module in ("fcntl", "pwd", "resource"):
+        sentence = f"{verb} does not work on this system: it has no {module}."
     if module.startswith("checker."):
         sentence = "This is a student's copy of the course, which has no instructor's part."
 

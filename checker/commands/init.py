@@ -22,9 +22,9 @@ def init(folder: Path) -> None:
     Puzzles and notebooks that are there already are yours, and stay as they are.
     """
     if not places.SHIPPED.is_dir():
-        raise Misuse("This is a whole copy of the course: there is nothing to make.")
-    if folder.is_dir() and any(folder.iterdir()) and not places.holds_course(folder):
-        raise Misuse(f"{folder} holds something else than the course. Name a new folder, or an empty one.")
+        raise Misuse("You are already in a full copy of the course, so `init` has nothing to do.")
+    if folder.is_dir() and not (folder / OURS).exists() and any(map(_is_foreign, folder.iterdir())):
+        raise Misuse(f"{folder} already contains other files. Choose a new or empty folder.")
     files = (path for path in places.SHIPPED.rglob("*") if path.is_file() and path.suffix != ".pyc")  # pip makes some
     shipped = {path.relative_to(places.SHIPPED): path.read_bytes() for path in files}
     shipped[Path(OURS)] = (
@@ -32,7 +32,9 @@ def init(folder: Path) -> None:
     )
     new, kept, replaced = 0, 0, []
     try:
-        for name, data in sorted(shipped.items()):
+        for name, data in sorted(
+            shipped.items(), key=lambda item: item[0] != Path(OURS)
+        ):  # first what marks our folder
             path = folder / name
             if not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +49,12 @@ def init(folder: Path) -> None:
     except OSError as error:
         raise Misuse(f"{error.filename or folder} cannot be written: {error.strerror}.") from error
     there = f" {kept} puzzles and notebooks were there, and stay as they are." if kept else ""
-    click.echo(f"{folder}: {new} new files.{there}")
+    click.echo(f"{folder}: {new} file{'s' * (new != 1)} added.{there}")
     for copy in replaced:
-        click.echo(f"What was in {copy.with_suffix('')} is in {copy}.")
+        click.echo(f"Your old {copy.with_suffix('')} was saved as {copy}.")
     click.echo(f"Go on with:\n  cd {folder}\n  flash-puzzles check w1")
+
+
+def _is_foreign(path: Path) -> bool:
+    """Whether it is more than what an environment, an editor or `hint` leaves in a folder that is going to be ours."""
+    return not path.name.startswith(".") and path.name != "progress.txt"

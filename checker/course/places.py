@@ -12,7 +12,7 @@ SHIPPED = PACKAGE / "carried" / "course"  # an installed package has the learner
 
 
 def _root() -> Path:
-    """The folder of the course: around the package, or, if that is installed, the one that we are somewhere in."""
+    """The course's folder: the one around the package, or, if that is installed, the one that we are in or below."""
     if not SHIPPED.is_dir():
         return PACKAGE.parent
     here = Path.cwd()

@@ -33,7 +33,8 @@ def replacing(path: Path, mode: int | None = None) -> Iterator[TextIO]:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
             yield file
             file.flush()
-            os.fchmod(file.fileno(), mode)
+            if hasattr(os, "fchmod"):  # not on every Windows
+                os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())  # or a power cut may leave the new name with nothing behind it
         Path(name).replace(real)
     except BaseException:
@@ -47,7 +48,7 @@ def keep_copy(path: Path, data: bytes) -> Path:
     for number in count(1):
         copy = path.with_name(f"{path.name}.bak{number if number > 1 else ''}")
         try:
-            descriptor = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, NEW_FILE)
+            descriptor = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), NEW_FILE)
         except FileExistsError:
             continue
         try:

@@ -14,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
+from checker.box import standin
 from checker.box.cage.cage import NoCage, claim
 from checker.box.inside import seccomp
 from checker.box.parent import gpu_missing
@@ -99,11 +100,15 @@ def _fact(name: str, there: bool, found: str, missing: str, needed_for: str = ""
 
 def _for_checking() -> Iterator[Fact]:
     here = f"Python {platform.python_version()} on {platform.system()}, {platform.machine()}"
-    fits = _PYTHONS[0] <= sys.version_info[:2] <= _PYTHONS[1] and platform.machine() in _MACHINES
+    carried = standin.needed()
+    machine = carried or (sys.platform == "linux" and platform.machine() in _MACHINES)
+    fits = _PYTHONS[0] <= sys.version_info[:2] <= _PYTHONS[1] and machine
     needed = f"{here}; the course needs 3.10 to 3.14 on Linux, x86-64 or aarch64."
-    yield _fact("Python", fits and sys.platform == "linux", f"{here}.", needed, "checking")
+    yield _fact("Python", fits, f"{here}.", needed, "checking")
     triton = _version("triton")
-    if triton is None:
+    if carried:
+        yield Fact("triton", True, "only its Python files are here: kernels run, and no compiler sees them.", "")
+    elif triton is None:
         yield _fact("triton", False, "", "is not installed.", "checking", "make check PUZZLE=1")
     else:
         fits = _TRITONS[0] <= tuple(int(n) for n in re.findall(r"\d+", triton)[:2]) <= _TRITONS[1]

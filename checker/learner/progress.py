@@ -200,7 +200,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 def _held(path: Path) -> int | None:
     """A descriptor that holds the lock; None if another process has it, or has just replaced the file."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "it is not a file")

@@ -66,6 +66,8 @@ def contents(root: Path) -> dict[str, tuple[bytes, int]]:
         files[f"notebooks/{stem}.ipynb"] = notebook_text(stub, puzzle).encode(), 0o644
     for name in PAGES:
         files[name] = FULL_COURSE.sub("", (root / name).read_text(encoding="utf-8")).encode(), 0o644
-    settings = files["pyproject.toml"][0].decode().replace(BACKEND, 'build-backend = "setuptools.build_meta"\n')
+    settings = files["pyproject.toml"][0].decode()
+    assert BACKEND in settings
+    settings = settings.replace(BACKEND, 'build-backend = "setuptools.build_meta"\n')
     files["pyproject.toml"] = settings.encode(), 0o644
     return files | {"AGENTS.md": ((root / ASSISTANTS).read_bytes(), 0o644)}

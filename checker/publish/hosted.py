@@ -8,12 +8,12 @@ from typing import Any
 from checker import __version__
 from checker.course.lesson import notebook_json
 
-REPOSITORY = "https://github.com/flash-puzzles/flash-puzzles"  # where the project is published; change it in a fork
+REPOSITORY = "https://github.com/flash-puzzles/flash-puzzles"  # where the project is published
 WHEEL = f"{REPOSITORY}/releases/download/v{__version__}/flash_puzzles-{__version__}-py3-none-any.whl"
 _COLAB = REPOSITORY.replace("https://github.com", "https://colab.research.google.com/github")
 _INSTALL = f"""\
 try:
-    import checker.notebook  # it is here already
+    import checker.notebook  # already installed
 except ImportError:
     %pip install -q {WHEEL}"""
 
@@ -25,7 +25,8 @@ def hosted(notebook: str, name: str) -> str:
         "cell_type": "markdown",
         "id": "open",
         "metadata": {},
-        "source": f"**[▶ Open in Colab]({_COLAB}/blob/main/notebooks/{name})**",  # a picture would need a network
+        # In words, because a picture would need a network.
+        "source": f"**[▶ Open in Colab]({_COLAB}/blob/v{__version__}/notebooks/{name})**",
     }
     install: dict[str, Any] = {
         "cell_type": "code",

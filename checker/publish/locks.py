@@ -13,14 +13,14 @@ from pathlib import Path
 
 from checker.course.places import ROOT
 
-# The extra of each layer, the oldest Python it is for, and the layers below it.
-LAYERS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "check": ("3.10", ()),
-    "plot": ("3.10", ("check",)),
-    "lab": ("3.10", ("check", "plot")),
-    "cluster": ("3.10", ("check", "plot", "lab")),
-    "site": ("3.10", ("check",)),
-    "test": ("3.10", ("check", "plot", "lab", "cluster", "site")),
+OLDEST = "3.10"  # Python
+LAYERS: dict[str, tuple[str, ...]] = {  # and the layers below it
+    "check": (),
+    "plot": ("check",),
+    "lab": ("check", "plot"),
+    "cluster": ("check", "plot", "lab"),
+    "site": ("check",),
+    "test": ("check", "plot", "lab", "cluster", "site"),
 }
 HEAD = "# Built by `make locks` from constraints.txt and pyproject.toml.\n"
 
@@ -34,10 +34,10 @@ def main(root: Path = ROOT) -> None:
     """Write all locks anew."""
     (root / "locks").mkdir(exist_ok=True)
     made: dict[str, list[str]] = {}
-    for layer, (python, below) in LAYERS.items():
+    for layer, below in LAYERS.items():
         command = ["uv", "pip", "compile", "-q", "--universal", "--generate-hashes", "--no-header", "--no-annotate"]
-        command += ["-c", "constraints.txt", "--python-version", python, "pyproject.toml"]
-        command += [] if layer == "check" else ["--extra", layer]
+        command += ["-c", "constraints.txt", "--python-version", OLDEST, "pyproject.toml"]
+        command += ["--extra", "build" if layer == "check" else layer]
         lock = subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout
         made[layer] = packages(lock)
         there = {package for name in below for package in made[name]}  # with its markers, which may be others here

@@ -14,6 +14,7 @@ import nbformat
 import pytest
 
 from checker.course import ladder
+from checker.publish import hosted
 from tests.conftest import ROOT, importable, need
 
 
@@ -100,14 +101,15 @@ def test_an_upgrade_keeps_what_is_the_learners(with_triton: Environment, tmp_pat
     readme.write_text("notes of mine")
     (tmp_path / "LICENSE").unlink()
     done = with_triton.typed("flash-puzzles", "init", ".", cwd=tmp_path)
-    assert "1 new files. 28 puzzles and notebooks were there" in done.stdout and "README.md.bak" in done.stdout
+    assert f"1 file added. {2 * len(ladder.stems())} puzzles and notebooks were there" in done.stdout
+    assert "Your old README.md was saved as README.md.bak" in done.stdout
     assert puzzle.read_text() == "mine" and readme.read_text() == new
     assert (tmp_path / "README.md.bak").read_text() == "notes of mine"
     other = tmp_path / "other"
     other.mkdir()
     (other / "Makefile").write_text("all:")
     done = with_triton.typed("flash-puzzles", "init", "other", cwd=tmp_path)
-    assert done.returncode == 2 and "something else" in done.stderr and (other / "Makefile").read_text() == "all:"
+    assert done.returncode == 2 and "other files" in done.stderr and (other / "Makefile").read_text() == "all:"
     (tmp_path / "file").touch()
     done = with_triton.typed("flash-puzzles", "init", "file/folder", cwd=tmp_path)
     assert done.returncode == 2 and "cannot be written" in done.stderr and "Traceback" not in done.stderr
@@ -118,7 +120,13 @@ def test_without_triton_kernels_are_checked_all_the_same(without: Environment, t
     shutil.copy(ROOT / "solutions" / "p5_flash_attention_1.py", tmp_path / "puzzles")
     done = without.typed("flash-puzzles", "check", "p5", cwd=tmp_path)
     assert done.returncode == 0 and "accepted  100/100" in done.stdout, done
-    assert "no compiler" in done.stdout
+    assert "not compiled for any GPU" in done.stdout
+    done = without.typed("flash-puzzles", "doctor", cwd=tmp_path)
+    assert "only its Python files" in done.stdout
+    need("make")
+    assert without.typed("make", "check", "PUZZLE=p5", cwd=tmp_path).returncode == 0
+    done = without.typed("flash-puzzles", "check", cwd=tmp_path)
+    assert done.stderr.startswith("Left out: a2, a4. Puzzles in PyTorch are checked on Linux only.")
     guessed = without.typed("flash-puzzles", "predict", "p5", "k_reads=4", cwd=tmp_path)
     assert guessed.returncode == 0 and "You said 4" in guessed.stdout
     done = without.typed("flash-puzzles", "check", "p5", "--key", "autumn", cwd=tmp_path)
@@ -157,3 +165,5 @@ def test_a_hosted_notebook_needs_its_first_cell_only(
     assert done.returncode == 0, done.stderr[-3000:]
     assert "accepted  100/100" in done.stdout and "hint 1 of 3" in done.stdout.lower()
     assert (environment.bin / "flash-puzzles").exists()
+    assert ("pip" in done.stdout) == (not there)  # which tells that it may need a restart
+    assert hosted.WHEEL.endswith(f"/{wheel.name}")

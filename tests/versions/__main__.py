@@ -71,7 +71,10 @@ def tried(combination: Combination) -> str:
         chosen = {"triton": combination.triton, "numpy": combination.numpy}
         wanted = [f"{package}=={version}" if version else package for package, version in chosen.items()]
         install = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-e", ROOT, *wanted]
-        subprocess.run([*install, *combination.others, "pytest", "pytest-xdist", "hypothesis", "jupytext"], check=True)
+        subprocess.run(
+            [*install, *combination.others, "pytest", "pytest-xdist", "hypothesis", "jupytext", "setuptools>=77"],
+            check=True,
+        )
         versions = (
             "import platform, triton, numpy; print(platform.python_version(), triton.__version__, numpy.__version__)"
         )
