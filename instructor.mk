@@ -14,6 +14,9 @@ ifneq ($(filter test test-all mutants lint locks,$(MAKECMDGOALS)),)
   whole_size := With what the tests need, about 2.3 GB in all, more with a CUDA build of torch.
 endif
 
+# Three processes for two cores: a third of the time, tests wait for a clock, a browser or a process.
+pytest = "$(bin)/python" -m pytest -q -n $(shell expr $$(nproc) \* 3 / 2) --dist worksteal
+
 .PHONY: solution bug course grade similar gradescope student-bundle wheel site test test-all mutants versions locks lint needs-cluster needs-site needs-test
 
 solution: $(call layer,check) ## the solution of PUZZLE=p4, explained, once yours is accepted (FORCE=1: before)
@@ -45,10 +48,10 @@ site: $(call layer,site) ## for instructors: the course as a static site that ch
 	@$(checker) site $(if $(SITE),"$(SITE)") $(if $(PYODIDE),--pyodide $(PYODIDE)) $(if $(SERVE),--serve)
 
 test: $(call layer,test) ## the project's own tests, at most ten minutes
-	@"$(bin)/python" -m pytest -q -n auto --dist worksteal -m "not slow" $(TESTS)
+	@$(pytest) -m "not slow" $(TESTS)
 
 test-all: $(call layer,test) ## every test there is
-	@"$(bin)/python" -m pytest -q -n auto --dist worksteal
+	@$(pytest)
 
 mutants: $(call layer,test) ## wrong kernels made by machine: all must be refused
 	@"$(bin)/python" -m tests.mutation $(PUZZLE)

@@ -27,6 +27,7 @@ HOSTED = ("ipython==7.34.0", "rich==13.9.4", "matplotlib==3.10.0", "ipykernel")
 # What the judge reaches is the same on all of them, and takes a quarter of the time; and so is waiting for a save.
 LEFT_OUT = ("test_mutation.py", "test_one_line_changed.py", "test_sentences.py", "learner/test_watch.py")
 SUITE = ("-m", "pytest", "-q", "-n", "3", "--dist", "worksteal", "-m", "not slow", "-p", "no:cacheprovider")
+KERNELS = (*SUITE[:7], "tests/test_kernels.py", "-k", "kernels_are_accepted or kernels_are_refused")  # all there are
 SUITE += tuple(f"--ignore=tests/{path}" for path in LEFT_OUT)
 
 
@@ -80,13 +81,21 @@ def tried(combination: Combination) -> str:
         )
         got = subprocess.run([python, "-c", versions], capture_output=True, text=True, check=True).stdout.split()
         begun = time.monotonic()
-        done = subprocess.run([python, *SUITE], cwd=ROOT, capture_output=True, text=True, check=False)
-        if done.returncode:
-            print(done.stdout[-6000:], done.stderr[-2000:], flush=True)
-        counted = re.findall(r"\d+ (?:passed|failed|skipped|errors?)", done.stdout.rstrip().rpartition("\n")[2])
+        counted = ran(python, SUITE)
+        if combination.name:
+            counted += f"; of all kernels {ran(python, KERNELS)}"
         minutes = (time.monotonic() - begun) / 60
         name = f" ({combination.name})" if combination.name else ""
-        return f"| {' | '.join(got)}{name} | {', '.join(counted) or 'did not run'} | {minutes:.0f} min |"
+        return f"| {' | '.join(got)}{name} | {counted} | {minutes:.0f} min |"
+
+
+def ran(python: Path, suite: tuple[str, ...]) -> str:
+    """How some tests ended, in numbers."""
+    done = subprocess.run([python, *suite], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(done.stdout[-6000:], done.stderr[-2000:], flush=True)
+    counted = re.findall(r"\d+ (?:passed|failed|skipped|errors?)", done.stdout.rstrip().rpartition("\n")[2])
+    return ", ".join(counted) or "did not run"
 
 
 def main() -> int:
