@@ -14,8 +14,7 @@ ifneq ($(filter test test-all mutants lint locks,$(MAKECMDGOALS)),)
   whole_size := With what the tests need, about 2.3 GB in all, more with a CUDA build of torch.
 endif
 
-# Three processes for two cores: a third of the time, tests wait for a clock, a browser or a process.
-pytest = "$(bin)/python" -m pytest -q -n $(shell expr $$(nproc) \* 3 / 2) --dist worksteal
+pytest = "$(bin)/python" -m pytest -q -n auto --dist worksteal
 
 .PHONY: solution bug course grade similar gradescope student-bundle wheel site test test-all mutants versions locks lint needs-cluster needs-site needs-test
 

@@ -77,7 +77,7 @@ def compiled_if_need_be(kernel: Kernel) -> bool:
 WRONG = kernels("wrong")
 OF_EACH = {one.findings: one for one in random.Random(SEED).sample(WRONG, len(WRONG))}  # one for each name
 TRIED = random.Random(SEED).sample(sorted(OF_EACH.values()), 24)
-ATTACKS = random.Random(SEED).sample(kernels("hostile"), 12)
+ATTACKS = random.Random(SEED).sample(kernels("hostile"), 8)
 
 
 def test_a_sample_of_kernels_is_tried(told: Callable[[str], None]) -> None:

@@ -158,7 +158,7 @@ def test_a_line_that_few_launches_show_is_refused(name: str, quick: Terms) -> No
 
 
 NUMBERS = [(f"p{n}", size) for n in range(1, 8) for size in (3, 5, 8, 12, 20, 10**9)]
-SOME = [NUMBERS[6 * n + n % 6] for n in range(0, 7, 2)]
+SOME = [NUMBERS[6 * n + n % 6] for n in (1, 4)]
 HARMLESS = "\n    {name} = tl.where(({size} > {number}) | (tl.exp({name} * 0.0) > {number}.5), {name}, {name})"
 
 

@@ -20,7 +20,7 @@ from checker.course.ladder import RUNGS
 from tests.chromium import chromium, violations
 from tests.kernels import named
 
-SECONDS = 3  # that a check may take here
+SECONDS = 6  # that a check may take here
 PUZZLE = "p1"
 PAGE = f"puzzles/{RUNGS[PUZZLE].stem}.html"
 READY = "document.querySelector('.wb-state > span')?.textContent == 'Python is ready.'"

@@ -103,7 +103,7 @@ def test_colours_darken_with_the_count(most: int) -> None:
     assert most == 1 or light[0] - light[-1] > 0.1
 
 
-@pytest.mark.parametrize("name", sampled([*STEMS.values(), *WRONG], (STEMS["w1"], STEMS["p5"], STEMS["p7"], WRONG[0])))
+@pytest.mark.parametrize("name", sampled([*STEMS.values(), *WRONG], (STEMS["w1"], STEMS["p5"], WRONG[0])))
 def test_pictures_are_small_white_and_described(name: str) -> None:
     image = importable("PIL.Image")
     from checker.trace import chart
