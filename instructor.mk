@@ -59,7 +59,7 @@ versions: $(call layer,test) ## the tests on every Python, triton and numpy supp
 	@"$(bin)/python" -m tests.versions $(if $(ONLY),--only $(ONLY)) $(PYTHONS)
 
 locks: $(call layer,test) ## for authors: pin all packages by hash again, after a change of constraints.txt
-	@PATH="$(CURDIR)/$(bin):$$PATH" $(bin)/python -m checker.publish.locks
+	@PATH="$(CURDIR)/$(bin):$$PATH" "$(bin)/python" -m checker.publish.locks
 
 lint: $(call layer,test) ## style, types and house words
 	@"$(bin)/ruff" check .

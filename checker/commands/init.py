@@ -14,14 +14,14 @@ from checker.course.status import Misuse
 OURS = "environment.mk"  # which environment make uses in this folder
 
 
-@click.command(hidden=not places.SHIPPED.is_dir())
+@click.command(hidden=not places.INSTALLED)
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 def init(folder: Path) -> None:
     """Make the course's folder in FOLDER, or bring it up to date after an upgrade.
 
     Puzzles and notebooks that are there already are yours, and stay as they are.
     """
-    if not places.SHIPPED.is_dir():
+    if not places.INSTALLED:
         raise Misuse("You are already in a full copy of the course, so `init` has nothing to do.")
     if folder.is_dir() and not (folder / OURS).exists() and any(map(_is_foreign, folder.iterdir())):
         raise Misuse(f"{folder} already contains other files. Choose a new or empty folder.")

@@ -9,11 +9,12 @@ from checker.course import ladder
 
 PACKAGE = Path(__file__).parents[1]
 SHIPPED = PACKAGE / "carried" / "course"  # an installed package has the learner's files here, to be copied from
+INSTALLED = SHIPPED.is_dir()
 
 
 def _root() -> Path:
     """The course's folder: the one around the package, or, if that is installed, the one that we are in or below."""
-    if not SHIPPED.is_dir():
+    if not INSTALLED:
         return PACKAGE.parent
     here = Path.cwd()
     return next((folder for folder in (here, *here.parents) if holds_course(folder)), here)

@@ -12,7 +12,7 @@ from pathlib import Path
 from checker.check import Outcome, Terms, check, started, unreadable
 from checker.course import ladder
 from checker.course.clean import cleaned
-from checker.course.places import ROOT, holds_course, is_own, notebook, script, shown, walk_through
+from checker.course.places import INSTALLED, ROOT, holds_course, is_own, notebook, script, shown, walk_through
 from checker.course.status import TRACEBACK_VARIABLE, Misuse
 from checker.course.verdict import Finding, Status, Verdict
 from checker.learner import progress
@@ -36,12 +36,9 @@ def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None) -> Outcom
             submission = from_file(path)
         except Unreadable as problem:
             if problem.missing:
-                begin = (
-                    ""
-                    if file or holds_course(ROOT)
-                    else " Make a folder with the course first: flash-puzzles init flash-puzzles."
-                )
-                raise Misuse(f"{problem}{begin}") from problem
+                nowhere = file is None and INSTALLED and not holds_course(ROOT)
+                first = " Make a folder with the course first: flash-puzzles init flash-puzzles." if nowhere else ""
+                raise Misuse(f"{problem}{first}") from problem
             return Outcome(unreadable(puzzle_id, str(path), str(problem)))
         outcome = check(puzzle_id, submission, terms)
         if outcome.verdict.status is Status.NOT_STARTED and file is None:
