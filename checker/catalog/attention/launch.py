@@ -118,10 +118,12 @@ def launch(
     grid: tuple[int, ...],
     causal: bool | None = None,
     once: bool = False,
+    **more: int | float,
 ) -> Case:
     """One launch; scalars and constexprs are those that the kernel has parameters for.
 
-    `once`: chosen for its sizes. The last axis of the grid is the head.
+    `once`: chosen for its sizes. `more`: what only this kernel has parameters for. The last axis of the grid is the
+    head.
     """
     far = max(shape.strides("q")[0], shape.strides("k")[0]) >= FAR_APART
     (q_head, q_row), (k_head, k_row) = shape.strides("q"), shape.strides("k")
@@ -133,8 +135,9 @@ def launch(
         "n_q": shape.n_q,
         "n_k": shape.n_k,
         "scale": scale,
+        **more,
     }
-    constexprs = {"D": shape.D, "Br": shape.Br, "Bc": shape.Bc, "CAUSAL": bool(causal)}
+    constexprs = {"D": shape.D, "Br": shape.Br, "Bc": shape.Bc, "CAUSAL": bool(causal), **more}
     heads = f"{shape.heads} heads, " if shape.heads > 1 else ""
     mask = {None: "", True: ", causal", False: ", full"}[causal]
     return Case(
