@@ -20,6 +20,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Container, Iterable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,15 @@ def importable(module: str) -> Any:
         if os.environ.get("REQUIRE_ALL_TOOLS"):
             pytest.fail(f"{module} is missing, and REQUIRE_ALL_TOOLS is set")
         pytest.skip(f"{module} is not installed")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip tests of PyTorch programs where there is no PyTorch, whichever process would need it."""
+    params = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    asked = (item.path.stem.removeprefix("test_"), *(getattr(one, "name", one) for one in params))
+    ids = {str(one).partition("_")[0] for one in asked}
+    if ("pytorch" in ids or any(rung.pytorch and rung.id in ids for rung in ladder.LADDER)) and not find_spec("torch"):
+        importable("torch")
 
 
 def boxed_processes(folder: Path) -> list[str]:
@@ -288,7 +298,9 @@ def check_path(path: Path, terms: Terms | None = None) -> Verdict:
 
 
 def check_kernel(kernel: Kernel, terms: Terms | None = None) -> Verdict:
-    """Check a kernel of `tests/kernels.py`."""
+    """Check a kernel of `tests/kernels.py`. One of PyTorch is skipped where there is none."""
+    if ladder.RUNGS[kernel.puzzle].pytorch:
+        importable("torch")
     return check(kernel.puzzle, from_cells([("code", kernel.text)], f"{kernel.name}.py", numbered=False), terms).verdict
 
 

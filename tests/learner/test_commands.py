@@ -129,7 +129,7 @@ def test_a_terminal_gets_colours_unless_it_wants_none(course: Course) -> None:
     assert status == 0 and re.search(r"\x1b\[[0-9;]*3\d", sent)
     status, sent = seen_on_a_terminal(course, "solution", "1", "--force", NO_COLOR="1")
     assert status == 0 and not re.search(r"\x1b\[[0-9;]*(3|4|9|10)\d", sent)
-    words = re.sub(r"\x1b\[[0-9;]*m|\s", "", sent)
+    words = re.sub(r"\x1b\[[0-9;]*m|[\s┏━┓┃┗┛]", "", sent)  # rich before 14.1 draws a frame around the heading
     code = re.sub(r"\s", "", solution_text("p1"))
     assert words.startswith(code + "Puzzle1:thesolution,partbypart") and "```" not in words
 
