@@ -32,7 +32,7 @@ class Size:
     name: str
     work: Work
     flops: float  # credited to everybody; 0: memory is the limit, and speed is told in bytes
-    operations: float  # the same, or a softmax's five an element
+    operations: float  # the same; where memory is the limit, what the kernels compute, as a softmax's five an element
     least: float  # bytes: every input read once, every output written once
     counted: float  # bytes that the kernels of the course load and store
     own_limit: float

@@ -27,7 +27,7 @@ def size_of(puzzle: Puzzle, timed: Timed, traffic: Iterable[Traffic] = ()) -> Si
             counted += _moved(bound, shares.get((case.kernel, name))) * _bytes(case.tensors[name])
     unique = {name: tensor for case in cases for name, tensor in case.tensors.items()}
     least = sum(_bytes(tensor) * tensor.values.size for tensor in unique.values())
-    operations = timed.flops or _OF_SOFTMAX * next(iter(unique.values())).values.size
+    operations = timed.flops or timed.operations or _OF_SOFTMAX * next(iter(unique.values())).values.size
     return Size(timed.name, timed.work, timed.flops, operations, float(least), counted, timed.own_limit)
 
 

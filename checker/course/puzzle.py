@@ -115,6 +115,7 @@ class Work(str, Enum):
     ATTENTION = "attention"
     CAUSAL_ATTENTION = "causal attention"
     CAUSAL_BACKWARD = "causal attention, backward"
+    DECODING = "attention of a single query"
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,7 @@ class Timed:
     launch: Callable[[str, Mapping[str, int]], Case]
     tunings: Mapping[str, tuple[Tuning, ...]]
     flops: float = 0.0  # floating-point operations that all kernels are credited with; 0: memory is the limit
+    operations: float = 0.0  # for the roofline, where memory is the limit; 0: a softmax's
     own_limit: float = 1.0  # share of the copy bandwidth that this algorithm can reach
     usual: bool = False  # timed also when not every size is asked for
 

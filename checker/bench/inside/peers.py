@@ -96,5 +96,6 @@ WORKS: Mapping[str, Work] = {
     ),
     "attention": _attention("o_ptr", causal=False),
     "causal attention": _attention("o_ptr", causal=True),
+    "attention of a single query": _attention("o_ptr", causal=False),
     "causal attention, backward": _attention("dq_ptr", "dk_ptr", "dv_ptr", causal=True, backward=True),
 }

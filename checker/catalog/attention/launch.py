@@ -163,10 +163,11 @@ def sampled(case: Case, tiles: Collection[int] | None, heads: Collection[int]) -
     for name, tensor in case.tensors.items():
         if tensor.role is not Role.INPUT:
             extents = tensor.values.shape
-            mask = np.isin(np.arange(extents[0]), [*heads])[:, None]
+            head = [axis.name for axis in tensor.axes].index("head")  # partial results have another axis before it
+            mask = np.isin(np.arange(extents[head]), [*heads])[:, None]
             if tiles is not None:
                 mask = mask & np.isin(np.arange(extents[1]) // tensor.axes[1].block, [*tiles])[None, :]
-            asked[name] = np.broadcast_to(mask.reshape(*mask.shape, *(1,) * (len(extents) - 2)), extents)
+            asked[name] = np.broadcast_to(mask.reshape(*mask.shape, *(1,) * (len(extents) - head - 2)), extents)
     return replace(case, programs=tuple(head * count + tile for head in heads for tile in some), asked=asked)
 
 
@@ -182,7 +183,8 @@ def shape_of(case: Case) -> Shape:
     heads, n_q, d = q.values.shape
     n_k = case.tensors["k_ptr"].values.shape[1] if "k_ptr" in case.tensors else n_q
     blocks = case.constexprs
-    return Shape(n_q, n_k, d, int(blocks["Br"]), int(blocks.get("Bc", blocks["Br"])), heads)
+    Br = int(blocks.get("Br", 1))  # without tiles of queries, a program has one
+    return Shape(n_q, n_k, d, Br, int(blocks.get("Bc", Br)), heads)
 
 
 def wide(case: Case, name: str) -> Array:
