@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
+from checker.catalog.attention import values
+from checker.catalog.attention.launch import Shape
 from checker.catalog.split.bounds import WHY_BLOCKS, budget, by_hand, largest_block, work
-from checker.catalog.split.launch import MERGE, SPLIT
+from checker.catalog.split.cases import SplitCaseMaker, of_queries_alone, of_splits_alone, right_parts
+from checker.catalog.split.launch import MERGE, SPLIT, Cut, launch_merge, launch_split
 from checker.catalog.split.reference import expected
 from checker.catalog.split.timing import timed
-from checker.course.puzzle import Property, Puzzle
+from checker.course.case import Case
+from checker.course.puzzle import Draw, Property, Puzzle
 
 PROPERTIES = (
     Property("values", "splits: queries of every kind", 15),
@@ -19,11 +27,103 @@ PROPERTIES = (
     Property("traffic", "reads Q once a split, K, V and the parts once, and writes once", 10, traffic=True),
 )
 
+
+def cases(draw: Draw) -> list[Case]:
+    """Each kernel alone, the merge with parts from the judge: up to three splits of three tiles, and of real size."""
+    make = SplitCaseMaker(draw)
+    return [*_splits(make), *_merges(make)]
+
+
+def _splits(make: SplitCaseMaker) -> list[Case]:
+    normal, hard, shape, some, random, half = make.normal, make.hard, make.shape, make.some, make.random, np.float16
+    fp16, tail, wide = shape(16, 79, 32), shape(7, 47), shape(16, 144 + some(), 64, 16, 128)
+    low = values.normal_inputs(random("fp16, splits that end in a tile"), tail, half)
+    head, large, long = shape(9, 40 + some(), 512), shape(13, 40), shape(16, 384)
+    narrow = Shape(9, 40 + some(), 16, 16, 32, 3).interleaved(make.sizes)
+    made = [
+        normal("two splits of two tiles", ("any-length", "traffic"), shape(5, 64), cut=Cut(2, 32)),
+        normal("splits that end in a tile", ("any-length", "traffic"), shape(3, 45 + some()), cut=Cut(3, 21)),
+        normal("splits without keys", ("any-length", "traffic"), shape(4, 17 + some()), cut=Cut(4, 16)),
+        normal("one query", ("any-length", "traffic"), shape(1, 50 + some(), Bc=32), cut=Cut(2, 40)),
+        normal("one key", "any-length", shape(1, 1), cut=Cut(2, 16)),
+        normal("splits of one key", "any-length", shape(2, 3), cut=Cut(3, 1)),
+        hard("every kind of query", ("values", "traffic"), shape(16, 64 + some(), 32), cut=Cut(2, 40)),
+        hard("every kind of query, wider tiles", "values", shape(24, 52 + some(), 32, 32, 32), cut=Cut(3, 23)),
+        normal("a wide head", "values", shape(11, 64, 128, 16, 32), cut=Cut(2, 48)),
+        normal("two heads", ("heads", "traffic"), shape(3, 40 + some(), heads=2), cut=Cut(3, 20)),
+        launch_split("fp16", "half", fp16, Cut(2, 45), values.with_large_v(values.hard_inputs(random("fp16"), fp16, half))),
+        launch_split(
+            "fp16, splits that end in a tile",
+            "half",
+            tail,
+            Cut(2, 25),
+            values.with_cancelling_terms(values.with_low_scores(low)),
+        ),
+        *make.far_splits(),
+        normal("real tiles", "any-length", shape(1, 280 + some(), 64, 16, 64, heads=2), once=True, cut=Cut(2, 150)),
+        normal("real tiles", "half", shape(1, 400 + some(), 128, 16, 128), half, once=True, cut=Cut(2, 210)),
+        launch_split("very wide heads", "half", head, Cut(2, 33), values.rising_scores(random("head"), head, half), True),
+        normal("narrow heads", "half", narrow, half, once=True, cut=Cut(2, 37)),
+        hard("few keys", "values", shape(12, 16 - some() % 12), huge=1e5, cut=Cut(1, 16)),
+        launch_split("wide tiles", "any-length", wide, Cut(2, 140), values.rising_scores(random("wide"), wide, np.float32), True),
+        normal("tall tiles", "half", shape(100 + some(), 20 + some(), 64, 128, 16), half, once=True, cut=Cut(2, 18)),
+        launch_split("large scores", "any-length", large, Cut(2, 20), values.large_scores(random("large"), large), True),
+        launch_split("fp16, a sum of small terms", "half", long, Cut(1, 384), values.long_sums(random("long"), long), True),
+        of_splits_alone(normal("many splits", "any-length", shape(2, 600), once=True, cut=Cut(300, 2)), (0, 255, 256, 299)),
+        of_splits_alone(
+            normal("all sizes alike", "heads", shape(16, 16, heads=16), once=True, cut=Cut(16, 16)), (0, 1, 15), (0, 7, 15)
+        ),
+        *(normal("blocks exchanged", "any-length", s, once=True, cut=c) for s, c in _of_other_blocks(make)),
+        *make.every_split(),
+    ]
+    return [*made, make.of_many_heads()[0]]
+
+
+def _of_other_blocks(make: SplitCaseMaker) -> list[tuple[Shape, Cut]]:
+    """Keys of a split that are a multiple of Br and not of Bc, queries that are one of Bc and not of Br."""
+    wide, tall = Shape(9, 48, 16, 16, 32, 2), Shape(16, 33 + make.some(), 16, 32, 16, 2)
+    return [
+        (wide.interleaved(make.sizes, k=False), Cut(3, 16)),
+        (tall.interleaved(make.sizes, q=False), Cut(2, 32)),
+    ]
+
+
+def _merges(make: SplitCaseMaker) -> list[Case]:
+    merge, rows, shape, random, half = make.merge, make.rows, make.shape, make.random, np.float16
+    sixteen, many = rows(16, 32), rows(2)
+    hard = shape(16, 70, 32)
+    of_hard = right_parts(hard, Cut(5, 16), values.hard_inputs(random("right parts"), hard))
+    large = make.parts("large O", many, 64)
+    made = [
+        merge("two parts", ("any-count", "traffic"), rows(3), 2, 2),
+        merge("parts of every kind", ("merge", "traffic"), sixteen, 5, 8),
+        launch_merge("right parts", "merge", replace(hard, Br=1, Bc=1), 8, of_hard),
+        merge("one part", "any-count", rows(2), 1, 1),
+        merge("three heads", ("heads", "traffic"), rows(2, heads=3), 3, 4),
+        merge("fp16, parts of every kind", "half", rows(8), 6, 8, half),
+        launch_merge("fp16, large O", "half", many, 64, replace(large, o=_large(large.o)), half),
+        *make.far_merges(),
+        merge("real tiles", "any-count", rows(1, 64, heads=2), 33, 64, once=True),
+        merge("real tiles", "half", rows(1, 128), 33, 64, half, once=True),
+        merge("very wide heads", "half", rows(1, 512), 5, 8, half, once=True),
+        merge("many parts", "any-count", rows(2), 300, 512, once=True),
+        of_queries_alone(merge("many queries", "any-count", rows(300), 3, 4, once=True), (0, 255, 256, 299)),
+        of_queries_alone(merge("all sizes alike", "heads", rows(16, heads=16), 16, 16, once=True), (0, 15), (0, 7, 15)),
+        *make.every_merge(),
+    ]
+    return [*made, make.of_many_heads()[1]]
+
+
+def _large(o: np.ndarray) -> np.ndarray:
+    """Around 1500: fp16 cannot hold the sum of 64 such numbers, but their average."""
+    return np.where(o == 0.0, 0.0, 1500.0 + np.clip(o, -9, 9)).astype(np.float32)
+
+
 PUZZLE = Puzzle(
     id="b3",
     kernels=(SPLIT, MERGE),
     properties=PROPERTIES,
-    cases=lambda draw: [],
+    cases=cases,
     expected=expected,
     budget=budget,
     work=work,
