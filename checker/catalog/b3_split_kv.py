@@ -11,7 +11,9 @@ from checker.catalog.attention.launch import Shape
 from checker.catalog.split.bounds import WHY_BLOCKS, budget, by_hand, largest_block, work
 from checker.catalog.split.cases import SplitCaseMaker, of_queries_alone, of_splits_alone, right_parts
 from checker.catalog.split.launch import MERGE, SPLIT, Cut, launch_merge, launch_split
+from checker.catalog.split.merge_mistakes import ADDRESSING, MERGES
 from checker.catalog.split.reference import expected
+from checker.catalog.split.split_mistakes import SPLITS
 from checker.catalog.split.timing import timed
 from checker.course.case import Case
 from checker.course.puzzle import Draw, Property, Puzzle
@@ -51,7 +53,9 @@ def _splits(make: SplitCaseMaker) -> list[Case]:
         hard("every kind of query, wider tiles", "values", shape(24, 52 + some(), 32, 32, 32), cut=Cut(3, 23)),
         normal("a wide head", "values", shape(11, 64, 128, 16, 32), cut=Cut(2, 48)),
         normal("two heads", ("heads", "traffic"), shape(3, 40 + some(), heads=2), cut=Cut(3, 20)),
-        launch_split("fp16", "half", fp16, Cut(2, 45), values.with_large_v(values.hard_inputs(random("fp16"), fp16, half))),
+        launch_split(
+            "fp16", "half", fp16, Cut(2, 45), values.with_large_v(values.hard_inputs(random("fp16"), fp16, half))
+        ),
         launch_split(
             "fp16, splits that end in a tile",
             "half",
@@ -62,16 +66,28 @@ def _splits(make: SplitCaseMaker) -> list[Case]:
         *make.far_splits(),
         normal("real tiles", "any-length", shape(1, 280 + some(), 64, 16, 64, heads=2), once=True, cut=Cut(2, 150)),
         normal("real tiles", "half", shape(1, 400 + some(), 128, 16, 128), half, once=True, cut=Cut(2, 210)),
-        launch_split("very wide heads", "half", head, Cut(2, 33), values.rising_scores(random("head"), head, half), True),
+        launch_split(
+            "very wide heads", "half", head, Cut(2, 33), values.rising_scores(random("head"), head, half), True
+        ),
         normal("narrow heads", "half", narrow, half, once=True, cut=Cut(2, 37)),
         hard("few keys", "values", shape(12, 16 - some() % 12), huge=1e5, cut=Cut(1, 16)),
-        launch_split("wide tiles", "any-length", wide, Cut(2, 140), values.rising_scores(random("wide"), wide, np.float32), True),
+        launch_split(
+            "wide tiles", "any-length", wide, Cut(2, 140), values.rising_scores(random("wide"), wide, np.float32), True
+        ),
         normal("tall tiles", "half", shape(100 + some(), 20 + some(), 64, 128, 16), half, once=True, cut=Cut(2, 18)),
-        launch_split("large scores", "any-length", large, Cut(2, 20), values.large_scores(random("large"), large), True),
-        launch_split("fp16, a sum of small terms", "half", long, Cut(1, 384), values.long_sums(random("long"), long), True),
-        of_splits_alone(normal("many splits", "any-length", shape(2, 600), once=True, cut=Cut(300, 2)), (0, 255, 256, 299)),
+        launch_split(
+            "large scores", "any-length", large, Cut(2, 20), values.large_scores(random("large"), large), True
+        ),
+        launch_split(
+            "fp16, a sum of small terms", "half", long, Cut(1, 384), values.long_sums(random("long"), long), True
+        ),
         of_splits_alone(
-            normal("all sizes alike", "heads", shape(16, 16, heads=16), once=True, cut=Cut(16, 16)), (0, 1, 15), (0, 7, 15)
+            normal("many splits", "any-length", shape(2, 600), once=True, cut=Cut(300, 2)), (0, 255, 256, 299)
+        ),
+        of_splits_alone(
+            normal("all sizes alike", "heads", shape(16, 16, heads=16), once=True, cut=Cut(16, 16)),
+            (0, 1, 15),
+            (0, 7, 15),
         ),
         *(normal("blocks exchanged", "any-length", s, once=True, cut=c) for s, c in _of_other_blocks(make)),
         *make.every_split(),
@@ -131,4 +147,5 @@ PUZZLE = Puzzle(
     largest_block=largest_block,
     why_blocks=WHY_BLOCKS,
     timed=timed,
+    misconceptions=(*SPLITS, *MERGES, *ADDRESSING),
 )

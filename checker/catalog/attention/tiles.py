@@ -86,7 +86,7 @@ def _reaches(
     d = int(case.constexprs["D"])
     for name, tensor in case.tensors.items():
         side = "k" if tensor.axes[1].name == "key" else "q"
-        if side not in sides or (stores and tensor.role is Role.INPUT):
+        if side not in sides or (stores and tensor.role is Role.INPUT) or tensor.axes[0].name != "head":
             continue
         n, block = tensor.values.shape[1], tensor.axes[1].block
         of_vector = tensor.values.ndim == 2
@@ -95,10 +95,20 @@ def _reaches(
         apart = int(case.scalars.get(heads_apart, n))
         head_stride, row_stride = (apart, 1) if of_vector else strides(case, side)
         last = 0 if of_vector else d - 1
-        for start in range(0, n, block):
-            end = {"right": min(start + block, n), "none": start + block, "one too many": min(start + block, n + 1)}
+        begin, stop = _walked(case, program, side, n)
+        for start in range(begin, stop, block):
+            whole = start + block
+            end = {"right": min(whole, stop), "none": whole, "one too many": min(whole, stop + 1)}
             first = head * head_stride + start * row_stride
             yield Reach(stores, name, first, head * head_stride + (end[mask] - 1) * row_stride + last)
+
+
+def _walked(case: Case, program: int, side: str, n: int) -> tuple[int, int]:
+    """The rows of a side through which a program goes: all of them, or the keys of its split."""
+    if side == "q" or "keys_per_split" not in case.scalars:
+        return 0, n
+    first = program % case.grid[0] * int(case.scalars["keys_per_split"])
+    return min(first, n), min(first + int(case.scalars["keys_per_split"]), n)
 
 
 def _all_but_head_0(*names: str) -> Callable[[Case], dict[str, Array]]:

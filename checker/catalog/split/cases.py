@@ -12,8 +12,7 @@ from checker.catalog.attention.launch import FAR_APART, Proves, Shape, some_head
 from checker.catalog.attention.values import Inputs
 from checker.catalog.cases import covering
 from checker.catalog.split.launch import Cut, Parts, launch_merge, launch_split
-from checker.catalog.split.reference import of_splits, own_keys
-from checker.catalog.attention.reference import expected as expected_alone
+from checker.catalog.split.reference import right_splits
 from checker.course.case import Case, Role
 from checker.course.puzzle import Draw
 
@@ -138,8 +137,7 @@ def drawn_parts(random: np.random.Generator, shape: Shape, splits: int) -> Parts
 
 def right_parts(shape: Shape, cut: Cut, inputs: Inputs) -> Parts:
     """What right splits store, of these inputs."""
-    case = launch_split("", (), shape, cut, inputs)
-    made = of_splits(case, lambda part: {n: e.values for n, e in expected_alone(part).items()}, own_keys)
+    made = right_splits(launch_split("", (), shape, cut, inputs))
     return Parts(made["o_part_ptr"].astype(np.float32), made["lse_part_ptr"].astype(np.float32), inputs.kinds)
 
 

@@ -20,12 +20,22 @@ from checker.course.puzzle import Expected
 Outputs = Mapping[str, Array]
 
 
-def of_splits(case: Case, of: Callable[[Case], Outputs], keys: Callable[[Case, int], Array]) -> dict[str, Array]:
-    """What all splits write, if each writes `of` its keys alone; without keys O = 0 and LSE = -inf."""
+def own_keys(case: Case, split: int) -> Array:
+    """The keys of a split, by their numbers."""
+    return np.arange(*keys_of(case, split))
+
+
+def of_splits(
+    case: Case,
+    of: Callable[[Case], Outputs],
+    keys: Callable[[Case, int], Array] = own_keys,
+    empty: tuple[float, float] = (0.0, -np.inf),
+) -> dict[str, Array]:
+    """What all splits write, if each writes `of` its keys alone; without keys, O and LSE as in `empty`."""
     shape = shape_of(case)
     nothing = {
-        "o_ptr": np.zeros((shape.heads, shape.n_q, shape.D)),
-        "lse_ptr": np.full((shape.heads, shape.n_q), -np.inf),
+        "o_ptr": np.full((shape.heads, shape.n_q, shape.D), empty[0]),
+        "lse_ptr": np.full((shape.heads, shape.n_q), empty[1]),
     }
     found = [keys(case, split) for split in range(case.grid[0])]
     made = [of(alone(case, some)) if len(some) else nothing for some in found]
@@ -33,9 +43,9 @@ def of_splits(case: Case, of: Callable[[Case], Outputs], keys: Callable[[Case, i
     return {f"{name[:-4]}_part_ptr": np.stack([one[name] for one in made]) for name in nothing if name in names}
 
 
-def own_keys(case: Case, split: int) -> Array:
-    """The keys of a split, by their numbers."""
-    return np.arange(*keys_of(case, split))
+def right_splits(case: Case) -> dict[str, Array]:
+    """What all splits should write."""
+    return of_splits(case, lambda part: {n: e.values for n, e in expected_alone(part).items()})
 
 
 def merged(o: Array, lse: Array) -> tuple[Array, Array]:
@@ -54,9 +64,11 @@ def expected(case: Case) -> Mapping[str, Expected]:
     1e-37 of the largest weight.
     """
     if is_split(case):
-        values = of_splits(case, lambda part: {n: e.values for n, e in expected_alone(part).items()}, own_keys)
-        errors = of_splits(case, lambda part: {n: e.tolerance for n, e in expected_alone(part).items()}, own_keys)
-        return {name: Expected(values[name], np.where(np.isinf(errors[name]), 0.0, errors[name])) for name in values}
+        values = right_splits(case)
+        errors = of_splits(
+            case, lambda part: {n: e.tolerance for n, e in expected_alone(part).items()}, empty=(0.0, 0.0)
+        )
+        return {name: Expected(values[name], errors[name]) for name in values}
     parts, lses = wide(case, "o_part"), wide(case, "lse_part")
     o, lse = merged(parts, lses)
     largest = np.max(np.abs(lses), axis=0, where=np.isfinite(lses), initial=0.0)

@@ -1,0 +1,297 @@
+"""What kernels with a wrong idea of splits, or of their merge, would write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from checker.catalog.attention.launch import shape_of, wide
+from checker.catalog.attention.mistakes import attention, of_scores
+from checker.catalog.attention.reference import scores, sees
+from checker.catalog.softmax.mistakes import exp32
+from checker.catalog.split.launch import cut_of, is_split, keys_of, tiles_of
+from checker.catalog.split.reference import of_splits, own_keys, right_splits
+from checker.course.case import Array, Case, Role
+from checker.course.misconception import Misconception, Reach, Reaches, Unwritten, Writes
+
+Outputs = Mapping[str, Array]
+Keys = Callable[[Case, int], Array]  # (launch, split) → keys by their numbers
+EMPTY = (0.0, -np.inf)  # O and LSE of a split without keys
+
+
+def right(part: Case) -> Outputs:
+    """Attention to the keys of one split."""
+    return of_scores(part, scores(part), sees(part))
+
+
+def in_splits(of: Callable[[Case], Outputs], keys: Keys = own_keys, empty: tuple[float, float] = EMPTY) -> Writes:
+    """A wrong idea of what a split computes, of which keys it has, or of what it stores if it has none."""
+    return Writes(lambda case: of_splits(case, of, keys, empty) if is_split(case) else {})
+
+
+def lifted(idea: Misconception) -> Misconception:
+    """A wrong idea of attention, in each split."""
+
+    def of(sign: Writes) -> Writes:
+        return Writes(in_splits(sign.outputs).outputs, sign.line, sign.needs_line)
+
+    signs = tuple(of(sign) if isinstance(sign, Writes) else sign for sign in idea.signs)
+    return Misconception(idea.id, idea.title, idea.explanation, idea.hint, signs, idea.question)
+
+
+def from_to(first: Callable[[Case, int], int], end: Callable[[Case, int], int]) -> Keys:
+    """The keys from `first` up to `end`, as far as there are any."""
+    return lambda case, split: np.arange(first(case, split), min(end(case, split), shape_of(case).n_k))
+
+
+def begin(case: Case, split: int) -> int:
+    """The first key of a split."""
+    return split * cut_of(case).keys
+
+
+def end(case: Case, split: int) -> int:
+    """One past the last key of a split."""
+    return keys_of(case, split)[1]
+
+
+def in_whole_tiles(case: Case, count: int) -> int:
+    """A number of keys, rounded up to whole tiles."""
+    return -(-count // shape_of(case).Bc) * shape_of(case).Bc
+
+
+def with_next_keys(case: Case, split: int) -> Array:
+    """The keys of a split, and as many of the next one as fill its last tile."""
+    first, last = keys_of(case, split)
+    return np.arange(first, min(first + in_whole_tiles(case, last - first), shape_of(case).n_k))
+
+
+def with_one_more(case: Case, split: int) -> Array:
+    """The keys of a split, and the one after them, if it is in the same tile."""
+    first, last = keys_of(case, split)
+    inside = (last - first) % shape_of(case).Bc and last < shape_of(case).n_k
+    return np.arange(first, last + bool(inside))
+
+
+def of_equal_length(down: bool) -> Keys:
+    """As many keys for each split, whatever keys_per_split says: n_k / splits, rounded down or up."""
+
+    def keys(case: Case, split: int) -> Array:
+        n_k, splits = shape_of(case).n_k, cut_of(case).splits
+        each = n_k // splits if down else -(-n_k // splits)
+        return np.arange(min(split * each, n_k), min((split + 1) * each, n_k))
+
+    return keys
+
+
+def of_whole_tiles(up: bool) -> Keys:
+    """Splits that begin and end where a tile would, if tiles were counted from key 0."""
+
+    def keys(case: Case, split: int) -> Array:
+        n_k, each, Bc = shape_of(case).n_k, cut_of(case).keys, shape_of(case).Bc
+        each = in_whole_tiles(case, each) if up else each // Bc * Bc
+        return np.arange(min(split * each, n_k), min((split + 1) * each, n_k))
+
+    return keys
+
+
+def dealt(case: Case, split: int) -> Array:
+    """Every so many-th key."""
+    return np.arange(split, shape_of(case).n_k, cut_of(case).splits)
+
+
+def dealt_tiles(case: Case, split: int) -> Array:
+    """Every so many-th tile of keys."""
+    keys = np.arange(shape_of(case).n_k)
+    return np.asarray(keys[keys // shape_of(case).Bc % cut_of(case).splits == split])
+
+
+def padding_counted(as_far_as_n_k: bool) -> Writes:
+    """Keys past a split's end were loaded as 0 and count: all that fill its last tile, or as many as exist."""
+
+    def outputs(case: Case) -> Outputs:
+        if not is_split(case):
+            return {}
+        made = []
+        for split in range(case.grid[0]):
+            first, last = keys_of(case, split)
+            filled = first + in_whole_tiles(case, last - first)
+            made.append((min(filled, shape_of(case).n_k) if as_far_as_n_k else filled) - last)
+        extra = iter(n for n, tiles in zip(made, tiles_of(case), strict=True) if tiles)
+
+        def of(part: Case) -> Outputs:
+            zeros, v = next(extra), wide(part, "v")
+            s = np.pad(scores(part), ((0, 0), (0, 0), (0, zeros)))
+            return {n: x for n, x in attention(s, np.pad(v, ((0, 0), (0, zeros), (0, 0)))).items() if n in part.tensors}
+
+        return of_splits(case, of)
+
+    return Writes(outputs)
+
+
+def keys_below_n_q(case: Case) -> Outputs:
+    """Keys are compared with n_q: where all of a split's first tile are hidden, NaN comes of it."""
+    if not is_split(case):
+        return {}
+    n_q = shape_of(case).n_q
+    made = of_splits(case, right, lambda case, split: own_keys(case, split)[own_keys(case, split) < n_q])
+    for split in range(case.grid[0]):
+        if n_q <= begin(case, split) < shape_of(case).n_k:
+            for values in made.values():
+                values[split] = np.nan
+    return made
+
+
+def stored(change: Callable[[Case, dict[str, Array]], Outputs]) -> Writes:
+    """Right parts, of which something else is stored."""
+    return Writes(lambda case: change(case, right_splits(case)) if is_split(case) else {})
+
+
+def exchanged(case: Case, made: dict[str, Array]) -> Outputs:
+    """Parts of shape (heads, splits, ...), in the place of (splits, heads, ...)."""
+    return {name: np.ascontiguousarray(x.swapaxes(0, 1)).reshape(x.shape) for name, x in made.items()}
+
+
+def queries_first(case: Case, made: dict[str, Array]) -> Outputs:
+    """Parts of shape (splits, n_q, heads, ...)."""
+    return {name: np.ascontiguousarray(x.swapaxes(1, 2)).reshape(x.shape) for name, x in made.items()}
+
+
+def left_out(rows: Callable[[Case], Array]) -> Unwritten:
+    """What is left of the parts if programs store to the same `rows`, counted through all parts."""
+
+    def elements(case: Case) -> dict[str, Array]:
+        if not is_split(case):
+            return {}
+        shape = case.tensors["lse_part_ptr"].values.shape
+        every = np.ones(int(np.prod(shape)), bool)
+        every[rows(case)] = False
+        gone = every.reshape(shape)
+        o = case.tensors["o_part_ptr"].values.shape
+        return {"o_part_ptr": np.broadcast_to(gone[..., None], o), "lse_part_ptr": gone}
+
+    return Unwritten(elements, shared=True)
+
+
+def empty_splits(case: Case) -> dict[str, Array]:
+    """All that splits without keys should store."""
+    if not is_split(case):
+        return {}
+    empty = tiles_of(case) == 0
+    outputs = {name: t for name, t in case.tensors.items() if t.role is Role.OUTPUT}
+    return {
+        name: np.broadcast_to(empty.reshape(-1, *[1] * (t.values.ndim - 1)), t.values.shape)
+        for name, t in outputs.items()
+    }
+
+
+def merging(formula: Callable[[Array, Array, Case], tuple[Array, Array | None]]) -> Writes:
+    """A wrong idea of the merge: O and LSE from those of the parts; None: a kernel may have any LSE."""
+
+    def outputs(case: Case) -> Outputs:
+        if is_split(case):
+            return {}
+        with np.errstate(all="ignore"):
+            o, lse = formula(wide(case, "o_part"), wide(case, "lse_part"), case)
+        return {"o_ptr": o} if lse is None else {"o_ptr": o, "lse_ptr": lse}
+
+    return Writes(outputs)
+
+
+def weighed(
+    o: Array,
+    lse: Array,
+    weight: Callable[[Array, Array], Array] = lambda lse, m: exp32(lse - m),
+    divided: Callable[[Array, Array], Array] = lambda o, l: o / l,
+    total: Callable[[Array, Array], Array] = lambda m, l: m + np.log(l),
+    m: Array | None = None,
+) -> tuple[Array, Array]:
+    """O and LSE of a merge with its own weights, division and LSE; `m`: a maximum that is not that of the parts."""
+    m = lse.max(axis=0) if m is None else m
+    weights = weight(lse, m)
+    l = weights.sum(axis=0)
+    return divided((weights[..., None] * o).sum(axis=0), l[..., None]), total(m, l)
+
+
+def padded_parts(o: Array, lse: Array, case: Case) -> tuple[Array, Array]:
+    """Parts up to Bs, of which those that do not exist have an LSE of 0 and an O of 0."""
+    more = int(case.constexprs["Bs"]) - len(lse)
+    return np.pad(o, ((0, more), *[(0, 0)] * 3)), np.pad(lse, ((0, more), *[(0, 0)] * 2))
+
+
+def regrouped(x: Array, order: str) -> Array:
+    """Parts that are read as if their axes, splits, heads and queries, came in another order."""
+    at = ["shq".index(letter) for letter in order]
+    shape = [x.shape[axis] for axis in at]
+    return x.reshape(*shape, *x.shape[3:]).transpose(*np.argsort(at), *range(3, x.ndim))
+
+
+def merging_some(of: slice) -> Writes:
+    """A merge of some of the parts, if there are any."""
+
+    def formula(o: Array, lse: Array, case: Case) -> tuple[Array, Array]:
+        some = lse[of]
+        return weighed(o[of], some) if len(some) else (np.full(o.shape[1:], np.nan), np.full(lse.shape[1:], np.nan))
+
+    return merging(formula)
+
+
+def merging_with_lse(total: Callable[[Array, Array, Array], Array]) -> Writes:
+    """A merge with the right O; LSE is made of those of the parts, their maximum and the sum of the weights."""
+
+    def formula(o: Array, lse: Array, case: Case) -> tuple[Array, Array]:
+        m = lse.max(axis=0)
+        return weighed(o, lse)[0], total(lse, m, exp32(lse - m).sum(axis=0))
+
+    return merging(formula)
+
+
+def merging_first(axis: int, of_o: bool, of_lse: bool) -> Writes:
+    """A merge that takes the first head (axis 1) or query (axis 2) of the parts for all."""
+
+    def formula(o: Array, lse: Array, case: Case) -> tuple[Array, Array]:
+        first = [np.broadcast_to(np.take(x, [0], axis), x.shape) for x in (o, lse)]
+        return weighed(first[0] if of_o else o, first[1] if of_lse else lse)
+
+    return merging(formula)
+
+
+def parts_reached(last: Callable[[Case], int]) -> Reaches:
+    """What a load of all parts covers, from the first to the number `last`."""
+
+    def of(case: Case, program: int) -> tuple[Reach, ...]:
+        if is_split(case):
+            return ()
+        n_q, heads = case.grid
+        d, at = int(case.constexprs["D"]), program // n_q * n_q + program % n_q
+        far = last(case) * heads * n_q + at
+        return (
+            Reach(False, "lse_part_ptr", at, far),
+            Reach(False, "o_part_ptr", at * d, far * d + d - 1),
+        )
+
+    return Reaches(of)
+
+
+def part_stored(rows: Callable[[Case], int]) -> Reaches:
+    """What a split's stores cover, with so many rows for its queries."""
+
+    def of(case: Case, program: int) -> tuple[Reach, ...]:
+        if not is_split(case):
+            return ()
+        splits, heads = case.grid
+        n_q, d = shape_of(case).n_q, shape_of(case).D
+        first = (program % splits * heads + program // splits) * n_q
+        end = first + rows(case)
+        return Reach(True, "lse_part_ptr", first, end - 1), Reach(True, "o_part_ptr", first * d, end * d - 1)
+
+    return Reaches(of)
+
+
+def ids_exchanged(case: Case, program: int) -> tuple[Reach, ...]:
+    """The load of Q by a program of `split_kernel` that takes the grid's first axis for the head."""
+    head = program % case.grid[0]
+    if not is_split(case) or head < case.grid[1]:
+        return ()
+    shape, first = shape_of(case), head * int(case.scalars["q_head_stride"])
+    return (Reach(False, "q_ptr", first, first + (shape.n_q - 1) * int(case.scalars["q_row_stride"]) + shape.D - 1),)
