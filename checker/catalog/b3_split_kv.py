@@ -9,11 +9,12 @@ import numpy as np
 from checker.catalog.attention import values
 from checker.catalog.attention.launch import Shape
 from checker.catalog.split.bounds import WHY_BLOCKS, budget, by_hand, largest_block, work
-from checker.catalog.split.cases import SplitCaseMaker, of_queries_alone, of_splits_alone, right_parts
+from checker.catalog.split.cases import SplitCaseMaker, of_programs, right_parts
 from checker.catalog.split.launch import MERGE, SPLIT, Cut, launch_merge, launch_split
 from checker.catalog.split.merge_mistakes import ADDRESSING, MERGES
 from checker.catalog.split.reference import expected
 from checker.catalog.split.split_mistakes import SPLITS
+from checker.catalog.split.suspected import SUSPECTED
 from checker.catalog.split.timing import timed
 from checker.course.case import Case
 from checker.course.puzzle import Draw, Property, Puzzle
@@ -81,10 +82,8 @@ def _splits(make: SplitCaseMaker) -> list[Case]:
         launch_split(
             "fp16, a sum of small terms", "half", long, Cut(1, 384), values.long_sums(random("long"), long), True
         ),
-        of_splits_alone(
-            normal("many splits", "any-length", shape(2, 600), once=True, cut=Cut(300, 2)), (0, 255, 256, 299)
-        ),
-        of_splits_alone(
+        of_programs(normal("many splits", "any-length", shape(2, 600), once=True, cut=Cut(300, 2)), (0, 255, 256, 299)),
+        of_programs(
             normal("all sizes alike", "heads", shape(16, 16, heads=16), once=True, cut=Cut(16, 16)),
             (0, 1, 15),
             (0, 7, 15),
@@ -123,8 +122,8 @@ def _merges(make: SplitCaseMaker) -> list[Case]:
         merge("real tiles", "half", rows(1, 128), 33, 64, half, once=True),
         merge("very wide heads", "half", rows(1, 512), 5, 8, half, once=True),
         merge("many parts", "any-count", rows(2), 300, 512, once=True),
-        of_queries_alone(merge("many queries", "any-count", rows(300), 3, 4, once=True), (0, 255, 256, 299)),
-        of_queries_alone(merge("all sizes alike", "heads", rows(16, heads=16), 16, 16, once=True), (0, 15), (0, 7, 15)),
+        of_programs(merge("many queries", "any-count", rows(300), 3, 4, once=True), (0, 255, 256, 299)),
+        of_programs(merge("all sizes alike", "heads", rows(16, heads=16), 16, 16, once=True), (0, 15), (0, 7, 15)),
         *make.every_merge(),
     ]
     return [*made, make.of_many_heads()[1]]
@@ -142,6 +141,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=expected,
     budget=budget,
+    suspected=SUSPECTED,
     work=work,
     by_hand=by_hand,
     largest_block=largest_block,

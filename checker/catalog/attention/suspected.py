@@ -130,7 +130,7 @@ def _wanted(launch: Launch, kernel: str, draw: Draw, t: _Tiles) -> suspected.Wan
         random = draw.case(f"{kernel} {name} {t}")
         inputs = normal_inputs(random, shape, np.float16 if t.half else np.float32)
         if t.around:
-            inputs = _around(inputs, t.around)
+            inputs = around_number(inputs, t.around)
         elif t.step or t.below:
             inputs = _stepped(inputs, shape, t)
         else:
@@ -149,7 +149,7 @@ def _wanted(launch: Launch, kernel: str, draw: Draw, t: _Tiles) -> suspected.Wan
     return suspected.Wanted((kernel, t if sampled else replace(t, c=0)), milliseconds, elements, touched, make)
 
 
-def _around(inputs: Inputs, number: float) -> Inputs:
+def around_number(inputs: Inputs, number: float) -> Inputs:
     """Scores from -2 to 2 times the number, the same along a query or not, and V on both sides of it."""
     q, k, v = inputs.q.copy(), inputs.k.copy(), inputs.v.copy()
     q[..., :2], k[..., :2] = 0.0, 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from checker.catalog.attention.cases import FAR, FAR_HALF, FURTHER, MANY_HEADS, 
 from checker.catalog.attention.launch import FAR_APART, Proves, Shape, some_heads
 from checker.catalog.attention.values import Inputs
 from checker.catalog.cases import covering
-from checker.catalog.split.launch import Cut, Parts, launch_merge, launch_split
+from checker.catalog.split.launch import Cut, Parts, is_split, launch_merge, launch_split
 from checker.catalog.split.reference import right_splits
 from checker.course.case import Case, Role
 from checker.course.puzzle import Draw
@@ -141,27 +142,15 @@ def right_parts(shape: Shape, cut: Cut, inputs: Inputs) -> Parts:
     return Parts(made["o_part_ptr"].astype(np.float32), made["lse_part_ptr"].astype(np.float32), inputs.kinds)
 
 
-def of_splits_alone(case: Case, splits: tuple[int, ...], heads: tuple[int, ...] = (0,)) -> Case:
-    """A launch of `split_kernel` with the programs of some splits and heads only."""
-    programs = tuple(split + head * case.grid[0] for head in heads for split in splits)
-    asked = {}
+def of_programs(case: Case, along: Sequence[int], heads: Sequence[int] = (0,)) -> Case:
+    """A launch with the programs of some heads only, and of some splits, or of some queries in the merge."""
+    asked, axes = {}, (along, heads) if is_split(case) else (heads, along)  # as the outputs have them
     for name, tensor in case.tensors.items():
         if tensor.role is Role.OUTPUT:
             mask = np.zeros(tensor.values.shape, bool)
-            mask[np.ix_(splits, heads)] = True
+            mask[np.ix_(*axes)] = True
             asked[name] = mask
-    return replace(case, programs=programs, asked=asked)
-
-
-def of_queries_alone(case: Case, queries: tuple[int, ...], heads: tuple[int, ...] = (0,)) -> Case:
-    """A launch of `merge_kernel` with the programs of some queries and heads only."""
-    programs = tuple(query + head * case.grid[0] for head in heads for query in queries)
-    asked = {}
-    for name, tensor in case.tensors.items():
-        if tensor.role is Role.OUTPUT:
-            mask = np.zeros(tensor.values.shape, bool)
-            mask[np.ix_(heads, queries)] = True
-            asked[name] = mask
+    programs = tuple(one + head * case.grid[0] for head in heads for one in along)
     return replace(case, programs=programs, asked=asked)
 
 

@@ -236,13 +236,17 @@ WEIGHTS = (
         )
     ),
     Misconception(
-        "weighed-in-half",
-        "Parts are added up in fp16",
-        "Parts are fp32. fp16 ends at 65504, which the sum of 64 parts of about 1500 is beyond, and it keeps 11 binary "
-        "digits of each.",
+        "parts-in-half",
+        "Parts are rounded to fp16",
+        "Parts are fp32. fp16 keeps 11 binary digits of each, and what is lost here is in O, whose sum is made of "
+        "them.",
         "Leave Os and the weights as they are loaded: tl.store converts O at the end.",
         question="Which type do Os have when they are loaded, and which type do they have when they are added up?",
-        signs=(merging(_in_half),),
+        signs=(
+            merging(lambda o, lse, case: weighed(rounded(o), lse)),
+            merging(lambda o, lse, case: weighed(o, lse, lambda lse, m: rounded(exp32(lse - m)))),
+            merging(_in_half),
+        ),
     ),
 )
 
@@ -331,7 +335,7 @@ PLACES = (
         Misconception(
             "splits-and-heads-exchanged",
             f"{what} looked for {how}",
-            f"The parts have the shape (splits, heads, n_q), and O one axis more, so the splits are outermost. {numbers}",
+            f"Parts have the shape (splits, heads, n_q), and O one axis more, so the splits are outermost. {numbers}",
             _ROWS,
             question="3 splits, 2 heads, one query: in which order do the six parts lie in memory? Which number has "
             "split 1, head 0, and which one does your row give it?",

@@ -31,13 +31,17 @@ def of_splits(
     keys: Callable[[Case, int], Array] = own_keys,
     empty: tuple[float, float] = (0.0, -np.inf),
 ) -> dict[str, Array]:
-    """What all splits write, if each writes `of` its keys alone; without keys, O and LSE as in `empty`."""
+    """What all splits write, if each writes `of` its keys alone; without keys, O and LSE as in `empty`.
+
+    Of splits of which no program is run, nothing is computed.
+    """
     shape = shape_of(case)
     nothing = {
         "o_ptr": np.full((shape.heads, shape.n_q, shape.D), empty[0]),
         "lse_ptr": np.full((shape.heads, shape.n_q), empty[1]),
     }
-    found = [keys(case, split) for split in range(case.grid[0])]
+    run = {program % case.grid[0] for program in case.programs} or range(case.grid[0])
+    found = [keys(case, split) if split in run else np.arange(0) for split in range(case.grid[0])]
     made = [of(alone(case, some)) if len(some) else nothing for some in found]
     names = set.intersection(*(set(one) for one in made))
     return {f"{name[:-4]}_part_ptr": np.stack([one[name] for one in made]) for name in nothing if name in names}

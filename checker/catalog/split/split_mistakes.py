@@ -1,6 +1,6 @@
 """Wrong ideas of `split_kernel`: which keys a split has, what it stores if it has none, and where.
 
-Numbers are those of the lesson's example: the scores 1 3 | 2 5 of one query in two splits, and the values 10 20 | 30 40.
+Numbers are those of the lesson's example: the scores 1 3 | 2 5 of one query in two splits; values 10 20 | 30 40.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from checker.catalog.attention.flash_2_mistakes import ACCUMULATION
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.mistakes import LOG2_E, SCORES, attention, from_scores, rounded
 from checker.catalog.attention.tiles import reach
+from checker.catalog.softmax.mistakes import exp32
 from checker.catalog.split.bounds import budget
 from checker.catalog.split.launch import cut_of, is_split
 from checker.catalog.split.models import (
@@ -63,6 +64,13 @@ def _moves_next_keys(case: Case, moved: Mapping[str, Traffic]) -> bool:
     return loads == {shape.heads * keys * shape.D} and max(loads) > k
 
 
+def _without_max(s: Array, v: Array, case: Case) -> dict[str, Array]:
+    """Exponentials of the scores themselves; where they are all 0, the guard of splits without keys makes O 0."""
+    e = exp32(s)
+    l = e.sum(axis=-1, keepdims=True)
+    return {"o_ptr": (e @ v) / np.where(l == 0.0, 1.0, l), "lse_ptr": np.log(l)[..., 0]}
+
+
 def _lse(value: Callable[[Array, Array], Array], empty: float) -> Writes:
     """Right O, and another LSE of m and l; and what it is for a split without keys."""
 
@@ -105,7 +113,10 @@ KEYS = (
         "Compare with <, not with <=.",
         question="The first split has the keys 0 to 19. Which number is end_k, and what does your comparison say of "
         "it?",
-        signs=(in_splits(right, with_one_more),),
+        signs=(
+            in_splits(right, with_one_more),
+            in_splits(right, from_to(begin, lambda case, split: end(case, split) + 1)),
+        ),
     ),
     *(
         Misconception(
@@ -327,6 +338,16 @@ EMPTY = (
     ),
 )
 
+NO_MAXIMUM = Misconception(
+    "no-max-subtraction",
+    "The maximum is not subtracted",
+    "The exponential of a score above 88.7 is infinite in fp32, and infinity divided by infinity is NaN. That of a "
+    "score of -200 is 0, and a split with such scores alone looks like one without keys.",
+    "Subtract the running maximum before the exponential.",
+    question="How do you compute the weights of the scores 100 and 102 with a pocket calculator that ends at 10^38?",
+    signs=(in_splits(from_scores(_without_max).outputs),),
+)
+
 _LSE_IS = "LSE = mi + tl.log(li), as in puzzle 6."
 LSE = tuple(
     Misconception(id, title, explanation, _LSE_IS, question=question, signs=(_lse(value, empty),))
@@ -512,4 +533,4 @@ PLACES = (
 )
 
 IN_EACH_SPLIT = tuple(lifted(idea) for idea in (*ACCUMULATION, *SCORES) if idea.id not in OF_ONE_LOOP)
-SPLITS = (*KEYS, *EMPTY, *LSE, *PLACES, *IN_EACH_SPLIT)
+SPLITS = (*KEYS, *EMPTY, NO_MAXIMUM, *LSE, *PLACES, *IN_EACH_SPLIT)
