@@ -86,6 +86,13 @@ def attention(torch: Any) -> tuple[Given, Given]:
     return {**given, "scale": 0.5, "n_q": 5, "n_k": 7, "CAUSAL": True}, results
 
 
+def decoding(torch: Any) -> tuple[Given, Given]:
+    """The same attention, not causal, in splits of 3 keys."""
+    given, results = attention(torch)
+    scores = 0.5 * given["q"] @ given["k"].mT
+    return {**given, "keys_per_split": 3}, {"o": results["full"], "lse": scores.logsumexp(dim=-1)}
+
+
 GRADIENTS = {name: name for name in ("dq", "dk", "dv")}
 # Of a lesson: what its specification is given, what of its results is compared with what, and how it is called.
 SPECS: dict[str, tuple[Callable[[Any], tuple[Given, Given]], dict[str, str], str]] = {
@@ -107,6 +114,7 @@ SPECS: dict[str, tuple[Callable[[Any], tuple[Given, Given]], dict[str, str], str
         "dq, dk, dv = backward(q, k, v, o, lse, do, scale, CAUSAL)",
     ),
     "p7": (attention, {"dq": "dq", "dk": "dk", "dv": "dv"}, ""),
+    "b3": (decoding, {"o": "o", "lse": "lse"}, ""),
 }
 
 
@@ -247,6 +255,11 @@ def worked() -> dict[str, list[str]]:
     _, (m_hidden, l_hidden, o_hidden) = online(np.array([1.0, 3.0, 2.0, -np.inf]))
     weights, total = np.exp(ROW - m), np.exp([0.5, 3.0, 1.0]).sum()
     alone, past = weights[2:] @ VALUES[2:], l + 4 * np.exp(-m)  # of tile 2; with four keys that do not exist
+    parts = [(3 + np.log(l1), o1 / l1), (m + np.log(weights[2:].sum()), alone / weights[2:].sum())]
+    share = np.exp(parts[0][0] - parts[1][0])
+    split = (
+        [f"{lse:.3f}" for lse, _ in parts] + [f"{part:.2f}" for _, part in parts] + [f"{share:.4f}", f"{1 + share:.4f}"]
+    )
     merged = [f"{o1:.2f}", f"{o:.2f}", f"{o / l:.2f}", f"{m + np.log(l):.3f}", f"{o_hidden / l_hidden:.2f}"]
     gradients = [f"{np.log(3):.4f}", f"{np.log(4):.4f}", "17.5", "35", "-3.75", f"{3.75 * np.log(3):.2f}"]
     return {
@@ -260,6 +273,7 @@ def worked() -> dict[str, list[str]]:
         "p6": [*merged, f"{l_hidden:.4f}", f"{m_hidden + np.log(l_hidden):.3f}"],
         "a4": gradients,
         "p7": gradients,
+        "b3": [*split, f"{o1:.2f}", f"{o:.2f}", f"{o / l:.2f}", f"{m + np.log(l):.3f}"],
     }
 
 

@@ -7,17 +7,20 @@ from dataclasses import replace
 import numpy as np
 
 from checker.catalog.attention import values
+from checker.catalog.attention.cases import FAR, FAR_HEADS
 from checker.catalog.attention.launch import Shape
+from checker.catalog.attention.reference import sees
 from checker.catalog.split.bounds import WHY_BLOCKS, budget, by_hand, largest_block, work
 from checker.catalog.split.cases import SplitCaseMaker, of_programs, right_parts
-from checker.catalog.split.launch import MERGE, SPLIT, Cut, launch_merge, launch_split
+from checker.catalog.split.launch import MERGE, SPLIT, Cut, Parts, launch_merge, launch_split
 from checker.catalog.split.merge_mistakes import ADDRESSING, MERGES
 from checker.catalog.split.reference import expected
 from checker.catalog.split.split_mistakes import SPLITS
 from checker.catalog.split.suspected import SUSPECTED
 from checker.catalog.split.timing import timed
-from checker.course.case import Case
-from checker.course.puzzle import Draw, Property, Puzzle
+from checker.course.case import Array, Case
+from checker.course.puzzle import Draw, Pictured, Property, Puzzle
+from checker.course.question import Question, products, reads, value
 
 PROPERTIES = (
     Property("values", "splits: queries of every kind", 15),
@@ -129,10 +132,74 @@ def _merges(make: SplitCaseMaker) -> list[Case]:
     return [*made, make.of_many_heads()[1]]
 
 
-def _large(o: np.ndarray) -> np.ndarray:
-    """Around 1500: fp16 cannot hold the sum of 64 such numbers, but their average."""
-    return np.where(o == 0.0, 0.0, 1500.0 + np.clip(o, -9, 9)).astype(np.float32)
+def large_cases(draw: Draw) -> list[Case]:
+    """For a GPU: ten thousand keys, a wide head, bf16, heads that lie far apart, and hundreds of parts."""
+    make = SplitCaseMaker(draw)
+    wide = Shape(3, 10_061, 128, 16, 64, heads=2)
+    narrow, far = Shape(1, 5_003, 64, 16, 128, heads=3), replace(FAR_HEADS, n_q=3)
+    return [
+        make.large("large", "ten thousand keys", "any-length", wide, cut=Cut(33, 311)),
+        make.large("bf16", "bf16", "half", narrow, bf16=True, cut=Cut(8, 700)),
+        make.large("far", FAR, "far-heads", far, cut=Cut(2, 9)),
+        make.merge("hundreds of parts", "any-count", Shape(3, 1, 128, 1, 1, 2), 300, 512),
+    ]
 
+
+def _large(o: Array) -> Array:
+    """Around 1500: fp16 cannot hold the sum of 64 such numbers, but their average."""
+    return np.asarray(np.where(o == 0.0, 0.0, 1500.0 + np.clip(o, -9, 9)), np.float32)
+
+
+def _pictured(draw: Draw) -> list[Case]:
+    """64 keys in four splits of a tile each, and the merge of their parts."""
+    shape, cut = Shape(4, 64, 16, 16, 16), Cut(4, 16)
+    inputs = values.normal_inputs(draw.case("pictured"), shape)
+    rows = replace(shape, Br=1, Bc=1)
+    return [
+        launch_split("four splits", (), shape, cut, inputs),
+        launch_merge("four parts", (), rows, 4, right_parts(shape, cut, inputs)),
+    ]
+
+
+WHOLE_TILES, CUT_TILES = (
+    launch_split("four splits", (), shape, Cut(4, keys), values.normal_inputs(np.random.default_rng(0), shape))
+    for shape in [Shape(2, 64, 16, 16, 16)]
+    for keys in (16, 20)
+)
+FOUR_PARTS = launch_merge(
+    "four parts",
+    (),
+    Shape(1, 1, 16, 1, 1),
+    4,
+    Parts(np.ones((4, 1, 1, 16), np.float32), np.full((4, 1, 1), 3.0, np.float32)),
+)
+QUESTIONS = (
+    Question(
+        "q_reads",
+        "2 queries, 64 keys, one head, 4 splits of 16 keys, Bc = 16: how often does split_kernel read an element of Q?",
+        WHOLE_TILES,
+        reads("q_ptr"),
+        "Each of the 4 splits is a program of its own, and needs the queries.",
+        course=4,
+    ),
+    Question(
+        "products",
+        "2 queries, 64 keys, one head, 4 splits of 20 keys, Br = Bc = 16: how many times does split_kernel call "
+        "tl.dot, in all programs together?",
+        CUT_TILES,
+        products(16, 16, 16),
+        "Three splits have 20 keys, which are 2 tiles each, and the last one has 4 keys, in 1 tile. Each of the 7 "
+        "tiles takes 2 products.",
+        course=14,
+    ),
+    Question(
+        "merged_lse",
+        "A query has four parts, each with the LSE 3: what LSE does merge_kernel store?",
+        FOUR_PARTS,
+        value("lse_ptr", 0, 0),
+        "The four sums of exponentials are e^3 each, together 4 e^3, and the logarithm of that is 3 + log(4).",
+    ),
+)
 
 PUZZLE = Puzzle(
     id="b3",
@@ -147,5 +214,8 @@ PUZZLE = Puzzle(
     largest_block=largest_block,
     why_blocks=WHY_BLOCKS,
     timed=timed,
+    large_cases=large_cases,
+    pictured=Pictured(_pictured, sees=sees),
     misconceptions=(*SPLITS, *MERGES, *ADDRESSING),
+    questions=QUESTIONS,
 )

@@ -15,6 +15,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from memory import alive, memory_passes, roofline
 from rows import addresses, merge_tree, padding, row_addresses, three_passes
+from splits import splits
 from tiles import product_tiles, tiled_rows, transposed_tile
 
 HERE = Path(__file__).resolve().parent
@@ -36,6 +37,7 @@ FIGURES: tuple[Callable[[], Figure], ...] = (
     loop_orders,
     causal_tiles,
     backward_kernels,
+    splits,
     roofline,
 )
 

@@ -85,7 +85,7 @@ KEYS = (
     Misconception(
         "next-splits-keys-counted",
         "Keys of the next split are counted, too",
-        "Keys are compared with n_k alone. If keys_per_split is no multiple of Bc, the last tile of a split goes on "
+        "Keys are compared with n_k alone. If keys_per_split is not a multiple of Bc, the last tile of a split goes on "
         "into the next one: with splits of 20 keys and tiles of 16, split 0 takes the keys 0 to 31. Keys 20 to 31 are "
         "then in two parts, and the merge gives them twice their weight.",
         "A split ends at end_k = tl.minimum(n_k, first_k + keys_per_split). Compare keys with end_k, in both loads and "
@@ -97,8 +97,8 @@ KEYS = (
     Misconception(
         "next-splits-keys-loaded",
         "Keys of the next split are loaded, and then hidden",
-        "Your scores are right, but the loads of K and V are masked with n_k alone. If keys_per_split is no multiple "
-        "of Bc, the last tile of a split goes on into the next one: with splits of 20 keys and tiles of 16, the keys "
+        "Your scores are right, but the loads of K and V are masked with n_k alone. If keys_per_split is not a multiple "
+        "of Bc, the last tile of a split continues into the next one: with splits of 20 keys and tiles of 16, the keys "
         "20 to 31 are loaded by two programs. A kernel whose time is that of its loads cannot afford it.",
         "Mask the loads as the scores are: keys[:, None] < end_k.",
         question="Splits of 20 keys, tiles of 16: which rows of K does the second tile of split 0 need, and which ones "
@@ -184,7 +184,7 @@ KEYS = (
             ),
             (
                 "after its last whole tile",
-                "If keys_per_split is no multiple of Bc, the last tile of a split has fewer than Bc keys. Of 20 keys "
+                "If keys_per_split is not a multiple of Bc, the last tile of a split has fewer than Bc keys. Of 20 keys "
                 "in tiles of 16, the keys 16 to 19 are in no part.",
                 (
                     lambda case, split: (
