@@ -15,8 +15,8 @@
 #
 # ## What you will build
 #
-# Attention of a single query to 131,072 keys takes your two kernels XX.XX ms on an H200 (32 heads of 64 dimensions),
-# XX % of the speed of a copy. That is what a language model does in each layer for each token that it writes, and it is
+# Attention of a single query to 131,072 keys takes your two kernels 0.26 ms on an H200 (32 heads of 64 dimensions), at
+# 97 % of the speed of a copy. That is what a language model does in each layer for each token that it writes, and it is
 # called *decoding*: the new token has one query, and sees the keys of all tokens before it.
 #
 # Puzzle 6 cannot do that well. It has one program for each tile of queries and each head. With one query of 32 heads

@@ -199,6 +199,7 @@ def share(digits: int, puzzle_id: str, size: str, name: str = "solution") -> str
 EAGER = "torch eager"
 ROWS, VOCABULARY = "N = 8192, fp32", "N = 131072, fp32"
 PRODUCT, CUT = "m = 4096, n = 4096, k = 4096, fp16", "m = 4096, n = 4096, k = 4088, fp16"
+DECODING = "N = 131072, d = 64, fp16, a single query"
 LONG, CAUSAL, MANY = (f"N = 16384, d = 64, fp16{more}" for more in ("", ", causal", ", 128 heads"))
 
 
@@ -227,6 +228,7 @@ def quoted() -> dict[str, list[str]]:
         "p6": [*causal, ms(1, "p6", LONG), ms(0, "p5", LONG)],
         "a4": [ms(0, "p7", CAUSAL), ms(0, "p7", CAUSAL, EAGER)],
         "p7": [ms(0, "p7", CAUSAL), ms(0, "p7", CAUSAL, EAGER), f"{min(of_flash):.2f} and {max(of_flash):.2f}"],
+        "b3": [ms(2, "b3", DECODING), share(0, "b3", DECODING)],
     }
 
 

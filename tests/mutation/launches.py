@@ -296,6 +296,51 @@ def _product(puzzle_id: str, kernel: Kernel, random: Random, kind: str, turn: in
     return _case(kernel, f"{kind}, {np.dtype(dtype).name}", (-(-m // Bm), -(-n // Bn)), tensors, numbers, kind)
 
 
+def _split(puzzle_id: str, kernel: Kernel, random: Random, kind: str, turn: int) -> Case:
+    """Splits of any length, some without keys; or parts of any number, some of them empty."""
+    br, bc, d = (int(random.choice([16, 32, 64], p=[0.5, 0.35, 0.15])) for _ in range(3))
+    heads, n_q = int(random.integers(1, 4)), int(random.choice([1, 2, br - 1, br, random.integers(1, br + 1)]))
+    keys = int(random.choice([1, bc - 1, bc, bc + 1, 2 * bc, random.integers(1, 3 * bc)]))
+    n_k = max(1, keys * int(random.integers(4)) + int(random.choice([0, 1, keys - 1, random.integers(keys)])))
+    splits = -(-n_k // keys) + int(random.choice([0, 0, 1, 2]))
+    if kind == "large":
+        n_k, splits, heads = int(random.integers(2000, 9000)), int(random.integers(2, 20)), 1 + turn % 2
+        keys, d = -(-n_k // splits) + int(random.integers(3)), int(random.choice([16, 64]))
+    elif kind == "far":
+        heads, n_q, d = 6, min(n_q, 5), 16
+    dtype = np.float16 if random.integers(3) == 0 else np.float32
+    rows = {side: _stride(random, d, "usual") for side in ("q", "k")}
+    apart = {side: _stride(random, rows[side] * n, kind) for side, n in (("q", n_q), ("k", n_k))}
+    scale = float(np.float32(random.uniform(0.7, 2.2) / np.sqrt(d)))
+    shape = (splits, heads, n_q, d)
+    numbers = {f"{side}_{of}_stride": n[side] for of, n in (("head", apart), ("row", rows)) for side in ("q", "k")}
+    numbers |= {"n_q": n_q, "n_k": n_k, "keys_per_split": keys, "scale": scale, "D": d, "Br": br, "Bc": bc}
+    name, of_rows = f"{kind}, {np.dtype(dtype).name}", (apart["q"], rows["q"], 1)
+    if kernel.name == "split_kernel":
+        given = _values(random, puzzle_id, (heads, n_q, n_k, d), scale, dtype, False, kind)
+        tensors = {
+            "q_ptr": Tensor(given["q"][0], of_rows),
+            **{f"{x}_ptr": Tensor(given[x][0], (apart["k"], rows["k"], 1)) for x in "kv"},
+            "o_part_ptr": Tensor.output(shape, np.float32, (heads * n_q * d, n_q * d, d, 1)),
+            "lse_part_ptr": Tensor.output(shape[:3], np.float32, (heads * n_q, n_q, 1)),
+        }
+        return _case(kernel, name, (splits, heads), tensors, numbers, kind)
+    lse = random.normal(0.0, random.choice([1.0, 30.0]), shape[:3]) + random.choice([0.0, 200.0, -200.0])
+    o = random.normal(0.0, 1.0, shape) * random.choice([1.0, 100.0])
+    if splits > 1:
+        empty = random.integers(3, size=lse.shape) == 0
+        empty[int(random.integers(splits))] = False
+        lse[empty], o[empty] = -np.inf, 0.0
+    tensors = {
+        "o_part_ptr": Tensor(o.astype(np.float32), (heads * n_q * d, n_q * d, d, 1)),
+        "lse_part_ptr": Tensor(lse.astype(np.float32), (heads * n_q, n_q, 1)),
+        "o_ptr": Tensor.output(shape[1:], dtype, of_rows),
+        "lse_ptr": Tensor.output(shape[1:3], np.float32, (n_q, 1)),
+    }
+    more = {"splits": splits, "Bs": (1 << (splits - 1).bit_length()) * int(random.choice([1, 1, 2]))}
+    return _case(kernel, name, (n_q, heads), tensors, numbers | more, kind)
+
+
 SOFTMAX, ATTENTION = ("p1", "p2", "p3", "p4"), ("p5", "p6", "p7", "a3")
 # The place of a puzzle decides what is drawn for it: new ones stand at the end.
 FAMILIES = {
@@ -305,4 +350,5 @@ FAMILIES = {
     "a1": _product,
     "w2": _row_sum,
     "w3": _transpose,
+    "b3": _split,
 }

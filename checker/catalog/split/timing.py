@@ -20,14 +20,11 @@ USUAL = 131072
 SPLITS = 33
 TUNINGS = {
     SPLIT.name: (
-        Tuning({"Br": 16, "Bc": 64}, 4),
-        Tuning({"Br": 16, "Bc": 64}, 4, 4),
         Tuning({"Br": 16, "Bc": 64}, 2, 4),
-        Tuning({"Br": 16, "Bc": 128}, 4, 2),
+        Tuning({"Br": 16, "Bc": 64}, 4, 4),
         Tuning({"Br": 16, "Bc": 128}, 4),
-        Tuning({"Br": 16, "Bc": 128}, 8),
     ),
-    MERGE.name: (Tuning({"Bs": suspected.power(SPLITS)}, 4), Tuning({"Bs": suspected.power(SPLITS)}, 8)),
+    MERGE.name: (Tuning({"Bs": suspected.power(SPLITS)}, 4),),
 }
 
 

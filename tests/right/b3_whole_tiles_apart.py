@@ -1,0 +1,78 @@
+"""Whole tiles of a split without a mask, and its last tile apart."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def split_kernel(
+    q_ptr, k_ptr, v_ptr, o_part_ptr, lse_part_ptr,
+    q_head_stride, q_row_stride, k_head_stride, k_row_stride,
+    n_q, n_k, keys_per_split, scale,
+    D: tl.constexpr, Br: tl.constexpr, Bc: tl.constexpr,
+):  # fmt: skip
+    split = tl.program_id(0)
+    head = tl.program_id(1).to(tl.int64)
+    queries = tl.arange(0, Br)
+    dims = tl.arange(0, D)
+    k_head, v_head = k_ptr + head * k_head_stride, v_ptr + head * k_head_stride
+    first_k = split * keys_per_split
+    end_k = tl.minimum(n_k, first_k + keys_per_split)
+    q_mask = queries[:, None] < n_q
+    q_offsets = head * q_head_stride + queries[:, None] * q_row_stride + dims[None, :]
+    Qi = tl.load(q_ptr + q_offsets, mask=q_mask, other=0.0)
+    Oi = tl.zeros((Br, D), tl.float32)
+    li = tl.zeros((Br,), tl.float32)
+    mi = tl.full((Br,), -float("inf"), tl.float32)
+    whole_k = first_k + tl.maximum(0, end_k - first_k) // Bc * Bc
+    for start_k in range(first_k, whole_k, Bc):
+        keys = start_k + tl.arange(0, Bc)
+        kv_offsets = keys[:, None] * k_row_stride + dims[None, :]
+        Kj = tl.load(k_head + kv_offsets)
+        Vj = tl.load(v_head + kv_offsets)
+        Sij = scale * tl.dot(Qi, tl.trans(Kj))
+        mi_new = tl.maximum(mi, tl.max(Sij, axis=1))  # never -inf: each tile has at least one key
+        Pij = tl.exp(Sij - mi_new[:, None])
+        alpha = tl.exp(mi - mi_new)
+        li = alpha * li + tl.sum(Pij, axis=1)
+        Oi = alpha[:, None] * Oi + tl.dot(Pij.to(Vj.dtype), Vj)
+        mi = mi_new
+    for start_k in range(whole_k, end_k, Bc):
+        keys = start_k + tl.arange(0, Bc)
+        kv_offsets = keys[:, None] * k_row_stride + dims[None, :]
+        kv_mask = keys[:, None] < end_k  # what lies past it belongs to the next split
+        Kj = tl.load(k_head + kv_offsets, mask=kv_mask, other=0.0)
+        Vj = tl.load(v_head + kv_offsets, mask=kv_mask, other=0.0)
+        Sij = scale * tl.dot(Qi, tl.trans(Kj))
+        Sij = tl.where(keys[None, :] < end_k, Sij, -float("inf"))
+        mi_new = tl.maximum(mi, tl.max(Sij, axis=1))  # never -inf: each tile has at least one key
+        Pij = tl.exp(Sij - mi_new[:, None])
+        alpha = tl.exp(mi - mi_new)
+        li = alpha * li + tl.sum(Pij, axis=1)
+        Oi = alpha[:, None] * Oi + tl.dot(Pij.to(Vj.dtype), Vj)
+        mi = mi_new
+    Oi = Oi / tl.where(li == 0.0, 1.0, li)[:, None]
+    rows = (split * tl.num_programs(1) + head) * n_q + queries
+    tl.store(o_part_ptr + rows[:, None] * D + dims[None, :], Oi, mask=q_mask)
+    tl.store(lse_part_ptr + rows, mi + tl.log(li), mask=queries < n_q)
+
+
+@triton.jit
+def merge_kernel(
+    o_part_ptr, lse_part_ptr, o_ptr, lse_ptr,
+    q_head_stride, q_row_stride, n_q, splits,
+    D: tl.constexpr, Bs: tl.constexpr,
+):  # fmt: skip
+    query = tl.program_id(0)
+    head = tl.program_id(1).to(tl.int64)
+    parts = tl.arange(0, Bs)
+    dims = tl.arange(0, D)
+    rows = (parts * tl.num_programs(1) + head) * n_q + query
+    LSEs = tl.load(lse_part_ptr + rows, mask=parts < splits, other=-float("inf"))
+    Os = tl.load(o_part_ptr + rows[:, None] * D + dims[None, :], mask=parts[:, None] < splits, other=0.0)
+    m = tl.max(LSEs, axis=0)
+    weights = tl.exp(LSEs - m)
+    l = tl.sum(weights, axis=0)  # at least 1: some split has a key
+    o = tl.sum(weights[:, None] * Os, axis=0) / l
+    tl.store(o_ptr + head * q_head_stride + query * q_row_stride + dims, o)
+    tl.store(lse_ptr + head * n_q + query, m + tl.log(l))
