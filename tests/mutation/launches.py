@@ -299,22 +299,22 @@ def _product(puzzle_id: str, kernel: Kernel, random: Random, kind: str, turn: in
 def _split(puzzle_id: str, kernel: Kernel, random: Random, kind: str, turn: int) -> Case:
     """Splits of any length, some without keys; or parts of any number, some of them empty."""
     br, bc, d = (int(random.choice([16, 32, 64], p=[0.5, 0.35, 0.15])) for _ in range(3))
-    heads, n_q = int(random.integers(1, 4)), int(random.choice([1, 2, br - 1, br, random.integers(1, br + 1)]))
-    keys = int(random.choice([1, bc - 1, bc, bc + 1, 2 * bc, random.integers(1, 3 * bc)]))
-    n_k = max(1, keys * int(random.integers(4)) + int(random.choice([0, 1, keys - 1, random.integers(keys)])))
+    heads, n_q = int(random.integers(1, 4)), int(random.choice([1, 2, br - 1, br, int(random.integers(1, br + 1))]))
+    keys = int(random.choice([1, bc - 1, bc, bc + 1, 2 * bc, int(random.integers(1, 3 * bc))]))
+    n_k = max(1, keys * int(random.integers(4)) + int(random.choice([0, 1, keys - 1, int(random.integers(keys))])))
     splits = -(-n_k // keys) + int(random.choice([0, 0, 1, 2]))
     if kind == "large":
         n_k, splits, heads = int(random.integers(2000, 9000)), int(random.integers(2, 20)), 1 + turn % 2
         keys, d = -(-n_k // splits) + int(random.integers(3)), int(random.choice([16, 64]))
     elif kind == "far":
         heads, n_q, d = 6, min(n_q, 5), 16
-    dtype = np.float16 if random.integers(3) == 0 else np.float32
+    dtype: type = np.float16 if random.integers(3) == 0 else np.float32
     rows = {side: _stride(random, d, "usual") for side in ("q", "k")}
     apart = {side: _stride(random, rows[side] * n, kind) for side, n in (("q", n_q), ("k", n_k))}
     scale = float(np.float32(random.uniform(0.7, 2.2) / np.sqrt(d)))
     shape = (splits, heads, n_q, d)
-    numbers = {f"{side}_{of}_stride": n[side] for of, n in (("head", apart), ("row", rows)) for side in ("q", "k")}
-    numbers |= {"n_q": n_q, "n_k": n_k, "keys_per_split": keys, "scale": scale, "D": d, "Br": br, "Bc": bc}
+    strides = {f"{side}_{of}_stride": n[side] for of, n in (("head", apart), ("row", rows)) for side in ("q", "k")}
+    numbers = strides | {"n_q": n_q, "n_k": n_k, "keys_per_split": keys, "scale": scale, "D": d, "Br": br, "Bc": bc}
     name, of_rows = f"{kind}, {np.dtype(dtype).name}", (apart["q"], rows["q"], 1)
     if kernel.name == "split_kernel":
         given = _values(random, puzzle_id, (heads, n_q, n_k, d), scale, dtype, False, kind)

@@ -182,17 +182,19 @@ def of_class(number: int, block: int, other: int) -> int:
 def of_every_class(random: np.random.Generator) -> list[Chosen]:
     """Keys of a split by Bc, keys by those of a split, and queries by Br: every pair of their classes, in 16 launches.
 
-    A Latin square: the third class is that of the sum of the first two. Each class of the keys of a split comes with
-    less than a tile and with more, and each of all three with no, one and two splits without keys.
+        more = 1 if i == 1 else (i + j // 2) % 2  # tiles of a split before its last; one key would be too few
+    with more, but for a remainder of 1, and with no, one and two splits without keys.
     """
     made = []
     for number, (layout, on) in enumerate(covering.besides(16, random)):
         i, j = divmod(number, 4)
         Br, Bc = ((16, 16), (16, 32), (32, 16), (16, 16))[(i + 2 * j) % 4]
-        more = (number + j) % 2  # tiles of a split before its last one
-        keys = more * Bc + of_class(i, Bc, int(random.integers(3, Bc - 1)))
+        more = (
+            1 if i == 1 else (i + j // 2) % 2
+        )  # tiles of a split before its last one; a split of one key is too short
+        keys = more * Bc + of_class(i, Bc, int(random.integers(4, Bc - 1)))
         whole = 1 + (i + j) % 2  # splits before the last one
-        last = of_class(j, keys, int(random.integers(2, keys - 1))) if keys > 3 else keys
+        last = of_class(j, keys, int(random.integers(2, keys - 1)))
         n_q = of_class((i + j) % 4, Br, int(random.integers(2, Br - 1)))
         heads, D = 2 if on & covering.HEADS else 1, 64 if on & covering.WIDE else 16
         shape = Shape(n_q, whole * keys + last, D, Br, Bc, heads).apart(random, layout=layout)

@@ -97,9 +97,9 @@ KEYS = (
     Misconception(
         "next-splits-keys-loaded",
         "Keys of the next split are loaded, and then hidden",
-        "Your scores are right, but the loads of K and V are masked with n_k alone. If keys_per_split is not a multiple "
-        "of Bc, the last tile of a split continues into the next one: with splits of 20 keys and tiles of 16, the keys "
-        "20 to 31 are loaded by two programs. A kernel whose time is that of its loads cannot afford it.",
+        "Your scores are right, but the loads of K and V are masked with n_k alone. If keys_per_split is not a "
+        "multiple of Bc, the last tile of a split continues into the next one: with splits of 20 keys and tiles of 16, "
+        "the keys 20 to 31 are loaded by two programs. A kernel whose time is that of its loads cannot afford it.",
         "Mask the loads as the scores are: keys[:, None] < end_k.",
         question="Splits of 20 keys, tiles of 16: which rows of K does the second tile of split 0 need, and which ones "
         "does it load?",
@@ -184,8 +184,8 @@ KEYS = (
             ),
             (
                 "after its last whole tile",
-                "If keys_per_split is not a multiple of Bc, the last tile of a split has fewer than Bc keys. Of 20 keys "
-                "in tiles of 16, the keys 16 to 19 are in no part.",
+                "If keys_per_split is not a multiple of Bc, the last tile of a split has fewer than Bc keys. Of 20 "
+                "keys in tiles of 16, the keys 16 to 19 are in no part.",
                 (
                     lambda case, split: (
                         begin(case, split)
