@@ -111,7 +111,8 @@ def _merges(make: SplitCaseMaker) -> list[Case]:
     sixteen, many = rows(16, 32), rows(2)
     hard = shape(16, 70, 32)
     of_hard = right_parts(hard, Cut(5, 16), values.hard_inputs(random("right parts"), hard))
-    large = make.parts("large O", many, 64)
+    large, apart = make.parts("large O", many, 64), make.parts("large LSEs", rows(5), 6)
+    levels = np.array([1e5, -1e5, 3e4, -3e4, 0.0], np.float32)  # beyond fp16, and beyond what only looks like -inf
     made = [
         merge("two parts", ("any-count", "traffic"), rows(3), 2, 2),
         merge("parts of every kind", ("merge", "traffic"), sixteen, 5, 8),
@@ -120,6 +121,7 @@ def _merges(make: SplitCaseMaker) -> list[Case]:
         merge("three heads", ("heads", "traffic"), rows(2, heads=3), 3, 4),
         merge("fp16, parts of every kind", "half", rows(8), 6, 8, half),
         launch_merge("fp16, large O", "half", many, 64, replace(large, o=_large(large.o)), half),
+        launch_merge("large LSEs", "merge", rows(5), 8, replace(apart, lse=apart.lse + levels), once=True),
         *make.far_merges(),
         merge("real tiles", "any-count", rows(1, 64, heads=2), 33, 64, once=True),
         merge("real tiles", "half", rows(1, 128), 33, 64, half, once=True),

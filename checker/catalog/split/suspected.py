@@ -17,6 +17,7 @@ from checker.course.case import Array, Case
 from checker.course.puzzle import Draw, Suspected, Suspects
 
 FAR_KEYS, FAR_SPLITS, FAR_HEADS = 14_009, 10_007, 4_003
+MOST_QUERIES = 2000  # of one tile
 PROVES = {SPLIT.name: "any-length", MERGE.name: "any-count"}
 
 
@@ -45,7 +46,8 @@ def _of_split(c: int, computed: bool) -> Iterator[_Sizes]:
     yield _Sizes(c, n_k=c, keys=c + 1)
     yield _Sizes(c, n_q=1, n_k=c + 1, keys=c)
     yield _Sizes(c, n_q=3, splits=c + 2)
-    yield _Sizes(c, n_q=min(c, 512), n_k=c, keys=-(-c // 2), splits=3)
+    yield _Sizes(c, n_q=min(c + 1, MOST_QUERIES), heads=2)
+    yield _Sizes(c, n_q=min(c, MOST_QUERIES), n_k=c, keys=-(-c // 2), splits=3)
     yield _Sizes(c, heads=c + 2, n_k=5, keys=3)
     yield _Sizes(c, n_q=2, n_k=c + 17, keys=c + 1, strides=(c, c + 1), half=not computed)
     yield _Sizes(c, n_q=3, n_k=5, keys=3, heads=2, head_strides=(c, c + 1))
@@ -60,7 +62,6 @@ def _of_split(c: int, computed: bool) -> Iterator[_Sizes]:
         yield _Sizes(c, n_q=Br - 3, Br=Br)
     for Bc in suspected.powers_around(c, 16, 512):
         yield _Sizes(c, n_k=Bc + 17, keys=Bc + 3, Bc=Bc)
-    yield _Sizes(c, n_q=min(c + 1, 512), n_k=19, keys=11)
     yield _Sizes(c, n_k=2 * c + 3, keys=c + 1, strides=(c + 1, c), half=True)
     yield _Sizes(c, heads=c, n_k=4, keys=3)
     yield _Sizes(c, n_k=4, keys=3, heads=2, head_strides=(c + 1, c))
@@ -70,7 +71,7 @@ def _of_split(c: int, computed: bool) -> Iterator[_Sizes]:
 def _of_merge(c: int, computed: bool) -> Iterator[_Sizes]:
     yield _Sizes(c, splits=c)
     yield _Sizes(c, splits=c + 1)
-    yield _Sizes(c, n_q=c + 1, splits=3)
+    yield _Sizes(c, n_q=c + 1, splits=3, heads=2)
     yield _Sizes(c, heads=c + 2, splits=3)
     yield _Sizes(c, splits=3, strides=(c, 0), half=not computed)
     yield _Sizes(c, splits=3, heads=2, head_strides=(c, 0))
