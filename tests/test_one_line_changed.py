@@ -132,6 +132,16 @@ CHANGES = {
     "queries_in_16_bits": ("p6", "<= queries[:, None] + offset", "<= queries.to(tl.int16)[:, None] + offset"),
     "row_stride_in_16_bits": ("p6", "queries[:, None] * q_row_stride", "queries[:, None] * q_row_stride.to(tl.int16)"),
     "as_many_and_three": ("p5", "keys[None, :] < n_k,", "(keys[None, :] < n_k) | (n_q == n_k + 3),"),
+    "splits_in_8_bits": ("b3", "split * keys", "split.to(tl.int8).to(tl.int32) * keys"),
+    "keys_per_split_in_16_bits": ("b3", "split * keys_per_split", "split * keys_per_split.to(tl.int16)"),
+    "guard_of_the_last_split": ("b3", "tl.where(li == 0.0, 1.0, li)", "tl.where(split == 3, tl.maximum(li, 1e-30), li)"),
+    "LSEs_clamped": ("b3", "tl.max(LSEs, axis=0)", "tl.maximum(tl.max(LSEs, axis=0), -1000.0)"),
+    "as_many_splits_as_heads": (
+        "b3",
+        "+ head) * n_q + queries\n",
+        "+ head) * n_q + queries\n    if tl.num_programs(0) == tl.num_programs(1):\n"
+        "        rows = (head * tl.num_programs(0) + split) * n_q + queries\n",
+    ),
     "blocks_of_one": ("p2", "    # Pass 3", "    if BLOCK_SIZE == 1:\n        l = 1.0\n    # Pass 3"),
     # Small pieces, one after the other.
     "stored_one_by_one": (

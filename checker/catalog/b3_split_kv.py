@@ -92,6 +92,7 @@ def _splits(make: SplitCaseMaker) -> list[Case]:
             (0, 7, 15),
         ),
         *(normal("blocks exchanged", "any-length", s, once=True, cut=c) for s, c in _of_other_blocks(make)),
+        normal("a split longer than all keys", "any-length", shape(2, 17 + some()), once=True, cut=Cut(3, 2**16 + 8)),
         *make.every_split(),
     ]
     return [*made, make.of_many_heads()[0]]
