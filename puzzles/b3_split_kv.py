@@ -274,9 +274,9 @@ run(merge_kernel, **tensors, **sizes, grid=(1, 1))["o_ptr"][0, 0, 0]
 # ## What to notice afterwards
 #
 # A matrix product of a 1 x 64 matrix and a 64 x 64 one is no work for a GPU: of the 16 rows that `tl.dot` multiplies,
-# 15 are padding. It does not matter. Each element of K and V is used once, for two operations, and an H200 can do more
-# than a hundred in the time in which it loads one. So decoding is as fast as memory is, and everything that makes K and
-# V smaller makes it faster: fewer heads for them than for Q, or numbers of 8 bits.
+# 15 are padding. It does not matter. Each element of K and V is used once, for two operations, and an H200 can do four
+# hundred in the time in which it loads one in fp16. So decoding is as fast as memory is, and everything that makes K
+# and V smaller makes it faster: fewer heads for them than for Q, or numbers of 8 bits.
 #
 # More splits fill the GPU better, and cost more parts. They are worth it up to a few programs for each multiprocessor.
 # During training, and when a prompt is read, there are thousands of queries, whose tiles fill the GPU by themselves:

@@ -134,7 +134,7 @@ CHANGES = {
     "as_many_and_three": ("p5", "keys[None, :] < n_k,", "(keys[None, :] < n_k) | (n_q == n_k + 3),"),
     "splits_in_8_bits": ("b3", "split * keys", "split.to(tl.int8).to(tl.int32) * keys"),
     "keys_per_split_in_16_bits": ("b3", "split * keys_per_split", "split * keys_per_split.to(tl.int16)"),
-    "guard_of_the_last_split": ("b3", "tl.where(li == 0.0, 1.0, li)", "tl.where(split == 3, tl.maximum(li, 1e-30), li)"),
+    "guard_of_one_split": ("b3", "tl.where(li == 0.0, 1.0, li)", "tl.where(split == 3, tl.maximum(li, 1e-9), li)"),
     "LSEs_clamped": ("b3", "tl.max(LSEs, axis=0)", "tl.maximum(tl.max(LSEs, axis=0), -1000.0)"),
     "as_many_splits_as_heads": (
         "b3",
