@@ -154,8 +154,8 @@ def _large(o: Array) -> Array:
 
 
 def _pictured(draw: Draw) -> list[Case]:
-    """64 keys in four splits of a tile each, and the merge of their parts."""
-    shape, cut = Shape(4, 64, 16, 16, 16), Cut(4, 16)
+    """64 keys in four splits of a tile each, in three heads, and the merge of their parts."""
+    shape, cut = Shape(16, 64, 16, 16, 16, 3), Cut(4, 16)
     inputs = values.normal_inputs(draw.case("pictured"), shape)
     rows = replace(shape, Br=1, Bc=1)
     return [

@@ -147,7 +147,11 @@ def launch(
         proves=(proves,) if isinstance(proves, str) else proves,
         grid=grid,
         tensors={parameter: tensors[parameter] for parameter in kernel.parameters if parameter in tensors},
-        scalars={parameter: scalars[parameter] for parameter in kernel.parameters if parameter in scalars},
+        scalars={
+            parameter: scalars[parameter]
+            for parameter in kernel.parameters
+            if parameter in scalars and parameter not in kernel.constexprs
+        },
         constexprs={parameter: constexprs[parameter] for parameter in kernel.constexprs},
         checked_arithmetic=far,
         telling=not far and min(shape.n_q, shape.n_k) > 1 and not once,

@@ -114,6 +114,8 @@ def _cases(kernel: str, draw: Draw, suspects: Suspects) -> list[Case]:
 
 def _wanted(kernel: str, draw: Draw, t: _Sizes) -> suspected.Wanted:
     merge = kernel == MERGE.name
+    if not merge:  # every key is in some split
+        t = replace(t, keys=max(1, t.keys), splits=max(t.splits, -(-t.n_k // max(1, t.keys))))
     Br = t.Br or max(16, suspected.power(t.n_q))
     Bc = t.Bc or min(128, max(16, suspected.power(-(-t.keys // 16))))
     Bs = t.Bs or suspected.power(t.splits)
