@@ -86,8 +86,8 @@ KEYS = (
         "next-splits-keys-counted",
         "Keys of the next split are counted, too",
         "Keys are compared with n_k alone. If keys_per_split is not a multiple of Bc, the last tile of a split "
-        "continues into the next one: with splits of 20 keys and tiles of 16, split 0 takes the keys 0 to 31. Keys 20 to 31 are "
-        "then in two parts, and the merge gives them twice their weight.",
+        "continues into the next one: with splits of 20 keys and tiles of 16, split 0 takes the keys 0 to 31. Keys 20 "
+        "to 31 are then in two parts, and the merge gives them twice their weight.",
         "A split ends at end_k = tl.minimum(n_k, first_k + keys_per_split). Compare keys with end_k, in both loads and "
         "in the scores.",
         question="Splits of 20 keys, tiles of 16: which keys are in the second tile of split 0, and which of them "
