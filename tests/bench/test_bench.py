@@ -85,6 +85,9 @@ def test_credited_work_is_that_of_the_definition() -> None:
     assert forward.flops == 4 * heads * n * n * d == 2 * causal.flops
     assert backward.flops == 2.5 * causal.flops
     assert forward.least == heads * n * (4 * d * 2 + 4)  # Q, K, V, O in fp16, LSE in fp32
+    [one_query] = [s for s in _sizes("b3") if s.name.startswith("N = 131072, d = 64")]
+    assert one_query.flops == 0 and one_query.operations == 4 * 32 * 131072 * 64  # K and V are the limit
+    assert 1 < one_query.least / (2 * 32 * 131072 * 64 * 2) < one_query.counted / (2 * 32 * 131072 * 64 * 2) < 1.001
     [row] = [s for s in _sizes("p2") if s.name.startswith("N = 131072")]
     assert row.counted == 2 * row.least  # x three times and y once, instead of x once and y once
 
@@ -226,10 +229,10 @@ def test_peers_compute_what_the_judge_expects() -> None:
     random = np.random.default_rng(0)
     q, k, v, do = (random.normal(size=(2, 7, 4)).astype(np.float32) for _ in range(4))
     assert set(peers.WORKS) == {work.value for work in Work}
-    for work in (Work.ATTENTION, Work.CAUSAL_ATTENTION, Work.CAUSAL_BACKWARD):
+    for work in (Work.ATTENTION, Work.CAUSAL_ATTENTION, Work.CAUSAL_BACKWARD, Work.DECODING):
         t = {f"{name}_ptr": torch.from_numpy(x) for name, x in (("q", q), ("k", k), ("v", v), ("do", do))}
         scores = 0.5 * q @ k.swapaxes(1, 2)
-        if work is not Work.ATTENTION:
+        if work not in (Work.ATTENTION, Work.DECODING):
             scores = np.where(np.tri(7, dtype=bool), scores, -np.inf)
         right = attention.forward(scores.astype(np.float64), v.astype(np.float64))
         made = peers.WORKS[work.value].reference(t)
