@@ -191,8 +191,8 @@ QUESTIONS = (
         "tl.dot, in all programs together?",
         CUT_TILES,
         products(16, 16, 16),
-        "Three splits have 20 keys, which are 2 tiles each, and the last one has 4 keys, in 1 tile. Each of the 7 "
-        "tiles takes 2 products.",
+        "Three splits have 20 keys, in 2 tiles each, the last one has 4 keys, in 1 tile, and each of these 7 tiles "
+        "takes 2 products.",
         course=14,
     ),
     Question(
