@@ -25,6 +25,7 @@ from checker.catalog.attention.backward_models import (
 )
 from checker.catalog.attention.bounds import looked_at
 from checker.catalog.attention.causal_mistakes import RETURNED_EARLY, future
+from checker.catalog.attention.dropout import dropped
 from checker.catalog.attention.launch import wide
 from checker.catalog.attention.mistakes import Q_K
 from checker.catalog.attention.reference import scores, sees
@@ -49,7 +50,7 @@ def with_operands(name: str, tile: str, of: str) -> Writes:
     def formula(case: Case, g: Gradients) -> dict[str, Array]:
         looked = looked_at(case)
         tiles = {
-            "P": g.p,
+            "P": dropped(case, g.p) if name == "dv" else g.p,
             "dS": settled(case, g),
             "S": np.where(looked, scores(case), 0.0),
             "the masked S": np.where(sees(case), scores(case), 0.0),
