@@ -8,6 +8,8 @@ import numpy as np
 
 from checker.catalog.attention.backward import expected as expected_gradients
 from checker.catalog.attention.backward_cases import delta_of_zero, half_inputs, large_products, large_values
+from checker.catalog.attention.backward_mistakes import FULL
+from checker.catalog.attention.backward_operands import SIGN_REVERSED, of_gradients
 from checker.catalog.attention.bounds import in_tiles, work
 from checker.catalog.attention.cases import of_other_blocks
 from checker.catalog.attention.dropout_cases import (
@@ -18,10 +20,14 @@ from checker.catalog.attention.dropout_cases import (
     pictured,
     timed_backward,
 )
+from checker.catalog.attention.dropout_mistakes import DROPOUT
+from checker.catalog.attention.flash_2_mistakes import ACCUMULATION, LSE
 from checker.catalog.attention.launch import Shape, sampled, shape_of
+from checker.catalog.attention.mistakes import SCORES
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import expected
 from checker.catalog.attention.suspected import suspected_tiles
+from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import SIZES, attention_timed
 from checker.catalog.attention.values import (
     Inputs,
@@ -261,5 +267,15 @@ PUZZLE = puzzle(
     work=multiply_adds,
     timed=timed,
     pictured=pictured((FORWARD, DK_DV)),
+    misconceptions=(
+        *DROPOUT,
+        *ACCUMULATION,
+        *(idea for idea in LSE if idea.id != "lse-of-hidden-rows"),  # every query sees a key
+        *SCORES,
+        *FULL,
+        *of_gradients("dv", "dk"),
+        SIGN_REVERSED,
+        *ADDRESSING,
+    ),
     questions=QUESTIONS,
 )

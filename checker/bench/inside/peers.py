@@ -83,7 +83,7 @@ class Dropout(Work):
     """
 
     def complete(self, t: Tensors, scalars: Mapping[str, float]) -> None:
-        """Make LSE, which knows no dropout, and delta: with dropout in the heads that are compared, without elsewhere."""
+        """Make LSE, which knows no dropout, and delta: with dropout in the heads that are compared only."""
         if not self.backward:
             return
         with torch.no_grad(), sdpa_kernel(SDPBackend.FLASH_ATTENTION):

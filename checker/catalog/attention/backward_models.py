@@ -26,10 +26,10 @@ DK_DQ = Product(DV.of | {"v_ptr", "delta_ptr"})
 
 
 def from_gradients(formula: Wrong) -> Writes:
-    """What a kernel with this formula writes, of the outputs that the launch has; nothing for the delta kernel."""
+    """What a kernel with this formula writes, of the outputs that the launch has; nothing if none is a gradient."""
 
     def outputs(case: Case) -> Outputs:
-        if "q_ptr" not in case.tensors:
+        if not {"q_ptr", "do_ptr"} <= case.tensors.keys():
             return {}
         return {name: o for name, o in formula(case, gradients(case)).items() if name in case.tensors}
 

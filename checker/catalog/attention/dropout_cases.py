@@ -142,9 +142,9 @@ class DropoutCaseMaker(CaseMaker):
 
     def far_positions(self, name: str, proves: Proves) -> Case:
         """Three heads of 65535, of which the last has positions beyond 2**32; a few of their programs are run."""
-        few, many = 16 + self.some() % 4, 4160 + self.some()
-        n_q, n_k = (many, few) if self.backward else (few, many)
-        shape = self.shape(n_q, n_k, Br=512 if self.backward else 16, Bc=16 if self.backward else 512, heads=3)
+        few, many = 64 + self.some(), 1030 + self.some()
+        n_q, n_k, Br, Bc = (many, few, 256, 16) if self.backward else (few, many, 16, 256)
+        shape = self.shape(n_q, n_k, Br=Br, Bc=Bc, heads=3)
         heads = tuple(head * HEADS_APART for head in range(3))
         inputs = normal_inputs(self.random(name), shape)
         dropout = replace(self.dropouts.next(), p=0.5)

@@ -13,7 +13,7 @@ from checker.catalog.attention.dropout import dropped
 from checker.catalog.attention.launch import shape_of, wide
 from checker.catalog.attention.reference import is_causal, scores, sees
 from checker.catalog.softmax.mistakes import exp32
-from checker.course.case import Array, Case
+from checker.course.case import Array, Case, Role
 from checker.course.misconception import Access, Misconception, Part, Product, Raises, Unwritten, Writes
 
 Outputs = Mapping[str, Array]
@@ -27,7 +27,7 @@ def from_scores(formula: Formula) -> Writes:
 
     def outputs(case: Case) -> Outputs:
         s = np.where(sees(case), scores(case), -np.inf)
-        return {name: o for name, o in formula(s, wide(case, "v"), case).items() if name in case.tensors}
+        return _written(case, formula(s, wide(case, "v"), case))
 
     return Writes(outputs)
 
@@ -56,7 +56,11 @@ def of_scores(case: Case, s: Array, seen: Array, v: Array | None = None) -> Outp
     """What a kernel with these scores writes, where `seen` holds; of the outputs that the launch has."""
     with np.errstate(all="ignore"):
         made = attention(np.where(seen, s, -np.inf), wide(case, "v") if v is None else v, case)
-    return {name: o for name, o in made.items() if name in case.tensors}
+    return _written(case, made)
+
+
+def _written(case: Case, made: Outputs) -> Outputs:
+    return {name: o for name, o in made.items() if name in case.tensors and case.tensors[name].role is not Role.INPUT}
 
 
 def padded(s: Array, v: Array, case: Case) -> tuple[Array, Array]:
