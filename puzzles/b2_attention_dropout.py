@@ -15,8 +15,9 @@
 #
 # ## What you will build
 #
-# At a context length of 16,384 tokens, eager attention with dropout takes XXX ms on an H200 (32 heads of 64 dimensions),
-# and holds a mask of 8.6 billion entries for its backward pass. Your first kernel will take XX.X ms, and hold none.
+# At a context length of 16,384 tokens, eager attention with dropout takes XXX ms on an H200 (32 heads of 64
+# dimensions), and holds a mask of 8.6 billion entries for its backward pass. Your first kernel will take XX.X ms, and
+# hold none.
 #
 # Dropout is for training: at each step a model loses a random part of its weights of attention, so that it cannot rely
 # on any of them. The backward pass needs the very mask of the forward pass. To store it would take as much memory as P
@@ -42,45 +43,47 @@
 # ```
 #
 # **A number for each position.** `tl.rand(seed, offset)` gives a number from 0 to 1 for each element of a block of
-# integers, in fp32. It is no stream that one number after the other is taken from: it is a function, and the same
-# seed and offset give the same number in any program, at any time. (Its ten rounds of multiplying and mixing are called
-# Philox. The offset is a *counter*, and the seed a *key*.) So let the offset of an entry be its position in P, as P would
-# lie in memory: entry $(i, j)$ of a head has the offset $(\text{head} \cdot n_q + i) \cdot n_k + j$. Whatever tiles a kernel
-# has, and in whichever order it visits them, the entry has its own number.
+# integers, in fp32. It is no stream that one number after the other is taken from: it is a function, and the same seed
+# and offset give the same number in any program, at any time. (Its ten rounds of multiplying and mixing are called
+# Philox. The offset is a *counter*, and the seed a *key*.) So let the offset of an entry be its position in P, as P
+# would lie in memory: entry $(i, j)$ of a head has the offset $(\text{head} \cdot n_q + i) \cdot n_k + j$. Whatever
+# tiles a kernel has, and in whichever order it visits them, the entry has its own number.
 #
 # ![A matrix P of 4 queries and 6 keys, twice, with the same 24 offsets, 0 to 23, and the same entries hatched, which are dropped. Left, the forward pass visits tiles of 2 by 3 along each row of tiles. Right, dropout_dk_dv_kernel visits tiles of 4 by 2 down each column of tiles. Entry (1, 4) has the offset 10 in both.](../docs/figures/dropout_positions.svg)
 #
-# *In numbers:* with 2 heads, 4 queries and 6 keys, entry (1, 4) of head 1 has the offset $(1 \cdot 4 + 1) \cdot 6 + 4 = 34$.
+# *In numbers:* with 2 heads, 4 queries and 6 keys, entry (1, 4) of head 1 has the offset
+# $(1 \cdot 4 + 1) \cdot 6 + 4 = 34$.
 #
 # Compute offsets in 64 bits. 65,536 queries and as many keys have $2^{32}$ entries in one head alone. (In 32 bits,
 # entries that lie $2^{32}$ apart would share a number.) With the head converted to `tl.int64` first, all that it is
 # added to or multiplied with has 64 bits as well.
 #
-# **What is kept.** An entry is dropped with probability `p`: it is *kept* where its number is at least `p`. What is kept
-# is multiplied by $1 / (1 - p)$, so that O is on average what it is without dropout. $Z$ holds both, 0 and
+# **What is kept.** An entry is dropped with probability `p`: it is *kept* where its number is at least `p`. What is
+# kept is multiplied by $1 / (1 - p)$, so that O is on average what it is without dropout. $Z$ holds both, 0 and
 # $1 / (1 - p)$. With `p` of 0 nothing changes.
 #
 # **The softmax knows nothing of it.** Z multiplies P after the softmax. So `m`, `l` and LSE are those of puzzle 6: `l`
 # sums all of $P_{ij}$, and only the product with $V_j$ gets $P_{ij} \circ Z_{ij}$, where $\circ$ multiplies element by
 # element. (If dropped entries were missing in `l` too, the others would grow in their place.)
 #
-# *In numbers:* take the scores 1 3 | 2 5 and v = 10 20 | 30 40 of puzzle 6, with `p` = 0.2, so $1 / (1 - p) = 1.25$, and let
-# key 1 be dropped. After tile 1, $m = 3$ and $l = 1.1353$ as ever, and O holds $1.25 \cdot 0.1353 \cdot 10 + 0 = 1.69$.
-# Tile 2 makes $l = 1.2034$, and O holds $0.1353 \cdot 1.69 + 1.25 \cdot (0.0498 \cdot 30 + 1 \cdot 40) = 52.10$. Then
-# $O = 52.10 / 1.2034 = 43.29$, where it was 36.88 without dropout. LSE is still 5.185.
+# *In numbers:* take the scores 1 3 | 2 5 and v = 10 20 | 30 40 of puzzle 6, with `p` = 0.2, so $1 / (1 - p) = 1.25$,
+# and let key 1 be dropped. After tile 1, $m = 3$ and $l = 1.1353$ as ever, and O holds
+# $1.25 \cdot 0.1353 \cdot 10 + 0 = 1.69$. Tile 2 makes $l = 1.2034$, and O holds
+# $0.1353 \cdot 1.69 + 1.25 \cdot (0.0498 \cdot 30 + 1 \cdot 40) = 52.10$. Then $O = 52.10 / 1.2034 = 43.29$, where it
+# was 36.88 without dropout. LSE is still 5.185.
 #
-# **Backwards.** $O = (P \circ Z) V$ is a product, so $dV = (P \circ Z)^T dO$. An element of P reaches O with the factor of Z,
-# and so $dP = Z \circ (dO\, V^T)$. The softmax between S and P is that of puzzle 7:
+# **Backwards.** $O = (P \circ Z) V$ is a product, so $dV = (P \circ Z)^T dO$. An element of P reaches O with the factor
+# of Z, and so $dP = Z \circ (dO\, V^T)$. The softmax between S and P is that of puzzle 7:
 #
 # $$dS_{ij} = P_{ij} \circ \Big( dP_{ij} - \sum_k P_{ik}\, dP_{ik} \Big)$$
 #
 # with P as it was *before* dropout. Is the sum still delta? Put dP in. The sum over the keys is
-# $\sum_k P_{ik} Z_{ik} (do_i \cdot v_k) = do_i \cdot \sum_k P_{ik} Z_{ik}\, v_k = do_i \cdot o_i$, because the last sum is
-# just what O is, dropout included. So **delta = rowsum(dO ∘ O) still holds**, and your `delta_kernel` need not know of
-# dropout.
+# $\sum_k P_{ik} Z_{ik} (do_i \cdot v_k) = do_i \cdot \sum_k P_{ik} Z_{ik}\, v_k = do_i \cdot o_i$, because the last sum
+# is just what O is, dropout included. So **delta = rowsum(dO ∘ O) still holds**, and your `delta_kernel` need not know
+# of dropout.
 #
-# *In numbers*, with puzzle 7's query and keys: P is .25 and .75, v is 10 and 20, and do is 2. Without dropout dP is 20 and 40,
-# delta is 35, and dS is -3.75 and 3.75. Now let `p` be 0.2, and key 1 be dropped:
+# *In numbers*, with puzzle 7's query and keys: P is .25 and .75, v is 10 and 20, and do is 2. Without dropout dP is 20
+# and 40, delta is 35, and dS is -3.75 and 3.75. Now let `p` be 0.2, and key 1 be dropped:
 #
 # | | key 0 | key 1 | |
 # |---|---|---|---|
@@ -199,14 +202,14 @@ check("b2")
 #
 # <details><summary>1: a nudge</summary>
 #
-# Begin with your kernel of puzzle 6 as it is, without the causal mask: with a `p` of 0 it is right already. Which of its lines
-# use P, and which of these should see what dropout has left of it? Then ask the same of puzzle 7.
+# Begin with your kernel of puzzle 6 as it is, without the causal mask: with a `p` of 0 it is right already. Which of
+# its lines use P, and which of these should see what dropout has left of it? Then ask the same of puzzle 7.
 #
 # </details>
 # <details><summary>2: the numbers</summary>
 #
-# `kept = tl.rand(seed, (head * n_q + queries[:, None]) * n_k + keys[None, :]) >= p`, with `head` in 64 bits. Both kernels have
-# `queries` and `keys` at hand, so this line is the same in both.
+# `kept = tl.rand(seed, (head * n_q + queries[:, None]) * n_k + keys[None, :]) >= p`, with `head` in 64 bits. Both
+# kernels have `queries` and `keys` at hand, so this line is the same in both.
 #
 # </details>
 # <details><summary>3: nearly there</summary>
@@ -219,8 +222,9 @@ check("b2")
 #
 # ## Experiments
 #
-# **Predict.** The launches have one head, 64 queries, 64 keys, D = 16 and `Br=16`, `Bc=16`. Write your guess in place of each
-# `...` and run the cell. Once it is accepted, your own kernel answers, and the judge says why. Guesses are not graded.
+# **Predict.** The launches have one head, 64 queries, 64 keys, D = 16 and `Br=16`, `Bc=16`. Write your guess in place
+# of each `...` and run the cell. Once it is accepted, your own kernel answers, and the judge says why. Guesses are not
+# graded.
 #
 # * `k_reads`: how often does `attention_dropout_kernel` read each element of K?
 # * `q_reads`: how often does `dropout_dk_dv_kernel` read each element of Q?
@@ -238,17 +242,18 @@ from checker.notebook import predict
 predict("b2", k_reads=..., q_reads=..., products=...)
 
 # %% [markdown]
-# **Run.** Write your guess down before you run the next cell, which computes O with 2000 seeds, and the share of its entries
-# that are 0.
+# **Run.** Write your guess down before you run the next cell, which computes 2000 rows of O, of 16 queries in each of
+# 125 heads.
 #
-# 1. All values are 1 here, so that without dropout each O is 1. What is the average over all seeds, and how far from 1 is a
-#    single O, on average?
-# 2. A query has 16 keys, and `p` is 0.9. In which share of the launches does it see none of them? What are O and LSE then?
+# 1. All values are 1 here, so that without dropout each O is 1. What is the average of all rows, and how far from 1 is
+#    a single one, on average?
+# 2. A query has 16 keys, and `p` is 0.9. In which share of the rows does it see none of them? What are O and LSE
+#    then?
 #
 # <details><summary>Answers</summary>
 #
-# 1. The average is 1, up to a few hundredths. A single O is often far from it: with 16 keys and `p` of 0.9, it is 0 or a few
-#    large numbers.
+# 1. The average is 1, up to a few hundredths. A single O is often far from it: with 16 keys and `p` of 0.9, it is 0 or
+#    a few large numbers.
 # 2. In $0.9^{16} = 0.185$ of them, which is one in five. O is 0 there, and LSE is what it always is.
 #
 # </details>
@@ -271,11 +276,11 @@ print(done.problem or f"0 in {(done['o_ptr'] == 0).mean():.3f} of all rows")
 # %% [markdown]
 # ## What to notice afterwards
 #
-# Dropout moved not one byte more than puzzles 6 and 7, and is far from free: a number takes about 68 instructions, for each
-# entry of P. Puzzle 6 has about 20 of them for an entry, its products aside. So at 16,384 tokens your forward pass takes XX.X ms
-# where puzzle 6 took 6.6 ms, and SDPA flash with dropout takes XX.X ms. Philox makes four numbers at a time, and `tl.rand`
-# throws three away. Kernels that use all four, for four entries, draw other masks than this rung asks for, and get
-# back part of that time.
+# Dropout moved not one byte more than puzzles 6 and 7, and is far from free: a number takes about 68 instructions, for
+# each entry of P. Compiled for an H200 with tiles of 64 by 64, this kernel has three times as many as puzzle 6's. So at
+# 16,384 tokens it takes XX.X ms, where puzzle 6 took 6.6 ms, and SDPA flash with dropout takes XX.X ms. Philox makes
+# four numbers at a time, and `tl.rand` throws three away. Kernels that use all four, for four entries, draw other masks
+# than this rung asks for, and get back part of that time.
 #
 # Time for memory is the trade of puzzle 7 again. There P was computed twice, rather than kept. Here it is
 # a mask, and the same trick makes the results of a training step repeatable: the seed is all that has to be remembered.
@@ -284,6 +289,6 @@ print(done.problem or f"0 in {(done['o_ptr'] == 0).mean():.3f} of all rows")
 #
 # * [Dropout in attention: why delta survives, why the mask can be drawn again](../docs/background/dropout.md).
 # * N. Srivastava et al., [*Dropout*](https://jmlr.org/papers/v15/srivastava14a.html) (2014).
-# * J. K. Salmon et al., [*Parallel Random Numbers: As Easy as 1, 2, 3*](https://doi.org/10.1145/2063384.2063405) (2011): counters
-#   instead of streams, and Philox.
+# * J. K. Salmon et al., [*Parallel Random Numbers: As Easy as 1, 2, 3*](https://doi.org/10.1145/2063384.2063405)
+#   (2011): counters instead of streams, and Philox.
 # * T. Dao et al., [*FlashAttention*](https://arxiv.org/abs/2205.14135) (2022), appendix B: dropout in the algorithm.

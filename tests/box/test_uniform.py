@@ -67,7 +67,8 @@ def drawn(seed, shape, kind, source):
     told["seeds"] += 1
 
 drawn()
-same(7, np.arange(16, dtype=np.int32), 7)  # other rounds are Triton's own
+for rounds in (0, 1, 7, 12):
+    same(7, np.arange(16, dtype=np.int64) << 35, rounds)
 same(tensor(np.array([5], np.int32)), np.array([2**31 - 1, -(2**31)], np.int32))
 same(tl.constexpr(5), np.arange(4, dtype=np.int64))
 blocks = tensor(np.arange(4, dtype=np.int64)), tensor(np.arange(4, dtype=np.int64))
@@ -145,4 +146,8 @@ def test_both_sides_of_the_wall_have_one_philox() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.ImportFrom) and any(alias.name == "philox" for alias in node.names)
     ]
-    assert sorted(using) == ["box/inside/uniform.py", "catalog/attention/dropout.py"]
+    assert sorted(using) == [
+        "box/inside/uniform.py",
+        "catalog/attention/dropout.py",
+        "catalog/attention/dropout_models.py",
+    ]

@@ -17,9 +17,9 @@ def rand(plain: Any, seed: Any, offset: Any, n_rounds: Any = philox.ROUNDS) -> A
     """A number for each offset, which is a tensor of integers; the seed is one integer."""
     number = _integer(seed)
     rounds = getattr(n_rounds, "value", n_rounds)
-    if number is None or rounds != philox.ROUNDS or not isinstance(offset, tl.tensor) or not _counts(offset):
+    if number is None or type(rounds) is not int or not isinstance(offset, tl.tensor) or not _counts(offset):
         return plain(seed, offset, n_rounds)
-    values = philox.rand(number, offset.handle.data)
+    values = philox.rand(number, offset.handle.data, rounds)
     kind = offset.type.with_element_ty(tl.float32) if offset.type.is_block() else tl.float32
     return tl.tensor(interpreter.TensorHandle(values, tl.float32), kind)
 

@@ -19,7 +19,7 @@ _STEPS = 0x9E3779B9, 0xBB67AE85  # of the key, from round to round
 _SCALE = np.float32(4.6566127342e-10)  # the largest factor that keeps the largest int32 below 1
 
 
-def rand(seed: int, offsets: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+def rand(seed: int, offsets: npt.NDArray[Any], rounds: int = ROUNDS) -> npt.NDArray[np.float32]:
     """Numbers from 0 to 1, in the shape of `offsets`, which are integers; the seed is one of up to 64 bits."""
     c0 = offsets.astype(np.uint32).astype(np.uint64)
     c1 = np.zeros_like(c0)
@@ -27,7 +27,7 @@ def rand(seed: int, offsets: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
         c1 = (offsets >> offsets.dtype.type(32)).astype(np.uint32).astype(np.uint64)
     c2 = c3 = np.zeros((1,) * c0.ndim, np.uint64)
     keys = [seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF]
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         first, second = c0 * _FACTORS[0], c2 * _FACTORS[1]
         c0 = (second >> _HALF) ^ c1 ^ np.uint64(keys[0])
         c2 = (first >> _HALF) ^ c3 ^ np.uint64(keys[1])

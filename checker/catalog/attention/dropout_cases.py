@@ -179,7 +179,8 @@ def _of_heads_apart(case: Case, apart: int) -> Case:
     }
     programs = tuple(program // tiles * apart * tiles + program % tiles for program in case.programs)
     sizes = case.sizes.replace(f"{heads} heads", f"{heads} of {(heads - 1) * apart + 1} heads", 1)
-    return replace(case, tensors=moved, grid=(tiles, (heads - 1) * apart + 1), programs=programs, sizes=sizes)
+    grid = tiles, (heads - 1) * apart + 1
+    return replace(case, tensors=moved, grid=grid, programs=programs, sizes=sizes, checked_arithmetic=True)
 
 
 def pictured(kernels: tuple[Kernel, ...]) -> Pictured:

@@ -13,6 +13,7 @@ from checker.catalog.attention.dropout_models import (
     from_numbers,
     from_parts,
     in_32_bits,
+    in_rounds,
     is_forward,
     queries_left_out,
     scores_times,
@@ -171,6 +172,15 @@ POSITIONS = (
         "Pass the argument: tl.rand(seed, offset).",
         question="Two launches get the seeds 7 and 8, and the same tensors. Should their outputs differ? Does yours?",
         signs=tuple(seeded(lambda seed, fixed=fixed: fixed) for fixed in SEEDS),  # type: ignore[misc]
+    ),
+    Misconception(
+        "other-rounds",
+        "tl.rand is given a number of rounds",
+        "The third argument is how often Philox mixes. With another number of rounds than 10, which is what it does if "
+        "you do not ask, all numbers are other ones.",
+        "Leave it out: tl.rand(seed, offset).",
+        question="What are the two things that an entry's number depends on, by the lesson? What else do you pass?",
+        signs=tuple(in_rounds(rounds) for rounds in (6, 7, 8)),
     ),
     Misconception(
         "seed-cut",

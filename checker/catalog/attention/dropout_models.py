@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from checker.box.protocol import philox
 from checker.catalog.attention.backward import gradients
 from checker.catalog.attention.backward_models import First, begun_late
 from checker.catalog.attention.dropout import drawn, factors, heads_of, numbers, offsets, probability, scaled
@@ -105,6 +106,11 @@ def at(position: Position) -> Writes:
 def seeded(seed: Callable[[int], int]) -> Writes:
     """Either kernel, with another seed."""
     return with_factors(lambda case: _kept(case, numbers(seed(int(case.scalars["seed"])), offsets(case))))
+
+
+def in_rounds(rounds: int) -> Writes:
+    """Either kernel, with so many rounds of Philox."""
+    return with_factors(lambda case: _kept(case, philox.rand(int(case.scalars["seed"]), offsets(case), rounds)))
 
 
 def seeded_by_head(case: Case) -> Array:
