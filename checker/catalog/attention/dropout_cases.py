@@ -141,15 +141,15 @@ class DropoutCaseMaker(CaseMaker):
         return self.launched(name, proves, shape, inputs, exact, once=True)
 
     def far_positions(self, name: str, proves: Proves) -> Case:
-        """Three heads of 65535, of which the last has positions beyond 2**32; a few of their programs are run."""
-        few, many = 64 + self.some(), 1030 + self.some()
-        n_q, n_k, Br, Bc = (many, few, 256, 16) if self.backward else (few, many, 16, 256)
+        """Three heads of 65535, of which the last has positions beyond 2**32: one tile along one of the sides."""
+        few, many = 64 - self.some() % 8, 1160 + self.some()
+        n_q, n_k, Br, Bc = (many, few, 256, 64) if self.backward else (few, many, 64, 256)
         shape = self.shape(n_q, n_k, Br=Br, Bc=Bc, heads=3)
         heads = tuple(head * HEADS_APART for head in range(3))
         inputs = normal_inputs(self.random(name), shape)
         dropout = replace(self.dropouts.next(), p=0.5)
         case = self.launched(name, proves, shape, inputs, dropout, once=True, heads=heads)
-        return _of_heads_apart(sampled(case, (0,), range(3)), HEADS_APART)
+        return _of_heads_apart(sampled(case, None, range(3)), HEADS_APART)
 
     def large_cases(self, proves: str) -> list[Case]:
         """For a GPU: a thousand queries and keys, a wide head, bf16; heads far apart."""
