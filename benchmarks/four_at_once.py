@@ -17,6 +17,7 @@ from typing import Any
 import torch
 import triton
 import triton.language as tl
+from triton.runtime.errors import OutOfResources
 from triton.testing import do_bench
 
 RESULTS = Path(os.environ.get("OUT", Path(__file__).parent / "results"))
@@ -120,7 +121,10 @@ def timed(kernel: Any, four: bool, n: int, d: int) -> dict[str, Any]:
             arguments = (q, k, v, o, lse, *strides, n, n, d**-0.5, P, SEED)
             kernel[grid](*arguments, D=d, Br=Br, Bc=Bc, num_warps=warps, num_stages=3)
 
-        run()
+        try:
+            run()
+        except OutOfResources:  # these blocks do not fit; others do
+            continue
         off = float((o[0].float() - right).norm() / right.norm())
         assert off < 0.02, f"wrong by {off:.1%}"
         found.append((float(do_bench(run, rep=MILLISECONDS, return_mode="median")), f"Br={Br}, Bc={Bc}, {warps} warps"))

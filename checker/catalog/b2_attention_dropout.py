@@ -201,10 +201,8 @@ def _suspected(kernel: str, name: str, shape: Shape, inputs: Inputs, _: bool, ra
 
 
 TIMED = Dropout(float(np.float32(0.1)), 12345)
-TUNINGS = {
-    FORWARD.name: (Tuning({"Br": 64, "Bc": 64}, 4), Tuning({"Br": 128, "Bc": 64}, 8)),
-    DK_DV.name: (Tuning({"Br": 64, "Bc": 64}, 4), Tuning({"Br": 64, "Bc": 128}, 8), Tuning({"Br": 64, "Bc": 64}, 8, 2)),
-}
+NARROW, SQUARE = Tuning({"Br": 64, "Bc": 32}, 4), Tuning({"Br": 64, "Bc": 64}, 4)
+TUNINGS = {FORWARD.name: (NARROW, SQUARE), DK_DV.name: (NARROW, SQUARE, Tuning({"Br": 64, "Bc": 64}, 4, 2))}
 
 
 def timed(_: int) -> list[Timed]:

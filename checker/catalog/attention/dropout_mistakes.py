@@ -294,6 +294,16 @@ KEPT = (
     ),
 )
 
+HALF = Misconception(
+    "p-in-half",
+    "p is compared in fp16",
+    "fp16 keeps 11 binary digits, so 0.1 becomes 0.09998. Numbers between the two are kept here and should be dropped: a "
+    "few of a million entries.",
+    "Compare in fp32, as p and the numbers are: tl.rand(seed, offset) >= p.",
+    question="What is 0.1 in fp16? Is an entry with the number 0.09999 kept or dropped, and by which of the two?",
+    signs=(from_numbers(lambda r, p: scaled(np.greater_equal(r, np.float32(np.float16(p))), p)),),
+)
+
 FORWARD = (
     Misconception(
         "dropout-in-the-normaliser",
@@ -314,7 +324,7 @@ FORWARD = (
         "dropout-on-the-scores",
         "Scores are dropped, and not weights",
         "A score of 0 is no weight of 0: its exponential is 1. Where the other scores are 1 3 2 5, a dropped key still "
-        "has a part in the normaliser and in O. Scores that are multiplied make the softmax sharper besides.",
+        "has a part in the normaliser and in O. Scores that are multiplied make the softmax sharper as well.",
         "Take the exponentials of the scores as they are, and multiply Pij by Zij.",
         question="What is the exponential of a score of 0? And what must a dropped entry add to O?",
         signs=(
@@ -444,4 +454,4 @@ BACKWARD = (
         signs=(as_if_causal(None),),
     ),
 )
-DROPOUT = (*KEPT, *POSITIONS, *FORWARD, *BACKWARD)
+DROPOUT = (*KEPT, HALF, *POSITIONS, *FORWARD, *BACKWARD)
