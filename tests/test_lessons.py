@@ -238,12 +238,7 @@ def quoted() -> dict[str, list[str]]:
         "p5": [ms(0, "p5", MANY), ms(0, "p5", MANY, EAGER), ms(0, "p5", LONG), ms(0, "p5", LONG, EAGER)],
         "p6": [*causal, ms(1, "p6", LONG), ms(0, "p5", LONG)],
         "a4": [ms(0, "p7", CAUSAL), ms(0, "p7", CAUSAL, EAGER)],
-        "b2": [
-            ms(0, "b2", DROPPED, EAGER),
-            ms(0, "b2", DROPPED),
-            ms(1, "p6", LONG),
-            ms(1, "b2", DROPPED, "SDPA flash"),
-        ],
+        "b2": [*dropped, ms(1, "p6", LONG), ms(1, "b2", DROPPED, "SDPA flash")],
         "p7": [ms(0, "p7", CAUSAL), ms(0, "p7", CAUSAL, EAGER), f"{min(of_flash):.2f} and {max(of_flash):.2f}"],
     }
 

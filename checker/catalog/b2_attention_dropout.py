@@ -248,7 +248,7 @@ QUESTIONS = (
         "programs together?",
         OF_DK_DV,
         products(16, 16, 16),
-        "There are 4 by 4 pairs of tiles, and each takes 4 products, for S, dP, dV and dK. Dropout adds none.",
+        "There are 4 by 4 pairs of tiles, and each takes 4 products, for S, dP, dV and dK, to which dropout adds none.",
         course=64,
     ),
 )

@@ -248,9 +248,10 @@ def dropout_positions() -> Figure:
         word(axes, left - 1, 1.5, tiles, ha="left")
         for i in range(n_q):
             word(axes, left - 0.4, top + i + 0.5, f"q{i}", ha="right")
-            for j in range(n_k):
-                at = i * n_k + j
-                cell(axes, left + j, top + i, str(at), hatch=MASKED if at in dropped else "")
+            row = range(i * n_k, (i + 1) * n_k)
+            cells(axes, left, top + i, ["" if at in dropped else str(at) for at in row])
+            for at in dropped & {*row}:
+                cell(axes, left + at % n_k, top + i, str(at), hatch=MASKED)
         for j in range(n_k):
             word(axes, left + j + 0.5, top - 0.4, f"k{j}")
         for i in range(0, n_q, rows):
@@ -264,5 +265,5 @@ def dropout_positions() -> Figure:
     for j in range(0, n_k, 2):
         arrow(axes, (left + j + 1, top + n_q + 0.2), (left + j + 1, top + n_q + 1))
         word(axes, left + j + 1, top + n_q + 1.4, f"dK{j // 2 + 1}, dV{j // 2 + 1}", size=7)
-    word(axes, 2, 9, "in each entry: its offset, i · 6 + j; hatched: dropped; bold: tiles", ha="left")
+    word(axes, 2, 9, "hatched: dropped; bold: tiles", ha="left")
     return figure

@@ -498,15 +498,33 @@ GIVES = [
         ("int32", "float32"),
         n=-7,
     ),
-    *(
-        Probe(
-            "random_numbers_of_64_bits",
-            f"tl.rand with a seed of 64 bits, {seed}",
-            [seed, *FAR[1:]],
-            philox.rand(seed, np.array([seed, *FAR[1:]], np.int64)).tolist(),
-            ("int64", "float32"),
-        )
-        for seed in (3, 2**32, 2**63 - 1, -(2**40) - 5)
+    Probe(
+        "random_numbers_of_64_bits",
+        "tl.rand at offsets of 64 bits, with the seed 3",
+        [3, *FAR[1:]],
+        philox.rand(3, np.array([3, *FAR[1:]], np.int64)).tolist(),
+        ("int64", "float32"),
+    ),
+    Probe(
+        "random_numbers_of_64_bits",
+        "tl.rand at offsets of 64 bits, with the seed 2**32",
+        [2**32, *FAR[1:]],
+        philox.rand(2**32, np.array([2**32, *FAR[1:]], np.int64)).tolist(),
+        ("int64", "float32"),
+    ),
+    Probe(
+        "random_numbers_of_64_bits",
+        "tl.rand at offsets of 64 bits, with the seed MAX64",
+        [MAX64, *FAR[1:]],
+        philox.rand(MAX64, np.array([MAX64, *FAR[1:]], np.int64)).tolist(),
+        ("int64", "float32"),
+    ),
+    Probe(
+        "random_numbers_of_64_bits",
+        "tl.rand at offsets of 64 bits, with the seed -(2**40) - 5",
+        [-(2**40) - 5, *FAR[1:]],
+        philox.rand(-(2**40) - 5, np.array([-(2**40) - 5, *FAR[1:]], np.int64)).tolist(),
+        ("int64", "float32"),
     ),
     Probe(
         "converted",

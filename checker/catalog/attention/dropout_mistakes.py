@@ -294,16 +294,6 @@ KEPT = (
     ),
 )
 
-HALF = Misconception(
-    "p-in-half",
-    "p is compared in fp16",
-    "fp16 keeps 11 binary digits, so 0.1 becomes 0.09998. Numbers between the two are kept here and should be dropped: a "
-    "few of a million entries.",
-    "Compare in fp32, as p and the numbers are: tl.rand(seed, offset) >= p.",
-    question="What is 0.1 in fp16? Is an entry with the number 0.09999 kept or dropped, and by which of the two?",
-    signs=(from_numbers(lambda r, p: scaled(np.greater_equal(r, np.float32(np.float16(p))), p)),),
-)
-
 FORWARD = (
     Misconception(
         "dropout-in-the-normaliser",
@@ -454,4 +444,4 @@ BACKWARD = (
         signs=(as_if_causal(None),),
     ),
 )
-DROPOUT = (*KEPT, HALF, *POSITIONS, *FORWARD, *BACKWARD)
+DROPOUT = (*KEPT, *POSITIONS, *FORWARD, *BACKWARD)
