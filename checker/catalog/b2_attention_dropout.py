@@ -89,7 +89,6 @@ def _forward_cases(draw: Draw) -> list[Case]:
         normal("tall tiles", "positions", shape(64 + some(), 70 + some(), Br=64)),
         normal("wide tiles", "positions", shape(30 + some(), 64 + some(), Bc=64)),
         normal("two heads", ("heads", "positions", "traffic"), shape(33 + some(), 49 + some(), Br=32, heads=2)),
-        normal("three heads", ("heads", "positions"), shape(17, 31, heads=3)),
         make.exactly("an entry whose number is p", "positions", shape(23, 39)),
         make.far_positions("positions beyond 2**32", "positions"),
         normal("one query, one key", "any-length", shape(1, 1), p=0.25),
@@ -99,7 +98,7 @@ def _forward_cases(draw: Draw) -> list[Case]:
         normal("real tiles", "any-length", shape(128 + some(), 48 + some(), 64, 64, 64, heads=2), once=True),
         normal("real tiles", "half", shape(64 + some(), 1024 + some(), 128, 64, 64), np.float16, once=True),
         normal("many keys", "any-length", shape(2, 1024 + some(), Bc=64), once=True),
-        normal("many queries", "heads", shape(290 + some(), some(), heads=2), once=True),
+        normal("many queries", "any-length", shape(290 + some(), some()), once=True),
         sampled(normal("many of both", "any-length", shape(290, 290 + some()), once=True), (0, 18), (0,)),
         make.with_next("very wide heads", "half", head, rising_scores(random("head"), head, np.float16), once=True),
         normal("narrow heads", "half", narrow, np.float16, once=True),
@@ -117,7 +116,6 @@ def _forward_cases(draw: Draw) -> list[Case]:
 def _backward_cases(draw: Draw) -> list[Case]:
     make = DropoutCaseMaker(draw, DK_DV)
     normal, hard, shape, some, random = make.normal, make.hard, make.shape, make.some, draw.case
-    narrow = Shape(70 + some(), 90 + some(), 16, 64, 32, 3).interleaved(make.sizes)
     half, small, dropout = shape(47, 79, 32, 16, 16), shape(32, 48), make.dropouts.next()
     none = Dropout(0.0, dropout.seed)
     in_half = half_inputs(random("fp16"), half, dropout.factors(half))
@@ -136,19 +134,17 @@ def _backward_cases(draw: Draw) -> list[Case]:
         normal("one query, one key", "dk-dv", shape(1, 1), p=0.25),
         make.launched("fp16", "half", half, in_half[0], dropout, in_half[1]),
         make.launched("fp16, large dP", "half", small, large_dp[0], none, large_dp[1]),
-        *make.far_cases(16 + some(), {}),
+        *make.far_cases(16, {}),
         make.many_heads(),
         normal("real tiles", "dk-dv", shape(64 + some(), 128 + some(), 64, 64, 64), once=True),
         normal("real tiles", "half", shape(64 + some(), 512 + some(), 128, 64, 64), np.float16, once=True),
         normal("many queries", "dk-dv", shape(1024 + some(), 18, 64, 64, 64), once=True),
-        normal("many keys", "dk-dv", shape(18, 290 + some()), once=True),
-        sampled(normal("many of both", "dk-dv", shape(290, 290 + some()), once=True), (0, 18), (0,)),
+        normal("many keys", "dk-dv", shape(some(), 290 + some()), once=True),
         normal("very wide heads", "half", shape(20, 24 + some(), 512), np.float16, once=True),
-        normal("narrow heads", "half", narrow, np.float16, once=True),
         normal("all sizes alike", "heads", shape(16, 16, heads=16), once=True),
         *(normal("blocks exchanged", "dk-dv", s, once=True) for s in of_other_blocks(make.sizes)),
-        normal("wide tiles", "half", shape(144 + some(), 160 + some(), 64, 16, 128), np.float16, once=True),
-        normal("tall tiles", "half", shape(132 + some(), 148 + some(), 64, 128, 16), np.float16, once=True),
+        normal("wide tiles", "half", shape(20 + some(), 144 + some(), 64, 16, 128), np.float16, once=True),
+        normal("tall tiles", "half", shape(132 + some(), 20 + some(), 64, 128, 16), np.float16, once=True),
         make.launched("large values", "dk-dv", small, large_v[0], none, large_v[1], once=True),
         make.launched("a delta of 0", "dk-dv", small, cancelling[0], none, cancelling[1], once=True),
         *make.every_class("dk-dv"),

@@ -154,7 +154,8 @@ NOT_TAKEN_WHATEVER = {  # compiles with some versions of Triton
 }  # fmt: skip
 IDS = {  # of what is said of an example; if it is not here, "syntax", or "not-a-kernel" of what does not compile
     "not-allowed": "ready-made descriptor descriptor-load scan cumsum cumprod view view-of-a-value cat can-reorder"
-    " four-at-once normal-numbers whole-numbers can-reorder-by-position assembly math len reduce-by-tritons-own block-pointer advance",
+    " four-at-once normal-numbers whole-numbers"
+    " can-reorder-by-position assembly math len reduce-by-tritons-own block-pointer advance",
     "not-tl": "imported imported-all libdevice infinity host-math language",
     "attribute": "method",
     "function-as-value": "function-as-value",

@@ -25,7 +25,15 @@ def drops(case: Case) -> bool:
 
 def factors(case: Case) -> Array:
     """Z of every head, shape (heads, n_q, n_k): 0 where an entry is dropped."""
-    return scaled(np.greater_equal(drawn(case), probability(case)), probability(case))
+    heads, shape = heads_of(case), shape_of(case)
+    return _factors(int(case.scalars["seed"]), probability(case), heads, shape.n_q, shape.n_k)
+
+
+@lru_cache(REMEMBERED)
+def _factors(seed: int, p: float, heads: tuple[int, ...], n_q: int, n_k: int) -> Array:
+    made = scaled(np.greater_equal(numbers(seed, positions(heads, n_q, n_k)), p), p)
+    made.flags.writeable = False
+    return made
 
 
 def dropped(case: Case, x: Array, first_key: int = 0) -> Array:
@@ -33,8 +41,9 @@ def dropped(case: Case, x: Array, first_key: int = 0) -> Array:
     if not drops(case):
         return x
     z = factors(case)[..., first_key : first_key + x.shape[-1]]
-    rows, columns = (x.shape[axis] - z.shape[axis] for axis in (1, 2))
-    return np.asarray(x * np.pad(z, ((0, 0), (0, rows), (0, columns))))
+    if x.shape != z.shape:
+        z = np.pad(z, ((0, 0), *((0, x.shape[axis] - z.shape[axis]) for axis in (1, 2))))
+    return np.asarray(x * z)
 
 
 def scaled(kept: npt.NDArray[np.bool_], p: float) -> Array:
@@ -72,11 +81,4 @@ def positions(heads: tuple[int, ...], n_q: int, n_k: int) -> npt.NDArray[np.int6
 
 def numbers(seed: int, at: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
     """What `tl.rand` gives at these offsets."""
-    return _remembered(seed, at.tobytes(), at.shape)
-
-
-@lru_cache(REMEMBERED)
-def _remembered(seed: int, at: bytes, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
-    made = philox.rand(seed, np.frombuffer(at, np.int64).reshape(shape))
-    made.flags.writeable = False
-    return made
+    return philox.rand(seed, at)
