@@ -14,6 +14,7 @@ import pytest
 
 from checker import catalog
 from checker.bench.result import Result, Size, from_json
+from checker.box.protocol import philox
 from checker.course import ladder, places
 from checker.course.lesson import hints, script_cells
 from tests.conftest import ROOT, importable
@@ -86,6 +87,22 @@ def attention(torch: Any) -> tuple[Given, Given]:
     return {**given, "scale": 0.5, "n_q": 5, "n_k": 7, "CAUSAL": True}, results
 
 
+def dropped(torch: Any) -> tuple[Given, Given]:
+    """Two heads of 5 queries and 7 keys with dropout, with gradients by PyTorch itself."""
+
+    def rand(seed: int, offset: Any) -> Any:
+        return torch.from_numpy(philox.rand(seed, offset.numpy()))
+
+    q, k, v = (torch.randn(2, n, 8, requires_grad=True) for n in (5, 7, 7))
+    head, i, j = (torch.arange(n).reshape(-1, *[1] * (2 - axis)) for axis, n in enumerate((2, 5, 7)))
+    kept, do = rand(9, torch.arange(70).reshape(2, 5, 7)) >= 0.25, torch.randn(2, 5, 8)
+    s = 0.5 * q @ k.mT
+    o = (s.softmax(dim=-1) * kept / 0.75) @ v
+    dk, dv = torch.autograd.grad(o, (k, v), do)
+    given = {"q": q, "k": k, "v": v, "do": do, "scale": 0.5, "n_q": 5, "n_k": 7, "p": 0.25, "seed": 9}
+    return {**given, "head": head, "i": i, "j": j, "rand": rand}, {"o": o, "lse": s.logsumexp(-1), "dk": dk, "dv": dv}
+
+
 def decoding(torch: Any) -> tuple[Given, Given]:
     """The same attention, not causal, in splits of 3 keys."""
     given, results = attention(torch)
@@ -114,6 +131,7 @@ SPECS: dict[str, tuple[Callable[[Any], tuple[Given, Given]], dict[str, str], str
         "dq, dk, dv = backward(q, k, v, o, lse, do, scale, CAUSAL)",
     ),
     "p7": (attention, {"dq": "dq", "dk": "dk", "dv": "dv"}, ""),
+    "b2": (dropped, {name: name for name in ("o", "lse", "dk", "dv")}, ""),
     "b3": (decoding, {"o": "o", "lse": "lse"}, ""),
 }
 
@@ -197,6 +215,7 @@ def share(digits: int, puzzle_id: str, size: str, name: str = "solution") -> str
 
 
 EAGER = "torch eager"
+DROPPED = "N = 16384, d = 64, fp16, dropout"
 ROWS, VOCABULARY = "N = 8192, fp32", "N = 131072, fp32"
 PRODUCT, CUT = "m = 4096, n = 4096, k = 4096, fp16", "m = 4096, n = 4096, k = 4088, fp16"
 DECODING = "N = 131072, d = 64, fp16, a single query"
@@ -211,6 +230,7 @@ def quoted() -> dict[str, list[str]]:
     of_flash = [median("p7", size, "SDPA flash") / median("p7", size) for size in sizes]
     softmax = [share(1, "p1", ROWS), share(0, "p1", ROWS, EAGER)]
     causal = [ms(1, "p6", CAUSAL), ms(0, "p6", CAUSAL, EAGER)]
+    dropped = [ms(0, "b2", DROPPED, EAGER), ms(0, "b2", DROPPED)]
     cut = [ms(2, "a1", CUT), ms(2, "a1", PRODUCT)]
     tiled = [share(1, "p4", "N = 128, fp32"), share(0, "p4", "N = 4096, fp32"), share(0, "p4", "N = 4096, fp32", EAGER)]
     return {
@@ -227,6 +247,7 @@ def quoted() -> dict[str, list[str]]:
         "p5": [ms(0, "p5", MANY), ms(0, "p5", MANY, EAGER), ms(0, "p5", LONG), ms(0, "p5", LONG, EAGER)],
         "p6": [*causal, ms(1, "p6", LONG), ms(0, "p5", LONG)],
         "a4": [ms(0, "p7", CAUSAL), ms(0, "p7", CAUSAL, EAGER)],
+        "b2": [*dropped, ms(1, "p6", LONG), ms(1, "b2", DROPPED, "SDPA flash")],
         "p7": [ms(0, "p7", CAUSAL), ms(0, "p7", CAUSAL, EAGER), f"{min(of_flash):.2f} and {max(of_flash):.2f}"],
         "b3": [ms(2, "b3", DECODING), share(0, "b3", DECODING)],
     }
@@ -264,7 +285,11 @@ def worked() -> dict[str, list[str]]:
     )
     merged = [f"{o1:.2f}", f"{o:.2f}", f"{o / l:.2f}", f"{m + np.log(l):.3f}", f"{o_hidden / l_hidden:.2f}"]
     gradients = [f"{np.log(3):.4f}", f"{np.log(4):.4f}", "17.5", "35", "-3.75", f"{3.75 * np.log(3):.2f}"]
+    kept = np.array([1.25, 0.0, 1.25, 1.25])
+    o1_kept, o_kept = (weights_of * kept[:n] @ VALUES[:n] for n, weights_of in ((2, np.exp(ROW[:2] - 3)), (4, weights)))
+    dropped = [f"{o1_kept:.2f}", f"{o_kept:.2f}", f"{o_kept / l:.2f}", f"{m + np.log(l):.3f}", "0.625", "4.69", "6.25"]
     return {
+        "b2": [*dropped, f"{o / l:.2f}", str((1 * 4 + 1) * 6 + 4), f"{0.25 * 18.75:.2f}"],
         "p1": [f"{total:.1f}", f"{total + 1:.1f}", f"{total / (total + 1):.2f}"],
         "p2": [f"{l:.4f}", *(f"{weight:.3f}"[1:] for weight in weights / l)],
         "p3": [f"{l1:.4f}", f"{round(l1, 4) * 0.1353:.4f}", f"{weights[2:].sum():.4f}", f"{l:.4f}"],

@@ -13,8 +13,12 @@ from checker.course.puzzle import Work
 
 # What ratios are told against, where it was timed; of attention it is SDPA flash.
 PEERS = {Work.SOFTMAX: "torch eager", Work.PRODUCT: "torch.matmul"}
-# Peers in the summary; of attention SDPA cuDNN.
-BESIDES = {Work.SOFTMAX: ["torch eager"], Work.PRODUCT: [], Work.DECODING: ["SDPA flash", "SDPA cuDNN"]}
+# Peers in the summary; of attention SDPA cuDNN, which is not timed with dropout.
+BESIDES: dict[Work, list[str]] = {
+    Work.SOFTMAX: ["torch eager"],
+    Work.DECODING: ["SDPA flash", "SDPA cuDNN"],
+    **{work: [] for work in (Work.PRODUCT, Work.DROPOUT, Work.DROPOUT_BACKWARD)},
+}
 
 NOTHING_MEASURED = (
     "There is no GPU here, so nothing was timed. This is a prediction: the least time that the memory traffic counted "

@@ -115,6 +115,8 @@ class Work(str, Enum):
     ATTENTION = "attention"
     CAUSAL_ATTENTION = "causal attention"
     CAUSAL_BACKWARD = "causal attention, backward"
+    DROPOUT = "attention with dropout"
+    DROPOUT_BACKWARD = "attention with dropout, dK and dV"
     DECODING = "attention of a single query"
 
 

@@ -41,7 +41,19 @@ _SCANS = not_taken(
 _VIEW = not_taken(
     "view, which may reorder the elements on a GPU", "Use tl.reshape, which keeps their order.", "not-allowed"
 )
+_FOUR_AT_ONCE = not_taken(
+    "random numbers four at a time",
+    "They are not the numbers that the puzzle asks for: write tl.rand(seed, offset), which gives each offset its own.",
+    "not-allowed",
+)
+_OTHER_NUMBERS = not_taken(
+    "random numbers of another kind",
+    "Write tl.rand(seed, offset): one number for each offset, from 0 to 1, all of them equally likely.",
+    "not-allowed",
+)
 EXPLAINED = {
+    **dict.fromkeys(("rand4x", "randint4x", "randn4x"), _FOUR_AT_ONCE),
+    **dict.fromkeys(("randn", "randint", "philox"), _OTHER_NUMBERS),
     "softmax": not_taken("a ready-made softmax", "That is what you are here to write.", "not-allowed"),
     "make_block_ptr": _BLOCK_POINTERS,
     "advance": _BLOCK_POINTERS,
@@ -88,6 +100,8 @@ PYTORCH = {
     "t": "Write tl.trans(x).",
     "size": "Write x.shape[0].",
     "pow": "Write a product, or tl.exp and tl.log.",
+    "dropout": "Draw a number for each entry, tl.rand(seed, offset), and keep the entry where it is at least p.",
+    "bernoulli": "Draw a number for each entry, tl.rand(seed, offset), and compare it.",
     "masked_fill": "Write tl.where(mask, value, x).",
     "clamp": "Write tl.maximum(x, low) or tl.minimum(x, high); tl.clamp(x, low, high) needs both ends.",
     "inf": 'Write -float("inf") for minus infinity, and float("inf") for infinity.',

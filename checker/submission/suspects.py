@@ -211,9 +211,20 @@ def _types_and_products(function: ast.FunctionDef) -> Iterator[_Number]:
 def _may_be_a_limit(node: ast.Compare | ast.BinOp, blocks: set[str]) -> bool:
     """Whether it compares a product, or is one of two constexprs or more."""
     if isinstance(node, ast.Compare):
-        operators = (part.op for part in ast.walk(node) if isinstance(part, ast.BinOp))
+        operators = (part.op for part in _compared(node) if isinstance(part, ast.BinOp))
         return any(isinstance(op, ast.Mult | ast.FloorDiv | ast.Mod) for op in operators)
     return sum(isinstance(factor, ast.Name) and factor.id in blocks for factor in _factors(node)) > 1
+
+
+def _compared(node: ast.AST) -> Iterator[ast.AST]:
+    """All parts of a comparison, but for what a random number is drawn at: that number says nothing of its size."""
+    yield node
+    for part in () if _is_drawn(node) else ast.iter_child_nodes(node):
+        yield from _compared(part)
+
+
+def _is_drawn(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "rand"
 
 
 def _factors(node: ast.AST) -> Iterator[ast.AST]:

@@ -18,7 +18,7 @@ def words(text: str) -> frozenset[str]:
 TL_FUNCTIONS = words("""
     program_id num_programs arange zeros full zeros_like load store dot
     exp exp2 log log2 sqrt sqrt_rn rsqrt abs fma sigmoid fdiv div_rn clamp maximum minimum
-    max min sum argmax argmin reduce where cdiv cast constexpr
+    max min sum argmax argmin reduce where cdiv cast constexpr rand
     trans permute reshape ravel expand_dims broadcast broadcast_to flip join split interleave
     range static_range debug_barrier multiple_of max_contiguous max_constancy assume
     static_assert static_print device_assert device_print

@@ -232,3 +232,38 @@ def backward_kernels() -> Figure:
     cell(axes, dk + 30, top + n_q + 5, "dK3, dV3", GREY, 20, 7)
     word(axes, dq - 10, 83, "grey at the sides: owned\ncrossed: loaded at a visit", ha="left")
     return figure
+
+
+def dropout_positions() -> Figure:
+    """b2: the offsets of 4 by 6 entries and which are dropped, under the tiles and in the order of each kernel."""
+    n_q, n_k, top = 4, 6, 3.2
+    dropped = {1, 4, 9, 12, 15, 20, 22}  # any will do: what matters is that both sides have the same
+    figure, axes = board(24, 9.4, 0.34)
+    kernels = (
+        (3, "attention_dropout_kernel", "Br = 2, Bc = 3: along the rows", (2, 3)),
+        (15.5, "dropout_dk_dv_kernel", "Br = 4, Bc = 2: down the columns", (4, 2)),
+    )
+    for left, name, tiles, (rows, cols) in kernels:
+        word(axes, left - 1, 0.6, name, ha="left", size=9, bold=True)
+        word(axes, left - 1, 1.5, tiles, ha="left")
+        for i in range(n_q):
+            word(axes, left - 0.4, top + i + 0.5, f"q{i}", ha="right")
+            row = range(i * n_k, (i + 1) * n_k)
+            cells(axes, left, top + i, ["" if at in dropped else str(at) for at in row])
+            for at in dropped & {*row}:
+                cell(axes, left + at % n_k, top + i, str(at), hatch=MASKED)
+        for j in range(n_k):
+            word(axes, left + j + 0.5, top - 0.4, f"k{j}")
+        for i in range(0, n_q, rows):
+            for j in range(0, n_k, cols):
+                frame(axes, left + j, top + i, cols, rows)
+    left = kernels[0][0]
+    for i in range(0, n_q, 2):
+        arrow(axes, (left + n_k + 0.2, top + i + 1), (left + n_k + 1.6, top + i + 1))
+        word(axes, left + n_k + 1.8, top + i + 1, f"O{i // 2 + 1}", ha="left")
+    left = kernels[1][0]
+    for j in range(0, n_k, 2):
+        arrow(axes, (left + j + 1, top + n_q + 0.2), (left + j + 1, top + n_q + 1))
+        word(axes, left + j + 1, top + n_q + 1.4, f"dK{j // 2 + 1}, dV{j // 2 + 1}", size=7)
+    word(axes, 2, 9, "hatched: dropped; bold: tiles", ha="left")
+    return figure

@@ -19,6 +19,9 @@ from checker.bench.roofline import NAMED, Gpu
 from checker.bench.run import BenchmarkFailed, Extent, measure, predict
 from checker.bench.workload import asked, size_of
 from checker.box.parent import gpu_missing
+from checker.catalog.attention import dropout
+from checker.catalog.attention.dropout_cases import DropoutCaseMaker
+from checker.catalog.attention.launch import Shape
 from checker.course import ladder
 from checker.course.case import Role
 from checker.course.puzzle import Work
@@ -56,11 +59,13 @@ def test_sizes_are_launches_of_the_puzzle(puzzle_id: str) -> None:
     sizes = puzzle.timed(FREE)
     assert any(timed.usual for timed in sizes)
     assert len({timed.name for timed in sizes}) == len(sizes)
+    every = dict.fromkeys(name for timed in sizes for name in timed.tunings)
+    assert list(every) == [kernel.name for kernel in puzzle.kernels]
     for timed in sizes:
-        assert list(timed.tunings) == [kernel.name for kernel in puzzle.kernels]
         told = asked(timed)
         assert repr(json.loads(json.dumps(told))) == repr(told)
-        for kernel, launches in zip(puzzle.kernels, told["kernels"], strict=True):
+        kernels = [kernel for kernel in puzzle.kernels if kernel.name in timed.tunings]
+        for kernel, launches in zip(kernels, told["kernels"], strict=True):
             for tuning, launch in zip(timed.tunings[kernel.name], launches, strict=True):
                 case = timed.launch(kernel.name, tuning.blocks)
                 assert set(kernel.parameters) == {*case.tensors, *case.scalars, *case.constexprs}
@@ -235,7 +240,7 @@ def test_peers_compute_what_the_judge_expects() -> None:
         if work not in (Work.ATTENTION, Work.DECODING):
             scores = np.where(np.tri(7, dtype=bool), scores, -np.inf)
         right = attention.forward(scores.astype(np.float64), v.astype(np.float64))
-        made = peers.WORKS[work.value].reference(t)
+        made = peers.WORKS[work.value].reference(t, {})
         if work is Work.CAUSAL_BACKWARD:
             dp = do @ v.swapaxes(1, 2)
             ds = right.p * (dp - (right.o * do).sum(-1, keepdims=True))
@@ -244,6 +249,25 @@ def test_peers_compute_what_the_judge_expects() -> None:
             assert np.allclose(made["dv_ptr"], right.p.swapaxes(1, 2) @ do, atol=1e-5)
         else:
             assert np.allclose(made["o_ptr"], right.o, atol=1e-5)
+
+
+def test_the_reference_of_dropout_has_the_numbers_that_the_judge_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Z is drawn on a GPU, by `tl.rand`; here it is the catalog's."""
+    torch = importable("torch")
+    from checker.bench.inside import peers
+    from checker.catalog.b2_attention_dropout import DK_DV, FORWARD, PUZZLE
+
+    drawn = DropoutCaseMaker(PUZZLE.draw(), FORWARD).normal("peers", (), Shape(7, 7, 16, 16, 16, 3))
+    gradients = DropoutCaseMaker(PUZZLE.draw(), DK_DV).normal("peers", (), Shape(7, 7, 16, 16, 16, 3))
+    for work, case in ((Work.DROPOUT, drawn), (Work.DROPOUT_BACKWARD, gradients)):
+        factors = torch.from_numpy(dropout.factors(case))
+        monkeypatch.setattr(peers, "_factors", lambda t, scalars, head, factors=factors: factors[head].float())
+        t = {name: torch.from_numpy(tensor.values.copy()) for name, tensor in case.tensors.items()}
+        t["q_ptr"] *= case.scalars["scale"] * 4  # peers have the usual scale
+        made = peers.WORKS[work.value].reference(t, case.scalars)
+        assert made
+        for name, values in made.items():
+            assert np.allclose(values, PUZZLE.expected(case)[name].values[:2], atol=1e-4), name
 
 
 def test_the_peer_of_a_product_multiplies_by_the_transpose() -> None:
@@ -255,7 +279,7 @@ def test_the_peer_of_a_product_multiplies_by_the_transpose() -> None:
     a, b = (random.normal(size=(rows, 4)).astype(np.float32) for rows in (70, 9))
     work = peers.WORKS[Work.PRODUCT.value]
     tensors = {"a_ptr": torch.from_numpy(a), "b_ptr": torch.from_numpy(b)}
-    assert np.allclose(work.reference(tensors)["c_ptr"], a[:64] @ b.T, atol=1e-5)
+    assert np.allclose(work.reference(tensors, {})["c_ptr"], a[:64] @ b.T, atol=1e-5)
     assert np.allclose(work.run(work.functions["torch.matmul"], tensors)(), a @ b.T, atol=1e-5)
     [size] = [one for one in _sizes("a1") if one.name.startswith("m = 4096, n = 4096, k = 4096")]
     assert size.flops == 2 * 4096**3 and size.least == 3 * 4096**2 * 2

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from checker import catalog
-from checker.catalog.attention import backward
+from checker.box.protocol.philox import rand
+from checker.catalog.attention import backward, dropout
 from checker.catalog.attention import reference as attention
 from checker.catalog.attention.launch import shape_of, tensors, wide
 from checker.course.case import Array, Case
 from tests.conftest import importable
 
-ATTENTION = ("a3", "p5", "p6", "p7")
+ATTENTION = ("a3", "p5", "p6", "p7", "b2")
 
 
 def cases(*ids: str) -> Iterator[Case]:
@@ -80,6 +82,72 @@ def test_the_backward_reference_is_the_derivative(case: Case) -> None:
         if name in exact:
             largest = float(grown.abs().max())
             np.testing.assert_allclose(exact[name].values, grown.numpy(), rtol=1e-9, atol=1e-9 * largest + 1e-12)
+
+
+def one_by_one(case: Case) -> Array:
+    """Z by the lesson's rule, entry by entry."""
+    p, seed, q = case.scalars["p"], int(case.scalars["seed"]), case.tensors["q_ptr"]
+    heads, n_q, n_k = *q.values.shape[:2], case.tensors["k_ptr"].values.shape[1]
+    apart = q.strides[0] // int(case.scalars["q_head_stride"])
+    z = np.zeros((heads, n_q, n_k))
+    for head, i, j in np.ndindex(z.shape):
+        at = (int(head * apart) * n_q + i) * n_k + j
+        z[head, i, j] = 0.0 if rand(seed, np.array([at], np.int64))[0] < np.float32(p) else 1 / (1 - p)
+    return z
+
+
+def small(case: Case) -> bool:
+    shape = shape_of(case)
+    return shape.heads * shape.n_q * shape.n_k < 3000
+
+
+OF_DROPOUT = [case for case in cases("b2") if small(case)]
+
+
+@pytest.mark.parametrize("case", [c for c in OF_DROPOUT if c.kernel == "attention_dropout_kernel"], ids=names)
+def test_the_reference_with_dropout_is_the_definition(case: Case) -> None:
+    expected, z = attention.expected(case), one_by_one(case)
+    s = attention.scores(case)
+    e = np.exp(s - s.max(axis=-1, keepdims=True))
+    o = (e / e.sum(axis=-1, keepdims=True) * z) @ wide(case, "v")
+    np.testing.assert_allclose(expected["o_ptr"].values, o, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(expected["lse_ptr"].values, np.logaddexp.reduce(s, axis=-1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("case", [c for c in OF_DROPOUT if c.kernel == "dropout_dk_dv_kernel"], ids=names)
+def test_the_gradients_with_dropout_are_the_derivative(case: Case) -> None:
+    """Which also proves that delta is rowsum(dO * O) still: PyTorch knows nothing of it."""
+    torch = importable("torch")
+    z = torch.tensor(one_by_one(case))
+    q, k, v = (torch.tensor(wide(case, name), requires_grad=True) for name in "qkv")
+    s = float(case.scalars["scale"]) * q @ k.mT
+    o = (torch.softmax(s, dim=-1) * z) @ v
+    o.backward(torch.tensor(wide(case, "do")))
+    rows = {"lse": torch.logsumexp(s, dim=-1), "delta": (o * torch.tensor(wide(case, "do"))).sum(dim=-1)}
+    exact = tensors(shape_of(case), {name: values.detach().numpy() for name, values in rows.items()})
+    made = backward.expected(replace(case, tensors={**case.tensors, **exact}))
+    for name, grown in {"dk_ptr": k.grad, "dv_ptr": v.grad}.items():
+        largest = float(grown.abs().max())
+        np.testing.assert_allclose(made[name].values, grown.numpy(), rtol=1e-9, atol=1e-9 * largest + 1e-12)
+
+
+def test_p_and_seed_are_of_every_kind() -> None:
+    """p of 0, small, 0.1, one half and more; seeds within 32 bits and beyond; an entry whose number is p."""
+    every = catalog.load("b2")
+    for key in ("practice", "autumn"):
+        for kernel in every.kernels:
+            own = [case for case in every.cases(every.draw(key)) if case.kernel == kernel.name]
+            ps = [float(case.scalars["p"]) for case in own]
+            assert 0.0 in ps and 0.5 in ps and float(np.float32(0.1)) in ps and min(p for p in ps if p) < 0.05
+            assert any(0.55 < p < 0.9 for p in ps)
+            seeds = [int(case.scalars["seed"]) for case in own]
+            for low, high in ((0, 2**31), (2**31, 2**32), (2**32, 2**63)):
+                assert sum(low <= seed < high for seed in seeds) >= 4
+            [exact] = [case for case in own if "whose number is p" in case.name]
+            assert (dropout.drawn(exact) == np.float32(exact.scalars["p"])).sum() == 1
+            [far] = [case for case in own if "beyond 2**32" in case.name]
+            assert dropout.offsets(far)[-1].min() > 2**32 and far.grid[1] == 65535
+            assert not np.array_equal(*(dropout.factors(far)[head] for head in (0, 2)))
 
 
 @pytest.mark.parametrize("name", ["q", "k", "v"])

@@ -19,6 +19,7 @@ import triton
 import triton.language as tl
 
 from checker.box.parent import Box, Limits, gpu_missing
+from checker.box.protocol import philox
 from checker.box.protocol.results import Launch, TensorArgument
 
 LANES = 16
@@ -234,6 +235,19 @@ def zero_for_masked(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def random_numbers(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(y_ptr + i, tl.rand(n, tl.load(x_ptr + i)))
+
+
+@triton.jit
+def random_numbers_of_64_bits(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    seed = tl.load(x_ptr)
+    tl.store(y_ptr + i, tl.rand(seed, tl.load(x_ptr + i)))
+
+
+@triton.jit
 def noted(y_ptr, place, answer):
     tl.store(y_ptr + place, 1)
     return answer
@@ -341,6 +355,7 @@ def wrapped(value: int) -> int:
 ODD = [0.5, -0.5, 2.75, -2.75, 300.0, -300.0, 7e4, -7e4, 3e9, -3e9, 1e19, -1e19, INF, -INF, NAN, -1.0]
 FIT = [0.5, -0.5, 2.75, -2.75, 99.5, -99.5, 127.0, -128.0] * 2
 FLOATS = ("float32", "int32")
+FAR = [0, 1, -1, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**32 + 1, 2**40, -(2**40), MAX64, MIN64, 3 * 2**33, 5, 6, 7]
 UP = list(range(-7, 9))
 GIVES = [
     Probe("counter_divided", "a loop counter // 2 truncates", [], [-3, -3, -2, -2, -1, -1, 0, 0, 0, 1, 1, 2, 2, 3]),
@@ -467,6 +482,49 @@ GIVES = [
         ODD,
         [0, 0, 2, -2, 300, -300, 70000, -70000, *[MAX32, MIN32] * 3, MIN32, -1],
         FLOATS,
+    ),
+    Probe(
+        "random_numbers",
+        "tl.rand at offsets of 32 bits",
+        [*UP[:14], MAX32, MIN32],
+        philox.rand(7, np.array([*UP[:14], MAX32, MIN32], np.int32)).tolist(),
+        ("int32", "float32"),
+    ),
+    Probe(
+        "random_numbers",
+        "tl.rand with a negative seed",
+        UP,
+        philox.rand(-7, np.array(UP, np.int32)).tolist(),
+        ("int32", "float32"),
+        n=-7,
+    ),
+    Probe(
+        "random_numbers_of_64_bits",
+        "tl.rand at offsets of 64 bits, with the seed 3",
+        [3, *FAR[1:]],
+        philox.rand(3, np.array([3, *FAR[1:]], np.int64)).tolist(),
+        ("int64", "float32"),
+    ),
+    Probe(
+        "random_numbers_of_64_bits",
+        "tl.rand at offsets of 64 bits, with the seed 2**32",
+        [2**32, *FAR[1:]],
+        philox.rand(2**32, np.array([2**32, *FAR[1:]], np.int64)).tolist(),
+        ("int64", "float32"),
+    ),
+    Probe(
+        "random_numbers_of_64_bits",
+        "tl.rand at offsets of 64 bits, with the seed MAX64",
+        [MAX64, *FAR[1:]],
+        philox.rand(MAX64, np.array([MAX64, *FAR[1:]], np.int64)).tolist(),
+        ("int64", "float32"),
+    ),
+    Probe(
+        "random_numbers_of_64_bits",
+        "tl.rand at offsets of 64 bits, with the seed -(2**40) - 5",
+        [-(2**40) - 5, *FAR[1:]],
+        philox.rand(-(2**40) - 5, np.array([-(2**40) - 5, *FAR[1:]], np.int64)).tolist(),
+        ("int64", "float32"),
     ),
     Probe(
         "converted",

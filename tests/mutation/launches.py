@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from checker.box.protocol import philox
 from checker.course.case import Array, Case, Role, Tensor, blank
 from checker.course.puzzle import Kernel, Puzzle
 
@@ -183,6 +184,25 @@ def _attention(puzzle_id: str, kernel: Kernel, random: Random, kind: str, turn: 
     return _case(kernel, f"{kind}, {np.dtype(dtype).name}", grid, tensors, numbers, kind)
 
 
+def _dropout(_: str, kernel: Kernel, random: Random, kind: str, turn: int) -> Case:
+    """Attention without a mask; p and seed of any size; for the backward pass with delta as it should be."""
+    case = _attention("a3" if "o_ptr" in kernel.parameters else "b2", kernel, random, kind, turn)
+    p = float(np.float32(random.choice([0.0, 0.1, 0.5, 0.9, random.uniform(0, 0.95)])))
+    seed = int(random.integers(2 ** int(random.choice([4, 31, 32, 40, 63]))))
+    title = f"{case.title}, p={p:.6g}, seed={seed}"
+    case = replace(case, scalars={**case.scalars, "p": p, "seed": seed}, title=title)
+    if "delta_ptr" not in case.tensors:
+        return case
+    q, k, v, do = (case.tensors[f"{name}_ptr"].values.astype(np.float64) for name in ("q", "k", "v", "do"))
+    heads, n_q, n_k = len(q), q.shape[1], k.shape[1]
+    s = float(case.scalars["scale"]) * (q @ k.swapaxes(1, 2))
+    weights = np.exp(s - s.max(axis=-1, keepdims=True))
+    drawn = philox.rand(seed, np.arange(heads * n_q * n_k).reshape(heads, n_q, n_k))
+    o = (weights / weights.sum(axis=-1, keepdims=True) * (drawn >= np.float32(p)) / (1 - p)) @ v
+    delta = replace(case.tensors["delta_ptr"], values=(o * do).sum(axis=-1).astype(np.float32))
+    return replace(case, tensors={**case.tensors, "delta_ptr": delta})
+
+
 def _values(
     random: Random, puzzle_id: str, sizes: tuple[int, ...], scale: float, dtype: type, causal: bool, kind: str
 ) -> dict[str, tuple[Array, Role]]:
@@ -350,5 +370,6 @@ FAMILIES = {
     "a1": _product,
     "w2": _row_sum,
     "w3": _transpose,
+    "b2": _dropout,
     "b3": _split,
 }

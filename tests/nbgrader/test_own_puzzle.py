@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import ROOT, importable, typed
 
 OWN = "m1_softmax"
-LAST = '    Rung("p7", "causal_backward", "The causal backward pass"),\n'
+LAST = '    Rung("b2", "attention_dropout", "Attention with dropout"),\n'
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_it_becomes_an_assignment(clone: Path) -> None:
     (graded,) = (cell for cell in cells if cell["metadata"].get("nbgrader", {}).get("grade"))
     assert graded["metadata"]["nbgrader"]["grade_id"] == f"check-{OWN}"
     toml = course / "course.toml"
-    assert f"[points.{OWN}]" in toml.read_text() and '"p7", "m1"]' in toml.read_text()
+    assert f"[points.{OWN}]" in toml.read_text() and '"b2", "m1"]' in toml.read_text()
 
 
 def test_a_course_that_is_older_has_it_once_it_is_named(clone: Path) -> None:

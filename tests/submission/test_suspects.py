@@ -120,6 +120,11 @@ def test_arithmetic_that_cannot_be_done_is_left_alone(body: str) -> None:
     found(body.replace("10 ** 9", "1000000000"))
 
 
+def test_a_product_that_a_number_is_drawn_at_is_no_limit() -> None:
+    assert not found("y = tl.where(tl.rand(n, n * n) > n, 1, 0)").sizes
+    assert found("y = tl.where(tl.rand(n, n) > n * n, 1, 0)").sizes
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "solutions").glob("*.py")), ids=lambda p: p.stem)
 def test_a_kernel_without_numbers_costs_nothing(path: Path) -> None:
     assert cases_of(puzzle_of(path), path) == []
@@ -143,7 +148,7 @@ def both_sides(seen: set[int], value: int) -> bool:
 
 
 SOFTMAX = [(puzzle_id, catalog.load(puzzle_id).kernels[0].name) for puzzle_id in ("p1", "p2", "p3", "p4")]
-ATTENTION = [(one, kernel.name) for one in ("a3", "p5", "p6", "p7") for kernel in catalog.load(one).kernels]
+ATTENTION = [(one, kernel.name) for one in ("a3", "p5", "p6", "p7", "b2") for kernel in catalog.load(one).kernels]
 
 
 @pytest.mark.parametrize("value", [7, 100, 3000])

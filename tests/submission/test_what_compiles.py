@@ -65,6 +65,7 @@ TAKEN = {
     "remedy-for-cat": Example("a = tl.reshape(tl.permute(tl.join(x, x), (1, 0)), (2 * BLOCK_SIZE,))"),
     "promises": Example("a = tl.multiple_of(cols, 2)\ntl.assume(n_cols > 0)"),
     "tuple": Example("a, (b, c) = 1, (2, 3)"),
+    "random-numbers": Example("x = tl.where(tl.rand(n_cols, row.to(tl.int64) * n_cols + cols) < 0.5, x, 0.0)"),
 }  # fmt: skip
 NOT_TAKEN = {
     "while": Example("a = n_cols\nwhile a > 0:\n    a -= 1"),
@@ -83,6 +84,9 @@ NOT_TAKEN = {
     "cumsum": Example("x = tl.cumsum(x, 0)"),
     "cumprod": Example("x = tl.cumprod(x, 0)"),
     "view": Example("x = tl.view(x, (BLOCK_SIZE,))"),
+    "four-at-once": Example("a, b, c, d = tl.rand4x(7, cols)\ne, f, g, h = tl.randint4x(7, cols)"),
+    "normal-numbers": Example("x = x + tl.randn(7, cols)"),
+    "whole-numbers": Example("x = x + tl.randint(7, cols)"),
     "view-of-a-value": Example("x = x.view(BLOCK_SIZE)"),
     "cat": Example("a = tl.cat(x, x, can_reorder=True)"),
     "can-reorder": Example("x = tl.reshape(x, (BLOCK_SIZE,), can_reorder=True)"),
@@ -150,6 +154,7 @@ NOT_TAKEN_WHATEVER = {  # compiles with some versions of Triton
 }  # fmt: skip
 IDS = {  # of what is said of an example; if it is not here, "syntax", or "not-a-kernel" of what does not compile
     "not-allowed": "ready-made descriptor descriptor-load scan cumsum cumprod view view-of-a-value cat can-reorder"
+    " four-at-once normal-numbers whole-numbers"
     " can-reorder-by-position assembly math len reduce-by-tritons-own block-pointer advance",
     "not-tl": "imported imported-all libdevice infinity host-math language",
     "attribute": "method",

@@ -132,8 +132,9 @@ def _timed(
     """
     work = WORKS[size["work"]]
     tensors = _tensors(size)
-    work.complete(tensors)
-    right = work.reference(tensors)
+    scalars = size["kernels"][0][0]["scalars"]
+    work.complete(tensors, scalars)
+    right = work.reference(tensors, scalars)
     peers = dict(work.functions)
     if not size["usual"]:
         peers.pop(COMPILED, None)  # it would take most of the time

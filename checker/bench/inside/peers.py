@@ -12,12 +12,16 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+import triton
+import triton.language as tl
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 Tensors = dict[str, torch.Tensor]
 Function = Callable[..., torch.Tensor]
 Run = Callable[[], Any]
 EAGER, COMPILED = "torch eager", "torch.compile"
+_AT_ONCE = frozenset((EAGER, COMPILED))  # they make all scores at once
+P = 0.1  # of peers' own dropout
 SDPA = {"SDPA flash": SDPBackend.FLASH_ATTENTION, "SDPA cuDNN": SDPBackend.CUDNN_ATTENTION}
 
 
@@ -30,7 +34,7 @@ class Work:
     functions: Mapping[str, Function]  # by name: what is timed, the reference first; COMPILED is not yet compiled
     exact: int  # so many rows or heads, the first, are compared with a reference
     alone: frozenset[str] = frozenset()  # all scores at once: by far not as fast, and too large for two at a time
-    backward: bool = False  # of causal attention
+    backward: bool = False  # of attention
     whole: frozenset[str] = frozenset()  # inputs of which every row or head of the output needs all
 
     def run(self, function: Function, t: Tensors) -> Run:
@@ -42,8 +46,8 @@ class Work:
         o = function(*inputs)
         return lambda: torch.autograd.grad(o, inputs, t["do_ptr"], retain_graph=True)
 
-    def complete(self, t: Tensors) -> None:
-        """Make O and LSE, which the backward pass starts from."""
+    def complete(self, t: Tensors, scalars: Mapping[str, float]) -> None:
+        """Make O and LSE, which the backward pass starts from. `scalars`: what the first kernel gets."""
         if self.backward:
             with torch.no_grad(), sdpa_kernel(SDPBackend.FLASH_ATTENTION):
                 o, lse, *_ = torch.ops.aten._scaled_dot_product_flash_attention(
@@ -51,7 +55,7 @@ class Work:
                 )
             t["o_ptr"], t["lse_ptr"] = o[0].contiguous(), lse[0].contiguous()
 
-    def reference(self, t: Tensors) -> Tensors:
+    def reference(self, t: Tensors, scalars: Mapping[str, float]) -> Tensors:
         """Right values of the first rows or heads, in fp32; one after the other, or there may not be memory."""
         right, *_ = self.functions.values()
         cut = {name: t[name] if name in self.whole else t[name][: self.exact] for name in self.inputs}
@@ -63,6 +67,74 @@ class Work:
             return {self.outputs[0]: o.detach()}
         gradients = torch.autograd.grad(o, inputs, t["do_ptr"][: self.exact].float())
         return dict(zip(self.outputs, gradients, strict=True))
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _factors_kernel(z_ptr, first, count, p, seed, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(z_ptr + at, tl.where(tl.rand(seed, first + at) >= p, 1.0 / (1.0 - p), 0.0), mask=at < count)
+
+
+@dataclass(frozen=True)
+class Dropout(Work):
+    """Attention with dropout: forward, or dK and dV, where peers make dQ as well.
+
+    Peers draw other numbers. They are timed, and the reference is none of them.
+    """
+
+    def complete(self, t: Tensors, scalars: Mapping[str, float]) -> None:
+        """Make LSE, which knows no dropout, and delta: with dropout in the heads that are compared only."""
+        if not self.backward:
+            return
+        with torch.no_grad(), sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+            o, lse, *_ = torch.ops.aten._scaled_dot_product_flash_attention(
+                *(t[name][None] for name in self.inputs), 0.0, False
+            )
+        t["lse_ptr"] = lse[0].contiguous()
+        t["delta_ptr"] = (o[0].float() * t["do_ptr"].float()).sum(-1)
+        for head in range(self.exact):
+            right = _with_factors([t[name][head].float() for name in self.inputs], _factors(t, scalars, head))
+            t["delta_ptr"][head] = (right * t["do_ptr"][head].float()).sum(-1)
+
+    def reference(self, t: Tensors, scalars: Mapping[str, float]) -> Tensors:
+        """Right values of the first heads, in fp32, of the numbers that the kernels draw."""
+        made: dict[str, list[torch.Tensor]] = {name: [] for name in self.outputs}
+        for head in range(self.exact):
+            inputs = [t[name][head].detach().float().requires_grad_() for name in self.inputs]
+            o = _with_factors(inputs, _factors(t, scalars, head))
+            if self.backward:
+                found = torch.autograd.grad(o, inputs[1:], t["do_ptr"][head].float())
+            else:
+                found = (o.detach(),)
+            for name, values in zip(self.outputs, found, strict=True):
+                made[name].append(values)
+        return {name: torch.stack(values) for name, values in made.items()}
+
+
+def _factors(t: Tensors, scalars: Mapping[str, float], head: int) -> torch.Tensor:
+    """Z of one head."""
+    n_q, n_k = t["q_ptr"].shape[1], t["k_ptr"].shape[1]
+    z = torch.empty((n_q, n_k), dtype=torch.float32, device="cuda")
+    grid = (triton.cdiv(z.numel(), 1024),)
+    _factors_kernel[grid](z, head * z.numel(), z.numel(), scalars["p"], scalars["seed"], BLOCK=1024)
+    return z
+
+
+def _with_factors(inputs: list[torch.Tensor], z: torch.Tensor) -> torch.Tensor:
+    """One head of attention whose weights are multiplied by Z."""
+    q, k, v = inputs
+    return (torch.softmax(q @ k.T * q.shape[-1] ** -0.5, dim=-1) * z) @ v
+
+
+def _dropped(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Attention with PyTorch's own dropout, all scores at once."""
+    s = q @ k.transpose(1, 2) * q.shape[-1] ** -0.5
+    return F.dropout(torch.softmax(s, dim=-1), P) @ v
+
+
+def _sdpa_dropped(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+        return F.scaled_dot_product_attention(q[None], k[None], v[None], dropout_p=P)[0]
 
 
 def _materialised(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) -> torch.Tensor:
@@ -82,13 +154,14 @@ def _sdpa(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool, backe
 def _attention(*outputs: str, causal: bool, backward: bool = False) -> Work:
     functions = dict.fromkeys((EAGER, COMPILED), partial(_materialised, causal=causal))
     functions |= {name: partial(_sdpa, causal=causal, backend=backend) for name, backend in SDPA.items()}
-    return Work(("q_ptr", "k_ptr", "v_ptr"), outputs, functions, 2, frozenset((EAGER, COMPILED)), backward)
+    return Work(("q_ptr", "k_ptr", "v_ptr"), outputs, functions, 2, _AT_ONCE, backward)
 
 
 def _product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return torch.matmul(a, b.T)
 
 
+_DROPPED: Mapping[str, Function] = {EAGER: _dropped, COMPILED: _dropped, "SDPA flash": _sdpa_dropped}
 WORKS: Mapping[str, Work] = {
     "softmax": Work(("x_ptr",), ("y_ptr",), dict.fromkeys((EAGER, COMPILED), partial(torch.softmax, dim=1)), exact=64),
     "product of matrices": Work(
@@ -96,6 +169,10 @@ WORKS: Mapping[str, Work] = {
     ),
     "attention": _attention("o_ptr", causal=False),
     "causal attention": _attention("o_ptr", causal=True),
+    "attention with dropout": Dropout(("q_ptr", "k_ptr", "v_ptr"), ("o_ptr",), _DROPPED, 2, _AT_ONCE),
+    "attention with dropout, dK and dV": Dropout(
+        ("q_ptr", "k_ptr", "v_ptr"), ("dk_ptr", "dv_ptr"), _DROPPED, 2, _AT_ONCE, backward=True
+    ),
     "attention of a single query": _attention("o_ptr", causal=False),
     "causal attention, backward": _attention("dq_ptr", "dk_ptr", "dv_ptr", causal=True, backward=True),
 }

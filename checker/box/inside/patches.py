@@ -18,7 +18,7 @@ import triton
 import triton.language as tl
 import triton.runtime.interpreter
 
-from checker.box.inside import accesses, arithmetic, half, language, promises, remembered, sizes
+from checker.box.inside import accesses, arithmetic, half, language, promises, remembered, sizes, uniform
 
 SUPPORTED = "Triton 3.6 to 3.9"
 
@@ -178,6 +178,7 @@ TABLE = (
     Group(_REDUCTION, _HALF, {"sum": _noted(half.summed), "min_max": _around(half.largest)}),
     Group(_BUILDER, "sizes that overflow are not seen", _all(_noted, sizes.OF_BUILDER)),
     Group(_ROOT, "", {"_InterpreterComparison": _used(), "_get_np_dtype": _remembered(remembered.of_type)}),
+    Group("language", "", {"rand": _around(uniform.rand)}),
     Group("language.block_type", "", _all(_remembered, remembered.OF_BLOCK_TYPE)),
     Group(_TENSOR, "", {"__init__": _remembered(remembered.tensor)}),
     Group(f"{_ROOT}.TritonSemantic", "", _all(_remembered, remembered.OF_SEMANTIC)),

@@ -2,7 +2,8 @@
 
 P = exp(S - LSE), dP = dO Vᵀ, dS = P ∘ (dP - delta), delta = rowsum(dO ∘ O); dV = Pᵀ dO,
 dQ = scale·dS K, dK = scale·dSᵀ Q (Dao 2023, algorithm 2). The reference uses the LSE and delta that
-the kernel gets, rounded as they are, so that each kernel is judged by itself.
+the kernel gets, rounded as they are, so that each kernel is judged by itself. With dropout, dP = Z ∘ dO Vᵀ and
+dV = (P ∘ Z)ᵀ dO.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from checker.catalog.attention.dropout import dropped
 from checker.catalog.attention.launch import Proves, Shape, launch, shape_of, tensors, unwritten, wide
 from checker.catalog.attention.reference import EPS32, dot_eps, forward, score_error, scores, sees, visible
 from checker.catalog.attention.values import Inputs
@@ -31,12 +33,16 @@ class Given:
     tensors: Mapping[str, Tensor]
 
 
-def given(shape: Shape, inputs: Inputs, do: Array) -> Given:
-    """The tensors of a launch, with O, LSE and delta from the judge, not from the student."""
+def given(shape: Shape, inputs: Inputs, do: Array, z: Array | None = None) -> Given:
+    """The tensors of a launch, with O, LSE and delta from the judge, not from the student.
+
+    Of causal attention; or, with what multiplies P, of full attention with dropout.
+    """
     q, k, v = (x.astype(np.float64) for x in (inputs.q, inputs.k, inputs.v))
-    hidden = ~visible(shape.n_q, shape.n_k, causal=True)
+    hidden = ~visible(shape.n_q, shape.n_k, causal=z is None)
     right = forward(np.where(hidden, -np.inf, inputs.scale * (q @ k.swapaxes(1, 2))), v)
-    o = as_bf16(right.o) if inputs.bf16 else right.o.astype(inputs.q.dtype)
+    exact = right.o if z is None else (right.p * z) @ v
+    o = as_bf16(exact) if inputs.bf16 else exact.astype(inputs.q.dtype)
     delta = (o.astype(np.float64) * do.astype(np.float64)).sum(axis=-1)
     return given_all(shape, inputs, do, o, right.lse.astype(np.float32), delta.astype(np.float32))
 
@@ -51,15 +57,20 @@ def given_all(shape: Shape, inputs: Inputs, do: Array, o: Array, lse: Array, del
     return Given(shape, inputs.scale, inputs.kinds, inputs.tensors(shape) | made)
 
 
-def launch_given(kernel: Kernel, name: str, proves: Proves, given: Given, once: bool = False) -> Case:
-    """One launch of one of the kernels: a program per head and tile of what it writes."""
+def launch_given(
+    kernel: Kernel, name: str, proves: Proves, given: Given, once: bool = False, **more: int | float
+) -> Case:
+    """One launch of one of the kernels: a program per head and tile of what it writes.
+
+    `more`: what only this kernel has parameters for.
+    """
     shape, arguments = given.shape, dict(given.tensors)
     if kernel.name == "delta_kernel":
         delta = unwritten(arguments["delta_ptr"].values, np.float32)
         arguments |= tensors(shape, {"delta": delta}, Role.OUTPUT, given.kinds)
     count = shape.tc if "dk_ptr" in kernel.parameters else shape.tr
     name = f"{kernel.name.removesuffix('_kernel')}: {name}"
-    return launch(kernel, name, proves, shape, arguments, given.scale, (count, shape.heads), once=once)
+    return launch(kernel, name, proves, shape, arguments, given.scale, (count, shape.heads), None, once, **more)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,10 +83,13 @@ class Gradients:
 
 
 def gradients(case: Case) -> Gradients:
-    """P, dP and dS in float64, from the LSE and the delta of the launch; hidden entries are 0."""
+    """P, dP and dS in float64, from the LSE and the delta of the launch; hidden entries are 0.
+
+    With dropout P is that of the softmax, which dS needs, and dP is what comes back through Z.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         p = np.where(sees(case), np.exp(scores(case) - wide(case, "lse")[..., None]), 0.0)
-    dp = wide(case, "do") @ wide(case, "v").swapaxes(1, 2)
+    dp = dropped(case, wide(case, "do") @ wide(case, "v").swapaxes(1, 2))
     return Gradients(p, dp, p * (dp - wide(case, "delta")[..., None]))
 
 
@@ -85,7 +99,7 @@ def collected(case: Case, p: Array, ds: Array) -> dict[str, Array]:
     made = {
         "dq_ptr": scale * (ds @ wide(case, "k")),
         "dk_ptr": scale * (ds.swapaxes(1, 2) @ wide(case, "q")),
-        "dv_ptr": p.swapaxes(1, 2) @ wide(case, "do"),
+        "dv_ptr": dropped(case, p).swapaxes(1, 2) @ wide(case, "do"),
     }
     return {name: values for name, values in made.items() if name in case.tensors}
 
@@ -109,7 +123,7 @@ def expected(case: Case) -> Mapping[str, Expected]:
     relative = score_error(case) + EPS32 * (
         16 + 4 * np.max(np.abs(scores(case)), axis=-1, keepdims=True) + 4 * finite + tiles
     )
-    products = np.abs(wide(case, "do")) @ np.abs(wide(case, "v")).swapaxes(1, 2)
+    products = dropped(case, np.abs(wide(case, "do")) @ np.abs(wide(case, "v")).swapaxes(1, 2))
     delta = np.abs(wide(case, "delta"))[..., None]
     other_delta = 2 * eps * (g.p * products).sum(axis=-1, keepdims=True)
     p_error = g.p * (relative + 4 * eps) + lost
@@ -123,7 +137,7 @@ def expected(case: Case) -> Mapping[str, Expected]:
     errors = {
         "dq_ptr": scale * (ds_error @ absolute["k"]),
         "dk_ptr": scale * (ds_error.swapaxes(1, 2) @ absolute["q"]),
-        "dv_ptr": p_error.swapaxes(1, 2) @ absolute["do"],
+        "dv_ptr": dropped(case, p_error).swapaxes(1, 2) @ absolute["do"],
     }
     return {
         name: Expected(right, errors[name] + 2 * of_q.eps * np.abs(right) + lost + 1e-30)

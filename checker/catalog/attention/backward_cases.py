@@ -88,8 +88,10 @@ def pictured(kernels: Sequence[Kernel]) -> Pictured:
     return Pictured(lambda draw: [case(kernel, draw.case("pictured")) for kernel in kernels], sees=sees)
 
 
-def half_inputs(random: np.random.Generator, shape: Shape) -> tuple[Inputs, Array]:
+def half_inputs(random: np.random.Generator, shape: Shape, z: Array | None = None) -> tuple[Inputs, Array]:
     """fp16 inputs and dO on which a sum in fp16 overflows, though the gradients themselves do not.
+
+    Of causal attention; or, with what multiplies P, of full attention with dropout.
 
     Two dimensions are used for that, and add nothing to scores or to dP: V is 0 in the last one, where
     dO is large; Q is 0 in the last one, where K is large (each row of dS sums to 0).
@@ -100,7 +102,8 @@ def half_inputs(random: np.random.Generator, shape: Shape) -> tuple[Inputs, Arra
     do = random.normal(0.0, 1.0, q.shape).astype(np.float16)
     large = np.where(np.arange(shape.n_q) < shape.n_q // 2, 30000.0, -25000.0)
     scores = inputs.scale * (q.astype(np.float64) @ k.astype(np.float64).swapaxes(1, 2))
-    p = forward(np.where(visible(shape.n_q, shape.n_k, causal=True), scores, -np.inf), v).p
+    p = forward(np.where(visible(shape.n_q, shape.n_k, causal=z is None), scores, -np.inf), v).p
+    p = p if z is None else p * z
     do[..., -1] = large * min(1.0, 5e4 / np.abs(large @ p).max())  # dV itself must fit into fp16
     return replace(inputs, q=q, k=k, v=v), do
 

@@ -43,7 +43,7 @@ LAST_KEY = (
     "which key does your loop end for start_q of 0?"
 )
 
-MISTAKES = (
+_OF_DELTA = (
     Misconception(
         "delta-of-the-output",
         "delta is rowsum(O * O)",
@@ -83,6 +83,8 @@ MISTAKES = (
         question="Which type do O and dO have in this case? What is 2048 + 1 in that type?",
         signs=(Writes(lambda case: delta_in_half(case, rounded=True)),),
     ),
+)
+_OF_GRADIENTS = (
     Misconception(
         "delta-missing",
         "delta is missing in dS",
@@ -240,6 +242,8 @@ MISTAKES = (
         "from both, makes that sum 1?",
         signs=(from_p(lambda case: p_of(case, scores(case), tile_max(case), sees(case))).at(Part.EXPONENTIAL),),
     ),
+)
+_OF_MASK = (
     Misconception(
         "mask-forgotten",
         "The causal mask is missing",
@@ -264,6 +268,8 @@ MISTAKES = (
             ),
         ),
     ),
+)
+_OF_NORMALISER = (
     Misconception(
         "softmax-of-each-tile",
         "Each tile of keys has a softmax of its own",
@@ -276,6 +282,8 @@ MISTAKES = (
             from_p(partial(tile_softmax, hidden_too=hidden_too)).at(Part.EXPONENTIAL) for hidden_too in (False, True)
         ),
     ),
+)
+_OF_OFFSET = (
     Misconception(
         "causal-offset-reversed",
         "The offset of the causal mask has the wrong sign",
@@ -326,6 +334,8 @@ MISTAKES = (
         "their difference?",
         signs=(from_gradients(nan_from_hidden),),
     ),
+)
+_OF_TILES = (
     Misconception(
         "padding-infinite",
         "Queries past the end bring NaN into dK and dV",
@@ -366,6 +376,8 @@ MISTAKES = (
         "product have the shape of the gradient?",
         signs=(from_gradients(lambda case, g: with_transposed(case, g, p=False, ds=True)),),
     ),
+)
+_OF_LOOPS = (
     *(
         Misconception(
             "first-tile-left-out",
@@ -431,3 +443,6 @@ MISTAKES = (
         ),
     ),
 )
+
+FULL = (*_OF_GRADIENTS, *_OF_NORMALISER, *_OF_TILES)  # those that need no causal mask, of kernels for gradients
+MISTAKES = (*_OF_DELTA, *_OF_GRADIENTS, *_OF_MASK, *_OF_NORMALISER, *_OF_OFFSET, *_OF_TILES, *_OF_LOOPS)

@@ -8,6 +8,7 @@ import numpy as np
 
 from checker.catalog.attention.backward import Gradients, collected, gradients
 from checker.catalog.attention.bounds import looked_at, transposed
+from checker.catalog.attention.dropout import dropped
 from checker.catalog.attention.launch import shape_of, wide
 from checker.catalog.attention.mistakes import last_looked_at
 from checker.catalog.attention.reference import EPS32, has_keys, scores, sees, visible
@@ -25,10 +26,10 @@ DK_DQ = Product(DV.of | {"v_ptr", "delta_ptr"})
 
 
 def from_gradients(formula: Wrong) -> Writes:
-    """What a kernel with this formula writes, of the outputs that the launch has; nothing for the delta kernel."""
+    """What a kernel with this formula writes, of the outputs that the launch has; nothing if none is a gradient."""
 
     def outputs(case: Case) -> Outputs:
-        if "q_ptr" not in case.tensors:
+        if not {"q_ptr", "do_ptr"} <= case.tensors.keys():
             return {}
         return {name: o for name, o in formula(case, gradients(case)).items() if name in case.tensors}
 
@@ -133,8 +134,8 @@ def of_last_tile(case: Case, x: Array) -> Array:
 
 
 def product(case: Case, one: str, other: str) -> Array:
-    """one · otherᵀ of two tensors of the launch, in place of dO Vᵀ."""
-    return wide(case, one) @ wide(case, other).swapaxes(1, 2)
+    """one · otherᵀ of two tensors of the launch, in place of dO Vᵀ; Z ∘ that, with dropout."""
+    return dropped(case, wide(case, one) @ wide(case, other).swapaxes(1, 2))
 
 
 def delta_of_tiles(case: Case) -> dict[str, Array]:

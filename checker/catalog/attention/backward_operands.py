@@ -25,6 +25,7 @@ from checker.catalog.attention.backward_models import (
 )
 from checker.catalog.attention.bounds import looked_at
 from checker.catalog.attention.causal_mistakes import RETURNED_EARLY, future
+from checker.catalog.attention.dropout import dropped
 from checker.catalog.attention.launch import wide
 from checker.catalog.attention.mistakes import Q_K
 from checker.catalog.attention.reference import scores, sees
@@ -49,7 +50,7 @@ def with_operands(name: str, tile: str, of: str) -> Writes:
     def formula(case: Case, g: Gradients) -> dict[str, Array]:
         looked = looked_at(case)
         tiles = {
-            "P": g.p,
+            "P": dropped(case, g.p) if name == "dv" else g.p,
             "dS": settled(case, g),
             "S": np.where(looked, scores(case), 0.0),
             "the masked S": np.where(sees(case), scores(case), 0.0),
@@ -154,6 +155,77 @@ BELONGS: dict[tuple[str, str], tuple[str, str]] = {
     ),
 }
 
+
+def of_gradients(*names: str) -> tuple[Misconception, ...]:
+    """Wrong ideas of what goes into these gradients, of kernels for them."""
+    return (
+        *(
+            Misconception(
+                "accumulator-overwritten",
+                f"{what} only the last tile that its program looks at",
+                "Each tile that the loop visits adds a part. Here the part of each tile replaces the one before it: "
+                "if three tiles add 3, 5 and 4, then 4 is stored instead of 12.",
+                f"Add each product to what was there: {lines}.",
+                question="Print the gradient after each iteration, with three tiles to visit. Does the first part "
+                "still count after the third iteration?",
+                signs=(_overwritten(p, ds, of).at(role),),
+            )
+            for name, what, of, p, ds, role, lines in (
+                ("dv", "dV holds", "dv_ptr", True, False, DV, "dVj += ..."),
+                ("dk", "dK holds", "dk_ptr", False, True, DK_DQ, "dKj += ..."),
+                ("dk", "dK and dV hold", "dk_ptr", True, True, DV, "dKj += ..., dVj += ..."),
+                ("dq", "dQ holds", "dq_ptr", False, True, DK_DQ, "dQi += ..."),
+            )
+            if name in names
+        ),
+        Misconception(
+            "gradients-exchanged",
+            "dK and dV are exchanged",
+            "What is stored to dk_ptr is the gradient of V, and what is stored to dv_ptr is that of K. They have the "
+            "same shape, so nothing complains.",
+            "Store dKj, scaled, to dk_ptr, and dVj to dv_ptr.",
+            question="Look at your two stores. Which of the two sums is made from P, and to which tensor does it go?",
+            signs=(_exchanged(scaled=False), _exchanged(scaled=True)),
+        ),
+        *(
+            Misconception(
+                "wrong-operand",
+                f"{GRADIENTS[name][0]} is computed with {what} in place of {place}",
+                BELONGS[name, place][0],
+                GRADIENTS[name][1],
+                question=BELONGS[name, place][1],
+                signs=tuple(
+                    with_operands(name, x, of).at(Product(MADE_OF[tile] | {f"{of}_ptr"}))
+                    for x in VARIANTS.get(tile, (tile,))
+                ),
+            )
+            for name, what, place, tile, of in EXCHANGED
+            if name in names
+        ),
+        *(
+            Misconception(
+                "wrong-operand",
+                f"dP is computed with {what} in place of {place}",
+                BELONGS["dp", place][0],
+                "dPij = tl.dot(dOi, tl.trans(Vj)).",
+                question=BELONGS["dp", place][1],
+                signs=(dp_from(one, other).at(Product(frozenset({f"{one}_ptr", f"{other}_ptr"}))),),
+            )
+            for what, place, one, other in OPERANDS_OF_DP
+        ),
+    )
+
+
+SIGN_REVERSED = Misconception(
+    "sign-reversed",
+    "The scores have the wrong sign",
+    "P must be the forward pass's P, in which a large score is a large weight. With scores 0 and 1.0986, and LSE "
+    "1.3863, you get the weights .25 and .08 instead of .25 and .75.",
+    "Line 10 of the algorithm, without a minus: Sij = scale * tl.dot(Qi, tl.trans(Kj)).",
+    question="With scores 0 and 1.0986, and LSE 1.3863, which two weights do you get? Does the larger score have "
+    "the larger weight?",
+    signs=(from_p(lambda case: p_of(case, -scores(case), lse_of(case), sees(case))).at(Q_K),),
+)
 OPERANDS = (
     RETURNED_EARLY,
     Misconception(
@@ -176,68 +248,8 @@ OPERANDS = (
         "axis do you sum?",
         signs=(Writes(delta_of_tiles),),
     ),
-    *(
-        Misconception(
-            "accumulator-overwritten",
-            f"{what} only the last tile that its program looks at",
-            "Each tile that the loop visits adds a part. Here the part of each tile replaces the one before it: if "
-            "three tiles add 3, 5 and 4, then 4 is stored instead of 12.",
-            f"Add each product to what was there: {lines}.",
-            question="Print the gradient after each iteration, with three tiles to visit. Does the first part still "
-            "count after the third iteration?",
-            signs=(_overwritten(p, ds, of).at(role),),
-        )
-        for what, of, p, ds, role, lines in (
-            ("dV holds", "dv_ptr", True, False, DV, "dVj += ..."),
-            ("dK holds", "dk_ptr", False, True, DK_DQ, "dKj += ..."),
-            ("dK and dV hold", "dk_ptr", True, True, DV, "dKj += ..., dVj += ..."),
-            ("dQ holds", "dq_ptr", False, True, DK_DQ, "dQi += ..."),
-        )
-    ),
-    Misconception(
-        "gradients-exchanged",
-        "dK and dV are exchanged",
-        "What is stored to dk_ptr is the gradient of V, and what is stored to dv_ptr is that of K. They have the same "
-        "shape, so nothing complains.",
-        "Store dKj, scaled, to dk_ptr, and dVj to dv_ptr.",
-        question="Look at your two stores. Which of the two sums is made from P, and to which tensor does it go?",
-        signs=(_exchanged(scaled=False), _exchanged(scaled=True)),
-    ),
-    *(
-        Misconception(
-            "wrong-operand",
-            f"{GRADIENTS[name][0]} is computed with {what} in place of {place}",
-            BELONGS[name, place][0],
-            GRADIENTS[name][1],
-            question=BELONGS[name, place][1],
-            signs=tuple(
-                with_operands(name, x, of).at(Product(MADE_OF[tile] | {f"{of}_ptr"}))
-                for x in VARIANTS.get(tile, (tile,))
-            ),
-        )
-        for name, what, place, tile, of in EXCHANGED
-    ),
-    *(
-        Misconception(
-            "wrong-operand",
-            f"dP is computed with {what} in place of {place}",
-            BELONGS["dp", place][0],
-            "dPij = tl.dot(dOi, tl.trans(Vj)).",
-            question=BELONGS["dp", place][1],
-            signs=(dp_from(one, other).at(Product(frozenset({f"{one}_ptr", f"{other}_ptr"}))),),
-        )
-        for what, place, one, other in OPERANDS_OF_DP
-    ),
-    Misconception(
-        "sign-reversed",
-        "The scores have the wrong sign",
-        "P must be the forward pass's P, in which a large score is a large weight. With scores 0 and 1.0986, and LSE "
-        "1.3863, you get the weights .25 and .08 instead of .25 and .75.",
-        "Line 10 of the algorithm, without a minus: Sij = scale * tl.dot(Qi, tl.trans(Kj)).",
-        question="With scores 0 and 1.0986, and LSE 1.3863, which two weights do you get? Does the larger score have "
-        "the larger weight?",
-        signs=(from_p(lambda case: p_of(case, -scores(case), lse_of(case), sees(case))).at(Q_K),),
-    ),
+    *of_gradients("dv", "dk", "dq"),
+    SIGN_REVERSED,
     Misconception(
         "causal-upside-down",
         "The causal mask is upside down",

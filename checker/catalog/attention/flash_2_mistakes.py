@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from checker.catalog.attention.dropout import dropped
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.mistakes import (
     LOG2_E,
@@ -71,7 +72,7 @@ def running(
             a = exp32(m - shift)
             here = (j <= last_seen)[:, None]
             l = np.where(here, old_l(a) * l + reduced(np.sum, p_j, case, over in ("sum", "both")), l)
-            o = np.where(here, (old_o(a) * o + p_j @ v_j) / each(l), o)
+            o = np.where(here, (old_o(a) * o + dropped(case, p_j, j * block) @ v_j) / each(l), o)
             o = o.astype(case.tensors["v_ptr"].values.dtype).astype(np.float64) if in_half else o
             m = np.where(here, kept_m(m, m_new), m)
         return with_lse(*(x[:, :count] for x in (m, l, o / last(l))))
@@ -247,7 +248,7 @@ def _lse_instead(value: Callable[[Array, Array], Array]) -> Writes:
         shift = np.where(np.isinf(m), 0.0, m)
         e = exp32(s - shift)
         l = e.sum(axis=-1, keepdims=True)
-        return {"o_ptr": (e @ v) / np.where(l == 0, 1.0, l), "lse_ptr": value(m, l)[..., 0]}
+        return {"o_ptr": (dropped(case, e) @ v) / np.where(l == 0, 1.0, l), "lse_ptr": value(m, l)[..., 0]}
 
     return from_scores(formula)
 

@@ -140,9 +140,12 @@ def launch(
     constexprs = {"D": shape.D, "Br": shape.Br, "Bc": shape.Bc, "CAUSAL": bool(causal), **more}
     heads = f"{shape.heads} heads, " if shape.heads > 1 else ""
     mask = {None: "", True: ", causal", False: ", full"}[causal]
+    besides = "".join(
+        f", {name}={value:.6g}" if isinstance(value, float) else f", {name}={value}" for name, value in more.items()
+    )
     return Case(
         title=name,
-        sizes=f"{heads}n_q={shape.n_q}, n_k={shape.n_k}, D={shape.D}, Br={shape.Br}, Bc={shape.Bc}{mask}",
+        sizes=f"{heads}n_q={shape.n_q}, n_k={shape.n_k}, D={shape.D}, Br={shape.Br}, Bc={shape.Bc}{mask}{besides}",
         kernel=kernel.name,
         proves=(proves,) if isinstance(proves, str) else proves,
         grid=grid,

@@ -9,10 +9,11 @@ from typing import Literal
 import numpy as np
 
 from checker.catalog.attention.bounds import looked_at, transposed
+from checker.catalog.attention.dropout import dropped
 from checker.catalog.attention.launch import shape_of, wide
 from checker.catalog.attention.reference import is_causal, scores, sees
 from checker.catalog.softmax.mistakes import exp32
-from checker.course.case import Array, Case
+from checker.course.case import Array, Case, Role
 from checker.course.misconception import Access, Misconception, Part, Product, Raises, Unwritten, Writes
 
 Outputs = Mapping[str, Array]
@@ -26,7 +27,7 @@ def from_scores(formula: Formula) -> Writes:
 
     def outputs(case: Case) -> Outputs:
         s = np.where(sees(case), scores(case), -np.inf)
-        return {name: o for name, o in formula(s, wide(case, "v"), case).items() if name in case.tensors}
+        return _written(case, formula(s, wide(case, "v"), case))
 
     return Writes(outputs)
 
@@ -43,19 +44,23 @@ def with_lse(m: Array, l: Array, o: Array) -> Outputs:
     return {"o_ptr": o, "l_ptr": l[..., 0], "m_ptr": m[..., 0], "lse_ptr": (m + np.log(l))[..., 0]}
 
 
-def attention(s: Array, v: Array) -> Outputs:
-    """What a right kernel writes, of these scores; exponentials in fp32."""
+def attention(s: Array, v: Array, case: Case | None = None) -> Outputs:
+    """What a right kernel writes, of these scores; exponentials in fp32. `case`: the launch, if it may have dropout."""
     m = s.max(axis=-1, keepdims=True)
     e = exp32(s - np.where(np.isinf(m), 0.0, m))
     l = e.sum(axis=-1, keepdims=True)
-    return with_lse(m, l, (e @ v) / np.where(l == 0, 1.0, l))
+    return with_lse(m, l, ((dropped(case, e) if case else e) @ v) / np.where(l == 0, 1.0, l))
 
 
 def of_scores(case: Case, s: Array, seen: Array, v: Array | None = None) -> Outputs:
     """What a kernel with these scores writes, where `seen` holds; of the outputs that the launch has."""
     with np.errstate(all="ignore"):
-        made = attention(np.where(seen, s, -np.inf), wide(case, "v") if v is None else v)
-    return {name: o for name, o in made.items() if name in case.tensors}
+        made = attention(np.where(seen, s, -np.inf), wide(case, "v") if v is None else v, case)
+    return _written(case, made)
+
+
+def _written(case: Case, made: Outputs) -> Outputs:
+    return {name: o for name, o in made.items() if name in case.tensors and case.tensors[name].role is not Role.INPUT}
 
 
 def padded(s: Array, v: Array, case: Case) -> tuple[Array, Array]:
@@ -87,12 +92,12 @@ def rounded(x: Array) -> Array:
 def _without_max(s: Array, v: Array, case: Case) -> Outputs:
     e = exp32(s)
     l = e.sum(axis=-1, keepdims=True)
-    return {"o_ptr": (e @ v) / l, "l_ptr": l[..., 0], "lse_ptr": np.log(l[..., 0])}
+    return {"o_ptr": (dropped(case, e) @ v) / l, "l_ptr": l[..., 0], "lse_ptr": np.log(l[..., 0])}
 
 
 def _last_tile(s: Array, v: Array, case: Case) -> Outputs:
     last = looked_at(case) & (np.arange(s.shape[-1]) // shape_of(case).Bc == last_looked_at(case)[:, None])
-    return {"o_ptr": attention(np.where(last, s, -np.inf), v)["o_ptr"]}
+    return {"o_ptr": attention(np.where(last, s, -np.inf), v, case)["o_ptr"]}
 
 
 def last_looked_at(case: Case) -> Array:
@@ -119,19 +124,21 @@ def _raw(s: Array, case: Case) -> Array:
 
 
 def _scaled_output(s: Array, v: Array, case: Case) -> Outputs:
-    made = attention(_raw(s, case), v)
+    made = attention(_raw(s, case), v, case)
     return {**made, "o_ptr": made["o_ptr"] * float(case.scalars["scale"])}
 
 
 def _scaled(factor: Callable[[float, int], float]) -> Writes:
     """The right scores, times `factor(scale, d)`."""
-    return from_scores(lambda s, v, case: attention(s * factor(float(case.scalars["scale"]), v.shape[-1]), v)).at(Q_K)
+    return from_scores(lambda s, v, case: attention(s * factor(float(case.scalars["scale"]), v.shape[-1]), v, case)).at(
+        Q_K
+    )
 
 
 def _whole(s: Array, v: Array, case: Case) -> Outputs:
     """The attention to whole tiles of keys alone; nothing if there is none."""
     end = s.shape[-1] // shape_of(case).Bc * shape_of(case).Bc
-    return attention(s[..., :end], v[:, :end]) if end else attention(s - np.inf, v)
+    return attention(s[..., :end], v[:, :end], case) if end else attention(s - np.inf, v)
 
 
 def _with_keys_of_head_0(case: Case, of: str = "kv") -> Outputs:
@@ -143,7 +150,7 @@ def _with_keys_of_head_0(case: Case, of: str = "kv") -> Outputs:
 
 
 def _of_head_0(s: Array, v: Array, case: Case) -> Outputs:
-    return {name: np.repeat(values[:1], len(s), axis=0) for name, values in attention(s, v).items()}
+    return attention(np.repeat(s[:1], len(s), axis=0), np.repeat(v[:1], len(v), axis=0), case)
 
 
 def _without_whole_tiles(case: Case) -> dict[str, Array]:
@@ -158,7 +165,7 @@ def _other_length(s: Array, v: Array, case: Case) -> Outputs:
     """Keys hidden from n_q on, not from n_k on; a tile of keys that are all hidden gives NaN if nothing guards it."""
     s, v = padded(s, v, case)
     hidden = np.where(np.arange(s.shape[-1]) < shape_of(case).n_q, s, -np.inf)
-    made = attention(hidden, v)
+    made = attention(hidden, v, case)
     if "m_ptr" in case.tensors and shape_of(case).n_q <= s.shape[-1] - shape_of(case).Bc:
         made = {name: np.full_like(values, np.nan) for name, values in made.items() if name != "m_ptr"}
     return made
@@ -170,7 +177,7 @@ def _keys_and_values_exchanged(case: Case) -> Outputs:
 
 
 def _divided_by_lse(s: Array, v: Array, case: Case) -> Outputs:
-    made = dict(attention(s, v))
+    made = dict(attention(s, v, case))
     l, lse = made["l_ptr"][..., None], made["lse_ptr"][..., None]
     made["o_ptr"] = made["o_ptr"] * l / np.where(l == 0, 1.0, lse)
     return made
@@ -183,11 +190,12 @@ def _keys_up_to_n_q(case: Case) -> Array:
 
 
 def _up_to_n_q(s: Array, v: Array, case: Case) -> Outputs:
-    return attention(np.where(_keys_up_to_n_q(case), s, -np.inf), v)
+    return attention(np.where(_keys_up_to_n_q(case), s, -np.inf), v, case)
 
 
 def _o_up_to_n_q(s: Array, v: Array, case: Case) -> Outputs:
-    return {**attention(s, v), "o_ptr": attention(s, np.where(_keys_up_to_n_q(case)[:, None], v, 0.0))["o_ptr"]}
+    o = attention(s, np.where(_keys_up_to_n_q(case)[:, None], v, 0.0), case)["o_ptr"]
+    return {**attention(s, v, case), "o_ptr": o}
 
 
 _SIDES_OF_DOT = re.compile(r"not compatible for matmul|equal reduction dimensions|mismatch in its core dimension")
@@ -270,7 +278,7 @@ SCORES = (
         "Load V from v_ptr. The offsets are those of K.",
         question="Print Kj and Vj in one iteration. Should they be the same numbers, and from which pointer does each "
         "come?",
-        signs=(from_scores(lambda s, v, case: attention(s, wide(case, "k"))).at(Part.SECOND_LOAD_OF_K),),
+        signs=(from_scores(lambda s, v, case: attention(s, wide(case, "k"), case)).at(Part.SECOND_LOAD_OF_K),),
     ),
     Misconception(
         "sign-reversed",
@@ -356,7 +364,7 @@ SCORES = (
         "of them: one of 200 can be off by 0.1, and exp(0.1) is 10 % too much.",
         "Multiply the scores instead, which are fp32: scale * tl.dot(Qi, tl.trans(Kj)).",
         question="Which of Q, K and S is fp32 in any case, and would lose nothing by the factor?",
-        signs=(from_scores(lambda s, v, case: attention(_half(case, s), v)),),
+        signs=(from_scores(lambda s, v, case: attention(_half(case, s), v, case)),),
     ),
     Misconception(
         "keys-behind-the-end-counted",
@@ -366,7 +374,7 @@ SCORES = (
         "Hide them: tl.where(keys[None, :] < n_k, Sij, -float('inf')).",
         question="What is the score of a key that was loaded as zeros, and what does it add to l? Which score would "
         "add nothing?",
-        signs=(from_scores(lambda s, v, case: attention(*padded(s, v, case))),),
+        signs=(from_scores(lambda s, v, case: attention(*padded(s, v, case), case)),),
     ),
     Misconception(
         "no-max-subtraction",
@@ -386,7 +394,7 @@ SCORES = (
         "Use tl.exp, or fold log2(e) = 1.4426950408889634 into the scale before tl.exp2.",
         question="A score lies 1 below the maximum. Should its exponential be 0.5 or 0.37, and which of the two does "
         "your kernel make of it?",
-        signs=(from_scores(lambda s, v, case: {"o_ptr": attention(s / LOG2_E, v)["o_ptr"]}),),
+        signs=(from_scores(lambda s, v, case: {"o_ptr": attention(s / LOG2_E, v, case)["o_ptr"]}),),
     ),
     Misconception(
         "last-keys-only",

@@ -1,6 +1,7 @@
 """Attention in float64: which query sees which key, what the forward pass should give, and a law that O obeys.
 
-Causal attention is aligned bottom-right: query i sees key j if j <= i + n_k - n_q.
+With dropout, O is (P ∘ Z) V; l, m and LSE know nothing of it. Causal attention is aligned bottom-right: query i sees
+key j if j <= i + n_k - n_q.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from checker.catalog.attention.dropout import dropped, drops
 from checker.catalog.attention.launch import shape_of, wide
 from checker.course.case import Array, Case, Outputs
 from checker.course.puzzle import Expected, Invariant, Remark
@@ -30,8 +32,8 @@ def offset(case: Case) -> int:
 
 
 def is_causal(case: Case) -> bool:
-    """Whether the launch is causal: by its flag, and in the backward pass always."""
-    return bool(case.constexprs.get("CAUSAL", "do_ptr" in case.tensors))
+    """Whether the launch is causal: by its flag, and in the backward pass always, but with dropout."""
+    return bool(case.constexprs.get("CAUSAL", "do_ptr" in case.tensors and not drops(case)))
 
 
 def scores(case: Case) -> Array:
@@ -108,9 +110,13 @@ def expected(case: Case) -> Mapping[str, Expected]:
     of_v, of_o = case.tensors["v_ptr"], case.tensors["o_ptr"]
     cast = 4 * max(of_v.eps, dot_eps(case))
     lost = of_v.smallest  # of each P, when it is rounded
-    o_error = (right.p @ np.abs(v)) * (relative[..., None] + cast) + lost * np.abs(v).sum(axis=1, keepdims=True)
+    p = dropped(case, right.p)
+    o = p @ v
+    o_error = (p @ np.abs(v)) * (relative[..., None] + cast)
+    if lost:
+        o_error = o_error + lost * (dropped(case, np.ones_like(right.p)) @ np.abs(v))
     outputs = {
-        "o_ptr": Expected(right.o, o_error + 2 * of_o.eps * np.abs(right.o) + 1e-30),
+        "o_ptr": Expected(o, o_error + 2 * of_o.eps * np.abs(o) + 1e-30),
         "l_ptr": Expected(right.l, right.l * relative + 1e-30),
         "m_ptr": Expected(right.m, off + EPS32 * np.abs(right.m)),
         "lse_ptr": Expected(right.lse, np.where(np.isinf(right.lse), 0.0, relative + EPS32 * np.abs(right.lse))),

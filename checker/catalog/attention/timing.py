@@ -15,6 +15,13 @@ from checker.catalog.attention.values import Inputs
 from checker.course.case import Case, blank
 from checker.course.puzzle import Timed, Tuning, Work
 
+# Products in multiples of the two of full attention's forward pass; and what a size is called besides.
+PRODUCTS = {Work.CAUSAL_ATTENTION: 0.5, Work.CAUSAL_BACKWARD: 1.25, Work.DROPOUT_BACKWARD: 2.0}
+BESIDES = {
+    Work.ATTENTION: "",
+    Work.DROPOUT: ", dropout",
+    Work.DROPOUT_BACKWARD: ", dropout, dK and dV",
+}
 TOKENS, HIDDEN = 16384, 2048  # TOKENS / N sequences, usually of HIDDEN / d heads each
 SIZES = [(n, d) for n in (2048, 4096, 8192, 16384) for d in (64, 128)]
 USUAL = 4096
@@ -33,8 +40,7 @@ def attention_timed(
     `launch(kernel, shape, inputs)` launches one of the kernels that have `tunings`.
     """
     heads = TOKENS // n * (hidden // d)
-    causal = work is not Work.ATTENTION
-    flops = 4.0 * heads * n * n * d * (0.5 if causal else 1.0) * (2.5 if work is Work.CAUSAL_BACKWARD else 1.0)
+    flops = 4.0 * heads * n * n * d * PRODUCTS.get(work, 1.0)
     x = blank((heads, n, d), np.float16)
 
     def case(kernel: str, blocks: Mapping[str, int]) -> Case:
@@ -42,7 +48,7 @@ def attention_timed(
         return launch(kernel, shape, Inputs(x, x, x, d**-0.5))
 
     return Timed(
-        f"N = {n}, d = {d}, fp16" + (", causal" if causal else "") + (f", {heads} heads" if hidden != HIDDEN else ""),
+        f"N = {n}, d = {d}, fp16" + BESIDES.get(work, ", causal") + (f", {heads} heads" if hidden != HIDDEN else ""),
         work,
         case,
         {kernel: tuple(some) for kernel, some in tunings.items()},

@@ -27,6 +27,7 @@ PAGES = {
     "docs/background/softmax.md": "Softmax",
     "docs/background/attention.md": "Attention",
     "docs/background/backward.md": "The backward pass of attention",
+    "docs/background/dropout.md": "Dropout in attention",
     "docs/background/split.md": "Splitting along the keys",
     "docs/sources.md": "Where each idea comes from",
     "benchmarks/results/speed.md": "How fast the solutions are",

@@ -1,0 +1,293 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Attention with dropout
+#
+# ## What you will build
+#
+# At a context length of 16,384 tokens, eager attention with dropout takes 46 ms on an H200 (32 heads of 64 dimensions),
+# and keeps a mask of 8.6 billion entries for its backward pass. Your first kernel will take 37 ms, and keep none.
+#
+# Dropout is for training: at each step a model loses a random part of its weights of attention, so that it cannot rely
+# on any of them. The backward pass needs the very mask of the forward pass. To store it would take as much memory as P
+# does, which FlashAttention never stores. So it is *drawn again*: two kernels, with other tiles and other loops, must
+# come to the same random numbers.
+#
+# **Copy your own accepted kernels**: `flash_attention_2_kernel` of puzzle 6 and `dk_dv_kernel` of puzzle 7. Take
+# `CAUSAL` and the causal mask out, because here every query sees every key. Then two lines are new in the first one
+# and three in the second. `delta_kernel` stays as it is, and `dq_kernel` would get the same three lines.
+#
+# ## The idea
+#
+# In PyTorch, with the number of a head, of a query and of a key in `head`, `i` and `j`:
+#
+# ```python
+# Z = (rand(seed, (head * n_q + i) * n_k + j) >= p) / (1 - p)      # (heads, n_q, n_k): never stored
+# S = scale * q @ k.mT
+# P, lse = S.softmax(dim=-1), S.logsumexp(dim=-1)
+# o = (P * Z) @ v
+# delta = (do * o).sum(dim=-1, keepdim=True)
+# dS = P * (Z * (do @ v.mT) - delta)
+# dk, dv = scale * dS.mT @ q, (P * Z).mT @ do
+# ```
+#
+# **A number for each position.** `tl.rand(seed, offset)` gives a number from 0 to 1 for each element of a block of
+# integers, in fp32. It is no stream that one number after the other is taken from: it is a function, and the same seed
+# and offset give the same number in any program, at any time. (Its ten rounds of multiplying and mixing are called
+# Philox. The offset is a *counter*, and the seed a *key*.) So let the offset of an entry be its position in P, as P
+# would lie in memory: entry $(i, j)$ of a head has the offset $(\text{head} \cdot n_q + i) \cdot n_k + j$. Whatever
+# tiles a kernel has, and in whichever order it visits them, the entry has its own number.
+#
+# ![A matrix P of 4 queries and 6 keys, twice, with the same 24 offsets, 0 to 23, and the same entries hatched, which are dropped. Left, the forward pass visits tiles of 2 by 3 along each row of tiles. Right, dropout_dk_dv_kernel visits tiles of 4 by 2 down each column of tiles. Entry (1, 4) has the offset 10 in both.](../docs/figures/dropout_positions.svg)
+#
+# *In numbers:* with 2 heads, 4 queries and 6 keys, entry (1, 4) of head 1 has the offset
+# $(1 \cdot 4 + 1) \cdot 6 + 4 = 34$.
+#
+# Compute offsets in 64 bits. 65,536 queries and as many keys have $2^{32}$ entries in one head alone. (In 32 bits,
+# entries that lie $2^{32}$ apart would share a number.) With the head converted to `tl.int64` first, all that it is
+# added to or multiplied with has 64 bits as well.
+#
+# **What is kept.** An entry is dropped with probability `p`: it is *kept* where its number is at least `p`. What is
+# kept is multiplied by $1 / (1 - p)$, so that O is on average what it is without dropout. $Z$ holds both, 0 and
+# $1 / (1 - p)$. With `p` of 0 nothing changes.
+#
+# **The softmax knows nothing of it.** Z multiplies P after the softmax. So `m`, `l` and LSE are those of puzzle 6: `l`
+# sums all of $P_{ij}$, and only the product with $V_j$ gets $P_{ij} \circ Z_{ij}$, where $\circ$ multiplies element by
+# element. (If dropped entries were missing in `l` too, the others would grow in their place.)
+#
+# *In numbers:* take the scores 1 3 | 2 5 and v = 10 20 | 30 40 of puzzle 6, with `p` = 0.2, so $1 / (1 - p) = 1.25$,
+# and let key 1 be dropped. After tile 1, $m = 3$ and $l = 1.1353$ as ever, and O holds
+# $1.25 \cdot 0.1353 \cdot 10 + 0 = 1.69$. Tile 2 makes $l = 1.2034$, and O holds
+# $0.1353 \cdot 1.69 + 1.25 \cdot (0.0498 \cdot 30 + 1 \cdot 40) = 52.10$. Then $O = 52.10 / 1.2034 = 43.29$, where it
+# was 36.88 without dropout. LSE is still 5.185.
+#
+# **Backwards.** $O = (P \circ Z) V$ is a product, so $dV = (P \circ Z)^T dO$. An element of P reaches O with the factor
+# of Z, and so $dP = Z \circ (dO\, V^T)$. The softmax between S and P is that of puzzle 7:
+#
+# $$dS_{ij} = P_{ij} \circ \Big( dP_{ij} - \sum_k P_{ik}\, dP_{ik} \Big)$$
+#
+# with P as it was *before* dropout. Is the sum still delta? Put dP in. The sum over the keys is
+# $\sum_k P_{ik} Z_{ik} (do_i \cdot v_k) = do_i \cdot \sum_k P_{ik} Z_{ik}\, v_k = do_i \cdot o_i$, because the last sum
+# is just what O is, dropout included. So **delta = rowsum(dO ∘ O) still holds**, and your `delta_kernel` need not know
+# of dropout.
+#
+# *In numbers*, with puzzle 7's query and keys: P is .25 and .75, v is 10 and 20, and do is 2. Without dropout dP is 20
+# and 40, delta is 35, and dS is -3.75 and 3.75. Now let `p` be 0.2, and key 1 be dropped:
+#
+# | | key 0 | key 1 | |
+# |---|---|---|---|
+# | Z | 1.25 | 0 | $o = .25 \cdot 1.25 \cdot 10 = 3.125$ |
+# | dP | $1.25 \cdot 20 = 25$ | 0 | delta $= do \cdot o = 6.25$, as $.25 \cdot 25$ is |
+# | dS | $.25 \cdot (25 - 6.25) = 4.69$ | $.75 \cdot (0 - 6.25) = -4.69$ | they sum to 0 |
+# | dV | $.25 \cdot 1.25 \cdot 2 = 0.625$ | 0 | |
+#
+# The value of a dropped key gets no gradient, but its score does: it is in the normaliser of all others.
+#
+# **Your numbers are not PyTorch's.** Its kernels draw theirs by Philox as well, but count otherwise, and with other
+# parts of the seed. So `torch.nn.functional.dropout` drops other entries with the same seed, and no lesson can compare
+# your O with its own. What both must share is the average over many masks.
+#
+# ## The signatures
+#
+# | parameter | what it is |
+# |---|---|
+# | `q_ptr`, `o_ptr`, `do_ptr` | Q, O, dO, shape `(heads, n_q, D)`, fp32 or fp16, one pair of strides |
+# | `k_ptr`, `v_ptr`, `dk_ptr`, `dv_ptr` | K, V, dK, dV, shape `(heads, n_k, D)`, same type, one pair of strides |
+# | `lse_ptr`, `delta_ptr` | LSE and delta, shape `(heads, n_q)`, contiguous, fp32 |
+# | `q_head_stride`, `q_row_stride`, `k_head_stride`, `k_row_stride` | elements from head to head and from row to row |
+# | `n_q`, `n_k`, `scale` | number of queries, number of keys, factor of the scores (positive) |
+# | `p`, `seed` | probability that an entry is dropped, $0 \le p < 1$; an integer of up to 63 bits |
+# | `D`, `Br`, `Bc` | width of a head; queries and keys of a tile; powers of two, at least 16 |
+#
+# The grid is (tiles of queries, heads), and for `dropout_dk_dv_kernel` (tiles of keys, heads). The rows of one head lie
+# within $2^{31}$ elements, but heads may lie further apart. Each kernel gets right inputs, whatever your other kernel
+# does: LSE and delta are the judge's. What is rounded to the inputs' type for a product is $P \circ Z$, and dS.
+#
+# ## The traffic bound
+#
+# As in puzzles 6 and 7 without a causal mask: what a program owns is loaded **once**, and the other side once for each
+# program of a head. Each output is stored **once**. Nothing is loaded or stored for the mask.
+
+# %%
+import triton
+import triton.language as tl
+
+# %% [markdown]
+# ## Your turn
+#
+# About 26 and 27 lines are missing, and all but a few of them are your own.
+
+# %%
+@triton.jit
+def attention_dropout_kernel(
+    q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr,
+    q_head_stride, q_row_stride, k_head_stride, k_row_stride,
+    n_q, n_k, scale, p, seed,
+    D: tl.constexpr, Br: tl.constexpr, Bc: tl.constexpr,
+):
+    start_q = tl.program_id(0) * Br
+    head = tl.program_id(1).to(tl.int64)
+    # FILL IN (roughly 26 lines)
+
+
+@triton.jit
+def dropout_dk_dv_kernel(
+    q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dk_ptr, dv_ptr,
+    q_head_stride, q_row_stride, k_head_stride, k_row_stride,
+    n_q, n_k, scale, p, seed,
+    D: tl.constexpr, Br: tl.constexpr, Bc: tl.constexpr,
+):
+    start_k = tl.program_id(0) * Bc
+    head = tl.program_id(1).to(tl.int64)
+    # FILL IN (roughly 27 lines)
+
+
+# %% [markdown]
+# ## How it is launched
+#
+# You need not change this: the checker launches your kernels by itself, with many shapes.
+
+# %%
+def attention_dropout(q, k, v, scale, p, seed):
+    """Attention with dropout of (heads, n, D) tensors on the GPU: O and LSE."""
+    import torch
+
+    (heads, n_q, d), n_k = q.shape, k.shape[1]
+    o, lse = torch.empty_like(q), torch.empty((heads, n_q), device=q.device)
+    strides = (q.stride(0), q.stride(1), k.stride(0), k.stride(1))
+    grid = (triton.cdiv(n_q, 64), heads)
+    attention_dropout_kernel[grid](q, k, v, o, lse, *strides, n_q, n_k, scale, p, seed, D=d, Br=64, Bc=64)
+    return o, lse
+
+
+def dropout_dk_dv(q, k, v, do, lse, delta, scale, p, seed):
+    """dK and dV, from the seed of the forward pass."""
+    import torch
+
+    (heads, n_q, d), n_k = q.shape, k.shape[1]
+    dk, dv = torch.empty_like(k), torch.empty_like(v)
+    strides = (q.stride(0), q.stride(1), k.stride(0), k.stride(1))
+    inputs, grid = (q, k, v, do, lse, delta, dk, dv), (triton.cdiv(n_k, 64), heads)
+    dropout_dk_dv_kernel[grid](*inputs, *strides, n_q, n_k, scale, p, seed, D=d, Br=64, Bc=64)
+    return dk, dv
+
+
+# %% [markdown]
+# ## How to check
+#
+# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In a
+# terminal: `make check PUZZLE=b2`, or `make watch`, which checks whenever you save. `print("kept", kept)` inside a
+# kernel shows you a block.
+
+# %%
+from checker.notebook import check
+
+check("b2")
+
+# %% [markdown]
+# ## Hints
+#
+# `make hint PUZZLE=b2`, or `hint("b2")` from `checker.notebook`, shows one at a time.
+#
+# <details><summary>1: a nudge</summary>
+#
+# Begin with your kernel of puzzle 6 as it is, without the causal mask: with a `p` of 0 it is right already. Which of
+# its lines use P, and which of these should see what dropout has left of it? Then ask the same of puzzle 7.
+#
+# </details>
+# <details><summary>2: the numbers</summary>
+#
+# `kept = tl.rand(seed, (head * n_q + queries[:, None]) * n_k + keys[None, :]) >= p`, with `head` in 64 bits. Both
+# kernels have `queries` and `keys` at hand, so this line is the same in both.
+#
+# </details>
+# <details><summary>3: nearly there</summary>
+#
+# `Zij = tl.where(kept, 1.0 / (1.0 - p), 0.0)`. Forward, `tl.dot((Pij * Zij).to(Vj.dtype), Vj)`, and `li` sums `Pij`.
+# Backward, `dVj += tl.dot(tl.trans((Pij * Zij).to(dOi.dtype)), dOi)`, `dPij = Zij * tl.dot(dOi, tl.trans(Vj))`, and
+# `dSij = Pij * (dPij - delta_i[:, None])`. The loop over queries runs over `range(0, n_q, Br)`.
+#
+# </details>
+#
+# ## Experiments
+#
+# **Predict.** The launches have one head, 64 queries, 64 keys, D = 16 and `Br=16`, `Bc=16`. Write your guess in place
+# of each `...` and run the cell. Once it is accepted, your own kernel answers, and the judge says why. Guesses are not
+# graded.
+#
+# * `k_reads`: how often does `attention_dropout_kernel` read each element of K?
+# * `q_reads`: how often does `dropout_dk_dv_kernel` read each element of Q?
+# * `products`: how many times does `dropout_dk_dv_kernel` call `tl.dot`, in all programs together?
+#
+# In a terminal, type this with your numbers:
+#
+# ```
+# make predict PUZZLE=b2 GUESS="k_reads=... q_reads=... products=..."
+# ```
+
+# %%
+from checker.notebook import predict
+
+predict("b2", k_reads=..., q_reads=..., products=...)
+
+# %% [markdown]
+# **Run.** Write your guess down before you run the next cell, which computes 2000 rows of O, of 16 queries in each of
+# 125 heads.
+#
+# 1. All values are 1 here, so that without dropout each O is 1. What is the average of all rows, and how far from 1 is
+#    a single one, on average?
+# 2. A query has 16 keys, and `p` is 0.9. In what share of the rows does it see none of them? What are O and LSE
+#    then?
+#
+# <details><summary>Answers</summary>
+#
+# 1. The average is 1, up to a few hundredths. A single O is often far from it: with 16 keys and `p` of 0.9, it is 0 or
+#    a few large numbers.
+# 2. In $0.9^{16} = 0.185$ of them, which is one in five. O is 0 there, and LSE is what it always is.
+#
+# </details>
+
+# %%
+import numpy as np
+
+from checker.notebook import run
+
+random = np.random.default_rng(0)
+q, k = (random.normal(size=(125, 16, 16)).astype(np.float32) for _ in range(2))
+v, o, lse = np.ones_like(k), np.zeros_like(q), np.zeros((125, 16), np.float32)
+tensors = {"q_ptr": q, "k_ptr": k, "v_ptr": v, "o_ptr": o, "lse_ptr": lse}
+strides = {"q_head_stride": 256, "q_row_stride": 16, "k_head_stride": 256, "k_row_stride": 16}
+sizes = {"n_q": 16, "n_k": 16, "scale": 0.25, "p": 0.9, "seed": 7, "D": 16, "Br": 16, "Bc": 16}
+done = run(attention_dropout_kernel, **tensors, **strides, **sizes, grid=(1, 125))
+print(done.problem or f"average {done['o_ptr'].mean():.2f}, off by {abs(done['o_ptr'] - 1).mean():.2f}")
+print(done.problem or f"0 in {(done['o_ptr'] == 0).mean():.3f} of all rows")
+
+# %% [markdown]
+# ## What to notice afterwards
+#
+# Dropout moved not one byte more than puzzles 6 and 7, and is far from free: a number takes about 68 instructions, for
+# each entry of P. Compiled for an H200 with tiles of 64 by 64, this kernel has three times as many as puzzle 6's. So at
+# 16,384 tokens it takes 37 ms, where puzzle 6 took 6.6 ms. Philox makes four numbers at a time, and `tl.rand` throws
+# three away. A kernel that uses all four, for four entries, is about twice as fast, but draws another mask than this
+# rung asks for. SDPA flash with dropout takes 9.6 ms.
+#
+# Time for memory is the trade of puzzle 7 again. There P was computed twice, rather than kept. Here it is
+# a mask, and the same trick makes the results of a training step repeatable: the seed is all that has to be remembered.
+#
+# ## Where to read on
+#
+# * [Dropout in attention: why delta survives, why the mask can be drawn again](../docs/background/dropout.md).
+# * N. Srivastava et al., [*Dropout*](https://jmlr.org/papers/v15/srivastava14a.html) (2014).
+# * J. K. Salmon et al., [*Parallel Random Numbers: As Easy as 1, 2, 3*](https://doi.org/10.1145/2063384.2063405)
+#   (2011): counters instead of streams, and Philox.
+# * T. Dao et al., [*FlashAttention*](https://arxiv.org/abs/2205.14135) (2022), appendix B: dropout in the algorithm.
