@@ -12,8 +12,15 @@ from checker.bench.result import Result, Size, Timing
 from checker.course.puzzle import Work
 
 # What ratios are told against, where it was timed; of attention it is SDPA flash.
-PEERS = {Work.SOFTMAX: "torch eager", Work.PRODUCT: "torch.matmul"}
-BESIDES = {Work.SOFTMAX: ["torch eager"], Work.PRODUCT: []}  # peers in the summary; of attention SDPA cuDNN
+PEERS = {
+    Work.SOFTMAX: "torch eager",
+    Work.PRODUCT: "torch.matmul",
+    Work.BIASED_ATTENTION: "FlexAttention",
+    Work.CAUSAL_BIASED_ATTENTION: "FlexAttention",
+    Work.BIAS_GRADIENT: "torch eager",
+}
+# Peers in the summary; of attention SDPA cuDNN.
+BESIDES = {Work.SOFTMAX: ["torch eager"], Work.PRODUCT: [], Work.BIASED_ATTENTION: ["SDPA efficient"]}
 
 NOTHING_MEASURED = (
     "There is no GPU here, so nothing was timed. This is a prediction: the least time that the memory traffic counted "

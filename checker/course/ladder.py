@@ -1,6 +1,7 @@
 """Which puzzles there are, in which order, and what each is called: the one registry.
 
-`w` is a warm-up, `p` one of the seven that lead from softmax to FlashAttention, `a` a step on the way to attention.
+`w` is a warm-up, `p` one of the seven that lead from softmax to FlashAttention, `a` a step on the way to attention, `b`
+lies beyond the seven.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ LADDER = (
     Rung("p6", "flash_attention_2", "FlashAttention-2, full and causal"),
     Rung("a4", "backward_in_pytorch", "The backward pass in PyTorch, by tiles", pytorch=True),
     Rung("p7", "causal_backward", "The causal backward pass"),
+    Rung("b1", "attention_bias", "Attention with a bias"),
 )
 RUNGS = {rung.id: rung for rung in LADDER}
 

@@ -115,6 +115,9 @@ class Work(str, Enum):
     ATTENTION = "attention"
     CAUSAL_ATTENTION = "causal attention"
     CAUSAL_BACKWARD = "causal attention, backward"
+    BIASED_ATTENTION = "attention with a bias"
+    CAUSAL_BIASED_ATTENTION = "causal attention with a bias"
+    BIAS_GRADIENT = "gradient of a bias"
 
 
 @dataclass(frozen=True)

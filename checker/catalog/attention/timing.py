@@ -18,6 +18,7 @@ from checker.course.puzzle import Timed, Tuning, Work
 TOKENS, HIDDEN = 16384, 2048  # TOKENS / N sequences, usually of HIDDEN / d heads each
 SIZES = [(n, d) for n in (2048, 4096, 8192, 16384) for d in (64, 128)]
 USUAL = 4096
+CAUSAL = (Work.CAUSAL_ATTENTION, Work.CAUSAL_BACKWARD, Work.CAUSAL_BIASED_ATTENTION)
 
 
 def attention_timed(
@@ -27,13 +28,15 @@ def attention_timed(
     work: Work,
     tunings: Mapping[str, Sequence[Tuning]],
     hidden: int = HIDDEN,
+    what: str = "",
 ) -> Timed:
     """Attention in fp16 over TOKENS tokens in sequences of n, with hidden / d heads each.
 
-    `launch(kernel, shape, inputs)` launches one of the kernels that have `tunings`.
+    `launch(kernel, shape, inputs)` launches one of the kernels that have `tunings`. `what`: what else a size is told
+    by.
     """
     heads = TOKENS // n * (hidden // d)
-    causal = work is not Work.ATTENTION
+    causal = work in CAUSAL
     flops = 4.0 * heads * n * n * d * (0.5 if causal else 1.0) * (2.5 if work is Work.CAUSAL_BACKWARD else 1.0)
     x = blank((heads, n, d), np.float16)
 
@@ -42,7 +45,10 @@ def attention_timed(
         return launch(kernel, shape, Inputs(x, x, x, d**-0.5))
 
     return Timed(
-        f"N = {n}, d = {d}, fp16" + (", causal" if causal else "") + (f", {heads} heads" if hidden != HIDDEN else ""),
+        f"N = {n}, d = {d}, fp16"
+        + (", causal" if causal else "")
+        + (f", {heads} heads" if hidden != HIDDEN else "")
+        + (f", {what}" if what else ""),
         work,
         case,
         {kernel: tuple(some) for kernel, some in tunings.items()},
