@@ -15,12 +15,12 @@ from checker.course.puzzle import Work
 PEERS = {
     Work.SOFTMAX: "torch eager",
     Work.PRODUCT: "torch.matmul",
-    Work.BIASED_ATTENTION: "FlexAttention",
+    Work.BIASED_ATTENTION: "SDPA efficient",
     Work.CAUSAL_BIASED_ATTENTION: "FlexAttention",
     Work.BIAS_GRADIENT: "torch eager",
 }
 # Peers in the summary; of attention SDPA cuDNN.
-BESIDES = {Work.SOFTMAX: ["torch eager"], Work.PRODUCT: [], Work.BIASED_ATTENTION: ["SDPA efficient"]}
+BESIDES = {Work.SOFTMAX: ["torch eager"], Work.PRODUCT: [], Work.BIASED_ATTENTION: ["FlexAttention"]}
 
 NOTHING_MEASURED = (
     "There is no GPU here, so nothing was timed. This is a prediction: the least time that the memory traffic counted "

@@ -10,6 +10,8 @@ from checker.catalog.attention import values
 from checker.catalog.attention.backward_cases import half_inputs, large_products, large_values
 from checker.catalog.attention.bias_cases import BiasMaker, suspected_bias
 from checker.catalog.attention.bias_gradient import bias_loads, expected_gradient, gradient_budget
+from checker.catalog.attention.bias_gradient_mistakes import BIAS_GRADIENT
+from checker.catalog.attention.bias_mistakes import BIAS_OF_SCORES
 from checker.catalog.attention.biased import (
     FULL,
     OF_ALL_HEADS,
@@ -39,11 +41,16 @@ from checker.catalog.attention.cases import (
     of_every_class,
     of_other_blocks,
 )
+from checker.catalog.attention.causal_mistakes import CAUSAL
+from checker.catalog.attention.flash_2_mistakes import ACCUMULATION, LSE
 from checker.catalog.attention.launch import FAR_APART, Shape, sampled, shape_of
+from checker.catalog.attention.mistakes import SCORES
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected, is_causal, sees
 from checker.catalog.attention.suspected import suspected_tiles
+from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import attention_timed
+from checker.catalog.attention.visit_mistakes import tiles_looked_at
 from checker.course.case import Array, Case, blank
 from checker.course.puzzle import (
     Budget,
@@ -57,6 +64,7 @@ from checker.course.puzzle import (
     Tuning,
     Work,
 )
+from checker.course.question import Question, reads
 
 STRIDES = ("q_head_stride", "q_row_stride", "k_head_stride", "k_row_stride")
 BLOCKS = ("D", "Br", "Bc")
@@ -103,7 +111,7 @@ def _of_attention(make: BiasMaker) -> list[Case]:
     random, sizes, half = make.random, make.sizes, np.float16
     narrow = Shape(70 + some(), 90 + some(), 16, 64, 32, 3).interleaved(sizes)
     fp16, large, head = shape(31, 79, 32, 32, 16), shape(17, 40), shape(20 + some(), 40 + some(), 512)
-    heads = [shape(16 + some(), 32 - some(), heads=2) for _ in range(4)]
+    heads = [shape(16 + some(), 31 + some(), heads=2) for _ in range(4)]
     return [
         normal("two by two tiles", ("any-length", "traffic"), shape(32, 32), kind=FULL),
         normal("one bias for all", "broadcast", shape(16, 32 + some()), kind=ONE),
@@ -125,9 +133,9 @@ def _of_attention(make: BiasMaker) -> list[Case]:
         normal("two heads", ("heads", "traffic"), shape(32 + some(), 48, 16, 32, 32, heads=2), causal=True, kind=FULL),
         make.of_inputs("fp16", "half", fp16, values.with_large_v(values.hard_inputs(random("fp16"), fp16, half))),
         normal("fp16, causal", "half", shape(47, 47, Bc=32), half, causal=True, kind=FULL),
-        normal("a bias as a mask", "half", shape(24, 40), half, level=3e4, kind=FULL),
+        normal("a bias as a mask", "half", shape(24, 40), half, level=1e4, kind=FULL),
         normal("more queries than keys", "hidden-queries", shape(40 + some() % 8, 17), causal=True, kind=FULL),
-        normal("a large bias, few keys", "hidden-queries", shape(30, 18), causal=True, level=2e4, kind=FULL),
+        normal("a large bias, few keys", "hidden-queries", shape(30, 18), causal=True, level=1e4, kind=FULL),
         *make.far_cases(16 + some(), {}, {"causal": True}),
         make.many_heads(),
         normal("real tiles", "any-length", shape(192 + some(), 48 + some(), 64, 64, 64), once=True),
@@ -148,7 +156,7 @@ def _of_attention(make: BiasMaker) -> list[Case]:
             "large scores", "causal", large, values.large_scores(random("large"), large), causal=True, once=True
         ),
         normal("wide tiles", "half", shape(32 + some(), 160 + some(), 64, 16, 128), half, causal=True, once=True),
-        normal("tall tiles", "half", shape(132 + some(), 36 + some(), 64, 128, 16), half, causal=True, once=True),
+        normal("tall tiles", "half", shape(132 + some(), 36 + some(), 64, 128, 16), half, once=True),
         normal("wide tiles", "any-length", shape(20 + some(), 144 + some(), 64, 16, 128), once=True),
         normal("tall tiles", "any-length", shape(132 + some(), 20 + some(), 64, 128, 16), once=True),
         sampled(normal("many of both", "causal", shape(290, 290 + some()), causal=True, once=True), (0, 18), (0,)),
@@ -245,11 +253,7 @@ def large_cases(draw: Draw) -> list[Case]:
 
 TUNINGS = {
     ATTENTION.name: (Tuning({"Br": 64, "Bc": 64}, 4), Tuning({"Br": 128, "Bc": 64}, 8)),
-    GRADIENT.name: (
-        Tuning({"Br": 64, "Bc": 64}, 4),
-        Tuning({"Br": 128, "Bc": 64}, 8),
-        Tuning({"Br": 64, "Bc": 64}, 4, 2),
-    ),
+    GRADIENT.name: (Tuning({"Br": 64, "Bc": 64}, 8), Tuning({"Br": 128, "Bc": 64}, 8, 2)),
 }
 TIMED: tuple[tuple[int, int, Work, Kind, str], ...] = (
     (4096, 64, Work.BIASED_ATTENTION, PER_KEY, "a bias for each key"),
@@ -292,6 +296,47 @@ def _pictured(draw: Draw) -> list[Case]:
     ]
 
 
+def _in_question(kind: Kind) -> Case:
+    random, shape = np.random.default_rng(0), Shape(64, 64, 16, 16, 16, heads=2)
+    inputs = values.normal_inputs(random, shape)
+    return attention_launch(ATTENTION, "four by four tiles", (), shape, inputs, drawn_bias(random, shape, inputs, kind))
+
+
+def _gradient_in_question() -> Case:
+    random, shape = np.random.default_rng(0), Shape(64, 64, 16, 16, 16, heads=2)
+    inputs = values.normal_inputs(random, shape)
+    do: Array = random.normal(0.0, 1.0, inputs.q.shape).astype(np.float32)
+    bias = drawn_bias(random, shape, inputs, OF_ALL_HEADS)
+    return gradient_launch(GRADIENT, "four by four tiles", (), shape, inputs, bias, do)
+
+
+QUESTIONS = (
+    Question(
+        "full_reads",
+        "64 queries, 64 keys, two heads, Br = Bc = 16: how often does attention_bias_kernel read each number of a bias "
+        "for each head, query and key?",
+        _in_question(FULL),
+        reads("bias_ptr"),
+        "Each number belongs to one score, and the tile of that score is visited once.",
+    ),
+    Question(
+        "key_reads",
+        "64 queries, 64 keys, two heads, Br = Bc = 16: how often does attention_bias_kernel read each number of a bias "
+        "for each key?",
+        _in_question(PER_KEY),
+        reads("bias_ptr"),
+        "Each of the 8 programs, 4 tiles of queries in 2 heads, goes over all keys, and in a tile a shared number "
+        "counts once.",
+    ),
+    Question(
+        "q_reads",
+        "64 queries, 64 keys, two heads, Br = Bc = 16: how often does dbias_kernel read each element of Q?",
+        _gradient_in_question(),
+        reads("q_ptr"),
+        "Each of the 4 tiles of keys has a program of its own that needs the same tile of queries, in every head.",
+    ),
+)
+
 PUZZLE = puzzle(
     id="b1",
     kernels=(ATTENTION, GRADIENT),
@@ -304,5 +349,10 @@ PUZZLE = puzzle(
     work=work(products=2),
     timed=timed,
     pictured=Pictured(_pictured, sees=sees),
+    misconceptions=(
+        *(*BIAS_OF_SCORES, *BIAS_GRADIENT, *tiles_looked_at(budget, "b1")),
+        *(*ACCUMULATION, *CAUSAL, *LSE, *SCORES, *ADDRESSING),
+    ),
     invariants=(O_IS_AN_AVERAGE,),
+    questions=QUESTIONS,
 )

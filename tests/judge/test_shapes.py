@@ -42,7 +42,7 @@ def test_what_meets_in_a_line(line: str, said: str) -> None:
     assert found == (f"Shapes that meet in this line: {said}." if said else "")
 
 
-@pytest.mark.parametrize("puzzle_id", ["w1", "w2", "w3", "p1", "p2", "p3", "p4", "a1", "a3", "p5", "p6", "p7"])
+@pytest.mark.parametrize("puzzle_id", ["w1", "w2", "w3", "p1", "p2", "p3", "p4", "a1", "a3", "p5", "p6", "p7", "b1"])
 def test_no_line_of_a_solution_clashes(puzzle_id: str) -> None:
     for node in ast.parse(places.solution(puzzle_id).read_text()).body:
         if isinstance(node, ast.FunctionDef):

@@ -143,7 +143,7 @@ def both_sides(seen: set[int], value: int) -> bool:
 
 
 SOFTMAX = [(puzzle_id, catalog.load(puzzle_id).kernels[0].name) for puzzle_id in ("p1", "p2", "p3", "p4")]
-ATTENTION = [(one, kernel.name) for one in ("a3", "p5", "p6", "p7") for kernel in catalog.load(one).kernels]
+ATTENTION = [(one, kernel.name) for one in ("a3", "p5", "p6", "p7", "b1") for kernel in catalog.load(one).kernels]
 
 
 @pytest.mark.parametrize("value", [7, 100, 3000])
