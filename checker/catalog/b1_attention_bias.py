@@ -251,9 +251,14 @@ def large_cases(draw: Draw) -> list[Case]:
     ]
 
 
-TUNINGS = {
-    ATTENTION.name: (Tuning({"Br": 64, "Bc": 64}, 4), Tuning({"Br": 128, "Bc": 64}, 8)),
-    GRADIENT.name: (Tuning({"Br": 64, "Bc": 64}, 8), Tuning({"Br": 128, "Bc": 64}, 8, 2)),
+FOR_ATTENTION = (Tuning({"Br": 64, "Bc": 64}, 4), Tuning({"Br": 128, "Bc": 64}, 8))
+NARROW_TILES = Tuning({"Br": 64, "Bc": 32}, 4)
+TUNINGS: Mapping[int, Mapping[str, tuple[Tuning, ...]]] = {
+    64: {
+        ATTENTION.name: FOR_ATTENTION,
+        GRADIENT.name: (Tuning({"Br": 64, "Bc": 64}, 8), Tuning({"Br": 128, "Bc": 64}, 8, 2)),
+    },
+    128: {ATTENTION.name: (*FOR_ATTENTION, NARROW_TILES)},
 }
 TIMED: tuple[tuple[int, int, Work, Kind, str], ...] = (
     (4096, 64, Work.BIASED_ATTENTION, PER_KEY, "a bias for each key"),
@@ -282,7 +287,7 @@ def timed(_: int) -> list[Timed]:
             )
 
         kernel = GRADIENT.name if work is Work.BIAS_GRADIENT else ATTENTION.name
-        return attention_timed(case, n, d, work, {kernel: TUNINGS[kernel]}, what=what)
+        return attention_timed(case, n, d, work, {kernel: TUNINGS[d][kernel]}, what=what)
 
     return [size(*one) for one in TIMED]
 

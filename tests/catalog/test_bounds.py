@@ -100,7 +100,12 @@ def test_what_the_gradient_of_a_bias_costs_is_the_closed_form() -> None:
     loads = {name: bound.loads for name, bound in b1.budget(case).items() if bound.loads}
     of_q, of_k, rows = 3 * 3 * 40 * 16, 3 * 3 * 70 * 16, 3 * 3 * 40
     assert loads == {
-        **{"q_ptr": of_q, "do_ptr": of_q, "k_ptr": of_k, "v_ptr": of_k},
-        **{"lse_ptr": rows, "delta_ptr": rows, "bias_ptr": 40 * 70},
+        "q_ptr": of_q,
+        "do_ptr": of_q,
+        "k_ptr": of_k,
+        "v_ptr": of_k,
+        "lse_ptr": rows,
+        "delta_ptr": rows,
+        "bias_ptr": 40 * 70,
     }
     assert b1.budget(case)["dbias_ptr"].stores == 40 * 70

@@ -124,7 +124,11 @@ def test_a_vector_without_end_is_larger_than_any_gpu_and_its_offsets_leave_32_bi
 
 # Whether a puzzle, or one kernel of it, is causal.
 MASKS = {
-    **{"a3": [False], "p5": [False], "p6": [False, True], "p7": [True], "b1": [False, True]},
+    "a3": [False],
+    "p5": [False],
+    "p6": [False, True],
+    "p7": [True],
+    "b1": [False, True],
     "dbias_kernel": [False],
 }
 

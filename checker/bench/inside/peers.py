@@ -17,7 +17,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 try:  # in PyTorch since 2.5
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 except ImportError:
-    flex_attention = None
+    flex_attention = None  # type: ignore[assignment]
 
 Tensors = dict[str, torch.Tensor]
 Function = Callable[..., torch.Tensor]

@@ -34,7 +34,7 @@ class Kinds:
 
     def __init__(self, random: np.random.Generator) -> None:
         every = [(kind, layout) for kind in KINDS for layout in LAYOUTS]
-        self._order = [every[n] for n in random.permutation(len(every))]
+        self._order: list[tuple[Kind, int]] = [every[n] for n in random.permutation(len(every))]
         self._met: Counter[object] = Counter()
 
     def of(self, shape: Shape, half: bool, causal: bool, kinds: tuple[Kind, ...] = KINDS) -> tuple[Kind, int]:
@@ -47,9 +47,9 @@ class Kinds:
         def seldom(one: tuple[Kind, int]) -> tuple[int, int]:
             return -len(pairs(*one) - self._met.keys()), self._met[one]
 
-        chosen = min((one for one in self._order if one[0] in kinds), key=seldom)
-        self._met.update(pairs(*chosen))
-        return chosen
+        kind, layout = min((one for one in self._order if one[0] in kinds), key=seldom)
+        self._met.update(pairs(kind, layout))
+        return kind, layout
 
     @staticmethod
     def _facts(shape: Shape, half: bool, causal: bool) -> list[Fact]:

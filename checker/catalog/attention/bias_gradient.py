@@ -39,12 +39,12 @@ def gradient_budget(case: Case) -> Mapping[str, Budget]:
     """What belongs to queries once for each tile of keys, and the other way round; the bias and dB once."""
     s = shape_of(case)
     q, k = s.heads * s.n_q * s.tc, s.heads * s.n_k * s.tr
-    by_keys, by_queries = {"anew": "each tile of keys"}, {"anew": "each tile of queries"}
+    by_keys, by_queries = "each tile of keys", "each tile of queries"
     rows, keys = (n % block or block for n, block in ((s.n_q, s.Br), (s.n_k, s.Bc)))
     part = -(-rows * keys // 8)
-    of_q = Budget(q * s.D, least_loads=q * s.D, least_at_once=-(-rows * s.D // 8), **by_keys)
-    of_k = Budget(k * s.D, least_loads=k * s.D, least_at_once=-(-keys * s.D // 8), **by_queries)
-    of_rows = Budget(q, least_loads=q, **by_keys)
+    of_q = Budget(q * s.D, least_loads=q * s.D, least_at_once=-(-rows * s.D // 8), anew=by_keys)
+    of_k = Budget(k * s.D, least_loads=k * s.D, least_at_once=-(-keys * s.D // 8), anew=by_queries)
+    of_rows = Budget(q, least_loads=q, anew=by_keys)
     return {
         **dict.fromkeys(("q_ptr", "do_ptr"), of_q),
         **dict.fromkeys(("k_ptr", "v_ptr"), of_k),

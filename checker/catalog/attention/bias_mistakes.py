@@ -47,26 +47,27 @@ def _scale(case: Case) -> float:
 
 def _contiguous(case: Case, head: Array, query: Array, key: Array) -> Array:
     s = shape_of(case)
-    return (head * s.n_q + query) * s.n_k + key
+    return np.asarray((head * s.n_q + query) * s.n_k + key)
 
 
 def _exchanged(case: Case, head: Array, query: Array, key: Array) -> Array:
     of_head, of_row, of_column = strides_of(case)
-    return head * of_head + query * of_column + key * of_row
+    return np.asarray(head * of_head + query * of_column + key * of_row)
 
 
 def _columns_side_by_side(case: Case, head: Array, query: Array, key: Array) -> Array:
     of_head, of_row, _ = strides_of(case)
-    return head * of_head + query * of_row + key
+    return np.asarray(head * of_head + query * of_row + key)
 
 
 def _rows_dense(case: Case, head: Array, query: Array, key: Array) -> Array:
     of_head, _, of_column = strides_of(case)
-    return head * of_head + query * shape_of(case).n_k + key * of_column
+    return np.asarray(head * of_head + query * shape_of(case).n_k + key * of_column)
 
 
 def _as_q(case: Case, head: Array, query: Array, key: Array) -> Array:
-    return head * int(case.scalars["q_head_stride"]) + query * int(case.scalars["q_row_stride"]) + key
+    of_head, of_row = int(case.scalars["q_head_stride"]), int(case.scalars["q_row_stride"])
+    return np.asarray(head * of_head + query * of_row + key)
 
 
 def _of_head_0(case: Case, head: Array, query: Array, key: Array) -> Array:
@@ -234,7 +235,8 @@ BIAS_OF_SCORES = (
             explanation,
             "Use the three strides that are passed: " + _ADDRESS,
             question=question,
-            signs=from_addresses(address),
+            # Addresses of a denser bias than this one leave it, or they are right.
+            signs=from_addresses(address) if address is _exchanged else (reaching(address),),
         )
         for title, explanation, question, address in _STRIDES
     ),
@@ -282,7 +284,7 @@ BIAS_OF_SCORES = (
         "The bias lacks the factor log2(e)",
         "exp2 needs log2(e) on its whole exponent, and the bias is part of it. Without the factor a bias of 2 counts "
         "as 2 · 0.693 = 1.39. The lesson's scores become 2.39 3 | 2.69 3.61, and O is 29.43 instead of 25.",
-        "Multiply the bias by log2(e) = 1.4426950408889634 as well.",
+        "Multiply the bias by log2(e) as well, in fp32: Bij.to(tl.float32) * 1.4426950408889634.",
         question="2^(1.4427 · s) is e^s. Of the two terms of s, the product and the bias, which ones did you multiply "
         "by 1.4427?",
         signs=(with_scores(lambda case: scaled_products(case) + LN_2 * bias(case)).at(Q_K),),

@@ -66,7 +66,7 @@ def come_back(case: Case, hidden: float) -> Outputs:
     if "o_ptr" not in case.tensors:
         return {}
     s, v, shape = scaled_products(case), wide(case, "v"), shape_of(case)
-    s = np.float32(np.where(sees(case), s, hidden)) + np.float32(bias(case))
+    s = np.where(sees(case), s, hidden).astype(np.float32) + bias(case).astype(np.float32)
     s = np.where(looked_at(case), s, -np.inf)
     past = np.where(looked_at(case)[:, -1:], hidden, -np.inf) * np.ones((shape.heads, 1, -shape.n_k % shape.Bc))
     v = np.concatenate([v, np.zeros((shape.heads, past.shape[-1], shape.D))], axis=1)
@@ -113,7 +113,7 @@ def loaded_from(case: Case, address: Address) -> Array | None:
     if not (inside & (remainder == 0) | ~looked_at(case)).all():
         return None
     within = [np.clip(one, 0, extent - 1) for one, extent in zip(found, tensor.values.shape, strict=True)]
-    return tensor.values.astype(np.float64)[tuple(within)]
+    return np.asarray(tensor.values.astype(np.float64)[tuple(within)])
 
 
 def in_tile(case: Case, queries: Array, keys: Array) -> npt.NDArray[np.bool_]:
@@ -204,7 +204,7 @@ def turned(case: Case, g: Gradients) -> Array:
 
     Lanes past the last key are turned as well: their score is 0 and their dP, too. Those past the last query are 0.
     """
-    s, ds = shape_of(case), g.ds.sum(axis=0)
+    s, ds = shape_of(case), np.asarray(g.ds.sum(axis=0))
     if s.Br != s.Bc:
         return ds
     whole = np.zeros((s.tr * s.Br, s.tc * s.Bc))
@@ -225,4 +225,4 @@ def of_head_0(case: Case, names: str) -> Array:
     q, k, v, do = own("q", "q"), own("k", "k"), own("v", "v"), own("do", "o")
     s = float(case.scalars["scale"]) * (q @ k.swapaxes(1, 2)) + bias(case)
     p = p_of(case, s, own("lse", "l")[..., None], sees(case))
-    return (p * (do @ v.swapaxes(1, 2) - own("delta", "d")[..., None])).sum(axis=0)
+    return np.asarray((p * (do @ v.swapaxes(1, 2) - own("delta", "d")[..., None])).sum(axis=0))

@@ -150,7 +150,7 @@ def gradient_launch(
     arguments["bias_ptr"] = bias.of_all_heads(shape, inputs.bf16)
     more = {**bias.scalars, "heads": shape.heads}
     return attention.launch(
-        kernel, f"dbias: {name}", proves, shape, arguments, inputs.scale, (shape.tr, shape.tc), once=once, **more
+        kernel, f"dbias: {name}", proves, shape, arguments, inputs.scale, (shape.tr, shape.tc), None, once, **more
     )
 
 

@@ -21,7 +21,13 @@ from checker.course import places
 from checker.course.ladder import LADDER, Rung
 from checker.course.lesson import Hint, emptied, hints, kernel_cell, script_cells
 
-CHAPTERS = {"w1": "Warm-up", "p1": "Softmax", "a1": "Attention", "a4": "The backward pass", "b1": "Beyond the seven"}  # by their first puzzles
+CHAPTERS = {
+    "w1": "Warm-up",
+    "p1": "Softmax",
+    "a1": "Attention",
+    "a4": "The backward pass",
+    "b1": "Beyond the seven",
+}  # by their first puzzles
 PAGES = {
     "docs/background/gpu.md": "The GPU and the roofline",
     "docs/background/softmax.md": "Softmax",
