@@ -251,7 +251,7 @@ check("b1")
 # <details><summary>3: nearly there</summary>
 #
 # First kernel: `Sij = scale * tl.dot(Qi, tl.trans(Kj)) + Bij`, above the line that hides scores. Second kernel:
-# `for number in range(0, heads):`, then `head = number.to(tl.int64)`, the loads of this head, and
+# `for number in range(heads):`, then `head = number.to(tl.int64)`, the loads of this head, and
 # `dBij += Pij * (dPij - delta_i[:, None])` with `Pij = tl.exp(scale * tl.dot(Qi, tl.trans(Kj)) + Bij - LSEi[:, None])`.
 # Store at `dbias_ptr + queries[:, None].to(tl.int64) * n_k + keys[None, :]`.
 #

@@ -88,7 +88,7 @@ def dbias_kernel(
     Bij = tl.trans(turned(bias_ptr, queries, keys, bias_row_stride, bias_col_stride, n_q, n_k))
     dBij = tl.zeros((Br, Bc), tl.float32)
 
-    for number in range(0, heads):
+    for number in range(heads):
         head = number.to(tl.int64)
         Qi = tl.load(q_ptr + head * q_head_stride + q_offsets, mask=q_mask, other=0.0)
         Kj = tl.load(k_ptr + head * k_head_stride + kv_offsets, mask=kv_mask, other=0.0)

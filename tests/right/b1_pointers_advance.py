@@ -86,7 +86,7 @@ def dbias_kernel(
     q_tile, k_tile, v_tile, do_tile = q_ptr + q_offsets, k_ptr + kv_offsets, v_ptr + kv_offsets, do_ptr + q_offsets
     lse_row, delta_row = lse_ptr + queries, delta_ptr + queries
 
-    for _ in range(0, heads):
+    for _ in range(heads):
         Qi = tl.load(q_tile, mask=q_mask, other=0.0)
         Kj = tl.load(k_tile, mask=kv_mask, other=0.0)
         Vj = tl.load(v_tile, mask=kv_mask, other=0.0)

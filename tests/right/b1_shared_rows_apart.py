@@ -89,7 +89,7 @@ def dbias_kernel(
     Bij = tl.load(bias_ptr + bias_offsets, mask=tile_mask, other=0.0)
     dBij = tl.zeros((Br, Bc), tl.float32)
 
-    for number in range(0, heads):
+    for number in range(heads):
         head = number.to(tl.int64)
         Qi = tl.load(q_ptr + head * q_head_stride + q_offsets, mask=q_mask, other=0.0)
         Kj = tl.load(k_ptr + head * k_head_stride + kv_offsets, mask=kv_mask, other=0.0)
