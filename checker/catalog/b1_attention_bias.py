@@ -109,26 +109,25 @@ def cases(draw: Draw) -> list[Case]:
 def _of_attention(make: BiasMaker) -> list[Case]:
     normal, hard, shape, some = make.normal, make.hard, make.shape, make.some
     random, sizes, half = make.random, make.sizes, np.float16
-    narrow = Shape(70 + some(), 90 + some(), 16, 64, 32, 3).interleaved(sizes)
     fp16, large, head = shape(31, 79, 32, 32, 16), shape(17, 40), shape(20 + some(), 40 + some(), 512)
-    heads = [shape(16 + some(), 31 + some(), heads=2) for _ in range(4)]
+    heads = [shape(4 + some() % 12, 16 + some(), heads=2) for _ in range(4)]
     return [
         normal("two by two tiles", ("any-length", "traffic"), shape(32, 32), kind=FULL),
         normal("one bias for all", "broadcast", shape(16, 32 + some()), kind=ONE),
         normal("a bias for each key", ("broadcast", "traffic"), shape(32 + some(), 32 - some(), Bc=32), kind=PER_KEY),
-        normal("a bias for each query", ("broadcast", "traffic"), shape(31, 48 + some(), 32), kind=PER_QUERY),
+        normal("a bias for each query", ("broadcast", "traffic"), shape(20, 16 + some(), 32), kind=PER_QUERY),
         normal("a bias for each head", ("broadcast", "heads", "traffic"), heads[0], causal=True, kind=PER_HEAD),
         normal("a bias that all heads share", ("broadcast", "heads"), heads[1], kind=OF_ALL_HEADS),
         normal("a bias that all queries share", ("broadcast", "heads"), heads[2], causal=True, kind=OF_KEYS),
         normal("a bias that all keys share", ("broadcast", "heads"), heads[3], kind=OF_QUERIES),
         hard("every kind of query", ("values", "traffic"), shape(32 + some(), 64 + some(), 32, 32, 16), kind=FULL),
-        normal("a bias of keys by queries", "values", shape(30, 32 + some(), heads=2), kind=FULL, layout=TRANSPOSED),
+        normal("a bias of keys by queries", "values", shape(12, 16 + some(), heads=2), kind=FULL, layout=TRANSPOSED),
         normal("a large bias", "values", shape(20 + some(), 48), level=200.0, kind=FULL),
         normal("as many queries as keys", ("causal", "traffic"), shape(48, 48), causal=True, kind=FULL),
         normal("more keys than queries", ("causal", "traffic"), shape(31, 48 + some(), 32), causal=True, kind=PER_KEY),
         hard("every kind of query, causal", "causal", shape(48, 53, 32, 16, 32), causal=True, kind=FULL),
-        normal("a large bias, causal", "causal", shape(40, 48), causal=True, level=200.0, kind=FULL),
-        normal("tall tiles", ("causal", "traffic"), shape(64 + some(), 85 + some(), Br=64), causal=True),
+        normal("a large bias, causal", "causal", shape(24, 32), causal=True, level=200.0, kind=FULL),
+        normal("tall tiles", ("causal", "traffic"), shape(65, 80 + some(), Br=64, Bc=32), causal=True),
         normal("one query, one key", "any-length", shape(1, 1), causal=True),
         normal("two heads", ("heads", "traffic"), shape(32 + some(), 48, 16, 32, 32, heads=2), causal=True, kind=FULL),
         make.of_inputs("fp16", "half", fp16, values.with_large_v(values.hard_inputs(random("fp16"), fp16, half))),
@@ -136,7 +135,7 @@ def _of_attention(make: BiasMaker) -> list[Case]:
         normal("a bias as a mask", "half", shape(24, 40), half, level=1e4, kind=FULL),
         normal("more queries than keys", "hidden-queries", shape(40 + some() % 8, 17), causal=True, kind=FULL),
         normal("a large bias, few keys", "hidden-queries", shape(30, 18), causal=True, level=1e4, kind=FULL),
-        *make.far_cases(16 + some(), {}, {"causal": True}),
+        *make.far_cases(4 + some() % 12, {}, {"causal": True}),
         make.many_heads(),
         normal("real tiles", "any-length", shape(192 + some(), 48 + some(), 64, 64, 64), once=True),
         normal("real tiles", "half", shape(68 + some(), 192 + some(), 128, 64, 64), half, causal=True, once=True),
@@ -144,13 +143,11 @@ def _of_attention(make: BiasMaker) -> list[Case]:
         make.of_inputs(
             "very wide heads", "half", head, values.rising_scores(random("head"), head, half), causal=True, once=True
         ),
-        normal("narrow heads", "half", narrow, half, causal=True, once=True),
         normal("all sizes alike", "heads", shape(16, 16, heads=16), causal=True, once=True),
         hard("few keys", "values", shape(16 + some(), 16 - some() % 12), huge=1e5),
         *(
             normal("blocks exchanged", "causal" if causal else "any-length", s, causal=causal, once=True)
-            for s in of_other_blocks(sizes)
-            for causal in (False, True)
+            for s, causal in zip(of_other_blocks(sizes), (True, False), strict=True)
         ),
         make.of_inputs(
             "large scores", "causal", large, values.large_scores(random("large"), large), causal=True, once=True
@@ -159,23 +156,20 @@ def _of_attention(make: BiasMaker) -> list[Case]:
         normal("tall tiles", "half", shape(132 + some(), 36 + some(), 64, 128, 16), half, once=True),
         normal("wide tiles", "any-length", shape(20 + some(), 144 + some(), 64, 16, 128), once=True),
         normal("tall tiles", "any-length", shape(132 + some(), 20 + some(), 64, 128, 16), once=True),
-        sampled(normal("many of both", "causal", shape(290, 290 + some()), causal=True, once=True), (0, 18), (0,)),
         *make.every_class("any-length", causal=False),
         *make.every_class("causal", causal=True),
-        make.long_sum(causal=True),
     ]
 
 
 def _of_gradient(make: BiasMaker) -> list[Case]:
     gradient, shape, some, sizes, half = make.gradient, make.shape, make.some, make.sizes, np.float16
-    of, large, small = make.gradient_of, shape(31, 47, 32, 16, 16, heads=2), shape(32, 32, heads=2)
-    narrow = Shape(70 + some(), 90 + some(), 16, 64, 32, 2).interleaved(sizes)
+    of, large, small = make.gradient_of, shape(15, 31, 32, 16, 16, heads=2), shape(32, 32, heads=2)
     apart = [shape(16, 16, heads=heads, far=n * FAR_APART) for n, heads in ((1, 6), (1, 6), (2, 2))]
     return [
-        gradient("two heads", ("dbias", "traffic"), shape(32 + some(), 16 + some(), heads=2), layout=TRANSPOSED),
-        gradient("three heads, whole tiles", ("dbias", "traffic"), shape(32, 32, heads=3)),
+        gradient("two heads", ("dbias", "traffic"), shape(16 + some(), 16 + some(), heads=2), layout=TRANSPOSED),
+        gradient("three heads, whole tiles", ("dbias", "traffic"), shape(16, 32, heads=3)),
         gradient(
-            "every kind of query", ("dbias", "traffic"), shape(48 + some(), 32 + some(), 32, 32, 16, 2), hard=True
+            "every kind of query", ("dbias", "traffic"), shape(32 + some(), 16 + some(), 32, 32, 16, 2), hard=True
         ),
         gradient("one head", "dbias", shape(20 + some(), 30)),
         gradient("one query, one key", "dbias", shape(1, 1)),
@@ -185,12 +179,10 @@ def _of_gradient(make: BiasMaker) -> list[Case]:
             gradient(name, "far-heads", one, dtype)
             for name, one, dtype in zip((FAR, FAR_HALF, FURTHER), apart, (np.float32, half, np.float32), strict=True)
         ),
-        gradient("many heads", "dbias", shape(5, 7, heads=40), once=True),
         gradient("real tiles", "dbias", shape(64 + some(), 64 + some(), 64, 64, 64), once=True),
         gradient("real tiles", "half", shape(64, 100 + some(), 128, 64, 64), half, once=True),
         gradient("wide tiles", "half", shape(32 + some(), 130 + some(), 64, 16, 128), half, once=True),
         gradient("tall tiles", "half", shape(130 + some(), 32 + some(), 64, 128, 16), half, once=True),
-        gradient("narrow heads", "half", narrow, half, once=True),
         gradient("very wide heads", "half", shape(20, 24 + some(), 512), half, once=True),
         gradient("all sizes alike", "dbias", shape(16, 16, heads=16), once=True),
         *(gradient("blocks exchanged", "dbias", s, once=True) for s in of_other_blocks(sizes)),
