@@ -39,6 +39,7 @@ WRONG = {  # a mistake of each puzzle whose diagnosis compares many misconceptio
     "p6": "p6_top_left",
     "a4": "a4_delta_missing",
     "p7": "p7_delta_missing",
+    "b1": "b1_bias_scaled",
     "b2": "b2_dropped_p_in_ds",
     "b3": "b3_accumulator_not_rescaled",
 }

@@ -87,6 +87,18 @@ def attention(torch: Any) -> tuple[Given, Given]:
     return {**given, "scale": 0.5, "n_q": 5, "n_k": 7, "CAUSAL": True}, results
 
 
+def biased(torch: Any) -> tuple[Given, Given]:
+    """Two heads that share a bias, full, with its gradient by PyTorch itself."""
+    given, _ = attention(torch)
+    q, k, v = (given[name].detach() for name in "qkv")
+    bias = torch.randn(5, 7, requires_grad=True)
+    s = 0.5 * q @ k.mT + bias
+    o, lse = s.softmax(dim=-1) @ v, s.logsumexp(dim=-1)
+    (dbias,) = torch.autograd.grad(o, bias, given["do"])
+    given |= {"q": q, "k": k, "v": v, "bias": bias.detach(), "scale": 0.5, "n_q": 5, "n_k": 7, "CAUSAL": False}
+    return given, {"o": o.detach(), "lse": lse.detach(), "dbias": dbias}
+
+
 def dropped(torch: Any) -> tuple[Given, Given]:
     """Two heads of 5 queries and 7 keys with dropout, with gradients by PyTorch itself."""
 
@@ -131,6 +143,7 @@ SPECS: dict[str, tuple[Callable[[Any], tuple[Given, Given]], dict[str, str], str
         "dq, dk, dv = backward(q, k, v, o, lse, do, scale, CAUSAL)",
     ),
     "p7": (attention, {"dq": "dq", "dk": "dk", "dv": "dv"}, ""),
+    "b1": (biased, {"o": "o", "lse": "lse", "dbias": "dbias"}, ""),
     "b2": (dropped, {name: name for name in ("o", "lse", "dk", "dv")}, ""),
     "b3": (decoding, {"o": "o", "lse": "lse"}, ""),
 }
@@ -218,6 +231,7 @@ EAGER = "torch eager"
 DROPPED = "N = 16384, d = 64, fp16, dropout"
 ROWS, VOCABULARY = "N = 8192, fp32", "N = 131072, fp32"
 PRODUCT, CUT = "m = 4096, n = 4096, k = 4096, fp16", "m = 4096, n = 4096, k = 4088, fp16"
+FULL_BIAS = "N = 4096, d = 64, fp16, a bias for each head, query and key"
 DECODING = "N = 131072, d = 64, fp16, a single query"
 LONG, CAUSAL, MANY = (f"N = 16384, d = 64, fp16{more}" for more in ("", ", causal", ", 128 heads"))
 
@@ -229,6 +243,7 @@ def quoted() -> dict[str, list[str]]:
     sizes = [size.name for size in measured("p7", CAUSAL)[0].sizes]
     of_flash = [median("p7", size, "SDPA flash") / median("p7", size) for size in sizes]
     softmax = [share(1, "p1", ROWS), share(0, "p1", ROWS, EAGER)]
+    plain = ms(1, "p6", "N = 4096, d = 64, fp16")
     causal = [ms(1, "p6", CAUSAL), ms(0, "p6", CAUSAL, EAGER)]
     dropped = [ms(0, "b2", DROPPED, EAGER), ms(0, "b2", DROPPED)]
     cut = [ms(2, "a1", CUT), ms(2, "a1", PRODUCT)]
@@ -247,6 +262,7 @@ def quoted() -> dict[str, list[str]]:
         "p5": [ms(0, "p5", MANY), ms(0, "p5", MANY, EAGER), ms(0, "p5", LONG), ms(0, "p5", LONG, EAGER)],
         "p6": [*causal, ms(1, "p6", LONG), ms(0, "p5", LONG)],
         "a4": [ms(0, "p7", CAUSAL), ms(0, "p7", CAUSAL, EAGER)],
+        "b1": [ms(0, "b1", FULL_BIAS, EAGER), ms(1, "b1", FULL_BIAS, "SDPA efficient"), ms(1, "b1", FULL_BIAS), plain],
         "b2": [*dropped, ms(1, "p6", LONG), ms(1, "b2", DROPPED, "SDPA flash")],
         "p7": [ms(0, "p7", CAUSAL), ms(0, "p7", CAUSAL, EAGER), f"{min(of_flash):.2f} and {max(of_flash):.2f}"],
         "b3": [ms(2, "b3", DECODING), share(0, "b3", DECODING)],
@@ -270,6 +286,21 @@ def online(row: Any) -> list[tuple[float, float, float]]:
     """m, l and the plain sum of the weighted values after each pair of a row, by their definitions."""
     weights = [(row[:n].max(), np.exp(row[:n] - row[:n].max())) for n in (2, 4)]
     return [(m, p.sum(), p @ VALUES[: len(p)]) for m, p in weights]
+
+
+def biased_numbers() -> list[str]:
+    """O and LSE with the lesson's bias, and the gradient of a bias that two heads share."""
+    s = ROW + np.array([2.0, 0.0, 1.0, -2.0])
+    p = np.exp(s - s.max()) / np.exp(s - s.max()).sum()
+    log_3, total = np.log(3), np.zeros(2)
+    found = [f"= {p @ VALUES:.0f}$", f"{s.max() + np.log(np.exp(s - s.max()).sum()):.3f}", f"{log_3:.4f}"]
+    for s, dp in ((np.array([0.0, log_3]), [20.0, 40.0]), (np.array([log_3, log_3]), [8.0, 4.0])):
+        lse = np.log(np.exp(s).sum())
+        p = np.exp(s - lse)
+        ds = p * (dp - p @ dp)
+        total += ds
+        found += [f"{lse:.4f}", f"{p @ dp:.0f}", *(f"{x:.2f}".rstrip("0").rstrip(".") for x in ds)]
+    return [*found, *(f"{x:.2f}" for x in total)]
 
 
 def worked() -> dict[str, list[str]]:
@@ -299,6 +330,7 @@ def worked() -> dict[str, list[str]]:
         "p5": [f"{l1:.4f}", f"{o1 / l1:.2f}", f"{alone:.2f}", f"{o / l:.2f}", f"{l:.4f}"],
         "p6": [*merged, f"{l_hidden:.4f}", f"{m_hidden + np.log(l_hidden):.3f}"],
         "a4": gradients,
+        "b1": [f"{o / l:.2f}", f"{m + np.log(l):.3f}", *biased_numbers()],
         "p7": gradients,
         "b3": [*split, f"{o1:.2f}", f"{o:.2f}", f"{o / l:.2f}", f"{m + np.log(l):.3f}"],
     }

@@ -12,11 +12,18 @@ from checker.bench.result import Result, Size, Timing
 from checker.course.puzzle import Work
 
 # What ratios are told against, where it was timed; of attention it is SDPA flash.
-PEERS = {Work.SOFTMAX: "torch eager", Work.PRODUCT: "torch.matmul"}
+PEERS = {
+    Work.SOFTMAX: "torch eager",
+    Work.PRODUCT: "torch.matmul",
+    Work.BIASED_ATTENTION: "SDPA efficient",
+    Work.CAUSAL_BIASED_ATTENTION: "FlexAttention",
+    Work.BIAS_GRADIENT: "torch eager",
+}
 # Peers in the summary; of attention SDPA cuDNN, which is not timed with dropout.
 BESIDES: dict[Work, list[str]] = {
     Work.SOFTMAX: ["torch eager"],
     Work.DECODING: ["SDPA flash", "SDPA cuDNN"],
+    Work.BIASED_ATTENTION: ["FlexAttention"],
     **{work: [] for work in (Work.PRODUCT, Work.DROPOUT, Work.DROPOUT_BACKWARD)},
 }
 

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from checker.catalog.attention import launch as attention
 from checker.catalog.attention import values
-from checker.catalog.attention.bounds import in_tiles, keys_needed, keys_seen, work
+from checker.catalog.attention.bounds import forward_budget, work
 from checker.catalog.attention.cases import CaseMaker, of_other_blocks, pictured
-from checker.catalog.attention.causal_mistakes import CAUSAL, END_OF_LOOP
+from checker.catalog.attention.causal_mistakes import CAUSAL
 from checker.catalog.attention.flash_2_mistakes import ACCUMULATION, LSE
-from checker.catalog.attention.launch import Proves, Shape, sampled, shape_of, tensors, unwritten
+from checker.catalog.attention.launch import Proves, Shape, sampled, tensors, unwritten
 from checker.catalog.attention.mistakes import SCORES
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected
 from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import SIZES, attention_timed
+from checker.catalog.attention.visit_mistakes import tiles_looked_at
 from checker.course.case import Case, Role
-from checker.course.misconception import Misconception, Moves
-from checker.course.puzzle import Budget, Draw, Kernel, Property, Timed, Tuning, Work
+from checker.course.puzzle import Draw, Kernel, Property, Timed, Tuning, Work
 from checker.course.question import Question, reads
-from checker.course.verdict import Traffic
 
 KERNEL = Kernel(
     name="flash_attention_2_kernel",
@@ -125,68 +122,6 @@ def large_cases(draw: Draw) -> list[Case]:
     ]
 
 
-def budget(case: Case) -> Mapping[str, Budget]:
-    """Q once; of K and V, for each tile of queries, the tiles that it sees any of; O and LSE stored once."""
-    heads, n_q, d = case.tensors["q_ptr"].values.shape
-    seen = int(heads * d * keys_seen(case).sum())
-    # Programs share no registers.
-    kv = Budget(seen, least_loads=int(heads * d * keys_needed(case).sum()), anew="each tile of queries")
-    q = Budget(loads=heads * n_q * d)
-    outputs = {"o_ptr": Budget(stores=heads * n_q * d), "lse_ptr": Budget(stores=heads * n_q)}
-    return in_tiles(case, {"q_ptr": q, "k_ptr": kv, "v_ptr": kv, **outputs})
-
-
-def _reads_hidden_tiles(case: Case, moved: Mapping[str, Traffic]) -> bool:
-    if case.once:  # who skips no tile is found out before
-        return False
-    every = shape_of(case).tr * case.tensors["k_ptr"].values.size
-    return every == moved["k_ptr"].loads == moved["v_ptr"].loads > budget(case)["k_ptr"].loads
-
-
-BLOCKS_NOT_SKIPPED = Misconception(
-    "blocks-not-skipped",
-    "Tiles that the causal mask hides altogether are computed all the same",
-    "Every program reads all of K and V. A tile past the diagonal is masked to the last element, so it changes nothing "
-    "and costs as much as any other. With 64 queries, 64 keys and tiles of 16, these are 6 of 16 tiles; with many "
-    "tiles they are nearly half.",
-    "End the loop after the last key that any query of the tile sees: " + END_OF_LOOP,
-    question="40 queries, 50 keys, tiles of 16: which keys does any query of program 0 see? `make trace PUZZLE=6` "
-    "draws which tiles yours visits.",
-    signs=(Moves(_reads_hidden_tiles, products_too=True),),
-)
-HIDDEN_TILE = Misconception(
-    "hidden-tile-computed",
-    "A tile of which no query sees any key is looked at",
-    "The loop over keys ends later than it must: it looks at a tile that the causal mask hides, or that lies past the "
-    "last key. Such a tile changes nothing. A mask on its load does not help, because its product is computed all the "
-    "same.",
-    "End the loop after the last key that any query of the tile sees: " + END_OF_LOOP,
-    question="In the launch named above, which is the last key that the last query of a program sees, and which is the "
-    "last key that exists? Where does your loop end?",
-    signs=(
-        Moves(
-            lambda case, moved: (
-                bool(case.constexprs["CAUSAL"])
-                and moved["o_ptr"].loads == 0
-                and moved["q_ptr"].loads <= budget(case)["q_ptr"].loads
-                and moved["k_ptr"].loads <= shape_of(case).tr * case.tensors["k_ptr"].values.size
-                and moved["k_ptr"].loads == moved["v_ptr"].loads
-            ),
-            products_too=True,
-        ),
-    ),
-)
-IN_MEMORY = Misconception(
-    "accumulator-in-memory",
-    "This is FlashAttention-1: O goes back and forth between memory and the chip",
-    "O is read, so it is accumulated in memory. FlashAttention-2 has the queries in the outer loop, here in the "
-    "grid, so that O stays in registers until it is finished.",
-    "Keep Oi, li and mi in registers, and store Oi once, after the loop.",
-    question="In the lesson's two grids of visits, what goes in and out of memory at each visit on the left, and what "
-    "on the right? Which of the two is `make trace PUZZLE=6` like?",
-    signs=(Moves(lambda case, moved: moved["o_ptr"].loads > 0),),
-)
-
 TUNINGS = (Tuning({"Br": 64, "Bc": 64}, 4), Tuning({"Br": 128, "Bc": 64}, 8))
 
 
@@ -242,7 +177,7 @@ PUZZLE = puzzle(
     properties=PROPERTIES,
     cases=cases,
     expected=expected,
-    budget=budget,
+    budget=forward_budget,
     suspected=suspected_tiles(
         lambda _, name, shape, inputs, causal, __: launch(name, "any-length", shape, inputs, causal),
         {KERNEL.name: "any-length"},
@@ -252,7 +187,7 @@ PUZZLE = puzzle(
     work=work(products=2),
     timed=timed,
     pictured=pictured(launch, beside="p5", causal=True),
-    misconceptions=(BLOCKS_NOT_SKIPPED, IN_MEMORY, HIDDEN_TILE, *ACCUMULATION, *CAUSAL, *LSE, *SCORES, *ADDRESSING),
+    misconceptions=(*tiles_looked_at(forward_budget, "6"), *ACCUMULATION, *CAUSAL, *LSE, *SCORES, *ADDRESSING),
     invariants=(O_IS_AN_AVERAGE,),
     questions=QUESTIONS,
 )

@@ -41,6 +41,7 @@ LADDER = (
     Rung("p6", "flash_attention_2", "FlashAttention-2, full and causal"),
     Rung("a4", "backward_in_pytorch", "The backward pass in PyTorch, by tiles", pytorch=True),
     Rung("p7", "causal_backward", "The causal backward pass"),
+    Rung("b1", "attention_bias", "Attention with a bias"),
     Rung("b2", "attention_dropout", "Attention with dropout"),
     Rung("b3", "split_kv", "Decoding: attention split along the keys"),
 )

@@ -19,7 +19,8 @@ _SIDES = ("query", "key")
 
 def pairs_of(puzzle: Puzzle, case: Case, result: LaunchResult) -> Pairs | None:
     """The grid of the first head; None if this is not a launch of attention with queries and keys."""
-    sides = {name: (a.name, a.block, t.values.shape) for name, t in case.tensors.items() for a in t.axes[-2:-1]}
+    of_rows = {name: t for name, t in case.tensors.items() if t.axes[-1].name == "dimension"}  # a bias has no rows
+    sides = {name: (a.name, a.block, t.values.shape) for name, t in of_rows.items() for a in t.axes[-2:-1]}
     matrices = {name: side for name, side in sides.items() if side[0] in _SIDES and len(side[2]) == 3 and side[1]}
     sizes = {kind: (block, shape[1]) for kind, block, shape in matrices.values()}
     if puzzle.pictured is None or puzzle.pictured.sees is None or set(sizes) != set(_SIDES):

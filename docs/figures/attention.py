@@ -1,4 +1,4 @@
-"""Figures of attention: in which order the tiles of scores are visited, and which of them the causal mask hides."""
+"""Figures of attention: in which order tiles of scores are visited, which ones are hidden, what a bias adds to them."""
 
 from __future__ import annotations
 
@@ -231,6 +231,39 @@ def backward_kernels() -> Figure:
     arrow(axes, (dk + 46, top + 17), (dk + 46, top + n_q + 4))
     cell(axes, dk + 30, top + n_q + 5, "dK3, dV3", GREY, 20, 7)
     word(axes, dq - 10, 83, "grey at the sides: owned\ncrossed: loaded at a visit", ha="left")
+    return figure
+
+
+def _scores(axes: Axes, x: float, y: float, own: tuple[int, int] | None = None) -> None:
+    """Three by four tiles of scores, two units high and three wide; one of them may be marked."""
+    for row in range(3):
+        for column in range(4):
+            mark = OFTEN if (row, column) == own else ""
+            cell(axes, x + 3 * column, y + 2 * row, "", PAPER if mark else PALE, 3, 2, hatch=mark)
+
+
+def bias_tiles() -> Figure:
+    """b1: one row of numbers that the tiles of all queries and heads read; one tile of dB, summed over the heads."""
+    figure, axes = board(62, 25, 0.17)
+    left, right, top = 2.0, 36.0, 8.0
+    word(axes, left, 1, "a bias for each key: strides 0, 0, 1", ha="left", size=9, bold=True)
+    for tile in range(4):
+        cell(axes, left + 8 + 3 * tile, 3, f"B{tile + 1}", GREY, 3, 2)
+    for head, x in enumerate((left, left + 16)):
+        _scores(axes, x, top)
+        word(axes, x + 6, top + 7.2, f"head {head}")
+        for tile in range(4):
+            arrow(axes, (left + 9.5 + 3 * tile, 5.1), (x + 1.5 + 3 * tile, top - 0.2))
+    word(axes, left, top + 10, "each row of tiles, in each head, adds the same numbers", ha="left")
+
+    word(axes, right, 1, "dB: the program of tile (2, 3)", ha="left", size=9, bold=True)
+    for head, end in enumerate((11.6, 12.2, 12.8)):
+        y = 3 + 7 * head
+        _scores(axes, right, y, own=(1, 2))
+        word(axes, right - 0.6, y + 3, f"head {head}", ha="right")
+        arrow(axes, (right + 9, y + 3), (right + 17.6, end))
+    cell(axes, right + 18, 11.2, "dB23", GREY, 4.6, 2)
+    word(axes, right + 20.3, 15, "stored once")
     return figure
 
 

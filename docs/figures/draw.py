@@ -9,7 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib as mpl
-from attention import backward_kernels, backward_tiles, causal_tiles, dropout_positions, loop_orders, two_passes
+from attention import (
+    backward_kernels,
+    backward_tiles,
+    bias_tiles,
+    causal_tiles,
+    dropout_positions,
+    loop_orders,
+    two_passes,
+)
 from canvas import STYLE, svg
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
@@ -37,6 +45,7 @@ FIGURES: tuple[Callable[[], Figure], ...] = (
     loop_orders,
     causal_tiles,
     backward_kernels,
+    bias_tiles,
     dropout_positions,
     splits,
     roofline,

@@ -59,12 +59,12 @@ def test_sizes_are_launches_of_the_puzzle(puzzle_id: str) -> None:
     sizes = puzzle.timed(FREE)
     assert any(timed.usual for timed in sizes)
     assert len({timed.name for timed in sizes}) == len(sizes)
-    every = dict.fromkeys(name for timed in sizes for name in timed.tunings)
-    assert list(every) == [kernel.name for kernel in puzzle.kernels]
+    assert {name for timed in sizes for name in timed.tunings} == {kernel.name for kernel in puzzle.kernels}
     for timed in sizes:
+        kernels = [kernel for kernel in puzzle.kernels if kernel.name in timed.tunings]
+        assert list(timed.tunings) == [kernel.name for kernel in kernels]
         told = asked(timed)
         assert repr(json.loads(json.dumps(told))) == repr(told)
-        kernels = [kernel for kernel in puzzle.kernels if kernel.name in timed.tunings]
         for kernel, launches in zip(kernels, told["kernels"], strict=True):
             for tuning, launch in zip(timed.tunings[kernel.name], launches, strict=True):
                 case = timed.launch(kernel.name, tuning.blocks)
@@ -249,6 +249,34 @@ def test_peers_compute_what_the_judge_expects() -> None:
             assert np.allclose(made["dv_ptr"], right.p.swapaxes(1, 2) @ do, atol=1e-5)
         else:
             assert np.allclose(made["o_ptr"], right.o, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 7), (1, 7, 7), (2, 7, 7), (2, 1, 1)])
+def test_peers_add_a_bias_of_any_shape(shape: tuple[int, ...]) -> None:
+    torch = importable("torch")
+    from checker.bench.inside import peers
+    from checker.catalog.attention import reference as attention
+
+    random = np.random.default_rng(0)
+    q, k, v, do = (random.normal(size=(2, 7, 4)).astype(np.float32) for _ in range(4))
+    bias = random.normal(size=shape).astype(np.float32)
+    t = {f"{name}_ptr": torch.from_numpy(x) for name, x in (("q", q), ("k", k), ("v", v), ("bias", bias))}
+    scores = 0.5 * q @ k.swapaxes(1, 2) + bias
+    for work in (Work.BIASED_ATTENTION, Work.CAUSAL_BIASED_ATTENTION):
+        causal = work is Work.CAUSAL_BIASED_ATTENTION
+        seen = np.where(np.tri(7, dtype=bool), scores, -np.inf) if causal else scores
+        right = attention.forward(seen.astype(np.float64), v.astype(np.float64)).o
+        of = peers.WORKS[work.value]
+        assert np.allclose(of.reference(t, {})["o_ptr"], right, atol=1e-5)
+        assert np.allclose(of.run(of.functions["torch eager"], t)(), right, atol=1e-5)
+    if shape != (1, 7, 7):
+        return
+    lse, delta = (random.normal(size=(2, 7)).astype(np.float32) for _ in range(2))
+    rows = (("do", do), ("lse", lse), ("delta", delta), ("bias", bias[0]))
+    t |= {f"{name}_ptr": torch.from_numpy(x) for name, x in rows}
+    ds = np.exp(scores - lse[..., None]) * (do @ v.swapaxes(1, 2) - delta[..., None])
+    made = peers.WORKS[Work.BIAS_GRADIENT.value].reference(t, {})["dbias_ptr"]
+    assert np.allclose(made, ds.sum(axis=0), atol=1e-4)
 
 
 def test_the_reference_of_dropout_has_the_numbers_that_the_judge_draws(monkeypatch: pytest.MonkeyPatch) -> None:

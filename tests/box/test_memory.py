@@ -76,6 +76,15 @@ def test_an_access_is_allowed_exactly_inside_the_tensor(layout: object, data: st
         assert box.log()[0].size == 0
 
 
+def test_neighbours_in_memory_may_lie_in_different_rows() -> None:
+    """In a tensor whose axes are exchanged."""
+    values = np.arange(6, dtype=F32).reshape(3, 2)  # three rows 1 apart, two columns 4 apart
+    tensor = BoxTensor("x_ptr", values, (1, 4))
+    box = Memory([tensor], lambda: (0, 1), float("nan"))
+    loaded = box.load(addresses(tensor, [4, 5, 6]), np.ones(3, bool), None, F32)
+    assert loaded.tolist() == [1.0, 3.0, 5.0]
+
+
 @pytest.mark.parametrize("masked", [False, True])  # what moves nothing takes its time as well
 def test_a_launch_that_moves_more_than_it_may_is_ended(masked: bool) -> None:
     tensor = BoxTensor("x_ptr", np.zeros(8, F32), (1,))

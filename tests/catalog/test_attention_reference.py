@@ -12,11 +12,12 @@ from checker import catalog
 from checker.box.protocol.philox import rand
 from checker.catalog.attention import backward, dropout
 from checker.catalog.attention import reference as attention
+from checker.catalog.attention.bias_gradient import expected_gradient
 from checker.catalog.attention.launch import shape_of, tensors, wide
 from checker.course.case import Array, Case
 from tests.conftest import importable
 
-ATTENTION = ("a3", "p5", "p6", "p7", "b2")
+ATTENTION = ("a3", "p5", "p6", "p7", "b1", "b2")
 
 
 def cases(*ids: str) -> Iterator[Case]:
@@ -34,18 +35,20 @@ def plain_forward(case: Case) -> tuple[Array, Array]:
     """O and LSE by the definition, one query after the other."""
     q, k, v = (wide(case, name) for name in "qkv")
     o, lse = np.zeros(q.shape), np.full(q.shape[:2], -np.inf)
+    biases = np.broadcast_to(attention.bias(case), (*q.shape[:2], k.shape[1]))
     for head, query in np.ndindex(q.shape[:2]):
         last = query + k.shape[1] - q.shape[1] if attention.is_causal(case) else k.shape[1] - 1
         keys = range(min(last, k.shape[1] - 1) + 1)
         if len(keys):
             s = np.array([case.scalars["scale"] * (q[head, query] @ k[head, key]) for key in keys])
+            s = s + biases[head, query, keys]
             lse[head, query] = np.logaddexp.reduce(s)
             weights = np.exp(s - s.max())  # of scores around 1e12, a LSE has too few digits for them
             o[head, query] = sum(weights[n] / weights.sum() * v[head, key] for n, key in enumerate(keys))
     return o, lse
 
 
-@pytest.mark.parametrize("case", [*cases("a3", "p5", "p6")], ids=names)
+@pytest.mark.parametrize("case", [c for c in cases("a3", "p5", "p6", "b1") if "o_ptr" in c.tensors], ids=names)
 def test_the_forward_reference_is_the_definition(case: Case) -> None:
     expected = attention.expected(case)
     o, lse = plain_forward(case)
@@ -82,6 +85,19 @@ def test_the_backward_reference_is_the_derivative(case: Case) -> None:
         if name in exact:
             largest = float(grown.abs().max())
             np.testing.assert_allclose(exact[name].values, grown.numpy(), rtol=1e-9, atol=1e-9 * largest + 1e-12)
+
+
+@pytest.mark.parametrize("case", [c for c in cases("b1") if c.kernel == "dbias_kernel"], ids=names)
+def test_the_gradient_of_a_bias_is_the_derivative(case: Case) -> None:
+    """Of a bias that all heads share, from the LSE and the delta of the same attention."""
+    torch = importable("torch")
+    q, k, v, b = (torch.tensor(wide(case, name)) for name in ("q", "k", "v", "bias"))
+    b.requires_grad_()
+    s = float(case.scalars["scale"]) * q @ k.transpose(1, 2) + b
+    (torch.softmax(s, dim=-1) @ v).backward(torch.tensor(wide(case, "do")))
+    exact = expected_gradient(with_exact_by_products(case))["dbias_ptr"].values
+    largest = float(b.grad.abs().max())
+    np.testing.assert_allclose(exact, b.grad.numpy(), rtol=1e-9, atol=1e-9 * largest + 1e-12)
 
 
 def one_by_one(case: Case) -> Array:

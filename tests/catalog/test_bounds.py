@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from checker import catalog
+from checker.catalog import b1_attention_bias as b1
 from checker.catalog import p7_causal_backward as p7
 from checker.catalog.attention.backward_cases import launch_with
+from checker.catalog.attention.biased import KINDS, OF_ALL_HEADS, attention_launch, drawn_bias, gradient_launch
 from checker.catalog.attention.bounds import A_PROGRAM, A_VISIT, by_hand, keys_needed, largest_tile, visits
 from checker.catalog.attention.launch import Shape, shape_of
 from checker.catalog.attention.reference import sees
@@ -40,7 +42,7 @@ def test_between_two_sweeps_one_block_may_be_kept(
 
 def attention_cases() -> Iterator[Case]:
     """Launches of all puzzles about attention that look at keys."""
-    for puzzle_id in ("a3", "p5", "p6", "p7", "b2"):
+    for puzzle_id in ("a3", "p5", "p6", "p7", "b1", "b2"):
         puzzle = catalog.load(puzzle_id)
         yield from (case for case in puzzle.cases(puzzle.draw("bounds")) if "k_ptr" in case.tensors)
 
@@ -76,3 +78,36 @@ def test_no_more_queries_are_asked_for_at_once_than_see_a_key() -> None:
     random, shape = np.random.default_rng(0), Shape(32, 3, 64, 32, 16)
     case = launch_with(p7.DK_DV, "few keys", "dk-dv", shape, normal_inputs(random, shape), random)
     assert p7.budget(case)["do_ptr"].least_at_once <= 3 * 64
+
+
+def test_what_a_shared_bias_costs_is_the_closed_form() -> None:
+    shape, random = Shape(40, 70, 16, 16, 32, heads=3), np.random.default_rng(0)
+    inputs = normal_inputs(random, shape)
+    H, n_q, n_k, Tr, Tc = 3, 40, 70, 3, 3
+    forms = [H * Tr * Tc, H * Tr * n_k, H * n_q * Tc, H * n_q * n_k] * 2
+    for kind, loads in zip(KINDS, forms, strict=True):
+        bias = drawn_bias(random, shape, inputs, kind)
+        case = attention_launch(b1.ATTENTION, "full", (), shape, inputs, bias)
+        assert b1.budget(case)["bias_ptr"].loads == loads, kind
+    causal = attention_launch(b1.ATTENTION, "causal", (), shape, inputs, drawn_bias(random, shape, inputs), causal=True)
+    visited = 16 * 64 + 16 * 64 + 8 * 70  # queries 0 to 15 see the keys up to 45, 16 to 31 up to 61, 32 to 39 up to 69
+    assert b1.budget(causal)["bias_ptr"].loads == H * visited
+
+
+def test_what_the_gradient_of_a_bias_costs_is_the_closed_form() -> None:
+    shape, random = Shape(40, 70, 16, 16, 32, heads=3), np.random.default_rng(0)
+    inputs = normal_inputs(random, shape)
+    bias = drawn_bias(random, shape, inputs, OF_ALL_HEADS)
+    case = gradient_launch(b1.GRADIENT, "full", (), shape, inputs, bias, inputs.q)
+    loads = {name: bound.loads for name, bound in b1.budget(case).items() if bound.loads}
+    of_q, of_k, rows = 3 * 3 * 40 * 16, 3 * 3 * 70 * 16, 3 * 3 * 40
+    assert loads == {
+        "q_ptr": of_q,
+        "do_ptr": of_q,
+        "k_ptr": of_k,
+        "v_ptr": of_k,
+        "lse_ptr": rows,
+        "delta_ptr": rows,
+        "bias_ptr": 40 * 70,
+    }
+    assert b1.budget(case)["dbias_ptr"].stores == 40 * 70

@@ -21,7 +21,7 @@ KEYS = ["practice", *(f"key {n}" for n in range(100))]
 CAUSAL = pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
 
 ROWS = ["p1", "p2", "p3", "p4"]
-ATTENTION = ["a3", "p5", "p6", "p7", "b2"]
+ATTENTION = ["a3", "p5", "p6", "p7", "b1", "b2"]
 
 
 POSITIONS = "positions beyond 2**32"  # of b2, which has a few heads of very many
@@ -125,12 +125,24 @@ def test_a_vector_without_end_is_larger_than_any_gpu_and_its_offsets_leave_32_bi
         assert 3 * 4 * on_gpu.scalars["n"] > 400e9, "bytes"
 
 
+# Whether a puzzle, or one kernel of it, is causal.
+MASKS = {
+    "a3": [False],
+    "p5": [False],
+    "p6": [False, True],
+    "p7": [True],
+    "b1": [False, True],
+    "b2": [False],
+    "dbias_kernel": [False],
+}
+
+
 @pytest.mark.parametrize("puzzle", ATTENTION)
 @pytest.mark.parametrize("key", KEYS[:4])
 def test_a_puzzle_runs_what_the_design_asks_for(puzzle: str, key: str) -> None:
     cases = cases_of(puzzle, key)
     for kernel in {case.kernel for case in cases if "k_ptr" in case.tensors}:
-        for causal in {"a3": [False], "p5": [False], "p6": [False, True], "p7": [True], "b2": [False]}[puzzle]:
+        for causal in MASKS.get(kernel) or MASKS[puzzle]:
             own = [c for c in cases if c.kernel == kernel and c.name.count("every size") and is_causal(c) == causal]
             shapes = [shape_of(case) for case in own]
             assert all_covered([(s.n_q, s.n_k, s.Br, s.Bc) for s in shapes], causal) >= all_covered(
@@ -156,6 +168,8 @@ def test_every_kernel_runs_at_real_sizes(key: str) -> None:
                 assert tensor.values.shape[0] == 6
                 assert 2**30 < tensor.strides[0] < 2**31 and tensor.strides[0] & (tensor.strides[0] - 1)
                 assert 5 * tensor.strides[0] > 2**32
+            if "heads" in kernel.parameters:
+                continue  # a program goes over all of them: many would take long
             [tall] = [c for c in cases if c.programs and "many of both" not in c.name and POSITIONS not in c.name]
             assert tall.programs[0] == 0 and tall.programs[-1] + 1 == np.prod(tall.grid)
             assert tall.tensors[next(iter(tall.tensors))].values.shape[0] > (65_536 if puzzle in ROWS else 256)
@@ -236,3 +250,36 @@ FACTS = {
     "wide": lambda case: case.constexprs["D"] > 16,
     "scale of 1": lambda case: case.scalars["scale"] == 1.0,
 }
+
+
+@pytest.mark.parametrize("key", KEYS[:12])
+def test_every_kind_of_bias_meets_every_class_of_sizes(key: str) -> None:
+    """Each set of strides that are 0, with each class of queries and of keys, in both types, full and causal."""
+    kinds = list(itertools.product((False, True), repeat=3))
+    wanted = {
+        *itertools.product(kinds, ("queries", "keys"), range(4)),
+        *itertools.product(kinds, ("half", "causal", "heads"), (False, True)),
+    }
+    found: set[tuple[object, ...]] = set()
+    for case in cases_of("b1", key):
+        if case.kernel == "attention_bias_kernel":
+            kind, shape = tuple(case.scalars[f"bias_{of}_stride"] > 0 for of in ("head", "row", "col")), shape_of(case)
+            found.add((kind, "queries", int(covering.remainder_class(shape.n_q, shape.Br))))
+            found.add((kind, "keys", int(covering.remainder_class(shape.n_k, shape.Bc))))
+            found.add((kind, "half", case.tensors["bias_ptr"].values.dtype == np.float16))
+            found |= {(kind, "causal", is_causal(case)), (kind, "heads", shape.heads > 1)}
+    assert wanted <= found, wanted - found
+
+
+@pytest.mark.parametrize("key", KEYS[:4])
+def test_a_bias_lies_in_every_way(key: str) -> None:
+    """Dense, with padded rows, with keys some elements apart, and transposed; of both kernels."""
+    for kernel in ("attention_bias_kernel", "dbias_kernel"):
+        found = set()
+        for case in (c for c in cases_of("b1", key) if c.kernel == kernel):
+            of_row, of_key = (int(case.scalars[f"bias_{of}_stride"]) for of in ("row", "col"))
+            if of_row and of_key and min(case.tensors["bias_ptr"].values.shape[-2:]) > 1:
+                dense = of_row == case.tensors["bias_ptr"].values.shape[-1]
+                apart = "transposed" if of_row == 1 else "spread" if of_key > 1 else "dense" if dense else "padded"
+                found.add(apart)
+        assert found == {"dense", "padded", "spread", "transposed"}, (kernel, found)

@@ -47,7 +47,7 @@ def test_a_kernel_that_breaks_the_gpu_ends_the_benchmark() -> None:
 
 
 def test_solutions_of_all_puzzles_can_be_timed() -> None:
-    for puzzle_id in ("a1", "p4", "a3", "p5", "p6", "p7", "b2", "b3"):
+    for puzzle_id in ("a1", "p4", "a3", "p5", "p6", "p7", "b1", "b2", "b3"):
         source = command.source_of(puzzle_id, from_file(places.solution(puzzle_id)))
         result = measure(puzzle_id, {"solution": source}, SHORT, lambda _: None)
         assert all(size.of("solution") for size in result.sizes), [size.left_out for size in result.sizes]

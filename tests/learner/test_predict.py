@@ -46,6 +46,7 @@ RIGHT: dict[str, dict[str, float]] = {
     "p5": {"k_reads": 1, "o_writes": 64 / 32, "q_reads": 64 / 32},
     "p6": {"k_reads": 64 / 16, "k_reads_causal": (1 + 2 + 3 + 4) / 4, "k_reads_tall": (2 + 4) / 4},
     "a4": {"tiles": TRIANGLE_8, "tiles_tall": 2 + 4 + 6 + 8, "largest": 256 * 16},
+    "b1": {"full_reads": 1, "key_reads": 2 * 64 / 16, "q_reads": 64 / 16},
     "p7": {"k_reads": (2 + 4) / 4, "q_reads": (2 + 2 + 1 + 1) / 2, "products": 4 * (2 + 2 + 1 + 1)},
     "b2": {"k_reads": 64 / 16, "q_reads": 64 / 16, "products": 4 * (64 // 16) ** 2},
     "b3": {"q_reads": 4, "products": 2 * (2 + 2 + 2 + 1), "merged_lse": 3 + math.log(4)},

@@ -188,7 +188,8 @@ def called(node: ast.AST, scope: Scope) -> Changes:
 def looped(node: ast.AST, scope: Scope) -> Changes:
     """A loop that begins a block later, takes longer or shorter steps, or goes on twice as far."""
     if _function(node) == "range":
-        start, end, step = node.args
+        alone = len(node.args) == 1  # only where it ends is said
+        start, end, step = [_parsed("0"), *node.args, _parsed("1")] if alone else node.args
         yield _with(node, "args", [step, end, step])
         yield _with(node, "args", [start, end, _parsed("e * 2", e=step)])
         yield _with(node, "args", [start, end, _parsed("e // 2", e=step)])

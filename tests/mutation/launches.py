@@ -184,6 +184,43 @@ def _attention(puzzle_id: str, kernel: Kernel, random: Random, kind: str, turn: 
     return _case(kernel, f"{kind}, {np.dtype(dtype).name}", grid, tensors, numbers, kind)
 
 
+def _biased(_: str, kernel: Kernel, random: Random, kind: str, turn: int) -> Case:
+    """Launches as of puzzle 6 with a bias of any strides; for its gradient with LSE and delta as they should be."""
+    gradient = "dbias_ptr" in kernel.parameters
+    case = _attention("a3" if gradient else "p6", kernel, random, kind, turn)
+    q, k, v = (case.tensors[f"{name}_ptr"].values for name in "qkv")
+    (heads, n_q, _), n_k = q.shape, k.shape[1]
+    own = (False, True, True) if gradient else tuple(bool(one) for one in random.integers(2, size=3))
+    extents = [n if one else 1 for n, one in zip((heads, n_q, n_k), own, strict=True)]
+    inside, strides = int(random.choice([1, 1, 3])), [0, 0, 0]
+    for axis in ((2, 1), (1, 2))[int(random.integers(2))]:
+        if own[axis]:
+            strides[axis], inside = inside, _stride(random, inside * extents[axis], "usual")
+    strides[0] = _stride(random, inside, kind) if own[0] else 0
+    bias = random.normal(0.0, float(random.choice([2.0, 2.0, 300.0])), extents).astype(q.dtype)
+    span = 1 + sum((extent - 1) * stride for extent, stride in zip(extents, strides, strict=True))
+    placed = Tensor(bias, tuple(stride or span + 1 for stride in strides))
+    numbers = dict(zip(("bias_head_stride", "bias_row_stride", "bias_col_stride"), strides, strict=True))
+    numbers |= {"heads": heads}
+    tensors, grid = {"bias_ptr": placed}, case.grid
+    if gradient:
+        do = random.normal(0.0, 1.0, q.shape).astype(q.dtype)
+        s = float(case.scalars["scale"]) * (q.astype(np.float64) @ k.astype(np.float64).swapaxes(1, 2)) + bias
+        lse = np.logaddexp.reduce(s, axis=-1)
+        delta = (np.exp(s - lse[..., None]) @ v.astype(np.float64) * do).sum(axis=-1)
+        rows = {"lse_ptr": lse.astype(np.float32), "delta_ptr": delta.astype(np.float32)}
+        tensors = {
+            "bias_ptr": Tensor(bias[0], placed.strides[1:]),
+            "do_ptr": Tensor(do, case.tensors["q_ptr"].strides),
+            **{name: Tensor(x, (n_q, 1)) for name, x in rows.items()},
+            "dbias_ptr": Tensor(blank((n_q, n_k), np.float32, np.nan), (n_k, 1), Role.OUTPUT),
+        }
+        grid = case.grid[0], -(-n_k // int(case.constexprs["Bc"]))
+    tensors = {p: {**case.tensors, **tensors}[p] for p in kernel.parameters if p in {**case.tensors, **tensors}}
+    scalars = {p: {**case.scalars, **numbers}[p] for p in kernel.parameters if p in {**case.scalars, **numbers}}
+    return replace(case, title=f"{case.title}, bias {strides}", grid=grid, tensors=tensors, scalars=scalars)
+
+
 def _dropout(_: str, kernel: Kernel, random: Random, kind: str, turn: int) -> Case:
     """Attention without a mask; p and seed of any size; for the backward pass with delta as it should be."""
     case = _attention("a3" if "o_ptr" in kernel.parameters else "b2", kernel, random, kind, turn)
@@ -370,6 +407,7 @@ FAMILIES = {
     "a1": _product,
     "w2": _row_sum,
     "w3": _transpose,
+    "b1": _biased,
     "b2": _dropout,
     "b3": _split,
 }

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from checker.course.ladder import LADDER
 from tests.conftest import ROOT, importable, typed
 
 OWN = "m1_softmax"
-LAST = '    Rung("b2", "attention_dropout", "Attention with dropout"),\n'
+LAST = LADDER[-1]
+LINE = f'    Rung("{LAST.id}", "{LAST.slug}", "{LAST.title}"),\n'
 
 
 @pytest.fixture
@@ -27,8 +29,8 @@ def clone(tmp_path: Path) -> Path:
         (root / folder / f"{OWN}.py").write_text(text.replace('"p1"', '"m1"'))
     registry = root / "checker" / "course" / "ladder.py"
     text = registry.read_text()
-    assert text.count(LAST) == 1
-    registry.write_text(text.replace(LAST, LAST + '    Rung("m1", "softmax", "My softmax"),\n'))
+    assert text.count(LINE) == 1
+    registry.write_text(text.replace(LINE, LINE + '    Rung("m1", "softmax", "My softmax"),\n'))
     return root
 
 
@@ -45,7 +47,7 @@ def test_it_becomes_an_assignment(clone: Path) -> None:
     (graded,) = (cell for cell in cells if cell["metadata"].get("nbgrader", {}).get("grade"))
     assert graded["metadata"]["nbgrader"]["grade_id"] == f"check-{OWN}"
     toml = course / "course.toml"
-    assert f"[points.{OWN}]" in toml.read_text() and '"b2", "m1"]' in toml.read_text()
+    assert f"[points.{OWN}]" in toml.read_text() and f'"{LAST.id}", "m1"]' in toml.read_text()
 
 
 def test_a_course_that_is_older_has_it_once_it_is_named(clone: Path) -> None:

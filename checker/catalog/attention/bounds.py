@@ -53,7 +53,7 @@ def in_tiles(case: Case, budgets: Mapping[str, Budget]) -> Mapping[str, Budget]:
     """
     found, seeing = dict(budgets), int(has_keys(case).sum())
     for name, tensor in case.tensors.items():
-        if len(tensor.axes) == 3:
+        if tensor.axes[-1].name == "dimension":
             _, rows, d = tensor.values.shape
             block = tensor.axes[1].block or rows
             part = rows % block or block
@@ -91,6 +91,17 @@ def keys_seen(case: Case) -> Array:
     return np.asarray(np.minimum(s.n_k, s.Bc * -(-keys_needed(case) // s.Bc)))
 
 
+def forward_budget(case: Case) -> Mapping[str, Budget]:
+    """Q once; of K and V, for each tile of queries, the tiles that it sees any of; O and LSE stored once."""
+    heads, n_q, d = case.tensors["q_ptr"].values.shape
+    seen = int(heads * d * keys_seen(case).sum())
+    # Programs share no registers.
+    kv = Budget(seen, least_loads=int(heads * d * keys_needed(case).sum()), anew="each tile of queries")
+    q = Budget(loads=heads * n_q * d)
+    outputs = {"o_ptr": Budget(stores=heads * n_q * d), "lse_ptr": Budget(stores=heads * n_q)}
+    return in_tiles(case, {"q_ptr": q, "k_ptr": kv, "v_ptr": kv, **outputs})
+
+
 def by_hand(case: Case) -> Array:
     """Elements that each program may multiply without tl.dot.
 
@@ -101,6 +112,8 @@ def by_hand(case: Case) -> Array:
     tiles = -(-keys_seen(case) // s.Bc)  # of each query tile
     if "k_ptr" not in case.tensors:
         return np.full(s.tr * s.heads, np.inf)  # no tl.dot is asked for
+    if "dbias_ptr" in case.tensors:  # a program is a pair of tiles, of all heads
+        return np.full(s.tr * s.tc, (A_VISIT * s.heads + A_PROGRAM) * largest_tile(case))
     if len(case.grid) == 1:
         tiles = np.array([tiles.sum()])
     elif "dk_ptr" in case.tensors:

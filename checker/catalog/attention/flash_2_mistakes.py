@@ -19,6 +19,7 @@ from checker.catalog.attention.mistakes import (
     of_p,
     one,
     reduced,
+    rescaled,
     tiles,
     with_lse,
 )
@@ -54,7 +55,7 @@ def running(
 
     def formula(s: Array, v: Array, case: Case) -> Outputs:
         scale, count = float(case.scalars["scale"]), s.shape[1]
-        s = s / scale if unscaled else s
+        s = rescaled(s, case, 1 / scale) if unscaled else s
         every = np.pad(scores(case), ((0, 0), (0, 0), (0, -s.shape[-1] % shape_of(case).Bc)))  # past the end: 0
         s = in_whole_tiles(s, case) if over else s
         last_seen = np.pad(last_looked_at(case), (0, s.shape[1] - count), mode="edge")

@@ -123,9 +123,9 @@ def launch(
     """One launch; scalars and constexprs are those that the kernel has parameters for.
 
     `once`: chosen for its sizes. `more`: what only this kernel has parameters for. The last axis of the grid is the
-    head.
+    head, but of a kernel that goes over the heads in a loop.
     """
-    far = max(shape.strides("q")[0], shape.strides("k")[0]) >= FAR_APART
+    far = max(shape.strides("q")[0], shape.strides("k")[0], more.get("bias_head_stride", 0)) >= FAR_APART
     (q_head, q_row), (k_head, k_row) = shape.strides("q"), shape.strides("k")
     scalars = {
         "q_head_stride": q_head,
@@ -163,14 +163,25 @@ def launch(
 
 
 def sampled(case: Case, tiles: Collection[int] | None, heads: Collection[int]) -> Case:
-    """The launch with some of its programs only: of these heads these tiles, or all where a program is a head."""
+    """The launch with some of its programs only: of these heads these tiles, or all where a program is a head.
+
+    Where the grid has no heads, these are the numbers along its last axis.
+    """
     count = case.grid[0] if len(case.grid) > 1 else 1
     some = range(count) if tiles is None else tiles
     asked = {}
     for name, tensor in case.tensors.items():
         if tensor.role is not Role.INPUT:
             extents = tensor.values.shape
-            head = [axis.name for axis in tensor.axes].index("head")  # partial results have another axis before it
+            axes = [axis.name for axis in tensor.axes]
+            if "head" not in axes:
+                down, across = (
+                    np.isin(np.arange(extent) // axis.block, [*own])
+                    for extent, axis, own in zip(extents, tensor.axes, (some, heads), strict=True)
+                )
+                asked[name] = down[:, None] & across[None, :]
+                continue
+            head = axes.index("head")  # partial results have another axis before it
             mask = np.isin(np.arange(extents[head]), [*heads])[:, None]
             if tiles is not None:
                 mask = mask & np.isin(np.arange(extents[1]) // tensor.axes[1].block, [*tiles])[None, :]

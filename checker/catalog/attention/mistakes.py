@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from checker.catalog.attention.bounds import looked_at, transposed
 from checker.catalog.attention.dropout import dropped
 from checker.catalog.attention.launch import shape_of, wide
-from checker.catalog.attention.reference import is_causal, scores, sees
+from checker.catalog.attention.reference import bias, is_causal, scaled_products, scores, sees
 from checker.catalog.softmax.mistakes import exp32
 from checker.course.case import Array, Case, Role
 from checker.course.misconception import Access, Misconception, Part, Product, Raises, Unwritten, Writes
@@ -26,10 +26,17 @@ def from_scores(formula: Formula) -> Writes:
     """What a kernel with this formula writes, which gets the right scores; of the outputs that the launch has."""
 
     def outputs(case: Case) -> Outputs:
+        if not written(case, ("o_ptr",)):
+            return {}
         s = np.where(sees(case), scores(case), -np.inf)
         return _written(case, formula(s, wide(case, "v"), case))
 
     return Writes(outputs)
+
+
+def written(case: Case, names: Iterable[str]) -> list[str]:
+    """Those of the names that the launch writes to."""
+    return [name for name in names if name in case.tensors and case.tensors[name].role is not Role.INPUT]
 
 
 def tiles(s: Array, v: Array, case: Case) -> Iterator[tuple[Array, Array]]:
@@ -54,6 +61,8 @@ def attention(s: Array, v: Array, case: Case | None = None) -> Outputs:
 
 def of_scores(case: Case, s: Array, seen: Array, v: Array | None = None) -> Outputs:
     """What a kernel with these scores writes, where `seen` holds; of the outputs that the launch has."""
+    if not written(case, ("o_ptr",)):
+        return {}
     with np.errstate(all="ignore"):
         made = attention(np.where(seen, s, -np.inf), wide(case, "v") if v is None else v, case)
     return _written(case, made)
@@ -109,7 +118,7 @@ def last_looked_at(case: Case) -> Array:
 def _half(case: Case, exact: Array) -> Array:
     """Scores of a kernel that multiplies Q by the scale and rounds that to Q's own type."""
     q = (float(case.scalars["scale"]) * wide(case, "q")).astype(case.tensors["q_ptr"].values.dtype)
-    rounded = q.astype(np.float64) @ wide(case, "k").swapaxes(1, 2)
+    rounded = q.astype(np.float64) @ wide(case, "k").swapaxes(1, 2) + bias(case)
     return np.where(np.isinf(exact), -np.inf, rounded)
 
 
@@ -118,9 +127,14 @@ def one(x: Array) -> Array:
     return np.ones_like(x)
 
 
+def rescaled(s: Array, case: Case, factor: float) -> Array:
+    """Scores with a factor on the product of Q and K; a bias stays as it is."""
+    return np.asarray((s - bias(case)) * factor + bias(case))
+
+
 def _raw(s: Array, case: Case) -> Array:
     """Scores without their scale."""
-    return s / float(case.scalars["scale"])
+    return rescaled(s, case, 1 / float(case.scalars["scale"]))
 
 
 def _scaled_output(s: Array, v: Array, case: Case) -> Outputs:
@@ -130,9 +144,11 @@ def _scaled_output(s: Array, v: Array, case: Case) -> Outputs:
 
 def _scaled(factor: Callable[[float, int], float]) -> Writes:
     """The right scores, times `factor(scale, d)`."""
-    return from_scores(lambda s, v, case: attention(s * factor(float(case.scalars["scale"]), v.shape[-1]), v, case)).at(
-        Q_K
-    )
+
+    def formula(s: Array, v: Array, case: Case) -> Outputs:
+        return attention(rescaled(s, case, factor(float(case.scalars["scale"]), v.shape[-1])), v, case)
+
+    return from_scores(formula).at(Q_K)
 
 
 def _whole(s: Array, v: Array, case: Case) -> Outputs:
@@ -146,7 +162,8 @@ def _with_keys_of_head_0(case: Case, of: str = "kv") -> Outputs:
         np.repeat(wide(case, name)[:1], shape_of(case).heads, axis=0) if name in of else wide(case, name)
         for name in "kv"
     )
-    return of_scores(case, float(case.scalars["scale"]) * (wide(case, "q") @ k.swapaxes(1, 2)), sees(case), v)
+    s = float(case.scalars["scale"]) * (wide(case, "q") @ k.swapaxes(1, 2)) + bias(case)
+    return of_scores(case, s, sees(case), v)
 
 
 def _of_head_0(s: Array, v: Array, case: Case) -> Outputs:
@@ -157,7 +174,7 @@ def _without_whole_tiles(case: Case) -> dict[str, Array]:
     """All outputs, of launches with less than one whole tile of keys; but with a whole tile of queries."""
     shape = shape_of(case)
     nothing = shape.n_k < shape.Bc and shape.n_q >= shape.Br
-    names = [name for name in ("o_ptr", "l_ptr", "m_ptr", "lse_ptr") if name in case.tensors]
+    names = written(case, ("o_ptr", "l_ptr", "m_ptr", "lse_ptr"))
     return {name: np.full(case.tensors[name].values.shape, nothing) for name in names}
 
 
@@ -172,7 +189,7 @@ def _other_length(s: Array, v: Array, case: Case) -> Outputs:
 
 
 def _keys_and_values_exchanged(case: Case) -> Outputs:
-    s = float(case.scalars["scale"]) * (wide(case, "q") @ wide(case, "v").swapaxes(1, 2))
+    s = float(case.scalars["scale"]) * (wide(case, "q") @ wide(case, "v").swapaxes(1, 2)) + bias(case)
     return of_scores(case, s, sees(case), wide(case, "k"))
 
 
@@ -288,7 +305,7 @@ SCORES = (
         "Sij = scale * tl.dot(Qi, tl.trans(Kj)), without a minus.",
         question="Of the scores 1 and 5, which should get the larger weight, and which gets it in your kernel? Print "
         "Sij and Pij side by side.",
-        signs=(Writes(lambda case: of_scores(case, -scores(case), sees(case))).at(Q_K),),
+        signs=(Writes(lambda case: of_scores(case, rescaled(scores(case), case, -1.0), sees(case))).at(Q_K),),
     ),
     Misconception(
         "scores-in-half",
@@ -431,7 +448,11 @@ SCORES = (
         "Sij = scale * tl.dot(Qi, tl.trans(Kj)).",
         question="Entry (0, 3) of Sij: which query and which key does it belong to, and which two rows does your "
         "product multiply for it?",
-        signs=(Writes(lambda case: of_scores(case, transposed(case, scores(case)), sees(case))).at(Q_K),),
+        signs=(
+            Writes(lambda case: of_scores(case, transposed(case, scaled_products(case)) + bias(case), sees(case))).at(
+                Q_K
+            ),
+        ),
     ),
     Misconception(
         "only-one-head",

@@ -32,13 +32,24 @@ def offset(case: Case) -> int:
 
 
 def is_causal(case: Case) -> bool:
-    """Whether the launch is causal: by its flag, and in the backward pass always, but with dropout."""
-    return bool(case.constexprs.get("CAUSAL", "do_ptr" in case.tensors and not drops(case)))
+    """Whether the launch is causal: by its flag, and in the backward pass always, but with dropout and of a bias."""
+    backward = "do_ptr" in case.tensors and "dbias_ptr" not in case.tensors and not drops(case)
+    return bool(case.constexprs.get("CAUSAL", backward))
+
+
+def bias(case: Case) -> Array:
+    """What is added to the scores, of a shape that broadcasts to (heads, n_q, n_k); 0 for a launch without a bias."""
+    return wide(case, "bias") if "bias_ptr" in case.tensors else np.zeros(1)
+
+
+def scaled_products(case: Case) -> Array:
+    """scale·QKᵀ of every head, shape (heads, n_q, n_k)."""
+    return np.asarray(float(case.scalars["scale"]) * (wide(case, "q") @ wide(case, "k").swapaxes(1, 2)))
 
 
 def scores(case: Case) -> Array:
-    """scale·QKᵀ of every head, shape (heads, n_q, n_k), nothing hidden."""
-    return np.asarray(float(case.scalars["scale"]) * (wide(case, "q") @ wide(case, "k").swapaxes(1, 2)))
+    """scale·QKᵀ of every head, and a bias where the launch has one, shape (heads, n_q, n_k), nothing hidden."""
+    return scaled_products(case) + bias(case)
 
 
 def visible(n_q: int, n_k: int, causal: bool, offset: int | None = None) -> npt.NDArray[np.bool_]:
@@ -82,10 +93,15 @@ def forward(s: Array, v: Array) -> Forward:
 
 
 def score_error(case: Case) -> Array:
-    """How far a score may be off in fp32: √D roundings of Σ|q||k|, and at least 4; per head and query the largest."""
+    """How far a score may be off in fp32: √D roundings of Σ|q||k|, and at least 4; per head and query the largest.
+
+    A bias is exact. Its sum with the product is rounded once; where both are converted to base 2, the constant, its
+    product with the bias and the sum are: at most 4 roundings of the largest |bias|. (`expected` counts those of |s|.)
+    """
     products = np.abs(wide(case, "q")) @ np.abs(wide(case, "k")).swapaxes(1, 2)
     errors = max(4.0, shape_of(case).D ** 0.5) * dot_eps(case)
-    return np.asarray(errors * float(case.scalars["scale"]) * products.max(axis=-1, keepdims=True))
+    of_product = errors * float(case.scalars["scale"]) * products.max(axis=-1, keepdims=True)
+    return np.asarray(of_product + 4 * EPS32 * np.abs(bias(case)).max(axis=-1, keepdims=True))
 
 
 def dot_eps(case: Case) -> float:
@@ -125,6 +141,8 @@ def expected(case: Case) -> Mapping[str, Expected]:
 
 
 def _outside_range_of_v(case: Case, outputs: Outputs) -> npt.NDArray[np.bool_]:
+    if "o_ptr" not in outputs:
+        return np.zeros(0, bool)
     o, v = outputs["o_ptr"].astype(np.float64), wide(case, "v")
     slack = expected(case)["o_ptr"].tolerance
     low, high = v.min(axis=1, keepdims=True), v.max(axis=1, keepdims=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -27,10 +27,12 @@ def suspected_tiles(
     both_masks: bool = False,
     by_head: bool = False,
     largest: float = np.inf,
+    all_heads: Collection[str] = (),
 ) -> Suspected:
     """For attention. `both_masks`: full and causal, else it is what the puzzle has; `by_head`: a program is a head.
 
-    `proves`: a property of each kernel; `largest`: absolute value that scores are around.
+    `proves`: a property of each kernel; `largest`: absolute value that scores are around; `all_heads`: kernels that
+    are full, and of which a program is a pair of tiles in all heads.
     """
     of = partial(_Tiles, by_head=by_head)
     masks = (True, False) if both_masks else (True,)
@@ -91,7 +93,10 @@ def suspected_tiles(
     )
 
     def cases(kernel: str, draw: Draw, suspects: Suspects) -> list[Case]:
-        return around.cases(suspects, lambda tiles: _wanted(launch, kernel, draw, tiles))
+        loops = kernel in all_heads
+        return around.cases(
+            suspects, lambda t: _wanted(launch, kernel, draw, replace(t, loops=loops, causal=t.causal and not loops))
+        )
 
     return Suspected(proves, cases)
 
@@ -112,6 +117,7 @@ class _Tiles:
     Bc: int = 0
     half: bool = False
     by_head: bool = False
+    loops: bool = False  # a program is a pair of tiles, and goes over the heads
     around: float = 0.0  # scores and V around this number and around its negative; 0: as usual
     step: float = 0.0  # between the scores of the first tile of keys and those of the others, up to this number
     below: float = 0.0  # all scores just so far below the largest, and a good deal further
@@ -137,9 +143,10 @@ def _wanted(launch: Launch, kernel: str, draw: Draw, t: _Tiles) -> suspected.Wan
             inputs.q[:, 1:2] = 0.0  # all scores alike: then the sum of the exponentials is the number of keys
         return _sampled(launch(kernel, name, shape, inputs, t.causal, random), t.c)
 
-    tiles, heads = (0 if t.by_head else max(shape.tr, shape.tc)), t.heads
+    tiles, heads = (0 if t.by_head else max(shape.tr, shape.tc)), (1 if t.loops else t.heads)
     sampled = bool(suspected.some(tiles, t.c) or suspected.some(heads, t.c))
     run_tiles, run_heads = (len(suspected.some(count, t.c)) or count for count in (tiles, heads))
+    run_heads = t.heads if t.loops else run_heads
     run = run_heads * (shape.tr * shape.tc if t.by_head else run_tiles * max(shape.tr, shape.tc))
     run = min(run, run_heads * shape.tr * shape.tc)
     milliseconds = run * (0.5 + Br * Bc * t.D / 400_000) + t.heads * t.n_q * t.n_k / 20_000

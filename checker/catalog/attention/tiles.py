@@ -6,13 +6,13 @@ axis is the head; which tile it is at is left open.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import product
 from typing import Literal
 
 import numpy as np
 
-from checker.course.case import Array, Case, Role
+from checker.course.case import Array, Case, Role, Tensor
 from checker.course.misconception import Misconception, Reach, Reaches, Unwritten
 
 Strides = Callable[[Case, str], tuple[int, int]]  # what a kernel takes for (head stride, row stride) of a side
@@ -82,11 +82,10 @@ def _reaches(
     vectors: bool,
     heads_apart: str,
 ) -> Iterator[Reach]:
-    head = program // case.grid[0] if len(case.grid) > 1 else program
     d = int(case.constexprs["D"])
     for name, tensor in case.tensors.items():
         side = "k" if tensor.axes[1].name == "key" else "q"
-        if side not in sides or (stores and tensor.role is Role.INPUT) or tensor.axes[0].name != "head":
+        if side not in sides or (stores and tensor.role is Role.INPUT) or not _has_rows(tensor):
             continue
         n, block = tensor.values.shape[1], tensor.axes[1].block
         of_vector = tensor.values.ndim == 2
@@ -96,11 +95,23 @@ def _reaches(
         head_stride, row_stride = (apart, 1) if of_vector else strides(case, side)
         last = 0 if of_vector else d - 1
         begin, stop = _walked(case, program, side, n)
-        for start in range(begin, stop, block):
+        for head, start in product(_heads(case, program), range(begin, stop, block)):
             whole = start + block
             end = {"right": min(whole, stop), "none": whole, "one too many": min(whole, stop + 1)}
             first = head * head_stride + start * row_stride
             yield Reach(stores, name, first, head * head_stride + (end[mask] - 1) * row_stride + last)
+
+
+def _has_rows(tensor: Tensor) -> bool:
+    """Whether it has a row for each query or key of a head, or a number; a bias has neither."""
+    return tensor.axes[0].name == "head" and tensor.axes[-1].name in ("dimension", tensor.axes[1].name)
+
+
+def _heads(case: Case, program: int) -> Collection[int]:
+    """The heads that a program looks at: its own, or all of them."""
+    if "dbias_ptr" in case.tensors:
+        return range(case.tensors["q_ptr"].values.shape[0])
+    return (program // case.grid[0] if len(case.grid) > 1 else program,)
 
 
 def _walked(case: Case, program: int, side: str, n: int) -> tuple[int, int]:
@@ -151,7 +162,7 @@ def _tiles_bc_apart(case: Case) -> dict[str, Array]:
 
 def _ids_exchanged(case: Case, program: int) -> tuple[Reach, ...]:
     """The first load of a program that takes the grid's second axis for the tile, and the first one for the head."""
-    if len(case.grid) < 2:
+    if len(case.grid) < 2 or "dbias_ptr" in case.tensors:
         return ()
     head, tile = program % case.grid[0], program // case.grid[0]
     return tuple(_tile_of(case, head, tile)) if head >= case.grid[1] else ()
@@ -161,7 +172,7 @@ def _tile_of(case: Case, head: int, tile: int) -> Iterator[Reach]:
     """One tile of a head of each matrix and vector that is loaded, as far as its mask lets it reach."""
     for name, tensor in case.tensors.items():
         n, block = tensor.values.shape[1], tensor.axes[1].block
-        if tensor.role is Role.INPUT and tile * block < n and tensor.axes[1].block:
+        if _has_rows(tensor) and tensor.role is Role.INPUT and tile * block < n and tensor.axes[1].block:
             side = "k" if tensor.axes[1].name == "key" else "q"
             head_stride, row_stride = right_strides(case, side) if tensor.values.ndim > 2 else (n, 1)
             first = head * head_stride + tile * block * row_stride

@@ -16,9 +16,13 @@ from checker.course.case import Case, blank
 from checker.course.puzzle import Timed, Tuning, Work
 
 # Products in multiples of the two of full attention's forward pass; and what a size is called besides.
-PRODUCTS = {Work.CAUSAL_ATTENTION: 0.5, Work.CAUSAL_BACKWARD: 1.25, Work.DROPOUT_BACKWARD: 2.0}
+PRODUCTS = {
+    **dict.fromkeys((Work.CAUSAL_ATTENTION, Work.CAUSAL_BIASED_ATTENTION), 0.5),
+    Work.CAUSAL_BACKWARD: 1.25,
+    Work.DROPOUT_BACKWARD: 2.0,
+}
 BESIDES = {
-    Work.ATTENTION: "",
+    **dict.fromkeys((Work.CAUSAL_ATTENTION, Work.CAUSAL_BIASED_ATTENTION, Work.CAUSAL_BACKWARD), ", causal"),
     Work.DROPOUT: ", dropout",
     Work.DROPOUT_BACKWARD: ", dropout, dK and dV",
 }
@@ -34,10 +38,12 @@ def attention_timed(
     work: Work,
     tunings: Mapping[str, Sequence[Tuning]],
     hidden: int = HIDDEN,
+    what: str = "",
 ) -> Timed:
     """Attention in fp16 over TOKENS tokens in sequences of n, with hidden / d heads each.
 
-    `launch(kernel, shape, inputs)` launches one of the kernels that have `tunings`.
+    `launch(kernel, shape, inputs)` launches one of the kernels that have `tunings`. `what`: what else a size is told
+    by.
     """
     heads = TOKENS // n * (hidden // d)
     flops = 4.0 * heads * n * n * d * PRODUCTS.get(work, 1.0)
@@ -48,7 +54,10 @@ def attention_timed(
         return launch(kernel, shape, Inputs(x, x, x, d**-0.5))
 
     return Timed(
-        f"N = {n}, d = {d}, fp16" + BESIDES.get(work, ", causal") + (f", {heads} heads" if hidden != HIDDEN else ""),
+        f"N = {n}, d = {d}, fp16"
+        + BESIDES.get(work, "")
+        + (f", {heads} heads" if hidden != HIDDEN else "")
+        + (f", {what}" if what else ""),
         work,
         case,
         {kernel: tuple(some) for kernel, some in tunings.items()},

@@ -21,12 +21,19 @@ from checker.course import places
 from checker.course.ladder import LADDER, Rung
 from checker.course.lesson import Hint, emptied, hints, kernel_cell, script_cells
 
-CHAPTERS = {"w1": "Warm-up", "p1": "Softmax", "a1": "Attention", "a4": "The backward pass"}  # by their first puzzles
+CHAPTERS = {
+    "w1": "Warm-up",
+    "p1": "Softmax",
+    "a1": "Attention",
+    "a4": "The backward pass",
+    "b1": "Beyond the seven",
+}  # by their first puzzles
 PAGES = {
     "docs/background/gpu.md": "The GPU and the roofline",
     "docs/background/softmax.md": "Softmax",
     "docs/background/attention.md": "Attention",
     "docs/background/backward.md": "The backward pass of attention",
+    "docs/background/bias.md": "A bias, and its gradient",
     "docs/background/dropout.md": "Dropout in attention",
     "docs/background/split.md": "Splitting along the keys",
     "docs/sources.md": "Where each idea comes from",

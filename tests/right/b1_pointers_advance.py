@@ -1,0 +1,106 @@
+"""The second kernel's pointers move from head to head; the bias starts the exponent, and P is masked."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def attention_bias_kernel(
+    q_ptr, k_ptr, v_ptr, bias_ptr, o_ptr, lse_ptr,
+    q_head_stride, q_row_stride, k_head_stride, k_row_stride,
+    bias_head_stride, bias_row_stride, bias_col_stride,
+    n_q, n_k, scale,
+    D: tl.constexpr, Br: tl.constexpr, Bc: tl.constexpr, CAUSAL: tl.constexpr,
+):  # fmt: skip
+    # Puzzle 6, line by line; what is new stands under "the bias".
+    start_q = tl.program_id(0) * Br
+    head = tl.program_id(1).to(tl.int64)
+    k_head, v_head = k_ptr + head * k_head_stride, v_ptr + head * k_head_stride
+    bias_head = bias_ptr + head * bias_head_stride
+    queries = start_q + tl.arange(0, Br)
+    dims = tl.arange(0, D)
+    offset = n_k - n_q  # query i sees key j if j <= i + offset
+
+    q_offsets = head * q_head_stride + queries[:, None] * q_row_stride + dims[None, :]
+    q_mask = queries[:, None] < n_q
+    Qi = tl.load(q_ptr + q_offsets, mask=q_mask, other=0.0)
+    Oi = tl.zeros((Br, D), tl.float32)
+    li = tl.zeros((Br,), tl.float32)
+    mi = tl.full((Br,), -float("inf"), tl.float32)
+
+    end_k = n_k
+    if CAUSAL:
+        end_k = tl.minimum(n_k, start_q + Br + offset)
+    for start_k in range(0, end_k, Bc):
+        keys = start_k + tl.arange(0, Bc)
+        kv_offsets = keys[:, None] * k_row_stride + dims[None, :]
+        kv_mask = keys[:, None] < n_k
+        Kj = tl.load(k_head + kv_offsets, mask=kv_mask, other=0.0)
+        Vj = tl.load(v_head + kv_offsets, mask=kv_mask, other=0.0)
+
+        # The bias: an address for each entry of the tile. A stride of 0 gives a whole row, or column, the same one.
+        bias_offsets = queries[:, None] * bias_row_stride + keys[None, :] * bias_col_stride
+        Bij = tl.load(bias_head + bias_offsets, mask=q_mask & (keys[None, :] < n_k), other=0.0)
+
+        # It is part of the scores: added after the scale, and before anything is hidden or taken of them.
+        Sij = scale * tl.dot(Qi, tl.trans(Kj)) + Bij
+        visible = keys[None, :] < n_k
+        if CAUSAL:
+            visible = visible & (keys[None, :] <= queries[:, None] + offset)
+        Sij = tl.where(visible, Sij, -float("inf"))
+
+        mi_new = tl.maximum(mi, tl.max(Sij, axis=1))
+        shift = tl.where(mi_new == -float("inf"), 0.0, mi_new)  # a query that has seen no key yet
+        Pij = tl.exp(Sij - shift[:, None])
+        alpha = tl.exp(mi - shift)
+        li = alpha * li + tl.sum(Pij, axis=1)
+        Oi = alpha[:, None] * Oi + tl.dot(Pij.to(Vj.dtype), Vj)
+        mi = mi_new
+
+    Oi = Oi / tl.where(li == 0.0, 1.0, li)[:, None]
+    lse = mi + tl.log(li)
+    tl.store(o_ptr + q_offsets, Oi, mask=q_mask)
+    tl.store(lse_ptr + head * n_q + queries, lse, mask=queries < n_q)
+
+
+@triton.jit
+def dbias_kernel(
+    q_ptr, k_ptr, v_ptr, bias_ptr, do_ptr, lse_ptr, delta_ptr, dbias_ptr,
+    q_head_stride, q_row_stride, k_head_stride, k_row_stride, bias_row_stride, bias_col_stride,
+    n_q, n_k, heads, scale,
+    D: tl.constexpr, Br: tl.constexpr, Bc: tl.constexpr,
+):  # fmt: skip
+    # Each program owns one tile of dBias. What adds to it comes from every head, so the heads are a loop.
+    queries = tl.program_id(0) * Br + tl.arange(0, Br)
+    keys = tl.program_id(1) * Bc + tl.arange(0, Bc)
+    dims = tl.arange(0, D)
+    q_offsets = queries[:, None] * q_row_stride + dims[None, :]
+    kv_offsets = keys[:, None] * k_row_stride + dims[None, :]
+    q_mask, kv_mask = queries[:, None] < n_q, keys[:, None] < n_k
+
+    # The bias is that of every head: one load, before the loop.
+    tile_mask = q_mask & (keys[None, :] < n_k)
+    bias_offsets = queries[:, None] * bias_row_stride + keys[None, :] * bias_col_stride
+    Bij = tl.load(bias_ptr + bias_offsets, mask=tile_mask, other=0.0)
+    dBij = tl.zeros((Br, Bc), tl.float32)
+    q_tile, k_tile, v_tile, do_tile = q_ptr + q_offsets, k_ptr + kv_offsets, v_ptr + kv_offsets, do_ptr + q_offsets
+    lse_row, delta_row = lse_ptr + queries, delta_ptr + queries
+
+    for _ in range(heads):
+        Qi = tl.load(q_tile, mask=q_mask, other=0.0)
+        Kj = tl.load(k_tile, mask=kv_mask, other=0.0)
+        Vj = tl.load(v_tile, mask=kv_mask, other=0.0)
+        dOi = tl.load(do_tile, mask=q_mask, other=0.0)
+        LSEi = tl.load(lse_row, mask=queries < n_q, other=0.0)
+        delta_i = tl.load(delta_row, mask=queries < n_q, other=0.0)
+
+        # P and dS as in puzzle 7. S = scale QK^T + B, so dB is dS itself: no factor, and no further product.
+        Pij = tl.exp(Bij - LSEi[:, None] + scale * tl.dot(Qi, tl.trans(Kj)))
+        Pij = tl.where(tile_mask, Pij, 0.0)
+        dPij = tl.dot(dOi, tl.trans(Vj))
+        dBij += Pij * (dPij - delta_i[:, None])
+        q_tile, do_tile = q_tile + q_head_stride, do_tile + q_head_stride
+        k_tile, v_tile = k_tile + k_head_stride, v_tile + k_head_stride
+        lse_row, delta_row = lse_row + n_q, delta_row + n_q
+
+    tl.store(dbias_ptr + queries[:, None].to(tl.int64) * n_k + keys[None, :], dBij, mask=tile_mask)
