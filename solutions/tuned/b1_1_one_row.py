@@ -43,12 +43,14 @@ def attention_bias_kernel(
         Kj = tl.load(k_head + kv_offsets, mask=kv_mask, other=0.0)
         Vj = tl.load(v_head + kv_offsets, mask=kv_mask, other=0.0)
 
-        Sij = scale * tl.dot(Qi, tl.trans(Kj))
+        # Before the product, so that neither waits for the other.
         if bias_row_stride == 0:
-            Sij += tl.load(bias_head + keys * bias_col_stride, mask=keys < n_k, other=0.0)[None, :]
+            row = tl.load(bias_head + keys * bias_col_stride, mask=keys < n_k, other=0.0)
+            Bij = tl.broadcast_to(row[None, :], (Br, Bc))
         else:
             bias_offsets = queries[:, None] * bias_row_stride + keys[None, :] * bias_col_stride
-            Sij += tl.load(bias_head + bias_offsets, mask=q_mask & (keys[None, :] < n_k), other=0.0)
+            Bij = tl.load(bias_head + bias_offsets, mask=q_mask & (keys[None, :] < n_k), other=0.0)
+        Sij = scale * tl.dot(Qi, tl.trans(Kj)) + Bij
         visible = keys[None, :] < n_k
         if CAUSAL:
             visible = visible & (keys[None, :] <= queries[:, None] + offset)
