@@ -11,7 +11,7 @@
 # ---
 
 # %% [markdown]
-# # Attention with dropout
+# # Puzzle b2: attention with dropout
 #
 # ## What you will build
 #

@@ -11,7 +11,7 @@
 # ---
 
 # %% [markdown]
-# # b3: decoding, or attention split along the keys
+# # Puzzle b3: decoding, attention split along the keys
 #
 # ## What you will build
 #
