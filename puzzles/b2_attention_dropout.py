@@ -74,7 +74,7 @@
 # **Backwards.** $O = (P \circ Z) V$ is a product, so $dV = (P \circ Z)^T dO$. An element of P reaches O with the factor
 # of Z, and so $dP = Z \circ (dO\, V^T)$. The softmax between S and P is that of puzzle 7:
 #
-# $$dS_{ij} = P_{ij} \circ \Big( dP_{ij} - \sum_k P_{ik}\, dP_{ik} \Big)$$
+# $$dS_{ij} = P_{ij} \circ \left( dP_{ij} - \sum_k P_{ik}\, dP_{ik} \right)$$
 #
 # with P as it was *before* dropout. Is the sum still delta? Put dP in. The sum over the keys is
 # $\sum_k P_{ik} Z_{ik} (do_i \cdot v_k) = do_i \cdot \sum_k P_{ik} Z_{ik}\, v_k = do_i \cdot o_i$, because the last sum

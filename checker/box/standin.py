@@ -10,6 +10,9 @@ from __future__ import annotations
 import os
 import sys
 from functools import cache
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -17,7 +20,6 @@ from typing import Any
 
 CARRIED = Path(__file__).parents[1] / "carried" / "python"  # Triton's Python files, in a wheel of the course
 _BINARY = "triton._C.libtriton"
-_PARTS = ("ir", "interpreter", "gluon_ir", "passes", "llvm", "nvidia", "amd", "proton", "linear_layout")
 
 
 class _Names(type):
@@ -30,7 +32,7 @@ class _Names(type):
 
 
 class _Part(ModuleType):
-    """A module that has every name: as a class of names."""
+    """A module of the binary. It has every name, as a class of names."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -38,6 +40,28 @@ class _Part(ModuleType):
         made = _Names(name, (), {})
         setattr(self, name, made)
         return made
+
+
+class _Parts(Loader, MetaPathFinder):
+    """Makes any module of the binary that is imported."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        return ModuleSpec(fullname, self) if fullname.startswith(f"{_BINARY}.") else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _Part(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """There is nothing in it to run."""
+
+
+class _Binary(ModuleType):
+    """The binary, whose every name is one of its modules."""
+
+    def __getattr__(self, name: str) -> ModuleType:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return import_module(f"{_BINARY}.{name}")
 
 
 @cache
@@ -48,11 +72,9 @@ def needed() -> bool:
 
 def install() -> None:
     """Let `import triton` find the stand-in. Call it before that; Triton's Python files are needed all the same."""
-    binary = _Part(_BINARY)
-    for name in _PARTS:
-        part = _Part(f"{_BINARY}.{name}")
-        setattr(binary, name, part)
-        sys.modules[part.__name__] = part
+    sys.meta_path.append(_Parts())
+    binary = _Binary(_BINARY)
+    binary.__path__ = []  # so that it may have modules
     binary.getenv = os.environ.get  # type: ignore[attr-defined]
     binary.getenv_bool = _flag  # type: ignore[attr-defined]
     binary.get_cache_invalidating_env_vars = dict  # type: ignore[attr-defined]

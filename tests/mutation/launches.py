@@ -230,6 +230,10 @@ def _dropout(_: str, kernel: Kernel, random: Random, kind: str, turn: int) -> Ca
     case = replace(case, scalars={**case.scalars, "p": p, "seed": seed}, title=title)
     if "delta_ptr" not in case.tensors:
         return case
+    do_ptr = case.tensors["do_ptr"]
+    if do_ptr.values.dtype == np.float16:  # gradients fit fp16 just so, and Z is up to 1 / (1 - p)
+        do_ptr = replace(do_ptr, values=(do_ptr.values * (1 - p) / 8).astype(np.float16))
+    case = replace(case, tensors={**case.tensors, "do_ptr": do_ptr})
     q, k, v, do = (case.tensors[f"{name}_ptr"].values.astype(np.float64) for name in ("q", "k", "v", "do"))
     heads, n_q, n_k = len(q), q.shape[1], k.shape[1]
     s = float(case.scalars["scale"]) * (q @ k.swapaxes(1, 2))
