@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, importable
 from tests.kernels import named
 
 SCRIPT = f"""
@@ -112,6 +112,7 @@ def test_a_worker_that_is_gone_has_a_verdict(page: Page, ending: str, status: st
 
 
 def test_pictures_say_what_they_show(page: Page) -> None:
+    importable("matplotlib")
     page.writes(SOLVED)
     [picture] = page.asks("trace")["pictures"]
     assert picture["png"].startswith("iVBOR") and "reads per element: x 1" in picture["alt"]
