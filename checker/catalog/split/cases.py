@@ -63,7 +63,7 @@ class SplitCaseMaker(CaseMaker):
         far = self.shape(self.some(), size, heads=6, far=FAR_APART)
         half, further = self.shape(5, 16, heads=6, far=FAR_APART), self.shape(5, 16, heads=2, far=2 * FAR_APART)
         return [
-            self.normal(FAR, "far-heads", far, cut=Cut(2, 14)),
+            self.normal(FAR, "far-heads", far, cut=Cut(3, 14)),
             self.normal(FAR_HALF, "far-heads", half, np.float16, cut=Cut(1, 16)),
             self.normal(FURTHER, "far-heads", further, cut=Cut(1, 16)),
         ]
