@@ -115,7 +115,7 @@ def expected(case: Case) -> Mapping[str, Expected]:
 
     A score errs by `score_error`, its exponential relatively by as much, and by eps per unit of |s| that a
     folded log2(e) costs; l and O are rounded up to four times a tile of keys; P is rounded to V's type before the
-    product, O to its own afterwards.
+    product, O to its own afterwards, which has a smallest step.
     """
     s = np.where(sees(case), scores(case), -np.inf)
     v = wide(case, "v")
@@ -132,7 +132,7 @@ def expected(case: Case) -> Mapping[str, Expected]:
     if lost:
         o_error = o_error + lost * (dropped(case, np.ones_like(right.p)) @ np.abs(v))
     outputs = {
-        "o_ptr": Expected(o, o_error + 2 * of_o.eps * np.abs(o) + 1e-30),
+        "o_ptr": Expected(o, o_error + 2 * of_o.eps * np.abs(o) + max(of_o.smallest, 1e-30)),
         "l_ptr": Expected(right.l, right.l * relative + 1e-30),
         "m_ptr": Expected(right.m, off + EPS32 * np.abs(right.m)),
         "lse_ptr": Expected(right.lse, np.where(np.isinf(right.lse), 0.0, relative + EPS32 * np.abs(right.lse))),
