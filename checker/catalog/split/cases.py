@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from checker.catalog.attention.cases import FAR, FAR_HALF, FURTHER, MANY_HEADS, CaseMaker
+from checker.catalog.attention.cases import FAR, FAR_HALF, FURTHER, MANY_HEADS, CaseMaker, Chosen
 from checker.catalog.attention.launch import FAR_APART, Proves, Shape, some_heads
 from checker.catalog.attention.values import Inputs
 from checker.catalog.cases import covering
@@ -85,7 +85,7 @@ class SplitCaseMaker(CaseMaker):
     def every_split(self) -> list[Case]:
         """The launches of `of_every_class`."""
         return [
-            self.normal(c.name, c.proves, c.shape, c.dtype, once=True, unit_scale=c.unit_scale, cut=c.cut)
+            self.normal(c.name, c.proves("any-length"), c.shape, c.dtype, once=True, unit_scale=c.unit_scale, cut=c.cut)
             for c in of_every_class(self.sizes)
         ]
 
@@ -155,23 +155,10 @@ def of_programs(case: Case, along: Sequence[int], heads: Sequence[int] = (0,)) -
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """A launch by construction: sizes, the cut, the type of its inputs, and whether its scale is 1."""
+class ChosenSplit(Chosen):
+    """A launch by construction, with its cut."""
 
-    shape: Shape
     cut: Cut
-    dtype: type
-    unit_scale: bool
-
-    @property
-    def name(self) -> str:
-        """What a report calls the case."""
-        return "every size" if self.dtype is np.float32 else "every size, fp16"
-
-    @property
-    def proves(self) -> str:
-        """The property that it is evidence for."""
-        return "any-length" if self.dtype is np.float32 else "half"
 
 
 def of_class(number: int, block: int, other: int) -> int:
@@ -179,19 +166,17 @@ def of_class(number: int, block: int, other: int) -> int:
     return (block, 1, block - 1, other)[number]
 
 
-def of_every_class(random: np.random.Generator) -> list[Chosen]:
+def of_every_class(random: np.random.Generator) -> list[ChosenSplit]:
     """Keys of a split by Bc, keys by those of a split, and queries by Br: every pair of their classes, in 16 launches.
 
-        more = 1 if i == 1 else (i + j // 2) % 2  # tiles of a split before its last; one key would be too few
-    with more, but for a remainder of 1, and with no, one and two splits without keys.
+    A Latin square: the third class is that of the sum of the first two. Each class of the keys of a split comes with no
+    tile before its last one and with one, but for a remainder of 1, and with no, one and two splits without keys.
     """
     made = []
     for number, (layout, on) in enumerate(covering.besides(16, random)):
         i, j = divmod(number, 4)
         Br, Bc = ((16, 16), (16, 32), (32, 16), (16, 16))[(i + 2 * j) % 4]
-        more = (
-            1 if i == 1 else (i + j // 2) % 2
-        )  # tiles of a split before its last one; a split of one key is too short
+        more = 1 if i == 1 else (i + j // 2) % 2  # tiles of a split before its last; one key alone has too few classes
         keys = more * Bc + of_class(i, Bc, int(random.integers(4, Bc - 1)))
         whole = 1 + (i + j) % 2  # splits before the last one
         last = of_class(j, keys, int(random.integers(2, keys - 1)))
@@ -199,5 +184,6 @@ def of_every_class(random: np.random.Generator) -> list[Chosen]:
         heads, D = 2 if on & covering.HEADS else 1, 64 if on & covering.WIDE else 16
         shape = Shape(n_q, whole * keys + last, D, Br, Bc, heads).apart(random, layout=layout)
         cut = Cut(whole + 1 + (i + 2 * j) % 3, keys)
-        made.append(Chosen(shape, cut, np.float16 if on & covering.HALF else np.float32, bool(on & covering.SWITCH)))
+        dtype = np.float16 if on & covering.HALF else np.float32
+        made.append(ChosenSplit(shape, dtype, bool(on & covering.SWITCH), cut))
     return made
