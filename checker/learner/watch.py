@@ -7,6 +7,7 @@ checked is saved again, that process is ended, so that nobody waits for a verdic
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import signal
 import sys
@@ -196,17 +197,31 @@ class Watcher:
 
     def _warm_up(self) -> None:
         """Import now, while nobody waits, what the first check would import."""
-        from checker.check import steps  # noqa: F401
-        from checker.judge import compiled  # noqa: F401
-        from checker.submission import extract, lint  # noqa: F401
+        with _held():
+            from checker.check import steps  # noqa: F401
+            from checker.judge import compiled  # noqa: F401
+            from checker.submission import extract, lint  # noqa: F401
 
-        for puzzle_id in dict.fromkeys(self.puzzles.values()):
-            catalog.load(puzzle_id)
+            for puzzle_id in dict.fromkeys(self.puzzles.values()):
+                catalog.load(puzzle_id)
 
     def _clear(self) -> None:
         """One screen for one report; without a terminal they follow each other."""
         if self.console.is_terminal:
             self.console.clear()
+
+
+@contextlib.contextmanager
+def _held() -> Iterator[None]:
+    """Keep an interrupt until the block has ended: inside the import of a library it can be lost."""
+    pressed: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed:
+        raise KeyboardInterrupt
 
 
 def _end(number: int, frame: FrameType | None) -> None:
