@@ -101,13 +101,14 @@ def importable(module: str) -> Any:
     except ModuleNotFoundError:
         if os.environ.get("REQUIRE_ALL_TOOLS"):
             pytest.fail(f"{module} is missing, and REQUIRE_ALL_TOOLS is set")
-        pytest.skip(f"{module} is not installed")
+        pytest.skip(f"{module} is not installed", allow_module_level=True)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip tests of PyTorch programs where there is no PyTorch, whichever process would need it."""
-    params = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    asked = (item.path.stem.removeprefix("test_"), *(getattr(one, "name", one) for one in params))
+    asked = [item.path.stem.removeprefix("test_")]
+    if call := getattr(item, "callspec", None):
+        asked += [*call.id.split("-"), *(getattr(one, "name", one) for one in call.params.values())]
     ids = {str(one).partition("_")[0] for one in asked}
     if ("pytorch" in ids or any(rung.pytorch and rung.id in ids for rung in ladder.LADDER)) and not find_spec("torch"):
         importable("torch")

@@ -9,16 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from checker.publish.site import assets
-from checker.publish.site.assets import AssetError
-from tests.conftest import ROOT
+from tests.conftest import ROOT, importable
 
+assets = importable("checker.publish.site.assets")  # it needs Sphinx
 NOWHERE = "http://127.0.0.1:9/"  # nobody answers there
 
 
 def test_without_npm_a_sentence_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(AssetError, match="npm, which is not installed here"):
+    with pytest.raises(assets.AssetError, match="npm, which is not installed here"):
         assets._installed(ROOT / "docs" / "site", tmp_path / "made")
 
 
@@ -32,7 +31,7 @@ def test_a_wheel_that_is_not_the_pinned_one_is_fetched_anew_or_refused(
     right = b"as it is pinned"
     wheels = [("numpy.whl", hashlib.sha256(right).hexdigest())]
     (kept / "numpy.whl").write_bytes(b"changed on the way")
-    with pytest.raises(AssetError, match=r"numpy.whl cannot be had here as .* pins it. .*PYODIDE=cdn"):
+    with pytest.raises(assets.AssetError, match=r"numpy.whl cannot be had here as .* pins it. .*PYODIDE=cdn"):
         assets._had(wheels, kept, NOWHERE)
     (served / "numpy.whl").write_bytes(right)
     [path] = assets._had(wheels, kept, served.as_uri() + "/")

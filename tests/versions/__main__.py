@@ -1,6 +1,6 @@
 """`python -m tests.versions [PYTHON ...]`: run the suite on every supported combination, and write `table.md`.
 
-Each combination gets a virtual environment of its own, without torch and nbgrader: what needs them is the same on all.
+Each combination gets a virtual environment of its own, without torch and grading: what needs them is the same on all.
 Pythons that are not named are looked for on PATH; a version that cannot be had stands in the table as such. Takes
 minutes a combination.
 """
@@ -25,7 +25,11 @@ OLDEST_NUMPY = "2.0.0"
 # What a hosted notebook has (Colab, November 2026), on Python 3.13.
 HOSTED = ("ipython==7.34.0", "rich==13.9.4", "matplotlib==3.10.0", "ipykernel")
 # What the judge reaches is the same on all of them, and takes a quarter of the time; and so is waiting for a save.
-LEFT_OUT = ("test_mutation.py", "test_one_line_changed.py", "test_sentences.py", "learner/test_watch.py")
+# Grading needs its tools, and PyTorch besides: the course that it grades has such puzzles.
+LEFT_OUT = (
+    *("test_mutation.py", "test_one_line_changed.py", "test_sentences.py", "learner/test_watch.py"),
+    *("grading", "nbgrader", "publish/test_gradescope.py"),
+)
 SUITE = ("-m", "pytest", "-q", "-n", "3", "--dist", "worksteal", "-m", "not slow", "-p", "no:cacheprovider")
 KERNELS = (*SUITE[:7], "tests/test_kernels.py", "-k", "kernels_are_accepted or kernels_are_refused")  # all there are
 SUITE += tuple(f"--ignore=tests/{path}" for path in LEFT_OUT)
@@ -113,8 +117,8 @@ def main() -> int:
         "# The suite on other versions",
         "",
         f"`make versions`, {time.strftime('%Y-%m-%d')}, commit {commit.stdout.strip()}: `make test`",
-        "without mutants, one-line changes and waiting for saves; and without what needs torch or nbgrader,",
-        "which are not installed.",
+        "without mutants, one-line changes, waiting for saves and grading; and without what needs torch,",
+        "which is not installed.",
         "",
         "| Python | triton | numpy | tests | took |",
         "|---|---|---|---|---|",
