@@ -8,10 +8,11 @@ into `benchmarks/results/`.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 from pathlib import Path
+from runpy import run_path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -26,6 +27,9 @@ P, SEED, TOKENS, HIDDEN = 0.1, 12345, 16384, 2048
 SIZES = [(n, d) for n in (4096, 16384) for d in (64, 128)]
 TUNINGS = [(64, 64, 4), (128, 64, 8), (64, 128, 8)]  # Br, Bc, warps
 MILLISECONDS = 200
+# In the solution: the first of the four numbers of each entry's offset.
+ONE_EACH = "tl.rand(seed, (head * n_q + queries[:, None]) * n_k + keys[None, :])"
+FOUR_AT_ONCE = "four_numbers(seed, head * n_q + queries, start_k, tl.cdiv(n_k, 4), Bc)"
 
 
 @triton.jit
@@ -35,50 +39,6 @@ def four_numbers(seed, row, start_k, groups, Bc: tl.constexpr):
     u0, u1, u2, u3 = tl.rand4x(seed, row[:, None] * groups + group[None, :])
     pairs = tl.join(tl.join(u0, u2), tl.join(u1, u3))  # the last two axes count 0, 1, 2, 3
     return tl.reshape(pairs, (u0.shape[0], Bc))
-
-
-@triton.jit
-def attention_dropout_kernel(
-    q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr,
-    q_head_stride, q_row_stride, k_head_stride, k_row_stride,
-    n_q, n_k, scale, p, seed,
-    D: tl.constexpr, Br: tl.constexpr, Bc: tl.constexpr,
-):  # fmt: skip
-    """The solution of b2, but for `kept`."""
-    start_q = tl.program_id(0) * Br
-    head = tl.program_id(1).to(tl.int64)
-    k_head, v_head = k_ptr + head * k_head_stride, v_ptr + head * k_head_stride
-    queries = start_q + tl.arange(0, Br)
-    dims = tl.arange(0, D)
-
-    q_offsets = head * q_head_stride + queries[:, None] * q_row_stride + dims[None, :]
-    q_mask = queries[:, None] < n_q
-    Qi = tl.load(q_ptr + q_offsets, mask=q_mask, other=0.0)
-    Oi = tl.zeros((Br, D), tl.float32)
-    li = tl.zeros((Br,), tl.float32)
-    mi = tl.full((Br,), -float("inf"), tl.float32)
-    groups = tl.cdiv(n_k, 4)
-
-    for start_k in range(0, n_k, Bc):
-        keys = start_k + tl.arange(0, Bc)
-        kv_offsets = keys[:, None] * k_row_stride + dims[None, :]
-        kv_mask = keys[:, None] < n_k
-        Kj = tl.load(k_head + kv_offsets, mask=kv_mask, other=0.0)
-        Vj = tl.load(v_head + kv_offsets, mask=kv_mask, other=0.0)
-
-        Sij = tl.where(keys[None, :] < n_k, scale * tl.dot(Qi, tl.trans(Kj)), -float("inf"))
-        mi_new = tl.maximum(mi, tl.max(Sij, axis=1))
-        Pij = tl.exp(Sij - mi_new[:, None])
-        alpha = tl.exp(mi - mi_new)
-        li = alpha * li + tl.sum(Pij, axis=1)
-
-        kept = four_numbers(seed, head * n_q + queries, start_k, groups, Bc) >= p
-        Zij = tl.where(kept, 1.0 / (1.0 - p), 0.0)
-        Oi = alpha[:, None] * Oi + tl.dot((Pij * Zij).to(Vj.dtype), Vj)
-        mi = mi_new
-
-    tl.store(o_ptr + q_offsets, Oi / li[:, None], mask=q_mask)
-    tl.store(lse_ptr + head * n_q + queries, mi + tl.log(li), mask=queries < n_q)
 
 
 @triton.jit
@@ -95,13 +55,18 @@ def factors_kernel(z_ptr, n_k, p, seed, FOUR: tl.constexpr, Bc: tl.constexpr):
         tl.store(z_ptr + row * n_k + keys[None, :], z, mask=keys[None, :] < n_k)
 
 
-def solution() -> Any:
-    """The kernel of the solution."""
-    spec = importlib.util.spec_from_file_location("b2_solution", SOLUTION)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.attention_dropout_kernel
+def kernel_of(four: bool) -> Any:
+    """The kernel of the solution; `four`: with a call for four entries in place of a call for each."""
+    text = SOLUTION.read_text(encoding="utf-8")
+    if four:
+        assert ONE_EACH in text
+        text = text.replace(ONE_EACH, FOUR_AT_ONCE, 1).replace(
+            "import triton\n", "import triton\n\nfrom benchmarks.four_at_once import four_numbers\n", 1
+        )
+    with TemporaryDirectory() as folder:  # Triton reads a kernel's text when it is defined
+        path = Path(folder) / "kernel.py"
+        path.write_text(text, encoding="utf-8")
+        return run_path(str(path))["attention_dropout_kernel"]
 
 
 def timed(kernel: Any, four: bool, n: int, d: int) -> dict[str, Any]:
@@ -134,7 +99,7 @@ def timed(kernel: Any, four: bool, n: int, d: int) -> dict[str, Any]:
 
 def main() -> None:
     """Time both kernels at each size, and write what was measured."""
-    kernels = {"tl.rand": (solution(), False), "tl.rand4x": (attention_dropout_kernel, True)}
+    kernels = {"tl.rand": (kernel_of(four=False), False), "tl.rand4x": (kernel_of(four=True), True)}
     made = []
     for n, d in SIZES:
         for name, (kernel, four) in kernels.items():
