@@ -111,6 +111,7 @@ def _of_attention(make: BiasMaker) -> list[Case]:
     random, sizes, half = make.random, make.sizes, np.float16
     fp16, large, head = shape(31, 79, 32, 32, 16), shape(17, 40), shape(20 + some(), 40 + some(), 512)
     heads = [shape(4 + some() % 12, 16 + some(), heads=2) for _ in range(4)]
+    in_half = values.with_large_v(values.hard_inputs(random("fp16"), fp16, half))
     return [
         normal("two by two tiles", ("any-length", "traffic"), shape(32, 32), kind=FULL),
         normal("one bias for all", "broadcast", shape(16, 32 + some()), kind=ONE),
@@ -130,7 +131,7 @@ def _of_attention(make: BiasMaker) -> list[Case]:
         normal("tall tiles", ("causal", "traffic"), shape(65, 80 + some(), Br=64, Bc=32), causal=True),
         normal("one query, one key", "any-length", shape(1, 1), causal=True),
         normal("two heads", ("heads", "traffic"), shape(32 + some(), 48, 16, 32, 32, heads=2), causal=True, kind=FULL),
-        make.of_inputs("fp16", "half", fp16, values.with_large_v(values.hard_inputs(random("fp16"), fp16, half))),
+        make.of_inputs("fp16", "half", fp16, in_half, kind=PER_QUERY),  # a bias that leaves the weights as they are
         normal("fp16, causal", "half", shape(47, 47, Bc=32), half, causal=True, kind=FULL),
         normal("a bias as a mask", "half", shape(24, 40), half, level=1e4, kind=FULL),
         normal("more queries than keys", "hidden-queries", shape(40 + some() % 8, 17), causal=True, kind=FULL),

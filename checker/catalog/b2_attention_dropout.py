@@ -123,7 +123,7 @@ def _backward_cases(draw: Draw) -> list[Case]:
     cancelling = delta_of_zero(random("a delta of 0"), small)
     return [
         normal("three by three tiles", ("dk-dv", "traffic"), shape(48, 48)),
-        normal("tails of both", ("dk-dv", "traffic"), shape(31, 48 + some(), 32, 16, 32)),
+        normal("tails of both", ("dk-dv", "traffic"), shape(48 + some(), 31, 32, 16, 32)),
         hard("every kind of query", ("dk-dv", "traffic"), shape(32 + some(), 64 + some(), 32, 32, 16)),
         normal("p is 0", ("dk-dv", "positions"), shape(20, 40), p=0.0),
         normal("tall tiles", "positions", shape(64 + some(), 70 + some(), Br=64)),

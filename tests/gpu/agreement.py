@@ -28,11 +28,14 @@ UNSEEN = {
         *("read-too-often", "read-at-all", "written-too-often", "written-at-all", "read-too-seldom", "three-sweeps"),
         *("loops-swapped", "accumulator-in-memory", "blocks-not-skipped", "hidden-tile-computed"),
         *("multiplied-too-much", "block-too-large", "endless-traffic"),
+        *("bias-in-the-loop", "parts-read-twice", "next-splits-keys-loaded"),
     ),
+    "roundings are not seen, and this one changes too little": ("rounded-on-the-way",),
+    "only a few programs of a huge grid show it, and a GPU runs it whole": ("offset-in-32-bits", "sizes-multiplied"),
     "threads happen to come in an order that is right": ("missing-barrier", "written-twice", "lanes-collide"),
     "masked lanes without `other` happen to hold 0": ("undefined-masked-lanes",),
     "what is read from outside is masked away later": (
-        *("load-without-mask", "keys-without-mask", "queries-without-mask", "mask-off-by-one"),
+        *("load-without-mask", "keys-without-mask", "queries-without-mask", "mask-off-by-one", "bias-without-mask"),
     ),
 }
 

@@ -39,16 +39,14 @@ class Kinds:
 
     def of(self, shape: Shape, half: bool, causal: bool, kinds: tuple[Kind, ...] = KINDS) -> tuple[Kind, int]:
         """The kind and layout with which this launch meets most that has not been met."""
-        facts = self._facts(shape, half, causal)
-
-        def pairs(kind: Kind, layout: int) -> set[object]:
-            return {(what, fact) for what in (kind, layout) for fact in facts} | {(kind, layout)}
+        facts, met = self._facts(shape, half, causal), self._met
+        new = {one: sum((one, fact) not in met for fact in facts) for one in (*kinds, *LAYOUTS)}
 
         def seldom(one: tuple[Kind, int]) -> tuple[int, int]:
-            return -len(pairs(*one) - self._met.keys()), self._met[one]
+            return -(new[one[0]] + new[one[1]] + (one not in met)), met[one]
 
         kind, layout = min((one for one in self._order if one[0] in kinds), key=seldom)
-        self._met.update(pairs(kind, layout))
+        met.update([(kind, layout), *((what, fact) for what in (kind, layout) for fact in facts)])
         return kind, layout
 
     @staticmethod

@@ -143,7 +143,7 @@ class DropoutCaseMaker(CaseMaker):
     def far_positions(self, name: str, proves: Proves) -> Case:
         """Three heads of 65535, of which the last has positions beyond 2**32: one tile along one of the sides."""
         few, many = 64, 1034 + self.some()  # few enough numbers for a diagnosis to compare models with
-        n_q, n_k, Br, Bc = (many, few, 256, 64) if self.backward else (few, many, 64, 256)
+        n_q, n_k, Br, Bc = (many, few, 128, 64) if self.backward else (few, many, 64, 128)
         gaps = [(int(self.sizes.integers(1, 8)), int(self.sizes.integers(64))) for _ in range(2)]
         shape = Shape(n_q, n_k, 16, Br, Bc, 3, *gaps)  # so near that 32 bits do for addresses
         heads = tuple(head * HEADS_APART for head in range(3))
@@ -153,7 +153,7 @@ class DropoutCaseMaker(CaseMaker):
         return _of_heads_apart(sampled(case, None, range(3)), HEADS_APART)
 
     def large_cases(self, proves: str) -> list[Case]:
-        """For a GPU: a thousand queries and keys, a wide head, bf16; heads far apart."""
+        """For a GPU: a thousand queries and keys, a wide head, bf16; heads far apart; an entry whose number is p."""
 
         def case(name: str, shape: Shape, of: str, bf16: bool = False) -> Case:
             inputs = normal_inputs(self.random(name), shape, np.float32 if bf16 else np.float16)
@@ -163,6 +163,7 @@ class DropoutCaseMaker(CaseMaker):
             case("a thousand keys", LARGE, proves),
             case("bf16", NARROW, "half", bf16=True),
             case("far heads", FAR_HEADS, "far-heads"),
+            self.exactly("an entry whose number is p", "positions", self.shape(23, 39)),
         ]
 
 
