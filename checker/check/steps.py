@@ -6,6 +6,7 @@ import hashlib
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -49,7 +50,8 @@ class Check:
     """One check of one submission."""
 
     def __init__(self, puzzle: Puzzle, submission: Submission, terms: Terms):
-        self.puzzle = puzzle
+        # Both are asked of a case more than once.
+        self.puzzle = replace(puzzle, budget=cache(puzzle.budget), expected=cache(puzzle.expected))
         self.submission = submission
         self.terms = terms
         self.where = locator(submission)
@@ -132,7 +134,8 @@ class Check:
         if self.terms.on_gpu:
             cases = [replace(case, on_gpu=True, once=False, checked_arithmetic=False) for case in cases]
         cases = numbered(cases)
-        runnable = [case for case in cases if not program.empty(case.kernel)]
+        filled = {kernel for kernel in program.kernels if not program.empty(kernel)}
+        runnable = [case for case in cases if case.kernel in filled]
         launches = [launch_of(case, self.puzzle.budget(case)) for case in runnable]
         return _Plan(cases, len(usual), runnable, launches, self._passes(runnable, launches))
 
@@ -149,12 +152,13 @@ class Check:
         shuffle = self.draw.case("order of programs")
         in_order: Pass = []
         shuffled: Pass = []
-        second = half_of({n: steps_of(case, self.puzzle) for n, case in enumerate(cases) if runs_of(case) == 1})
+        runs = [runs_of(case, self.puzzle) for case in cases]
+        second = half_of({n: steps_of(case, self.puzzle) for n, case in enumerate(cases) if runs[n] == 1})
         for number, (case, launch) in enumerate(zip(cases, launches, strict=True)):
             programs = np.array(case.programs or range(launch.programs))
             if number not in second:
                 in_order.append((number, programs))
-            if runs_of(case) == 2 or number in second:
+            if runs[number] == 2 or number in second:
                 shuffled.append((number, shuffle.permutation(programs)))
         return [in_order, shuffled]
 

@@ -39,9 +39,16 @@ class Evidence:
         return tuple(r for r in (self.ordered, self.shuffled) if r is not None)
 
 
-def runs_of(case: Case) -> int:
-    """How many runs a case gets: one if it asks for no more, or only one order of its programs exists."""
-    return 1 if case.once or (math.prod(case.grid) == 1 and not case.on_gpu) else 2
+def runs_of(case: Case, puzzle: Puzzle) -> int:
+    """How many runs a case gets, each with its programs in another order: two on a GPU, where any run may differ.
+
+    On the interpreter the launches whose traffic is proven get two: they are what programs could meet in. One is enough
+    if a case asks for no more, or if there is only one order.
+    """
+    if case.on_gpu:
+        return 2
+    about_traffic = any(one.traffic for one in puzzle.properties if one.name in case.proves)
+    return 2 if about_traffic and not case.once and math.prod(case.grid) > 1 else 1
 
 
 def counted(evidence: Iterable[Evidence]) -> list[Evidence]:

@@ -65,7 +65,7 @@ def _collected(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: C
         stopped = next((r for r in one.results if r.error or r.refused), None)
         if any(result.left_out for result in one.results):
             seen.left_out.add(case.id)
-        elif one.result is None or (stopped is None and len(one.results) < runs_of(case)):
+        elif one.result is None or (stopped is None and len(one.results) < runs_of(case, puzzle)):
             seen.failed[case.id] = "did not get that far"
         elif stopped is not None and stopped.error is not None:
             seen.raised.append(Raised(case, stopped.error))

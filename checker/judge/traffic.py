@@ -60,7 +60,8 @@ def _too_large_a_block(puzzle: Puzzle, evidence: Evidence, where: Locator) -> It
     if result is None or puzzle.largest_block is None:
         return
     most = puzzle.largest_block(case)
-    large = np.flatnonzero((result.log.lanes > most) & np.isin(result.log.kind, (LOAD, STORE, DOT, BLOCK)))
+    large = np.flatnonzero(result.log.lanes > most)
+    large = large[np.isin(result.log.kind[large], (LOAD, STORE, DOT, BLOCK))] if large.size else large
     if large.size:
         at = large[0]
         name = list(case.tensors)[int(result.log.tensor[at])]

@@ -78,6 +78,10 @@ SUMS = {
         LOOP + "l += tl.sum(tl.dot(h, h).to(tl.float16).to(tl.float32), axis=1)\n",
         {ON_THE_WAY},
     ),
+    "rounded_and_added_once": (
+        "    y = tl.exp((tl.dot(h, h).to(tl.float16) + (h - 8.0)).to(tl.float32))\n",
+        {ON_THE_WAY},
+    ),
     "exponent_in_half": ("    y = tl.exp((x - m[:, None]).to(tl.float16).to(tl.float32))\n", {ON_THE_WAY}),
     "difference_of_halves": (
         "    y = tl.exp((h - tl.max(h, axis=1).to(tl.float16)[:, None]).to(tl.float32))\n",

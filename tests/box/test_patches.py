@@ -14,8 +14,10 @@ import triton
 
 from checker.box.exchange import BoxFailed
 from checker.box.inside import patches
+from checker.check import Terms
 from checker.course import places
-from tests.conftest import ROOT, check_path
+from tests.conftest import ROOT, check_kernel, check_path
+from tests.kernels import named
 
 # Each name is taken away, or gets other arguments, in a process of its own.
 SCRIPT = """
@@ -88,6 +90,12 @@ def test_without_a_name_of_tritons_there_is_a_fault_or_the_same_result() -> None
             else:
                 assert outcome == plain, name
     assert len(names) > 100
+
+
+def test_what_triton_refuses_of_a_type_is_refused() -> None:
+    """An exponential of fp16: Triton looks at the type between what a kernel calls and what computes."""
+    verdict = check_kernel(named("p1_half_exponential"), Terms(targets=()))
+    assert [finding.id for finding in verdict.findings] == ["half-not-upcast"]
 
 
 def test_a_check_says_which_triton_it_does_not_know(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from checker.course.case import Case
 from checker.course.misconception import Raises, Reach, Reaches, Writes
 from checker.course.puzzle import Invariant, Puzzle
 from checker.course.verdict import Finding, Status
-from checker.judge.evidence import Evidence
+from checker.judge.evidence import Evidence, runs_of
 from checker.judge.judge import Judgement, in_order_of_cases, judge, properties, status_of
 from tests.judge.made import Record, case, code, error, evidence, idea, puzzle, refusal, result, right, usual, where
 
@@ -58,7 +58,7 @@ def test_why_a_case_failed_is_told_in_a_few_words() -> None:
     made = judged(
         puzzle(),
         Evidence(case(), None, None),
-        Evidence(case(), result(case()), None),
+        Evidence(case(proves=("traffic",)), result(case()), None),
         evidence(case(), error=error()),
         Evidence(case(), stopped, None),
         odd(case()),
@@ -128,6 +128,27 @@ def test_the_two_runs_must_agree_to_the_last_bit() -> None:
     first, second = result(case()), result(case(), right(case()) * (1 + 1e-7))
     [finding] = judged(puzzle(), Evidence(case(), first, second)).findings
     assert (finding.id, finding.where.index) == ("order-dependent", (0, 0))
+
+
+def test_two_runs_are_for_launches_whose_programs_can_meet_and_for_a_gpu() -> None:
+    about_traffic = case(proves=("right", "traffic"))
+    runs = {
+        one.title: runs_of(one, puzzle())
+        for one in (
+            replace(case(), title="about values"),
+            replace(about_traffic, title="about traffic"),
+            replace(about_traffic, title="one program", grid=(1,)),
+            replace(about_traffic, title="chosen for its sizes", once=True),
+            replace(case(), title="on a GPU", grid=(1,), on_gpu=True),
+        )
+    }
+    assert runs == {
+        "about values": 1,
+        "about traffic": 2,
+        "one program": 1,
+        "chosen for its sizes": 1,
+        "on a GPU": 2,
+    }
 
 
 def test_a_law_is_checked_where_all_values_are_right() -> None:

@@ -80,11 +80,10 @@ def _clamp(plain: Any, builder: Any, value: Any, low: Any, high: Any, propagate_
 
 
 def total(reduction: Any, block: Any) -> Any:
-    """`tl.sum`. Whole numbers are added in 64 bits, as NumPy does where a pointer has 64: in a browser it has 32."""
+    """`tl.sum`. Whole numbers are added in their own type, and wrap around there, as PTX's integer additions do."""
     data = block.handle.data
-    wide = {"b": np.int64, "i": np.int64, "u": np.uint64}.get(data.dtype.kind)
-    sums = np.sum(data, axis=reduction.axis, keepdims=reduction.keep_dims, dtype=wide)
-    return reduction.to_tensor(sums, block.dtype)
+    own = {"b": np.int64, "i": data.dtype, "u": data.dtype}.get(data.dtype.kind)
+    return reduction.to_tensor(np.sum(data, axis=reduction.axis, keepdims=reduction.keep_dims, dtype=own), block.dtype)
 
 
 def by_halves(per_element: Any, reduction: Any, blocks: tuple[Any, ...]) -> Any:

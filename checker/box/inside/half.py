@@ -38,10 +38,9 @@ def _is_half(handle: Any) -> bool:
 
 def _summed(handle: Any, before: int) -> None:
     """Note that `handle` is a sum of values of which the most often rounded one is at `before`."""
-    half = _is_half(handle)
-    if before >= (ROUNDED if half else ROUNDED_AGAIN):
+    if before >= ROUNDED_AGAIN:
         running.lost(IN_LOOP)
-    handle.sums = (SUMMED_AGAIN if before >= ROUNDED else 1) + half
+    handle.sums = (SUMMED_AGAIN if before >= ROUNDED else 1) + _is_half(handle)
 
 
 def _used(rounded: int) -> None:

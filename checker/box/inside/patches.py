@@ -93,6 +93,23 @@ def _patched_once(patch_lang: Any) -> Any:
     return lambda *_: SimpleNamespace(restore=lambda: None)
 
 
+def _called_at_once(plain: Any) -> Any:
+    """Triton takes three calls for each of its language's: to take out who computes, to put that in, to ask for it."""
+    asking = tl.core.builtin(lambda: None).__code__
+
+    def _patch_attr(owner: Any, name: str, member: Any, builder: Any, scope: Any) -> None:
+        function = member.__wrapped__ if getattr(member, "__code__", None) is asking else member
+        semantic = triton.runtime.interpreter.interpreter_semantic
+
+        def called(*arguments: Any, **named: Any) -> Any:
+            named["_semantic"] = semantic
+            return function(*arguments, **named)
+
+        scope.set_attr(owner, name, called)
+
+    return _patch_attr
+
+
 def _with_marks(handle: Any) -> Any:
     """Values carry marks."""
     for name, unmarked in (half.MARKS | sizes.MARKS).items():
@@ -123,6 +140,7 @@ _PROMISES = "false promises to the compiler are not seen"
 _HALF = "what is lost in half precision is not seen"
 
 TABLE = (
+    Group(_ROOT, "", {"_patch_attr": _remembered(_called_at_once)}),  # what `_patch_lang` does it with
     Group(
         _ROOT,
         _RUN,

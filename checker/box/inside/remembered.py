@@ -24,19 +24,33 @@ def of_type(plain: Any) -> Any:
 
 
 def broadcast(plain: Any) -> Any:
-    """Two operands, broadcast: those of some types need not be."""
-    fitting: set[tuple[str, str]] = set()
+    """Two operands, broadcast: of blocks with as many axes, and of a block and a scalar, the types say how."""
+    known: dict[tuple[str, str], tuple[Any, Any]] = {}  # what each operand becomes; None: it stays as it is
 
     def broadcast_impl_value(self: Any, lhs: Any, rhs: Any) -> Any:
         key = lhs.type.name, rhs.type.name
-        if key in fitting:
-            return lhs, rhs
-        made = plain(self, lhs, rhs)
-        if made[0] is lhs and made[1] is rhs:
-            fitting.add(key)
-        return made
+        if key not in known:
+            made = plain(self, lhs, rhs)
+            if _axes(lhs) == _axes(rhs) or not _axes(lhs) or not _axes(rhs):
+                left, right = (None if new is old else new.type for new, old in zip(made, (lhs, rhs), strict=True))
+                known[key] = left, right
+            return made
+        left, right = known[key]
+        return _broadcast(self, lhs, left), _broadcast(self, rhs, right)
 
     return broadcast_impl_value
+
+
+def _axes(operand: Any) -> int:
+    return len(operand.type.get_block_shapes()) if operand.type.is_block() else 0
+
+
+def _broadcast(semantic: Any, operand: Any, to: Any) -> Any:
+    if to is None:
+        return operand
+    if operand.type.is_block():
+        return semantic.tensor(semantic.builder.create_broadcast(operand.handle, to.shape), to)
+    return semantic.tensor(semantic.builder.create_splat(to.to_ir(semantic.builder), operand.handle), to)
 
 
 def checked(plain: Any) -> Any:
