@@ -20,6 +20,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,7 @@ for _name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "VENV"):
     os.environ.pop(_name, None)
 SOLUTIONS = [places.solution(puzzle_id) for puzzle_id in ladder.RUNGS]
 SOLUTION = places.solution("p1").read_text()
+LENT = {needed: from_file(places.solution(needed)) for rung in ladder.LADDER for needed in rung.launches}
 STEMS_OF_KERNELS = {rung.id: rung.stem for rung in ladder.RUNGS.values() if not rung.pytorch}  # of PyTorch, no kernel
 
 
@@ -182,10 +184,10 @@ def quick_terms() -> Iterator[Terms]:
     try:
         cage = claim()
     except NoCage:
-        yield Terms()
+        yield Terms(lent=LENT)
         return
     with cage, Host(cage, kept=True) as host:
-        yield Terms(host=host)
+        yield Terms(host=host, lent=LENT)
 
 
 @pytest.fixture(scope="session")
@@ -295,14 +297,20 @@ def typed(*arguments: str, cwd: Path, root: Path = ROOT, **variables: str) -> su
 
 def check_path(path: Path, terms: Terms | None = None) -> Verdict:
     """Check a kernel file."""
-    return check(puzzle_of(path), from_file(path), terms).verdict
+    return check(puzzle_of(path), from_file(path), lending(terms)).verdict
+
+
+def lending(terms: Terms | None = None) -> Terms:
+    """The same terms, or those of practice, with the course's kernels for programs that launch a learner's."""
+    return replace(terms or Terms(), lent=LENT)
 
 
 def check_kernel(kernel: Kernel, terms: Terms | None = None) -> Verdict:
     """Check a kernel of `tests/kernels.py`. One of PyTorch is skipped where there is none."""
     if ladder.RUNGS[kernel.puzzle].pytorch:
         importable("torch")
-    return check(kernel.puzzle, from_cells([("code", kernel.text)], f"{kernel.name}.py", numbered=False), terms).verdict
+    submission = from_cells([("code", kernel.text)], f"{kernel.name}.py", numbered=False)
+    return check(kernel.puzzle, submission, lending(terms)).verdict
 
 
 def check_changed(puzzle_id: str, old: str, new: str, terms: Terms) -> Verdict:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # needs NumPy
 
 PASSES = 2  # in order, and shuffled; each in a process of its own
 Pass = list[tuple[int, Iterable[int]]]  # (launch number, order of its programs)
+Lent = tuple[str, Iterable[str]]  # another program, and its kernels, which this one launches
 
 
 @dataclass(frozen=True)
@@ -102,10 +103,12 @@ class Box:
     def __exit__(self, *_: object) -> None:
         self._lent.__exit__(None, None, None)
 
-    def run(self, source: str, kernels: list[str], launches: list[Launch], passes: list[Pass]) -> BoxResult:
+    def run(
+        self, source: str, kernels: list[str], launches: list[Launch], passes: list[Pass], lent: Iterable[Lent] = ()
+    ) -> BoxResult:
         """Run `passes` over `launches`: each a list of (launch number, program order). Raises BoxFailed."""
         started = time.monotonic()
-        received = self.received(source, kernels, launches, passes)
+        received = self.received(source, kernels, launches, passes, lent)
         seconds = time.monotonic() - started
         results = []
         for one, orders in zip(received, passes, strict=True):
@@ -114,12 +117,15 @@ class Box:
             results.append(believed(one, launches, asked, ending, code, self.device == "cuda"))
         return BoxResult(results, self.server.versions, seconds)
 
-    def received(self, source: str, kernels: list[str], launches: list[Launch], passes: list[Pass]) -> list[Received]:
+    def received(
+        self, source: str, kernels: list[str], launches: list[Launch], passes: list[Pass], lent: Iterable[Lent] = ()
+    ) -> list[Received]:
         """What the runners sent, as bytes. Raises BoxFailed."""
         limits = self.limits
         header, buffers = request(source, kernels, launches, passes, self.device)
         header["limits"] = limits.of_runner(self.device)
         header["filter"] = limits.filter and self.device != "cuda"
+        header["lent"] = [[source, list(names)] for source, names in lent]
         with Exchange(self.server, wire.pack(header, buffers), len(passes)) as exchange:
             return exchange.received(limits.wall_seconds, limits.answer_bytes, limits.output_bytes)
 

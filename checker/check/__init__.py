@@ -20,7 +20,7 @@ from checker.course.verdict import Finding, PropertyResult, Status, Verdict
 from checker.submission.read import Submission
 
 if TYPE_CHECKING:  # numpy is imported while the box starts
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from checker.box.protocol.results import Launch
     from checker.course.puzzle import Kernel, Puzzle
@@ -39,6 +39,7 @@ class Terms:
     device: str = "interpreter"  # or cuda; auto: the interpreter first, then a GPU if there is one
     targets: tuple[str, ...] = targets.DEFAULT  # GPUs that a right kernel must compile for
     host: Host = field(default_factory=Host)  # in grading with a cage; without one, the verdict says so
+    lent: Mapping[str, Submission] | None = None  # what a program may launch, by puzzle; None: the learner's own files
 
     def __post_init__(self) -> None:
         """Raise ValueError for terms that cannot be kept."""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
 import click
 
 from checker.box.parent import pytorch_missing
+from checker.check import Terms
 from checker.commands.output import write
 from checker.commands.terms import terms_of
 from checker.course import ladder, targets
 from checker.course.ladder import id_of
 from checker.course.status import ExitStatus, Misuse
-from checker.course.verdict import Status
+from checker.course.verdict import Status, Verdict
 from checker.learner.practice import checked, misused
 
 _SERIOUSNESS = [
@@ -78,7 +80,7 @@ def check(
                 raise Misuse("Say which puzzle the file solves: python -m checker check PUZZLE --file PATH.")
             missing = pytorch_missing() if under.host.walled else "Puzzles in PyTorch are checked on Linux only."
             left_out = [rung for rung in ladder.RUNGS if ladder.RUNGS[rung].pytorch and missing]
-            verdicts = [checked(puzzle_id, None, under) for puzzle_id in ladder.RUNGS if puzzle_id not in left_out]
+            verdicts = [_verdict(puzzle_id, under) for puzzle_id in ladder.RUNGS if puzzle_id not in left_out]
             if left_out:
                 click.echo(f"Left out: {', '.join(left_out)}. {missing}", err=True)
         else:
@@ -88,3 +90,11 @@ def check(
     write(verdicts, json_path, table=puzzle is None and verdicts[0].status is not Status.MISUSED)
     worst = max((v.exit_status for v in verdicts), key=_SERIOUSNESS.index)
     sys.exit(worst)
+
+
+def _verdict(puzzle_id: str, terms: Terms) -> Verdict:
+    """The verdict on one of all puzzles; also if it runs kernels of another one that are not accepted."""
+    try:
+        return checked(puzzle_id, None, terms)
+    except Misuse as misuse:
+        return replace(misused(str(misuse)), puzzle=puzzle_id, title=ladder.RUNGS[puzzle_id].title)

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from checker.commands.arguments import of_course
-from checker.course.ladder import id_of
 from checker.course.status import Misuse
 from checker.grading import settings
 from checker.grading.key import KeyProblem
@@ -23,10 +22,9 @@ def gradescope(puzzle: str | None, folder: Path, file: Path) -> None:
 
     It grades as `grade` does, with the key and the points of the course, so keep it secret.
     """
-    asked = () if puzzle is None else (id_of(puzzle),)
     try:
         course = settings.read(folder.absolute())
-        puzzles = asked or course.puzzles
+        puzzles = course.puzzles if puzzle is None else settings.ids_of([puzzle])
         names = write(file, course, puzzles)
     except (settings.SettingsError, KeyProblem) as problem:
         raise Misuse(str(problem)) from problem

@@ -1,7 +1,7 @@
 """Which puzzles there are, in which order, and what each is called: the one registry.
 
 `w` is a warm-up, `p` one of the seven that lead from softmax to FlashAttention, `a` a step on the way to attention,
-`b` one of those beyond the seven.
+`b` one of those beyond the seven, `c` the capstone.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ class Rung:
     slug: str
     title: str
     pytorch: bool = False  # what is written is PyTorch, and no kernel
+    launches: tuple[str, ...] = ()  # the puzzles whose kernels it launches: the learner's own, so that nobody grades it
 
     @property
     def stem(self) -> str:
@@ -41,11 +42,15 @@ LADDER = (
     Rung("p6", "flash_attention_2", "FlashAttention-2, full and causal"),
     Rung("a4", "backward_in_pytorch", "The backward pass in PyTorch, by tiles", pytorch=True),
     Rung("p7", "causal_backward", "The causal backward pass"),
+    Rung("c1", "tiny_gpt", "A small GPT with your own attention", pytorch=True, launches=("p6", "p7")),
     Rung("b1", "attention_bias", "Attention with a bias"),
     Rung("b2", "attention_dropout", "Attention with dropout"),
     Rung("b3", "split_kv", "Decoding: attention split along the keys"),
 )
 RUNGS = {rung.id: rung for rung in LADDER}
+
+
+GRADED = tuple(rung.id for rung in LADDER if not rung.launches)
 
 
 def stems() -> dict[str, str]:

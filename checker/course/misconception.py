@@ -177,11 +177,22 @@ class Uses:
 
 
 @dataclass(frozen=True)
+class Launches:
+    """How often a function launches kernels, although its results are right: `like(times)` tells it, by their names."""
+
+    like: Callable[[Mapping[str, int]], bool]
+
+    def recognises(self, times: Mapping[str, int]) -> bool:
+        """Whether the call launched what such a function does."""
+        return self.like(times)
+
+
+@dataclass(frozen=True)
 class Undefined:
     """What masked lanes hold without `other` reaches the output: the puzzle's own words for it."""
 
 
-Sign = Undefined | Writes | Unwritten | Reaches | Raises | Moves | Uses
+Sign = Undefined | Writes | Unwritten | Reaches | Raises | Moves | Uses | Launches
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ class Kernel:
     constexprs: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()  # kernels that the lesson shows whole: none of them is this one under another name
     pytorch: bool = False  # a plain function of tensors, which is called once and returns its outputs
+    launches: tuple[str, ...] = ()  # kernels of other puzzles, each of which it launches once
 
     @property
     def signature(self) -> str:
@@ -255,6 +256,11 @@ class Puzzle:
     def draw(self, key: str = PRACTICE_KEY, submission: str = "") -> Draw:
         """What this puzzle's cases are drawn from: with the public key for practice, or with the course's."""
         return Draw(self.stem, key, submission)
+
+    def launched(self, name: str) -> tuple[str, ...]:
+        """The kernels of other puzzles that a case of this function launches: it runs the functions before it, too."""
+        before = [kernel.name for kernel in self.kernels].index(name)
+        return tuple(launched for kernel in self.kernels[: before + 1] for launched in kernel.launches)
 
     @property
     def possible(self) -> int:

@@ -146,7 +146,7 @@ def _said(data: dict[str, Any]) -> dict[str, Any]:
     said = _table("the file", data, _FILE)
     ids = ladder.ids()
     if "puzzles" in said:
-        said["puzzles"] = _ids_of(said["puzzles"])
+        said["puzzles"] = ids_of(said["puzzles"])
     said["late"] = Late(**_table("[late]", said.get("late", {}), _LATE))
     said["attempts"] = _table("[attempts]", said.get("attempts", {}), dict.fromkeys(["allowed", *ids], _Whole))
     points = _table("[points]", said.get("points", {}), dict.fromkeys(ids, _Table))
@@ -157,12 +157,18 @@ def _said(data: dict[str, Any]) -> dict[str, Any]:
     return said
 
 
-def _ids_of(named: list[str | int]) -> tuple[str, ...]:
+def ids_of(named: list[str | int]) -> tuple[str, ...]:
     """The puzzles that are meant, each once, as they stand on the ladder. Raises SettingsError."""
     try:
-        return tuple(sorted({ladder.id_of(one) for one in named}, key=ladder.place_of))
+        ids = sorted({ladder.id_of(one) for one in named}, key=ladder.place_of)
     except Misuse as problem:
         raise SettingsError(str(problem)) from problem
+    if practised := [id for id in ids if id not in ladder.GRADED]:
+        raise SettingsError(
+            f"Puzzle {practised[0]} runs the learner's own kernels of other puzzles: it is for practice, and has no "
+            "points."
+        )
+    return tuple(ids)
 
 
 def _table(where: str, data: dict[str, Any], kinds: dict[str, Any]) -> dict[str, Any]:
@@ -188,8 +194,8 @@ def check_id(id: str) -> None:
 
 def template(id: str) -> str:
     """A new course's `course.toml`: everything that can be said in it, as it holds by default."""
-    head = _HEAD.format(id=id, puzzles=json.dumps(list(ladder.RUNGS)))
-    return head + "".join(_template_points(puzzle_id) for puzzle_id in ladder.RUNGS)
+    head = _HEAD.format(id=id, puzzles=json.dumps(list(ladder.GRADED)))
+    return head + "".join(_template_points(puzzle_id) for puzzle_id in ladder.GRADED)
 
 
 def _template_points(puzzle_id: str) -> str:

@@ -18,6 +18,7 @@ from checker.judge.roles import Code
 from checker.judge.shapes import clash
 
 SHAPES = "shapes-do-not-fit"  # what is said of blocks that cannot be combined
+OUTSIDE = "outside-a-tensor"  # what is said of a launch whose strides lead out of the memory
 PRINT_HINT = 'To see what a name holds, print it: print("name", name).'
 # What Triton raises on a GPU before a kernel has run.
 _COMPILER_ERRORS = frozenset(
@@ -96,6 +97,16 @@ def error_finding(error: KernelError, place: Where) -> Finding:
             "Some operations do in one step what is to be written here, and others hand numbers to Python, where "
             "nobody counts them.",
             "Use what the lesson uses: products, exponentials, sums, maxima, slices.",
+            place,
+        )
+    if error.type == "OutsideMemory":  # of checker.box.inside.autograd
+        return Finding(
+            OUTSIDE,
+            Status.OUT_OF_BOUNDS,
+            "A kernel leaves the memory of a tensor that it was given",
+            f"In this case {message}. On a GPU that reads other tensors' numbers, or overwrites them.",
+            "Look at this launch: does each tensor have the strides and the sizes that stand beside it? A kernel knows "
+            "one axis of heads, and its tensors must lie in memory as the strides say.",
             place,
         )
     if error.type == "WrongResult":

@@ -11,7 +11,7 @@ from checker.course.case import Case
 from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, Status
 from checker.judge.error_map import error_map
-from checker.judge.errors import Raised, name_errors
+from checker.judge.errors import OUTSIDE, Raised, name_errors
 from checker.judge.evidence import (
     Evidence,
     Locator,
@@ -23,6 +23,7 @@ from checker.judge.evidence import (
     written_tensors,
 )
 from checker.judge.footprint import footprint_findings
+from checker.judge.launches import launch_findings
 from checker.judge.memory import memory_notes, name_gaps
 from checker.judge.notes import Gap, Loss, Note, WrittenTwice, findings
 from checker.judge.precision import losses, most_telling
@@ -79,8 +80,11 @@ def _collected(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: C
                 seen.failed[case.id] = why
             elif not seen.over_traffic and not one.result.on_gpu and not case.programs:
                 summed = [one] if case.once else counted(evidence)
-                over = traffic_findings if puzzle.footprint is None else footprint_findings
-                seen.over_traffic += over(puzzle, one, summed, where)
+                if puzzle.launched(case.kernel):
+                    seen.over_traffic += launch_findings(puzzle, one, where)
+                else:
+                    over = traffic_findings if puzzle.footprint is None else footprint_findings
+                    seen.over_traffic += over(puzzle, one, summed, where)
     return seen
 
 
@@ -118,6 +122,8 @@ def _explained(puzzle: Puzzle, seen: Seen, evidence: list[Evidence], where: Loca
         memory = []  # a wrong address that has a name also explains where programs met, and what came out wrong
     elif any(isinstance(note, Gap) and note.shared for note in memory):  # in other cases that shows in part only
         memory = [n for n in memory if not (isinstance(n, WrittenTwice) or (isinstance(n, Gap) and not n.shared))]
+    if any(note.finding.named for note in values):  # what leaves the memory in one layout is wrong in another
+        errors = [finding for finding in errors if finding.id != OUTSIDE]
     if address_named or errors:
         values = [note for note in values if note.conclusive]
     # Of a kernel that is wrong, the traffic of cases that were chosen for their sizes says little.

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from checker.check import Outcome, Terms, check, started, unreadable
+from checker.check.lent import first, own
 from checker.course import ladder
 from checker.course.clean import cleaned
 from checker.course.places import INSTALLED, ROOT, holds_course, is_own, notebook, script, shown, walk_through
@@ -53,10 +54,13 @@ def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None) -> Outcom
 def for_learner(verdict: Verdict, path: Path | None) -> Verdict:
     """The verdict as a learner gets it, and what was reached written down; in grading, it stays as it is.
 
-    `path`: what was checked; None if that is not known. Only a puzzle's own file or notebook counts.
+    `path`: what was checked; None if that is not known. Only a puzzle's own file or notebook counts. Raises Misuse if
+    the puzzle runs kernels of others that are not accepted.
     """
     if verdict.puzzle is None or verdict.mode != "practice":
         return verdict
+    if verdict.runs:
+        _insist_on_accepted(verdict.puzzle, verdict.accepted)
     own = path is not None and is_own(path, verdict.puzzle)
     if not verdict.accepted:
         return _asking(in_steps(verdict)) if own else verdict
@@ -65,6 +69,20 @@ def for_learner(verdict: Verdict, path: Path | None) -> Verdict:
         with contextlib.suppress(OSError):  # a folder that cannot be written to is no reason to fail
             found = progress.solved(verdict.puzzle)
     return _looking_ahead(verdict, verdict.puzzle, found or progress.opened())
+
+
+def _insist_on_accepted(puzzle_id: str, works: bool) -> None:
+    """Raise Misuse unless all kernels of other puzzles that a puzzle launches are accepted.
+
+    `works`: the puzzle is accepted with them; then it is enough that they once were, and nothing is checked again.
+    """
+    solved = progress.opened().progress
+    for needed in ladder.RUNGS[puzzle_id].launches:
+        if (
+            not (works and solved.of(needed).solved)
+            and not check(needed, own(needed), Terms(targets=())).verdict.accepted
+        ):
+            raise first(needed)
 
 
 def _asking(verdict: Verdict) -> Verdict:

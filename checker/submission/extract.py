@@ -14,7 +14,7 @@ from functools import partial
 
 from checker.course.lesson import GAP
 from checker.course.puzzle import Kernel
-from checker.submission.language import PYTORCH, TRITON, Language, language_of
+from checker.submission.language import TRITON, Language, language_of
 from checker.submission.module import Module, is_number, module_of
 from checker.submission.problem import NotASubmission
 from checker.submission.read import Submission
@@ -46,7 +46,7 @@ class Program:
     @property
     def pytorch(self) -> bool:
         """Whether the kernels are functions of PyTorch."""
-        return self.language is PYTORCH
+        return self.language is not TRITON
 
     def empty(self, kernel: str) -> bool:
         """Whether a kernel is as its stub was: the mark is there, nothing follows it, and there is no result."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from checker.course.puzzle import Kernel
 
@@ -19,6 +19,7 @@ class Language:
     word: str  # for what is written in it
     decorator: str = ""  # what stands above each function, and nothing else
     layout: str = "Write def on a line of its own, and the body below."
+    launches: tuple[str, ...] = ()  # kernels of other puzzles that are imported, and launched
 
 
 TRITON = Language(
@@ -35,4 +36,6 @@ PYTORCH = Language(title="PyTorch", module="torch", name="torch", line="import t
 
 def language_of(asked: Sequence[Kernel]) -> Language:
     """What the kernels of a puzzle are written in."""
-    return PYTORCH if any(kernel.pytorch for kernel in asked) else TRITON
+    if not any(kernel.pytorch for kernel in asked):
+        return TRITON
+    return replace(PYTORCH, launches=tuple(name for kernel in asked for name in kernel.launches))

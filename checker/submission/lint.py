@@ -14,6 +14,7 @@ from checker.submission.module import is_literal
 from checker.submission.names import Names, attribute
 from checker.submission.nodes import argument, as_shape, called, dotted, is_index, is_text
 from checker.submission.problem import Problem
+from checker.submission.pytorch.launching import LaunchingLint
 from checker.submission.pytorch.lint import PyTorchLint
 from checker.submission.walk import MOST_PROBLEMS, Walk
 
@@ -23,7 +24,9 @@ RESERVED = vocabulary.BUILTINS | {"tl", "triton"}
 def lint(program: Program) -> list[Problem]:
     """What is not taken in all kernels and helpers, in the order of their lines: one a line, each once."""
     every: list[Problem] = []
-    kind = PyTorchLint if program.pytorch else KernelLint
+    kind: type[Walk] = PyTorchLint if program.pytorch else KernelLint
+    if program.language.launches:
+        kind = LaunchingLint
     for function in program.functions.values():
         if len(every) < MOST_PROBLEMS:
             kind(function, program, every).look()

@@ -19,6 +19,7 @@ from attention import (
     two_passes,
 )
 from canvas import STYLE, svg
+from heads import heads_in_memory
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from memory import alive, memory_passes, roofline
@@ -45,6 +46,7 @@ FIGURES: tuple[Callable[[], Figure], ...] = (
     loop_orders,
     causal_tiles,
     backward_kernels,
+    heads_in_memory,
     bias_tiles,
     dropout_positions,
     splits,

@@ -18,6 +18,7 @@ from checker.box.parent import Box
 from checker.box.protocol.records import BARRIER, BLOCK, DOT, LOAD, STORE
 from checker.box.protocol.results import LaunchResult
 from checker.check import Terms
+from checker.check.lent import lent
 from checker.course.case import Case, Role
 from checker.course.puzzle import Expected, Puzzle
 from checker.judge import footprint
@@ -40,6 +41,8 @@ class Oracle:
         # Launches of real size, many at once, perhaps on a busy machine; and who never ends has been refused before.
         self.terms = replace(terms, limits=replace(terms.limits, wall_seconds=300.0, cpu_seconds=100))
         self.kernel = next(k for k in self.puzzle.kernels if k.name == kernel)
+        self.names = [k.name for k in self.puzzle.kernels] if self.kernel.launches else [kernel]
+        self.lent = lent(puzzle_id, terms.lent)
         self.cases = launches(self.puzzle, self.kernel, count, seed)
         self.solution = (ROOT / "solutions" / f"{self.puzzle.stem}.py").read_text(encoding="utf-8")
 
@@ -90,7 +93,7 @@ class Oracle:
             asked = [(n, order.permutation(launch.programs)) for n, launch in enumerate(some)]
             device = "pytorch" if self.puzzle.pytorch else "interpreter"
             with Box(self.terms.limits, device, host=self.terms.host) as box:
-                [answers] = box.run(text, [self.kernel.name], some, [asked]).passes
+                [answers] = box.run(text, self.names, some, [asked], self.lent).passes
             for n, result in answers.results.items():
                 yield first + n, result
             if len(answers.results) < len(some):

@@ -74,10 +74,11 @@ def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]
     return {name: namespace[name] for name in names}
 
 
-def pointer(tensor: BoxTensor) -> Any:
-    """The kernel argument that points at `tensor`'s first element."""
+def pointer(tensor: BoxTensor, element: int = 0) -> Any:
+    """The kernel argument that points at an element of `tensor`, counted along the address range: at the first one."""
     kind = tl.pointer_type(_POINTEES[tensor.values.dtype.name])
-    return tl.tensor(interpreter.TensorHandle(np.array([tensor.base], np.uint64), kind), kind)
+    address = tensor.base + element * tensor.values.itemsize
+    return tl.tensor(interpreter.TensorHandle(np.array([address], np.uint64), kind), kind)
 
 
 def scalar(value: float, dtype: str) -> Any:

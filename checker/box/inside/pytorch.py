@@ -71,21 +71,26 @@ def serve(header: dict[str, Any], buffers: list[memoryview], number: int) -> Non
     """Run the pass of that `number`. What may be mapped is counted from what is mapped already."""
     path = f"{os.getcwd()}/submission.py"
     sys.stdout = sys.stderr = open(1, "w", encoding="utf-8", errors="replace", buffering=1, closefd=False)  # noqa: SIM115
+    device: Any = sys.modules[__name__]
+    if header["lent"]:
+        from checker.box.inside import autograd as device
+
+        device.lend(header["lent"])
     with open("/proc/self/statm", encoding="ascii") as file:
         mapped = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     limits = header["limits"] | {"AS": header["limits"]["AS"] + mapped}
     harness.limit(limits, filtered=header["filter"])
-    run_pass(os.fdopen(harness.ANSWER, "wb", buffering=0), sys.modules[__name__], header, buffers, number, path)
+    run_pass(os.fdopen(harness.ANSWER, "wb", buffering=0), device, header, buffers, number, path)
 
 
-def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]:
-    """The functions `names` of the submission, each with the line of its last `return`."""
+def load_kernels(path: str, source: str, names: Iterable[str], **known: Any) -> dict[str, Any]:
+    """The functions `names` of the submission, each with the line of its last `return`. `known`: names beside torch."""
     running.filename = path
     tree = ast.parse(source)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     returns = {name: _last_return(functions[name]) for name in names}
     reached.mark(list(functions.values()))
-    namespace: dict[str, Any] = {"__name__": "submission", "torch": torch, reached.NAME: running.reached.add}
+    namespace: dict[str, Any] = {"__name__": "submission", "torch": torch, reached.NAME: running.reached.add, **known}
     exec(compile(tree, path, "exec"), namespace)
     return {name: (namespace[name], returns[name]) for name in names}
 
@@ -166,7 +171,7 @@ def called(
 ) -> tuple[list[bytes], bytes, bytes]:
     """(dense values of each tensor afterwards, log, elements of the log) of one call."""
     function, line = loaded
-    inputs = {spec["name"]: _laid_out(spec, values) for spec, values in tensors if not spec["output"]}
+    inputs = {spec["name"]: laid_out(spec, values) for spec, values in tensors if not spec["output"]}
     scalars = {name: value for name, (_, value) in launch["scalars"].items()}
     running.reached.clear()
     watch = Watch({n: inputs[spec["name"]] for n, (spec, _) in enumerate(tensors) if not spec["output"]})
@@ -177,14 +182,23 @@ def called(
         if "can't allocate memory" in str(error):
             raise MemoryError from None
         raise
-    outputs = _believed(returned, [spec for spec, _ in tensors if spec["output"]])
-    records, elements = watch.records, []
+    outputs = believed(returned, [spec for spec, _ in tensors if spec["output"]])
+    return answered(tensors, inputs | outputs, watch.records, line)
+
+
+def answered(
+    tensors: list[tuple[dict[str, Any], npt.NDArray[Any]]],
+    after: Mapping[str, torch.Tensor],
+    records: list[tuple[int, ...]],
+    line: int,
+) -> tuple[list[bytes], bytes, bytes]:
+    """What `called` gives, of all tensors `after` the call; `line` has returned what was returned."""
+    elements = []
     for position, (spec, _) in enumerate(tensors):
         if spec["output"]:
-            size = outputs[spec["name"]].numel()
+            size = after[spec["name"]].numel()
             records.append((STORE, position, 0, line, size, size, 0))
             elements.append(np.arange(size, dtype=np.int32))
-    after = inputs | outputs
     return (
         [after[spec["name"]].contiguous().numpy().tobytes() for spec, _ in tensors],
         np.array(records, np.int32).reshape(-1, RECORD_FIELDS).tobytes(),
@@ -192,17 +206,19 @@ def called(
     )
 
 
-def _laid_out(spec: dict[str, Any], values: npt.NDArray[Any]) -> torch.Tensor:
+def laid_out(spec: dict[str, Any], values: npt.NDArray[Any]) -> torch.Tensor:
     """A tensor with these strides, in a buffer that is NaN between its elements."""
     shape, strides = spec["shape"], spec["strides"]
     span = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)) + 1
     flat = torch.full((span,), float("nan"), dtype=getattr(torch, values.dtype.name))
     view = torch.as_strided(flat, shape, strides)
+    if 0 in strides:  # all elements are one, as in the gradient of a sum
+        return torch.as_strided(flat.fill_(float(values[0])), shape, strides)
     view.copy_(torch.from_numpy(values.reshape(shape).copy()))
     return view
 
 
-def _believed(returned: Any, asked: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
+def believed(returned: Any, asked: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
     """The outputs by name. Raises WrongResult."""
     given = returned if isinstance(returned, tuple | list) else (returned,)
     names = ", ".join(spec["name"] for spec in asked)

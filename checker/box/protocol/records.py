@@ -13,11 +13,12 @@ depends on the kind. `results.AccessLog` gives each of these meanings a name.
 | PRODUCT | 0 | elements that one line of one program multiplies one by one, all together |
 | LOSS | how often digits or bits are lost | in which of WAYS |
 | HELD | numbers in all tensors that live, the most so far; of a PyTorch program | 0 |
+| LAUNCHED | programs of a kernel that a PyTorch program has launched | which one it is of those that it is lent |
 
 A PyTorch program has BLOCK for each tensor that is the largest so far, and STORE for each output that it returns.
 """
 
-LOAD, STORE, BARRIER, DOT, BLOCK, PRODUCT, LOSS, HELD = KINDS = range(8)
+LOAD, STORE, BARRIER, DOT, BLOCK, PRODUCT, LOSS, HELD, LAUNCHED = KINDS = range(9)
 IN_DOT, IN_SUM, IN_LOOP, IN_STORE, ON_THE_WAY = range(5)  # where something is added up or kept in half
 MULTIPLIED, AS_FLOAT, NARROWED = range(5, 8)  # what is done with positions and sizes
 WAYS = range(8)  # to lose digits or bits

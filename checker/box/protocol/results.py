@@ -10,7 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.box.protocol import wire
-from checker.box.protocol.records import BARRIER, DOT, FILLS, KINDS, LOAD, LOSS, PRODUCT, RECORD_FIELDS, STORE, WAYS
+from checker.box.protocol.records import (
+    BARRIER,
+    DOT,
+    FILLS,
+    KINDS,
+    LAUNCHED,
+    LOAD,
+    LOSS,
+    PRODUCT,
+    RECORD_FIELDS,
+    STORE,
+    WAYS,
+)
 
 Ints = npt.NDArray[np.int32]
 
@@ -139,6 +151,12 @@ class AccessLog:
     def products(self) -> Ints:
         """How many elements one line of one program multiplies one by one."""
         return self._of(PRODUCT)
+
+    @property
+    def launched(self) -> list[tuple[int, int]]:
+        """(which of the kernels that it is lent, line) of each launch of a PyTorch program, in order."""
+        some = self.kind == LAUNCHED
+        return list(zip(self.detail[some].tolist(), self.line[some].tolist(), strict=True))
 
     @property
     def losses(self) -> list[tuple[int, int, int]]:

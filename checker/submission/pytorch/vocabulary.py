@@ -24,7 +24,8 @@ BUILTINS = words("range min max len enumerate zip list tuple slice reversed floa
 # Attributes of values: of tensors, of what torch.max returns, of slices and lists.
 FIELDS = words("shape dtype device ndim T mT values indices start stop")  # nothing but a value
 METHODS = words("""
-    size dim numel transpose permute unsqueeze squeeze reshape view expand split chunk unbind contiguous clone
+    size stride is_contiguous dim numel transpose permute unsqueeze squeeze reshape view expand split chunk unbind
+    contiguous clone
     to float double
     matmul bmm exp exp2 log log2 log1p sqrt rsqrt abs sum amax amin max min maximum minimum clamp
     softmax logsumexp logaddexp isneginf isinf isnan any all masked_fill tril triu

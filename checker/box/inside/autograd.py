@@ -1,0 +1,160 @@
+"""A function of PyTorch's autograd that launches kernels: two functions of the submission, and kernels that it is lent.
+
+The kernels run in Triton's interpreter. Each pointer that they get leads to the whole storage of its tensor, as on a
+GPU: what a wrong stride reaches there is read and written, and what lies outside is refused.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from checker.box.inside import interpreter, pytorch
+from checker.box.inside.memory import BoxTensor, Memory, RefusedAccess
+from checker.box.inside.pytorch import WrongResult
+from checker.box.inside.running import running
+from checker.box.protocol.records import LAUNCHED, STORE
+
+_OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg"})  # for a compiler
+_lent: dict[str, Any] = {}  # kernels by name
+_launched: list[tuple[int, ...]] = []  # records of the call in progress
+
+
+class OutsideMemory(Exception):
+    """A kernel has accessed something outside the memory of a tensor: a sentence."""
+
+
+def lend(programs: Iterable[tuple[str, list[str]]]) -> None:
+    """Load the kernels of other programs, each as (source, names). Once, before anything is loaded that calls them."""
+    interpreter.prepare()
+    for number, (source, names) in enumerate(programs):
+        _lent.update(interpreter.load_kernels(f"lent-{number}", source, names))
+    torch.use_deterministic_algorithms(True)  # which fills what is empty with NaN: nobody mistakes it for a result
+
+
+def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]:
+    """For each of the functions all of them up to that one: it runs on what those have left."""
+    names = list(names)
+    triton = SimpleNamespace(cdiv=lambda x, y: -(-x // y), next_power_of_2=lambda n: 1 << (n - 1).bit_length())
+    kernels = {name: _Launcher(name, number, kernel) for number, (name, kernel) in enumerate(_lent.items())}
+    loaded = pytorch.load_kernels(path, source, names, triton=triton, **kernels)
+    return {name: [loaded[one] for one in names[: n + 1]] for n, name in enumerate(names)}
+
+
+class _Launcher:
+    """What stands for a kernel: `kernel[grid](…)` launches it."""
+
+    def __init__(self, name: str, number: int, kernel: Any):
+        self.name, self.number, self.kernel = name, number, kernel
+        self.signature = inspect.signature(kernel.fn)
+        self.constexprs = {
+            parameter.name
+            for parameter in self.signature.parameters.values()
+            if "constexpr" in str(parameter.annotation)
+        }
+
+    def __getitem__(self, grid: Any) -> Any:
+        if not isinstance(grid, tuple) or not 1 <= len(grid) <= 3 or not all(type(side) is int for side in grid):
+            raise TypeError(f"{self.name}[grid](…): the grid must be a tuple of one to three whole numbers")
+        sides = (*grid, 1, 1)[:3]
+        if min(sides) < 1:
+            raise ValueError(f"{self.name} is launched with a grid of {grid}: no program runs")
+        return lambda *given, **named: self._launch(sides, given, named)
+
+    def _launch(self, grid: tuple[int, int, int], given: tuple[Any, ...], named: dict[str, Any]) -> None:
+        try:
+            bound = self.signature.bind(*given, **{k: v for k, v in named.items() if k not in _OPTIONS}).arguments
+        except TypeError as error:
+            raise TypeError(f"{self.name}: {error}") from None
+        tensors: list[BoxTensor] = []
+        memory = Memory(tensors, interpreter.running_position, float("nan"))
+        arguments = {name: self._argument(name, value, tensors) for name, value in bound.items()}
+        programs = np.arange(grid[0] * grid[1] * grid[2])
+        _launched.append((LAUNCHED, 0, 0, running.where()[1], 0, min(programs.size, 2**31 - 1), self.number))
+        bodies = set(running.reached)  # a launch begins a count of its own, and these are the calling function's
+        try:
+            interpreter.launch(self.kernel, memory, arguments, grid, programs, debug=False)
+        except RefusedAccess as refused:
+            raise OutsideMemory(self._sentence(refused.report, tensors)) from None
+        except Exception as error:
+            if isinstance(error.__cause__, RefusedAccess):  # as Triton wraps what a device function raises
+                raise OutsideMemory(self._sentence(error.__cause__.report, tensors)) from None
+            raise
+        finally:
+            running.reached.clear()
+            running.reached.update(bodies)
+
+    def _argument(self, name: str, value: Any, tensors: list[BoxTensor]) -> Any:
+        """What the kernel gets for a value; a tensor's memory is added to `tensors`."""
+        if isinstance(value, torch.Tensor):
+            if value.dtype not in (torch.float32, torch.float16):
+                kind = str(value.dtype).removeprefix("torch.")
+                raise TypeError(f"{self.name} gets {kind} for {name}: it takes float32 or float16")
+            storage = value.detach().untyped_storage()
+            count = storage.nbytes() // value.element_size()
+            whole = value.detach().as_strided((count,), (1,), 0).numpy()
+            tensors.append(BoxTensor(name, whole, (1,), slot=len(tensors) + 1))
+            return interpreter.pointer(tensors[-1], int(value.storage_offset()))
+        if name in self.constexprs:
+            return value
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise TypeError(f"{self.name} gets {type(value).__name__} for {name}, and not a number or a tensor")
+        dtype = "float32" if isinstance(value, float) else "int32" if -(2**31) <= value < 2**31 else "int64"
+        return interpreter.scalar(value, dtype)
+
+    def _sentence(self, refused: dict[str, Any], tensors: list[BoxTensor]) -> str:
+        """What was accessed, of which tensor."""
+        did = "writes to" if refused["kind"] == STORE else "reads"
+        program = f"program {refused['program']} of {self.name} {did}"
+        sizes = {tensor.name: tensor.values.size for tensor in tensors}
+        if refused["tensor"] is None:
+            return f"{program} memory that belongs to no tensor"
+        of = refused["tensor"]
+        return f"{program} element {refused['first']} of {of}, counted from 0 in a memory of {sizes[of]} elements"
+
+
+def called(
+    loaded: list[tuple[Any, int]], launch: dict[str, Any], tensors: list[tuple[dict[str, Any], npt.NDArray[Any]]]
+) -> tuple[list[bytes], bytes, bytes]:
+    """(dense values of each tensor afterwards, log, elements of the log) of one call: forward, and maybe back."""
+    running.reached.clear()
+    _launched.clear()
+    inputs = {spec["name"]: pytorch.laid_out(spec, values) for spec, values in tensors if not spec["output"]}
+    of_o = next(spec for spec, _ in tensors if spec["name"] == "q") | {"name": "O"}
+    outputs = {spec["name"]: spec for spec, _ in tensors if spec["output"]}
+    returned: dict[str, torch.Tensor] = {}
+
+    class Function(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, *given: Any) -> Any:
+            o = loaded[0][0](ctx, *given)
+            returned["o"] = pytorch.believed(o, [of_o])["O"]
+            for name, value in vars(ctx).items():
+                if isinstance(value, torch.Tensor):
+                    raise WrongResult(
+                        f"ctx.{name} holds a tensor: autograd frees only what ctx.save_for_backward keeps"
+                    )
+            return o
+
+        @staticmethod
+        def backward(ctx: Any, *given: Any) -> Any:
+            made = loaded[1][0](ctx, *given)
+            if not isinstance(made, tuple | list) or len(made) != 4 or made[3] is not None:
+                got = f"{len(made)} values" if isinstance(made, tuple | list) else type(made).__name__
+                last = ", the last of them not None" if got == "4 values" else ""
+                raise WrongResult(f"it returned {got}{last}, and not 4: dQ, dK, dV, and None for scale")
+            returned.update(pytorch.believed(tuple(made[:3]), [outputs[f"d{x}"] for x in "qkv"]))
+            return tuple(made)
+
+    wanted = {name: inputs[name].requires_grad_() for name in ("q", "k", "v")}
+    o: torch.Tensor = Function.apply(*wanted.values(), float(launch["scalars"]["scale"][1]))  # type: ignore[no-untyped-call]
+    if "do" in inputs:
+        torch.autograd.backward(o, inputs["do"])
+    after = {name: tensor.detach() for name, tensor in (inputs | returned).items()}
+    return pytorch.answered(tensors, after, list(_launched), loaded[-1][1])

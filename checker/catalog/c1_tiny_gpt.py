@@ -1,0 +1,71 @@
+"""Rung c1: attention as a function of autograd, by the learner's own kernels of puzzles 6 and 7. Practice only."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from checker.catalog.attention.autograd_mistakes import IN_AUTOGRAD
+from checker.catalog.attention.in_autograd import BACKWARD, FORWARD, Layout, call, expected
+from checker.catalog.attention.launch import Proves
+from checker.course.case import Case
+from checker.course.puzzle import Draw, Kernel, Property, Puzzle
+
+PROPERTIES = (
+    Property("output", "O, with any number of sequences, heads, queries and keys", 25),
+    Property("gradients", "dQ, dK and dV, with any of these numbers", 30),
+    Property("any-layout", "however Q, K, V and dO lie in memory", 25),
+    Property("half", "fp16 in and out", 5),
+    Property("own-kernels", "each of your kernels, launched once", 15, traffic=True),
+)
+
+LAYOUTS = (
+    ("heads side by side in memory", dict.fromkeys(("q", "k", "v"), Layout.SIDE_BY_SIDE)),
+    ("Q, K and V cut from one tensor", dict.fromkeys(("q", "k", "v"), Layout.PACKED)),
+    ("K dense, V with its heads side by side", {"v": Layout.SIDE_BY_SIDE}),
+    ("rows apart in memory", dict.fromkeys(("q", "k", "v"), Layout.PADDED)),
+)
+GRADIENTS = (
+    ("dO with its heads side by side", {"do": Layout.SIDE_BY_SIDE}),
+    ("dO of a sum", {"do": Layout.EXPANDED}),
+)
+
+
+def cases(draw: Draw) -> list[Case]:
+    """Each direction with one sequence and several, square and not, and however its tensors lie."""
+    sizes = draw.case("sizes")
+
+    def some(most: int = 8) -> int:
+        return int(sizes.integers(1, most))
+
+    def of(kernel: Kernel, proves: str) -> list[Case]:
+        def made(name: str, what: Proves, *shape: int, telling: bool = True, **how: object) -> Case:
+            word = kernel.name.removeprefix("attention_")
+            source = draw.case(f"{word} {name}")
+            return call(kernel, f"{word}: {name}", what, source, shape, telling=telling, **how)  # type: ignore[arg-type]
+
+        layouts = LAYOUTS if kernel is FORWARD else (*LAYOUTS, *GRADIENTS)
+        n, square = 17 + some(), 24 + some()
+        return [
+            made("one sequence, one head", (proves, "own-kernels"), 1, 1, square, square, 16),
+            made("several sequences and heads", (proves, "own-kernels"), 2, 3, n, n, 16),
+            made("more keys than queries", proves, 2, 2, 9 + some(), 150 + some(), 16),
+            made("more queries than keys", proves, 2, 2, 150 + some(), 9 + some(), 16),
+            made("several tiles", proves, 1, 2, 130 + some(), 130 + some(), 32),
+            *(made(name, "any-layout", 2, 3, n, n, 16, layouts=layout) for name, layout in layouts),
+            made("one head, cut from a tensor of one", "any-layout", 2, 1, n, n, 16, layouts=Layout.SIDE_BY_SIDE),
+            made("fp16", "half", 2, 2, square, square, 32, dtype=np.float16, raised=200.0),
+            made("one query, one key", proves, 2, 2, 1, 1, 16, telling=False),
+        ]
+
+    return [*of(FORWARD, "output"), *of(BACKWARD, "gradients")]
+
+
+PUZZLE = Puzzle(
+    id="c1",
+    kernels=(FORWARD, BACKWARD),
+    properties=PROPERTIES,
+    cases=cases,
+    expected=expected,
+    budget=lambda case: {},
+    misconceptions=IN_AUTOGRAD,
+)

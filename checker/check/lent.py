@@ -1,0 +1,52 @@
+"""The kernels that a program launches without defining them: the learner's own, from the files of other puzzles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from checker import catalog
+from checker.box.parent import Lent
+from checker.check import program_of, started
+from checker.course.ladder import RUNGS
+from checker.course.places import ROOT, notebook, script
+from checker.course.status import Misuse
+from checker.submission.problem import NotASubmission
+from checker.submission.read import Submission, Unreadable, from_file
+
+
+def own(puzzle_id: str, root: Path = ROOT) -> Submission:
+    """What the learner has written for a puzzle: in its file, or in its notebook if the file is as it was.
+
+    Raises Misuse if neither was begun.
+    """
+    for path in (script(puzzle_id, root), notebook(puzzle_id, root)):
+        try:
+            submission = from_file(path)
+        except Unreadable:
+            continue
+        if started(puzzle_id, submission):
+            return submission
+    raise first(puzzle_id)
+
+
+def lent(puzzle_id: str, given: Mapping[str, Submission] | None) -> list[Lent]:
+    """The programs whose kernels a puzzle's functions launch, from `given` or the learner's files. Raises Misuse."""
+    programs: list[Lent] = []
+    for needed in RUNGS[puzzle_id].launches:
+        submission = own(needed) if given is None else given[needed]
+        try:
+            program, problems = program_of(submission, catalog.load(needed).kernels)
+        except (NotASubmission, RecursionError, MemoryError, ValueError):
+            raise first(needed) from None
+        if problems or any(program.empty(kernel) for kernel in program.kernels):
+            raise first(needed)
+        programs.append((program.source, list(program.kernels)))
+    return programs
+
+
+def first(puzzle_id: str) -> Misuse:
+    """The sentence for a learner whose kernels of a puzzle are wanted, and not accepted."""
+    return Misuse(
+        f"This runs your kernels of puzzle {puzzle_id}, which are not accepted. First: make check PUZZLE={puzzle_id}"
+    )

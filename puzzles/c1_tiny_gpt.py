@@ -1,0 +1,302 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # The capstone: a small GPT with your own attention
+#
+# ## What you will build
+#
+# A language model that is trained with your kernels. The forward pass of its attention is your puzzle 6, and the
+# backward pass is your puzzle 7. You write what connects them with PyTorch: two functions, about a dozen lines each.
+# Everything else is below, and short enough to be read in one sitting. Then `make train` trains two models side by
+# side, one with your attention and one with PyTorch's own, from the same start and on the same text:
+#
+# ```
+#   loss
+#   4.9 ┤●                                    own kernels   ●
+#       │ ●                                   PyTorch's     ●   the same points:
+#       │  ●●                                 they differ by less than one in a million
+#       │    ●●●●
+#   2.7 ┤        ●●●●●●●●●●●●●●●●●●●●●●
+#       └──────────────────────────────
+#        0            step          400
+# ```
+#
+# Without a GPU that takes about a minute: the kernels run in Triton's interpreter, and the model is tiny. It learns to
+# write from the lessons of this course. With `make train DEVICE=cuda` it is a hundred times as large, and learns from
+# Shakespeare.
+#
+# You need your accepted kernels of puzzles 6 and 7: `flash_attention_2_kernel`, `delta_kernel`, `dq_kernel` and
+# `dk_dv_kernel`. They are imported below from your own files. This puzzle is for practice, and has no points in a
+# graded course.
+#
+# ## The idea
+#
+# **How PyTorch learns of your gradient.** A `torch.autograd.Function` has two functions, one for each direction:
+#
+# ```python
+# class Square(torch.autograd.Function):
+#     @staticmethod
+#     def forward(ctx, x):                  # as many results as you like
+#         ctx.save_for_backward(x)
+#         return x * x
+#
+#     @staticmethod
+#     def backward(ctx, dy):                # as many results as forward has arguments, but for ctx
+#         (x,) = ctx.saved_tensors
+#         return 2 * x * dy
+# ```
+#
+# `Square.apply(x)` calls `forward`. When `loss.backward()` comes by, it calls `backward` with the gradient of the
+# result, and takes what it returns for the gradients of the arguments: the first result for the first argument, the
+# second for the second. An argument without a gradient, such as a number, gets `None`. What both directions need is
+# kept on `ctx`: tensors with `ctx.save_for_backward(...)`, all in one call, and numbers as attributes,
+# `ctx.scale = scale`. (A tensor as an attribute would work, too. But autograd would not know that it can be freed, and
+# would not notice if somebody changed it in the meantime. The judge refuses that.)
+#
+# **A launch.** `kernel[grid](...)` launches a kernel: the grid is a tuple, and the arguments stand in the order of the
+# kernel's own `def` line. A tensor is passed as it is, and arrives as a pointer to its first element. Constexprs are
+# passed by name, and so may be `num_warps=8` or `num_stages=3`, which only matter on a GPU.
+#
+# ```python
+# delta_kernel[(triton.cdiv(n_q, BLOCK), batch * heads)](o, do, delta, ..., n_q, D=d, Br=BLOCK)
+# ```
+#
+# The outputs must be there before: `torch.empty_like(q)` makes a tensor with the shape and type of `q`, and with
+# nothing in it. O, dQ, dK and dV have the type of `q`. LSE and delta are fp32 whatever `q` is.
+#
+# **Sequences and heads.** The model's tensors have four axes, (batch, heads, n, d). Your kernels know three: a head, a
+# row, and the numbers in it. But a kernel does not care whose head it is. So head $h$ of sequence $s$ becomes head
+# $s \cdot \text{heads} + h$, there are batch · heads of them, and the grid has as many programs along its second axis.
+# A kernel finds a head at `head * q_head_stride`. So there must be one stride that leads from each head to the next,
+# also from the last head of a sequence to the first one of the next.
+#
+# ![Memory of q for 2 sequences of 2 tokens with 2 heads. Above, q is cut from one tensor with q, k and v: from head 0 to head 1 of a sequence it is d numbers, and from there to head 0 of the next sequence it is 11 d. Below, after q.contiguous(), all four heads follow one another, each n d numbers after the one before.](../docs/figures/heads_in_memory.svg)
+#
+# In memory it is not like that at first. The model makes Q, K and V with a single product, and cuts them out of it.
+# With 2 sequences, 20 tokens, 3 heads and d = 16, `q.stride()` is `(2880, 16, 144, 1)`: 144 numbers for each token, 48
+# each for Q, K and V. Head 1 is 16 numbers after head 0, and head 0 of the next sequence is 2880 after. No single
+# number is both. `x.contiguous()` copies a tensor so that its elements follow one another in the order of its axes. (If
+# they do already, it copies nothing.) Then the head stride is $n \cdot d$, and the row stride is $d$. dO needs the
+# same: autograd hands you whatever tensor it has, and after a sum that is one number, seen as many.
+#
+# **In numbers.** With the 20 tokens, 3 heads and d = 16 from above, `q.contiguous()` has the strides
+# `(960, 320, 16, 1)`. Head 2 of sequence 0 is head 2 to the kernel, and begins at 2 · 320 = 640. Head 0 of sequence 1
+# is head 3, and begins at 3 · 320 = 960: where sequence 1 begins.
+#
+# ## The signatures
+#
+# | parameter | what it is |
+# |---|---|
+# | `ctx` | where you keep what the backward pass needs |
+# | `q` | Q, shape `(batch, heads, n_q, d)`, fp32 or fp16 |
+# | `k`, `v` | K and V, shape `(batch, heads, n_k, d)`, of Q's type |
+# | `scale` | factor of the scores: a number, not always $1/\sqrt{d}$ |
+# | `do` | dO, with the shape and type of Q |
+#
+# Attention is causal here, always. d is a power of two. `attention_forward` returns O, with the shape and type of `q`.
+# `attention_backward` returns four results: dQ, dK, dV, and `None` for `scale`. All four tensors may lie in memory in
+# any order, and with gaps.
+#
+# ## Memory and work
+#
+# * **Each kernel is launched once:** `flash_attention_2_kernel` by the forward pass, the other three by the backward
+#   pass. The grid is as large as it has to be, and no loop in Python goes over sequences or heads.
+# * **Nothing is computed twice.** Keep Q, K, V, O and LSE. LSE is the one that plain attention does not have: one
+#   number for each query, in place of a row of weights.
+# * A pointer leads to the memory of its tensor, and to nothing else. If a stride leads out of it, the checker says
+#   which program did it, and of which kernel.
+
+# %%
+from checker.train.kernels import delta_kernel, dk_dv_kernel, dq_kernel, flash_attention_2_kernel  # yours
+
+# %%
+import torch
+import triton
+from torch import nn
+from torch.nn import functional as F
+
+# %% [markdown]
+# ## Your turn
+#
+# Two functions are missing. The signatures of your kernels are in your files, or in lessons 6 and 7.
+
+# %%
+BLOCK = 64  # queries of a tile, and keys
+
+
+# %%
+def attention_forward(ctx, q, k, v, scale):
+    batch, heads, n_q, d = q.shape
+    n_k = k.shape[2]
+    # FILL IN (roughly 7 lines)
+
+
+# %%
+def attention_backward(ctx, do):
+    batch, heads, n_q, d = do.shape
+    # FILL IN (roughly 9 lines)
+
+
+# %% [markdown]
+# ## How it is called
+#
+# All of this is given. The class makes one function of your two, and the model calls it. It is the usual decoder: each
+# block adds what attention and a small network make of its input. (You may change it; `make train` takes what stands
+# here. `attention` is a function of q, k and v, because the same model is also trained with PyTorch's own attention.)
+
+
+# %%
+class Attention(torch.autograd.Function):
+    """Causal attention of (batch, heads, n, d) tensors by your kernels, in both directions."""
+
+    forward = staticmethod(attention_forward)
+    backward = staticmethod(attention_backward)
+
+
+def own_attention(q, k, v):
+    """O, with the usual scale."""
+    return Attention.apply(q, k, v, q.shape[-1] ** -0.5)
+
+
+class Block(nn.Module):
+    """A layer: every token looks at those before it, and then each is worked on by itself."""
+
+    def __init__(self, width, heads, attention):
+        super().__init__()
+        self.heads, self.attention = heads, attention
+        self.norm_1, self.norm_2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+    def forward(self, x):
+        batch, n, width = x.shape
+        q, k, v = self.qkv(self.norm_1(x)).view(batch, n, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        o = self.attention(q, k, v).transpose(1, 2).reshape(batch, n, width)
+        x = x + self.out(o)
+        return x + self.mlp(self.norm_2(x))
+
+
+class GPT(nn.Module):
+    """Of each prefix of a text: which character comes next."""
+
+    def __init__(self, characters, context, width, heads, layers, attention):
+        super().__init__()
+        self.token, self.position = nn.Embedding(characters, width), nn.Embedding(context, width)
+        self.blocks = nn.Sequential(*(Block(width, heads, attention) for _ in range(layers)))
+        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, characters)
+
+    def forward(self, tokens):
+        x = self.token(tokens) + self.position(torch.arange(tokens.shape[1], device=tokens.device))
+        return self.head(self.norm(self.blocks(x)))  # (batch, n, characters)
+
+
+# %% [markdown]
+# ## How to check
+#
+# In a notebook, run the cells from the first one down to this. In a terminal: `make check PUZZLE=c1`, or `make watch`,
+# which checks whenever you save. The judge runs your two functions, with your kernels of puzzles 6 and 7, in tiny
+# sizes, and compares O and the gradients with attention in fp64.
+
+# %%
+from checker.notebook import check
+
+check("c1")
+
+# %% [markdown]
+# ## Hints
+#
+# `make hint PUZZLE=c1`, or `hint("c1")` from `checker.notebook`, shows one at a time.
+#
+# <details><summary>1: a nudge</summary>
+#
+# Write the forward pass alone, and check it: the report says that the other one is still empty, and judges this one.
+# Make q, k and v dense first. Which two tensors does the kernel write, of which shape and type is each, and how many
+# programs does it need along each axis of the grid? In the backward pass, the three launches follow the lesson of
+# puzzle 7: which of them stores what the other two load?
+#
+# </details>
+# <details><summary>2: shapes and strides</summary>
+#
+# O is `torch.empty_like(q)`, after `q = q.contiguous()`. LSE has the shape `(batch, heads, n_q)` and is
+# `torch.float32`, on `q.device`. The strides of dense tensors are `n_q * d, d` for Q and `n_k * d, d` for K and V. The
+# grids are `(triton.cdiv(n_q, BLOCK), batch * heads)`, but for `dk_dv_kernel`, whose programs own tiles of keys.
+#
+# </details>
+# <details><summary>3: nearly there</summary>
+#
+# `flash_attention_2_kernel[grid](q, k, v, o, lse, n_q * d, d, n_k * d, d, n_q, n_k, scale, D=d, Br=BLOCK, Bc=BLOCK,
+# CAUSAL=True)`, then `ctx.save_for_backward(q, k, v, o, lse)`, `ctx.scale = scale` and `return o`. In the backward pass
+# `q, k, v, o, lse = ctx.saved_tensors`, `do = do.contiguous()`, `delta = torch.empty_like(lse)`, the gradients like q,
+# k and v, the three launches, and `return dq, dk, dv, None`.
+#
+# </details>
+#
+# ## Experiments
+#
+# **Train.** In a notebook the next cell does it, in a terminal `make train`. It shows a sample of text before, both
+# losses, and a sample afterwards, and it draws both curves. Guess first: with 130 different characters and a model that
+# knows nothing, what is the loss at the first step?
+#
+# <details><summary>The answer</summary>
+#
+# log 130 = 4.87: a model that knows nothing gives each character a chance of 1 in 130. (It begins a little higher, as
+# its first guesses are not quite even.)
+#
+# </details>
+
+# %%
+from checker.notebook import train
+
+train()
+
+# %% [markdown]
+# **Change something.** Each time, what do you expect of the two curves?
+#
+# 1. In `attention_backward`, return `dq, dk, 0 * dv, None`, and look at the curve of your own kernels. Then return it
+#    right again, and make the forward pass not causal.
+# 2. In `own_attention`, leave out the square root: `1 / q.shape[-1]`. PyTorch's model keeps its scale.
+#
+# (`make train` checks the puzzle first, and refuses what is wrong. In the notebook, the cell above trains whatever your
+# cells say.)
+#
+# <details><summary>The answers</summary>
+#
+# 1. Without dV, the part of `qkv` that makes V never learns, and the loss ends higher; but it falls, as everything else
+#    learns. If a token sees those that come after it, the loss falls far below PyTorch's: the model reads the answer.
+#    It is worth nothing when it has to write.
+# 2. Softer weights. The two curves part by a little, and both fall: a model can learn to make its queries larger.
+#
+# </details>
+#
+# ## What to notice afterwards
+#
+# The two curves are one. From the same start and the same text, your kernels and PyTorch's differ by rounding, in the
+# seventh digit, and after 400 steps that is still all. No test of single values shows as much: every weight of the
+# model went through your gradients 400 times.
+#
+# In memory, a layer keeps Q, K, V, O and LSE for the backward pass: $4 n d + n$ numbers for each head. Plain attention
+# keeps the weights as well, $n^2$ of them. With n = 64 and d = 16 this is 4160 against 8192, which is nothing much.
+# With 16,384 tokens and d = 64 it is 4 million against 272 million, for each head of each layer.
+#
+# The copies that `.contiguous()` makes cost time, as much as reading and writing Q, K and V once. Real libraries give
+# their kernels one stride more, for sequences, and let them read the tensors where they lie. With your kernels you
+# could do that, too: it is one more product in an address.
+#
+# ## Where to read on
+#
+# * [What you have built, and where the field is going](../docs/background/onwards.md): FlashAttention-3 and 4, paged
+#   and sparse attention, and languages below Triton.
+# * [The backward pass, derived](../docs/background/backward.md).
+# * PyTorch, [*Extending torch.autograd*](https://docs.pytorch.org/docs/stable/notes/extending.html): what a function
+#   may keep, and what it must not.
+# * A. Karpathy, [*nanoGPT*](https://github.com/karpathy/nanoGPT): the same model, grown up.
