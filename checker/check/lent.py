@@ -15,10 +15,18 @@ from checker.submission.problem import NotASubmission
 from checker.submission.read import Submission, Unreadable, from_file
 
 
+class AnotherFirst(Misuse):
+    """The kernels of another puzzle are wanted, and not accepted: a sentence that says what to type first."""
+
+    def __init__(self, puzzle_id: str):
+        sentence = f"This runs your kernels of puzzle {puzzle_id}, which are not accepted."
+        super().__init__(f"{sentence} First: make check PUZZLE={puzzle_id}")
+
+
 def own(puzzle_id: str, root: Path = ROOT) -> Submission:
     """What the learner has written for a puzzle: in its file, or in its notebook if the file is as it was.
 
-    Raises Misuse if neither was begun.
+    Raises AnotherFirst if neither was begun.
     """
     for path in (script(puzzle_id, root), notebook(puzzle_id, root)):
         try:
@@ -27,26 +35,19 @@ def own(puzzle_id: str, root: Path = ROOT) -> Submission:
             continue
         if started(puzzle_id, submission):
             return submission
-    raise first(puzzle_id)
+    raise AnotherFirst(puzzle_id)
 
 
 def lent(puzzle_id: str, given: Mapping[str, Submission] | None) -> list[Lent]:
-    """The programs whose kernels a puzzle's functions launch, from `given` or the learner's files. Raises Misuse."""
+    """The programs whose kernels a puzzle launches, from `given` or the learner's files. Raises AnotherFirst."""
     programs: list[Lent] = []
     for needed in RUNGS[puzzle_id].launches:
         submission = own(needed) if given is None else given[needed]
         try:
             program, problems = program_of(submission, catalog.load(needed).kernels)
         except (NotASubmission, RecursionError, MemoryError, ValueError):
-            raise first(needed) from None
+            raise AnotherFirst(needed) from None
         if problems or any(program.empty(kernel) for kernel in program.kernels):
-            raise first(needed)
+            raise AnotherFirst(needed)
         programs.append((program.source, list(program.kernels)))
     return programs
-
-
-def first(puzzle_id: str) -> Misuse:
-    """The sentence for a learner whose kernels of a puzzle are wanted, and not accepted."""
-    return Misuse(
-        f"This runs your kernels of puzzle {puzzle_id}, which are not accepted. First: make check PUZZLE={puzzle_id}"
-    )

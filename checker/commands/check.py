@@ -11,6 +11,7 @@ import click
 
 from checker.box.parent import pytorch_missing
 from checker.check import Terms
+from checker.check.lent import AnotherFirst
 from checker.commands.output import write
 from checker.commands.terms import terms_of
 from checker.course import ladder, targets
@@ -85,6 +86,8 @@ def check(
                 click.echo(f"Left out: {', '.join(left_out)}. {missing}", err=True)
         else:
             verdicts = [checked(id_of(puzzle), file, under)]
+    except AnotherFirst as misuse:
+        verdicts = [misused(str(misuse))]
     except Misuse as misuse:
         verdicts = [misused(str(misuse), "Type: make check PUZZLE=p1, or see python -m checker check --help.")]
     write(verdicts, json_path, table=puzzle is None and verdicts[0].status is not Status.MISUSED)
@@ -96,5 +99,5 @@ def _verdict(puzzle_id: str, terms: Terms) -> Verdict:
     """The verdict on one of all puzzles; also if it runs kernels of another one that are not accepted."""
     try:
         return checked(puzzle_id, None, terms)
-    except Misuse as misuse:
+    except AnotherFirst as misuse:
         return replace(misused(str(misuse)), puzzle=puzzle_id, title=ladder.RUNGS[puzzle_id].title)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from checker.check import Outcome, Terms, check, started, unreadable
-from checker.check.lent import first, own
+from checker.check.lent import AnotherFirst, own
 from checker.course import ladder
 from checker.course.clean import cleaned
 from checker.course.places import INSTALLED, ROOT, holds_course, is_own, notebook, script, shown, walk_through
@@ -54,8 +54,8 @@ def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None) -> Outcom
 def for_learner(verdict: Verdict, path: Path | None) -> Verdict:
     """The verdict as a learner gets it, and what was reached written down; in grading, it stays as it is.
 
-    `path`: what was checked; None if that is not known. Only a puzzle's own file or notebook counts. Raises Misuse if
-    the puzzle runs kernels of others that are not accepted.
+    `path`: what was checked; None if that is not known. Only a puzzle's own file or notebook counts. Raises
+    AnotherFirst if the puzzle runs kernels of others that are not accepted.
     """
     if verdict.puzzle is None or verdict.mode != "practice":
         return verdict
@@ -72,7 +72,7 @@ def for_learner(verdict: Verdict, path: Path | None) -> Verdict:
 
 
 def _insist_on_accepted(puzzle_id: str, works: bool) -> None:
-    """Raise Misuse unless all kernels of other puzzles that a puzzle launches are accepted.
+    """Raise AnotherFirst unless all kernels of other puzzles that a puzzle launches are accepted.
 
     `works`: the puzzle is accepted with them; then it is enough that they once were, and nothing is checked again.
     """
@@ -82,7 +82,7 @@ def _insist_on_accepted(puzzle_id: str, works: bool) -> None:
             not (works and solved.of(needed).solved)
             and not check(needed, own(needed), Terms(targets=())).verdict.accepted
         ):
-            raise first(needed)
+            raise AnotherFirst(needed)
 
 
 def _asking(verdict: Verdict) -> Verdict:

@@ -24,6 +24,8 @@ class LaunchingLint(PyTorchLint):
         words = dotted(function)
         if isinstance(function, ast.Subscript) and self._kernel(function.value):
             self._launch(node, function)
+        elif self._kernel(function):
+            self._visit(function)
         elif len(words) == 2 and words[0] in ("triton", CONTEXT):
             self._refuse(node, self._function(*words))
             self._values(node)
