@@ -17,7 +17,7 @@ from checker.course.status import TRACEBACK_VARIABLE, ExitStatus, Misuse
 
 VERBS = (
     *("bench", "bug", "build", "check", "course", "doctor", "grade", "gradescope", "hint", "init", "predict"),
-    *("progress", "reset", "similar", "site", "solution", "student-bundle", "trace", "watch"),
+    *("progress", "reset", "similar", "site", "solution", "student-bundle", "trace", "train", "watch"),
 )
 
 

@@ -1,0 +1,74 @@
+"""What a training gave, as data. The picture, the JSON and the lines at the end are functions of it."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+
+from checker.train.sizes import Size
+
+SCHEMA = 1
+OWN, SDPA = "your own kernels", "SDPA"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """How training went with one attention."""
+
+    name: str
+    losses: tuple[float, ...]  # of each step; nats a character
+    seconds: tuple[float, ...]  # that each step took
+
+    def speed(self, tokens: int) -> float:
+        """Tokens per second, of the step that took the median time."""
+        return tokens / statistics.median(self.seconds)
+
+
+@dataclass(frozen=True)
+class Training:
+    """One model trained twice, side by side: the same start, the same batches, two attentions."""
+
+    size: Size
+    hardware: str
+    curves: tuple[Curve, Curve]  # of equal length
+    before: str  # text that the model with the learner's kernels wrote at the start
+    after: str = ""
+    speeds: Mapping[str, float] = field(default_factory=dict)  # tokens per second of every attention that was timed
+    launched: Mapping[str, str] = field(default_factory=dict)  # how the speed track's kernels were
+    left_out: tuple[str, ...] = ()  # attentions that could not be timed, and why
+    interrupted: bool = False
+    problem: str = ""  # what stopped it
+    versions: Mapping[str, str] = field(default_factory=dict)
+    date: str = ""
+
+    @property
+    def steps(self) -> int:
+        """How many steps were trained."""
+        return len(self.curves[0].losses)
+
+    @property
+    def difference(self) -> float:
+        """The largest difference between the two losses of a step."""
+        own, sdpa = (curve.losses for curve in self.curves)
+        return max((abs(a - b) for a, b in zip(own, sdpa, strict=True)), default=0.0)
+
+    def timed(self) -> Training:
+        """The same, with the speeds of the two trainings where nothing else was timed."""
+        return replace(self, speeds=self.speeds or {curve.name: curve.speed(self.size.tokens) for curve in self.curves})
+
+    def to_json(self) -> str:
+        """As strict JSON."""
+        return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1, allow_nan=False) + "\n"
+
+    def lines(self) -> list[str]:
+        """What it came to, in lines."""
+        said = []
+        for curve in self.curves:
+            said.append(f"loss with {curve.name}: {curve.losses[0]:.3f} at the first step, {curve.losses[-1]:.3f} now")
+        said.append(f"largest difference of a step: {self.difference:.1g}")
+        seconds = sum(sum(curve.seconds) for curve in self.curves)
+        said.append(f"{self.steps} steps in {seconds:.0f} s, on {self.hardware}")
+        said += [f"{speed:,.0f} tokens per second with {name}" for name, speed in self.speeds.items()]
+        return [*said, *(f"not timed: {reason}" for reason in self.left_out)]

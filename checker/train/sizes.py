@@ -1,0 +1,65 @@
+"""How large a model is trained, on how much text and for how long, on each device."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from checker.course import places
+from checker.course.ladder import RUNGS
+from checker.course.lesson import script_cells
+from checker.course.status import Misuse
+
+
+@dataclass(frozen=True)
+class Size:
+    """A model and its training. A step takes `sequences` of `context` characters."""
+
+    device: str
+    sequences: int
+    context: int
+    width: int
+    heads: int
+    layers: int
+    steps: int
+    rate: float  # of learning, at its highest
+    warm_up: int = 0  # steps until then; the rest follows a cosine down to a tenth. 0: it stays as it is
+
+    @property
+    def tokens(self) -> int:
+        """Characters that a step predicts."""
+        return self.sequences * self.context
+
+    def rate_at(self, step: int) -> float:
+        """The learning rate of a step, counted from 0."""
+        if not self.warm_up:
+            return self.rate
+        if step < self.warm_up:
+            return self.rate * (step + 1) / self.warm_up
+        way = (step - self.warm_up) / max(1, self.steps - self.warm_up)
+        return self.rate * (0.55 + 0.45 * math.cos(math.pi * way))
+
+
+CPU = Size("cpu", sequences=8, context=64, width=32, heads=2, layers=1, steps=400, rate=3e-3)
+GPU = Size("cuda", sequences=64, context=256, width=384, heads=6, layers=6, steps=1000, rate=1e-3, warm_up=100)
+SIZES = {size.device: size for size in (CPU, GPU)}
+
+
+def text_for(device: str, root: Path = places.ROOT) -> str:
+    """What the model learns from: the lessons on a CPU, Shakespeare's plays on a GPU."""
+    return lessons(root) if device == "cpu" else Path(__file__).with_name("shakespeare.txt").read_text(encoding="utf-8")
+
+
+def lessons(root: Path = places.ROOT) -> str:
+    """The texts of the course's lessons: the Markdown cells of the puzzles' files, whatever their code is by now."""
+    found = []
+    for puzzle_id in RUNGS:
+        try:
+            script = places.script(puzzle_id, root).read_text(encoding="utf-8")
+        except (OSError, ValueError):  # it was removed, or is no text any more: the others are long enough
+            continue
+        found += [text for kind, text in script_cells(script) if kind == "markdown"]
+    if not found:
+        raise Misuse("There are no lessons here to learn from. Begin with the course's folder: cd into it.")
+    return "\n\n".join(found)
