@@ -6,6 +6,7 @@
 #   GUESS=…        for predict: guesses by name, such as GUESS="k_reads=4 o_writes=2"; none: the questions
 #   AGAIN=1        only the hints seen so far
 #   EVERY=1        bench every size, not only the usual ones
+#   STEPS=…        how long to train
 #   TARGETS=…      GPUs to compile for: sm_90 (default), sm_80, gfx942, separated by commas, or all
 #   PYTHON=…       the Python that .venv is made with
 #   VENV=…         use this environment as it is, and install nothing
@@ -41,11 +42,11 @@ torch_size := about 870 MB on disk with a CPU build of PyTorch, several GB with 
 
 # Make calls exit status 4 (the stub as shipped) a success: it says what to do next.
 checker = PYTHONPATH="$(CURDIR)" "$(bin)/python" -m checker
-# What trace and bench call once there is something to draw.
+# What trace, bench and train call once there is something to draw.
 drawing = $(if $(VENV),,CHECKER_INSTALL_MATPLOTLIB="make -s .venv/.layer-plot")
 friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
 
-.PHONY: help check watch hint predict progress reset lab torch trace bench doctor clean needs-check needs-lab needs-torch
+.PHONY: help check watch hint predict progress reset lab torch trace bench train doctor clean needs-check needs-lab needs-torch
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 23
@@ -79,6 +80,9 @@ trace: $(call layer,check) ## draw which tiles PUZZLE=p5 loads and stores, in wh
 
 bench: $(call layer,check) ## time PUZZLE=p6 on a GPU beside its peers and the roofline; without a GPU, predict
 	@$(drawing) $(checker) bench $(PUZZLE) $(if $(FILE),--file "$(FILE)") $(if $(EVERY),--every) $(friendly)
+
+train: $(call layer,check) $(call layer,torch) ## train a small GPT with your own attention kernels (DEVICE=cuda: a larger one, on a GPU)
+	@$(drawing) $(checker) train $(if $(FILE),--file "$(FILE)") --device $(if $(filter cuda,$(DEVICE)),cuda,cpu) $(if $(STEPS),--steps $(STEPS))
 
 doctor: $(call layer,check) ## what this machine can do, what is missing and how to get it
 	@$(checker) doctor

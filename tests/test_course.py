@@ -205,14 +205,10 @@ def test_every_misconception_is_told_from_the_right_answer(puzzle_id: str) -> No
             assert any(differs), misconception.title
 
 
-# What runs on a GPU, in processes of its own. Nothing else may wait for torch.
-WITH_TORCH = {
-    "box/inside/autograd.py",
-    "box/inside/cuda.py",
-    "box/inside/pytorch.py",
-    "bench/inside/child.py",
-    "bench/inside/peers.py",
-}
+# What runs on a GPU, in processes of its own, and what trains. Nothing else may wait for torch.
+WITH_TORCH = {"box/inside/autograd.py", "box/inside/cuda.py", "box/inside/pytorch.py"}
+WITH_TORCH |= {"bench/inside/child.py", "bench/inside/peers.py"}
+WITH_TORCH |= {"train/kernels.py", "train/run.py", "train/session.py", "train/speed.py"}
 BEHIND_THE_WALL = {*sys.stdlib_module_names, "checker", "numpy", "triton", "torch"}
 
 

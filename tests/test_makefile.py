@@ -101,6 +101,13 @@ def test_trace_is_a_thin_command(course: Path) -> None:
     assert "make trace" in make(course, "help").stdout
 
 
+@pytest.mark.parametrize(("device", "trained_on"), [("interpreter", "cpu"), ("auto", "cpu"), ("cuda", "cuda")])
+def test_train_knows_two_devices(device: str, trained_on: str, course: Path) -> None:
+    done = make(course, "-n", "train", f"DEVICE={device}", "FILE=my file.py", "STEPS=7")
+    assert f'-m checker train --file "my file.py" --device {trained_on} --steps 7' in done.stdout
+    assert "make train" in make(course, "help").stdout
+
+
 def test_guesses_are_words_of_their_own(course: Path) -> None:
     done = make(course, "-n", "predict", "PUZZLE=5", "GUESS=k_reads=4 o_writes=2")
     assert "-m checker predict 5 k_reads=4 o_writes=2" in done.stdout

@@ -16,6 +16,7 @@ from checker.course.status import ExitStatus, Misuse
 from checker.report.screen import console
 from checker.submission.read import Unreadable, from_file
 from checker.train import session
+from checker.train.result import Training
 from checker.train.sizes import SIZES
 
 
@@ -44,28 +45,35 @@ def train(file: Path | None, device: str, steps: int | None, into: Path) -> NoRe
         submission = from_file(path)
     except Unreadable as problem:
         raise Misuse(str(problem)) from problem
-    session.prepare(device)
     if not accepted(path):
         click.echo("\nNothing was trained: the attention has to be right first.")
         sys.exit(ExitStatus.REFUSED)
     stop = session.Stop()
     with stop.by_interrupt():
+        session.prepare(device)
         training = session.trained(submission, size, screen, stop)
-        if not training.steps:
-            screen.print(training.problem or "Interrupted before the first step: nothing was kept.", soft_wrap=True)
-            sys.exit(ExitStatus.INTERRUPTED if training.interrupted else ExitStatus.REFUSED)
-        session.show(screen, training)
-        if not can_draw():
-            screen.print("No picture was drawn: matplotlib is missing.")
-        try:
-            written = session.save(training, into)
-        except OSError as error:
-            raise Misuse(f"The results could not be written to {into}: {error.strerror}.") from error
-    screen.print("\nWritten: " + ", ".join(map(os.path.relpath, written)), soft_wrap=True)
-    if training.interrupted:
-        screen.print(f"Interrupted after {training.steps} of {size.steps} steps; what there was is kept.")
+        if training.steps:
+            session.show(screen, training)
+            _keep(training, into)
+    if training.problem:
+        screen.print(f"\n{training.problem}", soft_wrap=True)
+        sys.exit(ExitStatus.REFUSED)
+    if stop.asked:
+        kept = "what there was is kept" if training.steps else "there is nothing to keep"
+        screen.print(f"\nInterrupted after {training.steps} of {size.steps} steps: {kept}.", soft_wrap=True)
         sys.exit(ExitStatus.INTERRUPTED)
-    sys.exit(ExitStatus.REFUSED if training.problem else ExitStatus.ACCEPTED)
+    sys.exit(ExitStatus.ACCEPTED)
+
+
+def _keep(training: Training, folder: Path) -> None:
+    """Write the files, and say where they are."""
+    if not can_draw():
+        click.echo("\nNothing was drawn: matplotlib is missing.")
+    try:
+        written = session.save(training, folder)
+    except OSError as error:
+        raise Misuse(f"The results could not be written to {folder}: {error.strerror}.") from error
+    click.echo("\nWritten: " + ", ".join(map(os.path.relpath, written)))
 
 
 def accepted(file: Path) -> bool:

@@ -1,4 +1,4 @@
-"""What a notebook calls: `check`, `run`, `predict`, `trace`, `bench`, `hint`, `solution`.
+"""What a notebook calls: `check`, `run`, `predict`, `trace`, `bench`, `train`, `hint`, `solution`.
 
 The notebook's own process is never trusted: it hands over the text of the cells that were run, and that
 text walks the same road as a file does, in another process.
@@ -6,19 +6,23 @@ text walks the same road as a file does, in another process.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from checker.notebook.cells import place, run_so_far
+from checker.notebook.cells import latest, place, run_so_far
 from checker.notebook.experiment import Ran, ran
 from checker.submission.read import Unreadable
 
-__all__ = ["Ran", "Report", "bench", "check", "hint", "predict", "run", "solution", "trace"]
+__all__ = ["Ran", "Report", "bench", "check", "hint", "predict", "run", "solution", "trace", "train"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,6 +63,37 @@ def bench(puzzle: int | str, *, every: bool = False) -> Report:
 def trace(puzzle: int | str) -> Report:
     """Draw what the kernels of a puzzle load and store, right or wrong: tiles, their order, how often each is read."""
     return _asked("trace", puzzle)
+
+
+def train(*, steps: int | None = None, device: str = "cpu") -> Report:
+    """Train the GPT of this notebook's cells with your own kernels, and show how it goes; then a picture.
+
+    It goes into the folder `train`, with the numbers. `device`: `cpu`, or `cuda` for a larger model.
+    """
+    from checker.box.processes import paths
+
+    cells = run_so_far()
+    if cells is None:
+        return Report("This needs a notebook. In a terminal, type: make train")
+    with tempfile.TemporaryDirectory() as folder:
+        path, picture = Path(folder, "notebook.ipynb"), Path("train", "train.png")
+        code = [{"cell_type": "code", "source": text} for text in latest(cells)]
+        path.write_text(json.dumps({"cells": code}), encoding="utf-8")
+        before = picture.stat().st_mtime_ns if picture.exists() else 0
+        asked = ["train", "--file", str(path), "--device", device, *(["--steps", str(steps)] if steps else [])]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "checker", *asked],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(paths()), "PYTHONUTF8": "1"},
+            start_new_session=True,  # an interrupt is handed on once: the second would end it at once
+        )
+        _shown_as_it_comes(process)
+    if not picture.exists() or picture.stat().st_mtime_ns == before:
+        return Report("There is no new picture.")
+    return Report("The loss over the steps.", png=base64.b64encode(picture.read_bytes()).decode("ascii"))
 
 
 def predict(puzzle: int | str, /, **guesses: Any) -> Report:
@@ -137,6 +172,19 @@ def solution(puzzle: int | str, *, force: bool = False) -> Report:
         plain.append(f"{sentence} {typed}" if typed else sentence)
         rich.append(f"{sentence} `{typed}`" if typed else sentence)
     return Report("\n\n".join(filter(None, plain)), markdown="\n\n".join(filter(None, rich)))
+
+
+def _shown_as_it_comes(process: subprocess.Popen[str]) -> None:
+    """Print what a process prints, until it ends. An interrupt of ours is one of its own, and it says what it did."""
+    assert process.stdout is not None
+    while True:
+        try:
+            for line in process.stdout:
+                print(line, end="", flush=True)
+            process.wait()
+            return
+        except KeyboardInterrupt:
+            process.send_signal(signal.SIGINT)
 
 
 def _asked(verb: str, puzzle: int | str, **options: Any) -> Report:

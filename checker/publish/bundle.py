@@ -19,7 +19,7 @@ TOP = (
     *("LICENSE", "Makefile", "pyproject.toml", "constraints.txt", ".gitignore", ".devcontainer/devcontainer.json"),
     *(f"locks/{layer}.txt" for layer in ("check", "plot", "lab")),
 )
-KINDS = {".py", ".sh", ".json"}
+KINDS = {".py", ".sh", ".json", ".txt"}
 VERBS = ("build", "course", "grade", "gradescope", "similar", "site", "student_bundle")
 INSTRUCTORS = ("browser", "grading", "nbgrader", "publish", *(f"commands/{verb}.py" for verb in VERBS))  # in checker/
 BACKGROUND = (

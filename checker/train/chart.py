@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from checker.train.result import Training
 
-STYLES = ({"color": "#D55E00", "linewidth": 2.6}, {"color": "#0072B2", "linewidth": 1.2, "linestyle": "--"})
+STYLES = (("#D55E00", 2.6, "-"), ("#0072B2", 1.2, "--"))  # colour, width, dashes
 DOTS_PER_INCH = 110
 
 
@@ -17,8 +17,9 @@ def figure(training: Training) -> Figure:
     made = Figure(figsize=(9, 5), layout="constrained", facecolor="white")
     axes = made.subplots()
     steps = range(1, training.steps + 1)
-    for curve, style in zip(training.curves, STYLES, strict=True):
-        axes.plot(steps, curve.losses, label=f"with {curve.name}", **style)
+    for curve, (colour, width, dashes) in zip(training.curves, STYLES, strict=True):
+        label = f"with {curve.name}"
+        axes.plot(steps, curve.losses, color=colour, linewidth=width, linestyle=dashes, label=label)
     axes.set(xlabel="step", ylabel="loss (nats per character)")
     axes.set_title(f"A small GPT learns to write, on {training.hardware}", loc="left", fontsize=11)
     axes.grid(True, which="major", alpha=0.25)

@@ -49,7 +49,9 @@ def _defines(statement: ast.stmt) -> bool:
             return not any(_not_imported(f"{module}.{alias.name}") for alias in names)
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
             return True
-        case ast.Assign(targets=[ast.Name()], value=value) | ast.AnnAssign(target=ast.Name(), value=ast.expr() as value):
+        case (
+            ast.Assign(targets=[ast.Name()], value=value) | ast.AnnAssign(target=ast.Name(), value=ast.expr() as value)
+        ):
             return _is_plain(value)
     return False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 
 from checker.train.sizes import Size
 
@@ -38,7 +38,6 @@ class Training:
     speeds: Mapping[str, float] = field(default_factory=dict)  # tokens per second of every attention that was timed
     launched: Mapping[str, str] = field(default_factory=dict)  # how the speed track's kernels were
     left_out: tuple[str, ...] = ()  # attentions that could not be timed, and why
-    interrupted: bool = False
     problem: str = ""  # what stopped it
     versions: Mapping[str, str] = field(default_factory=dict)
     date: str = ""
@@ -53,10 +52,6 @@ class Training:
         """The largest difference between the two losses of a step."""
         own, sdpa = (curve.losses for curve in self.curves)
         return max((abs(a - b) for a, b in zip(own, sdpa, strict=True)), default=0.0)
-
-    def timed(self) -> Training:
-        """The same, with the speeds of the two trainings where nothing else was timed."""
-        return replace(self, speeds=self.speeds or {curve.name: curve.speed(self.size.tokens) for curve in self.curves})
 
     def to_json(self) -> str:
         """As strict JSON."""

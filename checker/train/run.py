@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import platform
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +22,8 @@ SEED = 0
 SAMPLED = 200  # characters
 TEMPERATURE = 0.8
 Attention = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
-Tell = Callable[[int, tuple[float, ...]], None]  # step, counted from 1, and losses
+Step = dict[str, tuple[float, float]]  # loss and seconds with each attention
+Tell = Callable[[int, Step], None]  # gets each step, counted from 1
 
 
 def sdpa(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -78,7 +78,7 @@ def half_precision(size: Size) -> AbstractContextManager[Any]:
 
 
 def model_with(names: Mapping[str, Any], attention: Attention, corpus: Corpus) -> Trained:
-    """The learner's GPT with an attention, as it begins: always with the same weights."""
+    """The learner's GPT with an attention, which has no weights of its own: it always begins with the same ones."""
     size = corpus.size
     torch.manual_seed(SEED)
     model = names["GPT"](len(corpus.characters), size.context, size.width, size.heads, size.layers, attention)
@@ -89,26 +89,25 @@ def model_with(names: Mapping[str, Any], attention: Attention, corpus: Corpus) -
 def train(
     names: Mapping[str, Any],
     corpus: Corpus,
-    tell: Tell = lambda step, losses: None,
+    tell: Tell = lambda step, done: None,
     stopped: Callable[[], bool] = lambda: False,
-) -> tuple[Training, Trained]:
+) -> Training:
     """Train with `own_attention` and with SDPA, step by step on the same batches; `stopped` is asked before each.
 
-    Stops at a loss that is not a number: what came before is kept, and `problem` says it. Raises Misuse with the line
-    of the learner's text that raised something.
+    A loss that is not a number ends it: what came before is kept, and `problem` says it. Raises what the learner's
+    text raises.
     """
     size = corpus.size
     if size.device == "cpu":
         torch.set_num_threads(1)
     models = {OWN: model_with(names, names["own_attention"], corpus), SDPA: model_with(names, sdpa, corpus)}
-    models[SDPA].model.load_state_dict(models[OWN].model.state_dict())
     before = sample(models[OWN].model, corpus)
-    steps: list[dict[str, tuple[float, float]]] = []  # loss and seconds by name; both or none
+    steps: list[Step] = []
     problem = ""
     for step, tokens in zip(range(size.steps), corpus.batches(), strict=False):
         if stopped():
             break
-        done: dict[str, tuple[float, float]] = {}
+        done: Step = {}
         for name, one in models.items():
             began = time.perf_counter()
             loss = one.step(tokens, size.rate_at(step)).item()  # waits for the GPU
@@ -117,21 +116,21 @@ def train(
             problem = f"The loss with {' and with '.join(wrong)} is not a number at step {step + 1}: training stopped."
             break
         steps.append(done)
-        tell(step + 1, tuple(loss for loss, _ in done.values()))
+        tell(step + 1, done)
     own, other = (
         Curve(name, tuple(done[name][0] for done in steps), tuple(done[name][1] for done in steps)) for name in models
     )
     return Training(
         size,
-        hardware(size.device),
+        torch.cuda.get_device_name() if size.device == "cuda" else "one core of a CPU",
         (own, other),
         before,
-        sample(models[OWN].model, corpus) if not problem else "",
-        interrupted=stopped() and len(steps) < size.steps,
+        "" if problem else sample(models[OWN].model, corpus),
+        speeds={curve.name: curve.speed(size.tokens) for curve in (own, other) if steps},
         problem=problem,
-        versions={"python": platform.python_version(), "torch": torch.__version__, "triton": sys.modules["triton"].__version__},
+        versions={module: sys.modules[module].__version__ for module in ("torch", "triton")},
         date=datetime.date.today().isoformat(),
-    ), models[OWN]
+    )
 
 
 def sample(model: Any, corpus: Corpus, count: int = SAMPLED) -> str:
@@ -146,10 +145,3 @@ def sample(model: Any, corpus: Corpus, count: int = SAMPLED) -> str:
             chances = torch.softmax(logits / TEMPERATURE, dim=0)
             numbers.append(int(torch.multinomial(chances, 1, generator=random)))
     return "".join(corpus.characters[number] for number in numbers[1:])
-
-
-def hardware(device: str) -> str:
-    """What the model is trained on, for the record."""
-    if device == "cuda":
-        return torch.cuda.get_device_name()
-    return "one core of a CPU"

@@ -1,4 +1,4 @@
-"""A training as its learner sees it: text before and after, progress, what Ctrl-C does, and the files that are kept."""
+"""A training as its learner sees it: progress, what Ctrl-C does, what is said at the end, which files are kept."""
 
 from __future__ import annotations
 
@@ -9,35 +9,31 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.text import Text
 
 from checker.box.parent import gpu_missing
 from checker.course.status import Misuse
 from checker.submission.read import Submission
 from checker.train import source
-from checker.train.result import Training
+from checker.train.result import OWN, SDPA, Training
 from checker.train.sizes import Size, text_for
 
 LINES = 20  # of progress, where there is no terminal
 
 
 class Stop:
-    """Whether Ctrl-C was pressed: the step that runs is finished first. Pressed again, it ends everything at once."""
+    """Ctrl-C, once pressed: the step that runs is finished first. Pressed again, it ends everything at once."""
 
     def __init__(self) -> None:
         self.asked = False
 
-    def __call__(self) -> bool:
-        return self.asked
-
     @contextmanager
     def by_interrupt(self) -> Iterator[None]:
-        """Meanwhile, Ctrl-C asks."""
+        """Meanwhile, Ctrl-C asks; it cannot be lost inside an import, nor end the backward pass halfway."""
 
         def ask(number: int, frame: object) -> None:
             if self.asked:
@@ -57,10 +53,13 @@ def prepare(device: str) -> None:
         raise Misuse("Training needs PyTorch, which is not installed here: `make torch` installs it.")
     os.environ["TRITON_INTERPRET"] = "0" if device == "cuda" else "1"
     if device == "cpu":
-        return
-    import torch
+        from checker.box.inside import patches
 
-    if missing := gpu_missing() or ("" if torch.cuda.is_available() else "This PyTorch cannot use the GPU."):
+        patches.apply(patches.UNJUDGED)
+        return
+    from torch import cuda
+
+    if missing := gpu_missing() or ("" if cuda.is_available() else "This PyTorch cannot use the GPU."):
         raise Misuse(f"{missing} Without --device cuda, a smaller model is trained on the CPU.")
 
 
@@ -71,66 +70,53 @@ def trained(submission: Submission, size: Size, screen: Console, stop: Stop) -> 
     names = definitions.definitions(submission)
     corpus = run.Corpus(text_for(size.device), size)
     try:
-        with progress(screen, size) as tell:
-            training, own = run.train(names, corpus, tell, stop)
+        with _progress(screen, size) as tell:
+            training = run.train(names, corpus, tell, lambda: stop.asked)
         if size.device == "cuda" and not training.problem:
             training = _timed(training, names, submission, corpus, stop)
-    except Misuse:
-        raise
     except Exception as error:
         raise Misuse(source.told(error)) from error
-    return training.timed()
+    return training
 
 
-def _timed(
-    training: Training, names: Mapping[str, Any], submission: Submission, corpus: Any, stop: Stop
-) -> Training:
+def _timed(training: Training, names: Mapping[str, Any], submission: Submission, corpus: Any, stop: Stop) -> Training:
     """The same, with the speed of every attention."""
     from checker.train import speed
 
     tuned = speed.tuned_kernels(corpus.size.width // corpus.size.heads)
-    found, left_out = speed.speeds(
-        names, speed.all_attentions(names, submission, tuned), corpus, speed.on_gpu, stop
-    )
+    attentions = speed.attentions(names, submission, tuned)
+    found, left_out = speed.speeds(names, attentions, corpus, speed.on_gpu, lambda: stop.asked)
     launched = {name: str(kernel) for name, kernel in tuned.items()}
     return replace(training, speeds=found, launched=launched, left_out=tuple(left_out))
 
 
 @contextmanager
-def progress(screen: Console, size: Size) -> Iterator[Callable[[int, tuple[float, ...]], None]]:
+def _progress(screen: Console, size: Size) -> Iterator[Callable[[int, dict[str, tuple[float, float]]], None]]:
     """What is to be called after each step: moves a bar on a terminal, and writes a line now and then elsewhere."""
-    columns = (
-        TextColumn("step"),
-        MofNCompleteColumn(),
-        BarColumn(bar_width=None),
-        TextColumn("{task.fields[losses]}"),
-        TimeRemainingColumn(),
-    )
-    every = max(1, size.steps // LINES)
+    columns = (MofNCompleteColumn(), BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+    spent = 0.0
     with Progress(*columns, console=screen, disable=not screen.is_terminal) as bar:
-        task = bar.add_task("", total=size.steps, losses="")
+        task = bar.add_task("the first step", total=size.steps)
 
-        def tell(step: int, losses: tuple[float, ...]) -> None:
-            own, other = losses
-            speed = 2 * size.tokens * (bar.tasks[0].speed or 0.0)
-            bar.update(task, completed=step, losses=f"loss {own:.3f}, SDPA {other:.3f}  {speed:,.0f} tokens/s")
-            if not screen.is_terminal and (step % every == 0 or step in (1, size.steps)):
-                screen.print(f"step {step} of {size.steps}: loss {own:.3f}, SDPA {other:.3f}", soft_wrap=True)
+        def tell(step: int, done: Mapping[str, tuple[float, float]]) -> None:
+            nonlocal spent
+            (own, seconds), (other, beside) = done[OWN], done[SDPA]
+            spent += seconds + beside
+            now = f"loss {own:.3f}, with SDPA {other:.3f}; {size.tokens / seconds:,.0f} tokens/s"
+            bar.update(task, completed=step, description=now)
+            if not screen.is_terminal and step in (1, size.steps, *range(0, size.steps, max(1, size.steps // LINES))):
+                left = spent / step * (size.steps - step)
+                screen.print(f"step {step} of {size.steps}: {now}; {left:.0f} s left", soft_wrap=True)
 
         yield tell
 
 
 def show(screen: Console, training: Training) -> None:
     """What the model wrote before and after, and what it came to."""
-    for title, text in (("before training", training.before), ("now", training.after)):
+    for title, text in (("before", training.before), ("after", training.after)):
         if text:
-            screen.print(f"\nWritten by the model {title}:")
-            screen.print(Padding(Text(text.strip()), (0, 0, 0, 4), expand=False))
-    screen.print()
-    for line in training.lines():
-        screen.print(line, soft_wrap=True)
-    if training.problem:
-        screen.print(f"\n{training.problem}", soft_wrap=True)
+            screen.print(f"\nWhat the model writes {title} training:\n{indent(text.strip(), '    ')}", soft_wrap=True)
+    screen.print("\n" + "\n".join(training.lines()), soft_wrap=True)
 
 
 def save(training: Training, folder: Path) -> list[Path]:

@@ -39,9 +39,7 @@ class Tuned:
     def __init__(self, kernel: Any, asked: Kernel, tunings: tuple[Tuning, ...]):
         self.asked, self.tunings = asked, tunings
         self.across = "Bc" if "dk_ptr" in asked.parameters else "Br"  # programs own tiles of keys, or of queries
-        tried = [
-            triton.Config(dict(one.blocks), num_warps=one.num_warps, num_stages=one.num_stages) for one in tunings
-        ]
+        tried = [triton.Config(dict(one.blocks), num_warps=one.num_warps, num_stages=one.num_stages) for one in tunings]
         self.tried = triton.autotune(configs=tried, key=[])(kernel)
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
@@ -89,8 +87,8 @@ def with_kernels(submission: Submission, kernels: Mapping[str, Any]) -> Attentio
     """The learner's `own_attention`, which launches other kernels of the same names and parameters."""
     names = definitions(submission)
     for name, value in list(names.items()):
-        if isinstance(value, KernelInterface) and value.__name__ in kernels:  # type: ignore[attr-defined]
-            names[name] = kernels[value.__name__]  # type: ignore[attr-defined]
+        if isinstance(value, KernelInterface) and value.__name__ in kernels:
+            names[name] = kernels[value.__name__]
     attention: Attention = names["own_attention"]
     return attention
 
@@ -126,16 +124,15 @@ def speeds(
 
 def on_gpu(work: Callable[[], None]) -> float:
     """Seconds that a GPU takes for some work, by its own clock."""
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record()  # type: ignore[no-untyped-call]
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+    start.record()
     work()
-    end.record()  # type: ignore[no-untyped-call]
+    end.record()
     torch.cuda.synchronize()
-    return float(start.elapsed_time(end)) / 1e3  # type: ignore[no-untyped-call]
+    return float(start.elapsed_time(end)) / 1e3
 
 
-def all_attentions(names: Mapping[str, Any], submission: Submission, tuned: Mapping[str, Tuned]) -> dict[str, Attention]:
+def attentions(names: Mapping[str, Any], submission: Submission, tuned: Mapping[str, Tuned]) -> dict[str, Attention]:
     """What is timed, by name."""
-    own = {OWN: names["own_attention"]}
     fast = {TUNED: with_kernels(submission, tuned)} if tuned else {}
-    return {**own, **fast, SDPA: sdpa, "eager attention": eager}
+    return {OWN: names["own_attention"], **fast, SDPA: sdpa, EAGER: eager}
