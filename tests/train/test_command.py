@@ -1,0 +1,192 @@
+"""`train` as it is typed: what it says, what it keeps, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from checker.course.ladder import stems
+from tests.conftest import ROOT, importable, typed
+from tests.train.conftest import CAPSTONE, solved
+
+importable("torch")
+P6, P7 = (f"puzzles/{stems()[puzzle_id]}.py" for puzzle_id in ("p6", "p7"))
+C1 = f"puzzles/{CAPSTONE}.py"
+
+
+def train(course: Path, *arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    return typed("train", *arguments, cwd=cwd, root=course, **variables)
+
+
+def strict(path: Path) -> dict[str, Any]:
+    """JSON without NaN and Infinity, which Python would read as well."""
+
+    def refuse(word: str) -> NoReturn:
+        raise ValueError(word)
+
+    found: dict[str, Any] = json.loads(path.read_text(), parse_constant=refuse)
+    return found
+
+
+def test_both_curves_are_the_same(course: Path, tmp_path: Path) -> None:
+    importable("matplotlib")
+    done = train(course, "--steps", "4", "--into", "kept", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = strict(tmp_path / "kept" / "train.json")
+    own, sdpa = (curve["losses"] for curve in found["curves"])
+    assert len(own) == len(sdpa) == 4 and own[-1] < own[0]
+    assert max(abs(a - b) for a, b in zip(own, sdpa, strict=True)) < 1e-5
+    assert own != sdpa  # other kernels round in another way: these were two computations
+    assert found["size"]["device"] == "cpu" and set(found["versions"]) == {"torch", "triton"}
+    assert all(speed > 0 for speed in found["speeds"].values()) and len(found["speeds"]) == 2
+    assert len(found["before"]) == len(found["after"]) == 200 and found["before"] != found["after"]
+    assert (tmp_path / "kept" / "train.png").read_bytes().startswith(b"\x89PNG")
+    for said in ("step 4 of 4: loss", "largest difference of a step", "tokens per second with SDPA"):
+        assert said in done.stdout
+    assert "Written: kept/train.png, kept/train.json" in done.stdout
+
+
+def test_an_interrupt_keeps_two_curves_of_equal_length(course: Path, tmp_path: Path) -> None:
+    importable("matplotlib")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "checker", "train", "--steps", "100000", "--file", str(course / C1)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(course)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith("step 1 of 100000")
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=120)
+    assert process.returncode == 130, said
+    own, sdpa = (curve["losses"] for curve in strict(tmp_path / "train" / "train.json")["curves"])
+    assert len(own) == len(sdpa) and f"Interrupted after {len(own)} of 100000 steps: what there was is kept" in said
+    assert (tmp_path / "train" / "train.png").read_bytes().startswith(b"\x89PNG")
+    assert "Traceback" not in said
+
+
+def test_a_loss_that_is_not_a_number_stops_it(own_course: Path) -> None:
+    """In its third step: 200 characters are written before the first one."""
+    broken = """
+
+
+def own_attention(q, k, v, calls=[]):
+    calls.append(1)
+    o = Attention.apply(q, k, v, q.shape[-1] ** -0.5)
+    return o * float("nan") if len(calls) > 202 else o
+"""
+    (own_course / C1).write_text(solved() + broken)
+    done = train(own_course, "--steps", "5", cwd=own_course)
+    assert done.returncode == 1, done.stderr
+    assert "The loss with your own kernels is not a number at step 3: training stopped." in done.stdout
+    assert [len(curve["losses"]) for curve in strict(own_course / "train" / "train.json")["curves"]] == [2, 2]
+
+
+STUB = "puzzle {}. First: make check PUZZLE={}"
+BROKEN = {
+    # name: (file, old text, new text, what is said)
+    "syntax": (C1, "ctx.scale = scale", "ctx.scale = = scale", f"{CAPSTONE}.py, line "),
+    "raises when defined": (C1, "BLOCK = 64", "def f(x=missing): ...", "line 9: NameError: name 'missing'"),
+    "no model": (C1, "class GPT", "class GTP", "defines no GPT"),
+    "raises in the forward pass": (C1, "return o\n", "return o + missing\n", "NameError: name 'missing'"),
+    "raises in the backward pass": (C1, "do = do.contiguous()", "do = do.continuous()", "'continuous'"),
+    "too few gradients": (C1, "return dq, dk, dv, None", "return dq, dk", "incorrect number of gradients"),
+    "a kernel raises": (
+        P6,
+        "    queries = ",
+        "    tl.static_assert(D == 3)\n    queries = ",
+        "p6_flash_attention_2.py",
+    ),
+    "a kernel is not Python": (P7, "def delta_kernel(", "def delta_kernel((", "p7_causal_backward.py, line"),
+    "a kernel uses what is forbidden": (P6, "    queries = ", "    import os\n    queries = ", "py, line"),
+    "a kernel has another name": (P7, "def dq_kernel", "def my_kernel", "There is no kernel dq_kernel"),
+}
+
+
+@pytest.mark.parametrize(("file", "old", "new", "said"), BROKEN.values(), ids=BROKEN)
+def test_what_cannot_be_run_is_a_sentence(file: str, old: str, new: str, said: str, own_course: Path) -> None:
+    text = (own_course / file).read_text()
+    assert old in text
+    (own_course / file).write_text(text.replace(old, new, 1))
+    done = train(own_course, "--steps", "1", cwd=own_course)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert said in done.stderr and "Traceback" not in done.stderr
+    assert len(done.stderr.strip().split("\n")) == 1
+    assert not (own_course / "train").exists()
+
+
+def test_kernels_that_are_not_written_yet_are_a_sentence(own_course: Path) -> None:
+    (own_course / P7).write_text((ROOT / P7).read_text())  # the stub, unless an author has filled it in
+    if "FILL IN" not in (own_course / P7).read_text():
+        pytest.skip("p7 has been filled in, and its FILL IN marks are gone")
+    done = train(own_course, cwd=own_course)
+    assert done.returncode == 2
+    assert done.stderr == "This needs your kernels of puzzle p7. First: make check PUZZLE=p7\n"
+
+
+def test_one_kernel_that_is_not_written_yet_is_a_sentence(own_course: Path) -> None:
+    text = (own_course / P7).read_text()
+    head, _, rest = text.partition("def delta_kernel(")
+    _, _, rest = rest.partition("@triton.jit")
+    stub = "o_ptr, do_ptr, delta_ptr, q_head_stride, q_row_stride, n_q, D: tl.constexpr, Br: tl.constexpr):\n    pass\n"
+    (own_course / P7).write_text(f"{head}def delta_kernel({stub}\n\n@triton.jit{rest}")
+    done = train(own_course, cwd=own_course)
+    assert done.returncode == 2
+    assert done.stderr == "delta_kernel is not filled in yet. First: make check PUZZLE=p7\n"
+
+
+MISUSED = {
+    "no file": (("--file", "nowhere.py"), "There is no file nowhere.py."),
+    "no step": (("--steps", "0"), "--steps"),
+    "no such device": (("--device", "abacus"), "abacus"),
+    "a folder that cannot be": (("--steps", "1", "--into", "taken/train"), "could not be written to taken/train"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "said"), MISUSED.values(), ids=MISUSED)
+def test_misuse_is_a_sentence(arguments: tuple[str, ...], said: str, course: Path, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    done = train(course, *arguments, cwd=tmp_path)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert said in done.stderr and "Traceback" not in done.stderr
+
+
+def test_without_a_gpu_it_says_so(course: Path, tmp_path: Path) -> None:
+    if importable("torch").cuda.is_available():
+        pytest.skip("there is a GPU here")
+    done = train(course, "--device", "cuda", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "GPU" in done.stderr and "Without --device cuda" in done.stderr
+
+
+@pytest.mark.parametrize("missing", ["torch", "matplotlib"])
+def test_it_says_what_is_not_installed(missing: str, course: Path, tmp_path: Path) -> None:
+    home = Path(importable(missing).__file__).parents[1]
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    for path in home.iterdir():
+        if path.name != missing:
+            (packages / path.name).symlink_to(path)
+    done = subprocess.run(
+        [sys.executable, "-S", "-m", "checker", "train", "--steps", "1", "--file", str(course / C1)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{course}:{packages}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if missing == "torch":
+        assert done.returncode == 2 and "`make torch` installs it" in done.stderr
+    else:
+        assert done.returncode == 0, done.stderr
+        assert "Nothing was drawn: matplotlib is missing." in done.stdout
+        assert [path.name for path in (tmp_path / "train").iterdir()] == ["train.json"]
