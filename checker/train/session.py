@@ -95,7 +95,8 @@ def _progress(screen: Console, size: Size) -> Iterator[Callable[[int, dict[str, 
     """What is to be called after each step: moves a bar on a terminal, and writes a line now and then elsewhere."""
     columns = (MofNCompleteColumn(), BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
     spent = 0.0
-    with Progress(*columns, console=screen, disable=not screen.is_terminal) as bar:
+    moves = screen.file.isatty() and not screen.is_dumb_terminal  # rich takes FORCE_COLOR, too, for a terminal
+    with Progress(*columns, console=screen, disable=not moves) as bar:
         task = bar.add_task("the first step", total=size.steps)
 
         def tell(step: int, done: Mapping[str, tuple[float, float]]) -> None:
@@ -104,7 +105,7 @@ def _progress(screen: Console, size: Size) -> Iterator[Callable[[int, dict[str, 
             spent += seconds + beside
             now = f"loss {own:.3f}, with SDPA {other:.3f}; {size.tokens / seconds:,.0f} tokens/s"
             bar.update(task, completed=step, description=now)
-            if not screen.is_terminal and step in (1, size.steps, *range(0, size.steps, max(1, size.steps // LINES))):
+            if not moves and step in (1, size.steps, *range(0, size.steps, max(1, size.steps // LINES))):
                 left = spent / step * (size.steps - step)
                 screen.print(f"step {step} of {size.steps}: {now}; {left:.0f} s left", soft_wrap=True)
 

@@ -10,6 +10,12 @@ import pytest
 from checker.course.ladder import stems
 from tests.conftest import ROOT
 
+IMPORTS = """\
+from checker.train.kernels import delta_kernel, dk_dv_kernel, dq_kernel, flash_attention_2_kernel
+import torch
+import triton
+from torch import nn
+"""
 GIVEN = """
 
 class Attention(torch.autograd.Function):
@@ -53,7 +59,8 @@ CAPSTONE = "c1_tiny_gpt"
 def solved() -> str:
     """The capstone's file as it is when it is solved."""
     solution = (ROOT / "solutions" / f"{CAPSTONE}.py").read_text()
-    return solution.replace("import triton\n", "import triton\nfrom torch import nn\n", 1) + GIVEN
+    _, _, functions = solution.partition("flash_attention_2_kernel\n")
+    return IMPORTS + functions + GIVEN
 
 
 def course_in(folder: Path) -> Path:

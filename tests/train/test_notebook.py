@@ -65,7 +65,7 @@ def test_it_shows_lines_as_they_come_and_then_the_picture(kernel: Any, tmp_path:
     assert "of 100000 steps: what there was is kept" in said and "image/png" in shown
     ran(client, "def own_attention(q, k, v):\n    return q + missing")
     said, shown = ran(client, "train(steps=2)")
-    assert "cell 9, line 2: NameError" in said and "image/png" not in shown
+    assert "cell 6, line 2: NameError" in said and "image/png" not in shown
 
 
 def test_elsewhere_it_says_what_to_type() -> None:

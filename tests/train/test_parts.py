@@ -78,10 +78,17 @@ def test_numbers_and_picture() -> None:
         replace(TRAINING, speeds={OWN: float("nan")}).to_json()
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
 @pytest.mark.parametrize("terminal", [True, False])
-def test_progress(terminal: bool) -> None:
-    out = io.StringIO()
-    screen = console(file=out, force_terminal=terminal, width=100)
+def test_progress(terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as a notebook's kernel sets it, which is no terminal
+    out = Terminal() if terminal else io.StringIO()
+    screen = console(file=out, width=100)
     with session._progress(screen, replace(CPU, steps=100)) as tell:
         for step in range(1, 101):
             tell(step, {OWN: (4.0, 0.5), SDPA: (3.5, 0.5)})
