@@ -80,14 +80,17 @@ def trained(submission: Submission, size: Size, screen: Console, stop: Stop) -> 
 
 
 def _timed(training: Training, names: Mapping[str, Any], submission: Submission, corpus: Any, stop: Stop) -> Training:
-    """The same, with the speed of every attention."""
+    """The same, with the speed of every attention. Whatever goes wrong here, what was trained is not lost."""
     from checker.train import speed
 
-    tuned = speed.tuned_kernels(corpus.size.width // corpus.size.heads)
-    attentions = speed.attentions(names, submission, tuned)
-    found, left_out = speed.speeds(names, attentions, corpus, speed.on_gpu, lambda: stop.asked)
+    try:
+        tuned = speed.tuned_kernels(corpus.size.width // corpus.size.heads)
+        attentions = speed.attentions(names, submission, tuned)
+        found, left_out = speed.speeds(names, attentions, corpus, speed.on_gpu, lambda: stop.asked)
+    except Exception as error:
+        return replace(training, left_out=(source.told(error),))
     launched = {name: str(kernel) for name, kernel in tuned.items()}
-    return replace(training, speeds=found, launched=launched, left_out=tuple(left_out))
+    return replace(training, speeds=found or training.speeds, launched=launched, left_out=tuple(left_out))
 
 
 @contextmanager

@@ -73,6 +73,7 @@ def test_it_holds_the_students_course_and_triton_with_its_licence(wheel: Path) -
         "python/triton/language/core.py",
         "python/LICENSE-of-triton.txt",
     } <= set(carried)
+    assert "checker/train/shakespeare.txt" in names
     assert not [name for name in names if name.startswith(("solutions", "tests")) or "/grading/" in name]
     assert 'Requires-Dist: triton<3.10,>=3.6; sys_platform == "linux"' in metadata
 

@@ -239,3 +239,34 @@ def test_every_attention_is_timed_with_the_speed_tracks_kernels_in_the_learners_
     names = [OWN, "the speed track's kernels", SDPA, "eager attention"]
     assert timed == f"{names} ['that one: RuntimeError: no kernel image']"
     assert stopped == "({}, [])"
+
+
+NOT_LOST = """
+from dataclasses import replace
+from pathlib import Path
+from checker.submission.read import from_file
+from checker.train import session
+session.prepare("cpu")
+from checker.train import run
+from checker.train.definitions import definitions
+from checker.train.sizes import CPU
+submission = from_file(Path("puzzles/c1_tiny_gpt.py"))
+names = definitions(submission)
+corpus = run.Corpus("to be or not to be " * 20, replace(CPU, sequences=1, context=16, width=64, heads=1, steps=1))
+training = run.train(names, corpus)
+timed = session._timed(training, names, submission, corpus, session.Stop())
+assert timed.curves == training.curves and timed.speeds == training.speeds
+print(len(timed.left_out), timed.left_out[0])
+"""
+
+
+@pytest.mark.parametrize("track", ["none", "broken"])
+def test_what_cannot_be_timed_loses_nothing(track: str, own_course: Path) -> None:
+    """Here there is no GPU, whose clock is asked; and there may be a speed track without kernels."""
+    if importable("torch").cuda.is_available():
+        pytest.skip("there is a GPU here")
+    if track == "broken":
+        (own_course / "solutions" / "tuned").mkdir(parents=True)
+        (own_course / "solutions" / "tuned" / "p6_9_broken.py").write_text("x = 1\n")
+    count, _, said = script(NOT_LOST, own_course).partition(" ")
+    assert (count, said.partition(":")[0]) == (("1", "NoKernel") if track == "broken" else ("3", OWN))
