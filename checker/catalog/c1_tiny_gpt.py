@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from checker.catalog.attention.autograd_mistakes import IN_AUTOGRAD
-from checker.catalog.attention.in_autograd import BACKWARD, FORWARD, Layout, call, expected
+from checker.catalog.attention.in_autograd import BACKWARD, FORWARD, Layout, call, expected, suspected_calls
 from checker.catalog.attention.launch import Proves
 from checker.course.case import Case
 from checker.course.puzzle import Draw, Kernel, Property, Puzzle
+from checker.course.question import Question, launched, launches
 
 PROPERTIES = (
     Property("output", "O, with any number of sequences, heads, queries and keys", 25),
@@ -60,6 +61,27 @@ def cases(draw: Draw) -> list[Case]:
     return [*of(FORWARD, "output"), *of(BACKWARD, "gradients")]
 
 
+ASKED = call(BACKWARD, "a step of a model", (), np.random.default_rng(0), (2, 3, 200, 200, 16))
+QUESTIONS = (
+    Question(
+        "launches",
+        "2 sequences of 200 tokens with 3 heads, and BLOCK = 64: how many kernels do the forward and the backward pass "
+        "launch together?",
+        ASKED,
+        launches,
+        "One makes O, one delta, one dQ, and one dK with dV, and a larger batch only changes their grids.",
+    ),
+    Question(
+        "programs",
+        "The same call: how many programs do all of these launches run together?",
+        ASKED,
+        launched,
+        "200 tokens are four tiles of 64, there are 2 · 3 heads, and each of the four kernels has a program for each "
+        "tile of each head.",
+        course=96,
+    ),
+)
+
 PUZZLE = Puzzle(
     id="c1",
     kernels=(FORWARD, BACKWARD),
@@ -67,5 +89,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=expected,
     budget=lambda case: {},
+    suspected=suspected_calls({FORWARD.name: "output", BACKWARD.name: "gradients"}),
     misconceptions=IN_AUTOGRAD,
+    questions=QUESTIONS,
 )

@@ -11,7 +11,7 @@ from checker.box.alone import Alone
 from checker.box.here import Here
 from checker.box.host import Host
 from checker.box.inside import seccomp
-from checker.box.parent import Box, Limits, Pass, PassResult, gpu_missing, pytorch_missing
+from checker.box.parent import Box, Lent, Limits, Pass, PassResult, gpu_missing, pytorch_missing
 from checker.course import targets
 from checker.course.clean import cleaned
 from checker.course.ladder import RUNGS
@@ -22,6 +22,7 @@ from checker.submission.read import Submission
 if TYPE_CHECKING:  # numpy is imported while the box starts
     from collections.abc import Mapping, Sequence
 
+    from checker.box.parent import BoxResult
     from checker.box.protocol.results import Launch
     from checker.course.puzzle import Kernel, Puzzle
     from checker.judge.evidence import Evidence
@@ -78,6 +79,7 @@ class Outcome:
     submission: Submission | None = None  # None: it could not be read
     program: Program | None = None  # what was run; None if nothing was
     evidence: tuple[Evidence, ...] = ()  # of each case that was run
+    lent: tuple[Lent, ...] = ()  # the other programs whose kernels it has launched
 
 
 def check(puzzle_id: str, submission: Submission, terms: Terms | None = None) -> Outcome:
@@ -145,15 +147,30 @@ def _box(limits: Limits, host: Host, device: str = "interpreter") -> AbstractCon
 
 
 def launch(
-    program: Program, launches: list[Launch], limits: Limits, host: Host | None = None, device: str = "interpreter"
+    program: Program,
+    launches: list[Launch],
+    limits: Limits,
+    host: Host | None = None,
+    device: str = "interpreter",
+    lent: Sequence[Lent] = (),
 ) -> PassResult:
     """Run launches of a program that nothing keeps from being run, as in practice, every program in order.
 
-    `device`: in the words of the box.
+    `device`: in the words of the box. `lent`: as `Box.run` takes it.
     """
     with _box(limits, host or Host(), device) as box:
         in_order: Pass = [(number, range(one.programs)) for number, one in enumerate(launches)]
-        return box.run(program.source, list(program.kernels), launches, [in_order]).passes[0]
+        return run_in(box, (program.source, list(program.kernels), launches, [in_order]), lent).passes[0]
+
+
+def run_in(
+    box: Box | Alone | Here, asked: tuple[str, list[str], list[Launch], list[Pass]], lent: Sequence[Lent]
+) -> BoxResult:
+    """Run what is asked; kernels of other programs are lent to PyTorch alone, which has no other box."""
+    if not lent:
+        return box.run(*asked)
+    assert isinstance(box, Box)
+    return box.run(*asked, lent)
 
 
 def program_of(

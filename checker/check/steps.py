@@ -17,7 +17,7 @@ from checker.box.exchange import Ending
 from checker.box.here import Here
 from checker.box.parent import Box, BoxResult, Pass
 from checker.box.protocol.results import Launch
-from checker.check import Outcome, Terms, device_of, program_of, unproven
+from checker.check import Outcome, Terms, device_of, program_of, run_in, unproven
 from checker.check.lent import lent
 from checker.course.case import Case, numbered
 from checker.course.clean import cleaned
@@ -98,17 +98,12 @@ class Check:
             cached=self.practice,
             assembled=self.practice,
         ) as compiler:
-            asked = program.source, list(program.kernels), plan.launches, plan.passes
-            if others:
-                assert isinstance(box, Box)  # PyTorch has no other
-                result = box.run(*asked, others)
-            else:
-                result = box.run(*asked)
+            result = run_in(box, (program.source, list(program.kernels), plan.launches, plan.passes), others)
             evidence = self._evidence(plan, result)
             verdict = self._judged(program, plan, evidence, result)
             if verdict.earned:  # what does not compile scores 0, whatever else is wrong with it
                 verdict = self._with_compiled(verdict, compiler)
-        return Outcome(cleaned(verdict), self.submission, program, tuple(evidence))
+        return Outcome(cleaned(verdict), self.submission, program, tuple(evidence), tuple(others))
 
     def _not_run(self, *findings: Finding) -> Outcome:
         worst = min((finding.status for finding in findings), key=lambda status: status.severity)

@@ -10,12 +10,19 @@ from typing import NoReturn
 
 import click
 
+from checker.check import Terms, check
+from checker.check.lent import own
 from checker.commands.drawing import can_draw
-from checker.course.places import ROOT, shown
+from checker.commands.output import write
+from checker.course.ladder import RUNGS
+from checker.course.places import script, shown
 from checker.course.status import ExitStatus, Misuse
+from checker.learner.practice import checked
+from checker.learner.progress import opened
 from checker.report.screen import console
 from checker.submission.read import Unreadable, from_file
 from checker.train import session
+from checker.train.page import page
 from checker.train.result import Training
 from checker.train.sizes import SIZES
 
@@ -37,7 +44,7 @@ def train(file: Path | None, device: str, steps: int | None, into: Path) -> NoRe
     Ctrl-C ends it after the current step, and keeps what there is.
     """
     screen = console()
-    path = file or Path(shown(ROOT / "puzzles" / "c1_tiny_gpt.py"))
+    path = file or Path(shown(script("c1")))
     size = SIZES[device]
     if steps is not None:
         size = replace(size, steps=steps, warm_up=min(size.warm_up, steps // 10))
@@ -45,9 +52,11 @@ def train(file: Path | None, device: str, steps: int | None, into: Path) -> NoRe
         submission = from_file(path)
     except Unreadable as problem:
         raise Misuse(str(problem)) from problem
-    if not accepted(path):
+    verdict = checked("c1", path, Terms(targets=()))
+    if not verdict.accepted:
+        write([verdict], None, table=False)
         click.echo("\nNothing was trained: the attention has to be right first.")
-        sys.exit(ExitStatus.REFUSED)
+        sys.exit(verdict.exit_status)
     stop = session.Stop()
     with stop.by_interrupt():
         session.prepare(device)
@@ -70,15 +79,14 @@ def _keep(training: Training, folder: Path) -> None:
     if not can_draw():
         click.echo("\nNothing was drawn: matplotlib is missing.")
     try:
-        written = session.save(training, folder)
+        written = session.save(training, _page(training), folder)
     except OSError as error:
         raise Misuse(f"The results could not be written to {folder}: {error.strerror}.") from error
     click.echo("\nWritten: " + ", ".join(map(os.path.relpath, written)))
 
 
-def accepted(file: Path) -> bool:
-    """Whether puzzle c1 is accepted as a file stands; if it is not, its report has been shown.
-
-    TODO: the one place where the check of puzzle c1 goes, once the ladder has that puzzle.
-    """
-    return True
+def _page(training: Training) -> str:
+    """The page, with what the judge says of the kernels that were run."""
+    verdicts = [check(needed, own(needed), Terms(targets=())).verdict for needed in RUNGS["c1"].launches]
+    found = opened().progress
+    return page(training, verdicts, sum(found.of(puzzle_id).solved for puzzle_id in RUNGS), len(RUNGS))

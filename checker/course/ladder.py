@@ -50,9 +50,6 @@ LADDER = (
 RUNGS = {rung.id: rung for rung in LADDER}
 
 
-GRADED = tuple(rung.id for rung in LADDER if not rung.launches)
-
-
 def stems() -> dict[str, str]:
     """ID → `ID_slug` of every puzzle, in order, without importing any of them."""
     return {id: rung.stem for id, rung in RUNGS.items()}
@@ -61,6 +58,11 @@ def stems() -> dict[str, str]:
 def ids() -> dict[str, str]:
     """`ID_slug` → ID: the way back from a file, or from nbgrader's assignments."""
     return {stem: id for id, stem in stems().items()}
+
+
+def graded() -> list[str]:
+    """The puzzles that a course can give points for: not those that run the learner's own kernels of others."""
+    return [id for id, rung in RUNGS.items() if not rung.launches]
 
 
 def place_of(id: str) -> tuple[int, str]:

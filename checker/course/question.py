@@ -24,6 +24,8 @@ class Done:
     programs: Mapping[str, int]  # how many of them stored to a tensor
     multiply_adds: int  # of all matrix products
     largest: int  # numbers in the largest tensor that a PyTorch program has made
+    launches: int  # of kernels, by a PyTorch program
+    launched: int  # programs of all of these together
 
 
 Measure = Callable[[Done], float]
@@ -88,3 +90,13 @@ def products(*sides: int) -> Measure:
 def largest(done: Done) -> float:
     """How many numbers the largest tensor holds that a PyTorch program has made."""
     return done.largest
+
+
+def launches(done: Done) -> float:
+    """How many kernels a PyTorch program has launched."""
+    return done.launches
+
+
+def launched(done: Done) -> float:
+    """How many programs these have run."""
+    return done.launched

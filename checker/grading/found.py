@@ -56,7 +56,7 @@ def download(path: Path) -> Download | None:
     return None
 
 
-def found(places: Sequence[Path], puzzles: Collection[str] = ladder.GRADED) -> list[Work]:
+def found(places: Sequence[Path], puzzles: Collection[str] = ladder.RUNGS) -> list[Work]:
     """All submissions in these folders and files, in order. Raises NothingFound.
 
     `puzzles`: what is expected. What was handed in for others is found as well.

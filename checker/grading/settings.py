@@ -163,7 +163,7 @@ def ids_of(named: list[str | int]) -> tuple[str, ...]:
         ids = sorted({ladder.id_of(one) for one in named}, key=ladder.place_of)
     except Misuse as problem:
         raise SettingsError(str(problem)) from problem
-    if practised := [id for id in ids if id not in ladder.GRADED]:
+    if practised := [id for id in ids if id not in ladder.graded()]:
         raise SettingsError(
             f"Puzzle {practised[0]} runs the learner's own kernels of other puzzles: it is for practice, and has no "
             "points."
@@ -194,8 +194,8 @@ def check_id(id: str) -> None:
 
 def template(id: str) -> str:
     """A new course's `course.toml`: everything that can be said in it, as it holds by default."""
-    head = _HEAD.format(id=id, puzzles=json.dumps(list(ladder.GRADED)))
-    return head + "".join(_template_points(puzzle_id) for puzzle_id in ladder.GRADED)
+    head = _HEAD.format(id=id, puzzles=json.dumps(ladder.graded()))
+    return head + "".join(_template_points(puzzle_id) for puzzle_id in ladder.graded())
 
 
 def _template_points(puzzle_id: str) -> str:

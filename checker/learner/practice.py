@@ -76,10 +76,9 @@ def _insist_on_accepted(puzzle_id: str, works: bool) -> None:
 
     `works`: the puzzle is accepted with them; then it is enough that they once were, and nothing is checked again.
     """
-    solved = progress.opened().progress
     for needed in ladder.RUNGS[puzzle_id].launches:
         if (
-            not (works and solved.of(needed).solved)
+            not (works and progress.opened().progress.of(needed).solved)
             and not check(needed, own(needed), Terms(targets=())).verdict.accepted
         ):
             raise AnotherFirst(needed)

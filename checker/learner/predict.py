@@ -17,7 +17,7 @@ import numpy as np
 from checker.box.exchange import Ending
 from checker.box.host import Host
 from checker.box.parent import Limits
-from checker.box.protocol.records import LOAD, STORE
+from checker.box.protocol.records import LAUNCHED, LOAD, STORE
 from checker.box.protocol.results import LaunchResult
 from checker.check import Outcome, Terms, device_of, launch
 from checker.course.case import Case
@@ -185,7 +185,7 @@ def number(value: float) -> str:
 def _done(puzzle: Puzzle, outcome: Outcome, cases: list[Case], host: Host | None) -> list[Done]:
     assert outcome.program is not None
     launches = [launch_of(case, puzzle.budget(case)) for case in cases]
-    ran = launch(outcome.program, launches, Limits(), host, device_of(puzzle.id, Terms()))
+    ran = launch(outcome.program, launches, Limits(), host, device_of(puzzle.id, Terms()), outcome.lent)
     if ran.ending is Ending.KILLED_FROM_OUTSIDE:
         raise RuntimeError("the box was killed from outside, as by the system when memory is short")
     results = [ran.results.get(n) for n in range(len(cases))]
@@ -220,4 +220,6 @@ def _counted(case: Case, result: LaunchResult) -> Done:
         programs={name: np.unique(log.program[mask & (log.kind == STORE)]).size for name, mask in touched.items()},
         multiply_adds=multiply_adds(result),
         largest=used(result).largest,
+        launches=len(log.launched),
+        launched=int(log.lanes[log.kind == LAUNCHED].sum(dtype=np.int64)),
     )

@@ -43,9 +43,11 @@ def sign(status: Status) -> str:
 
 
 def plain(verdict: Verdict) -> str:
-    """How it ended, in a few words. What PyTorch moves nobody knows: there it is what lives, and what is multiplied."""
-    if verdict.status is Status.OVER_TRAFFIC and verdict.runs and verdict.runs[0].held:
-        return "takes more memory or work than is needed"
+    """How it ended, in a few words. What PyTorch moves nobody knows: there it is what lives, and what is computed."""
+    if verdict.status is Status.OVER_TRAFFIC and verdict.runs and verdict.runs[0].device == "pytorch":
+        return (
+            "takes more memory or work than is needed" if verdict.runs[0].held else "does not launch each kernel once"
+        )
     return PLAIN_WORDS[verdict.status]
 
 

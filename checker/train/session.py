@@ -123,14 +123,16 @@ def show(screen: Console, training: Training) -> None:
     screen.print("\n" + "\n".join(training.lines()), soft_wrap=True)
 
 
-def save(training: Training, folder: Path) -> list[Path]:
-    """Write the numbers, and the picture if matplotlib is there; the files written. OSError."""
+def save(training: Training, page: str, folder: Path) -> list[Path]:
+    """Write the page, the numbers, and the picture if matplotlib is there; the files written. OSError."""
     folder.mkdir(parents=True, exist_ok=True)
-    data, picture = folder / "train.json", folder / "train.png"
-    data.write_text(training.to_json(), encoding="utf-8")
+    written = [folder / "page.md", folder / "train.json"]
+    for path, text in zip(written, (page, training.to_json()), strict=True):
+        path.write_text(text, encoding="utf-8")
     try:
         from checker.train import chart
     except ImportError:
-        return [data]
+        return written
+    picture = folder / "train.png"
     picture.write_bytes(chart.png(training))
-    return [picture, data]
+    return [*written, picture]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +44,7 @@ class Size:
 
 CPU = Size("cpu", sequences=8, context=64, width=32, heads=2, layers=1, steps=400, rate=3e-3)
 GPU = Size("cuda", sequences=64, context=256, width=384, heads=6, layers=6, steps=1000, rate=1e-3, warm_up=100)
+_FENCED = re.compile(r"```.*?```\n*", re.DOTALL)
 SIZES = {size.device: size for size in (CPU, GPU)}
 
 
@@ -52,14 +54,14 @@ def text_for(device: str, root: Path = places.ROOT) -> str:
 
 
 def lessons(root: Path = places.ROOT) -> str:
-    """The texts of the course's lessons: the Markdown cells of the puzzles' files, whatever their code is by now."""
+    """The prose of the lessons: the Markdown cells of the puzzles' files, without what is drawn or code in them."""
     found = []
     for puzzle_id in RUNGS:
         try:
             script = places.script(puzzle_id, root).read_text(encoding="utf-8")
         except (OSError, ValueError):  # it was removed, or is no text any more: the others are long enough
             continue
-        found += [text for kind, text in script_cells(script) if kind == "markdown"]
+        found += [_FENCED.sub("", text) for kind, text in script_cells(script) if kind == "markdown"]
     if not found:
         raise Misuse("There are no lessons here to learn from. Begin with the course's folder: cd into it.")
     return "\n\n".join(found)

@@ -13,6 +13,7 @@ import pytest
 
 from checker import catalog
 from checker.check import Outcome, program_of
+from checker.check.lent import lent
 from checker.course import places
 from checker.course.lesson import script_cells
 from checker.course.puzzle import Puzzle
@@ -23,7 +24,7 @@ from checker.learner import predict
 from checker.learner.predict import Answer, guesses_of, said_in
 from checker.learner.progress import _LINE, Entry
 from checker.submission.read import from_cells
-from tests.conftest import importable
+from tests.conftest import LENT, importable
 from tests.kernels import kernels, named
 from tests.learner.conftest import STEMS, Course, solution_text, solved
 from tests.notebook.test_notebook import Kernel
@@ -46,6 +47,7 @@ RIGHT: dict[str, dict[str, float]] = {
     "p5": {"k_reads": 1, "o_writes": 64 / 32, "q_reads": 64 / 32},
     "p6": {"k_reads": 64 / 16, "k_reads_causal": (1 + 2 + 3 + 4) / 4, "k_reads_tall": (2 + 4) / 4},
     "a4": {"tiles": TRIANGLE_8, "tiles_tall": 2 + 4 + 6 + 8, "largest": 256 * 16},
+    "c1": {"launches": 4, "programs": 4 * 2 * 3 * math.ceil(200 / 64)},
     "b1": {"full_reads": 1, "key_reads": 2 * 64 / 16, "q_reads": 64 / 16},
     "p7": {"k_reads": (2 + 4) / 4, "q_reads": (2 + 2 + 1 + 1) / 2, "products": 4 * (2 + 2 + 1 + 1)},
     "b2": {"k_reads": 64 / 16, "q_reads": 64 / 16, "products": 4 * (64 // 16) ** 2},
@@ -56,7 +58,8 @@ RIGHT: dict[str, dict[str, float]] = {
 def outcome_of(puzzle: Puzzle, text: str) -> Outcome:
     """As of a check that accepts it, without one."""
     submission = from_cells([("code", text)], "")
-    return Outcome(Verdict(puzzle.id, "", Status.ACCEPTED, ()), submission, program_of(submission, puzzle.kernels)[0])
+    verdict, program = Verdict(puzzle.id, "", Status.ACCEPTED, ()), program_of(submission, puzzle.kernels)[0]
+    return Outcome(verdict, submission, program, lent=tuple(lent(puzzle.id, LENT)))
 
 
 def answers(puzzle: Puzzle, text: str) -> dict[str, Answer]:

@@ -33,7 +33,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_making_it_again_changes_nothing(tmp_path: Path) -> None:
     course, made = make(tmp_path / "course")
-    assert len(made.written) == len(ladder.stems()) + 3
+    assert len(made.written) == len(ladder.graded()) + 3
     (course.folder / "course.toml").write_text((course.folder / "course.toml").read_text() + "# my own\n")
     (course.folder / "own_config.py").write_text("get_config().Exchange.root = '/srv'\n")
     for name in ("gradebook.db", f"submitted/ida/{STEM}/{STEM}.ipynb", "source/own/own.ipynb", "release/x"):
@@ -196,7 +196,7 @@ def test_settings_that_are_wrong_are_told(tmp_path: Path, change: str, told: str
         ("", ("p1", "p2", "p3", "p4", "p5", "p6", "p7")),  # older than the line: what there was then
         ('puzzles = ["p2"]', ("p2",)),
         ('puzzles = ["P3", 1, "2", "1", "T1"]', ("t1", "p1", "p2", "p3")),
-        (settings.template("x"), tuple(ladder.RUNGS)),
+        (settings.template("x"), tuple(ladder.graded())),
     ],
 )
 def test_a_course_has_the_puzzles_that_it_names(
@@ -212,7 +212,8 @@ def test_a_course_has_the_puzzles_that_it_names(
 
 def test_only_puzzles_that_are_named_are_put_into_the_course(tmp_path: Path) -> None:
     course = make(tmp_path / "course")[0]
-    assert {path.name for path in (course.folder / "source").iterdir()} == set(ladder.stems().values())
+    stems = {ladder.stems()[puzzle_id] for puzzle_id in ladder.graded()}
+    assert {path.name for path in (course.folder / "source").iterdir()} == stems
     (tmp_path / "small").mkdir()
     (tmp_path / "small" / "course.toml").write_text("puzzles = [2]")
     _, made = make(tmp_path / "small")

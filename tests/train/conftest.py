@@ -9,67 +9,24 @@ import pytest
 
 from checker.course.ladder import stems
 from tests.conftest import ROOT
+from tests.learner.conftest import solved as as_left
 
-IMPORTS = """\
-from checker.train.kernels import delta_kernel, dk_dv_kernel, dq_kernel, flash_attention_2_kernel
-import torch
-import triton
-from torch import nn
-"""
-GIVEN = """
-
-class Attention(torch.autograd.Function):
-    forward = staticmethod(attention_forward)
-    backward = staticmethod(attention_backward)
-
-
-def own_attention(q, k, v):
-    return Attention.apply(q, k, v, q.shape[-1] ** -0.5)
-
-
-class Block(nn.Module):
-    def __init__(self, width, heads, attention):
-        super().__init__()
-        self.heads, self.attention = heads, attention
-        self.norm_1, self.norm_2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
-
-    def forward(self, x):
-        b, n, w = x.shape
-        q, k, v = self.qkv(self.norm_1(x)).view(b, n, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-        x = x + self.out(self.attention(q, k, v).transpose(1, 2).reshape(b, n, w))
-        return x + self.mlp(self.norm_2(x))
-
-
-class GPT(nn.Module):
-    def __init__(self, characters, context, width, heads, layers, attention):
-        super().__init__()
-        self.token, self.position = nn.Embedding(characters, width), nn.Embedding(context, width)
-        self.blocks = nn.Sequential(*(Block(width, heads, attention) for _ in range(layers)))
-        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, characters)
-
-    def forward(self, tokens):
-        x = self.token(tokens) + self.position(torch.arange(tokens.shape[1], device=tokens.device))
-        return self.head(self.norm(self.blocks(x)))
-"""
-CAPSTONE = "c1_tiny_gpt"
+CAPSTONE = stems()["c1"]
 
 
 def solved() -> str:
-    """The capstone's file as it is when it is solved."""
-    solution = (ROOT / "solutions" / f"{CAPSTONE}.py").read_text()
-    _, _, functions = solution.partition("flash_attention_2_kernel\n")
-    return IMPORTS + functions + GIVEN
+    """What the capstone's file defines when it is solved: without the cells that check and train."""
+    return as_left("c1").partition("# %% [markdown]\n# ## How to check")[0]
 
 
 def course_in(folder: Path) -> Path:
     """Make such a course; the checker is ours."""
     (folder / "checker").symlink_to(ROOT / "checker")
     shutil.copytree(ROOT / "puzzles", folder / "puzzles")
-    for puzzle_id in ("p6", "p7"):
-        shutil.copy(ROOT / "solutions" / f"{stems()[puzzle_id]}.py", folder / "puzzles")
-    (folder / "puzzles" / f"{CAPSTONE}.py").write_text(solved())
+    for puzzle_id in ("p6", "p7", "c1"):
+        (folder / "puzzles" / f"{stems()[puzzle_id]}.py").write_text(
+            solved() if puzzle_id == "c1" else as_left(puzzle_id)
+        )
     return folder
 
 
