@@ -136,7 +136,6 @@ from checker.train.kernels import delta_kernel, dk_dv_kernel, dq_kernel, flash_a
 import torch
 import triton
 from torch import nn
-from torch.nn import functional as F
 
 # %% [markdown]
 # ## Your turn
