@@ -17,13 +17,14 @@ from checker import catalog
 from checker.box.parent import Box
 from checker.box.protocol.records import BARRIER, BLOCK, DOT, LOAD, STORE
 from checker.box.protocol.results import LaunchResult
-from checker.check import Terms
+from checker.check import Terms, program_of
 from checker.check.lent import lent
 from checker.course.case import Case, Role
 from checker.course.puzzle import Expected, Puzzle
 from checker.judge import footprint
 from checker.judge.compare import wrong_elements
 from checker.judge.evidence import launch_of
+from checker.submission.read import from_cells
 from tests.mutation.launches import launches
 
 ROOT = Path(__file__).parents[2]
@@ -87,6 +88,8 @@ class Oracle:
 
     def _ran(self, text: str) -> Iterator[tuple[int, LaunchResult | str]]:
         """(number of a launch, what came of it) as far as it gets; how it ended, if it did not get to the end."""
+        if self.kernel.launches:  # what it imports is lent to it instead
+            text = program_of(from_cells([("code", text)], "", numbered=False), self.puzzle.kernels)[0].source
         for first in range(0, len(self.cases), AT_ONCE):
             some = [launch_of(c, self.puzzle.budget(c)) for c in self.cases[first : first + AT_ONCE]]
             order = np.random.default_rng(first)
