@@ -272,12 +272,12 @@ predict("c1", launches=..., programs=...)
 
 # %% [markdown]
 # **Train.** In a notebook the next cell does it, in a terminal `make train`. It shows a sample of text before, both
-# losses, and a sample afterwards, and it draws both curves. Guess first: with 130 different characters and a model that
-# knows nothing, what is the loss at the first step?
+# losses, and a sample afterwards, and it draws both curves. Guess first: with about 110 different characters and a
+# model that knows nothing, what is the loss at the first step?
 #
 # <details><summary>The answer</summary>
 #
-# log 130 = 4.87: a model that knows nothing gives each character a chance of 1 in 130. (It begins a little higher, as
+# log 110 = 4.70: a model that knows nothing gives each character a chance of 1 in 110. (It begins a little higher, as
 # its first guesses are not quite even.)
 #
 # </details>

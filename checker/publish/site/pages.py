@@ -26,6 +26,7 @@ CHAPTERS = {
     "p1": "Softmax",
     "a1": "Attention",
     "a4": "The backward pass",
+    "c1": "The capstone",
     "b1": "Beyond the seven",
 }  # by their first puzzles
 PAGES = {
