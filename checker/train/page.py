@@ -18,9 +18,9 @@ def page(training: Training, verdicts: Iterable[Verdict], solved: int, puzzles: 
     lines = [
         "# A language model with my own attention",
         "",
-        f"A transformer of {size.layers} layer{'s' if size.layers > 1 else ''} and width {size.width}, with {size.heads} "
-        f"heads, which reads {size.context} characters at a time. Its attention, forward and backward, is computed by "
-        f"Triton kernels that I wrote. It was trained for {training.steps} steps on {training.hardware}, "
+        f"A transformer of {size.layers} layer{'s' if size.layers > 1 else ''} and width {size.width}, with "
+        f"{size.heads} heads, which reads {size.context} characters at a time. Its attention, forward and backward, is "
+        f"computed by Triton kernels that I wrote. It was trained for {training.steps} steps on {training.hardware}, "
         f"{training.date}.",
         "",
         "![The loss over the steps: two curves, one on the other](train.png)",
