@@ -165,13 +165,14 @@ Sizes = tuple[int, int, int, int, int]
 
 def _around(c: int, computed: bool) -> Iterator[Sizes]:
     """Each of the sizes is c, a little more or less, and far beyond."""
-    yield 1, 1, c, c + 1, 16
-    yield 1, 1, c + 1, c, 16
+    yield 1, 2, c + 1, 16, 16
+    yield 1, 2, 16, c + 1, 16
     if computed:
         return
-    yield 1, 1, c - 1, c - 1, 16
+    yield 1, 1, c, c, 16
     yield c, 1, 2, 3, 16
     yield 1, c + 1, 3, 2, 16
+    yield 1, 1, c - 1, c, 16
     yield 1, 1, 2, 2 * c + 5, 16
     yield 1, 1, 2 * c + 5, 3, 16
 
@@ -179,7 +180,7 @@ def _around(c: int, computed: bool) -> Iterator[Sizes]:
 def _wanted(function: Kernel, proves: str, draw: Draw, sizes: Sizes) -> suspected.Wanted:
     batch, heads, n_q, n_k, d = sizes
     tiles = [-(-n // 64) for n in (n_q, n_k)]  # as most functions cut them
-    milliseconds = 3 * batch * heads * (math.prod(tiles) + sum(tiles)) + batch * heads * n_q * n_k / 20_000
+    milliseconds = 1.5 * batch * heads * (math.prod(tiles) + sum(tiles)) + batch * heads * n_q * n_k / 20_000
     elements = batch * heads * max((n_q + n_k) * d, n_q * n_k)
 
     def make(name: str) -> Case:
