@@ -169,12 +169,12 @@ def _around(c: int, computed: bool) -> Iterator[Sizes]:
     yield 1, 2, 16, c + 1, 16
     if computed:
         return
-    yield 1, 1, c, c, 16
+    yield 1, 1, 2 * c + 5, 3, 16
+    yield 1, 1, 2, 2 * c + 5, 16
     yield c, 1, 2, 3, 16
     yield 1, c + 1, 3, 2, 16
-    yield 1, 1, c - 1, c, 16
-    yield 1, 1, 2, 2 * c + 5, 16
-    yield 1, 1, 2 * c + 5, 3, 16
+    yield 1, 1, c - 1, 16, 16
+    yield 1, 1, c, c, 16
 
 
 def _wanted(function: Kernel, proves: str, draw: Draw, sizes: Sizes) -> suspected.Wanted:
