@@ -7,7 +7,10 @@
 #   AGAIN=1        only the hints seen so far
 #   EVERY=1        bench every size, not only the usual ones
 #   STEPS=…        how long to train
-#   TARGETS=…      GPUs to compile for: sm_90 (default), sm_80, gfx942, separated by commas, or all
+#   BEFORE=…       for compiled: an older version, to be shown beside yours
+#   SIZE=…         for compiled: the timed size that has these words in its name; LAUNCH="Br=128 num_warps=8": another launch
+#   STAGE=…        for compiled: print a text of the compiler, ttgir, llir or ptx
+#   TARGETS=…      GPUs to compile for: sm_90 (default), sm_80, gfx942 and others, separated by commas, or all
 #   PYTHON=…       the Python that .venv is made with
 #   VENV=…         use this environment as it is, and install nothing
 
@@ -46,7 +49,7 @@ checker = PYTHONPATH="$(CURDIR)" "$(bin)/python" -m checker
 drawing = $(if $(VENV),,CHECKER_INSTALL_MATPLOTLIB="make -s .venv/.layer-plot")
 friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
 
-.PHONY: help check watch hint predict progress reset lab torch trace bench train doctor clean needs-check needs-lab needs-torch
+.PHONY: help check watch hint predict progress reset lab torch trace bench compiled train doctor clean needs-check needs-lab needs-torch
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 23
@@ -80,6 +83,9 @@ trace: $(call layer,check) ## draw which tiles PUZZLE=p5 loads and stores, in wh
 
 bench: $(call layer,check) ## time PUZZLE=p6 on a GPU beside its peers and the roofline; without a GPU, predict
 	@$(drawing) $(checker) bench $(PUZZLE) $(if $(FILE),--file "$(FILE)") $(if $(EVERY),--every) $(friendly)
+
+compiled: $(call layer,check) ## what the compiler made of PUZZLE=p6, line by line, and what costs time; no GPU is needed (TARGETS=sm_80)
+	@$(checker) compiled $(PUZZLE) $(if $(FILE),--file "$(FILE)") $(if $(BEFORE),--before "$(BEFORE)") $(if $(TARGETS),--targets $(TARGETS)) $(if $(SIZE),--size "$(SIZE)") $(if $(LAUNCH),--launch "$(LAUNCH)") $(if $(STAGE),--stage $(STAGE)) $(friendly)
 
 train: $(call layer,check) $(call layer,torch) ## train a small GPT with your own attention kernels (DEVICE=cuda: a larger one, on a GPU)
 	@$(drawing) $(checker) train $(if $(FILE),--file "$(FILE)") --device $(if $(filter cuda,$(DEVICE)),cuda,cpu) $(if $(STEPS),--steps $(STEPS))

@@ -92,6 +92,9 @@ COMMANDS = {
     "trace p1, right": Command([*CHECKER, "trace", *solved("p1")]),
     "trace p5, right": Command([*CHECKER, "trace", *solved("p5")]),
     "trace p7, right: three pages": Command([*CHECKER, "trace", *solved("p7")]),
+    "compiled p6, right": Command([*CHECKER, "compiled", *solved("p6")]),
+    "compiled p7, right": Command([*CHECKER, "compiled", *solved("p7")]),
+    "compiled p6, for sm_80": Command([*CHECKER, "compiled", *solved("p6"), "--targets", "sm_80"]),
     "bench p6 --predict": Command([*CHECKER, "bench", *solved("p6"), "--predict"]),
 }
 

@@ -18,6 +18,7 @@ LESSONS = [places.script(puzzle_id) for puzzle_id in ladder.RUNGS]
 LINK = re.compile(r"!?\[([^\]]*)\]\(([^)\s]+)\)")
 IMAGE = re.compile(r'<img src="([^"]*)"(?:[^>]* alt="([^"]*)")?')
 FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
+INDENTED = re.compile(r"(?<=\n\n)( {4}.*\n)+")  # a block of code as well, such as what a model wrote
 
 
 def text_of(path: Path) -> str:
@@ -25,7 +26,7 @@ def text_of(path: Path) -> str:
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         text = "\n".join(line[2:] if line.startswith("# ") else "" for line in text.split("\n") if line.startswith("#"))
-    return FENCE.sub("", text)
+    return INDENTED.sub("", FENCE.sub("", text))
 
 
 def anchors(path: Path) -> set[str]:

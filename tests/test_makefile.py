@@ -101,6 +101,21 @@ def test_trace_is_a_thin_command(course: Path) -> None:
     assert "make trace" in make(course, "help").stdout
 
 
+def test_compiled_passes_on_all_that_it_is_told(course: Path) -> None:
+    words = [
+        "FILE=my file.py",
+        "BEFORE=old one.py",
+        "TARGETS=sm_80",
+        "SIZE=d = 128",
+        "LAUNCH=Br=32 num_warps=8",
+        "STAGE=ptx",
+    ]
+    done = make(course, "-n", "compiled", "PUZZLE=6", *words)
+    for part in ('--file "my file.py"', '--before "old one.py"', "--targets sm_80", '--size "d = 128"', "--stage ptx"):
+        assert part in done.stdout
+    assert "-m checker compiled 6" in done.stdout and '--launch "Br=32 num_warps=8"' in done.stdout
+
+
 @pytest.mark.parametrize(("device", "trained_on"), [("interpreter", "cpu"), ("auto", "cpu"), ("cuda", "cuda")])
 def test_train_knows_two_devices(device: str, trained_on: str, course: Path) -> None:
     done = make(course, "-n", "train", f"DEVICE={device}", "FILE=my file.py", "STEPS=7")
@@ -116,7 +131,11 @@ def test_guesses_are_words_of_their_own(course: Path) -> None:
 
 @pytest.mark.parametrize("puzzle", ["1", "p1", "P1"])
 @pytest.mark.parametrize(
-    "target", ["check", "watch", "hint", "predict", "reset", "trace", "bench", "solution", "gradescope", "similar"]
+    "target",
+    [
+        *("check", "watch", "hint", "predict", "reset", "trace", "bench", "compiled"),
+        *("solution", "gradescope", "similar"),
+    ],
 )
 def test_a_puzzle_is_passed_on_as_it_is_typed(target: str, puzzle: str, course: Path) -> None:
     """Which one is meant is for the checker to say, so no file's name is made of it here."""

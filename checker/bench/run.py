@@ -9,7 +9,7 @@ import os
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,9 @@ from checker.bench.result import Result, Timing
 from checker.bench.roofline import NAMED
 from checker.bench.workload import asked, size_of
 from checker.box.processes import Started, command_of, environment
-from checker.course.puzzle import Puzzle, Timed
+from checker.course.puzzle import PLENTY, Puzzle, Timed
 from checker.course.verdict import Traffic
 
-_PLENTY = 40 << 30  # bytes of memory that a predicted GPU is taken to have free
 Tell = Callable[[str], None]
 
 
@@ -50,7 +49,7 @@ def predict(puzzle_id: str, extent: Extent, traffic: Iterable[Traffic] = ()) -> 
     puzzle = catalog.load(puzzle_id)
     traffic = list(traffic)
     sizes = []
-    for timed in extent.sizes(puzzle, _PLENTY):
+    for timed in extent.sizes(puzzle, PLENTY):
         size = size_of(puzzle, timed, traffic)
         timings = []
         for gpu in NAMED:
@@ -60,25 +59,31 @@ def predict(puzzle_id: str, extent: Extent, traffic: Iterable[Traffic] = ()) -> 
     return Result(puzzle_id, puzzle.title, tuple(sizes), date=_today())
 
 
-def measure(puzzle_id: str, sources: Mapping[str, str], extent: Extent, tell: Tell) -> Result:
-    """Time kernels (by name: their linted text) and peers in one process. Raises BenchmarkFailed."""
+def measure(
+    puzzle_id: str, sources: Mapping[str, str], extent: Extent, tell: Tell, timed: Sequence[Timed] = ()
+) -> Result:
+    """Time kernels (by name: their linted text) and peers in one process. Raises BenchmarkFailed.
+
+    `timed`: at these sizes, in place of the puzzle's own.
+    """
     puzzle = catalog.load(puzzle_id)
     before = _clocks()
     with _child(extent.most_seconds) as child:
-        wanted = extent.sizes(puzzle, child.answer(tell)["free"])
+        free = child.answer(tell)["free"]
+        wanted = list(timed) or extent.sizes(puzzle, free)
         child.ask(
             {
                 "sources": dict(sources),
-                "sizes": [asked(timed) for timed in wanted],
+                "sizes": [asked(one) for one in wanted],
                 "milliseconds": extent.milliseconds,
             }
         )
         gpu = child.answer(tell)
         sizes = []
-        for timed in wanted:
+        for one in wanted:
             measured = child.answer(tell)
             timings = tuple(Timing(**timing) for timing in measured["timings"])
-            sizes.append(replace(size_of(puzzle, timed), timings=timings, left_out=tuple(measured["left_out"])))
+            sizes.append(replace(size_of(puzzle, one), timings=timings, left_out=tuple(measured["left_out"])))
     clocks = f"before: {before}; after: {_clocks()}"
     return Result(puzzle_id, puzzle.title, tuple(sizes), clocks=clocks, date=_today(), **gpu)
 

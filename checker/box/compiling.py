@@ -6,9 +6,9 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from itertools import groupby, islice
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 from checker.box.exchange import BoxFailed, Ending, Exchange, Received
 from checker.box.host import Host, Server
 from checker.box.inside import seccomp
+from checker.box.inside.lowering import ASSEMBLER
 from checker.box.parent import Limits
 from checker.box.protocol import wire
 from checker.box.protocol.results import KernelError, MalformedAnswer, parse_error
@@ -24,6 +25,7 @@ from checker.box.protocol.results import KernelError, MalformedAnswer, parse_err
 KEPT = 500  # outcomes in the cache
 LONGEST_ANSWER = 16 << 20  # bytes, mostly assembler text; a kernel of the course has less than a hundred thousand
 LONGEST_HEADER = 1 << 16  # bytes; an object for each of many small things takes far more memory than its text
+_NUMBERS = ("shared", "tensor_memory", "registers", "spilled")  # of a result; the compiler tells two, the assembler two
 DIED = "Died"  # the type of the error of a compiler that has given no answer
 _DIED = {"type": DIED, "message": "the compiler did not finish", "line": 0, "program": 0}
 
@@ -42,6 +44,8 @@ class Job:
     constexprs: dict[str, int | float | bool]
     multiples: tuple[str, ...] = ()  # integers that are multiples of 16, as all pointers are
     until: str = ""  # Triton's name of the last stage; none: all of them, to assembler text
+    options: Mapping[str, int] = field(default_factory=dict)  # num_warps, num_stages
+    stages: tuple[str, ...] = ()  # Triton's names of those whose texts are wanted, beside the assembler's
     parts: tuple[Job, ...] = ()
 
 
@@ -54,6 +58,8 @@ class Compiled:
     shared: int | None = None  # bytes of shared memory
     registers: int | None = None  # per thread
     spilled: int | None = None  # bytes, or registers on AMD
+    tensor_memory: int | None = None  # columns that a program takes, where a GPU has any
+    texts: Mapping[str, str] = field(default_factory=dict)  # by stage, if the job wanted any: the assembler's too
 
 
 class Compiler:
@@ -120,7 +126,7 @@ class Compiler:
         answers, texts = [], []
         for group, one in zip(self.groups, received, strict=True):
             for header, text in self._answered(group, one):
-                answers.append({name: header.get(name) for name in ("error", "alone", "shared")})
+                answers.append({name: header.get(name) for name in ("error", "alone", *_NUMBERS[:2], "texts")})
                 texts.append(text)
         if self.assembled and not exchange.server.busy:
             self._assemble(exchange.server, answers, texts)
@@ -134,10 +140,17 @@ class Compiler:
 
     def _answered(self, group: list[Job], one: Received) -> list[tuple[dict[str, Any], bytes]]:
         """What a runner has answered to each of its jobs, not yet believed: a header, and assembler text."""
-        answers = []
+        answers: list[tuple[dict[str, Any], bytes]] = []
+        most = 1 + max(len(job.stages) for job in group)
         with contextlib.suppress(wire.MalformedFrame):
-            for header, buffers in islice(wire.unpack(bytes(one.answer), LONGEST_HEADER, 1), len(group)):
-                answers.append((header, b"".join(buffers)))
+            for header, buffers in islice(wire.unpack(bytes(one.answer), LONGEST_HEADER, most), len(group)):
+                texts = [bytes(buffer) for buffer in buffers]
+                stages = group[len(answers)].stages
+                header["texts"] = {
+                    name: text.decode(errors="replace")
+                    for name, text in zip((ASSEMBLER, *stages) if stages else (), texts, strict=False)
+                }
+                answers.append((header, texts[0] if texts else b""))
         missing = len(group) - len(answers)
         ending, _ = one.ending(self.limits.cpu_seconds, self.harmless)
         if missing and ending is Ending.WALL_TIME:  # a kernel that takes long runs into the limit on CPU time
@@ -193,10 +206,13 @@ class Compiler:
 def _result(fields: Any, job: Job) -> Compiled:
     if not isinstance(fields, dict):
         raise MalformedAnswer("a result is not an object")
-    numbers = [fields.get(name) for name in ("shared", "registers", "spilled")]
-    if not all(n is None or (isinstance(n, int) and n >= 0) for n in numbers):
+    numbers = {name: fields.get(name) for name in _NUMBERS}
+    if not all(n is None or (isinstance(n, int) and n >= 0) for n in numbers.values()):
         raise MalformedAnswer("a result's numbers are none")
+    texts = fields.get("texts") or {}
+    if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
+        raise MalformedAnswer("a result's texts are none")
     error, alone = fields.get("error"), fields.get("alone")
     if type(alone) is int and 0 <= alone < len(job.parts):
         job = job.parts[alone]
-    return Compiled(job, None if error is None else parse_error(error), *numbers)
+    return Compiled(job, None if error is None else parse_error(error), **numbers, texts=texts)

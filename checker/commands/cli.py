@@ -16,7 +16,20 @@ import click
 from checker.course.status import TRACEBACK_VARIABLE, ExitStatus, Misuse
 
 VERBS = (
-    *("bench", "bug", "build", "check", "course", "doctor", "grade", "gradescope", "hint", "init", "predict"),
+    *(
+        "bench",
+        "bug",
+        "build",
+        "check",
+        "compiled",
+        "course",
+        "doctor",
+        "grade",
+        "gradescope",
+        "hint",
+        "init",
+        "predict",
+    ),
     *("progress", "reset", "similar", "site", "solution", "student-bundle", "trace", "train", "watch"),
 )
 

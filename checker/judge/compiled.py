@@ -8,7 +8,7 @@ from itertools import groupby
 from checker.box.compiling import DIED, Compiled, Job
 from checker.course.case import Case
 from checker.course.puzzle import Puzzle
-from checker.course.targets import SHARED_LIMITS
+from checker.course.targets import KNOWN
 from checker.course.verdict import Compilation, Finding, Status, Where
 from checker.judge.errors import compiler_finding, known_errors
 from checker.judge.evidence import Locator, listed
@@ -30,7 +30,7 @@ def compilations(results: Sequence[Compiled]) -> tuple[Compilation, ...]:
     told = []
     for timed, others in _by_kernel(results):
         job, compiles = timed.job, all(r.error is None or ones(r.job) for r in (timed, *others))
-        limit = SHARED_LIMITS[job.target]
+        limit = KNOWN[job.target].shared_limit
         told.append(Compilation(job.kernel, job.target, compiles, timed.shared, limit, timed.registers, timed.spilled))
     return tuple(told)
 
@@ -61,7 +61,7 @@ def _by_kernel(results: Sequence[Compiled]) -> Iterator[tuple[Compiled, list[Com
 def _complaint(puzzle: Puzzle, result: Compiled, timed: Compiled, where: Locator) -> Finding | None:
     job, form = result.job, _form(result.job, timed.job)
     if result.error is None:
-        limit = SHARED_LIMITS[job.target]
+        limit = KNOWN[job.target].shared_limit
         if result.shared is None or result.shared <= limit:
             return None
         return Finding(

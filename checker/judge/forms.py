@@ -28,10 +28,10 @@ CONSTEXPR = "constexpr"
 def forms(kernel: Kernel, cases: Sequence[Case], target: str) -> Iterator[Job]:
     """The jobs for one kernel, whose cases these are: as it is timed, what else it is run as, and with sizes of 1."""
     timed, *others = _covering(cases)
-    first = _job(kernel, timed, target)
+    first = job_of(kernel, timed, target)
     yield first
     for case in others or [timed]:
-        job = replace(_job(kernel, case, target), multiples=(), until=MEMORY)
+        job = replace(job_of(kernel, case, target), multiples=(), until=MEMORY)
         yield replace(job, parts=tuple(_parts(first, job)))
     if integers := first.multiples:
         for form in (first, *_switched(first, cases)):
@@ -56,12 +56,17 @@ def _covering(cases: Sequence[Case]) -> list[Case]:
     Timing is of fp16, large tiles and the causal kernel.
     """
     largest = sorted(cases, key=_tile, reverse=True)
-    chosen = [max(largest, key=lambda case: ("*fp16" in _types(case), _tile(case), _switched_on(case)))]
+    chosen = [timed_like(largest)]
     missing = {level for case in cases for level in _levels(case, largest)} - _levels(chosen[0], largest)
     while missing:
         chosen.append(max(largest, key=lambda case: len(_levels(case, largest) & missing)))
         missing -= _levels(chosen[-1], largest)
     return chosen
+
+
+def timed_like(cases: Sequence[Case]) -> Case:
+    """The case that is most like a timed one: with fp16, the largest tile, and switches on."""
+    return max(cases, key=lambda case: ("*fp16" in _types(case), _tile(case), _switched_on(case)))
 
 
 def _levels(case: Case, largest: Sequence[Case]) -> set[object]:
@@ -83,12 +88,13 @@ def _switched_on(case: Case) -> int:
     return sum(v is True for v in case.constexprs.values())
 
 
-def _job(kernel: Kernel, case: Case, target: str) -> Job:
+def job_of(kernel: Kernel, case: Case, target: str) -> Job:
     """A launch like this one, with integers that are multiples of 16."""
     signature = {}
     for parameter in kernel.parameters:
         if parameter in case.tensors:
-            signature[parameter] = _POINTERS[case.tensors[parameter].values.dtype]
+            tensor = case.tensors[parameter]
+            signature[parameter] = "*bf16" if tensor.bf16 else _POINTERS[tensor.values.dtype]
         elif parameter in case.scalars:
             signature[parameter] = _SCALARS[scalar_type(case.scalars[parameter])]
         else:

@@ -1,4 +1,4 @@
-"""What a notebook calls: `check`, `run`, `predict`, `trace`, `bench`, `train`, `hint`, `solution`.
+"""What a notebook calls: `check`, `run`, `predict`, `trace`, `bench`, `compiled`, `train`, `hint`, `solution`.
 
 The notebook's own process is never trusted: it hands over the text of the cells that were run, and that
 text walks the same road as a file does, in another process.
@@ -22,7 +22,7 @@ from checker.notebook.cells import latest, place, run_so_far
 from checker.notebook.experiment import Ran, ran
 from checker.submission.read import Unreadable
 
-__all__ = ["Ran", "Report", "bench", "check", "hint", "predict", "run", "solution", "trace", "train"]
+__all__ = ["Ran", "Report", "bench", "check", "compiled", "hint", "predict", "run", "solution", "trace", "train"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,6 +63,18 @@ def bench(puzzle: int | str, *, every: bool = False) -> Report:
 def trace(puzzle: int | str) -> Report:
     """Draw what the kernels of a puzzle load and store, right or wrong: tiles, their order, how often each is read."""
     return _asked("trace", puzzle)
+
+
+def compiled(
+    puzzle: int | str, *, target: str = "sm_90", size: str = "", launch: str = "", before: str | None = None
+) -> Report:
+    """What the compiler made of the kernels of a puzzle, line by line, and what in them is known to cost time.
+
+    `target`: a GPU that you need not have. `size`: words of a timed size's name. `launch`: changes to the launch,
+    such as "Br=128 num_warps=8". `before`: a file with an older version, to show its numbers beside yours.
+    """
+    older = None if before is None else str(Path(before).absolute())
+    return _asked("compiled", puzzle, targets=target, size=size, launch=launch, before=older)
 
 
 def train(*, steps: int | None = None, device: str = "cpu") -> Report:

@@ -16,6 +16,7 @@ from typing import Any
 from checker import catalog
 from checker.bench import command, table
 from checker.check import Terms, check
+from checker.compiled import command as compiling
 from checker.course import ladder, targets
 from checker.course.status import Misuse
 from checker.course.verdict import Verdict
@@ -26,7 +27,7 @@ from checker.notebook.cells import submission_of
 from checker.report.html import html
 from checker.report.screen import lines, plain
 from checker.report.terminal import report, told
-from checker.submission.read import Unreadable
+from checker.submission.read import Submission, Unreadable, from_file
 from checker.trace import words
 from checker.trace.run import traced
 
@@ -50,6 +51,8 @@ def main() -> None:
 def _served(puzzle_id: str, verb: str, cells: list[str], place: str | None, **options: Any) -> dict[str, Any]:
     if verb == "predict":
         return {"text": "\n\n".join(_predicted(puzzle_id, cells, place, **options))}
+    if verb == "compiled":
+        return _compiled(puzzle_id, submission_of(cells), **options)
     return _judged(puzzle_id, verb, cells, place, **options)
 
 
@@ -69,6 +72,17 @@ def _predicted(puzzle_id: str, cells: list[str], place: str | None, guesses: dic
         shown.append(plain(lines(predict.asked(still_open))))
         shown.append("Write your guesses in place of the dots, and run the cell again.")
     return shown
+
+
+def _compiled(
+    puzzle_id: str, submission: Submission, targets: str, size: str, launch: str, before: str | None
+) -> dict[str, Any]:
+    """What the compiler made of the cells; the report of a check, if they cannot be compiled."""
+    older = None if before is None else from_file(Path(before))
+    found = compiling.shown(catalog.load(puzzle_id), submission, older, targets, size, launch, in_notebook=True)
+    if found is None:
+        return _shown(check(puzzle_id, submission, Terms(targets=())).verdict)
+    return {"text": "\n".join(plain(part) for part in found.parts)}
 
 
 def _judged(

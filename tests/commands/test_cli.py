@@ -227,7 +227,7 @@ def test_what_cannot_be_opened_is_misuse(tmp_path: Path) -> None:
             checked("p1", tmp_path / name, None)
 
 
-@pytest.mark.parametrize("verb", ["check", "trace", "bench"])
+@pytest.mark.parametrize("verb", ["check", "trace", "bench", "compiled"])
 def test_a_files_name_gives_no_orders_to_the_terminal(verb: str, tmp_path: Path) -> None:
     """Whoever hands in a file chooses its name: here a colour, a title, and a mark that turns text around."""
     done = run(verb, "1", "--file", "\x1b[31m\x1b]0;title\x07\u202ekernel.py", cwd=tmp_path)

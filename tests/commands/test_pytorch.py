@@ -48,8 +48,11 @@ def test_without_pytorch_all_puzzles_are_the_others(packages: Path) -> None:
 
 
 @pytest.mark.parametrize("puzzle_id", [one for one in IN_PYTORCH if not ladder.RUNGS[one].launches])
-@pytest.mark.parametrize(("verb", "sentence"), [("trace", "no loads to draw"), ("bench", "not timed")])
+@pytest.mark.parametrize(
+    ("verb", "sentence"), [("trace", "no loads to draw"), ("bench", "not timed"), ("compiled", "no kernel to compile")]
+)
 def test_what_there_is_not_for_them_is_said(puzzle_id: str, verb: str, sentence: str, tmp_path: Path) -> None:
-    done = run(verb, puzzle_id, "--file", str(solution(puzzle_id)), "--into", str(tmp_path / "drawn"))
+    into = () if verb == "compiled" else ("--into", str(tmp_path / "drawn"))
+    done = run(verb, puzzle_id, "--file", str(solution(puzzle_id)), *into)
     assert done.returncode == 2 and sentence in done.stderr
     assert not (tmp_path / "drawn").exists()

@@ -64,7 +64,7 @@ def cell(process: Any) -> Kernel:
     """The kernel, as if it had just been started."""
     run = Kernel(process)
     run("get_ipython().history_manager.reset()\nget_ipython().history_manager.input_hist_raw[:] = ['']")
-    run(IMPORTS + "\nfrom checker.notebook import bench, check, run, trace")
+    run(IMPORTS + "\nfrom checker.notebook import bench, check, compiled, run, trace")
     return run
 
 
@@ -203,6 +203,19 @@ def test_trace_draws_what_is_wrong_and_reports_what_cannot_be_run(cell: Kernel) 
     cell(SOLUTION.replace("mask=mask)\n", "mask=mask\n"))
     shown = cell("trace(1)")
     assert "image/png" not in shown and "Python cannot read this" in shown["text/html"]
+
+
+def test_compiled_tells_lines_by_their_cells_and_reports_what_cannot_be_compiled(cell: Kernel, tmp_path: Path) -> None:
+    (tmp_path / "before.py").write_text(SOLUTION)
+    cell(SOLUTION.replace("mask = cols < n_cols", "mask = cols <= n_cols - 1"))
+    shown = cell(f"compiled(1, target='sm_80', before='{tmp_path / 'before.py'}')")["text/plain"]
+    assert "on sm_80 (A100)" in shown and "before" in shown and "4 bytes loaded, 16 times" in shown
+    assert re.search(r"! cell \d+, line \d+: It loads 4 bytes at a time, where 16 are possible", shown)
+    assert "There is no target" in cell("compiled(1, target='sm_12')")["text/plain"]
+    assert "nowhere.py." in cell("compiled(1, before='nowhere.py')")["text/plain"].replace("\n", "")
+    assert "Sizes, for size='…'" in shown
+    cell(SOLUTION.replace("mask=mask)\n", "mask=mask\n"))
+    assert "Python cannot read this" in cell("compiled(1)")["text/html"]
 
 
 FUNCTION = st.builds("def {}():\n    return {}".format, st.sampled_from("abc"), st.integers(0, 9))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pytest
@@ -177,11 +177,12 @@ EXAMPLES = {"taken": TAKEN, "not-taken": NOT_TAKEN, "whatever": NOT_TAKEN_WHATEV
 
 def compile_one_by_one(folder: Path) -> None:
     """Write beside each text of a folder what Triton complains of: nothing if it compiles. In a process of its own."""
+    from checker.box.compiling import Job
     from checker.box.inside.lowering import lowered
 
     kinds = {"x_ptr": "*fp32", "y_ptr": "*fp32"} | dict.fromkeys(KERNEL.constexprs, "constexpr")
     signature = {name: kinds.get(name, "i32") for name in KERNEL.parameters}
-    constexprs = {(KERNEL.parameters.index(name),): 64 for name in KERNEL.constexprs}
+    constexprs = dict.fromkeys(KERNEL.constexprs, 64)
     for path in folder.glob("*.py"):
         spec = importlib.util.spec_from_file_location(path.stem, path)
         assert spec is not None and spec.loader is not None
@@ -189,8 +190,7 @@ def compile_one_by_one(folder: Path) -> None:
         complaint = ""
         try:
             spec.loader.exec_module(module)
-            job = {"target": "sm_90", "signature": signature, "constexprs": constexprs, "multiples": [], "until": ""}
-            lowered(getattr(module, KERNEL.name), job)
+            lowered(getattr(module, KERNEL.name), asdict(Job(KERNEL.name, "sm_90", signature, constexprs)))
         except Exception as error:
             complaint = f"{type(error).__name__}: {error}"
         path.with_suffix(".txt").write_text(complaint)

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from checker.box.inside import harness
-from checker.box.inside.lowering import described, executed, lowered
+from checker.box.inside.lowering import ASSEMBLER, described, executed, lowered
 from checker.box.protocol import wire
 
 ASSEMBLER_SECONDS = 20
@@ -81,8 +81,11 @@ def _answers(source: str, jobs: list[dict[str, Any]], path: str, complaints: int
     for job in jobs:
         _said(complaints)  # whatever it was, it has kept nothing from compiling
         try:
-            text, shared = lowered(kernel, job)
-            frame = wire.pack({"error": None, "shared": shared}, [text.encode()])
+            texts, noted = lowered(kernel, job)
+            numbers = {"shared": noted.get("shared"), "tensor_memory": noted.get("tmem_size")}
+            frame = wire.pack(
+                {"error": None, **numbers}, [texts.get(name, "").encode() for name in (ASSEMBLER, *job["stages"])]
+            )
         except BaseException as error:
             frame = wire.pack({"error": described(error, path, _said(complaints)), "alone": _alone(kernel, job)})
         yield frame

@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 MESSAGE_LIMIT = 2000  # characters of a complaint that leave the box
+ASSEMBLER = "assembler"  # the text that every target has last: PTX, or AMD's
 
 
 def executed(source: str, path: str) -> dict[str, Any]:
@@ -34,11 +35,19 @@ def executed(source: str, path: str) -> dict[str, Any]:
         return ast.Module(body=[functions[self.fn.__name__]], type_ignores=[])
 
     JITFunction.parse = parse
+    for one in namespace.values():
+        if isinstance(one, JITFunction) and one.fn.__globals__ is namespace:
+            # Its tree has the submission's line numbers: where it begins must not be added to them once more.
+            one.starting_line_number, one.raw_src = 1, []
+            one.def_file_line_number = 1  # the same since Triton 3.9
     return namespace
 
 
-def lowered(kernel: Any, job: dict[str, Any]) -> tuple[str, int | None]:
-    """Compile as far as a job asks: assembler text, and bytes of shared memory once they are known."""
+def lowered(kernel: Any, job: dict[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
+    """Compile as far as a job asks. The text of each stage that it wants, by Triton's names, and what Triton notes.
+
+    The assembler text is there as well, under ASSEMBLER, unless the job ends before it.
+    """
     from triton._C.libtriton import llvm
     from triton.compiler import ASTSource
     from triton.compiler.compiler import ir, make_backend
@@ -48,7 +57,7 @@ def lowered(kernel: Any, job: dict[str, Any]) -> tuple[str, int | None]:
         llvm.optimize_module = lambda *_, **__: None
     target = gpu_target(job["target"])
     backend = make_backend(target)
-    options = backend.parse_options({})
+    options = backend.parse_options(dict(job["options"]))
     source = ASTSource(kernel, job["signature"], job["constexprs"], _aligned(job))
     stages: dict[str, Any] = {}
     backend.add_stages(stages, options, source.language)
@@ -59,13 +68,18 @@ def lowered(kernel: Any, job: dict[str, Any]) -> tuple[str, int | None]:
         target, options, backend.get_codegen_implementation(options), backend.get_module_map(), context
     )
     metadata: dict[str, Any] = {"target": target, **options.__dict__}
+    texts: dict[str, str] = {}
     for name, stage in stages.items():
         if name in ("cubin", "hsaco"):
             break
         module = stage(module, metadata)
+        if name in job["stages"]:
+            texts[name] = str(module)
         if name == job["until"]:
             break
-    return "" if job["until"] else str(module), metadata.get("shared")
+    if not job["until"]:
+        texts[ASSEMBLER] = str(module)
+    return texts, metadata
 
 
 def _aligned(job: dict[str, Any]) -> dict[tuple[int], list[list[Any]]]:

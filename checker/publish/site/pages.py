@@ -37,6 +37,7 @@ PAGES = {
     "docs/background/bias.md": "A bias, and its gradient",
     "docs/background/dropout.md": "Dropout in attention",
     "docs/background/split.md": "Splitting along the keys",
+    "docs/background/compiler.md": "What the compiler makes of a kernel",
     "docs/background/onwards.md": "What you have built, and where the field is going",
     "docs/sources.md": "Where each idea comes from",
     "benchmarks/results/speed.md": "How fast the solutions are",
