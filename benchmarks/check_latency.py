@@ -20,8 +20,9 @@ from typing import Any
 
 from benchmarks import page
 from benchmarks.setting import ROOT, in_words, setting
-from checker.course.ladder import stems
+from checker.course.ladder import RUNGS, stems
 from tests.kernels import named
+from tests.train.conftest import course_in
 
 YARDSTICK = "import torch, triton"
 WRONG = {  # a mistake of each puzzle whose diagnosis compares many misconceptions
@@ -45,6 +46,7 @@ WRONG = {  # a mistake of each puzzle whose diagnosis compares many misconceptio
 }
 
 
+ALONE = {id: stem for id, stem in stems().items() if not RUNGS[id].launches}  # the others run kernels of these
 NOTHING_KEPT = ["sh", "-c", 'cache=$(mktemp -d); XDG_CACHE_HOME="$cache" "$@"; rm -r "$cache"', "sh"]
 
 
@@ -54,17 +56,21 @@ def check(puzzle_id: str, path: str, *options: str) -> list[str]:
 
 
 def commands(folder: Path) -> dict[str, list[str]]:
-    """The command lines by what they are called; the wrong kernels are written into a folder."""
+    """The command lines by what they are called; wrong kernels and a learner's course are written into a folder."""
+    course = folder / "course"
+    course.mkdir()
+    inside = ["env", "-C", str(course_in(course)), f"PYTHONPATH={course}", sys.executable, "-m", "checker"]
     return {
         YARDSTICK: [sys.executable, "-c", YARDSTICK],
         **{
             f"puzzle {id}, right, --no-compile": check(id, f"solutions/{s}.py", "--no-compile")
-            for id, s in stems().items()
+            for id, s in ALONE.items()
         },
-        **{f"puzzle {id}, right, compiled before": check(id, f"solutions/{s}.py") for id, s in stems().items()},
+        "puzzle c1, right, with kernels of its own folder": [*inside, "check", "c1"],
+        **{f"puzzle {id}, right, compiled before": check(id, f"solutions/{s}.py") for id, s in ALONE.items()},
         **{
             f"puzzle {id}, right, compiled now": NOTHING_KEPT + check(id, f"solutions/{s}.py")
-            for id, s in stems().items()
+            for id, s in ALONE.items()
         },
         **{
             f"puzzle {id}, wrong, with diagnosis": check(id, str(named(name).write(folder)))
@@ -77,8 +83,11 @@ def commands(folder: Path) -> dict[str, list[str]]:
 def seconds(command: list[str]) -> float:
     """Wall-clock time of a whole process."""
     started = time.perf_counter()
-    subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
-    return time.perf_counter() - started
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
+    passed = time.perf_counter() - started
+    if done.returncode not in (0, 1, 4):  # accepted, refused, not started
+        raise RuntimeError(f"{command} ended with {done.returncode}")
+    return passed
 
 
 def peak_memory(command: list[str]) -> dict[str, float]:

@@ -27,6 +27,7 @@ _KINDS: dict[str, tuple[str, dict[str, str], int]] = {
     "interpreter": ("child", {"TRITON_INTERPRET": "1"}, 2),
     "cuda": ("child", {}, 1),
     "pytorch": ("pytorch", {}, 2),
+    "autograd": ("autograd", {"TRITON_INTERPRET": "1"}, 2),
     "compiler": ("compiler", {}, 2),
 }
 _LONGEST_MESSAGE = 1 << 12

@@ -49,7 +49,7 @@ class Limits:
         """
         if device == "cuda":
             return {"CORE": 0, "CPU": self.cpu_seconds}
-        if device == "pytorch":
+        if device in ("pytorch", "autograd"):
             return self.of_compiler() | {"NPROC": 0, "AS": self.pytorch_bytes}
         return self.of_compiler() | {"NPROC": 0, "AS": self.memory_bytes}
 
@@ -90,7 +90,10 @@ class Box:
     """A server that is importing Triton, and what is asked of it. Use as a context manager."""
 
     def __init__(self, limits: Limits, device: str = "interpreter", host: Host | None = None):
-        """`device`: `interpreter`, `pytorch`, or `cuda`, where no memory limit and no system-call filter apply."""
+        """`device`: `interpreter`, `pytorch`, `autograd` (PyTorch that launches kernels on the interpreter), or `cuda`.
+
+        On `cuda` no memory limit and no system-call filter apply.
+        """
         self.limits, self.device, self.host = limits, device, host or Host()
         # What runs cannot send a signal, and cannot leave anything for the next submission.
         self.harmless = device != "cuda" and limits.filter and seccomp.available()

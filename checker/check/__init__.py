@@ -137,7 +137,7 @@ def device_of(puzzle_id: str, terms: Terms) -> str:
         raise Misuse(f"Puzzle {puzzle_id} is written in PyTorch: it is checked on a CPU, and on Linux only.")
     if missing := pytorch_missing():
         raise Misuse(missing)
-    return "pytorch"
+    return "autograd" if RUNGS[puzzle_id].launches else "pytorch"
 
 
 def _box(limits: Limits, host: Host, device: str = "interpreter") -> AbstractContextManager[Box | Alone | Here]:

@@ -203,12 +203,13 @@ class Check:
                 findings = [finding_on(missing, self.where)]
                 results = unproven_branch(self.puzzle, program, missing, results)
         printed = result.passes[0].printed if self.practice else {}
+        device = "pytorch" if self.puzzle.pytorch else device_of(self.puzzle.id, self.terms)
         return replace(
             self.unjudged,
             status=status_of(findings, results),
             findings=tuple(findings),
             properties=results,
-            runs=(Run(device_of(self.puzzle.id, self.terms), result.seconds, made.traffic, made.held),),
+            runs=(Run(device, result.seconds, made.traffic, made.held),),
             remarks=(*made.remarks, *self._unseen(evidence)),
             printed=tuple((plan.runnable[number].name, text) for number, text in printed.items()),
             versions=self.unjudged.versions | result.versions,

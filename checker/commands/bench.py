@@ -16,7 +16,8 @@ from checker.course.ladder import id_of
 from checker.course.places import script, shown
 from checker.course.status import ExitStatus, Misuse
 from checker.learner.practice import outcome_of
-from checker.report.screen import console
+from checker.learner.solution import typed
+from checker.report.screen import console, say
 
 
 @click.command()
@@ -66,3 +67,5 @@ def bench(puzzle: str, file: Path | None, every: bool, predict: bool, into: Path
         click.echo(str(failure), err=True)
         sys.exit(ExitStatus.FAULT)
     screen.print("\nWritten: " + ", ".join(map(os.path.relpath, written)))
+    if redraw is None:
+        say(screen, "What the compiler made of it, line by line:", typed("compiled", puzzle_id, in_notebook=False))

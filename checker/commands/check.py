@@ -48,7 +48,7 @@ _SERIOUSNESS = [
     "targets_",
     default=",".join(targets.DEFAULT),
     show_default=True,
-    help=f"GPUs that a right kernel must compile for, separated by commas, or `all`: {', '.join(targets.ALL)}.",
+    help=f"GPUs that a right kernel must compile for, separated by commas; `all`: {', '.join(targets.ALL)}.",
 )
 @click.option("--no-compile", is_flag=True, help="Do not compile for any GPU.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Also write the verdict as JSON; `-`: to standard output.")

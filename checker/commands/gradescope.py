@@ -23,8 +23,9 @@ def gradescope(puzzle: str | None, folder: Path, file: Path) -> None:
     It grades as `grade` does, with the key and the points of the course, so keep it secret.
     """
     try:
+        named = () if puzzle is None else settings.ids_of([puzzle])
         course = settings.read(folder.absolute())
-        puzzles = course.puzzles if puzzle is None else settings.ids_of([puzzle])
+        puzzles = named or course.puzzles
         names = write(file, course, puzzles)
     except (settings.SettingsError, KeyProblem) as problem:
         raise Misuse(str(problem)) from problem

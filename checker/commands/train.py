@@ -48,6 +48,7 @@ def train(file: Path | None, device: str, steps: int | None, into: Path) -> NoRe
     size = SIZES[device]
     if steps is not None:
         size = replace(size, steps=steps, warm_up=min(size.warm_up, steps // 10))
+    session.insist(device, into)
     try:
         submission = from_file(path)
     except Unreadable as problem:

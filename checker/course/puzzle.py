@@ -22,6 +22,7 @@ from checker.course.question import Question
 from checker.course.verdict import Traffic
 
 PRACTICE_KEY = "practice"
+PLENTY = 40 << 30  # bytes of free memory that a GPU is taken to have, where there is none
 
 
 @dataclass(frozen=True)

@@ -41,10 +41,9 @@ def page(training: Training, verdicts: Iterable[Verdict], solved: int, puzzles: 
         "",
         "## Speed",
         "",
-        "| attention | tokens per second |",
-        "|---|---|",
-        *(f"| {name} | {speed:,.0f} |" for name, speed in training.speeds.items()),
+        *_speeds(training),
         "",
+        *_not_timed(training),
     ]
     if traffic := [row for verdict in verdicts for row in _traffic(verdict)]:
         lines += ["## Memory traffic of the kernels", ""]
@@ -52,6 +51,22 @@ def page(training: Training, verdicts: Iterable[Verdict], solved: int, puzzles: 
         lines += ["As the course's judge counts it: every element that an instruction loads or stores, once.", ""]
     lines += [f"{solved} of {puzzles} puzzles solved. [Where the field is going]({ONWARDS})."]
     return "\n".join(lines) + "\n"
+
+
+def _speeds(training: Training) -> Iterator[str]:
+    """A row for each attention, a column for each length of sequences; empty where one could not be timed."""
+    yield " | ".join(("| tokens per second", *(f"sequences of {one.context:,}" for one in training.speeds))) + " |"
+    yield "|---|" + "---|" * len(training.speeds)
+    for name in dict.fromkeys(name for one in training.speeds for name in one.tokens):
+        cells = (f"{one.tokens[name]:,.0f}" if name in one.tokens else "" for one in training.speeds)
+        yield " | ".join((f"| {name}", *cells)) + " |"
+
+
+def _not_timed(training: Training) -> Iterator[str]:
+    for one in training.speeds:
+        for reason in one.left_out:
+            yield f"Not timed in sequences of {one.context:,}: {reason}"
+            yield ""
 
 
 def _traffic(verdict: Verdict) -> Iterator[str]:

@@ -27,6 +27,16 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Speeds:
+    """How fast the same model trains with each attention that was timed."""
+
+    context: int  # characters of a sequence
+    tokens: Mapping[str, float]  # per second, by attention
+    launched: Mapping[str, str] = field(default_factory=dict)  # how the speed track's kernels were
+    left_out: tuple[str, ...] = ()  # attentions that could not be timed, and why
+
+
+@dataclass(frozen=True)
 class Training:
     """One model trained twice, side by side: the same start, the same batches, two attentions."""
 
@@ -35,9 +45,7 @@ class Training:
     curves: tuple[Curve, Curve]  # of equal length
     before: str  # text that the model with the learner's kernels wrote at the start
     after: str = ""
-    speeds: Mapping[str, float] = field(default_factory=dict)  # tokens per second of every attention that was timed
-    launched: Mapping[str, str] = field(default_factory=dict)  # how the speed track's kernels were
-    left_out: tuple[str, ...] = ()  # attentions that could not be timed, and why
+    speeds: tuple[Speeds, ...] = ()
     problem: str = ""  # what stopped it
     versions: Mapping[str, str] = field(default_factory=dict)
     date: str = ""
@@ -65,5 +73,8 @@ class Training:
         said.append(f"largest difference of a step: {self.difference:.1g}")
         seconds = sum(sum(curve.seconds) for curve in self.curves)
         said.append(f"{self.steps} steps in {seconds:.0f} s, on {self.hardware}")
-        said += [f"{speed:,.0f} tokens per second with {name}" for name, speed in self.speeds.items()]
-        return [*said, *(f"not timed: {reason}" for reason in self.left_out)]
+        for speeds in self.speeds:
+            said.append(f"tokens per second, in sequences of {speeds.context}:")
+            said += [f"{speed:12,.0f} with {name}" for name, speed in speeds.tokens.items()]
+            said += [f"   not timed: {reason}" for reason in speeds.left_out]
+        return said

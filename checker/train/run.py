@@ -15,7 +15,7 @@ import torch
 from torch.nn import functional as F
 
 from checker.course.status import Misuse
-from checker.train.result import OWN, SDPA, Curve, Training
+from checker.train.result import OWN, SDPA, Curve, Speeds, Training
 from checker.train.sizes import Size
 
 SEED = 0
@@ -36,9 +36,9 @@ class Corpus:
 
     def __init__(self, text: str, size: Size):
         self.characters = sorted(set(text))
-        self.size = size
+        self.text, self.size = text, size
         numbers = {character: number for number, character in enumerate(self.characters)}
-        self._text = torch.tensor([numbers[character] for character in text], device=size.device)
+        self._numbers = torch.tensor([numbers[character] for character in text], device=size.device)
         if len(text) <= size.context:
             raise Misuse(f"There are {len(text)} characters to learn from, fewer than the model looks at.")
 
@@ -47,8 +47,8 @@ class Corpus:
         random = torch.Generator().manual_seed(SEED)
         length = torch.arange(self.size.context + 1)
         while True:
-            start = torch.randint(len(self._text) - self.size.context, (self.size.sequences, 1), generator=random)
-            yield self._text[(start + length).to(self._text.device)]
+            start = torch.randint(len(self._numbers) - self.size.context, (self.size.sequences, 1), generator=random)
+            yield self._numbers[(start + length).to(self._numbers.device)]
 
 
 @dataclass
@@ -126,7 +126,9 @@ def train(
         (own, other),
         before,
         "" if problem else sample(models[OWN].model, corpus),
-        speeds={curve.name: curve.speed(size.tokens) for curve in (own, other) if steps},
+        speeds=(Speeds(size.context, {curve.name: curve.speed(size.tokens) for curve in (own, other)}),)
+        if steps
+        else (),
         problem=problem,
         versions={module: sys.modules[module].__version__ for module in ("torch", "triton")},
         date=datetime.date.today().isoformat(),

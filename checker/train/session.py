@@ -19,9 +19,10 @@ from checker.box.parent import gpu_missing
 from checker.course.status import Misuse
 from checker.submission.read import Submission
 from checker.train import source
-from checker.train.result import OWN, SDPA, Training
-from checker.train.sizes import Size, text_for
+from checker.train.result import OWN, SDPA, Speeds, Training
+from checker.train.sizes import TIMED_CONTEXTS, TIMED_TOKENS, Size, text_for
 
+ON_CPU = "Without --device cuda, a smaller model is trained on the CPU."
 LINES = 20  # of progress, where there is no terminal
 
 
@@ -47,10 +48,19 @@ class Stop:
             signal.signal(signal.SIGINT, before)
 
 
-def prepare(device: str) -> None:
-    """Make sure that PyTorch is there, and tell Triton where kernels run, before it is imported. Raises Misuse."""
+def insist(device: str, folder: Path) -> None:
+    """Raise Misuse for what would stop a training from running or being saved, as far as is quickly known."""
     if find_spec("torch") is None:
         raise Misuse("Training needs PyTorch, which is not installed here: `make torch` installs it.")
+    if device == "cuda" and (missing := gpu_missing()):
+        raise Misuse(f"{missing} {ON_CPU}")
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise Misuse(f"The results could not be written to {folder}: {there} is not a folder that can be written to.")
+
+
+def prepare(device: str) -> None:
+    """Tell Triton where kernels run, before it is imported. Raises Misuse."""
     os.environ["TRITON_INTERPRET"] = "0" if device == "cuda" else "1"
     if device == "cpu":
         from checker.box.inside import patches
@@ -59,8 +69,8 @@ def prepare(device: str) -> None:
         return
     from torch import cuda
 
-    if missing := gpu_missing() or ("" if cuda.is_available() else "This PyTorch cannot use the GPU."):
-        raise Misuse(f"{missing} Without --device cuda, a smaller model is trained on the CPU.")
+    if not cuda.is_available():
+        raise Misuse(f"This PyTorch cannot use the GPU. {ON_CPU}")
 
 
 def trained(submission: Submission, size: Size, screen: Console, stop: Stop) -> Training:
@@ -81,16 +91,23 @@ def trained(submission: Submission, size: Size, screen: Console, stop: Stop) -> 
 
 def _timed(training: Training, names: Mapping[str, Any], submission: Submission, corpus: Any, stop: Stop) -> Training:
     """The same, with the speed of every attention. Whatever goes wrong here, what was trained is not lost."""
-    from checker.train import speed
+    from checker.train import run, speed
 
+    found: list[Speeds] = []
+    size = corpus.size
     try:
-        tuned = speed.tuned_kernels(corpus.size.width // corpus.size.heads)
-        attentions = speed.attentions(names, submission, tuned)
-        found, left_out = speed.speeds(names, attentions, corpus, speed.on_gpu, lambda: stop.asked)
+        for context in TIMED_CONTEXTS:
+            tuned = speed.tuned_kernels(size.width // size.heads)
+            attentions = speed.attentions(names, submission, tuned)
+            batches = replace(size, context=context, sequences=TIMED_TOKENS // context)
+            speeds = speed.speeds(names, attentions, run.Corpus(corpus.text, batches), speed.on_gpu, lambda: stop.asked)
+            if stop.asked:
+                break
+            found.append(replace(speeds, launched={name: str(kernel) for name, kernel in tuned.items()}))
     except Exception as error:
-        return replace(training, left_out=(source.told(error),))
-    launched = {name: str(kernel) for name, kernel in tuned.items()}
-    return replace(training, speeds=found or training.speeds, launched=launched, left_out=tuple(left_out))
+        found = found or [*training.speeds]
+        found[-1] = replace(found[-1], left_out=(*found[-1].left_out, source.told(error)))
+    return replace(training, speeds=tuple(found) or training.speeds)
 
 
 @contextmanager

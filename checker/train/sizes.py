@@ -43,6 +43,9 @@ class Size:
 
 
 CPU = Size("cpu", sequences=8, context=64, width=32, heads=2, layers=1, steps=400, rate=3e-3)
+# What is timed on a GPU: steps that are long enough for Python to start their kernels meanwhile.
+TIMED_CONTEXTS = (256, 4096, 16384)
+TIMED_TOKENS = 65536
 GPU = Size("cuda", sequences=64, context=256, width=384, heads=6, layers=6, steps=1000, rate=1e-3, warm_up=100)
 _FENCED = re.compile(r"```.*?```\n*", re.DOTALL)
 SIZES = {size.device: size for size in (CPU, GPU)}

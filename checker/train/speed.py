@@ -17,7 +17,7 @@ from checker.course.puzzle import Kernel, Tuning, Work
 from checker.submission.read import Submission, from_file
 from checker.train.definitions import definitions
 from checker.train.kernels import kernels_of
-from checker.train.result import OWN, SDPA
+from checker.train.result import OWN, SDPA, Speeds
 from checker.train.run import Attention, Corpus, model_with, sdpa
 
 WARM_UP, MEASURED = 5, 30  # steps
@@ -34,7 +34,10 @@ def eager(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
 
 
 class Tuned:
-    """A kernel that is launched with the fastest of some launch parameters, whatever blocks its caller names."""
+    """A kernel that is launched with the fastest of some launch parameters, whatever blocks its caller names.
+
+    Which are fastest is settled by its first launch, and may be others in another size.
+    """
 
     def __init__(self, kernel: Any, asked: Kernel, tunings: tuple[Tuning, ...]):
         self.asked, self.tunings = asked, tunings
@@ -48,7 +51,10 @@ class Tuned:
             programs = grid(bound) if callable(grid) else grid
             rows = programs[0] * bound[self.across]  # that its caller's programs cover; what is too much is masked
             kept = {name: bound[name] for name in self.asked.parameters if name not in self.tunings[0].blocks}
-            self.tried[lambda meta: (triton.cdiv(rows, meta[self.across]), *programs[1:])](**kept)
+            kernel = self.tried
+            if best := getattr(kernel, "best_config", None):  # to ask the autotuner takes longer than some kernels do
+                kernel, kept = kernel.fn, kept | best.all_kwargs()
+            kernel[lambda meta: (triton.cdiv(rows, meta[self.across]), *programs[1:])](**kept)
 
         return launch
 
@@ -99,9 +105,10 @@ def speeds(
     corpus: Corpus,
     clock: Callable[[Callable[[], None]], float],
     stopped: Callable[[], bool] = lambda: False,
-) -> tuple[dict[str, float], list[str]]:
+) -> Speeds:
     """Tokens per second with each attention, and what could not be timed, with the reason."""
-    found, left_out = {}, []
+    found: dict[str, float] = {}
+    left_out = []
     for name, attention in attentions.items():
         if stopped():
             break
@@ -116,10 +123,12 @@ def speeds(
             steps(WARM_UP)
             seconds = clock(lambda steps=steps: steps(MEASURED))  # type: ignore[misc]
             found[name] = MEASURED * corpus.size.tokens / seconds
+        except torch.OutOfMemoryError:
+            left_out.append(f"{name}: it needs more memory than this GPU has left.")
         except Exception as error:  # one that does not run does not keep the others from it
             said = str(error).strip() or "no message"
             left_out.append(f"{name}: {type(error).__name__}: {said.splitlines()[0][:200]}")
-    return found, left_out
+    return Speeds(corpus.size.context, found, left_out=tuple(left_out))
 
 
 def on_gpu(work: Callable[[], None]) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pytest
 import triton.language as tl
 
+from checker.box.compiling import Job
 from checker.box.inside import language, lowering, promises
 from checker.box.parent import Box, Limits
 from checker.box.protocol.results import Launch, LaunchResult, TensorArgument
@@ -37,8 +38,8 @@ def assembler_text(probe: semantics.Probe) -> str:
     """What Triton makes of a kernel for an H100."""
     kinds = {"x_ptr": POINTERS[probe.kinds[0]], "y_ptr": POINTERS[probe.kinds[1]], "n": "i32", "BLOCK": "constexpr"}
     constexprs = {"BLOCK": semantics.LANES}
-    job = {"target": "sm_90", "signature": kinds, "constexprs": constexprs, "multiples": [], "until": ""}
-    return lowering.lowered(getattr(semantics, probe.kernel), job)[0]
+    texts, _ = lowering.lowered(getattr(semantics, probe.kernel), asdict(Job(probe.kernel, "sm_90", kinds, constexprs)))
+    return texts[lowering.ASSEMBLER]
 
 
 # What the conversions and sums above rest on: PTX's manual says how each instruction rounds, saturates and treats NaN.

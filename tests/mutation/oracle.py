@@ -17,7 +17,7 @@ from checker import catalog
 from checker.box.parent import Box
 from checker.box.protocol.records import BARRIER, BLOCK, DOT, LOAD, STORE
 from checker.box.protocol.results import LaunchResult
-from checker.check import Terms, program_of
+from checker.check import Terms, device_of, program_of
 from checker.check.lent import lent
 from checker.course.case import Case, Role
 from checker.course.puzzle import Expected, Puzzle
@@ -94,7 +94,7 @@ class Oracle:
             some = [launch_of(c, self.puzzle.budget(c)) for c in self.cases[first : first + AT_ONCE]]
             order = np.random.default_rng(first)
             asked = [(n, order.permutation(launch.programs)) for n, launch in enumerate(some)]
-            device = "pytorch" if self.puzzle.pytorch else "interpreter"
+            device = device_of(self.puzzle.id, Terms())
             with Box(self.terms.limits, device, host=self.terms.host) as box:
                 [answers] = box.run(text, self.names, some, [asked], self.lent).passes
             for n, result in answers.results.items():

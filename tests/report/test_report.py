@@ -62,7 +62,7 @@ def shown(verdict: Verdict, width: int = 80, **options: object) -> str:
 
 @pytest.fixture(scope="module")
 def wrong(quick: Terms) -> list[Verdict]:
-    some = [kernel for kernel in kernels("wrong") if not compiled_if_need_be(kernel)][::60]
+    some = [kernel for kernel in kernels("wrong") if not compiled_if_need_be(kernel)][::140]
     return [check_kernel(kernel, replace(quick, targets=())) for kernel in some]
 
 

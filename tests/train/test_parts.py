@@ -16,7 +16,8 @@ from checker.course import ladder
 from checker.course.status import Misuse
 from checker.report.screen import console
 from checker.train import session
-from checker.train.result import OWN, SDPA, Curve, Training
+from checker.train.page import page
+from checker.train.result import OWN, SDPA, Curve, Speeds, Training
 from checker.train.sizes import CPU, GPU, lessons, text_for
 from tests.conftest import ROOT, importable
 from tests.train.conftest import solved
@@ -75,7 +76,38 @@ def test_numbers_and_picture() -> None:
     assert own.get_linestyle() == "-" and sdpa.get_linestyle() == "--" and axes.get_xlabel() == "step"
     assert chart.png(TRAINING).startswith(b"\x89PNG")
     with pytest.raises(ValueError):
-        replace(TRAINING, speeds={OWN: float("nan")}).to_json()
+        replace(TRAINING, speeds=(Speeds(64, {OWN: float("nan")}),)).to_json()
+
+
+def test_without_matplotlib_page_and_numbers_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "checker.train.chart", None)  # which imports it
+    monkeypatch.delattr("checker.train.chart", raising=False)
+    written = session.save(TRAINING, "the page", tmp_path / "new" / "train")
+    assert [path.name for path in written] == ["page.md", "train.json"] and all(path.exists() for path in written)
+
+
+def test_each_length_of_sequences_has_its_speeds() -> None:
+    """A column on the page; what could not be timed is left empty there, and its reason is told on the screen."""
+    short = Speeds(64, {OWN: 1234.5, SDPA: 2000.0})
+    long = Speeds(4096, {OWN: 99.0}, left_out=("SDPA: OutOfMemoryError: CUDA out of memory.",))
+    training = replace(TRAINING, speeds=(short, long))
+    assert training.lines()[-6:] == [
+        "tokens per second, in sequences of 64:",
+        "       1,234 with your own kernels",
+        "       2,000 with SDPA",
+        "tokens per second, in sequences of 4096:",
+        "          99 with your own kernels",
+        "   not timed: SDPA: OutOfMemoryError: CUDA out of memory.",
+    ]
+    table = """
+| tokens per second | sequences of 64 | sequences of 4,096 |
+|---|---|---|
+| your own kernels | 1,234 | 99 |
+| SDPA | 2,000 |  |
+
+Not timed in sequences of 4,096: SDPA: OutOfMemoryError: CUDA out of memory.
+"""
+    assert table in page(training, [], 1, 18)
 
 
 class Terminal(io.StringIO):
@@ -218,9 +250,9 @@ def clock(work):
 def fails(q, k, v):
     raise RuntimeError("no kernel image")
 wanted = {**speed.attentions(names, submission, tuned), "that one": fails}
-found, left_out = speed.speeds(names, wanted, corpus, clock)
-assert all(value > 0 for value in found.values())
-print([*found], left_out)
+found = speed.speeds(names, wanted, corpus, clock)
+assert all(value > 0 for value in found.tokens.values()) and found.context == 16
+print([*found.tokens], *found.left_out)
 print(speed.speeds(names, wanted, corpus, clock, lambda: True))
 """
 
@@ -237,8 +269,8 @@ def test_every_attention_is_timed_with_the_speed_tracks_kernels_in_the_learners_
         ]
     )
     names = [OWN, "the speed track's kernels", SDPA, "eager attention"]
-    assert timed == f"{names} ['that one: RuntimeError: no kernel image']"
-    assert stopped == "({}, [])"
+    assert timed == f"{names} that one: RuntimeError: no kernel image"
+    assert stopped == "Speeds(context=16, tokens={}, launched={}, left_out=())"
 
 
 NOT_LOST = """
@@ -254,9 +286,10 @@ submission = from_file(Path("puzzles/c1_tiny_gpt.py"))
 names = definitions(submission)
 corpus = run.Corpus("to be or not to be " * 20, replace(CPU, sequences=1, context=16, width=64, heads=1, steps=1))
 training = run.train(names, corpus)
+session.TIMED_CONTEXTS, session.TIMED_TOKENS = (16, 32), 32
 timed = session._timed(training, names, submission, corpus, session.Stop())
-assert timed.curves == training.curves and timed.speeds == training.speeds
-print(len(timed.left_out), timed.left_out[0])
+assert timed.curves == training.curves and set(timed.speeds[0].tokens) <= set(training.speeds[0].tokens)
+print(len(timed.speeds), len(timed.speeds[0].left_out), timed.speeds[0].left_out[0])
 """
 
 
@@ -268,5 +301,6 @@ def test_what_cannot_be_timed_loses_nothing(track: str, own_course: Path) -> Non
     if track == "broken":
         (own_course / "solutions" / "tuned").mkdir(parents=True)
         (own_course / "solutions" / "tuned" / "p6_9_broken.py").write_text("x = 1\n")
-    count, _, said = script(NOT_LOST, own_course).partition(" ")
-    assert (count, said.partition(":")[0]) == (("1", "NoKernel") if track == "broken" else ("3", OWN))
+    lengths, attentions, said = script(NOT_LOST, own_course).split(" ", 2)
+    wanted = ("1", "1", "NoKernel") if track == "broken" else ("2", "3", OWN)
+    assert (lengths, attentions, said.partition(":")[0]) == wanted

@@ -7,6 +7,7 @@ GPU: what a wrong stride reaches there is read and written, and what lies outsid
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
@@ -15,9 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from checker.box.inside import interpreter, pytorch
+from checker.box.inside import child, functions, interpreter, pytorch
 from checker.box.inside.memory import BoxTensor, Memory, RefusedAccess
-from checker.box.inside.pytorch import WrongResult
 from checker.box.inside.running import running
 from checker.box.protocol.records import LAUNCHED, STORE
 
@@ -30,12 +30,23 @@ class OutsideMemory(Exception):
     """A kernel has accessed something outside the memory of a tensor: a sentence."""
 
 
-def lend(programs: Iterable[tuple[str, list[str]]]) -> None:
-    """Load the kernels of other programs, each as (source, names). Once, before anything is loaded that calls them."""
+def prepare() -> None:
+    """PyTorch, and Triton's interpreter."""
+    pytorch.prepare()
     interpreter.prepare()
-    for number, (source, names) in enumerate(programs):
-        _lent.update(interpreter.load_kernels(f"lent-{number}", source, names))
     torch.use_deterministic_algorithms(True)  # which fills what is empty with NaN: nobody mistakes it for a result
+
+
+def rehearse() -> None:
+    """What takes long only the first time: of PyTorch nothing, of the interpreter what it does for other kernels."""
+    child.rehearse()
+
+
+def serve(header: dict[str, Any], buffers: list[memoryview], number: int) -> None:
+    """Load the kernels of other programs, each as (source, names), and run the pass of that `number`."""
+    for place, (source, names) in enumerate(header["lent"]):
+        _lent.update(interpreter.load_kernels(f"lent-{place}", source, names))
+    functions.serve(header, buffers, number, sys.modules[__name__])
 
 
 def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]:
@@ -43,7 +54,7 @@ def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]
     names = list(names)
     triton = SimpleNamespace(cdiv=lambda x, y: -(-x // y), next_power_of_2=lambda n: 1 << (n - 1).bit_length())
     kernels = {name: _Launcher(name, number, kernel) for number, (name, kernel) in enumerate(_lent.items())}
-    loaded = pytorch.load_kernels(path, source, names, triton=triton, **kernels)
+    loaded = functions.load(path, source, names, triton=triton, **kernels)
     return {name: [loaded[one] for one in names[: n + 1]] for n, name in enumerate(names)}
 
 
@@ -125,7 +136,7 @@ def called(
     """(dense values of each tensor afterwards, log, elements of the log) of one call: forward, and maybe back."""
     running.reached.clear()
     _launched.clear()
-    inputs = {spec["name"]: pytorch.laid_out(spec, values) for spec, values in tensors if not spec["output"]}
+    inputs = {spec["name"]: functions.laid_out(spec, values) for spec, values in tensors if not spec["output"]}
     of_o = next(spec for spec, _ in tensors if spec["name"] == "q") | {"name": "O"}
     outputs = {spec["name"]: spec for spec, _ in tensors if spec["output"]}
     returned: dict[str, torch.Tensor] = {}
@@ -134,10 +145,10 @@ def called(
         @staticmethod
         def forward(ctx: Any, *given: Any) -> Any:
             o = loaded[0][0](ctx, *given)
-            returned["o"] = pytorch.believed(o, [of_o])["O"]
+            returned["o"] = functions.believed(o, [of_o])["O"]
             for name, value in vars(ctx).items():
                 if isinstance(value, torch.Tensor):
-                    raise WrongResult(
+                    raise functions.WrongResult(
                         f"ctx.{name} holds a tensor: autograd frees only what ctx.save_for_backward keeps"
                     )
             return o
@@ -148,8 +159,8 @@ def called(
             if not isinstance(made, tuple | list) or len(made) != 4 or made[3] is not None:
                 got = f"{len(made)} values" if isinstance(made, tuple | list) else type(made).__name__
                 last = ", the last of them not None" if got == "4 values" else ""
-                raise WrongResult(f"it returned {got}{last}, and not 4: dQ, dK, dV, and None for scale")
-            returned.update(pytorch.believed(tuple(made[:3]), [outputs[f"d{x}"] for x in "qkv"]))
+                raise functions.WrongResult(f"it returned {got}{last}, and not 4: dQ, dK, dV, and None for scale")
+            returned.update(functions.believed(tuple(made[:3]), [outputs[f"d{x}"] for x in "qkv"]))
             return tuple(made)
 
     wanted = {name: inputs[name].requires_grad_() for name in ("q", "k", "v")}
@@ -157,4 +168,4 @@ def called(
     if "do" in inputs:
         torch.autograd.backward(o, inputs["do"])
     after = {name: tensor.detach() for name, tensor in (inputs | returned).items()}
-    return pytorch.answered(tensors, after, list(_launched), loaded[-1][1])
+    return functions.answered(tensors, after, list(_launched), loaded[-1][1])

@@ -16,6 +16,8 @@ JOB: dict[str, Any] = {
     "constexprs": {"SIDE": 16},
     "multiples": ["stride"],
     "until": "",
+    "options": {},
+    "stages": [],
 }
 LAUNCHES = 10  # Python itself looks at code only when it has run a few times
 LAUNCH: dict[str, Any] = {

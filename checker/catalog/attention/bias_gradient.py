@@ -12,7 +12,7 @@ import numpy as np
 from checker.catalog.attention.backward import gradients
 from checker.catalog.attention.bounds import keys_needed
 from checker.catalog.attention.launch import shape_of, wide
-from checker.catalog.attention.reference import EPS32, bias, dot_eps, score_error, scores
+from checker.catalog.attention.reference import EPS32, dot_eps, score_error, scores
 from checker.course.case import Case
 from checker.course.puzzle import Budget, Expected
 
@@ -56,8 +56,8 @@ def gradient_budget(case: Case) -> Mapping[str, Budget]:
 
 def bias_loads(case: Case) -> int:
     """Elements of a bias that attention loads: of each pair of tiles that is looked at, what they share counts once."""
-    s, of = shape_of(case), np.broadcast_shapes(bias(case).shape, (1, 1, 1))
-    rows = np.minimum(s.Br, s.n_q - np.arange(s.tr) * s.Br) if of[1] > 1 else np.ones(s.tr, int)
+    s, (_, of_queries, of_keys) = shape_of(case), case.tensors["bias_ptr"].values.shape
+    rows = np.minimum(s.Br, s.n_q - np.arange(s.tr) * s.Br) if of_queries > 1 else np.ones(s.tr, int)
     seen = -(-keys_needed(case) // s.Bc)  # tiles of keys, for each tile of queries
-    keys = np.minimum(s.n_k, seen * s.Bc) if of[2] > 1 else seen
+    keys = np.minimum(s.n_k, seen * s.Bc) if of_keys > 1 else seen
     return int(s.heads * (rows * keys).sum())
