@@ -21,6 +21,7 @@ VERBS = (
         "bug",
         "build",
         "check",
+        "class-report",
         "compiled",
         "course",
         "doctor",

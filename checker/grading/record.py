@@ -102,6 +102,7 @@ def _checker_digest() -> str:
     return digest.hexdigest()[:32]
 
 
+@cache
 def _version_of(package: str) -> str:
     """The version that is installed here; nothing if there is none."""
     try:

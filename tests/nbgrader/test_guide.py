@@ -114,3 +114,5 @@ def test_they_lead_to_grades(tmp_path: Path) -> None:
     typed("large class", clone)
     with (clone / "course" / "verdicts.csv").open() as file:
         assert [row["earned"] for row in csv.DictReader(file)] == ["115", "115"]
+    typed("class", clone)
+    assert "Of 3 students, 2 have handed in." in (clone / "course" / "class.html").read_text()

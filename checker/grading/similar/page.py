@@ -1,4 +1,4 @@
-"""Pairs side by side, as one page of HTML: no script, nothing fetched, every text as it was typed."""
+"""Pairs side by side, as one page."""
 
 from __future__ import annotations
 
@@ -7,32 +7,11 @@ from html import escape
 
 from checker import catalog
 from checker.course.clean import clean
+from checker.grading.document import document, name
 from checker.grading.similar.fingerprints import GRAM
 from checker.grading.similar.pairs import Found, Pair, Side
 
-_LINES, _COLUMNS, _NAME = 400, 300, 200  # of one text; what is longer was not written for a lesson
-
-_HEAD = """\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width">
-<title>Passages in common</title>
-<style>
-:root { color-scheme: light dark }
-body { font-family: sans-serif; line-height: 1.45; margin: 1em 2em }
-p { max-width: 50em }
-.pair { display: flex; flex-wrap: wrap; gap: 1em }
-.side { flex: 1 1 30em; min-width: 0 }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.3; font-size: .9em }
-mark { background: rgba(230, 159, 0, .3); color: inherit; font-weight: bold }
-</style>
-</head>
-<body>
-<h1>Passages in common</h1>
-"""
+_LINES, _COLUMNS = 400, 300  # of one text; what is longer was not written for a lesson
 
 _WORDS = """\
 <p>These are pairs of submissions that share passages which few others in the class have, and which are in neither the
@@ -46,11 +25,11 @@ it cannot say who wrote what, and it should decide nothing alone. That a pair is
 
 def html(classes: Sequence[Found], counted: int, unread: int) -> str:
     """The page. `counted`: submissions that were compared; `unread`: that could not be read."""
-    return "".join(_parts(classes, counted, unread)) + "</body>\n</html>\n"
+    return document("Passages in common", _parts(classes, counted, unread))
 
 
 def _parts(classes: Sequence[Found], counted: int, unread: int) -> Iterator[str]:
-    yield _HEAD + _WORDS
+    yield _WORDS
     left_out = f" Left out, because they cannot be read: {unread}." if unread else ""
     yield f"<p>Submissions compared: {counted}. Pairs to look at: {sum(one.total for one in classes)}.{left_out}</p>\n"
     for one in classes:
@@ -63,7 +42,7 @@ def _parts(classes: Sequence[Found], counted: int, unread: int) -> Iterator[str]
 
 
 def _pair(pair: Pair) -> Iterator[str]:
-    yield f"<h3>{_name(pair.left.student)} and {_name(pair.right.student)}</h3>\n"
+    yield f"<h3>{name(pair.left.student)} and {name(pair.right.student)}</h3>\n"
     yield (
         f"<p>In common: {pair.shared} of {pair.of} passages of {GRAM} words or signs that at most {pair.few} students "
         "have; the lines in which these stand are marked.</p>\n"
@@ -81,12 +60,8 @@ def _side(side: Side) -> str:
             lines.append(f"<mark>{text}</mark>" if number in side.marked else text)
     more = [f"… and {len(lines) - _LINES} more lines"] if len(lines) > _LINES else []
     text = "\n".join([*lines[:_LINES], *more])
-    return f'<div class="side"><b>{_name(side.student)}</b><pre>{text}</pre></div>\n'
+    return f'<div class="side"><b>{name(side.student)}</b><pre>{text}</pre></div>\n'
 
 
 def _names(students: Iterable[str]) -> str:
-    return ", ".join(map(_name, students))
-
-
-def _name(student: str) -> str:
-    return escape(clean(student, _NAME).replace("\n", " "))
+    return ", ".join(map(name, students))

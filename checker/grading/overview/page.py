@@ -1,0 +1,168 @@
+"""The class on one page. It names nobody unless it is asked to: what a class got wrong is about the lesson."""
+
+from __future__ import annotations
+
+import io
+import tokenize
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+
+from checker import catalog
+from checker.course.clean import clean
+from checker.course.verdict import Finding
+from checker.grading.chosen import Unresolved, chosen
+from checker.grading.document import bars, document, name, paragraph
+from checker.grading.found import Work
+from checker.grading.overview.seen import kernels_of, recorded
+from checker.grading.overview.tally import TENTHS, Tally, label
+from checker.grading.settings import Settings
+
+MOST_FINDINGS = 10
+_LINES, _COLUMNS = 120, 160  # of an example
+_BEFORE_A_STATEMENT = {tokenize.ENCODING, tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT}
+
+_WORDS = """\
+<p>What the judge found in what was handed in last. Shares are of those who have begun and were judged. A kernel counts
+once for each finding that it has. The kernels shown are examples: comments are left out, and nobody is named.</p>
+"""
+
+
+def html(tallies: Iterable[Tally], course: Settings, names: bool) -> str:
+    """The page. `names`: whether it says who has not begun, and whose work has no verdict or was refused unread."""
+    return document("The class", _parts(list(tallies), course, names))
+
+
+def _parts(tallies: Sequence[Tally], course: Settings, names: bool) -> Iterator[str]:
+    yield _WORDS
+    yield _contents(tallies)
+    for tally in tallies:
+        yield f'<h2 id="{tally.puzzle}">{escape(_title(tally.puzzle))}</h2>\n'
+        yield paragraph(_handed_in(tally))
+        yield from _who(tally, names)
+        if tally.begun:
+            yield "<h3>Points</h3>\n" + _points(tally)
+            yield "<h3>Properties</h3>\n" + _properties(tally)
+        if tally.findings:
+            yield "<h3>Findings</h3>\n"
+            for id, count in tally.findings.most_common(MOST_FINDINGS):
+                yield from _finding(tally, id, count, course)
+
+
+def _contents(tallies: Sequence[Tally]) -> str:
+    heads = ("", "handed in", "not begun", "all points", "most often not proven")
+    rows = []
+    for tally in tallies:
+        rarest = next(tally.rates(), None) if tally.begun else None
+        missing = "" if rarest is None or rarest[2] == tally.begun else rarest[1]
+        cells = (str(tally.handed_in), str(len(tally.not_begun)), str(tally.points[TENTHS]))
+        numbers = "".join(f'<td class="number">{cell}</td>' for cell in cells)
+        link = f'<a href="#{tally.puzzle}">{escape(_title(tally.puzzle))}</a>'
+        rows.append(f"<tr><td>{link}</td>{numbers}<td>{escape(missing)}</td></tr>\n")
+    head = "".join(f'<th scope="col">{one}</th>' for one in heads)
+    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{''.join(rows)}</tbody>\n</table>\n"
+
+
+def _title(puzzle_id: str) -> str:
+    return f"Puzzle {puzzle_id}: {catalog.load(puzzle_id).title}"
+
+
+def _handed_in(tally: Tally) -> str:
+    sentences = [f"Of {tally.students} students, {tally.handed_in} have handed in."]
+    if tally.not_begun:
+        sentences.append(f"Not begun: {len(tally.not_begun)}, with those who handed in an empty stub.")
+    if tally.not_judged:
+        sentences.append(f"Not judged yet: {tally.not_judged}. Type make grade, and make this page again.")
+    if tally.no_verdict:
+        sentences.append(f"Cannot be graded as they are: {len(tally.no_verdict)}.")
+    if tally.forbidden:
+        sentences.append(f"Refused unread by the judge, for what a kernel may not use: {len(tally.forbidden)}.")
+    if tally.published:
+        sentences.append(
+            f"Equal to this course's published solution, but for names, layout and comments: {tally.published}. A "
+            "short kernel that follows the lesson may well be."
+        )
+    return " ".join(sentences)
+
+
+def _who(tally: Tally, names: bool) -> Iterator[str]:
+    """Lists of names, if they are asked for; why something cannot be graded names its files."""
+    if not names:
+        return
+    reasons = [f"{name(student)} ({escape(clean(why, 300))})" for student, why in tally.no_verdict]
+    lists = (
+        ("Not begun", [name(one) for one in tally.not_begun]),
+        ("Cannot be graded", reasons),
+        ("Refused by the lint", [name(one) for one in tally.forbidden]),
+    )
+    for what, who in lists:
+        if who:
+            yield f"<p><b>{what}:</b> {', '.join(who)}.</p>\n"
+
+
+def _points(tally: Tally) -> str:
+    most = max(tally.points.values())
+    return bars(
+        ("share of the points", "", "students"),
+        ((label(n), tally.points[n] / most, str(tally.points[n])) for n in reversed(range(TENTHS + 1))),
+    )
+
+
+def _properties(tally: Tally) -> str:
+    return bars(
+        ("property", "proven", ""),
+        ((title, count / tally.begun, f"{100 * count / tally.begun:.0f} %") for _, title, count in tally.rates()),
+    )
+
+
+def _finding(tally: Tally, id: str, count: int, course: Settings) -> Iterator[str]:
+    shown = [found for work in tally.examples[id] if (found := _example(work, id, course)) is not None]
+    if not shown:
+        return
+    finding = shown[0][0]
+    yield f"<h4>{count} of {tally.begun}: {escape(finding.title)} [{escape(id)}]</h4>\n"
+    yield paragraph(" ".join(one for one in (finding.explanation, finding.hint) if one))
+    sides = "".join(f'<div class="side"><pre>{code}</pre></div>\n' for _, code in shown if code)
+    yield f'<div class="pair">\n{sides}</div>\n'
+
+
+def _example(work: Work, id: str, course: Settings) -> tuple[Finding, str] | None:
+    """A finding in somebody's kernel, and the kernel; None if the file has changed since it was counted."""
+    try:
+        _, handed = chosen(work)
+    except Unresolved:
+        return None
+    verdict = recorded(work.puzzle, handed, course)
+    finding = next((one for one in verdict.findings if one.id == id), None) if verdict else None
+    if finding is None:
+        return None
+    if handed.submission is None:
+        return finding, ""
+    text, where = kernels_of(work.puzzle, handed.submission), (finding.where.cell, finding.where.line)
+    lines = range(1, 2 + text.count("\n"))
+    marked = next((number for number in lines if handed.submission.place(number) == where), None)
+    return finding, _code(without_comments(text), marked)
+
+
+def _code(text: str, marked: int | None) -> str:
+    """Lines of code as HTML, the blank ones left out."""
+    lines = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            shown = escape(clean(line, _COLUMNS))
+            lines.append(f"<mark>{shown}</mark>" if number == marked else shown)
+    more = [f"… and {len(lines) - _LINES} more lines"] if len(lines) > _LINES else []
+    return "\n".join([*lines[:_LINES], *more])
+
+
+def without_comments(text: str) -> str:
+    """A program without comments and docstrings, which may say whose it is; nothing if Python cannot read it."""
+    lines, begins = text.split("\n"), True
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and begins):
+                (first, column), (last, _) = token.start, token.end
+                lines[first - 1 : last] = [lines[first - 1][:column].rstrip(), *[""] * (last - first)]
+            begins = token.type in _BEFORE_A_STATEMENT or (begins and token.type == tokenize.COMMENT)
+    except (tokenize.TokenError, SyntaxError):
+        return ""
+    return "\n".join(lines)

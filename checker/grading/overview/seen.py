@@ -1,0 +1,101 @@
+"""What is known of one piece of work, small enough for a class of ten thousand."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from checker import catalog
+from checker.check import unreadable
+from checker.course import places
+from checker.course.verdict import Status, Verdict
+from checker.grading import record, settings
+from checker.grading.cells import Handed
+from checker.grading.chosen import Unresolved, chosen
+from checker.grading.found import Work
+from checker.grading.settings import Settings
+from checker.grading.similar.fingerprints import tokens
+from checker.submission.extract import NotASubmission, extract
+from checker.submission.read import Submission
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One piece of work. `status` is None if there is no verdict: nobody has judged it, or `problem` says why not."""
+
+    status: Status | None = None
+    earned: int = 0
+    proven: tuple[str, ...] = ()  # names of the properties that bring their points
+    findings: tuple[str, ...] = ()  # their ids, each once, the worst first
+    digest: str = ""  # of the text: the same for whoever hands in the same
+    published: bool = False  # word for word the solution of this course, but for names, layout and comments
+    problem: str = ""
+
+
+@cache
+def _course(folder: Path) -> Settings:
+    return settings.read(folder)
+
+
+def seen(work: Work, folder: Path) -> Seen:
+    """Look at one piece of work. Judges nothing. Raises KeyProblem if there is no key, and so no record."""
+    course = _course(folder)
+    try:
+        _, handed = chosen(work)
+    except Unresolved as problem:
+        return Seen(problem=str(problem))
+    verdict = recorded(work.puzzle, handed, course)
+    if verdict is None:
+        return Seen()
+    return Seen(
+        verdict.status,
+        verdict.earned,
+        tuple(one.name for one in verdict.properties if verdict.counts(one)),
+        tuple(dict.fromkeys(one.id for one in verdict.findings)),
+        verdict.submission_sha256,
+        verdict.accepted and handed.submission is not None and _is_published(work.puzzle, handed.submission.text),
+    )
+
+
+def recorded(puzzle_id: str, handed: Handed, course: Settings) -> Verdict | None:
+    """The verdict in the course's points, if it is on record or needs no judge."""
+    if handed.submission is None:
+        return course.weighed(unreadable(puzzle_id, "", handed.problem))
+    of = record.identity(puzzle_id, handed.submission, record.judging(course))
+    verdict = record.load(record.place(course.records, of))
+    return None if verdict is None else course.weighed(verdict)
+
+
+def kernels_of(puzzle_id: str, submission: Submission) -> str:
+    """The kernels and what they need, at their own lines; all that was handed in if they cannot be told from it."""
+    try:
+        return extract(submission, catalog.load(puzzle_id).kernels).source
+    except (NotASubmission, SyntaxError, ValueError, RecursionError, MemoryError):
+        return submission.text
+
+
+@cache
+def _is_published(puzzle_id: str, text: str) -> bool:
+    """Whether the kernels of a text are those of the course's own solution; a class hands in many texts often."""
+    own = _words(puzzle_id, text)
+    return bool(own) and own == _published(puzzle_id)
+
+
+@cache
+def _published(puzzle_id: str) -> tuple[str, ...]:
+    path = places.solution(puzzle_id)
+    return _words(puzzle_id, path.read_text(encoding="utf-8")) if path.exists() else ()
+
+
+def _words(puzzle_id: str, text: str) -> tuple[str, ...]:
+    """The kernels' tokens that count, with each name that could be any other as the number of its first place."""
+    asked = {kernel.name for kernel in catalog.load(puzzle_id).kernels}
+    try:
+        found = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name in asked]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    source = "\n".join(ast.get_source_segment(text, node) or "" for node in sorted(found, key=lambda one: one.name))
+    names: dict[str, str] = {}
+    return tuple(names.setdefault(one.text, f"#{len(names)}") if one.free else one.text for one in tokens(source))

@@ -1,0 +1,73 @@
+"""One student's work, for office hours: every attempt with its verdict, and what changed since the one before."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from checker import catalog
+from checker.course.clean import clean
+from checker.course.verdict import Verdict
+from checker.grading.cells import Handed
+from checker.grading.document import document, name, paragraph
+from checker.grading.overview.seen import kernels_of
+from checker.report.html import html as report
+
+_COLUMNS = 300
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """Something that was handed in for a puzzle, and what the judge says of it."""
+
+    puzzle: str  # its ID
+    when: str  # a time in words, or what there is instead
+    handed: Handed | None
+    verdict: Verdict | None
+    problem: str = ""  # why there is no verdict
+
+
+def html(student: str, attempts: Iterable[Attempt]) -> str:
+    """The page. Attempts of one puzzle follow one another, the oldest first."""
+    return document(f"Office hours: {clean(student, 200)}", _parts(list(attempts)))
+
+
+def _parts(attempts: Sequence[Attempt]) -> Iterator[str]:
+    if not attempts:
+        yield paragraph("Nothing was handed in.")
+    before: Attempt | None = None
+    for one in attempts:
+        if before is None or before.puzzle != one.puzzle:
+            before = None
+            yield f"<h2>{escape(f'Puzzle {one.puzzle}: {catalog.load(one.puzzle).title}')}</h2>\n"
+        yield f"<h3>{name(one.when)}</h3>\n"
+        if one.verdict is None:
+            yield paragraph(f"No verdict: {clean(one.problem, 1000)}.")
+        else:
+            yield report(one.verdict)
+        yield "<h4>What changed</h4>\n" if before is not None else "<h4>The kernels</h4>\n"
+        yield _changes(_kernels(before), _kernels(one)) if before is not None else _pre(_kernels(one))
+        before = one
+
+
+def _kernels(attempt: Attempt) -> list[str]:
+    """The lines of what was handed in that are not blank."""
+    if attempt.handed is None or attempt.handed.submission is None:
+        return []
+    text = kernels_of(attempt.puzzle, attempt.handed.submission)
+    return [clean(line, _COLUMNS) for line in text.split("\n") if line.strip()]
+
+
+def _changes(old: Sequence[str], new: Sequence[str]) -> str:
+    """A diff: what is gone after a minus, what is new marked after a plus."""
+    lines = [line for line in difflib.unified_diff(old, new, lineterm="", n=2) if line[:3] not in ("---", "+++")]
+    if not lines:
+        return paragraph("Nothing in the kernels.")
+    return _pre(lines, marked=True)
+
+
+def _pre(lines: Iterable[str], *, marked: bool = False) -> str:
+    shown = (f"<mark>{escape(one)}</mark>" if marked and one.startswith("+") else escape(one) for one in lines)
+    return f'<pre tabindex="0">{chr(10).join(shown)}</pre>\n'

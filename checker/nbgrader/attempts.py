@@ -1,0 +1,78 @@
+"""All that a student has handed in, also what nbgrader has not collected: in `submitted/`, and in the exchange."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from checker.course import ladder
+from checker.course.clean import clean
+from checker.doctor.exchange import DEFAULT, named
+from checker.grading.chosen import Unresolved, chosen, chosen_in
+from checker.grading.found import NothingFound, found
+from checker.grading.grade import CheckerFault, verdict_on
+from checker.grading.overview.student import Attempt
+from checker.grading.settings import Settings
+from checker.nbgrader.folder import OWN
+
+
+def attempts(course: Settings, student: str) -> Iterator[Attempt]:
+    """Every attempt of a student, by puzzle, the oldest first; one that nobody has judged yet is judged.
+
+    Raises KeyProblem and NotReady: then nothing can be judged here. nbgrader's exchange names its folders
+    STUDENT+ASSIGNMENT+TIME+…; what was collected from it is the newest of these, and is not shown twice.
+    """
+    for puzzle_id in course.puzzles:
+        folders = sorted(_in_exchange(course, student, puzzle_id))
+        for when, folder in folders:
+            yield _attempt(course, puzzle_id, when, folder)
+        if not folders:
+            yield from _collected(course, student, puzzle_id)
+
+
+def _in_exchange(course: Settings, student: str, puzzle_id: str) -> Iterator[tuple[str, Path]]:
+    """(time, folder) of each submission: a folder of that student's, never a link to somebody else's."""
+    inbound = (named(course.folder / OWN) or Path(DEFAULT)) / course.id / "inbound"
+    try:
+        names = os.listdir(inbound)
+    except OSError:
+        return
+    for one in names:
+        parts = one.rsplit("+", 3)
+        mine = len(parts) >= 3 and parts[0] == student and parts[1] == ladder.stems()[puzzle_id]
+        if mine and stat.S_ISDIR((inbound / one).lstat().st_mode):
+            yield parts[2], inbound / one
+
+
+def _collected(course: Settings, student: str, puzzle_id: str) -> Iterator[Attempt]:
+    folder = course.folder / "submitted"
+    try:
+        works = [work for work in found([folder]) if (work.student, work.puzzle) == (student, puzzle_id)]
+    except NothingFound:
+        return
+    for work in works:
+        try:
+            path, handed = chosen(work)
+        except Unresolved as problem:
+            yield Attempt(puzzle_id, "as it was collected", None, None, str(problem))
+        else:
+            yield _judged(course, Attempt(puzzle_id, "as it was collected", handed, None), path.name)
+
+
+def _attempt(course: Settings, puzzle_id: str, when: str, folder: Path) -> Attempt:
+    try:
+        path, handed = chosen_in(folder, puzzle_id, ladder.stems()[puzzle_id])
+    except Unresolved as problem:
+        return Attempt(puzzle_id, when, None, None, str(problem))
+    return _judged(course, Attempt(puzzle_id, when, handed, None), path.name)
+
+
+def _judged(course: Settings, attempt: Attempt, name: str) -> Attempt:
+    assert attempt.handed is not None
+    try:
+        verdict = verdict_on(attempt.puzzle, attempt.handed, clean(name, 200), course)
+    except CheckerFault as fault:
+        return Attempt(attempt.puzzle, attempt.when, attempt.handed, None, str(fault))
+    return Attempt(attempt.puzzle, attempt.when, attempt.handed, verdict)
