@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from checker.course import ladder
 from checker.course.places import ROOT
 from checker.grading import key, settings
 from checker.grading.settings import Settings
@@ -37,7 +38,7 @@ def contents(course: Settings, puzzles: Sequence[str], root: Path) -> Files:
     files["constraints.txt"] = (root / "constraints.txt").read_bytes(), 0o644
     for name in PROGRAMS:
         files[name] = (root / "checker" / "publish" / "gradescope" / name).read_bytes(), 0o755
-    files["requirements.txt"] = requirements(root).encode(), 0o644
+    files["requirements.txt"] = requirements(root, puzzles).encode(), 0o644
     files[SETTINGS] = dumps({"puzzles": list(puzzles)}).encode(), 0o644
     files["not_graded.json"] = dumps(results.not_graded()).encode(), 0o644
     files[f"{COURSE}/{settings.NAME}"] = (course.folder / settings.NAME).read_bytes(), 0o644
@@ -45,7 +46,11 @@ def contents(course: Settings, puzzles: Sequence[str], root: Path) -> Files:
     return files
 
 
-def requirements(root: Path) -> str:
-    """What pip is to install there: what checking needs, and what grading needs as well."""
+def requirements(root: Path, puzzles: Sequence[str]) -> str:
+    """What pip is to install there: what checking and grading need, and PyTorch for puzzles that are written in it."""
     project = msgspec.toml.decode((root / "pyproject.toml").read_bytes())["project"]
-    return "\n".join([*project["dependencies"], *project["optional-dependencies"]["grading"]]) + "\n"
+    extras = project["optional-dependencies"]
+    needed = [*project["dependencies"], *extras["grading"]]
+    if any(ladder.RUNGS[puzzle_id].pytorch for puzzle_id in puzzles):
+        needed += extras["torch"]
+    return "\n".join(needed) + "\n"

@@ -43,7 +43,7 @@ def results_of(home: Path) -> dict[str, Any]:
     source = home / "source"
     puzzles: list[str] = json.loads((source / SETTINGS).read_text(encoding="utf-8"))["puzzles"]
     course = settings.read(source / COURSE)
-    course = replace(course, key_file=str(source / COURSE / KEY))
+    course = replace(course, key_file=str(source / COURSE / KEY), puzzles=tuple(puzzles))
     terms_for_grading(course)  # no sandbox, no results: not even for those who have handed in nothing
     folder = home / "submission"
     works, others = works_in(folder, puzzles)
