@@ -21,6 +21,7 @@ VERBS = (
         "bug",
         "build",
         "check",
+        "classroom",
         "compiled",
         "course",
         "doctor",
