@@ -1,18 +1,23 @@
-"""What the tests of autograders share: a course."""
+"""What the tests of autograders share: a course. Those of the site and the wheel run where nothing can be graded."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import pytest
 
 from checker import catalog
-from checker.grading import settings
 from tests.conftest import importable
+
+if TYPE_CHECKING:
+    from checker.grading.settings import Settings
 
 
 @pytest.fixture(scope="session")
-def course(tmp_path_factory: pytest.TempPathFactory) -> settings.Settings:
+def course(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """A course in which the first property of puzzle 1 is worth 30 points more."""
     importable("nbgrader")
+    from checker.grading import settings
     from checker.nbgrader.folder import make
 
     folder = tmp_path_factory.mktemp("published")

@@ -270,7 +270,9 @@ def test_what_is_in_it(course: settings.Settings, packed: Path, tmp_path: Path) 
     with zipfile.ZipFile(packed) as file:
         modes = {entry.filename: entry.external_attr >> 16 for entry in file.infolist()}
         assert file.read("course/key").decode().strip() == key.read(course.key_path)
-        assert file.read("requirements.txt").startswith(b"triton")
+        needed = file.read("requirements.txt").decode()
+    assert needed.startswith("triton") and "torch" not in needed
+    assert "\ntorch>=" in archive.requirements(ROOT, ["p1", "a2"])
     assert {"setup.sh", "run_autograder", "constraints.txt", "course/course.toml", "checker/commands/cli.py"} <= set(
         modes
     )
