@@ -17,7 +17,7 @@ endif
 
 pytest = "$(bin)/python" -m pytest -q -n auto --dist worksteal
 
-.PHONY: solution bug course grade class similar gradescope student-bundle wheel site test test-all mutants versions locks lint needs-cluster needs-site needs-test
+.PHONY: solution bug course grade class similar gradescope student-bundle wheel site test test-all mutants versions locks lint needs-cluster needs-site needs-test classroom
 
 solution: $(call layer,check) ## the solution of PUZZLE=p4, explained, once yours is accepted (FORCE=1: before)
 	@$(checker) solution $(PUZZLE) $(if $(FORCE),--force)
@@ -39,6 +39,9 @@ similar: $(call layer,lab) ## for instructors: which submissions in COURSE=cours
 
 gradescope: $(call layer,lab) ## for instructors: an autograder for Gradescope, of PUZZLE=p4 or of all that the course has (FILE=gradescope.zip, COURSE=course)
 	@$(checker) gradescope $(PUZZLE) --course "$(or $(COURSE),course)" $(if $(FILE),--file "$(FILE)")
+
+classroom: $(call layer,lab) ## for instructors: an autograder for Classroom 50, of PUZZLE=p4 or of all that the course has (FILE=classroom50.zip, COURSE=course)
+	@$(checker) classroom $(PUZZLE) --course "$(or $(COURSE),course)" $(if $(FILE),--file "$(FILE)")
 
 student-bundle: $(call layer,lab) ## for instructors: the course without solutions, tests and grading, as one archive
 	@$(checker) student-bundle $(if $(FILE),"$(FILE)")

@@ -22,6 +22,7 @@ VERBS = (
         "build",
         "check",
         "class-report",
+        "classroom",
         "compiled",
         "course",
         "doctor",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from checker.course.status import ExitStatus
@@ -200,6 +201,11 @@ class Verdict:
     def possible(self) -> int:
         """The full score."""
         return sum(p.weight for p in self.properties)
+
+    def weighed(self, points: Mapping[str, int]) -> Verdict:
+        """The same with these points for its properties, by name; a property that is not named keeps its own."""
+        properties = tuple(replace(one, weight=points.get(one.name, one.weight)) for one in self.properties)
+        return replace(self, properties=properties)
 
     @property
     def exit_status(self) -> ExitStatus:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -119,11 +119,7 @@ class Settings:
 
     def weighed(self, verdict: Verdict) -> Verdict:
         """A verdict with this course's points."""
-        if verdict.puzzle is None:
-            return verdict
-        points = self.points_of(verdict.puzzle)
-        properties = tuple(replace(one, weight=points.get(one.name, one.weight)) for one in verdict.properties)
-        return replace(verdict, properties=properties)
+        return verdict if verdict.puzzle is None else verdict.weighed(self.points_of(verdict.puzzle))
 
 
 def read(folder: Path) -> Settings:

@@ -21,10 +21,10 @@ from checker.course.lesson import emptied
 from checker.course.places import solution
 from checker.course.verdict import PropertyResult, Status, Verdict
 from checker.grading import key, settings
-from checker.nbgrader.folder import make
+from checker.publish.autograder.parts import Part
 from checker.publish.gradescope import archive
-from checker.publish.gradescope.results import Part, graded, not_graded
-from tests.conftest import ROOT, SOLUTION, cage_or_skip, importable, typed
+from checker.publish.gradescope.results import graded, not_graded
+from tests.conftest import ROOT, SOLUTION, cage_or_skip, typed
 
 STUB = emptied((ROOT / "puzzles" / "p1_naive_softmax.py").read_text(), catalog.load("p1"))
 PARTLY = (ROOT / "tests" / "wrong" / "p1_padding_loaded_as_zero.py").read_text()
@@ -33,22 +33,6 @@ NAME = "p1_naive_softmax.py"
 HOSTILE = ("p1_ansi_message", "p1_reads_the_course", "p1_output_flood_by_the_rules")
 SEEN = {"hidden", "after_due_date", "after_published", "visible"}
 FORMATS = {"text", "html", "simple_format", "md", "ansi"}
-
-
-@pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> settings.Settings:
-    """A course in which the first property of puzzle 1 is worth 30 points more."""
-    importable("nbgrader")
-    folder = tmp_path_factory.mktemp("gradescope")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
-        made, _ = make(folder / "a course")
-        place = made.key_path
-    text = (made.folder / settings.NAME).read_text()
-    name = catalog.load("p1").properties[0].name
-    text = text.replace(f'"{name}"', f'"{name}" = 55 #').replace('key_file = ""', f'key_file = "{place}"')
-    (made.folder / settings.NAME).write_text(text)
-    return settings.read(made.folder)
 
 
 @pytest.fixture(scope="module")
@@ -286,7 +270,9 @@ def test_what_is_in_it(course: settings.Settings, packed: Path, tmp_path: Path) 
     with zipfile.ZipFile(packed) as file:
         modes = {entry.filename: entry.external_attr >> 16 for entry in file.infolist()}
         assert file.read("course/key").decode().strip() == key.read(course.key_path)
-        assert file.read("requirements.txt").startswith(b"triton")
+        needed = file.read("requirements.txt").decode()
+    assert needed.startswith("triton") and "torch" not in needed
+    assert "\ntorch>=" in archive.requirements(ROOT, ["p1", "a2"])
     assert {"setup.sh", "run_autograder", "constraints.txt", "course/course.toml", "checker/commands/cli.py"} <= set(
         modes
     )

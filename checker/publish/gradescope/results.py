@@ -6,17 +6,11 @@ nothing of a student's is taken for HTML.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-from checker import catalog
-from checker.course.verdict import Verdict
-from checker.report import words
-from checker.report.screen import plain
-from checker.report.terminal import report
+from checker.publish.autograder.parts import Credit, Part
 
-COLUMNS = 80
 # What is printed is for the instructor.
 _FRAME = {"output_format": "text", "visibility": "visible", "stdout_visibility": "hidden"}
 _OF_A_TEST = {"name_format": "text", "output_format": "text", "visibility": "visible"}
@@ -26,29 +20,15 @@ _NOT_GRADED = (
 )
 
 
-@dataclass(frozen=True)
-class Part:
-    """What became of one puzzle."""
-
-    puzzle: str  # its ID
-    possible: int  # points
-    verdict: Verdict | None = None
-    problem: str = ""  # why there is no verdict: nothing was handed in, or it is open what
-
-    @property
-    def earned(self) -> int:
-        """Points."""
-        return 0 if self.verdict is None else self.verdict.earned
-
-
 def graded(parts: Sequence[Part], others: str = "") -> dict[str, Any]:
     """The results of a submission that was graded, in the course's points. `others`: files for other puzzles."""
     left_out = [f"Left out, because this assignment does not ask for their puzzles: {others}."] if others else []
+    every = [credit for part in parts for credit in part.credits]
     return {
-        "score": sum(part.earned for part in parts),
-        "output": "\n\n".join([*(_text(part) for part in parts), *left_out]),
+        "score": sum(credit.earned for credit in every),
+        "output": "\n\n".join([*(part.text for part in parts), *left_out]),
         **_FRAME,
-        "tests": [test for part in parts for test in _tests(part)],
+        "tests": [_test(credit) for credit in every],
         "extra_data": {"graded": True, "puzzles": {part.puzzle: _facts(part) for part in parts}},
     }
 
@@ -59,34 +39,16 @@ def not_graded() -> dict[str, Any]:
     return {"score": 0, "output": _NOT_GRADED, **_FRAME, "tests": [test], "extra_data": {"graded": False}}
 
 
-def _tests(part: Part) -> Iterator[dict[str, Any]]:
-    verdict = part.verdict
-    if verdict is None or not verdict.properties:
-        why = part.problem if verdict is None else words.plain(verdict)
-        yield _test(part, 1, catalog.load(part.puzzle).title, False, part.possible, why)
-        return
-    for position, one in enumerate(verdict.properties, start=1):
-        why = words.why(one) if verdict.counts(one) or not one.passed else words.plain(verdict)
-        yield _test(part, position, one.title, verdict.counts(one), one.weight, why)
-
-
-def _test(part: Part, position: int, title: str, passed: bool, points: int, why: str) -> dict[str, Any]:
+def _test(credit: Credit) -> dict[str, Any]:
     return {
-        "number": f"{part.puzzle}.{position}",
-        "name": title,
-        "score": points if passed else 0,
-        "max_score": points,
-        "status": "passed" if passed else "failed",
-        "output": why,
+        "number": f"{credit.puzzle}.{credit.position}",
+        "name": credit.title,
+        "score": credit.earned,
+        "max_score": credit.possible,
+        "status": "passed" if credit.passed else "failed",
+        "output": credit.why,
         **_OF_A_TEST,
     }
-
-
-def _text(part: Part) -> str:
-    """The report as a terminal without colours shows it."""
-    if part.verdict is None:
-        return f"Puzzle {part.puzzle}: {catalog.load(part.puzzle).title}\n{part.problem}"
-    return plain(report(part.verdict), COLUMNS)
 
 
 def _facts(part: Part) -> dict[str, Any]:

@@ -11,17 +11,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from checker.course import ladder
 from checker.course.clean import clean
 from checker.course.saving import replace_whole
 from checker.course.status import ExitStatus
+from checker.course.verdict import Verdict
 from checker.grading import settings
-from checker.grading.chosen import Unresolved, chosen
-from checker.grading.found import Work, in_folder, puzzle_of, some_of
+from checker.grading.cells import Handed
+from checker.grading.found import Work, in_folder, some_of
 from checker.grading.grade import terms_for_grading, verdict_on
-from checker.grading.settings import Settings
+from checker.publish.autograder.parts import part_of, works_in
 from checker.publish.gradescope import results
-from checker.publish.gradescope.results import Part
 from checker.report.as_json import dumps
 
 SETTINGS, COURSE, KEY = "autograder.json", "course", "key"
@@ -44,29 +43,18 @@ def results_of(home: Path) -> dict[str, Any]:
     source = home / "source"
     puzzles: list[str] = json.loads((source / SETTINGS).read_text(encoding="utf-8"))["puzzles"]
     course = settings.read(source / COURSE)
-    course = replace(course, key_file=str(source / COURSE / KEY))
+    course = replace(course, key_file=str(source / COURSE / KEY), puzzles=tuple(puzzles))
     terms_for_grading(course)  # no sandbox, no results: not even for those who have handed in nothing
-    paths = in_folder(home / "submission")
+    folder = home / "submission"
+    works, others = works_in(folder, puzzles)
     if len(puzzles) == 1:  # nothing else is expected, so that a file may have any name
-        return results.graded([_part(Work("", puzzles[0], paths), course)])
-    named = {path: puzzle_of(path, puzzles) for path in paths}
-    works = [Work("", one, tuple(path for path in paths if named[path] == one)) for one in puzzles]
-    others = [path.relative_to(home / "submission") for path in paths if named[path] not in (None, *puzzles)]
-    return results.graded([_part(work, course) for work in works], clean(some_of(others), 1000))
+        works, others = [Work("", puzzles[0], in_folder(folder))], []
 
+    def judge(puzzle_id: str, handed: Handed, name: str) -> Verdict:
+        return verdict_on(puzzle_id, handed, name, course)
 
-def _part(work: Work, course: Settings) -> Part:
-    """What becomes of a puzzle. Raises CheckerFault."""
-    possible = course.possible(work.puzzle)
-    stem = ladder.stems()[work.puzzle]
-    if not work.paths:
-        problem = f"Nothing was handed in: no file is called {stem}.ipynb or {stem}.py."
-        return Part(work.puzzle, possible, problem=problem)
-    try:
-        file, handed = chosen(work)
-    except Unresolved as problem:
-        return Part(work.puzzle, possible, problem=f"{problem}.")
-    return Part(work.puzzle, possible, verdict_on(work.puzzle, handed, clean(file.name, 200), course))
+    parts = [part_of(work, course.possible(work.puzzle), judge) for work in works]
+    return results.graded(parts, clean(some_of(others), 1000))
 
 
 if __name__ == "__main__":
