@@ -25,6 +25,7 @@ VERBS = (
         "course",
         "doctor",
         "grade",
+        "grades",
         "gradescope",
         "hint",
         "init",
