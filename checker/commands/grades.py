@@ -19,6 +19,7 @@ from checker.nbgrader.sheet import NoSheet, Sheet, read
 from checker.report.screen import console, say
 
 _LONG = 200  # characters of a name
+_MOST = 10  # columns that are named
 
 
 @click.command()
@@ -61,10 +62,11 @@ def _export(path: Path, platform: Platform) -> Sheet:
     except NoSheet as problem:
         raise Misuse(f"{path} {problem}.") from problem
     if lacks := platform.lacks(sheet.header):
+        more = f" and {len(sheet.header) - _MOST} more" if len(sheet.header) > _MOST else ""
         others = [f" It may be {one.name}'s." for one in PLATFORMS.values() if not one.lacks(sheet.header)]
         raise Misuse(
             f"{path} is not an export of {platform.name}'s gradebook, in English: it has no column "
-            f"{', and no '.join(lacks)}. It has: {_names(sheet.header)}.{''.join(others)}"
+            f"{', and no '.join(lacks)}. It has: {_names(sheet.header[:_MOST])}{more}.{''.join(others)}"
         )
     return sheet
 

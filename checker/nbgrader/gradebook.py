@@ -123,9 +123,10 @@ def rows_of(folder: Path) -> list[dict[str, Any]]:
 
     Raises NoGradebook; nbgrader would make an empty one.
     """
-    app = ExportApp(load_cwd_config=False, log_level=logging.ERROR)
+    app = ExportApp(log_level=logging.ERROR)
+    app.load_cwd_config = False
     app.initialize([], root=str(folder))
-    app.log_level = logging.WARNING
+    app.log_level = logging.WARNING  # not of configuration that it misses in the current folder
     kind, _, path = app.coursedir.db_url.partition(":///")
     if kind == "sqlite" and not Path(path).exists():
         raise NoGradebook(f"There is no {path}: nothing has been graded in this course yet.")

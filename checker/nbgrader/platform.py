@@ -59,7 +59,11 @@ class Platform(ABC):
     def lacks(self, header: Sequence[str]) -> list[str]:
         """Columns that such an export has, and this one has not."""
         there = {folded(heading) for heading in header}
-        return [" or ".join(some) for some in self.needed if not any(folded(one) in there for one in some)]
+        return [
+            " or ".join(f'"{one}"' for one in some)
+            for some in self.needed
+            if not any(folded(one) in there for one in some)
+        ]
 
     def cell(self, sheet: Sheet, row: Sequence[str], column: str) -> str:
         """What a line has in the first column of this name; nothing if there is none."""
