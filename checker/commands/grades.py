@@ -48,7 +48,7 @@ def grades(roster: Path, lms: str, folder: Path, file: Path | None) -> None:
     except OSError as error:
         raise Misuse(f"{to} could not be written: {error.strerror}.") from error
     screen = console()
-    for sentence in _report(made, platform, roster):
+    for sentence in _report(made, platform, _names([roster.name])):
         say(screen, sentence)
     say(screen, f"Written, for {platform.name} to import:", str(to))
 
@@ -71,18 +71,19 @@ def _export(path: Path, platform: Platform) -> Sheet:
     return sheet
 
 
-def _report(made: Filled, platform: Platform, roster: Path) -> Iterator[str]:
+def _report(made: Filled, platform: Platform, roster: str) -> Iterator[str]:
     """What was done, and what somebody has to look at."""
     for one in made.columns:
         where = "in a new column" if one.new else f"in the column {_names([one.heading])}"
         points = f" They are out of {number(one.possible)}; {platform.name} says {_names([one.there])}!"
-        yield f"{_names([one.assignment])}: {one.grades} grades, {where}.{points * one.differs}"
+        count = f"{one.grades} grade{'s' * (one.grades != 1)}"
+        yield f"{_names([one.assignment])}: {count}, {where}.{points * one.differs}"
     for assignment, headings in made.unclear.items():
         yield f"{_names([assignment])}: left out, because it may be any of these columns: {_names(headings)}."
     for said, names in (
-        (f"in nbgrader, but not in {roster.name}", made.missing),
-        ("in nbgrader, left out because more than one of them or of the lines would fit", made.ambiguous),
-        (f"in {roster.name}, but not in nbgrader", made.nobody),
+        (f"in nbgrader whom no line of {roster} fits", made.missing),
+        ("in nbgrader who were left out, because they fit several lines, or several of them fit one", made.ambiguous),
+        (f"in {roster} whom nobody in nbgrader fits", made.nobody),
         ("left as it was, because two names of nbgrader have a grade for it", made.twice),
         (f"left as {platform.name} has it", made.kept),
     ):

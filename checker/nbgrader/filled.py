@@ -13,8 +13,8 @@ from typing import Any
 
 from checker.grading.export import harmless
 from checker.nbgrader.gradebook import GRADED
-from checker.nbgrader.platform import KINDS, Keys, Platform, folded, letters
-from checker.nbgrader.sheet import Sheet
+from checker.nbgrader.platform import KINDS, Keys, Platform, letters
+from checker.nbgrader.sheet import Sheet, folded
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ def filled(sheet: Sheet, platform: Platform, grades: Sequence[Mapping[str, Any]]
     people = {row["student_id"]: _keys(row) for row in grades}
     students = list(platform.students(sheet))
     lines, ambiguous = matched(people, {n: platform.keys(sheet, sheet.rows[n]) for n in students})
+    settled, matched_lines = {*lines, *ambiguous}, set(lines.values())
     scores: dict[str, dict[int, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))  # by line and student
     possible = {row["assignment"]: float(row["max_score"]) for row in grades}
     for row in grades:
@@ -93,9 +94,9 @@ def filled(sheet: Sheet, platform: Platform, grades: Sequence[Mapping[str, Any]]
         made,
         columns,
         {one: [sheet.header[n] for n in several] for one, several in places.items() if len(several) > 1},
-        [name for name in people if name not in lines and name not in ambiguous],
+        [name for name in people if name not in settled],
         ambiguous,
-        [platform.label(sheet, sheet.rows[n]) for n in students if n not in lines.values()],
+        [platform.label(sheet, sheet.rows[n]) for n in students if n not in matched_lines],
         twice,
         kept,
     )

@@ -26,23 +26,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from itertools import permutations
 from typing import ClassVar
-from unicodedata import normalize
 
 from checker.course import ladder
-from checker.nbgrader.sheet import Sheet
+from checker.nbgrader.sheet import Sheet, folded
 
 KINDS = ("login", "number", "own", "email", "name")  # what tells who somebody is, the most certain first
 Keys = dict[str, set[str]]  # by kind, in the form of `folded`
 
 
-def folded(text: str) -> str:
-    """A text without what makes no difference between two logins, names or headings, such as case."""
-    return " ".join(normalize("NFC", text).split()).casefold()
-
-
 def letters(text: str) -> str:
     """Letters and digits of a name, as Canvas has them in the names of files."""
-    return "".join(sign for sign in text if sign.isalnum()).casefold()
+    return "".join(sign for sign in folded(text) if sign.isalnum())
 
 
 class Platform(ABC):
@@ -65,22 +59,17 @@ class Platform(ABC):
             if not any(folded(one) in there for one in some)
         ]
 
-    def cell(self, sheet: Sheet, row: Sequence[str], column: str) -> str:
-        """What a line has in the first column of this name; nothing if there is none."""
-        place = next((n for n, heading in enumerate(sheet.header) if folded(heading) == folded(column)), len(row))
-        return row[place] if place < len(row) else ""
-
     def label(self, sheet: Sheet, row: Sequence[str]) -> str:
         """Whoever a line is of, for people."""
         name, login = (
-            " ".join(filter(None, (self.cell(sheet, row, column) for column in columns)))
+            " ".join(filter(None, (sheet.cell(row, column) for column in columns)))
             for columns in (self.shown, self.columns["login"])
         )
         return f"{name} ({login})" if name and login else name or login or ", ".join(filter(None, row))
 
     def keys(self, sheet: Sheet, row: Sequence[str]) -> Keys:
         """By what a student can be recognized in a line."""
-        keys = {kind: {folded(self.cell(sheet, row, column)) for column in self.columns[kind]} for kind in self.columns}
+        keys = {kind: {folded(sheet.cell(row, column)) for column in self.columns[kind]} for kind in self.columns}
         keys["email"] = {one for one in keys.get("email", set()) | keys["login"] if "@" in one}
         return keys
 
@@ -153,8 +142,8 @@ class Canvas(Platform):
 
     def keys(self, sheet: Sheet, row: Sequence[str]) -> Keys:
         """Those of every platform, and `smithbob_12345`, as the names of Canvas's files begin."""
-        name = letters("".join(self.cell(sheet, row, column) for column in self.shown))
-        return super().keys(sheet, row) | {"own": {f"{name}_{self.cell(sheet, row, 'ID').strip()}"}}
+        name = letters("".join(sheet.cell(row, column) for column in self.shown))
+        return super().keys(sheet, row) | {"own": {f"{name}_{sheet.cell(row, 'ID').strip()}"}}
 
     def points(self, sheet: Sheet) -> list[str] | None:
         """The line `    Points Possible`."""
@@ -198,7 +187,7 @@ class Moodle(Platform):
 
     def keys(self, sheet: Sheet, row: Sequence[str]) -> Keys:
         """Those of every platform, and the full name, by which Moodle calls the folders of what was handed in."""
-        names = [name for name in (self.cell(sheet, row, column) for column in self.shown) if name.strip()]
+        names = [name for name in (sheet.cell(row, column) for column in self.shown) if name.strip()]
         orders = permutations(names) if len(names) > 1 else ()  # one name alone may be somebody else's login
         return super().keys(sheet, row) | {"name": {folded(" ".join(some)) for some in orders}}
 

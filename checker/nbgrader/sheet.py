@@ -5,13 +5,20 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import SimpleNamespace
+from unicodedata import normalize
 
 
 class NoSheet(Exception):
     """These bytes are not a table: the end of a sentence that begins with the file's name."""
+
+
+def folded(text: str) -> str:
+    """A text without what makes no difference between two logins, names or headings, such as case."""
+    return " ".join(normalize("NFC", text).split()).casefold()
 
 
 @dataclass(frozen=True)
@@ -23,6 +30,15 @@ class Sheet:
     delimiter: str
     end: str  # of a line
     encoding: str
+
+    def cell(self, row: Sequence[str], column: str) -> str:
+        """What a row has in the first column of this name; nothing if there is none."""
+        place = self._columns.get(folded(column), len(row))
+        return row[place] if place < len(row) else ""
+
+    @cached_property
+    def _columns(self) -> dict[str, int]:
+        return {folded(heading): n for n, heading in reversed([*enumerate(self.header)])}
 
     def data(self) -> bytes:
         """The table as it was written. What the encoding has no sign for becomes a question mark."""

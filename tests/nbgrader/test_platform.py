@@ -176,6 +176,28 @@ def test_a_column_is_found_by_its_name(headings: str, chosen: int | None) -> Non
     assert [one.new for one in made.columns if one.assignment == ASSIGNMENT] == [chosen is None]
 
 
+@pytest.mark.parametrize("heading", ["p1 kernels total (Real)", "p1 (Percentage)", f"{ASSIGNMENT} (Feedback)", "p10"])
+def test_a_column_of_moodles_that_takes_no_grades_of_p1(heading: str) -> None:
+    sheet = table(MOODLE, f"Username,{heading},Last downloaded from this course\nbob,,1\n")
+    assert changes(sheet, filled(sheet, MOODLE, [row("bob", 5)])) == {("bob", ASSIGNMENT): "5"}
+
+
+def test_new_columns_stand_between_the_assignments_and_the_totals() -> None:
+    """An instructor's own column may be called like a total."""
+    own, totals = "Student,ID,SIS Login ID,Final Score last year,Section", "Kernels Current Score,Final Score"
+    for assignments in ("", ",Reading (1),Final Grade survey (2)"):
+        sheet = table(CANVAS, f"{own}{assignments},{totals}\nB,7,bob\n")
+        made = filled(sheet, CANVAS, [row("bob", 5), row("bob", 6, OTHER)]).sheet
+        assert ",".join(made.header).startswith(f"{own}{assignments[:12]},{ASSIGNMENT},{OTHER},")
+        place = made.header.index(ASSIGNMENT)
+        assert made.rows == [["B", "7", "bob", *[""] * (place - 3), "5", "6"]]
+
+
+def test_the_delimiter_is_the_one_with_which_it_is_an_export() -> None:
+    sheet = table(CANVAS, "Student;ID;Section;1, 2, 3, 4 and 5 (1)\n")
+    assert sheet.delimiter == ";"
+
+
 def test_an_assignment_of_which_nobody_has_a_grade_makes_no_column() -> None:
     sheet = table(CANVAS, HEAD + "p1 (1)" + BOB + "\n")
     assert (
@@ -195,6 +217,8 @@ def test_an_assignment_of_which_nobody_has_a_grade_makes_no_column() -> None:
         (('"O\'Néil, Bob",7,,x,A,',), "onéilbob_7", 0),
         (('"O\'Néil, Bob",7,,x,A,',), "onéilbob_8", None),
         (('"O\'Néil, Bob",7,,x,A,',), "student_7", None),  # somebody's login, perhaps
+        (('"O\'Néil, Bob",7,,x,A,',), "one\u0301ilbob_7", 0),
+        (('"शर्मा, नीति",7,,x,A,',), "शर्मानीति_7", 0),  # with signs that are no letters, but of words
         (("bob,7,,x,A,",), "bob", None),  # Canvas has no names of folders
         (("x,7,,,A,",), "x", None),
     ],
@@ -204,6 +228,13 @@ def test_whose_line_it_is_in_canvas(lines: tuple[str, ...], student: str, line: 
     made = filled(sheet, CANVAS, [row(student, 5)])
     assert [cells[-1] for cells in made.sheet.rows] == ["5" if n == line else "" for n in range(len(lines))]
     assert made.missing + made.ambiguous == ([student] if line is None else [])
+
+
+@pytest.mark.parametrize(("names", "found"), [("Li,Wu", True), ("Wu,Li", True), ("Li Wu,", False), ("Li,Wu Wu", False)])
+def test_a_full_name_is_more_than_one_name(names: str, found: bool) -> None:
+    """One alone may be somebody else's login."""
+    sheet = table(MOODLE, f"First name,Last name,ID number,p1,Last downloaded from this course\n{names},9,-,1\n")
+    assert filled(sheet, MOODLE, [row("li wu", 5)]).sheet.rows[0][3] == ("5" if found else "-")
 
 
 def test_names_that_differ_in_case_are_nobodys() -> None:
