@@ -62,12 +62,12 @@ def test_a_gradebook_becomes_grades_in_canvas(course: Course) -> None:
         "cy": "not handed in",
     }
     export = course.folder.parent / "export.csv"
-    shutil.copy(EXPORTS / "canvas.csv", export)
+    shutil.copy(EXPORTS / "canvas.txt", export)
     report = said("--lms", "canvas", "--course", course.folder, export)
     written = course.folder / "grades-canvas.csv"
     before = column(export, f"{ASSIGNMENT} (4711)")
     assert column(written, f"{ASSIGNMENT} (4711)") == before | {"ann": "61.25", "bob": "80"}
-    assert before["eve"] == "77.00" and export.read_bytes() == (EXPORTS / "canvas.csv").read_bytes()
+    assert before["eve"] == "77.00" and export.read_bytes() == (EXPORTS / "canvas.txt").read_bytes()
     assert stat.S_IMODE(written.stat().st_mode) == 0o600
     assert f"{ASSIGNMENT}: 2 grades, in the column {ASSIGNMENT} (4711)." in report
     assert "1 in nbgrader whom no line of export.csv fits: zed." in report
@@ -92,14 +92,14 @@ def test_a_gradebook_becomes_grades_in_canvas(course: Course) -> None:
         ("canvas", b"", "is empty"),
         (
             "canvas",
-            "moodle.csv",
+            "moodle.txt",
             r'Canvas.*no column "Student" or "LastName", and no.*has: First name;.*2 more.*Moodle\'s\.',
         ),
-        ("moodle", "canvas.csv", r'Moodle.*or "Username", and no "Last.*It has: Student; ID;.*Canvas\'s\.'),
+        ("moodle", "canvas.txt", r'Moodle.*or "Username", and no "Last.*It has: Student; ID;.*Canvas\'s\.'),
         ("moodle", b"Vorname,Nachname,E-Mail-Adresse\n", "in English"),
         ("canvas", b'Student,ID,Section\n"x', "cannot be read as CSV"),
         ("canvas", b"\x1b[2J,ID,Section\nx", r"It has: �\[2J; ID"),
-        ("canvas", "canvas.csv", "gradebook.db"),
+        ("canvas", "canvas.txt", "gradebook.db"),
     ],
 )
 def test_misuse_is_one_sentence(lms: str, data: bytes | str | None, sentence: str, tmp_path: Path) -> None:
@@ -115,11 +115,11 @@ def test_misuse_is_one_sentence(lms: str, data: bytes | str | None, sentence: st
 
 def test_a_course_that_is_not_there_is_misuse(tmp_path: Path) -> None:
     with pytest.raises(Misuse, match="nowhere"):
-        said("--lms", "canvas", "--course", tmp_path / "nowhere", EXPORTS / "canvas.csv")
+        said("--lms", "canvas", "--course", tmp_path / "nowhere", EXPORTS / "canvas.txt")
 
 
 def test_what_cannot_be_written_is_misuse(course: Course) -> None:
     course.put("ann", filled(RIGHT))
     assert course.run("autograde", ASSIGNMENT, "--force").status == 0
     with pytest.raises(Misuse, match="could not be written"):
-        said("--lms", "canvas", "--course", course.folder, "--to", course.folder, EXPORTS / "canvas.csv")
+        said("--lms", "canvas", "--course", course.folder, "--to", course.folder, EXPORTS / "canvas.txt")

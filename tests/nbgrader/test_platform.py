@@ -60,7 +60,7 @@ def changes(before: Sheet, after: Filled) -> dict[tuple[str, str], str]:
 
 @pytest.mark.parametrize(
     ("name", "platform"),
-    [("canvas.csv", CANVAS), ("canvas-semicolons.csv", CANVAS), ("moodle.csv", MOODLE), ("moodle-tabs.txt", MOODLE)],
+    [("canvas.txt", CANVAS), ("canvas-semicolons.txt", CANVAS), ("moodle.txt", MOODLE), ("moodle-tabs.txt", MOODLE)],
 )
 @pytest.mark.parametrize("crlf", [False, True])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
@@ -77,7 +77,7 @@ def test_without_grades_an_export_comes_back_as_it_was(
 
 
 def test_canvas_gets_the_grades_and_nothing_else_changes() -> None:
-    before = export("canvas.csv", CANVAS)
+    before = export("canvas.txt", CANVAS)
     grades = [
         *(row("ann", 97.126), row("smithbob_12345", 88.0), row("dan", 3), row("eve", None)),
         *(row("ann", 50, OTHER, possible=60), row("bob", 0, OTHER, possible=60)),
@@ -98,19 +98,19 @@ def test_canvas_gets_the_grades_and_nothing_else_changes() -> None:
 
 
 def test_what_canvas_says_of_points_is_compared() -> None:
-    made = filled(export("canvas.csv", CANVAS), CANVAS, [row("ann", 97, possible=115)])
+    made = filled(export("canvas.txt", CANVAS), CANVAS, [row("ann", 97, possible=115)])
     assert made.columns[0].differs and made.columns[0].there == "100.00"
 
 
 def test_who_is_excused_in_canvas_stays_so() -> None:
-    before = export("canvas.csv", CANVAS)
+    before = export("canvas.txt", CANVAS)
     made = filled(before, CANVAS, [row("cy@example.edu", 97)])
     assert changes(before, made) == {} and made.kept == [f"{ASSIGNMENT}: cy@example.edu (EX)"]
 
 
 def test_canvas_in_another_form() -> None:
     """Semicolons, a mark, first and last names apart, no SIS user ID, and decimal commas; p1's title, not its quiz."""
-    before = export("canvas-semicolons.csv", CANVAS)
+    before = export("canvas-semicolons.txt", CANVAS)
     made = filled(before, CANVAS, [row("grünjörg_102", 7.5, possible=10), row("ann", None, possible=10)])
     assert changes(before, made) == {("GrünJörg", "p1: Naive softmax (9)"): "7.5"}
     assert made.sheet.data().startswith(b"\xef\xbb\xbfLastName;FirstName;") and not made.columns[0].differs
@@ -118,7 +118,7 @@ def test_canvas_in_another_form() -> None:
 
 def test_moodle_gets_the_grades_and_nothing_else_changes() -> None:
     """Real grades only, no percentages, comments and totals; two people of one name are left alone."""
-    before = export("moodle.csv", MOODLE)
+    before = export("moodle.txt", MOODLE)
     grades = [
         *(row("ANN@example.edu", 97.5), row("x7", 88, email="bob@example.edu"), row("Li Wu", 1), row("@me", None)),
         *(row("Bo Wu", 2), row("Bo Wu_7", 3), row("s0102", 4, OTHER)),
