@@ -3,6 +3,7 @@
 #   FORCE=1        the solution, even if the puzzle is not solved
 #   COURSE=…       the folder of the nbgrader course (course)
 #   EXCHANGE=…     the folder through which nbgrader hands out and collects, for a new course
+#   LMS=…          the learning platform that has exported ROSTER=…: canvas or moodle (grades)
 #   CLUSTER=…      who grades: local, slurm, or the address of a Dask scheduler (grade)
 #   STUDENT=…      a student's name, as nbgrader knows it; NAMES=1: name those whom a page is about (class)
 #   SITE=…         the folder of the site (build/site); SERVE=1: show it as well; PYODIDE=cdn: pages take Python from its public address (site)
@@ -17,7 +18,7 @@ endif
 
 pytest = "$(bin)/python" -m pytest -q -n auto --dist worksteal
 
-.PHONY: solution bug course grade class similar gradescope student-bundle wheel site test test-all mutants versions locks lint needs-cluster needs-site needs-test classroom
+.PHONY: solution bug course grade class similar gradescope student-bundle wheel site test test-all mutants versions locks lint needs-cluster needs-site needs-test classroom grades
 
 solution: $(call layer,check) ## the solution of PUZZLE=p4, explained, once yours is accepted (FORCE=1: before)
 	@$(checker) solution $(PUZZLE) $(if $(FORCE),--force)
@@ -33,6 +34,8 @@ grade: $(call layer,$(if $(CLUSTER),cluster,lab)) ## for instructors: grade all 
 
 class: $(call layer,lab) ## for instructors: what the class in COURSE=course did, on one page (NAMES=1), or one student's attempts (STUDENT=anna)
 	@$(checker) class-report --course "$(or $(COURSE),course)" $(if $(STUDENT),--student "$(STUDENT)") $(if $(NAMES),--names) $(if $(FILE),--file "$(FILE)")
+grades: $(call layer,lab) ## for instructors: fill the grades of COURSE=course into ROSTER=export.csv, which LMS=canvas or moodle has written (FILE=…)
+	@$(checker) grades --course "$(or $(COURSE),course)" $(if $(LMS),--lms $(LMS)) $(if $(FILE),--to "$(FILE)") $(if $(ROSTER),"$(ROSTER)")
 
 similar: $(call layer,lab) ## for instructors: which submissions in COURSE=course share passages that few others have (PUZZLE=p4, FILE=similar.html)
 	@$(checker) similar --course "$(or $(COURSE),course)" $(if $(PUZZLE),--puzzle $(PUZZLE)) $(if $(FILE),--file "$(FILE)")

@@ -27,6 +27,7 @@ VERBS = (
         "course",
         "doctor",
         "grade",
+        "grades",
         "gradescope",
         "hint",
         "init",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import logging
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import nbformat
 from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.apps.exportapp import ExportApp
 from nbgrader.plugins import ExportPlugin
 
 from checker.course import ladder
@@ -29,6 +31,10 @@ _IDS = ladder.ids()
 GRADED, NEEDS_GRADING, NOT_HANDED_IN = "graded", "needs grading", "not handed in"
 
 
+class NoGradebook(Exception):
+    """A course has no gradebook yet: a sentence."""
+
+
 class Grades(ExportPlugin):
     """A line for each student and assignment. Only what is graded has a score; nbgrader's own exporter writes 0."""
 
@@ -39,10 +45,10 @@ class Grades(ExportPlugin):
         with replacing(path) as file:
             out = csv.DictWriter(file, COLUMNS, restval="")
             out.writeheader()
-            for row in self._rows(gradebook):
+            for row in self.rows(gradebook):
                 out.writerow({name: harmless(value) for name, value in row.items()})
 
-    def _rows(self, gradebook: Gradebook) -> Iterator[dict[str, Any]]:
+    def rows(self, gradebook: Gradebook) -> Iterator[dict[str, Any]]:
         """Of all students that nbgrader knows, and of those who have handed in what it has not seen."""
         wanted = {str(one) for one in self.student}, {str(one) for one in self.assignment}
         puzzles = settings.read(Path(self.parent.coursedir.root)).puzzles
@@ -110,6 +116,22 @@ class Grades(ExportPlugin):
             was.metadata.get("nbgrader", {}).get("locked") or clean(cell.text, CODE_LIMIT) in was.source
             for cell, was in zip(now.cells, then, strict=False)
         )
+
+
+def rows_of(folder: Path) -> list[dict[str, Any]]:
+    """The rows of a course's grades, as `nbgrader export` writes them, whatever the current folder is.
+
+    Raises NoGradebook; nbgrader would make an empty one.
+    """
+    app = ExportApp(log_level=logging.ERROR)
+    app.load_cwd_config = False
+    app.initialize([], root=str(folder))
+    app.log_level = logging.WARNING  # not of configuration that it misses in the current folder
+    kind, _, path = app.coursedir.db_url.partition(":///")
+    if kind == "sqlite" and not Path(path).exists():
+        raise NoGradebook(f"There is no {path}: nothing has been graded in this course yet.")
+    with Gradebook(app.coursedir.db_url, app.coursedir.course_id) as gradebook:
+        return list(Grades(parent=app).rows(gradebook))
 
 
 def _place(assignment: Any) -> tuple[datetime, tuple[int, str]]:

@@ -20,7 +20,18 @@ TOP = (
     *(f"locks/{layer}.txt" for layer in ("check", "plot", "lab")),
 )
 KINDS = {".py", ".sh", ".json", ".txt"}
-VERBS = ("build", "class_report", "classroom", "course", "grade", "gradescope", "similar", "site", "student_bundle")
+VERBS = (
+    "build",
+    "class_report",
+    "classroom",
+    "course",
+    "grade",
+    "grades",
+    "gradescope",
+    "similar",
+    "site",
+    "student_bundle",
+)
 INSTRUCTORS = ("browser", "grading", "nbgrader", "publish", *(f"commands/{verb}.py" for verb in VERBS))  # in checker/
 BACKGROUND = (
     *("docs/background/*.md", "docs/figures/*.png", "docs/figures/*.svg", "docs/sources.md"),

@@ -111,6 +111,12 @@ def test_they_lead_to_grades(tmp_path: Path) -> None:
         "wuli_7": ("graded", "115.0"),
         "zoe": ("not handed in", ""),
     }
+    (name,) = {row["student_id"] for row in grades(clone)} - {"wuli_7", "zoe"}
+    head = "Student,ID,SIS Login ID,Section,p1_naive_softmax (9),Final Score\n    Points Possible,,,,115,(read only)\n"
+    (clone / "export.csv").write_text(f'{head}"Student, A",6,{name},A,,\n"Wu, Li",7,,A,12,\n"Zuse, Zoe",8,zoe,A,13,\n')
+    typed("grades for Canvas", clone)
+    with (clone / "course" / "grades-canvas.csv").open() as file:
+        assert [row["p1_naive_softmax (9)"] for row in csv.DictReader(file)] == ["115", "115", "115", "13"]
     typed("large class", clone)
     with (clone / "course" / "verdicts.csv").open() as file:
         assert [row["earned"] for row in csv.DictReader(file)] == ["115", "115"]

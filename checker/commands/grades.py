@@ -1,0 +1,96 @@
+"""`python -m checker grades`: an nbgrader course's grades, for Canvas or Moodle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import click
+
+from checker.commands.arguments import of_course
+from checker.course.clean import clean
+from checker.course.saving import replace_whole
+from checker.course.status import Misuse
+from checker.grading import settings
+from checker.nbgrader.filled import Filled, filled, number
+from checker.nbgrader.gradebook import NoGradebook, rows_of
+from checker.nbgrader.platform import PLATFORMS, Platform
+from checker.nbgrader.sheet import NoSheet, Sheet, read
+from checker.report.screen import console, say
+
+_LONG = 200  # characters of a name
+_MOST = 10  # columns that are named
+
+
+@click.command()
+@click.argument("roster", type=click.Path(path_type=Path))
+@click.option("--lms", required=True, type=click.Choice(list(PLATFORMS)), help="The learning platform.")
+@of_course
+@click.option("--to", "file", type=click.Path(path_type=Path), help="Where to; else grades-LMS.csv in the course.")
+def grades(roster: Path, lms: str, folder: Path, file: Path | None) -> None:
+    """Fill a course's grades into ROSTER, which the learning platform has exported: for you to import there.
+
+    The grades are those of `nbgrader export`. Only what is graded is filled in, and nothing else is changed. Who is in
+    nbgrader or in ROSTER only is listed. ROSTER itself stays as it is.
+    """
+    platform, to = PLATFORMS[lms], file or folder / f"grades-{lms}.csv"
+    sheet = _export(roster, platform)
+    if to.exists() and to.samefile(roster):
+        raise Misuse(f"{to} is what {platform.name} has exported, and stays as it is. Name another file: --to FILE.")
+    try:
+        settings.read(folder.absolute())
+        rows = rows_of(folder.absolute())
+    except (settings.SettingsError, NoGradebook) as problem:
+        raise Misuse(str(problem)) from problem
+    made = filled(sheet, platform, rows)
+    try:
+        replace_whole(to, made.sheet.data(), mode=0o600)  # it has names in it
+    except OSError as error:
+        raise Misuse(f"{to} could not be written: {error.strerror}.") from error
+    screen = console()
+    for sentence in _report(made, platform, _names([roster.name])):
+        say(screen, sentence)
+    say(screen, f"Written, for {platform.name} to import:", str(to))
+
+
+def _export(path: Path, platform: Platform) -> Sheet:
+    """The platform's export. Raises Misuse."""
+    try:
+        sheet = read(path.read_bytes(), platform.delimiters, lambda header: not platform.lacks(header))
+    except OSError as error:
+        raise Misuse(f"{path} cannot be read: {error.strerror}.") from error
+    except NoSheet as problem:
+        raise Misuse(f"{path} {problem}.") from problem
+    if lacks := platform.lacks(sheet.header):
+        more = f" and {len(sheet.header) - _MOST} more" if len(sheet.header) > _MOST else ""
+        others = [f" It may be {one.name}'s." for one in PLATFORMS.values() if not one.lacks(sheet.header)]
+        raise Misuse(
+            f"{path} is not an export of {platform.name}'s gradebook, in English: it has no column "
+            f"{', and no '.join(lacks)}. It has: {_names(sheet.header[:_MOST])}{more}.{''.join(others)}"
+        )
+    return sheet
+
+
+def _report(made: Filled, platform: Platform, roster: str) -> Iterator[str]:
+    """What was done, and what somebody has to look at."""
+    for one in made.columns:
+        where = "in a new column" if one.new else f"in the column {_names([one.heading])}"
+        points = f" They are out of {number(one.possible)}; {platform.name} says {_names([one.there])}!"
+        count = f"{one.grades} grade{'s' * (one.grades != 1)}"
+        yield f"{_names([one.assignment])}: {count}, {where}.{points * one.differs}"
+    for assignment, headings in made.unclear.items():
+        yield f"{_names([assignment])}: left out, because it may be any of these columns: {_names(headings)}."
+    for said, names in (
+        (f"in nbgrader whom no line of {roster} fits", made.missing),
+        ("in nbgrader who were left out, because they fit several lines, or several of them fit one", made.ambiguous),
+        (f"in {roster} whom nobody in nbgrader fits", made.nobody),
+        ("left as it was, because two names of nbgrader have a grade for it", made.twice),
+        (f"left as {platform.name} has it", made.kept),
+    ):
+        if names:
+            yield f"{len(names)} {said}: {_names(names)}."
+
+
+def _names(names: Iterable[str]) -> str:
+    """For a terminal: names are their bearers' to choose, and have commas in them."""
+    return "; ".join(" ".join(clean(name, _LONG).split()) or "(no name)" for name in names)
