@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from checker.grading.found import found
-from checker.grading.settings import Late
+from checker.grading.late import Late
 from tests.nbgrader.conftest import ASSIGNMENT, RIGHT, Course, filled
 
 DAY = 86400.0

@@ -13,6 +13,7 @@ from typing import Any
 from checker import catalog
 from checker.course.verdict import Verdict
 from checker.report import words
+from checker.report.detail import FULL, Detail, told
 from checker.report.screen import plain
 from checker.report.terminal import report
 
@@ -34,11 +35,17 @@ class Part:
     possible: int  # points
     verdict: Verdict | None = None
     problem: str = ""  # why there is no verdict: nothing was handed in, or it is open what
+    detail: Detail = FULL  # how much of the verdict the student is told
 
     @property
     def earned(self) -> int:
         """Points."""
         return 0 if self.verdict is None else self.verdict.earned
+
+    @property
+    def told(self) -> Verdict | None:
+        """The verdict as the student gets it."""
+        return None if self.verdict is None else told(self.verdict, self.detail)
 
 
 def graded(parts: Sequence[Part], others: str = "") -> dict[str, Any]:
@@ -60,7 +67,7 @@ def not_graded() -> dict[str, Any]:
 
 
 def _tests(part: Part) -> Iterator[dict[str, Any]]:
-    verdict = part.verdict
+    verdict = part.told
     if verdict is None or not verdict.properties:
         why = part.problem if verdict is None else words.plain(verdict)
         yield _test(part, 1, catalog.load(part.puzzle).title, False, part.possible, why)
@@ -84,9 +91,10 @@ def _test(part: Part, position: int, title: str, passed: bool, points: int, why:
 
 def _text(part: Part) -> str:
     """The report as a terminal without colours shows it."""
-    if part.verdict is None:
+    verdict = part.told
+    if verdict is None:
         return f"Puzzle {part.puzzle}: {catalog.load(part.puzzle).title}\n{part.problem}"
-    return plain(report(part.verdict), COLUMNS)
+    return plain(report(verdict), COLUMNS)
 
 
 def _facts(part: Part) -> dict[str, Any]:

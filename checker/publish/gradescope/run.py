@@ -66,7 +66,8 @@ def _part(work: Work, course: Settings) -> Part:
         file, handed = chosen(work)
     except Unresolved as problem:
         return Part(work.puzzle, possible, problem=f"{problem}.")
-    return Part(work.puzzle, possible, verdict_on(work.puzzle, handed, clean(file.name, 200), course))
+    verdict = verdict_on(work.puzzle, handed, clean(file.name, 200), course)
+    return Part(work.puzzle, possible, verdict, detail=course.detail(work.puzzle))
 
 
 if __name__ == "__main__":
