@@ -117,7 +117,9 @@ class Check:
         place = self.where(program.gaps.get(function.name, function.lineno))
         what = "function" if self.puzzle.pytorch else "kernel"
         typed: tuple[str, ...] = ()
-        if name := self.submission.name:
+        if not self.practice:  # after the deadline there is nothing to be typed
+            explanation = "Nothing was run, so there are no points."
+        elif name := self.submission.name:
             cell = f"cell {place.cell}, " if place.cell else ""
             explanation = f"Open {name}, {cell}line {place.line}, and fill in the {what}. The lesson stands above it, "
             explanation += "hints stand below it. Then type:"

@@ -6,8 +6,8 @@ Points are for the instructor to change at any time: they are applied when a rep
 from __future__ import annotations
 
 import json
-import math
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,6 +19,8 @@ from checker import catalog
 from checker.course import ladder
 from checker.course.status import Misuse
 from checker.course.verdict import Verdict
+from checker.grading.late import Late
+from checker.report.detail import FULL, Detail
 
 NAME = "course.toml"
 SEVEN = ("p1", "p2", "p3", "p4", "p5", "p6", "p7")  # what a course has whose file is older than the line `puzzles`
@@ -36,6 +38,28 @@ _Sandbox = Annotated[Literal["required", "none"], Meta(description="use 'require
 _Policy = Annotated[Literal["none", "zero", "per day"], Meta(description="use 'none', 'zero' or 'per day'")]
 _Amount = Annotated[float, Meta(ge=0, lt=1e6, description="use a number that is not negative")]
 _Whole = Annotated[int, Meta(ge=0, lt=1_000_000, description="use a whole number that is not negative")]
+_Detail = Annotated[Detail, Meta(description="use 'full', 'finding' or 'points'")]
+_Slug = Annotated[
+    str,
+    Meta(
+        pattern=r"^[a-z0-9]+(-[a-z0-9]+)*\Z",
+        max_length=50,  # of a cell's id there may be 64
+        description="use at most 50 small letters, digits and `-` between them, in quotes",
+    ),
+]
+_Markdown = Annotated[
+    str,
+    Meta(
+        pattern=r"(?s)^(?!.*(BEGIN|END) (SOLUTION|MARK SCHEME|HIDDEN TESTS)).*\S",
+        description="use a text, in quotes, without the lines that nbgrader takes for marks, such as BEGIN SOLUTION",
+    ),
+]
+_Rubric = Annotated[
+    list[_Markdown], Meta(description='use texts, such as ["names the maximum"], without nbgrader\'s marks')
+]
+_Questions = Annotated[
+    list[dict[str, Any]], Meta(description="write [[question.ASSIGNMENT]], in double brackets, above each question")
+]
 _Table = Annotated[dict[str, Any], Meta(description='it must hold lines such as "name" = 10')]
 _FILE = {
     "id": _Id,
@@ -45,8 +69,11 @@ _FILE = {
     "late": _Table,
     "attempts": _Table,
     "points": _Table,
+    "question": _Table,
+    "feedback": _Table,
 }
 _LATE = {"policy": _Policy, "percent_per_day": _Amount, "most_percent": _Amount, "grace_minutes": _Amount}
+_QUESTION = {"name": _Slug, "text": _Markdown, "points": _Whole, "rubric": _Rubric}
 
 
 class SettingsError(Exception):
@@ -54,22 +81,13 @@ class SettingsError(Exception):
 
 
 @dataclass(frozen=True)
-class Late:
-    """What a submission loses that comes after its deadline, which nbgrader knows."""
+class Question:
+    """A question that students answer in writing, and people grade."""
 
-    policy: str = "none"  # none; zero: everything; per day: a share of its score for each day that has begun
-    percent_per_day: float = 10.0
-    most_percent: float = 100.0
-    grace_minutes: float = 0.0
-
-    def penalty(self, score: float, seconds_late: float) -> float:
-        """The points that a score loses."""
-        late = seconds_late - 60 * self.grace_minutes
-        if self.policy == "none" or late <= 0:
-            return 0.0
-        percent = 100.0 if self.policy == "zero" else math.ceil(late / 86400) * self.percent_per_day
-        most = self.most_percent if self.policy == "per day" else 100.0
-        return score * min(percent, most, 100.0) / 100  # never more than there is
+    name: str  # a slug
+    text: str  # Markdown
+    points: int
+    rubric: tuple[str, ...] = ()  # what graders look for; students do not see it
 
 
 @dataclass(frozen=True)
@@ -84,6 +102,8 @@ class Settings:
     late: Late = field(default_factory=Late)
     attempts: dict[str, int] = field(default_factory=dict)  # by assignment; `allowed`: of all others
     points: dict[str, dict[str, int]] = field(default_factory=dict)  # by assignment and property
+    question: dict[str, tuple[Question, ...]] = field(default_factory=dict)  # by assignment
+    feedback: dict[str, Detail] = field(default_factory=dict)  # by assignment; `detail`: of all others
 
     @property
     def key_path(self) -> Path:
@@ -107,6 +127,14 @@ class Settings:
         """How many submissions count; 0: any number."""
         return self.attempts.get(assignment, self.attempts.get("allowed", 0))
 
+    def questions(self, puzzle_id: str) -> tuple[Question, ...]:
+        """The written questions of a puzzle's assignment."""
+        return self.question.get(ladder.stems()[puzzle_id], ())
+
+    def detail(self, puzzle_id: str) -> Detail:
+        """How much of a verdict on a puzzle students are told."""
+        return self.feedback.get(ladder.stems()[puzzle_id], self.feedback.get("detail", FULL))
+
     def points_of(self, puzzle_id: str) -> dict[str, int]:
         """The points of each property of a puzzle; the catalog's weights where nothing else is said."""
         puzzle = catalog.load(puzzle_id)
@@ -114,7 +142,7 @@ class Settings:
         return {one.name: said.get(one.name, one.weight) for one in puzzle.properties}
 
     def possible(self, puzzle_id: str) -> int:
-        """The points of all properties of a puzzle."""
+        """The points of all properties of a puzzle: what the judge gives."""
         return sum(self.points_of(puzzle_id).values())
 
     def weighed(self, verdict: Verdict) -> Verdict:
@@ -150,7 +178,23 @@ def _said(data: dict[str, Any]) -> dict[str, Any]:
         stem: _table(f"[points.{stem}]", given, {p.name: _Whole for p in catalog.load(ids[stem]).properties})
         for stem, given in points.items()
     }
+    questions = _table("[question]", said.get("question", {}), dict.fromkeys(ids, _Questions))
+    said["question"] = {stem: tuple(_questions(stem, given)) for stem, given in questions.items()}
+    said["feedback"] = _table("[feedback]", said.get("feedback", {}), dict.fromkeys(["detail", *ids], _Detail))
     return said
+
+
+def _questions(stem: str, given: list[dict[str, Any]]) -> Iterator[Question]:
+    """The questions of an assignment. Raises SettingsError."""
+    where, names = f"[[question.{stem}]]", set()
+    for number, table in enumerate(given, start=1):
+        said = {"name": f"question-{number}", **_table(where, table, _QUESTION)}
+        if missing := [name for name in ("text", "points") if name not in said]:
+            raise SettingsError(f"{where}, number {number}, has no {missing[0]}.")
+        if said["name"] in names:
+            raise SettingsError(f"{where} has two questions called {said['name']!r}: each needs a name of its own.")
+        names.add(said["name"])
+        yield Question(**said | {"rubric": tuple(said.get("rubric", ()))})
 
 
 def ids_of(named: list[str | int]) -> tuple[str, ...]:
@@ -227,6 +271,19 @@ grace_minutes = 0
 [attempts] # the newest of the first N submissions counts, with `nbgrader collect --update`; 0: any number
 allowed = 0
 # p5_flash_attention_1 = 3 # for one assignment
+
+[feedback] # what students get of a report; `make grade` writes all of it for you
+# "full": as `make check` shows it; "finding": names mistakes and their places, with no fix and no values; "points":
+# properties and points only
+detail = "full"
+# p5_flash_attention_1 = "finding" # for one assignment
+
+# Questions that students answer in writing, and you grade by hand: as many as you like, below the cell that checks.
+# [[question.p2_safe_softmax]]
+# name = "why-three-passes" # fixed once students have answered
+# text = "Why does safe softmax read each row three times?" # Markdown; longer texts between three quotes
+# points = 10
+# rubric = ["the maximum comes first", "exp overflows without it"] # for graders only
 
 # Points, by property.
 """

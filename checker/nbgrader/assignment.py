@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from checker import catalog
 from checker.course.lesson import GAP, emptied, notebook_text, span
 from checker.course.puzzle import Puzzle
+from checker.grading.settings import Question
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+BEGIN_RUBRIC, END_RUBRIC = "=== BEGIN MARK SCHEME ===", "=== END MARK SCHEME ==="
+ANSWER = "YOUR ANSWER HERE"  # what nbgrader writes into every answer that it releases
+SAID = "said-"  # begins the ids of cells that course.toml asks for
 
 
 class NoAssignment(Exception):
@@ -27,8 +31,11 @@ def check_id(puzzle: Puzzle) -> str:
     return f"check-{puzzle.stem}"
 
 
-def source_notebook(root: Path, puzzle_id: str, points: int) -> str:
-    """The JSON of the notebook that belongs in `source/`. Raises NoAssignment."""
+def source_notebook(root: Path, puzzle_id: str, points: int, questions: Sequence[Question] = ()) -> str:
+    """The JSON of the notebook that belongs in `source/`; questions stand below the cell that checks.
+
+    Raises NoAssignment.
+    """
     puzzle = catalog.load(puzzle_id)
     stub = emptied((root / "puzzles" / f"{puzzle.stem}.py").read_text(encoding="utf-8"), puzzle)
     path = root / "solutions" / f"{puzzle.stem}.py"
@@ -37,7 +44,8 @@ def source_notebook(root: Path, puzzle_id: str, points: int) -> str:
     except OSError as error:
         raise NoAssignment(f"{path} cannot be read: {error.strerror}. nbgrader's source notebooks need it.") from error
     notebook: dict[str, Any] = json.loads(notebook_text(stub, puzzle))
-    for cell in notebook["cells"]:
+    place = None  # of the first cell below the one that checks
+    for number, cell in enumerate(notebook["cells"], start=1):
         marks = cell["metadata"].get("nbgrader", {})
         if marks.get("solution"):
             for kernel in puzzle.kernels:
@@ -45,30 +53,49 @@ def source_notebook(root: Path, puzzle_id: str, points: int) -> str:
                     cell["source"] = solved(cell["source"], solution, kernel.name)
         if marks.get("grade"):
             marks["points"] = points
-    if not any(cell["metadata"].get("nbgrader", {}).get("grade") for cell in notebook["cells"]):
+            place = number
+    if place is None:
         raise NoAssignment(
             f'puzzles/{puzzle.stem}.py has no cell that ends with check("{puzzle_id}"): nothing can be graded.'
         )
+    notebook["cells"][place:place] = [cell for question in questions for cell in _asked(question)]
     return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _asked(question: Question) -> Iterator[dict[str, Any]]:
+    """The cells of a question: its text, which nbgrader locks, and the answer. nbgrader takes the rubric out."""
+    points = f"{question.points} point{'s' * (question.points != 1)}"
+    text = f"**Question, {points}**\n\n{question.text.strip()}"
+    if question.rubric:
+        lines = "\n".join(f"* {' '.join(line.split())}" for line in question.rubric)
+        text += f"\n\n{BEGIN_RUBRIC}\n\n{lines}\n\n{END_RUBRIC}"
+    common = {"schema_version": 3, "task": False}
+    for name, source, marks in (
+        (f"{question.name}_text", text, {"grade": False, "solution": False, "locked": True}),
+        (question.name, ANSWER, {"grade": True, "solution": True, "locked": False, "points": question.points}),
+    ):
+        metadata = {"nbgrader": {"grade_id": name, **marks, **common}}
+        yield {"cell_type": "markdown", "id": f"{SAID}{name}", "metadata": metadata, "source": source}
 
 
 def with_questions(notebook: str, old: str) -> str:
     """A source notebook with the cells that the instructor has added to the one before, each after the same cell.
 
-    Cells of ours are called cell-0, cell-1, …; what bears another name, or another mark of nbgrader's, is not ours.
+    Cells of ours are called cell-0, cell-1, …, and those of course.toml's questions said-…; what bears another name, or
+    another mark of nbgrader's, is not ours. Raises NoAssignment if two cells then have one mark.
     """
     try:
         before = [cell for cell in json.loads(old)["cells"] if isinstance(cell, dict)]
     except (ValueError, KeyError, TypeError):
-        return notebook
+        before = []
     made = json.loads(notebook)
     cells: list[dict[str, Any]] = made["cells"]
     ours = {_mark(cell) for cell in cells}
     place = 0
     for cell in before:
         name = str(cell.get("id", ""))
-        same = next((n for n, other in enumerate(cells) if other["id"] == name), None)
-        if _mark(cell) in ours and (not name or re.fullmatch(r"cell-\d+", name)):
+        same = next((n for n, other in enumerate(cells) if name and other.get("id") == name), None)
+        if name.startswith(SAID) or (_mark(cell) in ours and (not name or re.fullmatch(r"cell-\d+", name))):
             place = place if same is None else same + 1
             continue
         text = cell.get("source", "")
@@ -78,6 +105,14 @@ def with_questions(notebook: str, old: str) -> str:
         else:
             cells.insert(place, own)
             place += 1
+    marks = [_mark(cell) for cell in cells]
+    if twice := [
+        _mark(cell) for cell in cells if str(cell.get("id")).startswith(SAID) and marks.count(_mark(cell)) > 1
+    ]:
+        raise NoAssignment(
+            f"Two cells of one notebook would be called {twice[0]!r}: a question of course.toml's, and one that was "
+            "there before. Give the question another name."
+        )
     return json.dumps(made, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 

@@ -27,10 +27,12 @@ from checker.grading.cells import Handed
 from checker.grading.chosen import Unresolved, chosen_in
 from checker.grading.grade import CheckerFault, verdict_on
 from checker.nbgrader.assignment import check_id
-from checker.nbgrader.notebook import clean_notebook
+from checker.nbgrader.notebook import clean_notebook, written_notebook
+from checker.report.detail import told
 from checker.report.html import html
 from checker.report.screen import plain
 from checker.report.terminal import report
+from checker.submission.read import Unreadable, cells_of
 
 FAULT = "checker fault"  # in the resources of a conversion: what to tell of it
 
@@ -39,18 +41,43 @@ class NotGraded(Exception):
     """This notebook cannot be graded here: a sentence for the instructor."""
 
 
-class _Notebook:
-    """The notebook of a student that nbgrader is at."""
+class _Written:
+    """The notebook of a student that nbgrader is at, if it is no puzzle: people grade it, and nothing is executed."""
 
-    def __init__(self, converter: Any, resources: Any, puzzle: Puzzle):
+    def __init__(self, converter: Any, resources: Any):
         names, coursedir = resources["nbgrader"], converter.coursedir
-        self.puzzle, self.assignment = puzzle, names["assignment"]
-        self.course = settings.read(Path(coursedir.root))
+        self.assignment, self.name = names["assignment"], names["notebook"]
         self.folder = Path(
             coursedir.format_path(coursedir.submitted_directory, names["student"], names["assignment"])
         )  # of what was handed in
         released = Path(coursedir.format_path(coursedir.release_directory, ".", names["assignment"]))
         self.released = released / f"{names['notebook']}.ipynb"
+
+    def clean(self, log: Any) -> Any:
+        """The notebook without anything that could do harm. Raises NotGraded."""
+        path, cells, problem = self.folder / f"{self.name}.ipynb", [], ""
+        try:
+            if os.path.islink(path):  # noqa: PTH114 (see `cells.handed`)
+                raise Unreadable(f"{path.name} is a link, not a file.")
+            cells = cells_of(path, path.name)
+        except Unreadable as reason:
+            problem = str(reason)
+            log.warning("%s: %s", path, problem)
+        try:
+            return written_notebook(cells, problem, self.released)
+        except (OSError, ValueError) as error:
+            raise NotGraded(
+                f"{self.released} cannot be read. Type: nbgrader generate_assignment {self.assignment} --force"
+            ) from error
+
+
+class _Notebook(_Written):
+    """The same of a puzzle."""
+
+    def __init__(self, converter: Any, resources: Any, puzzle: Puzzle):
+        super().__init__(converter, resources)
+        self.puzzle = puzzle
+        self.course = settings.read(Path(converter.coursedir.root))
 
     @property
     def points(self) -> int:
@@ -78,24 +105,27 @@ def under_one_name(assignment: str, notebooks: list[str], **_: Any) -> None:
 
 
 class CleanNotebook(NotebookExporter):
-    """Reads a puzzle's submitted notebook as `clean_notebook` makes it, and everything else as nbconvert does."""
+    """Reads submitted notebooks as `clean_notebook` and `written_notebook` make them, and all else as it is."""
 
     def from_filename(self, filename: str, resources: Any = None, **kw: Any) -> tuple[Any, Any]:
         """Convert the notebook in a file."""
         puzzle = _puzzle_of(resources)
-        one = None if puzzle is None else _Notebook(self.parent, resources, puzzle)
-        if one is None or os.path.realpath(Path(filename).parent) != os.path.realpath(one.folder):
+        one = _Written(self.parent, resources)
+        if os.path.realpath(Path(filename).parent) != os.path.realpath(one.folder):
             stock: tuple[Any, Any] = super().from_filename(filename, resources, **kw)
             return stock
+        node = one.clean(self.log) if puzzle is None else self._cleaned(_Notebook(self.parent, resources, puzzle))
+        converted: tuple[Any, Any] = self.from_notebook_node(node, resources, **kw)
+        return converted
+
+    def _cleaned(self, one: _Notebook) -> Any:
         try:
             path, notebook = one.chosen()
             for note in notebook.notes:
                 self.log.warning("%s: %s", path, note)
         except Unresolved as problem:
             notebook = Handed((), None, str(problem), (), ())
-        node = clean_notebook(notebook, one.puzzle, one.points, one.released)
-        converted: tuple[Any, Any] = self.from_notebook_node(node, resources, **kw)
-        return converted
+        return clean_notebook(notebook, one.puzzle, one.points, one.released)
 
 
 class Judge(NbGraderPreprocessor):
@@ -105,7 +135,7 @@ class Judge(NbGraderPreprocessor):
         """Judge the notebook that was handed in."""
         puzzle = _puzzle_of(resources)
         if puzzle is None:
-            raise NotGraded("only the puzzles of the catalog can be graded in this course: nothing else is executed")
+            return _left_to_people(nb, resources)
         one = _Notebook(self.parent.parent, resources, puzzle)
         if puzzle.id not in one.course.puzzles:
             raise NotGraded(
@@ -115,7 +145,8 @@ class Judge(NbGraderPreprocessor):
         try:
             path, notebook = one.chosen()
             outputs += [_told(notebook.notes)] if notebook.notes else []
-            outputs += _outputs(verdict_on(puzzle.id, notebook, path.name, one.course))
+            verdict = verdict_on(puzzle.id, notebook, path.name, one.course)
+            outputs += _outputs(told(verdict, one.course.detail(puzzle.id)))
         except (CheckerFault, Unresolved) as fault:
             resources[FAULT] = str(fault)
             self.log.error("%s could not be judged, and is left to be graded by hand: %s", one.folder, fault)
@@ -128,6 +159,24 @@ class Judge(NbGraderPreprocessor):
                     raise NotGraded(_OTHER_POINTS.format(one.points, marks.get("points"), puzzle.stem))
                 cell.outputs, cell.execution_count = outputs if graded else [], None
         return nb, resources
+
+
+def _left_to_people(nb: Any, resources: Any) -> tuple[Any, Any]:
+    """A notebook that is no puzzle, with nothing executed. Raises NotGraded if it has a cell that would have to be."""
+    names = resources["nbgrader"]
+    with Gradebook(names["db_url"]) as gradebook:
+        notebook = gradebook.find_notebook(names["notebook"], names["assignment"])
+        answers = {cell.name for cell in notebook.solution_cells}
+        tests = [cell.name for cell in notebook.grade_cells if cell.cell_type == "code" and cell.name not in answers]
+    if tests:
+        raise NotGraded(
+            f"only puzzles of the catalog are executed in this course, and {tests[0]!r} is a cell of autograder tests: "
+            "ask for answers that you grade by hand"
+        )
+    for cell in nb.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    return nb, resources
 
 
 class NotConfigured(NbGraderPreprocessor):
@@ -145,15 +194,13 @@ class LeaveToHand(NbGraderPreprocessor):
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         """Mark these as graded by hand, and not yet graded if nobody has."""
-        puzzle = _puzzle_of(resources)
-        if puzzle is not None:
-            names = resources["nbgrader"]
-            with Gradebook(names["db_url"]) as gradebook:
-                notebook = gradebook.find_submission_notebook(names["notebook"], names["assignment"], names["student"])
-                for grade in notebook.grades:
-                    if FAULT in resources or grade.name != check_id(puzzle):
-                        grade.auto_score, grade.needs_manual_grade = None, True
-                gradebook.db.commit()
+        puzzle, names = _puzzle_of(resources), resources["nbgrader"]
+        with Gradebook(names["db_url"]) as gradebook:
+            notebook = gradebook.find_submission_notebook(names["notebook"], names["assignment"], names["student"])
+            for grade in notebook.grades:
+                if FAULT in resources or puzzle is None or grade.name != check_id(puzzle):
+                    grade.auto_score, grade.needs_manual_grade = None, True
+            gradebook.db.commit()
         return nb, resources
 
 

@@ -27,6 +27,7 @@ _STOCK_GENERATE = [
     "ComputeChecksums",
     "CheckCellMetadata",
 ]
+_OURS = ("ClearSolutions", "ClearMarkScheme")
 
 
 def configure(c: Any, folder: Path) -> None:
@@ -49,6 +50,11 @@ def configure(c: Any, folder: Path) -> None:
     c.FileNameCollectorPlugin.valid_ext = [".ipynb", ".py"]
     c.ExchangeFactory.collect = "checker.nbgrader.collect.CollectAllowed"
     c.GenerateAssignment.preprocessors = [
-        "checker.nbgrader.release.ClearSolutions" if name == "ClearSolutions" else f"nbgrader.preprocessors.{name}"
+        f"checker.nbgrader.release.{name}" if name in _OURS else f"nbgrader.preprocessors.{name}"
         for name in _STOCK_GENERATE
+    ]
+    c.GenerateFeedback.preprocessors = [
+        "checker.nbgrader.release.ClearMarkScheme",  # rubrics are for graders
+        "nbgrader.preprocessors.GetGrades",
+        "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
     ]

@@ -56,7 +56,8 @@ def make(folder: Path, id: str = "", exchange: str = "", root: Path = ROOT) -> t
         stem, points = ladder.stems()[puzzle_id], course.possible(puzzle_id)
         path = folder / "source" / stem / f"{stem}.ipynb"
         old = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
-        _write(path, with_questions(source_notebook(root, puzzle_id, points), old), folder / "replaced", made)
+        new = source_notebook(root, puzzle_id, points, course.questions(puzzle_id))
+        _write(path, with_questions(new, old), folder / "replaced", made)
     course.records.mkdir(exist_ok=True, mode=0o700)
     made.remarks += [*_strays(folder), *_unnamed(folder, course)]
     return course, made

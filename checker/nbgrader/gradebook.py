@@ -20,7 +20,7 @@ from checker.course.saving import replacing
 from checker.grading import settings
 from checker.grading.chosen import Unresolved, chosen_in
 from checker.grading.export import harmless
-from checker.nbgrader.notebook import MOST_CELLS
+from checker.nbgrader.notebook import MOST_CELLS, own_words
 from checker.submission.read import CODE_LIMIT
 
 COLUMNS = (
@@ -113,7 +113,9 @@ class Grades(ExportPlugin):
         except (Unresolved, OSError, ValueError):
             return False
         return len(then) >= len(now.cells[:MOST_CELLS]) and all(
-            was.metadata.get("nbgrader", {}).get("locked") or clean(cell.text, CODE_LIMIT) in was.source
+            was.metadata.get("nbgrader", {}).get("locked")
+            or clean(cell.text, CODE_LIMIT) in was.source
+            or was.source == own_words(cell.text)
             for cell, was in zip(now.cells, then, strict=False)
         )
 

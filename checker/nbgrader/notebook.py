@@ -1,12 +1,13 @@
 """A clean notebook of what was handed in, for nbgrader's further steps and for an instructor's browser.
 
 Outputs, metadata, attachments and the language of the kernel are not taken over. Nothing of it can break nbgrader's
-further steps, or be more than text in a browser.
+further steps, or be more in a browser than words and formulas.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from checker.course.clean import clean
 from checker.course.puzzle import Puzzle
 from checker.grading.cells import Handed
 from checker.nbgrader.assignment import check_id
+from checker.nbgrader.markdown import LONGEST, inert
 from checker.submission.read import CODE_LIMIT, Cell
 
 MOST_CELLS = 500
@@ -30,7 +32,7 @@ def clean_notebook(notebook: Handed, puzzle: Puzzle, points: int, released: Path
     ours = _released(released)
     named = {marks["grade_id"]: (cell, marks) for cell, marks in ours if "grade_id" in marks}
     handed_in = notebook.cells[:MOST_CELLS]
-    cells = [_cell(n, cell, any(cell.text == other.text for other, _ in ours)) for n, cell in enumerate(handed_in)]
+    cells = _cells(handed_in, ours)
     kernels = [kernel.name for kernel in puzzle.kernels if kernel.name in named]
     for n in notebook.answers:
         if n < len(cells) and kernels:  # else nbgrader has no place for a comment on it
@@ -39,12 +41,55 @@ def clean_notebook(notebook: Handed, puzzle: Puzzle, points: int, released: Path
             cells[n].metadata = {"nbgrader": {**_MARKS, "grade_id": mark, "solution": True}}
     check = check_id(puzzle)
     wanted = {check: {**_MARKS, "grade_id": check, "grade": True, "locked": True, "points": points}}
-    wanted |= {name: dict(marks) for name, (_, marks) in named.items() if _by_hand(marks)}
+    texts = {check: Cell("code", "")} | {name: cell for name, (cell, _) in named.items()}
+    wanted |= _wanted(named)
+    # A text cell in the name of the check is none: there is no output in which a report could stand.
+    taken = {n for n, cell in enumerate(handed_in) if cell.grade_id == check and cell.kind != "code"}
+    return _marked(cells, handed_in, wanted, texts, taken.union(notebook.answers))
+
+
+def written_notebook(handed_in: Sequence[Cell], problem: str, released: Path) -> Any:
+    """The same of a notebook that is no puzzle, and that people grade. `problem`: why it could not be read, if so.
+
+    `released`: as students got it. Raises OSError or ValueError if it cannot be read.
+    """
+    ours = _read(released)
+    named = {marks["grade_id"]: (cell, marks) for cell, marks in ours if "grade_id" in marks}
+    handed_in = [*([Cell("markdown", problem)] if problem else []), *handed_in[:MOST_CELLS]]
+    texts = {name: cell for name, (cell, _) in named.items()}
+    return _marked(_cells(handed_in, ours), handed_in, _wanted(named), texts, ())
+
+
+def _cells(handed_in: Sequence[Cell], ours: Sequence[tuple[Cell, Any]]) -> list[Any]:
+    """Cells without any marks; those that were released so are ours."""
+    texts, left, made = {cell.text for cell, _ in ours}, LONGEST, []
+    for n, cell in enumerate(handed_in):
+        if cell.kind == "code" or cell.text in texts:
+            made.append(_cell(n, cell.kind, clean(cell.text, CODE_LIMIT)))
+        else:
+            made.append(_cell(n, cell.kind, own_words(cell.text, left)))
+            left -= len(cell.text)
+    return made
+
+
+def _wanted(named: Mapping[str, tuple[Cell, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """Marks by name, of the cells that people grade and of those that nbgrader puts back as they were in `source/`."""
+    return {name: dict(marks) for name, (_, marks) in named.items() if _by_hand(marks) or _is_locked(marks)}
+
+
+def _marked(
+    cells: list[Any],
+    handed_in: Sequence[Cell],
+    wanted: Mapping[str, dict[str, Any]],
+    texts: Mapping[str, Cell],
+    taken: Container[int],
+) -> Any:
+    """A notebook in which each wanted mark is on one cell: that of its name, unless it is taken, or a new one."""
     for name, marks in wanted.items():
-        free = [n for n, cell in enumerate(handed_in) if cell.grade_id == name and n not in notebook.answers]
-        place = next((n for n in free if name != check or handed_in[n].kind == "code"), len(cells))
+        free = (n for n, cell in enumerate(handed_in) if cell.grade_id == name and n not in taken)
+        place = next(free, len(cells))
         if place == len(cells):  # taken out: without a cell of that name, nobody could give points
-            cells.append(_cell(place, named[name][0] if name in named else Cell("code", ""), True))
+            cells.append(_cell(place, texts[name].kind, texts[name].text))
         cells[place].metadata = {"nbgrader": marks}
     made = nbformat.v4.new_notebook(cells=cells, metadata={"language_info": {"name": "python"}})
     return nbformat.from_dict(made)
@@ -53,9 +98,14 @@ def clean_notebook(notebook: Handed, puzzle: Puzzle, points: int, released: Path
 def _released(path: Path) -> list[tuple[Cell, dict[str, Any]]]:
     """(cell, nbgrader's marks of it) of a notebook; nothing if it cannot be read."""
     try:
-        cells = nbformat.read(path, nbformat.NO_CONVERT).cells
+        return _read(path)
     except (OSError, ValueError):
         return []
+
+
+def _read(path: Path) -> list[tuple[Cell, dict[str, Any]]]:
+    """The same. Raises OSError or ValueError."""
+    cells = nbformat.read(path, nbformat.NO_CONVERT).cells
     return [(Cell(cell.cell_type, cell.source), cell.metadata.get("nbgrader", {})) for cell in cells]
 
 
@@ -64,11 +114,20 @@ def _by_hand(marks: dict[str, Any]) -> bool:
     return bool((marks.get("grade") and marks.get("solution")) or marks.get("task"))
 
 
-def _cell(number: int, cell: Cell, ours: bool) -> Any:
-    text, id = clean(cell.text, CODE_LIMIT), f"cell-{number}"
-    if cell.kind == "code":
-        return nbformat.v4.new_code_cell(text, id=id)
-    if not ours:  # a student's own words: shown as they are typed, for Markdown may hold a script
-        fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
-        text = f"{fence}text\n{text}\n{fence}"
-    return nbformat.v4.new_markdown_cell(text, id=id)
+def _is_locked(marks: dict[str, Any]) -> bool:
+    """Whether nbgrader puts back what stood in such a cell."""
+    return bool(marks.get("locked") and not marks.get("grade") and not marks.get("solution"))
+
+
+def _cell(number: int, kind: str, text: str) -> Any:
+    of_kind = nbformat.v4.new_code_cell if kind == "code" else nbformat.v4.new_markdown_cell
+    return of_kind(text, id=f"cell-{number}")
+
+
+def own_words(text: str, most: int = LONGEST) -> str:
+    """A student's own words, whose Markdown may hold a script: rendered without harm, or as typed if they are long."""
+    if len(text) <= most:
+        return inert(clean(text, CODE_LIMIT))
+    text = clean(text, CODE_LIMIT)
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    return f"{fence}text\n{text}\n{fence}"

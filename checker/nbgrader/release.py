@@ -1,10 +1,12 @@
-"""What nbgrader loads to make the students' notebook of a source notebook."""
+"""What nbgrader loads to make the students' notebook of a source notebook, and to keep rubrics out of it."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from nbgrader.preprocessors import ClearMarkScheme as StockClearMarkScheme
 from nbgrader.preprocessors import ClearSolutions as StockClearSolutions
+from nbgrader.utils import is_locked
 
 from checker.course.lesson import GAP
 
@@ -20,3 +22,13 @@ class ClearSolutions(StockClearSolutions):
             stub = set(self.code_stub[resources["language"]].split("\n"))
             cell.source = "\n".join(line for line in cell.source.split("\n") if line.strip() not in stub)
         return cell, resources
+
+
+class ClearMarkScheme(StockClearMarkScheme):
+    """As nbgrader's, which knows rubrics in tasks only, but in locked cells as well: autograding puts both back."""
+
+    def preprocess_cell(self, cell: Any, resources: Any, cell_index: int) -> tuple[Any, Any]:
+        """Take the rubric out of one cell."""
+        self.enforce_metadata = not is_locked(cell)
+        cleared: tuple[Any, Any] = super().preprocess_cell(cell, resources, cell_index)
+        return cleared

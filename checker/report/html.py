@@ -49,7 +49,10 @@ def _parts(verdict: Verdict, colour: str) -> Iterator[str]:
     if verdict.runs:
         yield _properties(verdict)
         if verdict.accepted or any(f.status is Status.OVER_TRAFFIC for f in verdict.findings):
-            yield _held(verdict.runs[0].held) if verdict.runs[0].held else _traffic(verdict.runs[0].traffic)
+            if verdict.runs[0].held:
+                yield _held(verdict.runs[0].held)
+            elif verdict.runs[0].traffic:
+                yield _traffic(verdict.runs[0].traffic)
     for sentence in words.compiled(verdict.compiled):
         yield f'<div style="{_FAINT}">{escape(sentence)}</div>'
     for remark in verdict.remarks:

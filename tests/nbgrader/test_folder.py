@@ -19,6 +19,7 @@ from checker.nbgrader.folder import make
 from tests.conftest import importable, typed
 
 STEM = "p1_naive_softmax"
+ASKED = f"[[question.{STEM}]]\n"
 
 
 @pytest.fixture(autouse=True)
@@ -181,6 +182,22 @@ def test_no_key_in_a_repository_or_in_the_course(tmp_path: Path, link: bool) -> 
         ("key_file = 3", "use a text"),
         ("sandbox = 'maybe'", "use 'required' or 'none'"),
         ("late = 3", "must hold lines"),
+        ("[feedback]\ndetail = 'all'", "use 'full', 'finding' or 'points'"),
+        ("[feedback]\np9 = 'full'", "'p9', which is not known"),
+        ("[[question.p9]]\ntext = 'Why?'\npoints = 1", "'p9', which is not known"),
+        (f"[question.{STEM}]\ntext = 'Why?'", "in double brackets"),
+        ("question = 3", "must hold lines"),
+        (f"{ASKED}points = 1", r"number 1, has no text\."),
+        (f"{ASKED}text = 'Why?'", r"number 1, has no points\."),
+        (f"{ASKED}text = ' '\npoints = 1", "use a text"),
+        (f"{ASKED}text = 'Why?'\npoints = -1", "not negative"),
+        (f"{ASKED}text = 'Why?'\npoints = 1\nname = 'Why so'", "small letters"),
+        (f"{ASKED}text = 'Why?'\npoints = 1\nname = '{'a' * 51}'", "at most 50"),
+        (f"{ASKED}text = 'Why?'\npoints = 1\nmark = 'x'", "'mark', which is not known"),
+        (f"{ASKED}text = 'Why?'\npoints = 1\nrubric = 'x'", "use texts"),
+        (f"{ASKED}text = 'Why?'\npoints = 1\nrubric = ['=== END MARK SCHEME ===']", "nbgrader's marks"),
+        (f"{ASKED}text = '### BEGIN SOLUTION'\npoints = 1", "BEGIN SOLUTION"),
+        (f"{ASKED}text = 'Why?'\npoints = 1\nname = 'question-2'\n{ASKED}text = 'Why?'\npoints = 1", "two questions"),
         ("[late]\ngrace_minutes = nan", "not negative"),
     ],
 )

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from checker.grading import settings
 from tests.conftest import ROOT, importable, need
 
 GUIDE = (ROOT / "docs" / "instructors.md").read_text()
@@ -42,6 +43,21 @@ def test_every_command_of_ours_exists() -> None:
     makefiles = "".join((ROOT / name).read_text() for name in ("Makefile", "instructor.mk"))
     targets = re.findall(r"^([a-z-]+):.*##", makefiles, re.MULTILINE)
     assert set(re.findall(r"`make ([a-z-]+)", GUIDE)) <= set(targets)
+
+
+def test_what_course_toml_may_say_can_be_said(tmp_path: Path) -> None:
+    (tmp_path / "course.toml").write_text(said("feedback") + "\n" + said("question"))
+    course = settings.read(tmp_path)
+    assert (course.detail("p1"), course.detail("p5")) == ("finding", "points")
+    (question,) = course.questions("p2")
+    assert (question.name, question.points, len(question.rubric)) == ("why-three-passes", 10, 2)
+    (tmp_path / "course.toml").write_text(uncommented(settings.template("x")))  # the template's own example
+    assert settings.read(tmp_path).questions("p2")[0].name == "why-three-passes"
+
+
+def uncommented(template: str) -> str:
+    """A template whose example of a question holds."""
+    return re.sub(r"^# (\[\[question|name|text|points|rubric)", r"\1", template, flags=re.MULTILINE)
 
 
 @pytest.mark.slow

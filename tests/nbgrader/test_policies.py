@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import shutil
 import warnings
@@ -14,7 +15,8 @@ from typing import Any
 import pytest
 
 from checker.grading.found import found
-from checker.grading.settings import Late
+from checker.grading.late import Late
+from tests.conftest import typed
 from tests.nbgrader.conftest import ASSIGNMENT, RIGHT, Course, filled
 
 DAY = 86400.0
@@ -96,6 +98,38 @@ def test_attempts_that_are_limited_after_collecting_count(course: Course) -> Non
     assert course.run("autograde", ASSIGNMENT, "--student=ina", "--force").status == 0
     assert course.scores()["ina"] == 100
     (course.folder / "course.toml").write_text(text)
+
+
+WRONG = RIGHT.replace('other=-float("inf")', "other=0.0")
+
+
+def test_students_are_told_as_much_as_the_course_says(course: Course) -> None:
+    """And who teaches it everything: records keep it, and the policy may change without judging again."""
+    finding, fix, place = "The padding is counted in the sum", "Try:", "not with"
+    course.put("kim", filled(WRONG))
+    plain = (course.folder / "course.toml").read_text()
+    seen = {}
+    for detail, said in (
+        ("full", 'detail = "full"'),
+        ("finding", f'detail = "points"\n{ASSIGNMENT} = "finding"'),
+        ("points", 'detail = "points"'),
+    ):
+        (course.folder / "course.toml").write_text(plain.replace('detail = "full"', said))
+        assert course.run("autograde", ASSIGNMENT, "--student=kim", "--force").status == 0
+        assert course.run("generate_feedback", ASSIGNMENT, "--student=kim", "--force").status == 0
+        page = (course.folder / "feedback" / "kim" / ASSIGNMENT / f"{ASSIGNMENT}.html").read_text()
+        shown = {text for text in (finding, fix, place) if text in page}
+        assert shown == {text for text in (finding, fix, place) if text in course.report("kim")}
+        seen[detail] = shown
+        assert course.scores()["kim"] == 25
+    assert seen == {"full": {finding, fix, place}, "finding": {finding, place}, "points": set()}
+    done = typed(
+        "grade", str(course.folder / "submitted" / "kim"), "--course", ".", "--json", "all.json", cwd=course.folder
+    )
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads((course.folder / "all.json").read_text())
+    assert row["result"]["findings"][0]["hint"] and row["result"]["findings"][0]["explanation"]
+    (course.folder / "course.toml").write_text(plain)
 
 
 CANVAS = ("smithbob_12345_987655_p1_naive_softmax.ipynb", "wuli_LATE_12346_987656_p1_naive_softmax-1.ipynb")

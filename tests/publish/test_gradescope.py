@@ -220,6 +220,20 @@ def test_a_fault_of_ours_is_no_score(file: str, text: str, reason: str, containe
     assert container.done.returncode != 0
 
 
+def test_students_are_told_as_much_as_the_course_says(container: Container) -> None:
+    toml = container.source / "course" / settings.NAME
+    plain = toml.read_text()
+    container.hand_in(**{NAME: PARTLY})
+    finding, fix, place = "The padding is counted in the sum", "Try:", "not with seven short of a block"
+    for detail, seen in (("full", (True, True, True)), ("finding", (True, False, True)), ("points", (False,) * 3)):
+        toml.write_text(plain.replace('detail = "full"', f'detail = "{detail}"'))
+        results = container.run()
+        told = results["output"] + "".join(test["output"] for test in results["tests"])
+        assert tuple(text in told for text in (finding, fix, place)) == seen
+        assert results["score"] == 55
+        assert results["extra_data"]["puzzles"]["p1"]["findings"]  # for the instructor, whatever students are told
+
+
 def test_what_a_flood_has_proven_counts_nothing() -> None:
     properties = (PropertyResult("any", "any length", True, 25, ""),)
     results = graded([Part("p1", 25, Verdict("p1", "Naive softmax", Status.OUTPUT_FLOOD, (), properties))])

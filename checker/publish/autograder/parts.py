@@ -14,6 +14,7 @@ from checker.grading.cells import Handed
 from checker.grading.chosen import Unresolved, chosen
 from checker.grading.found import Work, in_folder, puzzle_of
 from checker.report import words
+from checker.report.detail import FULL, Detail, told
 from checker.report.screen import plain
 from checker.report.terminal import report
 
@@ -46,11 +47,17 @@ class Part:
     possible: int  # points
     verdict: Verdict | None = None
     problem: str = ""  # why there is no verdict: nothing was handed in, or it is open what
+    detail: Detail = FULL  # how much of the verdict the student is told
+
+    @property
+    def told(self) -> Verdict | None:
+        """The verdict as the student gets it."""
+        return None if self.verdict is None else told(self.verdict, self.detail)
 
     @property
     def credits(self) -> tuple[Credit, ...]:
         """One for each property that was judged; if none was, one for all of them."""
-        verdict = self.verdict
+        verdict = self.told
         if verdict is None or not verdict.properties:
             why = self.problem if verdict is None else words.plain(verdict)
             return (Credit(self.puzzle, 1, catalog.load(self.puzzle).title, False, self.possible, why),)
@@ -69,9 +76,10 @@ class Part:
     @property
     def text(self) -> str:
         """The report as a terminal without colours shows it."""
-        if self.verdict is None:
+        verdict = self.told
+        if verdict is None:
             return f"Puzzle {self.puzzle}: {catalog.load(self.puzzle).title}\n{self.problem}"
-        return plain(report(self.verdict), COLUMNS)
+        return plain(report(verdict), COLUMNS)
 
 
 def works_in(folder: Path, puzzles: Sequence[str]) -> tuple[list[Work], list[Path]]:
@@ -82,7 +90,7 @@ def works_in(folder: Path, puzzles: Sequence[str]) -> tuple[list[Work], list[Pat
     return works, [path.relative_to(folder) for path in paths if named[path] not in (None, *puzzles)]
 
 
-def part_of(work: Work, possible: int, judge: Judge) -> Part:
+def part_of(work: Work, possible: int, judge: Judge, detail: Detail = FULL) -> Part:
     """What becomes of a puzzle that is worth so many points. Raises what `judge` raises: then there is no score."""
     stem = ladder.stems()[work.puzzle]
     if not work.paths:
@@ -92,4 +100,4 @@ def part_of(work: Work, possible: int, judge: Judge) -> Part:
         file, handed = chosen(work)
     except Unresolved as problem:
         return Part(work.puzzle, possible, problem=f"{problem}.")
-    return Part(work.puzzle, possible, judge(work.puzzle, handed, clean(file.name, 200)))
+    return Part(work.puzzle, possible, judge(work.puzzle, handed, clean(file.name, 200)), detail=detail)

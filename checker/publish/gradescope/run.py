@@ -53,7 +53,7 @@ def results_of(home: Path) -> dict[str, Any]:
     def judge(puzzle_id: str, handed: Handed, name: str) -> Verdict:
         return verdict_on(puzzle_id, handed, name, course)
 
-    parts = [part_of(work, course.possible(work.puzzle), judge) for work in works]
+    parts = [part_of(work, course.possible(work.puzzle), judge, course.detail(work.puzzle)) for work in works]
     return results.graded(parts, clean(some_of(others), 1000))
 
 
