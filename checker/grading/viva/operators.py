@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from tests.mutation.kinds import Kind, Scope, assigned
+from checker.grading.viva.kinds import Kind, Scope, assigned
 
 Changes = Iterator[ast.AST]
 Operator = Callable[[ast.AST, Scope], Changes]
@@ -174,7 +174,7 @@ def called(node: ast.AST, scope: Scope) -> Changes:
             yield _with(node, "func", _with(node.func, "attr", other))
     for n in range(len(node.keywords)):
         yield _with(node, "keywords", node.keywords[:n] + node.keywords[n + 1 :])
-    if function in ("tl.where", "torch.where"):
+    if function in ("tl.where", "torch.where") and len(node.args) == 3:
         condition, one, other = node.args
         yield from (_with(node, "args", [condition, other, one]), one, other)
     if function in ("tl.exp", "tl.trans", "tl.log", "tl.maximum", "tl.minimum", *_IN_PYTORCH):
@@ -187,9 +187,9 @@ def called(node: ast.AST, scope: Scope) -> Changes:
 
 def looped(node: ast.AST, scope: Scope) -> Changes:
     """A loop that begins a block later, takes longer or shorter steps, or goes on twice as far."""
-    if _function(node) == "range":
-        alone = len(node.args) == 1  # only where it ends is said
-        start, end, step = [_parsed("0"), *node.args, _parsed("1")] if alone else node.args
+    if _function(node) == "range" and node.args:
+        begins = [_parsed("0")] if len(node.args) == 1 else []  # where nothing else is said
+        start, end, step, *_ = [*begins, *node.args, _parsed("1")]
         yield _with(node, "args", [step, end, step])
         yield _with(node, "args", [start, end, _parsed("e * 2", e=step)])
         yield _with(node, "args", [start, end, _parsed("e // 2", e=step)])
