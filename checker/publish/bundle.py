@@ -20,7 +20,7 @@ TOP = (
     *(f"locks/{layer}.txt" for layer in ("check", "plot", "lab")),
 )
 KINDS = {".py", ".sh", ".json", ".txt"}
-VERBS = ("build", "course", "grade", "gradescope", "similar", "site", "student_bundle")
+VERBS = ("build", "course", "grade", "gradescope", "similar", "site", "student_bundle", "viva")
 INSTRUCTORS = ("browser", "grading", "nbgrader", "publish", *(f"commands/{verb}.py" for verb in VERBS))  # in checker/
 BACKGROUND = (
     *("docs/background/*.md", "docs/figures/*.png", "docs/figures/*.svg", "docs/sources.md"),

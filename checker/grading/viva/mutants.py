@@ -1,6 +1,6 @@
 """Every kernel that differs from another one in one place, by all operators.
 
-Those of the solutions must all be refused: see `tests/mutation`. Those of a student's kernel are what a viva asks about.
+Those of the solutions must all be refused: see `tests/mutation`. A viva asks about those of a student's own kernel.
 """
 
 from __future__ import annotations
