@@ -18,7 +18,7 @@ endif
 
 pytest = "$(bin)/python" -m pytest -q -n auto --dist worksteal
 
-.PHONY: solution bug course grade class similar gradescope student-bundle wheel site test test-all mutants versions locks lint needs-cluster needs-site needs-test classroom grades
+.PHONY: solution bug course grade grades class similar viva gradescope classroom student-bundle wheel site test test-all mutants versions locks lint needs-cluster needs-site needs-test
 
 solution: $(call layer,check) ## the solution of PUZZLE=p4, explained, once yours is accepted (FORCE=1: before)
 	@$(checker) solution $(PUZZLE) $(if $(FORCE),--force)
@@ -39,6 +39,9 @@ grades: $(call layer,lab) ## for instructors: fill the grades of COURSE=course i
 
 similar: $(call layer,lab) ## for instructors: which submissions in COURSE=course share passages that few others have (PUZZLE=p4, FILE=similar.html)
 	@$(checker) similar --course "$(or $(COURSE),course)" $(if $(PUZZLE),--puzzle $(PUZZLE)) $(if $(FILE),--file "$(FILE)")
+
+viva: $(call layer,lab) ## for instructors: questions to each student on their own accepted kernel of PUZZLE=p4 (COURSE=course, STUDENT=NAME, JOBS=2, FILE=viva-p4.html)
+	@$(checker) viva $(PUZZLE) --course "$(or $(COURSE),course)" $(if $(STUDENT),--student "$(STUDENT)") $(if $(JOBS),--jobs $(JOBS)) $(if $(FILE),--file "$(FILE)")
 
 gradescope: $(call layer,lab) ## for instructors: an autograder for Gradescope, of PUZZLE=p4 or of all that the course has (FILE=gradescope.zip, COURSE=course)
 	@$(checker) gradescope $(PUZZLE) --course "$(or $(COURSE),course)" $(if $(FILE),--file "$(FILE)")

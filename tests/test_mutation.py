@@ -10,9 +10,9 @@ from checker import catalog
 from checker.check import Terms
 from checker.course import ladder
 from checker.course.verdict import Finding, Status
+from checker.grading.viva.mutants import Mutant
 from tests.conftest import sampled
 from tests.mutation.gate import Fate, GateResult, all_mutants, excuses, matching, run, weighed
-from tests.mutation.operators import Mutant
 from tests.mutation.oracle import Oracle
 
 SAMPLE = 1  # of each puzzle in `make test`; `make test-all` and `make mutants` check all

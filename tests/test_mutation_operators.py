@@ -6,9 +6,9 @@ import ast
 
 import pytest
 
-from tests.mutation.changes import OPERATORS
-from tests.mutation.kinds import Kind, scope_of
-from tests.mutation.operators import mutants
+from checker.grading.viva.kinds import Kind, scope_of
+from checker.grading.viva.mutants import mutants
+from checker.grading.viva.operators import OPERATORS
 
 PARAMETERS = "x_ptr, y_ptr, x_head_stride, x_row_stride, n_x, n_y, scale, B: tl.constexpr, ON: tl.constexpr"
 HEAD = f"@triton.jit\ndef kernel({PARAMETERS}):\n"
@@ -63,6 +63,7 @@ def changes(operator: str, line: str) -> list[str]:
         ("called", "s = tl.where(m > 0, m, 0.0)", "tl.where(m > 0, 0.0, m)|m|0.0"),
         ("called", "s = tl.dot(m, cols)", "tl.dot(cols, m)"),
         ("looped", "for start in range(0, n_x, B): pass", "range(B, n_x, B)|range(0, n_x, B * 2)|range(0, n_x * 2, B)"),
+        ("looped", "for start in range(n_x, n_y): pass", "range(1, n_y, 1)|range(n_x, n_y * 2, 1)"),
         ("indexed", "y = cols[:, None] + 1", "cols[None, :]|cols"),
         ("stated", "m += 1.0", "nothing|m = 1.0"),
         (
@@ -94,6 +95,11 @@ def test_an_operator_finds_what_it_is_for(operator: str, line: str, expected: st
 def test_each_operator_is_tried_above() -> None:
     [mark] = test_an_operator_finds_what_it_is_for.pytestmark  # type: ignore[attr-defined]
     assert {operator for operator, *_ in mark.args[1]} == {operator.__name__ for operator in OPERATORS}
+
+
+def test_arguments_by_name_are_no_trouble() -> None:
+    assert changes("called", "s = tl.where(m > 0, x=m, y=0.0)")  # without one of them, which Triton refuses
+    assert changes("shifted", "more = tl.arange(end=B, start=0) + 1")
 
 
 def test_another_name_is_one_that_exists_by_then() -> None:

@@ -33,7 +33,7 @@ VERBS = (
         "init",
         "predict",
     ),
-    *("progress", "reset", "similar", "site", "solution", "student-bundle", "trace", "train", "watch"),
+    *("progress", "reset", "similar", "site", "solution", "student-bundle", "trace", "train", "viva", "watch"),
 )
 
 

@@ -66,7 +66,7 @@ def verdict_on(puzzle_id: str, notebook: Handed, name: str, course: Settings) ->
     path = record.place(course.records, of)
     verdict = record.load(path)
     if verdict is None:
-        verdict = _checked(puzzle_id, _called_alike(puzzle_id, notebook.submission), terms_for_grading(course))
+        verdict = checked(puzzle_id, _called_alike(puzzle_id, notebook.submission), terms_for_grading(course))
         record.keep(path, of, verdict)
     return course.weighed(verdict)
 
@@ -76,7 +76,8 @@ def _called_alike(puzzle_id: str, submission: Submission) -> Submission:
     return replace(submission, name=f"{ladder.stems()[puzzle_id]}{Path(submission.name).suffix}")
 
 
-def _checked(puzzle_id: str, submission: Submission, terms: Terms) -> Verdict:
+def checked(puzzle_id: str, submission: Submission, terms: Terms) -> Verdict:
+    """The verdict, which nobody keeps. Raises CheckerFault."""
     for left in reversed(range(TRIES)):
         try:
             return check(puzzle_id, submission, terms).verdict

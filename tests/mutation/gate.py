@@ -20,9 +20,9 @@ from pathlib import Path
 from checker.check import Terms, check
 from checker.course import ladder
 from checker.course.verdict import Finding, Verdict
+from checker.grading.viva.mutants import Mutant, mutants
 from checker.submission.read import from_cells
 from tests.conftest import quick_terms
-from tests.mutation.operators import Mutant, mutants
 from tests.mutation.oracle import Oracle
 
 ROOT = Path(__file__).parents[2]

@@ -1,4 +1,7 @@
-"""Every kernel that differs from a solution in one place, by all operators."""
+"""Every kernel that differs from another one in one place, by all operators.
+
+Those of the solutions must all be refused: see `tests/mutation`. A viva asks about those of a student's own kernel.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,20 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.mutation.changes import OPERATORS
-from tests.mutation.kinds import scope_of
+from checker.grading.viva.kinds import scope_of
+from checker.grading.viva.operators import OPERATORS, Operator
+
+Path = tuple[tuple[str, int | None], ...]
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """A node of a function, and another one that may stand in its place."""
+
+    path: Path  # where it stands: fields, and places in them
+    operator: Operator
+    old: ast.AST
+    new: ast.AST
 
 
 @dataclass(frozen=True)
@@ -36,26 +51,40 @@ def mutants(solution: str) -> list[Mutant]:
     for number, function in enumerate(tree.body):
         if not isinstance(function, ast.FunctionDef):
             continue
-        scope = scope_of(function)
         parts = [ast.unparse(part) for part in tree.body]
         itself = parts[number]
-        for path, node in list(_nodes(function)):
-            statement = _statement(function, path)
-            for operator in OPERATORS:
-                for new in list(operator(node, scope)):
-                    _put(function, path, ast.fix_missing_locations(new))
-                    parts[number] = ast.unparse(function)
-                    _put(function, path, node)
-                    text = "\n\n".join(parts)
-                    if text in found or parts[number] == itself:
-                        continue
-                    facts = function.name, operator.__name__, _change(node, new), statement
-                    read_the_same[facts] += 1
-                    found[text] = Mutant(text, *facts, read_the_same[facts])
+        for one in replacements(function):
+            put(function, one.path, one.new)
+            parts[number] = ast.unparse(function)
+            put(function, one.path, one.old)
+            text = "\n\n".join(parts)
+            if text in found or parts[number] == itself:
+                continue
+            facts = function.name, one.operator.__name__, _change(one.old, one.new), _statement(function, one.path)
+            read_the_same[facts] += 1
+            found[text] = Mutant(text, *facts, read_the_same[facts])
     return list(found.values())
 
 
-Path = tuple[tuple[str, int | None], ...]
+def replacements(function: ast.FunctionDef) -> Iterator[Replacement]:
+    """All that the operators make of a function's nodes. Each may be `put` into it, and taken out before the next."""
+    scope = scope_of(function)
+    for path, node in list(_nodes(function)):
+        for operator in OPERATORS:
+            for new in list(operator(node, scope)):
+                yield Replacement(path, operator, node, ast.fix_missing_locations(new))
+
+
+def put(root: ast.AST, path: Path, new: ast.AST) -> None:
+    """Put a node in the place that a path leads to."""
+    for field, index in path[:-1]:
+        value = getattr(root, field)
+        root = value if index is None else value[index]
+    field, index = path[-1]
+    if index is None:
+        setattr(root, field, new)
+    else:
+        getattr(root, field)[index] = new
 
 
 def _change(node: ast.AST, new: ast.AST) -> str:
@@ -74,17 +103,6 @@ def _nodes(root: ast.AST, path: Path = ()) -> Iterator[tuple[Path, ast.AST]]:
             if isinstance(child, ast.AST):
                 yield (*path, (field, index)), child
                 yield from _nodes(child, (*path, (field, index)))
-
-
-def _put(root: ast.AST, path: Path, new: ast.AST) -> None:
-    for field, index in path[:-1]:
-        value = getattr(root, field)
-        root = value if index is None else value[index]
-    field, index = path[-1]
-    if index is None:
-        setattr(root, field, new)
-    else:
-        getattr(root, field)[index] = new
 
 
 def _statement(function: ast.FunctionDef, path: Path) -> str:

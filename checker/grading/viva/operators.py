@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from tests.mutation.kinds import Kind, Scope, assigned
+from checker.grading.viva.kinds import Kind, Scope, assigned
 
 Changes = Iterator[ast.AST]
 Operator = Callable[[ast.AST, Scope], Changes]
 
-_BINARY = {
+_BINARY: dict[type[ast.operator], list[type[ast.operator]]] = {
     ast.Add: [ast.Sub],
     ast.Sub: [ast.Add],
     ast.Mult: [ast.Add],
@@ -18,7 +18,7 @@ _BINARY = {
     ast.FloorDiv: [ast.Mult],
     ast.BitAnd: [ast.BitOr],
 }
-_COMPARE = {
+_COMPARE: dict[type[ast.cmpop], list[type[ast.cmpop]]] = {
     ast.Lt: [ast.LtE, ast.Gt],
     ast.LtE: [ast.Lt, ast.Gt],
     ast.Gt: [ast.GtE, ast.Lt],
@@ -167,29 +167,29 @@ def called(node: ast.AST, scope: Scope) -> Changes:
     if not isinstance(node, ast.Call):
         return
     function = _function(node)
-    for other in _CALLS.get(function, []):
-        yield _with(node, "func", _parsed(other))
+    for name in _CALLS.get(function, []):
+        yield _with(node, "func", _parsed(name))
     if isinstance(node.func, ast.Attribute) and function not in _CALLS:
-        for other in _METHODS.get(node.func.attr, []):
-            yield _with(node, "func", _with(node.func, "attr", other))
+        for name in _METHODS.get(node.func.attr, []):
+            yield _with(node, "func", _with(node.func, "attr", name))
     for n in range(len(node.keywords)):
         yield _with(node, "keywords", node.keywords[:n] + node.keywords[n + 1 :])
-    if function in ("tl.where", "torch.where"):
+    if function in ("tl.where", "torch.where") and len(node.args) == 3:
         condition, one, other = node.args
         yield from (_with(node, "args", [condition, other, one]), one, other)
     if function in ("tl.exp", "tl.trans", "tl.log", "tl.maximum", "tl.minimum", *_IN_PYTORCH):
         yield from node.args
-    if function.endswith((".transpose", ".masked_fill")):
+    if isinstance(node.func, ast.Attribute) and node.func.attr in ("transpose", "masked_fill"):
         yield node.func.value
     if function == "tl.dot":
         yield _with(node, "args", node.args[::-1])
 
 
 def looped(node: ast.AST, scope: Scope) -> Changes:
-    """A loop that begins a block later, takes longer or shorter steps, or goes on twice as far."""
-    if _function(node) == "range":
-        alone = len(node.args) == 1  # only where it ends is said
-        start, end, step = [_parsed("0"), *node.args, _parsed("1")] if alone else node.args
+    """A loop that begins a block later, takes longer or shorter steps, or continues twice as far."""
+    if isinstance(node, ast.Call) and _function(node) == "range" and node.args:
+        begins = [_parsed("0")] if len(node.args) == 1 else []  # where nothing else is said
+        start, end, step, *_ = [*begins, *node.args, _parsed("1")]
         yield _with(node, "args", [step, end, step])
         yield _with(node, "args", [start, end, _parsed("e * 2", e=step)])
         yield _with(node, "args", [start, end, _parsed("e // 2", e=step)])

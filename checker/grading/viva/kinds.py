@@ -114,7 +114,8 @@ def scope_of(kernel: ast.FunctionDef) -> Scope:
     counted = {
         node.args[1].id
         for node in ast.walk(kernel)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "tl.arange" and isinstance(node.args[1], ast.Name)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "tl.arange"
+        if len(node.args) == 2 and isinstance(node.args[1], ast.Name)
     }
     for parameter in kernel.args.args:
         name = parameter.arg
