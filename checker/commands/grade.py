@@ -17,7 +17,7 @@ from rich.table import Table
 from checker import catalog
 from checker.commands.arguments import of_course
 from checker.course import ladder
-from checker.course.clean import clean
+from checker.course.clean import LONGEST, one_line
 from checker.course.saving import replacing
 from checker.course.status import ExitStatus, Misuse
 from checker.course.verdict import Status, Verdict
@@ -128,7 +128,7 @@ def _crew(cluster: str, jobs: int, course: settings.Settings, sample: Path) -> A
 
 def _harmless(text: str) -> str:
     """On one line and without orders to a terminal: names of files are the students' to choose."""
-    return clean(text).replace("\n", " ")
+    return one_line(text, LONGEST)
 
 
 def _with_progress(works: list[Work], folder: Path, crew: Crew) -> list[batch.Outcome]:

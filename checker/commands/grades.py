@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from checker.commands.arguments import of_course
-from checker.course.clean import clean
+from checker.course.clean import one_line
 from checker.course.saving import replace_whole
 from checker.course.status import Misuse
 from checker.grading import settings
@@ -18,7 +18,6 @@ from checker.nbgrader.platform import PLATFORMS, Platform
 from checker.nbgrader.sheet import NoSheet, Sheet, read
 from checker.report.screen import console, say
 
-_LONG = 200  # characters of a name
 _MOST = 10  # columns that are named
 
 
@@ -93,4 +92,4 @@ def _report(made: Filled, platform: Platform, roster: str) -> Iterator[str]:
 
 def _names(names: Iterable[str]) -> str:
     """For a terminal: names are their bearers' to choose, and have commas in them."""
-    return "; ".join(" ".join(clean(name, _LONG).split()) or "(no name)" for name in names)
+    return "; ".join(" ".join(one_line(name).split()) or "(no name)" for name in names)

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from checker.commands.arguments import asked_for, of_course
-from checker.course.clean import clean
+from checker.course.clean import one_line
 from checker.course.saving import replace_whole
 from checker.course.status import ExitStatus, Misuse
 from checker.grading import settings
@@ -116,7 +116,7 @@ def _say(screen: Console, what: str, who: Iterable[Own | str]) -> None:
 def _some(names: Sequence[str]) -> str:
     """Names for a sentence, on one line and without orders to a terminal: they may be the students' to choose."""
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(clean(one, 200).replace("\n", " ") for one in names[:_NAMED]) + more
+    return ", ".join(one_line(one) for one in names[:_NAMED]) + more
 
 
 def _write(file: Path, text: str) -> None:

@@ -11,12 +11,10 @@ from pathlib import Path
 from checker import catalog
 from checker.check import started
 from checker.course import ladder
-from checker.course.clean import clean
+from checker.course.clean import one_line
 from checker.grading.cells import Handed, defines, handed
 from checker.grading.found import MOST_NAMED, Work, in_folder
 from checker.submission.extract import NotASubmission, extract
-
-_LONG = 200  # characters of a file's name
 
 
 class Unresolved(Exception):
@@ -88,4 +86,4 @@ def _is_well_named(puzzle_id: str, path: Path, one: Handed) -> bool:
 
 def _name(path: Path) -> str:
     """Names of files are the students' to choose."""
-    return clean(path.name, _LONG).replace("\n", " ")
+    return one_line(path.name)

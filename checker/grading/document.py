@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from checker.course.clean import clean
-
-_NAME = 200  # characters of a student's name
+from checker.course.clean import one_line
 
 _HEAD = """\
 <!DOCTYPE html>
@@ -23,6 +21,7 @@ body {{ font-family: sans-serif; line-height: 1.45; margin: 1em 2em }}
 p {{ max-width: 50em }}
 .pair {{ display: flex; flex-wrap: wrap; gap: 1em }}
 .side {{ flex: 1 1 30em; min-width: 0 }}
+h1 {{ font-size: 1.6em }}
 pre {{ white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.3; font-size: .9em }}
 mark {{ background: rgba(230, 159, 0, .3); color: inherit; font-weight: bold }}
 table {{ border-collapse: collapse }}
@@ -30,21 +29,23 @@ th, td {{ text-align: left; padding: .1em 1em .1em 0; vertical-align: top; font-
 th {{ opacity: .75 }}
 td.number {{ text-align: right }}
 .bar {{ background: #1F6FA8; height: .8em; margin-top: .3em }}
+.boxes {{ list-style: none; columns: 2; padding: 0 }}
+.whole {{ break-inside: avoid }}
+@media print {{ .sheet + .sheet {{ break-before: page }} }}
 </style>
 </head>
 <body>
-<h1>{title}</h1>
 """
 
 
 def document(title: str, parts: Iterable[str]) -> str:
-    """The page: a title, which is a text, and parts, which are HTML."""
+    """The page. `title`: a text, for the browser; `parts`: HTML, in which each `sheet` begins on new paper."""
     return "".join([_HEAD.format(title=escape(title)), *parts, "</body>\n</html>\n"])
 
 
 def name(student: str) -> str:
     """A student's name as HTML, on one line."""
-    return escape(clean(student, _NAME).replace("\n", " "))
+    return escape(one_line(student))
 
 
 def paragraph(text: str) -> str:

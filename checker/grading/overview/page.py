@@ -29,7 +29,7 @@ once for each finding that it has. The kernels shown are examples: comments are 
 
 def html(tallies: Iterable[Tally], course: Settings, names: bool) -> str:
     """The page. `names`: whether it says who has not begun, and whose work has no verdict or was refused unread."""
-    return document("The class", _parts(list(tallies), course, names))
+    return document("The class", ["<h1>The class</h1>\n", *_parts(list(tallies), course, names)])
 
 
 def _parts(tallies: Sequence[Tally], course: Settings, names: bool) -> Iterator[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 
 from checker import catalog
-from checker.course.clean import clean
+from checker.course.clean import clean, one_line
 from checker.course.verdict import Verdict
 from checker.grading.cells import Handed
 from checker.grading.document import document, name, paragraph
@@ -31,7 +31,9 @@ class Attempt:
 
 def html(student: str, attempts: Iterable[Attempt]) -> str:
     """The page. Attempts of one puzzle follow one another, the oldest first."""
-    return document(f"Office hours: {clean(student, 200)}", _parts(list(attempts)))
+    return document(
+        f"Office hours: {one_line(student)}", [f"<h1>Office hours: {name(student)}</h1>\n", *_parts(list(attempts))]
+    )
 
 
 def _parts(attempts: Sequence[Attempt]) -> Iterator[str]:
