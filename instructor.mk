@@ -6,6 +6,7 @@
 #   LMS=…          the learning platform that has exported ROSTER=…: canvas or moodle (grades)
 #   CLUSTER=…      who grades: local, slurm, or the address of a Dask scheduler (grade)
 #   STUDENT=…      a student's name, as nbgrader knows it; NAMES=1: name those whom a page is about (class)
+#   KIND=…         what is asked about wrong kernels: line or property; COUNT=… of them, drawn by SEED=… (questions)
 #   SITE=…         the folder of the site (build/site); SERVE=1: show it as well; PYODIDE=cdn: pages take Python from its public address (site)
 #   TESTS=…        some files of tests (test)
 
@@ -18,7 +19,7 @@ endif
 
 pytest = "$(bin)/python" -m pytest -q -n auto --dist worksteal
 
-.PHONY: solution bug course grade grades class similar viva gradescope classroom student-bundle wheel site test test-all mutants versions locks lint needs-cluster needs-site needs-test
+.PHONY: solution bug course grade grades class similar viva questions gradescope classroom student-bundle wheel site test test-all mutants versions locks lint needs-cluster needs-site needs-test
 
 solution: $(call layer,check) ## the solution of PUZZLE=p4, explained, once yours is accepted (FORCE=1: before)
 	@$(checker) solution $(PUZZLE) $(if $(FORCE),--force)
@@ -42,6 +43,9 @@ similar: $(call layer,lab) ## for instructors: which submissions in COURSE=cours
 
 viva: $(call layer,lab) ## for instructors: questions to each student on their own accepted kernel of PUZZLE=p4 (COURSE=course, STUDENT=NAME, JOBS=2, FILE=viva-p4.html)
 	@$(checker) viva $(PUZZLE) --course "$(or $(COURSE),course)" $(if $(STUDENT),--student "$(STUDENT)") $(if $(JOBS),--jobs $(JOBS)) $(if $(FILE),--file "$(FILE)")
+
+questions: $(call layer,lab) ## for instructors: a question bank for Moodle, and for print, from wrong kernels of PUZZLE=p4 (KIND=line or property, COUNT=10, SEED=1, FOLDER=questions)
+	@$(checker) questions $(PUZZLE) $(if $(KIND),--kind $(KIND)) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(if $(FOLDER),--folder "$(FOLDER)")
 
 gradescope: $(call layer,lab) ## for instructors: an autograder for Gradescope, of PUZZLE=p4 or of all that the course has (FILE=gradescope.zip, COURSE=course)
 	@$(checker) gradescope $(PUZZLE) --course "$(or $(COURSE),course)" $(if $(FILE),--file "$(FILE)")

@@ -134,7 +134,7 @@ def test_guesses_are_words_of_their_own(course: Path) -> None:
     "target",
     [
         *("check", "watch", "hint", "predict", "reset", "trace", "bench", "compiled"),
-        *("solution", "gradescope", "classroom", "similar", "viva"),
+        *("solution", "gradescope", "classroom", "similar", "viva", "questions"),
     ],
 )
 def test_a_puzzle_is_passed_on_as_it_is_typed(target: str, puzzle: str, course: Path) -> None:

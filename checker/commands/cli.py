@@ -33,7 +33,19 @@ VERBS = (
         "init",
         "predict",
     ),
-    *("progress", "reset", "similar", "site", "solution", "student-bundle", "trace", "train", "viva", "watch"),
+    *(
+        "progress",
+        "questions",
+        "reset",
+        "similar",
+        "site",
+        "solution",
+        "student-bundle",
+        "trace",
+        "train",
+        "viva",
+        "watch",
+    ),
 )
 
 

@@ -75,8 +75,8 @@ def bugs_of(puzzle_id: str, root: Path = places.ROOT) -> tuple[Bug, ...]:
     """The bugs of a puzzle, from easy to hard; none if this copy of the course has none. Raises BadEdit."""
     wrong, solution = root / "tests" / "wrong" / f"{puzzle_id}.toml", places.solution(puzzle_id, root)
     try:
-        names: Sequence[str] = _read(root / "solutions" / "bugs.toml").get(puzzle_id, ())
-        kernels, code = _read(wrong), code_of(solution.read_text(encoding="utf-8"))
+        names: Sequence[str] = entries(root / "solutions" / "bugs.toml").get(puzzle_id, ())
+        kernels, code = entries(wrong), code_of(solution.read_text(encoding="utf-8"))
     except OSError:
         return ()
     found = []
@@ -88,7 +88,8 @@ def bugs_of(puzzle_id: str, root: Path = places.ROOT) -> tuple[Bug, ...]:
     return tuple(found)
 
 
-def _read(path: Path) -> Mapping[str, Any]:
+def entries(path: Path) -> Mapping[str, Any]:
+    """What a file of wrong kernels, or `solutions/bugs.toml`, says, by name. Raises OSError."""
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 

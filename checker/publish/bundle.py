@@ -21,8 +21,8 @@ TOP = (
 )
 KINDS = {".py", ".sh", ".json", ".txt"}
 VERBS = (
-    *("build", "class_report", "classroom", "course", "grade", "grades", "gradescope", "similar", "site"),
-    *("student_bundle", "viva"),
+    *("build", "class_report", "classroom", "course", "grade", "grades", "gradescope", "questions"),
+    *("similar", "site", "student_bundle", "viva"),
 )
 INSTRUCTORS = ("browser", "grading", "nbgrader", "publish", *(f"commands/{verb}.py" for verb in VERBS))  # in checker/
 BACKGROUND = (

@@ -56,7 +56,9 @@ def test_the_same_files_give_the_same_bytes(copy: Path, tmp_path: Path, monkeypa
 def test_no_solution_no_test_no_key_is_in_it(unpacked: Path) -> None:
     names = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*") if path.is_file()}
     assert not [
-        name for name in names if re.search(r"solutions/|tests/|grad(e|ing)|similar|viva|\.key|instructor|\.pyc", name)
+        name
+        for name in names
+        if re.search(r"solutions/|tests/|grad(e|ing)|similar|viva|questions|\.key|instructor|\.pyc", name)
     ]
     solution = (ROOT / "solutions" / "p1_naive_softmax.py").read_text().strip().split("\n")[-1].strip()
     assert not [

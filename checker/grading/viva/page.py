@@ -15,7 +15,7 @@ _WORDS = """\
 <p>This is your own kernel, which is right. Each question changes one line of it and leaves the others as they are.
 Tick what would fail then, and be ready to say why.</p>
 """
-_TRAFFIC = """\
+TRAFFIC = """\
 <p>Memory traffic is counted only where results are right. So “{title}” fails as well if the results that it
 is counted for are wrong.</p>
 """
@@ -37,7 +37,7 @@ def _questions(puzzle_id: str, class_: Sequence[Own], asked: Asked) -> Iterator[
     title = escape(_title(puzzle_id))
     properties = catalog.load(puzzle_id).properties
     boxes = "".join(f"<li>☐ {escape(one.title)}</li>\n" for one in properties)
-    notes = "".join(_TRAFFIC.format(title=escape(one.title)) for one in properties if one.traffic)
+    notes = "".join(TRAFFIC.format(title=escape(one.title)) for one in properties if one.traffic)
     for own in class_:
         yield f'<section class="sheet">\n<h1>{name(own.work.student)}</h1>\n<p>{title}</p>\n{_WORDS}{notes}'
         yield f"<pre>{_numbered(own.listing.lines)}</pre>\n"

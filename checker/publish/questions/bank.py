@@ -1,0 +1,155 @@
+"""Questions on wrong kernels of a puzzle, each with its answers: which line is wrong, or which properties fail?
+
+The kernels are those of `tests/wrong/ID.toml` with one change of a few lines. `make bug` hands some of them out, and
+these are not asked about.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import random
+import tokenize
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from checker import catalog
+from checker.check import Terms, check, program_of
+from checker.course import ladder, places
+from checker.grading.viva.lines import Listing, listing
+from checker.learner.bugs import changes, code_of, edited, entries
+from checker.submission.problem import NotASubmission
+from checker.submission.read import Submission, from_cells
+
+CHOICES = 10  # lines to choose from; and Moodle knows no share of a point that is smaller than a tenth
+_FEW = 3  # lines that one mistake may take up
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An answer to choose: a property by its title, or a line of the listing by its number."""
+
+    text: str
+    right: bool
+    line: int = 0  # whose code the text is; 0: of a property
+
+
+@dataclass(frozen=True)
+class Question:
+    """A kernel with one mistake, and what it is asked about."""
+
+    puzzle: str
+    kind: str  # line or property
+    kernel: str  # its name among the wrong kernels
+    lines: tuple[str, ...]  # of its listing
+    choices: tuple[Choice, ...]
+    says: str  # what the mistake is
+    finding: str = ""  # the title of the judge's first finding, if it has judged
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A wrong kernel without its docstring and comments, which might give the mistake away."""
+
+    name: str
+    says: str
+    submission: Submission
+    listing: Listing
+    changed: range  # lines of the text, from 1; if some were only taken out, those around them
+    in_one_line: bool  # which replaces one of the solution's
+
+
+def questions(puzzle_id: str, kind: str, seed: int, root: Path = places.ROOT) -> Iterator[Question]:
+    """All questions of a kind on a puzzle, in an order that is drawn; the same for the same seed.
+
+    Raises OSError if this copy of the course has no wrong kernels or no solutions, BadEdit if one of the kernels cannot
+    be made, and Misuse if the puzzle cannot be judged here.
+    """
+    draw = random.Random(f"{puzzle_id} {kind} {seed}")
+    kernels = wrong_kernels(puzzle_id, root)
+    draw.shuffle(kernels)
+    asked: Callable[[str, Wrong], Question | None] = partial(_on_its_line, draw)
+    if kind == "property":
+        needed = {one: places.solution(one, root) for one in ladder.RUNGS[puzzle_id].launches}
+        lent = {one: _submission(path.name, path.read_text(encoding="utf-8")) for one, path in needed.items()}
+        asked = partial(_on_its_properties, Terms(targets=(), lent=lent))
+    return (question for question in map(asked, [puzzle_id] * len(kernels), kernels) if question is not None)
+
+
+def wrong_kernels(puzzle_id: str, root: Path = places.ROOT) -> list[Wrong]:
+    """The kernels that can be asked about, as their file orders them. Raises OSError and BadEdit."""
+    handed_out = entries(root / "solutions" / "bugs.toml").get(puzzle_id, ())
+    solution = code_of(places.solution(puzzle_id, root).read_text(encoding="utf-8"))
+    found = []
+    for name, entry in entries(root / "tests" / "wrong" / f"{puzzle_id}.toml").items():
+        if name not in handed_out:
+            with suppress(NotASubmission, SyntaxError, tokenize.TokenError):  # nothing to list
+                made = _wrong(puzzle_id, name, entry["says"], solution, edited(name, solution, entry["edits"]))
+                found += [made] if made is not None else []
+    return found
+
+
+def _wrong(puzzle_id: str, name: str, says: str, solution: str, code: str) -> Wrong | None:
+    """A wrong kernel, unless it has several changes, a long one, or one outside of what is judged."""
+    before, after = without_comments(solution), without_comments(code)
+    places_changed = changes(before, after)
+    if len(places_changed) != 1 or len(places_changed[0]) > _FEW:
+        return None
+    submission = _submission(f"{name}.py", after)
+    shown = listing(after, program_of(submission, catalog.load(puzzle_id).kernels, linted=False)[0])
+    if not any(line in shown.number for line in places_changed[0]):
+        return None
+    in_one_line = len(places_changed[0]) == 1 and before.count("\n") == after.count("\n")
+    return Wrong(name, says, submission, shown, places_changed[0], in_one_line)
+
+
+def _submission(name: str, text: str) -> Submission:
+    return from_cells([("code", text)], name, numbered=False)
+
+
+def without_comments(code: str) -> str:
+    """Code without comments, and without the lines that held nothing else. Raises SyntaxError and TokenError."""
+    lines: list[str | None] = [*code.split("\n")]
+    for token in tokenize.generate_tokens(io.StringIO(code).readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = token.line[:column].rstrip() or None
+    return "\n".join(line for line in lines if line is not None)
+
+
+def _on_its_line(draw: random.Random, puzzle_id: str, one: Wrong) -> Question | None:
+    if not one.in_one_line:
+        return None
+    [wrong] = one.changed
+    others = [line for line in _other_statements(one.submission.text, wrong) if line in one.listing.number]
+    numbers = sorted(one.listing.number[line] for line in draw.sample(others, min(CHOICES - 1, len(others))))
+    right = one.listing.number[wrong]
+    choices = tuple(
+        Choice(one.listing.lines[number - 1].strip(), number == right, number) for number in sorted([*numbers, right])
+    )
+    return Question(puzzle_id, "line", one.name, one.listing.lines, choices, one.says)
+
+
+def _other_statements(text: str, wrong: int) -> list[int]:
+    """The first line of each statement but the one that the wrong line is part of."""
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.stmt):
+            body = getattr(node, "body", None)
+            end = body[0].lineno if body else (node.end_lineno or node.lineno) + 1
+            if wrong not in range(node.lineno, end) and node.lineno != wrong:
+                found.add(node.lineno)
+    return sorted(found)
+
+
+def _on_its_properties(terms: Terms, puzzle_id: str, one: Wrong) -> Question | None:
+    """None if it fails all properties or none: then there is nothing to tell apart."""
+    verdict = check(puzzle_id, one.submission, terms).verdict
+    choices = tuple(Choice(its.title, not its.passed) for its in verdict.properties)
+    if len({choice.right for choice in choices}) < 2 or not verdict.findings:
+        return None
+    finding = verdict.findings[0].title
+    return Question(puzzle_id, "property", one.name, one.listing.lines, choices, one.says, finding)

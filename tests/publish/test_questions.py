@@ -1,0 +1,181 @@
+"""A question bank from wrong kernels: what Moodle reads in it, what is handed out, and that its answers are right."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from html import unescape
+from pathlib import Path
+from xml.etree import ElementTree
+
+import nbformat
+import pytest
+from click.testing import CliRunner, Result
+
+from checker import catalog, check
+from checker.commands.questions import questions
+from checker.course import ladder, places
+from checker.course.status import Misuse
+from checker.learner.bugs import bugs_of, code_of
+from checker.publish.questions import bank, moodle
+from tests.conftest import ROOT, check_kernel, need, typed
+from tests.kernels import named
+
+LARGE = (100, 90, 83.33333, 80, 75, 70, 66.66667, 60, 50, 40, 33.33333, 30, 25, 20)
+MOODLE = {sign * one for one in (*LARGE, 16.66667, 14.28571, 12.5, 11.11111, 10, 5, 0) for sign in (1, -1)}
+
+
+def asked(folder: Path, *options: str) -> Result:
+    """How the verb ends; what it raises is raised."""
+    return CliRunner().invoke(
+        questions, [*options, "--folder", str(folder)], catch_exceptions=False, standalone_mode=False
+    )
+
+
+def bank_of(file: Path) -> list[ElementTree.Element]:
+    return ElementTree.fromstring(file.read_bytes()).findall("question")
+
+
+def text(question: ElementTree.Element, tag: str) -> str:
+    return question.findtext(f"{tag}/text") or ""
+
+
+def listed(html: str) -> list[str]:
+    """The lines of a listing, without their numbers, which count from 1."""
+    numbered = [
+        re.fullmatch(r" *(\d+)(?:  (.*))?", line)
+        for line in html.partition("<pre>")[2].partition("</pre>")[0].split("\n")
+    ]
+    assert "<" not in html.partition("<pre>")[2].partition("</pre>")[0]
+    assert [int(line[1]) for line in numbered if line] == list(range(1, len(numbered) + 1))
+    return [unescape(line[2] or "") for line in numbered if line]
+
+
+@pytest.mark.parametrize("puzzle_id", ladder.RUNGS)
+def test_the_line_to_blame_is_the_one_that_the_solution_does_not_have(puzzle_id: str) -> None:
+    lines = [re.sub("#.*", "", line).strip() for line in code_of(places.solution(puzzle_id).read_text()).split("\n")]
+    solution = [line for line in lines if line and not line.startswith(("import ", "from "))]
+    published = {bug.text.partition('"""\n')[2] for bug in bugs_of(puzzle_id)}
+    every = list(bank.questions(puzzle_id, "line", 0))
+    assert len(every) >= 10 and len({one.kernel for one in every}) == len(every)
+    for one in every:
+        assert code_of(named(one.kernel).text) not in published
+        assert not any("#" in line for line in one.lines)
+        assert 2 <= len(one.choices) <= bank.CHOICES
+        assert [choice.line for choice in one.choices] == sorted({choice.line for choice in one.choices})
+        assert all(one.lines[choice.line - 1].strip() == choice.text for choice in one.choices)
+        [right] = [choice for choice in one.choices if choice.right]
+        others = [line.strip() for number, line in enumerate(one.lines, start=1) if number != right.line]
+        kept = [line for line in others if line]
+        assert len(kept) == len(solution) - 1 and set(kept) <= set(solution)  # so it is this line that was changed
+
+
+def test_lines_for_moodle_and_for_print(tmp_path: Path) -> None:
+    said = asked(tmp_path / "new" / "folder", "3").output
+    folder = tmp_path / "new" / "folder"
+    names = [f"questions-p3-line{end}" for end in ("-answers.ipynb", ".ipynb", ".xml")]
+    assert sorted(path.name for path in folder.iterdir()) == names and said.startswith("10 questions:")
+    quiz = bank_of(folder / names[2])
+    assert len(quiz) == 10 and len({text(one, "name") for one in quiz}) == 10
+    for one in quiz:
+        assert one.get("type") == "multichoice"
+        assert (one.findtext("single"), one.findtext("shuffleanswers")) == ("true", "false")
+        answers = one.findall("answer")
+        assert sorted(float(answer.get("fraction", "")) for answer in answers) == [0] * (len(answers) - 1) + [100]
+        lines = listed(text(one, "questiontext"))
+        for answer in answers:
+            found = re.fullmatch(r"Line (\d+): <code>(.*)</code>", answer.findtext("text") or "")
+            assert found and lines[int(found[1]) - 1].strip() == unescape(found[2])
+    out, all_of_it = (nbformat.read(folder / name, nbformat.NO_CONVERT) for name in (names[1], names[0]))
+    for notebook in (out, all_of_it):
+        nbformat.validate(notebook)
+    assert len(out.cells) == 11 and len(all_of_it.cells) == 21
+    kernels = list(bank.questions("p3", "line", 0))[:10]
+    for number, one in enumerate(kernels):
+        question, answer = all_of_it.cells[2 * number + 1 : 2 * number + 3]
+        assert question.source == out.cells[number + 1].source and listed(question.source) == list(one.lines)
+        says = text(quiz[number], "generalfeedback")
+        assert says in answer.source and named(one.kernel).says in unescape(says)
+        [right] = re.findall(r"<li>Line (\d+)", answer.source)
+        assert [right] == [str(choice.line) for choice in one.choices if choice.right]
+        for file in names[1:]:  # neither of what students see says which one it is
+            assert one.kernel not in (folder / file).read_text()
+        assert says not in json.dumps(out, ensure_ascii=False) and named(one.kernel).says not in str(out)
+
+
+def test_the_same_bytes_for_the_same_seed(tmp_path: Path) -> None:
+    for folder, seed in (("a", "0"), ("b", "0"), ("c", "1")):
+        asked(tmp_path / folder, "p1", "--seed", seed, "--count", "5")
+    a, b, c = ({path.name: path.read_bytes() for path in (tmp_path / one).iterdir()} for one in "abc")
+    assert a == b and not any(a[name] == c[name] for name in a)
+    assert "there are no more for 500" in asked(tmp_path / "all", "p1", "--count", "500").output
+
+
+def test_the_judge_says_which_properties_fail(tmp_path: Path) -> None:
+    asked(tmp_path, "p1", "--kind", "property", "--count", "2")
+    quiz = bank_of(tmp_path / "questions-p1-property.xml")
+    answers = nbformat.read(tmp_path / "questions-p1-property-answers.ipynb", nbformat.NO_CONVERT)
+    titles = {one.title: one.name for one in catalog.load("p1").properties}
+    for number, one in enumerate(quiz):
+        shares = {
+            titles[unescape(a.findtext("text") or "")]: float(a.get("fraction", "")) for a in one.findall("answer")
+        }
+        assert list(shares) == list(titles.values()) and one.findtext("single") == "false"
+        [kernel] = re.findall(r"The kernel: (\w+)", answers.cells[2 * number + 2].source)
+        verdict = check_kernel(named(kernel))  # as it stands among the wrong ones, with its comments
+        failed = {its.name for its in verdict.properties if not its.passed}
+        assert {name for name, share in shares.items() if share > 0} == failed and failed < set(shares)
+        assert verdict.findings[0].title in unescape(text(one, "generalfeedback"))
+        assert "Memory traffic" in text(one, "questiontext")
+
+
+@pytest.mark.parametrize(("right", "wrong"), [(n, 11 - n) for n in range(1, 11)])
+def test_shares_are_some_that_moodle_knows(right: int, wrong: int) -> None:
+    choices = (*[bank.Choice("fails", True)] * right, *[bank.Choice("holds", False)] * wrong)
+    shares = [float(one) for one in moodle.fractions(bank.Question("p1", "property", "", (), choices, ""))]
+    assert set(shares) <= MOODLE
+    assert sum(shares[:right]) == pytest.approx(100, abs=1e-3) and sum(shares) == pytest.approx(0, abs=1e-3)
+
+
+def test_no_puzzle_has_more_properties_than_moodle_has_shares() -> None:
+    assert all(len(catalog.load(puzzle_id).properties) <= 11 for puzzle_id in ladder.RUNGS)
+
+
+def test_what_cannot_be_asked_gets_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    for options, sentence in (
+        (["p99"], "There is no puzzle"),
+        ([], "Say which puzzle"),
+        (["p1"], "could not be written to: "),
+    ):
+        with pytest.raises(Misuse, match=sentence):
+            asked(tmp_path / "file", *options)
+    monkeypatch.setattr(check, "pytorch_missing", lambda: "There is no PyTorch.")
+    with pytest.raises(Misuse, match="There is no PyTorch"):
+        asked(tmp_path / "torch", "a4", "--kind", "property")
+    assert not (tmp_path / "torch").exists()
+    for strange in (["p3", "--count", "0"], ["p3", "--kind", "fix"]):
+        assert CliRunner().invoke(questions, strange).exit_code == 2
+
+
+@pytest.mark.parametrize("kept", ["tests/wrong", "solutions"])
+def test_a_copy_without_wrong_kernels_or_solutions_says_so(kept: str, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    for name in ("checker", kept):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    done = typed("questions", "p3", cwd=tmp_path, root=copy)
+    assert done.returncode == 2 and not (tmp_path / "questions").exists()
+    assert done.stderr.startswith("This copy of the course has no wrong kernels of puzzle p3: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_guide_can_be_typed() -> None:
+    need("make")
+    for line in re.findall(r"^make questions .*", (ROOT / "docs" / "instructors.md").read_text(), re.MULTILINE):
+        made = [*line.split(), "COUNT=2", "SEED=1", "FOLDER=my folder", f"VENV={sys.prefix}"]
+        done = subprocess.run([made[0], "-n", *made[1:]], cwd=ROOT, capture_output=True, text=True, check=True)
+        kind = line.partition("KIND=")[2]
+        assert f'checker questions p3 --kind {kind} --count 2 --seed 1 --folder "my folder"' in done.stdout
