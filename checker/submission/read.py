@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 import json
+import tokenize
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +15,8 @@ SIZE_LIMIT = 10 << 20  # bytes of a file; a lesson's notebook without outputs ha
 MOST_OBJECTS = 500_000  # braces and brackets of a notebook; in memory each may take a hundred times its length
 MOST_CELLS = 5000
 CODE_LIMIT = 128 << 10  # characters of code; Python 3.10's own parser dies of half a million made for it
+
+_BEFORE_A_STATEMENT = {tokenize.ENCODING, tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT}
 
 
 class Unreadable(Exception):
@@ -120,6 +124,17 @@ def blanked(text: str, statements: Iterable[ast.stmt]) -> str:
         first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))]) - 1
         last = statement.end_lineno or statement.lineno
         lines[first:last] = [""] * (last - first)
+    return "\n".join(lines)
+
+
+def without_comments(text: str) -> str:
+    """A program without comments and docstrings; lines keep their numbers. Raises SyntaxError and TokenError."""
+    lines, begins = text.split("\n"), True
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and begins):
+            (first, column), (last, _) = token.start, token.end
+            lines[first - 1 : last] = [lines[first - 1][:column].rstrip(), *[""] * (last - first)]
+        begins = token.type in _BEFORE_A_STATEMENT or (begins and token.type == tokenize.COMMENT)
     return "\n".join(lines)
 
 

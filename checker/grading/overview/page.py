@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import tokenize
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
@@ -16,10 +15,10 @@ from checker.grading.found import Work
 from checker.grading.overview.seen import kernels_of, recorded
 from checker.grading.overview.tally import TENTHS, Tally, label
 from checker.grading.settings import Settings
+from checker.submission.read import without_comments
 
 MOST_FINDINGS = 10
 _LINES, _COLUMNS = 120, 160  # of an example
-_BEFORE_A_STATEMENT = {tokenize.ENCODING, tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT}
 
 _WORDS = """\
 <p>What the judge found in what was handed in last. Shares are of those who have begun and were judged. A kernel counts
@@ -140,7 +139,7 @@ def _example(work: Work, id: str, course: Settings) -> tuple[Finding, str] | Non
     text, where = kernels_of(work.puzzle, handed.submission), (finding.where.cell, finding.where.line)
     lines = range(1, 2 + text.count("\n"))
     marked = next((number for number in lines if handed.submission.place(number) == where), None)
-    return finding, _code(without_comments(text), marked)
+    return finding, _code(_without_comments(text), marked)
 
 
 def _code(text: str, marked: int | None) -> str:
@@ -154,15 +153,9 @@ def _code(text: str, marked: int | None) -> str:
     return "\n".join([*lines[:_LINES], *more])
 
 
-def without_comments(text: str) -> str:
-    """A program without comments and docstrings, which may say whose it is; nothing if Python cannot read it."""
-    lines, begins = text.split("\n"), True
+def _without_comments(text: str) -> str:
+    """Comments and docstrings may say whose a kernel is; nothing is left of what Python cannot read."""
     try:
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and begins):
-                (first, column), (last, _) = token.start, token.end
-                lines[first - 1 : last] = [lines[first - 1][:column].rstrip(), *[""] * (last - first)]
-            begins = token.type in _BEFORE_A_STATEMENT or (begins and token.type == tokenize.COMMENT)
+        return without_comments(text)
     except (tokenize.TokenError, SyntaxError):
         return ""
-    return "\n".join(lines)

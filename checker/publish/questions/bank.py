@@ -7,7 +7,6 @@ these are not asked about.
 from __future__ import annotations
 
 import ast
-import io
 import random
 import tokenize
 from collections.abc import Callable, Iterator
@@ -22,7 +21,7 @@ from checker.course import ladder, places
 from checker.grading.viva.lines import Listing, listing
 from checker.learner.bugs import changes, code_of, edited, entries
 from checker.submission.problem import NotASubmission
-from checker.submission.read import Submission, from_cells
+from checker.submission.read import Submission, from_cells, without_comments
 
 CHOICES = 10  # lines to choose from; and Moodle knows no share of a point that is smaller than a tenth
 _FEW = 3  # lines that one mistake may take up
@@ -94,7 +93,7 @@ def wrong_kernels(puzzle_id: str, root: Path = places.ROOT) -> list[Wrong]:
 
 def _wrong(puzzle_id: str, name: str, says: str, solution: str, code: str) -> Wrong | None:
     """A wrong kernel, unless it has several changes, a long one, or one outside of what is judged."""
-    before, after = without_comments(solution), without_comments(code)
+    before, after = bare(solution), bare(code)
     places_changed = changes(before, after)
     if len(places_changed) != 1 or len(places_changed[0]) > _FEW:
         return None
@@ -110,14 +109,9 @@ def _submission(name: str, text: str) -> Submission:
     return from_cells([("code", text)], name, numbered=False)
 
 
-def without_comments(code: str) -> str:
-    """Code without comments, and without the lines that held nothing else. Raises SyntaxError and TokenError."""
-    lines: list[str | None] = [*code.split("\n")]
-    for token in tokenize.generate_tokens(io.StringIO(code).readline):
-        if token.type == tokenize.COMMENT:
-            row, column = token.start
-            lines[row - 1] = token.line[:column].rstrip() or None
-    return "\n".join(line for line in lines if line is not None)
+def bare(code: str) -> str:
+    """Code without comments, docstrings and blank lines. Raises SyntaxError and TokenError."""
+    return "\n".join(line for line in without_comments(code).split("\n") if line.strip())
 
 
 def _on_its_line(draw: random.Random, puzzle_id: str, one: Wrong) -> Question | None:
