@@ -78,14 +78,15 @@ def _seen(works: Sequence[Work], folder: Path) -> list[Seen]:
 
 
 def _known(folder: Path) -> set[str]:
-    """The students in nbgrader's gradebook; nobody if there is none, or it cannot be read."""
+    """The students in nbgrader's gradebook; nobody if there is none yet."""
     path = folder / "gradebook.db"
-    if path.exists():
-        with contextlib.suppress(sqlite3.Error):
-            book = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
-            with contextlib.closing(book):
-                return {str(id) for (id,) in book.execute("SELECT id FROM student")}
-    return set()
+    if not path.exists():
+        return set()
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as book:
+            return {str(id) for (id,) in book.execute("SELECT id FROM student")}
+    except sqlite3.Error as error:
+        raise Misuse(f"{path} cannot be read: {error}.") from error
 
 
 def _of_student(course: Settings, name: str, file: Path) -> None:

@@ -55,7 +55,7 @@ def shown(
     forms = _forms(puzzle, program, targets, size, launch)
     made = run.compiled(programs, forms)
     where = locator(submission)
-    parts: list[RenderableType] = [Text(f"Puzzle {puzzle.id}: {puzzle.title}", style="bold")]
+    parts: list[RenderableType] = [Text(puzzle.heading, style="bold")]
     for number, one in enumerate(forms):
         beside = {name: of_program[number] for name, of_program in made.items()}
         yours = beside[table.YOURS]

@@ -250,6 +250,11 @@ class Puzzle:
         return RUNGS[self.id].title
 
     @property
+    def heading(self) -> str:
+        """What pages put above it."""
+        return f"Puzzle {self.id}: {self.title}"
+
+    @property
     def pytorch(self) -> bool:
         """Whether it asks for PyTorch, and not for kernels."""
         return RUNGS[self.id].pytorch

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -45,14 +44,9 @@ class Outcome:
         return " ".join(map(str, self.work.paths if self.file is None else (self.file,)))
 
 
-@cache
-def _course(folder: Path) -> settings.Settings:
-    return settings.read(folder)
-
-
 def look(work: Work, folder: Path) -> Outcome:
     """Read one submission: where its record would be, and whether it is there. Judges nothing. Raises Unresolved."""
-    (file, notebook), course = chosen(work), _course(folder)
+    (file, notebook), course = chosen(work), settings.read_once(folder)
     if notebook.submission is None:
         return Outcome(work, file, problem=notebook.problem)
     path = record.place(course.records, record.identity(work.puzzle, notebook.submission, record.judging(course)))
@@ -62,7 +56,7 @@ def look(work: Work, folder: Path) -> Outcome:
 def judge(work: Work, folder: Path) -> None:
     """Judge one submission and keep the record. Raises CheckerFault and Unresolved."""
     file, notebook = chosen(work)
-    verdict_on(work.puzzle, notebook, file.name, _course(folder))
+    verdict_on(work.puzzle, notebook, file.name, settings.read_once(folder))
 
 
 def verdict_of(outcome: Outcome, course: settings.Settings) -> Verdict | None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from checker.course.puzzle import Puzzle
+from checker.submission.extract import NotASubmission, extract
 from checker.submission.read import Cell, Submission, Unreadable, blanked, cells_of, from_cells, from_file
 
 
@@ -78,6 +79,14 @@ def _chosen(cells: tuple[Cell, ...], puzzle: Puzzle, name: str) -> Handed:
             )
     chunks = tuple(replace(chunk, text=texts[(chunk.cell or 1) - 1]) for chunk in submission.chunks)
     return Handed(cells, replace(submission, chunks=chunks), "", tuple(dict.fromkeys(answers)), tuple(notes))
+
+
+def kernels_of(puzzle: Puzzle, submission: Submission) -> str:
+    """The kernels and their helpers, at their own lines; all of the code if they cannot be told from the rest."""
+    try:
+        return extract(submission, puzzle.kernels).source
+    except (NotASubmission, RecursionError, MemoryError, ValueError):
+        return submission.text
 
 
 def defines(text: str, kernel: str) -> bool:

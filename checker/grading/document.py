@@ -7,6 +7,7 @@ from html import escape
 
 from checker.course.clean import one_line
 
+_COLUMNS = 300  # of a line of a program
 _HEAD = """\
 <!DOCTYPE html>
 <html lang="en">
@@ -46,6 +47,16 @@ def document(title: str, parts: Iterable[str]) -> str:
 def name(student: str) -> str:
     """A student's name as HTML, on one line."""
     return escape(one_line(student))
+
+
+def code(lines: Iterable[tuple[str, bool]], most: int = 400) -> str:
+    """(line, whether it is marked) of a program as HTML; what is longer than `most` was not written for a lesson."""
+    shown = []
+    for line, marked in lines:
+        text = escape(one_line(line, _COLUMNS))
+        shown.append(f"<mark>{text}</mark>" if marked else text)
+    more = [f"… and {len(shown) - most} more lines"] if len(shown) > most else []
+    return f'<pre tabindex="0">{chr(10).join([*shown[:most], *more])}</pre>\n'
 
 
 def paragraph(text: str) -> str:

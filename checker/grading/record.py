@@ -76,6 +76,11 @@ def load(path: Path) -> Verdict | None:
     return record.verdict if _name(record.of) == path.name else None  # else a copy of another one
 
 
+def known(puzzle_id: str, submission: Submission, course: Settings) -> Verdict | None:
+    """The recorded result of a submission, if there is one. Raises KeyProblem."""
+    return load(place(course.records, identity(puzzle_id, submission, judging(course))))
+
+
 def keep(path: Path, of: dict[str, Any], verdict: Verdict) -> None:
     """Write a result down, whole or not at all. OSError."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

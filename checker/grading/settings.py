@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -163,6 +164,12 @@ def read(folder: Path) -> Settings:
         return Settings(folder, **_said(data))
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from error
+
+
+@cache
+def read_once(folder: Path) -> Settings:
+    """The same, for a process that works for one course. Raises SettingsError."""
+    return read(folder)
 
 
 def _said(data: dict[str, Any]) -> dict[str, Any]:

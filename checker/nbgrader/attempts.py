@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from checker.course import ladder
-from checker.course.clean import clean
+from checker.course.clean import one_line
 from checker.doctor.exchange import DEFAULT, named
+from checker.grading.cells import Handed
 from checker.grading.chosen import Unresolved, chosen, chosen_in
 from checker.grading.found import NothingFound, found
 from checker.grading.grade import CheckerFault, verdict_on
@@ -27,7 +30,7 @@ def attempts(course: Settings, student: str) -> Iterator[Attempt]:
     for puzzle_id in course.puzzles:
         folders = sorted(_in_exchange(course, student, puzzle_id))
         for when, folder in folders:
-            yield _attempt(course, puzzle_id, when, folder)
+            yield _attempt(course, puzzle_id, when, partial(chosen_in, folder, puzzle_id, ladder.stems()[puzzle_id]))
         if not folders:
             yield from _collected(course, student, puzzle_id)
 
@@ -47,32 +50,17 @@ def _in_exchange(course: Settings, student: str, puzzle_id: str) -> Iterator[tup
 
 
 def _collected(course: Settings, student: str, puzzle_id: str) -> Iterator[Attempt]:
-    folder = course.folder / "submitted"
+    """What lies in `submitted/`, if nothing came through the exchange."""
+    with contextlib.suppress(NothingFound):
+        for work in found([course.folder / "submitted"]):
+            if (work.student, work.puzzle) == (student, puzzle_id):
+                yield _attempt(course, puzzle_id, "as it was collected", partial(chosen, work))
+
+
+def _attempt(course: Settings, puzzle_id: str, when: str, choose: Callable[[], tuple[Path, Handed]]) -> Attempt:
+    handed = None
     try:
-        works = [work for work in found([folder]) if (work.student, work.puzzle) == (student, puzzle_id)]
-    except NothingFound:
-        return
-    for work in works:
-        try:
-            path, handed = chosen(work)
-        except Unresolved as problem:
-            yield Attempt(puzzle_id, "as it was collected", None, None, str(problem))
-        else:
-            yield _judged(course, Attempt(puzzle_id, "as it was collected", handed, None), path.name)
-
-
-def _attempt(course: Settings, puzzle_id: str, when: str, folder: Path) -> Attempt:
-    try:
-        path, handed = chosen_in(folder, puzzle_id, ladder.stems()[puzzle_id])
-    except Unresolved as problem:
-        return Attempt(puzzle_id, when, None, None, str(problem))
-    return _judged(course, Attempt(puzzle_id, when, handed, None), path.name)
-
-
-def _judged(course: Settings, attempt: Attempt, name: str) -> Attempt:
-    assert attempt.handed is not None
-    try:
-        verdict = verdict_on(attempt.puzzle, attempt.handed, clean(name, 200), course)
-    except CheckerFault as fault:
-        return Attempt(attempt.puzzle, attempt.when, attempt.handed, None, str(fault))
-    return Attempt(attempt.puzzle, attempt.when, attempt.handed, verdict)
+        path, handed = choose()
+        return Attempt(puzzle_id, when, handed, verdict_on(puzzle_id, handed, one_line(path.name), course))
+    except (Unresolved, CheckerFault) as problem:
+        return Attempt(puzzle_id, when, handed, None, str(problem))

@@ -167,6 +167,16 @@ def test_misuse_is_one_sentence(course: Path, words: list[str], said: str) -> No
     assert said in done.stderr.replace("\n", " ") and "Traceback" not in done.stderr
 
 
+def test_a_gradebook_that_cannot_be_read_is_not_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the page would say that nobody has failed to begin."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    make(tmp_path / "course")
+    hand_in(tmp_path / "course" / "submitted" / "Ursel" / STEM, {f"{STEM}.py": SOLUTION})
+    (tmp_path / "course" / "gradebook.db").write_text("no database")
+    done = typed("class-report", cwd=tmp_path)
+    assert done.returncode == 2 and "gradebook.db cannot be read" in done.stderr.replace("\n", " ")
+
+
 def test_counts_are_of_what_was_seen() -> None:
     course = settings.Settings(Path(), puzzles=("p1",))
     proven = tuple(one.name for one in catalog.load("p1").properties)
@@ -186,7 +196,10 @@ def test_counts_are_of_what_was_seen() -> None:
     assert tally.not_begun == ["nobody", "student 5"]
     assert tally.points == {TENTHS: 1, 2: 2, 0: 2}
     assert tally.findings == {"x": 4, "y": 1}
-    assert [work.student for work in tally.examples["x"]] == ["student 1", "student 3"]  # "b" twice would show nothing
+    assert [work.student for work in tally.examples["x"].values()] == [
+        "student 1",
+        "student 3",
+    ]  # "b" twice would show nothing
     assert [count for *_, count in tally.rates()] == sorted(count for *_, count in tally.rates())
     table = io.StringIO()
     to_csv([tally], table)

@@ -140,7 +140,7 @@ def test_a_class_is_asked_and_the_judge_agrees_with_the_answers(desk: Path) -> N
     titles = {one.title: one.name for one in catalog.load("p1").properties}
     for section, table in zip(sections, tables, strict=True):
         numbered, *asked = [
-            re.sub(r"^ *\d+(?:  )?", "", text, flags=re.M) for text in texts("<pre>(.*?)</pre>", section)
+            re.sub(r"^ *\d+(?:  )?", "", text, flags=re.M) for text in texts("<pre[^>]*>(.*?)</pre>", section)
         ]
         at = [int(line) for line in texts(r"If line (\d+) read", section)]
         rows = texts(r"<tr><td>(.*?)</tr>", table)

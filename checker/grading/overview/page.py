@@ -9,16 +9,17 @@ from html import escape
 from checker import catalog
 from checker.course.clean import clean
 from checker.course.verdict import Finding
+from checker.grading.cells import kernels_of
 from checker.grading.chosen import Unresolved, chosen
-from checker.grading.document import bars, document, name, paragraph
+from checker.grading.document import bars, code, document, name, paragraph
 from checker.grading.found import Work
-from checker.grading.overview.seen import kernels_of, recorded
+from checker.grading.overview.seen import recorded
 from checker.grading.overview.tally import TENTHS, Tally, label
 from checker.grading.settings import Settings
 from checker.submission.read import without_comments
 
 MOST_FINDINGS = 10
-_LINES, _COLUMNS = 120, 160  # of an example
+_LINES = 120  # of an example
 
 _WORDS = """\
 <p>What the judge found in what was handed in last. Shares are of those who have begun and were judged. A kernel counts
@@ -35,7 +36,7 @@ def _parts(tallies: Sequence[Tally], course: Settings, names: bool) -> Iterator[
     yield _WORDS
     yield _contents(tallies)
     for tally in tallies:
-        yield f'<h2 id="{tally.puzzle}">{escape(_title(tally.puzzle))}</h2>\n'
+        yield f'<h2 id="{tally.puzzle}">{escape(catalog.load(tally.puzzle).heading)}</h2>\n'
         yield paragraph(_handed_in(tally))
         yield from _who(tally, names)
         if tally.begun:
@@ -55,14 +56,10 @@ def _contents(tallies: Sequence[Tally]) -> str:
         missing = "" if rarest is None or rarest[2] == tally.begun else rarest[1]
         cells = (str(tally.handed_in), str(len(tally.not_begun)), str(tally.points[TENTHS]))
         numbers = "".join(f'<td class="number">{cell}</td>' for cell in cells)
-        link = f'<a href="#{tally.puzzle}">{escape(_title(tally.puzzle))}</a>'
+        link = f'<a href="#{tally.puzzle}">{escape(catalog.load(tally.puzzle).heading)}</a>'
         rows.append(f"<tr><td>{link}</td>{numbers}<td>{escape(missing)}</td></tr>\n")
     head = "".join(f'<th scope="col">{one}</th>' for one in heads)
     return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{''.join(rows)}</tbody>\n</table>\n"
-
-
-def _title(puzzle_id: str) -> str:
-    return f"Puzzle {puzzle_id}: {catalog.load(puzzle_id).title}"
 
 
 def _handed_in(tally: Tally) -> str:
@@ -114,13 +111,13 @@ def _properties(tally: Tally) -> str:
 
 
 def _finding(tally: Tally, id: str, count: int, course: Settings) -> Iterator[str]:
-    shown = [found for work in tally.examples[id] if (found := _example(work, id, course)) is not None]
+    shown = [found for work in tally.examples[id].values() if (found := _example(work, id, course)) is not None]
     if not shown:
         return
     finding = shown[0][0]
     yield f"<h4>{count} of {tally.begun}: {escape(finding.title)} [{escape(id)}]</h4>\n"
     yield paragraph(" ".join(one for one in (finding.explanation, finding.hint) if one))
-    sides = "".join(f'<div class="side"><pre>{code}</pre></div>\n' for _, code in shown if code)
+    sides = "".join(f'<div class="side">{kernel}</div>\n' for _, kernel in shown if kernel)
     yield f'<div class="pair">\n{sides}</div>\n'
 
 
@@ -136,21 +133,11 @@ def _example(work: Work, id: str, course: Settings) -> tuple[Finding, str] | Non
         return None
     if handed.submission is None:
         return finding, ""
-    text, where = kernels_of(work.puzzle, handed.submission), (finding.where.cell, finding.where.line)
+    text, where = kernels_of(catalog.load(work.puzzle), handed.submission), (finding.where.cell, finding.where.line)
     lines = range(1, 2 + text.count("\n"))
     marked = next((number for number in lines if handed.submission.place(number) == where), None)
-    return finding, _code(_without_comments(text), marked)
-
-
-def _code(text: str, marked: int | None) -> str:
-    """Lines of code as HTML, the blank ones left out."""
-    lines = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            shown = escape(clean(line, _COLUMNS))
-            lines.append(f"<mark>{shown}</mark>" if number == marked else shown)
-    more = [f"… and {len(lines) - _LINES} more lines"] if len(lines) > _LINES else []
-    return "\n".join([*lines[:_LINES], *more])
+    bare = enumerate(_without_comments(text).split("\n"), start=1)
+    return finding, code(((line, number == marked) for number, line in bare if line.strip()), _LINES)
 
 
 def _without_comments(text: str) -> str:

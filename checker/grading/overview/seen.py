@@ -17,8 +17,6 @@ from checker.grading.chosen import Unresolved, chosen
 from checker.grading.found import Work
 from checker.grading.settings import Settings
 from checker.grading.similar.fingerprints import tokens
-from checker.submission.extract import NotASubmission, extract
-from checker.submission.read import Submission
 
 
 @dataclass(frozen=True)
@@ -34,14 +32,9 @@ class Seen:
     problem: str = ""
 
 
-@cache
-def _course(folder: Path) -> Settings:
-    return settings.read(folder)
-
-
 def seen(work: Work, folder: Path) -> Seen:
     """Look at one piece of work. Judges nothing. Raises KeyProblem if there is no key, and so no record."""
-    course = _course(folder)
+    course = settings.read_once(folder)
     try:
         _, handed = chosen(work)
     except Unresolved as problem:
@@ -63,17 +56,8 @@ def recorded(puzzle_id: str, handed: Handed, course: Settings) -> Verdict | None
     """The verdict in the course's points, if it is on record or needs no judge."""
     if handed.submission is None:
         return course.weighed(unreadable(puzzle_id, "", handed.problem))
-    of = record.identity(puzzle_id, handed.submission, record.judging(course))
-    verdict = record.load(record.place(course.records, of))
+    verdict = record.known(puzzle_id, handed.submission, course)
     return None if verdict is None else course.weighed(verdict)
-
-
-def kernels_of(puzzle_id: str, submission: Submission) -> str:
-    """The kernels and what they need, at their own lines; all that was handed in if they cannot be told from it."""
-    try:
-        return extract(submission, catalog.load(puzzle_id).kernels).source
-    except (NotASubmission, SyntaxError, ValueError, RecursionError, MemoryError):
-        return submission.text
 
 
 @cache

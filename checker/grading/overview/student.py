@@ -10,12 +10,9 @@ from html import escape
 from checker import catalog
 from checker.course.clean import clean, one_line
 from checker.course.verdict import Verdict
-from checker.grading.cells import Handed
-from checker.grading.document import document, name, paragraph
-from checker.grading.overview.seen import kernels_of
+from checker.grading.cells import Handed, kernels_of
+from checker.grading.document import code, document, name, paragraph
 from checker.report.html import html as report
-
-_COLUMNS = 300
 
 
 @dataclass(frozen=True)
@@ -37,20 +34,20 @@ def html(student: str, attempts: Iterable[Attempt]) -> str:
 
 
 def _parts(attempts: Sequence[Attempt]) -> Iterator[str]:
-    if not attempts:
-        yield paragraph("Nothing was handed in.")
     before: Attempt | None = None
     for one in attempts:
         if before is None or before.puzzle != one.puzzle:
             before = None
-            yield f"<h2>{escape(f'Puzzle {one.puzzle}: {catalog.load(one.puzzle).title}')}</h2>\n"
+            yield f"<h2>{escape(catalog.load(one.puzzle).heading)}</h2>\n"
         yield f"<h3>{name(one.when)}</h3>\n"
         if one.verdict is None:
             yield paragraph(f"No verdict: {clean(one.problem, 1000)}.")
         else:
             yield report(one.verdict)
-        yield "<h4>What changed</h4>\n" if before is not None else "<h4>The kernels</h4>\n"
-        yield _changes(_kernels(before), _kernels(one)) if before is not None else _pre(_kernels(one))
+        if before is None:
+            yield "<h4>The kernels</h4>\n" + code((line, False) for line in _kernels(one))
+        else:
+            yield "<h4>What changed</h4>\n" + _changes(_kernels(before), _kernels(one))
         before = one
 
 
@@ -58,8 +55,8 @@ def _kernels(attempt: Attempt) -> list[str]:
     """The lines of what was handed in that are not blank."""
     if attempt.handed is None or attempt.handed.submission is None:
         return []
-    text = kernels_of(attempt.puzzle, attempt.handed.submission)
-    return [clean(line, _COLUMNS) for line in text.split("\n") if line.strip()]
+    text = kernels_of(catalog.load(attempt.puzzle), attempt.handed.submission)
+    return [line for line in text.split("\n") if line.strip()]
 
 
 def _changes(old: Sequence[str], new: Sequence[str]) -> str:
@@ -67,9 +64,4 @@ def _changes(old: Sequence[str], new: Sequence[str]) -> str:
     lines = [line for line in difflib.unified_diff(old, new, lineterm="", n=2) if line[:3] not in ("---", "+++")]
     if not lines:
         return paragraph("Nothing in the kernels.")
-    return _pre(lines, marked=True)
-
-
-def _pre(lines: Iterable[str], *, marked: bool = False) -> str:
-    shown = (f"<mark>{escape(one)}</mark>" if marked and one.startswith("+") else escape(one) for one in lines)
-    return f'<pre tabindex="0">{chr(10).join(shown)}</pre>\n'
+    return code((line, line.startswith("+")) for line in lines)

@@ -31,7 +31,7 @@ class Tally:
     points: Counter[int] = field(default_factory=Counter)  # by tenth of the possible points; TENTHS: all of them
     proven: Counter[str] = field(default_factory=Counter)  # by property
     findings: Counter[str] = field(default_factory=Counter)  # by id
-    examples: dict[str, list[Work]] = field(default_factory=dict)  # by finding; different texts
+    examples: dict[str, dict[str, Work]] = field(default_factory=dict)  # by finding and text
     published: int = 0  # are the published solution
     not_begun: list[str] = field(default_factory=list)  # handed in nothing, or the stub
     forbidden: list[str] = field(default_factory=list)  # refused by the lint
@@ -58,17 +58,11 @@ class Tally:
             self.published += seen.published
             if seen.status is Status.FORBIDDEN:
                 self.forbidden.append(work.student)
+            self.findings.update(seen.findings)
             for id in seen.findings:
-                self._find(id, work, seen)
-
-    def _find(self, id: str, work: Work, seen: Seen) -> None:
-        self.findings[id] += 1
-        texts = self._texts.setdefault(id, set())
-        if len(texts) < EXAMPLES and seen.digest not in texts:
-            texts.add(seen.digest)
-            self.examples.setdefault(id, []).append(work)
-
-    _texts: dict[str, set[str]] = field(default_factory=dict, repr=False)
+                examples = self.examples.setdefault(id, {})
+                if len(examples) < EXAMPLES:
+                    examples.setdefault(seen.digest, work)
 
     def rates(self) -> Iterator[tuple[str, str, int]]:
         """(name, title, how many have it) of each property, the rarest first."""

@@ -6,12 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from checker import catalog
-from checker.course.clean import clean
-from checker.grading.document import document, name
+from checker.grading.document import code, document, name
 from checker.grading.similar.fingerprints import GRAM
 from checker.grading.similar.pairs import Found, Pair, Side
-
-_LINES, _COLUMNS = 400, 300  # of one text; what is longer was not written for a lesson
 
 _WORDS = """\
 <p>These are pairs of submissions that share passages which few others in the class have, and which are in neither the
@@ -34,7 +31,7 @@ def _parts(classes: Sequence[Found], counted: int, unread: int) -> Iterator[str]
     yield f"<p>Submissions compared: {counted}. Pairs to look at: {sum(one.total for one in classes)}.{left_out}</p>\n"
     for one in classes:
         if one.pairs:
-            yield f"<h2>{escape(f'Puzzle {one.puzzle}: {catalog.load(one.puzzle).title}')}</h2>\n"
+            yield f"<h2>{escape(catalog.load(one.puzzle).heading)}</h2>\n"
         if one.total > len(one.pairs):
             yield f"<p>Of {one.total} pairs, the {len(one.pairs)} with most in common.</p>\n"
         for pair in one.pairs:
@@ -53,14 +50,8 @@ def _pair(pair: Pair) -> Iterator[str]:
 
 
 def _side(side: Side) -> str:
-    lines = []
-    for number, line in enumerate(side.lines):
-        if line.strip():
-            text = escape(clean(line, _COLUMNS))
-            lines.append(f"<mark>{text}</mark>" if number in side.marked else text)
-    more = [f"… and {len(lines) - _LINES} more lines"] if len(lines) > _LINES else []
-    text = "\n".join([*lines[:_LINES], *more])
-    return f'<div class="side"><b>{name(side.student)}</b><pre>{text}</pre></div>\n'
+    lines = ((line, number in side.marked) for number, line in enumerate(side.lines) if line.strip())
+    return f'<div class="side"><b>{name(side.student)}</b>{code(lines)}</div>\n'
 
 
 def _names(students: Iterable[str]) -> str:

@@ -18,8 +18,8 @@ from checker import catalog
 from checker.course import places
 from checker.course.lesson import emptied
 from checker.course.puzzle import Puzzle
+from checker.grading.cells import kernels_of
 from checker.grading.similar.fingerprints import GRAM, grams, tokens, winnowed
-from checker.submission.extract import NotASubmission, extract
 from checker.submission.read import Submission, from_cells
 
 FEW, PERCENT, MOST = 5, 5, 20  # students: what more than PERCENT of them have, at least FEW and at most MOST, is common
@@ -142,20 +142,12 @@ def _texts(puzzle: Puzzle, handed: Iterable[tuple[str, Submission]]) -> list[Tex
     """The distinct texts; a class has many that are the same but for names."""
     texts: dict[str, Text] = {}
     for student, submission in handed:
-        source = _counting(puzzle, submission)
+        source = kernels_of(puzzle, submission)
         numbers = grams(tokens(source))
         name = sha256(repr(numbers).encode()).hexdigest()
         text = texts.setdefault(name, Text(frozenset(winnowed(numbers))))
         text.copies.setdefault(student, source)
     return list(texts.values())
-
-
-def _counting(puzzle: Puzzle, submission: Submission) -> str:
-    """The kernels and their helpers, or all of the code if they cannot be told from the rest."""
-    try:
-        return extract(submission, puzzle.kernels).source
-    except (NotASubmission, RecursionError, MemoryError, ValueError):
-        return submission.text
 
 
 def _known(puzzle: Puzzle, root: Path) -> set[int]:
@@ -164,7 +156,7 @@ def _known(puzzle: Puzzle, root: Path) -> set[int]:
     texts = [lesson]
     if (solution := places.solution(puzzle.id, root)).exists():
         texts.append(solution.read_text(encoding="utf-8"))
-    said = [tokens(_counting(puzzle, from_cells([("code", text)], "", numbered=False))) for text in texts]
+    said = [tokens(kernels_of(puzzle, from_cells([("code", text)], "", numbered=False))) for text in texts]
     # Line by line: prose may open what it never closes.
     said.append([token for line in lesson.split("\n") for token in tokens(line.lstrip("# "))])
     return {number for words in said for number in grams(words)}

@@ -7,10 +7,10 @@ from html import escape
 
 from checker import catalog
 from checker.course.clean import one_line
-from checker.grading.document import document, name
+from checker.grading.document import code, document, name
 from checker.grading.viva.questions import Own, Question
 
-_LINES, _COLUMNS = 400, 300  # of one text; what is longer was not written for a lesson
+_COLUMNS = 300  # of a line
 _WORDS = """\
 <p>This is your own kernel, which is right. Each question changes one line of it and leaves the others as they are.
 Tick what would fail then, and be ready to say why.</p>
@@ -25,22 +25,22 @@ Asked = Mapping[str, tuple[Question, ...]]  # by the identity of a kernel
 
 def questions(puzzle_id: str, class_: Sequence[Own], asked: Asked) -> str:
     """The page for the students."""
-    return document(f"Questions: {_title(puzzle_id)}", _questions(puzzle_id, class_, asked))
+    return document(f"Questions: {catalog.load(puzzle_id).heading}", _questions(puzzle_id, class_, asked))
 
 
 def answers(puzzle_id: str, class_: Sequence[Own], asked: Asked) -> str:
     """The page for whoever asks."""
-    return document(f"Answers: {_title(puzzle_id)}", _answers(puzzle_id, class_, asked))
+    return document(f"Answers: {catalog.load(puzzle_id).heading}", _answers(puzzle_id, class_, asked))
 
 
 def _questions(puzzle_id: str, class_: Sequence[Own], asked: Asked) -> Iterator[str]:
-    title = escape(_title(puzzle_id))
+    title = escape(catalog.load(puzzle_id).heading)
     properties = catalog.load(puzzle_id).properties
     boxes = "".join(f"<li>☐ {escape(one.title)}</li>\n" for one in properties)
     notes = "".join(TRAFFIC.format(title=escape(one.title)) for one in properties if one.traffic)
     for own in class_:
         yield f'<section class="sheet">\n<h1>{name(own.work.student)}</h1>\n<p>{title}</p>\n{_WORDS}{notes}'
-        yield f"<pre>{_numbered(own.listing.lines)}</pre>\n"
+        yield _numbered(own.listing.lines)
         for number, one in enumerate(asked[own.identity], start=1):
             yield f'<div class="whole">\n<p><b>{number}.</b> If line {one.line} read</p>\n'
             yield f"<pre>{one.line:3}  {_line(one.after)}</pre>\n"
@@ -49,7 +49,10 @@ def _questions(puzzle_id: str, class_: Sequence[Own], asked: Asked) -> Iterator[
 
 
 def _answers(puzzle_id: str, class_: Sequence[Own], asked: Asked) -> Iterator[str]:
-    title, titles = escape(_title(puzzle_id)), {one.name: one.title for one in catalog.load(puzzle_id).properties}
+    title, titles = (
+        escape(catalog.load(puzzle_id).heading),
+        {one.name: one.title for one in catalog.load(puzzle_id).properties},
+    )
     yield f"<h1>Answers: {title}</h1>\n<p>The judge has run each changed kernel, as in grading, and found this.</p>\n"
     for own in class_:
         yield f"<h2>{name(own.work.student)}</h2>\n<table>\n"
@@ -61,14 +64,8 @@ def _answers(puzzle_id: str, class_: Sequence[Own], asked: Asked) -> Iterator[st
         yield "</table>\n"
 
 
-def _title(puzzle_id: str) -> str:
-    return f"Puzzle {puzzle_id}: {catalog.load(puzzle_id).title}"
-
-
 def _numbered(lines: Sequence[str]) -> str:
-    shown = [f"{number:3}  {_line(line)}".rstrip() for number, line in enumerate(lines[:_LINES], start=1)]
-    more = [f"… and {len(lines) - _LINES} more lines"] if len(lines) > _LINES else []
-    return "\n".join([*shown, *more])
+    return code((f"{number:3}  {line}".rstrip(), False) for number, line in enumerate(lines, start=1))
 
 
 def _line(text: str) -> str:

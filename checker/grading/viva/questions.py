@@ -68,8 +68,7 @@ def accepted(work: Work, course: settings.Settings) -> Own | bool | None:
     submission = notebook.submission
     if submission is None:
         return False
-    path = record.place(course.records, record.identity(work.puzzle, submission, record.judging(course)))
-    verdict = record.load(path)
+    verdict = record.known(work.puzzle, submission, course)
     if verdict is None or not verdict.accepted:
         return None if verdict is None else False
     shown = listing(submission.text, _program(work.puzzle, submission))

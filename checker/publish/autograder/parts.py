@@ -78,7 +78,7 @@ class Part:
         """The report as a terminal without colours shows it."""
         verdict = self.told
         if verdict is None:
-            return f"Puzzle {self.puzzle}: {catalog.load(self.puzzle).title}\n{self.problem}"
+            return f"{catalog.load(self.puzzle).heading}\n{self.problem}"
         return plain(report(verdict), COLUMNS)
 
 

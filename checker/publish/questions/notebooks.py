@@ -25,7 +25,7 @@ def with_answers(questions: Sequence[Question]) -> str:
 
 
 def _title(one: Question, what: str) -> str:
-    return f"<h1>{escape(f'Puzzle {one.puzzle}: {catalog.load(one.puzzle).title}, {what}')}</h1>\n"
+    return f"<h1>{escape(f'{catalog.load(one.puzzle).heading}, {what}')}</h1>\n"
 
 
 def _asked(number: int, one: Question) -> str:
