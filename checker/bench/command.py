@@ -7,7 +7,7 @@ from pathlib import Path
 from checker import catalog
 from checker.bench.result import Result, from_json
 from checker.bench.run import BenchmarkFailed, Extent, Tell, measure, predict
-from checker.box.parent import gpu_missing
+from checker.box.parent import torch_gpu_missing
 from checker.check import Outcome, program_of
 from checker.course import ladder
 from checker.course.places import ROOT
@@ -41,7 +41,7 @@ def result_of(outcome: Outcome, extent: Extent, tell: Tell, *, only_predict: boo
         raise NoBenchmark(f"Puzzle {puzzle_id} is written in PyTorch: it is judged by memory and work, and not timed.")
     if catalog.load(puzzle_id).timed is None:
         raise NoBenchmark(f"Puzzle {puzzle_id} has no sizes to be timed at.")
-    if only_predict or gpu_missing():
+    if only_predict or torch_gpu_missing():
         return predict(puzzle_id, extent, outcome.verdict.runs[0].traffic)
     sources = {"yours": outcome.program.source}
     own = SOLUTIONS / f"{ladder.stems()[puzzle_id]}.py"

@@ -190,9 +190,14 @@ def gpu_missing() -> str:
     """Why no kernel can be run on a GPU here, in a sentence; nothing if one can."""
     if not Path("/dev/nvidiactl").exists():
         return "There is no NVIDIA GPU in this machine, or its driver is not loaded."
-    if find_spec("torch") is None:
-        return "Running kernels on a GPU needs PyTorch with CUDA: name an environment that has it, VENV=/path/to/venv."
     return ""
+
+
+def torch_gpu_missing() -> str:
+    """Why PyTorch can use no GPU here, in a sentence; nothing if it seems that it can."""
+    if not (missing := gpu_missing()) and find_spec("torch") is None:
+        return "On a GPU this needs PyTorch with CUDA: name an environment that has it, VENV=/path/to/venv."
+    return missing
 
 
 def pytorch_missing() -> str:

@@ -126,15 +126,15 @@ def _for_gpus() -> Iterator[Fact]:
         "torch",
         torch is not None,
         f"{torch}.",
-        "is not installed; for puzzles written in PyTorch and for GPUs.",
+        "is not installed; for puzzles written in PyTorch, and for timing on a GPU.",
         "",
         "make torch",
     )
     yield _fact("GPU", not missing, f"{len(list(Path('/dev').glob('nvidia[0-9]*')))} of NVIDIA's.", missing)
     if not missing:
         compiler = shutil.which("gcc") or shutil.which("clang")
-        needed = "is not installed; Triton needs one to launch kernels."
-        yield _fact("C compiler", compiler is not None, f"{compiler}.", needed, "DEVICE=cuda", "sudo apt install gcc")
+        needed = "is not installed; kernels are timed by Triton's own launcher, which needs one."
+        yield _fact("C compiler", compiler is not None, f"{compiler}.", needed, "make bench", "sudo apt install gcc")
 
 
 def _for_grading(tier: str, why: str) -> Iterator[Fact]:

@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from checker.box.parent import gpu_missing
+from checker.box.parent import torch_gpu_missing
 from checker.course.status import Misuse
 from checker.submission.read import Submission
 from checker.train import source
@@ -52,7 +52,7 @@ def insist(device: str, folder: Path) -> None:
     """Raise Misuse for what would stop a training from running or being saved, as far as is quickly known."""
     if find_spec("torch") is None:
         raise Misuse("Training needs PyTorch, which is not installed here: `make torch` installs it.")
-    if device == "cuda" and (missing := gpu_missing()):
+    if device == "cuda" and (missing := torch_gpu_missing()):
         raise Misuse(f"{missing} {ON_CPU}")
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):

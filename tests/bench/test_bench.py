@@ -18,7 +18,7 @@ from checker.bench.result import Result, Size, Timing, from_json
 from checker.bench.roofline import NAMED, Gpu
 from checker.bench.run import BenchmarkFailed, Extent, measure, predict
 from checker.bench.workload import asked, size_of
-from checker.box.parent import gpu_missing
+from checker.box.parent import torch_gpu_missing
 from checker.catalog.attention import dropout
 from checker.catalog.attention.dropout_cases import DropoutCaseMaker
 from checker.catalog.attention.launch import Shape
@@ -118,7 +118,7 @@ def test_what_the_judge_counts_is_what_is_predicted() -> None:
     assert predict("p3", Extent(), verdict.runs[0].traffic).sizes == predict("p3", Extent()).sizes
 
 
-@pytest.mark.skipif(not gpu_missing(), reason="there is a GPU")
+@pytest.mark.skipif(not torch_gpu_missing(), reason="there is a GPU")
 def test_without_a_gpu_it_predicts_and_says_so(tmp_path: Path) -> None:
     importable("matplotlib")
     done = typed("bench", "6", "--file", str(ROOT / "solutions" / f"{STEMS['p6']}.py"), cwd=tmp_path)
@@ -152,7 +152,7 @@ def test_what_is_not_timed_says_why(arguments: str, tmp_path: Path) -> None:
     assert not (tmp_path / "bench").exists()
 
 
-@pytest.mark.skipif(not gpu_missing(), reason="there is a GPU")
+@pytest.mark.skipif(not torch_gpu_missing(), reason="there is a GPU")
 @pytest.mark.parametrize(("seconds", "words"), [(600.0, "ended early"), (0.0, "did not finish in time")])
 def test_a_child_that_gives_up_is_a_sentence(seconds: float, words: str) -> None:
     with pytest.raises(BenchmarkFailed, match=words):

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import triton
 import triton.language as tl
 
-from checker.box.parent import Box, Limits, gpu_missing
+from checker.box.parent import Box, Limits, torch_gpu_missing
 from checker.box.protocol import philox
 from checker.box.protocol.results import Launch, TensorArgument
 
@@ -617,9 +617,9 @@ def same(one: npt.NDArray[Any] | str, other: npt.NDArray[Any] | str) -> bool:
 
 def main() -> int:
     """Print the table; 1 if a row differs."""
-    here, there = on_interpreter(), on_gpu() if not gpu_missing() else None
+    here, there = on_interpreter(), on_gpu() if not torch_gpu_missing() else None
     if there is None:
-        print(f"{gpu_missing()} So the column `GPU` is what the PTX says.\n")
+        print(f"{torch_gpu_missing()} So the column `GPU` is what the PTX says.\n")
     print(f"triton {triton.__version__}\n\n| what | interpreter | GPU | what differs |\n|---|---|---|---|")
     failed = 0
     for number, probe in enumerate(GIVES):

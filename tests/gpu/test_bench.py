@@ -6,11 +6,11 @@ import pytest
 
 from checker.bench import command
 from checker.bench.run import BenchmarkFailed, Extent, measure
-from checker.box.parent import gpu_missing
+from checker.box.parent import torch_gpu_missing
 from checker.course import places
 from checker.submission.read import from_cells, from_file
 
-pytestmark = pytest.mark.skipif(bool(gpu_missing()), reason=gpu_missing() or "there is a GPU")
+pytestmark = pytest.mark.skipif(bool(torch_gpu_missing()), reason=torch_gpu_missing() or "there is a GPU")
 
 SOLUTION = command.SOLUTIONS / "p1_naive_softmax.py"
 SHORT = Extent(milliseconds=20)

@@ -47,6 +47,8 @@ def run_pass(
         return
     answers = {"cuda": _answer_from_gpu, "pytorch": _answer_of_pytorch, "autograd": _answer_of_pytorch}
     answer = answers.get(header["device"], _answer)
+    if header["device"] == "cuda":
+        device.start(kernels, [header["launches"][one["launch"]] for one in header["passes"][number]])
     for one in header["passes"][number]:
         launch = header["launches"][one["launch"]]
         tensors = [(spec, np.frombuffer(buffers[spec["buffer"]], dtype=spec["dtype"])) for spec in launch["tensors"]]

@@ -7,21 +7,33 @@ NaN, so that whatever is read from outside shows in the result.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import json
+import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
-import torch
 import triton
 from triton.compiler.errors import CompilationError
+from triton.runtime.errors import OutOfResources
 
-from checker.box.inside.lowering import executed
+from checker.box.inside import children, driver, untouched
+from checker.box.inside.lowering import executed, gpu_target, source_of
 from checker.box.protocol.results import MARKS
 
 MARGIN = 4096  # elements before and behind each tensor; keeps the first element aligned
-_AT_ONCE = 1 << 28  # elements that are summed up
+_WHOLE = 1 << 24  # elements; a longer buffer is not copied here as a whole
 _ROOM = 0.85  # share of the GPU's free memory that a launch may take
+_NAN = {"float32": 0x7FC00000, "float16": 0x7E00, "bfloat16": 0x7FC0}  # bits
+_POINTERS = {"float32": "*fp32", "float16": "*fp16", "bfloat16": "*bf16"}
+_NUMBERS: dict[str, Any] = {"i32": ctypes.c_int32, "i64": ctypes.c_int64, "fp32": ctypes.c_float}
+_WARP = 32
+
+_gpu: list[driver.Gpu] = []  # once there was a look
 
 
 class TooLarge(Exception):
@@ -29,13 +41,20 @@ class TooLarge(Exception):
 
 
 def prepare() -> None:
-    """Nothing but a look, in a process of its own: CUDA and NVML, once started, are of no use to what is forked."""
+    """Nothing but a look, in a process of its own: CUDA, once started, is of no use to what is forked."""
+    reader, writer = os.pipe()
     looking = os.fork()
     if looking == 0:
-        os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # in 40 ms instead of 270
-        os._exit(0 if torch.cuda.is_available() else 1)
-    if os.waitpid(looking, 0)[1] != 0:
-        raise RuntimeError("PyTorch finds no CUDA GPU here")
+        with contextlib.suppress(driver.DriverError):
+            os.write(writer, json.dumps(vars(driver.look())).encode())
+        os._exit(0)
+    os.close(writer)
+    with open(reader, encoding="utf-8") as pipe:
+        told = pipe.read()
+    os.waitpid(looking, 0)
+    if not told:
+        raise RuntimeError("CUDA finds no GPU here")
+    _gpu.append(driver.Gpu(**json.loads(told)))
 
 
 def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]:
@@ -44,103 +63,224 @@ def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]
     return {name: namespace[name] for name in names}
 
 
+def start(kernels: Mapping[str, Any], launches: Iterable[dict[str, Any]]) -> None:
+    """Start CUDA in this process, while others compile for the launches: what they have compiled is found on disk."""
+    jobs = {json.dumps(job := _job(one), sort_keys=True): (kernels[one["kernel"]], job) for one in launches}
+    every = list(jobs.values())
+    if any(_elements(tensor) > _WHOLE for one in launches for tensor in one["tensors"]):
+        every += [(untouched.count_kernel, job) for job in untouched.JOBS]
+    workers = min(len(every), len(os.sched_getaffinity(0)))
+    parent, pids = os.getpid(), []
+    for first in range(workers):
+        pid = os.fork()
+        if pid == 0:
+            children.end_with_parent(parent)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # complaints: the launch that they are about will have them
+            for kernel, job in every[first::workers]:
+                with contextlib.suppress(BaseException):
+                    _compiled(kernel, job)
+            os._exit(0)
+        pids.append(pid)
+    with contextlib.suppress(driver.DriverError):  # the first launch tries again, and tells
+        driver.start()
+    for pid in pids:
+        os.waitpid(pid, 0)
+
+
+def _job(launch: dict[str, Any], *, ones: bool = True) -> dict[str, Any]:
+    """What Triton makes of a launch's arguments: see `checker.judge.forms`. `ones`: a 1 becomes a constant."""
+    signature: dict[str, str] = {tensor["name"]: _POINTERS[_type(tensor)] for tensor in launch["tensors"]}
+    constexprs = dict(launch["constexprs"])
+    multiples = []
+    for name, (kind, value) in launch["scalars"].items():
+        if kind.startswith("float"):
+            signature[name] = "fp32"
+        elif value == 1 and ones:
+            constexprs[name] = 1
+        else:
+            signature[name] = "i32" if -(1 << 31) <= value < 1 << 31 else "i64"
+            multiples += [name] if value % 16 == 0 else []
+    return {"signature": signature, "constexprs": constexprs, "multiples": multiples}
+
+
+def _compiled(kernel: Any, job: dict[str, Any]) -> Any:
+    """The compiled kernel; from disk, if some process has compiled it."""
+    order = {name: job["signature"].get(name, "constexpr") for name in kernel.arg_names}
+    return triton.compile(source_of(kernel, {**job, "signature": order}), gpu_target(f"sm_{_gpu[0].capability}"))
+
+
+def _type(tensor: dict[str, Any]) -> str:
+    return "bfloat16" if tensor["bf16"] else tensor["dtype"]
+
+
+def _elements(tensor: dict[str, Any]) -> int:
+    """From the first element of the buffer to the last."""
+    shape, strides = tensor["shape"], tensor["strides"]
+    return 2 * MARGIN + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)) + 1
+
+
 class Buffer:
     """One argument tensor on the GPU: a flat buffer with margins, and which of its elements are the tensor's."""
 
     def __init__(self, spec: dict[str, Any], values: npt.NDArray[Any]):
-        self.spec = spec
-        shape, strides = spec["shape"], spec["strides"]
-        self.type = torch.bfloat16 if spec["bf16"] else getattr(torch, values.dtype.name)
-        span = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)) + 1
-        self.size = (2 * MARGIN + span) * torch.empty((), dtype=self.type).element_size()
-        self.extent, self.values = 2 * MARGIN + span, values
+        self.spec, self.type, self.extent = spec, _type(spec), _elements(spec)
+        self.bits: npt.DTypeLike = np.uint32 if self.type == "float32" else np.uint16
+        self.size = self.extent * np.dtype(self.bits).itemsize
+        self.values = _bits_of(values, self.type).reshape(spec["shape"])
+        self.memory: driver.Memory | None = None
 
     def fill(self) -> None:
         """Allocate: NaN everywhere, the values in their places, and the mark where an output has NaN."""
-        self.flat = torch.full((self.extent,), float("nan"), dtype=self.type, device="cuda")
-        self.view = torch.as_strided(self.flat, self.spec["shape"], self.spec["strides"], MARGIN)
-        self.view.copy_(torch.from_numpy(self.values.reshape(self.spec["shape"]).copy()))
-        if self.spec["output"]:
-            self._bits(self.view).fill_(_mark(self.type))
-        self.before = self._outside_sum()
+        self.memory = driver.Memory(self.extent, self.bits)
+        self.memory.fill(_NAN[self.type])
+        for first, count, at, part in self._parts():
+            host = np.full(count, _NAN[self.type], self.bits)
+            host[at] = MARKS[self.type] if self.spec["output"] else self.values[part]
+            self.memory.store(host, first)
 
     @property
-    def argument(self) -> Any:
-        """What the kernel gets: a tensor that begins at the first element."""
-        return self.flat[MARGIN:]
+    def argument(self) -> int:
+        """What the kernel gets: the address of the first element."""
+        assert self.memory is not None
+        return self.memory.at(MARGIN)
 
-    def touched_outside(self) -> bool:
-        """Whether something outside the tensor's elements has changed."""
-        return self._outside_sum() != self.before
+    def read(self) -> tuple[bytes, bool]:
+        """(dense values, in fp32 if they are bf16; whether something outside the tensor's elements has changed).
 
-    def result(self) -> bytes:
-        """The dense values, as fp32 if they are bf16; unwritten elements hold the mark of that type."""
-        dense = self.view.contiguous()
-        if self.type is torch.bfloat16:
-            unwritten = self._bits(dense) == _mark(torch.bfloat16)
-            dense = dense.to(torch.float32)
-            self._bits(dense)[unwritten] = _mark(torch.float32)
-        values: npt.NDArray[Any] = dense.cpu().numpy()
-        return values.tobytes()
+        Unwritten elements hold the mark of the type.
+        """
+        assert self.memory is not None
+        dense, outside, nan = np.empty_like(self.values), False, _NAN[self.type]
+        for first, count, at, part in self._parts():
+            host = self.memory.load(first, count)
+            dense[part] = host[at]
+            host[at] = nan
+            outside = outside or bool((host != nan).any())
+            if count < self.extent:
+                self.memory.fill(nan, first, count)
+        if not outside and self.extent > _WHOLE:
+            outside = self._changed_between()
+        if self.type == "bfloat16":
+            unwritten = dense == MARKS["bfloat16"]
+            dense = dense.astype(np.uint32) << 16
+            dense[unwritten] = MARKS["float32"]
+        return dense.tobytes(), outside
 
-    def _bits(self, tensor: Any) -> Any:
-        return tensor.view(torch.int32 if tensor.element_size() == 4 else torch.int16)
+    def free(self) -> None:
+        """Give the memory back."""
+        if self.memory is not None:
+            self.memory.free()
 
-    def _outside_sum(self) -> int:
-        """The sum of all bits that are not the tensor's: it changes if one of them does, and no other undoes it."""
-        parts = self._bits(self.flat).split(_AT_ONCE)  # a sum in 64 bits takes eight bytes an element meanwhile
-        whole = sum(int(part.sum(dtype=torch.int64)) for part in parts)
-        return whole - int(self._bits(self.view.contiguous()).sum(dtype=torch.int64))
+    def _changed_between(self) -> bool:
+        """Whether an element that is not NaN is left, now that the tensor's own are."""
+        assert self.memory is not None
+        job = untouched.JOBS[np.dtype(self.bits).itemsize == 4]
+        count = driver.Memory(1, np.uint32)
+        count.fill(0)
+        numbers = (ctypes.c_int64(self.extent), ctypes.c_int32(_NAN[self.type]))
+        addresses = (ctypes.c_uint64(self.memory.address), *numbers, ctypes.c_uint64(count.address))
+        grid = [math.ceil(self.extent / untouched.BLOCK)]
+        _function(untouched.count_kernel, job).launch(grid, (*addresses, *_SCRATCH))
+        changed = int(count.load()[0])
+        count.free()
+        return changed > 0
+
+    def _parts(self) -> Iterator[tuple[int, int, Any, tuple[Any, ...]]]:
+        """(first element in the buffer, count, places of the tensor's among them, these elements' index): a few parts.
+
+        A buffer that is too long to be copied is copied piece by piece: each holds elements that lie close together.
+        """
+        shape, strides = self.spec["shape"], self.spec["strides"]
+        if self.extent <= _WHOLE:
+            everything = (slice(None),) * len(shape)
+            yield 0, self.extent, MARGIN + _places(shape, strides), everything
+            return
+        near = [stride * (extent - 1) < _WHOLE for extent, stride in zip(shape, strides, strict=True)]
+        inner = [extent if close else 1 for extent, close in zip(shape, near, strict=True)]
+        places = _places(inner, strides)
+        count = int(places.max()) + 1
+        for index in np.ndindex(*(1 if close else extent for extent, close in zip(shape, near, strict=True))):
+            first = MARGIN + sum(i * stride for i, stride in zip(index, strides, strict=True))
+            part = tuple(slice(None) if close else slice(i, i + 1) for i, close in zip(index, near, strict=True))
+            yield first, count, places, part
 
 
-def _mark(kind: torch.dtype) -> int:
-    return MARKS[str(kind).removeprefix("torch.")]
+def _places(shape: Iterable[int], strides: Iterable[int]) -> npt.NDArray[np.int64]:
+    """Where each element lies, counted from the first."""
+    axes = [np.arange(extent, dtype=np.int64) * stride for extent, stride in zip(shape, strides, strict=True)]
+    return np.asarray(sum(np.ix_(*axes), np.zeros((), np.int64)))
+
+
+def _bits_of(values: npt.NDArray[Any], kind: str) -> npt.NDArray[Any]:
+    """The bits of the elements; fp32 numbers become bf16 by rounding to nearest, ties to even, if that is the kind."""
+    if kind != "bfloat16":
+        return values.view(np.uint32 if kind == "float32" else np.uint16)
+    wide = values.view(np.uint32)
+    rounded = ((wide + 0x7FFF + ((wide >> 16) & 1)) >> 16).astype(np.uint16)
+    return np.where(np.isnan(values), np.uint16(_NAN[kind]), rounded)
 
 
 def launched(kernel: Any, launch: dict[str, Any], values: list[npt.NDArray[Any]]) -> tuple[list[bytes], str | None]:
     """(dense values of each tensor afterwards, name of a tensor whose surroundings were written to)."""
     buffers = [Buffer(spec, v) for spec, v in zip(launch["tensors"], values, strict=True)]
-    free, _ = torch.cuda.mem_get_info()
-    if sum(buffer.size for buffer in buffers) > _ROOM * free:
-        raise TooLarge
     try:
-        return _run(kernel, launch, buffers)
-    except torch.OutOfMemoryError:  # others use this GPU as well; a kernel itself allocates nothing
+        try:
+            driver.start()
+            if sum(buffer.size for buffer in buffers) > _ROOM * driver.free_bytes():
+                raise TooLarge
+            for buffer in buffers:
+                buffer.fill()
+        except driver.DriverError:  # nothing of the submission has run yet: the GPU, or who else uses it, is to blame
+            raise TooLarge from None
+        _run(kernel, launch, {buffer.spec["name"]: buffer.argument for buffer in buffers})
+        read = [buffer.read() for buffer in buffers]
+    except driver.OutOfMemory:  # a kernel itself allocates nothing
         raise TooLarge from None
-
-
-def _run(kernel: Any, launch: dict[str, Any], buffers: list[Buffer]) -> tuple[list[bytes], str | None]:
-    try:
+    finally:
         for buffer in buffers:
-            buffer.fill()
-    except RuntimeError:  # nothing of the submission has run yet: the GPU, or who else uses it, is to blame
-        raise TooLarge from None
-    arguments = {buffer.spec["name"]: buffer.argument for buffer in buffers}
-    arguments |= {name: value for name, (_, value) in launch["scalars"].items()}
-    arguments |= launch["constexprs"]
-    grid = tuple(launch["grid"])
+            buffer.free()
+    outside = next((b.spec["name"] for b, (_, touched) in zip(buffers, read, strict=True) if touched), None)
+    return [dense for dense, _ in read], outside
+
+
+def _run(kernel: Any, launch: dict[str, Any], addresses: dict[str, int]) -> None:
+    """Launch the kernel and wait for its end."""
+    job = _job(launch)
     try:
-        kernel[grid](**arguments)
+        function = _function(kernel, job)
     except CompilationError:
         # Triton makes a constant of an integer that is 1. What fails only then is worth a remark, and no refusal.
-        ones = [name for name, (kind, value) in launch["scalars"].items() if kind.startswith("int") and value == 1]
-        if not ones:
+        if job == (job := _job(launch, ones=False)):
             raise
-        triton.jit(kernel.fn, do_not_specialize=ones)[grid](**arguments)
-    torch.cuda.synchronize()
-    outside = next((buffer.spec["name"] for buffer in buffers if buffer.touched_outside()), None)
-    return [buffer.result() for buffer in buffers], outside
+        function = _function(kernel, job)
+    arguments = []
+    for name in kernel.arg_names:
+        kind = job["signature"].get(name, "constexpr")
+        if kind.startswith("*"):
+            arguments.append(ctypes.c_uint64(addresses[name]))
+        elif kind != "constexpr":
+            arguments.append(_NUMBERS[kind](launch["scalars"][name][1]))
+    function.launch(launch["grid"], (*arguments, *_SCRATCH))
+    driver.wait()
+
+
+# Memory that Triton's own tools may want, by two pointers after a kernel's arguments; kernels of the course need none.
+_SCRATCH = (ctypes.c_uint64(0), ctypes.c_uint64(0))
+
+
+def _function(kernel: Any, job: dict[str, Any]) -> driver.Function:
+    """The compiled kernel on the GPU. Raises OutOfResources as Triton does."""
+    compiled = _compiled(kernel, job)
+    if compiled.metadata.shared > _gpu[0].shared:
+        raise OutOfResources(compiled.metadata.shared, _gpu[0].shared, "shared memory")
+    shared, threads = compiled.metadata.shared, compiled.metadata.num_warps * _WARP
+    return driver.Function(compiled.asm["cubin"], compiled.metadata.name, shared, threads)
 
 
 def alive() -> bool:
     """Whether the GPU takes more from this process: after some errors CUDA answers every call with the same one."""
     try:
-        torch.cuda.synchronize()
-    except RuntimeError:
+        driver.wait()
+    except driver.DriverError:
         return False
     return True
-
-
-def device() -> dict[str, str]:
-    """What the GPU is called, and torch's version."""
-    return {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__}

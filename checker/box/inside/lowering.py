@@ -49,7 +49,6 @@ def lowered(kernel: Any, job: dict[str, Any]) -> tuple[dict[str, str], dict[str,
     The assembler text is there as well, under ASSEMBLER, unless the job ends before it.
     """
     from triton._C.libtriton import llvm
-    from triton.compiler import ASTSource
     from triton.compiler.compiler import ir, make_backend
 
     if job["until"]:
@@ -58,7 +57,7 @@ def lowered(kernel: Any, job: dict[str, Any]) -> tuple[dict[str, str], dict[str,
     target = gpu_target(job["target"])
     backend = make_backend(target)
     options = backend.parse_options(dict(job["options"]))
-    source = ASTSource(kernel, job["signature"], job["constexprs"], _aligned(job))
+    source = source_of(kernel, job)
     stages: dict[str, Any] = {}
     backend.add_stages(stages, options, source.language)
     context = ir.context()
@@ -80,6 +79,13 @@ def lowered(kernel: Any, job: dict[str, Any]) -> tuple[dict[str, str], dict[str,
     if not job["until"]:
         texts[ASSEMBLER] = str(module)
     return texts, metadata
+
+
+def source_of(kernel: Any, job: dict[str, Any]) -> Any:
+    """What Triton's compiler starts from."""
+    from triton.compiler import ASTSource
+
+    return ASTSource(kernel, job["signature"], job["constexprs"], _aligned(job))
 
 
 def _aligned(job: dict[str, Any]) -> dict[tuple[int], list[list[Any]]]:
