@@ -21,11 +21,10 @@ from checker.box.processes import Started, command_of, environment
 if TYPE_CHECKING:  # where there is no fcntl, there is no cage either
     from checker.box.cage.cage import Cage
 
-# Module, variables (the interpreter's mode is chosen before Triton is imported), how many runners run at once: on a GPU
-# the second pass finds on disk what the first has compiled.
+# Module, variables (the interpreter's mode is chosen before Triton is imported), how many runners run at once.
 _KINDS: dict[str, tuple[str, dict[str, str], int]] = {
     "interpreter": ("child", {"TRITON_INTERPRET": "1"}, 2),
-    "cuda": ("child", {}, 1),
+    "cuda": ("child", {}, 2),
     "pytorch": ("pytorch", {}, 2),
     "autograd": ("autograd", {"TRITON_INTERPRET": "1"}, 2),
     "compiler": ("compiler", {}, 2),

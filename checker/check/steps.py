@@ -23,6 +23,7 @@ from checker.course.case import Case, numbered
 from checker.course.clean import cleaned
 from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, Run, Status, Verdict
+from checker.judge.ahead import expected_ahead
 from checker.judge.branches import finding_on, not_entered
 from checker.judge.branches import unproven as unproven_branch
 from checker.judge.compiled import compilations, compile_findings, compile_remarks, jobs
@@ -98,9 +99,10 @@ class Check:
             cached=self.practice,
             assembled=self.practice,
         ) as compiler:
-            result = run_in(box, (program.source, list(program.kernels), plan.launches, plan.passes), others)
-            evidence = self._evidence(plan, result)
-            verdict = self._judged(program, plan, evidence, result)
+            with expected_ahead(self.puzzle, plan.runnable if self.terms.on_gpu else ()) as puzzle:
+                result = run_in(box, (program.source, list(program.kernels), plan.launches, plan.passes), others)
+                evidence = self._evidence(plan, result)
+                verdict = self._judged(puzzle, program, plan, evidence, result)
             if verdict.earned:  # what does not compile scores 0, whatever else is wrong with it
                 verdict = self._with_compiled(verdict, compiler)
         return Outcome(cleaned(verdict), self.submission, program, tuple(evidence), tuple(others))
@@ -190,9 +192,11 @@ class Check:
             elif one.unanswered is not None:
                 yield ended(one.ending, one.code, self.terms.limits, plan.runnable[one.unanswered])
 
-    def _judged(self, program: Program, plan: _Plan, evidence: list[Evidence], result: BoxResult) -> Verdict:
+    def _judged(
+        self, puzzle: Puzzle, program: Program, plan: _Plan, evidence: list[Evidence], result: BoxResult
+    ) -> Verdict:
         """What the judge makes of the evidence, and of how the runners ended."""
-        made = judge(self.puzzle, evidence, self.where, program.kernels)
+        made = judge(puzzle, evidence, self.where, program.kernels)
         empty = [kernel for kernel in program.kernels if program.empty(kernel)]
         made.failed |= {case.id: f"{case.kernel} is still empty" for case in plan.cases if case.kernel in empty}
         endings = {finding.id: finding for finding in reversed(list(self._endings(plan, result)))}

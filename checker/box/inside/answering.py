@@ -48,7 +48,7 @@ def run_pass(
     answers = {"cuda": _answer_from_gpu, "pytorch": _answer_of_pytorch, "autograd": _answer_of_pytorch}
     answer = answers.get(header["device"], _answer)
     if header["device"] == "cuda":
-        device.start(kernels, [header["launches"][one["launch"]] for one in header["passes"][number]])
+        device.start(kernels, [header["launches"][one["launch"]] for one in header["passes"][number]], number)
     for one in header["passes"][number]:
         launch = header["launches"][one["launch"]]
         tensors = [(spec, np.frombuffer(buffers[spec["buffer"]], dtype=spec["dtype"])) for spec in launch["tensors"]]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import json
 import math
 import os
@@ -33,7 +34,10 @@ _POINTERS = {"float32": "*fp32", "float16": "*fp16", "bfloat16": "*bf16"}
 _NUMBERS: dict[str, Any] = {"i32": ctypes.c_int32, "i64": ctypes.c_int64, "fp32": ctypes.c_float}
 _WARP = 32
 
-_gpu: list[driver.Gpu] = []  # once there was a look
+_LIKELY = driver.Gpu("not known yet", 90, 0)
+_TURN = "turn"  # a file: its lock is held by the runner that uses the GPU's memory
+_gpu: list[driver.Gpu] = []  # the one that is used
+_functions: dict[str, driver.Function] = {}  # by kernel and job
 
 
 class TooLarge(Exception):
@@ -41,7 +45,10 @@ class TooLarge(Exception):
 
 
 def prepare() -> None:
-    """Nothing but a look, in a process of its own: CUDA, once started, is of no use to what is forked."""
+    """Look which GPU there is, in a process of its own: CUDA, once started, is of no use to what is forked.
+
+    Meanwhile Triton learns here what it asks itself at each process's first kernel.
+    """
     reader, writer = os.pipe()
     looking = os.fork()
     if looking == 0:
@@ -49,12 +56,14 @@ def prepare() -> None:
             os.write(writer, json.dumps(vars(driver.look())).encode())
         os._exit(0)
     os.close(writer)
+    _gpu.append(_LIKELY)
+    _compiled(untouched.count_kernel, untouched.JOBS[0])
     with open(reader, encoding="utf-8") as pipe:
         told = pipe.read()
     os.waitpid(looking, 0)
     if not told:
         raise RuntimeError("CUDA finds no GPU here")
-    _gpu.append(driver.Gpu(**json.loads(told)))
+    _gpu[:] = [driver.Gpu(**json.loads(told))]
 
 
 def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]:
@@ -63,28 +72,55 @@ def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]
     return {name: namespace[name] for name in names}
 
 
-def start(kernels: Mapping[str, Any], launches: Iterable[dict[str, Any]]) -> None:
-    """Start CUDA in this process, while others compile for the launches: what they have compiled is found on disk."""
-    jobs = {json.dumps(job := _job(one), sort_keys=True): (kernels[one["kernel"]], job) for one in launches}
-    every = list(jobs.values())
-    if any(_elements(tensor) > _WHOLE for one in launches for tensor in one["tensors"]):
-        every += [(untouched.count_kernel, job) for job in untouched.JOBS]
-    workers = min(len(every), len(os.sched_getaffinity(0)))
+def start(kernels: Mapping[str, Any], launches: Iterable[dict[str, Any]], number: int) -> None:
+    """Start CUDA in this process, while others compile for the launches: what they have compiled is found on disk.
+
+    `number`: of the runner. The first one has others compile; the second one starts meanwhile, and waits for its turn.
+    """
+    turn = open(_TURN, "w")  # noqa: SIM115 (until this process ends)
+    if number == 0:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        pids = _compiling(kernels, launches)
+        _warm_up()
+        for pid in pids:
+            os.waitpid(pid, 0)
+    else:
+        _warm_up()
+        fcntl.flock(turn, fcntl.LOCK_EX)
+
+
+def _warm_up() -> None:
+    """Start CUDA, and launch something, which takes long only the first time."""
+    with contextlib.suppress(driver.DriverError):  # the first launch tries again, and tells
+        driver.start()
+        nothing = driver.Memory(1, np.uint16)
+        _changes(nothing, 0)
+        nothing.free()
+
+
+def _compiling(kernels: Mapping[str, Any], launches: Iterable[dict[str, Any]]) -> list[int]:
+    """Processes that compile, each the next one of the jobs, those with the largest blocks first."""
+    jobs = {
+        json.dumps([one["kernel"], job := _job(one)], sort_keys=True): (kernels[one["kernel"]], job) for one in launches
+    }
+    every = [(untouched.count_kernel, job) for job in untouched.JOBS] + list(jobs.values())
+    every.sort(key=lambda one: math.prod(int(n) or 1 for n in one[1]["constexprs"].values()), reverse=True)
+    waiting, numbers = os.pipe()
+    os.write(numbers, bytes(range(min(len(every), 256))))
+    os.close(numbers)
     parent, pids = os.getpid(), []
-    for first in range(workers):
+    for _ in range(min(len(every), len(os.sched_getaffinity(0)))):
         pid = os.fork()
         if pid == 0:
             children.end_with_parent(parent)
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # complaints: the launch that they are about will have them
-            for kernel, job in every[first::workers]:
+            while number := os.read(waiting, 1):
                 with contextlib.suppress(BaseException):
-                    _compiled(kernel, job)
+                    _compiled(*every[number[0]])
             os._exit(0)
         pids.append(pid)
-    with contextlib.suppress(driver.DriverError):  # the first launch tries again, and tells
-        driver.start()
-    for pid in pids:
-        os.waitpid(pid, 0)
+    os.close(waiting)
+    return pids
 
 
 def _job(launch: dict[str, Any], *, ones: bool = True) -> dict[str, Any]:
@@ -159,7 +195,7 @@ class Buffer:
             if count < self.extent:
                 self.memory.fill(nan, first, count)
         if not outside and self.extent > _WHOLE:
-            outside = self._changed_between()
+            outside = _changes(self.memory, nan)
         if self.type == "bfloat16":
             unwritten = dense == MARKS["bfloat16"]
             dense = dense.astype(np.uint32) << 16
@@ -170,20 +206,6 @@ class Buffer:
         """Give the memory back."""
         if self.memory is not None:
             self.memory.free()
-
-    def _changed_between(self) -> bool:
-        """Whether an element that is not NaN is left, now that the tensor's own are."""
-        assert self.memory is not None
-        job = untouched.JOBS[np.dtype(self.bits).itemsize == 4]
-        count = driver.Memory(1, np.uint32)
-        count.fill(0)
-        numbers = (ctypes.c_int64(self.extent), ctypes.c_int32(_NAN[self.type]))
-        addresses = (ctypes.c_uint64(self.memory.address), *numbers, ctypes.c_uint64(count.address))
-        grid = [math.ceil(self.extent / untouched.BLOCK)]
-        _function(untouched.count_kernel, job).launch(grid, (*addresses, *_SCRATCH))
-        changed = int(count.load()[0])
-        count.free()
-        return changed > 0
 
     def _parts(self) -> Iterator[tuple[int, int, Any, tuple[Any, ...]]]:
         """(first element in the buffer, count, places of the tensor's among them, these elements' index): a few parts.
@@ -199,6 +221,7 @@ class Buffer:
         inner = [extent if close else 1 for extent, close in zip(shape, near, strict=True)]
         places = _places(inner, strides)
         count = int(places.max()) + 1
+        assert all(stride >= count for stride, close in zip(strides, near, strict=True) if not close), "pieces overlap"
         for index in np.ndindex(*(1 if close else extent for extent, close in zip(shape, near, strict=True))):
             first = MARGIN + sum(i * stride for i, stride in zip(index, strides, strict=True))
             part = tuple(slice(None) if close else slice(i, i + 1) for i, close in zip(index, near, strict=True))
@@ -209,6 +232,19 @@ def _places(shape: Iterable[int], strides: Iterable[int]) -> npt.NDArray[np.int6
     """Where each element lies, counted from the first."""
     axes = [np.arange(extent, dtype=np.int64) * stride for extent, stride in zip(shape, strides, strict=True)]
     return np.asarray(sum(np.ix_(*axes), np.zeros((), np.int64)))
+
+
+def _changes(memory: driver.Memory, expected: int) -> bool:
+    """Whether there is an element with other bits than those expected."""
+    count = driver.Memory(1, np.uint32)
+    count.fill(0)
+    numbers = (ctypes.c_int64(memory.extent), ctypes.c_int32(expected))
+    arguments = (ctypes.c_uint64(memory.address), *numbers, ctypes.c_uint64(count.address), *_SCRATCH)
+    job = untouched.JOBS[memory.dtype.itemsize == 4]
+    _function(untouched.count_kernel, job).launch([math.ceil(memory.extent / untouched.BLOCK)], arguments)
+    changed = int(count.load()[0])
+    count.free()
+    return changed > 0
 
 
 def _bits_of(values: npt.NDArray[Any], kind: str) -> npt.NDArray[Any]:
@@ -270,11 +306,15 @@ _SCRATCH = (ctypes.c_uint64(0), ctypes.c_uint64(0))
 
 def _function(kernel: Any, job: dict[str, Any]) -> driver.Function:
     """The compiled kernel on the GPU. Raises OutOfResources as Triton does."""
+    key = json.dumps([kernel.__name__, job], sort_keys=True)
+    if key in _functions:
+        return _functions[key]
     compiled = _compiled(kernel, job)
     if compiled.metadata.shared > _gpu[0].shared:
         raise OutOfResources(compiled.metadata.shared, _gpu[0].shared, "shared memory")
     shared, threads = compiled.metadata.shared, compiled.metadata.num_warps * _WARP
-    return driver.Function(compiled.asm["cubin"], compiled.metadata.name, shared, threads)
+    _functions[key] = driver.Function(compiled.asm["cubin"], compiled.metadata.name, shared, threads)
+    return _functions[key]
 
 
 def alive() -> bool:
