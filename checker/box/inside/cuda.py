@@ -152,7 +152,7 @@ def _type(tensor: dict[str, Any]) -> str:
 def _elements(tensor: dict[str, Any]) -> int:
     """From the first element of the buffer to the last."""
     shape, strides = tensor["shape"], tensor["strides"]
-    return 2 * MARGIN + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)) + 1
+    return 2 * MARGIN + sum((int(n) - 1) * int(stride) for n, stride in zip(shape, strides, strict=True)) + 1
 
 
 class Buffer:
