@@ -57,7 +57,8 @@ class Buffer:
 
     def fill(self) -> None:
         """Allocate: NaN everywhere, the values in their places, and the mark where an output has NaN."""
-        self.flat = torch.full((self.extent,), float("nan"), dtype=self.type, device="cuda")
+        around = float("nan") if self.type.is_floating_point else 0
+        self.flat = torch.full((self.extent,), around, dtype=self.type, device="cuda")
         self.view = torch.as_strided(self.flat, self.spec["shape"], self.spec["strides"], MARGIN)
         self.view.copy_(torch.from_numpy(self.values.reshape(self.spec["shape"]).copy()))
         if self.spec["output"]:
@@ -127,6 +128,10 @@ def _run(kernel: Any, launch: dict[str, Any], buffers: list[Buffer]) -> tuple[li
         if not ones:
             raise
         triton.jit(kernel.fn, do_not_specialize=ones)[grid](**arguments)
+    for _ in range(
+        launch["in_a_row"] - 1
+    ):  # inputs are the same again, and scratch is as the launch before has left it
+        kernel[grid](**arguments)
     torch.cuda.synchronize()
     outside = next((buffer.spec["name"] for buffer in buffers if buffer.touched_outside()), None)
     return [buffer.result() for buffer in buffers], outside
