@@ -67,6 +67,8 @@ class Names:
         owner, last = words[0], words[-1]
         if owner == "tl":
             known = _TL | ATOMICS if self.program.atomics else _TL
+            if self.program.atomics and last.startswith("atomic_") and last not in known:
+                return Problem("atomics", f"tl.{last} is not taken here.", refusals.OTHER_ATOMICS)
             return None if len(words) == 2 and last in known else _unknown_tl(words)
         if owner == "triton":
             host = f"triton.{words[1]} is for the host, not for a kernel."

@@ -133,6 +133,12 @@ def test_atomics_and_while_are_for_the_speed_track_only() -> None:
     assert any("`while`" in finding.title for finding in verdict.findings)
 
 
+def test_of_atomics_three_are_taken() -> None:
+    verdict = checked((TICKET, "tl.atomic_max(ticket_ptr, 1)"))
+    [finding] = verdict.findings
+    assert (finding.id, verdict.status) == ("atomics", Status.FORBIDDEN) and "tl.atomic_xchg" in finding.hint
+
+
 def test_who_waits_hands_over_and_nobody_else() -> None:
     functions = ("far(a): return near(a)", "near(a): return tl.atomic_or(a, 0)", "other(a): return tl.abs(a)")
     tree = ast.parse("\n".join(f"def {function}" for function in functions))
