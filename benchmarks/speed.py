@@ -1,5 +1,6 @@
 """`python3 -m benchmarks.speed [PUZZLE ...]`: every size of every timed puzzle, on this machine's GPU, all in one run.
 
+`s3`, the long rows of the speed track, must be asked for; puzzle 3's solution is timed beside it, at the same sizes.
 Times the solution, each step of the speed track, and the peers; writes `speed.json` and `speed.md` into $OUT,
 or into `benchmarks/results/`.
 """
@@ -10,13 +11,16 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from checker import catalog
 from checker.bench import command, table
 from checker.bench.result import Result
 from checker.bench.run import Extent, measure
+from checker.catalog import s3_long_rows
 from checker.course import ladder
+from checker.course.puzzle import Timed
 from checker.submission.read import from_file
 
 RESULTS = Path(os.environ.get("OUT", Path(__file__).parent / "results"))
@@ -24,11 +28,17 @@ RESULTS = Path(os.environ.get("OUT", Path(__file__).parent / "results"))
 
 def forms(puzzle_id: str) -> dict[str, str]:
     """Linted text of the solution and of each step, by name."""
-    paths = {"solution": command.SOLUTIONS / f"{ladder.stems()[puzzle_id]}.py"}
+    solution = command.SOLUTIONS / f"{ladder.entry(puzzle_id).stem}.py"
+    paths = {"solution": solution} if solution.exists() else {}
     for path in command.steps(puzzle_id):
         _, step, *words = path.stem.split("_")
         paths[f"tuned {step}, {' '.join(words)}"] = path
     return {name: command.source_of(puzzle_id, from_file(path)) for name, path in paths.items()}
+
+
+def beside(puzzle_id: str) -> dict[str, Callable[[int], list[Timed]]]:
+    """Other puzzles that are timed beside one, and at which sizes, given the free bytes."""
+    return {"p3": s3_long_rows.of_puzzle_3} if puzzle_id == "s3" else {}
 
 
 def write(results: list[Result], commit: str) -> None:
@@ -39,6 +49,11 @@ def write(results: list[Result], commit: str) -> None:
     (RESULTS / "speed.md").write_text("\n".join((heading, table.summary(results), table.markdown(results))) + "\n")
 
 
+def tell(doing: str) -> None:
+    """What is going on."""
+    print(doing, file=sys.stderr)
+
+
 def main() -> None:
     """Measure, and write what was measured after each puzzle."""
     described = subprocess.run(
@@ -46,10 +61,10 @@ def main() -> None:
     )
     results: list[Result] = []
     timed = [rung for rung in ladder.RUNGS if catalog.load(rung).timed]
-    for puzzle_id in map(ladder.id_of, sys.argv[1:]) if sys.argv[1:] else timed:
-        own = forms(puzzle_id)
-        results.append(measure(puzzle_id, own, Extent(every=True), lambda doing: print(doing, file=sys.stderr)))
-        write(results, described.stdout.strip() or "unknown")
+    for puzzle_id in map(ladder.timed_id, sys.argv[1:]) if sys.argv[1:] else timed:
+        for one, sizes in {puzzle_id: None, **beside(puzzle_id)}.items():
+            results.append(measure(one, forms(one), Extent(every=True), tell, sizes))
+            write(results, described.stdout.strip() or "unknown")
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ STEMS_OF_KERNELS = {rung.id: rung.stem for rung in ladder.RUNGS.values() if not 
 def puzzle_of(path: Path) -> str:
     """The ID of the puzzle that a kernel file is for."""
     found = path.name.partition("_")[0]
-    assert found in ladder.RUNGS, f"{path} must be named ID_….py"
+    assert found == ladder.entry(found).id, f"{path} must be named ID_….py"
     return found
 
 

@@ -44,7 +44,7 @@ def result_of(outcome: Outcome, extent: Extent, tell: Tell, *, only_predict: boo
     if only_predict or torch_gpu_missing():
         return predict(puzzle_id, extent, outcome.verdict.runs[0].traffic)
     sources = {"yours": outcome.program.source}
-    own = SOLUTIONS / f"{ladder.stems()[puzzle_id]}.py"
+    own = SOLUTIONS / f"{ladder.entry(puzzle_id).stem}.py"
     for name, path in (("solution", own), *(("tuned", path) for path in steps(puzzle_id)[-1:])):
         if path.exists() and path.read_text(encoding="utf-8") != outcome.submission.text:
             sources[name] = source_of(puzzle_id, from_file(path))
@@ -62,7 +62,7 @@ def reread(path: Path) -> Result:
 def save(result: Result, folder: Path) -> list[Path]:
     """Write JSON, and a picture if matplotlib is there; the files written."""
     folder.mkdir(parents=True, exist_ok=True)
-    data, picture = (folder / f"{ladder.stems()[result.puzzle]}.{kind}" for kind in ("json", "png"))
+    data, picture = (folder / f"{ladder.entry(result.puzzle).stem}.{kind}" for kind in ("json", "png"))
     data.write_text(result.to_json(), encoding="utf-8")
     try:
         from checker.bench import chart

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from checker.course.ladder import id_of
+from checker.course.ladder import timed_id
 from checker.course.puzzle import Work
 from checker.course.status import Misuse
 
@@ -106,7 +106,7 @@ def from_json(text: str) -> Result:
         fields: dict[str, Any] = json.loads(text)
         if fields.pop("schema") not in (1, SCHEMA):
             raise ValueError("another schema")
-        fields["puzzle"] = id_of(fields["puzzle"])
+        fields["puzzle"] = timed_id(fields["puzzle"])
         for size in fields["sizes"]:
             timings = tuple(Timing(**timing) for timing in size["timings"])
             size |= {"work": Work(size["work"]), "timings": timings, "left_out": tuple(size["left_out"])}

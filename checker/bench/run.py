@@ -60,17 +60,21 @@ def predict(puzzle_id: str, extent: Extent, traffic: Iterable[Traffic] = ()) -> 
 
 
 def measure(
-    puzzle_id: str, sources: Mapping[str, str], extent: Extent, tell: Tell, timed: Sequence[Timed] = ()
+    puzzle_id: str,
+    sources: Mapping[str, str],
+    extent: Extent,
+    tell: Tell,
+    timed: Sequence[Timed] | Callable[[int], list[Timed]] | None = None,
 ) -> Result:
     """Time kernels (by name: their linted text) and peers in one process. Raises BenchmarkFailed.
 
-    `timed`: at these sizes, in place of the puzzle's own.
+    `timed`: at these sizes, or those for the GPU's free bytes, in place of the puzzle's own.
     """
     puzzle = catalog.load(puzzle_id)
     before = _clocks()
     with _child(extent.most_seconds) as child:
         free = child.answer(tell)["free"]
-        wanted = list(timed) or extent.sizes(puzzle, free)
+        wanted = list(timed(free) if callable(timed) else timed or extent.sizes(puzzle, free))
         child.ask(
             {
                 "sources": dict(sources),

@@ -60,6 +60,7 @@ def _launch(case: Case, tuning: Tuning, prefix: str) -> request.Launch:
         "grid": list(case.grid),
         "num_warps": tuning.num_warps,
         "num_stages": tuning.num_stages,
+        "maxnreg": tuning.maxnreg,
         "tuning": f"{prefix}{tuning}",
     }
 
@@ -68,5 +69,6 @@ def _tensor(tensor: Tensor) -> request.Tensor:
     return {
         "dtype": "bfloat16" if tensor.bf16 else tensor.values.dtype.name,
         "shape": list(tensor.values.shape),
+        "scratch": tensor.role is Role.SCRATCH,
         "value": None if tensor.role is Role.INPUT else float(tensor.values.flat[0]),
     }

@@ -150,6 +150,7 @@ def request(
                     "strides": argument.strides,
                     "bf16": argument.bf16,
                     "output": argument.output,
+                    "scratch": argument.scratch,
                     "buffer": len(buffers),
                 }
             )
@@ -163,6 +164,8 @@ def request(
                 "constexprs": launch.constexprs,
                 "debug": launch.debug,
                 "most_touched": launch.most_touched,
+                "resident": launch.resident,
+                "in_a_row": launch.in_a_row,
             }
         )
     header = {

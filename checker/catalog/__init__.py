@@ -1,7 +1,8 @@
 """One module a puzzle: everything the judge knows about it, and nothing that solves it.
 
 A module named `ID_slug.py` holds a `PUZZLE`. Adding a puzzle means adding one file here, one in `puzzles/`, one in
-`solutions/`, and a line to `checker/course/ladder.py`.
+`solutions/`, and a line to `checker/course/ladder.py`. One of the speed track (`s3`) has only the first, and steps in
+`solutions/tuned/`.
 """
 
 from __future__ import annotations
@@ -17,5 +18,5 @@ if TYPE_CHECKING:  # a puzzle's own module imports numpy; finding puzzles does n
 
 def load(puzzle_id: str) -> Puzzle:
     """The puzzle with this ID. KeyError if there is none."""
-    puzzle: Puzzle = importlib.import_module(f"{__name__}.{ladder.stems()[puzzle_id]}").PUZZLE
+    puzzle: Puzzle = importlib.import_module(f"{__name__}.{ladder.entry(puzzle_id).stem}").PUZZLE
     return puzzle

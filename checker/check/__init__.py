@@ -14,7 +14,7 @@ from checker.box.inside import seccomp
 from checker.box.parent import Box, Lent, Limits, Pass, PassResult, gpu_missing, pytorch_missing
 from checker.course import targets
 from checker.course.clean import cleaned
-from checker.course.ladder import RUNGS
+from checker.course.ladder import entry
 from checker.course.status import Misuse
 from checker.course.verdict import Finding, PropertyResult, Status, Verdict
 from checker.submission.read import Submission
@@ -90,7 +90,7 @@ def check(puzzle_id: str, submission: Submission, terms: Terms | None = None) ->
     outcome = _checked(puzzle_id, submission, terms)
     if (
         terms.device == "auto"
-        and not RUNGS[puzzle_id].pytorch
+        and not entry(puzzle_id).pytorch
         and terms.host.cage is None
         and outcome.verdict.accepted
         and not gpu_missing()
@@ -131,13 +131,13 @@ def _checked(puzzle_id: str, submission: Submission, terms: Terms) -> Outcome:
 
 def device_of(puzzle_id: str, terms: Terms) -> str:
     """What a puzzle's programs run on, in the words of the box. Raises Misuse if they cannot run there."""
-    if not RUNGS[puzzle_id].pytorch:
+    if not entry(puzzle_id).pytorch:
         return "cuda" if terms.on_gpu else "interpreter"
     if terms.on_gpu or not terms.host.walled:
         raise Misuse(f"Puzzle {puzzle_id} is written in PyTorch: it is checked on a CPU, and on Linux only.")
     if missing := pytorch_missing():
         raise Misuse(missing)
-    return "autograd" if RUNGS[puzzle_id].launches else "pytorch"
+    return "autograd" if entry(puzzle_id).launches else "pytorch"
 
 
 def _box(limits: Limits, host: Host, device: str = "interpreter") -> AbstractContextManager[Box | Alone | Here]:

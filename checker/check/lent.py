@@ -8,7 +8,7 @@ from pathlib import Path
 from checker import catalog
 from checker.box.parent import Lent
 from checker.check import program_of, started
-from checker.course.ladder import RUNGS
+from checker.course.ladder import entry
 from checker.course.places import ROOT, notebook, script
 from checker.course.status import Misuse
 from checker.submission.problem import NotASubmission
@@ -41,7 +41,7 @@ def own(puzzle_id: str, root: Path = ROOT) -> Submission:
 def lent(puzzle_id: str, given: Mapping[str, Submission] | None) -> list[Lent]:
     """The programs whose kernels a puzzle launches, from `given` or the learner's files. Raises AnotherFirst."""
     programs: list[Lent] = []
-    for needed in RUNGS[puzzle_id].launches:
+    for needed in entry(puzzle_id).launches:
         submission = own(needed) if given is None else given[needed]
         try:
             program, problems = program_of(submission, catalog.load(needed).kernels)

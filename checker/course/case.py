@@ -22,6 +22,7 @@ class Role(str, Enum):
     INPUT = "input"  # must be unchanged afterwards
     OUTPUT = "output"  # starts as NaN; every element must be stored
     STATE = "state"  # read and written; starts with the launch's own values
+    SCRATCH = "scratch"  # where programs exchange numbers: touched by atomics only, kept from launch to launch
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,8 @@ class Case:
     asked: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)  # then: what they write of each output
     why: str = ""  # a sentence on why this submission gets the case, if not every one does
     sizes: str = ""  # of its tensors and blocks, in words
+    resident: int = 0  # programs that run at the same time, if they wait for each other; 0: all of them
+    in_a_row: int = 1  # launches, one after the other, of which the last is judged; scratch is not reset between them
     id: int = -1  # its place among the cases that are run together, see `numbered`
 
     @property

@@ -49,6 +49,15 @@ LADDER = (
 )
 RUNGS = {rung.id: rung for rung in LADDER}
 
+# What the speed track has besides: judged and timed like a puzzle, and in no list of puzzles. There is no lesson, no
+# notebook and no grade for it.
+SPEED_TRACK = (Rung("s3", "long_rows", "Softmax of long rows: one row, many programs"),)
+
+
+def entry(id: str) -> Rung:
+    """The rung of the ladder, or of the speed track, with this ID. KeyError if there is none."""
+    return {**RUNGS, **{rung.id: rung for rung in SPEED_TRACK}}[id]
+
 
 def stems() -> dict[str, str]:
     """ID → `ID_slug` of every puzzle, in order, without importing any of them."""
@@ -63,6 +72,12 @@ def ids() -> dict[str, str]:
 def graded() -> list[str]:
     """The puzzles that a course can give points for: not those that run the learner's own kernels of others."""
     return [id for id, rung in RUNGS.items() if not rung.launches]
+
+
+def timed_id(said: object) -> str:
+    """The same as `id_of`, for what can be timed: the speed track's own are found as well."""
+    own = [rung.id for rung in SPEED_TRACK if rung.id == str(said).lower()]
+    return own[0] if own else id_of(said)
 
 
 def place_of(id: str) -> tuple[int, str]:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.course.case import Array, Case, Outputs
-from checker.course.ladder import RUNGS
+from checker.course.ladder import entry
 from checker.course.misconception import Footprint, Misconception
 from checker.course.question import Question
 from checker.course.verdict import Traffic
@@ -35,6 +35,7 @@ class Kernel:
     shown: tuple[str, ...] = ()  # kernels that the lesson shows whole: none of them is this one under another name
     pytorch: bool = False  # a plain function of tensors, which is called once and returns its outputs
     launches: tuple[str, ...] = ()  # kernels of other puzzles, each of which it launches once
+    atomics: bool = False  # its programs may wait for each other: `while`, and atomic operations on scratch tensors
 
     @property
     def signature(self) -> str:
@@ -132,10 +133,12 @@ class Tuning:
     blocks: Mapping[str, int]
     num_warps: int
     num_stages: int = 3
+    maxnreg: int | None = None  # registers that a thread may have at most; None: as many as the compiler wants
 
     def __str__(self) -> str:
         blocks = ", ".join(f"{name}={size}" for name, size in self.blocks.items())
-        return f"{blocks}, {self.num_warps} warps, {self.num_stages} stages"
+        registers = f", at most {self.maxnreg} registers" if self.maxnreg else ""
+        return f"{blocks}, {self.num_warps} warps, {self.num_stages} stages{registers}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,12 +245,12 @@ class Puzzle:
     @property
     def stem(self) -> str:
         """The name that the puzzle's files share."""
-        return RUNGS[self.id].stem
+        return entry(self.id).stem
 
     @property
     def title(self) -> str:
         """What reports call it."""
-        return RUNGS[self.id].title
+        return entry(self.id).title
 
     @property
     def heading(self) -> str:
@@ -257,7 +260,7 @@ class Puzzle:
     @property
     def pytorch(self) -> bool:
         """Whether it asks for PyTorch, and not for kernels."""
-        return RUNGS[self.id].pytorch
+        return entry(self.id).pytorch
 
     def draw(self, key: str = PRACTICE_KEY, submission: str = "") -> Draw:
         """What this puzzle's cases are drawn from: with the public key for practice, or with the course's."""

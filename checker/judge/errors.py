@@ -80,6 +80,38 @@ def error_finding(error: KernelError, place: Where) -> Finding:
             place,
         )
     message = plain(error.message) or "no message"
+    if error.type == "Deadlock":  # of checker.box.inside.waiting
+        return Finding(
+            "programs-wait-for-ever",
+            Status.TIME_LIMIT,
+            "Programs wait for each other for ever",
+            f"In this case {error.message}. A GPU runs some programs at a time, starts them in any order, and lets "
+            "none of them step aside for another one.",
+            "A program may wait only for programs that have started before it, or run for certain. A ticket, from an "
+            "atomic counter, gives each program its work in the order in which programs start.",
+            place,
+        )
+    if error.type == "NotAtomic":
+        return Finding(
+            "scratch-without-atomics",
+            Status.NOT_DETERMINISTIC,
+            "What programs exchange is touched without an atomic operation",
+            f"In this case there is {plain(error.message)}, where other programs write at the same time. A GPU may "
+            "move a plain access, or answer it from a cache that never learns what others write: a loop around it may "
+            "run for ever, or go on with half of a value.",
+            "Read by tl.atomic_or(pointer, 0) and write by tl.atomic_xchg(pointer, value): each takes effect at once, "
+            "in the L2 that all programs share.",
+            place,
+        )
+    if error.type == "NotScratch":  # of checker.box.inside.memory
+        return Finding(
+            "atomics-outside-scratch",
+            Status.CRASHED,
+            "An atomic operation touches a tensor that is not for exchange",
+            f"In this case there is {plain(error.message)}.",
+            "Rows are read by tl.load and written by tl.store, once each.",
+            place,
+        )
     if error.type == "FalsePromise":  # of checker.box.inside.promises, which needs Triton
         return Finding(
             "false-promise",

@@ -80,12 +80,15 @@ def launch_of(case: Case, budget: Mapping[str, Budget] | None = None) -> Launch:
         kernel=case.kernel,
         grid=(x, y, z),
         tensors={
-            name: TensorArgument(t.values, t.strides, t.bf16, t.role is Role.OUTPUT) for name, t in case.tensors.items()
+            name: TensorArgument(t.values, t.strides, t.bf16, t.role is Role.OUTPUT, t.role is Role.SCRATCH)
+            for name, t in case.tensors.items()
         },
         scalars={name: (scalar_type(value), value) for name, value in case.scalars.items()},
         constexprs=dict(case.constexprs),
         debug=case.checked_arithmetic,
         most_touched=max(A_FEW, MANY_TIMES * enough),
+        resident=case.resident,
+        in_a_row=case.in_a_row,
     )
 
 
@@ -164,7 +167,7 @@ def listed(words: list[str]) -> str:
 
 def written_tensors(case: Case) -> list[str]:
     """Parameters that the kernel is to write."""
-    return [name for name, tensor in case.tensors.items() if tensor.role is not Role.INPUT]
+    return [name for name, tensor in case.tensors.items() if tensor.role in (Role.OUTPUT, Role.STATE)]
 
 
 def has_columns(tensor: Tensor) -> bool:

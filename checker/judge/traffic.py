@@ -23,6 +23,8 @@ def moved(puzzle: Puzzle, case: Case, result: LaunchResult) -> Iterator[Traffic]
     """What one launch moved, per tensor, in distinct elements per load or store instruction."""
     budget = puzzle.budget(case)
     for position, (name, tensor) in enumerate(case.tensors.items()):
+        if tensor.role is Role.SCRATCH:
+            continue  # atomics are no traffic of rows, and anything else has a finding of its own
         loads, stores = (result.log.moved(kind, position) for kind in (LOAD, STORE))
         bound = budget.get(name, Budget())
         yield Traffic(case.kernel, name, tensor.values.size, loads, stores, bound.loads, bound.stores)

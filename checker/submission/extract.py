@@ -37,6 +37,7 @@ class Program:
     imports: Mapping[str, str]  # what each imported name stands for
     gaps: dict[str, int]  # line of the FILL IN mark of each kernel that still has one
     language: Language = TRITON
+    atomics: bool = False  # its programs may wait for each other
 
     @property
     def functions(self) -> dict[str, ast.FunctionDef]:
@@ -107,7 +108,8 @@ def extract(submission: Submission, asked: Sequence[Kernel]) -> Program:
     source = _source(lines, kept, [module.constants[name][1] for name in constants])
     _insist_on_same_code(source, kept, language)
     gaps = {name: line for name, f in kernels.items() if (line := _gap(f, lines)) is not None}
-    return Program(source, kernels, helpers, calls, constants, module.defined, module.imports, gaps, language)
+    atomics = any(kernel.atomics for kernel in asked)
+    return Program(source, kernels, helpers, calls, constants, module.defined, module.imports, gaps, language, atomics)
 
 
 def _mentioned(functions: Mapping[str, ast.FunctionDef]) -> dict[str, set[str]]:

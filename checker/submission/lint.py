@@ -117,6 +117,16 @@ class KernelLint(Walk):
         for statement in node.body:
             self._visit(statement)
 
+    def _visit_While(self, node: ast.While) -> None:
+        if not self.program.atomics:
+            self._refuse(node, refusals.SYNTAX[ast.While])
+            return
+        if node.orelse:
+            self._refuse(node, refusals.FOR_ELSE)
+        self._visit(node.test)
+        for statement in node.body:
+            self._visit(statement)
+
     def _visit_Compare(self, node: ast.Compare) -> None:
         if len(node.ops) > 1:
             self._refuse(node, refusals.CHAINED_COMPARISON)
@@ -195,7 +205,7 @@ class KernelLint(Walk):
     def _is_function(self, node: ast.Attribute) -> bool:
         words = dotted(node)
         if words and self.names.of_a_module(words[0]):
-            return node.attr in vocabulary.TL_FUNCTIONS
+            return node.attr in vocabulary.TL_FUNCTIONS | vocabulary.ATOMICS
         return node.attr not in vocabulary.FIELDS
 
     def _arguments(self, node: ast.Call, function: str) -> None:

@@ -11,7 +11,7 @@ from checker.submission import refusals
 from checker.submission.extract import Program
 from checker.submission.problem import Problem
 from checker.submission.refusals import not_taken
-from checker.submission.vocabulary import ATTRIBUTES, BUILTINS, TL_FUNCTIONS, TL_TYPES
+from checker.submission.vocabulary import ATOMICS, ATTRIBUTES, BUILTINS, TL_FUNCTIONS, TL_TYPES
 
 # Names are compared with each other to say which one was meant: not more and not longer ones than people write.
 MOST_NAMES, LONGEST_NAME = 200, 32
@@ -66,7 +66,10 @@ class Names:
         """What is wrong with `words[0].words[1]…`, if that is a name of a module and not an attribute of a value."""
         owner, last = words[0], words[-1]
         if owner == "tl":
-            return None if len(words) == 2 and last in _TL else _unknown_tl(words)
+            known = _TL | ATOMICS if self.program.atomics else _TL
+            if self.program.atomics and last.startswith("atomic_") and last not in known:
+                return Problem("atomics", f"tl.{last} is not taken here.", refusals.OTHER_ATOMICS)
+            return None if len(words) == 2 and last in known else _unknown_tl(words)
         if owner == "triton":
             host = f"triton.{words[1]} is for the host, not for a kernel."
             sentence = "Triton's language is tl here." if words[1] == "language" else host

@@ -81,6 +81,7 @@ ATOMICS = (
     "Atomic operations are not part of this course. Give each output element to exactly one program: "
     "then no two programs ever meet in memory."
 )
+OTHER_ATOMICS = "Use tl.atomic_add, tl.atomic_or and tl.atomic_xchg: the interpreter lets programs wait at these."
 
 # PyTorch's and NumPy's words for what Triton calls otherwise.
 PYTORCH = {

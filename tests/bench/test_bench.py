@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,12 +21,13 @@ from checker.bench.roofline import NAMED, Gpu
 from checker.bench.run import BenchmarkFailed, Extent, measure, predict
 from checker.bench.workload import asked, size_of
 from checker.box.parent import torch_gpu_missing
+from checker.catalog import s3_long_rows
 from checker.catalog.attention import dropout
 from checker.catalog.attention.dropout_cases import DropoutCaseMaker
 from checker.catalog.attention.launch import Shape
 from checker.course import ladder
 from checker.course.case import Role
-from checker.course.puzzle import Work
+from checker.course.puzzle import Timed, Work
 from checker.course.verdict import Traffic
 from tests.conftest import ROOT, check_path, importable, typed
 from tests.kernels import named
@@ -50,7 +53,10 @@ def test_nothing_is_above_the_roof(flops: float, moved: float) -> None:
     assert [bend.tflops(intensity) for intensity in (250, 500, 1000)] == [250, 500, 500]
 
 
-@pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
+TIMED = [*STEMS, *(rung.id for rung in ladder.SPEED_TRACK)]
+
+
+@pytest.mark.parametrize("puzzle_id", TIMED, ids=[ladder.entry(id).stem for id in TIMED])
 def test_sizes_are_launches_of_the_puzzle(puzzle_id: str) -> None:
     """Every launch fits the kernel's parameters, covers all rows or tiles, and takes no memory until it is run."""
     puzzle = catalog.load(puzzle_id)
@@ -314,6 +320,62 @@ def test_the_peer_of_a_product_multiplies_by_the_transpose() -> None:
     peer, yours = Timing("torch.matmul", 2.0, 2.0, 2.0, peer=True), Timing("solution", 2.5, 2.5, 2.5, tuning="Bm=128")
     result = replace(MEASURED, sizes=(replace(size, timings=(peer, yours)),))
     assert "× torch.matmul | solution |" in table.summary([result]) and "| 0.80 |" in table.summary([result])
+
+
+def test_scratch_belongs_to_one_launch_and_registers_are_told_to_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two grids that share a ticket counter would wait for ever: neither could tell its own launches by it."""
+    torch = importable("torch")
+    from checker.bench.inside import child
+
+    monkeypatch.setattr(
+        child, "_empty", lambda tensor, shape: torch.empty(shape, dtype=getattr(torch, tensor["dtype"]))
+    )
+    puzzle = catalog.load("s3")
+    assert puzzle.timed is not None
+    told = asked(puzzle.timed(1 << 24)[0])
+    shared = child._tensors(told)
+    assert shared.keys() == {"x_ptr", "y_ptr"}
+    seen: list[dict[str, Any]] = []
+    form = {"long_rows_kernel": SimpleNamespace(run=lambda **arguments: seen.append(arguments))}
+    for launch in told["kernels"][0]:
+        run = child._launcher(form, launch, shared)
+        run()
+        run()
+    assert [one.get("maxnreg") for one in seen[::2]] == [tuning.maxnreg for tuning in s3_long_rows.TUNINGS]
+    assert any(tuning.maxnreg for tuning in s3_long_rows.TUNINGS) and not all("maxnreg" in one for one in seen)
+    for first, second in zip(seen[::2], seen[1::2], strict=True):
+        assert first["x_ptr"] is second["x_ptr"] is shared["x_ptr"]
+        assert first["ticket_ptr"] is second["ticket_ptr"] and not first["words_ptr"].any()
+        assert len(first["words_ptr"]) == first["grid"][0] and first["words_ptr"].dtype is torch.int64
+    assert len({id(one["ticket_ptr"]) for one in seen}) == len(s3_long_rows.TUNINGS)
+
+
+def test_long_rows_are_timed_beside_puzzle_3_at_the_same_sizes() -> None:
+    from benchmarks.speed import beside, forms
+
+    assert list(forms("s3")) == ["tuned 1, handshake"] and beside("p3") == {}
+    [(other, sizes)] = beside("s3").items()
+    puzzle = catalog.load("s3")
+    assert other == "p3" and puzzle.timed is not None
+    own = puzzle.timed(FREE)
+    assert [one.name for one in sizes(FREE)] == [one.name for one in own]
+    assert {dtype: [one.name.split(",")[0] for one in own if dtype in one.name] for dtype in ("fp32", "bf16")} == {
+        dtype: [f"N = {n}" for n in (32768, 131072, 524288, 1048576)] for dtype in ("fp32", "bf16")
+    }
+    for one, beside_it in zip(own, sizes(FREE), strict=True):
+        ours, theirs = (timed.launch(*_first(timed)) for timed in (one, beside_it))
+        assert ours.tensors["x_ptr"].values.shape == theirs.tensors["x_ptr"].values.shape
+
+
+def _first(timed: Timed) -> tuple[str, Mapping[str, int]]:
+    [(kernel, tunings)] = timed.tunings.items()
+    return kernel, tunings[0].blocks
+
+
+def test_a_result_of_the_speed_tracks_own_can_be_kept(tmp_path: Path) -> None:
+    result = replace(MEASURED, puzzle="s3")
+    assert from_json(result.to_json()) == result
+    assert command.save(result, tmp_path)[0].name == "s3_long_rows.json"
 
 
 def test_every_form_of_a_puzzle_is_found() -> None:

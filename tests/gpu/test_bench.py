@@ -51,3 +51,13 @@ def test_solutions_of_all_puzzles_can_be_timed() -> None:
         source = command.source_of(puzzle_id, from_file(places.solution(puzzle_id)))
         result = measure(puzzle_id, {"solution": source}, SHORT, lambda _: None)
         assert all(size.of("solution") for size in result.sizes), [size.left_out for size in result.sizes]
+
+
+def test_long_rows_are_timed_with_every_launch_after_the_first_on_what_the_last_one_left() -> None:
+    from benchmarks.speed import beside, forms
+
+    result = measure("s3", forms("s3"), SHORT, lambda _: None)
+    assert all(size.of("tuned 1, handshake") for size in result.sizes), [size.left_out for size in result.sizes]
+    [(other, sizes)] = beside("s3").items()
+    result = measure(other, forms(other), SHORT, lambda _: None, sizes)
+    assert all(size.of("solution") for size in result.sizes), [size.left_out for size in result.sizes]

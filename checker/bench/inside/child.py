@@ -206,14 +206,26 @@ def _fastest(form: Form, size: Size, tensors: Tensors, right: Tensors) -> tuple[
 def _launcher(form: Form, launch: Launch, tensors: Tensors, *, only_compile: bool = False) -> Run:
     """What launches a kernel once, or only compiles it."""
     kernel, grid = form[launch["kernel"]], tuple(launch["grid"])
-    arguments = {name: tensors[name] for name in launch["tensors"]} | launch["scalars"] | launch["constexprs"]
+    arguments: dict[str, Any] = {name: _argument(name, tensor, tensors) for name, tensor in launch["tensors"].items()}
+    arguments |= launch["scalars"] | launch["constexprs"]
     options = {"num_warps": launch["num_warps"], "num_stages": launch["num_stages"]}
+    if launch["maxnreg"]:
+        options["maxnreg"] = launch["maxnreg"]
     return lambda: kernel.run(**arguments, **options, grid=grid, warmup=only_compile)
+
+
+def _argument(name: str, tensor: Tensor, tensors: Tensors) -> torch.Tensor:
+    """A tensor that all launches share; or scratch of this one alone: another grid could not read what it leaves."""
+    return _empty(tensor, tensor["shape"]).zero_() if tensor["scratch"] else tensors[name]
 
 
 def _check(run: Run, launch: Launch, tensors: Tensors, right: Tensors) -> None:
     """Run once from a clean start, and compare. Also leaves the outputs behind that the next kernel starts from."""
-    outputs = {name: tensor["value"] for name, tensor in launch["tensors"].items() if tensor["value"] is not None}
+    outputs = {
+        name: tensor["value"]
+        for name, tensor in launch["tensors"].items()
+        if tensor["value"] is not None and not tensor["scratch"]
+    }
     for name, value in outputs.items():
         tensors[name].fill_(value)
     run()
@@ -234,7 +246,7 @@ def _tensors(size: Size) -> Tensors:
     made: Tensors = {}
     for kernel in size["kernels"]:
         for name, tensor in kernel[0]["tensors"].items():
-            if name not in made:
+            if name not in made and not tensor["scratch"]:
                 made[name] = _empty(tensor, tensor["shape"])
                 if tensor["value"] is None:
                     made[name].normal_()

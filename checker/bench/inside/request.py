@@ -10,6 +10,7 @@ class Tensor(TypedDict):
 
     dtype: str  # as torch calls it
     shape: list[int]
+    scratch: bool  # programs exchange numbers in it: zeros before the first launch, then as the one before has left it
     value: float | None  # what an output holds everywhere before the launch; None: an input
 
 
@@ -23,6 +24,7 @@ class Launch(TypedDict):
     grid: list[int]
     num_warps: int
     num_stages: int
+    maxnreg: int | None  # registers that a thread may have at most
     tuning: str  # the same in words
 
 

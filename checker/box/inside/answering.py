@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -111,11 +111,33 @@ def _answer_of_pytorch(stream: BinaryIO, pytorch: Any, asked: Asked) -> bool:
 
 def launched(asked: Asked, poison: float) -> tuple[dict[str, Any], Memory]:
     """(What is answered of one launch, and the memory that it ran in), with `poison` in undefined masked lanes."""
+    scratch: dict[str, npt.NDArray[Any]] = {}
+    for _ in range(asked.launch["in_a_row"] - 1):
+        answer, memory = _once(_backwards(asked), poison, scratch)
+        if answer["error"] is not None or answer["refused"] is not None:
+            return answer, memory
+        scratch = {tensor.name: tensor.values for tensor in memory.tensors if tensor.scratch}
+    return _once(asked, poison, scratch)
+
+
+def _backwards(asked: Asked) -> Asked:
+    """The launch with the values of each tensor in reverse: what it leaves in scratch is wrong for the next one."""
+    turned = [(spec, values if spec["scratch"] else values[::-1]) for spec, values in asked.tensors]
+    return replace(asked, tensors=turned)
+
+
+def _once(asked: Asked, poison: float, scratch: dict[str, npt.NDArray[Any]]) -> tuple[dict[str, Any], Memory]:
+    """One launch; `scratch` is what the launch before has left in tensors of that kind."""
     from checker.box.inside import interpreter
 
     launch = asked.launch
     tensors = [
-        BoxTensor(spec["name"], values.reshape(spec["shape"]).copy(), tuple(spec["strides"]))
+        BoxTensor(
+            spec["name"],
+            scratch[spec["name"]] if spec["name"] in scratch else values.reshape(spec["shape"]).copy(),
+            tuple(spec["strides"]),
+            scratch=spec["scratch"],
+        )
         for spec, values in asked.tensors
     ]
     memory = Memory(tensors, interpreter.running_position, poison, launch["most_touched"])
@@ -126,7 +148,7 @@ def launched(asked: Asked, poison: float) -> tuple[dict[str, Any], Memory]:
     answer: dict[str, Any] = {"launch": asked.number, "refused": None, "error": None}
     order, grid = np.array(asked.order, dtype=np.int64), tuple(launch["grid"])
     try:
-        interpreter.launch(asked.kernel, memory, arguments, grid, order, launch["debug"])
+        interpreter.launch(asked.kernel, memory, arguments, grid, order, launch["debug"], launch["resident"])
     except BaseException as error:
         cause = _root(error)
         if isinstance(cause, RefusedAccess):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import inspect
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -17,7 +18,7 @@ import triton
 import triton.language as tl
 from triton.runtime import interpreter
 
-from checker.box.inside import language, patches, reached
+from checker.box.inside import language, patches, reached, waiting
 from checker.box.inside.memory import BoxTensor, Memory
 from checker.box.inside.running import running
 from checker.box.protocol.records import is_size
@@ -61,6 +62,7 @@ def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]
     functions = ast.Module(body=[n for n in tree.body if isinstance(n, ast.FunctionDef)], type_ignores=[])
     reached.mark([node for node in functions.body if isinstance(node, ast.FunctionDef)])  # as the judge reads them
     _Asserts().visit(functions)
+    waiting.hand_over(functions)
     for definition in functions.body:
         definition.decorator_list = []
     namespace[reached.NAME] = running.reached.add
@@ -94,8 +96,11 @@ def launch(
     grid: tuple[int, int, int],
     order: npt.NDArray[np.int64],
     debug: bool,
+    resident: int = 0,
 ) -> None:
     """Run `kernel` for the programs of `grid` in `order` (linear numbers, x fastest).
+
+    Programs with atomic operations take turns, `resident` at a time (0: all).
 
     `debug` switches on Triton's checks for integer overflow and `tl.device_assert`, which cost
     about a third of the time. Raises whatever the kernel raises, or RefusedAccess.
@@ -110,11 +115,18 @@ def launch(
             argument.handle.counts = True
     running.memory = memory
     running.reached.clear()
+
+    def enter(program: int) -> None:
+        running.program = program
+        x, rest = program % grid[0], program // grid[0]
+        builder.set_grid_idx(x, rest % grid[1], rest // grid[1])
+
     try:
+        if inspect.isgeneratorfunction(function):
+            waiting.take_turns(lambda: function(**arguments), order.tolist(), resident, enter, memory)
+            return
         for program in order.tolist():
-            running.program = program
-            x, rest = program % grid[0], program // grid[0]
-            builder.set_grid_idx(x, rest % grid[1], rest // grid[1])
+            enter(program)
             function(**arguments)
     finally:
         running.memory = None

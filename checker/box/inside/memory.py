@@ -31,6 +31,14 @@ class RefusedAccess(Exception):
         self.report = report
 
 
+class NotScratch(TypeError):
+    """An atomic operation on a tensor that is there for something else."""
+
+
+class NotAtomic(TypeError):
+    """A plain load or store where other programs write at the same time. A loop around it would run for ever."""
+
+
 class TooMuchTraffic(Exception):
     """A launch has touched more elements than any reasonable kernel, and is ended."""
 
@@ -47,6 +55,7 @@ class BoxTensor:
     values: npt.NDArray[Any]
     strides: tuple[int, ...]
     slot: int = 0
+    scratch: bool = False  # atomic operations may touch it
     seen: npt.NDArray[np.bool_] = field(init=False)
     nested: list[tuple[int, int, int]] = field(init=False)  # of each axis extent, stride here, and stride if dense
 
@@ -105,6 +114,7 @@ class Memory:
         self.products: dict[tuple[int, int], int] = {}
         self.checked = False  # whether the launch looks for numbers that get too large
         self.losses: dict[int, tuple[int, int, int]] = {}
+        self.changes = 0  # times that something was written which was not there before, as far as it matters to others
 
     def load(
         self,
@@ -160,6 +170,33 @@ class Memory:
         overwritten = int(np.count_nonzero(lost & ((kept == kept) | (written == written)))) if lost.any() else 0
         self._record(STORE, tensor, elements, addresses.size, overwritten)
 
+    def atomic(
+        self,
+        operation: Callable[[Any, Any], Any],
+        addresses: npt.NDArray[np.uint64],
+        values: npt.NDArray[Any],
+        mask: npt.NDArray[np.bool_],
+        dtype: np.dtype[Any],
+    ) -> npt.NDArray[Any]:
+        """The values at `addresses` before each of them became `operation` of itself and of its lane's value.
+
+        Lanes come one after the other; masked ones give 0. It is no traffic, and is not recorded.
+        """
+        found = np.zeros(addresses.shape, dtype)
+        self._spend(addresses.size)
+        if mask.any():
+            tensor, elements = self._translate(STORE, addresses[mask], dtype)
+            if not tensor.scratch:
+                raise NotScratch(f"an atomic operation on {tensor.name}, which is no scratch tensor")
+            flat, before = tensor.values.reshape(-1), []
+            for element, value in zip(elements, np.broadcast_to(values, addresses.shape)[mask], strict=True):
+                old = flat[element]
+                before.append(old)
+                flat[element] = operation(old, value)
+                self.changes += int(flat[element] != old)
+            found[mask] = before
+        return found
+
     def barrier(self) -> None:
         """Note a `tl.debug_barrier()`."""
         self._note(BARRIER)
@@ -203,6 +240,8 @@ class Memory:
         self.records.append((kind, 0, *self.where(), 0, lanes, detail))
 
     def _record(self, kind: int, tensor: BoxTensor, elements: Ints, lanes: int, detail: int) -> None:
+        if tensor.scratch:
+            raise NotAtomic(f"a plain {'load from' if kind == LOAD else 'store to'} {tensor.name}")
         first = int(np.minimum.reduce(elements))
         seen = tensor.seen[first : int(np.maximum.reduce(elements)) + 1]
         here = elements - first

@@ -26,10 +26,12 @@ LAUNCH: dict[str, Any] = {
     "constexprs": JOB["constexprs"],
     "debug": False,
     "most_touched": 1_000_000,
+    "resident": 0,
+    "in_a_row": 1,
 }
 TENSORS: list[dict[str, Any]] = [
-    {"name": "a_ptr", "dtype": "float16", "shape": (16, 32), "strides": (32, 1)},
-    {"name": "b_ptr", "dtype": "float32", "shape": (16, 32), "strides": (32, 1)},
+    {"name": "a_ptr", "dtype": "float16", "shape": (16, 32), "strides": (32, 1), "scratch": False},
+    {"name": "b_ptr", "dtype": "float32", "shape": (16, 32), "strides": (32, 1), "scratch": False},
 ]
 
 

@@ -53,6 +53,7 @@ class TensorArgument:
     strides: tuple[int, ...]
     bf16: bool = False  # fp32 values that are passed as bf16, which NumPy does not have
     output: bool = False  # starts without values
+    scratch: bool = False  # atomic operations may touch it
 
     @property
     def span_bytes(self) -> int:
@@ -72,6 +73,8 @@ class Launch:
     constexprs: dict[str, int | float | bool]
     debug: bool = False  # check for integer overflow and tl.device_assert
     most_touched: int = 1_000_000  # elements that it may load and store in all
+    resident: int = 0  # programs that run at the same time, if they wait for each other; 0: all of them
+    in_a_row: int = 1  # launches, of which the last is told; scratch keeps its values from one to the next
 
     @property
     def programs(self) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from checker.catalog.softmax.launch import launch
+from checker.catalog.softmax.launch import Launcher, launch
 from checker.course.case import Case, blank
 from checker.course.puzzle import Kernel, Timed, Tuning, Work
 
@@ -25,6 +25,7 @@ def rows_timed(
     usual: Collection[int],
     own_limit: float = 1.0,
     bf16: bool = False,
+    launcher: Launcher = launch,
 ) -> list[Timed]:
     """Rows of each of these lengths in fp32, or in bf16; ELEMENTS of them, or what an eighth of the free bytes holds.
 
@@ -35,7 +36,7 @@ def rows_timed(
         x = blank((min(ELEMENTS, free // 8 // (2 if bf16 else 4)) // n, n), np.float32)
 
         def case(_: str, blocks: Mapping[str, int]) -> Case:
-            return launch(kernel, "timed", (), x, blocks, gaps=(0, 0), bf16=bf16)
+            return launcher(kernel, "timed", (), x, blocks, gaps=(0, 0), bf16=bf16)
 
         name, some = f"N = {n}, {'bf16' if bf16 else 'fp32'}", {kernel.name: tuple(tunings[n])}
         return Timed(name, Work.SOFTMAX, case, some, own_limit=own_limit, usual=n in usual)
