@@ -1,4 +1,4 @@
 """What runs behind the wall, beside the submission.
 
-It imports `protocol`, NumPy and Triton; on a GPU, and for programs that are PyTorch, torch.
+It imports `protocol`, NumPy and Triton; for programs that are PyTorch, torch.
 """
