@@ -18,25 +18,20 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import triton
 from triton.compiler.errors import CompilationError
 from triton.runtime.errors import OutOfResources
 
-from checker.box.inside import children, driver, untouched
-from checker.box.inside.lowering import executed, gpu_target, source_of
+from checker.box.inside import driver, jobs, untouched
+from checker.box.inside.lowering import executed
 from checker.box.protocol.results import MARKS
 
 MARGIN = 4096  # elements before and behind each tensor; keeps the first element aligned
 _WHOLE = 1 << 24  # elements; a longer buffer is not copied here as a whole
 _ROOM = 0.85  # share of the GPU's free memory that a launch may take
 _NAN = {"float32": 0x7FC00000, "float16": 0x7E00, "bfloat16": 0x7FC0}  # bits
-_POINTERS = {"float32": "*fp32", "float16": "*fp16", "bfloat16": "*bf16"}
 _NUMBERS: dict[str, Any] = {"i32": ctypes.c_int32, "i64": ctypes.c_int64, "fp32": ctypes.c_float}
-_WARP = 32
 
-_LIKELY = driver.Gpu("not known yet", 90, 0)
 _TURN = "turn"  # a file: its lock is held by the runner that uses the GPU's memory
-_gpu: list[driver.Gpu] = []  # the one that is used
 _functions: dict[str, driver.Function] = {}  # by kernel and job
 
 
@@ -56,14 +51,13 @@ def prepare() -> None:
             os.write(writer, json.dumps(vars(driver.look())).encode())
         os._exit(0)
     os.close(writer)
-    _gpu.append(_LIKELY)
-    _compiled(untouched.count_kernel, untouched.JOBS[0])
+    jobs.compiled(untouched.count_kernel, untouched.JOBS[0])
     with open(reader, encoding="utf-8") as pipe:
         told = pipe.read()
     os.waitpid(looking, 0)
     if not told:
         raise RuntimeError("CUDA finds no GPU here")
-    _gpu[:] = [driver.Gpu(**json.loads(told))]
+    jobs.gpu = driver.Gpu(**json.loads(told))
 
 
 def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]:
@@ -80,7 +74,7 @@ def start(kernels: Mapping[str, Any], launches: Iterable[dict[str, Any]], number
     turn = open(_TURN, "w")  # noqa: SIM115 (until this process ends)
     if number == 0:
         fcntl.flock(turn, fcntl.LOCK_EX)
-        pids = _compiling(kernels, launches)
+        pids = jobs.compiling(kernels, launches)
         _warm_up()
         for pid in pids:
             os.waitpid(pid, 0)
@@ -98,57 +92,6 @@ def _warm_up() -> None:
         nothing.free()
 
 
-def _compiling(kernels: Mapping[str, Any], launches: Iterable[dict[str, Any]]) -> list[int]:
-    """Processes that compile, each the next one of the jobs, those with the largest blocks first."""
-    jobs = {
-        json.dumps([one["kernel"], job := _job(one)], sort_keys=True): (kernels[one["kernel"]], job) for one in launches
-    }
-    every = [(untouched.count_kernel, job) for job in untouched.JOBS] + list(jobs.values())
-    every.sort(key=lambda one: math.prod(int(n) or 1 for n in one[1]["constexprs"].values()), reverse=True)
-    waiting, numbers = os.pipe()
-    os.write(numbers, bytes(range(min(len(every), 256))))
-    os.close(numbers)
-    parent, pids = os.getpid(), []
-    for _ in range(min(len(every), len(os.sched_getaffinity(0)))):
-        pid = os.fork()
-        if pid == 0:
-            children.end_with_parent(parent)
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # complaints: the launch that they are about will have them
-            while number := os.read(waiting, 1):
-                with contextlib.suppress(BaseException):
-                    _compiled(*every[number[0]])
-            os._exit(0)
-        pids.append(pid)
-    os.close(waiting)
-    return pids
-
-
-def _job(launch: dict[str, Any], *, ones: bool = True) -> dict[str, Any]:
-    """What Triton makes of a launch's arguments: see `checker.judge.forms`. `ones`: a 1 becomes a constant."""
-    signature: dict[str, str] = {tensor["name"]: _POINTERS[_type(tensor)] for tensor in launch["tensors"]}
-    constexprs = dict(launch["constexprs"])
-    multiples = []
-    for name, (kind, value) in launch["scalars"].items():
-        if kind.startswith("float"):
-            signature[name] = "fp32"
-        elif value == 1 and ones:
-            constexprs[name] = 1
-        else:
-            signature[name] = "i32" if -(1 << 31) <= value < 1 << 31 else "i64"
-            multiples += [name] if value % 16 == 0 else []
-    return {"signature": signature, "constexprs": constexprs, "multiples": multiples}
-
-
-def _compiled(kernel: Any, job: dict[str, Any]) -> Any:
-    """The compiled kernel; from disk, if some process has compiled it."""
-    order = {name: job["signature"].get(name, "constexpr") for name in kernel.arg_names}
-    return triton.compile(source_of(kernel, {**job, "signature": order}), gpu_target(f"sm_{_gpu[0].capability}"))
-
-
-def _type(tensor: dict[str, Any]) -> str:
-    return "bfloat16" if tensor["bf16"] else tensor["dtype"]
-
-
 def _elements(tensor: dict[str, Any]) -> int:
     """From the first element of the buffer to the last."""
     shape, strides = tensor["shape"], tensor["strides"]
@@ -159,7 +102,7 @@ class Buffer:
     """One argument tensor on the GPU: a flat buffer with margins, and which of its elements are the tensor's."""
 
     def __init__(self, spec: dict[str, Any], values: npt.NDArray[Any]):
-        self.spec, self.type, self.extent = spec, _type(spec), _elements(spec)
+        self.spec, self.type, self.extent = spec, jobs.type_of(spec), _elements(spec)
         self.bits: npt.DTypeLike = np.uint32 if self.type == "float32" else np.uint16
         self.size = self.extent * np.dtype(self.bits).itemsize
         self.values = _bits_of(values, self.type).reshape(spec["shape"])
@@ -248,12 +191,9 @@ def _changes(memory: driver.Memory, expected: int) -> bool:
 
 
 def _bits_of(values: npt.NDArray[Any], kind: str) -> npt.NDArray[Any]:
-    """The bits of the elements; fp32 numbers become bf16 by rounding to nearest, ties to even, if that is the kind."""
-    if kind != "bfloat16":
-        return values.view(np.uint32 if kind == "float32" else np.uint16)
-    wide = values.view(np.uint32)
-    rounded = ((wide + 0x7FFF + ((wide >> 16) & 1)) >> 16).astype(np.uint16)
-    return np.where(np.isnan(values), np.uint16(_NAN[kind]), rounded)
+    """The bits of the elements. Those that are passed as bf16 can be held by it: the upper half of fp32's are all."""
+    bits: npt.NDArray[Any] = values.view(np.uint16 if kind == "float16" else np.uint32)
+    return (bits >> 16).astype(np.uint16) if kind == "bfloat16" else bits
 
 
 def launched(kernel: Any, launch: dict[str, Any], values: list[npt.NDArray[Any]]) -> tuple[list[bytes], str | None]:
@@ -281,12 +221,12 @@ def launched(kernel: Any, launch: dict[str, Any], values: list[npt.NDArray[Any]]
 
 def _run(kernel: Any, launch: dict[str, Any], addresses: dict[str, int]) -> None:
     """Launch the kernel and wait for its end."""
-    job = _job(launch)
+    job = jobs.job_of(launch)
     try:
         function = _function(kernel, job)
     except CompilationError:
         # Triton makes a constant of an integer that is 1. What fails only then is worth a remark, and no refusal.
-        if job == (job := _job(launch, ones=False)):
+        if job == (job := jobs.job_of(launch, ones=False)):
             raise
         function = _function(kernel, job)
     arguments = []
@@ -309,10 +249,10 @@ def _function(kernel: Any, job: dict[str, Any]) -> driver.Function:
     key = json.dumps([kernel.__name__, job], sort_keys=True)
     if key in _functions:
         return _functions[key]
-    compiled = _compiled(kernel, job)
-    if compiled.metadata.shared > _gpu[0].shared:
-        raise OutOfResources(compiled.metadata.shared, _gpu[0].shared, "shared memory")
-    shared, threads = compiled.metadata.shared, compiled.metadata.num_warps * _WARP
+    compiled = jobs.compiled(kernel, job)
+    if compiled.metadata.shared > jobs.gpu.shared:
+        raise OutOfResources(compiled.metadata.shared, jobs.gpu.shared, "shared memory")
+    shared, threads = compiled.metadata.shared, compiled.metadata.num_warps * jobs.WARP
     _functions[key] = driver.Function(compiled.asm["cubin"], compiled.metadata.name, shared, threads)
     return _functions[key]
 

@@ -1,0 +1,77 @@
+"""What a GPU's launches are compiled as: in the form that Triton gives a launch, side by side, kept on disk.
+
+`checker.judge.forms` has the same rule for launches that are only compiled: there few forms stand for all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import triton
+
+from checker.box.inside import children, driver, untouched
+from checker.box.inside.lowering import gpu_target, source_of
+
+WARP = 32  # threads
+_MOST = 256  # jobs that are compiled ahead: their numbers are bytes. Others are compiled when they are launched
+_POINTERS = {"float32": "*fp32", "float16": "*fp16", "bfloat16": "*bf16"}
+
+gpu = driver.Gpu("not known yet", 90, 0)  # the one that is compiled for
+
+
+def compiling(kernels: Mapping[str, Any], launches: Iterable[dict[str, Any]]) -> list[int]:
+    """Processes that compile, each the next one of the jobs, those with the largest blocks first."""
+    distinct = {
+        json.dumps([one["kernel"], job := job_of(one)], sort_keys=True): (kernels[one["kernel"]], job)
+        for one in launches
+    }
+    every = [(untouched.count_kernel, job) for job in untouched.JOBS] + list(distinct.values())
+    every.sort(key=lambda one: math.prod(int(n) or 1 for n in one[1]["constexprs"].values()), reverse=True)
+    waiting, numbers = os.pipe()
+    os.write(numbers, bytes(range(min(len(every), _MOST))))
+    os.close(numbers)
+    parent, pids = os.getpid(), []
+    for _ in range(min(len(every), len(os.sched_getaffinity(0)))):
+        pid = os.fork()
+        if pid == 0:
+            children.end_with_parent(parent)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # complaints: the launch that they are about will have them
+            while number := os.read(waiting, 1):
+                with contextlib.suppress(BaseException):
+                    compiled(*every[number[0]])
+            os._exit(0)
+        pids.append(pid)
+    os.close(waiting)
+    return pids
+
+
+def job_of(launch: dict[str, Any], *, ones: bool = True) -> dict[str, Any]:
+    """What Triton makes of a launch's arguments. `ones`: a 1 becomes a constant."""
+    signature: dict[str, str] = {tensor["name"]: _POINTERS[type_of(tensor)] for tensor in launch["tensors"]}
+    constexprs = dict(launch["constexprs"])
+    multiples = []
+    for name, (kind, value) in launch["scalars"].items():
+        if kind.startswith("float"):
+            signature[name] = "fp32"
+        elif value == 1 and ones:
+            constexprs[name] = 1
+        else:
+            signature[name] = "i32" if -(1 << 31) <= value < 1 << 31 else "i64"
+            multiples += [name] if value % 16 == 0 else []
+    return {"signature": signature, "constexprs": constexprs, "multiples": multiples}
+
+
+def compiled(kernel: Any, job: dict[str, Any]) -> Any:
+    """The compiled kernel; from disk, if some process has compiled it."""
+    order = {name: job["signature"].get(name, "constexpr") for name in kernel.arg_names}
+    return triton.compile(source_of(kernel, {**job, "signature": order}), gpu_target(f"sm_{gpu.capability}"))
+
+
+def type_of(tensor: dict[str, Any]) -> str:
+    """The type of its elements on the GPU."""
+    return "bfloat16" if tensor["bf16"] else tensor["dtype"]
