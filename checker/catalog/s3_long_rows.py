@@ -48,7 +48,7 @@ LENGTHS = (32768, 131072, 524288, 1 << 20)  # that are timed, in fp32 and bf16
 TUNINGS = (
     Tuning({"BLOCK_SIZE": 8192}, 4),
     Tuning({"BLOCK_SIZE": 8192}, 4, maxnreg=80),
-    Tuning({"BLOCK_SIZE": 16384}, 8),
+    Tuning({"BLOCK_SIZE": 16384}, 16),
 )
 
 
