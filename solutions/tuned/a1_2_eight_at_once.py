@@ -1,4 +1,4 @@
-"""Puzzle a1 at speed, step 3: eight numbers a copy, where strides allow it.
+"""Puzzle a1 at speed, step 2: eight numbers a copy, where strides allow it.
 
 A copy takes 16 bytes at once, 8 numbers in fp16, if the compiler knows that they begin at a multiple of 16 bytes. For
 that it looks whether 16 divides the strides and k. With k = 4088 it learns nothing, and copies number by number. Here
