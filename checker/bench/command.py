@@ -9,13 +9,14 @@ from checker.bench.result import Result, from_json
 from checker.bench.run import BenchmarkFailed, Extent, Tell, measure, predict
 from checker.box.parent import torch_gpu_missing
 from checker.check import Outcome, program_of
-from checker.course import ladder
+from checker.course import ladder, places
 from checker.course.places import ROOT
 from checker.submission.read import Submission, from_file
 
 SOLUTIONS = ROOT / "solutions"
+SELF_LAUNCHED = "tuned, in Gluon"
 
-__all__ = ["BenchmarkFailed", "Extent", "NoBenchmark", "reread", "result_of", "save", "source_of", "steps"]
+__all__ = ["BenchmarkFailed", "Extent", "NoBenchmark", "of_the_course", "reread", "result_of", "save", "source_of"]
 
 
 class NoBenchmark(ValueError):
@@ -28,9 +29,9 @@ def source_of(puzzle_id: str, submission: Submission) -> str:
     return program.source
 
 
-def steps(puzzle_id: str) -> list[Path]:
-    """The speed track of a puzzle, one technique a file; the last is the fastest."""
-    return sorted((SOLUTIONS / "tuned").glob(f"{puzzle_id}_*.py"))
+def of_the_course(puzzle_id: str, path: Path) -> str | Path:
+    """A solution or a step of the speed track as it is timed: its linted kernels, or itself if it launches itself."""
+    return path if places.launches_itself(path) else source_of(puzzle_id, from_file(path))
 
 
 def result_of(outcome: Outcome, extent: Extent, tell: Tell, *, only_predict: bool = False) -> Result:
@@ -43,11 +44,14 @@ def result_of(outcome: Outcome, extent: Extent, tell: Tell, *, only_predict: boo
         raise NoBenchmark(f"Puzzle {puzzle_id} has no sizes to be timed at.")
     if only_predict or torch_gpu_missing():
         return predict(puzzle_id, extent, outcome.verdict.runs[0].traffic)
-    sources = {"yours": outcome.program.source}
+    sources: dict[str, str | Path] = {"yours": outcome.program.source}
     own = SOLUTIONS / f"{ladder.entry(puzzle_id).stem}.py"
-    for name, path in (("solution", own), *(("tuned", path) for path in steps(puzzle_id)[-1:])):
+    forms = {"solution": own}
+    for path in places.steps(puzzle_id):  # the last of each kind remains
+        forms[SELF_LAUNCHED if places.launches_itself(path) else "tuned"] = path
+    for name, path in forms.items():
         if path.exists() and path.read_text(encoding="utf-8") != outcome.submission.text:
-            sources[name] = source_of(puzzle_id, from_file(path))
+            sources[name] = of_the_course(puzzle_id, path)
     return measure(puzzle_id, sources, extent, tell)
 
 

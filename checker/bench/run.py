@@ -61,13 +61,14 @@ def predict(puzzle_id: str, extent: Extent, traffic: Iterable[Traffic] = ()) -> 
 
 def measure(
     puzzle_id: str,
-    sources: Mapping[str, str],
+    sources: Mapping[str, str | Path],
     extent: Extent,
     tell: Tell,
     timed: Sequence[Timed] | Callable[[int], list[Timed]] | None = None,
 ) -> Result:
-    """Time kernels (by name: their linted text) and peers in one process. Raises BenchmarkFailed.
+    """Time kernels and peers in one process. Raises BenchmarkFailed.
 
+    `sources`: by name, linted text; or the path of a file of the project's own that launches itself and is not linted.
     `timed`: at these sizes, or those for the GPU's free bytes, in place of the puzzle's own.
     """
     puzzle = catalog.load(puzzle_id)
@@ -77,7 +78,8 @@ def measure(
         wanted = list(timed(free) if callable(timed) else timed or extent.sizes(puzzle, free))
         child.ask(
             {
-                "sources": dict(sources),
+                "sources": {name: text for name, text in sources.items() if isinstance(text, str)},
+                "own": {name: str(path) for name, path in sources.items() if isinstance(path, Path)},
                 "sizes": [asked(one) for one in wanted],
                 "milliseconds": extent.milliseconds,
             }

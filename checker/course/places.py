@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from checker.course import ladder
@@ -46,6 +47,19 @@ def stubs(puzzle_id: str, package: Path = PACKAGE) -> Path:
 def solution(puzzle_id: str, root: Path = ROOT) -> Path:
     """The same kernels, solved. A student's copy of the course need not have it."""
     return root / "solutions" / f"{ladder.stems()[puzzle_id]}.py"
+
+
+def steps(puzzle_id: str, root: Path = ROOT) -> list[Path]:
+    """The speed track of a puzzle, one technique a file. A student's copy of the course has none."""
+    return sorted((root / "solutions" / "tuned").glob(f"{puzzle_id}_*.py"))
+
+
+def launches_itself(step: Path) -> bool:
+    """Whether a step of the speed track is more than the puzzle's kernels: neither the linter nor the judge takes it.
+
+    It defines `launch`, which a benchmark calls.
+    """
+    return re.search(r"^def launch\(", step.read_text(encoding="utf-8"), re.MULTILINE) is not None
 
 
 def walk_through(puzzle_id: str, root: Path = ROOT) -> Path:

@@ -71,7 +71,7 @@ def tuned_kernels(size_d: int, root: Path = places.ROOT, most: int | None = None
     found = {}
     for puzzle_id, work in WORKS.items():
         puzzle = catalog.load(puzzle_id)
-        steps = sorted((root / "solutions" / "tuned").glob(f"{puzzle_id}_*.py"))
+        steps = [path for path in places.steps(puzzle_id, root) if not places.launches_itself(path)]
         if not steps:
             return {}
         kernels = kernels_of(puzzle_id, from_file(steps[-1]))

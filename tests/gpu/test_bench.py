@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from checker.bench import command
 from checker.bench.run import BenchmarkFailed, Extent, measure
+from checker.bench.workload import asked
 from checker.box.parent import torch_gpu_missing
+from checker.catalog import p6_flash_attention_2
+from checker.catalog.attention.launch import Shape
+from checker.catalog.attention.values import Inputs
 from checker.course import places
+from checker.course.case import blank
+from checker.course.puzzle import Timed, Work
 from checker.submission.read import from_cells, from_file
 
 pytestmark = pytest.mark.skipif(bool(torch_gpu_missing()), reason=torch_gpu_missing() or "there is a GPU")
@@ -61,3 +68,37 @@ def test_long_rows_are_timed_with_every_launch_after_the_first_on_what_the_last_
     [(other, sizes)] = beside("s3").items()
     result = measure(other, forms(other), SHORT, lambda _: None, sizes)
     assert all(size.of("solution") for size in result.sizes), [size.left_out for size in result.sizes]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("d", [64, 128])
+def test_what_launches_itself_is_right_and_writes_all_of_o_and_lse(d: int, causal: bool) -> None:
+    """One tile of keys or many, programs with groups that have no queries, more programs than the GPU has room for."""
+    import torch
+
+    from checker.bench.inside import child
+
+    if torch.cuda.get_device_capability() != (9, 0):
+        pytest.skip("it is written for Hopper GPUs")
+    [path] = [path for path in places.steps("p6") if places.launches_itself(path)]
+    for heads, n in ((3, 128), (4, 384), (5, 1024), (64, 2048)):
+        shape = Shape(n, n, d, 64, 64, heads, (0, 0), (0, 0))
+        x = blank((heads, n, d), np.float16)
+        case = p6_flash_attention_2.launch("timed", (), shape, Inputs(x, x, x, d**-0.5), causal)
+        work = Work.CAUSAL_ATTENTION if causal else Work.ATTENTION
+        tunings = {case.kernel: p6_flash_attention_2.TUNINGS}
+        size = asked(Timed("small", work, lambda *_, case=case: case, tunings))  # type: ignore[misc]
+        tensors = child._tensors(size)
+        q, k, v = (tensors[name].float() for name in ("q_ptr", "k_ptr", "v_ptr"))
+        scores = torch.stack([a.double() @ b.double().T for a, b in zip(q, k, strict=True)]) * d**-0.5
+        if causal:
+            scores.masked_fill_(torch.ones(n, n, dtype=torch.bool, device="cuda").triu(1), -torch.inf)
+        right = {"o_ptr": torch.softmax(scores, -1) @ v.double(), "lse_ptr": torch.logsumexp(scores, -1)}
+        run = child._by_itself(str(path), size, tensors, right)
+        for _ in range(10):  # a race shows in some launches only
+            for name in right:
+                tensors[name].fill_(torch.nan)
+            run()
+            for name, values in right.items():
+                off = (tensors[name].double() - values).norm() / values.norm()
+                assert off < 0.001, (name, heads, n)

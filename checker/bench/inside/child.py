@@ -7,6 +7,7 @@ can do, and what was measured at each size.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import multiprocessing
 import os
@@ -15,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from importlib.util import module_from_spec, spec_from_file_location
 from typing import Any
 
 import torch
@@ -61,7 +63,7 @@ def main() -> None:
     say(gpu=torch.cuda.get_device_name(), copy=_copy(), matrix=_matrix(), versions=versions)
     torch.manual_seed(int.from_bytes(os.urandom(4), "little"))  # nobody has seen these inputs
     for size in request["sizes"]:
-        timings, left_out = _timed(size, forms, request["milliseconds"], lambda doing: say(doing=doing))
+        timings, left_out = _timed(size, forms, request["own"], request["milliseconds"], lambda doing: say(doing=doing))
         say(timings=timings, left_out=left_out)
 
 
@@ -124,7 +126,7 @@ def _matrix() -> float:
 
 
 def _timed(
-    size: Size, forms: dict[str, Form], milliseconds: int, doing: Callable[[str], None]
+    size: Size, forms: dict[str, Form], own: dict[str, str], milliseconds: int, doing: Callable[[str], None]
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Every form and every peer at one size, alternately: whatever the GPU's clocks do, they do to all.
 
@@ -142,11 +144,14 @@ def _timed(
     tunings: dict[str, str] = {}
     timings: list[dict[str, Any]] = []
     left_out: list[str] = []
-    for name in (*forms, *peers):
+    for name in (*forms, *own, *peers):
         doing(f"{size['name']}: {name}")
         try:
             if name in forms:
                 runs[name], tunings[name] = _fastest(forms[name], size, tensors, right)
+                continue
+            if name in own:
+                runs[name], tunings[name] = _by_itself(own[name], size, tensors, right), "launches itself"
                 continue
             run = work.run(torch.compile(peers[name], dynamic=False) if name == COMPILED else peers[name], tensors)
             if name in work.alone:
@@ -177,7 +182,7 @@ def _timing(name: str, rounds: list[Times], tuning: str | None = None) -> dict[s
 
 
 class _Wrong(Exception):
-    """A kernel's results are wrong at this size: it is not timed."""
+    """A kernel's results are wrong at this size, or it is none for it: it is not timed."""
 
 
 def _fastest(form: Form, size: Size, tensors: Tensors, right: Tensors) -> tuple[Run, str]:
@@ -201,6 +206,26 @@ def _fastest(form: Form, size: Size, tensors: Tensors, right: Tensors) -> tuple[
         runs.append(run)
         tunings.append(tuning)
     return (lambda: [run() for run in runs]), "; ".join(tunings)
+
+
+def _by_itself(path: str, size: Size, tensors: Tensors, right: Tensors) -> Run:
+    """What calls the `launch` of a file of the project's own, with the kernel's arguments that it names; checked.
+
+    It raises ValueError if this GPU or this size is none for it, and cannot be imported where Triton lacks what it
+    is written in.
+    """
+    [[asked, *_]] = size["kernels"]
+    values = tensors | asked["scalars"] | asked["constexprs"]
+    spec = spec_from_file_location("launches_itself", path)
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+        arguments = {name: values[name] for name in inspect.signature(module.launch).parameters}
+        _check(lambda: module.launch(**arguments), asked, tensors, right)
+    except (ImportError, ValueError) as error:
+        raise _Wrong(str(error)) from error
+    return lambda: module.launch(**arguments)
 
 
 def _launcher(form: Form, launch: Launch, tensors: Tensors, *, only_compile: bool = False) -> Run:

@@ -38,8 +38,9 @@ class Size(TypedDict):
 
 
 class Request(TypedDict):
-    """Everything the child is told: linted text by name, the sizes, and how long each is timed."""
+    """Everything the child is told: what is timed, at which sizes, and how long each is timed."""
 
     sources: dict[str, str]
+    own: dict[str, str]  # paths of the project's own files that launch themselves, by name
     sizes: list[Size]
     milliseconds: int

@@ -1,0 +1,255 @@
+"""Puzzle 6 at speed, step 5: warps with different jobs, for Hopper GPUs only.
+
+Until here all warps of a program do the same: load, multiply, exponentiate, one after the other, and the compiler
+overlaps what it can. Here a program is written as four parts that run at the same time (FlashAttention-3, Shah et al.
+2024). One warp, the producer, does nothing but ask for tiles: a unit of its own (TMA) copies them into a ring of
+stages in shared memory. Three groups of four warps, the consumers, own 64 queries each. They multiply with
+instructions that read both matrices from shared memory and run by themselves (wgmma), and while one group computes its
+exponentials, the products of another keep the tensor cores busy. Registers move from the producer, which needs few, to
+the consumers.
+
+    stage s of the ring    K_j and V_{j-1}
+    producer               wait until s is empty, ask for both; they count as full when all bytes are there
+    consumer               softmax of S_{j-1}; wait until s is full; O += P_{j-1} V_{j-1} and S_j = Q K_j^T at once;
+                           s is empty
+
+Triton's own language has no words for this: who loads, who waits, what lies in which register. Gluon, the layer
+beneath, has. Neither the interpreter nor the checker knows it, so a benchmark launches this file by `launch`, and
+compares what it wrote. It takes as many queries as keys, in dense fp16 tensors, in multiples of 128.
+"""
+
+import triton
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import (
+    fence_async_shared,
+    mbarrier,
+    tma,
+    warpgroup_mma,
+    warpgroup_mma_wait,
+)
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+LOG2_E = gl.constexpr(1.4426950408889634)
+GROUPS = gl.constexpr(3)  # of consumers
+ROWS = gl.constexpr(64)  # queries of a group; as many as an instruction multiplies
+Br = gl.constexpr(192)  # queries of a program
+Bc = {64: 128, 128: 64}  # keys of a tile, by D: S, P and O of a group fit its registers
+STAGES = {64: 2, 128: 4}
+PING_PONG = gl.constexpr(False)  # groups take turns to start their products
+PERSISTENT = False  # as many programs as the GPU has cores, each with several tiles of queries
+CACHED = 16 << 20  # bytes of K and V that stay in the L2 cache
+
+barrier = gl.barrier if hasattr(gl, "barrier") else gl.thread_barrier  # before Triton 3.7
+
+
+@gluon.jit
+def tile_of(item, heads_at_once, n, Bc: gl.constexpr, CAUSAL: gl.constexpr):
+    """First row of the head, first query of the tile, and how many tiles of keys it sees. Heavy tiles come first."""
+    tiles = (n + Br - 1) // Br
+    head = item // (heads_at_once * tiles) * heads_at_once + item % heads_at_once
+    start_q = (tiles - 1 - item // heads_at_once % tiles) * Br
+    count = n // Bc
+    if CAUSAL:
+        count = gl.minimum(count, (start_q + Br + Bc - 1) // Bc)
+    return head * n, start_q, count
+
+
+@gluon.jit
+def producer(descs, memory, barriers, sizes, Bc: gl.constexpr, STAGES: gl.constexpr, CAUSAL: gl.constexpr):
+    q_desc, k_desc, v_desc = descs
+    q_smem, k_smem, v_smem, _, _, _ = memory
+    q_full, q_empty, full, empty, _ = barriers
+    n, heads_at_once, items = sizes
+    BYTES: gl.constexpr = k_desc.block_type.nbytes
+    use = gl.to_tensor(0)  # how often a stage was used, all together
+    done = gl.to_tensor(0)  # tiles of queries
+    for item in range(gl.program_id(0), items, gl.num_programs(0)):
+        row, start_q, count = tile_of(item, heads_at_once, n, Bc, CAUSAL)
+        mbarrier.wait(q_empty, done & 1 ^ 1)  # a new barrier lets pass who waits for the phase before its first
+        for group in gl.static_range(GROUPS):
+            mbarrier.expect(q_full.index(group), q_desc.block_type.nbytes)
+            tma.async_copy_global_to_shared(
+                q_desc, [row + start_q + group * ROWS, 0], q_full.index(group), q_smem.index(group)
+            )
+        for j in range(count + 1):  # the last tile of keys first: it is the one with a mask
+            stage = use % STAGES
+            mbarrier.wait(empty.index(stage), use // STAGES & 1 ^ 1)
+            key = row + (count - 1 - j) * Bc
+            if j == 0 or j == count:
+                mbarrier.expect(full.index(stage), BYTES)
+            else:
+                mbarrier.expect(full.index(stage), 2 * BYTES)
+            tma.async_copy_global_to_shared(k_desc, [key, 0], full.index(stage), k_smem.index(stage), pred=j < count)
+            tma.async_copy_global_to_shared(v_desc, [key + Bc, 0], full.index(stage), v_smem.index(stage), pred=j > 0)
+            use += 1
+        done += 1
+
+
+@gluon.jit
+def softmax(Sij, mi, li, start_q, start_k, scale_log2, Bc: gl.constexpr, MASKED: gl.constexpr):
+    """Pij in fp16, the new mi and li, and what O is multiplied by."""
+    if MASKED:
+        queries = start_q + gl.arange(0, ROWS, layout=gl.SliceLayout(1, Sij.type.layout))
+        keys = start_k + gl.arange(0, Bc, layout=gl.SliceLayout(0, Sij.type.layout))
+        Sij = gl.where(keys[None, :] <= queries[:, None], Sij, -float("inf"))
+    mi_new = gl.maximum(mi, gl.max(Sij, axis=1) * scale_log2)
+    shift = mi_new
+    if MASKED:  # a query that has seen no key yet
+        shift = gl.where(mi_new == -float("inf"), 0.0, mi_new)
+    Pij = gl.exp2(Sij * scale_log2 - shift[:, None])
+    alpha = gl.exp2(mi - shift)
+    li = alpha * li + gl.sum(Pij, axis=1)
+    return Pij.to(gl.float16), mi_new, li, alpha
+
+
+@gluon.jit
+def consumer(
+    memory, barriers, sizes, scale_log2,
+    group: gl.constexpr, D: gl.constexpr, Bc: gl.constexpr, STAGES: gl.constexpr, CAUSAL: gl.constexpr,
+):  # fmt: skip
+    q_smem, k_smem, v_smem, o_smem, o_desc, lse_ptr = memory
+    q_full, q_empty, full, empty, turns = barriers
+    n, heads_at_once, items = sizes
+    # What an instruction leaves in which register: scores, output, and P as the left factor of the output.
+    S_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, Bc, 16])
+    O_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
+    P_LAYOUT: gl.constexpr = gl.DotOperandLayout(0, O_LAYOUT, 2)
+    O_ROWS: gl.constexpr = gl.SliceLayout(1, O_LAYOUT)
+    S_ROWS: gl.constexpr = gl.SliceLayout(1, S_LAYOUT)
+    Qi = q_smem.index(group)
+    zeros = gl.zeros([ROWS, Bc], gl.float32, S_LAYOUT)
+    use = gl.to_tensor(0)
+    done = gl.to_tensor(0)
+    for item in range(gl.program_id(0), items, gl.num_programs(0)):
+        row, start_q, count = tile_of(item, heads_at_once, n, Bc, CAUSAL)
+        start_q += group * ROWS
+        mi = gl.full([ROWS], -float("inf"), gl.float32, S_ROWS)
+        li = gl.zeros([ROWS], gl.float32, S_ROWS)
+        Oi = gl.zeros([ROWS, D], gl.float32, O_LAYOUT)
+
+        # The first scores, which nothing can be done beside.
+        mbarrier.wait(q_full.index(group), done & 1)
+        mbarrier.wait(full.index(use % STAGES), use // STAGES & 1)
+        Sij = warpgroup_mma(Qi, k_smem.index(use % STAGES).permute((1, 0)), zeros, use_acc=False, is_async=True)
+        Sij = warpgroup_mma_wait(0, deps=(Sij,))
+        mbarrier.arrive(empty.index(use % STAGES), count=1)
+
+        # Tiles that the diagonal crosses come first, then those without a mask.
+        masked = 0
+        if CAUSAL:
+            masked = gl.minimum(gl.maximum(count - start_q // Bc, 0), count - 1)
+        for part in gl.static_range(2):
+            for j in range(1 if part == 0 else 1 + masked, 1 + masked if part == 0 else count):
+                Pij, mi, li, alpha = softmax(
+                    Sij, mi, li, start_q, (count - j) * Bc, scale_log2, Bc, CAUSAL and part == 0
+                )
+                Oi = Oi * gl.convert_layout(alpha, O_ROWS)[:, None]
+                Pij = gl.convert_layout(Pij, P_LAYOUT)
+                stage = (use + j) % STAGES
+                mbarrier.wait(full.index(stage), (use + j) // STAGES & 1)
+                if PING_PONG:
+                    mbarrier.wait(turns.index(group), (use + j - 1) & 1 ^ (group == 0))
+                Oi = warpgroup_mma(Pij, v_smem.index(stage), Oi, is_async=True)
+                Sij = warpgroup_mma(Qi, k_smem.index(stage).permute((1, 0)), zeros, use_acc=False, is_async=True)
+                if PING_PONG:
+                    mbarrier.arrive(turns.index((group + 1) % GROUPS), count=1)
+                Oi, Sij = warpgroup_mma_wait(0, deps=(Oi, Sij))
+                mbarrier.arrive(empty.index(stage), count=1)
+
+        # The last output, which nothing is left to be done beside.
+        mbarrier.arrive(q_empty, count=1)
+        Pij, mi, li, alpha = softmax(Sij, mi, li, start_q, 0, scale_log2, Bc, CAUSAL)
+        Oi = Oi * gl.convert_layout(alpha, O_ROWS)[:, None]
+        use += count
+        mbarrier.wait(full.index(use % STAGES), use // STAGES & 1)
+        Oi = warpgroup_mma(gl.convert_layout(Pij, P_LAYOUT), v_smem.index(use % STAGES), Oi, is_async=True)
+        Oi = warpgroup_mma_wait(0, deps=(Oi,))
+        mbarrier.arrive(empty.index(use % STAGES), count=1)
+        use += 1
+        done += 1
+
+        Oi = Oi / gl.convert_layout(li, O_ROWS)[:, None]
+        tma.store_wait(0)  # the tile before has left
+        barrier()
+        o_smem.index(group).store(Oi.to(gl.float16))
+        fence_async_shared()
+        barrier()
+        if start_q < n:  # the last program of a head may have groups without queries
+            tma.async_copy_shared_to_global(o_desc, [row + start_q, 0], o_smem.index(group))
+            gl.store(lse_ptr + row + start_q + gl.arange(0, ROWS, layout=S_ROWS), (mi + gl.log2(li)) / LOG2_E)
+    tma.store_wait(0)
+
+
+@gluon.jit(do_not_specialize=["heads_at_once", "items"])
+def flash_attention_2_kernel(
+    q_desc, k_desc, v_desc, o_desc, lse_ptr, n, heads_at_once, items, scale_log2,
+    D: gl.constexpr, Bc: gl.constexpr, STAGES: gl.constexpr, CAUSAL: gl.constexpr,
+):  # fmt: skip
+    BARRIER: gl.constexpr = mbarrier.MBarrierLayout()
+    q_smem = gl.allocate_shared_memory(gl.float16, [GROUPS, ROWS, D], q_desc.layout)
+    o_smem = gl.allocate_shared_memory(gl.float16, [GROUPS, ROWS, D], o_desc.layout)
+    k_smem = gl.allocate_shared_memory(gl.float16, [STAGES, Bc, D], k_desc.layout)
+    v_smem = gl.allocate_shared_memory(gl.float16, [STAGES, Bc, D], v_desc.layout)
+    q_full = gl.allocate_shared_memory(gl.int64, [GROUPS, 1], BARRIER)
+    turns = gl.allocate_shared_memory(gl.int64, [GROUPS, 1], BARRIER)
+    q_empty = gl.allocate_shared_memory(gl.int64, [1], BARRIER)
+    full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], BARRIER)
+    empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], BARRIER)
+    mbarrier.init(q_empty, count=GROUPS)
+    for group in gl.static_range(GROUPS):
+        mbarrier.init(q_full.index(group), count=1)
+        mbarrier.init(turns.index(group), count=1)
+    for stage in gl.static_range(STAGES):
+        mbarrier.init(full.index(stage), count=1)
+        mbarrier.init(empty.index(stage), count=GROUPS)
+    fence_async_shared()
+    barrier()
+    memory = (q_smem, k_smem, v_smem, o_smem, o_desc, lse_ptr)
+    barriers = (q_full, q_empty, full, empty, turns)
+    sizes = (n, heads_at_once, items)
+    gl.warp_specialize(
+        [
+            (consumer, (memory, barriers, sizes, scale_log2, 0, D, Bc, STAGES, CAUSAL)),
+            (consumer, (memory, barriers, sizes, scale_log2, 1, D, Bc, STAGES, CAUSAL)),
+            (consumer, (memory, barriers, sizes, scale_log2, 2, D, Bc, STAGES, CAUSAL)),
+            (producer, ((q_desc, k_desc, v_desc), memory, barriers, sizes, Bc, STAGES, CAUSAL)),
+        ],
+        [4, 4, 1],  # warps, and registers of a thread, of all but the first, which gets what is left: 160 as well
+        [160, 160, 32],
+    )  # fmt: skip
+
+
+def launch(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, scale, CAUSAL):
+    """Launch it once: dense fp16 tensors of the shape (heads, n, D), and LSE, (heads, n) in fp32."""
+    _, n, D = q_ptr.shape
+    if triton.runtime.driver.active.get_current_target().arch != 90:
+        raise ValueError("this GPU has other instructions than Hopper, for which this is written")
+    if D not in Bc or k_ptr.shape != q_ptr.shape or n % 128:
+        raise ValueError("it takes D = 64 or 128 and as many queries as keys, a multiple of 128")
+    if not all(x.is_contiguous() and x.element_size() == 2 for x in (q_ptr, k_ptr, v_ptr, o_ptr)):
+        raise ValueError("it takes dense fp16 tensors")
+    grid, arguments = launched(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, scale, CAUSAL)
+    flash_attention_2_kernel[grid](*arguments, num_warps=4)
+
+
+def launched(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, scale, CAUSAL):
+    """The grid, and the arguments of the kernel."""
+    heads, n, D = q_ptr.shape
+
+    def tiles(x, rows):
+        layout = gl.NVMMASharedLayout.get_default_for([rows, D], gl.float16)
+        return TensorDescriptor(x, [heads * n, D], [D, 1], [rows, D], layout)
+
+    heads_at_once = 1
+    while CAUSAL and heads % (2 * heads_at_once) == 0 and 2 * heads_at_once * n * D * 4 <= CACHED:
+        heads_at_once *= 2
+    items = heads * triton.cdiv(n, Br.value)
+    programs = items
+    if PERSISTENT:
+        programs = min(items, triton.runtime.driver.active.utils.get_device_properties(0)["multiprocessor_count"])
+    arguments = (
+        tiles(q_ptr, ROWS.value), tiles(k_ptr, Bc[D]), tiles(v_ptr, Bc[D]), tiles(o_ptr, ROWS.value), lse_ptr,
+        n, heads_at_once, items, scale * LOG2_E.value, D, Bc[D], STAGES[D], CAUSAL,
+    )  # fmt: skip
+    return (programs,), arguments
