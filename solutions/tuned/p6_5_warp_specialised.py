@@ -36,7 +36,6 @@ ROWS = gl.constexpr(64)  # queries of a group; as many as an instruction multipl
 Br = gl.constexpr(192)  # queries of a program
 Bc = {64: 128, 128: 64}  # keys of a tile, by D: S, P and O of a group fit its registers
 STAGES = {64: 2, 128: 4}
-PING_PONG = gl.constexpr(False)  # groups take turns to start their products
 PERSISTENT = False  # as many programs as the GPU has cores, each with several tiles of queries
 CACHED = 16 << 20  # bytes of K and V that stay in the L2 cache
 
@@ -59,7 +58,7 @@ def tile_of(item, heads_at_once, n, Bc: gl.constexpr, CAUSAL: gl.constexpr):
 def producer(descs, memory, barriers, sizes, Bc: gl.constexpr, STAGES: gl.constexpr, CAUSAL: gl.constexpr):
     q_desc, k_desc, v_desc = descs
     q_smem, k_smem, v_smem, _, _, _ = memory
-    q_full, q_empty, full, empty, _ = barriers
+    q_full, q_empty, full, empty = barriers
     n, heads_at_once, items = sizes
     BYTES: gl.constexpr = k_desc.block_type.nbytes
     use = gl.to_tensor(0)  # how often a stage was used, all together
@@ -109,7 +108,7 @@ def consumer(
     group: gl.constexpr, D: gl.constexpr, Bc: gl.constexpr, STAGES: gl.constexpr, CAUSAL: gl.constexpr,
 ):  # fmt: skip
     q_smem, k_smem, v_smem, o_smem, o_desc, lse_ptr = memory
-    q_full, q_empty, full, empty, turns = barriers
+    q_full, q_empty, full, empty = barriers
     n, heads_at_once, items = sizes
     # What an instruction leaves in which register: scores, output, and P as the left factor of the output.
     S_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, Bc, 16])
@@ -148,12 +147,8 @@ def consumer(
                 Pij = gl.convert_layout(Pij, P_LAYOUT)
                 stage = (use + j) % STAGES
                 mbarrier.wait(full.index(stage), (use + j) // STAGES & 1)
-                if PING_PONG:
-                    mbarrier.wait(turns.index(group), (use + j - 1) & 1 ^ (group == 0))
                 Oi = warpgroup_mma(Pij, v_smem.index(stage), Oi, is_async=True)
                 Sij = warpgroup_mma(Qi, k_smem.index(stage).permute((1, 0)), zeros, use_acc=False, is_async=True)
-                if PING_PONG:
-                    mbarrier.arrive(turns.index((group + 1) % GROUPS), count=1)
                 Oi, Sij = warpgroup_mma_wait(0, deps=(Oi, Sij))
                 mbarrier.arrive(empty.index(stage), count=1)
 
@@ -192,21 +187,19 @@ def flash_attention_2_kernel(
     k_smem = gl.allocate_shared_memory(gl.float16, [STAGES, Bc, D], k_desc.layout)
     v_smem = gl.allocate_shared_memory(gl.float16, [STAGES, Bc, D], v_desc.layout)
     q_full = gl.allocate_shared_memory(gl.int64, [GROUPS, 1], BARRIER)
-    turns = gl.allocate_shared_memory(gl.int64, [GROUPS, 1], BARRIER)
     q_empty = gl.allocate_shared_memory(gl.int64, [1], BARRIER)
     full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], BARRIER)
     empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], BARRIER)
     mbarrier.init(q_empty, count=GROUPS)
     for group in gl.static_range(GROUPS):
         mbarrier.init(q_full.index(group), count=1)
-        mbarrier.init(turns.index(group), count=1)
     for stage in gl.static_range(STAGES):
         mbarrier.init(full.index(stage), count=1)
         mbarrier.init(empty.index(stage), count=GROUPS)
     fence_async_shared()
     barrier()
     memory = (q_smem, k_smem, v_smem, o_smem, o_desc, lse_ptr)
-    barriers = (q_full, q_empty, full, empty, turns)
+    barriers = (q_full, q_empty, full, empty)
     sizes = (n, heads_at_once, items)
     gl.warp_specialize(
         [
