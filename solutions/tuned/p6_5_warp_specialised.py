@@ -220,7 +220,7 @@ def launch(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, scale, CAUSAL):
         raise ValueError("this GPU has other instructions than Hopper, for which this is written")
     if D not in Bc or k_ptr.shape != q_ptr.shape or n % 128:
         raise ValueError("it takes D = 64 or 128 and as many queries as keys, a multiple of 128")
-    if not all(x.is_contiguous() and x.element_size() == 2 for x in (q_ptr, k_ptr, v_ptr, o_ptr)):
+    if not all(x.is_contiguous() and str(x.dtype) == "torch.float16" for x in (q_ptr, k_ptr, v_ptr, o_ptr)):
         raise ValueError("it takes dense fp16 tensors")
     grid, arguments = launched(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, scale, CAUSAL)
     flash_attention_2_kernel[grid](*arguments, num_warps=4)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -230,6 +232,70 @@ def test_of_the_speed_track_the_last_steps_are_tried(told: Callable[[str], None]
 def test_the_speed_track_passes_the_checker(path: Path) -> None:
     verdict = check_path(path)
     assert verdict.accepted, verdict.findings
+
+
+@pytest.mark.parametrize("step", [path for path in STEPS if path not in TUNED], ids=lambda path: path.stem)
+def test_what_launches_itself_compiles_for_its_gpu(step: Path) -> None:
+    """Here, without one: both head sizes, full and causal. It multiplies by wgmma, copies by TMA, moves registers."""
+    importable("triton.experimental.gluon")
+    done = subprocess.run([sys.executable, "-c", COMPILED, str(step)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["True"] * 4
+
+
+COMPILED = """
+import runpy, sys
+from types import SimpleNamespace
+import triton
+from triton.backends.compiler import GPUTarget
+
+class Driver:
+    get_current_target = staticmethod(lambda: GPUTarget("cuda", 90, 32))
+    get_current_device = staticmethod(lambda: 0)
+    get_current_stream = staticmethod(lambda device: 0)
+    get_active_torch_device = staticmethod(lambda: "cuda")
+
+triton.runtime.driver.set_active(Driver())
+step = runpy.run_path(sys.argv[1])
+for d in (64, 128):
+    for causal in (False, True):
+        x, lse = (SimpleNamespace(dtype=dtype, data_ptr=lambda: 0, shape=(4, 384, d)) for dtype in ("fp16", "fp32"))
+        grid, arguments = step["launched"](x, x, x, x, lse, 0.125, causal)
+        made = step["flash_attention_2_kernel"].warmup(*arguments, grid=grid, num_warps=4)
+        wanted = ("wgmma.mma_async", "cp.async.bulk.tensor", "setmaxnreg")
+        print(all(word in made.asm["ptx"] for word in wanted))
+"""
+
+
+def test_what_launches_itself_gets_the_arguments_that_it_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its values are compared like all others; what it refuses is a sentence, and so is a language that is not here."""
+    torch = importable("torch")
+    from checker.bench.inside import child
+
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    told = {"x_ptr": None, "y_ptr": float("nan")}
+    launch = {
+        "tensors": {name: {"value": value, "scratch": False} for name, value in told.items()},
+        "scalars": {"n": 2},
+        "constexprs": {"BLOCK": 4, "TWICE": True},
+    }
+    size: Any = {"kernels": [[launch]]}
+    right = {"y_ptr": torch.tensor([2.0, 4.0])}
+
+    def run_of(text: str) -> Callable[[], Any]:
+        path = tmp_path / "step.py"
+        path.write_text(text)
+        return child._by_itself(str(path), size, {"x_ptr": torch.tensor([1.0, 2.0]), "y_ptr": torch.zeros(2)}, right)
+
+    run_of("def launch(y_ptr, x_ptr, TWICE):\n    y_ptr.copy_(x_ptr * (2 if TWICE else 1))\n")()
+    for text, words in {
+        "def launch(y_ptr, x_ptr):\n    y_ptr.copy_(x_ptr)\n": "y is wrong at this size",
+        "def launch(y_ptr, n):\n    y_ptr[:1] = n\n": "y has elements that are not numbers",
+        "def launch(n):\n    raise ValueError('not for this GPU')\n": "not for this GPU",
+        "import nowhere_to_be_found\n": "No module named",
+    }.items():
+        with pytest.raises(child._Wrong, match=words):
+            run_of(text)
 
 
 def test_peers_compute_what_the_judge_expects() -> None:

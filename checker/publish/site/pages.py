@@ -38,6 +38,7 @@ PAGES = {
     "docs/background/dropout.md": "Dropout in attention",
     "docs/background/split.md": "Splitting along the keys",
     "docs/background/compiler.md": "What the compiler makes of a kernel",
+    "docs/background/flash-attention-3.md": "What FlashAttention-3 adds",
     "docs/background/onwards.md": "What you have built, and where the field is going",
     "docs/sources.md": "Where each idea comes from",
     "benchmarks/results/speed.md": "How fast the solutions are",
