@@ -14,7 +14,7 @@ def safe_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_
     highest = tl.full((BLOCK_SIZE,), -float("inf"), x_ptr.dtype.element_ty)
     for start in range(0, n_cols, BLOCK_SIZE):
         x = tl.load(x_row_ptr + start + cols, mask=start + cols < n_cols, other=-float("inf"))
-        highest = tl.maximum(highest, x)
+        highest = tl.maximum(highest, x).to(x.dtype)  # of two bf16 blocks it is fp32
     m = tl.max(highest, axis=0).to(tl.float32)
 
     l = 0.0
