@@ -15,7 +15,7 @@ from checker.bench.result import Result, Size
 from checker.bench.roofline import NAMED, Gpu
 from checker.bench.table import span
 
-COLOURS = {"yours": "#D55E00", "solution": "#0072B2", "tuned": "#009E73"}
+COLOURS = {"yours": "#D55E00", "solution": "#0072B2", "tuned": "#009E73", "tuned, in Gluon": "#CC79A7"}
 PEER_COLOUR, ROOF_COLOUR = "#999999", "#444444"
 ROOF_STYLES = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1))]
 MARKERS = "osD^"  # of sizes; no more are drawn

@@ -2,7 +2,8 @@
 
 Along k only the last step can reach past the end. So the loop is split: whole steps first, and behind them at most one
 step with a mask, which is not worth a pipeline of its own (`num_stages=1`). Rows past the end of A or B need no mask at
-all: their programs load the last row again, which is there for certain, and what comes of it is not stored.
+all: their programs load the last row again, which is there for certain, and what comes of it is not stored. And
+`tl.dot` is given the sum so far, to add to.
 """
 
 import triton

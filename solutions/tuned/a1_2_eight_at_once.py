@@ -4,7 +4,8 @@ A copy takes 16 bytes at once, 8 numbers in fp16, if the compiler knows that the
 that it looks whether 16 divides the strides and k. With k = 4088 it learns nothing, and copies number by number. Here
 a branch finds out at run time whether 8 divides them, and `stride // 8 * 8`, which changes nothing there, says so in a
 form that the compiler understands. The other side takes every stride there is, so it is not pipelined: two pipelines
-would need shared memory twice.
+would need shared memory twice. The offsets within a tile stay the same from step to step, and are computed before the
+loop; by itself that gained nothing.
 """
 
 import triton

@@ -15,7 +15,7 @@ the consumers.
 
 Triton's own language has no words for this: who loads, who waits, what lies in which register. Gluon, the layer
 beneath, has. Neither the interpreter nor the checker knows it, so a benchmark launches this file by `launch`, and
-compares what it wrote. It takes as many queries as keys, in dense fp16 tensors, in multiples of 128.
+compares its O. It takes as many queries as keys, in dense fp16 tensors, in multiples of 128.
 """
 
 import triton
@@ -70,7 +70,7 @@ def producer(descs, memory, barriers, sizes, Bc: gl.constexpr, STAGES: gl.conste
             tma.async_copy_global_to_shared(
                 q_desc, [row + start_q + group * ROWS, 0], q_full.index(group), q_smem.index(group)
             )
-        for j in range(count + 1):  # the last tile of keys first: it is the one with a mask
+        for j in range(count + 1):  # the last tiles of keys first: they are those with a mask
             stage = use % STAGES
             mbarrier.wait(empty.index(stage), use // STAGES & 1 ^ 1)
             key = row + (count - 1 - j) * Bc
@@ -217,10 +217,13 @@ def launch(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, scale, CAUSAL):
     _, n, D = q_ptr.shape
     if triton.runtime.driver.active.get_current_target().arch != 90:
         raise ValueError("this GPU has other instructions than Hopper, for which this is written")
-    if D not in Bc or k_ptr.shape != q_ptr.shape or n % 128:
+    if D not in Bc or n % 128 or any(x.shape != q_ptr.shape for x in (k_ptr, v_ptr, o_ptr)):
         raise ValueError("it takes D = 64 or 128 and as many queries as keys, a multiple of 128")
-    if not all(x.is_contiguous() and str(x.dtype) == "torch.float16" for x in (q_ptr, k_ptr, v_ptr, o_ptr)):
-        raise ValueError("it takes dense fp16 tensors")
+    if (
+        not all(x.is_contiguous() and str(x.dtype) == "torch.float16" for x in (q_ptr, k_ptr, v_ptr, o_ptr))
+        or not lse_ptr.is_contiguous()
+    ):
+        raise ValueError("it takes dense tensors, fp16 but for LSE")
     grid, arguments = launched(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, scale, CAUSAL)
     flash_attention_2_kernel[grid](*arguments, num_warps=4)
 
