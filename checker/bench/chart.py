@@ -11,11 +11,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from checker.bench.result import Result, Size
+from checker.bench.result import IN_GLUON, Result, Size
 from checker.bench.roofline import NAMED, Gpu
 from checker.bench.table import span
 
-COLOURS = {"yours": "#D55E00", "solution": "#0072B2", "tuned": "#009E73", "tuned, in Gluon": "#CC79A7"}
+COLOURS = {"yours": "#D55E00", "solution": "#0072B2", "tuned": "#009E73", IN_GLUON: "#CC79A7"}
 PEER_COLOUR, ROOF_COLOUR = "#999999", "#444444"
 ROOF_STYLES = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1))]
 MARKERS = "osD^"  # of sizes; no more are drawn

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from checker import catalog
-from checker.bench.result import Result, from_json
+from checker.bench.result import IN_GLUON, Result, from_json
 from checker.bench.run import BenchmarkFailed, Extent, Tell, measure, predict
 from checker.box.parent import torch_gpu_missing
 from checker.check import Outcome, program_of
@@ -14,7 +14,6 @@ from checker.course.places import ROOT
 from checker.submission.read import Submission, from_file
 
 SOLUTIONS = ROOT / "solutions"
-SELF_LAUNCHED = "tuned, in Gluon"
 
 __all__ = ["BenchmarkFailed", "Extent", "NoBenchmark", "of_the_course", "reread", "result_of", "save", "source_of"]
 
@@ -48,7 +47,7 @@ def result_of(outcome: Outcome, extent: Extent, tell: Tell, *, only_predict: boo
     own = SOLUTIONS / f"{ladder.entry(puzzle_id).stem}.py"
     forms = {"solution": own}
     for path in places.steps(puzzle_id):  # the last of each kind remains
-        forms[SELF_LAUNCHED if places.launches_itself(path) else "tuned"] = path
+        forms[IN_GLUON if places.launches_itself(path) else "tuned"] = path
     for name, path in forms.items():
         if path.exists() and path.read_text(encoding="utf-8") != outcome.submission.text:
             sources[name] = of_the_course(puzzle_id, path)

@@ -12,6 +12,8 @@ from checker.course.status import Misuse
 
 SCHEMA = 2  # 1: `puzzle` was a number
 
+IN_GLUON = "tuned, in Gluon"  # the step of a speed track that launches itself, by the name it is timed under
+
 
 @dataclass(frozen=True)
 class Timing:
