@@ -209,7 +209,7 @@ def _fastest(form: Form, size: Size, tensors: Tensors, right: Tensors) -> tuple[
 
 
 def _by_itself(path: str, size: Size, tensors: Tensors, right: Tensors) -> Run:
-    """What calls the `launch` of a file of the project's own, with the arguments of the one kernel that it names; checked.
+    """What calls the `launch` of a file of ours, with the arguments of the one kernel that it names; checked.
 
     It raises ValueError if this GPU or this size is none for it, and cannot be imported where Triton lacks what it
     is written in.
