@@ -240,7 +240,7 @@ class Check:
             return
         yield "a GPU tells nothing of memory traffic and races between programs: the interpreter does."
         for one in evidence:
-            if one.result is not None and one.result.left_out:
+            if one.left_out:
                 yield f"this GPU has not enough free memory for: {one.case.name}."
 
     def _with_compiled(self, verdict: Verdict, compiler: Compiler) -> Verdict:

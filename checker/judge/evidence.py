@@ -31,12 +31,17 @@ class Evidence:
     @property
     def result(self) -> LaunchResult | None:
         """The run that is judged: programs in order, unless the case has only the other one."""
-        return self.ordered or self.shuffled
+        return next(iter(self.results), None)
 
     @property
     def results(self) -> tuple[LaunchResult, ...]:
-        """Both runs, as far as they exist."""
-        return tuple(r for r in (self.ordered, self.shuffled) if r is not None)
+        """Both runs, as far as they exist; a run that was left out has no result."""
+        return tuple(r for r in (self.ordered, self.shuffled) if r is not None and not r.left_out)
+
+    @property
+    def left_out(self) -> bool:
+        """Whether there was no memory for a run. The other one may have had it, as others use the GPU too."""
+        return any(r is not None and r.left_out for r in (self.ordered, self.shuffled))
 
 
 def runs_of(case: Case, puzzle: Puzzle) -> int:

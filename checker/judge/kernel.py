@@ -64,9 +64,11 @@ def _collected(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: C
     for one in evidence:
         case = one.case
         stopped = next((r for r in one.results if r.error or r.refused), None)
-        if any(result.left_out for result in one.results):
+        if one.left_out:
             seen.left_out.add(case.id)
-        elif one.result is None or (stopped is None and len(one.results) < runs_of(case, puzzle)):
+        if one.result is None and one.left_out:
+            continue
+        if one.result is None or (stopped is None and len(one.results) + one.left_out < runs_of(case, puzzle)):
             seen.failed[case.id] = "did not get that far"
         elif stopped is not None and stopped.error is not None:
             seen.raised.append(Raised(case, stopped.error))
@@ -198,9 +200,9 @@ def _broken_invariants(puzzle: Puzzle, evidence: Evidence, where: Locator) -> It
 
 def _differing_runs(evidence: Evidence, where: Locator) -> list[Note]:
     """The second run has the same inputs and another order of programs: every bit must be the same."""
-    first, second = evidence.ordered, evidence.shuffled
-    if first is None or second is None:
+    if len(evidence.results) < 2:
         return []
+    first, second = evidence.results
     notes = []
     for name in written_tensors(evidence.case):
         a, b = first.tensors[name], second.tensors[name]

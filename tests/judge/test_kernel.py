@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from checker.box.protocol.records import IN_LOOP, LOSS, MULTIPLIED, STORE
+from checker.box.protocol.results import LaunchResult
 from checker.course.case import Case
 from checker.course.misconception import Raises, Reach, Reaches, Writes
 from checker.course.puzzle import Invariant, Puzzle
@@ -51,6 +52,20 @@ def test_a_right_kernel_has_no_finding() -> None:
     made = judged(puzzle(), evidence(case()), evidence(case("other")))
     assert (made.findings, made.failed, made.over_traffic) == ([], {}, {})
     assert [(t.tensor, t.loads) for t in made.traffic] == [("x_ptr", 48), ("y_ptr", 0)]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_run_that_had_memory_is_judged_though_the_other_had_none(turned: bool) -> None:
+    def seen(one: Case, ran: LaunchResult) -> Evidence:
+        of_gpu, none = replace(one, on_gpu=True), result(one, on_gpu=True, left_out=True)
+        return Evidence(of_gpu, none, ran) if turned else Evidence(of_gpu, ran, none)
+
+    wrong = result(case(), 1.5 * right(case()), on_gpu=True)
+    made = judged(
+        puzzle(TRIPLED), seen(case(), wrong), seen(case(), result(case(), error=error())), seen(case(), result(case()))
+    )
+    assert made.failed == {0: "24 of 24 elements of y are wrong", 1: "stopped with ValueError"}
+    assert made.left_out == {0, 1, 2}
 
 
 def test_why_a_case_failed_is_told_in_a_few_words() -> None:
