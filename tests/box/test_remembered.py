@@ -62,6 +62,8 @@ def made():
         said.append(tried(semantic.add, lhs, rhs, False))
         if isinstance(rhs, tl.tensor):
             said.append(tried(semantic.broadcast_impl_value, lhs, rhs))
+    for operand, axis in itertools.product(operands, (0, 1, 2, 3, -1, tl.constexpr(0))):
+        said.append(tried(semantic.expand_dims, operand, axis))
     for dtype, width in itertools.product(DTYPES, WIDTHS):
         said.append(tried(lambda: tl.tensor(interpreter.TensorHandle(np.zeros(2, width), dtype), dtype)))
     return said

@@ -70,26 +70,29 @@ class BoxTensor:
         """Address of the first element: the middle of the range, so that offsets may be negative."""
         return (self.slot << ADDRESS_BITS) + (1 << (ADDRESS_BITS - 1))
 
-    def contiguous(self, first: int, last: int) -> int | None:
-        """Element number of the offset `first`, if all up to `last` follow one another in the tensor, else None."""
-        remainder, index = first, 0
-        for extent, stride, dense in self.nested:
-            coordinate, remainder = divmod(remainder, stride)
-            if not 0 <= coordinate < extent:
-                return None
-            index += coordinate * dense
-        return index if stride == dense == 1 and last - first < extent - coordinate else None
-
-    def elements(self, offsets: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
-        """Dense element number of each offset (in elements from the base), and which are inside."""
-        inside = offsets >= 0
-        remainder, index = offsets, np.zeros_like(offsets)
-        for extent, stride, dense in self.nested:
-            coordinate = remainder // stride  # and not np.divmod, which takes four times as long
-            remainder = remainder - coordinate * stride
-            inside &= coordinate < extent
-            index += coordinate * dense
-        return index, inside & (remainder == 0)
+    def elements(self, offsets: Ints) -> tuple[Ints, npt.NDArray[np.bool_] | None]:
+        """Dense element number of each offset (in elements from the base), and which are inside; None: all."""
+        first, last = int(np.minimum.reduce(offsets)), int(np.maximum.reduce(offsets))
+        begin, index, axes = 0, 0, self.nested
+        while axes:  # along which all have one coordinate, which takes no array
+            extent, stride, dense = axes[0]
+            coordinate = (first - begin) // stride
+            if coordinate != (last - begin) // stride or not 0 <= coordinate < extent or stride == 1:
+                break
+            begin, index, axes = begin + coordinate * stride, index + coordinate * dense, axes[1:]
+        if axes and axes[0][1] == axes[0][2] == 1 and begin <= first and last < begin + axes[0][0]:
+            return offsets + (index - begin), None  # they follow one another in the tensor, too
+        remainder, found = offsets - begin, np.array(index)
+        inside = remainder >= 0
+        for extent, stride, dense in axes:
+            if stride == 1:  # what lies further inside has one position only
+                inside &= remainder < extent
+                return found + remainder * dense, inside
+            coordinates = remainder // stride  # and not np.divmod, which takes four times as long
+            remainder = remainder - coordinates * stride
+            inside &= coordinates < extent
+            found = found + coordinates * dense
+        return np.broadcast_to(found, offsets.shape), inside & (remainder == 0)
 
 
 class Memory:
@@ -129,10 +132,11 @@ class Memory:
             tensor, elements = self._translate(LOAD, addresses.reshape(-1), dtype)
             self._record(LOAD, tensor, elements, addresses.size, 0)
             return tensor.values.reshape(-1)[elements].reshape(addresses.shape)
+        result = np.empty(addresses.shape, dtype)
         if other is not None:
-            result = np.array(np.broadcast_to(other, addresses.shape), dtype=dtype)
+            result[...] = other
         else:
-            result = np.full(addresses.shape, self.poison if dtype.kind == "f" else 0, dtype=dtype)
+            result[...] = self.poison if dtype.kind == "f" else 0
             self.poisoned = self.poisoned or lanes < mask.size
         if lanes:
             tensor, elements = self._translate(LOAD, addresses[mask], dtype)
@@ -269,18 +273,13 @@ class Memory:
         size = tensor.values.dtype.itemsize
         distances = where - tensor.base
         offsets = distances // size
-        known = tensor.values.dtype == dtype
-        aligned = not int(np.bitwise_or.reduce(distances)) % size  # sizes are powers of two
-        if known and aligned:
-            first, last = int(np.minimum.reduce(offsets)), int(np.maximum.reduce(offsets))
-            element = tensor.contiguous(first, last)
-            if element is not None:
-                return tensor, offsets + (element - first)
         elements, inside = tensor.elements(offsets)
-        inside &= distances % size == 0
-        if not known:
-            inside[:] = False
-        if not inside.all():
+        if int(np.bitwise_or.reduce(distances)) % size:  # sizes are powers of two
+            aligned = distances % size == 0
+            inside = aligned if inside is None else inside & aligned
+        if tensor.values.dtype != dtype:
+            inside = np.zeros(where.shape, bool)
+        if inside is not None and not np.logical_and.reduce(inside):  # and not .all(), which asks in Python
             raise self._refusal(kind, tensor, offsets, dtype, inside)
         return tensor, elements
 

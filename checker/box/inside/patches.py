@@ -143,15 +143,18 @@ _ONCE = (
     Group(_ROOT, "", {"_patch_attr": _remembered(_called_at_once)}),  # what `_patch_lang` does it with
     Group(_ROOT, _RUN, {"_patch_lang": Patch(_patched_once, lambda function: None)}),  # it changes others below
 )
+_TILES = Group(_BUILDER, "", _all(_remembered, remembered.OF_BUILDER))  # notes below are taken of these
 _INDEX = Group(_TENSOR, _FORMS, {"__index__": _instead(accesses.index)})
 _QUICKLY = (
     Group(_ROOT, "", {"_InterpreterComparison": _used(), "_get_np_dtype": _remembered(remembered.of_type)}),
+    Group(f"{_ROOT}.TensorHandle", "", {"__init__": _remembered(remembered.handle)}),
     Group("language.block_type", "", _all(_remembered, remembered.OF_BLOCK_TYPE)),
     Group(_TENSOR, "", {"__init__": _remembered(remembered.tensor)}),
     Group(f"{_ROOT}.TritonSemantic", "", _all(_remembered, remembered.OF_SEMANTIC)),
 )
 TABLE = (
     *_ONCE,
+    _TILES,
     Group(
         _ROOT,
         _RUN,
@@ -210,7 +213,7 @@ TABLE = (
     *_QUICKLY,
 )
 # For kernels that nobody judges: launches take a third of the time, and loops run with Triton 3.6 and NumPy 2.4.
-UNJUDGED = tuple(replace(group, without="") for group in (*_ONCE, _INDEX, *_QUICKLY))
+UNJUDGED = tuple(replace(group, without="") for group in (*_ONCE, _TILES, _INDEX, *_QUICKLY))
 
 
 def apply(table: Iterable[Group] = TABLE) -> None:

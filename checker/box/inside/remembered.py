@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import triton.language as tl
+from triton.runtime.interpreter import TensorHandle
 
 
 def of_type(plain: Any) -> Any:
@@ -54,21 +56,82 @@ def _broadcast(semantic: Any, operand: Any, to: Any) -> Any:
 
 
 def checked(plain: Any) -> Any:
-    """Two operands, allowed, cast and broadcast: those of some types are allowed, and need not be cast."""
-    fitting: set[tuple[Any, ...]] = set()
+    """Two operands, allowed, cast and broadcast: what each is cast to, if anything, their types say.
+
+    A number is looked at each time: it may not fit its type.
+    """
+    known: dict[tuple[Any, ...], tuple[Any, ...]] = {}  # what each operand is cast to; None: it stays as it is
 
     def binary_op_type_checking_impl(self: Any, lhs: Any, rhs: Any, *how: Any, **named: Any) -> Any:
         if type(lhs) is not tl.tensor or type(rhs) is not tl.tensor or named:
             return plain(self, lhs, rhs, *how, **named)
         key = (lhs.type.name, rhs.type.name, *how)
-        if key in fitting:
-            return self.broadcast_impl_value(lhs, rhs)
-        made = plain(self, lhs, rhs, *how)
-        if made[0].dtype == lhs.dtype and made[1].dtype == rhs.dtype:
-            fitting.add(key)
-        return made
+        if key not in known:
+            made = plain(self, lhs, rhs, *how)
+            known[key] = tuple(
+                None if new.dtype == old.dtype else new.dtype for new, old in zip(made, (lhs, rhs), strict=True)
+            )
+            return made
+        left, right = known[key]
+        if left is not None:
+            lhs = self.cast(lhs, left)
+        if right is not None:
+            rhs = self.cast(rhs, right)
+        return self.broadcast_impl_value(lhs, rhs)
 
     return binary_op_type_checking_impl
+
+
+def expanded(plain: Any) -> Any:
+    """A block with one more axis, of extent 1."""
+    known: dict[tuple[str, int], Any] = {}
+
+    def expand_dims(self: Any, input: Any, axis: Any) -> Any:
+        key = input.type.name, axis
+        if type(axis) is not int or key not in known:
+            made = plain(self, input, axis)
+            if type(axis) is int and input.type.is_block():
+                known[key] = made.type
+            return made
+        return self.tensor(self.builder.create_expand_dims(input.handle, axis), known[key])
+
+    return expand_dims
+
+
+def handle(plain: Any) -> Any:
+    """A handle; that its numbers are no wider than its type is looked at once for each type."""
+    fit: set[tuple[int, str]] = set()
+
+    def __init__(self: Any, data: Any, dtype: Any, *attr: Any) -> None:
+        if attr or (data.itemsize, dtype.name) not in fit:
+            plain(self, data, dtype, *attr)
+            fit.add((data.itemsize, dtype.name))
+        else:
+            self.data, self.dtype, self.attr = data, dtype, {}
+
+    return __init__
+
+
+def broadcast_tile(plain: Any) -> Any:
+    """A tile's numbers, broadcast: to copy them takes less time than NumPy takes for a view."""
+
+    def create_broadcast(self: Any, arg: Any, shape: Any) -> Any:
+        numbers = np.empty(shape, arg.data.dtype)
+        numbers[...] = arg.data
+        return TensorHandle(numbers, arg.dtype.scalar)
+
+    return create_broadcast
+
+
+def expanded_tile(plain: Any) -> Any:
+    """A tile's numbers with one more axis."""
+
+    def create_expand_dims(self: Any, arg: Any, axis: Any) -> Any:
+        if type(axis) is not int or not 0 <= axis <= arg.data.ndim:
+            return plain(self, arg, axis)
+        return TensorHandle(arg.data[(slice(None),) * axis + (None,)], arg.dtype.scalar)
+
+    return create_expand_dims
 
 
 def with_element_ty(plain: Any) -> Any:
@@ -117,5 +180,10 @@ def tensor(plain: Any) -> Any:
     return __init__
 
 
-OF_SEMANTIC = {"broadcast_impl_value": broadcast, "binary_op_type_checking_impl": checked}
+OF_SEMANTIC = {
+    "broadcast_impl_value": broadcast,
+    "binary_op_type_checking_impl": checked,
+    "expand_dims": expanded,
+}
+OF_BUILDER = {"create_broadcast": broadcast_tile, "create_expand_dims": expanded_tile}
 OF_BLOCK_TYPE = {"__init__": block_type, "to_ir": of_type, "with_element_ty": with_element_ty}
