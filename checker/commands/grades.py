@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -13,12 +14,14 @@ from checker.course.saving import replace_whole
 from checker.course.status import Misuse
 from checker.grading import settings
 from checker.nbgrader.filled import Filled, filled, number
-from checker.nbgrader.gradebook import NoGradebook, rows_of
 from checker.nbgrader.platform import PLATFORMS, Platform
 from checker.nbgrader.sheet import NoSheet, Sheet, read
 from checker.report.screen import console, say
 
 _MOST = 10  # columns that are named
+
+if find_spec("nbgrader") is None:  # which takes 2 s to import: not before its gradebook is wanted, nor for --help
+    raise ModuleNotFoundError("nbgrader is missing", name="nbgrader")
 
 
 @click.command()
@@ -32,6 +35,8 @@ def grades(roster: Path, lms: str, folder: Path, file: Path | None) -> None:
     The grades are those of `nbgrader export`. Only what is graded is filled in, and nothing else is changed. Who is in
     nbgrader or in ROSTER only is listed. ROSTER itself stays as it is.
     """
+    from checker.nbgrader.gradebook import NoGradebook, rows_of
+
     platform, to = PLATFORMS[lms], file or folder / f"grades-{lms}.csv"
     sheet = _export(roster, platform)
     if to.exists() and to.samefile(roster):

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from checker.grading.export import harmless
-from checker.nbgrader.gradebook import GRADED
 from checker.nbgrader.platform import KINDS, Keys, Platform, letters
 from checker.nbgrader.sheet import Sheet, folded
+
+GRADED = "graded"  # the status, in nbgrader's own export here, of a row whose score is final
 
 
 @dataclass(frozen=True)

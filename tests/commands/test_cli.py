@@ -351,6 +351,14 @@ def _until(condition: object, seconds: float = 30.0) -> None:
         time.sleep(0.05)
 
 
+def test_help_loads_nothing_that_takes_long() -> None:
+    slow = {"torch", "triton", "nbgrader", "nbformat", "matplotlib", "distributed"}
+    asked = "from checker.commands.cli import cli; cli(['--help'], standalone_mode=False); import sys"
+    code = f"{asked}; print({slow} & {{*sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "check" in done.stdout and done.stdout.splitlines()[-1] == "set()"
+
+
 def test_help_is_complete() -> None:
     text = run("check", "--help").stdout
     for word in (
