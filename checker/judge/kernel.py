@@ -66,8 +66,8 @@ def _collected(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: C
         stopped = next((r for r in one.results if r.error or r.refused), None)
         if one.left_out:
             seen.left_out.add(case.id)
-        if one.result is None and one.left_out:
-            continue
+            if one.result is None:
+                continue
         if one.result is None or (stopped is None and len(one.results) + one.left_out < runs_of(case, puzzle)):
             seen.failed[case.id] = "did not get that far"
         elif stopped is not None and stopped.error is not None:

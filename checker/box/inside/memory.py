@@ -279,7 +279,7 @@ class Memory:
             inside = aligned if inside is None else inside & aligned
         if tensor.values.dtype != dtype:
             inside = np.zeros(where.shape, bool)
-        if inside is not None and not np.logical_and.reduce(inside):  # and not .all(), which asks in Python
+        if inside is not None and not np.logical_and.reduce(inside):  # .all() is a function in Python
             raise self._refusal(kind, tensor, offsets, dtype, inside)
         return tensor, elements
 
