@@ -19,7 +19,7 @@ from checker.box.parent import Box, BoxResult, Pass
 from checker.box.protocol.results import Launch
 from checker.check import Outcome, Terms, device_of, program_of, run_in, unproven
 from checker.check.lent import lent
-from checker.course.case import Case, numbered
+from checker.course.case import Case, for_gpu, numbered
 from checker.course.clean import cleaned
 from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, Run, Status, Verdict
@@ -138,7 +138,7 @@ class Check:
             usual = [case for case in usual if not case.once] + [replace(case, telling=False) for case in large]
         cases = [*usual, *self._suspected(program)]
         if self.terms.on_gpu:
-            cases = [replace(case, on_gpu=True, once=False, checked_arithmetic=False) for case in cases]
+            cases = [for_gpu(case) for case in cases]
         cases = numbered(cases)
         filled = {kernel for kernel in program.kernels if not program.empty(kernel)}
         runnable = [case for case in cases if case.kernel in filled]

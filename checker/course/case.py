@@ -106,6 +106,11 @@ def numbered(cases: Iterable[Case]) -> list[Case]:
     return [replace(case, id=n) for n, case in enumerate(cases)]
 
 
+def for_gpu(case: Case) -> Case:
+    """The launch as a GPU runs it: with all of its programs, so that all of its outputs are asked for."""
+    return replace(case, on_gpu=True, once=False, checked_arithmetic=False, programs=(), asked={})
+
+
 def blank(shape: tuple[int, ...], dtype: npt.DTypeLike, value: float = 0.0) -> Array:
     """An array that holds one value everywhere, and takes no memory."""
     return np.broadcast_to(np.array(value, dtype), shape)

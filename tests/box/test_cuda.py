@@ -22,6 +22,8 @@ LAYOUTS = [
     ((7,), (1,)),
     ((7,), (3,)),
     ((2, 3, 4), (4, 8, 2000)),
+    ((40, 20), (41, 1)),  # more rows than are copied at once
+    ((2, 3, 40, 4), (100_000, 30_000, 600, 1)),
 ]
 
 
@@ -32,21 +34,31 @@ class Memory:
         self.dtype = np.dtype(dtype)
         self.elements = np.zeros(extent, dtype)
 
-    def fill(self, bits: int, first: int = 0, count: int | None = None) -> None:
-        self.elements[first : None if count is None else first + count] = bits
+    def fill(self, bits: int, rows: driver.Rows | None = None) -> None:
+        self._seen(rows)[...] = bits
 
-    def store(self, elements: Any, first: int = 0) -> None:
+    def store(self, elements: Any, rows: driver.Rows) -> None:
         assert elements.dtype == self.dtype and elements.flags.c_contiguous
-        self.elements[first : first + elements.size] = elements
+        self._seen(rows)[...] = elements
 
-    def load(self, first: int = 0, count: int | None = None) -> Any:
-        return self.elements[first : None if count is None else first + count].copy()
+    def load(self, rows: driver.Rows | None = None) -> Any:
+        return self._seen(rows).copy()
+
+    def _seen(self, rows: driver.Rows | None) -> Any:
+        if rows is None:
+            return self.elements[None]
+        assert rows.number == 1 or rows.pitch * self.dtype.itemsize <= driver.GREATEST_PITCH
+        last = rows.first + (rows.number - 1) * rows.pitch + rows.count
+        assert 0 <= rows.first and last <= self.elements.size
+        strides = (rows.pitch * self.dtype.itemsize, self.dtype.itemsize)
+        return np.lib.stride_tricks.as_strided(self.elements[rows.first :], (rows.number, rows.count), strides)
 
 
 @pytest.fixture(params=[cuda._WHOLE, 300], ids=["copied whole", "piece by piece"])
 def _in_numpy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "Memory", Memory)
     monkeypatch.setattr(cuda, "_WHOLE", request.param)
+    monkeypatch.setattr(cuda, "_AT_ONCE", request.param)
     monkeypatch.setattr(cuda, "_changes", lambda memory, nan: bool((memory.elements != nan).any()))
 
 

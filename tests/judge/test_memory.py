@@ -7,8 +7,9 @@ import pytest
 
 from checker.box.protocol.records import BARRIER, LOAD, STORE
 from checker.box.protocol.results import MARKS
-from checker.course.case import Case, Role
+from checker.course.case import Case, Role, for_gpu
 from checker.course.misconception import Mask, Unwritten
+from checker.judge.evidence import Evidence
 from checker.judge.memory import memory_notes, name_gaps, never_stored
 from checker.judge.notes import Gap, Note, WrittenTwice
 from tests.judge.made import COLUMNS, LOADS, STORES, Record, case, code, evidence, idea, puzzle, result, usual, where
@@ -117,6 +118,15 @@ def test_on_a_gpu_surroundings_and_marks_are_what_there_is() -> None:
     y.view(np.int32)[2] = MARKS["float32"]
     missing = never_stored(case(), result(case(), y, [], on_gpu=True), "y_ptr")
     assert missing.any(axis=1).tolist() == [False, False, True, False]
+
+
+def test_a_gpu_runs_all_programs_so_all_rows_are_asked_for() -> None:
+    asked = {"y_ptr": np.broadcast_to(np.arange(4)[:, None] == 3, (4, COLUMNS))}
+    y = np.ones((4, COLUMNS), np.float32)
+    y.view(np.int32)[3] = MARKS["float32"]  # as much is stored as one program stores, and more
+    one = for_gpu(case(programs=(3,), asked=asked))
+    [note] = memory_notes(Evidence(one, result(one, y, [], on_gpu=True), None), where)
+    assert note.finding.explanation == "Of y, 6 of 24 elements were not stored. The first one missing is y[3, 0]."
 
 
 def last_rows(count: int, shared: bool = False) -> Unwritten:

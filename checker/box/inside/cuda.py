@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
+import itertools
 import json
 import math
 import os
@@ -26,7 +27,8 @@ from checker.box.inside.lowering import executed
 from checker.box.protocol.results import MARKS
 
 MARGIN = 4096  # elements before and behind each tensor; keeps the first element aligned
-_WHOLE = 1 << 24  # elements; a longer buffer is not copied here as a whole
+_WHOLE = 1 << 24  # elements: an axis that spans more is not copied as a whole
+_AT_ONCE = 1 << 20  # elements of rows that are copied together
 _ROOM = 0.85  # share of the GPU's free memory that a launch may take
 _NAN = {"float32": 0x7FC00000, "float16": 0x7E00, "bfloat16": 0x7FC0}  # bits
 _NUMBERS: dict[str, Any] = {"i32": ctypes.c_int32, "i64": ctypes.c_int64, "fp32": ctypes.c_float}
@@ -104,6 +106,8 @@ class Buffer:
     def __init__(self, spec: dict[str, Any], values: npt.NDArray[Any]):
         self.spec, self.type, self.extent = spec, jobs.type_of(spec), _elements(spec)
         self.bits: npt.DTypeLike = np.uint32 if self.type == "float32" else np.uint16
+        spans = [stride * (extent - 1) for extent, stride in zip(spec["shape"], spec["strides"], strict=True)]
+        self.far = [axis for axis, span in enumerate(spans) if span >= _WHOLE]
         self.size = self.extent * np.dtype(self.bits).itemsize
         self.values = _bits_of(values, self.type).reshape(spec["shape"])
         self.memory: driver.Memory | None = None
@@ -112,10 +116,10 @@ class Buffer:
         """Allocate: NaN everywhere, the values in their places, and the mark where an output has NaN."""
         self.memory = driver.Memory(self.extent, self.bits)
         self.memory.fill(_NAN[self.type])
-        for first, count, at, part in self._parts():
-            host = np.full(count, _NAN[self.type], self.bits)
-            host[at] = MARKS[self.type] if self.spec["output"] else self.values[part]
-            self.memory.store(host, first)
+        for rows, at, part in self._parts(self.values):
+            host = np.full((rows.number, rows.count), _NAN[self.type], self.bits)
+            host[:, at] = MARKS[self.type] if self.spec["output"] else part
+            self.memory.store(host, rows)
 
     @property
     def argument(self) -> int:
@@ -130,14 +134,14 @@ class Buffer:
         """
         assert self.memory is not None
         dense, outside, nan = np.empty_like(self.values), False, _NAN[self.type]
-        for first, count, at, part in self._parts():
-            host = self.memory.load(first, count)
-            dense[part] = host[at]
-            host[at] = nan
+        for rows, at, part in self._parts(dense):
+            host = self.memory.load(rows)
+            part[...] = host[:, at]
+            host[:, at] = nan
             outside = outside or bool((host != nan).any())
-            if count < self.extent:
-                self.memory.fill(nan, first, count)
-        if not outside and self.extent > _WHOLE:
+            if self.far:
+                self.memory.fill(nan, rows)
+        if not outside and self.far:
             outside = _changes(self.memory, nan)
         if self.type == "bfloat16":
             unwritten = dense == MARKS["bfloat16"]
@@ -150,25 +154,29 @@ class Buffer:
         if self.memory is not None:
             self.memory.free()
 
-    def _parts(self) -> Iterator[tuple[int, int, Any, tuple[Any, ...]]]:
-        """(first element in the buffer, count, places of the tensor's among them, these elements' index): a few parts.
+    def _parts(self, values: npt.NDArray[Any]) -> Iterator[tuple[driver.Rows, npt.NDArray[np.int64], npt.NDArray[Any]]]:
+        """(rows of the buffer, places of the tensor's elements in each row, these elements among `values`), few in all.
 
-        A buffer that is too long to be copied is copied piece by piece: each holds elements that lie close together.
+        A buffer with far axes is too long to be copied as a whole. Its rows are of elements that lie close together, as
+        many at once as may be held here: those along the far axis that has most of them.
         """
         shape, strides = self.spec["shape"], self.spec["strides"]
-        if self.extent <= _WHOLE:
-            everything = (slice(None),) * len(shape)
-            yield 0, self.extent, MARGIN + _places(shape, strides), everything
+        if not self.far:
+            yield driver.Rows(0, self.extent), MARGIN + _places(shape, strides), values[None]
             return
-        near = [stride * (extent - 1) < _WHOLE for extent, stride in zip(shape, strides, strict=True)]
-        inner = [extent if close else 1 for extent, close in zip(shape, near, strict=True)]
-        places = _places(inner, strides)
+        steps = [1 if axis in self.far else extent for axis, extent in enumerate(shape)]
+        places = _places(steps, strides)
         count = int(places.max()) + 1
-        assert all(stride >= count for stride, close in zip(strides, near, strict=True) if not close), "pieces overlap"
-        for index in np.ndindex(*(1 if close else extent for extent, close in zip(shape, near, strict=True))):
-            first = MARGIN + sum(i * stride for i, stride in zip(index, strides, strict=True))
-            part = tuple(slice(None) if close else slice(i, i + 1) for i, close in zip(index, near, strict=True))
-            yield first, count, places, part
+        assert all(strides[axis] >= count for axis in self.far), "rows overlap"
+        along = max(self.far, key=lambda axis: int(shape[axis]))
+        pitch = strides[along]
+        if pitch * np.dtype(self.bits).itemsize <= driver.GREATEST_PITCH:
+            steps[along] = max(1, _AT_ONCE // count)
+        for start in itertools.product(*(range(0, n, step) for n, step in zip(shape, steps, strict=True))):
+            part = values[tuple(slice(i, i + step) for i, step in zip(start, steps, strict=True))]
+            first = MARGIN + sum(i * stride for i, stride in zip(start, strides, strict=True))
+            rows = driver.Rows(first, count, part.shape[along], pitch)
+            yield rows, places.squeeze(along), np.moveaxis(part, along, 0)
 
 
 def _places(shape: Iterable[int], strides: Iterable[int]) -> npt.NDArray[np.int64]:
@@ -185,7 +193,7 @@ def _changes(memory: driver.Memory, expected: int) -> bool:
     arguments = (ctypes.c_uint64(memory.address), *numbers, ctypes.c_uint64(count.address), *_SCRATCH)
     job = untouched.JOBS[memory.dtype.itemsize == 4]
     _function(untouched.count_kernel, job).launch([math.ceil(memory.extent / untouched.BLOCK)], arguments)
-    changed = int(count.load()[0])
+    changed = int(count.load().item())
     count.free()
     return changed > 0
 

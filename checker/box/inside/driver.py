@@ -20,6 +20,8 @@ _MAJOR, _MINOR, _SHARED = 75, 76, 97  # of CUdevice_attribute: the compute capab
 _DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 _USUAL_SHARED = 48 << 10  # bytes; a kernel gets more only after it has asked
 _LONGEST_NAME = 256
+_HOST, _DEVICE = 1, 2  # of CUmemorytype
+GREATEST_PITCH = (1 << 31) - 1  # bytes from one row to the next: CU_DEVICE_ATTRIBUTE_MAX_PITCH of every GPU
 
 
 class DriverError(RuntimeError):
@@ -92,6 +94,34 @@ def free_bytes() -> int:
     return free.value
 
 
+@dataclass(frozen=True)
+class Rows:
+    """Elements of a buffer: `count` from `first` on, and again `pitch` elements further on, for each of `number`."""
+
+    first: int
+    count: int
+    number: int = 1
+    pitch: int = 0
+
+
+class _Copy2D(ctypes.Structure):
+    """CUDA_MEMCPY2D."""
+
+    _fields_ = [
+        (f"{end}{name}", kind)
+        for end in ("src", "dst")
+        for name, kind in [
+            ("XInBytes", ctypes.c_size_t),
+            ("Y", ctypes.c_size_t),
+            ("MemoryType", ctypes.c_int),
+            ("Host", ctypes.c_void_p),
+            ("Device", ctypes.c_uint64),
+            ("Array", ctypes.c_void_p),
+            ("Pitch", ctypes.c_size_t),
+        ]
+    ] + [("WidthInBytes", ctypes.c_size_t), ("Height", ctypes.c_size_t)]
+
+
 class Memory:
     """Elements on the GPU, of an integer type as wide as they are: what counts here are bits."""
 
@@ -106,31 +136,45 @@ class Memory:
         """The address of an element."""
         return self.address + element * self.dtype.itemsize
 
-    def fill(self, bits: int, first: int = 0, count: int | None = None) -> None:
-        """Store the same bits in `count` elements from `first` on, or in all."""
-        words = {2: ("cuMemsetD16_v2", ctypes.c_uint16), 4: ("cuMemsetD32_v2", ctypes.c_uint32)}
-        name, kind = words[self.dtype.itemsize]
-        length = self.extent - first if count is None else count
-        _call(name, ctypes.c_uint64(self.at(first)), kind(bits), ctypes.c_size_t(length))
+    def fill(self, bits: int, rows: Rows | None = None) -> None:
+        """Store the same bits in the elements of these rows, or in all."""
+        rows = rows or Rows(0, self.extent)
+        kind, width = {2: (ctypes.c_uint16, 16), 4: (ctypes.c_uint32, 32)}[self.dtype.itemsize]
+        start, count = ctypes.c_uint64(self.at(rows.first)), ctypes.c_size_t(rows.count)
+        if rows.number == 1:
+            _call(f"cuMemsetD{width}_v2", start, kind(bits), count)
+        else:
+            pitch, number = ctypes.c_size_t(rows.pitch * self.dtype.itemsize), ctypes.c_size_t(rows.number)
+            _call(f"cuMemsetD2D{width}_v2", start, pitch, kind(bits), count, number)
 
-    def store(self, elements: npt.NDArray[Any], first: int = 0) -> None:
-        """Copy `elements` there, from `first` on."""
+    def store(self, elements: npt.NDArray[Any], rows: Rows) -> None:
+        """Copy `elements`, one row for each of `rows`, there."""
         assert elements.dtype == self.dtype and elements.flags.c_contiguous
-        _call("cuMemcpyHtoD_v2", ctypes.c_uint64(self.at(first)), _of(elements), ctypes.c_size_t(elements.nbytes))
+        assert elements.shape == (rows.number, rows.count)
+        self._copy("src", elements, "dst", rows)
 
-    def load(self, first: int = 0, count: int | None = None) -> npt.NDArray[Any]:
-        """A copy of `count` elements from `first` on, or of all."""
-        elements = np.empty(self.extent - first if count is None else count, self.dtype)
-        _call("cuMemcpyDtoH_v2", _of(elements), ctypes.c_uint64(self.at(first)), ctypes.c_size_t(elements.nbytes))
+    def load(self, rows: Rows | None = None) -> npt.NDArray[Any]:
+        """A copy of these rows, or of all elements as one row: (number, count)."""
+        rows = rows or Rows(0, self.extent)
+        elements = np.empty((rows.number, rows.count), self.dtype)
+        self._copy("dst", elements, "src", rows)
         return elements
+
+    def _copy(self, host: str, elements: npt.NDArray[Any], device: str, rows: Rows) -> None:
+        """Between an array and the GPU; `host` and `device` are each one of src and dst."""
+        size = self.dtype.itemsize
+        copy = _Copy2D(WidthInBytes=rows.count * size, Height=rows.number)
+        setattr(copy, f"{host}MemoryType", _HOST)
+        setattr(copy, f"{host}Host", elements.ctypes.data)
+        setattr(copy, f"{host}Pitch", rows.count * size)
+        setattr(copy, f"{device}MemoryType", _DEVICE)
+        setattr(copy, f"{device}Device", self.at(rows.first))
+        setattr(copy, f"{device}Pitch", max(rows.pitch, rows.count) * size)
+        _call("cuMemcpy2D_v2", ctypes.byref(copy))
 
     def free(self) -> None:
         """Give it back. After some errors the driver will not even do that."""
         _library().cuMemFree_v2(ctypes.c_uint64(self.address))
-
-
-def _of(elements: npt.NDArray[Any]) -> ctypes.c_void_p:
-    return ctypes.c_void_p(elements.ctypes.data)
 
 
 class Function:
