@@ -126,10 +126,12 @@ def test_what_fails_only_where_a_size_is_1_is_not_refused() -> None:
     assert verdict.accepted, verdict.findings
 
 
-def test_every_thread_may_print() -> None:
-    verdict = check_path(ROOT / "tests" / "right" / "p1_prints.py", ON_GPU)
+@pytest.mark.parametrize("name", ["p1_prints", "w1_prints"])
+def test_every_thread_may_print(name: str) -> None:
+    verdict = check_path(ROOT / "tests" / "right" / f"{name}.py", ON_GPU)
     assert verdict.accepted, verdict.findings
     assert verdict.printed
+    assert any("only small launches print" in remark for remark in verdict.remarks)
 
 
 def test_auto_checks_on_the_interpreter_and_on_the_gpu() -> None:

@@ -64,6 +64,7 @@ def prepare() -> None:
 
 def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]:
     """The kernels `names` of the submission, to be compiled from the syntax tree that was linted."""
+    jobs.printing = "print" in source
     namespace = executed(source, path)
     return {name: namespace[name] for name in names}
 

@@ -13,15 +13,20 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import triton
+from triton.compiler import ASTSource
+from triton.language.semantic import TritonSemantic
 
 from checker.box.inside import children, driver, untouched
 from checker.box.inside.lowering import gpu_target, source_of
 
 WARP = 32  # threads
 _MOST = 256  # jobs that are compiled ahead: their numbers are bytes. Others are compiled when they are launched
+_THREADS = 128  # of a program, unless it asks for more
+_MOST_LINES = 1 << 14  # of one print: of a launch that would print more, nothing is printed. Threads wait for each line
 _POINTERS = {"float32": "*fp32", "float16": "*fp16", "bfloat16": "*bf16"}
 
 gpu = driver.Gpu("not known yet", 90, 0)  # the one that is compiled for
+printing = False  # whether the submission prints
 
 
 def compiling(kernels: Mapping[str, Any], launches: Iterable[dict[str, Any]]) -> list[int]:
@@ -51,7 +56,7 @@ def compiling(kernels: Mapping[str, Any], launches: Iterable[dict[str, Any]]) ->
 
 
 def job_of(launch: dict[str, Any], *, ones: bool = True) -> dict[str, Any]:
-    """What Triton makes of a launch's arguments. `ones`: a 1 becomes a constant."""
+    """What Triton makes of a launch's arguments, and whether nothing is printed. `ones`: a 1 becomes a constant."""
     signature: dict[str, str] = {tensor["name"]: _POINTERS[type_of(tensor)] for tensor in launch["tensors"]}
     constexprs = dict(launch["constexprs"])
     multiples = []
@@ -63,13 +68,40 @@ def job_of(launch: dict[str, Any], *, ones: bool = True) -> dict[str, Any]:
         else:
             signature[name] = "i32" if -(1 << 31) <= value < 1 << 31 else "i64"
             multiples += [name] if value % 16 == 0 else []
-    return {"signature": signature, "constexprs": constexprs, "multiples": multiples}
+    silent = printing and _lines(launch) > _MOST_LINES
+    return {"signature": signature, "constexprs": constexprs, "multiples": multiples, "silent": silent}
+
+
+class _Silent(ASTSource):  # type: ignore[misc]
+    """A kernel without what it prints."""
+
+    def __init__(self, source: ASTSource):
+        vars(self).update(vars(source))
+
+    def hash(self) -> str:
+        """What it is kept on disk as, beside the one that prints."""
+        return f"{super().hash()}-silent"
+
+    def make_ir(self, *arguments: Any) -> Any:
+        """The first form of the kernel, for the compiler."""
+        usual, TritonSemantic.device_print = TritonSemantic.device_print, lambda *_, **__: None
+        try:
+            return super().make_ir(*arguments)
+        finally:
+            TritonSemantic.device_print = usual
+
+
+def _lines(launch: dict[str, Any]) -> int:
+    """About how many lines a print in the kernel is: each thread, or each element of a tile, has one."""
+    blocks = sorted((int(n) for n in launch["constexprs"].values()), reverse=True)
+    return math.prod(launch["grid"]) * max(_THREADS, math.prod(blocks[:2]))
 
 
 def compiled(kernel: Any, job: dict[str, Any]) -> Any:
     """The compiled kernel; from disk, if some process has compiled it."""
     order = {name: job["signature"].get(name, "constexpr") for name in kernel.arg_names}
-    return triton.compile(source_of(kernel, {**job, "signature": order}), gpu_target(f"sm_{gpu.capability}"))
+    source = source_of(kernel, {**job, "signature": order})
+    return triton.compile(_Silent(source) if job["silent"] else source, gpu_target(f"sm_{gpu.capability}"))
 
 
 def type_of(tensor: dict[str, Any]) -> str:
