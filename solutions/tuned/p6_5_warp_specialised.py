@@ -42,46 +42,48 @@ barrier = gl.barrier if hasattr(gl, "barrier") else gl.thread_barrier  # before 
 
 
 @gluon.jit
-def tile_of(item, heads_at_once, n, Bc: gl.constexpr, CAUSAL: gl.constexpr):
+def tile_of_program(heads_at_once, n, Bc: gl.constexpr, CAUSAL: gl.constexpr):
     """First row of the head, first query of the tile, and how many tiles of keys it sees. Heavy tiles come first."""
+    program = gl.program_id(0)
     tiles = (n + Br - 1) // Br
-    head = item // (heads_at_once * tiles) * heads_at_once + item % heads_at_once
-    start_q = (tiles - 1 - item // heads_at_once % tiles) * Br
+    head = program // (heads_at_once * tiles) * heads_at_once + program % heads_at_once
+    start_q = (tiles - 1 - program // heads_at_once % tiles) * Br
+    return head * n, start_q, seen(start_q + Br, n, Bc, CAUSAL)
+
+
+@gluon.jit
+def seen(end_q, n, Bc: gl.constexpr, CAUSAL: gl.constexpr):
+    """How many tiles of keys the queries before end_q see."""
     count = n // Bc
     if CAUSAL:
-        count = gl.minimum(count, (start_q + Br + Bc - 1) // Bc)
-    return head * n, start_q, count
+        count = gl.minimum(count, (end_q + Bc - 1) // Bc)
+    return count
 
 
 @gluon.jit
 def producer(descs, memory, barriers, sizes, Bc: gl.constexpr, STAGES: gl.constexpr, CAUSAL: gl.constexpr):
     q_desc, k_desc, v_desc = descs
-    q_smem, k_smem, v_smem, _, _, _ = memory
-    q_full, q_empty, full, empty = barriers
-    n, heads_at_once, items = sizes
+    q_smem, k_smem, v_smem = memory
+    q_full, full, empty = barriers
+    n, heads_at_once = sizes
     BYTES: gl.constexpr = k_desc.block_type.nbytes
-    use = gl.to_tensor(0)  # how often a stage was used, all together
-    done = gl.to_tensor(0)  # tiles of queries
-    for item in range(gl.program_id(0), items, gl.num_programs(0)):
-        row, start_q, count = tile_of(item, heads_at_once, n, Bc, CAUSAL)
-        mbarrier.wait(q_empty, done & 1 ^ 1)  # a new barrier lets pass who waits for the phase before its first
-        for group in gl.static_range(GROUPS):
-            mbarrier.expect(q_full.index(group), q_desc.block_type.nbytes)
-            tma.async_copy_global_to_shared(
-                q_desc, [row + start_q + group * ROWS, 0], q_full.index(group), q_smem.index(group)
-            )
-        for j in range(count + 1):  # the last tiles of keys first: they are those with a mask
-            stage = use % STAGES
-            mbarrier.wait(empty.index(stage), use // STAGES & 1 ^ 1)
-            key = row + (count - 1 - j) * Bc
-            if j == 0 or j == count:
-                mbarrier.expect(full.index(stage), BYTES)
-            else:
-                mbarrier.expect(full.index(stage), 2 * BYTES)
-            tma.async_copy_global_to_shared(k_desc, [key, 0], full.index(stage), k_smem.index(stage), pred=j < count)
-            tma.async_copy_global_to_shared(v_desc, [key + Bc, 0], full.index(stage), v_smem.index(stage), pred=j > 0)
-            use += 1
-        done += 1
+    row, start_q, count = tile_of_program(heads_at_once, n, Bc, CAUSAL)
+    for group in gl.static_range(GROUPS):
+        mbarrier.expect(q_full.index(group), q_desc.block_type.nbytes)
+        tma.async_copy_global_to_shared(
+            q_desc, [row + start_q + group * ROWS, 0], q_full.index(group), q_smem.index(group)
+        )
+    for j in range(count + 1):  # the last tiles of keys first: they are those with a mask
+        stage = j % STAGES
+        # A new barrier lets pass who waits for the phase before its first.
+        mbarrier.wait(empty.index(stage), j // STAGES & 1 ^ 1)
+        key = row + (count - 1 - j) * Bc
+        if j == 0 or j == count:
+            mbarrier.expect(full.index(stage), BYTES)
+        else:
+            mbarrier.expect(full.index(stage), 2 * BYTES)
+        tma.async_copy_global_to_shared(k_desc, [key, 0], full.index(stage), k_smem.index(stage), pred=j < count)
+        tma.async_copy_global_to_shared(v_desc, [key + Bc, 0], full.index(stage), v_smem.index(stage), pred=j > 0)
 
 
 @gluon.jit
@@ -91,105 +93,94 @@ def softmax(Sij, mi, li, start_q, start_k, scale_log2, Bc: gl.constexpr, MASKED:
         queries = start_q + gl.arange(0, ROWS, layout=gl.SliceLayout(1, Sij.type.layout))
         keys = start_k + gl.arange(0, Bc, layout=gl.SliceLayout(0, Sij.type.layout))
         Sij = gl.where(keys[None, :] <= queries[:, None], Sij, -float("inf"))
-    mi_new = gl.maximum(mi, gl.max(Sij, axis=1) * scale_log2)
-    shift = mi_new
-    if MASKED:  # a query that has seen no key yet
-        shift = gl.where(mi_new == -float("inf"), 0.0, mi_new)
-    Pij = gl.exp2(Sij * scale_log2 - shift[:, None])
-    alpha = gl.exp2(mi - shift)
+    mi_new = gl.maximum(mi, gl.max(Sij, axis=1) * scale_log2)  # finite: each query sees a key of the group's first tile
+    Pij = gl.exp2(Sij * scale_log2 - mi_new[:, None])
+    alpha = gl.exp2(mi - mi_new)
     li = alpha * li + gl.sum(Pij, axis=1)
     return Pij.to(gl.float16), mi_new, li, alpha
 
 
 @gluon.jit
 def consumer(
-    memory, barriers, sizes, scale_log2,
+    memory, outputs, barriers, sizes, scale_log2,
     group: gl.constexpr, D: gl.constexpr, Bc: gl.constexpr, STAGES: gl.constexpr, CAUSAL: gl.constexpr,
 ):  # fmt: skip
-    q_smem, k_smem, v_smem, o_smem, o_desc, lse_ptr = memory
-    q_full, q_empty, full, empty = barriers
-    n, heads_at_once, items = sizes
+    q_smem, k_smem, v_smem = memory
+    o_desc, lse_ptr = outputs
+    q_full, full, empty = barriers
+    n, heads_at_once = sizes
     # What an instruction leaves in which register: scores, output, and P as the left factor of the output.
     S_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, Bc, 16])
     O_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
     P_LAYOUT: gl.constexpr = gl.DotOperandLayout(0, O_LAYOUT, 2)
     O_ROWS: gl.constexpr = gl.SliceLayout(1, O_LAYOUT)
     S_ROWS: gl.constexpr = gl.SliceLayout(1, S_LAYOUT)
+    row, start_q, count = tile_of_program(heads_at_once, n, Bc, CAUSAL)
+    start_q += group * ROWS
     Qi = q_smem.index(group)
     zeros = gl.zeros([ROWS, Bc], gl.float32, S_LAYOUT)
-    use = gl.to_tensor(0)
-    done = gl.to_tensor(0)
-    for item in range(gl.program_id(0), items, gl.num_programs(0)):
-        row, start_q, count = tile_of(item, heads_at_once, n, Bc, CAUSAL)
-        start_q += group * ROWS
-        mi = gl.full([ROWS], -float("inf"), gl.float32, S_ROWS)
-        li = gl.zeros([ROWS], gl.float32, S_ROWS)
-        Oi = gl.zeros([ROWS, D], gl.float32, O_LAYOUT)
+    mi = gl.full([ROWS], -float("inf"), gl.float32, S_ROWS)
+    li = gl.zeros([ROWS], gl.float32, S_ROWS)
+    Oi = gl.zeros([ROWS, D], gl.float32, O_LAYOUT)
 
-        # The first scores, which nothing can be done beside.
-        mbarrier.wait(q_full.index(group), done & 1)
-        mbarrier.wait(full.index(use % STAGES), use // STAGES & 1)
-        Sij = warpgroup_mma(Qi, k_smem.index(use % STAGES).permute((1, 0)), zeros, use_acc=False, is_async=True)
-        Sij = warpgroup_mma_wait(0, deps=(Sij,))
-        mbarrier.arrive(empty.index(use % STAGES), count=1)
+    # Tiles that other groups see, and this one does not: at most as many as there are stages.
+    first = count - seen(start_q + ROWS, n, Bc, CAUSAL)
+    for j in range(first):
+        mbarrier.arrive(empty.index(j), count=1)
 
-        # Tiles that the diagonal crosses come first, then those without a mask.
-        masked = 0
-        if CAUSAL:
-            masked = gl.minimum(gl.maximum(count - start_q // Bc, 0), count - 1)
-        for part in gl.static_range(2):
-            for j in range(1 if part == 0 else 1 + masked, 1 + masked if part == 0 else count):
-                Pij, mi, li, alpha = softmax(
-                    Sij, mi, li, start_q, (count - j) * Bc, scale_log2, Bc, CAUSAL and part == 0
-                )
-                Oi = Oi * gl.convert_layout(alpha, O_ROWS)[:, None]
-                Pij = gl.convert_layout(Pij, P_LAYOUT)
-                stage = (use + j) % STAGES
-                mbarrier.wait(full.index(stage), (use + j) // STAGES & 1)
-                Oi = warpgroup_mma(Pij, v_smem.index(stage), Oi, is_async=True)
-                Sij = warpgroup_mma(Qi, k_smem.index(stage).permute((1, 0)), zeros, use_acc=False, is_async=True)
-                Oi, Sij = warpgroup_mma_wait(0, deps=(Oi, Sij))
-                mbarrier.arrive(empty.index(stage), count=1)
+    # The first scores, which nothing can be done beside.
+    mbarrier.wait(q_full.index(group), 0)
+    mbarrier.wait(full.index(first % STAGES), first // STAGES & 1)
+    Sij = warpgroup_mma(Qi, k_smem.index(first % STAGES).permute((1, 0)), zeros, use_acc=False, is_async=True)
+    Sij = warpgroup_mma_wait(0, deps=(Sij,))
+    mbarrier.arrive(empty.index(first % STAGES), count=1)
 
-        # The last output, which nothing is left to be done beside.
-        mbarrier.arrive(q_empty, count=1)
-        Pij, mi, li, alpha = softmax(Sij, mi, li, start_q, 0, scale_log2, Bc, CAUSAL)
-        Oi = Oi * gl.convert_layout(alpha, O_ROWS)[:, None]
-        use += count
-        mbarrier.wait(full.index(use % STAGES), use // STAGES & 1)
-        Oi = warpgroup_mma(gl.convert_layout(Pij, P_LAYOUT), v_smem.index(use % STAGES), Oi, is_async=True)
-        Oi = warpgroup_mma_wait(0, deps=(Oi,))
-        mbarrier.arrive(empty.index(use % STAGES), count=1)
-        use += 1
-        done += 1
+    # Tiles that the diagonal crosses come first, then those without a mask.
+    masked = first
+    if CAUSAL:
+        masked = gl.minimum(gl.maximum(count - start_q // Bc, 0), count - 1)
+    for part in gl.static_range(2):
+        for j in range(1 + (first if part == 0 else masked), 1 + masked if part == 0 else count):
+            Pij, mi, li, alpha = softmax(Sij, mi, li, start_q, (count - j) * Bc, scale_log2, Bc, CAUSAL and part == 0)
+            Oi = Oi * gl.convert_layout(alpha, O_ROWS)[:, None]
+            Pij = gl.convert_layout(Pij, P_LAYOUT)
+            stage = j % STAGES
+            mbarrier.wait(full.index(stage), j // STAGES & 1)
+            Oi = warpgroup_mma(Pij, v_smem.index(stage), Oi, is_async=True)
+            Sij = warpgroup_mma(Qi, k_smem.index(stage).permute((1, 0)), zeros, use_acc=False, is_async=True)
+            Oi, Sij = warpgroup_mma_wait(0, deps=(Oi, Sij))
+            mbarrier.arrive(empty.index(stage), count=1)
 
-        Oi = Oi / gl.convert_layout(li, O_ROWS)[:, None]
-        tma.store_wait(0)  # the tile before has left
-        barrier()
-        o_smem.index(group).store(Oi.to(gl.float16))
-        fence_async_shared()
-        barrier()
-        if start_q < n:  # the last program of a head may have groups without queries
-            tma.async_copy_shared_to_global(o_desc, [row + start_q, 0], o_smem.index(group))
-            gl.store(lse_ptr + row + start_q + gl.arange(0, ROWS, layout=S_ROWS), (mi + gl.log2(li)) / LOG2_E)
+    # The last output, which nothing is left to be done beside.
+    Pij, mi, li, alpha = softmax(Sij, mi, li, start_q, 0, scale_log2, Bc, CAUSAL)
+    Oi = Oi * gl.convert_layout(alpha, O_ROWS)[:, None]
+    mbarrier.wait(full.index(count % STAGES), count // STAGES & 1)
+    Oi = warpgroup_mma(gl.convert_layout(Pij, P_LAYOUT), v_smem.index(count % STAGES), Oi, is_async=True)
+    Oi = warpgroup_mma_wait(0, deps=(Oi,))
+
+    Oi = Oi / gl.convert_layout(li, O_ROWS)[:, None]
+    barrier()
+    Qi.store(Oi.to(gl.float16))  # nothing else is left to be done with Q
+    fence_async_shared()
+    barrier()
+    if start_q < n:  # the last program of a head may have groups without queries
+        tma.async_copy_shared_to_global(o_desc, [row + start_q, 0], Qi)
+        gl.store(lse_ptr + row + start_q + gl.arange(0, ROWS, layout=S_ROWS), (mi + gl.log2(li)) / LOG2_E)
     tma.store_wait(0)
 
 
-@gluon.jit(do_not_specialize=["heads_at_once", "items"])
+@gluon.jit(do_not_specialize=["heads_at_once"])
 def flash_attention_2_kernel(
-    q_desc, k_desc, v_desc, o_desc, lse_ptr, n, heads_at_once, items, scale_log2,
+    q_desc, k_desc, v_desc, o_desc, lse_ptr, n, heads_at_once, scale_log2,
     D: gl.constexpr, Bc: gl.constexpr, STAGES: gl.constexpr, CAUSAL: gl.constexpr,
 ):  # fmt: skip
     BARRIER: gl.constexpr = mbarrier.MBarrierLayout()
     q_smem = gl.allocate_shared_memory(gl.float16, [GROUPS, ROWS, D], q_desc.layout)
-    o_smem = gl.allocate_shared_memory(gl.float16, [GROUPS, ROWS, D], o_desc.layout)
     k_smem = gl.allocate_shared_memory(gl.float16, [STAGES, Bc, D], k_desc.layout)
     v_smem = gl.allocate_shared_memory(gl.float16, [STAGES, Bc, D], v_desc.layout)
     q_full = gl.allocate_shared_memory(gl.int64, [GROUPS, 1], BARRIER)
-    q_empty = gl.allocate_shared_memory(gl.int64, [1], BARRIER)
     full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], BARRIER)
     empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], BARRIER)
-    mbarrier.init(q_empty, count=GROUPS)
     for group in gl.static_range(GROUPS):
         mbarrier.init(q_full.index(group), count=1)
     for stage in gl.static_range(STAGES):
@@ -197,14 +188,14 @@ def flash_attention_2_kernel(
         mbarrier.init(empty.index(stage), count=GROUPS)
     fence_async_shared()
     barrier()
-    memory = (q_smem, k_smem, v_smem, o_smem, o_desc, lse_ptr)
-    barriers = (q_full, q_empty, full, empty)
-    sizes = (n, heads_at_once, items)
+    memory, outputs = (q_smem, k_smem, v_smem), (o_desc, lse_ptr)
+    barriers = (q_full, full, empty)
+    sizes = (n, heads_at_once)
     gl.warp_specialize(
         [
-            (consumer, (memory, barriers, sizes, scale_log2, 0, D, Bc, STAGES, CAUSAL)),
-            (consumer, (memory, barriers, sizes, scale_log2, 1, D, Bc, STAGES, CAUSAL)),
-            (consumer, (memory, barriers, sizes, scale_log2, 2, D, Bc, STAGES, CAUSAL)),
+            (consumer, (memory, outputs, barriers, sizes, scale_log2, 0, D, Bc, STAGES, CAUSAL)),
+            (consumer, (memory, outputs, barriers, sizes, scale_log2, 1, D, Bc, STAGES, CAUSAL)),
+            (consumer, (memory, outputs, barriers, sizes, scale_log2, 2, D, Bc, STAGES, CAUSAL)),
             (producer, ((q_desc, k_desc, v_desc), memory, barriers, sizes, Bc, STAGES, CAUSAL)),
         ],
         [4, 4, 1],  # warps, and registers of a thread, of all but the first, which gets what is left: 160 as well
@@ -239,10 +230,8 @@ def launched(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, scale, CAUSAL):
     heads_at_once = 1
     while CAUSAL and heads % (2 * heads_at_once) == 0 and 2 * heads_at_once * n * D * 4 <= CACHED:
         heads_at_once *= 2
-    items = heads * triton.cdiv(n, Br.value)
     arguments = (
         tiles(q_ptr, ROWS.value), tiles(k_ptr, Bc[D]), tiles(v_ptr, Bc[D]), tiles(o_ptr, ROWS.value), lse_ptr,
-        n, heads_at_once, items, scale * LOG2_E.value, D, Bc[D], STAGES[D], CAUSAL,
+        n, heads_at_once, scale * LOG2_E.value, D, Bc[D], STAGES[D], CAUSAL,
     )  # fmt: skip
-    # The kernel takes any grid, also a program for each core, with several tiles each. On an H100 that gained nothing.
-    return (items,), arguments
+    return (heads * triton.cdiv(n, Br.value),), arguments

@@ -104,22 +104,26 @@ class Rows:
     pitch: int = 0
 
 
+_SIDE: list[tuple[str, Any]] = [
+    ("XInBytes", ctypes.c_size_t),
+    ("Y", ctypes.c_size_t),
+    ("MemoryType", ctypes.c_int),
+    ("Host", ctypes.c_void_p),
+    ("Device", ctypes.c_uint64),
+    ("Array", ctypes.c_void_p),
+    ("Pitch", ctypes.c_size_t),
+]
+
+
 class _Copy2D(ctypes.Structure):
     """CUDA_MEMCPY2D."""
 
     _fields_ = [
-        (f"{end}{name}", kind)
-        for end in ("src", "dst")
-        for name, kind in [
-            ("XInBytes", ctypes.c_size_t),
-            ("Y", ctypes.c_size_t),
-            ("MemoryType", ctypes.c_int),
-            ("Host", ctypes.c_void_p),
-            ("Device", ctypes.c_uint64),
-            ("Array", ctypes.c_void_p),
-            ("Pitch", ctypes.c_size_t),
-        ]
-    ] + [("WidthInBytes", ctypes.c_size_t), ("Height", ctypes.c_size_t)]
+        *((f"src{name}", kind) for name, kind in _SIDE),
+        *((f"dst{name}", kind) for name, kind in _SIDE),
+        ("WidthInBytes", ctypes.c_size_t),
+        ("Height", ctypes.c_size_t),
+    ]
 
 
 class Memory:

@@ -76,7 +76,7 @@ class _Silent(ASTSource):  # type: ignore[misc]
     """A kernel without what it prints."""
 
     def __init__(self, source: ASTSource):
-        vars(self).update(vars(source))
+        self.__dict__.update(vars(source))
 
     def hash(self) -> str:
         """What it is kept on disk as, beside the one that prints."""
@@ -94,7 +94,7 @@ class _Silent(ASTSource):  # type: ignore[misc]
 def _lines(launch: dict[str, Any]) -> int:
     """About how many lines a print in the kernel is: each thread, or each element of a tile, has one."""
     blocks = sorted((int(n) for n in launch["constexprs"].values()), reverse=True)
-    return math.prod(launch["grid"]) * max(_THREADS, math.prod(blocks[:2]))
+    return int(math.prod(launch["grid"])) * max(_THREADS, math.prod(blocks[:2]))
 
 
 def compiled(kernel: Any, job: dict[str, Any]) -> Any:
