@@ -9,6 +9,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from checker import catalog
@@ -16,13 +17,15 @@ from checker.check import check
 from checker.course import ladder
 from checker.course.case import Role
 from checker.course.lesson import emptied, notebook_text, span, stubs_text
+from checker.course.misconception import Writes
 from checker.course.places import stubs
+from checker.course.puzzle import Suspect, Suspects
 from checker.course.verdict import Status
 from checker.publish.build import page_text, puzzle_table
 from checker.publish.bundle import PAGES
 from checker.publish.hosted import hosted
 from checker.submission.read import from_file
-from tests.conftest import ROOT, check_path
+from tests.conftest import ROOT, check_path, sampled
 
 STEMS = ladder.stems()
 every_puzzle = pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
@@ -180,9 +183,6 @@ def test_cases_name_real_properties_and_every_property_is_proven(puzzle_id: str)
 @pytest.mark.parametrize("puzzle_id", STEMS)
 def test_every_misconception_is_told_from_the_right_answer(puzzle_id: str) -> None:
     """A model that equals the reference in all cases could never be named."""
-    import numpy as np
-
-    from checker.course.misconception import Writes
     from checker.judge.compare import wrong_elements
 
     puzzle = catalog.load(puzzle_id)
@@ -199,6 +199,26 @@ def test_every_misconception_is_told_from_the_right_answer(puzzle_id: str) -> No
                     for name, value in sign.outputs(case).items()
                 )
             assert differs, misconception.title
+
+
+@pytest.mark.parametrize("key", sampled(("autumn", "winter", "spring", "summer"), ("autumn",)))
+@pytest.mark.parametrize("puzzle_id", STEMS)
+def test_what_a_mistake_writes_has_the_shape_of_the_output_at_any_size(puzzle_id: str, key: str) -> None:
+    """Also where tiles are empty, in the cases of any key and in those on both sides of some number in a kernel."""
+    puzzle = catalog.load(puzzle_id)
+    draw, numbers = puzzle.draw(key), Suspects(tuple(Suspect(n, str(n)) for n in (7, 64, 200)))
+    cases = puzzle.cases(draw)
+    if puzzle.suspected:
+        cases += [case for kernel in puzzle.kernels for case in puzzle.suspected.cases(kernel.name, draw, numbers)]
+    for case in cases:
+        if max(tensor.values.size for tensor in case.tensors.values()) > 4000:
+            continue
+        for misconception, sign in ((m, sign) for m in puzzle.misconceptions for sign in m.signs):
+            if isinstance(sign, Writes):
+                with np.errstate(all="ignore"):
+                    written = sign.outputs(case)
+                for name, values in written.items():
+                    assert np.shape(values) == case.tensors[name].values.shape, (misconception.title, case.name, name)
 
 
 # What runs on a GPU, in processes of its own, and what trains. Nothing else may wait for torch.

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ SEED = 20221107
 SAMPLE = 2  # in `make test`
 PATIENT = Limits(wall_seconds=200, cpu_seconds=200)  # there is no limit on time in a page
 SCRIPT = Path(__file__).with_name("judged.py")
-Asked = Sequence[tuple[Kernel, str | None]]  # with a key, or as in practice
+Asked = tuple[tuple[Kernel, str | None], ...]  # with a key, or as in practice
 
 
 def answers(command: Sequence[str], asked: Asked) -> list[dict[str, Any]]:
@@ -48,6 +49,7 @@ def in_pyodide(site: Path, asked: Asked) -> list[dict[str, Any]]:
     return answers(["node", str(Path(__file__).with_name("node.mjs")), str(site), str(SCRIPT)], asked)
 
 
+@cache
 def in_cpython(asked: Asked) -> list[dict[str, Any]]:
     """Without Triton's binary, and without the modules that Pyodide does not have."""
     script = f"""
@@ -65,6 +67,10 @@ def sample(every: Sequence[Kernel], size: int) -> list[Kernel]:
     return random.Random(SEED).sample(every, size)
 
 
+def in_practice(every: Sequence[Kernel]) -> Asked:
+    return tuple((one, None) for one in every)
+
+
 def native(one: Kernel, quick: Terms) -> tuple[str, list[str], list[str]]:
     verdict = check_kernel(one, replace(quick, targets=(), limits=PATIENT))
     passed = [one.name for one in verdict.properties if one.passed]
@@ -72,7 +78,7 @@ def native(one: Kernel, quick: Terms) -> tuple[str, list[str], list[str]]:
 
 
 def assert_processes_agree(tried: Sequence[Kernel], quick: Terms) -> None:
-    for one, here in zip(tried, in_cpython([(one, None) for one in tried]), strict=True):
+    for one, here in zip(tried, in_cpython(in_practice(tried)), strict=True):
         assert (here["verdict"], here["findings"], here["passed"]) == native(one, quick), one.name
         assert here["compiled"] == 0
 
@@ -90,7 +96,7 @@ def test_a_sample_without_the_binary_gets_the_verdicts_of_processes(quick: Terms
 
 def test_a_sample_gets_them_in_pyodide(built_site: Path, told: Callable[[str], None]) -> None:
     told(f"kernels in Pyodide: {SAMPLE} of {len(EVERY)}, or all in make test-all")
-    assert_pyodide_agrees(built_site, [(one, None) for one in sample(EVERY, SAMPLE)])
+    assert_pyodide_agrees(built_site, in_practice(sample(EVERY, SAMPLE)))
 
 
 @pytest.mark.slow
@@ -100,11 +106,11 @@ def test_all_without_the_binary_get_the_verdicts_of_processes(quick: Terms) -> N
 
 @pytest.mark.slow
 def test_all_get_them_in_pyodide(built_site: Path) -> None:
-    assert_pyodide_agrees(built_site, [(one, None) for one in EVERY])
+    assert_pyodide_agrees(built_site, in_practice(EVERY))
 
 
 @pytest.mark.slow
 def test_right_kernels_are_accepted_with_any_key(built_site: Path) -> None:
     """Each with a key of its own, of a hundred."""
-    asked = [(one, f"key {number % 100}") for number, one in enumerate(RIGHT)]
+    asked = tuple((one, f"key {number % 100}") for number, one in enumerate(RIGHT))
     assert {one["verdict"] for one in assert_pyodide_agrees(built_site, asked)} == {"accepted"}

@@ -120,7 +120,7 @@ def _state_across_keys(what: str) -> Callable[[Array, Array, Case], Outputs]:
         made: dict[str, list[Array]] = {"o_ptr": [], "lse_ptr": []}
         for start in range(0, of.n_q, of.Br):
             rows, seen = s[:, start : start + of.Br], looked_at(case)[start]
-            o = l = np.zeros((*rows.shape[:2], 1))
+            o, l = (np.zeros((*rows.shape[:2], width)) for width in (d, 1))
             m = np.full_like(l, -np.inf)
             for s_j, v_j in tiles(rows[..., seen], v[:, seen], case):
                 m_new = np.maximum(m, s_j.max(axis=1 if what == "maximum" else 2, keepdims=True))
@@ -128,7 +128,8 @@ def _state_across_keys(what: str) -> Callable[[Array, Array, Case], Outputs]:
                 p, a = exp32(s_j - shift), exp32(m - shift)
                 l = a * l + p.sum(axis=1 if what == "sum" else 2, keepdims=True)
                 o, m = a * o + p @ v_j, m_new
-            made["o_ptr"].append(o / np.where(l == 0, 1.0, l))
+            l = np.where(l == 0, 1.0, l)  # of queries that look at no key
+            made["o_ptr"].append(o / l)
             made["lse_ptr"].append((m + np.log(l))[..., 0])
         return {name: np.concatenate(parts, axis=1) for name, parts in made.items()}
 
