@@ -115,7 +115,7 @@ def _merges(make: SplitCaseMaker) -> list[Case]:
     large, apart = make.parts("large O", many, 64), make.parts("large LSEs", rows(5), 6)
     levels = np.array([1e5, -1e5, 3e4, -3e4, 0.0], np.float32)  # beyond fp16, and beyond what only looks like -inf
     made = [
-        merge("two parts", ("any-count", "traffic"), rows(3), 2, 2),
+        merge("two parts", ("any-count", "traffic"), rows(8), 2, 2),
         merge("parts of every kind", ("merge", "traffic"), sixteen, 5, 8),
         launch_merge("right parts", "merge", replace(hard, Br=1, Bc=1), 8, of_hard),
         merge("one part", "any-count", rows(2), 1, 1),

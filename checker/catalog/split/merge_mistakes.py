@@ -35,14 +35,6 @@ def _unweighed(o: Array, divided_by: Array | float) -> Array:
     return np.asarray(o.sum(axis=0) / divided_by)
 
 
-def _in_half(o: Array, lse: Array, case: Case) -> tuple[Array, Array]:
-    """The weighted rows, and their sum, in fp16."""
-    m = lse.max(axis=0)
-    weights = exp32(lse - m)
-    terms = rounded(weights)[..., None] * rounded(o)
-    return rounded(rounded(terms).sum(axis=0)) / weights.sum(axis=0)[..., None], m + np.log(weights.sum(axis=0))
-
-
 def _reads_twice(case: Case, moved: Mapping[str, Traffic]) -> bool:
     if is_split(case):
         return False
@@ -245,7 +237,6 @@ WEIGHTS = (
         signs=(
             merging(lambda o, lse, case: weighed(rounded(o), lse)),
             merging(lambda o, lse, case: weighed(o, lse, lambda lse, m: rounded(exp32(lse - m)))),
-            merging(_in_half),
         ),
     ),
 )
