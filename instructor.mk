@@ -66,7 +66,7 @@ site: $(call layer,site) ## for instructors: the course as a static site that ch
 test: $(call layer,test) ## the project's own tests, at most ten minutes
 	@$(pytest) -m "not slow" $(TESTS)
 
-test-all: $(call layer,test) ## every test there is, with 50 mutants of each puzzle
+test-all: $(call layer,test) ## all tests, the slow ones too; of the mutants 50 for each puzzle
 	@$(pytest)
 
 mutants: $(call layer,test) ## wrong kernels made by machine, of PUZZLE=p4 or of all (16,000, which takes hours): all must be refused

@@ -216,7 +216,7 @@ class Check:
             findings=tuple(findings),
             properties=results,
             runs=(Run(device, result.seconds, made.traffic, made.held),),
-            remarks=(*made.remarks, *self._unseen(evidence, bool(printed))),
+            remarks=(*made.remarks, *self._unseen(evidence, "print" in program.source)),
             printed=tuple((plan.runnable[number].name, text) for number, text in printed.items()),
             versions=self.unjudged.versions | result.versions,
         )
@@ -232,15 +232,15 @@ class Check:
             self.where(program.gaps.get(kernel, program.kernels[kernel].lineno)),
         )
 
-    def _unseen(self, evidence: list[Evidence], printed: bool) -> Iterable[str]:
+    def _unseen(self, evidence: list[Evidence], prints: bool) -> Iterable[str]:
         """What this check cannot say, for want of an interpreter or of a compiler."""
         if self.terms.host.alone and not self.terms.host.here:
             yield "not compiled for any GPU: Triton itself is not installed here."
         if not self.terms.on_gpu:
             return
         yield "a GPU tells nothing of memory traffic and races between programs: the interpreter does."
-        if printed:
-            yield "on a GPU each thread prints a line, so only small launches print anything."
+        if prints:
+            yield "on a GPU each thread prints at least one line, so only small launches print anything."
         for one in evidence:
             if one.left_out:
                 yield f"this GPU has not enough free memory for: {one.case.name}."

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.box.protocol.records import IN_STORE
-from checker.course.case import Array, Axis, Case
+from checker.course.case import Array, Axis, Case, Role
 from checker.course.misconception import Part
 from checker.course.verdict import Finding, Status
 from checker.judge.errors import PRINT_HINT
@@ -89,7 +89,8 @@ def _made_of_rounded(items: list[Wrong], where: Locator) -> Finding | None:
     """The finding on fp32 results that are off by what a conversion to 16 bits in the kernel's text loses."""
     item = items[0]
     line = item.code.line_of(Part.CAST_TO_HALF, item.store_lines[item.first])
-    if line is None or not all(_nearly(i, n, LOST_IN_BF16) for i in items for n in i.wrong):
+    finite = [i for i in items if not _overflows(i)]
+    if line is None or not finite or not all(_nearly(i, n, LOST_IN_BF16) for i in finite for n in i.wrong):
         return None
     name = item.first
     return Finding(
@@ -115,6 +116,12 @@ def _nearly(item: Wrong, name: str, times: float) -> bool:
     with np.errstate(invalid="ignore"):
         off = np.abs(item.outputs[name].astype(np.float64) - item.expected[name].values)
     return bool(np.all(off[item.wrong[name]] <= times * item.expected[name].tolerance[item.wrong[name]]))
+
+
+def _overflows(item: Wrong) -> bool:
+    """Whether some input is larger than fp16 can hold, and so infinite once it is rounded."""
+    inputs = (tensor.values for tensor in item.case.tensors.values() if tensor.role is Role.INPUT)
+    return any(values.size and np.abs(values).max() > np.finfo(np.float16).max for values in inputs)
 
 
 def _what(item: Wrong, name: str) -> str:

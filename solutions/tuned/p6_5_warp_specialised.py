@@ -123,9 +123,11 @@ def consumer(
     li = gl.zeros([ROWS], gl.float32, S_ROWS)
     Oi = gl.zeros([ROWS, D], gl.float32, O_LAYOUT)
 
-    # Tiles that other groups see, and this one does not: at most as many as there are stages.
+    # Tiles that other groups see, and this one does not: at most as many as there are stages. It waits for these too:
+    # who leaves out a phase of a barrier takes the one before for the one after.
     first = count - seen(start_q + ROWS, n, Bc, CAUSAL)
     for j in range(first):
+        mbarrier.wait(full.index(j), 0)
         mbarrier.arrive(empty.index(j), count=1)
 
     # The first scores, which nothing can be done beside.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
 import sys
 from pathlib import Path
@@ -59,6 +60,7 @@ def _in_numpy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(driver, "Memory", Memory)
     monkeypatch.setattr(cuda, "_WHOLE", request.param)
     monkeypatch.setattr(cuda, "_AT_ONCE", request.param)
+    monkeypatch.setattr(driver, "GREATEST_PITCH", 8000)  # bytes, so some rows lie too far apart
     monkeypatch.setattr(cuda, "_changes", lambda memory, nan: bool((memory.elements != nan).any()))
 
 
@@ -93,6 +95,12 @@ def test_values_lie_where_strides_say_and_any_other_element_is_watched(
         memory.elements = before.copy()
         memory.elements[changed] ^= 1
         assert buffer.read() == (values.tobytes(), True), changed
+
+
+def test_a_copy_in_two_dimensions_is_told_as_cuda_h_has_it() -> None:
+    copy = driver._Copy2D
+    offsets = copy.srcHost.offset, copy.srcPitch.offset, copy.dstXInBytes.offset, copy.WidthInBytes.offset
+    assert (ctypes.sizeof(copy), offsets) == (128, (24, 48, 56, 112))
 
 
 @pytest.mark.usefixtures("_in_numpy")

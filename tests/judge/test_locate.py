@@ -9,11 +9,11 @@ from checker.course.case import Array, Axis, Case
 from checker.judge.locate import located
 from checker.judge.notes import Loss
 from checker.judge.wrong import Wrong, wrong_outputs
-from tests.judge.made import case, code, puzzle, result, right, where
+from tests.judge.made import TEXT, case, code, puzzle, result, right, where
 
 
-def item(one: Case, y: Array) -> Wrong:
-    made = wrong_outputs(one, puzzle().expected(one), result(one, y), code())
+def item(one: Case, y: Array, text: str = TEXT) -> Wrong:
+    made = wrong_outputs(one, puzzle().expected(one), result(one, y), code(text))
     assert made is not None
     return made
 
@@ -86,3 +86,18 @@ def test_outputs_that_were_rounded_to_half_are_a_loss() -> None:
     object.__setattr__(one.tensors["x_ptr"], "values", values)
     note = located([item(one, right(one).astype(np.float16))], [one], [], where)
     assert isinstance(note, Loss) and note.finding.title == "y was rounded to fp16 before it was stored"
+
+
+def test_what_fp16_cannot_hold_is_infinite_and_otherwise_values_are_nearly_right() -> None:
+    text = TEXT.replace("y = 2 * x", "y = 2 * x.to(tl.float16)")
+    plain, huge = case(), case("huge", 1)
+    object.__setattr__(huge.tensors["x_ptr"], "values", 1e5 * huge.tensors["x_ptr"].values)
+    near, infinite = item(plain, 1.0003 * right(plain), text), item(huge, np.inf * right(huge), text)
+    broken = item(plain, np.inf * right(plain), text)
+    for items, id in (
+        ([near], "fp32-rounded-on-the-way"),
+        ([near, infinite], "fp32-rounded-on-the-way"),
+        ([infinite], "wrong-values"),
+        ([broken, infinite], "wrong-values"),
+    ):
+        assert located(items, [one.case for one in items], [], where).finding.id == id

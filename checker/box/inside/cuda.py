@@ -158,8 +158,8 @@ class Buffer:
     def _parts(self, values: npt.NDArray[Any]) -> Iterator[tuple[driver.Rows, npt.NDArray[np.int64], npt.NDArray[Any]]]:
         """(rows of the buffer, places of the tensor's elements in each row, these elements among `values`), few in all.
 
-        A buffer with far axes is too long to be copied as a whole. Its rows are of elements that lie close together, as
-        many at once as may be held here: those along the far axis that has most of them.
+        A buffer with far axes is too long to be copied as a whole. Its rows are of elements that lie close together;
+        those along the longest far axis are copied together, as many as fit.
         """
         shape, strides = self.spec["shape"], self.spec["strides"]
         if not self.far:

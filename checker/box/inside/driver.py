@@ -96,7 +96,7 @@ def free_bytes() -> int:
 
 @dataclass(frozen=True)
 class Rows:
-    """Elements of a buffer: `count` from `first` on, and again `pitch` elements further on, for each of `number`."""
+    """Elements of a buffer: `number` rows of `count`, the first from `first` on, and `pitch` from start to start."""
 
     first: int
     count: int
@@ -173,7 +173,7 @@ class Memory:
         setattr(copy, f"{host}Pitch", rows.count * size)
         setattr(copy, f"{device}MemoryType", _DEVICE)
         setattr(copy, f"{device}Device", self.at(rows.first))
-        setattr(copy, f"{device}Pitch", max(rows.pitch, rows.count) * size)
+        setattr(copy, f"{device}Pitch", (rows.count if rows.number == 1 else rows.pitch) * size)
         _call("cuMemcpy2D_v2", ctypes.byref(copy))
 
     def free(self) -> None:

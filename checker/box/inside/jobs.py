@@ -79,7 +79,7 @@ class _Silent(ASTSource):  # type: ignore[misc]
         self.__dict__.update(vars(source))
 
     def hash(self) -> str:
-        """What it is kept on disk as, beside the one that prints."""
+        """Its key in the cache on disk, beside that of the one that prints."""
         return f"{super().hash()}-silent"
 
     def make_ir(self, *arguments: Any) -> Any:
@@ -92,8 +92,8 @@ class _Silent(ASTSource):  # type: ignore[misc]
 
 
 def _lines(launch: dict[str, Any]) -> int:
-    """About how many lines a print in the kernel is: each thread, or each element of a tile, has one."""
-    blocks = sorted((int(n) for n in launch["constexprs"].values()), reverse=True)
+    """About how many lines one print gives: one for each thread, or for each element of a tile."""
+    blocks = sorted((int(n) or 1 for n in launch["constexprs"].values()), reverse=True)
     return int(math.prod(launch["grid"])) * max(_THREADS, math.prod(blocks[:2]))
 
 
