@@ -66,10 +66,10 @@ site: $(call layer,site) ## for instructors: the course as a static site that ch
 test: $(call layer,test) ## the project's own tests, at most ten minutes
 	@$(pytest) -m "not slow" $(TESTS)
 
-test-all: $(call layer,test) ## all tests, the slow ones too; of the mutants 50 for each puzzle
+test-all: $(call layer,test) ## every test there is, with all 16,000 mutants: hours on two cores
 	@$(pytest)
 
-mutants: $(call layer,test) ## wrong kernels made by machine, of PUZZLE=p4 or of all (16,000, which takes hours): all must be refused
+mutants: $(call layer,test) ## wrong kernels made by machine, of PUZZLE=p4 or of all: all must be refused
 	@"$(bin)/python" -m tests.mutation $(PUZZLE)
 
 versions: $(call layer,test) ## the tests on every Python, triton and numpy supported (PYTHONS="python3.10 …", ONLY=hosted or newest): half an hour
