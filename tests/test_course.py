@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 
 from checker import catalog
-from checker.check import check
+from checker.check import Terms, check
+from checker.check.steps import Check
 from checker.course import ladder
 from checker.course.case import Role
 from checker.course.lesson import emptied, notebook_text, span, stubs_text
 from checker.course.misconception import Writes
-from checker.course.places import stubs
+from checker.course.places import solution, stubs
 from checker.course.puzzle import Suspect, Suspects
 from checker.course.verdict import Status
 from checker.publish.build import page_text, puzzle_table
@@ -43,6 +44,29 @@ def shipped_stub(puzzle_id: str, tmp_path: Path) -> Path:
     path = tmp_path / stub(puzzle_id).name
     path.write_text(emptied(text, catalog.load(puzzle_id)))
     return path
+
+
+class _Asked(Exception):
+    """What a box was asked to run."""
+
+
+class _Box:
+    """It only tells what it is asked to run."""
+
+    def run(self, *asked: object) -> None:
+        raise _Asked(*asked)
+
+
+@every_puzzle
+def test_a_grid_on_a_gpu_may_have_more_programs_than_can_be_listed(puzzle_id: str) -> None:
+    puzzle = catalog.load(puzzle_id)
+    if puzzle.pytorch:
+        return
+    with pytest.raises(_Asked) as told:
+        Check(puzzle, from_file(solution(puzzle_id)), Terms(device="cuda")).run(_Box())  # type: ignore[arg-type]
+    _, _, launches, passes = told.value.args
+    assert {number for one in passes for number, _ in one} == set(range(len(launches)))
+    assert not any(len(order) for one in passes for _, order in one)
 
 
 def test_no_file_is_stray() -> None:

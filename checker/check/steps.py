@@ -154,14 +154,17 @@ class Check:
         return [case for kernel, of_kernel in found.items() for case in suspected.cases(kernel, self.draw, of_kernel)]
 
     def _passes(self, cases: list[Case], launches: list[Launch]) -> list[Pass]:
-        """In order and shuffled; launches that run once are shared out between the two processes."""
+        """In order and shuffled; launches that run once are shared out between the two processes.
+
+        A GPU has an order of its own, and a grid there may have more programs than can be listed: none are.
+        """
         shuffle = self.draw.case("order of programs")
         in_order: Pass = []
         shuffled: Pass = []
         runs = [runs_of(case, self.puzzle) for case in cases]
         second = half_of({n: steps_of(case, self.puzzle) for n, case in enumerate(cases) if runs[n] == 1})
         for number, (case, launch) in enumerate(zip(cases, launches, strict=True)):
-            programs = np.array(case.programs or range(launch.programs))
+            programs = np.array(() if self.terms.on_gpu else case.programs or range(launch.programs), np.int64)
             if number not in second:
                 in_order.append((number, programs))
             if runs[number] == 2 or number in second:
