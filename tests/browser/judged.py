@@ -14,7 +14,8 @@ from checker.check import Terms
 from checker.check.steps import Check
 from checker.submission.read import from_cells
 
-DERIVED = ("o_ptr", "lse_ptr", "delta_ptr")  # of puzzle 7: sums, which every machine adds up in an order of its own
+# Inputs that are sums, which every machine adds up in an order of its own: of puzzle 7, and the parts that b3 merges.
+DERIVED = ("o_ptr", "lse_ptr", "delta_ptr", "o_part_ptr", "lse_part_ptr")
 digest = hashlib.sha256()
 request = here.request
 
