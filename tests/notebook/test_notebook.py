@@ -84,7 +84,7 @@ def test_cells_that_were_not_run_are_asked_for(cell: Kernel) -> None:
     assert "Run the first code cell and the cell with the kernel" in shown and "git" not in shown
 
 
-# The capstone runs the learner's own kernels, of which this copy has none: tests/train has it.
+# The capstone runs the learner's own kernels, of which this copy has none: see tests/train/test_parts.py.
 @pytest.mark.parametrize("puzzle_id", sampled([one for one in STEMS if one != "c1"], ("w2", "p3", "a2", "p7")))
 def test_solutions_are_accepted(puzzle_id: str, cell: Kernel) -> None:
     cell((ROOT / "solutions" / f"{STEMS[puzzle_id]}.py").read_text())

@@ -161,6 +161,22 @@ if True:
 """
 
 
+IN_CELLS = """
+from pathlib import Path
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+for cell in (Path("c1.py").read_text(), "from checker.notebook import check", "check('c1')"):
+    shell.run_cell(cell, store_history=True).raise_error()
+"""
+
+
+def test_a_notebook_accepts_what_runs_the_learners_own_kernels(own_course: Path) -> None:
+    importable("IPython")
+    (own_course / "c1.py").write_text(solved())
+    said = script(IN_CELLS, own_course)
+    assert "accepted" in said and "100/100 points" in said
+
+
 def test_only_definitions_run(own_course: Path) -> None:
     (own_course / "c1.py").write_text(solved() + EXPERIMENTS)
     said = script(RUNS_NOTHING_ELSE, own_course)
