@@ -99,8 +99,8 @@ def error_finding(error: KernelError, place: Where) -> Finding:
             f"In this case there is {plain(error.message)}, where other programs write at the same time. A GPU may "
             "move a plain access, or answer it from a cache that never learns what others write: a loop around it may "
             "run for ever, or go on with half of a value.",
-            "Read by tl.atomic_or(pointer, 0) and write by tl.atomic_xchg(pointer, value): each takes effect at once, "
-            "in the L2 that all programs share.",
+            "Write by tl.atomic_xchg(pointer, value), and read by tl.atomic_or(pointer, 0) or by tl.load(pointer, "
+            "volatile=True): each takes effect in the L2 that all programs share, every time.",
             place,
         )
     if error.type == "NotScratch":  # of checker.box.inside.memory

@@ -14,11 +14,12 @@ from checker.box.inside import half, language
 from checker.box.inside.running import memory, running
 
 
-def _masked_load(builder: Any, ptrs: Any, mask: Any, other: Any, *_: Any, **__: Any) -> Any:
+def _masked_load(builder: Any, ptrs: Any, mask: Any, other: Any, cached: Any, evicted: Any, volatile: bool) -> Any:
     """Every load, through the launch's memory."""
     element = ptrs.get_element_ty()
     dtype = interpreter._get_np_dtype(element)
-    values = memory().load(ptrs.data, np.asarray(mask.data, dtype=bool), None if other is None else other.data, dtype)
+    lanes, padding = np.asarray(mask.data, dtype=bool), None if other is None else other.data
+    values = memory().load(ptrs.data, lanes, padding, dtype, bool(volatile))
     return interpreter.TensorHandle(values, element)
 
 

@@ -55,7 +55,7 @@ class BoxTensor:
     values: npt.NDArray[Any]
     strides: tuple[int, ...]
     slot: int = 0
-    scratch: bool = False  # atomic operations may touch it
+    scratch: bool = False  # atomic operations may touch it, and volatile loads
     seen: npt.NDArray[np.bool_] = field(init=False)
     nested: list[tuple[int, int, int]] = field(init=False)  # of each axis extent, stride here, and stride if dense
 
@@ -125,12 +125,16 @@ class Memory:
         mask: npt.NDArray[np.bool_],
         other: npt.NDArray[Any] | None,
         dtype: np.dtype[Any],
+        volatile: bool = False,
     ) -> npt.NDArray[Any]:
-        """Values at `addresses` where `mask` holds, `other` (or poison) elsewhere; same shape."""
+        """Values at `addresses` where `mask` holds, `other` (or poison) elsewhere; same shape.
+
+        A volatile load may see what other programs write at the same time, so it may read scratch as well.
+        """
         lanes = int(np.count_nonzero(mask))
         if lanes == addresses.size > 0 and mask.shape == addresses.shape:
             tensor, elements = self._translate(LOAD, addresses.reshape(-1), dtype)
-            self._record(LOAD, tensor, elements, addresses.size, 0)
+            self._record(LOAD, tensor, elements, addresses.size, 0, volatile)
             return tensor.values.reshape(-1)[elements].reshape(addresses.shape)
         result = np.empty(addresses.shape, dtype)
         if other is not None:
@@ -142,7 +146,7 @@ class Memory:
             tensor, elements = self._translate(LOAD, addresses[mask], dtype)
             padded = int(np.count_nonzero(result[~mask] != -np.inf)) * (-1 if other is None else 1)
             result[mask] = tensor.values.reshape(-1)[elements]
-            self._record(LOAD, tensor, elements, addresses.size, padded)
+            self._record(LOAD, tensor, elements, addresses.size, padded, volatile)
         else:
             self._spend(addresses.size)
         return result
@@ -243,7 +247,12 @@ class Memory:
         """A record of what is done to no tensor."""
         self.records.append((kind, 0, *self.where(), 0, lanes, detail))
 
-    def _record(self, kind: int, tensor: BoxTensor, elements: Ints, lanes: int, detail: int) -> None:
+    def _record(
+        self, kind: int, tensor: BoxTensor, elements: Ints, lanes: int, detail: int, volatile: bool = False
+    ) -> None:
+        if tensor.scratch and volatile:
+            self._spend(lanes)
+            return  # as for atomic operations
         if tensor.scratch:
             raise NotAtomic(f"a plain {'load from' if kind == LOAD else 'store to'} {tensor.name}")
         first = int(np.minimum.reduce(elements))

@@ -1,8 +1,9 @@
 """Programs that wait for each other, on an interpreter that has one thread.
 
 On a GPU some programs run at the same time, and one can wait in a loop for what another one writes. Here each atomic
-operation hands over: functions that have one become generators, and programs take turns, as many at a time as are
-resident. So whatever a GPU's schedule could do between two atomic operations, some order of turns does here.
+operation hands over, and each volatile load, which sees what others have written: functions that have one become
+generators, and programs take turns, as many at a time as are resident. So whatever a GPU's schedule could do between
+two of them, some order of turns does here.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from checker.box.inside.memory import Memory
 # Turns of each program, on average, in which none ended, and memory stayed as it was. One would do if each wait were a
 # single operation and turns came in a circle; a program may also look at one word after the other.
 QUIET = 50
+ARGUMENTS_OF_LOAD = 8  # of `tl.load`, of which `volatile` is the last
 MOST_NAMED = 8  # programs in a message
 
 Waiting = Generator[None, None, None]
@@ -28,7 +30,12 @@ class Deadlock(RuntimeError):
 
 
 def hand_over(functions: ast.Module) -> None:
-    """Let functions with an atomic operation, and those that call them, hand over before each: they are generators."""
+    """Let functions that exchange something, and those that call them, hand over before each time: they are generators.
+
+    Without an atomic operation nobody publishes anything, and there is nothing to wait for.
+    """
+    if not any(_is_atomic(node) for node in ast.walk(functions)):
+        return
     definitions = [node for node in functions.body if isinstance(node, ast.FunctionDef)]
     names: set[str] = set()
     while more := {one.name for one in definitions if _waits(one, names)} - names:
@@ -40,11 +47,17 @@ def hand_over(functions: ast.Module) -> None:
 
 
 def _waits(function: ast.FunctionDef, names: set[str]) -> bool:
-    calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
-    return any(_is_atomic(called) or (isinstance(called, ast.Name) and called.id in names) for called in calls)
+    calls = (node for node in ast.walk(function) if isinstance(node, ast.Call))
+    return any(_exchanges(call) or (isinstance(call.func, ast.Name) and call.func.id in names) for call in calls)
 
 
-def _is_atomic(called: ast.expr) -> bool:
+def _exchanges(call: ast.Call) -> bool:
+    """An atomic operation, or a load that is told whether it is volatile, by name or as its last argument."""
+    told = len(call.args) >= ARGUMENTS_OF_LOAD or any(keyword.arg == "volatile" for keyword in call.keywords)
+    return _is_atomic(call.func) or (isinstance(call.func, ast.Attribute) and call.func.attr == "load" and told)
+
+
+def _is_atomic(called: ast.AST) -> bool:
     return isinstance(called, ast.Attribute) and called.attr.startswith("atomic_")
 
 
@@ -55,7 +68,7 @@ class _HandOver(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         made: ast.expr = node
-        if _is_atomic(node.func):
+        if _exchanges(node):
             both = ast.Tuple([ast.Yield(None), node], ast.Load())  # first the others' turns, then the operation
             made = ast.Subscript(both, ast.Constant(1), ast.Load())
         elif isinstance(node.func, ast.Name) and node.func.id in self.names:
@@ -66,7 +79,7 @@ class _HandOver(ast.NodeTransformer):
 def take_turns(
     start: Callable[[], Waiting], order: list[int], resident: int, enter: Callable[[int], None], memory: Memory
 ) -> None:
-    """Run the programs of `order`, `resident` of them at a time (0: all), each until its next atomic operation.
+    """Run the programs of `order`, `resident` of them at a time (0: all), each until it next exchanges something.
 
     Whose turn it is, is drawn: in a circle, all would publish before anybody looks, and who looks too early would not
     be seen. `enter` makes a program the one that runs. Raises Deadlock, where a program waits, and whatever they raise.
