@@ -22,7 +22,7 @@ class Role(str, Enum):
     INPUT = "input"  # must be unchanged afterwards
     OUTPUT = "output"  # starts as NaN; every element must be stored
     STATE = "state"  # read and written; starts with the launch's own values
-    SCRATCH = "scratch"  # where programs exchange numbers: touched by atomics and volatile loads only, kept from launch to launch
+    SCRATCH = "scratch"  # where programs exchange numbers, by atomics and volatile loads only; kept between launches
 
 
 @dataclass(frozen=True)

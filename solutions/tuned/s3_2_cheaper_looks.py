@@ -1,17 +1,18 @@
 """Long rows at speed, step 2: as step 1, with less to look at.
 
-In step 1 a look is one atomic operation for each word of the row, and every program of the row looks again and again. A
-row of 2**20 columns has 128 programs with 8192 columns each, so all of them together do 16,384 atomic operations a look,
-and in bf16 a copy of the row takes 1.4 microseconds. What was slow was not the wait, but the looking.
+In step 1 a look is one atomic operation for each word of the row, and every program of the row looks again and again.
+At 8192 columns a block, a row of 2**20 columns has 128 programs, which together do 16,384 atomic operations a look. In
+bf16, copying that row takes 1.4 microseconds. What was slow was the looking, not the wait.
 
 First, a program waits for one word only: that of the row's last block. Tickets are given out in order, so its program
-has started after all others of the row, and its word is nearly always the last one to come. Nearly: so all words are
-still checked, but as a rule once.
+has started after all others of the row, and its word is nearly always the last to come. Nearly: so all words are
+checked afterwards as before, but as a rule once.
 
-Second, the words are read by a volatile load instead of an atomic operation. In PTX it is `ld.volatile`, which has the
-meaning of `ld.relaxed.sys`: it is carried out every time, sees what atomic operations have written, and never half of a
-64-bit word. And a warp reads a whole line at once. For a single word an atomic operation costs no more, so the loop that
-waits still has one: it is one thread that asks, while all threads of a program would load.
+Second, all words are read by a volatile load instead of atomic operations. In PTX it is `ld.volatile`, which means the
+same as `ld.relaxed.sys`: it is carried out every time, sees what atomic operations have written, and never half of a
+64-bit word. The threads of a warp load neighbouring words with one request, while each atomic operation counts by
+itself. The loop that waits for one word keeps its atomic operation: there one thread asks for the whole program, where
+with a load all threads would.
 """
 
 import triton

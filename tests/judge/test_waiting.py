@@ -15,7 +15,8 @@ from checker.course.verdict import Status, Verdict
 from checker.submission.read import from_cells
 from tests.conftest import ROOT
 
-STEP, SECOND = ((ROOT / "solutions" / "tuned" / f"s3_{name}.py").read_text() for name in ("1_handshake", "2_cheaper_looks"))
+TUNED = ROOT / "solutions" / "tuned"
+STEP, SECOND = ((TUNED / f"s3_{name}.py").read_text() for name in ("1_handshake", "2_cheaper_looks"))
 POLL = 'tl.atomic_or(words_ptr, 0, mask=mask, sem="relaxed")'
 TICKET = 'tl.atomic_add(ticket_ptr, 1, sem="relaxed")'
 
