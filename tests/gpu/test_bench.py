@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,7 +13,8 @@ from checker.bench import command
 from checker.bench.run import BenchmarkFailed, Extent, measure
 from checker.bench.workload import asked
 from checker.box.parent import torch_gpu_missing
-from checker.catalog import p6_flash_attention_2
+from checker.catalog import p6_flash_attention_2, p7_causal_backward
+from checker.catalog.attention.backward import given_all, launch_given
 from checker.catalog.attention.launch import Shape
 from checker.catalog.attention.values import Inputs
 from checker.course import places
@@ -78,10 +83,8 @@ def test_what_launches_itself_is_right_and_writes_all_of_o_and_lse(d: int, causa
 
     from checker.bench.inside import child
 
-    if torch.cuda.get_device_capability() != (9, 0):
-        pytest.skip("it is written for Hopper GPUs")
-    [path] = [path for path in places.steps("p6") if places.launches_itself(path)]
-    for heads, n in ((3, 128), (4, 384), (5, 1024), (64, 2048)):
+    path = for_this_gpu("p6")
+    for heads, n in SOME:
         shape = Shape(n, n, d, 64, 64, heads, (0, 0), (0, 0))
         x = blank((heads, n, d), np.float16)
         case = p6_flash_attention_2.launch("timed", (), shape, Inputs(x, x, x, d**-0.5), causal)
@@ -94,11 +97,58 @@ def test_what_launches_itself_is_right_and_writes_all_of_o_and_lse(d: int, causa
         if causal:
             scores.masked_fill_(torch.ones(n, n, dtype=torch.bool, device="cuda").triu(1), -torch.inf)
         right = {"o_ptr": torch.softmax(scores, -1) @ v.double(), "lse_ptr": torch.logsumexp(scores, -1)}
-        run = child._by_itself(str(path), size, tensors, right)
-        for _ in range(10):  # a race shows in some launches only
-            for name in right:
-                tensors[name].fill_(torch.nan)
-            run()
-            for name, values in right.items():
-                off = (tensors[name].double() - values).norm() / values.norm()
-                assert off < 0.001, (name, heads, n)
+        launched_again_and_again(child._by_itself(str(path), size, tensors, right), tensors, right, 0.001)
+
+
+@pytest.mark.parametrize("d", [64, 128])
+def test_the_backward_pass_that_launches_itself_is_right(d: int) -> None:
+    """The same, and sums that programs add to in any order."""
+    import torch
+
+    from checker.bench.inside import child
+
+    path = for_this_gpu("p7")
+    for heads, n in SOME:
+        shape = Shape(n, n, d, 64, 64, heads, (0, 0), (0, 0))
+        x, rows = blank((heads, n, d), np.float16), blank((heads, n), np.float32)
+        given = given_all(shape, Inputs(x, x, x, d**-0.5), x, x, rows, rows)
+        cases = {
+            name: launch_given(kernel, "timed", (), given) for name, kernel in p7_causal_backward.KERNELS.items()
+        }
+        launch = lambda name, _, cases=cases: cases[name]  # type: ignore[misc]  # noqa: E731
+        size = asked(Timed("small", Work.CAUSAL_BACKWARD, launch, p7_causal_backward.TUNINGS[d]))
+        tensors = child._tensors(size)
+        q, k, v, do = (tensors[f"{name}_ptr"].double().requires_grad_() for name in ("q", "k", "v", "do"))
+        scores = torch.einsum("hid,hjd->hij", q, k) * d**-0.5
+        scores = scores.masked_fill(torch.ones(n, n, dtype=torch.bool, device="cuda").triu(1), -torch.inf)
+        o = torch.softmax(scores, -1) @ v
+        tensors["o_ptr"].copy_(o.detach())
+        tensors["lse_ptr"].copy_(torch.logsumexp(scores, -1).detach())
+        gradients = torch.autograd.grad(o, (q, k, v), do.detach())
+        right = dict(zip(("dq_ptr", "dk_ptr", "dv_ptr"), gradients, strict=True))
+        launched_again_and_again(child._by_itself(str(path), size, tensors, right), tensors, right, 0.002)
+
+
+SOME = ((3, 128), (4, 384), (5, 1024), (64, 2048))  # heads, and queries of each
+
+
+def for_this_gpu(puzzle_id: str) -> Path:
+    """The step that launches itself."""
+    import torch
+
+    if torch.cuda.get_device_capability() != (9, 0):
+        pytest.skip("it is written for Hopper GPUs")
+    [path] = [path for path in places.steps(puzzle_id) if places.launches_itself(path)]
+    return path
+
+
+def launched_again_and_again(
+    run: Callable[[], Any], tensors: dict[str, Any], right: dict[str, Any], off: float
+) -> None:
+    """All that it writes is right each time: a race shows in some launches only."""
+    for _ in range(10):
+        for name in right:
+            tensors[name].fill_(float("nan"))
+        run()
+        for name, values in right.items():
+            assert (tensors[name].double() - values).norm() / values.norm() < off, (name, values.shape)

@@ -194,7 +194,7 @@ def _fastest(form: Form, size: Size, tensors: Tensors, right: Tensors) -> tuple[
         for launch in launches:
             run = _launcher(form, launch, tensors)
             try:
-                _check(run, launch, tensors, right)
+                _check(run, [launch], tensors, right)
                 milliseconds = _bench(run, _TRIAL)[0] if len(launches) > 1 else 0.0
             except OutOfResources as error:  # these blocks do not fit; others may
                 problem = error
@@ -209,13 +209,15 @@ def _fastest(form: Form, size: Size, tensors: Tensors, right: Tensors) -> tuple[
 
 
 def _by_itself(path: str, size: Size, tensors: Tensors, right: Tensors) -> Run:
-    """What calls the `launch` of a file of ours, with the arguments of the one kernel that it names; checked.
+    """What calls the `launch` of a file of ours, with those arguments of the kernels that it names; checked.
 
     It raises ValueError if this GPU or this size is none for it, and cannot be imported where Triton lacks what it
     is written in.
     """
-    [[asked, *_]] = size["kernels"]
-    values = tensors | asked["scalars"] | asked["constexprs"]
+    asked = [launches[0] for launches in size["kernels"]]
+    values: dict[str, Any] = dict(tensors)
+    for one in asked:
+        values |= one["scalars"] | one["constexprs"]
     spec = spec_from_file_location("launches_itself", path)
     assert spec is not None and spec.loader is not None
     module = module_from_spec(spec)
@@ -244,10 +246,11 @@ def _argument(name: str, tensor: Tensor, tensors: Tensors) -> torch.Tensor:
     return _empty(tensor, tensor["shape"]).zero_() if tensor["scratch"] else tensors[name]
 
 
-def _check(run: Run, launch: Launch, tensors: Tensors, right: Tensors) -> None:
+def _check(run: Run, launches: list[Launch], tensors: Tensors, right: Tensors) -> None:
     """Run once from a clean start, and compare. Also leaves the outputs behind that the next kernel starts from."""
     outputs = {
         name: tensor["value"]
+        for launch in launches
         for name, tensor in launch["tensors"].items()
         if tensor["value"] is not None and not tensor["scratch"]
     }
