@@ -112,9 +112,7 @@ def test_the_backward_pass_that_launches_itself_is_right(d: int) -> None:
         shape = Shape(n, n, d, 64, 64, heads, (0, 0), (0, 0))
         x, rows = blank((heads, n, d), np.float16), blank((heads, n), np.float32)
         given = given_all(shape, Inputs(x, x, x, d**-0.5), x, x, rows, rows)
-        cases = {
-            name: launch_given(kernel, "timed", (), given) for name, kernel in p7_causal_backward.KERNELS.items()
-        }
+        cases = {name: launch_given(kernel, "timed", (), given) for name, kernel in p7_causal_backward.KERNELS.items()}
         launch = lambda name, _, cases=cases: cases[name]  # type: ignore[misc]  # noqa: E731
         size = asked(Timed("small", Work.CAUSAL_BACKWARD, launch, p7_causal_backward.TUNINGS[d]))
         tensors = child._tensors(size)
