@@ -264,6 +264,15 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+    """How many tests there would be without what was asked for, such as none that is slow."""
+    every = len(items)
+    yield
+    if items and len(items) < every:  # each process has the same first test, and one of them runs it
+        items[0].user_properties.append((TOLD, f"tests: {len(items)} of {every}, or all in make test-all"))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """What tests have told, and what to install for those that were skipped."""
     reports = [r for kind in terminalreporter.stats.values() for r in kind if getattr(r, "when", "") == "call"]

@@ -15,12 +15,12 @@ from tests.conftest import sampled
 from tests.mutation.gate import Fate, GateResult, all_mutants, excuses, matching, run, weighed
 from tests.mutation.oracle import Oracle
 
-SAMPLE = 1  # of each puzzle in `make test`; `make test-all` and `make mutants` check all
+SAMPLE = 1  # of most puzzles in `make test`; `make test-all` and `make mutants` check all
 STEMS = ladder.stems()
 KERNELS = [(puzzle_id, kernel.name) for puzzle_id in STEMS for kernel in catalog.load(puzzle_id).kernels]
 
 
-@pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
+@pytest.mark.parametrize("puzzle_id", sampled(STEMS, [one for one in STEMS if one not in {"a4", "b3", "c1"}]))
 def test_a_sample_of_mutants_is_refused(puzzle_id: str, told: Callable[[str], None]) -> None:
     result = run(puzzle_id, SAMPLE)
     told(result.summary())

@@ -21,7 +21,7 @@ from checker.course import ladder, places
 from checker.course.status import Misuse
 from checker.learner.bugs import bugs_of, code_of
 from checker.publish.questions import bank, moodle
-from tests.conftest import ROOT, check_kernel, need, typed
+from tests.conftest import ROOT, check_kernel, need, sampled, typed
 from tests.kernels import named
 
 LARGE = (100, 90, 83.33333, 80, 75, 70, 66.66667, 60, 50, 40, 33.33333, 30, 25, 20)
@@ -54,7 +54,7 @@ def listed(html: str) -> list[str]:
     return [unescape(line[2] or "") for line in numbered if line]
 
 
-@pytest.mark.parametrize("puzzle_id", ladder.RUNGS)
+@pytest.mark.parametrize("puzzle_id", sampled(ladder.RUNGS, 6))
 def test_the_line_to_blame_is_the_one_that_the_solution_does_not_have(puzzle_id: str) -> None:
     lines = [re.sub("#.*", "", line).strip() for line in code_of(places.solution(puzzle_id).read_text()).split("\n")]
     solution = [line for line in lines if line and not line.startswith(("import ", "from "))]
