@@ -265,12 +265,13 @@ def pytest_configure() -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
-    """How many tests there would be without what was asked for, such as none that is slow."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
+    """Say how many of the tests run that were collected, where some are left out, such as slow ones."""
     every = len(items)
     yield
     if items and len(items) < every:  # each process has the same first test, and one of them runs it
-        items[0].user_properties.append((TOLD, f"tests: {len(items)} of {every}, or all in make test-all"))
+        rest = ", or all in make test-all" if config.option.markexpr == "not slow" else ""
+        items[0].user_properties.append((TOLD, f"tests: {len(items)} of {every}{rest}"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

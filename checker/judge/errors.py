@@ -95,7 +95,7 @@ def error_finding(error: KernelError, place: Where) -> Finding:
         return Finding(
             "scratch-without-atomics",
             Status.NOT_DETERMINISTIC,
-            "What programs exchange is touched without an atomic operation",
+            "What programs exchange is touched by a plain load or store",
             f"In this case there is {plain(error.message)}, where other programs write at the same time. A GPU may "
             "move a plain access, or answer it from a cache that never learns what others write: a loop around it may "
             "run for ever, or go on with half of a value.",

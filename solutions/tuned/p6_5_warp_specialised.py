@@ -75,7 +75,7 @@ def producer(descs, memory, barriers, sizes, Bc: gl.constexpr, STAGES: gl.conste
         )
     for j in range(count + 1):  # the last tiles of keys first: they are those with a mask
         stage = j % STAGES
-        # A new barrier lets pass who waits for the phase before its first.
+        # On a new barrier, a wait for the phase before the first one returns at once.
         mbarrier.wait(empty.index(stage), j // STAGES & 1 ^ 1)
         key = row + (count - 1 - j) * Bc
         if j == 0 or j == count:

@@ -4,7 +4,7 @@ Until here dK and dV are computed by one kernel and dQ by another one, so that e
 Both need S and dP: seven products of tiles in all. Here one kernel makes five (FlashAttention-2 and 3). A program owns
 128 keys, and goes over all tiles of queries that see them. A tile's dS is written to shared memory once, and read from
 there as the left factor of dQ. What other keys add to the same dQ is in other programs, so dQ is summed in global
-memory, in fp32: by the unit that copies tiles (TMA), which can add where it stores. In which order, is open: the last
+memory, in fp32: by the unit that copies tiles (TMA), which can add where it stores. The order is open, so the last
 digits of dQ differ from launch to launch. That is why the puzzle itself wants an owner for each number.
 
 As in puzzle 6's step 5, a warp only loads, and two groups of four warps compute, each for 64 of the keys:
@@ -16,9 +16,9 @@ As in puzzle 6's step 5, a warp only loads, and two groups of four warps compute
 
 So while one group multiplies for dQ, the other one is ahead, with its exponentials.
 
-A kernel before computes delta and sets the sum of dQ to 0, and one after rounds it. It takes causal attention of as
-many queries as keys, in dense fp16 tensors, in multiples of 128. A benchmark launches this file by `launch`, and
-compares dQ, dK and dV.
+One kernel before it computes delta and sets the sum of dQ to 0, and one after it rounds the sum. All this is for causal
+attention with as many queries as keys, in dense fp16 tensors, in multiples of 128. A benchmark launches this file by
+`launch`, and compares dQ, dK and dV.
 """
 
 import math
@@ -51,7 +51,7 @@ barrier = gl.barrier if hasattr(gl, "barrier") else gl.thread_barrier  # before 
 
 @builtin
 def add_shared_to_global(descriptor, coord, source, _semantic=None):
-    """`tma.async_copy_shared_to_global`, but it adds. The compiler knows it, Gluon's library has no name for it yet."""
+    """`tma.async_copy_shared_to_global`, but it adds. The compiler knows it; Gluon's library has no name for it yet."""
     coord = _semantic._convert_to_ir_values(coord, require_i64=False)
     add = ir.DESCRIPTOR_REDUCE_KIND.ADD
     _semantic.builder.create_async_tma_reduce(add, descriptor.handle, coord, source.handle)
@@ -95,7 +95,7 @@ def producer(descs, memory, barriers, sizes, STAGES: gl.constexpr):
     tma.async_copy_global_to_shared(v_desc, [row + start_k, 0], kv_full, v_smem)
     for i in range(count):
         stage = i % STAGES
-        # A new barrier lets pass who waits for the phase before its first.
+        # On a new barrier, a wait for the phase before the first one returns at once.
         mbarrier.wait(empty.index(stage), i // STAGES & 1 ^ 1)
         start_q = row + start_k + i * Br
         mbarrier.expect(q_full.index(stage), BYTES)
@@ -149,7 +149,8 @@ def consumer(
             dVj = warpgroup_mma(gl.convert_layout(P_t.to(gl.float16), LEFT), dOi, dVj, is_async=True)
             dKj = warpgroup_mma(gl.convert_layout(dS_t, LEFT), Qi, dKj, is_async=True)
 
-            # There is room for dS of two tiles. The group with the number of the room reads it.
+            # There is room for dS of two tiles. The group with the number of the room reads it. What is stored here is
+            # still a factor of the product above: both only read it.
             room, turn = i % 2, i // 2 & 1
             mbarrier.wait(ds_empty.index(room), turn ^ 1)
             ds_smem.index(room).slice(group * KEYS, KEYS, 0).store(dS_t)

@@ -86,10 +86,21 @@ def test_mistakes_are_told_by_name(wrong: str) -> None:
         assert verdict.findings[0].where.line == line_of(piece)
 
 
-@pytest.mark.parametrize("told", ["volatile=True", 'other=0, volatile=True, eviction_policy=""'])
+@pytest.mark.parametrize(
+    "told",
+    ["mask=mask, volatile=True", 'mask, other=0, volatile=True, eviction_policy=""', 'mask, 0, (), "", "", "", True'],
+)
 def test_a_volatile_load_sees_what_others_publish(told: str) -> None:
-    assert checked((POLL, f"tl.load(words_ptr, mask=mask, {told})")).accepted
-    assert checked((POLL, 'tl.load(words_ptr, mask, 0, (), "", "", "", True)')).accepted
+    assert checked((POLL, f"tl.load(words_ptr, {told})")).accepted
+
+
+def test_who_reads_rows_does_not_wait() -> None:
+    """More volatile loads in a row than turns in which a program that waits may look."""
+    x = '    x = tl.load(x_ptr + row * x_row_stride + cols, mask=mask, other=-float("inf")).to(tl.float32)\n'
+    again = x.replace('"))', '"), volatile=True)').replace("    x =", "        x =")
+    assert checked((x, f"    x = tl.zeros((BLOCK_SIZE,), tl.float32)\n    for _ in range(60):\n{again}")).findings[
+        0
+    ].id == ("read-too-often")
 
 
 def test_the_last_word_may_come_before_others() -> None:

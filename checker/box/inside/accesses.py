@@ -14,12 +14,14 @@ from checker.box.inside import half, language
 from checker.box.inside.running import memory, running
 
 
-def _masked_load(builder: Any, ptrs: Any, mask: Any, other: Any, cached: Any, evicted: Any, volatile: bool) -> Any:
+def _masked_load(
+    builder: Any, ptrs: Any, mask: Any, other: Any, cache_modifier: Any, eviction_policy: Any, is_volatile: bool
+) -> Any:
     """Every load, through the launch's memory."""
     element = ptrs.get_element_ty()
     dtype = interpreter._get_np_dtype(element)
     lanes, padding = np.asarray(mask.data, dtype=bool), None if other is None else other.data
-    values = memory().load(ptrs.data, lanes, padding, dtype, bool(volatile))
+    values = memory().load(ptrs.data, lanes, padding, dtype, bool(is_volatile))
     return interpreter.TensorHandle(values, element)
 
 

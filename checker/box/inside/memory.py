@@ -117,7 +117,7 @@ class Memory:
         self.products: dict[tuple[int, int], int] = {}
         self.checked = False  # whether the launch looks for numbers that get too large
         self.losses: dict[int, tuple[int, int, int]] = {}
-        self.changes = 0  # times that something was written which was not there before, as far as it matters to others
+        self.changes = 0  # signs that somebody goes on: new values to exchange, volatile loads of rows
 
     def load(
         self,
@@ -255,6 +255,7 @@ class Memory:
             return  # as for atomic operations
         if tensor.scratch:
             raise NotAtomic(f"a plain {'load from' if kind == LOAD else 'store to'} {tensor.name}")
+        self.changes += volatile
         first = int(np.minimum.reduce(elements))
         seen = tensor.seen[first : int(np.maximum.reduce(elements)) + 1]
         here = elements - first

@@ -30,7 +30,7 @@ class Deadlock(RuntimeError):
 
 
 def hand_over(functions: ast.Module) -> None:
-    """Let functions that exchange something, and those that call them, hand over before each time: they are generators.
+    """Let functions that exchange something, and those that call them, hand over before they do, as generators.
 
     Without an atomic operation nobody publishes anything, and there is nothing to wait for.
     """

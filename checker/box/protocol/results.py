@@ -53,7 +53,7 @@ class TensorArgument:
     strides: tuple[int, ...]
     bf16: bool = False  # fp32 values that are passed as bf16, which NumPy does not have
     output: bool = False  # starts without values
-    scratch: bool = False  # atomic operations may touch it
+    scratch: bool = False  # atomic operations may touch it, and volatile loads
 
     @property
     def span_bytes(self) -> int:
