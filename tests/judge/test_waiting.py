@@ -49,7 +49,7 @@ WRONG = {
         [(POLL, "tl.load(words_ptr, mask=mask, other=0)")],
         ("scratch-without-atomics", Status.NOT_DETERMINISTIC, POLL),
     ),
-    "words that are polled by a load that only may be volatile": (
+    "words that are polled by a load that is not volatile": (
         [(POLL, "tl.load(words_ptr, mask=mask, other=0, volatile=False)")],
         ("scratch-without-atomics", Status.NOT_DETERMINISTIC, POLL),
     ),
@@ -98,9 +98,8 @@ def test_who_reads_rows_does_not_wait() -> None:
     """More volatile loads in a row than turns in which a program that waits may look."""
     x = '    x = tl.load(x_ptr + row * x_row_stride + cols, mask=mask, other=-float("inf")).to(tl.float32)\n'
     again = x.replace('"))', '"), volatile=True)').replace("    x =", "        x =")
-    assert checked((x, f"    x = tl.zeros((BLOCK_SIZE,), tl.float32)\n    for _ in range(60):\n{again}")).findings[
-        0
-    ].id == ("read-too-often")
+    loop = f"    x = tl.zeros((BLOCK_SIZE,), tl.float32)\n    for _ in range(60):\n{again}"
+    assert checked((x, loop)).findings[0].id == "read-too-often"
 
 
 def test_the_last_word_may_come_before_others() -> None:

@@ -250,11 +250,11 @@ class Memory:
     def _record(
         self, kind: int, tensor: BoxTensor, elements: Ints, lanes: int, detail: int, volatile: bool = False
     ) -> None:
-        if tensor.scratch and volatile:
-            self._spend(lanes)
-            return  # as for atomic operations
         if tensor.scratch:
-            raise NotAtomic(f"a plain {'load from' if kind == LOAD else 'store to'} {tensor.name}")
+            if not volatile:
+                raise NotAtomic(f"a plain {'load from' if kind == LOAD else 'store to'} {tensor.name}")
+            self._spend(lanes)  # as an atomic operation: no traffic
+            return
         self.changes += volatile
         first = int(np.minimum.reduce(elements))
         seen = tensor.seen[first : int(np.maximum.reduce(elements)) + 1]

@@ -16,7 +16,7 @@ import numpy as np
 
 from checker.box.inside.memory import Memory
 
-# Turns of each program, on average, in which none ended, and memory stayed as it was. One would do if each wait were a
+# Turns of each program, on average, in which none ended, and nothing changed. One would do if each wait were a
 # single operation and turns came in a circle; a program may also look at one word after the other.
 QUIET = 50
 ARGUMENTS_OF_LOAD = 8  # of `tl.load`, of which `volatile` is the last
