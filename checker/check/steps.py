@@ -17,6 +17,7 @@ from checker.box.exchange import Ending
 from checker.box.here import Here
 from checker.box.parent import Box, BoxResult, Pass
 from checker.box.protocol.results import Launch
+from checker.box.protocol.supported import untried
 from checker.check import Outcome, Terms, device_of, program_of, run_in, unproven
 from checker.check.lent import lent
 from checker.course.case import Case, for_gpu, numbered
@@ -219,7 +220,7 @@ class Check:
             findings=tuple(findings),
             properties=results,
             runs=(Run(device, result.seconds, made.traffic, made.held),),
-            remarks=(*made.remarks, *self._unseen(evidence, "print" in program.source)),
+            remarks=(*made.remarks, *self._unseen(evidence, "print" in program.source, result.versions)),
             printed=tuple((plan.runnable[number].name, text) for number, text in printed.items()),
             versions=self.unjudged.versions | result.versions,
         )
@@ -235,8 +236,10 @@ class Check:
             self.where(program.gaps.get(kernel, program.kernels[kernel].lineno)),
         )
 
-    def _unseen(self, evidence: list[Evidence], prints: bool) -> Iterable[str]:
-        """What this check cannot say, for want of an interpreter or of a compiler."""
+    def _unseen(self, evidence: list[Evidence], prints: bool, versions: dict[str, str]) -> Iterable[str]:
+        """What this check cannot say, for want of an interpreter, of a compiler or of a Triton that we know."""
+        if sentence := untried(versions.get("triton", "")):
+            yield sentence
         if self.terms.host.alone and not self.terms.host.here:
             yield "not compiled for any GPU: Triton itself is not installed here."
         if not self.terms.on_gpu:

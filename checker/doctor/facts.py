@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -18,11 +17,11 @@ from checker.box import standin
 from checker.box.cage.cage import NoCage, claim
 from checker.box.inside import seccomp
 from checker.box.parent import gpu_missing
+from checker.box.protocol import supported
 from checker.doctor import exchange
 
 SETTINGS = Path("/proc/sys")  # of the kernel
 _PYTHONS = ((3, 10), (3, 14))
-_TRITONS = ((3, 6), (3, 9))
 _MACHINES = ("x86_64", "aarch64")
 _LEAST_DISK = 2 << 30  # what the project with everything that its tests need takes
 APPARMOR_PROFILE = (
@@ -111,8 +110,9 @@ def _for_checking() -> Iterator[Fact]:
     elif triton is None:
         yield _fact("triton", False, "", "is not installed.", "checking", "make check PUZZLE=1")
     else:
-        fits = _TRITONS[0] <= tuple(int(n) for n in re.findall(r"\d+", triton)[:2]) <= _TRITONS[1]
-        yield _fact("triton", fits, f"{triton}.", f"{triton} is there; the course needs 3.6 to 3.9.", "checking")
+        found = f"{triton}; {tried}" if (tried := supported.untried(triton)) else f"{triton}."
+        missing = f"{triton} is too old. {supported.instead_of(triton)}"
+        yield _fact("triton", not supported.older(triton), found, missing, "checking")
     missing = "is not installed; python -m checker does the same without it."
     yield _fact("make", shutil.which("make") is not None, "is installed.", missing, "", "sudo apt install make")
     free = shutil.disk_usage(Path.cwd()).free

@@ -14,10 +14,12 @@ import triton
 
 from checker.box.exchange import BoxFailed
 from checker.box.inside import patches
+from checker.box.protocol import supported
 from checker.check import Terms
 from checker.course import places
 from tests.conftest import ROOT, check_kernel, check_path
 from tests.kernels import named
+from tests.versions.parameters import recorded
 
 # Each name is taken away, or gets other arguments, in a process of its own.
 SCRIPT = """
@@ -86,10 +88,67 @@ def test_without_a_name_of_tritons_there_is_a_fault_or_the_same_result() -> None
         fault = f"Triton {triton.__version__} has another {owner}.{name} than this checker knows"
         for outcome in outcomes:
             if without:
-                assert outcome.startswith(fault) and outcome.endswith("Use Triton 3.6 to 3.9."), outcome
+                assert outcome.startswith(fault) and outcome.endswith(supported.instead_of(triton.__version__)), outcome
             else:
                 assert outcome == plain, name
     assert len(names) > 100
+
+
+def test_the_table_fits_each_release_that_is_supported() -> None:
+    """As far as `tests/versions/parameters.json` tells, whichever Triton is installed here."""
+    told = recorded()
+    releases = {release for taken in told.values() for of in taken.values() for release in of}
+    assert {supported.OLDEST, supported.NEWEST} <= {tuple(map(int, one.split(".")[:2])) for one in releases}
+    assert supported.CHOSEN in releases
+    for group in patches.TABLE:
+        for name, patch in group.patches.items():
+            if not group.without:
+                continue
+            fitting = {
+                release
+                for parameters, of in told[f"{group.owner}.{name}"].items()
+                for release in of
+                if patch.fits(eval(f"lambda {parameters}: None"))
+            }
+            assert fitting == releases, f"{group.owner}.{name}: python -m tests.versions.parameters, with each release"
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ("3.5.1", "Use Triton 3.6 to 3.9."),
+        ("3.6.0", "That is a fault of the checker's: please report it, and use Triton 3.7.1 until it is mended."),
+        ("3.7.1", "That is a fault of the checker's: please report it."),
+        (
+            "3.9.4+git1234",
+            "That is a fault of the checker's: please report it, and use Triton 3.7.1 until it is mended.",
+        ),
+        ("3.10.0", "Use Triton 3.6 to 3.9."),
+    ],
+)
+def test_what_was_refused_is_not_what_to_use(version: str, said: str) -> None:
+    assert supported.instead_of(version) == said
+
+
+def test_a_newer_triton_judges_as_far_as_it_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "triton.py").write_text(
+        f"import sys\nsys.path.remove({str(tmp_path)!r})\ndel sys.modules['triton']\n"
+        "import triton\ntriton.__version__ = '3.10.0'\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    verdict = check_path(places.solution("p1"), Terms(targets=()))
+    assert verdict.accepted
+    assert "Triton 3.10.0 is newer than what the checker was tried with, Triton 3.6 to 3.9." in verdict.remarks
+
+
+def test_one_range_of_tritons_stands_everywhere() -> None:
+    """The package's requirement, what `make` installs, and what the checker says."""
+    pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").split()
+    assert f"triton=={supported.CHOSEN}" in pins
+    (major, oldest), (_, newest) = supported.OLDEST, supported.NEWEST
+    required = f"triton>={major}.{oldest},<{major}.{newest + 1};"
+    assert required in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert f"Triton {major}.{oldest} to {major}.{newest}" == supported.SUPPORTED
 
 
 def test_what_triton_refuses_of_a_type_is_refused() -> None:
@@ -108,7 +167,8 @@ def test_a_check_says_which_triton_it_does_not_know(tmp_path: Path, monkeypatch:
         "del triton.runtime.interpreter.InterpreterBuilder.create_dot\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(BoxFailed, match=r"Triton 3\.\S+ has another \S+create_dot than this checker knows, or none"):
+    said = r"the box did not start: Triton 3\.\S+ has another \S+create_dot than this checker knows, or none"
+    with pytest.raises(BoxFailed, match=f"^{said}"):  # a sentence, and no traceback
         check_path(places.solution("p1"))
 
 

@@ -14,10 +14,9 @@ from checker.box.inside import half, language
 from checker.box.inside.running import memory, running
 
 
-def _masked_load(
-    builder: Any, ptrs: Any, mask: Any, other: Any, cache_modifier: Any, eviction_policy: Any, is_volatile: bool
-) -> Any:
-    """Every load, through the launch's memory."""
+def _masked_load(builder: Any, ptrs: Any, mask: Any, other: Any, *hints: Any, **named: Any) -> Any:
+    """Every load, through the launch's memory. The last hint, of two or (before Triton 3.9) three, is `is_volatile`."""
+    is_volatile = named["is_volatile"] if "is_volatile" in named else hints[-1]
     element = ptrs.get_element_ty()
     dtype = interpreter._get_np_dtype(element)
     lanes, padding = np.asarray(mask.data, dtype=bool), None if other is None else other.data

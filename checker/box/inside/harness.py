@@ -30,6 +30,7 @@ from typing import Any
 
 from checker.box.inside import children, seccomp
 from checker.box.protocol import wire
+from checker.box.protocol.supported import UnknownTriton
 
 _PR_SET_DUMPABLE = 4  # linux/prctl.h
 MOST_DESCRIPTORS = 253  # of one message, as the kernel has it
@@ -45,7 +46,10 @@ def main(control: int, module: str, at_once: int, kept: bool) -> None:
     children.end_with_parent()
     children.adopt_strays()
     served = import_module(f"checker.box.inside.{module}")
-    served.prepare()
+    try:
+        served.prepare()
+    except UnknownTriton as reason:  # a sentence, which a traceback would hide
+        sys.exit(str(reason))
     if kept:
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0)
         served.rehearse()

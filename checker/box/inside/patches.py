@@ -2,7 +2,7 @@
 
 Triton promises none of these names. So each is looked at before it is changed: where judging needs it, and it is
 missing or takes other arguments, the checker says so and judges nothing; where it only makes launches faster, it is
-left alone. All of it was tried on Triton 3.6.0, 3.7.1 and 3.9.0.
+left alone. `tests/versions/parameters.json` has what each supported release takes.
 """
 
 from __future__ import annotations
@@ -19,12 +19,7 @@ import triton.language as tl
 import triton.runtime.interpreter
 
 from checker.box.inside import accesses, arithmetic, half, language, promises, remembered, sizes, uniform
-
-SUPPORTED = "Triton 3.6 to 3.9"
-
-
-class UnknownTriton(RuntimeError):
-    """This version of Triton is not as the checker knows it, and so cannot judge."""
+from checker.box.protocol.supported import UnknownTriton, instead_of
 
 
 @dataclass(frozen=True)
@@ -33,6 +28,14 @@ class Patch:
 
     make: Callable[[Any], Any]
     like: Callable[..., Any] | None  # takes as many arguments as Triton's own must; None: it is not called
+
+    def fits(self, plain: Any) -> bool:
+        """Whether what stands there takes as many positional arguments."""
+        if self.like is None:
+            return True
+        least, most = _counts(plain)
+        wanted_least, wanted_most = _counts(self.like)
+        return wanted_least <= most and least <= wanted_most
 
 
 def _used(like: Callable[..., Any] | None = None) -> Patch:
@@ -220,27 +223,25 @@ def apply(table: Iterable[Group] = TABLE) -> None:
     """Patch Triton, once in the life of a process. UnknownTriton if judging needs what this version does not have."""
     for group in table:
         for name, patch in group.patches.items():
-            plain = getattr(owner(group.owner), name, None)
-            if plain is not None and (patch.like is None or _takes_as_many(plain, patch.like)):
+            plain = there(group.owner, name)
+            if plain is not None and patch.fits(plain):
                 if (made := patch.make(plain)) is not plain:
                     setattr(owner(group.owner), name, made)
             elif group.without:
                 raise UnknownTriton(
                     f"Triton {triton.__version__} has another {group.owner}.{name} than this checker knows, or none, "
-                    f"and without it {group.without}. Use {SUPPORTED}."
+                    f"and without it {group.without}. {instead_of(triton.__version__)}"
                 )
+
+
+def there(path: str, name: str) -> Any:
+    """What stands at a name of an owner; None if nothing does."""
+    return getattr(owner(path), name, None)
 
 
 def owner(path: str) -> Any:
     """What stands at a path below `triton`; None if nothing does."""
     return reduce(lambda found, name: getattr(found, name, None), path.split("."), triton)
-
-
-def _takes_as_many(plain: Any, like: Callable[..., Any]) -> bool:
-    """Whether Triton's own function takes as many positional arguments as another one."""
-    least, most = _counts(plain)
-    wanted_least, wanted_most = _counts(like)
-    return wanted_least <= most and least <= wanted_most
 
 
 def _counts(function: Callable[..., Any]) -> tuple[int, float]:
