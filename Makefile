@@ -15,22 +15,31 @@
 #   VENV=…         use this environment as it is, and install nothing
 
 SHELL := /bin/sh
+
+# What is said stays as it was typed. Make would run $(shell …) of a file's name, also where it only hands the variable
+# on to a recipe; and a shell would run its backticks. So it is expanded nowhere, and a recipe has it as "$$FILE".
+said := AGAIN BEFORE DEVICE EVERY FILE GUESS LAB LAUNCH PUZZLE PYTHON SIZE STAGE STEPS TARGETS VENV
+said += COUNT COURSE CLUSTER CSV EXCHANGE FAILS FIX FOLDER FORCE JOBS KIND LINE LMS NAMES NUMBER ONLY PYODIDE PYTHONS
+said += ROSTER SEED SERVE SITE STUDENT TESTS
+is_said = $(filter command,$(origin $(1)))$(and $(filter environment,$(origin $(1))),$(filter $(said),$(1)))
+$(foreach name,$(filter-out MAKE%,$(.VARIABLES)),$(if $(call is_said,$(name)),$(eval override export $(name) := $$(value $(name)))))
+
+quoted = '$(subst ','\'',$(1))'
+
 -include environment.mk # an installed package says here which VENV is its own
 .DEFAULT_GOAL := help
 
 PYTHON ?= python3
-DEVICE ?= interpreter
 
 ifdef VENV
-  bin := $(VENV)/bin
+  export VENV
   layer = needs-$(1)
 else
-  bin := .venv/bin
   layer = .venv/.layer-$(1)
   # Look at .venv only if something is going to be run: not for `make help`, `make clean`, `make -n`.
   ifneq ($(filter-out help clean,$(MAKECMDGOALS)),)
     ifeq ($(findstring n,$(firstword -$(MAKEFLAGS))),)
-      PYTHON := $(shell checker/venv.sh "$(PYTHON)" $(if $(filter default undefined file,$(origin PYTHON)),kept,given))
+      override PYTHON := $(shell checker/venv.sh $(call quoted,$(PYTHON)) $(if $(filter default undefined file,$(origin PYTHON)),kept,given))
       ifeq ($(PYTHON),)
         $(error no usable Python)
       endif
@@ -43,8 +52,13 @@ plot_size  := about 80 MB on disk
 lab_size   := about 400 MB on disk
 torch_size := about 870 MB on disk with a CPU build of PyTorch, several GB with a CUDA build
 
+bin = $${VENV:-.venv}/bin
+# An option with what was said, and an argument of its own; nothing if nothing was said.
+option = $${$(2):+$(1) "$$$(2)"}
+argument = $${$(1):+"$$$(1)"}
+
 # Make calls exit status 4 (the stub as shipped) a success: it says what to do next.
-checker = PYTHONPATH="$(CURDIR)" "$(bin)/python" -m checker
+checker = PYTHONPATH="$$PWD" "$(bin)/python" -m checker
 # What trace, bench and train call once there is something to draw.
 drawing = $(if $(VENV),,CHECKER_INSTALL_MATPLOTLIB="make -s .venv/.layer-plot")
 friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
@@ -56,39 +70,39 @@ help: ## this list
 	@echo "  Start with: make check PUZZLE=w1"
 
 check: $(call layer,check) ## check one puzzle (PUZZLE=p1), or all
-	@$(checker) check $(PUZZLE) $(if $(FILE),--file "$(FILE)") --device $(DEVICE) $(if $(TARGETS),--targets $(TARGETS)) $(friendly)
+	@$(checker) check $(call argument,PUZZLE) $(call option,--file,FILE) --device "$${DEVICE:-interpreter}" $(call option,--targets,TARGETS) $(friendly)
 
 watch: $(call layer,check) ## check whenever a puzzle's file or notebook is saved (PUZZLE=p1: only that one)
-	@$(checker) watch $(PUZZLE)
+	@$(checker) watch $(call argument,PUZZLE)
 
 hint: $(call layer,check) ## the next hint for PUZZLE=p4 (AGAIN=1: those seen so far)
-	@$(checker) hint $(PUZZLE) $(if $(AGAIN),--again)
+	@$(checker) hint $(call argument,PUZZLE) $(if $(AGAIN),--again)
 
 predict: $(call layer,check) ## guess a number (GUESS="k_reads=4"), and see what your accepted kernel of PUZZLE=p5 did
-	@$(checker) predict $(PUZZLE) $(GUESS) $(if $(FILE),--file "$(FILE)") $(friendly)
+	@$(checker) predict $(call argument,PUZZLE) $$GUESS $(call option,--file,FILE) $(friendly)
 
 progress: $(call layer,check) ## what is solved, and which file comes next
 	@$(checker) progress
 
 reset: $(call layer,check) ## the stub of PUZZLE=p4 again, in its file and its notebook, with a backup
-	@$(checker) reset $(PUZZLE) $(if $(FILE),--file "$(FILE)")
+	@$(checker) reset $(call argument,PUZZLE) $(call option,--file,FILE)
 
 lab: $(call layer,lab) ## the notebooks in JupyterLab (LAB="--no-browser …": options of its own)
-	@PYTHONPATH="$(CURDIR)" "$(bin)/python" -m jupyterlab --ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/notebooks $(LAB)
+	@PYTHONPATH="$$PWD" "$(bin)/python" -m jupyterlab --ServerApp.root_dir="$$PWD" --LabApp.default_url=/lab/tree/notebooks $$LAB
 
 torch: $(call layer,torch) ## PyTorch, for the puzzles that are written in it
 
 trace: $(call layer,check) ## draw which tiles PUZZLE=p5 loads and stores, in which order
-	@$(drawing) $(checker) trace $(PUZZLE) $(if $(FILE),--file "$(FILE)") $(friendly)
+	@$(drawing) $(checker) trace $(call argument,PUZZLE) $(call option,--file,FILE) $(friendly)
 
 bench: $(call layer,check) ## time PUZZLE=p6 on a GPU beside its peers and the roofline; without a GPU, predict
-	@$(drawing) $(checker) bench $(PUZZLE) $(if $(FILE),--file "$(FILE)") $(if $(EVERY),--every) $(friendly)
+	@$(drawing) $(checker) bench $(call argument,PUZZLE) $(call option,--file,FILE) $(if $(EVERY),--every) $(friendly)
 
 compiled: $(call layer,check) ## what the compiler made of PUZZLE=p6, line by line, and what costs time; no GPU is needed (TARGETS=sm_80)
-	@$(checker) compiled $(PUZZLE) $(if $(FILE),--file "$(FILE)") $(if $(BEFORE),--before "$(BEFORE)") $(if $(TARGETS),--targets $(TARGETS)) $(if $(SIZE),--size "$(SIZE)") $(if $(LAUNCH),--launch "$(LAUNCH)") $(if $(STAGE),--stage $(STAGE)) $(friendly)
+	@$(checker) compiled $(call argument,PUZZLE) $(call option,--file,FILE) $(call option,--before,BEFORE) $(call option,--targets,TARGETS) $(call option,--size,SIZE) $(call option,--launch,LAUNCH) $(call option,--stage,STAGE) $(friendly)
 
 train: $(call layer,check) $(call layer,torch) ## train a small GPT with your own attention kernels (DEVICE=cuda: a larger one, on a GPU)
-	@$(drawing) $(checker) train $(if $(FILE),--file "$(FILE)") --device $(if $(filter cuda,$(DEVICE)),cuda,cpu) $(if $(STEPS),--steps $(STEPS))
+	@$(drawing) $(checker) train $(call option,--file,FILE) --device $(if $(filter cuda,$(DEVICE)),cuda,cpu) $(call option,--steps,STEPS)
 
 doctor: $(call layer,check) ## what this machine can do, what is missing and how to get it
 	@$(checker) doctor
@@ -105,9 +119,9 @@ clean: ## remove what make has installed; never a file of yours
 locked = .venv/bin/python -m pip install -q --disable-pip-version-check --require-hashes $(patsubst %,-r locks/%.txt,$(1))
 
 .venv/.made-for:
-	@checker/supported.sh "$(PYTHON)"
-	@"$(PYTHON)" -m venv .venv
-	@{ pwd; echo "$(PYTHON)"; readlink -f .venv/bin/python; } > $@
+	@checker/supported.sh $(call quoted,$(PYTHON))
+	@$(call quoted,$(PYTHON)) -m venv .venv
+	@{ pwd; printf '%s\n' $(call quoted,$(PYTHON)); readlink -f .venv/bin/python; } > $@
 
 .venv/.layer-check: pyproject.toml locks/check.txt | .venv/.made-for
 	@echo "Installing into .venv what checking needs: $(check_size). This happens once."
@@ -136,10 +150,10 @@ locked = .venv/bin/python -m pip install -q --disable-pip-version-check --requir
 
 # --- with VENV=…: say what is missing ---
 
-missing = "$(bin)/python" -c "import importlib.util as u, sys; m = [n for n in sys.argv[1:] if u.find_spec(n) is None]; m and sys.exit('$(VENV) has no ' + ', '.join(m) + '. Install it there, or leave VENV out.')"
+missing = "$(bin)/python" -c "import importlib.util as u, os, sys; m = [n for n in sys.argv[1:] if u.find_spec(n) is None]; m and sys.exit(os.environ['VENV'] + ' has no ' + ', '.join(m) + '. Install it there, or leave VENV out.')"
 
 needs-check:
-	@test -x "$(bin)/python" || { echo "VENV=$(VENV) has no bin/python: name the folder of a virtual environment."; exit 2; }
+	@test -x "$(bin)/python" || { printf '%s has no bin/python: name the folder of a virtual environment.\n' "VENV=$$VENV"; exit 2; }
 	@$(missing) $(if $(wildcard checker),triton) numpy click rich watchfiles
 needs-torch: needs-check
 	@$(missing) torch

@@ -22,61 +22,61 @@ pytest = "$(bin)/python" -m pytest -q -n auto --dist worksteal
 .PHONY: solution bug course grade grades class similar viva questions gradescope classroom student-bundle wheel site test test-all mutants versions locks lint needs-cluster needs-site needs-test
 
 solution: $(call layer,check) ## the solution of PUZZLE=p4, explained, once yours is accepted (FORCE=1: before)
-	@$(checker) solution $(PUZZLE) $(if $(FORCE),--force)
+	@$(checker) solution $(call argument,PUZZLE) $(if $(FORCE),--force)
 
 bug: $(call layer,check) ## find the mistake in a kernel of PUZZLE=p4, once yours is accepted (LINE=17 FAILS="half", then FIX=1)
-	@$(checker) bug $(PUZZLE) $(if $(NUMBER),--number $(NUMBER)) $(if $(LINE),--line $(LINE)) $(if $(FAILS),--fails "$(FAILS)") $(if $(FIX),--fix)
+	@$(checker) bug $(call argument,PUZZLE) $(call option,--number,NUMBER) $(call option,--line,LINE) $(call option,--fails,FAILS) $(if $(FIX),--fix)
 
 course: $(call layer,lab) ## for instructors: make an nbgrader course in COURSE=course, or bring it up to date
-	@$(checker) course $(if $(COURSE),"$(COURSE)") $(if $(EXCHANGE),--exchange "$(EXCHANGE)")
+	@$(checker) course $(call argument,COURSE) $(call option,--exchange,EXCHANGE)
 
 grade: $(call layer,$(if $(CLUSTER),cluster,lab)) ## for instructors: grade all that COURSE=course has collected, on all cores (JOBS=2, CSV=FILE)
-	@$(checker) grade --course "$(or $(COURSE),course)" $(if $(FILE),"$(FILE)") $(if $(JOBS),--jobs $(JOBS)) $(if $(CLUSTER),--cluster "$(CLUSTER)") $(if $(CSV),--csv "$(CSV)")
+	@$(checker) grade --course "$${COURSE:-course}" $(call argument,FILE) $(call option,--jobs,JOBS) $(call option,--cluster,CLUSTER) $(call option,--csv,CSV)
 
 class: $(call layer,lab) ## for instructors: what the class in COURSE=course did, on one page (NAMES=1), or one student's attempts (STUDENT=anna)
-	@$(checker) class-report --course "$(or $(COURSE),course)" $(if $(STUDENT),--student "$(STUDENT)") $(if $(NAMES),--names) $(if $(FILE),--file "$(FILE)")
+	@$(checker) class-report --course "$${COURSE:-course}" $(call option,--student,STUDENT) $(if $(NAMES),--names) $(call option,--file,FILE)
 grades: $(call layer,lab) ## for instructors: fill the grades of COURSE=course into ROSTER=export.csv, which LMS=canvas or moodle has written (FILE=…)
-	@$(checker) grades --course "$(or $(COURSE),course)" $(if $(LMS),--lms $(LMS)) $(if $(FILE),--to "$(FILE)") $(if $(ROSTER),"$(ROSTER)")
+	@$(checker) grades --course "$${COURSE:-course}" $(call option,--lms,LMS) $(call option,--to,FILE) $(call argument,ROSTER)
 
 similar: $(call layer,lab) ## for instructors: which submissions in COURSE=course share passages that few others have (PUZZLE=p4, FILE=similar.html)
-	@$(checker) similar --course "$(or $(COURSE),course)" $(if $(PUZZLE),--puzzle $(PUZZLE)) $(if $(FILE),--file "$(FILE)")
+	@$(checker) similar --course "$${COURSE:-course}" $(call option,--puzzle,PUZZLE) $(call option,--file,FILE)
 
 viva: $(call layer,lab) ## for instructors: questions to each student on their own accepted kernel of PUZZLE=p4 (COURSE=course, STUDENT=NAME, JOBS=2, FILE=viva-p4.html)
-	@$(checker) viva $(PUZZLE) --course "$(or $(COURSE),course)" $(if $(STUDENT),--student "$(STUDENT)") $(if $(JOBS),--jobs $(JOBS)) $(if $(FILE),--file "$(FILE)")
+	@$(checker) viva $(call argument,PUZZLE) --course "$${COURSE:-course}" $(call option,--student,STUDENT) $(call option,--jobs,JOBS) $(call option,--file,FILE)
 
 questions: $(call layer,lab) ## for instructors: a question bank for Moodle, and for print, from wrong kernels of PUZZLE=p4 (KIND=line or property, COUNT=10, SEED=1, FOLDER=questions)
-	@$(checker) questions $(PUZZLE) $(if $(KIND),--kind $(KIND)) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(if $(FOLDER),--folder "$(FOLDER)")
+	@$(checker) questions $(call argument,PUZZLE) $(call option,--kind,KIND) $(call option,--count,COUNT) $(call option,--seed,SEED) $(call option,--folder,FOLDER)
 
 gradescope: $(call layer,lab) ## for instructors: an autograder for Gradescope, of PUZZLE=p4 or of all that the course has (FILE=gradescope.zip, COURSE=course)
-	@$(checker) gradescope $(PUZZLE) --course "$(or $(COURSE),course)" $(if $(FILE),--file "$(FILE)")
+	@$(checker) gradescope $(call argument,PUZZLE) --course "$${COURSE:-course}" $(call option,--file,FILE)
 
 classroom: $(call layer,lab) ## for instructors: an autograder for Classroom 50, of PUZZLE=p4 or of all that the course has (FILE=classroom50.zip, COURSE=course)
-	@$(checker) classroom $(PUZZLE) --course "$(or $(COURSE),course)" $(if $(FILE),--file "$(FILE)")
+	@$(checker) classroom $(call argument,PUZZLE) --course "$${COURSE:-course}" $(call option,--file,FILE)
 
 student-bundle: $(call layer,lab) ## for instructors: the course without solutions, tests and grading, as one archive
-	@$(checker) student-bundle $(if $(FILE),"$(FILE)")
+	@$(checker) student-bundle $(call argument,FILE)
 
 wheel: $(call layer,check) ## for authors: the course as a package for pip, in build/wheel
 	@rm -rf build/wheel && "$(bin)/python" -m pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w build/wheel .
 	@ls build/wheel/*.whl
 
 site: $(call layer,site) ## for instructors: the course as a static site that checks in the browser, in SITE=build/site (SERVE=1: and show it; PYODIDE=cdn)
-	@$(checker) site $(if $(SITE),"$(SITE)") $(if $(PYODIDE),--pyodide $(PYODIDE)) $(if $(SERVE),--serve)
+	@$(checker) site $(call argument,SITE) $(call option,--pyodide,PYODIDE) $(if $(SERVE),--serve)
 
 test: $(call layer,test) ## the project's own tests, at most ten minutes
-	@$(pytest) -m "not slow" $(TESTS)
+	@$(pytest) -m "not slow" $$TESTS
 
 test-all: $(call layer,test) ## every test there is, with all 16,000 mutants: hours on two cores
 	@$(pytest)
 
 mutants: $(call layer,test) ## wrong kernels made by machine, of PUZZLE=p4 or of all: all must be refused
-	@"$(bin)/python" -m tests.mutation $(PUZZLE)
+	@"$(bin)/python" -m tests.mutation $(call argument,PUZZLE)
 
 versions: $(call layer,test) ## the tests on every Python, triton and numpy supported (PYTHONS="python3.10 …", ONLY=hosted or newest): half an hour
-	@"$(bin)/python" -m tests.versions $(if $(ONLY),--only $(ONLY)) $(PYTHONS)
+	@"$(bin)/python" -m tests.versions $(call option,--only,ONLY) $$PYTHONS
 
 locks: $(call layer,test) ## for authors: pin all packages by hash again, after a change of constraints.txt
-	@PATH="$(CURDIR)/$(bin):$$PATH" "$(bin)/python" -m checker.publish.locks
+	@PATH="$$PWD/$(bin):$$PATH" "$(bin)/python" -m checker.publish.locks
 
 lint: $(call layer,test) ## style, types and house words
 	@"$(bin)/ruff" check .

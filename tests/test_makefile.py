@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -37,8 +41,24 @@ def pretend(folder: Path, python: str) -> None:
         (folder / ".venv" / f".layer-{layer}").touch()
 
 
-def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["make", *arguments], cwd=folder, capture_output=True, text=True, check=False)
+def make(
+    folder: Path, *arguments: str, environment: Mapping[str, str] = MappingProxyType({})
+) -> subprocess.CompletedProcess[str]:
+    variables = {**os.environ, **environment}
+    return subprocess.run(["make", *arguments], cwd=folder, env=variables, capture_output=True, text=True, check=False)
+
+
+def run(folder: Path, *arguments: str, environment: Mapping[str, str] = MappingProxyType({})) -> list[list[str]]:
+    """What make runs as `python -m checker`, or as another module, with a Python that only notes what it is told."""
+    bin = folder / "noting" / "bin"
+    bin.mkdir(parents=True, exist_ok=True)
+    (noted := bin / "noted").unlink(missing_ok=True)
+    (bin / "python").write_text('#!/bin/sh\n[ "$1" = -m ] && printf "%s\\0" "$@" "" >>"${0%/*}/noted"\nexit 0\n')
+    (bin / "python").chmod(0o755)
+    done = make(folder, *arguments, "VENV=noting", environment=environment)
+    assert done.returncode == 0, done.stderr
+    commands = noted.read_text().split("\0\0")[:-1]
+    return [words[2:] if words[1] == "checker" else words for words in (one.split("\0") for one in commands)]
 
 
 def venv_of(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -95,54 +115,98 @@ def test_a_students_copy_is_the_same_makefile_without_the_rest(course: Path) -> 
     assert make(course, "test").returncode == 2 and make(course, "-n", "check").returncode == 0
 
 
-def test_trace_is_a_thin_command(course: Path) -> None:
-    done = make(course, "-n", "trace", "PUZZLE=5", "FILE=my file.py")
-    assert '-m checker trace 5 --file "my file.py"' in done.stdout
-    assert "make trace" in make(course, "help").stdout
-
-
 def test_compiled_passes_on_all_that_it_is_told(course: Path) -> None:
-    words = [
-        "FILE=my file.py",
-        "BEFORE=old one.py",
-        "TARGETS=sm_80",
-        "SIZE=d = 128",
-        "LAUNCH=Br=32 num_warps=8",
-        "STAGE=ptx",
-    ]
-    done = make(course, "-n", "compiled", "PUZZLE=6", *words)
-    for part in ('--file "my file.py"', '--before "old one.py"', "--targets sm_80", '--size "d = 128"', "--stage ptx"):
-        assert part in done.stdout
-    assert "-m checker compiled 6" in done.stdout and '--launch "Br=32 num_warps=8"' in done.stdout
+    said = {"FILE": "my file.py", "BEFORE": "old one.py", "TARGETS": "sm_80", "SIZE": "d = 128", "STAGE": "ptx"}
+    said["LAUNCH"] = "Br=32 num_warps=8"
+    options = [word for name, value in said.items() for word in (f"--{name.lower()}", value)]
+    [command] = run(course, "compiled", "PUZZLE=6", *(f"{name}={value}" for name, value in said.items()))
+    assert command[:2] == ["compiled", "6"] and sorted(command[2:]) == sorted(options)
 
 
 @pytest.mark.parametrize(("device", "trained_on"), [("interpreter", "cpu"), ("auto", "cpu"), ("cuda", "cuda")])
 def test_train_knows_two_devices(device: str, trained_on: str, course: Path) -> None:
-    done = make(course, "-n", "train", f"DEVICE={device}", "FILE=my file.py", "STEPS=7")
-    assert f'-m checker train --file "my file.py" --device {trained_on} --steps 7' in done.stdout
-    assert "make train" in make(course, "help").stdout
+    [command] = run(course, "train", f"DEVICE={device}", "FILE=my file.py", "STEPS=7")
+    assert command == ["train", "--file", "my file.py", "--device", trained_on, "--steps", "7"]
 
 
 def test_guesses_are_words_of_their_own(course: Path) -> None:
-    done = make(course, "-n", "predict", "PUZZLE=5", "GUESS=k_reads=4 o_writes=2")
-    assert "-m checker predict 5 k_reads=4 o_writes=2" in done.stdout
-    assert "make predict" in make(course, "help").stdout
+    assert run(course, "predict", "PUZZLE=5", "GUESS=k_reads=4 o_writes=2") == [
+        ["predict", "5", "k_reads=4", "o_writes=2"]
+    ]
 
 
 @pytest.mark.parametrize("puzzle", ["1", "p1", "P1"])
-@pytest.mark.parametrize(
-    "target",
-    [
-        *("check", "watch", "hint", "predict", "reset", "trace", "bench", "compiled"),
-        *("solution", "gradescope", "classroom", "similar", "viva", "questions"),
-    ],
-)
-def test_a_puzzle_is_passed_on_as_it_is_typed(target: str, puzzle: str, course: Path) -> None:
+def test_a_puzzle_is_passed_on_as_it_is_typed(puzzle: str, course: Path) -> None:
     """Which one is meant is for the checker to say, so no file's name is made of it here."""
-    done = make(course, "-n", target, f"PUZZLE={puzzle}")
-    [line] = [line for line in done.stdout.split("\n") if "-m checker " in line]
-    assert puzzle in line.partition("-m checker ")[2].split()
-    assert f"{puzzle}_" not in done.stdout
+    targets = ("check", "watch", "hint", "predict", "reset", "trace", "bench", "compiled")
+    targets += ("solution", "gradescope", "classroom", "similar", "viva", "questions")
+    for target in targets:
+        [command] = run(course, target, f"PUZZLE={puzzle}")
+        assert puzzle in command
+
+
+# What would run a command, or end a quotation, if make or a shell took it for its own.
+HOSTILE = (
+    "`touch pwned`.py",
+    "$(touch pwned).py",
+    "$(shell touch pwned).py",
+    "$$(touch pwned)",
+    "'; touch pwned; '",
+    '"; touch pwned; "',
+    "; touch pwned #",
+    "a\ntouch pwned",
+    "${FILE}\\",
+    "ü & b | c > d",
+)
+SEVERAL = {"GUESS", "LAB", "TESTS", "PYTHONS"}  # words, which a shell takes apart, and does nothing else to
+
+
+def variables() -> set[str]:
+    """All that a user can say: what the makefiles' recipes and their help speak of."""
+    text = "".join((ROOT / name).read_text(encoding="utf-8") for name in ("Makefile", "instructor.mk"))
+    asked = re.findall(r"\$\(call (?:option,[\w-]+|argument),([A-Z]+)\)|\$\$\{?([A-Z]+)\b|\$\(if \$\(([A-Z]+)\)", text)
+    told = re.findall(r"^#   ([A-Z]+)=|[(; ]([A-Z]+)=", text, re.MULTILINE)
+    inner = {"PATH", "PWD", "PYTHONPATH", "CHECKER_INSTALL_MATPLOTLIB"}
+    return {name for found in (*asked, *told) for name in found if name} - inner
+
+
+def targets() -> list[str]:
+    """All that run something of ours, and nothing but that."""
+    text = "".join((ROOT / name).read_text(encoding="utf-8") for name in ("Makefile", "instructor.mk"))
+    return sorted({*re.findall(r"^([a-z-]+):.*##", text, re.MULTILINE)} - {"help", "clean", "torch", "lint", "wheel"})
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+@pytest.mark.parametrize("by", ["command line", "environment"])
+def test_what_is_said_is_never_run(by: str, hostile: str, course: Path) -> None:
+    """Every variable of both makefiles, in every target. A student chooses what a file is called."""
+    names = variables() - SEVERAL - {"VENV"}
+    assert names >= {"FILE", "STUDENT", "COURSE", "ROSTER", "PYTHON"} and len(names) > 30
+    plain = run(course, *targets(), *(f"{name}=x" for name in names))
+    said = dict.fromkeys(names, hostile)
+    if by == "command line":
+        commands = run(course, *targets(), *(f"{name}={value}" for name, value in said.items()), f"ELSE={hostile}")
+    else:
+        commands = run(course, *targets(), environment=said)
+    assert commands == [[hostile if word == "x" else word for word in command] for command in plain]
+    assert len(run(course, *targets(), environment=dict.fromkeys(SEVERAL, hostile))) == len(plain) > 25
+    assert not list(course.rglob("pwned"))
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_no_name_of_a_program_or_of_an_environment_is_run(hostile: str, course: Path) -> None:
+    assert make(course, "check", f"PYTHON={hostile}").returncode == 2
+    assert make(course, "check", f"VENV={hostile}").returncode == 2
+    assert not list(course.rglob("pwned"))
+
+
+@pytest.mark.parametrize("hostile", [name for name in HOSTILE if "\n" not in name])
+def test_nor_is_the_folders_own_name(hostile: str, course: Path) -> None:
+    moved = course.rename(course.with_name(hostile))
+    [command] = run(moved, "check", "PUZZLE=1")
+    assert command == ["check", "1", "--device", "interpreter"]
+    assert "Install Python" in make(moved, "check", "PYTHON=/no/such").stderr
+    assert not list(course.parent.rglob("pwned"))
 
 
 @pytest.mark.parametrize("target", ["trace", "bench"])
@@ -157,9 +221,11 @@ def test_pictures_are_installed_for_once_there_is_one(course: Path, target: str)
 
 
 def test_a_cluster_brings_what_it_needs(course: Path) -> None:
-    assert "--cluster" not in make(course, "-n", "grade").stdout
-    done = make(course, "-n", "grade", "CLUSTER=slurm", "JOBS=8")
-    assert '--jobs 8 --cluster "slurm"' in done.stdout
+    assert run(course, "grade", "CLUSTER=slurm", "JOBS=8") == [
+        ["grade", "--course", "course", "--jobs", "8", "--cluster", "slurm"]
+    ]
+    assert run(course, "grade") == [["grade", "--course", "course"]]
+    done = make(course, "-n", "grade", "CLUSTER=slurm")
     assert "pip install" in done.stdout and "-r locks/cluster.txt" in done.stdout
 
 
@@ -178,7 +244,7 @@ def test_clean_leaves_a_students_files_alone(course: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "run"),
+    ("typed", "said"),
     {
         "watch": "watch",
         "watch PUZZLE=4": "watch 4",
@@ -189,14 +255,11 @@ def test_clean_leaves_a_students_files_alone(course: Path) -> None:
         "solution PUZZLE=4 FORCE=1": "solution 4 --force",
         "doctor": "doctor",
         "reset PUZZLE=4": "reset 4",
-        "reset PUZZLE=4 FILE=puzzles/p4_x.py": 'reset 4 --file "puzzles/p4_x.py"',
+        "reset PUZZLE=4 FILE=puzzles/p4_x.py": "reset 4 --file puzzles/p4_x.py",
     }.items(),
 )
-def test_a_learners_targets_are_one_command_each(typed: str, run: str, course: Path) -> None:
-    done = make(course, "-n", *typed.split())
-    assert done.returncode == 0, done.stderr
-    [line] = [line for line in done.stdout.split("\n") if "-m checker " in line]
-    assert " ".join(line.partition("-m checker ")[2].split()) == run
+def test_a_learners_targets_are_one_command_each(typed: str, said: str, course: Path) -> None:
+    assert run(course, *typed.split()) == [said.split()]
     assert f"make {typed.split()[0]} " in make(course, "help").stdout
 
 

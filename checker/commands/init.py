@@ -28,7 +28,7 @@ def init(folder: Path) -> None:
     files = (path for path in places.SHIPPED.rglob("*") if path.is_file() and path.suffix != ".pyc")  # pip makes some
     shipped = {path.relative_to(places.SHIPPED): path.read_bytes() for path in files}
     shipped[Path(OURS)] = (
-        f"# Which Python make uses here. `flash-puzzles init` writes it.\nVENV ?= {sys.prefix}\n".encode()
+        f"# Which Python make uses here. `flash-puzzles init` writes it.\nVENV ?= {_for_make(sys.prefix)}\n".encode()
     )
     new, kept, replaced = 0, 0, []
     try:
@@ -53,6 +53,11 @@ def init(folder: Path) -> None:
     for copy in replaced:
         click.echo(f"Your old {copy.with_suffix('')} was saved as {copy}.")
     click.echo(f"Go on with:\n  cd {folder}\n  flash-puzzles check w1")
+
+
+def _for_make(path: str) -> str:
+    """A path as a makefile has it."""
+    return path.replace("$", "$$").replace("#", "\\#")
 
 
 def _is_foreign(path: Path) -> bool:

@@ -52,7 +52,8 @@ class Environment:
 
 @pytest.fixture(scope="module")
 def with_triton(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    return Environment(tmp_path_factory.mktemp("with") / "venv", wheel, hidden=("torch",))
+    name = "ven$v#1"  # make would read it otherwise
+    return Environment(tmp_path_factory.mktemp("with") / name, wheel, hidden=("torch",))
 
 
 @pytest.fixture(scope="module")

@@ -84,6 +84,7 @@ def tried(combination: Combination) -> str:
             "import platform, triton, numpy; print(platform.python_version(), triton.__version__, numpy.__version__)"
         )
         got = subprocess.run([python, "-c", versions], capture_output=True, text=True, check=True).stdout.split()
+        subprocess.run([python, "-m", "tests.versions.parameters"], cwd=ROOT, check=True)
         begun = time.monotonic()
         counted = ran(python, SUITE)
         if combination.name:
