@@ -196,7 +196,7 @@ def attention_with_bias(q, k, v, bias, scale, causal=False):
         q.stride(0), q.stride(1), k.stride(0), k.stride(1),
         bias.stride(0), bias.stride(1), bias.stride(2),
         n_q, k.shape[1], scale,
-        D=d, Br=64, Bc=64, CAUSAL=causal,
+        D=d, Br=64, Bc=64, CAUSAL=causal, num_stages=2,
     )  # fmt: skip
     return o, lse
 
@@ -212,7 +212,7 @@ def gradient_of_bias(q, k, v, bias, do, lse, delta, scale):
         q, k, v, bias, do, lse, delta, dbias,
         q.stride(0), q.stride(1), k.stride(0), k.stride(1), bias.stride(0), bias.stride(1),
         n_q, n_k, heads, scale,
-        D=d, Br=64, Bc=64, num_warps=8,
+        D=d, Br=64, Bc=64, num_warps=8, num_stages=2,
     )  # fmt: skip
     return dbias
 

@@ -178,7 +178,7 @@ def dropout_dk_dv(q, k, v, do, lse, delta, scale, p, seed):
     dk, dv = torch.empty_like(k), torch.empty_like(v)
     strides = (q.stride(0), q.stride(1), k.stride(0), k.stride(1))
     inputs, grid = (q, k, v, do, lse, delta, dk, dv), (triton.cdiv(n_k, 64), heads)
-    dropout_dk_dv_kernel[grid](*inputs, *strides, n_q, n_k, scale, p, seed, D=d, Br=64, Bc=64)
+    dropout_dk_dv_kernel[grid](*inputs, *strides, n_q, n_k, scale, p, seed, D=d, Br=64, Bc=64, num_stages=2)
     return dk, dv
 
 

@@ -22,6 +22,7 @@ from checker.bench.workload import asked, size_of
 from checker.box.processes import Started, command_of, environment
 from checker.course.puzzle import PLENTY, Puzzle, Timed
 from checker.course.verdict import Traffic
+from checker.judge.forms import fitting
 
 Tell = Callable[[str], None]
 
@@ -74,8 +75,10 @@ def measure(
     puzzle = catalog.load(puzzle_id)
     before = _clocks()
     with _child(extent.most_seconds) as child:
-        free = child.answer(tell)["free"]
-        wanted = list(timed(free) if callable(timed) else timed or extent.sizes(puzzle, free))
+        found = child.answer(tell)
+        free, target, shared = (found[name] for name in ("free", "target", "shared"))
+        chosen = timed(free) if callable(timed) else timed or extent.sizes(puzzle, free)
+        wanted = [_fitting(one, target, shared) for one in chosen]
         child.ask(
             {
                 "sources": {name: text for name, text in sources.items() if isinstance(text, str)},
@@ -92,6 +95,11 @@ def measure(
             sizes.append(replace(size_of(puzzle, one), timings=timings, left_out=tuple(measured["left_out"])))
     clocks = f"before: {before}; after: {_clocks()}"
     return Result(puzzle_id, puzzle.title, tuple(sizes), clocks=clocks, date=_today(), **gpu)
+
+
+def _fitting(timed: Timed, target: str, shared: int) -> Timed:
+    """The same with what is to be tried on this GPU."""
+    return replace(timed, tunings={name: fitting(some, target, shared) for name, some in timed.tunings.items()})
 
 
 @dataclass

@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from itertools import groupby, islice
 from pathlib import Path
@@ -45,6 +45,8 @@ class Job:
     multiples: tuple[str, ...] = ()  # integers that are multiples of 16, as all pointers are
     until: str = ""  # Triton's name of the last stage; none: all of them, to assembler text
     options: Mapping[str, int] = field(default_factory=dict)  # num_warps, num_stages
+    most_shared: int = 0  # bytes; what asks for more is compiled with fewer stages, as far as there are any
+    fewer: tuple[int, ...] = ()  # these, one after the other
     stages: tuple[str, ...] = ()  # Triton's names of those whose texts are wanted, beside the assembler's
     parts: tuple[Job, ...] = ()
 
@@ -53,7 +55,7 @@ class Job:
 class Compiled:
     """What came of a job. What is not known is None."""
 
-    job: Job  # if a part of what was asked did not compile, that part
+    job: Job  # if a part of what was asked did not compile, that part; if it has fewer stages, with these
     error: KernelError | None
     shared: int | None = None  # bytes of shared memory
     registers: int | None = None  # per thread
@@ -126,7 +128,9 @@ class Compiler:
         answers, texts = [], []
         for group, one in zip(self.groups, received, strict=True):
             for header, text in self._answered(group, one):
-                answers.append({name: header.get(name) for name in ("error", "alone", *_NUMBERS[:2], "texts")})
+                answers.append(
+                    {name: header.get(name) for name in ("error", "alone", "stages", *_NUMBERS[:2], "texts")}
+                )
                 texts.append(text)
         if self.assembled and not exchange.server.busy:
             self._assemble(exchange.server, answers, texts)
@@ -212,7 +216,9 @@ def _result(fields: Any, job: Job) -> Compiled:
     texts = fields.get("texts") or {}
     if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
         raise MalformedAnswer("a result's texts are none")
-    error, alone = fields.get("error"), fields.get("alone")
+    error, alone, stages = fields.get("error"), fields.get("alone"), fields.get("stages")
     if type(alone) is int and 0 <= alone < len(job.parts):
         job = job.parts[alone]
+    if stages in job.fewer:
+        job = replace(job, options={**job.options, "num_stages": stages})
     return Compiled(job, None if error is None else parse_error(error), **numbers, texts=texts)

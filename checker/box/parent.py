@@ -38,6 +38,7 @@ class Limits:
     compile_seconds: float = 60.0  # for all kernels and targets together
     gpu_seconds: float = 300.0  # instead of wall_seconds on a GPU, where every shape is compiled anew
     gpu_output_bytes: int = 64 << 20  # instead of output_bytes: a GPU prints a line for each element
+    gpu_shared_bytes: int = 0  # of a core, as if the GPU were a smaller one; 0: as it is
     pytorch_bytes: int = 512 << 20  # address space beyond what PyTorch has mapped once it is imported
     compiler_bytes: int = 4 << 30  # address space of a process that compiles
     filter: bool = True  # the system-call filter, where the kernel has one
@@ -128,6 +129,7 @@ class Box:
         header, buffers = request(source, kernels, launches, passes, self.device)
         header["limits"] = limits.of_runner(self.device)
         header["filter"] = limits.filter and self.device != "cuda"
+        header["most_shared"] = limits.gpu_shared_bytes
         header["lent"] = [[source, list(names)] for source, names in lent]
         with Exchange(self.server, wire.pack(header, buffers), len(passes)) as exchange:
             return exchange.received(limits.wall_seconds, limits.answer_bytes, limits.output_bytes)

@@ -16,6 +16,8 @@ from checker.box.compiling import Compiler
 from checker.box.exchange import Ending
 from checker.box.here import Here
 from checker.box.parent import Box, BoxResult, Pass
+from checker.box.protocol.fitting import tile
+from checker.box.protocol.records import MEMORY, TILE
 from checker.box.protocol.results import Launch
 from checker.box.protocol.supported import untried
 from checker.check import Outcome, Terms, device_of, program_of, run_in, unproven
@@ -174,9 +176,17 @@ class Check:
 
     def _evidence(self, plan: _Plan, result: BoxResult) -> list[Evidence]:
         """Results by case. Raises RuntimeError if they cannot be judged, and not because of the submission."""
+        smallest: dict[str, int] = {}  # tile of each kernel: one that has no room is the kernel's fault
+        for launch in plan.launches:
+            smallest[launch.kernel] = min(smallest.get(launch.kernel, sys.maxsize), tile(launch.constexprs))
         for one in result.passes:
-            if any(answer.left_out and plan.launches[n].small for n, answer in one.results.items()):
-                raise RuntimeError("the GPU has no free memory even for a small tensor: wait until others have done")
+            for launch, answer in ((plan.launches[n], answer) for n, answer in one.results.items()):
+                if answer.left_out == MEMORY and launch.small:
+                    raise RuntimeError(
+                        "the GPU has no free memory even for a small tensor: wait until others have done"
+                    )
+                if answer.left_out == TILE and tile(launch.constexprs) == smallest[launch.kernel]:
+                    raise RuntimeError("the GPU's runner has left out a launch that any GPU has room for")
         first, second = (one.results for one in result.passes)
         return [Evidence(case, first.get(n), second.get(n)) for n, case in enumerate(plan.runnable)]
 
@@ -249,7 +259,8 @@ class Check:
             yield "on a GPU each thread prints at least one line, so only small launches print anything."
         for one in evidence:
             if one.left_out:
-                yield f"this GPU has not enough free memory for: {one.case.name}."
+                what = "free memory" if one.left_out == MEMORY else "room for such tiles"
+                yield f"this GPU has not enough {what} for: {one.case.name}."
 
     def _with_compiled(self, verdict: Verdict, compiler: Compiler) -> Verdict:
         """The verdict with what the compiler made of the kernels."""

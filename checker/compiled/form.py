@@ -11,7 +11,7 @@ from checker.box.compiling import Job
 from checker.course.case import Case
 from checker.course.puzzle import PLENTY, Kernel, Puzzle, Timed, Tuning
 from checker.course.status import Misuse
-from checker.judge.forms import CONSTEXPR, job_of, timed_like
+from checker.judge.forms import CONSTEXPR, job_of, shortened, timed_like
 
 DIVISOR = 16  # Triton notes whether an integer is a multiple of it
 MOST_WARPS = 32  # 1024 threads
@@ -20,11 +20,16 @@ WARPS = 4  # of a launch that says nothing of them
 
 @dataclass(frozen=True)
 class Form:
-    """A job, and what is launched there, in words."""
+    """A job, and what is launched there."""
 
     job: Job
     tuning: Tuning
-    words: str
+    size: str = ""  # in words; nothing: too small to be timed
+
+    def words(self, stages: int) -> str:
+        """What is launched, with so many stages: if nobody has chosen them, as many as there is room for."""
+        size = f"{self.size}; " if self.size else ""
+        return f"{size}{replace(self.tuning, num_stages=stages)}"
 
 
 def forms(
@@ -51,13 +56,15 @@ def forms(
                 blocks = {name: value for name, value in case.constexprs.items() if type(value) is int}
                 tuning = _changed(Tuning(blocks, WARPS), launch or {})
                 case = replace(case, constexprs={**case.constexprs, **tuning.blocks})
-                job, words = job_of(kernel, case, target), str(tuning)
+                job, size_of_it = job_of(kernel, case, target), ""
             else:
                 [tuning] = timed.tunings[kernel.name]
-                job = _as_launched(kernel, timed.launch(kernel.name, tuning.blocks), target)
-                words = f"{timed.name}; {tuning}"
+                if not launch:
+                    tuning = replace(tuning, blocks=shortened(tuning.blocks, target))
+                job, size_of_it = _as_launched(kernel, timed.launch(kernel.name, tuning.blocks), target), timed.name
             options = {"num_warps": tuning.num_warps, "num_stages": tuning.num_stages}
-            found.append(Form(replace(job, options=options, stages=stages), tuning, words))
+            fewer = () if launch else job.fewer
+            found.append(Form(replace(job, options=options, stages=stages, fewer=fewer), tuning, size_of_it))
     return found
 
 

@@ -23,7 +23,7 @@ WIDEST = 16  # bytes that one instruction of one thread moves
 def made(program: Program, form: Form, result: Compiled) -> Made:
     """What became of a kernel, as far as the texts tell."""
     target, warps = KNOWN[form.job.target], form.tuning.num_warps
-    base = Made(form.job.kernel, target, form.words, warps, texts=result.texts)
+    base = Made(form.job.kernel, target, form.words(result.job.options["num_stages"]), warps, texts=result.texts)
     if result.error is not None:
         return replace(base, error=result.error.message.strip().split("\n")[0], error_line=result.error.line)
     code = list(assembler.instructions(result.texts.get(ASSEMBLER, "")))

@@ -159,6 +159,7 @@ class Compilation:
     shared_limit: int
     registers: int | None
     spilled: int | None
+    stages: int | None = None  # of its loops' pipeline, if more than these do not fit
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,9 @@ def jobs(puzzle: Puzzle, cases: Sequence[Case], targets: Sequence[str]) -> list[
     wanted = []
     for kernel in puzzle.kernels:
         if own := [case for case in cases if case.kernel == kernel.name]:
-            wanted += [job for target in targets for job in forms(kernel, own, target)]
+            wanted += [
+                job for target in targets for job in forms(kernel, own, target, multiplies=puzzle.work is not None)
+            ]
     return wanted
 
 
@@ -31,7 +33,10 @@ def compilations(results: Sequence[Compiled]) -> tuple[Compilation, ...]:
     for timed, others in _by_kernel(results):
         job, compiles = timed.job, all(r.error is None or ones(r.job) for r in (timed, *others))
         limit = KNOWN[job.target].shared_limit
-        told.append(Compilation(job.kernel, job.target, compiles, timed.shared, limit, timed.registers, timed.spilled))
+        stages = job.options.get("num_stages")
+        told.append(
+            Compilation(job.kernel, job.target, compiles, timed.shared, limit, timed.registers, timed.spilled, stages)
+        )
     return tuple(told)
 
 
@@ -68,7 +73,8 @@ def _complaint(puzzle: Puzzle, result: Compiled, timed: Compiled, where: Locator
             "shared-memory",
             Status.DOES_NOT_COMPILE,
             f"{job.kernel} needs more shared memory than a core of {job.target} has",
-            f"It asks for {result.shared} bytes{form}, and there are {limit}. On a GPU the launch would fail.",
+            f"It asks for {result.shared} bytes{form}{_stages(job)}, and there are {limit}. On a GPU the launch would "
+            "fail.",
             "What is loaded and multiplied lies in shared memory. Use up each tile before you load the next one: what "
             "no later line uses takes no memory.",
         )
@@ -87,6 +93,10 @@ def _complaint(puzzle: Puzzle, result: Compiled, timed: Compiled, where: Locator
     ):
         return idea.finding(Status.DOES_NOT_COMPILE, place, (said,))
     return compiler_finding(f"{job.kernel} does not compile for {job.target}{form}", said, place)
+
+
+def _stages(job: Job) -> str:
+    return ", and even without loading ahead" if job.options.get("num_stages") == 1 else ""
 
 
 def _form(job: Job, timed: Job) -> str:

@@ -39,9 +39,9 @@ class Evidence:
         return tuple(r for r in (self.ordered, self.shuffled) if r is not None and not r.left_out)
 
     @property
-    def left_out(self) -> bool:
-        """Whether there was no memory for a run. The other one may have had it, as others use the GPU too."""
-        return any(r is not None and r.left_out for r in (self.ordered, self.shuffled))
+    def left_out(self) -> str:
+        """MEMORY or TILE, if the GPU had no room for a run. The other run may have had it, as others use it too."""
+        return next((r.left_out for r in (self.ordered, self.shuffled) if r is not None and r.left_out), "")
 
 
 def runs_of(case: Case, puzzle: Puzzle) -> int:

@@ -9,14 +9,16 @@ are not, and that are 1: each of them, not their product.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from checker.box.compiling import Job
+from checker.box.protocol.fitting import fewer_stages, longest_side, sides
 from checker.course.case import Case
-from checker.course.puzzle import Kernel
+from checker.course.puzzle import Kernel, Tuning
+from checker.course.targets import KNOWN
 from checker.judge.evidence import scalar_type
 
 _POINTERS = {np.dtype(np.float16): "*fp16", np.dtype(np.float32): "*fp32", np.dtype(np.int64): "*i64"}
@@ -25,9 +27,12 @@ TYPES, MEMORY = "ttir", "llir"  # Triton's stages after which types, and shared 
 CONSTEXPR = "constexpr"
 
 
-def forms(kernel: Kernel, cases: Sequence[Case], target: str) -> Iterator[Job]:
-    """The jobs for one kernel, whose cases these are: as it is timed, what else it is run as, and with sizes of 1."""
-    timed, *others = _covering(cases)
+def forms(kernel: Kernel, cases: Sequence[Case], target: str, *, multiplies: bool = False) -> Iterator[Job]:
+    """The jobs for one kernel, whose cases these are: as it is timed, what else it is run as, and with sizes of 1.
+
+    `multiplies`: tiles, by tl.dot.
+    """
+    timed, *others = _covering([_shortened(case, target) for case in cases] if multiplies else cases)
     first = job_of(kernel, timed, target)
     yield first
     for case in others or [timed]:
@@ -36,6 +41,27 @@ def forms(kernel: Kernel, cases: Sequence[Case], target: str) -> Iterator[Job]:
     if integers := first.multiples:
         for form in (first, *_switched(first, cases)):
             yield replace(_with_ones(form, integers), parts=tuple(_with_ones(form, (name,)) for name in integers))
+
+
+def _shortened(case: Case, target: str) -> Case:
+    """The launch with tiles as short as the target multiplies."""
+    return replace(case, constexprs={**case.constexprs, **shortened(sides(case.constexprs), target)})
+
+
+def shortened(blocks: Mapping[str, int], target: str) -> dict[str, int]:
+    """Sides of tiles that are as short as the target multiplies."""
+    longest = longest_side(target)
+    return {name: min(side, longest or side) for name, side in blocks.items()}
+
+
+def fitting(tunings: Iterable[Tuning], target: str, shared: int) -> tuple[Tuning, ...]:
+    """Launches to be tried on a target with so many bytes of shared memory: these, and their like for a small one."""
+    tried = [
+        replace(one, blocks=shortened(one.blocks, target), num_stages=stages)
+        for one in tunings
+        for stages in (one.num_stages, *(fewer for fewer in fewer_stages(shared) if fewer < one.num_stages))
+    ]
+    return tuple({str(one): one for one in tried}.values())
 
 
 def _switched(first: Job, cases: Sequence[Case]) -> Iterator[Job]:
@@ -100,7 +126,9 @@ def job_of(kernel: Kernel, case: Case, target: str) -> Job:
         else:
             signature[parameter] = CONSTEXPR
     multiples = tuple(name for name, kind in signature.items() if kind.startswith("i"))
-    return Job(kernel.name, target, signature, dict(case.constexprs), multiples)
+    limit = KNOWN[target].shared_limit
+    constexprs = dict(case.constexprs)
+    return Job(kernel.name, target, signature, constexprs, multiples, most_shared=limit, fewer=fewer_stages(limit))
 
 
 def _parts(first: Job, job: Job) -> Iterator[Job]:

@@ -68,7 +68,7 @@ def _collected(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: C
             seen.left_out.add(case.id)
             if one.result is None:
                 continue
-        if one.result is None or (stopped is None and len(one.results) + one.left_out < runs_of(case, puzzle)):
+        if one.result is None or (stopped is None and len(one.results) + bool(one.left_out) < runs_of(case, puzzle)):
             seen.failed[case.id] = "did not get that far"
         elif stopped is not None and stopped.error is not None:
             seen.raised.append(Raised(case, stopped.error))

@@ -67,6 +67,7 @@ def _compiled(one: Compilation) -> dict[str, Any]:
         "compiles": one.compiles,
         "shared_bytes": one.shared,
         "shared_limit": one.shared_limit,
+        "num_stages": one.stages,
         "registers": one.registers,
         "spilled": one.spilled,
     }

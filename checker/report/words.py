@@ -128,7 +128,8 @@ def compiled(results: Sequence[Compilation]) -> Iterator[str]:
         facts = [f"{c.registers} registers"] if c.registers is not None else []
         if c.shared is not None:
             used = f"{c.shared / 1024:.3g}" if c.shared >= 1024 else f"{c.shared} bytes"
-            facts.append(f"{used} of {c.shared_limit >> 10} KB shared memory")
+            fewer = f" with num_stages={c.stages}" if c.stages else ""
+            facts.append(f"{used} of {c.shared_limit >> 10} KB shared memory{fewer}")
         if c.spilled:
             facts.append(f"{c.spilled} bytes for which the registers have no room (spilled)")
         yield name + (

@@ -23,7 +23,7 @@ from checker.box.exchange import Ending
 from checker.box.inside import seccomp
 from checker.box.parent import Box, BoxResult, Limits
 from checker.box.protocol import wire
-from checker.box.protocol.records import BARRIER, BLOCK, LOAD, STORE
+from checker.box.protocol.records import BARRIER, BLOCK, LOAD, MEMORY, STORE
 from checker.box.protocol.results import Launch, LaunchResult, TensorArgument, parse
 from checker.check import Terms
 from checker.course.verdict import Status, Verdict
@@ -191,7 +191,7 @@ def test_many_empty_buffers_take_no_memory(right: tuple[bytes, list[Launch]]) ->
 def test_what_only_a_gpu_may_say_is_not_believed_of_the_interpreter(right: tuple[bytes, list[Launch]]) -> None:
     """A GPU keeps no log and may leave a huge launch out: a submission would like to say so of itself."""
     data, launches = right
-    frames = [({**header, "on_gpu": True, "left_out": True}, buffers) for header, buffers in wire.unpack(data)]
+    frames = [({**header, "on_gpu": True, "left_out": MEMORY}, buffers) for header, buffers in wire.unpack(data)]
     forged = b"".join(wire.pack(header, [bytes(b) for b in buffers]) for header, buffers in frames)
     for result in parse(forged, launches, [0, 1]).results.values():
         assert not result.on_gpu and not result.left_out

@@ -73,8 +73,10 @@ def test_every_solution_is_told_whole(puzzle_id: str) -> None:
 
 
 def test_what_a_gpu_has_no_room_for_is_said() -> None:
-    done = compiled("p6", "--file", str(P6), "--size", "d = 128", "--targets", "gfx942")
-    assert "a launch would fail: it asks for 73,728 bytes" in done.stdout and "can have 65,536" in done.stdout
+    words = ("p6", "--file", str(P6), "--size", "d = 128", "--targets", "gfx942")
+    done = compiled(*words, "--launch", "Br=128 Bc=128")
+    assert "a launch would fail: it asks for" in done.stdout and "can have 65,536" in done.stdout
+    assert "2 stages" in compiled(*words).stdout  # nobody has chosen the launch: with three it asks for 73,728
 
 
 @pytest.mark.parametrize(("stage", "text"), [("ptx", "ex2.approx"), ("ttgir", "tt.load"), ("llir", "define")])
@@ -153,9 +155,9 @@ def test_words_that_change_nothing_are_misuse(text: str) -> None:
 def test_the_first_size_is_a_usual_one_and_an_exact_name_comes_before_a_longer_one() -> None:
     puzzle = catalog.load("p6")
     [first] = form.forms(puzzle, [puzzle.kernels[0].name], ["sm_90"])
-    assert first.words.partition(";")[0] == form.sizes(puzzle, usual=True)[0]
+    assert first.size == form.sizes(puzzle, usual=True)[0]
     [exact] = form.forms(puzzle, [puzzle.kernels[0].name], ["sm_90"], "N = 8192, d = 64, fp16")
-    assert "causal" not in exact.words
+    assert "causal" not in exact.size
 
 
 HELPED = (  # (puzzle, changes, words that must be there): what helpers, nests and odd calls must not hide

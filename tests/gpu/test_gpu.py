@@ -145,3 +145,19 @@ def test_auto_checks_on_the_interpreter_and_on_the_gpu() -> None:
 
 def test_the_interpreter_computes_as_this_gpu_does() -> None:
     assert semantics.main() == 0  # it prints what differs
+
+
+@pytest.mark.parametrize("shared", [99 << 10, 64 << 10, 48 << 10], ids=["RTX 40", "T4", "less"])
+@pytest.mark.parametrize("puzzle_id", ["p5", "p7", "b1"])
+def test_a_right_kernel_has_room_on_a_smaller_card(puzzle_id: str, shared: int) -> None:
+    """With fewer stages, as if this GPU had so many bytes of shared memory; what has no room even so is named."""
+    verdict = check_path(solution(puzzle_id), Terms(device="cuda", targets=(), limits=Limits(gpu_shared_bytes=shared)))
+    assert verdict.accepted, verdict.findings
+    left_out = [remark for remark in verdict.remarks if "room for such tiles" in remark]
+    assert bool(left_out) == (shared < 64 << 10), left_out
+    assert len(left_out) < 3
+
+
+def test_a_kernel_that_wastes_shared_memory_is_told_so_on_a_smaller_card() -> None:
+    terms = Terms(device="cuda", targets=(), limits=Limits(gpu_shared_bytes=99 << 10))
+    assert check_kernel(named("p1_too_much_shared_memory"), terms).findings[0].id == "shared-memory"

@@ -20,6 +20,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from typing import Any
 
 import torch
+from triton.runtime import driver
 from triton.runtime.errors import OutOfResources
 from triton.testing import do_bench
 
@@ -53,7 +54,7 @@ def main() -> None:
 
     # A process that has started CUDA cannot be forked: until all is compiled, only others start it.
     with ProcessPoolExecutor(1, _FORK) as pool:
-        say(free=pool.submit(torch.cuda.mem_get_info).result()[0])
+        say(**pool.submit(_gpu).result())
     request: Request = json.loads(sys.stdin.read())
     forms = {name: _loaded(name, source) for name, source in request["sources"].items()}
     say(doing="compiling")
@@ -65,6 +66,17 @@ def main() -> None:
     for size in request["sizes"]:
         timings, left_out = _timed(size, forms, request["own"], request["milliseconds"], lambda doing: say(doing=doing))
         say(timings=timings, left_out=left_out)
+
+
+def _gpu() -> dict[str, Any]:
+    """Free bytes, Triton's name for the GPU, and the bytes of shared memory that a program may have."""
+    major, minor = torch.cuda.get_device_capability()
+    properties = driver.active.utils.get_device_properties(torch.cuda.current_device())
+    return {
+        "free": torch.cuda.mem_get_info()[0],
+        "target": f"sm_{major}{minor}",
+        "shared": properties["max_shared_mem"],
+    }
 
 
 def _loaded(name: str, source: str) -> Form:

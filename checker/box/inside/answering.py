@@ -16,7 +16,7 @@ import numpy.typing as npt
 from checker.box.inside.memory import BoxTensor, Memory, RefusedAccess
 from checker.box.inside.running import running
 from checker.box.protocol import wire
-from checker.box.protocol.records import FILLS
+from checker.box.protocol.records import FILLS, MEMORY, TILE
 
 MESSAGE_LIMIT = 2000  # characters of an exception's text that leave the box
 
@@ -48,7 +48,8 @@ def run_pass(
     answers = {"cuda": _answer_from_gpu, "pytorch": _answer_of_pytorch, "autograd": _answer_of_pytorch}
     answer = answers.get(header["device"], _answer)
     if header["device"] == "cuda":
-        device.start(kernels, [header["launches"][one["launch"]] for one in header["passes"][number]], number)
+        asked_for = [header["launches"][one["launch"]] for one in header["passes"][number]]
+        device.start(kernels, asked_for, number, header["most_shared"])
     for one in header["passes"][number]:
         launch = header["launches"][one["launch"]]
         tensors = [(spec, np.frombuffer(buffers[spec["buffer"]], dtype=spec["dtype"])) for spec in launch["tensors"]]
@@ -88,7 +89,9 @@ def _answer_from_gpu(stream: BinaryIO, cuda: Any, asked: Asked) -> bool:
     try:
         results, answer["outside"] = cuda.launched(asked.kernel, asked.launch, values)
     except cuda.TooLarge:
-        answer["left_out"] = True
+        answer["left_out"] = MEMORY
+    except cuda.TileTooLarge:
+        answer["left_out"] = TILE
     except BaseException as error:
         answer["error"] = described(error, asked.path)
     _send(stream, answer, [*results, b"", b""])

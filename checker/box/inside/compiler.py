@@ -81,14 +81,28 @@ def _answers(source: str, jobs: list[dict[str, Any]], path: str, complaints: int
     for job in jobs:
         _said(complaints)  # whatever it was, it has kept nothing from compiling
         try:
-            texts, noted = lowered(kernel, job)
-            numbers = {"shared": noted.get("shared"), "tensor_memory": noted.get("tmem_size")}
+            texts, noted, stages = _fitting(kernel, job)
+            numbers = {"stages": stages, "shared": noted.get("shared"), "tensor_memory": noted.get("tmem_size")}
             frame = wire.pack(
                 {"error": None, **numbers}, [texts.get(name, "").encode() for name in (ASSEMBLER, *job["stages"])]
             )
         except BaseException as error:
             frame = wire.pack({"error": described(error, path, _said(complaints)), "alone": _alone(kernel, job)})
         yield frame
+
+
+def _fitting(kernel: Any, job: dict[str, Any]) -> tuple[dict[str, str], dict[str, Any], int | None]:
+    """As `lowered`; with as few stages as shared memory has room for, and how many these are if they are fewer."""
+    texts, noted = lowered(kernel, job)
+    taken = None
+    for stages in job["fewer"]:
+        if (asked := noted.get("shared", 0)) <= job["most_shared"]:
+            break
+        fewer = lowered(kernel, {**job, "options": {**job["options"], "num_stages": stages}})
+        if fewer[1].get("shared", 0) >= asked:  # nothing is loaded ahead
+            break
+        (texts, noted), taken = fewer, stages
+    return texts, noted, taken
 
 
 def _alone(kernel: Any, job: dict[str, Any]) -> int | None:

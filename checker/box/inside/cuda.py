@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import dataclasses
 import fcntl
 import itertools
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from triton.runtime.errors import OutOfResources
 
 from checker.box.inside import driver, jobs, untouched
 from checker.box.inside.lowering import executed
+from checker.box.protocol.fitting import LITTLE, tile
 from checker.box.protocol.results import MARKS
 
 MARGIN = 4096  # elements before and behind each tensor; keeps the first element aligned
@@ -35,10 +37,15 @@ _NUMBERS: dict[str, Any] = {"i32": ctypes.c_int32, "i64": ctypes.c_int64, "fp32"
 
 _TURN = "turn"  # a file: its lock is held by the runner that uses the GPU's memory
 _functions: dict[str, driver.Function] = {}  # by kernel and job
+_smallest: dict[str, int] = {}  # tile of all launches of a kernel
 
 
 class TooLarge(Exception):
     """A launch needs more memory than this GPU has free. It is left out."""
+
+
+class TileTooLarge(Exception):
+    """A launch has larger tiles than the cores of this GPU, a small one, have room for. It is left out."""
 
 
 def prepare() -> None:
@@ -64,16 +71,21 @@ def prepare() -> None:
 
 def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]:
     """The kernels `names` of the submission, to be compiled from the syntax tree that was linted."""
-    jobs.printing = "print" in source
+    jobs.printing, jobs.multiplying = "print" in source, "tl.dot" in source
     namespace = executed(source, path)
     return {name: namespace[name] for name in names}
 
 
-def start(kernels: Mapping[str, Any], launches: Iterable[dict[str, Any]], number: int) -> None:
+def start(kernels: Mapping[str, Any], launches: Sequence[dict[str, Any]], number: int, most_shared: int) -> None:
     """Start CUDA in this process, while others compile for the launches: what they have compiled is found on disk.
 
     `number`: of the runner. The first one has others compile; the second one starts meanwhile, and waits for its turn.
+    `most_shared`: bytes of shared memory, as if the GPU had no more; 0: what it has.
     """
+    if most_shared:
+        jobs.gpu = dataclasses.replace(jobs.gpu, shared=most_shared)
+    for launch in sorted(launches, key=lambda one: tile(one["constexprs"]), reverse=True):
+        _smallest[launch["kernel"]] = tile(launch["constexprs"])
     turn = open(_TURN, "w")  # noqa: SIM115 (until this process ends)
     if number == 0:
         fcntl.flock(turn, fcntl.LOCK_EX)
@@ -230,6 +242,9 @@ def launched(kernel: Any, launch: dict[str, Any], values: list[npt.NDArray[Any]]
 
 def _run(kernel: Any, launch: dict[str, Any], addresses: dict[str, int]) -> None:
     """Launch the kernel and wait for its end."""
+    small = jobs.gpu.shared < LITTLE and tile(launch["constexprs"]) > _smallest[launch["kernel"]]
+    if small and jobs.multiplies_too_much(launch["constexprs"]):
+        raise TileTooLarge
     job = jobs.job_of(launch)
     try:
         function = _function(kernel, job)
@@ -238,6 +253,10 @@ def _run(kernel: Any, launch: dict[str, Any], addresses: dict[str, int]) -> None
         if job == (job := jobs.job_of(launch, ones=False)):
             raise
         function = _function(kernel, job)
+    except OutOfResources:
+        if small:  # a launch with smaller tiles shows whether the kernel is to blame
+            raise TileTooLarge from None
+        raise
     arguments = []
     for name in kernel.arg_names:
         kind = job["signature"].get(name, "constexpr")
@@ -258,9 +277,12 @@ def _function(kernel: Any, job: dict[str, Any]) -> driver.Function:
     key = json.dumps([kernel.__name__, job], sort_keys=True)
     if key in _functions:
         return _functions[key]
-    compiled = jobs.compiled(kernel, job)
+    compiled = jobs.fitting(kernel, job)
     if compiled.metadata.shared > jobs.gpu.shared:
-        raise OutOfResources(compiled.metadata.shared, jobs.gpu.shared, "shared memory")
+        problem = OutOfResources(compiled.metadata.shared, jobs.gpu.shared, "shared memory")
+        # Triton's own words name what the launch chooses, and a kernel's author does not.
+        problem.args = (f"out of resource: shared memory. {problem.required} bytes, and a core has {problem.limit}",)
+        raise problem
     shared, threads = compiled.metadata.shared, compiled.metadata.num_warps * jobs.WARP
     _functions[key] = driver.Function(compiled.asm["cubin"], compiled.metadata.name, shared, threads)
     return _functions[key]

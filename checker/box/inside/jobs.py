@@ -18,6 +18,7 @@ from triton.language.semantic import TritonSemantic
 
 from checker.box.inside import children, driver, untouched
 from checker.box.inside.lowering import gpu_target, source_of
+from checker.box.protocol.fitting import AMPLE, fewer_stages, longest_side, sides
 
 WARP = 32  # threads
 _MOST = 256  # jobs that are compiled ahead: their numbers are bytes. Others are compiled when they are launched
@@ -25,8 +26,9 @@ _THREADS = 128  # of a program, unless it asks for more
 _MOST_LINES = 1 << 14  # of one print: of a launch that would print more, nothing is printed. Threads wait for each line
 _POINTERS = {"float32": "*fp32", "float16": "*fp16", "bfloat16": "*bf16"}
 
-gpu = driver.Gpu("not known yet", 90, 0)  # the one that is compiled for
+gpu = driver.Gpu("not known yet", 90, AMPLE)  # the one that is compiled for
 printing = False  # whether the submission prints
+multiplying = False  # whether it multiplies tiles
 
 
 def compiling(kernels: Mapping[str, Any], launches: Iterable[dict[str, Any]]) -> list[int]:
@@ -34,6 +36,7 @@ def compiling(kernels: Mapping[str, Any], launches: Iterable[dict[str, Any]]) ->
     distinct = {
         json.dumps([one["kernel"], job := job_of(one)], sort_keys=True): (kernels[one["kernel"]], job)
         for one in launches
+        if not multiplies_too_much(one["constexprs"])
     }
     every = [(untouched.count_kernel, job) for job in untouched.JOBS] + list(distinct.values())
     every.sort(key=lambda one: math.prod(int(n) or 1 for n in one[1]["constexprs"].values()), reverse=True)
@@ -48,7 +51,7 @@ def compiling(kernels: Mapping[str, Any], launches: Iterable[dict[str, Any]]) ->
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # complaints: the launch that they are about will have them
             while number := os.read(waiting, 1):
                 with contextlib.suppress(BaseException):
-                    compiled(*every[number[0]])
+                    fitting(*every[number[0]])
             os._exit(0)
         pids.append(pid)
     os.close(waiting)
@@ -101,7 +104,27 @@ def compiled(kernel: Any, job: dict[str, Any]) -> Any:
     """The compiled kernel; from disk, if some process has compiled it."""
     order = {name: job["signature"].get(name, "constexpr") for name in kernel.arg_names}
     source = source_of(kernel, {**job, "signature": order})
-    return triton.compile(_Silent(source) if job["silent"] else source, gpu_target(f"sm_{gpu.capability}"))
+    options = {"num_stages": job["stages"]} if "stages" in job else None
+    return triton.compile(_Silent(source) if job["silent"] else source, gpu_target(f"sm_{gpu.capability}"), options)
+
+
+def fitting(kernel: Any, job: dict[str, Any]) -> Any:
+    """The same; with as few stages as the GPU's shared memory has room for, where it is small."""
+    made = compiled(kernel, job)
+    for stages in fewer_stages(gpu.shared):
+        if made.metadata.shared <= gpu.shared:
+            break
+        fewer = compiled(kernel, {**job, "stages": stages})
+        if fewer.metadata.shared >= made.metadata.shared:  # nothing is loaded ahead
+            break
+        made = fewer
+    return made
+
+
+def multiplies_too_much(constexprs: dict[str, Any]) -> bool:
+    """Whether tiles are longer than what the GPU multiplies."""
+    longest = longest_side(f"sm_{gpu.capability}")
+    return multiplying and longest > 0 and max(sides(constexprs).values(), default=0) > longest
 
 
 def type_of(tensor: dict[str, Any]) -> str:

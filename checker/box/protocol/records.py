@@ -24,6 +24,7 @@ MULTIPLIED, AS_FLOAT, NARROWED = range(5, 8)  # what is done with positions and 
 WAYS = range(8)  # to lose digits or bits
 RECORD_FIELDS = 7
 LARGEST = 2**31 - 1  # what a field can hold
+MEMORY, TILE = "memory", "tile"  # what a GPU has too little of, or too small a core for, to run a launch
 FILLS = (0.0, 6e4)  # what undefined masked lanes hold in the repetitions; the second fits into fp16
 
 

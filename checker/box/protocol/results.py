@@ -18,9 +18,11 @@ from checker.box.protocol.records import (
     LAUNCHED,
     LOAD,
     LOSS,
+    MEMORY,
     PRODUCT,
     RECORD_FIELDS,
     STORE,
+    TILE,
     WAYS,
 )
 
@@ -187,7 +189,7 @@ class LaunchResult:
     error: KernelError | None
     on_gpu: bool = False
     outside: str | None = None  # on a GPU: a tensor whose surroundings were written to
-    left_out: bool = False  # on a GPU: it does not have the memory for this launch
+    left_out: str = ""  # on a GPU: what it has not enough of for this launch, MEMORY or room for its TILE
     reached: frozenset[int] = frozenset()  # numbers of the bodies that were entered; on a GPU nobody counts them
 
 
@@ -234,7 +236,7 @@ def _result(header: dict[str, Any], buffers: list[memoryview], launch: Launch, o
         error=None if error is None else parse_error(error),
         on_gpu=on_gpu,
         outside=outside if isinstance(outside, str) and outside in launch.tensors else None,
-        left_out=on_gpu and header.get("left_out") is True,
+        left_out=left_out if on_gpu and (left_out := header.get("left_out")) in (MEMORY, TILE) else "",
         reached=frozenset() if on_gpu else _numbers(header.get("reached")),
     )
 

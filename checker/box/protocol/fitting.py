@@ -1,0 +1,38 @@
+"""How a kernel is launched where a core has little: fewer stages of its loops' pipeline, and shorter tiles.
+
+A launch chooses both, and not the kernel, so a right kernel must not be refused for them. Figures: p7's products in
+fp16 with D = 128 and 64 by 64 tiles ask for 105 KB with Triton's own three stages, for 73 KB with two; without tensor
+cores Triton writes an instruction for each product, and 64 by 64 tiles take it minutes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+AMPLE = 160 << 10  # bytes of shared memory: A100, H100 and later ones of their kind, MI350X
+FEWER = (2, 1)  # stages, where there is less
+LITTLE = 96 << 10  # where there is not even that (T4), a launch is left out whose tiles are too large even so
+_FIRST_WITH_MMA = 80  # of the compute capabilities for which Triton multiplies on tensor cores
+SHORT = 32  # the longest side of a tile where it does not
+
+
+def fewer_stages(shared: int) -> tuple[int, ...]:
+    """What is tried one after the other, if a launch asks for more than these bytes of shared memory."""
+    return () if shared >= AMPLE else FEWER
+
+
+def longest_side(target: str) -> int:
+    """The longest side of a tile that is multiplied on a target, by Triton's name; 0: any."""
+    has_mma = not target.startswith("sm_") or int(target.removeprefix("sm_")) >= _FIRST_WITH_MMA
+    return 0 if has_mma else SHORT
+
+
+def tile(constexprs: Mapping[str, int | float | bool]) -> int:
+    """How large a launch's tiles are, to be compared with those of other launches of the same kernel."""
+    return math.prod(int(value) for value in constexprs.values() if type(value) is int)
+
+
+def sides(constexprs: Mapping[str, int | float | bool]) -> dict[str, int]:
+    """The constexprs that are sides of tiles, which a launch may choose: whole numbers, but not the width of a head."""
+    return {name: value for name, value in constexprs.items() if type(value) is int and name != "D"}
