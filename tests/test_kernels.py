@@ -167,7 +167,8 @@ def test_the_cage_alone_holds_what_attacks_the_machine(kernel: Kernel, cage: Cag
 
 def assert_it_fails(kernel: Kernel, terms: Terms) -> None:
     allowed = kernel.expected("Lint on" if terms.lint else "Lint off").split(" or ")
-    limits = replace(terms.limits, wall_seconds=3) if "time-limit" in allowed else terms.limits
+    ended = {"time-limit", "crashed"}.intersection(allowed)
+    limits = replace(terms.limits, wall_seconds=3, cpu_seconds=3) if ended else terms.limits
     verdict = check_kernel(kernel, replace(terms, limits=limits))
     assert verdict.status.value in allowed, verdict.findings
     assert verdict.earned == 0

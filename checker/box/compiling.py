@@ -14,7 +14,7 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-from checker.box.exchange import BoxFailed, Ending, Exchange, Received
+from checker.box.exchange import BoxFailed, Ending, Exchange, Received, TooBusy
 from checker.box.host import Host, Server
 from checker.box.inside import seccomp
 from checker.box.inside.lowering import ASSEMBLER
@@ -158,8 +158,7 @@ class Compiler:
         missing = len(group) - len(answers)
         ending, _ = one.ending(self.limits.cpu_seconds, self.harmless)
         if missing and ending is Ending.WALL_TIME:  # a kernel that takes long runs into the limit on CPU time
-            seconds = f"{self.limits.compile_seconds:g} s"
-            raise RuntimeError(f"the compiler was not done after {seconds}: the machine is too busy")
+            raise TooBusy(f"The compiler was not done after {self.limits.compile_seconds:g} s.")
         if missing and ending is Ending.KILLED_FROM_OUTSIDE:
             raise RuntimeError("the compiler was killed from outside, as by the system when memory is short")
         return answers + [({"error": _DIED}, b"")] * missing

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any
 
 from checker.box.host import Server
-from checker.box.processes import in_memory
+from checker.box.processes import asleep, in_memory
 
 STARTUP_SECONDS = 120.0  # to import Triton, also from a cold disk
 SLACK = 1.0  # seconds: who is killed with less than that left was killed by the limit
@@ -27,12 +27,17 @@ class Ending(str, Enum):
     KILLED_FROM_OUTSIDE = "killed-from-outside"  # by SIGKILL, which it cannot send, and which was not ours
     CPU_TIME = "cpu-time"
     WALL_TIME = "wall-time"
+    WAITED = "waited"  # for something, where nothing can be waited for
     FLOODED = "flooded"
     STOPPED = "stopped"  # by us, because of how the other one ended
 
 
 class BoxFailed(RuntimeError):
     """The box did not start: a sentence with what it complained of."""
+
+
+class TooBusy(RuntimeError):
+    """The machine had other things to do, so nothing can be said of the submission: a sentence."""
 
 
 @dataclass
@@ -80,12 +85,16 @@ class Exchange:
             for writer in writers:
                 os.close(writer)
 
-    def received(self, seconds: float, answer_bytes: int, output_bytes: int) -> list[Received]:
+    def received(
+        self, seconds: float, answer_bytes: int, output_bytes: int, longest_seconds: float = 0.0
+    ) -> list[Received]:
         """Read until nothing more can come, a limit is hit, or `seconds` have passed since the server was there.
 
-        Raises BoxFailed if it never was.
+        Whoever still computes then, and may have had little of a busy machine, gets as many seconds again, until it has
+        been `longest_seconds`. Raises BoxFailed if the server never was there.
         """
         deadline = time.monotonic() + (seconds if self.server.versions else STARTUP_SECONDS)
+        last = deadline + longest_seconds - seconds
         with selectors.DefaultSelector() as selector:
             for number, one in enumerate(self.runners):
                 answers, outputs = self.readers[2 * number : 2 * number + 2]
@@ -95,7 +104,11 @@ class Exchange:
             while selector.get_map() and not any(one.early for one in self.runners):
                 events = selector.select(max(0.0, deadline - time.monotonic()))
                 if not events and time.monotonic() >= deadline:
-                    self._stop(Ending.WALL_TIME)
+                    waits = longest_seconds > 0 and asleep(self.server.process.pid)
+                    if not waits and deadline < last and self.server.versions:
+                        deadline = min(deadline + seconds, last)
+                        continue
+                    self._stop(Ending.WAITED if waits else Ending.WALL_TIME)
                     break
                 for key, _ in events:
                     if key.data is not None:
@@ -105,6 +118,7 @@ class Exchange:
                         more = message is not None and self._noted(message)
                         if message is not None and "versions" in message:
                             deadline = time.monotonic() + seconds
+                            last = deadline + longest_seconds - seconds
                     if not more:
                         selector.unregister(key.fileobj)
         if not self.server.versions:

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from checker.box.exchange import Ending, Exchange, Received
+from checker.box.exchange import Ending, Exchange, Received, TooBusy
 from checker.box.host import Host
 from checker.box.inside import seccomp
 from checker.box.protocol import wire
@@ -27,9 +27,14 @@ Lent = tuple[str, Iterable[str]]  # another program, and its kernels, which this
 
 @dataclass(frozen=True)
 class Limits:
-    """What a check may use. Wall clocks and pipes are watched by the parent; the rest binds each runner."""
+    """What a check may use. Wall clocks and pipes are watched by the parent; the rest binds each runner.
+
+    What counts is CPU time. After `wall_seconds` the parent looks whether a runner computes; if it does, a busy machine
+    lets it do little, and nobody is to blame.
+    """
 
     wall_seconds: float = 20.0
+    longest_seconds: float = 180.0
     cpu_seconds: int = 15
     memory_bytes: int = 1 << 30  # address space; importing Triton takes 0.3 GB of it
     file_bytes: int = 1 << 20
@@ -110,7 +115,7 @@ class Box:
     def run(
         self, source: str, kernels: list[str], launches: list[Launch], passes: list[Pass], lent: Iterable[Lent] = ()
     ) -> BoxResult:
-        """Run `passes` over `launches`: each a list of (launch number, program order). Raises BoxFailed."""
+        """Run `passes` over `launches`: each a list of (launch number, program order). Raises BoxFailed, or TooBusy."""
         started = time.monotonic()
         received = self.received(source, kernels, launches, passes, lent)
         seconds = time.monotonic() - started
@@ -124,7 +129,7 @@ class Box:
     def received(
         self, source: str, kernels: list[str], launches: list[Launch], passes: list[Pass], lent: Iterable[Lent] = ()
     ) -> list[Received]:
-        """What the runners sent, as bytes. Raises BoxFailed."""
+        """What the runners sent, as bytes. Raises BoxFailed, or TooBusy."""
         limits = self.limits
         header, buffers = request(source, kernels, launches, passes, self.device)
         header["limits"] = limits.of_runner(self.device)
@@ -132,7 +137,14 @@ class Box:
         header["most_shared"] = limits.gpu_shared_bytes
         header["lent"] = [[source, list(names)] for source, names in lent]
         with Exchange(self.server, wire.pack(header, buffers), len(passes)) as exchange:
-            return exchange.received(limits.wall_seconds, limits.answer_bytes, limits.output_bytes)
+            longest = 0.0 if self.device == "cuda" else limits.longest_seconds  # a kernel may hang, and its host sleep
+            received = exchange.received(limits.wall_seconds, limits.answer_bytes, limits.output_bytes, longest)
+        if self.device != "cuda" and any(one.early is Ending.WALL_TIME for one in received):
+            raise TooBusy(
+                f"In {limits.longest_seconds:g} s your code did not get the {limits.cpu_seconds} s of computing time "
+                "that it may take."
+            )
+        return received
 
 
 def request(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 _ROOT = Path(__file__).parents[2]
+_LOOKS, _BETWEEN_LOOKS = 5, 0.05  # seconds; what computes may sleep for a moment
 _GONE_SECONDS = 10  # more than the kernel needs to end a namespace
 
 
@@ -99,6 +100,27 @@ class Caged(Started):
             return os.pidfd_open(pid) if inside and inside[1] == "1" else None
         except (ValueError, KeyError, OSError):
             return None
+
+
+def asleep(pid: int) -> bool:
+    """Whether all that came of a process waits for something, and nothing of it is computing or would like to.
+
+    Only those count that have started no others: who has, waits for them.
+    """
+    for _ in range(_LOOKS):
+        workers = [one for one in _descendants(pid) if not _descendants(one)]
+        if any(_state(one) in "RD" for one in workers):
+            return False
+        time.sleep(_BETWEEN_LOOKS)
+    return True
+
+
+def _state(pid: int) -> str:
+    """The letter that the kernel has for what a process does; Z if it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return "Z"
 
 
 def _descendants(pid: int) -> list[int]:

@@ -13,6 +13,7 @@ class Status(str, Enum):
     """What a check can end with, the most severe first. The value is the slug in the JSON."""
 
     CHECKER_FAULT = "checker-fault"
+    TOO_BUSY = "too-busy"
     MISUSED = "misused"
     INVALID = "invalid"
     FORBIDDEN = "forbidden"
@@ -43,6 +44,7 @@ class Status(str, Enum):
 SCORES_NOTHING = frozenset(
     {
         Status.CHECKER_FAULT,
+        Status.TOO_BUSY,
         Status.MISUSED,
         Status.INVALID,
         Status.FORBIDDEN,
@@ -214,6 +216,7 @@ class Verdict:
         special = {
             Status.ACCEPTED: ExitStatus.ACCEPTED,
             Status.CHECKER_FAULT: ExitStatus.FAULT,
+            Status.TOO_BUSY: ExitStatus.FAULT,
             Status.MISUSED: ExitStatus.MISUSED,
             Status.NOT_STARTED: ExitStatus.NOT_STARTED,
         }

@@ -37,9 +37,17 @@ def ended(ending: Ending, code: int, limits: Limits, missing: Case | None = None
                 "time-limit",
                 Status.TIME_LIMIT,
                 "Your code did not finish",
-                f"It was stopped after {after:g} s, and correct code takes well under one.",
+                f"It was stopped after {after:g} s{' of computing' if ending is Ending.CPU_TIME else ''}.",
                 "Print the bounds and the step of each loop. How many iterations does that make, and how many blocks "
                 "are there?",
+            )
+        case Ending.WAITED:
+            facts = (
+                "crashed",
+                Status.CRASHED,
+                "Your code has stopped computing",
+                f"It was waiting for something for {limits.wall_seconds:g} s, and nothing will come.",
+                "Keep to the allowed operations; if you did, please report this with your code.",
             )
         case Ending.KILLED:
             facts = (

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
+from checker.box.exchange import TooBusy
 from checker.check import Outcome, Terms, check, started, unreadable
 from checker.check.lent import AnotherFirst, own
 from checker.course import ladder
@@ -137,7 +138,7 @@ def misused(sentence: str, hint: str = "") -> Verdict:
 
 
 def fault(puzzle_id: str, error: Exception) -> Verdict:
-    """The verdict when the checker itself has failed."""
+    """The verdict when the checker itself has failed, or the machine has let it do too little."""
     if os.environ.get(TRACEBACK_VARIABLE):
         traceback.print_exception(error)
     sentence = f"{type(error).__name__}: {error}"
@@ -145,5 +146,9 @@ def fault(puzzle_id: str, error: Exception) -> Verdict:
         "This is not your kernel's fault, and it costs no points. Check again; if it happens again, report it with "
         f"the output of {TRACEBACK_VARIABLE}=1 python -m checker check {puzzle_id}."
     )
+    if isinstance(error, TooBusy):
+        hint = "This is not your code's fault, and it costs no points. Check again when the machine has less to do."
+        finding = Finding("too-busy", Status.TOO_BUSY, "This machine is too busy", str(error), hint)
+        return cleaned(Verdict(puzzle_id, ladder.stems()[puzzle_id], Status.TOO_BUSY, (finding,)))
     finding = Finding("checker-fault", Status.CHECKER_FAULT, "The checker itself failed", sentence, hint)
     return cleaned(Verdict(puzzle_id, ladder.stems()[puzzle_id], Status.CHECKER_FAULT, (finding,)))

@@ -14,6 +14,7 @@ SHADES = "·░▒▓█"  # of a cell of an error map: all right, up to a third
 
 PLAIN_WORDS = {
     Status.CHECKER_FAULT: "the checker failed",
+    Status.TOO_BUSY: "nothing was judged",
     Status.MISUSED: "nothing was checked",
     Status.INVALID: "cannot be read as a submission",
     Status.FORBIDDEN: "uses something that this course does not allow",
@@ -38,7 +39,8 @@ PLAIN_WORDS = {
 
 def sign(status: Status) -> str:
     """One character for how it ended."""
-    special = {Status.ACCEPTED: "✓", Status.NOT_STARTED: "○", Status.CHECKER_FAULT: "!", Status.MISUSED: "!"}
+    ours = dict.fromkeys((Status.CHECKER_FAULT, Status.TOO_BUSY, Status.MISUSED), "!")
+    special = {Status.ACCEPTED: "✓", Status.NOT_STARTED: "○"} | ours
     return special.get(status, "✗")
 
 

@@ -7,6 +7,7 @@ import re
 import struct
 import subprocess
 import sys
+import time
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,14 +20,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checker import check as road
-from checker.box.exchange import Ending
+from checker.box.exchange import Ending, TooBusy
 from checker.box.inside import seccomp
 from checker.box.parent import Box, BoxResult, Limits
 from checker.box.protocol import wire
 from checker.box.protocol.records import BARRIER, BLOCK, LOAD, MEMORY, STORE
 from checker.box.protocol.results import Launch, LaunchResult, TensorArgument, parse
 from checker.check import Terms
+from checker.course.status import ExitStatus
 from checker.course.verdict import Status, Verdict
+from checker.learner.practice import fault
 from tests.conftest import ROOT, SOLUTION, check_path, killing
 
 SOURCE = SOLUTION.replace("import", "# import")  # the box provides triton and tl itself
@@ -240,8 +243,8 @@ def test_a_slow_kernel_does_not_take_what_was_answered_before(box_folder: Path) 
         "    row = ",
         "    for turn in range(0, n_cols - 5):\n        for step in range(0, 1 << 40):\n            pass\n    row = ",
     )
-    endings, data, launches = answers(slow, Limits(wall_seconds=3))
-    assert endings[0] is Ending.WALL_TIME
+    endings, data, launches = answers(slow, Limits(cpu_seconds=2))
+    assert endings[0] is Ending.CPU_TIME
     assert list(parse(data[0], launches, [0, 1]).results) == [0]
 
 
@@ -249,6 +252,32 @@ def test_cpu_time_is_limited_too(box_folder: Path) -> None:
     slow = SOURCE.replace("    row = ", "    for step in range(0, 1 << 40):\n        pass\n    row = ")
     endings, _, _ = answers(slow, Limits(cpu_seconds=2, wall_seconds=60))
     assert endings == [Ending.CPU_TIME] * 2
+
+
+COUNTING = SOURCE.replace("    row = ", "    for step in range(0, {steps}):\n        pass\n    row = ")
+
+
+def test_who_still_computes_when_it_is_looked_at_gets_more_time(box_folder: Path) -> None:
+    """It is not known here how fast the machine is: this takes longer than the first look on any."""
+    endings, _, _ = answers(COUNTING.format(steps=1_000_000), Limits(wall_seconds=0.1, cpu_seconds=100))
+    assert endings == [Ending.FINISHED] * 2
+
+
+def test_who_does_not_get_its_time_is_not_to_blame(box_folder: Path) -> None:
+    """As on a machine that is too busy: half a second, and ten of computing are allowed."""
+    limits = Limits(wall_seconds=0.2, longest_seconds=0.5, cpu_seconds=10)
+    with pytest.raises(TooBusy, match="did not get the 10 s of computing time"):
+        answers(COUNTING.format(steps=1 << 40), limits)
+    verdict = fault("p1", TooBusy("In 180 s …"))
+    assert (verdict.status, verdict.exit_status, verdict.earned) == (Status.TOO_BUSY, ExitStatus.FAULT, 0)
+    assert "not your code's fault" in verdict.findings[0].hint
+
+
+def test_who_waits_is_ended_at_the_first_look(box_folder: Path) -> None:
+    asleep = SOURCE.replace("    row = ", "    import time\n    time.sleep(600)\n    row = ")
+    begun = time.monotonic()
+    endings, _, _ = answers(asleep, Limits(wall_seconds=0.5))
+    assert Ending.WAITED in endings and time.monotonic() - begun < 60
 
 
 def test_without_the_filter_strays_are_still_ended(box_folder: Path) -> None:

@@ -189,7 +189,7 @@ def test_what_reaches_out_fails(host: Host, name: str) -> None:
     ("body", "ending"),
     [
         ("while True: pass", Ending.CPU_TIME),
-        ("import time; time.sleep(60)", Ending.WALL_TIME),
+        ("import time; time.sleep(60)", Ending.WAITED),
         ("import os; os._exit(0)", Ending.FINISHED),  # with an answer missing
         ("import os; os.abort()", Ending.KILLED),
         ("import ctypes; ctypes.string_at(0)", Ending.KILLED),
@@ -199,7 +199,7 @@ def test_what_reaches_out_fails(host: Host, name: str) -> None:
 def test_what_never_answers_is_ended(body: str, ending: Ending) -> None:
     with Host(kept=True) as host:
         ran(PRODUCT, host)
-        limits = Limits(cpu_seconds=1, wall_seconds=2.0 if ending is Ending.WALL_TIME else 30.0)
+        limits = Limits(cpu_seconds=1, wall_seconds=2.0 if ending is Ending.WAITED else 30.0)
         result = ran(f"def f(a, b):\n    {body}\n    return a @ b\n", host, limits=limits)
         assert result.ending is ending and result.unanswered == 0
         assert ran(PRODUCT, host).results[0].error is None

@@ -1,7 +1,7 @@
 """Do nothing, for an hour.
 
 Lint on: forbidden
-Lint off: time-limit
+Lint off: crashed
 """
 
 import triton
