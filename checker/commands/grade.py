@@ -7,6 +7,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -78,7 +79,7 @@ def grade_all(
         others = list(_left_out(work for work in every if work.puzzle not in course.puzzles))
         if not works:
             raise NothingFound(" ".join(["There is nothing to grade.", *others]))
-        with _crew(cluster, jobs, course, works[0].paths[0]) as crew:
+        with _crew(cluster, jobs, course, works) as crew:
             outcomes = _with_progress(works, course.folder, crew)
         rows = export.Rows(outcomes, course)
         for form, path in written.items():
@@ -97,9 +98,12 @@ def grade_all(
         say(screen, f"Written: {path}")
     for sentence in others:
         say(screen, sentence)
-    lost = [outcome for outcome in outcomes if outcome.fault]
-    for outcome in lost:
-        say(screen, f"No score: {_harmless(f'{outcome.files}: {outcome.fault}')}.")
+    lost: dict[str, list[str]] = defaultdict(list)
+    for outcome in outcomes:
+        if outcome.fault:
+            lost[outcome.fault].append(_harmless(outcome.files))
+    for fault, files in lost.items():
+        say(screen, f"No score: {', '.join(files)}: {_harmless(fault)}.")
     return ExitStatus.FAULT if lost else ExitStatus.ACCEPTED
 
 
@@ -112,7 +116,7 @@ def _left_out(works: Iterable[Work]) -> Iterator[str]:
         yield f"Left out, because course.toml does not name {puzzle_id}: {_harmless(some_of(paths[puzzle_id]))}."
 
 
-def _crew(cluster: str, jobs: int, course: settings.Settings, sample: Path) -> AbstractContextManager[Crew]:
+def _crew(cluster: str, jobs: int, course: settings.Settings, works: Sequence[Work]) -> AbstractContextManager[Crew]:
     if not cluster:
         terms_for_grading(course)  # better to say now what is missing than in every process
         return local(jobs)
@@ -123,7 +127,8 @@ def _crew(cluster: str, jobs: int, course: settings.Settings, sample: Path) -> A
             f"{error.name} is missing, which grading on a cluster needs: pip install '.[cluster]' in this repository, "
             "or make grade CLUSTER=…, which installs it."
         ) from error
-    return on_cluster(cluster, jobs, course, sample)
+    handed_in = tuple({work.puzzle: None for work in works})
+    return on_cluster(cluster, jobs, replace(course, puzzles=handed_in), works[0].paths[0])
 
 
 def _harmless(text: str) -> str:

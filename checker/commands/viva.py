@@ -17,7 +17,7 @@ from checker.course.status import ExitStatus, Misuse
 from checker.grading import settings
 from checker.grading.crew import CrewLost, local
 from checker.grading.found import NothingFound, found
-from checker.grading.grade import NotReady, terms_for_grading
+from checker.grading.grade import NotReady, not_installed, terms_for_grading
 from checker.grading.key import KeyProblem
 from checker.grading.viva import page
 from checker.grading.viva.questions import MOST, WANTED, Own, Question, accepted, questions
@@ -49,6 +49,8 @@ def viva(puzzle: str | None, folder: Path, students: tuple[str, ...], file: Path
         course = settings.read(folder.absolute())
         if puzzle_id not in course.puzzles:
             raise Misuse(f"course.toml does not name puzzle {puzzle_id}.")
+        if missing := not_installed([puzzle_id]):
+            raise Misuse(f"{missing}.")
         with screen.status("reading"):
             class_ = _accepted(screen, puzzle_id, course, students)
             terms_for_grading(course)  # better to say now what is missing than in every process

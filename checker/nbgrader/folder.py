@@ -12,6 +12,7 @@ from checker.course.places import ROOT
 from checker.course.saving import keep_copy, replace_whole
 from checker.doctor.exchange import DEFAULT, make_exchange, problem
 from checker.grading import key, settings
+from checker.grading.grade import not_installed
 from checker.grading.settings import Settings, SettingsError
 from checker.nbgrader.assignment import source_notebook, with_questions
 
@@ -60,6 +61,8 @@ def make(folder: Path, id: str = "", exchange: str = "", root: Path = ROOT) -> t
         _write(path, with_questions(new, old), folder / "replaced", made)
     course.records.mkdir(exist_ok=True, mode=0o700)
     made.remarks += [*_strays(folder), *_unnamed(folder, course)]
+    if missing := not_installed(course.puzzles):
+        made.remarks.append(f"{missing}. The other puzzles can be graded without.")
     return course, made
 
 
