@@ -119,9 +119,11 @@ class _Child:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             try:
-                said: dict[str, Any] = json.loads(line)
-            except ValueError:
-                raise BenchmarkFailed("The GPU's process wrote something that is not a result.") from None
+                said = json.loads(line)
+            except (ValueError, RecursionError):
+                said = None
+            if not isinstance(said, dict):
+                raise BenchmarkFailed("The GPU's process wrote something that is not a result.")
             if "doing" not in said:
                 return said
             tell(said["doing"])

@@ -207,7 +207,7 @@ def _result(fields: Any, job: Job) -> Compiled:
     if not isinstance(fields, dict):
         raise MalformedAnswer("a result is not an object")
     numbers = {name: fields.get(name) for name in _NUMBERS}
-    if not all(n is None or (isinstance(n, int) and n >= 0) for n in numbers.values()):
+    if not all(n is None or (isinstance(n, int) and 0 <= n < 1 << 63) for n in numbers.values()):
         raise MalformedAnswer("a result's numbers are none")
     texts = fields.get("texts") or {}
     if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):

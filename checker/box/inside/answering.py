@@ -49,10 +49,11 @@ def run_pass(
     answer = answers.get(header["device"], _answer)
     if header["device"] == "cuda":
         device.start(kernels, [header["launches"][one["launch"]] for one in header["passes"][number]], number)
+    mark = wire.launch_mark(header["source"])
     for one in header["passes"][number]:
         launch = header["launches"][one["launch"]]
         tensors = [(spec, np.frombuffer(buffers[spec["buffer"]], dtype=spec["dtype"])) for spec in launch["tensors"]]
-        print(f"{wire.LAUNCH_MARK}{one['launch']}")
+        print(f"{mark}{one['launch']}")
         asked = Asked(one["launch"], one["order"], launch, tensors, kernels[launch["kernel"]], path)
         if not answer(stream, device, asked):
             return
