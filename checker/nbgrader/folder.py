@@ -47,7 +47,7 @@ def make(folder: Path, id: str = "", exchange: str = "", root: Path = ROOT) -> t
         raise SettingsError(f"{folder} is the course {course.id!r}. For the course {id!r}, name another folder.")
     if key.make(course.key_path, folder):
         made.remarks.append(f"A new key was made: {course.key_path}. Keep a copy in a safe place.")
-    place = str(Path(exchange).expanduser().absolute()) if exchange else ""  # nbgrader is started in another folder
+    place = str(settings.expanded(exchange).absolute()) if exchange else ""  # nbgrader is started in another folder
     if not _write_once(folder / OWN, _OWN.format(exchange=repr(place) if place else _NO_EXCHANGE), made):
         made.remarks += _other_exchange(folder / OWN, place)
     elif place:
