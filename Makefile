@@ -32,7 +32,7 @@ else
     ifeq ($(findstring n,$(firstword -$(MAKEFLAGS))),)
       PYTHON := $(shell checker/venv.sh "$(PYTHON)" $(if $(filter default undefined file,$(origin PYTHON)),kept,given))
       ifeq ($(PYTHON),)
-        $(error no usable Python)
+        $(error nothing was done)
       endif
     endif
   endif
@@ -97,7 +97,7 @@ doctor: $(call layer,check) ## what this machine can do, what is missing and how
 -include instructor.mk
 
 clean: ## remove what make has installed; never a file of yours
-	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(patsubst %/,%,$(dir $(firstword $(wildcard .venv/.begun .venv/.made-for)))) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # --- what is installed, in layers; an up-to-date stamp means no network and no delay ---
 
@@ -106,6 +106,7 @@ locked = .venv/bin/python -m pip install -q --disable-pip-version-check --requir
 
 .venv/.made-for:
 	@checker/supported.sh "$(PYTHON)"
+	@mkdir -p .venv && touch .venv/.begun # what says that it may be removed
 	@"$(PYTHON)" -m venv .venv
 	@{ pwd; echo "$(PYTHON)"; readlink -f .venv/bin/python; } > $@
 
