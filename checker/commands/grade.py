@@ -19,7 +19,7 @@ from checker import catalog
 from checker.commands.arguments import of_course
 from checker.course import ladder
 from checker.course.clean import LONGEST, one_line
-from checker.course.saving import replacing
+from checker.course.saving import reason, replacing
 from checker.course.status import ExitStatus, Misuse
 from checker.course.verdict import Status, Verdict
 from checker.grading import batch, export, settings
@@ -88,8 +88,8 @@ def grade_all(
     except (settings.SettingsError, KeyProblem, NotReady, NothingFound, NoCrew) as problem:
         raise Misuse(str(problem)) from problem
     except (OSError, CrewLost) as problem:
-        reason = f"{problem.strerror}: {problem.filename}" if isinstance(problem, OSError) else str(problem)
-        say(screen, f"Grading has stopped: {_harmless(reason)}. Nothing is lost: what is done is kept.")
+        why = reason(problem) if isinstance(problem, OSError) else str(problem)
+        say(screen, f"Grading has stopped: {_harmless(why)}. Nothing is lost: what is done is kept.")
         return ExitStatus.FAULT
     screen.print(_summary(rows))
     known = sum(outcome.known for outcome in outcomes)
