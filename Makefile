@@ -41,7 +41,7 @@ else
     ifeq ($(findstring n,$(firstword -$(MAKEFLAGS))),)
       override PYTHON := $(shell checker/venv.sh $(call quoted,$(PYTHON)) $(if $(filter default undefined file,$(origin PYTHON)),kept,given))
       ifeq ($(PYTHON),)
-        $(error no usable Python)
+        $(error nothing was done)
       endif
     endif
   endif
@@ -111,7 +111,7 @@ doctor: $(call layer,check) ## what this machine can do, what is missing and how
 -include instructor.mk
 
 clean: ## remove what make has installed; never a file of yours
-	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(patsubst %/,%,$(dir $(firstword $(wildcard .venv/.begun .venv/.made-for)))) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # --- what is installed, in layers; an up-to-date stamp means no network and no delay ---
 
@@ -120,6 +120,7 @@ locked = .venv/bin/python -m pip install -q --disable-pip-version-check --requir
 
 .venv/.made-for:
 	@checker/supported.sh $(call quoted,$(PYTHON))
+	@mkdir -p .venv && touch .venv/.begun # what says that it may be removed
 	@$(call quoted,$(PYTHON)) -m venv .venv
 	@{ pwd; printf '%s\n' $(call quoted,$(PYTHON)); readlink -f .venv/bin/python; } > $@
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# venv.sh PYTHON GIVEN: say which Python .venv is made with, and remove a .venv that no longer fits.
+# venv.sh PYTHON GIVEN: say which Python .venv is made with, and remove a .venv of ours that no longer fits.
 #
 # A .venv fits as long as neither its folder nor the Python behind it has changed. GIVEN is "given" if
 # the user named PYTHON; otherwise a .venv keeps the Python that it was made with.
@@ -21,7 +21,11 @@ if [ -f "$note" ]; then
     fi
     "$(dirname "$0")/supported.sh" "$python" || exit
     rm -rf .venv
-elif [ -d .venv ]; then
-    rm -rf .venv # begun and not finished
+elif [ -f .venv/.begun ]; then
+    rm -rf .venv # and not finished
+elif [ -L .venv ] || [ -n "$(ls -A .venv 2>/dev/null)" ]; then
+    echo "There is a .venv here that make has not made: an editor's, uv's, or your own. It stays as it is." >&2
+    echo "To use it, add VENV=.venv to what you type. To have make install what is needed: mv .venv my-venv" >&2
+    exit 2
 fi
 printf '%s\n' "$python"

@@ -25,6 +25,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from hypothesis import settings
 
@@ -303,6 +304,28 @@ def typed(*arguments: str, cwd: Path, root: Path = ROOT, **variables: str) -> su
     environment = {**os.environ, "PYTHONPATH": str(root), "COLUMNS": "120", **variables}
     line = [sys.executable, "-m", "checker", *arguments]
     return subprocess.run(line, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+
+Started = Callable[..., subprocess.CompletedProcess[str]]
+_WITH = """import runpy, sys; sys.path[:0] = sys.argv.pop(1), sys.argv.pop(1); module = sys.argv.pop(1)
+runpy.run_module(module, run_name='__main__', alter_sys=True)"""
+
+
+@pytest.fixture
+def without_pytorch(tmp_path_factory: pytest.TempPathFactory) -> Started:
+    """`python -m MODULE …` where all packages are installed that are installed here, but for PyTorch."""
+    packages = tmp_path_factory.mktemp("packages")
+    for path in Path(click.__file__).parents[1].iterdir():
+        if "torch" not in path.name:
+            (packages / path.name).symlink_to(path)
+
+    def start(module: str, *arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+        line = [sys.executable, "-S", "-c", _WITH, str(ROOT), str(packages), module, *arguments]
+        scripts = str(Path(sys.executable).parent)  # nbgrader starts alembic by name
+        environment = {**os.environ, "COLUMNS": "120", "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
+        return subprocess.run(line, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+    return start
 
 
 def check_path(path: Path, terms: Terms | None = None) -> Verdict:

@@ -235,6 +235,37 @@ def test_a_missing_environment_gets_a_sentence(course: Path) -> None:
     assert "has no bin/python" in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("begun", [False, True])
+def test_only_a_venv_that_make_has_begun_is_removed(begun: bool, course: Path) -> None:
+    """An editor or uv makes one as well, or a student does."""
+    venv = course / ".venv"
+    for path in venv.glob(".*"):
+        path.unlink()
+    if begun:
+        (venv / ".begun").touch()
+    done = venv_of(course, "python3", "kept")
+    assert done.returncode == (0 if begun else 2) and venv.exists() != begun
+    if not begun:
+        assert "VENV=.venv" in done.stderr and "mv .venv" in done.stderr
+        assert make(course, "progress").returncode == 2 and make(course, "clean").returncode == 0
+        assert (venv / "bin" / "python").exists()
+
+
+def test_what_is_begun_says_so_first(course: Path, tmp_path: Path) -> None:
+    """A Python that makes no venv, as one that is interrupted."""
+    shutil.rmtree(course / ".venv")
+    broken = tmp_path / "python"
+    broken.write_text(f'#!/bin/sh\ntest "$2" = venv && mkdir -p .venv/lib && exit 1\nexec {sys.executable} "$@"\n')
+    broken.chmod(0o755)
+    for _ in range(2):  # the second time it is removed
+        done = make(course, "progress", f"PYTHON={broken}")
+        assert done.returncode == 2 and "that make has not made" not in done.stderr
+        assert (course / ".venv" / ".begun").exists()
+        (course / ".venv" / "old").touch()
+    make(course, "progress", f"PYTHON={broken}")
+    assert not (course / ".venv" / "old").exists()
+
+
 def test_clean_leaves_a_students_files_alone(course: Path) -> None:
     (course / "puzzles").mkdir()
     (course / "puzzles" / "mine.py").write_text("# mine")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import json
-import os
 import subprocess
 import tempfile
 import threading
@@ -19,6 +18,7 @@ from checker.bench.inside.request import Request
 from checker.bench.result import Result, Timing
 from checker.bench.roofline import NAMED
 from checker.bench.workload import asked, size_of
+from checker.box.compiling import cache_folder
 from checker.box.processes import Started, command_of, environment
 from checker.course.puzzle import PLENTY, Puzzle, Timed
 from checker.course.verdict import Traffic
@@ -127,9 +127,11 @@ class _Child:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             try:
-                said: dict[str, Any] = json.loads(line)
-            except ValueError:
-                raise BenchmarkFailed("The GPU's process wrote something that is not a result.") from None
+                said = json.loads(line)
+            except (ValueError, RecursionError):
+                said = None
+            if not isinstance(said, dict):
+                raise BenchmarkFailed("The GPU's process wrote something that is not a result.")
             if "doing" not in said:
                 return said
             tell(said["doing"])
@@ -142,9 +144,12 @@ class _Child:
 @contextlib.contextmanager
 def _child(most_seconds: float) -> Iterator[_Child]:
     """The child, which does not outlive this, nor its time."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "flash-puzzles" / "bench"
     with tempfile.TemporaryDirectory(prefix="flash-puzzles-bench-", ignore_cleanup_errors=True) as folder:
         variables = environment(folder)
+        try:
+            cache = cache_folder() / "bench"
+        except RuntimeError:
+            cache = Path(folder)
         variables |= {"TRITON_CACHE_DIR": str(cache / "triton"), "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor")}
         complaint = Path(folder) / "complaint"
         with complaint.open("wb") as stderr:

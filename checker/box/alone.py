@@ -67,7 +67,7 @@ class Alone:
             said = self._read(number, "ending").decode()
             ending = Ending(said) if said else otherwise
             one = Received(self._read(number, "answers"), self._read(number, "printed"))
-            results.append(believed(one, launches, [launch for launch, _ in orders], ending, 0, on_gpu=False))
+            results.append(believed(one, source, launches, [launch for launch, _ in orders], ending, 0, on_gpu=False))
             if not said:
                 otherwise = Ending.STOPPED  # the others did not begin
         return BoxResult(results, versions, seconds)

@@ -26,6 +26,7 @@ KEPT = 500  # outcomes in the cache
 LONGEST_ANSWER = 16 << 20  # bytes, mostly assembler text; a kernel of the course has less than a hundred thousand
 LONGEST_HEADER = 1 << 16  # bytes; an object for each of many small things takes far more memory than its text
 _NUMBERS = ("shared", "tensor_memory", "registers", "spilled")  # of a result; the compiler tells two, the assembler two
+_NO_CACHE = (OSError, ValueError, RuntimeError)  # among them that there is no home folder, and RecursionError
 DIED = "Died"  # the type of the error of a compiler that has given no answer
 _DIED = {"type": DIED, "message": "the compiler did not finish", "line": 0, "program": 0}
 
@@ -91,10 +92,12 @@ class Compiler:
         self.groups = [list(group) for _, group in groupby(self.jobs, key=lambda job: (job.kernel, job.target))]
         self.harmless = limits.filter and seccomp.available()  # as for a `Box`
         self.exchange: Exchange | None = None
+        self.known: list[Compiled] | None = None
         self._stack = ExitStack()
 
     def __enter__(self) -> Compiler:
-        if self.jobs and not self.host.kept and not (self.cached and self._cache_file().exists()):
+        self.known = self._known() if self.jobs and self.cached else None
+        if self.jobs and not self.host.kept and self.known is None:
             self._start()
         return self
 
@@ -116,10 +119,8 @@ class Compiler:
         """One result per job, in order. Waits for them; a compiler that gives none is an error in each."""
         if not self.jobs:
             return []
-        if self.exchange is None and self.cached:
-            with contextlib.suppress(OSError, MalformedAnswer, ValueError):
-                return self._read(json.loads(self._cache_file().read_text(encoding="utf-8")))
-            self._cache_file().unlink(missing_ok=True)  # damaged: compile after all
+        if self.known is not None:
+            return self.known
         exchange = self.exchange or self._start()
         try:
             received = exchange.received(self.limits.compile_seconds, LONGEST_ANSWER, self.limits.output_bytes)
@@ -190,27 +191,41 @@ class Compiler:
             (Path(__file__).parent / "inside" / f"{n}.py").read_text("utf-8") for n in ("compiler", "lowering")
         )
         asked = json.dumps([self.source, [asdict(job) for job in self.jobs], self.assembled, version("triton"), caller])
-        root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        return root / "flash-puzzles" / "compiled" / f"{hashlib.sha256(asked.encode()).hexdigest()}.json"
+        return cache_folder() / "compiled" / f"{hashlib.sha256(asked.encode()).hexdigest()}.json"
+
+    def _known(self) -> list[Compiled] | None:
+        """The outcome that was kept. None if there is none, or whatever else lies there: then it is compiled."""
+        with contextlib.suppress(*_NO_CACHE, MalformedAnswer):
+            if (file := self._cache_file()).is_file():  # a pipe would have us wait
+                return self._read(json.loads(file.read_text(encoding="utf-8")))
+        return None
 
     def _remember(self, answers: list[dict[str, Any]]) -> None:
         """Keep an outcome, whole or not at all; the oldest make room. A cache that cannot be written is no harm."""
-        file = self._cache_file()
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(*_NO_CACHE):
+            file = self._cache_file()
             file.parent.mkdir(parents=True, exist_ok=True)
             new = file.with_suffix(f".{os.getpid()}")
-            new.write_text(json.dumps(answers), encoding="utf-8")
-            new.replace(file)
+            try:
+                new.write_text(json.dumps(answers), encoding="utf-8")
+                new.replace(file)
+            finally:
+                new.unlink(missing_ok=True)
             kept = sorted(file.parent.glob("*.json"), key=lambda path: path.stat().st_mtime)
             for old in kept[:-KEPT]:
                 old.unlink(missing_ok=True)
+
+
+def cache_folder() -> Path:
+    """Where everything lies that is kept between checks. RuntimeError if nobody says where the home folder is."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "flash-puzzles"
 
 
 def _result(fields: Any, job: Job) -> Compiled:
     if not isinstance(fields, dict):
         raise MalformedAnswer("a result is not an object")
     numbers = {name: fields.get(name) for name in _NUMBERS}
-    if not all(n is None or (isinstance(n, int) and n >= 0) for n in numbers.values()):
+    if not all(n is None or (isinstance(n, int) and 0 <= n < 1 << 63) for n in numbers.values()):
         raise MalformedAnswer("a result's numbers are none")
     texts = fields.get("texts") or {}
     if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):

@@ -44,7 +44,7 @@ class Here:
                 ending = passed(module, header, buffers, number, answers, printed, self.limits.output_bytes)
                 stopped = ending is not Ending.FINISHED
             one = Received(bytearray(answers.getvalue()), bytearray(printed.getvalue()))
-            results.append(believed(one, launches, [launch for launch, _ in orders], ending, 0, on_gpu=False))
+            results.append(believed(one, source, launches, [launch for launch, _ in orders], ending, 0, on_gpu=False))
         versions = {name: sys.modules[name].__version__ for name in ("triton", "numpy")}
         return BoxResult(results, versions, time.monotonic() - started)
 

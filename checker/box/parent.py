@@ -123,7 +123,7 @@ class Box:
         for one, orders in zip(received, passes, strict=True):
             ending, code = one.ending(self.limits.cpu_seconds, self.harmless)
             asked = [number for number, _ in orders]
-            results.append(believed(one, launches, asked, ending, code, self.device == "cuda"))
+            results.append(believed(one, source, launches, asked, ending, code, self.device == "cuda"))
         return BoxResult(results, self.server.versions, seconds)
 
     def received(
@@ -193,13 +193,13 @@ def request(
 
 
 def believed(
-    one: Received, launches: list[Launch], asked: list[int], ending: Ending, code: int, on_gpu: bool
+    one: Received, source: str, launches: list[Launch], asked: list[int], ending: Ending, code: int, on_gpu: bool
 ) -> PassResult:
     """A runner's bytes, as far as they have the form that was asked for."""
     from checker.box.protocol.results import parse
 
     answers = parse(bytes(one.answer), launches, asked, on_gpu)
-    printed = _printed(bytes(one.output), len(launches))
+    printed = _printed(bytes(one.output), wire.launch_mark(source), len(launches))
     return PassResult(asked, answers.results, ending, code, printed, answers.loading, answers.malformed)
 
 
@@ -224,11 +224,12 @@ def pytorch_missing() -> str:
     return ""
 
 
-def _printed(output: bytes, launches: int) -> dict[int, str]:
+def _printed(output: bytes, mark: str, launches: int) -> dict[int, str]:
     """What the kernels printed; the child marks where each launch begins."""
     printed: dict[int, str] = {}
-    for section in output.decode(errors="replace").split(wire.LAUNCH_MARK)[1:]:
-        number, _, text = section.partition("\n")
-        if text.strip() and number.isascii() and number.isdigit() and int(number) < launches:
-            printed[int(number)] = printed.get(int(number), "") + text
+    numbers = {str(number): number for number in range(launches)}
+    for section in output.decode(errors="replace").split(mark)[1:]:
+        name, _, text = section.partition("\n")
+        if text.strip() and (number := numbers.get(name)) is not None:
+            printed[number] = printed.get(number, "") + text
     return printed

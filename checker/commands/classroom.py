@@ -8,6 +8,7 @@ import click
 
 from checker.commands.arguments import of_course
 from checker.course import ladder
+from checker.course.saving import reason
 from checker.course.status import Misuse
 from checker.grading import settings
 from checker.publish.classroom50.archive import write
@@ -33,7 +34,7 @@ def classroom(puzzle: str | None, folder: Path, file: Path) -> None:
     except settings.SettingsError as problem:
         raise Misuse(str(problem)) from problem
     except OSError as error:
-        raise Misuse(f"{file} could not be written: {error.strerror}: {error.filename}.") from error
+        raise Misuse(f"{file} could not be written: {reason(error)}.") from error
     points = sum(course.possible(puzzle_id) for puzzle_id in puzzles)
     click.echo(f"{file}: {len(names)} files, {points} points. It holds no key: what it says is practice.")
     if left_out:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from checker.course import ladder
+from checker.course.saving import reason
 from checker.course.status import Misuse
 from checker.grading.key import KeyProblem
 from checker.grading.settings import SettingsError
@@ -29,7 +30,7 @@ def course(folder: Path, id: str | None, exchange: str | None) -> None:
     except (SettingsError, KeyProblem, NoAssignment) as problem:
         raise Misuse(str(problem)) from problem
     except OSError as error:
-        raise Misuse(f"The course could not be written: {error.strerror}: {error.filename}.") from error
+        raise Misuse(f"The course could not be written: {reason(error)}.") from error
     for path in made.written:
         click.echo(f"  {os.path.relpath(path)}")
     for remark in made.remarks:

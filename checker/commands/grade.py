@@ -7,6 +7,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -18,7 +19,7 @@ from checker import catalog
 from checker.commands.arguments import of_course
 from checker.course import ladder
 from checker.course.clean import LONGEST, one_line
-from checker.course.saving import replacing
+from checker.course.saving import reason, replacing
 from checker.course.status import ExitStatus, Misuse
 from checker.course.verdict import Status, Verdict
 from checker.grading import batch, export, settings
@@ -78,7 +79,7 @@ def grade_all(
         others = list(_left_out(work for work in every if work.puzzle not in course.puzzles))
         if not works:
             raise NothingFound(" ".join(["There is nothing to grade.", *others]))
-        with _crew(cluster, jobs, course, works[0].paths[0]) as crew:
+        with _crew(cluster, jobs, course, works) as crew:
             outcomes = _with_progress(works, course.folder, crew)
         rows = export.Rows(outcomes, course)
         for form, path in written.items():
@@ -87,8 +88,8 @@ def grade_all(
     except (settings.SettingsError, KeyProblem, NotReady, NothingFound, NoCrew) as problem:
         raise Misuse(str(problem)) from problem
     except (OSError, CrewLost) as problem:
-        reason = f"{problem.strerror}: {problem.filename}" if isinstance(problem, OSError) else str(problem)
-        say(screen, f"Grading has stopped: {_harmless(reason)}. Nothing is lost: what is done is kept.")
+        why = reason(problem) if isinstance(problem, OSError) else str(problem)
+        say(screen, f"Grading has stopped: {_harmless(why)}. Nothing is lost: what is done is kept.")
         return ExitStatus.FAULT
     screen.print(_summary(rows))
     known = sum(outcome.known for outcome in outcomes)
@@ -97,9 +98,12 @@ def grade_all(
         say(screen, f"Written: {path}")
     for sentence in others:
         say(screen, sentence)
-    lost = [outcome for outcome in outcomes if outcome.fault]
-    for outcome in lost:
-        say(screen, f"No score: {_harmless(f'{outcome.files}: {outcome.fault}')}.")
+    lost: dict[str, list[str]] = defaultdict(list)
+    for outcome in outcomes:
+        if outcome.fault:
+            lost[outcome.fault].append(_harmless(outcome.files))
+    for fault, files in lost.items():
+        say(screen, f"No score: {', '.join(files)}: {_harmless(fault)}.")
     return ExitStatus.FAULT if lost else ExitStatus.ACCEPTED
 
 
@@ -112,7 +116,7 @@ def _left_out(works: Iterable[Work]) -> Iterator[str]:
         yield f"Left out, because course.toml does not name {puzzle_id}: {_harmless(some_of(paths[puzzle_id]))}."
 
 
-def _crew(cluster: str, jobs: int, course: settings.Settings, sample: Path) -> AbstractContextManager[Crew]:
+def _crew(cluster: str, jobs: int, course: settings.Settings, works: Sequence[Work]) -> AbstractContextManager[Crew]:
     if not cluster:
         terms_for_grading(course)  # better to say now what is missing than in every process
         return local(jobs)
@@ -123,7 +127,8 @@ def _crew(cluster: str, jobs: int, course: settings.Settings, sample: Path) -> A
             f"{error.name} is missing, which grading on a cluster needs: pip install '.[cluster]' in this repository, "
             "or make grade CLUSTER=…, which installs it."
         ) from error
-    return on_cluster(cluster, jobs, course, sample)
+    handed_in = tuple({work.puzzle: None for work in works})
+    return on_cluster(cluster, jobs, replace(course, puzzles=handed_in), works[0].paths[0])
 
 
 def _harmless(text: str) -> str:

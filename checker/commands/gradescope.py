@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from checker.commands.arguments import of_course
+from checker.course.saving import reason
 from checker.course.status import Misuse
 from checker.grading import settings
 from checker.grading.key import KeyProblem
@@ -30,7 +31,7 @@ def gradescope(puzzle: str | None, folder: Path, file: Path) -> None:
     except (settings.SettingsError, KeyProblem) as problem:
         raise Misuse(str(problem)) from problem
     except OSError as error:
-        raise Misuse(f"{file} could not be written: {error.strerror}: {error.filename}.") from error
+        raise Misuse(f"{file} could not be written: {reason(error)}.") from error
     points = sum(course.possible(puzzle_id) for puzzle_id in puzzles)
     click.echo(f"{file}: {len(names)} files, {points} points. It holds the course's key: keep it secret.")
     if not course.caged:

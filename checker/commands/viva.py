@@ -12,12 +12,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from checker.commands.arguments import asked_for, of_course
 from checker.course.clean import one_line
-from checker.course.saving import replace_whole
+from checker.course.saving import reason, replace_whole
 from checker.course.status import ExitStatus, Misuse
 from checker.grading import settings
 from checker.grading.crew import CrewLost, local
 from checker.grading.found import NothingFound, found
-from checker.grading.grade import NotReady, terms_for_grading
+from checker.grading.grade import NotReady, not_installed, terms_for_grading
 from checker.grading.key import KeyProblem
 from checker.grading.viva import page
 from checker.grading.viva.questions import MOST, WANTED, Own, Question, accepted, questions
@@ -49,13 +49,14 @@ def viva(puzzle: str | None, folder: Path, students: tuple[str, ...], file: Path
         course = settings.read(folder.absolute())
         if puzzle_id not in course.puzzles:
             raise Misuse(f"course.toml does not name puzzle {puzzle_id}.")
+        if missing := not_installed([puzzle_id]):
+            raise Misuse(f"{missing}.")
         with screen.status("reading"):
             class_ = _accepted(screen, puzzle_id, course, students)
             terms_for_grading(course)  # better to say now what is missing than in every process
         asked, lost = _asked(screen, class_, course, jobs)
     except (*_FOR_ALL, NothingFound) as problem:
-        reason = f"{problem.strerror}: {problem.filename}" if isinstance(problem, OSError) else str(problem)
-        raise Misuse(reason) from problem
+        raise Misuse(reason(problem) if isinstance(problem, OSError) else str(problem)) from problem
     except CrewLost as problem:
         raise Misuse(f"Judging has stopped: {problem}.") from problem
     _say(screen, "No questions, because the judge itself failed on changes of the kernel", lost)

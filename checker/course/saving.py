@@ -13,6 +13,11 @@ from typing import TextIO
 NEW_FILE = 0o644
 
 
+def reason(error: OSError) -> str:
+    """What went wrong with which file, as far as the system says so."""
+    return ": ".join(str(part) for part in (error.strerror or error, error.filename) if part is not None)
+
+
 def replace_whole(path: Path, data: bytes, mode: int | None = None) -> None:
     """Write a file in one step: whoever reads it, and whatever interrupts us, sees the old or the new one. OSError.
 

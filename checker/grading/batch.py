@@ -19,12 +19,12 @@ from checker.grading import key, record, settings
 from checker.grading.chosen import Unresolved, chosen
 from checker.grading.crew import WINDOW, Crew, WorkerLost
 from checker.grading.found import Work
-from checker.grading.grade import CheckerFault, NotReady, verdict_on
+from checker.grading.grade import CheckerFault, NotInstalled, NotReady, verdict_on
 
 TRIES = 3  # for what ends its worker
 # No room on the disk, no key, no sandbox: it would be the same for every submission.
 _FOR_ALL = (OSError, settings.SettingsError, key.KeyProblem, NotReady)
-_FINAL = (CheckerFault, Unresolved)  # judged twice in vain, or the same whoever looks
+_FINAL = (CheckerFault, NotInstalled, Unresolved)  # judged twice in vain, or the same whoever looks
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def look(work: Work, folder: Path) -> Outcome:
 
 
 def judge(work: Work, folder: Path) -> None:
-    """Judge one submission and keep the record. Raises CheckerFault and Unresolved."""
+    """Judge one submission and keep the record. Raises CheckerFault, NotInstalled and Unresolved."""
     file, notebook = chosen(work)
     verdict_on(work.puzzle, notebook, file.name, settings.read_once(folder))
 
@@ -101,7 +101,7 @@ def _in_turn(outcomes: Sequence[Outcome]) -> list[Outcome]:
 def _fault(problem: Exception) -> str:
     if isinstance(problem, WorkerLost):
         return f"the process that judged it ended each time, {TRIES} times"
-    return str(problem) if isinstance(problem, CheckerFault | Unresolved) else f"{type(problem).__name__}: {problem}"
+    return str(problem) if isinstance(problem, _FINAL) else f"{type(problem).__name__}: {problem}"
 
 
 def _each(

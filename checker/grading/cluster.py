@@ -37,7 +37,7 @@ def cluster(where: str, jobs: int, course: Settings, sample: Path) -> Iterator[C
     """Dask workers that make calls, each in a process of its own. Raises NoCrew, CrewLost, KeyProblem and OSError.
 
     `where`: local, slurm, or a scheduler's address. `jobs`: workers to start; 0 on this machine: its cores.
-    `sample`: a submission, which all workers must see.
+    `course`: with the puzzles that were handed in. `sample`: a submission, which all workers must see.
     """
     for name in ("distributed", "distributed.client"):  # what matters of it is said in a sentence
         logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import multiprocessing
 import os
@@ -120,7 +121,8 @@ class Processes:
     def close(self) -> None:
         """End all processes, once nobody calls any more."""
         for pool in list(self.pools):
-            pool.shutdown()
+            with contextlib.suppress(OSError):  # of one that was killed: what that was for is to be told
+                pool.shutdown()
 
 
 def _pool() -> ProcessPoolExecutor:

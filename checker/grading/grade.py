@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -29,14 +30,16 @@ class NotReady(Exception):
     """Something is missing here without which nothing is graded: a sentence for the instructor."""
 
 
+class NotInstalled(Exception):
+    """A puzzle needs what is not installed here, so it is not graded; others are. A sentence without its end."""
+
+
 def terms_for_grading(course: Settings) -> Terms:
     """Under which terms a course judges: on the interpreter, which is everywhere, and whose verdict is that of a GPU.
 
     Raises KeyProblem and NotReady: then no submission gets a score.
     """
     secret = key.read(course.key_path)
-    if any(ladder.RUNGS[puzzle_id].pytorch for puzzle_id in course.puzzles) and (missing := pytorch_missing()):
-        raise NotReady(f"Nothing was graded. {missing}")
     try:
         cage = held() if course.caged else None
     except NoCage as reason:
@@ -58,7 +61,7 @@ def _host(cage: Cage) -> Host:
 def verdict_on(puzzle_id: str, notebook: Handed, name: str, course: Settings) -> Verdict:
     """The verdict, from the records if it is known, in the course's points.
 
-    Raises KeyProblem, NotReady, CheckerFault: no score then.
+    Raises KeyProblem, NotReady, NotInstalled, CheckerFault: no score then.
     """
     if notebook.submission is None:
         return course.weighed(unreadable(puzzle_id, name, notebook.problem))
@@ -77,7 +80,9 @@ def _called_alike(puzzle_id: str, submission: Submission) -> Submission:
 
 
 def checked(puzzle_id: str, submission: Submission, terms: Terms) -> Verdict:
-    """The verdict, which nobody keeps. Raises CheckerFault."""
+    """The verdict, which nobody keeps. Raises NotInstalled, CheckerFault."""
+    if missing := not_installed([puzzle_id]):
+        raise NotInstalled(missing)
     for left in reversed(range(TRIES)):
         try:
             return check(puzzle_id, submission, terms).verdict
@@ -85,3 +90,12 @@ def checked(puzzle_id: str, submission: Submission, terms: Terms) -> Verdict:
             if not left:
                 raise CheckerFault(f"{type(error).__name__}: {error}") from error
     raise AssertionError("the last try returns or raises")
+
+
+def not_installed(puzzles: Iterable[str]) -> str:
+    """Which of some puzzles cannot be judged for want of an install, and what does it; nothing if all can."""
+    in_pytorch = [puzzle_id for puzzle_id in puzzles if ladder.RUNGS[puzzle_id].pytorch]
+    if in_pytorch and pytorch_missing():
+        named = " and ".join(in_pytorch)
+        return f"PyTorch is not installed here, which is needed for {named}: `make torch` installs it"
+    return ""

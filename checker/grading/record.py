@@ -48,6 +48,7 @@ def identity(puzzle_id: str, submission: Submission, judging: dict[str, Any]) ->
     """Everything that a result depends on; the numbers of its cells are in the words of the findings.
 
     Where a cell ends belongs to it: the same text, cut in the middle of a kernel, is another submission, and a bad one.
+    PyTorch does not, if the puzzle does without: whether it is installed changes no other record.
     """
     text = submission.text.encode("utf-8", "surrogatepass")
     return {
@@ -55,7 +56,7 @@ def identity(puzzle_id: str, submission: Submission, judging: dict[str, Any]) ->
         "puzzle": puzzle_id,
         "submission": hashlib.sha256(text).hexdigest(),
         "cells": [[chunk.cell, chunk.text.count("\n")] for chunk in submission.chunks],
-        **judging,
+        **(judging if RUNGS[puzzle_id].pytorch else judging | {"torch": ""}),
     }
 
 

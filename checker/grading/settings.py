@@ -110,9 +110,9 @@ class Settings:
     def key_path(self) -> Path:
         """Where the course's key lies: not in the course's folder, which is shared, copied and released from."""
         if self.key_file:
-            return Path(self.key_file).expanduser()
+            return expanded(self.key_file)
         home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-        return Path(home).expanduser() / "flash-puzzles" / f"{self.id}.key"
+        return expanded(home) / "flash-puzzles" / f"{self.id}.key"
 
     @property
     def caged(self) -> bool:
@@ -149,6 +149,14 @@ class Settings:
     def weighed(self, verdict: Verdict) -> Verdict:
         """A verdict with this course's points."""
         return verdict if verdict.puzzle is None else verdict.weighed(self.points_of(verdict.puzzle))
+
+
+def expanded(path: str) -> Path:
+    """A path in which ~ stands for a home folder. Raises SettingsError if nobody says where that is."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise SettingsError(f"{path} is in a home folder that is not known here: say in HOME where it is.") from error
 
 
 def read(folder: Path) -> Settings:

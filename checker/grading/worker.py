@@ -11,7 +11,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ class Needs:
     mark: Path  # which the grader has put among the records
     current: Path  # folder, to which names are relative
     sample: Path  # of what was handed in
+    puzzles: tuple[str, ...]  # which were handed in
     judging: dict[str, Any]  # see `record.judging`
 
 
@@ -40,8 +41,8 @@ class Unfit(Exception):
 
 
 def needs(course: settings.Settings, mark: Path, sample: Path) -> Needs:
-    """What workers need to judge for this grader. Raises KeyProblem."""
-    return Needs(course.folder, mark, Path.cwd(), sample, record.judging(course))
+    """What workers need to judge for this grader the puzzles of such a course. Raises KeyProblem."""
+    return Needs(course.folder, mark, Path.cwd(), sample, course.puzzles, record.judging(course))
 
 
 class Call:
@@ -86,14 +87,14 @@ def _why_unfit(needs: Needs) -> str:
     if not (needs.current / needs.sample).exists():
         return f"it does not see {needs.current / needs.sample}"
     try:
-        course = settings.read(needs.course)
+        course = replace(settings.read(needs.course), puzzles=needs.puzzles)
         here, there = record.judging(course), needs.judging
     except (settings.SettingsError, key.KeyProblem) as problem:
         return str(problem).rstrip(".")
     reasons = {
         "checker": "its checker is a different one",
         "triton": f"its triton is {here['triton'] or 'missing'}, and {there['triton']} here",
-        "torch": f"its torch is {here['torch'] or 'missing'}, and {there['torch']} here",
+        "torch": f"its torch is {here['torch'] or 'missing'}, and {there['torch'] or 'missing'} here",
         "key": f"its {course.key_path} is a different key",
     }
     return next((reason for name, reason in reasons.items() if here[name] != there[name]), "")

@@ -15,7 +15,7 @@ from checker.doctor.exchange import DEFAULT, named
 from checker.grading.cells import Handed
 from checker.grading.chosen import Unresolved, chosen, chosen_in
 from checker.grading.found import NothingFound, found
-from checker.grading.grade import CheckerFault, verdict_on
+from checker.grading.grade import CheckerFault, NotInstalled, verdict_on
 from checker.grading.overview.student import Attempt
 from checker.grading.settings import Settings
 from checker.nbgrader.folder import OWN
@@ -62,5 +62,5 @@ def _attempt(course: Settings, puzzle_id: str, when: str, choose: Callable[[], t
     try:
         path, handed = choose()
         return Attempt(puzzle_id, when, handed, verdict_on(puzzle_id, handed, one_line(path.name), course))
-    except (Unresolved, CheckerFault) as problem:
+    except (Unresolved, NotInstalled, CheckerFault) as problem:
         return Attempt(puzzle_id, when, handed, None, str(problem))

@@ -34,7 +34,7 @@ from checker.report.screen import plain
 from checker.report.terminal import report
 from checker.submission.read import Unreadable, cells_of
 
-FAULT = "checker fault"  # in the resources of a conversion: what to tell of it
+FAULT = "checker fault"  # in the resources of a conversion: why there is no score
 
 
 class NotGraded(Exception):
@@ -147,6 +147,8 @@ class Judge(NbGraderPreprocessor):
             outputs += [_told(notebook.notes)] if notebook.notes else []
             verdict = verdict_on(puzzle.id, notebook, path.name, one.course)
             outputs += _outputs(told(verdict, one.course.detail(puzzle.id)))
+            if notebook.submission is None:  # somebody may read it all the same, and then it might be right
+                resources[FAULT] = notebook.problem
         except (CheckerFault, Unresolved) as fault:
             resources[FAULT] = str(fault)
             self.log.error("%s could not be judged, and is left to be graded by hand: %s", one.folder, fault)
@@ -188,8 +190,9 @@ class NotConfigured(NbGraderPreprocessor):
 
 
 class LeaveToHand(NbGraderPreprocessor):
-    """Takes back scores of nbgrader's own: of a cell without a result, if the checker itself has failed; and the 0 of
-    an instructor's question whose cell is as it was, for the answer may stand in another one.
+    """Takes back scores of nbgrader's own: of a cell without a result, if the checker itself has failed; that of a file
+    which could not be read; and the 0 of an instructor's question whose cell is as it was, for the answer may stand in
+    another one.
     """
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:

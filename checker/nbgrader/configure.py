@@ -49,6 +49,7 @@ def configure(c: Any, folder: Path) -> None:
     c.ZipCollectApp.collector_plugin = "checker.nbgrader.collect.WhoseFile"
     c.FileNameCollectorPlugin.valid_ext = [".ipynb", ".py"]
     c.ExchangeFactory.collect = "checker.nbgrader.collect.CollectAllowed"
+    c.ExchangeFactory.release_feedback = "checker.nbgrader.feedback.ReleaseFeedback"
     c.GenerateAssignment.preprocessors = [
         f"checker.nbgrader.release.{name}" if name in _OURS else f"nbgrader.preprocessors.{name}"
         for name in _STOCK_GENERATE

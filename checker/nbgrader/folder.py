@@ -12,6 +12,7 @@ from checker.course.places import ROOT
 from checker.course.saving import keep_copy, replace_whole
 from checker.doctor.exchange import DEFAULT, make_exchange, problem
 from checker.grading import key, settings
+from checker.grading.grade import not_installed
 from checker.grading.settings import Settings, SettingsError
 from checker.nbgrader.assignment import source_notebook, with_questions
 
@@ -46,7 +47,7 @@ def make(folder: Path, id: str = "", exchange: str = "", root: Path = ROOT) -> t
         raise SettingsError(f"{folder} is the course {course.id!r}. For the course {id!r}, name another folder.")
     if key.make(course.key_path, folder):
         made.remarks.append(f"A new key was made: {course.key_path}. Keep a copy in a safe place.")
-    place = str(Path(exchange).expanduser().absolute()) if exchange else ""  # nbgrader is started in another folder
+    place = str(settings.expanded(exchange).absolute()) if exchange else ""  # nbgrader is started in another folder
     if not _write_once(folder / OWN, _OWN.format(exchange=repr(place) if place else _NO_EXCHANGE), made):
         made.remarks += _other_exchange(folder / OWN, place)
     elif place:
@@ -60,6 +61,8 @@ def make(folder: Path, id: str = "", exchange: str = "", root: Path = ROOT) -> t
         _write(path, with_questions(new, old), folder / "replaced", made)
     course.records.mkdir(exist_ok=True, mode=0o700)
     made.remarks += [*_strays(folder), *_unnamed(folder, course)]
+    if missing := not_installed(course.puzzles):
+        made.remarks.append(f"{missing}. The other puzzles can be graded without.")
     return course, made
 
 

@@ -6,8 +6,11 @@ import ast
 import io
 import json
 import tokenize
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,12 +65,14 @@ class Submission:
 
     def place(self, line: int) -> tuple[int | None, int]:
         """(cell, line within it) of a line of `text`, both counted from 1."""
-        for chunk in self.chunks:
-            length = chunk.text.count("\n") + 1
-            if line <= length:
-                return chunk.cell, line
-            line -= length
-        return (self.chunks[-1].cell if self.chunks else None), line
+        number = max(0, bisect_left(self._before, line) - 1)
+        return (self.chunks[number].cell, line - self._before[number]) if self.chunks else (None, line)
+
+    @cached_property
+    def _before(self) -> list[int]:
+        """How many lines of `text` stand before each chunk."""
+        lengths = (chunk.text.count("\n") + 1 for chunk in self.chunks)
+        return list(accumulate(lengths, initial=0))[:-1]
 
 
 def from_file(path: Path, name: str = "") -> Submission:

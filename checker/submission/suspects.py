@@ -77,13 +77,14 @@ def _of_kernel(program: Program, kernel: str, known: Mapping[str, int | float], 
             others += _remainders(part, inside)
         others += [] if program.pytorch else _types_and_products(function)  # integers of Python have no end
     constants = list(_written(statements))
-    sizes: dict[int, Suspect] = {}
+    sizes: dict[int, _Number] = {}
     for number in itertools.islice(itertools.chain(constants, others, _computed(statements)), MOST_LOOKED_AT):
         if (LEAST <= number.value <= MOST or (number.value == 2 and number.compared)) and number.value not in sizes:
-            sizes[int(number.value)] = number.suspect(place)
+            sizes[int(number.value)] = number
     of_data = [n for n in (*constants, *_exponents(constants)) if LEAST <= n.value <= MOST_OF_DATA]
-    values = {n.value: n.suspect(place) for n in (*reversed(of_data), *_small(constants))}
-    return Suspects(tuple(sizes.values())[:MOST_SUSPECTS], tuple(values.values())[::-1][:MOST_SUSPECTS])
+    values = {n.value: n for n in (*reversed(of_data), *_small(constants))}
+    kept = [*sizes.values()][:MOST_SUSPECTS], [*values.values()][::-1][:MOST_SUSPECTS]
+    return Suspects(*(tuple(number.suspect(place) for number in some) for some in kept))
 
 
 def _parts(function: ast.FunctionDef) -> Iterator[ast.AST]:

@@ -356,3 +356,39 @@ def test_numbers_of_system_calls_are_those_of_the_kernel(machine: str) -> None:
         number = numbers[list(HEADERS).index(machine)]
         assert (f"__NR_{name}" in known) == (number is not None), name
         assert number is None or int(known[f"__NR_{name}"]) == number, name
+
+
+@pytest.mark.parametrize(
+    "text", ["\\x1e" + "9" * 4400, "\x1e" + "9" * 4400, "\\x1e0\\nanother", "\x1e" + "0" * 64 + " 0"]
+)
+def test_what_is_printed_is_never_taken_for_a_mark(check_text: Callable[..., Verdict], text: str) -> None:
+    """It is shown where it was printed. Python refuses to make a number of more than 4300 digits."""
+    store = "    tl.store(y_ptr"
+    verdict = check_text(old=store, new=f'    if row == 0:\n        print("{text}")\n{store}', terms=Terms(targets=()))
+    assert verdict.accepted
+    lines = [line for _, shown in verdict.printed for line in shown.split("\n") if line.startswith("program")]
+    assert lines and all(line.partition(":")[2].startswith(" \ufffd") for line in lines)
+    assert all(shown.startswith("program 0:") for _, shown in verdict.printed)
+
+
+@pytest.mark.parametrize("least", [-(1 << 63) - 1, 1 << 63, 10**4000])
+def test_a_number_that_no_register_holds_is_malformed(least: int) -> None:
+    error = {"type": "E", "message": "", "line": least, "program": 0}
+    answers = parse(wire.pack({"launch": None, "error": error}), [launch()], [0])
+    assert answers.malformed and answers.loading is None
+
+
+def deep(depth: int) -> str:
+    """The solution with an error at the bottom of so many functions, each of which calls the one above it."""
+    called = ["tl.reshape(x, (3, 5))", *(f"helper_{n}(x)" for n in range(depth))]
+    helpers = "".join(f"@triton.jit\ndef helper_{n}(x):\n    return {called[n]}\n\n\n" for n in range(depth))
+    text = SOLUTION.replace("@triton.jit\n", f"{helpers}@triton.jit\n", 1)
+    return text.replace("tl.exp(x.to(tl.float32))", f"tl.exp({called[-1]}.to(tl.float32))")
+
+
+def test_an_error_at_the_bottom_of_many_functions_is_told_as_of_one(check_text: Callable[..., Verdict]) -> None:
+    """Triton wraps it once for each, in a text that doubles."""
+    one, many = (check_text(deep(depth), terms=Terms(targets=())) for depth in (1, 26))
+    assert one.status is many.status is Status.CRASHED
+    assert one.findings == many.findings and one.findings[0].where is not None
+    assert one.findings[0].where.line == deep(1).split("\n").index("    return tl.reshape(x, (3, 5))") + 1

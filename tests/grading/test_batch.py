@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import errno
 import io
 import json
 import os
@@ -12,6 +13,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -244,7 +246,7 @@ def test_a_full_disk_stops_the_batch_and_loses_nothing(desk: Path) -> None:
         check=False,
     )
     assert done.stdout.count("status 3") == 1 and done.stdout.strip().endswith("status 0"), done.stdout + done.stderr
-    assert "No space left on device" in done.stdout and ".tmp" not in done.stdout
+    assert "No space left on device. Nothing is lost" in " ".join(done.stdout.split())
     assert "Traceback" not in done.stdout + done.stderr
     assert rows(desk) == uninterrupted(desk)
 
@@ -270,6 +272,20 @@ def test_what_ends_its_worker_each_time_is_a_fault_and_the_others_are_done() -> 
         each = batch._each(dies, [0, 1, 2], Path(), Watched(), lambda done: None)  # type: ignore[arg-type, list-item]
     assert asked == [0, 1, 2, 1, 1]
     assert "3 times" in batch._fault(each[1])
+
+
+def test_what_ended_a_batch_is_told_and_not_what_its_end_met(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once its processes are killed, a pool may find its pipes closed, or not."""
+    shutdown = ProcessPoolExecutor.shutdown
+
+    def too_late(pool: ProcessPoolExecutor, *arguments: Any, **named: Any) -> None:
+        shutdown(pool, *arguments, **named)
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+    with pytest.raises(OSError, match="No space left"), local(1) as crew:
+        list(crew.run(dies, [(0,)]))
+        monkeypatch.setattr(ProcessPoolExecutor, "shutdown", too_late)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def test_what_cannot_be_opened_here_has_no_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

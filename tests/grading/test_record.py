@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
-from checker.grading import grade, record
-from checker.grading.grade import NotReady, terms_for_grading
-from checker.grading.settings import Settings
+from checker.grading import record
 from checker.submission.read import from_cells
 from tests.conftest import SOLUTION, check_kernel
 from tests.kernels import Kernel, kernels, named
@@ -40,19 +36,10 @@ def test_another_key_checker_or_puzzle_is_another_record(tmp_path: Path) -> None
         assert record.load(other) is None  # a copy says of what it is
 
 
-def test_a_result_depends_on_pytorch_where_a_course_has_such_puzzles(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "key").touch(mode=0o600)
-    (tmp_path / "key").write_text("0" * 64)
-    kernels_only = Settings(tmp_path / "course", key_file=str(tmp_path / "key"), sandbox="none")
-    both = replace(kernels_only, puzzles=("a2", "a3"))
-    assert [record.judging(course)["torch"] for course in (kernels_only, both)] == ["", version("torch")]
-    assert terms_for_grading(both).key == "0" * 64
-    monkeypatch.setattr(grade, "pytorch_missing", lambda: "There is none.")
-    assert terms_for_grading(kernels_only).key == "0" * 64
-    with pytest.raises(NotReady, match=r"Nothing was graded\. There is none\."):
-        terms_for_grading(both)
+def test_a_result_depends_on_pytorch_where_the_puzzle_does() -> None:
+    submission = from_cells([("code", SOLUTION)], "p1.ipynb")
+    installed = [JUDGING | {"torch": one} for one in ("", "2.13.0")]
+    assert [len({str(record.identity(one, submission, each)) for each in installed}) for one in ("p1", "a2")] == [1, 2]
 
 
 def test_a_record_of_before_puzzles_had_ids_is_no_record(tmp_path: Path) -> None:

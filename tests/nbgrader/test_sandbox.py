@@ -1,4 +1,4 @@
-"""Grading takes place in a cage, or not at all, unless the instructor says otherwise."""
+"""Grading takes place in a cage, or not at all, unless the instructor says otherwise; PyTorch where it is needed."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from checker.box.cage.cage import held
+from tests.conftest import Started
 from tests.nbgrader.conftest import ASSIGNMENT, RIGHT, Course, filled
 
 
@@ -49,3 +50,20 @@ def test_in_a_cage_or_not_at_all_unless_the_instructor_says_so(course: Course) -
     done = course.run("autograde", ASSIGNMENT, "--force")
     assert (done.status, course.scores()) == (0, {"gail": 100}), done.said
     assert held_by(course) in (["A", "C, no sandbox"], ["B", "C, no sandbox"])  # what was found without is not used
+
+
+def test_without_pytorch_the_assignments_of_its_puzzles_stop_and_no_other(
+    course: Course, without_pytorch: Started
+) -> None:
+    course.settings('sandbox = "required"', 'sandbox = "none"')  # a cage does not see packages through links
+    in_pytorch = "a2_attention_in_pytorch"
+    assert course.run("generate_assignment", in_pytorch).status == 0
+    course.put("hugo", filled(RIGHT))
+    solved = course.folder / "source" / in_pytorch / f"{in_pytorch}.ipynb"
+    course.put("hugo", solved.read_bytes(), in_pytorch)
+    for assignment, status in {ASSIGNMENT: 0, in_pytorch: 1}.items():
+        done = without_pytorch("nbgrader", "autograde", assignment, "--student=hugo", cwd=course.folder)
+        assert done.returncode == status, done.stderr
+        assert ("needed for a2: `make torch` installs it" in done.stderr) == bool(status)
+    assert course.scores()["hugo"] == 100
+    assert f"{in_pytorch},,,hugo,,,,needs grading," in (course.folder / "grades.csv").read_text()

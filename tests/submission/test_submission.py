@@ -31,6 +31,13 @@ def submission(text: str) -> Submission:
     return from_cells([("code", text)], "kernel.py", numbered=False)
 
 
+@given(st.lists(st.text("a\n"), max_size=6))
+def test_each_line_of_the_text_has_its_place(cells: list[str]) -> None:
+    read = from_cells([("code", text) for text in cells], "x.ipynb")
+    places = [(cell, line) for cell, text in enumerate(cells, start=1) for line in range(1, text.count("\n") + 2)]
+    assert [read.place(line) for line in range(1, len(places) + 1)] == places
+
+
 def program(text: str) -> Program:
     return extract(submission(text), [KERNEL])
 

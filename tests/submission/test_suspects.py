@@ -21,7 +21,7 @@ from checker.course.verdict import Verdict
 from checker.judge.branches import not_entered
 from checker.submission.extract import Program, extract
 from checker.submission.read import from_cells, from_file
-from checker.submission.suspects import suspects
+from checker.submission.suspects import MOST_SUSPECTS, suspects
 from tests.conftest import ROOT, check_kernel, puzzle_of
 from tests.kernels import kernels, named
 
@@ -38,6 +38,15 @@ def program(body: str, helpers: str = "") -> Program:
 
 def found(body: str, helpers: str = "") -> Suspects:
     return suspects(program(body, helpers), lambda line: (None, line))["kernel"]
+
+
+def test_no_more_numbers_are_placed_than_are_kept() -> None:
+    """A kernel may hold tens of thousands, and a place is looked for among thousands of cells."""
+    asked: list[int] = []
+    written = program(f"y = ({', '.join(map(str, range(3, 5000)))})\nif n > 77:\n    y = 1")
+    found = suspects(written, lambda line: (asked.append(line), (None, line))[1])["kernel"]
+    assert len(asked) == len(found.sizes) + len(found.values) == 2 * MOST_SUSPECTS
+    assert found.sizes[0].value == 77
 
 
 def test_numbers_of_axes_are_not_suspicious_in_pytorch_and_others_are() -> None:

@@ -50,10 +50,11 @@ def run_pass(
     if header["device"] == "cuda":
         asked_for = [header["launches"][one["launch"]] for one in header["passes"][number]]
         device.start(kernels, asked_for, number, header["most_shared"])
+    mark = wire.launch_mark(header["source"])
     for one in header["passes"][number]:
         launch = header["launches"][one["launch"]]
         tensors = [(spec, np.frombuffer(buffers[spec["buffer"]], dtype=spec["dtype"])) for spec in launch["tensors"]]
-        print(f"{wire.LAUNCH_MARK}{one['launch']}")
+        print(f"{mark}{one['launch']}")
         asked = Asked(one["launch"], one["order"], launch, tensors, kernels[launch["kernel"]], path)
         if not answer(stream, device, asked):
             return

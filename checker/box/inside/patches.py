@@ -96,6 +96,11 @@ def _patched_once(patch_lang: Any) -> Any:
     return lambda *_: SimpleNamespace(restore=lambda: None)
 
 
+def _device_function(function: Any, *arguments: Any, **named: Any) -> Any:
+    """A call of one. Triton puts an error at each into the text of another one, quoted: it doubles with each call."""
+    return function.rewrite()(*arguments, **named)
+
+
 def _called_at_once(plain: Any) -> Any:
     """Triton takes three calls for each of its language's: to take out who computes, to put that in, to ask for it."""
     asking = tl.core.builtin(lambda: None).__code__
@@ -168,6 +173,7 @@ TABLE = (
         },
     ),
     Group(f"{_ROOT}.InterpretedFunction", _RUN, {"rewritten_fn": _used(), "rewrite": _used(lambda self: None)}),
+    Group(f"{_ROOT}.InterpretedFunction", "errors cannot be told", {"__call__": _instead(_device_function)}),
     Group(
         f"{_ROOT}.interpreter_builder",
         _RUN,

@@ -277,7 +277,7 @@ def _log(records: memoryview, elements: memoryview, launch: Launch) -> AccessLog
 
 def _integers(fields: dict[str, Any], *names: str) -> list[int]:
     values = [fields.get(name) for name in names]
-    if not all(isinstance(value, int) and not isinstance(value, bool) for value in values):
+    if not all(type(value) is int and abs(value) < 1 << 63 for value in values):
         raise MalformedAnswer("a number is missing")
     return values  # type: ignore[return-value]
 
@@ -297,8 +297,9 @@ def _refusal(fields: Any, launch: Launch) -> Refusal:
     tensor = fields.get("tensor")
     if tensor is not None and (not isinstance(tensor, str) or tensor not in launch.tensors):
         raise MalformedAnswer("a refusal names an unknown tensor")
-    dtype = str(fields.get("dtype"))[:20]
-    return Refusal(kind == STORE, tensor, program, line, first, lowest, highest, lanes, outside, dtype)
+    if not isinstance(dtype := fields.get("dtype"), str):
+        raise MalformedAnswer("a refusal has no type")
+    return Refusal(kind == STORE, tensor, program, line, first, lowest, highest, lanes, outside, dtype[:20])
 
 
 def parse_error(fields: Any) -> KernelError:
@@ -306,4 +307,7 @@ def parse_error(fields: Any) -> KernelError:
     if not isinstance(fields, dict):
         raise MalformedAnswer("an error is not an object")
     line, program = _integers(fields, "line", "program")
-    return KernelError(str(fields.get("type"))[:100], str(fields.get("message"))[:4000], line, program)
+    kind, message = fields.get("type"), fields.get("message")
+    if not (isinstance(kind, str) and isinstance(message, str)):
+        raise MalformedAnswer("an error's text is missing")
+    return KernelError(kind[:100], message[:4000], line, program)

@@ -7,16 +7,23 @@ can never run anything.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import struct
 from collections.abc import Iterator, Sequence
 from mmap import mmap
 from typing import Any
 
-LAUNCH_MARK = "\x1e"  # with the launch's number, begins what that launch prints (ASCII's record separator)
-
 _PREFIX = struct.Struct("<II")
 _LENGTH = struct.Struct("<Q")
+
+
+def launch_mark(source: str) -> str:
+    """What begins, with the launch's number, what a launch of this program prints.
+
+    A text in a program cannot contain the program's hash, so nothing that is printed is taken for a mark.
+    """
+    return f"\x1e{hashlib.sha256(source.encode('utf-8', 'surrogatepass')).hexdigest()} "
 
 
 class MalformedFrame(ValueError):
