@@ -11,6 +11,7 @@ import io
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -23,6 +24,13 @@ if TYPE_CHECKING:  # needs NumPy
     from checker.box.protocol.results import Launch
 
 _PATH = "/submission.py"  # what a submission is called in tracebacks; there is no such file
+
+
+def _nobody() -> None:
+    """Nobody waits."""
+
+
+alive: Callable[[], object] = _nobody  # called after each launch: who can end this process waits for that
 
 
 class Here:
@@ -39,7 +47,7 @@ class Here:
         header, buffers = next(wire.unpack(frame))
         results, stopped = [], False
         for number, orders in enumerate(passes):
-            answers, printed, ending = io.BytesIO(), io.BytesIO(), Ending.STOPPED
+            answers, printed, ending = _Answers(), io.BytesIO(), Ending.STOPPED
             if not stopped:
                 ending = passed(module, header, buffers, number, answers, printed, self.limits.output_bytes)
                 stopped = ending is not Ending.FINISHED
@@ -80,6 +88,15 @@ def passed(
         return Ending.FINISHED
     answers.truncate(output.answered)
     return Ending.FLOODED
+
+
+class _Answers(io.BytesIO):
+    """What is answered, launch by launch."""
+
+    def write(self, data: Any) -> int:
+        """Keep an answer, and say that it came."""
+        alive()
+        return super().write(data)
 
 
 class _Flooded(Exception):

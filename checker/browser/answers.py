@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from html import escape
 from typing import Any
 
 from checker import catalog
+from checker.box import here
 from checker.box.exchange import Ending
 from checker.box.host import Host
 from checker.box.parent import Limits
@@ -35,8 +37,12 @@ _TERMS = Terms(host=_HOST, targets=())
 Answer = dict[str, Any]
 
 
-def answered(request: str) -> str:
-    """The answer to a request, whatever comes of it: JSON both. A fault of ours is a verdict, too."""
+def answered(request: str, alive: Callable[[], object] = lambda: None) -> str:
+    """The answer to a request, whatever comes of it: JSON both. A fault of ours is a verdict, too.
+
+    `alive` is called after each launch and each picture: whoever waits knows that none of them hangs.
+    """
+    here.alive = alive
     asked = json.loads(request)
     puzzle_id = asked["puzzle"]
     try:
@@ -122,10 +128,11 @@ def _trace(puzzle_id: str, asked: dict[str, Any]) -> Answer:
     seen = traced(outcome, _HOST)
     if seen.empty:
         return _shown(outcome.verdict)
-    pictures = [
-        {"name": name, "png": base64.b64encode(png).decode("ascii"), "alt": on_page("\n".join(words.summary(page)))}
-        for (name, png), page in zip(chart.pages(seen), chart.each(seen), strict=True)
-    ]
+    pictures = []
+    for (name, png), page in zip(chart.pages(seen), chart.each(seen), strict=True):
+        alt = on_page("\n".join(words.summary(page)))
+        pictures.append({"name": name, "png": base64.b64encode(png).decode("ascii"), "alt": alt})
+        here.alive()
     return {"pictures": pictures}
 
 

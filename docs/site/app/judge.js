@@ -39,6 +39,8 @@ class Hand {
     if (data.loading) {
       this.#tell(data.loading);
       if (this.#asked) this.#restartClock(); // a download is not the kernel's fault
+    } else if (data.alive) {
+      if (this.#asked) this.#restartClock(); // one launch more is done, or one picture
     } else if (data.ready) {
       this.isReady = true;
       this.#opening.resolve();

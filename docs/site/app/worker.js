@@ -33,7 +33,8 @@ onmessage = async ({ data: { id, ...request } }) => {
     }
     loading("Drawing …");
   }
-  postMessage({ id, answer: JSON.parse(answered(JSON.stringify(request))) });
+  const alive = () => postMessage({ alive: true });
+  postMessage({ id, answer: JSON.parse(answered(JSON.stringify(request), alive)) });
 };
 
 // What Python did not catch, such as a lack of memory, ends this worker: the page goes on with the spare one.
