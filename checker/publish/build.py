@@ -19,17 +19,23 @@ from checker.publish.pictures import example, pictures
 from checker.report.screen import plain
 from checker.report.terminal import report
 
-EXAMPLES = {"refused": "tests/wrong/p1_padding_loaded_as_zero.py", "accepted": "solutions/p1_naive_softmax.py"}
+AROUND = """\
+Around these seven: a warm-up (w1 takes a whole kernel apart, if you have never written one), the way to attention (a),
+a model trained with your own kernels (c1), and what lies beyond (b). `make progress` says which one comes next."""
+EXAMPLES = {"refused": "tests/wrong/p1_padding_loaded_as_zero.py"}
 
 
 def puzzle_table() -> str:
-    """The README's table of puzzles, in Markdown."""
-    lines = ["| ID | puzzle | you write | file |", "|---|---|---|---|"]
+    """The README's tables of puzzles, in Markdown: the seven, and the rungs around them."""
+    seven: list[str] = []
+    others: list[str] = []
     for puzzle_id, stem in ladder.stems().items():
         puzzle = catalog.load(puzzle_id)
         kernels = ", ".join(f"`{kernel.name}`" for kernel in puzzle.kernels)
-        lines.append(f"| {puzzle_id} | {puzzle.title} | {kernels} | [`puzzles/{stem}.py`](puzzles/{stem}.py) |")
-    return "\n".join(lines) + "\n"
+        line = f"| [{puzzle_id}](puzzles/{stem}.py) | {puzzle.title} | {kernels} |"
+        (seven if puzzle_id.startswith("p") else others).append(line)
+    head = ["|  | puzzle | you write |", "|---|---|---|"]
+    return "\n".join([*head, *seven, "", AROUND, "", *head, *others]) + "\n"
 
 
 def example_report(path: Path) -> str:
