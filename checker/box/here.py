@@ -26,11 +26,11 @@ if TYPE_CHECKING:  # needs NumPy
 _PATH = "/submission.py"  # what a submission is called in tracebacks; there is no such file
 
 
-def _nobody() -> None:
+def _nobody(*_: Any) -> None:
     """Nobody waits."""
 
 
-alive: Callable[[], object] = _nobody  # called after each launch: who can end this process waits for that
+alive: Callable[..., object] = _nobody  # called after each launch: who can end this process waits for that
 
 
 class Here:

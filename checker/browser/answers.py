@@ -34,13 +34,15 @@ from checker.submission.read import Unreadable
 
 _HOST = Host(here=True)
 _TERMS = Terms(host=_HOST, targets=())
+DRAWING = 200.0  # seconds: matplotlib looks for fonts first, and nothing of the learner's runs any more
 Answer = dict[str, Any]
 
 
-def answered(request: str, alive: Callable[[], object] = lambda: None) -> str:
+def answered(request: str, alive: Callable[..., object] = lambda *_: None) -> str:
     """The answer to a request, whatever comes of it: JSON both. A fault of ours is a verdict, too.
 
-    `alive` is called after each launch and each picture: whoever waits knows that none of them hangs.
+    `alive` is called after each launch, so whoever waits knows that none of them hangs; and before matplotlib does
+    something, with the seconds that this may take.
     """
     here.alive = alive
     asked = json.loads(request)
@@ -121,6 +123,7 @@ def _predict(puzzle_id: str, asked: dict[str, Any]) -> Answer:
 
 
 def _trace(puzzle_id: str, asked: dict[str, Any]) -> Answer:
+    here.alive(DRAWING)
     from checker.trace import chart, words  # need matplotlib, which is loaded when somebody asks for pictures
     from checker.trace.run import traced
 
@@ -128,11 +131,11 @@ def _trace(puzzle_id: str, asked: dict[str, Any]) -> Answer:
     seen = traced(outcome, _HOST)
     if seen.empty:
         return _shown(outcome.verdict)
-    pictures = []
-    for (name, png), page in zip(chart.pages(seen), chart.each(seen), strict=True):
-        alt = on_page("\n".join(words.summary(page)))
-        pictures.append({"name": name, "png": base64.b64encode(png).decode("ascii"), "alt": alt})
-        here.alive()
+    here.alive(DRAWING)
+    pictures = [
+        {"name": name, "png": base64.b64encode(png).decode("ascii"), "alt": on_page("\n".join(words.summary(page)))}
+        for (name, png), page in zip(chart.pages(seen), chart.each(seen), strict=True)
+    ]
     return {"pictures": pictures}
 
 

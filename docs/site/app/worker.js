@@ -33,7 +33,7 @@ onmessage = async ({ data: { id, ...request } }) => {
     }
     loading("Drawing …");
   }
-  const alive = () => postMessage({ alive: true });
+  const alive = (seconds) => postMessage({ alive: true, seconds });
   postMessage({ id, answer: JSON.parse(answered(JSON.stringify(request), alive)) });
 };
 
