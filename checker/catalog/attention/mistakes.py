@@ -98,10 +98,16 @@ def rounded(x: Array) -> Array:
     return x.astype(np.float16).astype(np.float64)
 
 
-def _without_max(s: Array, v: Array, case: Case) -> Outputs:
-    e = exp32(s)
-    l = e.sum(axis=-1, keepdims=True)
-    return {"o_ptr": (dropped(case, e) @ v) / l, "l_ptr": l[..., 0], "lse_ptr": np.log(l[..., 0])}
+def without_max(guarded: bool) -> Writes:
+    """Exponentials of the scores themselves; `guarded`: where they sum to 0, O is divided by 1, as the lessons do."""
+
+    def formula(s: Array, v: Array, case: Case) -> Outputs:
+        e = exp32(s)
+        l = e.sum(axis=-1, keepdims=True)
+        o = (dropped(case, e) @ v) / (np.where(l == 0, 1.0, l) if guarded else l)
+        return {"o_ptr": o, "l_ptr": l[..., 0], "lse_ptr": np.log(l[..., 0])}
+
+    return from_scores(formula)
 
 
 def _last_tile(s: Array, v: Array, case: Case) -> Outputs:
@@ -396,12 +402,13 @@ SCORES = (
     Misconception(
         "no-max-subtraction",
         "The maximum is not subtracted",
-        "The exponential of a score above 88.7 is infinite in fp32, and infinity divided by infinity is NaN. There is "
-        "no need for it: the scores 100 and 102 have the weights 0.12 and 0.88.",
+        "The exponential of a score above 88.7 is infinite in fp32, and infinity divided by infinity is NaN. Those of "
+        "scores around -200 are all 0, and nothing is left to divide. There is no need for either: the scores 100 and "
+        "102 have the weights 0.12 and 0.88.",
         "Subtract the running maximum before the exponential.",
         question="How do you compute the weights of the scores 100 and 102 with a pocket calculator that ends at "
         "10^38?",
-        signs=(from_scores(_without_max).at(Part.UNSHIFTED_EXPONENTIAL, needed=True),),
+        signs=tuple(without_max(guarded).at(Part.UNSHIFTED_EXPONENTIAL, needed=True) for guarded in (False, True)),
     ),
     Misconception(
         "base-two",
