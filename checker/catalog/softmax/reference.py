@@ -31,9 +31,9 @@ def expected(case: Case) -> Mapping[str, Expected]:
     """The softmax of x, and what a right kernel in fp32 may differ by.
 
     An exponential of a rounded argument x errs by about |x|·eps, hence the tolerance grows with the
-    largest finite |x| of a row. Elements at the maximum are rounded as that is, and have the exponential 1: all they err
-    by is what is in the sum of others, and what exp(x) errs by where nothing is subtracted, up to 88. Then the sum is
-    rounded once a block, all in one direction if the terms are alike, and the result twice to the output's type; and
+    largest finite |x| of a row. Elements at the maximum are rounded as that is, and have the exponential 1: all that
+    they err by is in the sum, of others, or is what exp(x) errs by where nothing is subtracted, up to 88. Then the sum
+    is rounded once a block, all in one direction if the terms are alike, and the result twice to the output's type; and
     that has a smallest step.
     """
     x = row_input(case)
