@@ -63,7 +63,7 @@ def cases(draw: Draw) -> list[Case]:
         normal("more queries than keys", "hidden-queries", size(27 + some(), 9), causal=True),
         normal("one query, one key, one dimension", "any-length", size(1, 1, 1), causal=True),
         normal("tiles of one query", "causal", size(6, 9, 4, 1, 3), causal=True, once=True),
-        normal("tiles of one key", "causal", size(7, 6, 4, 3, 1), causal=True, once=True),
+        normal("tiles of one key", "causal", size(7, 8, 4, 3, 1), causal=True, once=True),
         normal("heads side by side in memory", "any-layout", interleaved),
         normal("rows and heads apart in memory", "any-layout", apart, causal=True),
         normal("K transposed in memory", "any-layout", transposed, causal=True),

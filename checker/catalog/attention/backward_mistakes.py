@@ -30,6 +30,7 @@ from checker.catalog.attention.backward_models import (
     tile_delta,
     tile_max,
     tile_softmax,
+    times_mask,
     with_transposed,
     without_last_tile,
 )
@@ -333,6 +334,17 @@ _OF_OFFSET = (
         question="With 3 queries and 2 keys, query 0 sees no key. What are its LSE and its hidden scores, and what is "
         "their difference?",
         signs=(from_gradients(nan_from_hidden),),
+    ),
+    Misconception(
+        "mask-multiplied",
+        "P is multiplied by the mask, and infinity times 0 is NaN",
+        "LSE knows nothing of hidden scores, so one of them may lie far above it: more than 88.7, and exp(S - LSE) is "
+        "infinite in fp32. Times 0 that is NaN, and not 0. So is every hidden score of a query that sees no key, whose "
+        "LSE is -inf.",
+        "Choose instead of multiplying: tl.where(visible, tl.exp(Sij - LSEi[:, None]), 0.0).",
+        question="A hidden score is 100, and LSE of its query is 5. What is exp(100 - 5) in fp32, and what is 0 times "
+        "that?",
+        signs=(from_gradients(times_mask),),
     ),
 )
 _OF_TILES = (

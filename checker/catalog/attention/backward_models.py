@@ -266,6 +266,15 @@ def nan_from_hidden(case: Case, g: Gradients) -> dict[str, Array]:
     return collected(case, np.where(spoilt, np.nan, g.p), np.where(spoilt, np.nan, g.ds))
 
 
+def times_mask(case: Case, g: Gradients) -> dict[str, Array]:
+    """NaN wherever a hidden entry of P is infinite before 0 is multiplied in: inf * 0."""
+    with np.errstate(all="ignore"):
+        hidden = np.where(looked_at(case) & ~sees(case), 0.0 * exp32(scores(case) - lse_of(case)), 0.0)
+        if "dk_ptr" not in case.tensors and shape_of(case).n_k % shape_of(case).Bc:  # keys past the end: scores of 0
+            hidden[..., -1:] += np.where(looked_at(case)[:, -1:], 0.0 * exp32(-lse_of(case)), 0.0)
+    return collected(case, g.p + hidden, g.ds + hidden)
+
+
 def nan_from_padding(case: Case, g: Gradients) -> dict[str, Array]:
     """NaN throughout dK and dV if the last tile of queries is not full: all keys that exist are visible from there."""
     spoilt = bool(shape_of(case).n_q % shape_of(case).Br)

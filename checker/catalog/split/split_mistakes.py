@@ -13,7 +13,6 @@ from checker.catalog.attention.flash_2_mistakes import ACCUMULATION, FINITE
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.mistakes import LOG2_E, SCORES, attention, from_scores, rounded, without_max
 from checker.catalog.attention.tiles import reach
-from checker.catalog.softmax.mistakes import exp32
 from checker.catalog.split.bounds import budget
 from checker.catalog.split.launch import cut_of, is_split
 from checker.catalog.split.models import (
