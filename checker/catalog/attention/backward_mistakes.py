@@ -35,7 +35,7 @@ from checker.catalog.attention.backward_models import (
     without_last_tile,
 )
 from checker.catalog.attention.bounds import looked_at
-from checker.catalog.attention.mistakes import Q_K
+from checker.catalog.attention.mistakes import Q_K, scaled_in_half
 from checker.catalog.attention.reference import offset, scores, sees
 from checker.course.misconception import Misconception, Part, Reaches, Writes
 
@@ -456,5 +456,9 @@ _OF_LOOPS = (
     ),
 )
 
-FULL = (*_OF_GRADIENTS, *_OF_NORMALISER, *_OF_TILES)  # those that need no causal mask, of kernels for gradients
-MISTAKES = (*_OF_DELTA, *_OF_GRADIENTS, *_OF_MASK, *_OF_NORMALISER, *_OF_OFFSET, *_OF_TILES, *_OF_LOOPS)
+_OF_SCALE = scaled_in_half(lambda s: from_p(lambda case: p_of(case, s(case), lse_of(case), sees(case))))
+FULL = (*_OF_SCALE, *_OF_GRADIENTS, *_OF_NORMALISER, *_OF_TILES)  # those that need no causal mask, of gradient kernels
+MISTAKES = (
+    *(*_OF_SCALE, *_OF_DELTA, *_OF_GRADIENTS, *_OF_MASK),
+    *(*_OF_NORMALISER, *_OF_OFFSET, *_OF_TILES, *_OF_LOOPS),
+)

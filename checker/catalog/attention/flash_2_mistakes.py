@@ -376,8 +376,8 @@ LSE = (
         "LSE of a query that sees no key is a large negative number, and not -inf",
         "Its sum of exponentials is 0, and log(0) is -inf. A finite number in the place of -inf, as a hidden score or "
         "the start of the maximum, is left in LSE. The backward pass computes exp(S - LSE), which is then infinite.",
-        "Hide scores with -float('inf'), let mi start there, and guard only what is subtracted: then mi + tl.log(li) is "
-        "-inf by itself.",
+        "Hide scores with -float('inf'), let mi start there, and guard only what is subtracted. Then mi + tl.log(li) "
+        "is -inf by itself.",
         question="Which sum of exponentials has a query that sees no key, and what is its logarithm? In which line "
         "does the number in your LSE stand?",
         signs=tuple(_lse_of_hidden(lse, everywhere) for lse in FINITE for everywhere in (False, True)),
