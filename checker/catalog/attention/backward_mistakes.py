@@ -31,6 +31,7 @@ from checker.catalog.attention.backward_models import (
     tile_max,
     tile_softmax,
     times_mask,
+    to_another_end,
     with_transposed,
     without_last_tile,
 )
@@ -390,6 +391,22 @@ _OF_TILES = (
     ),
 )
 _OF_LOOPS = (
+    *(
+        Misconception(
+            "loop-to-another-end",
+            f"The loop over {what} ends at {wrong}, and not at {right}",
+            f"{right} counts {what}, and {wrong} the other side. Where {wrong} is smaller, the last {what} are left "
+            "out, and where it is larger, the loop goes on past the last one.",
+            hint,
+            question=f"Take 20 queries and 50 keys, and then 50 queries and 20 keys, in tiles of 16. How many tiles of "
+            f"{what} are there, and at how many does your loop look?",
+            signs=(from_gradients(partial(to_another_end, only=only)).at(Part.LOOP_END),),
+        )
+        for what, right, wrong, only, hint in (
+            ("queries", "n_q", "n_k", "dk_ptr", "A loop over queries is range(first_q, n_q, Br)."),
+            ("keys", "n_k", "n_q", "dq_ptr", "End at tl.minimum(n_k, start_q + Br + n_k - n_q)."),
+        )
+    ),
     *(
         Misconception(
             "first-tile-left-out",

@@ -252,6 +252,14 @@ def from_late_loop(case: Case, g: Gradients, first: First) -> dict[str, Array]:
     return collected_of(case, p, ds, only="dk_ptr")
 
 
+def to_another_end(case: Case, g: Gradients, only: str) -> dict[str, Array]:
+    """dK and dV of a loop over queries that ends at n_k, or dQ of one over keys that ends at n_q."""
+    s = shape_of(case)
+    end = -(-s.n_k // s.Br) * s.Br if only == "dk_ptr" else -(-s.n_q // s.Bc) * s.Bc
+    seen = np.arange(s.n_q)[:, None] < end if only == "dk_ptr" else np.arange(s.n_k) < end
+    return collected_of(case, np.where(seen, g.p, 0.0), np.where(seen, g.ds, 0.0), only)
+
+
 def with_transposed(case: Case, g: Gradients, p: bool, ds: bool) -> dict[str, Array]:
     """Gradients with tiles of P, of dS or of both transposed, where tiles are square."""
     if "dq_ptr" in case.tensors and p:

@@ -293,7 +293,7 @@ OF_GRADIENTS = (
             f"{_GRADIENTS[name][0]} holds only the last tile of its sum",
             "Each tile adds a part to the gradient. Here the part of each tile replaces the one before it: if three "
             "tiles add 3, 5 and 4, then 4 is left instead of 12.",
-            _GRADIENTS[name][1],
+            f"{_GRADIENTS[name][1]} It begins at 0 before the loop that adds, not in it.",
             models.LAST_TILE[name],
         )
         for name in models.ALL
