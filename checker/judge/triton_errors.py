@@ -223,8 +223,8 @@ COMMON = (
     Misconception(
         "no-first-value",
         "A sum has no value to begin with",
-        "The marked line goes on from what a name holds, and no line above gives it a value. The first time there is "
-        "nothing to go on from.",
+        "The marked line adds to what a name holds, and no line above gives it a value. The first time there is "
+        "nothing to add to.",
         "Give it a value before the loop, of the type that it has later: 0.0 for a sum.",
         signs=(Raises(UNDEFINED, Part.CHANGED_FIRST),),
     ),

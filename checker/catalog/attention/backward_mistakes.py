@@ -396,7 +396,7 @@ _OF_LOOPS = (
             "loop-to-another-end",
             f"The loop over {what} ends at {wrong}, and not at {right}",
             f"{right} counts {what}, and {wrong} the other side. Where {wrong} is smaller, the last {what} are left "
-            "out, and where it is larger, the loop goes on past the last one.",
+            "out, and where it is larger, the loop continues past the last one.",
             hint,
             question=f"Take 20 queries and 50 keys, and then 50 queries and 20 keys, in tiles of 16. How many tiles of "
             f"{what} are there, and at how many does your loop look?",

@@ -145,7 +145,7 @@ ACCUMULATION = (
         "kernel?",
         signs=tuple(
             running(top=lambda m, m_tile, start=start: np.maximum(np.maximum(m, m_tile), start)).at(Part.MAX)  # type: ignore[misc]
-            for start in (0.0, *FINITE)
+            for start in (0.0, *(start for start in FINITE if start >= -1e10))
         ),
     ),
     Misconception(

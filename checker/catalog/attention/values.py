@@ -131,11 +131,14 @@ def with_low_scores(inputs: Inputs) -> Inputs:
 
 
 def with_cancelling_terms(inputs: Inputs) -> Inputs:
-    """Scores with two large terms that nearly cancel: what is lost when Q is rounded stays."""
+    """Scores with two large terms of Q that nearly cancel, and two of K: what is lost when either is rounded stays."""
     q, k = inputs.q.copy(), inputs.k.copy()
     large = ((60 + 20 * q[..., 1]) / inputs.scale).astype(q.dtype)
     q[..., 1], q[..., 2] = large, q[..., 2] - large
     k[..., 2] = k[..., 1]
+    large = (200 + 60 * k[..., 3]).astype(k.dtype)
+    k[..., 3], k[..., 4] = large, k[..., 4] - large
+    q[..., 4] = q[..., 3]
     return replace(inputs, q=q, k=k)
 
 
