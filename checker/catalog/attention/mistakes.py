@@ -124,9 +124,9 @@ def last_looked_at(case: Case) -> Array:
 
 def _half_scaled(case: Case, side: str, folded: float) -> Array:
     """Scores of a kernel that multiplies Q or K by the scale, and by `folded`, and rounds that to its own type."""
-    sides = {name: wide(case, name) for name in "qk"}
-    scaled = folded * float(case.scalars["scale"]) * sides[side]
-    sides[side] = scaled.astype(case.tensors[f"{side}_ptr"].values.dtype).astype(np.float64)
+    sides, x = {name: wide(case, name) for name in "qk"}, case.tensors[f"{side}_ptr"].values
+    scaled = np.float32(case.scalars["scale"]) * np.float32(folded) * x.astype(np.float32)  # which is rounded, too
+    sides[side] = scaled.astype(x.dtype).astype(np.float64)
     return np.asarray((sides["q"] @ sides["k"].swapaxes(1, 2)) / folded + bias(case))
 
 
