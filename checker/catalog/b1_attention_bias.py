@@ -12,6 +12,7 @@ from checker.catalog.attention.bias_cases import BiasMaker, suspected_bias
 from checker.catalog.attention.bias_gradient import bias_loads, expected_gradient, gradient_budget
 from checker.catalog.attention.bias_gradient_mistakes import BIAS_GRADIENT
 from checker.catalog.attention.bias_mistakes import BIAS_OF_SCORES
+from checker.catalog.attention.bias_models import gradient_with_p
 from checker.catalog.attention.biased import (
     FULL,
     OF_ALL_HEADS,
@@ -44,7 +45,7 @@ from checker.catalog.attention.cases import (
 from checker.catalog.attention.causal_mistakes import CAUSAL
 from checker.catalog.attention.flash_2_mistakes import ACCUMULATION, LSE
 from checker.catalog.attention.launch import FAR_APART, Shape, sampled, shape_of
-from checker.catalog.attention.mistakes import SCORES
+from checker.catalog.attention.mistakes import SCORES, scaled_in_half
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected, is_causal, sees
 from checker.catalog.attention.suspected import suspected_tiles
@@ -348,7 +349,7 @@ PUZZLE = puzzle(
     timed=timed,
     pictured=Pictured(_pictured, sees=sees),
     misconceptions=(
-        *(*BIAS_OF_SCORES, *BIAS_GRADIENT, *tiles_looked_at(budget, "b1")),
+        *(*BIAS_OF_SCORES, *BIAS_GRADIENT, *scaled_in_half(gradient_with_p), *tiles_looked_at(budget, "b1")),
         *(*ACCUMULATION, *CAUSAL, *LSE, *SCORES, *ADDRESSING),
     ),
     invariants=(O_IS_AN_AVERAGE,),

@@ -204,8 +204,8 @@ def _whole_tiles_more(case: Case, moved: Mapping[str, Traffic]) -> bool:
 
 
 _LOOP = (
-    "For dK and dV, begin at tl.maximum(0, start_k - (n_k - n_q)) // Br * Br. For dQ, end at tl.minimum(n_k, start_q + "
-    "Br + n_k - n_q)."
+    "For dK and dV, begin at tl.maximum(0, start_k - (n_k - n_q)) // Br * Br, and end at n_q. For dQ, end at "
+    "tl.minimum(n_k, start_q + Br + n_k - n_q)."
 )
 HIDDEN_TILES = (
     Misconception(
@@ -222,8 +222,8 @@ HIDDEN_TILES = (
         "hidden-tile-computed",
         "The loop visits a tile of which no query sees any key",
         "Your loop begins earlier or ends later than it must. The causal mask hides all of that tile, or it lies past "
-        "the last key, so P is 0 throughout. A mask on its load does not help, because the products are computed all "
-        "the same.",
+        "the last key, or the last query, so P is 0 throughout. A mask on its load does not help, because the products "
+        "are computed all the same.",
         _LOOP,
         question="Take 40 queries and 50 keys in tiles of 16. Which is the last key that query 15 sees, and which is "
         "the first query that sees key 32? In which tiles are they, and at which tiles do your loops end and begin?",

@@ -61,6 +61,8 @@ class Part(Enum):
     RESHAPE = "a change of shape that keeps the order of elements"
     INVERTED_MASK = "a mask that is true past the end"
     LANES_AGAINST_N = "lanes that are compared with n"
+    CHANGED_FIRST = "a line that adds to a name to which nothing was assigned before"
+    PAIR = "several names for what one reduction gives"
     LANES_AGAINST_REST = "lanes that are compared with what is left of n"
 
 

@@ -15,11 +15,17 @@ from checker.judge.errors import PRINT_HINT
 from checker.judge.evidence import Locator, element_name, has_columns, listed, tensor_name
 from checker.judge.notes import Loss, Note
 from checker.judge.patterns import common_sizes, rounded_to
+from checker.judge.precision import BITS
 from checker.judge.wrong import MOST_EXAMPLES, Wrong
 
 SMALL_ERROR = 2e-2  # relative; below it a value is nearly right
 LOST_IN_HALF = 2048  # times its tolerance an fp32 result may be off, if what it is made of was rounded to fp16
 LOST_IN_BF16 = 8 * LOST_IN_HALF
+
+_HALF_HINT = (
+    "What a tl.dot takes may have 16 bits, and so may what is stored. Print the type of everything else, and look for "
+    ".to(...dtype) and for what is computed from loaded numbers before it is fp32."
+)
 
 
 def located(items: list[Wrong], failed: list[Case], right: list[Case], where: Locator) -> Note:
@@ -42,6 +48,7 @@ def located(items: list[Wrong], failed: list[Case], right: list[Case], where: Lo
         return Loss(replace(rounded, where=item.place(where), examples=item.examples(name)[:2]), IN_STORE)
     if cast := _made_of_rounded(items, where):
         return Note(cast)
+    half = _only_in_half(failed, right)
     regions = {n: _region(item, n) for n in item.wrong}
     parts = [f"{tensor_name(n)} is {_what(item, n)} {region}" for n, region in regions.items()]
     if len(set(regions.values())) == 1 and len({_what(item, n) for n in item.wrong}) == 1 and len(regions) > 1:
@@ -55,8 +62,8 @@ def located(items: list[Wrong], failed: list[Case], right: list[Case], where: Lo
         id="not-a-number" if item.status is Status.NOT_A_NUMBER else "wrong-values",
         status=item.status,
         title=title,
-        explanation=" ".join(filter(None, (below, _shape_of_error(item, name), common_sizes(failed, right)))),
-        hint=f"Take one of the examples and follow it through your code by hand. {PRINT_HINT}",
+        explanation=" ".join(filter(None, (below, _shape_of_error(item, name, half), common_sizes(failed, right)))),
+        hint=_HALF_HINT if half else f"Take one of the examples and follow it through your code by hand. {PRINT_HINT}",
         where=item.place(where),
         examples=item.examples(name),
         named=False,
@@ -178,7 +185,7 @@ def _along(axis: Axis, hit: npt.NDArray[np.int64], extent: int) -> list[str]:
     return [f"{axis.plural if len(hit) > 1 else axis.name} {', '.join(named)}{more} of {extent}"]
 
 
-def _shape_of_error(item: Wrong, name: str) -> str:
+def _shape_of_error(item: Wrong, name: str, only_in_half: bool) -> str:
     """Whether rows are off by a constant factor, which says where to look; or by little more than rounding."""
     actual = item.outputs[name].astype(np.float64)
     right = item.expected[name].values
@@ -200,6 +207,12 @@ def _shape_of_error(item: Wrong, name: str) -> str:
                 return (
                     f"Each wrong {row} is off by {own}: look at what the whole {row} is divided by or multiplied with."
                 )
+    if only_in_half:
+        return (
+            "Only launches with inputs in half precision come out wrong, and all with fp32 inputs are right. So "
+            f"something that should be fp32 is rounded on the way. {BITS} One number in an exponent that is off by 0.1 "
+            "makes 10 % of the result, and infinity makes NaN."
+        )
     if np.isnan(actual[wrong]).any():
         return "NaN comes from inf - inf, 0 * inf, 0 / 0, or from memory that nobody wrote."
     if small:
@@ -214,6 +227,15 @@ def _shape_of_error(item: Wrong, name: str) -> str:
             "fp16 on the way, or is a constant slightly off?"
         )
     return "The wrong values are further from the right ones than rounding could take them."
+
+
+def _only_in_half(failed: list[Case], right: list[Case]) -> bool:
+    """Whether all launches that came out wrong have inputs of 16 bits, and there are others, which are right."""
+    return all(map(_of_half, failed)) and not all(map(_of_half, right))
+
+
+def _of_half(case: Case) -> bool:
+    return any(tensor.bf16 or tensor.values.dtype == np.float16 for tensor in case.tensors.values())
 
 
 def _constant_along_rows(values: Array) -> bool:

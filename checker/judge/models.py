@@ -50,11 +50,16 @@ class Models:
         return all(self.explains(sign, item) for item in items)
 
     def explains(self, sign: Writes, item: Wrong) -> bool:
-        """Whether the kernel wrote in this case what this idea gives, and the idea is wrong here."""
+        """Whether the kernel wrote in this case what this idea gives, and that is wrong, in an output that came out wrong."""
         predicted = self.predicted(sign, item.case)
-        return self._goes_wrong(sign, item) and all(
-            explains(p, item.outputs[n], item.expected[n], has_columns(item.case.tensors[n]))
-            for n, p in predicted.items()
+        about = not item.wrong.keys().isdisjoint(predicted)
+        return (
+            about
+            and self._goes_wrong(sign, item)
+            and all(
+                explains(p, item.outputs[n], item.expected[n], has_columns(item.case.tensors[n]))
+                for n, p in predicted.items()
+            )
         )
 
     def fit(self, sign: Writes, item: Wrong) -> float:

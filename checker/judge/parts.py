@@ -397,6 +397,24 @@ def _lanes_against(rest: bool) -> Callable[[Text], list[Assignment]]:
     return of
 
 
+def _changed_first(code: Text) -> list[Assignment]:
+    """l += …, or l = l * … + …, with no line above that assigns l."""
+    assigned = {one.target: one.line for one in reversed(code.assignments)}
+    parameters = {a.arg for a in code.kernel.args.args}
+    return [
+        one
+        for one in code.assignments
+        if (one.adds or one.target in names_in(one.value)) and assigned[one.target] == one.line
+        if one.target not in parameters
+    ]
+
+
+def _pair(code: Text) -> list[Assignment]:
+    """values, indices = tl.max(…), as in PyTorch."""
+    found = [one for one in code.assignments if calls(one.value, "max", "min")]
+    return [one for one in found if sum(one.value is other.value for other in found) > 1]
+
+
 PARTS: dict[Part, Callable[[Text], list[Assignment]]] = {
     Part.NORMALISER: lambda code: code.sums("sum"),
     Part.ACCUMULATOR: lambda code: [one for one in code.sums("dot") if one.adds or is_sum(one.value)],
@@ -434,5 +452,7 @@ PARTS: dict[Part, Callable[[Text], list[Assignment]]] = {
     Part.RESHAPE: lambda code: [one for one in code.assignments if calls(one.value, "reshape", "view")],
     Part.INVERTED_MASK: _inverted_mask,
     Part.LANES_AGAINST_N: _lanes_against(rest=False),
+    Part.CHANGED_FIRST: _changed_first,
+    Part.PAIR: _pair,
     Part.LANES_AGAINST_REST: _lanes_against(rest=True),
 }

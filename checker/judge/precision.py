@@ -32,34 +32,35 @@ class Words:
     question: str
 
 
-_BITS = "fp16 has 11 significant bits: from 2048 on it has no odd numbers, and it ends at 65504."
+BITS = "fp16 has 11 significant bits: from 2048 on it has no odd numbers, and it ends at 65504."
 LOSSES = {
     IN_DOT: Words(
         "dot-in-half",
         "tl.dot adds up in half precision",
-        f"Its inputs may be fp16, but what it adds up must be fp32. {_BITS}",
+        f"Its inputs may be fp16, but what it adds up must be fp32. {BITS}",
         "Leave out out_dtype, which is fp32 by default, and keep an accumulator that you pass in tl.float32.",
         "Which type does your product have, and which type has what it is added to? What is 2048 + 1 in it?",
     ),
     IN_SUM: Words(
         "half-sum",
         "tl.sum adds up in half precision",
-        f"tl.sum keeps the type of the block that it sums, and that block is not fp32. {_BITS}",
-        "Sum before you round: convert with .to(tl.float32) right after the load, and round P only for its tl.dot.",
+        f"tl.sum keeps the type of the block that it sums, and that block is not fp32. {BITS}",
+        "Sum before you round: convert with .to(tl.float32) right after the load. What a tl.dot takes is rounded for "
+        "that product alone.",
         "Which type has the block that you sum in the marked line, and what is 2048 + 1 in that type?",
     ),
     IN_LOOP: Words(
         "accumulator-in-half",
         "A running sum is kept in half precision",
         "Each iteration rounds what all earlier ones have added up. The errors grow with the number of iterations, and "
-        f"small terms are lost altogether. {_BITS}",
+        f"small terms are lost altogether. {BITS}",
         "Start the sum as tl.float32 and keep it so. Round once, when you store the result.",
         "Which type has your running sum after the marked line, and what is 2048 + 1 in that type?",
     ),
     IN_STORE: Words(
         "rounded-to-half",
         "A result is rounded to half precision before it goes to fp32 memory",
-        f"The tensor holds fp32, so nothing is saved, and the digits are gone. {_BITS}",
+        f"The tensor holds fp32, so nothing is saved, and the digits are gone. {BITS}",
         "Store the sum as it is, in fp32.",
         "Which type does the output have in this case, and which type has what you store?",
     ),
@@ -67,7 +68,7 @@ LOSSES = {
         "rounded-on-the-way",
         "A value is rounded to half precision, and then computed with",
         "What goes into a tl.dot may be rounded, and so may what is stored. What is rounded in between is missing in "
-        f"everything that comes after it. {_BITS} Below 0.00006 it has fewer digits still, and below 0.00000003 none.",
+        f"everything that comes after it. {BITS} Below 0.00006 it has fewer digits still, and below 0.00000003 none.",
         "Continue with the fp32 value. Where a tl.dot needs fp16, round in its argument: tl.dot(a.to(b.dtype), b).",
         "Where do you use what the marked line rounds? Which of these places needs fp16?",
     ),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-from checker.course.misconception import Misconception, Raises
+from checker.course.misconception import Misconception, Part, Raises
+
+UNDEFINED = re.compile(r"is not defined|is not associated with a value|referenced before assignment")
 
 COMMON = (
     Misconception(
@@ -28,6 +30,14 @@ COMMON = (
         "single address.",
         "Look at where it comes from. A load gives a block if its offsets are a block: those come from tl.arange.",
         signs=(Raises(re.compile(r"axis -?\d+ .*out of bounds for (shape \[\]|array of dimension 0)")),),
+    ),
+    Misconception(
+        "maximum-without-its-place",
+        "tl.max gives the maximum alone",
+        "torch.max gives a pair along an axis: the maximum, and where it stands. tl.max and tl.min give one value, "
+        "which cannot be spread over two names.",
+        "Give it one name: m_block = tl.max(x, axis=0).",
+        signs=(Raises(re.compile(r"is not iterable|iteration over a 0-d|values to unpack"), Part.PAIR),),
     ),
     Misconception(
         "shape-is-a-tuple",
@@ -211,12 +221,20 @@ COMMON = (
         signs=(Raises(re.compile(r"Mismatched type for .* between then block|the (then|else) block redefines it")),),
     ),
     Misconception(
+        "no-first-value",
+        "A sum has no value to begin with",
+        "The marked line adds to what a name holds, and no line above gives it a value. The first time there is "
+        "nothing to add to.",
+        "Give it a value before the loop, of the type that it has later: 0.0 for a sum.",
+        signs=(Raises(UNDEFINED, Part.CHANGED_FIRST),),
+    ),
+    Misconception(
         "not-always-defined",
         "A name is used that is not always there",
         "It gets its first value in a loop or under an `if`. The loop may have no iteration, and the `if` may go the "
         "other way, so the compiler does not know the name after it. The interpreter accepts it.",
         "Give it a value before the loop or the `if`, of the type that it has later.",
-        signs=(Raises(re.compile(r"is not defined|is not associated with a value|referenced before assignment")),),
+        signs=(Raises(UNDEFINED),),
     ),
     Misconception(
         "loop-bound-not-integer",

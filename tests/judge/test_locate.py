@@ -80,6 +80,18 @@ def test_the_shape_of_an_error_says_where_to_look(y: Array, sentence: str) -> No
     assert finding.id == ("not-a-number" if np.isnan(y).any() else "wrong-values")
 
 
+@pytest.mark.parametrize(
+    ("fp32_is", "sentence"), [("right", "Only launches with inputs in half"), ("wrong", "further")]
+)
+def test_what_is_wrong_in_half_precision_alone_was_rounded(fp32_is: str, sentence: str) -> None:
+    half, single = case("fp16", 1), case()
+    object.__setattr__(half.tensors["x_ptr"], "values", half.tensors["x_ptr"].values.astype(np.float16))
+    failed = [half] if fp32_is == "right" else [half, single]
+    finding = located([item(half, right(half) ** 2 + 5)], failed, [single], where).finding
+    assert sentence in finding.explanation
+    assert ("16 bits" in finding.hint) == (fp32_is == "right")
+
+
 def test_outputs_that_were_rounded_to_half_are_a_loss() -> None:
     one = case(shape=(4, 8))
     values = one.tensors["x_ptr"].values * np.float32(0.1)

@@ -12,7 +12,14 @@ from checker.catalog.attention.backward import Given, given, launch_given
 from checker.catalog.attention.cases import EVERY, FAR, FAR_HEADS, LARGE, NARROW, PICTURED, CaseMaker, Chosen
 from checker.catalog.attention.launch import Proves, Shape
 from checker.catalog.attention.reference import forward, sees, visible
-from checker.catalog.attention.values import Inputs, drawn_factor, hard_inputs, in_bf16, normal_inputs
+from checker.catalog.attention.values import (
+    Inputs,
+    drawn_factor,
+    hard_inputs,
+    in_bf16,
+    normal_inputs,
+    with_cancelling_terms,
+)
 from checker.course.case import Array, Case, as_bf16
 from checker.course.puzzle import Draw, Kernel, Pictured
 
@@ -96,7 +103,7 @@ def half_inputs(random: np.random.Generator, shape: Shape, z: Array | None = Non
     Two dimensions are used for that, and add nothing to scores or to dP: V is 0 in the last one, where
     dO is large; Q is 0 in the last one, where K is large (each row of dS sums to 0).
     """
-    inputs = hard_inputs(random, shape, np.float16, huge=10.0)
+    inputs = with_cancelling_terms(hard_inputs(random, shape, np.float16, huge=10.0), first=4)
     q, k, v = inputs.q.copy(), inputs.k.copy(), inputs.v.copy()
     q[..., -1], k[..., -1], v[..., -1] = 0, 30000, 0
     do = random.normal(0.0, 1.0, q.shape).astype(np.float16)

@@ -30,11 +30,13 @@ from checker.catalog.attention.backward_models import (
     tile_delta,
     tile_max,
     tile_softmax,
+    times_mask,
+    to_another_end,
     with_transposed,
     without_last_tile,
 )
 from checker.catalog.attention.bounds import looked_at
-from checker.catalog.attention.mistakes import Q_K
+from checker.catalog.attention.mistakes import Q_K, scaled_in_half
 from checker.catalog.attention.reference import offset, scores, sees
 from checker.course.misconception import Misconception, Part, Reaches, Writes
 
@@ -334,6 +336,17 @@ _OF_OFFSET = (
         "their difference?",
         signs=(from_gradients(nan_from_hidden),),
     ),
+    Misconception(
+        "mask-multiplied",
+        "P is multiplied by the mask, and infinity times 0 is NaN",
+        "LSE knows nothing of hidden scores, so one of them may lie far above it: more than 88.7, and exp(S - LSE) is "
+        "infinite in fp32. Times 0 that is NaN, and not 0. So is every hidden score of a query that sees no key, whose "
+        "LSE is -inf.",
+        "Choose instead of multiplying: tl.where(visible, tl.exp(Sij - LSEi[:, None]), 0.0).",
+        question="A hidden score is 100, and LSE of its query is 5. What is exp(100 - 5) in fp32, and what is 0 times "
+        "that?",
+        signs=(from_gradients(times_mask),),
+    ),
 )
 _OF_TILES = (
     Misconception(
@@ -378,6 +391,22 @@ _OF_TILES = (
     ),
 )
 _OF_LOOPS = (
+    *(
+        Misconception(
+            "loop-to-another-end",
+            f"The loop over {what} ends at {wrong}, and not at {right}",
+            f"{right} counts {what}, and {wrong} the other side. Where {wrong} is smaller, the last {what} are left "
+            "out, and where it is larger, the loop continues past the last one.",
+            hint,
+            question=f"Take 20 queries and 50 keys, and then 50 queries and 20 keys, in tiles of 16. How many tiles of "
+            f"{what} are there, and at how many does your loop look?",
+            signs=(from_gradients(partial(to_another_end, only=only)).at(Part.LOOP_END),),
+        )
+        for what, right, wrong, only, hint in (
+            ("queries", "n_q", "n_k", "dk_ptr", "A loop over queries is range(first_q, n_q, Br)."),
+            ("keys", "n_k", "n_q", "dq_ptr", "End at tl.minimum(n_k, start_q + Br + n_k - n_q)."),
+        )
+    ),
     *(
         Misconception(
             "first-tile-left-out",
@@ -444,5 +473,9 @@ _OF_LOOPS = (
     ),
 )
 
-FULL = (*_OF_GRADIENTS, *_OF_NORMALISER, *_OF_TILES)  # those that need no causal mask, of kernels for gradients
-MISTAKES = (*_OF_DELTA, *_OF_GRADIENTS, *_OF_MASK, *_OF_NORMALISER, *_OF_OFFSET, *_OF_TILES, *_OF_LOOPS)
+_OF_SCALE = scaled_in_half(lambda s: from_p(lambda case: p_of(case, s(case), lse_of(case), sees(case))))
+FULL = (*_OF_SCALE, *_OF_GRADIENTS, *_OF_NORMALISER, *_OF_TILES)  # those that need no causal mask, of gradient kernels
+MISTAKES = (
+    *(*_OF_SCALE, *_OF_DELTA, *_OF_GRADIENTS, *_OF_MASK),
+    *(*_OF_NORMALISER, *_OF_OFFSET, *_OF_TILES, *_OF_LOOPS),
+)

@@ -252,6 +252,14 @@ def from_late_loop(case: Case, g: Gradients, first: First) -> dict[str, Array]:
     return collected_of(case, p, ds, only="dk_ptr")
 
 
+def to_another_end(case: Case, g: Gradients, only: str) -> dict[str, Array]:
+    """dK and dV of a loop over queries that ends at n_k, or dQ of one over keys that ends at n_q."""
+    s = shape_of(case)
+    end = -(-s.n_k // s.Br) * s.Br if only == "dk_ptr" else -(-s.n_q // s.Bc) * s.Bc
+    seen = np.arange(s.n_q)[:, None] < end if only == "dk_ptr" else np.arange(s.n_k) < end
+    return collected_of(case, np.where(seen, g.p, 0.0), np.where(seen, g.ds, 0.0), only)
+
+
 def with_transposed(case: Case, g: Gradients, p: bool, ds: bool) -> dict[str, Array]:
     """Gradients with tiles of P, of dS or of both transposed, where tiles are square."""
     if "dq_ptr" in case.tensors and p:
@@ -264,6 +272,15 @@ def nan_from_hidden(case: Case, g: Gradients) -> dict[str, Array]:
     alone = ~has_keys(case)
     spoilt = looked_at(case) & alone[:, None]
     return collected(case, np.where(spoilt, np.nan, g.p), np.where(spoilt, np.nan, g.ds))
+
+
+def times_mask(case: Case, g: Gradients) -> dict[str, Array]:
+    """NaN wherever a hidden entry of P is infinite before 0 is multiplied in: inf * 0."""
+    with np.errstate(all="ignore"):
+        hidden = np.where(looked_at(case) & ~sees(case), 0.0 * exp32(scores(case) - lse_of(case)), 0.0)
+        if "dk_ptr" not in case.tensors and shape_of(case).n_k % shape_of(case).Bc:  # keys past the end: scores of 0
+            hidden[..., -1:] += np.where(looked_at(case)[:, -1:], 0.0 * exp32(-lse_of(case)), 0.0)
+    return collected(case, g.p + hidden, g.ds + hidden)
 
 
 def nan_from_padding(case: Case, g: Gradients) -> dict[str, Array]:

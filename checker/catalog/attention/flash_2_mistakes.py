@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from checker.catalog.attention.bounds import looked_at
 from checker.catalog.attention.dropout import dropped
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.mistakes import (
@@ -13,6 +14,7 @@ from checker.catalog.attention.mistakes import (
     Q_K_V,
     Outputs,
     Over,
+    attention,
     from_scores,
     in_whole_tiles,
     last_looked_at,
@@ -27,6 +29,9 @@ from checker.catalog.attention.reference import scores
 from checker.catalog.softmax.mistakes import exp32
 from checker.course.case import Array, Case
 from checker.course.misconception import Misconception, Part, Writes
+
+# What a program may have in the place of -inf.
+FINITE = (-1e4, -1e6, -1e9, -1e10, -1e20, -1e30, float(np.finfo(np.float32).min))
 
 # FlashAttention-2: the accumulator is divided once, at the end; hidden scores are -inf, and a guard keeps NaN away.
 
@@ -138,7 +143,10 @@ ACCUMULATION = (
         "It starts at -inf, which every score is above: tl.full((Br,), -float('inf'), tl.float32).",
         question="All scores of a query are -200. What is their maximum, and what is mi after the first tile in your "
         "kernel?",
-        signs=(running(top=lambda m, m_tile: np.maximum(np.maximum(m, m_tile), 0.0)).at(Part.MAX),),
+        signs=tuple(
+            running(top=lambda m, m_tile, start=start: np.maximum(np.maximum(m, m_tile), start)).at(Part.MAX)  # type: ignore[misc]
+            for start in (0.0, *(start for start in FINITE if start >= -1e10))
+        ),
     ),
     Misconception(
         "maximum-of-hidden-scores",
@@ -254,9 +262,20 @@ def _lse_instead(value: Callable[[Array, Array], Array]) -> Writes:
     return from_scores(formula)
 
 
+def _lse_of_hidden(lse: float, everywhere: bool) -> Writes:
+    """The right O, and another LSE of queries that see no key: of all, or of those in tiles that look at some key."""
+
+    def formula(s: Array, v: Array, case: Case) -> Outputs:
+        made = attention(s, v, case)
+        hidden = np.isinf(made["lse_ptr"]) & (everywhere | looked_at(case).any(axis=-1))
+        return {"o_ptr": made["o_ptr"], "lse_ptr": np.where(hidden, lse, made["lse_ptr"])}
+
+    return from_scores(formula)
+
+
 _LSE_IS = "Line 13 of the algorithm: LSE = mi + tl.log(li)."
 
-LSE = tuple(
+_OF_M_AND_L = tuple(
     Misconception(id, title, explanation, hint, question=question, signs=(_lse_instead(value),))
     for id, title, explanation, question, hint, value in (
         (
@@ -349,4 +368,18 @@ LSE = tuple(
             lambda m, l: m + np.log2(l),
         ),
     )
+)
+LSE = (
+    *_OF_M_AND_L,
+    Misconception(
+        "lse-of-hidden-rows",
+        "LSE of a query that sees no key is a large negative number, and not -inf",
+        "Its sum of exponentials is 0, and log(0) is -inf. A finite number in the place of -inf, as a hidden score or "
+        "the start of the maximum, is left in LSE. The backward pass computes exp(S - LSE), which is then infinite.",
+        "Hide scores with -float('inf'), let mi start there, and guard only what is subtracted. Then mi + tl.log(li) "
+        "is -inf by itself.",
+        question="Which sum of exponentials has a query that sees no key, and what is its logarithm? In which line "
+        "does the number in your LSE stand?",
+        signs=tuple(_lse_of_hidden(lse, everywhere) for lse in FINITE for everywhere in (False, True)),
+    ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -98,10 +99,16 @@ def rounded(x: Array) -> Array:
     return x.astype(np.float16).astype(np.float64)
 
 
-def _without_max(s: Array, v: Array, case: Case) -> Outputs:
-    e = exp32(s)
-    l = e.sum(axis=-1, keepdims=True)
-    return {"o_ptr": (dropped(case, e) @ v) / l, "l_ptr": l[..., 0], "lse_ptr": np.log(l[..., 0])}
+def without_max(guarded: bool) -> Writes:
+    """Exponentials of the scores themselves; `guarded`: where they sum to 0, O is divided by 1, as the lessons do."""
+
+    def formula(s: Array, v: Array, case: Case) -> Outputs:
+        e = exp32(s)
+        l = e.sum(axis=-1, keepdims=True)
+        o = (dropped(case, e) @ v) / (np.where(l == 0, 1.0, l) if guarded else l)
+        return {"o_ptr": o, "l_ptr": l[..., 0], "lse_ptr": np.log(l[..., 0])}
+
+    return from_scores(formula)
 
 
 def _last_tile(s: Array, v: Array, case: Case) -> Outputs:
@@ -115,11 +122,28 @@ def last_looked_at(case: Case) -> Array:
     return np.asarray(np.max(np.where(looked_at(case), tile, -1), axis=1))
 
 
-def _half(case: Case, exact: Array) -> Array:
-    """Scores of a kernel that multiplies Q by the scale and rounds that to Q's own type."""
-    q = (float(case.scalars["scale"]) * wide(case, "q")).astype(case.tensors["q_ptr"].values.dtype)
-    rounded = q.astype(np.float64) @ wide(case, "k").swapaxes(1, 2) + bias(case)
-    return np.where(np.isinf(exact), -np.inf, rounded)
+def _half_scaled(case: Case, side: str, folded: float) -> Array:
+    """Scores of a kernel that multiplies Q or K by the scale, and by `folded`, and rounds that to its own type."""
+    sides, x = {name: wide(case, name) for name in "qk"}, case.tensors[f"{side}_ptr"].values
+    scaled = np.float32(case.scalars["scale"]) * np.float32(folded) * x.astype(np.float32)  # which is rounded, too
+    sides[side] = scaled.astype(x.dtype).astype(np.float64)
+    return np.asarray((sides["q"] @ sides["k"].swapaxes(1, 2)) / folded + bias(case))
+
+
+def scaled_in_half(sign: Callable[[Callable[[Case], Array]], Writes]) -> tuple[Misconception, ...]:
+    """The idea of scaling Q, or K, in its own type; `sign` makes one of the scores that come of it."""
+    return tuple(
+        Misconception(
+            "scaled-in-half",
+            f"The scaled {side.upper()} was rounded to fp16",
+            f"scale * {side.upper()} was rounded back to fp16, so each of its numbers is off by up to 0.05 %. A score "
+            "adds up D products of them: one of 200 can be off by 0.1, and exp(0.1) is 10 % too much.",
+            "Multiply the scores instead, which are fp32: scale * tl.dot(Qi, tl.trans(Kj)).",
+            question="Which of Q, K and S is fp32 in any case, and would lose nothing by the factor?",
+            signs=tuple(sign(partial(_half_scaled, side=side, folded=folded)) for folded in (1.0, LOG2_E)),
+        )
+        for side in "qk"
+    )
 
 
 def one(x: Array) -> Array:
@@ -374,15 +398,7 @@ SCORES = (
         "your kernel use, and which one was it given?",
         signs=(_scaled(lambda scale, d: 1 / (scale * np.sqrt(d))),),
     ),
-    Misconception(
-        "scaled-in-half",
-        "The scaled Q was rounded to fp16",
-        "scale * Q was rounded back to fp16, so each of its numbers is off by up to 0.05 %. A score adds up D products "
-        "of them: one of 200 can be off by 0.1, and exp(0.1) is 10 % too much.",
-        "Multiply the scores instead, which are fp32: scale * tl.dot(Qi, tl.trans(Kj)).",
-        question="Which of Q, K and S is fp32 in any case, and would lose nothing by the factor?",
-        signs=(from_scores(lambda s, v, case: attention(_half(case, s), v, case)),),
-    ),
+    *scaled_in_half(lambda s: Writes(lambda case: of_scores(case, s(case), sees(case)))),
     Misconception(
         "keys-behind-the-end-counted",
         "Keys past the last one are counted",
@@ -396,12 +412,13 @@ SCORES = (
     Misconception(
         "no-max-subtraction",
         "The maximum is not subtracted",
-        "The exponential of a score above 88.7 is infinite in fp32, and infinity divided by infinity is NaN. There is "
-        "no need for it: the scores 100 and 102 have the weights 0.12 and 0.88.",
+        "The exponential of a score above 88.7 is infinite in fp32, and infinity divided by infinity is NaN. Those of "
+        "scores around -200 are all 0, and nothing is left to divide. There is no need for either: the scores 100 and "
+        "102 have the weights 0.12 and 0.88.",
         "Subtract the running maximum before the exponential.",
         question="How do you compute the weights of the scores 100 and 102 with a pocket calculator that ends at "
         "10^38?",
-        signs=(from_scores(_without_max).at(Part.UNSHIFTED_EXPONENTIAL, needed=True),),
+        signs=tuple(without_max(guarded).at(Part.UNSHIFTED_EXPONENTIAL, needed=True) for guarded in (False, True)),
     ),
     Misconception(
         "base-two",

@@ -116,6 +116,17 @@ TAKING_TOO_MUCH = (
         takes.ALL_TILES,
         question=_AS_FORWARD["all-tiles-kept"].question,
     ),
+    _idea(
+        "hidden-tile-computed",
+        "A tile of which no query sees any key is computed",
+        "Your inner loop begins earlier or ends later than it must. The causal mask hides all of that tile, so P is 0 "
+        "throughout, and its five products add nothing to any gradient.",
+        _LOOP,
+        takes.SOME_HIDDEN_TILES,
+        question="Take 40 queries and 50 keys in tiles of 16, with causal. Which is the last key that query 15 sees, "
+        "and which is the first query that sees key 32? In which tiles are they, and where do your loops begin and "
+        "end?",
+    ),
 )
 
 OF_DELTA_AND_DS = (
@@ -269,6 +280,10 @@ OF_P = (
         "Queries that see no key bring NaN into the gradients",
         hint=f"Hide entries after the exponential: Pij = {_MASK}.",
     ),
+    _same(
+        "P is multiplied by the mask, and infinity times 0 is NaN",
+        hint=f"Choose instead of multiplying: Pij = {_MASK}.",
+    ),
 )
 
 OF_GRADIENTS = (
@@ -278,7 +293,7 @@ OF_GRADIENTS = (
             f"{_GRADIENTS[name][0]} holds only the last tile of its sum",
             "Each tile adds a part to the gradient. Here the part of each tile replaces the one before it: if three "
             "tiles add 3, 5 and 4, then 4 is left instead of 12.",
-            _GRADIENTS[name][1],
+            f"{_GRADIENTS[name][1]} It begins at 0 before the loop that adds, not in it.",
             models.LAST_TILE[name],
         )
         for name in models.ALL

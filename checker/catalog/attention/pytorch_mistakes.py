@@ -104,6 +104,16 @@ MEMORY_AND_WORK = (
         "later iteration still need?",
         models.ALL_TILES,
     ),
+    _idea(
+        "hidden-tile-computed",
+        "A tile of which no query sees any key is computed",
+        "Your loop over keys ends later than it must, and visits a tile that the causal mask hides to the last entry. "
+        "It changes nothing, and its products cost as much as those of any other.",
+        _END,
+        "Take 40 queries and 50 keys in tiles of 16, with causal. Which is the last key that query 15 sees, and in "
+        "which tile is it? With which tile does your loop end for start_q of 0?",
+        models.SOME_HIDDEN_TILES,
+    ),
 )
 
 VALUES = (
@@ -239,6 +249,15 @@ VALUES = (
         "Let all values be 10. What must O be exactly, and what is yours? For which queries do you need the small "
         "number at all?",
         *models.EPSILON,
+    ),
+    _idea(
+        "no-max-subtraction",
+        "The maximum is not subtracted",
+        "The exponential of a score above 88.7 is infinite in fp32, and infinity divided by infinity is NaN. Those of "
+        "scores around -200 are all 0, and nothing is left to divide. There is no need for either: the scores 100 and "
+        "102 have the weights .12 and .88.",
+        "Pij = torch.exp(Sij - mi_new), with mi_new = torch.maximum(mi, Sij.amax(dim=3, keepdim=True)).",
+        "How do you compute the weights of the scores 100 and 102 with a pocket calculator that ends at 10^38?",
     ),
     _idea(
         "maximum-starts-too-high",
@@ -384,6 +403,17 @@ VALUES = (
         "mi and li hold what all tiles have left: " + _LSE,
         "Which keys are in Sij when your loop over keys has ended? Which two of your names know all keys?",
         models.LSE_OF_LAST_TILE,
+    ),
+    _idea(
+        "lse-of-hidden-rows",
+        "LSE of a query that sees no key is not -inf",
+        "Its sum of exponentials is 0, and log(0) is -inf. Guards that put 0 for its maximum and 1 for its li make an "
+        "LSE of 0. And a finite number in the place of -inf, as a hidden score or the start of the maximum, is left in "
+        "LSE. The backward pass computes exp(S - LSE), and would give such a query a weight, or infinity.",
+        "Hide scores with -float('inf'), let mi start there, and guard only what is subtracted and what is divided by. "
+        + _LSE,
+        "With 3 queries and 2 keys, and causal, query 0 sees no key. To what do its exponentials sum, and what is the "
+        "logarithm of that? Which values of mi and li go into your LSE?",
     ),
     _idea(
         "lse-without-log",

@@ -257,11 +257,18 @@ def _multiplied(case: Case, took: Footprint, more: int) -> bool:
     )
 
 
+def _multiplied_more_where_causal(case: Case, took: Footprint) -> bool:
+    """More products than visible tiles need, and not more than all tiles do; where no tile is hidden, that is none."""
+    enough = most(case)
+    return took.largest <= enough.largest and enough.products < took.products <= plain(case).products
+
+
 ALL_SCORES = _just(lambda s: s.heads * s.n_q * s.n_k)
 STRIP_OF_KEYS = _largest(_strip_of_keys, lambda s: s.heads * min(s.Br, s.n_q) * s.n_k)
 STRIP_OF_QUERIES = _largest(_strip_of_queries, lambda s: s.heads * s.n_q * min(s.Bc, s.n_k))
 WHOLE_MASK = _just(lambda s: s.n_q * s.n_k)
 ALL_TILES = Uses(_keeps_all_tiles)
 HIDDEN_TILES = Uses(lambda case, took: _multiplied(case, took, 0))
+SOME_HIDDEN_TILES = Uses(_multiplied_more_where_causal)
 SCORES_TWICE = Uses(lambda case, took: _multiplied(case, took, 1))
 SCORES_AND_DP_TWICE = Uses(lambda case, took: _multiplied(case, took, 2))

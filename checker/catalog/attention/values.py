@@ -130,12 +130,19 @@ def with_low_scores(inputs: Inputs) -> Inputs:
     return replace(inputs, q=q, k=k)
 
 
-def with_cancelling_terms(inputs: Inputs) -> Inputs:
-    """Scores with two large terms that nearly cancel: what is lost when Q is rounded stays."""
+def with_cancelling_terms(inputs: Inputs, first: int = 1) -> Inputs:
+    """Scores with two large terms of Q that nearly cancel, and two of K: what is lost when either is rounded stays.
+
+    `first`: the first of four dimensions that have them.
+    """
     q, k = inputs.q.copy(), inputs.k.copy()
-    large = ((60 + 20 * q[..., 1]) / inputs.scale).astype(q.dtype)
-    q[..., 1], q[..., 2] = large, q[..., 2] - large
-    k[..., 2] = k[..., 1]
+    a, b, c, d = range(first, first + 4)
+    large = ((60 + 20 * q[..., a]) / inputs.scale).astype(q.dtype)
+    q[..., a], q[..., b] = large, q[..., b] - large
+    k[..., b] = k[..., a]
+    large = (200 + 60 * k[..., c]).astype(k.dtype)
+    k[..., c], k[..., d] = large, k[..., d] - large
+    q[..., d] = q[..., c]
     return replace(inputs, q=q, k=k)
 
 

@@ -22,12 +22,6 @@ def _padding(case: Case) -> int:
     return rows.block_size(case) - rows.columns(case)
 
 
-def _half_sum(x: Array, case: Case) -> Array:
-    if case.tensors["x_ptr"].values.dtype != np.float16:
-        return np.asarray(x.sum(axis=1))
-    return np.asarray(x.astype(np.float16).sum(axis=1, dtype=np.float16).astype(np.float64))
-
-
 def _stores(lowest: Callable[[Case, int], int], widths: Callable[[Case], Sequence[int]] = lambda _: (1,)) -> Reaches:
     """Each program stores to one of so many elements of out, from the lowest on."""
 
@@ -155,16 +149,6 @@ SUMS = (
         question="With 33 rows of 5 columns, in which programs is the mask of your store true? Which rows have no "
         "sum then?",
         signs=(Unwritten(_rows_past_columns),),
-    ),
-    Misconception(
-        "half-sum",
-        "The sum is taken in fp16",
-        "A sum has the type of the block that is summed, and this block is fp16. From 2048 to 4096, fp16 has only "
-        "even numbers, so 2048 + 1 is 2048; and a sum beyond 65504 is infinite.",
-        "Convert before you sum: tl.sum(x.to(tl.float32), axis=0).",
-        question="A row of 1024 times 100 sums to 102,400. Where does fp16 end, and which type does your block have "
-        "when it is summed?",
-        signs=(_out_is(_half_sum),),
     ),
     Misconception(
         "block-to-one-address",

@@ -104,6 +104,12 @@ def _result_of_own(x: Array, case: Case) -> Array:
     return np.asarray(own / total(exp32(shifted(x))))
 
 
+def _of_lse(x: Array, case: Case) -> Array:
+    """Exponentials relative to log(sum(exp(x))), one number in fp32."""
+    lse = (top(x) + np.log(total(exp32(shifted(x))))).astype(np.float32)
+    return exp32(x - lse)
+
+
 def _tail(case: Case) -> dict[str, Array]:
     values = case.tensors["y_ptr"].values
     whole = values.shape[1] // block_size(case) * block_size(case)
@@ -307,6 +313,17 @@ BLOCKWISE = (
         question="In the row 1 3 2 5, the element 5 has the numerator 1. How much does this element add to your sum, "
         "and how much should it add?",
         signs=(y_is(lambda x, _: exp32(shifted(x)) / total(exp32(x))).at(Part.NORMALISER),),
+    ),
+    Misconception(
+        "lse-as-the-state",
+        "Maximum and sum are kept in one number, which has too few digits for both",
+        "On paper exp(x - LSE) with LSE = m + log(l) is the softmax. But near 100,000 the numbers of fp32 lie 0.0078 "
+        "apart. So LSE has log(l) to the nearest multiple of that, and every element of y is off by up to 0.4 %.",
+        "Keep m and l apart: tl.exp(x - m) / l. A logarithm has to wait until the maximum is gone: tl.exp((x - m) - "
+        "tl.log(l)).",
+        question="Two elements of a row are 100,000, so m is 100,000 and log(l) is 0.6931. Which of the two numbers "
+        "100,000.6875 and 100,000.6953 is nearer to their sum, and what is lost?",
+        signs=(y_is(_of_lse),),
     ),
     Misconception(
         "max-of-last-block",

@@ -57,7 +57,17 @@ def hard_rows(random: np.random.Generator, n: int, block: int, offset: float = 1
         "small whole numbers": random.integers(-3, 4, n).astype(float),
         "0, then around -200": np.where(columns == 0, 0.0, normal(1.0, -200.0)),
         f"normal around -{10 * offset:g}": normal(1.0, -10 * offset),
+        "several at the maximum, far above 0": _shared_maximum(random, columns, offset),
     }
+
+
+def _shared_maximum(random: np.random.Generator, columns: Array, offset: float) -> Array:
+    """3, 4 or 6 of the first columns share a maximum of 7 to 9 times `offset`; the others are small.
+
+    From 65536 up to twice that, fp32 has the multiples of 1/128: far from them lie the logarithms of these counts.
+    """
+    top, several = offset * int(random.integers(7, 10)), int(random.choice([3, 4, 6]))
+    return np.where((columns > 0) & (columns <= several), top, random.normal(0.0, 1.0, len(columns)))
 
 
 @dataclass(frozen=True)

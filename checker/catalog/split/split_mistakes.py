@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from checker.catalog.attention.flash_2_mistakes import ACCUMULATION
+from checker.catalog.attention.flash_2_mistakes import ACCUMULATION, FINITE
 from checker.catalog.attention.launch import shape_of
-from checker.catalog.attention.mistakes import LOG2_E, SCORES, attention, from_scores, rounded
+from checker.catalog.attention.mistakes import LOG2_E, SCORES, attention, from_scores, rounded, without_max
 from checker.catalog.attention.tiles import reach
-from checker.catalog.softmax.mistakes import exp32
 from checker.catalog.split.bounds import budget
 from checker.catalog.split.launch import cut_of, is_split
 from checker.catalog.split.models import (
@@ -62,13 +61,6 @@ def _moves_next_keys(case: Case, moved: Mapping[str, Traffic]) -> bool:
     shape, k = shape_of(case), budget(case)["k_ptr"].loads
     loads = {moved[name].loads for name in ("k_ptr", "v_ptr")}
     return loads == {shape.heads * keys * shape.D} and max(loads) > k
-
-
-def _without_max(s: Array, v: Array, case: Case) -> dict[str, Array]:
-    """Exponentials of the scores themselves; where they are all 0, the guard of splits without keys makes O 0."""
-    e = exp32(s)
-    l = e.sum(axis=-1, keepdims=True)
-    return {"o_ptr": (e @ v) / np.where(l == 0.0, 1.0, l), "lse_ptr": np.log(l)[..., 0]}
 
 
 def _lse(value: Callable[[Array, Array], Array], empty: float) -> Writes:
@@ -334,7 +326,7 @@ EMPTY = (
             "the maximum and of l go into your LSE?",
             signs=(in_splits(right, empty=(0.0, lse)),),
         )
-        for lse in (0.0, -1e30)
+        for lse in (0.0, *FINITE)
     ),
 )
 
@@ -345,7 +337,7 @@ NO_MAXIMUM = Misconception(
     "score of -200 is 0, and a split with such scores alone looks like one without keys.",
     "Subtract the running maximum before the exponential.",
     question="How do you compute the weights of the scores 100 and 102 with a pocket calculator that ends at 10^38?",
-    signs=(in_splits(from_scores(_without_max).outputs),),
+    signs=(in_splits(without_max(guarded=True).outputs),),
 )
 
 _LSE_IS = "LSE = mi + tl.log(li), as in puzzle 6."
