@@ -50,7 +50,7 @@ class Models:
         return all(self.explains(sign, item) for item in items)
 
     def explains(self, sign: Writes, item: Wrong) -> bool:
-        """Whether the kernel wrote in this case what this idea gives, and that is wrong, in an output that came out wrong."""
+        """Whether the kernel wrote in this case what this idea gives, and is wrong by that."""
         predicted = self.predicted(sign, item.case)
         about = not item.wrong.keys().isdisjoint(predicted)
         return (

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from checker.course.case import Array, Case
 from checker.course.misconception import Part, Writes
 from checker.course.puzzle import Puzzle
+from checker.judge.models import Models
 from checker.judge.values import name_wrong
 from checker.judge.wrong import Wrong, wrong_outputs
 from tests.judge.made import LOADS, STORES, case, code, idea, puzzle, result, right, where
@@ -62,6 +65,14 @@ def test_a_case_that_came_out_right_refutes_an_idea() -> None:
     items = [item(LARGE, last_column_lost(LARGE)["y_ptr"])]
     assert named(puzzle(LOST), items, [SMALL]) == ["lost"]
     assert named(puzzle(LOST), items, [case("large, too", 2, (4, 8))]) == ["wrong-values"]
+
+
+def test_an_idea_about_an_output_that_is_right_explains_nothing() -> None:
+    one = item(SMALL, tripled(SMALL)["y_ptr"])
+    of_another = replace(one, wrong={"x_ptr": one.wrong["y_ptr"]})
+    [sign] = (sign for sign in TRIPLED.signs if isinstance(sign, Writes))
+    models = Models(puzzle(TRIPLED), [one, of_another])
+    assert [models.explains(sign, each) for each in (one, of_another)] == [True, False]
 
 
 def test_an_idea_that_needs_its_line_is_no_name_without_it() -> None:
