@@ -63,7 +63,7 @@ wheel: $(call layer,check) ## for authors: the course as a package for pip, in b
 site: $(call layer,site) ## for instructors: the course as a static site that checks in the browser, in SITE=build/site (SERVE=1: and show it; PYODIDE=cdn)
 	@$(checker) site $(call argument,SITE) $(call option,--pyodide,PYODIDE) $(if $(SERVE),--serve)
 
-test: $(call layer,test) ## the project's own tests, at most ten minutes
+test: $(call layer,test) ## the project's own tests: about 13 minutes on two cores
 	@$(pytest) -m "not slow" $$TESTS
 
 test-all: $(call layer,test) ## every test there is, with all 16,000 mutants: hours on two cores
