@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from html import unescape
 from pathlib import Path
 from xml.etree import ElementTree
