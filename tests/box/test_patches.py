@@ -117,11 +117,11 @@ def test_the_table_fits_each_release_that_is_supported() -> None:
     ("version", "said"),
     [
         ("3.5.1", "Use Triton 3.6 to 3.9."),
-        ("3.6.0", "That is a fault of the checker's: please report it, and use Triton 3.7.1 until it is mended."),
+        ("3.6.0", "That is a fault of the checker's: please report it, and use Triton 3.7.1 until it is fixed."),
         ("3.7.1", "That is a fault of the checker's: please report it."),
         (
             "3.9.4+git1234",
-            "That is a fault of the checker's: please report it, and use Triton 3.7.1 until it is mended.",
+            "That is a fault of the checker's: please report it, and use Triton 3.7.1 until it is fixed.",
         ),
         ("3.10.0", "Use Triton 3.6 to 3.9."),
     ],

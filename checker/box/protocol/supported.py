@@ -29,7 +29,7 @@ def instead_of(version: str) -> str:
     """What to do about one that will not do. What was refused is never what to use."""
     if older(version) or untried(version):
         return f"Use {SUPPORTED}."
-    use = "" if version == CHOSEN else f", and use Triton {CHOSEN} until it is mended"
+    use = "" if version == CHOSEN else f", and use Triton {CHOSEN} until it is fixed"
     return f"That is a fault of the checker's: please report it{use}."
 
 
