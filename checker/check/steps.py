@@ -16,7 +16,7 @@ from checker.box.compiling import Compiler
 from checker.box.exchange import Ending
 from checker.box.here import Here
 from checker.box.parent import Box, BoxResult, Pass
-from checker.box.protocol.fitting import tile
+from checker.box.protocol.fitting import smallest_tiles, tile
 from checker.box.protocol.records import MEMORY, TILE
 from checker.box.protocol.results import Launch
 from checker.box.protocol.supported import untried
@@ -176,9 +176,7 @@ class Check:
 
     def _evidence(self, plan: _Plan, result: BoxResult) -> list[Evidence]:
         """Results by case. Raises RuntimeError if they cannot be judged, and not because of the submission."""
-        smallest: dict[str, int] = {}  # tile of each kernel: one that has no room is the kernel's fault
-        for launch in plan.launches:
-            smallest[launch.kernel] = min(smallest.get(launch.kernel, sys.maxsize), tile(launch.constexprs))
+        smallest = smallest_tiles((launch.kernel, launch.constexprs) for launch in plan.launches)
         for one in result.passes:
             for launch, answer in ((plan.launches[n], answer) for n, answer in one.results.items()):
                 if answer.left_out == MEMORY and launch.small:

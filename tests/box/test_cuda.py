@@ -155,6 +155,41 @@ for grid, block in ([128], 8), ([129], 8), ([3, 43], 8), ([4], 4096), ([5], 4096
 """
 
 
+TOO_LARGE = """
+import dataclasses, sys
+from pathlib import Path
+from checker.box.inside import cuda, jobs
+
+Path("submission.py").write_text(text := Path(sys.argv[1]).read_text())
+jobs.gpu = dataclasses.replace(jobs.gpu, shared=int(sys.argv[2]))
+kernel = cuda.load_kernels("submission.py", text, ["matmul_kernel"])["matmul_kernel"]
+tensors = [{"name": name, "dtype": "float16", "bf16": False} for name in ("a_ptr", "b_ptr", "c_ptr")]
+names = [name for name in kernel.arg_names if name not in ("a_ptr", "b_ptr", "c_ptr", "Bm", "Bn", "Bk")]
+launch = {"grid": [1], "tensors": tensors, "scalars": {name: ("int32", 64) for name in names}}
+job = jobs.job_of(launch | {"constexprs": dict.fromkeys(("Bm", "Bn", "Bk"), 64)})
+try:
+    print(jobs.fitted(kernel, job).metadata.num_stages)
+    cuda._function(kernel, job)
+except cuda.OutOfResources as problem:
+    print(problem)
+except cuda.driver.DriverError:
+    print("loaded")
+"""
+
+
+@pytest.mark.parametrize(
+    ("shared", "stages", "said"), [(227 << 10, 3, "loaded"), (40 << 10, 2, "loaded"), (9 << 10, 1, "out of resource")]
+)
+def test_a_launch_takes_fewer_stages_on_a_small_gpu(shared: int, stages: int, said: str, tmp_path: Path) -> None:
+    """No GPU is needed to see which; loading what was compiled fails without one."""
+    variables = {"PATH": "/usr/bin:/bin", "TRITON_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    line = [sys.executable, "-c", TOO_LARGE, str(ROOT / "solutions" / "a1_matmul.py"), str(shared)]
+    done = subprocess.run(line, env=variables, cwd=tmp_path, check=True, capture_output=True, text=True)
+    taken, told = done.stdout.split("\n")[:2]
+    assert int(taken) == stages
+    assert told.startswith(said) and "num_stages" not in told
+
+
 def test_a_launch_that_would_print_many_lines_prints_nothing(tmp_path: Path) -> None:
     """A line for each element of a tile, or each thread: 3001 programs of 128 threads took 19 s on an H100."""
     variables = {"PATH": "/usr/bin:/bin", "TRITON_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}

@@ -18,6 +18,7 @@ from typing import Any
 from checker.box.inside import harness
 from checker.box.inside.lowering import ASSEMBLER, described, executed, lowered
 from checker.box.protocol import wire
+from checker.box.protocol.fitting import fitting
 
 ASSEMBLER_SECONDS = 20
 
@@ -81,7 +82,7 @@ def _answers(source: str, jobs: list[dict[str, Any]], path: str, complaints: int
     for job in jobs:
         _said(complaints)  # whatever it was, it has kept nothing from compiling
         try:
-            texts, noted, stages = _fitting(kernel, job)
+            (texts, noted), stages = _fitted(kernel, job)
             numbers = {"stages": stages, "shared": noted.get("shared"), "tensor_memory": noted.get("tmem_size")}
             frame = wire.pack(
                 {"error": None, **numbers}, [texts.get(name, "").encode() for name in (ASSEMBLER, *job["stages"])]
@@ -91,18 +92,14 @@ def _answers(source: str, jobs: list[dict[str, Any]], path: str, complaints: int
         yield frame
 
 
-def _fitting(kernel: Any, job: dict[str, Any]) -> tuple[dict[str, str], dict[str, Any], int | None]:
-    """As `lowered`; with as few stages as shared memory has room for, and how many these are if they are fewer."""
-    texts, noted = lowered(kernel, job)
-    taken = None
-    for stages in job["fewer"]:
-        if (asked := noted.get("shared", 0)) <= job["most_shared"]:
-            break
-        fewer = lowered(kernel, {**job, "options": {**job["options"], "num_stages": stages}})
-        if fewer[1].get("shared", 0) >= asked:  # nothing is loaded ahead
-            break
-        (texts, noted), taken = fewer, stages
-    return texts, noted, taken
+def _fitted(kernel: Any, job: dict[str, Any]) -> tuple[tuple[dict[str, str], dict[str, Any]], int | None]:
+    """As `lowered`, with as few stages as shared memory has room for; and how many these are if they are fewer."""
+
+    def made(stages: int | None) -> tuple[dict[str, str], dict[str, Any]]:
+        options = job["options"] if stages is None else {**job["options"], "num_stages": stages}
+        return lowered(kernel, {**job, "options": options})
+
+    return fitting(made, lambda one: int(one[1].get("shared", 0)), job["most_shared"], job["fewer"])
 
 
 def _alone(kernel: Any, job: dict[str, Any]) -> int | None:

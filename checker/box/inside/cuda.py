@@ -21,11 +21,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from triton.compiler.errors import CompilationError
-from triton.runtime.errors import OutOfResources
 
 from checker.box.inside import driver, jobs, untouched
 from checker.box.inside.lowering import executed
-from checker.box.protocol.fitting import LITTLE, tile
+from checker.box.protocol.fitting import LITTLE, smallest_tiles, tile
 from checker.box.protocol.results import MARKS
 
 MARGIN = 4096  # elements before and behind each tensor; keeps the first element aligned
@@ -38,6 +37,10 @@ _NUMBERS: dict[str, Any] = {"i32": ctypes.c_int32, "i64": ctypes.c_int64, "fp32"
 _TURN = "turn"  # a file: its lock is held by the runner that uses the GPU's memory
 _functions: dict[str, driver.Function] = {}  # by kernel and job
 _smallest: dict[str, int] = {}  # tile of all launches of a kernel
+
+
+class OutOfResources(Exception):
+    """A launch does not fit. Triton's own error of this name advises what the launch chooses, and its author not."""
 
 
 class TooLarge(Exception):
@@ -84,8 +87,7 @@ def start(kernels: Mapping[str, Any], launches: Sequence[dict[str, Any]], number
     """
     if most_shared:
         jobs.gpu = dataclasses.replace(jobs.gpu, shared=most_shared)
-    for launch in sorted(launches, key=lambda one: tile(one["constexprs"]), reverse=True):
-        _smallest[launch["kernel"]] = tile(launch["constexprs"])
+    _smallest.update(smallest_tiles((launch["kernel"], launch["constexprs"]) for launch in launches))
     turn = open(_TURN, "w")  # noqa: SIM115 (until this process ends)
     if number == 0:
         fcntl.flock(turn, fcntl.LOCK_EX)
@@ -273,16 +275,14 @@ _SCRATCH = (ctypes.c_uint64(0), ctypes.c_uint64(0))
 
 
 def _function(kernel: Any, job: dict[str, Any]) -> driver.Function:
-    """The compiled kernel on the GPU. Raises OutOfResources as Triton does."""
+    """The compiled kernel on the GPU. Raises OutOfResources."""
     key = json.dumps([kernel.__name__, job], sort_keys=True)
     if key in _functions:
         return _functions[key]
-    compiled = jobs.fitting(kernel, job)
+    compiled = jobs.fitted(kernel, job)
     if compiled.metadata.shared > jobs.gpu.shared:
-        problem = OutOfResources(compiled.metadata.shared, jobs.gpu.shared, "shared memory")
-        # Triton's own words name what the launch chooses, and a kernel's author does not.
-        problem.args = (f"out of resource: shared memory. {problem.required} bytes, and a core has {problem.limit}",)
-        raise problem
+        asked, there = compiled.metadata.shared, jobs.gpu.shared
+        raise OutOfResources(f"out of resource: shared memory. It asks for {asked} bytes, and a core has {there}.")
     shared, threads = compiled.metadata.shared, compiled.metadata.num_warps * jobs.WARP
     _functions[key] = driver.Function(compiled.asm["cubin"], compiled.metadata.name, shared, threads)
     return _functions[key]

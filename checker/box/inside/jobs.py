@@ -18,7 +18,7 @@ from triton.language.semantic import TritonSemantic
 
 from checker.box.inside import children, driver, untouched
 from checker.box.inside.lowering import gpu_target, source_of
-from checker.box.protocol.fitting import AMPLE, fewer_stages, longest_side, sides
+from checker.box.protocol.fitting import AMPLE, fewer_stages, fitting, longest_side, sides
 
 WARP = 32  # threads
 _MOST = 256  # jobs that are compiled ahead: their numbers are bytes. Others are compiled when they are launched
@@ -51,7 +51,7 @@ def compiling(kernels: Mapping[str, Any], launches: Iterable[dict[str, Any]]) ->
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # complaints: the launch that they are about will have them
             while number := os.read(waiting, 1):
                 with contextlib.suppress(BaseException):
-                    fitting(*every[number[0]])
+                    fitted(*every[number[0]])
             os._exit(0)
         pids.append(pid)
     os.close(waiting)
@@ -108,16 +108,14 @@ def compiled(kernel: Any, job: dict[str, Any]) -> Any:
     return triton.compile(_Silent(source) if job["silent"] else source, gpu_target(f"sm_{gpu.capability}"), options)
 
 
-def fitting(kernel: Any, job: dict[str, Any]) -> Any:
+def fitted(kernel: Any, job: dict[str, Any]) -> Any:
     """The same; with as few stages as the GPU's shared memory has room for, where it is small."""
-    made = compiled(kernel, job)
-    for stages in fewer_stages(gpu.shared):
-        if made.metadata.shared <= gpu.shared:
-            break
-        fewer = compiled(kernel, {**job, "stages": stages})
-        if fewer.metadata.shared >= made.metadata.shared:  # nothing is loaded ahead
-            break
-        made = fewer
+    made, _ = fitting(
+        lambda stages: compiled(kernel, job if stages is None else {**job, "stages": stages}),
+        lambda one: int(one.metadata.shared),
+        gpu.shared,
+        fewer_stages(gpu.shared),
+    )
     return made
 
 
