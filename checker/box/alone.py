@@ -1,8 +1,8 @@
 """A box that is one process: what is left of it where Triton has no binary, such as macOS and Windows.
 
 The process runs the kernels as `here` does, with Triton's Python files alone, and is killed when its time limit is
-reached. Nothing else limits it, and nothing keeps it from the rest of the machine: so, as with `here`, no points are
-given.
+reached. Nothing else limits it but the work that is counted, and nothing keeps it from the rest of the machine: so, as
+with `here`, no points are given.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from checker.box import standin
-from checker.box.exchange import STARTUP_SECONDS, BoxFailed, Ending, Received
+from checker.box.exchange import STARTUP_SECONDS, BoxFailed, Ending, Received, TooBusy
 from checker.box.here import interpreter, passed
 from checker.box.parent import BoxResult, Limits, Pass, believed, request
 from checker.box.processes import command_of, paths
@@ -50,17 +50,17 @@ class Alone:
         self._folder.cleanup()
 
     def run(self, source: str, kernels: list[str], launches: list[Launch], passes: list[Pass]) -> BoxResult:
-        """Run `passes` over `launches`: each a list of (launch number, program order). Raises BoxFailed."""
+        """Run `passes` over `launches`: each a list of (launch number, program order). Raises BoxFailed, or TooBusy."""
         versions = self._versions()
         started = time.monotonic()
         otherwise = Ending.EXITED
         try:
             frame = wire.pack(*request(source, kernels, launches, passes, "interpreter"))
-            self._process.communicate(frame, len(passes) * self.limits.wall_seconds)  # one after the other
+            self._process.communicate(frame, self.limits.wall_seconds)
         except subprocess.TimeoutExpired:
-            otherwise = Ending.WALL_TIME
-            self._process.kill()
-            self._process.communicate()
+            raise TooBusy(
+                f"What your code may do takes seconds, but here it was not done after {self.limits.wall_seconds:g} s."
+            ) from None
         seconds = time.monotonic() - started
         results = []
         for number, orders in enumerate(passes):

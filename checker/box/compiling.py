@@ -123,7 +123,7 @@ class Compiler:
             return self.known
         exchange = self.exchange or self._start()
         try:
-            received = exchange.received(self.limits.compile_seconds, LONGEST_ANSWER, self.limits.output_bytes)
+            received = exchange.received(self.limits.wall_seconds, LONGEST_ANSWER, self.limits.output_bytes)
         except BoxFailed as reason:
             raise RuntimeError(f"the compiler did not start: {reason}") from reason
         answers, texts = [], []
@@ -159,7 +159,7 @@ class Compiler:
         missing = len(group) - len(answers)
         ending, _ = one.ending(self.limits.cpu_seconds, self.harmless)
         if missing and ending is Ending.WALL_TIME:  # a kernel that takes long runs into the limit on CPU time
-            raise TooBusy(f"The compiler was not done after {self.limits.compile_seconds:g} s.")
+            raise TooBusy(f"The compiler was not done after {self.limits.wall_seconds:g} s.")
         if missing and ending is Ending.KILLED_FROM_OUTSIDE:
             raise RuntimeError("the compiler was killed from outside, as by the system when memory is short")
         return answers + [({"error": _DIED}, b"")] * missing
@@ -174,7 +174,7 @@ class Compiler:
         }
         frame = wire.pack(header, [texts[number] for number in with_text])
         with Exchange(server, frame, len(with_text)) as exchange:
-            received = exchange.received(self.limits.compile_seconds, LONGEST_HEADER, self.limits.output_bytes)
+            received = exchange.received(self.limits.wall_seconds, LONGEST_HEADER, self.limits.output_bytes)
         for number, one in zip(with_text, received, strict=True):
             with contextlib.suppress(wire.MalformedFrame, StopIteration):
                 told, _ = next(wire.unpack(bytes(one.answer), LONGEST_HEADER, 0))

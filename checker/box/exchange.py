@@ -11,9 +11,10 @@ from enum import Enum
 from typing import Any
 
 from checker.box.host import Server
-from checker.box.processes import asleep, in_memory
+from checker.box.processes import Sleep, in_memory
 
 STARTUP_SECONDS = 120.0  # to import Triton, also from a cold disk
+_BETWEEN_LOOKS = 1.0  # seconds
 SLACK = 1.0  # seconds: who is killed with less than that left was killed by the limit
 _CHUNK = 1 << 20
 
@@ -50,14 +51,19 @@ class Received:
     cpu_seconds: float = 0.0
     early: Ending | None = None  # why it is ended before it ends
 
+    @property
+    def machine_at_fault(self) -> bool:
+        """Whether all of its time, or of its CPU time, was not enough for what it may do."""
+        return self.early is Ending.WALL_TIME or self.code == -signal.SIGXCPU
+
     def ending(self, most_cpu_seconds: float, harmless: bool) -> tuple[Ending, int]:
         """How it ended, and its exit status or the number of a signal. `harmless`: it cannot send one."""
         if self.early is not None:
             return self.early, 0
         by_kill = self.code is None or self.code == -signal.SIGKILL  # None: its server was killed, and cannot say
         used_up = self.cpu_seconds >= most_cpu_seconds - SLACK
-        if self.code == -signal.SIGXCPU or (by_kill and used_up):
-            return Ending.CPU_TIME, signal.SIGXCPU
+        if self.code in (-signal.SIGPROF, -signal.SIGXCPU) or (by_kill and used_up):
+            return Ending.CPU_TIME, 0
         if self.code is None or by_kill:
             return Ending.KILLED_FROM_OUTSIDE if harmless else Ending.KILLED, signal.SIGKILL
         if self.code < 0:
@@ -86,15 +92,15 @@ class Exchange:
                 os.close(writer)
 
     def received(
-        self, seconds: float, answer_bytes: int, output_bytes: int, longest_seconds: float = 0.0
+        self, seconds: float, answer_bytes: int, output_bytes: int, waiting_seconds: float = 0.0
     ) -> list[Received]:
         """Read until nothing more can come, a limit is hit, or `seconds` have passed since the server was there.
 
-        Whoever still computes then, and may have had little of a busy machine, gets as many seconds again, until it has
-        been `longest_seconds`. Raises BoxFailed if the server never was there.
+        `waiting_seconds`: after so many in which nothing comes and all that runs only sleeps, it is ended; 0: never.
+        Raises BoxFailed if the server never was there.
         """
         deadline = time.monotonic() + (seconds if self.server.versions else STARTUP_SECONDS)
-        last = deadline + longest_seconds - seconds
+        sleep = Sleep(self.server.process.pid)
         with selectors.DefaultSelector() as selector:
             for number, one in enumerate(self.runners):
                 answers, outputs = self.readers[2 * number : 2 * number + 2]
@@ -102,14 +108,13 @@ class Exchange:
                 selector.register(outputs, selectors.EVENT_READ, (one, one.output, output_bytes))
             selector.register(self.server.channel, selectors.EVENT_READ)
             while selector.get_map() and not any(one.early for one in self.runners):
-                events = selector.select(max(0.0, deadline - time.monotonic()))
-                if not events and time.monotonic() >= deadline:
-                    waits = longest_seconds > 0 and asleep(self.server.process.pid)
-                    if not waits and deadline < last and self.server.versions:
-                        deadline = min(deadline + seconds, last)
-                        continue
-                    self._stop(Ending.WAITED if waits else Ending.WALL_TIME)
-                    break
+                events = selector.select(min(_BETWEEN_LOOKS, max(0.0, deadline - time.monotonic())))
+                if events:
+                    sleep.disturbed()
+                elif time.monotonic() >= deadline:
+                    self._stop(Ending.WALL_TIME)
+                elif self.server.versions and 0 < waiting_seconds <= sleep.seconds():
+                    self._stop(Ending.WAITED)
                 for key, _ in events:
                     if key.data is not None:
                         more = _drain(key.fd, *key.data)
@@ -118,7 +123,6 @@ class Exchange:
                         more = message is not None and self._noted(message)
                         if message is not None and "versions" in message:
                             deadline = time.monotonic() + seconds
-                            last = deadline + longest_seconds - seconds
                     if not more:
                         selector.unregister(key.fileobj)
         if not self.server.versions:

@@ -1,8 +1,9 @@
 """A box without processes: the same requests, the same typed results, in the judge's own process.
 
 For places that have no processes, such as a browser. There is no wall here, so no points are given: `Terms` refuse a
-key and a GPU. Nothing can be limited but what is printed: who starts this process must be able to end it, if a kernel
-does not finish. It is one-way: Triton stays patched, and in interpreter mode, until the process ends.
+key and a GPU. Nothing can be limited but what is printed and the work that is counted: who starts this process must be
+able to end it, if a kernel does not finish. It is one-way: Triton stays patched, and in interpreter mode, until the
+process ends.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 _ROOT = Path(__file__).parents[2]
-_LOOKS, _BETWEEN_LOOKS = 5, 0.05  # seconds; what computes may sleep for a moment
 _GONE_SECONDS = 10  # more than the kernel needs to end a namespace
 
 
@@ -102,25 +101,45 @@ class Caged(Started):
             return None
 
 
-def asleep(pid: int) -> bool:
-    """Whether all that came of a process waits for something, and nothing of it is computing or would like to.
+class Sleep:
+    """How long all that came of a process has done nothing, and was not kept from it by others, since it began.
 
     Only those count that have started no others: who has, waits for them.
     """
-    for _ in range(_LOOKS):
-        workers = [one for one in _descendants(pid) if not _descendants(one)]
-        if any(_state(one) in "RD" for one in workers):
-            return False
-        time.sleep(_BETWEEN_LOOKS)
-    return True
+
+    def __init__(self, pid: int):
+        self.pid = pid
+        self.disturbed()
+
+    def disturbed(self) -> None:
+        """Something came of it: begin anew, with the next look."""
+        self._awake: dict[int, float] | None = None
+        self._begun = 0.0
+
+    def seconds(self) -> float:
+        """So long at least each of them has slept; 0 at the first look, and where the kernel does not tell."""
+        now, workers = time.monotonic(), [one for one in _descendants(self.pid) if not _descendants(one)]
+        awake = {one: _awake_seconds(one) for one in workers}
+        if self._awake is None or awake.keys() != self._awake.keys() or any(map(_waits_for_a_disk, workers)):
+            self._awake, self._begun = awake, now
+        return min((now - self._begun - (awake[one] - self._awake[one]) for one in awake), default=0.0)
 
 
-def _state(pid: int) -> str:
-    """The letter that the kernel has for what a process does; Z if it is gone."""
+def _waits_for_a_disk(pid: int) -> bool:
+    """Whether it cannot go on before some device has answered, as where memory is short."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "D"
     except (OSError, IndexError):
-        return "Z"
+        return False
+
+
+def _awake_seconds(pid: int) -> float:
+    """How long a process has computed, or waited for a processor; if that is not known, it never sleeps."""
+    try:
+        computed, waited = map(int, Path(f"/proc/{pid}/schedstat").read_text().split()[:2])
+    except (OSError, ValueError):
+        return time.monotonic()
+    return (computed + waited) / 1e9
 
 
 def _descendants(pid: int) -> list[int]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from checker import catalog
 from checker.box import here
-from checker.box.exchange import Ending
+from checker.box.exchange import Ending, TooBusy
 from checker.box.host import Host
 from checker.box.parent import Limits
 from checker.browser import drafts
@@ -34,15 +34,13 @@ from checker.submission.read import Unreadable
 
 _HOST = Host(here=True)
 _TERMS = Terms(host=_HOST, targets=())
-DRAWING = 200.0  # seconds: matplotlib looks for fonts first, and nothing of the learner's runs any more
 Answer = dict[str, Any]
 
 
 def answered(request: str, alive: Callable[..., object] = lambda *_: None) -> str:
     """The answer to a request, whatever comes of it: JSON both. A fault of ours is a verdict, too.
 
-    `alive` is called after each launch, so whoever waits knows that none of them hangs; and before matplotlib does
-    something, with the seconds that this may take.
+    `alive` is called after each launch, and before matplotlib does something: so whoever waits knows that nothing hangs.
     """
     here.alive = alive
     asked = json.loads(request)
@@ -89,8 +87,9 @@ def _learned(puzzle_id: str, verdict: Verdict) -> Verdict:
 
 def _ended(puzzle_id: str, asked: dict[str, Any]) -> Answer:
     """The verdict on a draft whose worker is gone, and somebody else's is asked."""
-    ending = Ending.WALL_TIME if asked["ending"] == "time" else Ending.EXITED
-    finding = endings.ended(ending, 0, replace(Limits(), wall_seconds=asked.get("seconds", Limits().wall_seconds)))
+    if asked["ending"] == "time":
+        return _shown(practice.fault(puzzle_id, TooBusy("One launch of your code was not done after some minutes.")))
+    finding = endings.ended(Ending.EXITED, 0, Limits())
     unjudged = Check(catalog.load(puzzle_id), drafts.submission_of(asked["drafts"].get(puzzle_id, "")), _TERMS).unjudged
     return _shown(replace(unjudged, status=finding.status, findings=(finding,)))
 
@@ -123,7 +122,7 @@ def _predict(puzzle_id: str, asked: dict[str, Any]) -> Answer:
 
 
 def _trace(puzzle_id: str, asked: dict[str, Any]) -> Answer:
-    here.alive(DRAWING)
+    here.alive()
     from checker.trace import chart, words  # need matplotlib, which is loaded when somebody asks for pictures
     from checker.trace.run import traced
 
@@ -131,7 +130,7 @@ def _trace(puzzle_id: str, asked: dict[str, Any]) -> Answer:
     seen = traced(outcome, _HOST)
     if seen.empty:
         return _shown(outcome.verdict)
-    here.alive(DRAWING)
+    here.alive()
     pictures = [
         {"name": name, "png": base64.b64encode(png).decode("ascii"), "alt": on_page("\n".join(words.summary(page)))}
         for (name, png), page in zip(chart.pages(seen), chart.each(seen), strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from checker.catalog.attention.autograd_mistakes import IN_AUTOGRAD
-from checker.catalog.attention.in_autograd import BACKWARD, FORWARD, Layout, call, expected, suspected_calls
+from checker.catalog.attention.in_autograd import BACKWARD, FORWARD, Layout, call, expected, steps, suspected_calls
 from checker.catalog.attention.launch import Proves
 from checker.course.case import Case
 from checker.course.puzzle import Draw, Kernel, Property, Puzzle
@@ -89,6 +89,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=expected,
     budget=lambda case: {},
+    steps=steps,
     suspected=suspected_calls({FORWARD.name: "output", BACKWARD.name: "gradients"}),
     misconceptions=IN_AUTOGRAD,
     questions=QUESTIONS,

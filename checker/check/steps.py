@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -27,13 +26,15 @@ from checker.course.clean import cleaned
 from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, Run, Status, Verdict
 from checker.judge.ahead import expected_ahead
+from checker.judge.asked import half_of, launch_of, runs_of, steps_of
 from checker.judge.branches import finding_on, not_entered
 from checker.judge.branches import unproven as unproven_branch
 from checker.judge.compiled import compilations, compile_findings, compile_remarks, jobs
 from checker.judge.endings import ended, malformed
 from checker.judge.errors import error_finding
-from checker.judge.evidence import Evidence, half_of, launch_of, locator, runs_of, steps_of
+from checker.judge.evidence import Evidence, locator
 from checker.judge.judge import in_order_of_cases, judge, properties, status_of
+from checker.judge.overwork import overworked
 from checker.submission.extract import NotASubmission, Program
 from checker.submission.problem import Problem
 from checker.submission.read import Submission
@@ -62,8 +63,7 @@ class Check:
         self.where = locator(submission)
         # What practice has found out is not believed in grading: who practises here may have written it.
         self.practice = terms.key is None
-        sha256 = hashlib.sha256(submission.text.encode("utf-8", "surrogatepass")).hexdigest()
-        self.draw = puzzle.draw() if terms.key is None else puzzle.draw(terms.key, sha256)
+        self.draw = puzzle.draw() if terms.key is None else puzzle.draw(terms.key, submission.sha256)
         self.unjudged = Verdict(
             puzzle.id,
             puzzle.title,
@@ -73,7 +73,7 @@ class Check:
             file=submission.name,
             mode="practice" if self.practice else "grading",
             sandbox=terms.sandbox,
-            submission_sha256=sha256,
+            submission_sha256=submission.sha256,
             versions={"checker": checker.__version__, "python": ".".join(map(str, sys.version_info[:3]))},
         )
 
@@ -145,7 +145,7 @@ class Check:
         cases = numbered(cases)
         filled = {kernel for kernel in program.kernels if not program.empty(kernel)}
         runnable = [case for case in cases if case.kernel in filled]
-        launches = [launch_of(case, self.puzzle.budget(case)) for case in runnable]
+        launches = [launch_of(case, self.puzzle) for case in runnable]
         return _Plan(cases, len(usual), runnable, launches, self._passes(runnable, launches))
 
     def _suspected(self, program: Program) -> list[Case]:
@@ -195,8 +195,8 @@ class Check:
                 yield error_finding(one.loading, self.where(one.loading.line))
             elif one.malformed is not None and one.ending in (Ending.FINISHED, Ending.EXITED):
                 yield malformed(one.malformed)
-            elif any(answer.on_gpu and answer.error for answer in one.results.values()):
-                continue  # after an error a GPU takes no more from the same process: no news
+            elif any(answer.error and (answer.on_gpu or overworked(answer)) for answer in one.results.values()):
+                continue  # after an error a GPU takes no more from the same process, and too much work ends a pass
             elif one.ending is Ending.STOPPED:
                 continue  # what happened in the other pass is the news
             elif one.ending is Ending.KILLED_FROM_OUTSIDE:

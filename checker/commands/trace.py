@@ -34,13 +34,14 @@ from checker.trace.run import traced
 def trace(puzzle: str, file: Path | None, into: Path) -> NoReturn:
     """Draw what a puzzle's kernel does to memory: which tiles in which order, how often, and what comes out wrong.
 
-    The kernel is checked first; the exit status is that of `check`. One that cannot be run is not drawn.
+    The kernel is checked first, unless it has been accepted as it is; the exit status is that of `check`. One that cannot
+    be run is not drawn.
     """
     screen = console()
     try:
         puzzle_id = id_of(puzzle)
         path = file or Path(shown(script(puzzle_id)))
-        outcome = outcome_of(puzzle_id, path, terms_of(None, "interpreter", ""))
+        outcome = outcome_of(puzzle_id, path, terms_of(None, "interpreter", ""), believing=True)
         verdict, seen = outcome.verdict, traced(outcome)
     except Misuse as misuse:
         click.echo(f"{misuse} See python -m checker trace --help.", err=True)

@@ -15,15 +15,13 @@ from checker.compiled.result import Made
 from checker.compiled.slowness import Cause, Narrow
 from checker.submission.extract import Program
 
-LIMITS = Limits(compile_seconds=300.0, cpu_seconds=120)  # for a GPU without matrix instructions one takes 20 s
-
 
 def compiled(programs: Mapping[str, Program], forms: Sequence[Form], *, cached: bool = True) -> dict[str, list[Made]]:
     """What becomes of some programs, by what they are called, each in all these forms; they compile side by side."""
     jobs = [form.job for form in forms]
     with ExitStack() as stack:
         compilers = {
-            name: stack.enter_context(Compiler(program.source, jobs, LIMITS, cached=cached))
+            name: stack.enter_context(Compiler(program.source, jobs, Limits(), cached=cached))
             for name, program in programs.items()
         }
         results = {name: compiler.results() for name, compiler in compilers.items()}
@@ -44,8 +42,8 @@ def causes(program: Program, form: Form, known: Made) -> dict[tuple[int, bool], 
     every = replace(job, multiples=integers)
     without_one = [replace(job, multiples=tuple(n for n in integers if n != name)) for name in missing]
     with (
-        Compiler(program.source, [every, *without_one] if missing else [], LIMITS) as aligned,
-        Compiler(without_masks(program, {line for line, _ in narrow}), [every, job], LIMITS) as unmasked,
+        Compiler(program.source, [every, *without_one] if missing else [], Limits()) as aligned,
+        Compiler(without_masks(program, {line for line, _ in narrow}), [every, job], Limits()) as unmasked,
     ):
         of_every, *of_others = [_widths(program, form, one) for one in aligned.results()] or [{}]
         of_both, of_unmasked = (_widths(program, form, one) for one in unmasked.results())

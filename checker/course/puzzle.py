@@ -228,6 +228,7 @@ class Puzzle:
     budget: Callable[[Case], Mapping[str, Budget]]
     suspected: Suspected | None = None
     large_cases: Callable[[Draw], list[Case]] | None = None  # for a GPU besides: long rows, wide heads, bf16
+    steps: Callable[[Case], float] | None = None  # programs and tiles of a launch, where the budget does not tell
     work: Callable[[Case], int] | None = None  # multiply-adds in tl.dot that are enough
     by_hand: Callable[[Case], Array] | None = None  # elements that each program may multiply without tl.dot
     largest_block: Callable[[Case], int] | None = None  # elements that a block may have

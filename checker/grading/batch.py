@@ -19,7 +19,7 @@ from checker.grading import key, record, settings
 from checker.grading.chosen import Unresolved, chosen
 from checker.grading.crew import WINDOW, Crew, WorkerLost
 from checker.grading.found import Work
-from checker.grading.grade import CheckerFault, NotInstalled, NotReady, verdict_on
+from checker.grading.grade import CheckerFault, MachineTooBusy, NotInstalled, NotReady, verdict_on
 
 TRIES = 3  # for what ends its worker
 # No room on the disk, no key, no sandbox: it would be the same for every submission.
@@ -98,6 +98,13 @@ def _in_turn(outcomes: Sequence[Outcome]) -> list[Outcome]:
     return [outcome for _, outcome in sorted(turns, key=itemgetter(0))]
 
 
+def _tries(problem: Exception) -> int:
+    """How often something is tried before this is what is said of it."""
+    if isinstance(problem, MachineTooBusy):
+        return 2
+    return 1 if isinstance(problem, _FINAL) else TRIES
+
+
 def _fault(problem: Exception) -> str:
     if isinstance(problem, WorkerLost):
         return f"the process that judged it ended each time, {TRIES} times"
@@ -111,7 +118,7 @@ def _each(
     crew: Crew,
     done: Callable[[int], None],
 ) -> list[Any]:
-    """What a function says of each, or the exception; what was lost is tried again, after all others.
+    """What a function says of each, or the exception; what was lost, or had no time, is tried again after all others.
 
     Then each is alone: where many are under way, one that ends its worker may take others with it.
     """
@@ -124,7 +131,7 @@ def _each(
             if isinstance(answer, _FOR_ALL):
                 raise answer
             answers[number] = answer
-            if isinstance(answer, Exception) and not isinstance(answer, _FINAL) and turn + 1 < TRIES:
+            if isinstance(answer, Exception) and turn + 1 < _tries(answer):
                 again.append(number)
             else:
                 finished += 1

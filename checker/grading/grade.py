@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from checker.box.cage.cage import Cage, NoCage, held
+from checker.box.exchange import TooBusy
 from checker.box.host import Host
 from checker.box.parent import pytorch_missing
 from checker.check import Terms, check, unreadable
@@ -24,6 +25,10 @@ TRIES = 2
 
 class CheckerFault(Exception):
     """The checker itself failed, twice. That is never a score."""
+
+
+class MachineTooBusy(CheckerFault):
+    """The machine did not get that far; when it has less to do, it may."""
 
 
 class NotReady(Exception):
@@ -80,12 +85,14 @@ def _called_alike(puzzle_id: str, submission: Submission) -> Submission:
 
 
 def checked(puzzle_id: str, submission: Submission, terms: Terms) -> Verdict:
-    """The verdict, which nobody keeps. Raises NotInstalled, CheckerFault."""
+    """The verdict, which nobody keeps. Raises NotInstalled, MachineTooBusy, CheckerFault."""
     if missing := not_installed([puzzle_id]):
         raise NotInstalled(missing)
     for left in reversed(range(TRIES)):
         try:
             return check(puzzle_id, submission, terms).verdict
+        except TooBusy as busy:
+            raise MachineTooBusy(f"This machine is too busy. {busy}") from busy
         except Exception as error:
             if not left:
                 raise CheckerFault(f"{type(error).__name__}: {error}") from error

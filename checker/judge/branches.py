@@ -47,7 +47,7 @@ def finding_on(missing: Sequence[Body], where: Locator) -> Finding:
     first, *others = missing
     if isinstance(first.owner, ast.FunctionDef):
         title = f"No case has called {first.function.name}"
-    elif isinstance(first.owner, ast.For):
+    elif isinstance(first.owner, ast.For | ast.While):
         title = "No case has entered this loop"
     else:
         title = "No case has taken this branch"
@@ -98,7 +98,7 @@ def _called(entered: list[Body], decided: _Decided) -> set[str]:
             node = waiting.pop()
             if isinstance(node, ast.Name):
                 names.add(node.id)
-            elif isinstance(node, ast.If):
+            elif isinstance(node, ast.If | ast.While):
                 waiting.append(node.test)  # its bodies have their own entries
             elif isinstance(node, ast.For):
                 waiting.append(node.iter)
@@ -134,7 +134,7 @@ class _Decided:
     def condition(self, body: Body) -> bool:
         """Whether it is known when compiling if this body is entered."""
         assert not isinstance(body.owner, ast.FunctionDef)
-        asked = body.owner.test if isinstance(body.owner, ast.If) else body.owner.iter
+        asked = body.owner.iter if isinstance(body.owner, ast.For) else body.owner.test
         return self.when_compiling(asked, body.function.name)
 
     def when_compiling(self, node: ast.expr, function: str) -> bool:
@@ -168,7 +168,7 @@ class _Decided:
                     self._assigned([target], known and self.when_compiling(value, function), function)
                 case ast.AnnAssign(target=target, value=ast.expr() as value):
                     self._assigned([target], known and self.when_compiling(value, function), function)
-                case ast.If(test=test, body=body, orelse=orelse):
+                case ast.If(test=test, body=body, orelse=orelse) | ast.While(test=test, body=body, orelse=orelse):
                     inside = known and self.when_compiling(test, function)
                     self._assignments([*body, *orelse], function, inside)
                 case ast.For(target=target, iter=asked, body=body):

@@ -7,6 +7,8 @@ from checker.box.parent import Limits
 from checker.course.case import Case
 from checker.course.verdict import Finding, Status, Where
 
+LOOPS = "Print the bounds and the step of each loop. How many iterations does that make, and how many blocks are there?"
+
 
 def malformed(what: str) -> Finding:
     """The finding for an answer that cannot be believed."""
@@ -31,22 +33,28 @@ def ended(ending: Ending, code: int, limits: Limits, missing: Case | None = None
                 f"More than {limits.output_bytes >> 10} KB came out in one check.",
                 "Print less: one program and one small block. Take the print out when you are done.",
             )
-        case Ending.WALL_TIME | Ending.CPU_TIME:
-            after = limits.wall_seconds if ending is Ending.WALL_TIME else limits.cpu_seconds
+        case Ending.WALL_TIME:  # on a GPU, where no work is counted
             facts = (
                 "time-limit",
                 Status.TIME_LIMIT,
                 "Your code did not finish",
-                f"It was stopped after {after:g} s{' of computing' if ending is Ending.CPU_TIME else ''}.",
-                "Print the bounds and the step of each loop. How many iterations does that make, and how many blocks "
-                "are there?",
+                f"It was stopped after {limits.wall_seconds:g} s.",
+                LOOPS,
+            )
+        case Ending.CPU_TIME:
+            facts = (
+                "time-limit",
+                Status.TIME_LIMIT,
+                "Your code did not finish",
+                f"It was stopped after {limits.patience:g} s of computing in which no operation ended.",
+                "Look for a number or a tuple that becomes very large: Python computes with any number of digits.",
             )
         case Ending.WAITED:
             facts = (
                 "crashed",
                 Status.CRASHED,
                 "Your code has stopped computing",
-                f"It was waiting for something for {limits.wall_seconds:g} s, and nothing will come.",
+                f"It was waiting for something for {limits.waiting_seconds:g} s, and nothing will come.",
                 "Keep to the allowed operations; if you did, please report this with your code.",
             )
         case Ending.KILLED:

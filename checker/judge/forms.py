@@ -19,7 +19,7 @@ from checker.box.protocol.fitting import fewer_stages, longest_side, sides
 from checker.course.case import Case
 from checker.course.puzzle import Kernel, Tuning
 from checker.course.targets import KNOWN
-from checker.judge.evidence import scalar_type
+from checker.judge.asked import scalar_type
 
 _POINTERS = {np.dtype(np.float16): "*fp16", np.dtype(np.float32): "*fp32", np.dtype(np.int64): "*i64"}
 _SCALARS = {"float32": "fp32", "int32": "i32", "int64": "i64"}

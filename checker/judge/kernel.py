@@ -10,6 +10,7 @@ import numpy as np
 from checker.course.case import Case
 from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, Status
+from checker.judge.asked import runs_of
 from checker.judge.error_map import error_map
 from checker.judge.errors import OUTSIDE, Raised, name_errors
 from checker.judge.evidence import (
@@ -18,7 +19,6 @@ from checker.judge.evidence import (
     counted,
     element_name,
     first_of_each,
-    runs_of,
     tensor_name,
     written_tensors,
 )
@@ -26,10 +26,11 @@ from checker.judge.footprint import footprint_findings
 from checker.judge.launches import launch_findings
 from checker.judge.memory import memory_notes, name_gaps
 from checker.judge.notes import Gap, Loss, Note, WrittenTwice, findings
+from checker.judge.overwork import overwork_finding, overworked
 from checker.judge.precision import losses, most_telling
 from checker.judge.refusals import Refused, name_refusals
 from checker.judge.roles import Code
-from checker.judge.traffic import traffic_findings
+from checker.judge.traffic import named_findings, traffic_findings
 from checker.judge.values import name_wrong
 from checker.judge.wrong import Wrong, wrong_outputs
 
@@ -46,6 +47,7 @@ class Seen:
     wrong: list[Wrong] = field(default_factory=list)
     losses: list[Loss] = field(default_factory=list)
     over_traffic: list[Finding] = field(default_factory=list)  # of the first launch that moves too much
+    overwork: list[Finding] = field(default_factory=list)  # of the first launch that was ended, if nothing explains it
 
 
 def judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: Code) -> tuple[Seen, list[Finding]]:
@@ -70,6 +72,12 @@ def _collected(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: C
                 continue
         if one.result is None or (stopped is None and len(one.results) + bool(one.left_out) < runs_of(case, puzzle)):
             seen.failed[case.id] = "did not get that far"
+        elif stopped is not None and stopped.error is not None and overworked(stopped):
+            seen.failed[case.id] = "did not finish"
+            if not seen.over_traffic and not puzzle.pytorch:
+                seen.over_traffic += named_findings(puzzle, one, counted(evidence), where)
+            if not seen.over_traffic and not seen.overwork:
+                seen.overwork.append(overwork_finding(puzzle, case, stopped.error, where))
         elif stopped is not None and stopped.error is not None:
             seen.raised.append(Raised(case, stopped.error))
             seen.failed[case.id] = f"stopped with {stopped.error.type}"
@@ -131,7 +139,8 @@ def _explained(puzzle: Puzzle, seen: Seen, evidence: list[Evidence], where: Loca
     # Of a kernel that is wrong, the traffic of cases that were chosen for their sizes says little.
     compared = heard - {one.case.id for one in evidence if one.case.once and wrong}
     too_much = [finding for finding in seen.over_traffic if finding.where.case_id in compared]
-    return [*findings(memory), *errors, *outside, *findings(values), *too_much]
+    overwork = [finding for finding in seen.overwork if finding.where.case_id in heard]
+    return [*findings(memory), *errors, *outside, *findings(values), *overwork, *too_much]
 
 
 def _heard(seen: Seen, evidence: list[Evidence]) -> set[int]:

@@ -95,6 +95,31 @@ def _tl_dot(puzzle: Puzzle, result: LaunchResult) -> str:
     return "Nothing is multiplied by tl.dot here: it gives the sum of products without a block of all of them. "
 
 
+def named_findings(
+    puzzle: Puzzle, evidence: Evidence, everything: Iterable[Evidence], where: Locator
+) -> Iterator[Finding]:
+    """What explains the traffic of a launch, whether it ran to its end or not: blocks, single elements, an idea."""
+    case, result = evidence.case, evidence.result
+    assert result is not None
+    if large := list(_too_large_a_block(puzzle, evidence, where)):
+        yield from large
+        return
+    budget = puzzle.budget(case)
+    narrow = list(_too_narrow(budget, evidence, where))
+    if by_hand := list(_by_hand(puzzle, evidence, where)) or narrow:
+        yield from by_hand
+        return
+    counted = list(moved(puzzle, case, result))
+    too_much = puzzle.work is not None and multiply_adds(result) > puzzle.work(case)
+    if too_much or any(not _enough_loads(t, budget.get(t.tensor, Budget())) for t in counted):
+        moving = ideas(puzzle.misconceptions, Moves)  # names of traffic are about loads and products
+        if idea := explaining_all(moving, _beyond(puzzle, everything), lambda sign, seen: sign.recognises(*seen)):
+            line = _line_of_products(result) if too_much and idea.signs[0].products_too else None
+            finding = idea.finding(Status.OVER_TRAFFIC, where(line, case))
+            missing = [_too_few(t, budget.get(t.tensor, Budget())) for t in counted if result.error is None]
+            yield replace(finding, explanation=finding.explanation + "".join(missing))
+
+
 def traffic_findings(
     puzzle: Puzzle, evidence: Evidence, everything: Iterable[Evidence], where: Locator
 ) -> Iterator[Finding]:
@@ -104,17 +129,11 @@ def traffic_findings(
     """
     case, result = evidence.case, evidence.result
     assert result is not None
-    large = list(_too_large_a_block(puzzle, evidence, where))
-    if large:
-        yield from large
+    if named := list(named_findings(puzzle, evidence, everything, where)):
+        yield from named
         return
     counted = list(moved(puzzle, case, result))
     budget = puzzle.budget(case)
-    narrow = list(_too_narrow(budget, evidence, where))
-    by_hand = list(_by_hand(puzzle, evidence, where))
-    if narrow or by_hand:
-        yield from by_hand or narrow
-        return
     products = multiply_adds(result)
     too_much = puzzle.work is not None and products > puzzle.work(case)
     if not too_much and all(_within(t, budget.get(t.tensor, Budget())) for t in counted):
@@ -138,14 +157,6 @@ def traffic_findings(
                 faults.append(
                     Fault(kind, t, totals.get(t.tensor, t), done, most, least, lines, bound.place, bound.anew)
                 )
-    if too_much or any(fault.kind == LOAD for fault in faults):  # names of traffic are about loads and products
-        moving = ideas(puzzle.misconceptions, Moves)
-        if idea := explaining_all(moving, _beyond(puzzle, everything), lambda sign, seen: sign.recognises(*seen)):
-            line = _line_of_products(result) if too_much and idea.signs[0].products_too else None
-            finding = idea.finding(Status.OVER_TRAFFIC, where(line, case))
-            few = "".join(_too_few(t, budget.get(t.tensor, Budget())) for t in counted)
-            yield replace(finding, explanation=finding.explanation + few)
-            return
     if too_much:
         yield _too_much_work(products, case, puzzle, where)
     yield from fault_findings(faults, case, where)
@@ -258,4 +269,8 @@ def _too_much_work(products: int, case: Case, puzzle: Puzzle, where: Locator) ->
 
 
 def _within(t: Traffic, bound: Budget) -> bool:
-    return bound.least_loads <= t.loads <= bound.loads and bound.least_stores <= t.stores <= bound.stores
+    return _enough_loads(t, bound) and bound.least_stores <= t.stores <= bound.stores
+
+
+def _enough_loads(t: Traffic, bound: Budget) -> bool:
+    return bound.least_loads <= t.loads <= bound.loads

@@ -81,14 +81,6 @@ COMMON = (
         signs=(Raises(re.compile(r"int32 overflow detected")),),
     ),
     Misconception(
-        "endless-traffic",
-        "The kernel moves far too much memory",
-        "One launch loaded and stored many times what this puzzle needs, and was stopped.",
-        "Print the bounds and the step of each loop around a load or a store: each element is needed once or a few "
-        "times.",
-        signs=(Raises(re.compile(r"elements were loaded and stored in one launch")),),
-    ),
-    Misconception(
         "block-in-condition",
         "A block was used as a condition",
         "A block holds many values, so it is neither true nor false.",

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from checker.box.exchange import TooBusy
-from checker.check import Outcome, Terms, check, started, unreadable
+from checker.check import Outcome, Terms, believed, check, started, unreadable
 from checker.check.lent import AnotherFirst, own
 from checker.course import ladder
 from checker.course.clean import cleaned
@@ -22,7 +22,7 @@ from checker.learner.progress import Entry, Opened
 from checker.learner.solution import typed
 from checker.learner.steps import in_steps
 from checker.report.words import MOST_FINDINGS
-from checker.submission.read import Unreadable, from_file
+from checker.submission.read import Submission, Unreadable, from_file
 
 
 def checked(puzzle_id: str, file: Path | None, terms: Terms | None) -> Verdict:
@@ -30,8 +30,8 @@ def checked(puzzle_id: str, file: Path | None, terms: Terms | None) -> Verdict:
     return outcome_of(puzzle_id, file, terms).verdict
 
 
-def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None) -> Outcome:
-    """The same with what the verdict rests on."""
+def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None, *, believing: bool = False) -> Outcome:
+    """The same with what the verdict rests on. `believing`: what was accepted before is not run again."""
     path = file if file is not None else Path(shown(script(puzzle_id)))
     try:
         try:
@@ -42,6 +42,8 @@ def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None) -> Outcom
                 first = " Make a folder with the course first: flash-puzzles init flash-puzzles." if nowhere else ""
                 raise Misuse(f"{problem}{first}") from problem
             return Outcome(unreadable(puzzle_id, str(path), str(problem)))
+        if believing and accepted_before(puzzle_id, submission):
+            return believed(puzzle_id, submission)
         outcome = check(puzzle_id, submission, terms)
         if outcome.verdict.status is Status.NOT_STARTED and file is None:
             return replace(outcome, verdict=_with_notebook(outcome.verdict, puzzle_id))
@@ -50,6 +52,12 @@ def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None) -> Outcom
         if isinstance(error, Misuse):
             raise
         return Outcome(fault(puzzle_id, error))
+
+
+def accepted_before(puzzle_id: str, submission: Submission) -> bool:
+    """Whether this very text was accepted last, and the texts of all puzzles whose kernels it launches were."""
+    texts = [(puzzle_id, submission), *((needed, own(needed)) for needed in ladder.RUNGS[puzzle_id].launches)]
+    return all(progress.accepted_as(one, text.sha256) for one, text in texts)
 
 
 def for_learner(verdict: Verdict, path: Path | None) -> Verdict:
@@ -68,7 +76,7 @@ def for_learner(verdict: Verdict, path: Path | None) -> Verdict:
     found = None
     if own:
         with contextlib.suppress(OSError):  # a folder that cannot be written to is no reason to fail
-            found = progress.solved(verdict.puzzle)
+            found = progress.solved(verdict.puzzle, verdict.submission_sha256)
     return _looking_ahead(verdict, verdict.puzzle, found or progress.opened())
 
 
@@ -78,10 +86,11 @@ def _insist_on_accepted(puzzle_id: str, works: bool) -> None:
     `works`: the puzzle is accepted with them; then it is enough that they once were, and nothing is checked again.
     """
     for needed in ladder.RUNGS[puzzle_id].launches:
-        if (
-            not (works and progress.opened().progress.of(needed).solved)
-            and not check(needed, own(needed), Terms(targets=())).verdict.accepted
-        ):
+        if works and progress.opened().progress.of(needed).solved:
+            continue
+        submission = own(needed)
+        known = accepted_before(needed, submission)
+        if not known and not check(needed, submission, Terms(targets=())).verdict.accepted:
             raise AnotherFirst(needed)
 
 

@@ -25,8 +25,8 @@ from checker.course.places import ROOT, is_own
 from checker.course.puzzle import Puzzle
 from checker.course.question import Done, Question
 from checker.course.status import Misuse
+from checker.judge.asked import launch_of
 from checker.judge.compare import wrong_elements
-from checker.judge.evidence import launch_of
 from checker.judge.footprint import used
 from checker.judge.memory import never_stored
 from checker.judge.traffic import multiply_adds
@@ -184,7 +184,7 @@ def number(value: float) -> str:
 
 def _done(puzzle: Puzzle, outcome: Outcome, cases: list[Case], host: Host | None) -> list[Done]:
     assert outcome.program is not None
-    launches = [launch_of(case, puzzle.budget(case)) for case in cases]
+    launches = [launch_of(case, puzzle) for case in cases]
     ran = launch(outcome.program, launches, Limits(), host, device_of(puzzle.id, Terms()), outcome.lent)
     if ran.ending is Ending.KILLED_FROM_OUTSIDE:
         raise RuntimeError("the box was killed from outside, as by the system when memory is short")

@@ -30,10 +30,12 @@ ABOUT = (
     "# What you have solved, and what you have seen on the way: one line a puzzle. `make progress` shows it. "
     "You may delete this file; then everything is open again."
 )
+_DIGITS = 12  # of a text's SHA-256: enough to tell one learner's texts apart
 PATIENCE = 2.0  # seconds to wait for another process, which needs milliseconds
 _NAMES = r"[a-z][a-z0-9_-]*(?: [a-z][a-z0-9_-]*)*"
 _LINE = re.compile(
     r"puzzle (?P<puzzle>[a-z]?[1-9]\d{0,3}): (?:solved(?: (?P<when>\d{4}-\d\d-\d\d \d\d:\d\d))?|(?P<open>not solved))"
+    r"(?:, last accepted as (?P<text>[0-9a-f]{12}))?"
     r"(?:, (?P<hints>\d{1,3}) hints? seen)?"
     rf"(?:, asked about (?P<asked>{_NAMES}))?(?:, told about (?P<told>{_NAMES}))?"
     rf"(?:, right about (?P<right>{_NAMES}))?(?:, wrong about (?P<wrong>{_NAMES}))?"
@@ -54,6 +56,7 @@ class Entry:
     right: frozenset[str] = frozenset()  # predictions: what the first guess at each was
     wrong: frozenset[str] = frozenset()
     bugs: int = 0  # found and fixed
+    text: str = ""  # which text was accepted last: the beginning of its SHA-256
 
     def merged(self, other: Entry) -> Entry:
         """What both together say."""
@@ -68,6 +71,7 @@ class Entry:
             (self.right | other.right) - wrong,
             wrong,
             max(self.bugs, other.bugs),
+            max(self.text, other.text),
         )
 
 
@@ -109,7 +113,7 @@ def parse(data: bytes) -> tuple[Progress, int]:
             puzzle_id = found["puzzle"] if found["puzzle"][0].isalpha() else f"p{found['puzzle']}"  # as it was once
             names = {name: frozenset((found[name] or "").split()) for name in ("asked", "told", "right", "wrong")}
             hints, bugs = int(found["hints"] or 0), int(found["bugs"] or 0)
-            entry = Entry(not found["open"], found["when"] or "", hints, bugs=bugs, **names)
+            entry = Entry(not found["open"], found["when"] or "", hints, bugs=bugs, text=found["text"] or "", **names)
             progress = progress.having(puzzle_id, progress.of(puzzle_id).merged(entry))
         else:
             lost += 1
@@ -122,6 +126,8 @@ def written(progress: Progress) -> bytes:
     for puzzle_id, entry in sorted(progress.entries.items(), key=lambda one: ladder.place_of(one[0])):
         reached = f"solved {entry.when}".rstrip() if entry.solved else "not solved"
         clauses = [reached]
+        if entry.text:
+            clauses.append(f"last accepted as {entry.text}")
         if entry.hints:
             clauses.append(f"{entry.hints} hint{'s' if entry.hints > 1 else ''} seen")
         for about in ("asked", "told", "right", "wrong"):
@@ -170,16 +176,22 @@ def changed(change: Callable[[Progress], Progress], root: Path = ROOT) -> Opened
     return Opened(after, remark)
 
 
-def solved(puzzle_id: str, root: Path = ROOT) -> Opened:
-    """Note that a puzzle is solved, and when it was for the first time. Raises OSError."""
+def solved(puzzle_id: str, sha256: str = "", root: Path = ROOT) -> Opened:
+    """Note that a puzzle is solved, when it was for the first time, and by which text now. Raises OSError."""
     now = time.strftime("%Y-%m-%d %H:%M")
 
     def noted(progress: Progress) -> Progress:
         entry = progress.of(puzzle_id)
         when = entry.when if entry.solved else now
-        return progress.having(puzzle_id, replace(entry, solved=True, when=when, asked=frozenset(), told=frozenset()))
+        now_solved = replace(entry, solved=True, when=when, text=sha256[:_DIGITS], asked=frozenset(), told=frozenset())
+        return progress.having(puzzle_id, now_solved)
 
     return changed(noted, root)
+
+
+def accepted_as(puzzle_id: str, sha256: str, root: Path = ROOT) -> bool:
+    """Whether this text of a puzzle is the one that was accepted last."""
+    return opened(root).progress.of(puzzle_id).text == sha256[:_DIGITS]
 
 
 @contextlib.contextmanager

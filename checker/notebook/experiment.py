@@ -10,17 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.box.parent import Limits
-from checker.box.protocol.records import LOAD, STORE
+from checker.box.protocol.records import LOAD, OPERATION, STORE
 from checker.box.protocol.results import Refusal
 from checker.check import launch, program_of
 from checker.course.case import Case, Tensor
 from checker.course.puzzle import Kernel
-from checker.judge.evidence import launch_of
+from checker.judge.asked import launch_of
 from checker.notebook.cells import submission_of
 from checker.submission.module import module_of
 from checker.submission.read import Submission
 
 MOST_TOUCHED = 1_000_000  # elements that an experiment may load and store in all
+MOST_WORK = 500_000 * OPERATION  # that it may do: about ten seconds of computing
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,7 @@ def ran(name: str, cells: list[str], arguments: tuple[Any, ...], named: dict[str
     if complaints:
         return Ran(name, problem=f"Line {submission.place(complaints[0].line)[1]}: {complaints[0].sentence}")
     case = _case(kernel, _bound(kernel, arguments, named), grid)
-    answer = launch(program, [replace(launch_of(case), most_touched=MOST_TOUCHED)], Limits())
+    answer = launch(program, [replace(launch_of(case), most_touched=MOST_TOUCHED, most_work=MOST_WORK)], Limits())
     printed = answer.printed.get(0, "").rstrip()
     result = answer.results.get(0)
     stopped = answer.loading or (result.error if result else None)

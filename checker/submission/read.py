@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import io
 import json
 import tokenize
@@ -62,6 +63,11 @@ class Submission:
     def text(self) -> str:
         """All code as one text, chunk after chunk."""
         return "\n".join(chunk.text for chunk in self.chunks)
+
+    @property
+    def sha256(self) -> str:
+        """What this text is known by."""
+        return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def place(self, line: int) -> tuple[int | None, int]:
         """(cell, line within it) of a line of `text`, both counted from 1."""

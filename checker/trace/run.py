@@ -5,19 +5,18 @@ from __future__ import annotations
 from checker import catalog
 from checker.box.host import Host
 from checker.box.parent import Limits
-from checker.check import Outcome, Terms, check, launch, started
+from checker.check import Outcome, Terms, believed, check, launch
+from checker.check.lent import AnotherFirst, own
 from checker.course import ladder
 from checker.course.case import Case, numbered
-from checker.course.places import ROOT
 from checker.course.puzzle import Puzzle
 from checker.course.status import Misuse
 from checker.course.verdict import Verdict
-from checker.judge.evidence import launch_of, locator
-from checker.submission.read import Submission, Unreadable, from_file
+from checker.judge.asked import launch_of
+from checker.judge.evidence import locator
+from checker.learner import progress
 from checker.trace.record import blocks_of, recorded
 from checker.trace.result import Beside, Recorded, Trace, Wrongness
-
-LIMITS = Limits(wall_seconds=10.0, cpu_seconds=5)  # the launches are small: a few milliseconds
 
 
 def cases_of(puzzle: Puzzle) -> list[Case]:
@@ -57,7 +56,7 @@ def launches(puzzle: Puzzle, outcome: Outcome, host: Host | None = None) -> tupl
     if program is None or submission is None:
         return ()
     cases = [case for case in cases_of(puzzle) if not program.empty(case.kernel)]
-    ran = launch(program, [launch_of(case, puzzle.budget(case)) for case in cases], LIMITS, host)
+    ran = launch(program, [launch_of(case, puzzle) for case in cases], Limits(), host)
     where = locator(submission)
     return tuple(recorded(puzzle, cases[n], result, where) for n, result in ran.results.items())
 
@@ -79,22 +78,15 @@ def _beside(puzzle: Puzzle, host: Host | None = None) -> Beside | None:
     if puzzle_id is None or puzzle_id not in ladder.stems():
         return None
     other = catalog.load(puzzle_id)
-    submission = _students(puzzle_id)
-    outcome = None if submission is None else check(puzzle_id, submission, Terms(targets=(), host=host or Host()))
-    if outcome is not None and outcome.verdict.accepted:
+    try:
+        submission = own(puzzle_id)
+    except AnotherFirst:
+        return Beside(puzzle_id, other.title, None)
+    if progress.accepted_as(puzzle_id, submission.sha256):
+        outcome = believed(puzzle_id, submission)
+    else:
+        outcome = check(puzzle_id, submission, Terms(targets=(), host=host or Host()))
+    if outcome.verdict.accepted:
         pairs = next((one.pairs for one in launches(other, outcome, host)), None)
         return Beside(puzzle_id, other.title, pairs)
     return Beside(puzzle_id, other.title, None)
-
-
-def _students(puzzle_id: str) -> Submission | None:
-    """The student's own file for a puzzle, or notebook, whichever has been started; as text."""
-    stem = ladder.stems()[puzzle_id]
-    for path in (ROOT / "puzzles" / f"{stem}.py", ROOT / "notebooks" / f"{stem}.ipynb"):
-        try:
-            submission = from_file(path)
-        except Unreadable:
-            continue
-        if started(puzzle_id, submission):
-            return submission
-    return None

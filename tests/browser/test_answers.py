@@ -109,7 +109,7 @@ def test_a_stub_is_not_started_and_says_where_to_begin(page: Page) -> None:
     assert page.progress == {}
 
 
-@pytest.mark.parametrize(("ending", "status"), [("time", "time-limit"), ("crash", "no-output")])
+@pytest.mark.parametrize(("ending", "status"), [("time", "too-busy"), ("crash", "no-output")])
 def test_a_worker_that_is_gone_has_a_verdict(page: Page, ending: str, status: str) -> None:
     page.writes(SOLVED)
     answer = page.asks("ended", ending=ending)

@@ -14,7 +14,8 @@ from checker.course.case import Case
 from checker.course.misconception import Raises, Reach, Reaches, Writes
 from checker.course.puzzle import Invariant, Puzzle
 from checker.course.verdict import Finding, Status
-from checker.judge.evidence import Evidence, runs_of
+from checker.judge.asked import runs_of
+from checker.judge.evidence import Evidence
 from checker.judge.judge import Judgement, in_order_of_cases, judge, properties, status_of
 from tests.judge.made import Record, case, code, error, evidence, idea, puzzle, refusal, result, right, usual, where
 

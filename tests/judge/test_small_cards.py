@@ -20,7 +20,6 @@ from checker.judge.forms import fitting, forms, job_of, timed_like
 from checker.submission.read import from_file
 from tests.conftest import STEMS_OF_KERNELS
 
-LIMITS = Limits(compile_seconds=600.0, cpu_seconds=300)
 # Those that asked for too much, or were not compiled in their time: D = 128 and 64 by 64 tiles, a T4 and an RTX 40.
 AT_RISK = {("p5", "sm_75"), ("p7", "sm_75"), ("p7", "sm_86"), ("b1", "sm_86"), ("b3", "sm_86")}
 
@@ -28,7 +27,7 @@ AT_RISK = {("p5", "sm_75"), ("p7", "sm_75"), ("p7", "sm_86"), ("b1", "sm_86"), (
 def compiled(puzzle: Puzzle, wanted: list[Job]) -> list[Compiled]:
     program, problems = program_of(from_file(places.solution(puzzle.id)), puzzle.kernels)
     assert not problems
-    with Compiler(program.source, wanted, LIMITS) as compiler:
+    with Compiler(program.source, wanted, Limits()) as compiler:
         return compiler.results()
 
 

@@ -22,8 +22,8 @@ from checker.check.lent import lent
 from checker.course.case import Case, Role
 from checker.course.puzzle import Expected, Puzzle
 from checker.judge import footprint
+from checker.judge.asked import launch_of
 from checker.judge.compare import wrong_elements
-from checker.judge.evidence import launch_of
 from checker.submission.read import from_cells
 from tests.mutation.launches import launches
 
@@ -91,7 +91,7 @@ class Oracle:
         if self.kernel.launches:  # what it imports is lent to it instead
             text = program_of(from_cells([("code", text)], "", numbered=False), self.puzzle.kernels)[0].source
         for first in range(0, len(self.cases), AT_ONCE):
-            some = [launch_of(c, self.puzzle.budget(c)) for c in self.cases[first : first + AT_ONCE]]
+            some = [launch_of(c, self.puzzle) for c in self.cases[first : first + AT_ONCE]]
             order = np.random.default_rng(first)
             asked = [(n, order.permutation(launch.programs)) for n, launch in enumerate(some)]
             device = device_of(self.puzzle.id, Terms())

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from checker import catalog
+from checker.box.parent import Limits
 from checker.check import launch
+from checker.judge.asked import launch_of
 from checker.judge.compare import wrong_elements
-from checker.judge.evidence import launch_of, written_tensors
+from checker.judge.evidence import written_tensors
 from checker.submission.extract import extract
 from checker.submission.read import from_file
 from checker.trace import run
@@ -25,7 +27,7 @@ def test_what_is_drawn_is_a_launch_that_a_solution_does_right(puzzle_id: str) ->
         assert not {case.name for case in cases} & {case.name for case in puzzle.cases(puzzle.draw())}
         assert not any(case.proves for case in cases)
     program = extract(from_file(ROOT / "solutions" / f"{STEMS[puzzle_id]}.py"), puzzle.kernels)
-    results = launch(program, [launch_of(case) for case in cases], run.LIMITS).results
+    results = launch(program, [launch_of(case) for case in cases], Limits()).results
     for case, result in zip(cases, results.values(), strict=True):
         expected = puzzle.expected(case)
         for name in written_tensors(case):

@@ -12,6 +12,7 @@ from triton.runtime import interpreter
 
 from checker.box.inside import half, language
 from checker.box.inside.running import memory, running
+from checker.box.inside.work import work
 
 
 def _masked_load(builder: Any, ptrs: Any, mask: Any, other: Any, *hints: Any, **named: Any) -> Any:
@@ -57,6 +58,7 @@ def _compare_and_swap(builder: Any, *_: Any, **__: Any) -> Any:
 
 def _dot(result: Any, a: Any, *_: Any) -> None:
     """Triton's own matrix product is noted."""
+    work.spend(result.data.size * a.data.shape[-1])
     memory().dot(result.data.size, a.data.shape[-1])
 
 

@@ -15,10 +15,12 @@ import numpy.typing as npt
 
 from checker.box.inside.memory import BoxTensor, Memory, RefusedAccess
 from checker.box.inside.running import running
+from checker.box.inside.work import TooMuchWork, work
 from checker.box.protocol import wire
-from checker.box.protocol.records import FILLS, MEMORY, TILE
+from checker.box.protocol.records import FILLS, MEMORY, TILE, TOO_MUCH_WORK
 
 MESSAGE_LIMIT = 2000  # characters of an exception's text that leave the box
+_LAUNCHES_IN_FULL = 4  # one in so many may do all that it may
 
 
 @dataclass(frozen=True)
@@ -51,13 +53,17 @@ def run_pass(
         asked_for = [header["launches"][one["launch"]] for one in header["passes"][number]]
         device.start(kernels, asked_for, number, header["most_shared"])
     mark = wire.launch_mark(header["source"])
+    allowed = [header["launches"][one["launch"]]["most_work"] for one in header["passes"][number]]
+    left = max(sum(allowed) // _LAUNCHES_IN_FULL, *allowed, 1)  # of all together
     for one in header["passes"][number]:
         launch = header["launches"][one["launch"]]
+        launch = {**launch, "most_work": min(launch["most_work"], left)}
         tensors = [(spec, np.frombuffer(buffers[spec["buffer"]], dtype=spec["dtype"])) for spec in launch["tensors"]]
         print(f"{mark}{one['launch']}")
         asked = Asked(one["launch"], one["order"], launch, tensors, kernels[launch["kernel"]], path)
         if not answer(stream, device, asked):
             return
+        left = max(left - work.done, 1)
 
 
 def _answer(stream: BinaryIO, device: Any, asked: Asked) -> bool:
@@ -77,7 +83,7 @@ def _answer(stream: BinaryIO, device: Any, asked: Asked) -> bool:
             buffers += [tensor.values.tobytes() for _, filled in repeats for tensor in filled.tensors]
     records, touched = memory.log()
     _send(stream, answer, [*buffers, records.tobytes(), touched.tobytes()])
-    return True
+    return not _ended(answer)
 
 
 def _answer_from_gpu(stream: BinaryIO, cuda: Any, asked: Asked) -> bool:
@@ -104,13 +110,19 @@ def _answer_of_pytorch(stream: BinaryIO, pytorch: Any, asked: Asked) -> bool:
     answer: dict[str, Any] = {"launch": asked.number, "refused": None, "error": None, "again": 0}
     buffers = [*(values.tobytes() for _, values in asked.tensors), b"", b""]
     try:
+        work.begin(asked.launch["most_work"])
         results, log, elements = pytorch.called(asked.kernel, asked.launch, asked.tensors)
         buffers = [*results, log, elements]
     except BaseException as error:
         answer["error"] = _described(error, asked.path)
     answer["reached"] = running.bodies()
     _send(stream, answer, buffers)
-    return True
+    return not _ended(answer)
+
+
+def _ended(answer: dict[str, Any]) -> bool:
+    """Whether a launch has done too much. Then others would, too: the pass ends with it."""
+    return answer["error"] is not None and answer["error"]["type"] == TOO_MUCH_WORK
 
 
 def launched(asked: Asked, poison: float) -> tuple[dict[str, Any], Memory]:
@@ -145,13 +157,14 @@ def _once(asked: Asked, poison: float, scratch: dict[str, npt.NDArray[Any]]) -> 
         for spec, values in asked.tensors
     ]
     memory = Memory(tensors, interpreter.running_position, poison, launch["most_touched"])
-    arguments: dict[str, Any] = {tensor.name: interpreter.pointer(tensor) for tensor in memory.tensors}
-    for name, (dtype, value) in launch["scalars"].items():
-        arguments[name] = interpreter.scalar(value, dtype)
-    arguments.update(launch["constexprs"])
     answer: dict[str, Any] = {"launch": asked.number, "refused": None, "error": None}
     order, grid = np.array(asked.order, dtype=np.int64), tuple(launch["grid"])
     try:
+        work.begin(launch["most_work"])
+        arguments: dict[str, Any] = {tensor.name: interpreter.pointer(tensor) for tensor in memory.tensors}
+        for name, (dtype, value) in launch["scalars"].items():
+            arguments[name] = interpreter.scalar(value, dtype)
+        arguments.update(launch["constexprs"])
         interpreter.launch(asked.kernel, memory, arguments, grid, order, launch["debug"], launch["resident"])
     except BaseException as error:
         cause = _root(error)
@@ -173,6 +186,9 @@ def _root(error: BaseException) -> BaseException:
 def _described(error: BaseException, path: str) -> dict[str, Any]:
     """Type, message and line of the submission, as data. Says nothing of the box's own frames."""
     cause = _root(error)
+    if isinstance(cause, TooMuchWork):  # the message is a number: how often the loop ran that ran most often
+        line, times = running.busiest_loop()
+        return {"type": TOO_MUCH_WORK, "message": str(times), "line": line, "program": 0}
     line = 0
     for wrapped in (error, cause):
         for frame, number in traceback.walk_tb(wrapped.__traceback__):

@@ -88,7 +88,7 @@ class _Launcher:
         arguments = {name: self._argument(name, value, tensors) for name, value in bound.items()}
         programs = np.arange(grid[0] * grid[1] * grid[2])
         _launched.append((LAUNCHED, 0, 0, running.where()[1], 0, min(programs.size, 2**31 - 1), self.number))
-        bodies = set(running.reached)  # a launch begins a count of its own, and these are the calling function's
+        bodies = dict(running.entered)  # a launch begins a count of its own, and these are the calling function's
         try:
             interpreter.launch(self.kernel, memory, arguments, grid, programs, debug=False)
         except RefusedAccess as refused:
@@ -98,8 +98,8 @@ class _Launcher:
                 raise OutsideMemory(self._sentence(error.__cause__.report, tensors)) from None
             raise
         finally:
-            running.reached.clear()
-            running.reached.update(bodies)
+            running.entered.clear()
+            running.entered.update(bodies)
 
     def _argument(self, name: str, value: Any, tensors: list[BoxTensor]) -> Any:
         """What the kernel gets for a value; a tensor's memory is added to `tensors`."""
@@ -134,7 +134,7 @@ def called(
     loaded: list[tuple[Any, int]], launch: dict[str, Any], tensors: list[tuple[dict[str, Any], npt.NDArray[Any]]]
 ) -> tuple[list[bytes], bytes, bytes]:
     """(dense values of each tensor afterwards, log, elements of the log) of one call: forward, and maybe back."""
-    running.reached.clear()
+    running.entered.clear()
     _launched.clear()
     inputs = {spec["name"]: functions.laid_out(spec, values) for spec, values in tensors if not spec["output"]}
     of_o = next(spec for spec, _ in tensors if spec["name"] == "q") | {"name": "O"}
@@ -164,8 +164,9 @@ def called(
             return tuple(made)
 
     wanted = {name: inputs[name].requires_grad_() for name in ("q", "k", "v")}
-    o: torch.Tensor = Function.apply(*wanted.values(), float(launch["scalars"]["scale"][1]))  # type: ignore[no-untyped-call]
-    if "do" in inputs:
-        torch.autograd.backward(o, inputs["do"])
+    with pytorch.Counted():  # type: ignore[no-untyped-call]
+        o: torch.Tensor = Function.apply(*wanted.values(), float(launch["scalars"]["scale"][1]))  # type: ignore[no-untyped-call]
+        if "do" in inputs:
+            torch.autograd.backward(o, inputs["do"])
     after = {name: tensor.detach() for name, tensor in (inputs | returned).items()}
     return functions.answered(tensors, after, list(_launched), loaded[-1][1])

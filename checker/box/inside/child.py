@@ -11,6 +11,7 @@ import numpy as np
 
 from checker.box.inside import harness
 from checker.box.inside.answering import Asked, launched, run_pass
+from checker.box.inside.work import work
 
 
 def prepare() -> None:
@@ -41,6 +42,7 @@ def serve(header: dict[str, Any], buffers: list[memoryview], number: int) -> Non
     sys.stdout = sys.stderr = open(1, "w", encoding="utf-8", errors="replace", buffering=1, closefd=False)  # noqa: SIM115
     warnings.simplefilter("ignore")  # Triton's own, which the student could do nothing about
     harness.limit(header["limits"], filtered=header["filter"])
+    work.watch(header["patience"])
     run_pass(os.fdopen(harness.ANSWER, "wb", buffering=0), device, header, buffers, number, path)
 
 

@@ -18,6 +18,7 @@ import torch
 from checker.box.inside import harness, reached
 from checker.box.inside.answering import run_pass
 from checker.box.inside.running import running
+from checker.box.inside.work import work
 from checker.box.protocol.records import RECORD_FIELDS, STORE
 
 
@@ -36,6 +37,7 @@ def serve(header: dict[str, Any], buffers: list[memoryview], number: int, device
         mapped = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     limits = header["limits"] | {"AS": header["limits"]["AS"] + mapped}
     harness.limit(limits, filtered=header["filter"])
+    work.watch(header["patience"])
     run_pass(os.fdopen(harness.ANSWER, "wb", buffering=0), device, header, buffers, number, path)
 
 
@@ -45,8 +47,8 @@ def load(path: str, source: str, names: Iterable[str], **known: Any) -> dict[str
     tree = ast.parse(source)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     returns = {name: _last_return(functions[name]) for name in names}
-    reached.mark(list(functions.values()))
-    namespace: dict[str, Any] = {"__name__": "submission", "torch": torch, reached.NAME: running.reached.add, **known}
+    running.loops = reached.mark(list(functions.values()))
+    namespace: dict[str, Any] = {"__name__": "submission", "torch": torch, reached.NAME: running.enter, **known}
     exec(compile(tree, path, "exec"), namespace)
     return {name: (namespace[name], returns[name]) for name in names}
 

@@ -60,12 +60,13 @@ def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]
     tree = ast.parse(source)
     exec(compile(tree, path, "exec"), namespace)
     functions = ast.Module(body=[n for n in tree.body if isinstance(n, ast.FunctionDef)], type_ignores=[])
-    reached.mark([node for node in functions.body if isinstance(node, ast.FunctionDef)])  # as the judge reads them
+    definitions = [node for node in functions.body if isinstance(node, ast.FunctionDef)]
+    running.loops = reached.mark(definitions)  # as the judge reads them
     _Asserts().visit(functions)
     waiting.hand_over(functions)
     for definition in functions.body:
         definition.decorator_list = []
-    namespace[reached.NAME] = running.reached.add
+    namespace[reached.NAME] = running.enter
     rewritten = interpreter.ASTTransformer().visit(language.rewritten(functions))
     plain: dict[str, Any] = {}
     exec(compile(ast.fix_missing_locations(rewritten), path, "exec"), namespace, plain)
@@ -114,7 +115,7 @@ def launch(
         if is_size(name):
             argument.handle.counts = True
     running.memory = memory
-    running.reached.clear()
+    running.entered.clear()
 
     def enter(program: int) -> None:
         running.program = program

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from checker.box.inside.work import TooMuchWork
 from checker.box.protocol.records import BARRIER, BLOCK, DOT, LARGEST, LOAD, LOSS, PRODUCT, RECORD_FIELDS, STORE
 
 ADDRESS_BITS = 44  # the range of addresses of one tensor
@@ -37,10 +38,6 @@ class NotScratch(TypeError):
 
 class NotAtomic(TypeError):
     """A plain load or store where other programs write at the same time. A loop around it would run for ever."""
-
-
-class TooMuchTraffic(Exception):
-    """A launch has touched more elements than any reasonable kernel, and is ended."""
 
 
 @dataclass
@@ -112,7 +109,7 @@ class Memory:
         self.poisoned = False
         self.records: list[tuple[int, ...]] = []
         self.touched: list[npt.NDArray[np.int32]] = []
-        self.left = self.most = most_touched
+        self.left = most_touched
         self.largest = 0
         self.products: dict[tuple[int, int], int] = {}
         self.checked = False  # whether the launch looks for numbers that get too large
@@ -271,7 +268,7 @@ class Memory:
         """Take from what a launch may touch. What is masked altogether moves nothing, but is waited for as well."""
         self.left -= elements
         if self.left < 0:
-            raise TooMuchTraffic(f"more than {self.most} elements were loaded and stored in one launch")
+            raise TooMuchWork
 
     def _translate(self, kind: int, addresses: npt.NDArray[np.uint64], dtype: np.dtype[Any]) -> tuple[BoxTensor, Ints]:
         """The one tensor that all `addresses` lie in, and their elements, or RefusedAccess."""

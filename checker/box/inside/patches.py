@@ -153,9 +153,9 @@ _ONCE = (
 )
 _TILES = Group(_BUILDER, "", _all(_remembered, remembered.OF_BUILDER))  # notes below are taken of these
 _INDEX = Group(_TENSOR, _FORMS, {"__index__": _instead(accesses.index)})
+_HANDLES = Group(f"{_ROOT}.TensorHandle", "work is not counted", {"__init__": _remembered(remembered.handle)})
 _QUICKLY = (
     Group(_ROOT, "", {"_InterpreterComparison": _used(), "_get_np_dtype": _remembered(remembered.of_type)}),
-    Group(f"{_ROOT}.TensorHandle", "", {"__init__": _remembered(remembered.handle)}),
     Group("language.block_type", "", _all(_remembered, remembered.OF_BLOCK_TYPE)),
     Group(_TENSOR, "", {"__init__": _remembered(remembered.tensor)}),
     Group(f"{_ROOT}.TritonSemantic", "", _all(_remembered, remembered.OF_SEMANTIC)),
@@ -219,10 +219,11 @@ TABLE = (
     Group(_REDUCTION, _HALF, {"sum": _noted(half.summed), "min_max": _around(half.largest)}),
     Group(_BUILDER, "sizes that overflow are not seen", _all(_noted, sizes.OF_BUILDER)),
     Group("language", "", {"rand": _around(uniform.rand)}),
+    _HANDLES,
     *_QUICKLY,
 )
 # For kernels that nobody judges: launches take a third of the time, and loops run with Triton 3.6 and NumPy 2.4.
-UNJUDGED = tuple(replace(group, without="") for group in (*_ONCE, _TILES, _INDEX, *_QUICKLY))
+UNJUDGED = tuple(replace(group, without="") for group in (*_ONCE, _TILES, _INDEX, _HANDLES, *_QUICKLY))
 
 
 def apply(table: Iterable[Group] = TABLE) -> None:

@@ -19,7 +19,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from checker.box.inside import functions
 from checker.box.inside.running import running
-from checker.box.protocol.records import BLOCK, DOT, HELD, STORE
+from checker.box.inside.work import work
+from checker.box.protocol.records import BLOCK, DOT, HELD, OPERATION, STORE
 
 
 def _words(text: str) -> frozenset[str]:
@@ -67,7 +68,21 @@ def serve(header: dict[str, Any], buffers: list[memoryview], number: int) -> Non
     functions.serve(header, buffers, number, sys.modules[__name__])
 
 
-class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class Counted(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts every operation, and what it makes."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Carry out one operation. Raises TooMuchWork."""
+        made = func(*args, **(kwargs or {}))
+        work.spend(OPERATION + sum(map(_size, made if isinstance(made, tuple | list) else (made,))))
+        return made
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # otherwise the first operation imports a compiler, and takes a second
+
+
+class Watch(Counted):
     """Sees every operation, notes what it makes and what of that lives, and refuses what is not on the list."""
 
     def __init__(self, inputs: Mapping[int, torch.Tensor]):
@@ -78,19 +93,15 @@ class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._living: dict[int, tuple[StorageWeakRef, int]] = {}
         self._largest = self._peak = 0
 
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False  # otherwise the first operation imports a compiler, and takes a second
-
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Carry out one operation."""
+        """Carry out one operation. Raises NotAllowed, TooMuchWork."""
         name = func._schema.name.removeprefix("aten::")
         truth = name == "_local_scalar_dense" and args[0].dtype is torch.bool  # `if` asks for it
         known = name.removesuffix("_") in OPERATIONS or name in OPERATIONS
         as_other_type = name == "view" and func._schema.overload_name == "dtype"  # two numbers would count as one
         if not (known or truth) or as_other_type:
             raise NotAllowed(name)
-        made = func(*args, **(kwargs or {}))
+        made = super().__torch_dispatch__(func, types, args, kwargs)
         if func._schema.is_mutable and isinstance(made, torch.Tensor):
             self._note_change(made)
         for tensor in made if isinstance(made, tuple | list) else (made,):
@@ -98,6 +109,7 @@ class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self._note(tensor)
         if name in _FACTORS:
             factor = args[_FACTORS[name]]
+            work.spend(made.numel() * int(factor.shape[-1]))
             self._record(DOT, made.numel(), int(factor.shape[-1]))
         elif name in _ELEMENTWISE and made.numel() > max(_size(factor) for factor in args[:2]):
             self._record(DOT, made.numel(), 1)  # rows by columns, and so a part of a product of matrices
@@ -141,7 +153,7 @@ def called(
     function, line = loaded
     inputs = {spec["name"]: functions.laid_out(spec, values) for spec, values in tensors if not spec["output"]}
     scalars = {name: value for name, (_, value) in launch["scalars"].items()}
-    running.reached.clear()
+    running.entered.clear()
     watch = Watch({n: inputs[spec["name"]] for n, (spec, _) in enumerate(tensors) if not spec["output"]})
     try:
         with watch:

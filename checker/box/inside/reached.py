@@ -1,4 +1,4 @@
-"""Which parts of a submission were entered: bodies of functions, `if`, `else`, `for`, and what follows a return.
+"""Which parts of a submission were entered: bodies of functions, `if`, `else`, loops, and what follows a return.
 
 Both sides number the bodies alike, because both read the same text: the box marks them before it loads the kernels,
 and the judge asks which of them no launch has entered.
@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+Branching = ast.If | ast.For | ast.While
 NAME = "__reached__"  # what a mark calls; the lint takes no name like it
 
 
@@ -19,7 +20,7 @@ class Body:
 
     number: int
     parent: Body | None  # None: of a function
-    owner: ast.FunctionDef | ast.If | ast.For  # of what follows a conditional return: what holds that
+    owner: ast.FunctionDef | Branching  # of what follows a conditional return: what holds that
     function: ast.FunctionDef
     within: list[ast.stmt]  # the list that the statements stand in
     start: int  # where they begin in it
@@ -42,7 +43,7 @@ def bodies(functions: Sequence[ast.FunctionDef]) -> list[Body]:
 def _bodies(
     number: int,
     function: ast.FunctionDef,
-    owner: ast.FunctionDef | ast.If | ast.For,
+    owner: ast.FunctionDef | Branching,
     statements: list[ast.stmt],
     parent: Body | None,
 ) -> Iterator[Body]:
@@ -51,13 +52,13 @@ def _bodies(
     yield body
     number += 1
     for position, statement in enumerate(statements):
-        inner = [statement.body, statement.orelse] if isinstance(statement, ast.If | ast.For) else []
+        inner = [statement.body, statement.orelse] if isinstance(statement, Branching) else []
         for part in filter(None, inner):
-            assert isinstance(statement, ast.If | ast.For)
+            assert isinstance(statement, Branching)
             for one in _bodies(number, function, statement, part, body):
                 yield one
                 number += 1
-        if isinstance(statement, ast.If | ast.For) and may_return(statement) and position + 1 < len(statements):
+        if isinstance(statement, Branching) and may_return(statement) and position + 1 < len(statements):
             body = Body(number, body, statement, function, statements, position + 1)
             yield body
             number += 1
@@ -65,12 +66,18 @@ def _bodies(
 
 def may_return(statement: ast.stmt) -> bool:
     """Whether this is an `if` or a loop with a return in it: then what follows is not always entered."""
-    return isinstance(statement, ast.If | ast.For) and any(isinstance(node, ast.Return) for node in ast.walk(statement))
+    return isinstance(statement, Branching) and any(isinstance(node, ast.Return) for node in ast.walk(statement))
 
 
-def mark(functions: Sequence[ast.FunctionDef]) -> None:
-    """Put a mark at the beginning of each body: a call of NAME with the body's number."""
-    for body in reversed(bodies(functions)):  # from the back: positions before stay what they are
+def mark(functions: Sequence[ast.FunctionDef]) -> dict[int, int]:
+    """Put a mark at the beginning of each body: a call of NAME with the body's number.
+
+    The numbers of what is done again and again, and the lines where these loops begin.
+    """
+    every = bodies(functions)
+    for body in reversed(every):  # from the back: positions before stay what they are
         call = ast.Call(ast.Name(NAME, ast.Load()), [ast.Constant(body.number)], [])
         first = body.within[body.start]
         body.within.insert(body.start, ast.fix_missing_locations(ast.copy_location(ast.Expr(call), first)))
+    loops = (body for body in every if isinstance(body.owner, ast.For | ast.While) and body.within is body.owner.body)
+    return {body.number: body.owner.lineno for body in loops}

@@ -26,6 +26,7 @@ LAUNCH: dict[str, Any] = {
     "constexprs": JOB["constexprs"],
     "debug": False,
     "most_touched": 1_000_000,
+    "most_work": 1 << 40,
     "resident": 0,
     "in_a_row": 1,
 }

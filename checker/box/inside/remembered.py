@@ -12,6 +12,9 @@ import numpy as np
 import triton.language as tl
 from triton.runtime.interpreter import TensorHandle
 
+from checker.box.inside.work import work
+from checker.box.protocol.records import OPERATION
+
 
 def of_type(plain: Any) -> Any:
     """From a type to NumPy's, for which Triton makes a table of all types; or to what stands for it, a type again."""
@@ -99,10 +102,13 @@ def expanded(plain: Any) -> Any:
 
 
 def handle(plain: Any) -> Any:
-    """A handle; that its numbers are no wider than its type is looked at once for each type."""
+    """A handle, which is counted: an operation makes one. That its numbers fit its type is looked at once for each."""
     fit: set[tuple[int, str]] = set()
 
     def __init__(self: Any, data: Any, dtype: Any, *attr: Any) -> None:
+        work.left -= OPERATION + data.size
+        if work.left < 0:
+            work.look()
         if attr or (data.itemsize, dtype.name) not in fit:
             plain(self, data, dtype, *attr)
             fit.add((data.itemsize, dtype.name))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 
 from checker.box.inside.memory import Memory
+from checker.box.inside.work import work
+from checker.box.protocol.records import OPERATION
 
 
 class _Running:
@@ -14,7 +16,13 @@ class _Running:
         self.memory: Memory | None = None  # None: no launch is in progress
         self.program = 0
         self.filename = ""
-        self.reached: set[int] = set()  # bodies of the submission that were entered
+        self.entered: dict[int, int] = {}  # bodies of the submission, and how often each was entered
+        self.loops: dict[int, int] = {}  # which of these are loops', and the lines where the loops begin
+
+    def enter(self, body: int) -> None:
+        """Count an entry into a body of the submission. Raises TooMuchWork."""
+        self.entered[body] = self.entered.get(body, 0) + 1
+        work.spend(OPERATION)
 
     def where(self) -> tuple[int, int]:
         """(program, line of the submission that is being executed; 0 if there is none)."""
@@ -25,7 +33,12 @@ class _Running:
 
     def bodies(self) -> list[int]:
         """Numbers of the bodies that the last launch has entered."""
-        return sorted(number for number in self.reached if type(number) is int)
+        return sorted(number for number in self.entered if type(number) is int)
+
+    def busiest_loop(self) -> tuple[int, int]:
+        """(line where it begins, how often it ran) of the loop that ran most often; zeros if none did."""
+        often = max(self.loops, key=lambda body: self.entered.get(body, 0), default=None)
+        return (0, 0) if often is None else (self.loops[often], self.entered.get(often, 0))
 
     def lost(self, way: int, line: int = 0) -> None:
         """Note one of WAYS to lose digits or bits, if a launch is in progress."""

@@ -19,6 +19,7 @@ from checker.box.protocol.records import (
     LOAD,
     LOSS,
     MEMORY,
+    OPERATION,
     PRODUCT,
     RECORD_FIELDS,
     STORE,
@@ -75,6 +76,7 @@ class Launch:
     constexprs: dict[str, int | float | bool]
     debug: bool = False  # check for integer overflow and tl.device_assert
     most_touched: int = 1_000_000  # elements that it may load and store in all
+    most_work: int = 20_000 * OPERATION  # that it may do in all, as `inside.work` counts
     resident: int = 0  # programs that run at the same time, if they wait for each other; 0: all of them
     in_a_row: int = 1  # launches, of which the last is told; scratch keeps its values from one to the next
 

@@ -135,6 +135,14 @@ def expected(case: Case) -> Mapping[str, Expected]:
     return right
 
 
+def steps(case: Case) -> float:
+    """Programs and tiles of all kernels that a call launches, with the smallest tiles."""
+    batch, heads, n_q, _ = case.tensors["q"].values.shape
+    rows, columns = (-(-n // TILE) for n in (n_q, case.tensors["k"].values.shape[2]))
+    kernels = len(FORWARD.launches) + (len(BACKWARD.launches) if case.kernel == BACKWARD.name else 0)
+    return float(kernels * batch * heads * (rows * columns + rows + columns))
+
+
 def memory_of(case: Case, name: str) -> Array:
     """A tensor's memory in float64, from its first element to its last; NaN where nothing of it lies."""
     tensor = case.tensors[name]

@@ -40,7 +40,7 @@ class Hand {
       this.#tell(data.loading);
       if (this.#asked) this.#restartClock(); // a download is not the kernel's fault
     } else if (data.alive) {
-      if (this.#asked) this.#restartClock(data.seconds); // one launch more is done, or pictures are drawn
+      if (this.#asked) this.#restartClock(); // one launch more is done, or pictures are drawn
     } else if (data.ready) {
       this.isReady = true;
       this.#opening.resolve();
@@ -56,9 +56,9 @@ class Hand {
     this.end(this.isReady ? new Ended("crash") : new Unavailable(sentence));
   }
 
-  #restartClock(seconds = this.#asked.seconds) {
+  #restartClock() {
     clearTimeout(this.#asked.timer);
-    this.#asked.timer = setTimeout(() => this.end(new Ended("time")), seconds * 1000);
+    this.#asked.timer = setTimeout(() => this.end(new Ended("time")), this.#asked.seconds * 1000);
   }
 
   #rest() {

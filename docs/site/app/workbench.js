@@ -196,8 +196,8 @@ class Workbench {
     this.#busy(true);
     this.#said(words);
     const message = () => {
-      const { puzzle, seconds } = this.data;
-      return { ...more, verb, puzzle, seconds, drafts: { ...drafts(), [puzzle]: this.editor.text() }, progress: progress() };
+      const { puzzle } = this.data;
+      return { ...more, verb, puzzle, drafts: { ...drafts(), [puzzle]: this.editor.text() }, progress: progress() };
     };
     try {
       if (!this.judge.isReady) this.#state(LOADING);

@@ -33,7 +33,7 @@ onmessage = async ({ data: { id, ...request } }) => {
     }
     loading("Drawing …");
   }
-  const alive = (seconds) => postMessage({ alive: true, seconds });
+  const alive = () => postMessage({ alive: true });
   postMessage({ id, answer: JSON.parse(answered(JSON.stringify(request), alive)) });
 };
 

@@ -1,0 +1,66 @@
+"""How much a submission does, counted: what does far more than enough is ended, however fast or busy the machine is.
+
+Work is told in elements: an operation takes as long as OPERATION elements of one do, and as many programs of this
+course as were measured keep to that within a factor of two. What nothing counts (a tuple, a number of a million digits)
+has a clock of its own, of CPU time, which begins anew as long as something is counted.
+"""
+
+from __future__ import annotations
+
+import signal
+
+from checker.box.protocol.records import OPERATION
+
+UNLIMITED = 1 << 62
+_BETWEEN_LOOKS = 2000 * OPERATION  # some hundredths of a second, after which the clock begins anew
+
+
+class TooMuchWork(BaseException):
+    """A launch has done far more than any reasonable program, and is ended."""
+
+
+class _Work:
+    """What the launch in progress may still do, and where its loops are."""
+
+    def __init__(self) -> None:
+        self.left = UNLIMITED  # until the next look
+        self._most, self._later = UNLIMITED, 0  # that the launch may do, and what of it after that look
+        self._patience = 0.0  # seconds of CPU time in which nothing may be counted; 0: for ever
+
+    def watch(self, seconds: float) -> None:
+        """End this process, by SIGPROF, when it has computed for so many seconds and nothing was counted."""
+        self._patience = seconds
+        self._wind()
+
+    def begin(self, most: int) -> None:
+        """Begin a launch that may do so much."""
+        self._most = self._later = most
+        self.left = 0
+        self.look()
+
+    @property
+    def done(self) -> int:
+        """What the launch has done."""
+        return self._most - self._later - self.left
+
+    def spend(self, elements: int) -> None:
+        """Count what takes as long as an operation on so many elements, less the operation. Raises TooMuchWork."""
+        self.left -= elements
+        if self.left < 0:
+            self.look()
+
+    def look(self) -> None:
+        """Take some more of what may be done. Raises TooMuchWork if nothing is left."""
+        self._later += self.left
+        self.left = min(self._later, _BETWEEN_LOOKS)
+        self._later -= self.left
+        if self.left <= 0:
+            raise TooMuchWork
+        self._wind()
+
+    def _wind(self) -> None:
+        if self._patience:
+            signal.setitimer(signal.ITIMER_PROF, self._patience)
+
+
+work = _Work()
