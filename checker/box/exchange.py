@@ -113,8 +113,10 @@ class Exchange:
                     sleep.disturbed()
                 elif time.monotonic() >= deadline:
                     self._stop(Ending.WALL_TIME)
+                    break
                 elif self.server.versions and 0 < waiting_seconds <= sleep.seconds():
                     self._stop(Ending.WAITED)
+                    break
                 for key, _ in events:
                     if key.data is not None:
                         more = _drain(key.fd, *key.data)

@@ -40,7 +40,7 @@ Answer = dict[str, Any]
 def answered(request: str, alive: Callable[..., object] = lambda *_: None) -> str:
     """The answer to a request, whatever comes of it: JSON both. A fault of ours is a verdict, too.
 
-    `alive` is called after each launch, and before matplotlib does something: so whoever waits knows that nothing hangs.
+    `alive` is called after each launch, and before matplotlib does something: so whoever waits knows that all is well.
     """
     here.alive = alive
     asked = json.loads(request)

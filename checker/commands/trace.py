@@ -34,8 +34,8 @@ from checker.trace.run import traced
 def trace(puzzle: str, file: Path | None, into: Path) -> NoReturn:
     """Draw what a puzzle's kernel does to memory: which tiles in which order, how often, and what comes out wrong.
 
-    The kernel is checked first, unless it has been accepted as it is; the exit status is that of `check`. One that cannot
-    be run is not drawn.
+    The kernel is checked first, unless this very text has been accepted; the exit status is that of `check`. One that
+    cannot be run is not drawn.
     """
     screen = console()
     try:

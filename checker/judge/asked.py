@@ -79,7 +79,7 @@ def tiles_of(case: Case, puzzle: Puzzle) -> dict[str, float]:
 def _tile(tensor: Tensor) -> int:
     """Elements of a tile: along an axis in blocks one of them, along the last one otherwise all, else one."""
     *others, last = (min(axis.block, n) for axis, n in zip(tensor.axes, tensor.values.shape, strict=True))
-    return math.prod(side or 1 for side in others) * int(last or tensor.values.shape[-1])
+    return int(math.prod(side or 1 for side in others) * (last or tensor.values.shape[-1]))
 
 
 def half_of(steps: Mapping[int, float]) -> set[int]:

@@ -23,7 +23,7 @@ TRIED = random.Random(3).sample([k for k in kernels("wrong") if k.puzzle in STEM
 
 @pytest.mark.parametrize("kernel", [named("p1_naive_softmax"), *TRIED], ids=lambda kernel: kernel.name)
 def test_verdicts_are_those_of_processes(kernel: Kernel, quick: Terms) -> None:
-    limits = Limits(wall_seconds=200, cpu_seconds=200)
+    limits = Limits()
     alone = check_kernel(kernel, Terms(host=ALONE, limits=limits))
     usual = check_kernel(kernel, Terms(host=quick.host, limits=limits, targets=()))
     assert (alone.status, alone.findings, alone.properties) == (usual.status, usual.findings, usual.properties)
@@ -34,7 +34,7 @@ def test_verdicts_are_those_of_processes(kernel: Kernel, quick: Terms) -> None:
     ("name", "finding"), [("p1_long_loop", "time-limit"), ("p1_output_flood_by_the_rules", "output-flood")]
 )
 def test_what_does_not_end_is_ended_and_its_case_is_named(name: str, finding: str, box_folder: Path) -> None:
-    verdict = check_kernel(named(name), Terms(host=ALONE, limits=Limits(wall_seconds=3, output_bytes=1 << 14)))
+    verdict = check_kernel(named(name), Terms(host=ALONE, limits=Limits(output_bytes=1 << 14)))
     [found] = verdict.findings
     assert found.id == finding and found.where.case
     assert boxed_processes(box_folder) == []

@@ -23,8 +23,9 @@ from checker import check as road
 from checker.box.exchange import Ending, TooBusy
 from checker.box.inside import seccomp
 from checker.box.parent import Box, BoxResult, Limits
+from checker.box.processes import Sleep, Started
 from checker.box.protocol import wire
-from checker.box.protocol.records import BARRIER, BLOCK, LOAD, MEMORY, STORE
+from checker.box.protocol.records import BARRIER, BLOCK, LOAD, MEMORY, OPERATION, STORE, TOO_MUCH_WORK
 from checker.box.protocol.results import Launch, LaunchResult, TensorArgument, parse
 from checker.check import Terms
 from checker.course.status import ExitStatus
@@ -117,7 +118,9 @@ def _fits(result: LaunchResult, asked: Launch) -> None:
     assert (result.log.elements < np.repeat(extent, result.log.distinct)).all()
 
 
-ENDLESS = SOLUTION.replace("    row =", "    while True: pass\n    row =", 1)
+ENDLESS = SOLUTION.replace(
+    "    row =", "    n = sum(0 for _ in iter(int, 1))\n    row =", 1
+)  # nothing of it is counted
 
 
 @pytest.fixture
@@ -131,7 +134,7 @@ def check_killed(monkeypatch: pytest.MonkeyPatch, check_text: Callable[..., Verd
                     return super().run(*arguments)
 
         monkeypatch.setattr(road, "Box", Killed)
-        return check_text(ENDLESS, terms=Terms(targets=(), lint=False, limits=Limits(wall_seconds=10)))
+        return check_text(ENDLESS, terms=Terms(targets=(), lint=False))
 
     return run
 
@@ -153,7 +156,7 @@ def test_without_the_filter_a_submission_may_have_done_it_itself(
 
 def test_deaf_to_the_time_limit_is_not_killed_from_outside() -> None:
     """The kernel sends SIGKILL, too: a second after the limit that was ignored."""
-    limits = Limits(cpu_seconds=1)
+    limits = Limits(patience=0.5, cpu_seconds=2)
     verdict = check_path(ROOT / "tests" / "hostile" / "p1_deaf.py", Terms(targets=(), lint=False, limits=limits))
     assert verdict.status is Status.TIME_LIMIT
 
@@ -238,46 +241,117 @@ def test_atomics_are_refused_by_the_box_itself() -> None:
     assert error is not None and "atomic" in error.message
 
 
-def test_a_slow_kernel_does_not_take_what_was_answered_before(box_folder: Path) -> None:
+ENDLESS_LOOP = SOURCE.replace("    row = ", "    for step in range(0, 1 << 40):\n        pass\n    row = ")
+PLENTY = 1 << 60
+
+
+def test_too_much_work_ends_a_launch_with_its_loop_and_then_the_pass() -> None:
     slow = SOURCE.replace(
         "    row = ",
         "    for turn in range(0, n_cols - 5):\n        for step in range(0, 1 << 40):\n            pass\n    row = ",
     )
-    endings, data, launches = answers(slow, Limits(cpu_seconds=2))
-    assert endings[0] is Ending.CPU_TIME
+    line = next(n for n, text in enumerate(slow.split("\n"), 1) if "1 << 40" in text)
+    endings, data, launches = answers(slow)
+    assert endings == [Ending.FINISHED] * 2
+    first, second = parse(data[0], launches, [0, 1]).results.values()
+    assert first.error is None and second.error is not None
+    assert (second.error.type, second.error.line) == (TOO_MUCH_WORK, line)
+    turns = launches[1].most_work / (2 * OPERATION + 1)  # the counter of a turn is an operation, too
+    assert 0.99 * turns < int(second.error.message) < turns
+    _, data, launches = answers(ENDLESS_LOOP)
     assert list(parse(data[0], launches, [0, 1]).results) == [0]
 
 
-def test_cpu_time_is_limited_too(box_folder: Path) -> None:
-    slow = SOURCE.replace("    row = ", "    for step in range(0, 1 << 40):\n        pass\n    row = ")
-    endings, _, _ = answers(slow, Limits(cpu_seconds=2, wall_seconds=60))
+LOOPS = {
+    "while": "    while True:\n        pass\n",
+    "static_range": "    for step in tl.static_range(0, 1 << 40):\n        pass\n",
+    "nested": "    for i in range(0, 1 << 20):\n        for j in tl.static_range(0, 5):\n            pass\n",
+    "blocks": "    for step in range(0, 1 << 40):\n        block = tl.zeros((256, 256), tl.float32) + 1.0\n",
+    "products": "    a = tl.zeros((64, 64), tl.float32)\n    for i in range(0, 1 << 40):\n        c = tl.dot(a, a)\n",
+    "loads": "    for step in range(0, 1 << 40):\n        x = tl.load(x_ptr + tl.arange(0, 4))\n",
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_every_kind_of_loop_is_counted(name: str) -> None:
+    """What it does is weighed: with large blocks it gets fewer turns."""
+    source = SOURCE.replace("    row = ", f"{LOOPS[name]}    row = ")
+    _, data, launches = answers(source)
+    error = parse(data[0], launches, [0]).results[0].error
+    assert error is not None and error.type == TOO_MUCH_WORK
+    assert source.split("\n")[error.line - 1].strip().startswith(("for", "while"))
+    turns = int(error.message) * OPERATION / launches[0].most_work
+    assert turns < {"blocks": 0.04, "products": 0.04, "loads": 0.2}.get(name, 1.0)
+    assert turns > {"blocks": 0.01, "products": 0.01, "loads": 0.05}.get(name, 0.4)
+
+
+def test_all_launches_of_a_pass_may_do_a_quarter_of_what_each_may() -> None:
+    """One that does a little less than it may is followed by three of its kind, and not by a fourth."""
+    turns = int(0.9 * launch().most_work / (2 * OPERATION))
+    source = SOURCE.replace("    row = ", f"    for step in range(0, {turns}):\n        pass\n    row = ")
+    launches = [launch(rows=1) for _ in range(20)]
+    with Box(Limits()) as box:
+        [one] = box.received(source, [KERNEL], launches, [[(n, range(1)) for n in range(20)]])
+    results = list(parse(bytes(one.answer), launches, list(range(20))).results.values())
+    assert len(results) == 6 and [r.error is None for r in results] == [True] * 5 + [False]
+
+
+UNCOUNTED = SOURCE.replace("    row = ", "    n = sum(0 for _ in iter(int, 1))\n    row = ")
+
+
+def test_what_counts_nothing_is_ended_by_its_own_clock(box_folder: Path) -> None:
+    endings, _, _ = answers(UNCOUNTED, Limits(patience=0.5))
     assert endings == [Ending.CPU_TIME] * 2
 
 
-COUNTING = SOURCE.replace("    row = ", "    for step in range(0, {steps}):\n        pass\n    row = ")
+def test_that_clock_begins_anew_as_long_as_something_is_counted(box_folder: Path) -> None:
+    """This takes longer than its patience on any machine: a turn of the loop costs microseconds."""
+    turns = SOURCE.replace("    row = ", "    for step in range(0, 300_000):\n        pass\n    row = ")
+    one = replace(launch(rows=1), most_work=PLENTY)
+    with Box(Limits(patience=0.2)) as box:
+        result = box.run(turns, [KERNEL], [one], [[(0, range(1))]])
+    assert result.passes[0].ending is Ending.FINISHED and result.passes[0].results[0].error is None
 
 
-def test_who_still_computes_when_it_is_looked_at_gets_more_time(box_folder: Path) -> None:
-    """It is not known here how fast the machine is: this takes longer than the first look on any."""
-    endings, _, _ = answers(COUNTING.format(steps=1_000_000), Limits(wall_seconds=0.1, cpu_seconds=100))
-    assert endings == [Ending.FINISHED] * 2
-
-
-def test_who_does_not_get_its_time_is_not_to_blame(box_folder: Path) -> None:
-    """As on a machine that is too busy: half a second, and ten of computing are allowed."""
-    limits = Limits(wall_seconds=0.2, longest_seconds=0.5, cpu_seconds=10)
-    with pytest.raises(TooBusy, match="did not get the 10 s of computing time"):
-        answers(COUNTING.format(steps=1 << 40), limits)
-    verdict = fault("p1", TooBusy("In 180 s …"))
+@pytest.mark.parametrize("limits", [Limits(wall_seconds=0.5), Limits(cpu_seconds=1)], ids=["wall", "cpu"])
+def test_who_may_still_work_at_the_machines_limits_is_not_to_blame(limits: Limits, box_folder: Path) -> None:
+    with pytest.raises(TooBusy, match="What your code may do takes seconds"), Box(limits) as box:
+        box.run(ENDLESS_LOOP, [KERNEL], [replace(launch(), most_work=PLENTY)], [[(0, range(2))]])
+    verdict = fault("p1", TooBusy("In 600 s …"))
     assert (verdict.status, verdict.exit_status, verdict.earned) == (Status.TOO_BUSY, ExitStatus.FAULT, 0)
     assert "not your code's fault" in verdict.findings[0].hint
 
 
-def test_who_waits_is_ended_at_the_first_look(box_folder: Path) -> None:
-    asleep = SOURCE.replace("    row = ", "    import time\n    time.sleep(600)\n    row = ")
-    begun = time.monotonic()
-    endings, _, _ = answers(asleep, Limits(wall_seconds=0.5))
-    assert Ending.WAITED in endings and time.monotonic() - begun < 60
+ASLEEP = SOURCE.replace("    row = ", "    import time\n    while True:\n        time.sleep(0.1)\n    row = ")
+
+
+def test_who_only_sleeps_is_ended(box_folder: Path) -> None:
+    """Also in short naps, of which each is counted."""
+    endings, _, _ = answers(ASLEEP, Limits(waiting_seconds=0.5))
+    assert Ending.WAITED in endings
+
+
+def test_who_would_like_to_compute_does_not_sleep() -> None:
+    """Three processes share one processor, so each waits for it most of the time; one more has nothing to do."""
+    loop = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nwhile True: pass"
+    parent = "import subprocess, sys, time; [subprocess.Popen([sys.executable, '-c', t]) for t in sys.argv[1:]]; "
+    parent += "time.sleep(60)"
+    busy, idle = (
+        Started([sys.executable, "-c", parent, *texts], start_new_session=True)
+        for texts in ([loop] * 3, ["import time; time.sleep(60)"])
+    )
+    try:
+        asleep = {one: Sleep(one.pid) for one in (busy, idle)}
+        end = time.monotonic() + 30
+        while asleep[idle].seconds() < 1.0 and time.monotonic() < end:
+            assert asleep[busy].seconds() < 0.9
+            time.sleep(0.05)
+        assert asleep[idle].seconds() >= 1.0
+        asleep[idle].disturbed()
+        assert asleep[idle].seconds() == 0.0
+    finally:
+        busy.end()
+        idle.end()
 
 
 def test_without_the_filter_strays_are_still_ended(box_folder: Path) -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -160,7 +161,7 @@ def test_a_child_that_was_stopped_takes_its_server_with_it(
     terms: Terms, cage: Cage, check_text: Callable[..., Verdict]
 ) -> None:
     with Host(cage, kept=True) as kept:
-        begun = replace(terms, host=kept, limits=Limits(wall_seconds=2))
+        begun = replace(terms, host=kept, limits=Limits(waiting_seconds=2.0))
         assert check_text(SOLUTION, terms=begun).accepted
         before = servers(kept)
         verdict = check_text(doing("import time; time.sleep(600)"), terms=begun)
@@ -210,6 +211,7 @@ def test_a_server_that_never_says_that_nothing_is_left_is_not_waited_for() -> No
     class Stuck(Server):
         def __init__(self) -> None:
             self.versions, self.busy = {"triton": "3"}, False
+            self.process = SimpleNamespace(pid=os.getpid())
             self.channel, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
     server = Stuck()

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checker.box.inside.memory import BoxTensor, Memory, RefusedAccess, TooMuchTraffic
+from checker.box.inside.memory import BoxTensor, Memory, RefusedAccess
+from checker.box.inside.work import TooMuchWork
 from checker.box.protocol.records import BARRIER, LOAD, STORE
 
 F32 = np.dtype(np.float32)
@@ -92,7 +93,7 @@ def test_a_launch_that_moves_more_than_it_may_is_ended(masked: bool) -> None:
     lanes, mask = addresses(tensor, list(range(8))), np.full(8, not masked)
     box.load(lanes, mask, None, F32)  # each moves 8 elements, and counts as one more
     box.store(lanes, np.ones(8, F32), mask, F32)
-    with pytest.raises(TooMuchTraffic):
+    with pytest.raises(TooMuchWork):
         box.load(lanes, mask, None, F32)
 
 

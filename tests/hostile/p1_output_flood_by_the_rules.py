@@ -11,7 +11,7 @@ import triton.language as tl
 @triton.jit
 def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
     for step in range(0, 1 << 30):
-        print("all work and no play makes a dull kernel", step)
+        print("all work and no play makes a dull kernel", step + tl.arange(0, 256))
     row = tl.program_id(0).to(tl.int64)
     cols = tl.arange(0, BLOCK_SIZE)
     mask = cols < n_cols
