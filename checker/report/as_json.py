@@ -9,7 +9,7 @@ from typing import Any
 
 from checker.course.verdict import Compilation, Finding, Run, Verdict
 
-SCHEMA = 2  # 1: `puzzle` was a number
+SCHEMA = 3  # 1: `puzzle` was a number; 2: `endless-traffic` was a finding of its own, now it is `time-limit`
 _OF_A_PLACE = ("cell", "line", "case", "program", "tensor", "index")
 _OF_TRAFFIC = ("elements", "loads", "stores", "most_loads", "most_stores")
 

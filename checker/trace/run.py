@@ -9,6 +9,7 @@ from checker.check import Outcome, Terms, believed, check, launch
 from checker.check.lent import AnotherFirst, own
 from checker.course import ladder
 from checker.course.case import Case, numbered
+from checker.course.places import ROOT
 from checker.course.puzzle import Puzzle
 from checker.course.status import Misuse
 from checker.course.verdict import Verdict
@@ -79,10 +80,10 @@ def _beside(puzzle: Puzzle, host: Host | None = None) -> Beside | None:
         return None
     other = catalog.load(puzzle_id)
     try:
-        submission = own(puzzle_id)
+        submission = own(puzzle_id, ROOT)
     except AnotherFirst:
         return Beside(puzzle_id, other.title, None)
-    if progress.accepted_as(puzzle_id, submission.sha256):
+    if progress.accepted_as(puzzle_id, submission.sha256, ROOT):
         outcome = believed(puzzle_id, submission)
     else:
         outcome = check(puzzle_id, submission, Terms(targets=(), host=host or Host()))

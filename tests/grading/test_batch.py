@@ -21,6 +21,8 @@ from xml.etree import ElementTree
 import pytest
 
 from checker import catalog
+from checker.box.parent import Limits
+from checker.check import Terms
 from checker.commands.grade import _summary, grade_all
 from checker.course import ladder
 from checker.course.lesson import emptied
@@ -29,7 +31,9 @@ from checker.grading import batch, export
 from checker.grading.chosen import Unresolved, chosen
 from checker.grading.crew import Crew, WorkerLost, local
 from checker.grading.found import Work, found
+from checker.grading.grade import MachineTooBusy, checked
 from checker.nbgrader.folder import make
+from checker.submission.read import from_cells
 from tests.conftest import ROOT, SOLUTION, cage_or_skip, typed
 from tests.grading.conftest import (
     CLASS,
@@ -272,6 +276,27 @@ def test_what_ends_its_worker_each_time_is_a_fault_and_the_others_are_done() -> 
         each = batch._each(dies, [0, 1, 2], Path(), Watched(), lambda done: None)  # type: ignore[arg-type, list-item]
     assert asked == [0, 1, 2, 1, 1]
     assert "3 times" in batch._fault(each[1])
+
+
+def test_what_the_machine_was_too_busy_for_is_tried_once_more_after_all_others() -> None:
+    asked: list[int] = []
+
+    class Busy:
+        def run(self, function: Any, calls: list[tuple[Any, ...]], window: int) -> Iterator[tuple[int, Any]]:
+            for position, call in enumerate(calls):
+                asked.append(call[0])
+                first = asked.count(call[0]) == 1
+                yield position, MachineTooBusy("no time") if call[0] == 0 or (call[0] == 2 and first) else call[0]
+
+    each = batch._each(dies, [0, 1, 2, 3], Path(), Busy(), lambda done: None)  # type: ignore[arg-type, list-item]
+    assert asked == [0, 1, 2, 3, 0, 2]
+    assert each[1:] == [1, 2, 3] and batch._fault(each[0]) == "no time"
+
+
+def test_a_busy_machine_is_not_asked_again_at_once() -> None:
+    terms = Terms(targets=(), limits=Limits(wall_seconds=0.001))
+    with pytest.raises(MachineTooBusy, match="This machine is too busy"):
+        checked("p1", from_cells([("code", SOLUTION)], "p1.py", numbered=False), terms)
 
 
 def test_what_ended_a_batch_is_told_and_not_what_its_end_met(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,18 +22,19 @@ from checker.learner.progress import ABOUT, NAME, Entry, Progress, changed, open
 from tests.conftest import ROOT
 from tests.learner.conftest import STEMS, Course, solution_text, solved, stub_text
 
-SOLVED_NOW = r"puzzle {}: solved \d{{4}}-\d\d-\d\d \d\d:\d\d\n"
+SOLVED_NOW = r"puzzle {}: solved \d{{4}}-\d\d-\d\d \d\d:\d\d, last accepted as [0-9a-f]{{12}}\n"
 WHEN = st.datetimes().map(lambda t: f"{t.year:04}-{t.month:02}-{t.day:02} {t.hour:02}:{t.minute:02}")
 NAMES = st.frozensets(st.from_regex(r"[a-z][a-z0-9_-]{0,8}", fullmatch=True), max_size=3)
 ENTRY = st.builds(
-    lambda when, hints, names, others, bugs: Entry(
-        when is not None, when or "", hints, names[0] - names[1], names[1], others[0] - others[1], others[1], bugs
+    lambda when, hints, names, others, *rest: Entry(
+        when is not None, when or "", hints, names[0] - names[1], names[1], others[0] - others[1], others[1], *rest
     ),
     st.none() | st.just("") | WHEN,
     st.integers(0, 999),
     st.tuples(NAMES, NAMES),
     st.tuples(NAMES, NAMES),
     st.integers(0, 999),
+    st.just("") | st.from_regex(r"[0-9a-f]{12}", fullmatch=True),
 )
 IDS = st.from_regex(r"[a-z][1-9][0-9]{0,3}", fullmatch=True)
 PROGRESS = st.dictionaries(IDS, ENTRY).map(Progress)
@@ -202,6 +203,31 @@ def test_success_is_noted_once_and_the_next_file_is_named(course: Course) -> Non
     (course.root / NAME).write_text(re.sub(r"solved [-\d]+", "solved 2001-01-01", first))
     course.run("check", "1", "--no-compile")
     assert "solved 2001-01-01" in course.progress
+
+
+BELIEVED = """
+from checker.check import Terms
+from checker.learner.practice import outcome_of
+verdict = outcome_of("p1", None, Terms(targets=()), believing=True).verdict
+print(verdict.accepted, len(verdict.runs))
+"""
+
+
+def test_a_text_that_was_accepted_is_believed_until_it_changes(course: Course) -> None:
+    def believed() -> str:
+        command = [sys.executable, "-c", BELIEVED]
+        return subprocess.run(command, cwd=course.root, env=course.environment(), capture_output=True, text=True).stdout
+
+    course.script("p1").write_text(solved("p1"))
+    assert believed() == "True 1\n"
+    assert believed() == "True 0\n"
+    course.script("p1").write_text(solved("p1").replace("tl.exp(", "2.0 * tl.exp(", 1).replace("sum(", "sum(0.5 * "))
+    assert believed().endswith(" 1\n")
+    course.script("p1").write_text(solved("p1"))
+    assert believed() == "True 0\n"
+    course.script("p1").write_text(solved("p1") + "\n# another text\n")
+    assert believed() == "True 1\n"
+    assert (course.progress.count("accepted"), course.progress.count("puzzle")) == (1, 1)
 
 
 def test_a_notebook_counts_and_is_followed_by_a_notebook(course: Course) -> None:

@@ -240,6 +240,10 @@ def f(n):
         a = 3
     for i in range(n):
         b = 1; c = 2
+    while n > 7:
+        n = 7
+    else:
+        c = 3
     if n == 7: return 1
     d = 1
     return g(n)
@@ -253,8 +257,14 @@ def test_bodies_are_entered_as_python_enters_them() -> None:
     tree = ast.parse(BODIES)
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     lines = {body.number: body.statements[0].lineno for body in bodies(functions)}
-    mark(functions)
-    for n, entered in ((0, [3, 5, 8, 12, 15]), (1, [3, 5, 6, 10, 12, 15]), (7, [3, 4, 10, 11])):
+    loops = mark(functions)
+    assert {lines[number]: line for number, line in loops.items()} == {10: 9, 12: 11}
+    for n, entered in (
+        (0, [3, 5, 8, 14, 16, 19]),
+        (1, [3, 5, 6, 10, 14, 16, 19]),
+        (7, [3, 4, 10, 14, 15]),
+        (8, [3, 4, 10, 12, 14, 15]),
+    ):
         reached: set[int] = set()
         namespace: dict[str, Any] = {NAME: reached.add}
         exec(compile(tree, "f.py", "exec"), namespace)
