@@ -28,7 +28,7 @@ UNSEEN = {
         *("read-too-often", "read-at-all", "written-too-often", "written-at-all", "read-too-seldom", "three-sweeps"),
         *("keys-read-three-times", "row-kept-in-registers", "loops-swapped", "accumulator-in-memory"),
         *("blocks-not-skipped", "hidden-tile-computed", "multiplied-too-much", "multiplied-by-hand"),
-        *("block-too-large", "no-tiles", "lanes-far-apart", "endless-traffic"),
+        *("block-too-large", "no-tiles", "lanes-far-apart"),
         *("bias-in-the-loop", "parts-read-twice", "next-splits-keys-loaded"),
     ),
     "nobody sees which lines are reached": ("never-reached",),

@@ -1,7 +1,7 @@
 """Call itself without end.
 
 Lint on: does-not-compile
-Lint off: time-limit or out-of-memory
+Lint off: crashed or time-limit or out-of-memory
 """
 
 import triton
