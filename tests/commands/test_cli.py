@@ -332,7 +332,7 @@ def test_a_killed_checker_takes_its_box_along(tmp_path: Path) -> None:
 
 def _endless_check(boxes: Path) -> subprocess.Popen[bytes]:
     """A check that is busy with an endless kernel: two runners are there, and one has used some time."""
-    path = str(ROOT / "tests" / "hostile" / "p1_long_loop.py")
+    path = str(ROOT / "tests" / "hostile" / "p1_nested_tuples.py")
     # A test run in the background ignores Ctrl-C, and what it starts would inherit that.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     child = subprocess.Popen(

@@ -196,7 +196,7 @@ def test_workers_that_are_killed_cost_nothing(desk: Path) -> None:
 def test_what_is_killed_from_outside_has_no_score_and_is_named(desk: Path) -> None:
     """As by the system when memory is short: nothing in a cage can send a signal. It is tried again once."""
     cage_or_skip().close()
-    hand_in(desk, {"p1_long_loop.py": (ROOT / "tests" / "hostile" / "p1_long_loop.py").read_text()})
+    hand_in(desk, {"p1_nested_tuples.py": (ROOT / "tests" / "hostile" / "p1_nested_tuples.py").read_text()})
     grader, killed = running(desk, "--jobs", "1"), set()
     while grader.poll() is None:
         for pid in busy_in_cages(grader.pid):
@@ -206,9 +206,9 @@ def test_what_is_killed_from_outside_has_no_score_and_is_named(desk: Path) -> No
         time.sleep(0.05)
     said = (desk / "said").read_text()
     assert grader.returncode == 3 and said.count("No score") == 1, said
-    assert "p1_long_loop.py: RuntimeError: the box was killed from outside" in " ".join(said.split())
+    assert "p1_nested_tuples.py: RuntimeError: the box was killed from outside" in " ".join(said.split())
     assert len(killed) == 4  # both processes of a try
-    (row,) = (row for row in rows(desk) if row["student"] == "p1_long_loop")
+    (row,) = (row for row in rows(desk) if row["student"] == "p1_nested_tuples")
     assert (row["verdict"], row["earned"], row["possible"]) == ("no-score", "", "100")
     assert len(records(desk)) == len(SMALL)
 

@@ -287,7 +287,7 @@ def test_leaving_restores_the_terminal_and_leaves_nothing_running(course: Course
     boxes = tmp_path / "boxes"
     boxes.mkdir()
     watched = start(TMPDIR=str(boxes))
-    course.script("p1").write_text((ROOT / "tests" / "hostile" / "p1_long_loop.py").read_text())
+    course.script("p1").write_text((ROOT / "tests" / "hostile" / "p1_nested_tuples.py").read_text())
     watched.until("Checking")
     until_running(boxes)
     assert watched.end() in (0, 130)
@@ -297,7 +297,7 @@ def test_leaving_restores_the_terminal_and_leaves_nothing_running(course: Course
     assert "\x1b[?1049" not in watched.shown and "\x1b[?25l" not in watched.shown
 
 
-LONG = (ROOT / "tests" / "hostile" / "p1_long_loop.py").read_text()  # runs until its time is up
+LONG = (ROOT / "tests" / "hostile" / "p1_nested_tuples.py").read_text()  # runs until its time is up
 
 
 def until_running(boxes: Path) -> None:

@@ -153,7 +153,11 @@ _ONCE = (
 )
 _TILES = Group(_BUILDER, "", _all(_remembered, remembered.OF_BUILDER))  # notes below are taken of these
 _INDEX = Group(_TENSOR, _FORMS, {"__index__": _instead(accesses.index)})
-_HANDLES = Group(f"{_ROOT}.TensorHandle", "work is not counted", {"__init__": _remembered(remembered.handle)})
+_HANDLES = Group(
+    f"{_ROOT}.TensorHandle",
+    "work is not counted",
+    {"__init__": Patch(remembered.handle, lambda self, data, dtype: None)},
+)
 _QUICKLY = (
     Group(_ROOT, "", {"_InterpreterComparison": _used(), "_get_np_dtype": _remembered(remembered.of_type)}),
     Group("language.block_type", "", _all(_remembered, remembered.OF_BLOCK_TYPE)),
@@ -169,7 +173,7 @@ TABLE = (
         {
             "_get_np_dtype": _used(lambda dtype: None),
             "ASTTransformer": _used(),
-            "TensorHandle": Patch(_with_marks, lambda data, dtype: None),
+            "TensorHandle": Patch(_with_marks, None),
         },
     ),
     Group(f"{_ROOT}.InterpretedFunction", _RUN, {"rewritten_fn": _used(), "rewrite": _used(lambda self: None)}),
@@ -242,8 +246,9 @@ def apply(table: Iterable[Group] = TABLE) -> None:
 
 
 def there(path: str, name: str) -> Any:
-    """What stands at a name of an owner; None if nothing does."""
-    return getattr(owner(path), name, None)
+    """What stands at a name of an owner; None if nothing does, or only what every object has."""
+    found = getattr(owner(path), name, None)
+    return None if found is getattr(object, name, None) else found
 
 
 def owner(path: str) -> Any:
