@@ -4,6 +4,7 @@ import { editor } from "./editor.js";
 import { Judge, Unavailable } from "./judge.js";
 import { draft, drafts, onOtherDraft, onProgress, progress, saveDraft, saveProgress, solved } from "./store.js";
 
+const SAID = { "not-started": "Nothing to check yet.", "too-busy": "Nothing was judged." };
 const PAUSE = 300; // milliseconds without typing until the draft is saved
 const LOADING = "Loading Python …";
 const SHOWN = ["told", "report", "pictures", "answers"]; // of one text of the editor
@@ -239,7 +240,7 @@ class Workbench {
     if (!answer?.html) return;
     for (const name of SHOWN) this.#show(name, "");
     this.#show("report", answer.html);
-    const said = answer.accepted ? "Accepted." : answer.status === "not-started" ? "Nothing to check yet." : "Not accepted yet.";
+    const said = answer.accepted ? "Accepted." : (SAID[answer.status] ?? "Not accepted yet.");
     this.#said(`${said} ${answer.withheld ? "The report is below, and Hint says more." : "The report is below."}`);
   }
 
