@@ -34,7 +34,7 @@ def run(*arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.Com
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
 
@@ -248,7 +248,7 @@ def test_a_report_that_cannot_be_written_is_a_fault_without_traceback() -> None:
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
         )
     assert done.returncode == 3
@@ -299,7 +299,7 @@ def test_a_students_numpy_py_does_not_shadow_numpy(tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
         check=False,
     )
@@ -314,7 +314,7 @@ def test_interruption_leaves_nothing(number: signal.Signals, tmp_path: Path) -> 
     boxes.mkdir()
     child = _endless_check(boxes)
     child.send_signal(number)
-    output, _ = child.communicate(timeout=30)
+    output, _ = child.communicate(timeout=600)
     assert child.returncode == (130 if number is signal.SIGINT else 128 + number)
     assert b"Traceback" not in output
     assert list(boxes.iterdir()) == []
@@ -326,7 +326,7 @@ def test_a_killed_checker_takes_its_box_along(tmp_path: Path) -> None:
     boxes.mkdir()
     child = _endless_check(boxes)
     child.kill()
-    child.communicate(timeout=30)
+    child.communicate(timeout=600)
     _until(lambda: boxed_processes(boxes) == [])
 
 
@@ -347,7 +347,7 @@ def _endless_check(boxes: Path) -> subprocess.Popen[bytes]:
     return child
 
 
-def _until(condition: object, seconds: float = 30.0) -> None:
+def _until(condition: object, seconds: float = 300.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():  # type: ignore[operator]
         assert time.monotonic() < deadline, "it did not happen in time"

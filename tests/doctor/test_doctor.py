@@ -21,7 +21,7 @@ def doctor(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
 

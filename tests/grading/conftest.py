@@ -81,7 +81,7 @@ def workers(pid: int) -> list[int]:
     return [one for one in every if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
 
 
-def wait_for(happened: Callable[[], Any], seconds: float = 60) -> None:
+def wait_for(happened: Callable[[], Any], seconds: float = 600) -> None:
     deadline = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < deadline

@@ -82,7 +82,7 @@ class Course:
             env=self.environment(**environment),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
             preexec_fn=obey_permissions,
         )

@@ -27,7 +27,7 @@ from tests.learner.conftest import STEMS, Course, solved, stub_text
 STUB, RIGHT = stub_text("p1"), solved("p1")
 WRONG = RIGHT.replace("/ denominator", "/ (denominator + 1)")
 CLEARED = "\x1b[2J"
-SOON = 30.0  # a machine may be busy: what does not come at all fails, not what comes late
+SOON = 300.0  # a machine may be busy: what does not come at all fails, not what comes late
 
 
 class Watched:
@@ -50,7 +50,7 @@ class Watched:
         )
         self.shown = ""
 
-    def until(self, words: str, seconds: float = 30.0) -> str:
+    def until(self, words: str, seconds: float = SOON) -> str:
         """What is shown until these words are, which must be in time."""
         begun = time.monotonic()
         while words not in self.shown:
@@ -302,7 +302,7 @@ LONG = (ROOT / "tests" / "hostile" / "p1_nested_tuples.py").read_text()  # runs 
 
 def until_running(boxes: Path) -> None:
     """Wait until a kernel runs: watch, its check, the base, runners or a compiler."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + SOON
     while len(boxed_processes(boxes)) < 5:
         assert time.monotonic() < deadline
         time.sleep(0.02)

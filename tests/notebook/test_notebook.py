@@ -43,7 +43,7 @@ class Kernel:
             elif message["msg_type"] == "error" and content["ename"] not in SYNTAX_ERRORS:
                 pytest.fail("\n".join(content["traceback"]))
 
-        self.client.execute_interactive(text, output_hook=collect, timeout=60)
+        self.client.execute_interactive(text, output_hook=collect, timeout=600)
         return shown
 
 

@@ -40,7 +40,7 @@ def ran(client: Any, text: str, on_line: Any = lambda line: None) -> tuple[str, 
         elif message["msg_type"] == "error":
             pytest.fail("\n".join(content["traceback"]))
 
-    client.execute_interactive(text, output_hook=collect, timeout=120)
+    client.execute_interactive(text, output_hook=collect, timeout=600)
     return "".join(printed), shown
 
 

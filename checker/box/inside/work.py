@@ -1,8 +1,8 @@
 """How much a submission does, counted: what does far more than enough is ended, however fast or busy the machine is.
 
-Work is told in elements: an operation takes as long as OPERATION elements of one do, and as many programs of this
-course as were measured keep to that within a factor of two. What nothing counts (a tuple, a number of a million digits)
-has a clock of its own, of CPU time, which begins anew as long as something is counted.
+Work is told in elements: an operation takes as long as OPERATION elements of one do. In what was measured (909
+launches of solutions), time keeps to that within a factor of two. What nothing counts (a tuple, a number of a million
+digits) has a clock of its own, of CPU time, which begins anew as long as something is counted.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Work:
         return self._most - self._later - self.left
 
     def spend(self, elements: int) -> None:
-        """Count what takes as long as an operation on so many elements, less the operation. Raises TooMuchWork."""
+        """Count so many elements. Raises TooMuchWork."""
         self.left -= elements
         if self.left < 0:
             self.look()
