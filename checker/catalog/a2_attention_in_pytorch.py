@@ -20,6 +20,7 @@ from checker.catalog.attention.in_pytorch import (
     of_every_size,
     plain,
     size,
+    steps,
 )
 from checker.catalog.attention.launch import Proves, Shape
 from checker.catalog.attention.pytorch_mistakes import IN_PYTORCH
@@ -137,6 +138,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=expected,
     budget=lambda case: {},
+    steps=steps,
     suspected=suspected_tiles(_around_a_number, {KERNEL.name: "any-length"}, both_masks=True, largest=LARGEST_SCORE),
     footprint=Footprints(most=most, plain=plain),
     misconceptions=IN_PYTORCH,

@@ -8,7 +8,7 @@ import numpy as np
 
 from checker.catalog.attention.backward_cases import delta_of_zero, large_values
 from checker.catalog.attention.backward_in_pytorch import KERNEL, call_back, expected
-from checker.catalog.attention.in_pytorch import PROPERTIES, Size, in_pytorch, most, of_every_size, plain, size
+from checker.catalog.attention.in_pytorch import PROPERTIES, Size, in_pytorch, most, of_every_size, plain, size, steps
 from checker.catalog.attention.launch import Proves, Shape
 from checker.catalog.attention.pytorch_backward_mistakes import BACKWARD_IN_PYTORCH
 from checker.catalog.attention.suspected import suspected_tiles
@@ -127,6 +127,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=expected,
     budget=lambda case: {},
+    steps=steps,
     suspected=suspected_tiles(_around_a_number, {KERNEL.name: "any-length"}, both_masks=True, largest=LARGEST),
     footprint=Footprints(most=most, plain=plain),
     misconceptions=BACKWARD_IN_PYTORCH,

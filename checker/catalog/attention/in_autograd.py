@@ -13,7 +13,7 @@ from enum import Enum
 
 import numpy as np
 
-from checker.catalog.attention import backward, reference
+from checker.catalog.attention import backward, in_pytorch, reference
 from checker.catalog.attention.in_pytorch import dense
 from checker.catalog.attention.launch import Proves, wide
 from checker.catalog.cases import suspected
@@ -137,10 +137,8 @@ def expected(case: Case) -> Mapping[str, Expected]:
 
 def steps(case: Case) -> float:
     """Programs and tiles of all kernels that a call launches, with the smallest tiles."""
-    batch, heads, n_q, _ = case.tensors["q"].values.shape
-    rows, columns = (-(-n // TILE) for n in (n_q, case.tensors["k"].values.shape[2]))
     kernels = len(FORWARD.launches) + (len(BACKWARD.launches) if case.kernel == BACKWARD.name else 0)
-    return float(kernels * batch * heads * (rows * columns + rows + columns))
+    return kernels * in_pytorch.steps(case, TILE)
 
 
 def memory_of(case: Case, name: str) -> Array:

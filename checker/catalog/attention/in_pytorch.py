@@ -126,6 +126,13 @@ def dense(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(int(np.prod(shape[n + 1 :])) for n in range(len(shape)))
 
 
+def steps(case: Case, side: int = 1) -> float:
+    """Pairs of tiles, and tiles, in all heads of a call; `side`: of tiles that the function itself may choose."""
+    q, k = case.tensors["q"], case.tensors["k"]
+    rows, columns = (-(-x.values.shape[2] // (x.axes[2].block or side)) for x in (q, k))
+    return float(q.values.shape[0] * q.values.shape[1] * (rows * columns + rows + columns))
+
+
 def folded(case: Case) -> Case:
     """A launch of the family with the values and sizes of this call, heads of all sequences on one axis."""
     tensors = {}
