@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from checker.box import standin
-from checker.box.exchange import STARTUP_SECONDS, BoxFailed, Ending, Received, TooBusy
+from checker.box.exchange import STARTUP_SECONDS, BoxFailed, Ending, Received
 from checker.box.here import interpreter, passed
-from checker.box.parent import BoxResult, Limits, Pass, believed, request
+from checker.box.parent import BoxResult, Limits, Pass, believed, not_done, request
 from checker.box.processes import command_of, paths
 from checker.box.protocol import wire
 
@@ -58,9 +58,7 @@ class Alone:
             frame = wire.pack(*request(source, kernels, launches, passes, "interpreter"))
             self._process.communicate(frame, self.limits.wall_seconds)
         except subprocess.TimeoutExpired:
-            raise TooBusy(
-                f"What your code may do takes seconds, but here it was not done after {self.limits.wall_seconds:g} s."
-            ) from None
+            raise not_done(self.limits) from None
         seconds = time.monotonic() - started
         results = []
         for number, orders in enumerate(passes):

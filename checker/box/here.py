@@ -27,11 +27,11 @@ if TYPE_CHECKING:  # needs NumPy
 _PATH = "/submission.py"  # what a submission is called in tracebacks; there is no such file
 
 
-def _nobody(*_: Any) -> None:
+def _nobody() -> None:
     """Nobody waits."""
 
 
-alive: Callable[..., object] = _nobody  # called after each launch: who can end this process waits for that
+alive: Callable[[], object] = _nobody  # called after each launch: who can end this process waits for that
 
 
 class Here:

@@ -142,11 +142,16 @@ class Box:
             waiting = 0.0 if self.device == "cuda" else limits.waiting_seconds  # while a kernel runs, its host sleeps
             received = exchange.received(limits.wall_seconds, limits.answer_bytes, limits.output_bytes, waiting)
         if self.device != "cuda" and any(one.machine_at_fault for one in received):
-            raise TooBusy(
-                f"What your code may do takes seconds, but here it was not done after {limits.wall_seconds:g} s, or "
-                f"{limits.cpu_seconds} s of computing."
-            )
+            raise not_done(limits)
         return received
+
+
+def not_done(limits: Limits) -> TooBusy:
+    """What is said of a machine that did not get to the end of what a submission may do."""
+    return TooBusy(
+        f"What your code may do takes seconds, but here it was not done after {limits.wall_seconds:g} s, or "
+        f"{limits.cpu_seconds} s of computing."
+    )
 
 
 def request(

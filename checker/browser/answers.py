@@ -37,7 +37,7 @@ _TERMS = Terms(host=_HOST, targets=())
 Answer = dict[str, Any]
 
 
-def answered(request: str, alive: Callable[..., object] = lambda *_: None) -> str:
+def answered(request: str, alive: Callable[[], object] = lambda: None) -> str:
     """The answer to a request, whatever comes of it: JSON both. A fault of ours is a verdict, too.
 
     `alive` is called after each launch, and before matplotlib does something: so whoever waits knows that all is well.

@@ -42,7 +42,7 @@ def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None, *, believ
                 first = " Make a folder with the course first: flash-puzzles init flash-puzzles." if nowhere else ""
                 raise Misuse(f"{problem}{first}") from problem
             return Outcome(unreadable(puzzle_id, str(path), str(problem)))
-        if believing and accepted_before(puzzle_id, submission):
+        if believing and _accepted_before(puzzle_id, submission):
             return believed(puzzle_id, submission)
         outcome = check(puzzle_id, submission, terms)
         if outcome.verdict.status is Status.NOT_STARTED and file is None:
@@ -54,7 +54,7 @@ def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None, *, believ
         return Outcome(fault(puzzle_id, error))
 
 
-def accepted_before(puzzle_id: str, submission: Submission) -> bool:
+def _accepted_before(puzzle_id: str, submission: Submission) -> bool:
     """Whether this very text was accepted last, and the texts of all puzzles whose kernels it launches were."""
     texts = [(puzzle_id, submission), *((needed, own(needed)) for needed in ladder.RUNGS[puzzle_id].launches)]
     return all(progress.accepted_as(one, text.sha256) for one, text in texts)
@@ -89,7 +89,7 @@ def _insist_on_accepted(puzzle_id: str, works: bool) -> None:
         if works and progress.opened().progress.of(needed).solved:
             continue
         submission = own(needed)
-        known = accepted_before(needed, submission)
+        known = _accepted_before(needed, submission)
         if not known and not check(needed, submission, Terms(targets=())).verdict.accepted:
             raise AnotherFirst(needed)
 

@@ -106,9 +106,7 @@ def handle(plain: Any) -> Any:
     fit: set[tuple[int, str]] = set()
 
     def __init__(self: Any, data: Any, dtype: Any, *attr: Any) -> None:
-        work.left -= OPERATION + data.size
-        if work.left < 0:
-            work.look()
+        work.spend(OPERATION + data.size)
         if attr or (data.itemsize, dtype.name) not in fit:
             plain(self, data, dtype, *attr)
             fit.add((data.itemsize, dtype.name))

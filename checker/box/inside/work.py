@@ -1,8 +1,8 @@
 """How much a submission does, counted: what does far more than enough is ended, however fast or busy the machine is.
 
-Work is told in elements: an operation takes as long as OPERATION elements of one do. In what was measured (909
-launches of solutions), time keeps to that within a factor of two. What nothing counts (a tuple, a number of a million
-digits) has a clock of its own, of CPU time, which begins anew as long as something is counted.
+Work is told in elements: an operation takes about as long as OPERATION elements of one do. Of 405 launches of solutions
+nine in ten took 6 to 17 us of CPU time for so much. What nothing counts (a tuple, a number of a million digits) has a
+clock of its own, of CPU time, which begins anew as long as something is counted.
 """
 
 from __future__ import annotations
