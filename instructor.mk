@@ -8,18 +8,19 @@
 #   STUDENT=…      a student's name, as nbgrader knows it; NAMES=1: name those whom a page is about (class)
 #   KIND=…         what is asked about wrong kernels: line or property; COUNT=… of them, drawn by SEED=… (questions)
 #   SITE=…         the folder of the site (build/site); SERVE=1: show it as well; PYODIDE=cdn: pages take Python from its public address (site)
-#   TESTS=…        some files of tests (test)
+#   TESTS=…        some files of tests (test, test-all, test-costs)
+#   SLICE=…        a slice of the tests or the mutants, as `make test` has named it (test, mutants)
 
 cluster_size := about 60 MB on disk
 site_size  := about 80 MB on disk
 test_size  := about 250 MB on disk
-ifneq ($(filter test test-all mutants lint locks,$(MAKECMDGOALS)),)
+ifneq ($(filter test test-all test-costs mutants lint locks,$(MAKECMDGOALS)),)
   whole_size := With what the tests need, about 2.3 GB in all, more with a CUDA build of torch.
 endif
 
 pytest = "$(bin)/python" -m pytest -q -n auto --dist worksteal
 
-.PHONY: solution bug course grade grades class similar viva questions gradescope classroom student-bundle wheel site test test-all mutants versions locks lint needs-cluster needs-site needs-test
+.PHONY: solution bug course grade grades class similar viva questions gradescope classroom student-bundle wheel site test test-all test-costs mutants versions locks lint needs-cluster needs-site needs-test
 
 solution: $(call layer,check) ## the solution of PUZZLE=p4, explained, once yours is accepted (FORCE=1: before)
 	@$(checker) solution $(call argument,PUZZLE) $(if $(FORCE),--force)
@@ -63,14 +64,17 @@ wheel: $(call layer,check) ## for authors: the course as a package for pip, in b
 site: $(call layer,site) ## for instructors: the course as a static site that checks in the browser, in SITE=build/site (SERVE=1: and show it; PYODIDE=cdn)
 	@$(checker) site $(call argument,SITE) $(call option,--pyodide,PYODIDE) $(if $(SERVE),--serve)
 
-test: $(call layer,test) ## the project's own tests: about 13 minutes on two cores
-	@$(pytest) -m "not slow" $$TESTS
+test: $(call layer,test) ## the project's own tests, those that take long in slices: five minutes on two cores (SLICE=3: a slice again)
+	@$(pytest) --slice "$${SLICE:-now}" $$TESTS
 
-test-all: $(call layer,test) ## every test there is, with all 16,000 mutants: hours on two cores
-	@$(pytest)
+test-all: $(call layer,test) ## every test there is: hours on two cores
+	@$(pytest) $$TESTS
 
-mutants: $(call layer,test) ## wrong kernels made by machine, of PUZZLE=p4 or of all: all must be refused
-	@"$(bin)/python" -m tests.mutation $(call argument,PUZZLE)
+test-costs: $(call layer,test) ## for authors: measure what tests cost, all or TESTS=…, for the slices: hours on two cores
+	@"$(bin)/python" -m tests.costs $$TESTS
+
+mutants: $(call layer,test) ## wrong kernels made by machine, of PUZZLE=p4 or of all: all must be refused (SLICE=3: a twentieth of them)
+	@"$(bin)/python" -m tests.mutation $(call argument,PUZZLE) $(call option,--slice,SLICE)
 
 versions: $(call layer,test) ## the tests on every Python, triton and numpy supported (PYTHONS="python3.10 …", ONLY=hosted or newest): half an hour
 	@"$(bin)/python" -m tests.versions $(call option,--only,ONLY) $$PYTHONS

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import fcntl
 import importlib
 import os
-import random
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as `python -m checker` does; read when numpy is imported
 
@@ -19,8 +19,9 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ from checker.check import Terms, check
 from checker.course import ladder, places
 from checker.course.verdict import Verdict
 from checker.submission.read import from_cells, from_file
+from tests import slices
 from tests.kernels import Kernel
 
 ROOT = Path(__file__).parents[1]
@@ -56,14 +58,6 @@ def puzzle_of(path: Path) -> str:
     found = path.name.partition("_")[0]
     assert found == ladder.entry(found).id, f"{path} must be named ID_….py"
     return found
-
-
-def sampled(every: Iterable[Any], some: Container[Any] | int) -> list[Any]:
-    """Everything as parameters of a test, what is not in the sample for `make test-all`: this one, or so many."""
-    every = list(every)
-    if isinstance(some, int):
-        some = random.Random(len(every)).sample(every, some)
-    return [one if one in some else pytest.param(one, marks=pytest.mark.slow) for one in every]
 
 
 PACKAGES = {  # the tools that tests need, and what Debian's packages of them are called
@@ -97,14 +91,21 @@ def cage_or_skip() -> Cage:
         pytest.skip(str(reason))
 
 
+def installed(package: str) -> None:
+    """Skip the test, or the file, where a package is missing; under REQUIRE_ALL_TOOLS that is a failure."""
+    if find_spec(package) is None:
+        if os.environ.get("REQUIRE_ALL_TOOLS"):
+            pytest.fail(f"{package} is missing, and REQUIRE_ALL_TOOLS is set")
+        pytest.skip(f"{package} is not installed", allow_module_level=True)
+
+
 def importable(module: str) -> Any:
     """Import a module, or skip the test; under REQUIRE_ALL_TOOLS a missing one is a failure."""
     try:
         return importlib.import_module(module)
-    except ModuleNotFoundError:
-        if os.environ.get("REQUIRE_ALL_TOOLS"):
-            pytest.fail(f"{module} is missing, and REQUIRE_ALL_TOOLS is set")
-        pytest.skip(f"{module} is not installed", allow_module_level=True)
+    except ModuleNotFoundError as missing:
+        installed(missing.name or module)
+        raise
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -114,7 +115,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         asked += [*call.id.split("-"), *(getattr(one, "name", one) for one in call.params.values())]
     ids = {str(one).partition("_")[0] for one in asked}
     if ("pytorch" in ids or any(rung.pytorch and rung.id in ids for rung in ladder.LADDER)) and not find_spec("torch"):
-        importable("torch")
+        installed("torch")
 
 
 def boxed_processes(folder: Path) -> list[str]:
@@ -176,26 +177,21 @@ def kept(cage: Cage) -> Iterator[Host]:
         yield one
 
 
-@contextlib.contextmanager
-def quick_terms() -> Iterator[Terms]:
-    """The terms of practice; where there is a cage, with servers that are kept.
+@cache
+def quick_terms() -> Terms:
+    """The terms of practice, with servers that this process keeps: a check takes half the time.
 
-    For tests that check hundreds of kernels: `test_host` shows that a verdict does not depend on that.
+    `test_host` shows that a verdict does not depend on that.
     """
-    try:
-        cage = claim()
-    except NoCage:
-        yield Terms(lent=LENT)
-        return
-    with cage, Host(cage, kept=True) as host:
-        yield Terms(host=host, lent=LENT)
+    host = Host(kept=True)
+    atexit.register(host.close)
+    return Terms(host=host, lent=LENT)
 
 
 @pytest.fixture(scope="session")
-def quick() -> Iterator[Terms]:
+def quick() -> Terms:
     """Terms under which a check takes little time."""
-    with quick_terms() as terms:
-        yield terms
+    return quick_terms()
 
 
 def caged_processes() -> list[str]:
@@ -260,19 +256,30 @@ def told(request: pytest.FixtureRequest) -> Callable[[str], None]:
     return lambda sentence: request.node.user_properties.append((TOLD, sentence))
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slice", help="only cheap tests, and this slice of the dear ones: a number, or 'now'")
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Started in the background of a shell, a run and all that it starts would ignore Ctrl-C, which tests send."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if config.option.slice and not hasattr(config, "workerinput"):  # the processes that run tests are told
+        now = config.option.slice == "now"
+        config.option.slice = slices.commits() if now else int(config.option.slice)
+        config.option.changed = sorted(slices.changed())
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
-    """Say how many of the tests run that were collected, where some are left out, such as slow ones."""
-    every = len(items)
-    yield
-    if items and len(items) < every:  # each process has the same first test, and one of them runs it
-        rest = ", or all in make test-all" if config.option.markexpr == "not slow" else ""
-        items[0].user_properties.append((TOLD, f"tests: {len(items)} of {every}{rest}"))
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is not in the slice, and say so."""
+    if config.option.slice is None or not items:
+        return
+    every = [slices.Item(item.nodeid) for item in items]
+    chosen = slices.chosen(every, slices.read(), config.option.slice, config.option.changed)
+    config.hook.pytest_deselected(items=[item for n, item in enumerate(items) if n not in chosen.tests])
+    items[:] = [item for n, item in enumerate(items) if n in chosen.tests]
+    rest = f"slice {chosen.slice} of {chosen.of} (again: SLICE={chosen.slice}; all: make test-all)"
+    told = f"tests: {len(items)} of {len(every)}, {rest}"
+    items[0].user_properties.append((TOLD, told))  # each process has the same first test, and one of them runs it
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -294,7 +301,7 @@ def check_text() -> Callable[..., Verdict]:
         if text is None:
             assert old in SOLUTION
             text = SOLUTION.replace(old, new)
-        return check("p1", from_cells([("code", text)], "kernel.py", numbered=False), terms).verdict
+        return check("p1", from_cells([("code", text)], "kernel.py", numbered=False), terms or quick_terms()).verdict
 
     return run
 
@@ -334,8 +341,8 @@ def check_path(path: Path, terms: Terms | None = None) -> Verdict:
 
 
 def lending(terms: Terms | None = None) -> Terms:
-    """The same terms, or those of practice, with the course's kernels for programs that launch a learner's."""
-    return replace(terms or Terms(), lent=LENT)
+    """The same terms, or the quick ones, with the course's kernels for programs that launch a learner's."""
+    return replace(terms or quick_terms(), lent=LENT)
 
 
 def check_kernel(kernel: Kernel, terms: Terms | None = None) -> Verdict:

@@ -26,7 +26,7 @@ from checker.publish.build import page_text, puzzle_table
 from checker.publish.bundle import PAGES
 from checker.publish.hosted import hosted
 from checker.submission.read import from_file
-from tests.conftest import ROOT, STEMS_OF_KERNELS, check_path, sampled
+from tests.conftest import ROOT, STEMS_OF_KERNELS, check_path
 
 STEMS = ladder.stems()
 every_puzzle = pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
@@ -222,8 +222,8 @@ def test_every_misconception_is_told_from_the_right_answer(puzzle_id: str) -> No
             assert differs, misconception.title
 
 
-@pytest.mark.parametrize("key", sampled(("autumn", "winter", "spring", "summer"), ("autumn",)))
-@pytest.mark.parametrize("puzzle_id", sampled(STEMS, ("w2", "p4", "a2", "a3", "p7", "b3")))
+@pytest.mark.parametrize("key", ("autumn", "winter", "spring", "summer"))
+@pytest.mark.parametrize("puzzle_id", STEMS)
 def test_what_a_mistake_writes_has_the_shape_of_the_output_at_any_size(puzzle_id: str, key: str) -> None:
     """Also where tiles are empty, in the cases of any key and in those on both sides of some number in a kernel."""
     puzzle = catalog.load(puzzle_id)

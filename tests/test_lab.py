@@ -70,7 +70,7 @@ def verdict(page: Any, words: str) -> Any:
     return report
 
 
-@pytest.mark.parametrize("theme", ["JupyterLab Light", pytest.param("JupyterLab Dark", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
 def test_a_learner_solves_puzzle_1(page: Any, lab: str, theme: str) -> None:
     name = theme.split()[1].lower()
     opened(page, lab, theme)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import random
 
 import pytest
 
@@ -11,29 +12,28 @@ from checker.check import Terms
 from checker.course import ladder
 from checker.course.verdict import Finding, Status
 from checker.grading.viva.mutants import Mutant
-from tests.conftest import sampled
-from tests.mutation.gate import Fate, GateResult, all_mutants, excuses, matching, run, weighed
+from tests.mutation.__main__ import GREEN
+from tests.mutation.gate import SLICES, Fate, GateResult, all_mutants, excuses, matching, of_slice, run, weighed
 from tests.mutation.oracle import Oracle
 
-SAMPLE = 1  # of most puzzles in `make test`; `make test-all` and `make mutants` check all
 STEMS = ladder.stems()
 KERNELS = [(puzzle_id, kernel.name) for puzzle_id in STEMS for kernel in catalog.load(puzzle_id).kernels]
 
 
-@pytest.mark.parametrize("puzzle_id", sampled(STEMS, [one for one in STEMS if one not in {"a4", "b3", "c1"}]))
-def test_a_sample_of_mutants_is_refused(puzzle_id: str, told: Callable[[str], None]) -> None:
-    result = run(puzzle_id, SAMPLE)
-    told(result.summary())
+@pytest.mark.parametrize("puzzle_id", STEMS)
+def test_a_mutant_is_refused(puzzle_id: str, pytestconfig: pytest.Config) -> None:
+    """Another one in each slice of the tests. `make mutants` checks all."""
+    chosen = random.Random(pytestconfig.option.slice).sample(all_mutants(puzzle_id), 1)
+    result = run(puzzle_id, chosen)
     assert result.flaws == []
-    assert result.checked == SAMPLE
+    assert result.checked == 1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
-def test_all_mutants_are_refused(puzzle_id: str, told: Callable[[str], None]) -> None:
-    result = run(puzzle_id)
-    told(result.summary())
-    assert result.flaws == []
+def test_each_mutant_is_in_one_slice() -> None:
+    for puzzle_id in STEMS:
+        slices = [of_slice(puzzle_id, number) for number in range(SLICES)]
+        assert sorted(one.name for part in slices for one in part) == sorted(m.name for m in all_mutants(puzzle_id))
+    assert set(json.loads(GREEN.read_text())) == {str(number) for number in range(SLICES)}
 
 
 @pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
@@ -87,7 +87,7 @@ def test_what_is_wrong_or_unexplained_or_silent_or_excused_for_nothing_is_a_flaw
         assert any(kind in flaw and f"| {line} |" in flaw for flaw in result.flaws)
 
 
-@pytest.mark.parametrize("puzzle_and_kernel", sampled(KERNELS, 5), ids=lambda pair: pair[1])
+@pytest.mark.parametrize("puzzle_and_kernel", KERNELS, ids=lambda pair: pair[1])
 def test_the_oracle_finds_nothing_wrong_with_a_solution_in_other_launches(
     puzzle_and_kernel: tuple[str, str], quick: Terms
 ) -> None:

@@ -6,15 +6,13 @@ them; here something is added.
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from checker.check import Terms
 from checker.course import places
-from tests.conftest import check_changed, sampled
+from tests.conftest import check_changed
 
 NO_KEY_FURTHER = "range(0, end_k, Bc)"
 LAST_DIFFERENCE = "tl.exp(x - m), axis=0)"
@@ -153,14 +151,7 @@ CHANGES = {
 }  # fmt: skip
 
 
-IN_TEST = sorted(random.Random(20220527).sample(sorted(CHANGES), 3))
-
-
-def test_of_the_changes_a_sample_is_tried(told: Callable[[str], None]) -> None:
-    told(f"lines changed in solutions: {len(IN_TEST)} of {len(CHANGES)}, or all in make test-all")
-
-
-@pytest.mark.parametrize("name", sampled(CHANGES, IN_TEST))
+@pytest.mark.parametrize("name", CHANGES)
 def test_a_line_that_few_launches_show_is_refused(name: str, quick: Terms) -> None:
     verdict = check_changed(*CHANGES[name], replace(quick, key=name))
     assert not verdict.accepted
@@ -168,13 +159,10 @@ def test_a_line_that_few_launches_show_is_refused(name: str, quick: Terms) -> No
 
 
 NUMBERS = [(f"p{n}", size) for n in range(1, 8) for size in (3, 5, 8, 12, 20, 10**9)]
-SOME = [NUMBERS[6 * n + n % 6] for n in (1, 4)]
 HARMLESS = "\n    {name} = tl.where(({size} > {number}) | (tl.exp({name} * 0.0) > {number}.5), {name}, {name})"
 
 
-@pytest.mark.parametrize(
-    ("puzzle_id", "size"), [pytest.param(*one, marks=[] if one in SOME else pytest.mark.slow) for one in NUMBERS]
-)
+@pytest.mark.parametrize(("puzzle_id", "size"), NUMBERS)
 def test_a_number_that_changes_nothing_costs_nothing(puzzle_id: str, size: int, quick: Terms) -> None:
     """Launches because of a number are no harder than others on a right kernel: 750 blocks round 750 times."""
     name, of = ("cols", "n_cols") if puzzle_id < "p5" else ("dims", "n_q")

@@ -64,7 +64,6 @@ def test_the_trace_is_up_to_date() -> None:
     assert len(there) < MOST_BYTES
 
 
-@pytest.mark.slow
 def test_a_copy_without_solutions_needs_no_pictures(tmp_path: Path) -> None:
     importable("matplotlib")
     importable("jupytext")

@@ -153,7 +153,6 @@ def test_it_is_drawn(copy: Path) -> None:
     assert (copy / "trace" / f"{TOY}.png").exists()
 
 
-@pytest.mark.slow
 def test_it_is_built_and_tested(copy: Path) -> None:
     built = python(copy, "-m", "checker", "build")
     assert built.returncode == 0, built.stderr

@@ -217,18 +217,9 @@ def test_pictures_are_drawn_of_what_was_measured() -> None:
 
 STEPS = sorted((ROOT / "solutions" / "tuned").glob("*.py"))
 TUNED = [path for path in STEPS if not places.launches_itself(path)]
-LAST = {path.stem[:2]: path for path in TUNED}.values()  # the fastest of each puzzle
 
 
-def test_of_the_speed_track_the_last_steps_are_tried(told: Callable[[str], None]) -> None:
-    told(f"steps of the speed track: {len(LAST)} of {len(TUNED)}, or all in make test-all")
-
-
-@pytest.mark.parametrize(
-    "path",
-    [path if path in LAST else pytest.param(path, marks=pytest.mark.slow) for path in TUNED],
-    ids=[path.stem for path in TUNED],
-)
+@pytest.mark.parametrize("path", TUNED, ids=lambda path: path.stem)
 def test_the_speed_track_passes_the_checker(path: Path) -> None:
     verdict = check_path(path)
     assert verdict.accepted, verdict.findings

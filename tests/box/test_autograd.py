@@ -10,9 +10,9 @@ import pytest
 from checker.box.host import Host
 from checker.box.parent import Box, Limits
 from checker.box.protocol.results import Launch, LaunchResult, TensorArgument
-from tests.conftest import importable
+from tests.conftest import installed
 
-importable("torch")
+installed("torch")
 
 LENT = """
 import triton

@@ -146,7 +146,6 @@ def test_a_box_that_is_killed_from_outside_is_our_fault(runner: bool, check_kill
         check_killed(runner)
 
 
-@pytest.mark.slow
 def test_without_the_filter_a_submission_may_have_done_it_itself(
     monkeypatch: pytest.MonkeyPatch, check_killed: Callable[[bool], Verdict]
 ) -> None:

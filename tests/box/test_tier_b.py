@@ -62,7 +62,7 @@ def opened(paths: set[Path]) -> list[str]:
     return arguments
 
 
-@pytest.mark.parametrize("tests", [TESTS, pytest.param(GRADING, marks=pytest.mark.slow)], ids=["cage", "grading"])
+@pytest.mark.parametrize("tests", [TESTS, GRADING], ids=["cage", "grading"])
 def test_an_ordinary_users_cage_holds_as_well(tests: list[str], project: Path) -> None:
     python = {Path(sys.base_prefix).resolve(), Path(sys.prefix).resolve()}
     view = ["bwrap", "--die-with-parent", "--dev-bind", "/", "/", *opened(python)]

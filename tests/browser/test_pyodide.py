@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,93 +22,78 @@ from tests.kernels import Kernel, kernels
 FOLDERS = ("solutions", "right", "wrong")
 EVERY = [k for folder in FOLDERS for k in kernels(folder) if k.puzzle in STEMS_OF_KERNELS]
 RIGHT = [k for k in EVERY if k.folder != "wrong"]
-SEED = 20221107
-SAMPLE = 2  # in `make test`
 SCRIPT = Path(__file__).with_name("judged.py")
-Asked = tuple[tuple[Kernel, str | None], ...]  # with a key, or as in practice
-
-
-def answers(command: Sequence[str], asked: Asked) -> list[dict[str, Any]]:
-    lines = [json.dumps({"puzzle": k.puzzle, "text": k.text, "key": key}) for k, key in asked]
-    done = subprocess.run(
-        command,
-        input="\n".join(lines),
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def in_pyodide(site: Path, asked: Asked) -> list[dict[str, Any]]:
-    need("node")
-    return answers(["node", str(Path(__file__).with_name("node.mjs")), str(site), str(SCRIPT)], asked)
-
-
-@cache
-def in_cpython(asked: Asked) -> list[dict[str, Any]]:
-    """Without Triton's binary, and without the modules that Pyodide does not have."""
-    script = f"""
+WITHOUT_THE_BINARY = f"""
 import runpy, sys
 sys.modules |= dict.fromkeys({("resource", "fcntl", "pwd", "click", "rich", "watchfiles")})
 from checker.box import standin
 standin.install()
-runpy.run_module("tests.browser.judged", run_name="__main__", alter_sys=True)
 assert "libtriton" not in open("/proc/self/maps").read()
+runpy.run_module("tests.browser.judged", run_name="__main__", alter_sys=True)
 """
-    return answers([sys.executable, "-c", script], asked)
 
 
-def sample(every: Sequence[Kernel], size: int) -> list[Kernel]:
-    return random.Random(SEED).sample(every, size)
+class Judging:
+    """A process that runs `judged.py`, and judges one kernel after the other."""
+
+    def __init__(self, process: subprocess.Popen[str], complaint: Any):
+        self.process, self.complaint = process, complaint
+
+    def judged(self, kernel: Kernel, key: str | None = None) -> dict[str, Any]:
+        """What it says of a kernel; without a key, in practice."""
+        assert self.process.stdin and self.process.stdout
+        print(
+            json.dumps({"puzzle": kernel.puzzle, "text": kernel.text, "key": key}), file=self.process.stdin, flush=True
+        )
+        answer = self.process.stdout.readline()
+        self.complaint.seek(0)
+        assert answer, self.complaint.read()[-2000:]
+        found: dict[str, Any] = json.loads(answer)
+        return found
 
 
-def in_practice(every: Sequence[Kernel]) -> Asked:
-    return tuple((one, None) for one in every)
+@contextmanager
+def judging(command: Sequence[str]) -> Iterator[Judging]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with tempfile.TemporaryFile("w+") as complaint:
+        streams: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": complaint}
+        with subprocess.Popen(command, env=environment, text=True, **streams) as process:
+            yield Judging(process, complaint)
+            process.kill()
 
 
-def native(one: Kernel, quick: Terms) -> tuple[str, list[str], list[str]]:
-    verdict = check_kernel(one, replace(quick, targets=()))
-    passed = [one.name for one in verdict.properties if one.passed]
-    return verdict.status.value, [finding.id for finding in verdict.findings], passed
+@pytest.fixture(scope="session")
+def cpython() -> Iterator[Judging]:
+    """Without Triton's binary, and without the modules that Pyodide does not have."""
+    with judging([sys.executable, "-c", WITHOUT_THE_BINARY]) as process:
+        yield process
 
 
-def assert_processes_agree(tried: Sequence[Kernel], quick: Terms) -> None:
-    for one, here in zip(tried, in_cpython(in_practice(tried)), strict=True):
-        assert (here["verdict"], here["findings"], here["passed"]) == native(one, quick), one.name
-        assert here["compiled"] == 0
+@pytest.fixture(scope="session")
+def pyodide(built_site: Path) -> Iterator[Judging]:
+    need("node")
+    with judging(["node", str(Path(__file__).with_name("node.mjs")), str(built_site), str(SCRIPT)]) as process:
+        yield process
 
 
-def assert_pyodide_agrees(site: Path, asked: Asked) -> list[dict[str, Any]]:
-    there = in_pyodide(site, asked)
-    for (one, _), a, b in zip(asked, in_cpython(asked), there, strict=True):
-        assert a == b, one.name
-    return there
+@pytest.mark.parametrize("kernel", EVERY, ids=lambda kernel: kernel.name)
+def test_without_the_binary_it_gets_the_verdict_of_processes(kernel: Kernel, cpython: Judging, quick: Terms) -> None:
+    here, verdict = cpython.judged(kernel), check_kernel(kernel, replace(quick, targets=()))
+    assert here["verdict"] == verdict.status.value
+    assert here["findings"] == [finding.id for finding in verdict.findings]
+    assert here["passed"] == [one.name for one in verdict.properties if one.passed]
+    assert here["compiled"] == 0
 
 
-def test_a_sample_without_the_binary_gets_the_verdicts_of_processes(quick: Terms) -> None:
-    assert_processes_agree(sample(EVERY, SAMPLE), quick)
+@pytest.mark.parametrize("kernel", EVERY, ids=lambda kernel: kernel.name)
+def test_it_gets_it_in_pyodide(kernel: Kernel, pyodide: Judging, cpython: Judging) -> None:
+    assert pyodide.judged(kernel) == cpython.judged(kernel)
 
 
-def test_a_sample_gets_them_in_pyodide(built_site: Path, told: Callable[[str], None]) -> None:
-    told(f"kernels in Pyodide: {SAMPLE} of {len(EVERY)}, or all in make test-all")
-    assert_pyodide_agrees(built_site, in_practice(sample(EVERY, SAMPLE)))
-
-
-@pytest.mark.slow
-def test_all_without_the_binary_get_the_verdicts_of_processes(quick: Terms) -> None:
-    assert_processes_agree(EVERY, quick)
-
-
-@pytest.mark.slow
-def test_all_get_them_in_pyodide(built_site: Path) -> None:
-    assert_pyodide_agrees(built_site, in_practice(EVERY))
-
-
-@pytest.mark.slow
-def test_right_kernels_are_accepted_with_any_key(built_site: Path) -> None:
+@pytest.mark.parametrize("kernel", RIGHT, ids=lambda kernel: kernel.name)
+def test_a_right_kernel_is_accepted_with_any_key(kernel: Kernel, pyodide: Judging, cpython: Judging) -> None:
     """Each with a key of its own, of a hundred."""
-    asked = tuple((one, f"key {number % 100}") for number, one in enumerate(RIGHT))
-    assert {one["verdict"] for one in assert_pyodide_agrees(built_site, asked)} == {"accepted"}
+    key = f"key {RIGHT.index(kernel) % 100}"
+    there = pyodide.judged(kernel, key)
+    assert there["verdict"] == "accepted"
+    assert there == cpython.judged(kernel, key)

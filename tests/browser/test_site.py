@@ -254,7 +254,6 @@ def test_a_page_without_python_says_so_and_two_tabs_share_a_draft(alone: Any, si
     assert there.text == "second = 2"
 
 
-@pytest.mark.slow
 def test_files_go_out_and_come_back(context: Any, site: str, tmp_path: Path) -> None:
     bench = Bench(context.new_page(), site + PAGE)
     bench.page.wait_for_function(READY)
@@ -275,7 +274,6 @@ def test_files_go_out_and_come_back(context: Any, site: str, tmp_path: Path) -> 
     assert "tl.exp" in bench.text
 
 
-@pytest.mark.slow
 def test_pictures_and_a_stop(context: Any, site: str, folder: Path) -> None:
     bench = Bench(context.new_page(), f"{site}puzzles/{RUNGS['p2'].stem}.html")
     bench.page.wait_for_function(READY)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -15,20 +14,27 @@ from checker.catalog.attention import reference as attention
 from checker.catalog.attention.bias_gradient import expected_gradient
 from checker.catalog.attention.launch import shape_of, tensors, wide
 from checker.course.case import Array, Case
-from tests.conftest import importable, sampled
+from tests.conftest import importable
 
 ATTENTION = ("a3", "p5", "p6", "p7", "b1", "b2")
 
 
-def cases(*ids: str) -> Iterator[Case]:
-    for puzzle_id in ids:
-        puzzle = catalog.load(puzzle_id)
-        for key in ("practice", "autumn"):
-            yield from (case for case in puzzle.cases(puzzle.draw(key)) if not case.checked_arithmetic)
+KEYS = ("practice", "autumn")
 
 
-def names(case: Case) -> str:
-    return f"{case.kernel}-{case.name}"
+def cases(puzzle_id: str, key: str = "practice", output: str = "") -> list[Case]:
+    """The cases of a puzzle that have an output, or any."""
+    puzzle = catalog.load(puzzle_id)
+    every = [case for case in puzzle.cases(puzzle.draw(key)) if not case.checked_arithmetic]
+    return [case for case in every if not output or output in case.tensors]
+
+
+def compare(actual: Array, expected: Array, case: Case, rtol: float, atol: float = 0.0) -> None:
+    np.testing.assert_allclose(actual, expected, rtol=rtol, atol=atol, err_msg=f"{case.kernel}: {case.name}")
+
+
+def agree_as_gradients(actual: Array, expected: Array, case: Case) -> None:
+    compare(actual, expected, case, rtol=1e-9, atol=1e-9 * float(np.abs(expected).max()) + 1e-12)
 
 
 def plain_forward(case: Case) -> tuple[Array, Array]:
@@ -48,19 +54,18 @@ def plain_forward(case: Case) -> tuple[Array, Array]:
     return o, lse
 
 
-FORWARD = [c for c in cases("a3", "p5", "p6", "b1") if "o_ptr" in c.tensors]
-
-
-@pytest.mark.parametrize("case", sampled(FORWARD, 100), ids=names)
-def test_the_forward_reference_is_the_definition(case: Case) -> None:
-    expected = attention.expected(case)
-    o, lse = plain_forward(case)
-    np.testing.assert_allclose(expected["o_ptr"].values, o, rtol=1e-8, atol=1e-10)
-    if "lse_ptr" in expected:
-        np.testing.assert_allclose(expected["lse_ptr"].values, lse, rtol=1e-12)
-    elif "m_ptr" in expected:
-        m, l = expected["m_ptr"].values, expected["l_ptr"].values
-        np.testing.assert_allclose(m + np.log(l), lse, rtol=1e-12)
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("puzzle_id", ["a3", "p5", "p6", "b1"])
+def test_the_forward_reference_is_the_definition(puzzle_id: str, key: str) -> None:
+    for case in cases(puzzle_id, key, "o_ptr"):
+        expected = attention.expected(case)
+        o, lse = plain_forward(case)
+        compare(expected["o_ptr"].values, o, case, rtol=1e-8, atol=1e-10)
+        if "lse_ptr" in expected:
+            compare(expected["lse_ptr"].values, lse, case, rtol=1e-12)
+        elif "m_ptr" in expected:
+            m, l = expected["m_ptr"].values, expected["l_ptr"].values
+            compare(m + np.log(l), lse, case, rtol=1e-12)
 
 
 def with_exact_by_products(case: Case) -> Case:
@@ -73,34 +78,39 @@ def with_exact_by_products(case: Case) -> Case:
     )
 
 
-@pytest.mark.parametrize("case", sampled([c for c in cases("p7") if c.kernel != "delta_kernel"], 50), ids=names)
-def test_the_backward_reference_is_the_derivative(case: Case) -> None:
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("output", ["dq_ptr", "dk_ptr"])
+def test_the_backward_reference_is_the_derivative(output: str, key: str) -> None:
     torch = importable("torch")
-    q, k, v = (torch.tensor(wide(case, name), requires_grad=True) for name in "qkv")
-    seen = attention.sees(case)
-    s = float(case.scalars["scale"]) * q @ k.transpose(1, 2)
-    # Queries without keys are left out: softmax has no value there, and they add nothing to any gradient.
-    rows = torch.tensor(seen.any(axis=1))
-    p = torch.softmax(s.masked_fill(~torch.tensor(seen), -torch.inf)[:, rows], dim=-1)
-    (p @ v).backward(torch.tensor(wide(case, "do"))[:, rows])
-    exact = backward.expected(with_exact_by_products(case))
-    for name, grown in {"dq_ptr": q.grad, "dk_ptr": k.grad, "dv_ptr": v.grad}.items():
-        if name in exact:
-            largest = float(grown.abs().max())
-            np.testing.assert_allclose(exact[name].values, grown.numpy(), rtol=1e-9, atol=1e-9 * largest + 1e-12)
+    for case in cases("p7", key, output):
+        q, k, v = (torch.tensor(wide(case, name), requires_grad=True) for name in "qkv")
+        seen = attention.sees(case)
+        s = float(case.scalars["scale"]) * q @ k.transpose(1, 2)
+        # Queries without keys are left out: softmax has no value there, and they add nothing to any gradient.
+        rows = torch.tensor(seen.any(axis=1))
+        p = torch.softmax(s.masked_fill(~torch.tensor(seen), -torch.inf)[:, rows], dim=-1)
+        (p @ v).backward(torch.tensor(wide(case, "do"))[:, rows])
+        exact = backward.expected(with_exact_by_products(case))
+        for name, grown in {"dq_ptr": q.grad, "dk_ptr": k.grad, "dv_ptr": v.grad}.items():
+            if name in exact:
+                agree_as_gradients(exact[name].values, grown.numpy(), case)
 
 
-@pytest.mark.parametrize("case", [c for c in cases("b1") if c.kernel == "dbias_kernel"], ids=names)
-def test_the_gradient_of_a_bias_is_the_derivative(case: Case) -> None:
+@pytest.mark.parametrize("key", KEYS)
+def test_the_gradient_of_a_bias_is_the_derivative(key: str) -> None:
     """Of a bias that all heads share, from the LSE and the delta of the same attention."""
+    for case in cases("b1", key, "dbias_ptr"):
+        check_gradient_of_bias(case)
+
+
+def check_gradient_of_bias(case: Case) -> None:
     torch = importable("torch")
     q, k, v, b = (torch.tensor(wide(case, name)) for name in ("q", "k", "v", "bias"))
     b.requires_grad_()
     s = float(case.scalars["scale"]) * q @ k.transpose(1, 2) + b
     (torch.softmax(s, dim=-1) @ v).backward(torch.tensor(wide(case, "do")))
     exact = expected_gradient(with_exact_by_products(case))["dbias_ptr"].values
-    largest = float(b.grad.abs().max())
-    np.testing.assert_allclose(exact, b.grad.numpy(), rtol=1e-9, atol=1e-9 * largest + 1e-12)
+    agree_as_gradients(exact, b.grad.numpy(), case)
 
 
 def one_by_one(case: Case) -> Array:
@@ -120,22 +130,29 @@ def small(case: Case) -> bool:
     return shape.heads * shape.n_q * shape.n_k < 3000
 
 
-OF_DROPOUT = [case for case in cases("b2") if small(case)]
+@pytest.mark.parametrize("key", KEYS)
+def test_the_reference_with_dropout_is_the_definition(key: str) -> None:
+    for case in filter(small, cases("b2", key, "o_ptr")):
+        check_dropout(case)
 
 
-@pytest.mark.parametrize("case", sampled([c for c in OF_DROPOUT if "o_ptr" in c.tensors], 20), ids=names)
-def test_the_reference_with_dropout_is_the_definition(case: Case) -> None:
+def check_dropout(case: Case) -> None:
     expected, z = attention.expected(case), one_by_one(case)
     s = attention.scores(case)
     e = np.exp(s - s.max(axis=-1, keepdims=True))
     o = (e / e.sum(axis=-1, keepdims=True) * z) @ wide(case, "v")
-    np.testing.assert_allclose(expected["o_ptr"].values, o, rtol=1e-8, atol=1e-10)
-    np.testing.assert_allclose(expected["lse_ptr"].values, np.logaddexp.reduce(s, axis=-1), rtol=1e-12)
+    compare(expected["o_ptr"].values, o, case, rtol=1e-8, atol=1e-10)
+    compare(expected["lse_ptr"].values, np.logaddexp.reduce(s, axis=-1), case, rtol=1e-12)
 
 
-@pytest.mark.parametrize("case", sampled([c for c in OF_DROPOUT if c.kernel == "dropout_dk_dv_kernel"], 20), ids=names)
-def test_the_gradients_with_dropout_are_the_derivative(case: Case) -> None:
+@pytest.mark.parametrize("key", KEYS)
+def test_the_gradients_with_dropout_are_the_derivative(key: str) -> None:
     """Which also proves that delta is rowsum(dO * O) still: PyTorch knows nothing of it."""
+    for case in filter(small, cases("b2", key, "dv_ptr")):
+        check_gradients_with_dropout(case)
+
+
+def check_gradients_with_dropout(case: Case) -> None:
     torch = importable("torch")
     z = torch.tensor(one_by_one(case))
     q, k, v = (torch.tensor(wide(case, name), requires_grad=True) for name in "qkv")
@@ -146,8 +163,7 @@ def test_the_gradients_with_dropout_are_the_derivative(case: Case) -> None:
     exact = tensors(shape_of(case), {name: values.detach().numpy() for name, values in rows.items()})
     made = backward.expected(replace(case, tensors={**case.tensors, **exact}))
     for name, grown in {"dk_ptr": k.grad, "dv_ptr": v.grad}.items():
-        largest = float(grown.abs().max())
-        np.testing.assert_allclose(made[name].values, grown.numpy(), rtol=1e-9, atol=1e-9 * largest + 1e-12)
+        agree_as_gradients(made[name].values, grown.numpy(), case)
 
 
 def test_p_and_seed_are_of_every_kind() -> None:

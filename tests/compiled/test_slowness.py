@@ -33,7 +33,6 @@ def test_a_kernel_gets_its_name_and_the_same_without_the_fault_does_not(pair: Pa
     assert pair.finding not in [one.id for one in quick]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("pair", pairs().values(), ids=pairs())
 def test_slow_kernels_are_right(pair: Pair, tmp_path: Path) -> None:
     path = tmp_path / f"{pair.puzzle}_slow.py"

@@ -192,7 +192,6 @@ def test_workers_that_are_killed_cost_nothing(desk: Path) -> None:
     assert rows(desk) == uninterrupted(desk)
 
 
-@pytest.mark.slow
 def test_what_is_killed_from_outside_has_no_score_and_is_named(desk: Path) -> None:
     """As by the system when memory is short: nothing in a cage can send a signal. It is tried again once."""
     cage_or_skip().close()

@@ -215,7 +215,6 @@ def test_what_does_not_count() -> None:
     assert [token.line for token in tokens('a\n"""\n\n"""\nb')] == [0, 4]
 
 
-@pytest.mark.slow
 def test_a_class_of_ten_thousand() -> None:
     others = [(f"s{n}", handed(ODD.replace("import triton\n", f"import triton\nNUMBER = {n}\n"))) for n in range(4_998)]
     others += [(f"t{n}", handed(solution("p3").read_text() + f"\nNUMBER = {n}")) for n in range(5_000)]

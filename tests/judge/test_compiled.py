@@ -53,7 +53,6 @@ def compiled(limits: Limits | None = None) -> tuple[Compiled, bool]:
     return result, started
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
 def test_solutions_compile_for_every_target(puzzle_id: str) -> None:
     verdict = check_path(ROOT / "solutions" / f"{STEMS[puzzle_id]}.py", Terms(targets=targets.ALL))

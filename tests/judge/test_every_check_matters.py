@@ -74,11 +74,7 @@ def _lint_off(kernel: Kernel, terms: Terms) -> Terms:
     return replace(terms, lint=kernel.folder != "hostile", limits=Limits(patience=2.0, waiting_seconds=2.0))
 
 
-@pytest.mark.parametrize(
-    ("room", "name", "instead", "kernel"),
-    [pytest.param(*entry, marks=pytest.mark.slow if n % 4 else []) for n, entry in enumerate(JUDGE)],
-    ids=[entry[1] for entry in JUDGE],
-)
+@pytest.mark.parametrize(("room", "name", "instead", "kernel"), JUDGE, ids=[entry[1] for entry in JUDGE])
 def test_the_judge_needs_this_check(
     room: Any, name: str, instead: Callable[..., Any], kernel: str, quick: Terms, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,9 +20,6 @@ from checker.judge.forms import fitting, forms, job_of, timed_like
 from checker.submission.read import from_file
 from tests.conftest import STEMS_OF_KERNELS
 
-# Those that asked for too much, or were not compiled in their time: D = 128 and 64 by 64 tiles, a T4 and an RTX 40.
-AT_RISK = {("p5", "sm_75"), ("p7", "sm_75"), ("p7", "sm_86"), ("b1", "sm_86"), ("b3", "sm_86")}
-
 
 def compiled(puzzle: Puzzle, wanted: list[Job]) -> list[Compiled]:
     program, problems = program_of(from_file(places.solution(puzzle.id)), puzzle.kernels)
@@ -31,14 +28,8 @@ def compiled(puzzle: Puzzle, wanted: list[Job]) -> list[Compiled]:
         return compiler.results()
 
 
-def every() -> Iterator[object]:
-    for puzzle_id in STEMS_OF_KERNELS:
-        for target in KNOWN:
-            marks = () if (puzzle_id, target) in AT_RISK else pytest.mark.slow
-            yield pytest.param(puzzle_id, target, marks=marks)
-
-
-@pytest.mark.parametrize(("puzzle_id", "target"), list(every()))
+@pytest.mark.parametrize("target", KNOWN)
+@pytest.mark.parametrize("puzzle_id", STEMS_OF_KERNELS)
 def test_every_solution_fits_on_every_card(puzzle_id: str, target: str) -> None:
     puzzle = catalog.load(puzzle_id)
     for one in compiled(puzzle, jobs(puzzle, puzzle.cases(puzzle.draw()), (target,))):

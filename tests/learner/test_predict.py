@@ -24,7 +24,7 @@ from checker.learner import predict
 from checker.learner.predict import Answer, guesses_of, said_in
 from checker.learner.progress import _LINE, Entry
 from checker.submission.read import from_cells
-from tests.conftest import LENT, importable, sampled
+from tests.conftest import LENT, importable
 from tests.kernels import kernels, named
 from tests.learner.conftest import STEMS, Course, solution_text, solved
 from tests.notebook.test_notebook import Kernel
@@ -96,7 +96,7 @@ def test_the_lesson_asks_what_the_judge_answers(puzzle_id: str) -> None:
     assert f'make predict PUZZLE={puzzle_id} GUESS="{" ".join(f"{name}=..." for name in names)}"' in above
 
 
-@pytest.mark.parametrize("puzzle_id", sampled(STEMS, 6))
+@pytest.mark.parametrize("puzzle_id", STEMS)
 def test_the_solution_gives_the_number_that_the_sizes_give(puzzle_id: str) -> None:
     found = answers(catalog.load(puzzle_id), solution_text(puzzle_id))
     assert list(found) == list(RIGHT[puzzle_id])
@@ -117,9 +117,7 @@ OTHERS = {  # right kernels that do something else than the course's solution
 }
 
 
-@pytest.mark.parametrize(
-    "kernel", [pytest.param(k, marks=[pytest.mark.slow] * (k.name not in OTHERS), id=k.name) for k in kernels("right")]
-)
+@pytest.mark.parametrize("kernel", kernels("right"), ids=lambda kernel: kernel.name)
 def test_other_right_kernels_differ_only_where_the_bounds_leave_a_choice(kernel: Any) -> None:
     """Else the reason would be false of them; and then the course's number is said, too."""
     puzzle = catalog.load(kernel.puzzle)
@@ -313,10 +311,7 @@ def cell(course: Course, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kernel]:
     kernel.shutdown_kernel(now=True)
 
 
-@pytest.mark.parametrize(
-    ("puzzle_id", "said"),
-    [("p5", "k_reads=4, o_writes=2"), pytest.param("a2", 'tiles=36, largest="1024"', marks=pytest.mark.slow)],
-)
+@pytest.mark.parametrize(("puzzle_id", "said"), [("p5", "k_reads=4, o_writes=2"), ("a2", 'tiles=36, largest="1024"')])
 def test_a_notebook_says_what_a_terminal_says(puzzle_id: str, said: str, course: Course, cell: Kernel) -> None:
     course.script(puzzle_id).write_text(solved(puzzle_id))
     typed = course.run("predict", puzzle_id, *said.replace('"', "").split(", ")).stdout

@@ -164,15 +164,11 @@ def touched_afterwards(path: Path, text: str) -> None:
 
 
 SAVES = [at_once, atomically, removing_first, with_a_backup, in_parts, touched_afterwards]
-USUAL = [at_once, removing_first]  # in `make test`; `make test-all` tries all
 
 
 @pytest.mark.parametrize(
     ("save", "terminal"),
-    [
-        *(pytest.param(save, True, marks=[] if save in USUAL else pytest.mark.slow) for save in SAVES),
-        (atomically, False),
-    ],
+    [*((save, True) for save in SAVES), (atomically, False)],
     ids=[*(save.__name__.replace("_", " ") for save in SAVES), "into a pipe"],
 )
 def test_a_save_shows_its_report_soon_and_once(

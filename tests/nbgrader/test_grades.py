@@ -14,11 +14,11 @@ import pytest
 from click.testing import CliRunner
 
 from checker.course.status import Misuse
-from tests.conftest import importable
+from tests.conftest import installed
 from tests.nbgrader.conftest import ASSIGNMENT, RIGHT, ROOT, Course, filled
 from tests.nbgrader.test_policies import deadline
 
-importable("nbgrader")
+installed("nbgrader")
 
 from checker.commands.grades import grades  # noqa: E402
 

@@ -12,8 +12,6 @@ import sys
 import textwrap
 from pathlib import Path
 
-import pytest
-
 from checker.grading import settings
 from tests.conftest import ROOT, importable, need
 
@@ -60,7 +58,6 @@ def uncommented(template: str) -> str:
     return re.sub(r"^# (\[\[question|name|text|points|rubric)", r"\1", template, flags=re.MULTILINE)
 
 
-@pytest.mark.slow
 def test_they_lead_to_grades(tmp_path: Path) -> None:
     """The student hands in the solution; and the one who wrote it gets all points."""
     importable("nbgrader")

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import importable
+from tests.conftest import installed
 
-importable("nbgrader")
+installed("nbgrader")
 
 from checker.nbgrader.filled import Filled, filled, number  # noqa: E402
 from checker.nbgrader.platform import PLATFORMS, Platform  # noqa: E402

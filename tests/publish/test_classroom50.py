@@ -248,7 +248,6 @@ def test_what_cannot_be_installed_is_no_score(runner: Runner) -> None:
     assert "3.10 to 3.14" in runner.done.stderr and not (runner.bundle / ".venv").exists()
 
 
-@pytest.mark.slow
 def test_it_installs_what_it_needs(runner: Runner) -> None:
     runner.hand_in(**{NAME: SOLUTION})
     (runner.bundle / ".venv").unlink()

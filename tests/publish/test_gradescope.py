@@ -336,7 +336,6 @@ def test_the_shell_can_read_its_scripts(name: str) -> None:
         subprocess.run(["shellcheck", path], check=True)
 
 
-@pytest.mark.slow
 def test_setup_installs_what_grading_needs(container: Container, tmp_path: Path) -> None:
     """All but apt's part, in a fresh environment."""
     programs = tmp_path / "programs"

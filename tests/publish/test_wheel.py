@@ -10,7 +10,6 @@ import sysconfig
 import zipfile
 from pathlib import Path
 
-import nbformat
 import pytest
 
 from checker.course import ladder
@@ -154,6 +153,7 @@ def test_a_hosted_notebook_needs_its_first_cell_only(
 ) -> None:
     """Far from any folder of the course, as on Colab; where the course is there already, nothing is installed."""
     importable("nbclient")
+    nbformat = importable("nbformat")
     environment = with_triton if there else Environment(tmp_path / "venv", None, hidden=("torch",))
     lesson = (ROOT / "solutions" / "p1_naive_softmax.py").read_text()
     book = nbformat.reads((ROOT / "notebooks" / "p1_naive_softmax.ipynb").read_text(), 4)

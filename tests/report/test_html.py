@@ -51,7 +51,6 @@ def test_the_map_shows_what_is_wrong() -> None:
     assert "where it is wrong" in html(verdict)
 
 
-@pytest.mark.slow
 def test_reports_stay_small(quick: Terms) -> None:
     for kernel in [kernel for kernel in kernels("wrong") if kernel.puzzle in ("p1", "p7")][::6]:
         assert len(html(check_kernel(kernel, quick))) < 30_000

@@ -6,7 +6,6 @@ import io
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -22,7 +21,6 @@ from checker.report.words import PLAIN_WORDS, apart
 from checker.submission.read import from_cells
 from tests.conftest import ROOT, SOLUTION, check_kernel
 from tests.kernels import kernels, named
-from tests.test_kernels import compiled_if_need_be
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -62,8 +60,7 @@ def shown(verdict: Verdict, width: int = 80, **options: object) -> str:
 
 @pytest.fixture(scope="module")
 def wrong(quick: Terms) -> list[Verdict]:
-    some = [kernel for kernel in kernels("wrong") if not compiled_if_need_be(kernel)][::140]
-    return [check_kernel(kernel, replace(quick, targets=())) for kernel in some]
+    return [check_kernel(kernel, quick) for kernel in kernels("wrong")[::140]]
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])

@@ -16,7 +16,6 @@ from checker.submission.lint import lint
 from checker.submission.problem import Problem
 from checker.submission.pytorch import refusals, vocabulary
 from checker.submission.read import Submission, from_cells
-from tests.conftest import sampled
 from tests.pytorch import FORWARD, HEAD, PROGRAM, Attack, attacks, with_text
 
 
@@ -291,7 +290,7 @@ def _places(text: str) -> Iterator[tuple[str, ast.expr]]:
 INTRUDERS = ["__import__('os')", "-({}, __import__('os'))[0]", "(lambda: 0)()", "{}.__class__", "torch.load"]
 
 
-@pytest.mark.parametrize("intruder", sampled(INTRUDERS, INTRUDERS[:2]))
+@pytest.mark.parametrize("intruder", INTRUDERS)
 def test_nothing_can_stand_where_the_lint_does_not_look(intruder: str) -> None:
     """Put Python into each place of the function in turn: as what stands there, and as a part of it."""
     places = list(_places(ALLOWED))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from checker.trace import run
 from checker.trace.result import Trace
-from tests.conftest import importable, sampled
+from tests.conftest import importable
 from tests.trace.traces import BESIDE_DIAGONAL, STEMS, of_kernel, pairs_of, solution, wrong
 
 MOST_BYTES = 200_000
@@ -103,7 +103,7 @@ def test_colours_darken_with_the_count(most: int) -> None:
     assert most == 1 or light[0] - light[-1] > 0.1
 
 
-@pytest.mark.parametrize("name", sampled([*STEMS.values(), *WRONG], (STEMS["w1"], STEMS["p5"], WRONG[0])))
+@pytest.mark.parametrize("name", [*STEMS.values(), *WRONG])
 def test_pictures_are_small_white_and_described(name: str) -> None:
     image = importable("PIL.Image")
     from checker.trace import chart

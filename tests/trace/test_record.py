@@ -63,7 +63,6 @@ def test_a_launch_that_stops_is_seen_up_to_there() -> None:
     assert launch.reads[0].counts.sum() == 61
 
 
-@pytest.mark.slow
 def test_of_many_programs_and_steps_the_first_are_kept() -> None:
     """One column a step, which is right, and slow: what is left out is told."""
     lines = (ROOT / "solutions" / f"{STEMS['p2']}.py").read_text().split("\n")

@@ -63,7 +63,6 @@ def test_it_shows_lines_as_they_come_and_then_the_picture(kernel: Any, tmp_path:
     assert (tmp_path / "train" / "train.json").exists()
 
 
-@pytest.mark.slow
 def test_what_a_cell_raises_is_told_and_leaves_no_picture(kernel: Any) -> None:
     _, client = kernel
     ran(client, "from checker.notebook import train")

@@ -30,7 +30,7 @@ LEFT_OUT = (
     *("test_mutation.py", "test_one_line_changed.py", "test_sentences.py", "learner/test_watch.py"),
     *("grading", "nbgrader", "publish/test_gradescope.py", "publish/test_classroom50.py"),
 )
-SUITE = ("-m", "pytest", "-q", "-n", "3", "--dist", "worksteal", "-m", "not slow", "-p", "no:cacheprovider")
+SUITE = ("-m", "pytest", "-q", "-n", "3", "--dist", "worksteal", "--slice", "now", "-p", "no:cacheprovider")
 KERNELS = (*SUITE[:7], "tests/test_kernels.py", "-k", "kernels_are_accepted or kernels_are_refused")  # all there are
 SUITE += tuple(f"--ignore=tests/{path}" for path in LEFT_OUT)
 

@@ -1,0 +1,239 @@
+"""Which tests a run takes, and what they cost: each has its turn, no run takes too long, and what is new always runs."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import costs, slices
+from tests.conftest import ROOT, need
+from tests.slices import A_SLICE, CHANGED, Chosen, Item, about_of, chosen, cost, summed
+
+FILES = ("judge/test_a.py", "box/test_b.py", "test_c.py")
+COSTS = {
+    "judge/test_a.py": {"test_dear": {"p4": 8.0, "p5": 64.0}, "test_one": {"": 2.0}},
+    "test_c.py": {"test_dear": {"": 32.0}},
+}
+ITEMS = st.builds(
+    lambda file, function, puzzle, number: Item(f"tests/{file}::{function}[{puzzle}_softmax-{number}]"),
+    st.sampled_from(FILES),
+    st.sampled_from(["test_dear", "test_one", "test_new"]),
+    st.sampled_from(["p4", "p5"]),
+    st.integers(0, 99),
+)
+SUITES = st.lists(ITEMS, unique=True, max_size=150)
+
+
+def taken(every: list[Item], number: int, *changed: str) -> tuple[set[Item], Chosen]:
+    made = chosen(every, COSTS, number, changed)
+    return {every[n] for n in made.tests}, made
+
+
+@given(SUITES, st.integers(0, 1000))
+def test_as_many_runs_as_there_are_slices_take_every_test(every: list[Item], first: int) -> None:
+    of = taken(every, 0)[1].of
+    runs = [taken(every, first + n)[0] for n in range(of)]
+    assert set().union(*runs) == set(every)
+    cheap = {item for item in every if not cost(item, COSTS)}
+    assert all(cheap <= run for run in runs)
+
+
+@given(SUITES, st.integers(0, 1000), st.randoms())
+def test_a_run_takes_its_slice_one_of_each_file_and_no_more(every: list[Item], number: int, random: object) -> None:
+    run, made = taken(every, number)
+    assert made.slice == number % made.of
+    dear = {item for item in every if cost(item, COSTS)}
+    assert {item.file for item in run & dear} == {item.file for item in dear}
+    most = A_SLICE + 64.0 * (1 + len(FILES))  # a test is taken whole
+    assert sum(cost(item, COSTS) for item in run) <= most
+    random.shuffle(every)  # type: ignore[attr-defined]
+    assert taken(every, number)[0] == run  # in whichever order they are collected
+
+
+@given(SUITES, st.integers(0, 1000), st.sampled_from(["judge", "box", "test_c.py", "p4", "p5"]))
+def test_to_it_come_those_of_what_has_changed(every: list[Item], number: int, changed: str) -> None:
+    before, after = taken(every, number)[0], taken(every, number, changed)[0]
+    assert before <= after
+    about = {item for item in every if changed in (item.room, item.puzzle)}
+    assert after - before <= about
+    assert sum(cost(item, COSTS) for item in after - before) <= CHANGED
+    left = CHANGED - sum(cost(item, COSTS) for item in after - before)
+    assert all(cost(item, COSTS) > left for item in about - after)
+
+
+def test_a_test_is_about_the_puzzle_that_its_parameters_name() -> None:
+    item = Item("tests/judge/test_a.py::test_x[lint-on-p4_tiled_softmax]")
+    assert (item.file, item.function, item.puzzle, item.room) == ("judge/test_a.py", "test_x", "p4", "judge")
+    assert Item("tests/test_c.py::test_x[b3]").puzzle == "b3"
+    for name in ("tests/test_c.py::test_p4", "tests/test_c.py::test_x[4-x9_y-p40]"):
+        assert (Item(name).puzzle, Item(name).room) == ("", "test_c.py")
+
+
+def test_of_another_puzzle_than_was_measured_it_costs_what_most_do() -> None:
+    def of(name: str) -> float:
+        return cost(Item(f"tests/{name}"), COSTS)
+
+    assert [of(f"judge/test_a.py::test_dear[{one}]") for one in ("p4", "p5", "p6")] == [8.0, 64.0, 64.0]
+    assert of("judge/test_a.py::test_one") == 2.0
+    assert of("judge/test_a.py::test_new") == of("box/test_b.py::test_dear[p4]") == 0.0
+
+
+def test_what_is_dear_is_rounded_to_a_power_of_two() -> None:
+    measured = [("a", 0.2), ("b", 0.21), ("c[p4]", 2.5), ("c[p4-1]", 3.1), ("c[p5]", 0.1)]
+    made = summed((Item(f"tests/x/test_y.py::{name}"), seconds) for name, seconds in measured)
+    assert made == {"x/test_y.py": {"b": {"": 0.25}, "c": {"p4": 2.0}}}
+
+
+def test_what_a_file_is_about() -> None:
+    about = {
+        "checker/judge/traffic.py": {"judge"},
+        "tests/judge/test_traffic.py": {"judge"},
+        "tests/test_course.py": {"test_course.py"},
+        "checker/catalog/p4_tiled_softmax.py": {"catalog", "p4"},
+        "solutions/p4_tiled_softmax.md": {"p4"},
+        "tests/wrong/p4.toml": {"wrong", "p4"},
+        "README.md": set(),
+    }
+    assert {name: set(about_of(name)) for name in about} == about
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """With two commits, and `SINCE` unset."""
+    need("git")
+    monkeypatch.setattr(slices, "ROOT", tmp_path)
+    monkeypatch.delenv("SINCE", raising=False)
+    for name in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{name}_NAME", "x")
+        monkeypatch.setenv(f"GIT_{name}_EMAIL", "x@example.org")
+    git(tmp_path, "init", "-q", "-b", "main")
+    commit(tmp_path, "puzzles/p1_x.py")
+    commit(tmp_path, "checker/box/x.py")
+    return tmp_path
+
+
+def git(folder: Path, *arguments: str) -> None:
+    subprocess.run(["git", "-C", folder, *arguments], check=True, capture_output=True)
+
+
+def commit(folder: Path, name: str) -> None:
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(name)
+    git(folder, "add", name)
+    git(folder, "commit", "-q", "-m", name)
+
+
+def test_the_slice_counts_commits_and_what_has_changed_is_since_the_last_push(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert slices.commits() == 2
+    assert slices.changed() == {"box"}  # nothing is known of a push: what the last commit has changed
+    git(repository, "clone", "-q", "--bare", ".", "../pushed.git")
+    git(repository, "remote", "add", "origin", "../pushed.git")
+    git(repository, "fetch", "-q", "origin")
+    git(repository, "branch", "-q", "--set-upstream-to=origin/main")
+    assert slices.changed() == {"box"}  # all is pushed
+    commit(repository, "checker/judge/x.py")
+    commit(repository, "puzzles/p4_x.py")
+    (repository / "checker" / "box" / "x.py").write_text("changed")
+    (repository / "puzzles" / "p5_new.py").touch()
+    assert slices.commits() == 4
+    assert slices.changed() == {"judge", "p4", "box", "p5"}
+    monkeypatch.setenv("SINCE", "HEAD~1")
+    assert slices.changed() == {"p4", "box", "p5"}
+    monkeypatch.setenv("SINCE", "0" * 40)  # as of a new branch
+    assert slices.changed() == {"p4", "box", "p5"}
+
+
+def test_without_git_or_a_repository_it_is_slice_0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "ROOT", tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert (slices.commits(), slices.changed()) == (0, frozenset())
+    monkeypatch.setattr(slices, "ROOT", ROOT)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert (slices.commits(), slices.changed()) == (0, frozenset())
+
+
+def test_the_costs_are_those_of_tests_that_exist() -> None:
+    assert slices.COSTS.stat().st_size < 60_000
+    for file, functions in slices.read().items():
+        text = (ROOT / "tests" / file).read_text(encoding="utf-8")
+        for function, by_puzzle in functions.items():
+            assert f"def {function}(" in text, f"{file} has no {function}: make test-costs TESTS=tests/{file}"
+            assert all(math.log2(seconds) % 1 == 0 and seconds >= 0.25 for seconds in by_puzzle.values())
+
+
+SUITE = """
+import os, subprocess, sys, time, pytest
+
+BURN = "import os\\nwhile sum(os.times()[:2]) < 0.6: pass\\nprint(flush=True)\\n"
+
+def burn(then="", **how):
+    return subprocess.Popen([sys.executable, "-c", BURN + then], stdout=subprocess.PIPE, **how)
+
+@pytest.fixture(scope="module")
+def shared():
+    burn().wait()
+
+def test_with_a_fixture_that_others_use(shared): pass
+
+def test_with_a_child_that_has_ended(): burn().wait()
+
+def test_with_a_child_that_goes_on():
+    global child
+    child = burn("import time; time.sleep(600)", start_new_session=True)
+    child.stdout.readline()
+
+def test_after_it(): child.kill()
+
+def test_that_fails(): assert burn().wait()
+
+def test_that_is_skipped(): pytest.skip("no reason")
+"""
+
+
+def test_a_test_costs_what_it_and_its_children_take(tmp_path: Path) -> None:
+    """Of the processor, so it does not matter how busy the machine is; not what fails, nor what others use as well."""
+    suite, lines = tmp_path / "test_suite.py", tmp_path / "lines"
+    suite.write_text(SUITE)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), costs.VARIABLE: str(lines)}
+    line = [sys.executable, "-m", "pytest", "-q", "-p", "tests.costs", "-p", "no:cacheprovider", str(suite)]
+    done = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert "1 failed, 4 passed, 1 skipped" in done.stdout, done.stdout
+    found = {item.function: seconds for item, seconds in costs.measured(lines)}
+    assert list(found) == [
+        "test_with_a_fixture_that_others_use",
+        "test_with_a_child_that_has_ended",
+        "test_with_a_child_that_goes_on",
+        "test_after_it",
+    ]
+    none, ended, on, after = found.values()
+    assert none < 0.3 and after < 0.3
+    assert ended >= 0.5 and on >= 0.5
+
+
+def test_costs_are_renewed_for_what_was_measured_and_kept_of_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(costs, "COSTS", tmp_path / "costs.json")
+    monkeypatch.setattr(slices, "COSTS", tmp_path / "costs.json")
+    here = "tests/test_slices.py"
+    names = (test_what_a_file_is_about.__name__, test_what_is_dear_is_rounded_to_a_power_of_two.__name__)
+    costs.renew([(Item(f"{here}::{name}"), 1.0) for name in (*names, "test_that_was_renamed")])
+    assert slices.read() == {"test_slices.py": {name: {"": 1.0} for name in sorted(names)}}
+    costs.renew([(Item(f"{here}::{names[0]}"), 0.1), (Item(f"{here}::{names[1]}[p4]"), 4.0)])
+    assert slices.read() == {"test_slices.py": {names[1]: {"p4": 4.0}}}
+
+
+def test_a_run_says_which_slice_it_is() -> None:
+    line = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--slice", "7", "-p", "no:cacheprovider"]
+    done = subprocess.run([*line, "tests/test_english.py"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("slice 0 of 1 (again: SLICE=0; all: make test-all)") == 1

@@ -1,0 +1,50 @@
+"""`python -m tests.versions.verdicts`: all solutions and fifty wrong kernels get their verdicts, with this Triton.
+
+Which fifty counts the commits, as the slices of the tests do. What needs PyTorch is left out. It takes
+no more than what the course itself needs, so it runs in an environment that has nothing else.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator
+
+from checker.box.host import Host
+from checker.check import Terms, check
+from checker.course import ladder
+from checker.submission.read import from_cells
+from tests.kernels import Kernel, kernels
+from tests.slices import commits
+
+SOME = 50
+
+
+def tried() -> list[Kernel]:
+    """The kernels."""
+    solutions, wrong = (
+        [one for one in kernels(folder) if not ladder.RUNGS[one.puzzle].pytorch] for folder in ("solutions", "wrong")
+    )
+    return solutions + random.Random(commits()).sample(wrong, SOME)
+
+
+def flaws() -> Iterator[str]:
+    """What is not as it must be, a line each."""
+    with Host(kept=True) as host:
+        for one in tried():
+            submission = from_cells([("code", one.text)], f"{one.name}.py", numbered=False)
+            verdict = check(one.puzzle, submission, Terms(host=host)).verdict
+            found = tuple(finding.id for finding in verdict.findings)
+            if found != (() if one.folder == "solutions" else one.findings):
+                yield f"{one.name}: {' and '.join(found) or verdict.status.value}"
+
+
+def main() -> int:
+    """1 if a verdict is another one."""
+    lines = list(flaws())
+    print("\n".join(lines) or f"{len(tried())} kernels got their verdicts.")
+    return bool(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
