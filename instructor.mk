@@ -73,7 +73,7 @@ test-all: $(call layer,test) ## every test there is: hours on two cores
 test-costs: $(call layer,test) ## for authors: measure what tests cost, all or TESTS=…, for the slices: hours on two cores
 	@"$(bin)/python" -m tests.costs $$TESTS
 
-mutants: $(call layer,test) ## wrong kernels made by machine, of PUZZLE=p4 or of all: all must be refused (SLICE=3: a twentieth of them)
+mutants: $(call layer,test) ## wrong kernels made by machine, of PUZZLE=p4 or of all: all must be refused (SLICE=3: a fiftieth)
 	@"$(bin)/python" -m tests.mutation $(call argument,PUZZLE) $(call option,--slice,SLICE)
 
 versions: $(call layer,test) ## the tests on every Python, triton and numpy supported (PYTHONS="python3.10 …", ONLY=hosted or newest): half an hour

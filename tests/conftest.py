@@ -42,6 +42,7 @@ from tests.kernels import Kernel
 
 ROOT = Path(__file__).parents[1]
 TOLD = "told"
+SLICE = pytest.StashKey[tuple[int, list[str]]]()  # which one runs, and what has changed
 settings.register_profile("course", deadline=None)  # machines are shared: how long something takes proves nothing
 settings.load_profile("course")
 # What a `make` that runs the tests was told, such as VENV, is not for those that the tests run.
@@ -263,22 +264,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Started in the background of a shell, a run and all that it starts would ignore Ctrl-C, which tests send."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    if config.option.slice and not hasattr(config, "workerinput"):  # the processes that run tests are told
+    if config.option.slice:
         now = config.option.slice == "now"
-        config.option.slice = slices.commits() if now else int(config.option.slice)
-        config.option.changed = sorted(slices.changed())
+        here = slices.commits() if now else int(config.option.slice), sorted(slices.changed())
+        config.stash[SLICE] = getattr(config, "workerinput", {}).get("slice", here)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Processes that run tests together are told, lest one of them sees that something changes meanwhile."""
+    if SLICE in node.config.stash:
+        node.workerinput["slice"] = node.config.stash[SLICE]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is not in the slice, and say so."""
-    if config.option.slice is None or not items:
+    if SLICE not in config.stash or not items:
         return
+    number, changed = config.stash[SLICE]
     every = [slices.Item(item.nodeid) for item in items]
-    chosen = slices.chosen(every, slices.read(), config.option.slice, config.option.changed)
-    config.hook.pytest_deselected(items=[item for n, item in enumerate(items) if n not in chosen.tests])
-    items[:] = [item for n, item in enumerate(items) if n in chosen.tests]
-    rest = f"slice {chosen.slice} of {chosen.of} (again: SLICE={chosen.slice}; all: make test-all)"
-    told = f"tests: {len(items)} of {len(every)}, {rest}"
+    chosen = slices.chosen(every, slices.read(), number, changed)
+    config.hook.pytest_deselected(items=[item for item, one in zip(items, every, strict=True) if one not in chosen])
+    items[:] = [item for item, one in zip(items, every, strict=True) if one in chosen]
+    told = f"tests: {len(items)} of {len(every)}, slice {number} (again: SLICE={number}; all: make test-all)"
     items[0].user_properties.append((TOLD, told))  # each process has the same first test, and one of them runs it
 
 

@@ -4,9 +4,9 @@ What a test costs is CPU seconds of the process and of all that it starts. `cost
 and for each puzzle that it is about, if it is more than 0.2; `make test-costs` alone writes that. A test that does not
 stand there is cheap: so a new one always runs.
 
-Dear tests are put in the order of a hash of their names, and cut into slices of equal cost. Which slice it is counts
-the commits, so as many commits as there are slices run every test there is. To the slice come one dear test of each
-file that it has none of, and those of what has changed since the last push.
+The dear tests of a file are put in the order of a hash of their names, and cut into ten slices of equal cost, or into
+more if a slice were longer than `LONGEST`: so tests that try hundreds of kernels leave room for others. Which slice it
+is counts the commits. To the slices come tests of what has changed since the last push.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import math
 import os
 import subprocess
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,8 +26,9 @@ from checker.course import ladder
 ROOT = Path(__file__).parents[1]
 COSTS = Path(__file__).with_name("costs.json")
 DEAR = 0.2  # CPU seconds; what costs more stands in the file
-A_SLICE = 250.0  # CPU seconds: what `make test` spends on dear tests, whatever has changed
-CHANGED = 80.0  # and on those of what has changed
+SLICES = 10  # of a file's dear tests at least: so many commits run all of them
+LONGEST = 40.0  # CPU seconds of a file's slice
+CHANGED = 80.0  # CPU seconds of those of what has changed
 IDS = {rung.id for rung in ladder.LADDER}
 
 
@@ -91,43 +92,31 @@ def summed(measured: Iterable[tuple[Item, float]]) -> Costs:
     return costs
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """The tests that run, by their numbers, and of which slice they are."""
-
-    tests: frozenset[int]
-    slice: int
-    of: int  # slices there are
-
-
-def chosen(tests: Collection[Item], costs: Costs, number: int, changed: Collection[str] = ()) -> Chosen:
-    """Those that run as slice `number`, modulo how many there are. `changed`: rooms, files and puzzles."""
-    of_test = {n: cost(test, costs) for n, test in enumerate(tests)}
-    by_number = list(tests)
-    dear = sorted((n for n in of_test if of_test[n]), key=lambda n: by_number[n].place)
-    whole = sum(of_test.values())
-    of = max(1, math.ceil(whole / A_SLICE))
-    number %= of
-    slices: list[list[int]] = [[] for _ in range(of)]
-    before = 0.0
-    for n in dear:
-        slices[min(int(before / whole * of), of - 1)].append(n)
-        before += of_test[n]
-    following = [n for k in range(number + 1, number + of) for n in slices[k % of]]  # the next slice's first
-    now = set(slices[number])
-    files = {by_number[n].file for n in now}
-    for n in following:
-        if by_number[n].file not in files:
-            files.add(by_number[n].file)
-            now.add(n)
+def chosen(every: Sequence[Item], costs: Costs, number: int, changed: Collection[str] = ()) -> frozenset[Item]:
+    """Those that run as slice `number`. `changed`: rooms, files and puzzles."""
+    dear = {item: seconds for item in every if (seconds := cost(item, costs))}
+    files: defaultdict[str, list[Item]] = defaultdict(list)
+    for item in sorted(dear, key=lambda item: item.place):
+        files[item.file].append(item)
+    now = {item for of_file in files.values() for item in _slice(of_file, dear, number)}
     left = CHANGED
-    for n in following:
-        test = by_number[n]
-        if n not in now and of_test[n] <= left and not {test.room, test.puzzle}.isdisjoint(changed):
-            left -= of_test[n]
-            now.add(n)
-    cheap = {n for n in of_test if not of_test[n]}
-    return Chosen(frozenset(cheap | now), number, of)
+    for item in sorted(dear.keys() - now, key=lambda item: item.place):
+        if dear[item] <= left and not {item.room, item.puzzle}.isdisjoint(changed):
+            left -= dear[item]
+            now.add(item)
+    return frozenset(every) - dear.keys() | now
+
+
+def _slice(of_file: list[Item], dear: Mapping[Item, float], number: int) -> list[Item]:
+    """A slice of a file's dear tests; if none begins in it, the next one that does."""
+    whole = sum(dear[item] for item in of_file)
+    slices = max(SLICES, math.ceil(whole / LONGEST))
+    slice_of, before = {}, 0.0
+    for item in of_file:
+        slice_of[item] = int(before / whole * slices)
+        before += dear[item]
+    found = [item for item in of_file if slice_of[item] == number % slices]
+    return found or [next((item for item in of_file if slice_of[item] > number % slices), of_file[0])]
 
 
 def commits() -> int:

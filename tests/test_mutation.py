@@ -12,6 +12,7 @@ from checker.check import Terms
 from checker.course import ladder
 from checker.course.verdict import Finding, Status
 from checker.grading.viva.mutants import Mutant
+from tests.conftest import SLICE
 from tests.mutation.__main__ import GREEN
 from tests.mutation.gate import SLICES, Fate, GateResult, all_mutants, excuses, matching, of_slice, run, weighed
 from tests.mutation.oracle import Oracle
@@ -23,7 +24,7 @@ KERNELS = [(puzzle_id, kernel.name) for puzzle_id in STEMS for kernel in catalog
 @pytest.mark.parametrize("puzzle_id", STEMS)
 def test_a_mutant_is_refused(puzzle_id: str, pytestconfig: pytest.Config) -> None:
     """Another one in each slice of the tests. `make mutants` checks all."""
-    chosen = random.Random(pytestconfig.option.slice).sample(all_mutants(puzzle_id), 1)
+    chosen = random.Random(pytestconfig.stash.get(SLICE, (0, []))[0]).sample(all_mutants(puzzle_id), 1)
     result = run(puzzle_id, chosen)
     assert result.flaws == []
     assert result.checked == 1
@@ -33,7 +34,7 @@ def test_each_mutant_is_in_one_slice() -> None:
     for puzzle_id in STEMS:
         slices = [of_slice(puzzle_id, number) for number in range(SLICES)]
         assert sorted(one.name for part in slices for one in part) == sorted(m.name for m in all_mutants(puzzle_id))
-    assert set(json.loads(GREEN.read_text())) == {str(number) for number in range(SLICES)}
+    assert set(json.loads(GREEN.read_text())) <= {str(number) for number in range(SLICES)}
 
 
 @pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())

@@ -1,4 +1,4 @@
-"""Which tests a run takes, and what they cost: each has its turn, no run takes too long, and what is new always runs."""
+"""Which tests a run takes, and what they cost: each has its turn, no run takes too long, a new one is in every run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import math
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests import costs, slices
 from tests.conftest import ROOT, need
-from tests.slices import A_SLICE, CHANGED, Chosen, Item, about_of, chosen, cost, summed
+from tests.slices import CHANGED, LONGEST, SLICES, Item, about_of, chosen, cost, summed
 
 FILES = ("judge/test_a.py", "box/test_b.py", "test_c.py")
 COSTS = {
@@ -31,40 +33,38 @@ ITEMS = st.builds(
 SUITES = st.lists(ITEMS, unique=True, max_size=150)
 
 
-def taken(every: list[Item], number: int, *changed: str) -> tuple[set[Item], Chosen]:
-    made = chosen(every, COSTS, number, changed)
-    return {every[n] for n in made.tests}, made
+def whole(some: Iterable[Item]) -> float:
+    return sum(cost(item, COSTS) for item in some)
 
 
 @given(SUITES, st.integers(0, 1000))
-def test_as_many_runs_as_there_are_slices_take_every_test(every: list[Item], first: int) -> None:
-    of = taken(every, 0)[1].of
-    runs = [taken(every, first + n)[0] for n in range(of)]
-    assert set().union(*runs) == set(every)
-    cheap = {item for item in every if not cost(item, COSTS)}
-    assert all(cheap <= run for run in runs)
+def test_as_many_runs_as_a_file_has_slices_take_every_test_of_it(every: list[Item], first: int) -> None:
+    for file in FILES:
+        own = {item for item in every if item.file == file}
+        runs = [chosen(every, COSTS, first + n) & own for n in range(max(SLICES, math.ceil(whole(own) / LONGEST)))]
+        assert frozenset().union(*runs) == own
+        cheap = {item for item in own if not cost(item, COSTS)}
+        assert all(cheap <= run for run in runs)
 
 
 @given(SUITES, st.integers(0, 1000), st.randoms())
-def test_a_run_takes_its_slice_one_of_each_file_and_no_more(every: list[Item], number: int, random: object) -> None:
-    run, made = taken(every, number)
-    assert made.slice == number % made.of
-    dear = {item for item in every if cost(item, COSTS)}
-    assert {item.file for item in run & dear} == {item.file for item in dear}
-    most = A_SLICE + 64.0 * (1 + len(FILES))  # a test is taken whole
-    assert sum(cost(item, COSTS) for item in run) <= most
-    random.shuffle(every)  # type: ignore[attr-defined]
-    assert taken(every, number)[0] == run  # in whichever order they are collected
+def test_a_run_takes_a_slice_of_each_file_and_no_more(every: list[Item], number: int, random: Random) -> None:
+    run = chosen(every, COSTS, number)
+    for file in FILES:
+        own = {item for item in every if item.file == file and cost(item, COSTS)}
+        assert bool(run & own) == bool(own)
+        assert whole(run & own) < min(whole(own) / SLICES, LONGEST) + 64.01  # a test is taken whole
+    random.shuffle(every)
+    assert chosen(every, COSTS, number) == run  # in whichever order they are collected
 
 
 @given(SUITES, st.integers(0, 1000), st.sampled_from(["judge", "box", "test_c.py", "p4", "p5"]))
 def test_to_it_come_those_of_what_has_changed(every: list[Item], number: int, changed: str) -> None:
-    before, after = taken(every, number)[0], taken(every, number, changed)[0]
+    before, after = chosen(every, COSTS, number), chosen(every, COSTS, number, [changed])
     assert before <= after
     about = {item for item in every if changed in (item.room, item.puzzle)}
     assert after - before <= about
-    assert sum(cost(item, COSTS) for item in after - before) <= CHANGED
-    left = CHANGED - sum(cost(item, COSTS) for item in after - before)
+    assert (left := CHANGED - whole(after - before)) >= 0
     assert all(cost(item, COSTS) > left for item in about - after)
 
 
@@ -236,4 +236,4 @@ def test_a_run_says_which_slice_it_is() -> None:
     line = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--slice", "7", "-p", "no:cacheprovider"]
     done = subprocess.run([*line, "tests/test_english.py"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
-    assert done.stdout.count("slice 0 of 1 (again: SLICE=0; all: make test-all)") == 1
+    assert done.stdout.count("slice 7 (again: SLICE=7; all: make test-all)") == 1

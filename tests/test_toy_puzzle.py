@@ -93,6 +93,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "tests/__init__.py",
         "tests/conftest.py",
         "tests/kernels.py",
+        "tests/slices.py",
         "tests/test_course.py",
     ):
         shutil.copy(ROOT / name, root / name)

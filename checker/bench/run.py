@@ -78,7 +78,7 @@ def measure(
         found = child.answer(tell)
         free, target, shared = (found[name] for name in ("free", "target", "shared"))
         chosen = timed(free) if callable(timed) else timed or extent.sizes(puzzle, free)
-        wanted = [_fitting(one, target, shared) for one in chosen]
+        wanted = [_fitting(one, target, shared, puzzle.work is not None) for one in chosen]
         child.ask(
             {
                 "sources": {name: text for name, text in sources.items() if isinstance(text, str)},
@@ -97,9 +97,10 @@ def measure(
     return Result(puzzle_id, puzzle.title, tuple(sizes), clocks=clocks, date=_today(), **gpu)
 
 
-def _fitting(timed: Timed, target: str, shared: int) -> Timed:
+def _fitting(timed: Timed, target: str, shared: int, multiplies: bool) -> Timed:
     """The same with what is to be tried on this GPU."""
-    return replace(timed, tunings={name: fitting(some, target, shared) for name, some in timed.tunings.items()})
+    tried = {name: fitting(some, target, shared, multiplies) for name, some in timed.tunings.items()}
+    return replace(timed, tunings=tried)
 
 
 @dataclass

@@ -60,7 +60,7 @@ def forms(
             else:
                 [tuning] = timed.tunings[kernel.name]
                 if not launch:
-                    tuning = replace(tuning, blocks=shortened(tuning.blocks, target))
+                    tuning = replace(tuning, blocks=shortened(tuning.blocks, target, puzzle.work is not None))
                 job, size_of_it = _as_launched(kernel, timed.launch(kernel.name, tuning.blocks), target), timed.name
             options = {"num_warps": tuning.num_warps, "num_stages": tuning.num_stages}
             fewer = () if launch else job.fewer

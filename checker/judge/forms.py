@@ -32,7 +32,7 @@ def forms(kernel: Kernel, cases: Sequence[Case], target: str, *, multiplies: boo
 
     `multiplies`: tiles, by tl.dot.
     """
-    timed, *others = _covering([_shortened(case, target) for case in cases] if multiplies else cases)
+    timed, *others = _covering([_shortened(case, target, multiplies) for case in cases])
     first = job_of(kernel, timed, target)
     yield first
     for case in others or [timed]:
@@ -43,21 +43,21 @@ def forms(kernel: Kernel, cases: Sequence[Case], target: str, *, multiplies: boo
             yield replace(_with_ones(form, integers), parts=tuple(_with_ones(form, (name,)) for name in integers))
 
 
-def _shortened(case: Case, target: str) -> Case:
+def _shortened(case: Case, target: str, multiplies: bool) -> Case:
     """The launch with tiles as short as the target multiplies."""
-    return replace(case, constexprs={**case.constexprs, **shortened(sides(case.constexprs), target)})
+    return replace(case, constexprs={**case.constexprs, **shortened(sides(case.constexprs), target, multiplies)})
 
 
-def shortened(blocks: Mapping[str, int], target: str) -> dict[str, int]:
-    """Sides of tiles that are as short as the target multiplies."""
-    longest = longest_side(target)
+def shortened(blocks: Mapping[str, int], target: str, multiplies: bool) -> dict[str, int]:
+    """Sides of tiles that are as short as the target multiplies; blocks that are not multiplied stay as they are."""
+    longest = longest_side(target) if multiplies else 0
     return {name: min(side, longest or side) for name, side in blocks.items()}
 
 
-def fitting(tunings: Iterable[Tuning], target: str, shared: int) -> tuple[Tuning, ...]:
+def fitting(tunings: Iterable[Tuning], target: str, shared: int, multiplies: bool) -> tuple[Tuning, ...]:
     """Launches to be tried on a target with so many bytes of shared memory: these, and their like for a small one."""
     tried = [
-        replace(one, blocks=shortened(one.blocks, target), num_stages=stages)
+        replace(one, blocks=shortened(one.blocks, target, multiplies), num_stages=stages)
         for one in tunings
         for stages in (one.num_stages, *(fewer for fewer in fewer_stages(shared) if fewer < one.num_stages))
     ]

@@ -53,10 +53,16 @@ def test_a_large_card_gets_the_launch_that_is_timed_and_a_small_one_fewer_stages
 
 def test_what_is_tried_on_a_card() -> None:
     two = (Tuning({"Br": 64, "Bc": 64}, 4), Tuning({"Br": 128, "Bc": 64}, 8, 2))
-    assert fitting(two, "sm_90", 227 << 10) == two
-    on_4070 = fitting(two, "sm_89", 99 << 10)
+    assert fitting(two, "sm_90", 227 << 10, multiplies=True) == two
+    on_4070 = fitting(two, "sm_89", 99 << 10, multiplies=True)
     assert [(one.blocks["Br"], one.num_stages) for one in on_4070] == [(64, 3), (64, 2), (64, 1), (128, 2), (128, 1)]
-    assert {tuple(one.blocks.values()) for one in fitting(two, "sm_75", 64 << 10)} == {(32, 32)}
+    on_t4 = fitting(two, "sm_75", 64 << 10, multiplies=True)
+    assert {tuple(one.blocks.values()) for one in on_t4} == {(32, 32)}
+
+
+def test_a_block_that_holds_a_whole_row_is_never_shorter() -> None:
+    row = (Tuning({"BLOCK_SIZE": 1024}, 4),)
+    assert {one.blocks["BLOCK_SIZE"] for one in fitting(row, "sm_75", 64 << 10, multiplies=False)} == {1024}
 
 
 def shown(puzzle: Puzzle) -> Iterator[tuple[str, dict[str, int]]]:
