@@ -41,6 +41,7 @@ class Seen:
 
     failed: dict[int, str] = field(default_factory=dict)  # why, in a few words
     left_out: set[int] = field(default_factory=set)
+    unseen: set[int] = field(default_factory=set)  # failed for want of a result: an earlier one ended the process
     raised: list[Raised] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
     memory: list[Note] = field(default_factory=list)  # and what differs between runs, or breaks a law
@@ -72,6 +73,7 @@ def _collected(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: C
                 continue
         if one.result is None or (stopped is None and len(one.results) + bool(one.left_out) < runs_of(case, puzzle)):
             seen.failed[case.id] = "did not get that far"
+            seen.unseen.add(case.id)
         elif stopped is not None and stopped.error is not None and overworked(stopped):
             seen.failed[case.id] = "did not finish"
             if not seen.over_traffic and not puzzle.pytorch:
@@ -144,12 +146,12 @@ def _explained(puzzle: Puzzle, seen: Seen, evidence: list[Evidence], where: Loca
 
 
 def _heard(seen: Seen, evidence: list[Evidence]) -> set[int]:
-    """Of the cases that something is wrong with, those that are worth a diagnosis.
+    """Of the cases in which something was seen to be wrong, those that are worth a diagnosis.
 
     With a single column, say, most mistakes look alike, and a launch in huge tensors trips over every mistake in an
     address. They are heard only if there is nothing wrong with any other.
     """
-    faulty = {*seen.failed, *(finding.where.case_id for finding in seen.over_traffic)}
+    faulty = {*(seen.failed.keys() - seen.unseen), *(finding.where.case_id for finding in seen.over_traffic)}
     cases = [one.case for one in evidence if one.case.id in faulty]
     return {case.id for case in cases if case.telling} or {case.id for case in cases}
 

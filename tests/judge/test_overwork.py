@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from checker.box.protocol.records import LOAD, TOO_MUCH_WORK
 from checker.course.misconception import Moves
 from checker.course.puzzle import Budget
@@ -23,6 +25,12 @@ def test_the_loop_is_marked_with_how_often_it_ran_and_how_often_is_enough() -> N
     assert "had run 40,000 times" in finding.explanation
     assert "For all programs together, 10 times are more than enough." in finding.explanation  # 4 programs, 6 tiles
     assert made.failed == {1: "did not finish", 2: "did not get that far"}
+
+
+def test_it_is_told_of_any_case_if_others_were_not_run_for_it() -> None:
+    far = ended(40_000)
+    far = replace(far, case=replace(far.case, telling=False))
+    assert ids(judged(puzzle(), evidence(case()), far, Evidence(case("after"), None, None))) == ["time-limit"]
 
 
 def test_where_no_tiles_are_known_only_the_loop_is_told() -> None:
