@@ -27,8 +27,9 @@ ROOT = Path(__file__).parents[1]
 COSTS = Path(__file__).with_name("costs.json")
 DEAR = 0.2  # CPU seconds; what costs more stands in the file
 SLICES = 10  # of a file's dear tests at least: so many commits run all of them
-LONGEST = 40.0  # CPU seconds of a file's slice
-CHANGED = 80.0  # CPU seconds of those of what has changed
+LONGEST = 30.0  # CPU seconds of a file's slice
+SHORT = 4.0  # CPU seconds of a test that stands for its file where no other one's turn has come
+CHANGED = 60.0  # CPU seconds of those of what has changed
 IDS = {rung.id for rung in ladder.LADDER}
 
 
@@ -108,15 +109,18 @@ def chosen(every: Sequence[Item], costs: Costs, number: int, changed: Collection
 
 
 def _slice(of_file: list[Item], dear: Mapping[Item, float], number: int) -> list[Item]:
-    """A slice of a file's dear tests; if none begins in it, the next one that does."""
+    """A slice of a file's dear tests; if none begins in it, the next one that does and is `SHORT`, if there is any."""
     whole = sum(dear[item] for item in of_file)
     slices = max(SLICES, math.ceil(whole / LONGEST))
+    this = (number + int(Item(of_file[0].file).place, 16)) % slices  # else all files had their first test in slice 0
     slice_of, before = {}, 0.0
     for item in of_file:
         slice_of[item] = int(before / whole * slices)
         before += dear[item]
-    found = [item for item in of_file if slice_of[item] == number % slices]
-    return found or [next((item for item in of_file if slice_of[item] > number % slices), of_file[0])]
+    short = sorted(
+        (item for item in of_file if dear[item] <= SHORT), key=lambda item: (slice_of[item] < this, slice_of[item])
+    )
+    return [item for item in of_file if slice_of[item] == this] or short[:1]
 
 
 def commits() -> int:

@@ -169,7 +169,7 @@ def test_a_check_says_which_triton_it_does_not_know(tmp_path: Path, monkeypatch:
     monkeypatch.syspath_prepend(tmp_path)
     said = r"the box did not start: Triton 3\.\S+ has another \S+create_dot than this checker knows, or none"
     with pytest.raises(BoxFailed, match=f"^{said}"):  # a sentence, and no traceback
-        check_path(places.solution("p1"))
+        check_path(places.solution("p1"), Terms())
 
 
 def test_no_other_name_of_the_interpreter_is_used() -> None:

@@ -140,12 +140,12 @@ def test_grading_does_not_believe_what_practice_has_kept(
     """A submission that practised here may have written anything into the cache of compilations."""
     wrong = named("p3_starts_as_an_integer")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert check_kernel(wrong).status is Status.DOES_NOT_COMPILE
+    assert check_kernel(wrong, Terms()).status is Status.DOES_NOT_COMPILE
     [kept] = (tmp_path / "flash-puzzles" / "compiled").iterdir()
     fine = {"error": None, "shared": 0, "registers": 1, "spilled": 0}
     poison = json.dumps([fine] * len(json.loads(kept.read_text())))
     kept.write_text(poison)
-    assert check_kernel(wrong).accepted  # as expected of a cache
+    assert check_kernel(wrong, Terms()).accepted  # as expected of a cache
     for terms in (Terms(key="autumn", host=Host(cage)), Terms(key="autumn")):
         assert check_kernel(wrong, terms).status is Status.DOES_NOT_COMPILE
     assert [path.read_text() for path in kept.parent.iterdir()] == [poison]

@@ -191,15 +191,40 @@ def new_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def course(new_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
-    """A copy of the new course, to which nobody has handed in."""
-    folder = tmp_path_factory.mktemp("class")
-    shutil.copytree(new_course, folder, dirs_exist_ok=True)
+@contextlib.contextmanager
+def copied(course: Path, folder: Path) -> Iterator[Course]:
+    """A copy of what lies around a course: the course itself, its exchange, and where students are at home."""
+    shutil.copytree(course, folder, dirs_exist_ok=True, symlinks=True)
     own = folder / "course" / "own_config.py"
-    own.write_text(own.read_text().replace(str(new_course), str(folder)))
+    own.write_text(own.read_text().replace(str(course), str(folder)))
     with at_home(folder):
         yield Course(folder / "course", folder / "exchange", folder / "homes")
 
 
-__all__ = ["ASSIGNMENT", "CHECK", "KERNEL", "RIGHT", "ROOT", "Course", "Done", "Notebook", "filled", "nbgrader"]
+@pytest.fixture
+def course(new_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
+    """A copy of the new course, to which nobody has handed in."""
+    with copied(new_course, tmp_path_factory.mktemp("class")) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def shared_course(new_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
+    """One for all tests of a file, whose order must not matter."""
+    with copied(new_course, tmp_path_factory.mktemp("class")) as one:
+        yield one
+
+
+__all__ = [
+    "ASSIGNMENT",
+    "CHECK",
+    "KERNEL",
+    "RIGHT",
+    "ROOT",
+    "Course",
+    "Done",
+    "Notebook",
+    "copied",
+    "filled",
+    "nbgrader",
+]

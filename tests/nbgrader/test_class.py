@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from checker.course import ladder
 from checker.grading import grade
-from tests.nbgrader.conftest import ASSIGNMENT, CHECK, KERNEL, RIGHT, ROOT, Course, Notebook, filled
+from tests.nbgrader.conftest import ASSIGNMENT, CHECK, KERNEL, RIGHT, ROOT, Course, Notebook, copied, filled
 
 PADDED = (ROOT / "tests" / "wrong" / "p1_padding_loaded_as_zero.py").read_text().partition("\n\n\n")[2]
 HELPER = "@triton.jit\ndef shifted(x):\n    return x - tl.max(x, axis=0)\n"
@@ -32,20 +33,27 @@ def mischievous(trace: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def graded(course: Course) -> Course:
+def graded_class(shared_course: Course) -> Course:
     """The class has handed in, through the exchange, and was graded."""
-    trace = course.homes / "executed"
-    course.hand_in("anna", filled(RIGHT))
-    course.hand_in("ben", filled(PADDED))
-    course.hand_in("cleo", lambda notebook: None)
-    course.hand_in("dan", with_helper_and_warnings)
-    course.hand_in("emil", lambda notebook: notebook["cells"].insert(0, mischievous(trace)))
-    course.hand_in("fay", lambda notebook: notebook["cells"].__delitem__(slice(KERNEL, CHECK + 1)))
-    assert course.run("collect", ASSIGNMENT).status == 0
-    done = course.run("autograde", ASSIGNMENT)
+    trace = shared_course.homes / "executed"
+    shared_course.hand_in("anna", filled(RIGHT))
+    shared_course.hand_in("ben", filled(PADDED))
+    shared_course.hand_in("cleo", lambda notebook: None)
+    shared_course.hand_in("dan", with_helper_and_warnings)
+    shared_course.hand_in("emil", lambda notebook: notebook["cells"].insert(0, mischievous(trace)))
+    shared_course.hand_in("fay", lambda notebook: notebook["cells"].__delitem__(slice(KERNEL, CHECK + 1)))
+    assert shared_course.run("collect", ASSIGNMENT).status == 0
+    done = shared_course.run("autograde", ASSIGNMENT)
     assert done.status == 0, done.said
     assert not trace.exists()
-    return course
+    return shared_course
+
+
+@pytest.fixture
+def graded(graded_class: Course, tmp_path: Path) -> Iterator[Course]:
+    """A copy of it for each test."""
+    with copied(graded_class.folder.parent, tmp_path) as one:
+        yield one
 
 
 @pytest.mark.parametrize("puzzle_id", ladder.graded(), ids=[ladder.stems()[one] for one in ladder.graded()])

@@ -51,19 +51,19 @@ ODD: dict[str, Change] = {  # what a secret may be once it was collected, and wh
 
 
 @pytest.fixture(scope="module")
-def released(course: Course) -> Iterator[Course]:
+def released(shared_course: Course) -> Iterator[Course]:
     for name, hand_in in CLASS.items():
-        hand_in(course, name)
-        assert course.student(name, "submit", ASSIGNMENT).status == 0
+        hand_in(shared_course, name)
+        assert shared_course.student(name, "submit", ASSIGNMENT).status == 0
     for name in ODD:
-        course.hand_in(name, filled(RIGHT))
-    assert course.run("collect", ASSIGNMENT).status == 0
+        shared_course.hand_in(name, filled(RIGHT))
+    assert shared_course.run("collect", ASSIGNMENT).status == 0
     for name, change in ODD.items():
-        change(course.folder / "submitted" / name / ASSIGNMENT / SECRET)
+        change(shared_course.folder / "submitted" / name / ASSIGNMENT / SECRET)
     for command in ("autograde", "generate_feedback"):
-        done = course.run(command, ASSIGNMENT)
+        done = shared_course.run(command, ASSIGNMENT)
         assert done.status == 0, done.said
-    yield course
+    yield shared_course
 
 
 def test_one_who_cannot_get_feedback_costs_nobody_else(released: Course) -> None:

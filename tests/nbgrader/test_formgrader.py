@@ -17,14 +17,14 @@ from tests.nbgrader.conftest import ASSIGNMENT, RIGHT, Course, filled
 
 
 @pytest.fixture(scope="module")
-def server(course: Course) -> Iterator[str]:
+def server(shared_course: Course) -> Iterator[str]:
     """The address of a Jupyter server that was started in a course's folder; two students have been graded."""
-    course.put("anna", filled(RIGHT))
-    course.put("ben", filled(RIGHT.replace('other=-float("inf")', "other=0.0")))
-    assert course.run("autograde", ASSIGNMENT).status == 0
-    course.put("cleo", filled(RIGHT.replace("numerator / denominator", "numerator")))
-    started = [sys.executable, "-m", "jupyter_server", f"--ServerApp.root_dir={course.folder}"]
-    with jupyter(lambda options: [*started, *options.split()], course.folder) as address:
+    shared_course.put("anna", filled(RIGHT))
+    shared_course.put("ben", filled(RIGHT.replace('other=-float("inf")', "other=0.0")))
+    assert shared_course.run("autograde", ASSIGNMENT).status == 0
+    shared_course.put("cleo", filled(RIGHT.replace("numerator / denominator", "numerator")))
+    started = [sys.executable, "-m", "jupyter_server", f"--ServerApp.root_dir={shared_course.folder}"]
+    with jupyter(lambda options: [*started, *options.split()], shared_course.folder) as address:
         yield address
 
 
@@ -43,7 +43,7 @@ def row(page: Any, server: str, name: str) -> Any:
     return line
 
 
-def test_an_instructor_reads_changes_and_grades_again(page: Any, server: str, course: Course) -> None:
+def test_an_instructor_reads_changes_and_grades_again(page: Any, server: str, shared_course: Course) -> None:
     assert "25 / 100" in re.sub(r"\s+", " ", row(page, server, "ben").inner_text())
     picture(page, "formgrader-scores")
 
@@ -63,28 +63,28 @@ def test_an_instructor_reads_changes_and_grades_again(page: Any, server: str, co
     with page.expect_response(lambda response: "/api/grade/" in response.url and response.request.method == "PUT"):
         score.fill("60")
         score.press("Tab")
-    assert course.scores()["ben"] == 60
+    assert shared_course.scores()["ben"] == 60
 
     row(page, server, "ben").locator(".autograde a").click()
     page.locator("#success-modal", has_text="Successfully autograded").wait_for()
     picture(page, "formgrader-graded-again")
-    assert course.scores()["ben"] == 60
-    grade = course.grade("ben")
+    assert shared_course.scores()["ben"] == 60
+    grade = shared_course.grade("ben")
     assert (grade["auto_score"], grade["manual_score"], grade["needs_manual_grade"]) == (25, 60, True)
     assert "60 / 100" in re.sub(r"\s+", " ", row(page, server, "ben").inner_text())
 
 
-def test_a_submission_is_judged_from_the_formgrader(page: Any, server: str, course: Course) -> None:
+def test_a_submission_is_judged_from_the_formgrader(page: Any, server: str, shared_course: Course) -> None:
     row(page, server, "cleo").locator(".autograde a").click()
     page.locator("#success-modal", has_text="Successfully autograded").wait_for()
-    assert course.scores()["cleo"] == 0
-    assert "✗ rows of any length" in course.report("cleo")
+    assert shared_course.scores()["cleo"] == 0
+    assert "✗ rows of any length" in shared_course.report("cleo")
 
 
-def test_nothing_is_wrong_with_a_report_in_feedback(page: Any, server: str, course: Course) -> None:
-    assert course.run("generate_feedback", ASSIGNMENT).status == 0
+def test_nothing_is_wrong_with_a_report_in_feedback(page: Any, server: str, shared_course: Course) -> None:
+    assert shared_course.run("generate_feedback", ASSIGNMENT).status == 0
     page.set_viewport_size({"width": 400, "height": 900})
-    page.goto((course.folder / "feedback" / "ben" / ASSIGNMENT / f"{ASSIGNMENT}.html").as_uri())
+    page.goto((shared_course.folder / "feedback" / "ben" / ASSIGNMENT / f"{ASSIGNMENT}.html").as_uri())
     report = "div[style*='border-left:4px']"
     assert page.locator(report).count() == 1
     assert violations(page, report) == []

@@ -177,18 +177,18 @@ HONEST: dict[str, Change] = {
 
 
 @pytest.fixture(scope="module")
-def batch(course: Course) -> tuple[Course, Done]:
+def batch(shared_course: Course) -> tuple[Course, Done]:
     """All of them at once, and a notebook of 100 MB that takes no room on the disk."""
     for name, change in (POINTLESS | HONEST).items():
-        course.put(name, change)
-    with course.put("huge", b"").open("wb") as file:
+        shared_course.put(name, change)
+    with shared_course.put("huge", b"").open("wb") as file:
         file.write(b'{"cells": [')
         file.truncate(100 << 20)
-    course.put("zz-last", filled(RIGHT))
-    link = course.put("link", b"")
+    shared_course.put("zz-last", filled(RIGHT))
+    link = shared_course.put("link", b"")
     link.unlink()
-    link.symlink_to(course.folder / "submitted" / "zz-last" / ASSIGNMENT / link.name)
-    return course, course.run("autograde", ASSIGNMENT)
+    link.symlink_to(shared_course.folder / "submitted" / "zz-last" / ASSIGNMENT / link.name)
+    return shared_course, shared_course.run("autograde", ASSIGNMENT)
 
 
 def test_the_batch_goes_on(batch: tuple[Course, Done]) -> None:

@@ -88,7 +88,7 @@ def test_attempts_that_are_limited_after_collecting_count(course: Course) -> Non
     assert course.run("collect", ASSIGNMENT, "--update").status == 0
     assert course.run("autograde", ASSIGNMENT, "--student=ina").status == 0
     text = (course.folder / "course.toml").read_text()
-    course.settings(f"{ASSIGNMENT} = 0", f"{ASSIGNMENT} = 1")
+    course.settings("allowed = 0", f"allowed = 0\n{ASSIGNMENT} = 1")
     assert course.run("collect", ASSIGNMENT).status == 0
     assert "# attempt 2" in collected.read_text()
     done = course.run("collect", ASSIGNMENT, "--update")

@@ -122,7 +122,9 @@ def test_questions_of_the_course_are_asked_and_graded_by_people(course: Course) 
 
 def test_they_stay_beside_an_instructors_own_and_go_when_they_are_no_longer_said(course: Course) -> None:
     toml, path = course.folder / "course.toml", source(course)
-    with_questions = toml.read_text()
+    with_questions = toml.read_text() + QUESTION
+    toml.write_text(with_questions)
+    make(course.folder)
     assert make(course.folder)[1].written == []
     notebook = json.loads(path.read_text())
     own = {"cell_type": "markdown", "id": "own", "source": "Mine", "metadata": {"nbgrader": {"grade_id": "own"}}}
@@ -221,6 +223,8 @@ def test_what_would_have_to_be_executed_is_refused(course: Course, tmp_path: Pat
 
 
 def test_without_what_was_released_nobody_could_give_points(course: Course) -> None:
+    essay(course, "essay")
+    course.put("anna", lambda notebook: None, "essay")
     course.released("essay").unlink()
     done = course.run("autograde", "essay", "--force", "--student=anna")
     assert done.status == 1 and "nbgrader generate_assignment essay --force" in done.said

@@ -18,11 +18,16 @@ from tests.conftest import ROOT, need
 
 
 @pytest.fixture(scope="module")
-def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("bundle")
-    bundle.write(folder / "b.tar.gz")
-    shutil.unpack_archive(folder / "b.tar.gz", folder)
-    return folder / bundle.NAME
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("bundle") / "b.tar.gz"
+    bundle.write(path)
+    return path
+
+
+@pytest.fixture
+def unpacked(archive: Path, tmp_path: Path) -> Path:
+    shutil.unpack_archive(archive, tmp_path)
+    return tmp_path / bundle.NAME
 
 
 def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
