@@ -27,9 +27,9 @@ ROOT = Path(__file__).parents[1]
 COSTS = Path(__file__).with_name("costs.json")
 DEAR = 0.2  # CPU seconds; what costs more stands in the file
 SLICES = 10  # of a file's dear tests at least: so many commits run all of them
-LONGEST = 30.0  # CPU seconds of a file's slice
-SHORT = 4.0  # CPU seconds of a test that stands for its file where no other one's turn has come
-CHANGED = 60.0  # CPU seconds of those of what has changed
+LONGEST = 20.0  # CPU seconds of a file's slice
+SHORT = 2.0  # CPU seconds of a test that stands for its file where no other one's turn has come
+CHANGED = 40.0  # CPU seconds of those of what has changed
 IDS = {rung.id for rung in ladder.LADDER}
 
 
