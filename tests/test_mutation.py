@@ -14,7 +14,7 @@ from checker.course.verdict import Finding, Status
 from checker.grading.viva.mutants import Mutant
 from tests.conftest import SLICE
 from tests.mutation.__main__ import GREEN
-from tests.mutation.gate import SLICES, Fate, GateResult, all_mutants, excuses, matching, of_slice, run, weighed
+from tests.mutation.gate import SLICES, Fate, GateResult, all_mutants, excuses, fate, matching, of_slice, run, weighed
 from tests.mutation.oracle import Oracle
 
 STEMS = ladder.stems()
@@ -25,7 +25,7 @@ KERNELS = [(puzzle_id, kernel.name) for puzzle_id in STEMS for kernel in catalog
 def test_a_mutant_is_refused(puzzle_id: str, pytestconfig: pytest.Config) -> None:
     """Another one in each slice of the tests. `make mutants` checks all."""
     chosen = random.Random(pytestconfig.stash.get(SLICE, (0, []))[0]).sample(all_mutants(puzzle_id), 1)
-    result = run(puzzle_id, chosen)
+    result = run(puzzle_id, [fate(puzzle_id, one) for one in chosen])
     assert result.flaws == []
     assert result.checked == 1
 
@@ -62,20 +62,20 @@ def test_a_pattern_covers_what_it_says_and_nothing_else() -> None:
 def test_what_is_wrong_or_unexplained_or_silent_or_excused_for_nothing_is_a_flaw() -> None:
     name, place = (Finding("", Status.WRONG, "", "", "", named=named) for named in (True, False))
 
-    def fate(line: str, accepted: bool, finding: Finding | None = None, difference: str | None = None) -> Fate:
+    def made(line: str, accepted: bool, finding: Finding | None = None, difference: str | None = None) -> Fate:
         return Fate(Mutant("", "kernel", "shifted", line, "", 1), accepted, finding, difference)
 
     fates = [
-        fate("named", False, name),
-        fate("located", False, place),
-        fate("silent", False),
-        fate("equivalent", True),
-        fate("unexplained", True),
-        fate("wrong", True, difference="y is wrong"),
-        fate("excused and wrong", True, difference="y is wrong"),
-        fate("excused and refused", False, name),
+        made("named", False, name),
+        made("located", False, place),
+        made("silent", False),
+        made("equivalent", True),
+        made("unexplained", True),
+        made("wrong", True, difference="y is wrong"),
+        made("excused and wrong", True, difference="y is wrong"),
+        made("excused and refused", False, name),
     ]
-    result = weighed(GateResult(1, 9, 8), fates, matching(["...equivalent...", "...excused..."]))
+    result = weighed(GateResult("p1", 9), fates, matching(["...equivalent...", "...excused..."]))
     assert (result.named, result.located, len(result.excused), len(result.flaws)) == (2, 1, 1, 5)
     assert "3 refused (2 named, 1 located), 1 equivalent, 3 got away" in result.summary()
     for kind, line in (

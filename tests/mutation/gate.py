@@ -7,29 +7,24 @@ judge accepts every mutant that a pattern matches, and the oracle knows no launc
 from __future__ import annotations
 
 import json
-import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import chain
 from pathlib import Path
 
-from checker.box.host import Host
 from checker.check import Terms, check
 from checker.course import ladder
 from checker.course.verdict import Finding, Verdict
 from checker.grading.viva.mutants import Mutant, mutants
 from checker.submission.read import from_cells
-from tests.conftest import LENT
+from tests.conftest import quick_terms
 from tests.mutation.oracle import Oracle
 
 ROOT = Path(__file__).parents[2]
 EXCUSES = Path(__file__).with_name("survivors.json")
 SLICES = 50  # each takes about ten minutes on two cores
-PROCESSES = os.cpu_count() or 2
 
 
 @dataclass(frozen=True)
@@ -48,7 +43,7 @@ class GateResult:
 
     puzzle: str
     all: int  # mutants there are
-    checked: int
+    checked: int = 0
     named: int = 0  # refused with a name for the mistake
     located: int = 0  # refused with the place where it shows
     excused: list[str] = field(default_factory=list)
@@ -97,15 +92,15 @@ def of_slice(puzzle_id: str, number: int) -> list[Mutant]:
     return [one for one in all_mutants(puzzle_id) if zlib.crc32(one.name.encode()) % SLICES == number]
 
 
-def run(puzzle_id: str, chosen: list[Mutant]) -> GateResult:
-    """Check these mutants of a puzzle."""
-    result = GateResult(puzzle_id, len(all_mutants(puzzle_id)), len(chosen))
-    return weighed(result, fates(puzzle_id, chosen), matching(excuses()))
+def run(puzzle_id: str, fates: Iterable[Fate]) -> GateResult:
+    """What became of some mutants of a puzzle, weighed."""
+    return weighed(GateResult(puzzle_id, len(all_mutants(puzzle_id))), fates, matching(excuses()))
 
 
 def weighed(result: GateResult, fates: Iterable[Fate], known: re.Pattern[str]) -> GateResult:
     """The result with what became of each mutant; `known` matches the names of those that are excused."""
     for fate in fates:
+        result.checked += 1
         name, excused = fate.mutant.name, known.fullmatch(fate.mutant.name) is not None
         if fate.difference is not None:
             result.wrong.append(f"{name}: {fate.difference}")
@@ -121,24 +116,19 @@ def weighed(result: GateResult, fates: Iterable[Fate], known: re.Pattern[str]) -
     return result
 
 
-def fates(puzzle_id: str, chosen: list[Mutant]) -> Iterator[Fate]:
-    """In processes, each with servers of its own: Python 3.11 cannot parse in two threads at once."""
-    with ProcessPoolExecutor(PROCESSES) as pool:
-        parts = [chosen[n::PROCESSES] for n in range(min(PROCESSES, len(chosen)))]
-        yield from chain.from_iterable(pool.map(_fates_of, [puzzle_id] * PROCESSES, parts))
-
-
-def _fates_of(puzzle_id: str, chosen: list[Mutant]) -> list[Fate]:
-    oracles: dict[str, Oracle] = {}
-    with Host(kept=True) as host:
-        terms = Terms(host=host, targets=(), lent=LENT)
-        return [_fate(puzzle_id, mutant, terms, oracles) for mutant in chosen]
-
-
-def _fate(puzzle_id: str, mutant: Mutant, terms: Terms, oracles: dict[str, Oracle]) -> Fate:
-    verdict: Verdict = check(puzzle_id, from_cells([("code", mutant.text)], "mutant.py", numbered=False), terms).verdict
+def fate(puzzle_id: str, mutant: Mutant) -> Fate:
+    """What becomes of a mutant."""
+    submission = from_cells([("code", mutant.text)], "mutant.py", numbered=False)
+    verdict: Verdict = check(puzzle_id, submission, _terms()).verdict
     if not verdict.accepted:
         return Fate(mutant, False, verdict.findings[0] if verdict.findings else None)
-    if mutant.kernel not in oracles:
-        oracles[mutant.kernel] = Oracle(puzzle_id, mutant.kernel, terms)
-    return Fate(mutant, True, difference=oracles[mutant.kernel].difference(mutant.text))
+    return Fate(mutant, True, difference=_oracle(puzzle_id, mutant.kernel).difference(mutant.text))
+
+
+def _terms() -> Terms:
+    return replace(quick_terms(), targets=())
+
+
+@cache
+def _oracle(puzzle_id: str, kernel: str) -> Oracle:
+    return Oracle(puzzle_id, kernel, _terms())
