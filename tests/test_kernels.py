@@ -78,13 +78,13 @@ def test_right_kernels_are_accepted_whatever_the_key(kernel: Kernel, key: str, q
 
 @pytest.mark.parametrize("kernel", [one for one in kernels("wrong") if not needs_the_compiler(one)], ids=ids)
 def test_names_do_not_depend_on_the_key(kernel: Kernel, quick: Terms, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names come of the cases that tell, which take a third of the time. The others are run if these show nothing."""
+    """Names come of the cases that tell, which take a third of the time. If these do not show it, all are run."""
     for key in KEYS:
         terms = replace(quick, key=key, targets=())
         with monkeypatch.context() as patched:
             patched.setattr(catalog, "load", lambda id, load=catalog.load: with_telling_cases(load(id)))
             verdict = check_kernel(kernel, terms)
-        if not verdict.findings:
+        if [finding.id for finding in verdict.findings[:1]] != [kernel.findings[0]]:
             verdict = check_kernel(kernel, terms)
         assert not verdict.accepted
         assert verdict.findings[0].id == kernel.findings[0], (key, verdict.findings)
