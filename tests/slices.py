@@ -1,8 +1,8 @@
 """Which tests `make test` runs: all cheap ones, and of the dear ones a slice, another one for each commit.
 
-What a test costs is CPU seconds of the process and of all that it starts. `costs.json` has it for each test function,
-and for each puzzle that it is about, if it is more than 0.2; `make test-costs` alone writes that. A test that does not
-stand there is cheap: so a new one always runs.
+What a test costs is CPU seconds of the process and of all that it starts. `costs.json` has it for each test function
+that may take more than a moment, and for each puzzle that it is about; `make test-costs` alone writes that. A test of
+another function is cheap: so a new one always runs.
 
 The dear tests of a file are put in the order of a hash of their names, and cut into ten slices of equal cost, or into
 more if a slice were longer than `LONGEST`: so tests that try hundreds of kernels leave room for others. Which slice it
@@ -25,7 +25,8 @@ from checker.course import ladder
 
 ROOT = Path(__file__).parents[1]
 COSTS = Path(__file__).with_name("costs.json")
-DEAR = 0.2  # CPU seconds; what costs more stands in the file
+DEAR = 0.2  # CPU seconds; a function that costs more, for some puzzle, stands in the file
+LEAST = 0.0625  # CPU seconds: less is as little as this
 SLICES = 10  # of a file's dear tests at least: so many commits run all of them
 LONGEST = 20.0  # CPU seconds of a file's slice
 SHORT = 2.0  # CPU seconds of a test that stands for its file where no other one's turn has come
@@ -82,14 +83,16 @@ def cost(test: Item, costs: Costs) -> float:
 
 
 def summed(measured: Iterable[tuple[Item, float]]) -> Costs:
-    """The dear ones among these, each with the mean of its tests, rounded to a power of two."""
-    every: defaultdict[tuple[str, str, str], list[float]] = defaultdict(list)
+    """Functions that are dear for some puzzle, with the mean of each puzzle's tests, rounded to a power of two."""
+    every: defaultdict[tuple[str, str], defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for test, seconds in measured:
-        every[test.file, test.function, test.puzzle].append(seconds)
+        every[test.file, test.function][test.puzzle].append(seconds)
     costs: dict[str, dict[str, dict[str, float]]] = {}
-    for (file, function, puzzle), seconds_of in sorted(every.items()):
-        if (mean := sum(seconds_of) / len(seconds_of)) > DEAR:
-            costs.setdefault(file, {}).setdefault(function, {})[puzzle] = 2.0 ** round(math.log2(mean))
+    for (file, function), by_puzzle in sorted(every.items()):
+        means = {puzzle: sum(seconds_of) / len(seconds_of) for puzzle, seconds_of in sorted(by_puzzle.items())}
+        if max(means.values()) > DEAR:
+            rounded = {puzzle: 2.0 ** round(math.log2(max(mean, LEAST))) for puzzle, mean in means.items()}
+            costs.setdefault(file, {})[function] = rounded
     return costs
 
 
