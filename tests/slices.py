@@ -128,7 +128,7 @@ def _slice(of_file: list[Item], dear: Mapping[Item, float], number: int) -> list
 
 def commits() -> int:
     """How many commits there are up to this one; 0 if nobody can say."""
-    return int(_git("rev-list", "--count", "HEAD") or 0)
+    return int(git("rev-list", "--count", "HEAD") or 0)
 
 
 def changed() -> frozenset[str]:
@@ -137,9 +137,9 @@ def changed() -> frozenset[str]:
     Rooms, names of files in `tests`, and puzzles. Where all is pushed, what the last commit has changed.
     """
     since = os.environ.get("SINCE") or "@{upstream}"
-    if _git("rev-parse", "--verify", f"{since}^{{commit}}") in ("", _git("rev-parse", "HEAD")):
+    if git("rev-parse", "--verify", f"{since}^{{commit}}") in ("", git("rev-parse", "HEAD")):
         since = "HEAD~1"
-    names = _git("diff", "--name-only", since) + "\n" + _git("ls-files", "--others", "--exclude-standard")
+    names = git("diff", "--name-only", since) + "\n" + git("ls-files", "--others", "--exclude-standard")
     return frozenset(about for name in names.splitlines() for about in about_of(name))
 
 
@@ -152,7 +152,8 @@ def about_of(name: str) -> Iterable[str]:
         yield start
 
 
-def _git(*arguments: str) -> str:
+def git(*arguments: str) -> str:
+    """What it says; nothing if it is not there, or has failed."""
     try:
         done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
     except OSError:

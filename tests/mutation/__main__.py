@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from checker.course import ladder
 from tests.mutation.gate import ROOT, SLICES, fate, of_slice, run
+from tests.slices import git
 
 GREEN = Path(__file__).with_name("green.json")
 
@@ -37,14 +37,12 @@ def green(number: int, puzzles: list[str]) -> bool:
 
 def noted(number: int) -> str:
     """A sentence: whether the commit could be noted that a slice was green at."""
-    git = ["git", "-C", str(ROOT)]
-    names = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    commit = git("rev-parse", "HEAD")
     # What counts is what judges and is judged.
-    changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "checker", "solutions", "tests/mutation/*.py"])
-    if names.returncode or changed.returncode:
+    if not commit or git("status", "--porcelain", "--", "checker", "solutions", "tests/mutation/*.py"):
         return f"slice {number} is green, of no commit: this is not noted."
     every = json.loads(GREEN.read_text(encoding="utf-8")) if GREEN.exists() else {}
-    every[str(number)] = names.stdout[:12]
+    every[str(number)] = commit[:12]
     GREEN.write_text(json.dumps(dict(sorted(every.items(), key=lambda one: int(one[0]))), indent=1) + "\n", "utf-8")
     return f"slice {number} is green: noted in {GREEN.relative_to(ROOT)}."
 
