@@ -15,9 +15,12 @@ from checker.catalog.softmax.reference import ROW_KEPT, blockwise_budget
 from checker.catalog.softmax.suspected import suspected_rows
 from checker.catalog.softmax.timing import LONG_ROWS, rows_timed
 from checker.course.case import Case
-from checker.course.misconception import Misconception, Moves
+from checker.course.misconception import Moves
 from checker.course.puzzle import Draw, Kernel, Property
 from checker.course.question import Question, reads, value
+from checker.course.words import Ideas
+
+idea = Ideas(__file__)
 
 KERNEL = Kernel(
     name="online_softmax_kernel",
@@ -42,15 +45,9 @@ def cases(draw: Draw) -> list[Case]:
     return [*make.safe_cases(), *make.empty_blocks(), make.long_sum_case()]
 
 
-THREE_SWEEPS = Misconception(
+THREE_SWEEPS = idea(
     "three-sweeps",
-    "x is read 3 times per element, and 2 are enough",
-    "One pass finds the maximum, a second one the normaliser, and a third one writes: that is puzzle 2. The row "
-    "crosses the memory bus four times instead of three, so a long row takes about a third longer than it must.",
-    "Merge the first two passes: keep m and l together, and rescale l whenever m grows, l * tl.exp(m - m_new).",
-    question="While your first pass has a block on the chip, what keeps it from adding up the block's exponentials, "
-    "too? Relative to which maximum could they be?",
-    signs=(Moves(lambda case, moved: moved["x_ptr"].loads == 3 * case.tensors["x_ptr"].values.size),),
+    Moves(lambda case, moved: moved["x_ptr"].loads == 3 * case.tensors["x_ptr"].values.size),
 )
 
 

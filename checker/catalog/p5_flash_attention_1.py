@@ -19,10 +19,13 @@ from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import HIDDEN, SIZES, attention_timed
 from checker.course.case import Case, Role, blank
-from checker.course.misconception import Misconception, Moves
+from checker.course.misconception import Moves
 from checker.course.puzzle import Budget, Draw, Kernel, Property, Timed, Tuning, Work
 from checker.course.question import Question, reads, writes
 from checker.course.verdict import Traffic
+from checker.course.words import Ideas
+
+idea = Ideas(__file__)
 
 KERNEL = Kernel(
     name="flash_attention_1_kernel",
@@ -145,17 +148,7 @@ def _never_comes_back(case: Case, moved: Mapping[str, Traffic]) -> bool:
     return moved["o_ptr"].loads == 0 and moved["o_ptr"].stores == case.tensors["o_ptr"].values.size
 
 
-LOOPS_SWAPPED = Misconception(
-    "loops-swapped",
-    "This is FlashAttention-2: the loops are the other way round",
-    "O is written once and never read, so the queries are in the outer loop, and all of K and V is read again for "
-    "each tile of queries. It is the better algorithm, and puzzle 6. FlashAttention-1 reads K and V once, and comes "
-    "back to O, l and m for each tile of keys.",
-    "Outer loop over tiles of keys, inner loop over tiles of queries; load O, l and m in the inner loop.",
-    question="In the lesson's drawing, visit 2 has the keys of visit 1 and other queries. `make trace PUZZLE=5` draws "
-    "your visits: what do your first two have in common?",
-    signs=(Moves(_never_comes_back),),
-)
+LOOPS_SWAPPED = idea("loops-swapped", Moves(_never_comes_back))
 
 TUNINGS = {
     64: (Tuning({"Br": 128, "Bc": 128}, 8, 2), Tuning({"Br": 64, "Bc": 128}, 4, 2)),

@@ -29,10 +29,13 @@ from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import SIZES, attention_timed
 from checker.catalog.attention.values import Inputs, normal_inputs
 from checker.course.case import Case, blank
-from checker.course.misconception import Misconception, Moves
+from checker.course.misconception import Moves
 from checker.course.puzzle import Budget, Draw, Kernel, Property, Timed, Tuning, Work
 from checker.course.question import Question, products, reads
 from checker.course.verdict import Traffic
+from checker.course.words import Ideas
+
+idea = Ideas(__file__)
 
 STRIDES = ("q_head_stride", "q_row_stride", "k_head_stride", "k_row_stride")
 INPUTS = ("q_ptr", "k_ptr", "v_ptr", "do_ptr", "lse_ptr", "delta_ptr")
@@ -203,33 +206,11 @@ def _whole_tiles_more(case: Case, moved: Mapping[str, Traffic]) -> bool:
     return len(often) == 1 and max(often) <= times and all(moved[n].loads <= bounds[n].loads for n in own)
 
 
-_LOOP = (
-    "For dK and dV, begin at tl.maximum(0, start_k - (n_k - n_q)) // Br * Br, and end at n_q. For dQ, end at "
-    "tl.minimum(n_k, start_q + Br + n_k - n_q)."
-)
 HIDDEN_TILES = (
-    Misconception(
-        "blocks-not-skipped",
-        "Tiles that the causal mask hides altogether are computed all the same",
-        "Every program goes through all tiles of the other side. One beyond the diagonal adds nothing and costs as "
-        "much as any other: of 3 by 3 tiles, with as many queries as keys, 3 are hidden, and of many, nearly half.",
-        _LOOP,
-        question="Take 48 queries and 48 keys in tiles of 16. In how many of the 9 tiles does some query see some key? "
-        "How many of them does `make trace PUZZLE=7` show for your kernel?",
-        signs=(Moves(_reads_hidden_tiles, products_too=True),),
-    ),
-    Misconception(
+    idea("blocks-not-skipped", Moves(_reads_hidden_tiles, products_too=True)),
+    idea(
         "hidden-tile-computed",
-        "The loop visits a tile of which no query sees any key",
-        "Your loop begins earlier or ends later than it must. The causal mask hides all of that tile, or it lies past "
-        "the last key, or the last query, so P is 0 throughout. A mask on its load does not help, because the products "
-        "are computed all the same.",
-        _LOOP,
-        question="Take 40 queries and 50 keys in tiles of 16. Which is the last key that query 15 sees, and which is "
-        "the first query that sees key 32? In which tiles are they, and at which tiles do your loops end and begin?",
-        signs=(
-            Moves(lambda case, moved: case.kernel != DELTA.name and _whole_tiles_more(case, moved), products_too=True),
-        ),
+        Moves(lambda case, moved: case.kernel != DELTA.name and _whole_tiles_more(case, moved), products_too=True),
     ),
 )
 

@@ -14,6 +14,9 @@ import numpy as np
 
 from checker.course.case import Array, Case, Role, Tensor
 from checker.course.misconception import Misconception, Reach, Reaches, Unwritten
+from checker.course.words import Ideas
+
+idea = Ideas(__file__)
 
 Strides = Callable[[Case, str], tuple[int, int]]  # what a kernel takes for (head stride, row stride) of a side
 Mask = Literal["right", "none", "one too many"]
@@ -182,14 +185,11 @@ def _tile_of(case: Case, head: int, tile: int) -> Iterator[Reach]:
 
 
 def _heads_together(what: str, names: tuple[str, ...], address: str) -> Misconception:
-    return Misconception(
+    return idea(
         "wrong-row-map",
-        f"All heads are written to the place of head 0 in {what}",
-        "The addresses of the store are the same for every head: each overwrites what another one has written, in any "
-        "order, and the place of the other heads is written by nobody.",
-        f"Add the head to the addresses: {address}.",
-        question=f"Where in {what} does head 2 begin, and where does your store begin in its program?",
-        signs=(Unwritten(_all_but_head_0(*names), shared=True),),
+        Unwritten(_all_but_head_0(*names), shared=True),
+        what=what,
+        address=address,
     )
 
 
@@ -204,122 +204,44 @@ ADDRESSING = (
         _heads_together(name, (f"{name}_ptr",), f"{name}_ptr + head * {side}_head_stride")
         for name, side in (("o", "q"), ("dq", "q"), ("dk", "k"), ("dv", "k"))
     ),
-    Misconception(
-        "tile-and-step-differ",
-        "Tiles leave queries out: they have Bc of them, but the loop steps by Br",
-        "A loop over tiles of queries goes from one to the next in steps of Br. A tile of Bc queries leaves gaps where "
-        "Bc is smaller: with Br = 32 and Bc = 16, queries 16 to 31 are in no tile. Where Bc is larger, tiles overlap.",
-        "Queries: start_q + tl.arange(0, Br). Keys: start_k + tl.arange(0, Bc).",
-        question="Let a tile be 32 queries by 16 keys. Which queries does your first tile have, and with which query "
-        "does your second one begin?",
-        signs=(Unwritten(_past_bc_of_each_tile),),
+    idea("tile-and-step-differ", Unwritten(_past_bc_of_each_tile)),
+    idea(
+        "tile-and-step-differ/apart",
+        *(Unwritten(_tiles_bc_apart, shared=shared) for shared in (False, True)),
     ),
-    Misconception(
-        "tile-and-step-differ",
-        "Tiles of Br queries begin Bc queries apart",
-        "A program's first query is its number times Bc, and a tile has Br queries. Where Bc is smaller, tiles overlap "
-        "and the last queries are in none: with Br = 32, Bc = 16 and 64 queries, the second program begins at 16. "
-        "Where Bc is larger, there are gaps between tiles.",
-        "A tile of queries begins at tl.program_id(0) * Br.",
-        question="Br = 32, Bc = 16, 64 queries: with which query should program 1 begin, and with which one does "
-        "yours?",
-        signs=tuple(Unwritten(_tiles_bc_apart, shared=shared) for shared in (False, True)),
-    ),
-    Misconception(
-        "program-ids-exchanged",
-        "The two axes of the grid are exchanged",
-        "The program takes its number along the first axis for the head, and along the second one for the tile. With "
-        "3 tiles and 2 heads, program (2, 1) then looks for head 2, which does not exist.",
-        "tl.program_id(0) is the tile, tl.program_id(1) the head.",
-        question="3 tiles and 2 heads make a grid of 3 x 2. Which tile of which head is program (2, 1), and which does "
-        "your kernel take it for?",
-        signs=(Reaches(_ids_exchanged),),
-    ),
-    Misconception(
-        "keys-without-mask",
-        "Keys past the last one are loaded",
-        "The last tile has fewer than Bc keys if n_k is not a multiple of Bc. Of 40 keys in tiles of 16 it has 8. What "
-        "lies past them belongs to somebody else.",
-        "Mask rows of K and V: mask=keys[:, None] < n_k, other=0.0.",
-        question="40 keys in tiles of 16: which numbers does `keys` hold in the last tile, and what keeps your loads "
-        "of K and V from key 40?",
-        signs=(reach(False, mask="none", sides="k"),),
-    ),
-    Misconception(
+    idea("program-ids-exchanged", Reaches(_ids_exchanged)),
+    idea("keys-without-mask", reach(False, mask="none", sides="k")),
+    idea(
         "queries-without-mask",
-        "Queries past the last one are loaded",
-        "The last tile has fewer than Br queries if n_q is not a multiple of Br. Of 23 queries in tiles of 16 it has "
-        "7. What lies past them belongs to somebody else.",
-        "Mask rows of Q-shaped tensors, queries[:, None] < n_q, and vectors, queries < n_q.",
-        question="23 queries in tiles of 16: which numbers does `queries` hold in the last tile, and what keeps each "
-        "of your loads from query 23?",
-        signs=(reach(False, mask="none", sides="q"), reach(False, mask="none", vectors=True)),
+        reach(False, mask="none", sides="q"),
+        reach(False, mask="none", vectors=True),
     ),
-    Misconception(
-        "store-without-mask",
-        "Rows past the last one are written",
-        "The last tile is not full, and the store writes all of it. Of 23 rows in tiles of 16, the last tile has 7, "
-        "and what lies past them belongs to somebody else.",
-        "Store with the mask that the rows were loaded with.",
-        question="23 rows in tiles of 16: how many rows does the last tile have, and how many does your store write?",
-        signs=(reach(True, mask="none"), reach(True, mask="none", vectors=True)),
-    ),
-    Misconception(
+    idea("store-without-mask", reach(True, mask="none"), reach(True, mask="none", vectors=True)),
+    idea(
         "mask-off-by-one",
-        "The mask lets one row too many through",
-        "Rows count from 0, so the last of 23 rows is row 22. A mask that lets number 23 through as well reaches one "
-        "row past the end.",
-        "Compare with <, not with <=.",
-        question="There are 23 rows. Which number has the last one, and what does your mask say of number 23?",
-        signs=tuple(reach(*which, mask="one too many") for which in product((False, True), (False, True))),
+        *(reach(*which, mask="one too many") for which in product((False, True), (False, True))),
     ),
-    Misconception(
+    idea(
         "head-stride-assumed",
-        "Heads are assumed to follow each other without a gap",
-        "The kernel steps n rows to the next head. A tensor may be padded, or be a slice of a larger one, so the "
-        "distance between heads is its stride: 10 rows of 20 elements take 200, and the next head may begin at 240.",
-        "Use head * q_head_stride for Q-shaped tensors, head * k_head_stride for K-shaped ones.",
-        question="A head has 10 rows of 20 elements, and the head stride is 240. At which element does head 2 begin, "
-        "and where does your kernel look for it?",
-        signs=tuple(
+        *(
             reach(stores, strides=strides)
             for stores, strides in product((False, True), (_dense(True, True), _dense(False, True)))
         ),
     ),
-    Misconception(
+    idea(
         "width-as-stride",
-        "Rows are assumed to follow each other without a gap",
-        "The kernel steps D elements to the next row. The distance between rows is the row stride, not the width: rows "
-        "of 16 elements may lie 20 apart, and row 2 then begins at 40, not at 32.",
-        "Use queries * q_row_stride and keys * k_row_stride.",
-        question="Rows of 16 elements lie 20 apart. At which element does row 3 begin, and where does your kernel look "
-        "for it?",
-        signs=tuple(
-            reach(stores, strides=strides) for stores, strides in product((False, True), (_width, _dense(False, False)))
-        ),
+        *(reach(stores, strides=strides) for stores, strides in product((False, True), (_width, _dense(False, False)))),
     ),
-    Misconception(
+    idea(
         "strides-of-the-other-side",
-        "A tensor is addressed with strides that belong to others",
-        "Q-shaped tensors (Q, O, dO, dQ) share one pair of strides, K-shaped ones (K, V, dK, dV) another. If rows of Q "
-        "lie 20 elements apart and rows of K 16, row 2 of K begins at 32, and Q's stride leads to 40.",
-        "Use q_head_stride and q_row_stride for the former, k_head_stride and k_row_stride for the latter.",
-        question="Rows lie 20 elements apart in Q, and 16 in K. Where does row 2 of each begin, and which pair of "
-        "strides does each of your addresses use?",
-        signs=tuple(
+        *(
             reach(stores, strides=_of_other_side(head, row))
             for head, row in ((True, True), (True, False), (False, True))
             for stores in (False, True)
         ),
     ),
-    Misconception(
-        "strides-of-the-other-side",
-        "Numbers of the queries are addressed as if there were n_k of them",
-        "l, m and LSE have one number for each query, so the next head begins n_q numbers later. With 40 queries and "
-        "50 keys, head 1 begins at 40, and your address is 50.",
-        "Add head * n_q + queries to the pointer.",
-        question="2 heads, 40 queries, 50 keys: how many numbers does lse, or l, hold in all, and at which one does "
-        "head 1 begin?",
-        signs=tuple(reach(stores, vectors=True, heads_apart="n_k") for stores in (False, True)),
+    idea(
+        "strides-of-the-other-side/numbers",
+        *(reach(stores, vectors=True, heads_apart="n_k") for stores in (False, True)),
     ),
 )

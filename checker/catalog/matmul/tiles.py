@@ -10,7 +10,10 @@ import numpy as np
 
 from checker.catalog.matmul.launch import shape_of
 from checker.course.case import Array, Case
-from checker.course.misconception import Misconception, Reach, Reaches, Unwritten
+from checker.course.misconception import Reach, Reaches, Unwritten
+from checker.course.words import Ideas
+
+idea = Ideas(__file__)
 
 Stride = Callable[[Case, str], int]  # what a kernel takes for the row stride of a matrix
 Mask = Literal["right", "none", "one too many", "of the other matrix"]
@@ -132,165 +135,41 @@ def _everywhere(rows: Mask, columns: Mask) -> tuple[Reaches, ...]:
 
 
 ADDRESSING = (
-    Misconception(
-        "program-ids-exchanged",
-        "The two axes of the grid are exchanged",
-        "The program takes its number along the first axis for the columns of C, and along the second one for the "
-        "rows. With 3 x 2 tiles, nobody makes the third row of tiles, because no program is number 2 along the second "
-        "axis.",
-        "tl.program_id(0) counts tiles of rows, tl.program_id(1) tiles of columns.",
-        question="C is 48 x 32, so with tiles of 16 the grid is 3 x 2. Which rows and columns of C should program "
-        "(2, 0) make, and which does yours make?",
-        signs=(Unwritten(_ids_exchanged),),
+    idea("program-ids-exchanged", Unwritten(_ids_exchanged)),
+    idea("limits-exchanged", Unwritten(_masks_exchanged), Reaches(_stored_with_masks_exchanged)),
+    idea(
+        "limits-exchanged/loads",
+        *(reach(name, rows="of the other matrix") for name in ("a_ptr", "b_ptr")),
     ),
-    Misconception(
-        "limits-exchanged",
-        "The mask of the store compares rows with n, and columns with m",
-        "C has m rows and n columns. If it is 48 x 32, rows from 32 on are left out, and columns past the last one are "
-        "written. With fewer rows than columns it is the other way round.",
-        "A lane of C is yours if its row and its column exist: (rows < m)[:, None] & (cols < n)[None, :].",
-        question="C is 48 x 32. Does its entry in row 40, column 10 exist? What does your mask compare the 40 with?",
-        signs=(Unwritten(_masks_exchanged), Reaches(_stored_with_masks_exchanged)),
-    ),
-    Misconception(
-        "limits-exchanged",
-        "The masks of the loads compare rows of A with n, or rows of B with m",
-        "A has m rows and B has n. With m = 29 and n = 41, a row 30 of A passes a comparison with n, and does not "
-        "exist. With m and n the other way round, rows of A that do exist are hidden.",
-        "Each tile has the limit of its own matrix: (rows < m)[:, None] for A, (cols < n)[:, None] for B.",
-        question="A has 29 rows and B has 41. Does row 30 of A exist, and row 30 of B? What does each of your masks "
-        "compare the 30 with?",
-        signs=tuple(reach(name, rows="of the other matrix") for name in ("a_ptr", "b_ptr")),
-    ),
-    Misconception(
+    idea(
         "wrong-tile-map",
-        "Programs write to the same tile of C",
-        "The addresses of the store lack a program id: what one program has written, another one overwrites, in any "
-        "order. Other tiles of C are written by nobody.",
-        "Both ids decide where a tile of C lies: rows begin at tl.program_id(0) * Bm, cols at tl.program_id(1) * Bn.",
-        question="With tiles of 16, the tile of program (1, 2) begins in row 16 and column 32 of C. Where does your "
-        "store begin in that program, and where in program (0, 0)?",
-        signs=tuple(
-            Unwritten(_all_but_tile(*which), shared=True) for which in ((True, True), (True, False), (False, True))
-        ),
+        *(Unwritten(_all_but_tile(*which), shared=True) for which in ((True, True), (True, False), (False, True))),
     ),
-    Misconception(
+    idea(
         "inner-without-mask",
-        "Columns past the end of k are loaded",
-        "The last step along k has fewer than Bk columns if k is not a multiple of Bk. Of 40 columns in steps of 16 it "
-        "has 8. The other 8 lanes read what belongs to somebody else, and it would be multiplied and added to C.",
-        "In the masks of A and of B, compare the columns of this very step with k: (inner < k)[None, :], and "
-        "other=0.0. The columns advance with the loop, so the mask does as well.",
-        question="40 columns in steps of 16: which column numbers does the third step have, and which of them exist? "
-        "What does the mask of each load say of the others in that step?",
-        signs=tuple(sign for name in ("a_ptr", "b_ptr") for sign in (_past_k(name, "right"), _past_k(name, "none"))),
+        *(sign for name in ("a_ptr", "b_ptr") for sign in (_past_k(name, "right"), _past_k(name, "none"))),
     ),
-    Misconception(
-        "rows-without-mask",
-        "Rows past the last one are loaded",
-        "The last tile of A has fewer than Bm rows if m is not a multiple of Bm, and the last one of B fewer than Bn. "
-        "Nothing of the missing rows would be stored, but reading them is not allowed either.",
-        "Mask the rows as well: (rows < m)[:, None] for A, (cols < n)[:, None] for B.",
-        question="A has 40 rows, and a tile 16. Which numbers does `rows` hold in the last program, and what keeps "
-        "your load from row 40? Ask the same of `cols` and B.",
-        signs=(reach("a_ptr", rows="none"), reach("b_ptr", rows="none")),
-    ),
-    Misconception(
+    idea("rows-without-mask", reach("a_ptr", rows="none"), reach("b_ptr", rows="none")),
+    idea(
         "store-without-mask",
-        "The store reaches past the last row or column of C",
-        "Tiles at the lower and right edge of C are not full, and the store writes all of them. Of a C of 40 x 20, the "
-        "last tile of 16 x 16 has 8 rows and 4 columns. What lies past these belongs to somebody else.",
-        "A lane of C is yours if its row and its column exist: (rows < m)[:, None] & (cols < n)[None, :].",
-        question="C is 40 x 20. Which of the entries (39, 19), (39, 20) and (40, 19) exist, and which of them may your "
-        "store write?",
-        signs=(
-            reach("c_ptr", rows="none"),
-            reach("c_ptr", columns="none"),
-            reach("c_ptr", rows="none", columns="none"),
-        ),
+        reach("c_ptr", rows="none"),
+        reach("c_ptr", columns="none"),
+        reach("c_ptr", rows="none", columns="none"),
     ),
-    Misconception(
+    idea(
         "mask-off-by-one",
-        "The mask lets one row or column too many through",
-        "Rows and columns count from 0, so the last of 40 rows is row 39. A mask that lets number 40 through as well "
-        "reaches one row past the end.",
-        "Compare with <, not with <=.",
-        question="A has 40 rows. Which number has the last one, and what does your mask say of number 40?",
-        signs=(
-            *_everywhere("one too many", "right"),
-            *_everywhere("right", "one too many"),
-            *_everywhere("one too many", "one too many"),
-        ),
+        *_everywhere("one too many", "right"),
+        *_everywhere("right", "one too many"),
+        *_everywhere("one too many", "one too many"),
     ),
-    Misconception(
+    idea(
         "stride-of-another",
-        "A matrix is addressed with the row stride of another one",
-        "A, B and C are laid out separately, so each has a row stride of its own. If rows lie 64 elements apart in A "
-        "and 48 in C, row 2 of A begins at element 128, and C's stride leads to element 96.",
-        "a_row_stride belongs to a_ptr, b_row_stride to b_ptr, c_row_stride to c_ptr.",
-        question="Rows lie 64 elements apart in A, 80 in B and 48 in C. Where does row 2 of each begin, and which "
-        "stride does each of your three addresses use?",
-        signs=tuple(reach(name, _stride_of(other)) for name, other in product(NAMES, NAMES) if name != other),
+        *(reach(name, _stride_of(other)) for name, other in product(NAMES, NAMES) if name != other),
     ),
-    Misconception(
-        "width-as-stride",
-        "Rows are assumed to follow each other without a gap",
-        "The kernel steps k elements to the next row of A or B, or n to that of C. A matrix may be padded, or be a "
-        "part of a larger one, so the distance between its rows is its stride, not its width.",
-        "Multiply rows by a_row_stride and c_row_stride, and the rows of B by b_row_stride.",
-        question="A has 40 columns, and its rows lie 64 elements apart. At which element does row 2 begin, and where "
-        "does your kernel look for it?",
-        signs=tuple(reach(name, _width) for name in NAMES),
-    ),
-    Misconception(
-        "row-without-stride",
-        "The row number is added to the pointer as it is",
-        "A pointer counts elements, not rows. If rows lie 64 elements apart, row 2 begins 128 elements after the first "
-        "one, and not 2.",
-        "Multiply by the distance between rows: a_row_stride for A, b_row_stride for B, c_row_stride for C.",
-        question="Rows lie 64 elements apart. How many elements after the pointer does row 2 begin, and how far does "
-        "your address go?",
-        signs=tuple(reach(name, _one) for name in NAMES),
-    ),
-    Misconception(
-        "a-transposed",
-        "A is read down its columns",
-        "Neighbours in a row of A are 1 element apart, and a_row_stride leads to the next row. Here the two are "
-        "exchanged, so the addresses run down a column and leave the matrix.",
-        "Address A with rows[:, None] * a_row_stride plus its columns, inner[None, :].",
-        question="Rows of A lie 64 elements apart. How many elements lie between its entries (0, 0) and (0, 1), how "
-        "many between (0, 0) and (1, 0), and how many in your addresses?",
-        signs=(reach("a_ptr", turned=True),),
-    ),
-    Misconception(
-        "b-not-transposed",
-        "B is read as if it had the shape (k, n)",
-        "B is stored with a row for each column of C, shape (n, k). So b_row_stride leads from one column of C to the "
-        "next, and not from one step along k to the next.",
-        "Entry (i, j) of C multiplies row i of A with row j of B. Load B like A, rows by columns; tl.trans turns the "
-        "tile for tl.dot.",
-        question="B has n rows of k numbers, which lie 80 elements apart. How far apart are the first two numbers that "
-        "entry (0, 0) of C needs, and how far are they in your addresses?",
-        signs=(reach("b_ptr", turned=True),),
-    ),
-    Misconception(
-        "c-transposed",
-        "C is stored transposed",
-        "Entry (i, j) goes where entry (j, i) belongs. C has m rows and n columns, so unless these are equal, such a "
-        "store leaves C.",
-        "Address C with rows[:, None] * c_row_stride + cols[None, :].",
-        question="C is 40 x 20, and its rows lie 48 elements apart. At which element does row 2, column 5 lie, and "
-        "where does your store put that entry?",
-        signs=(reach("c_ptr", turned=True),),
-    ),
-    Misconception(
-        "a-for-b",
-        "Rows of A are loaded that only B has",
-        "Both tiles are loaded from A. It has m rows and B has n, so where n is larger, rows are read that A does not "
-        "have.",
-        "Load the second tile from b_ptr, with b_row_stride.",
-        question="A has 20 rows and B has 40. Which of the two has a row 30, and from which pointer does your kernel "
-        "load row 30?",
-        signs=(Reaches(_a_for_b),),
-    ),
+    idea("width-as-stride", *(reach(name, _width) for name in NAMES)),
+    idea("row-without-stride", *(reach(name, _one) for name in NAMES)),
+    idea("a-transposed", reach("a_ptr", turned=True)),
+    idea("b-not-transposed", reach("b_ptr", turned=True)),
+    idea("c-transposed", reach("c_ptr", turned=True)),
+    idea("a-for-b", Reaches(_a_for_b)),
 )

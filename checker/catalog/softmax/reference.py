@@ -8,9 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from checker.course.case import Array, Case, Outputs, Tensor
-from checker.course.misconception import Misconception, Moves
+from checker.course.misconception import Moves
 from checker.course.puzzle import Budget, Expected, Invariant
 from checker.course.verdict import Traffic
+from checker.course.words import Ideas
+
+idea = Ideas(__file__)
 
 EPS32 = float(np.finfo(np.float32).eps)
 LARGEST_EXPONENT = 88.0  # from 88.7 on, exp is infinite in fp32
@@ -87,16 +90,7 @@ def _keeps_the_row(case: Case, moved: Mapping[str, Traffic]) -> bool:
     return moved["x_ptr"].loads < blockwise_budget(2)(case)["x_ptr"].least_loads
 
 
-ROW_KEPT = Misconception(
-    "row-kept-in-registers",
-    "The row is kept in registers from one pass to the next",
-    "Registers hold a block, not a row. A row may have any length, and what does not fit is spilled to memory by the "
-    "compiler, which is slower than loading it again. So each pass reads the row anew, block by block.",
-    "Load every block in every pass. Only one block may stay from the end of one pass to the next.",
-    question="How many bytes has a row of 131,072 fp32 numbers? A core of an H200 has 256 KB of registers: how much "
-    "of the row does a pass need there at one time?",
-    signs=(Moves(_keeps_the_row),),
-)
+ROW_KEPT = idea("row-kept-in-registers", Moves(_keeps_the_row))
 
 
 def _rows_not_one(case: Case, outputs: Outputs) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:

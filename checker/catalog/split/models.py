@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -37,7 +38,7 @@ def lifted(idea: Misconception) -> Misconception:
         return Writes(in_splits(sign.outputs).outputs, sign.line, sign.needs_line)
 
     signs = tuple(of(sign) if isinstance(sign, Writes) else sign for sign in idea.signs)
-    return Misconception(idea.id, idea.title, idea.explanation, idea.hint, signs, idea.question)
+    return replace(idea, signs=signs)
 
 
 def from_to(first: Callable[[Case, int], int], end: Callable[[Case, int], int]) -> Keys:

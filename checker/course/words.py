@@ -1,0 +1,128 @@
+"""The words of ideas: Markdown beside the module that has their signs.
+
+    = mask: (keys < n_k)[None, :]
+
+    # keys-counted: Keys past the last one are counted
+    Keys that do not exist have the score 0, so each of them adds exp(0 - m) to the normaliser.
+    ? What is the score of a key that was loaded as zeros?
+    > Hide them: tl.where({mask}, Sij, -float('inf')).
+
+    # keys-counted/in-pass-2: Pass 2 counts keys past the last one
+
+Each field is one line: the title after the key, the explanation, a question (`?`), if there is one, and a hint (`>`). A
+backslash before a line's first character makes it part of the text. The key is the idea's id. A variant's key is
+`id/variant`, and what it leaves out is as the idea has it. `{mask}` stands for what the file defines (`=`), or else for
+what the caller fills in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from checker.course.misconception import Misconception, Sign
+
+_FIELDS = {"? ": "question", "> ": "hint"}
+_HEADING = re.compile(r"# ([a-z0-9-]+(?:/[a-z0-9-]+)?)(?:: (\S.*))?")
+_DEFINITION = re.compile(r"= (\w+): (\S.*)")
+_HOLE = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True)
+class Words:
+    """What is said of an idea; of a variant, only what is said of it alone."""
+
+    title: str = ""
+    explanation: str = ""
+    hint: str = ""
+    question: str = ""
+
+    def filled(self, holes: Mapping[str, str]) -> Words:
+        """The same words with what some holes stand for."""
+        return Words(*(_HOLE.sub(lambda hole: holes.get(hole[1], hole[0]), text) for text in self._texts))
+
+    def or_else(self, other: Words) -> Words:
+        """These words, and what they leave out as others have it."""
+        return Words(*(own or its for own, its in zip(self._texts, other._texts, strict=True)))
+
+    @property
+    def holes(self) -> set[str]:
+        """The names of what is still to be filled in."""
+        return set(_HOLE.findall("".join(self._texts)))
+
+    @property
+    def _texts(self) -> list[str]:
+        return [getattr(self, field.name) for field in fields(self)]
+
+
+class Ideas:
+    """Makes ideas of the words in one file, by their keys: `idea("keys-counted", sign, sign)`."""
+
+    def __init__(self, module: str, *others: Ideas):
+        """Read the words beside a module; what they leave out is as other files have it, under the same key.
+
+        Raises ValueError, with the line, if they do not have their form.
+        """
+        self.path = Path(module).with_suffix(".md")
+        self.others = others
+        self.made: set[str] = set()  # the keys of which ideas have been made
+        self.words: dict[str, Words] = {}
+        for key, own in read(self.path.read_text(encoding="utf-8"), self.path.name).items():
+            for known in (key, key.partition("/")[0]):
+                for words in (self.words, *(other.words for other in others)):
+                    own = own.or_else(words.get(known, Words()))
+            if not (own.title and own.explanation and own.hint):
+                raise ValueError(f"{self.path.name}: {key} lacks a title, an explanation or a hint.")
+            self.words[key] = own
+
+    def __call__(self, key: str, *signs: Sign, **holes: str) -> Misconception:
+        """The idea of this key, with its signs; `holes` are filled in.
+
+        Raises LookupError, with what it has in place of it, if the file lacks the key or the text a hole, and
+        ValueError without signs: nothing would recognise such an idea.
+        """
+        words = next((one.words[key] for one in (self, *self.others) if key in one.words), None)
+        if words is None:
+            raise LookupError(f"{self.path.name} has no words for {key}; it has some for {', '.join(self.unmade)}.")
+        if unknown := holes.keys() - words.holes:
+            raise LookupError(f"{self.path.name}: {key} has no {{{min(unknown)}}}, only {sorted(words.holes)}.")
+        if not signs:
+            raise ValueError(f"{self.path.name}: {key} has no signs.")
+        self.made.add(key)
+        said = words.filled(holes)
+        return Misconception(
+            key.partition("/")[0], said.title, said.explanation, said.hint, signs, question=said.question
+        )
+
+    @property
+    def unmade(self) -> list[str]:
+        """Words without signs, so far."""
+        return sorted(self.words.keys() - self.made)
+
+
+def read(text: str, name: str) -> dict[str, Words]:
+    """The words in a file, by their keys. Raises ValueError for what does not have the form, with `name` and line."""
+    definitions: dict[str, str] = {}
+    found: dict[str, dict[str, str]] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        place = f"{name}, line {number}"
+        if not line.strip():
+            continue
+        if not found and (definition := _DEFINITION.fullmatch(line)):
+            definitions[definition[1]] = definition[2]
+        elif line.startswith("# "):
+            heading = _HEADING.fullmatch(line)
+            if heading is None or heading[1] in found:
+                raise ValueError(f"{place}: {'this key is there twice' if heading else 'this is not `# key: Title`'}.")
+            found[heading[1]] = {"title": heading[2] or ""}
+        elif not found:
+            raise ValueError(f"{place}: text before the first `# key: Title`.")
+        else:
+            field = _FIELDS.get(line[:2], "explanation")
+            said = next(reversed(found.values()))
+            if field in said:
+                raise ValueError(f"{place}: a second {field}; each is one line.")
+            said[field] = line[2:] if field != "explanation" else line.removeprefix("\\")
+    return {key: Words(**said).filled(definitions) for key, said in found.items()}
