@@ -20,7 +20,7 @@ endif
 
 pytest = "$(bin)/python" -m pytest -q -n auto --dist worksteal
 
-.PHONY: solution bug course grade grades class similar viva questions gradescope classroom student-bundle wheel site test test-all test-costs mutants versions locks lint needs-cluster needs-site needs-test
+.PHONY: solution bug course grade grades class similar viva ideas questions gradescope classroom student-bundle wheel site test test-all test-costs mutants versions locks lint needs-cluster needs-site needs-test
 
 solution: $(call layer,check) ## the solution of PUZZLE=p4, explained, once yours is accepted (FORCE=1: before)
 	@$(checker) solution $(call argument,PUZZLE) $(if $(FORCE),--force)
@@ -44,6 +44,9 @@ similar: $(call layer,lab) ## for instructors: which submissions in COURSE=cours
 
 viva: $(call layer,lab) ## for instructors: questions to each student on their own accepted kernel of PUZZLE=p4 (COURSE=course, STUDENT=NAME, JOBS=2, FILE=viva-p4.html)
 	@$(checker) viva $(call argument,PUZZLE) --course "$${COURSE:-course}" $(call option,--student,STUDENT) $(call option,--jobs,JOBS) $(call option,--file,FILE)
+
+ideas: $(call layer,check) ## for instructors: the mistakes that reports on PUZZLE=p4 name, in their words, with kernels that make them
+	@$(checker) ideas $(call argument,PUZZLE)
 
 questions: $(call layer,lab) ## for instructors: a question bank for Moodle, and for print, from wrong kernels of PUZZLE=p4 (KIND=line or property, COUNT=10, SEED=1, FOLDER=questions)
 	@$(checker) questions $(call argument,PUZZLE) $(call option,--kind,KIND) $(call option,--count,COUNT) $(call option,--seed,SEED) $(call option,--folder,FOLDER)

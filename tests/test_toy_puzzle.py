@@ -1,4 +1,7 @@
-"""A puzzle is three files, one in puzzles/, one in solutions/, one in checker/catalog/, and a line of the ladder."""
+"""A puzzle is three files, one in puzzles/, one in solutions/, one in checker/catalog/, and a line of the ladder.
+
+A mistake that it names is a sign, a paragraph beside it, and an edit of the solution.
+"""
 
 from __future__ import annotations
 
@@ -44,9 +47,11 @@ CATALOG = '''"""A puzzle: a vector, doubled."""
 import numpy as np
 
 from checker.course.case import Case, Tensor
-from checker.course.misconception import Misconception, Writes
+from checker.course.misconception import Writes
 from checker.course.puzzle import Budget, Expected, Kernel, Property, Puzzle
+from checker.course.words import Ideas
 
+idea = Ideas(__file__)
 KERNEL = Kernel("double_kernel", ("x_ptr", "y_ptr", "n", "BLOCK"), ("BLOCK",))
 
 
@@ -69,19 +74,26 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=expected,
     budget=lambda case: {"x_ptr": Budget(loads=50), "y_ptr": Budget(stores=50)},
-    misconceptions=(
-        Misconception(
-            "copied", "copied", "y is x.", "Multiply by 2.",
-            signs=(Writes(lambda case: {"y_ptr": case.tensors["x_ptr"].values}),),
-        ),
-    ),
+    misconceptions=(idea("copied", Writes(lambda case: {"y_ptr": case.tensors["x_ptr"].values})),),
 )
 '''
+
+WORDS = """# copied: x was copied
+y is x: of 3 it has 3.
+? Which number should y have where x has a 3?
+> Multiply by 2.
+"""
+
+WRONG = """[t1_copied]
+says = "Nothing is doubled."
+findings = ["copied"]
+edits = [["    tl.store(y_ptr + at, 2 * x, mask=at < n)", "    tl.store(y_ptr + at, x, mask=at < n)"]]
+"""
 
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The repository with the toy puzzle added, as the second one: three files, a line, and nothing else touched."""
+    """The repository with the toy puzzle added, as the second one, and its mistake; nothing else is touched."""
     root = tmp_path_factory.mktemp("course")
     for name in ("checker", "puzzles", "solutions", "notebooks"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -101,6 +113,9 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "puzzles" / f"{TOY}.py").write_text(STUB)
     (root / "solutions" / f"{TOY}.py").write_text(SOLUTION)
     (root / "checker" / "catalog" / f"{TOY}.py").write_text(CATALOG)
+    (root / "checker" / "catalog" / f"{TOY}.md").write_text(WORDS)
+    (root / "tests" / "wrong").mkdir()
+    (root / "tests" / "wrong" / "t1.toml").write_text(WRONG)
     registry = root / "checker" / "course" / "ladder.py"
     text = registry.read_text()
     assert text.count(BEFORE) == 1
@@ -120,9 +135,13 @@ def test_it_is_checked(copy: Path) -> None:
     assert (stub.returncode, "line 12" in stub.stdout) == (4, True), stub.stdout + stub.stderr
     right = python(copy, "-m", "checker", "check", "t1", "--file", f"solutions/{TOY}.py")
     assert (right.returncode, "100/100" in right.stdout) == (0, True), right.stdout
-    (copy / "wrong.py").write_text(SOLUTION.replace("2 * x", "x"))
+    (copy / "wrong.py").write_text(python(copy, "-m", "tests.kernels", "t1_copied").stdout)
     wrong = python(copy, "-m", "checker", "check", "t1", "--file", "wrong.py")
-    assert (wrong.returncode, "[copied]" in wrong.stdout) == (1, True), wrong.stdout
+    assert (wrong.returncode, "x was copied" in wrong.stdout, "[copied]" in wrong.stdout) == (1, True, True), (
+        wrong.stdout
+    )
+    page = python(copy, "-m", "checker", "ideas", "t1").stdout
+    assert "**x was copied.** y is x: of 3 it has 3." in page and "\n-    tl.store(y_ptr + at, 2 * x" in page, page
     (copy / "wrong.py").write_text(SOLUTION.replace("mask=at < n)\n    tl.store", "mask=at < n - 1)\n    tl.store"))
     undefined = python(copy, "-m", "checker", "check", "t1", "--file", "wrong.py")
     assert "[undefined-masked-lanes]" in undefined.stdout

@@ -15,6 +15,7 @@ from checker.catalog.softmax.launch import Proves, equal_gaps
 from checker.catalog.softmax.suspected import suspected_rows
 from checker.catalog.softmax.whole_rows import block_of, mostly_padding, of_every_length, whole_row
 from checker.course.case import Array, Case
+from checker.course.misconception import chosen
 from checker.course.puzzle import Budget, Draw, Expected, Kernel, Property, Puzzle
 from checker.course.question import Question, idle_lanes, value
 
@@ -114,10 +115,10 @@ def budget(case: Case) -> Mapping[str, Budget]:
     return {"x_ptr": reference.budget(passes=1)(case)["x_ptr"], "out_ptr": Budget(stores=rows.row_count(case))}
 
 
-OF_ROWS = {
+OF_ROWS = (
     *("wrong-row-map", "wrong-axis", "load-without-mask", "mask-off-by-one"),
     *("block-as-stride", "row-without-stride", "width-as-stride"),
-}
+)
 AS_IN_THE_LESSON = np.array([[1, 2, 3, 10, 10], [4, 5, 6, 10, 10], [7, 8, 9, 10, 10]], np.float32)
 ONES_AFTER_2048 = np.array([[2048] + [1] * 1000], np.float16)
 QUESTIONS = (
@@ -150,6 +151,6 @@ PUZZLE = Puzzle(
     suspected=suspected_rows(KERNEL, whole=True, largest=LARGEST, launcher=sums),
     large_cases=large_cases(KERNEL, block_of, sums),
     pictured=pictured(KERNEL, "four rows", (4, 64), {"BLOCK_SIZE": 64}, sums),
-    misconceptions=(*SUMS, *rows.worded((m for m in rows.ADDRESSING if m.id in OF_ROWS), rows.SUM_OF_A_ROW)),
+    misconceptions=(*SUMS, *rows.worded(chosen(rows.ADDRESSING, *OF_ROWS), rows.SUM_OF_A_ROW)),
     questions=QUESTIONS,
 )

@@ -30,6 +30,7 @@ VERBS = (
         "grades",
         "gradescope",
         "hint",
+        "ideas",
         "init",
         "predict",
     ),

@@ -7,7 +7,7 @@ name it. A sign recognises itself in what was seen, but for `Writes`: that needs
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -207,3 +207,18 @@ class Misconception:
     hint: str
     signs: tuple[Sign, ...]
     question: str = ""  # what to find out first; none where the hint is about Triton's syntax alone
+
+
+def chosen(ideas: Iterable[Misconception], *ids: str) -> tuple[Misconception, ...]:
+    """Those with one of these ids. Raises LookupError for an id that none of them has."""
+    every = tuple(ideas)
+    if strange := {*ids} - {one.id for one in every}:
+        raise LookupError(f"No idea is called {min(strange)}.")
+    return tuple(one for one in every if one.id in ids)
+
+
+def without(ideas: Iterable[Misconception], *ids: str) -> tuple[Misconception, ...]:
+    """Those with none of these ids. Raises LookupError for an id that none of them has."""
+    every = tuple(ideas)
+    chosen(every, *ids)
+    return tuple(one for one in every if one.id not in ids)

@@ -29,6 +29,13 @@ def holds_course(folder: Path) -> bool:
 ROOT = _root()
 
 
+def code(room: Path) -> list[Path]:
+    """What a room of the checker is made of, in order: modules, and words beside them. Or a file by itself."""
+    if not room.is_dir():
+        return [room]
+    return sorted(path for path in room.rglob("*") if path.suffix in (".py", ".md") and path.is_file())
+
+
 def script(puzzle_id: str, root: Path = ROOT) -> Path:
     """A puzzle's lesson and stub, which the learner fills in."""
     return root / "puzzles" / f"{ladder.stems()[puzzle_id]}.py"

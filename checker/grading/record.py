@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from checker.course.ladder import RUNGS
+from checker.course.places import code
 from checker.course.saving import replace_whole
 from checker.course.verdict import Verdict
 from checker.grading import key
@@ -36,7 +37,7 @@ def judging(course: Settings) -> dict[str, Any]:
     key_id = key.key_id(key.read(course.key_path))
     in_pytorch = any(RUNGS[puzzle_id].pytorch for puzzle_id in course.puzzles)
     return {
-        "checker": _checker_digest(),
+        "checker": digest_of(Path(__file__).parents[1]),
         "key": key_id,
         "caged": course.caged,
         "triton": _version_of("triton"),
@@ -98,12 +99,11 @@ def _name(of: dict[str, Any]) -> str:
 
 
 @cache
-def _checker_digest() -> str:
-    """A hash of the code that judges."""
-    root = Path(__file__).parents[1]
+def digest_of(root: Path) -> str:
+    """A hash of the code that judges, and of its words; `root`: the folder of its rooms."""
     digest = hashlib.sha256()
     for part in JUDGING:
-        for path in sorted((root / part).rglob("*.py")) if (root / part).is_dir() else [root / part]:
+        for path in code(root / part):
             digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:32]
 

@@ -19,10 +19,10 @@ TOP = (
     *("LICENSE", "Makefile", "pyproject.toml", "constraints.txt", ".gitignore", ".devcontainer/devcontainer.json"),
     *(f"locks/{layer}.txt" for layer in ("check", "plot", "lab")),
 )
-KINDS = {".py", ".sh", ".json", ".txt"}
+KINDS = {".py", ".md", ".sh", ".json", ".txt"}
 VERBS = (
-    *("build", "class_report", "classroom", "course", "grade", "grades", "gradescope", "questions"),
-    *("similar", "site", "student_bundle", "viva"),
+    *("build", "class_report", "classroom", "course", "grade", "grades", "gradescope", "ideas"),
+    *("questions", "similar", "site", "student_bundle", "viva"),
 )
 INSTRUCTORS = ("browser", "grading", "nbgrader", "publish", *(f"commands/{verb}.py" for verb in VERBS))  # in checker/
 BACKGROUND = (

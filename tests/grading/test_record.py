@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from checker.course.places import PACKAGE
 from checker.grading import record
 from checker.submission.read import from_cells
 from tests.conftest import SOLUTION, check_kernel
@@ -40,6 +41,25 @@ def test_a_result_depends_on_pytorch_where_the_puzzle_does() -> None:
     submission = from_cells([("code", SOLUTION)], "p1.ipynb")
     installed = [JUDGING | {"torch": one} for one in ("", "2.13.0")]
     assert [len({str(record.identity(one, submission, each)) for each in installed}) for one in ("p1", "a2")] == [1, 2]
+
+
+def test_a_word_that_is_changed_makes_another_checker(tmp_path: Path) -> None:
+    """And so does a line of code; what nobody judges by does not."""
+    shutil.copytree(PACKAGE, tmp_path / "checker", ignore=shutil.ignore_patterns("__pycache__"))
+    digests = []
+    for name in (
+        "catalog/softmax/mistakes.md",
+        "judge/triton_errors.md",
+        "judge/judge.py",
+        "report/html.py",
+        "LATER.md",
+    ):
+        digests.append(record.digest_of.__wrapped__(tmp_path / "checker"))
+        with (tmp_path / "checker" / name).open("a", encoding="utf-8") as file:
+            file.write("\n")
+    digests.append(record.digest_of.__wrapped__(tmp_path / "checker"))
+    assert digests[0] == record.digest_of(PACKAGE)
+    assert len({*digests[:4]}) == 4 and len({*digests[3:]}) == 1
 
 
 def test_a_record_of_before_puzzles_had_ids_is_no_record(tmp_path: Path) -> None:

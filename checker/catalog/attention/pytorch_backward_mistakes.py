@@ -17,7 +17,7 @@ from checker.catalog.attention.backward_operands import (
     with_operands,
 )
 from checker.catalog.attention.pytorch_mistakes import MEMORY_AND_WORK
-from checker.course.misconception import Misconception, Product, Sign, Writes
+from checker.course.misconception import Misconception, Product, Sign, Writes, chosen
 from checker.course.words import Ideas
 
 idea = Ideas(__file__, backward_mistakes.idea, backward_operands.idea, pytorch_mistakes.idea)
@@ -25,7 +25,7 @@ idea = Ideas(__file__, backward_mistakes.idea, backward_operands.idea, pytorch_m
 
 def _of(*ids: str, causal: bool = False) -> tuple[Writes, ...]:
     """The signs by which kernels with these ideas are known. `causal`: only causal calls go wrong."""
-    signs = (sign for one in (*MISTAKES, *OPERANDS) if one.id in ids for sign in one.signs)
+    signs = (sign for one in chosen((*MISTAKES, *OPERANDS), *ids) for sign in one.signs)
     return tuple(as_in_kernels(sign, causal=causal) for sign in signs if isinstance(sign, Writes))
 
 

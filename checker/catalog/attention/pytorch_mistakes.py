@@ -7,7 +7,7 @@ from checker.catalog.attention.causal_mistakes import CAUSAL
 from checker.catalog.attention.flash_2_mistakes import ACCUMULATION, LSE
 from checker.catalog.attention.in_pytorch import as_in_the_family
 from checker.catalog.attention.mistakes import SCORES
-from checker.course.misconception import Misconception, Sign, Writes
+from checker.course.misconception import Misconception, Sign, Writes, chosen
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
@@ -16,7 +16,7 @@ idea = Ideas(__file__)
 def _of(*ids: str) -> tuple[Writes, ...]:
     """The signs by which kernels with these ideas are known."""
     every = (*ACCUMULATION, *CAUSAL, *LSE, *SCORES)
-    signs = (sign for one in every if one.id in ids for sign in one.signs)
+    signs = (sign for one in chosen(every, *ids) for sign in one.signs)
     return tuple(as_in_the_family(sign) for sign in signs if isinstance(sign, Writes))
 
 

@@ -184,24 +184,21 @@ def _tile_of(case: Case, head: int, tile: int) -> Iterator[Reach]:
             yield Reach(False, name, first, first + (rows - 1) * row_stride + last)
 
 
-def _heads_together(what: str, names: tuple[str, ...], address: str) -> Misconception:
-    return idea(
-        "wrong-row-map",
-        Unwritten(_all_but_head_0(*names), shared=True),
-        what=what,
-        address=address,
-    )
+def heads_together(name: str, stride: str, own: str = "") -> Misconception:
+    """All heads of an output in one place. `stride`: how far apart they should be; `own`: what else its address has."""
+    return _of_several(name, (f"{name}_ptr",), " + ".join(filter(None, (f"{name}_ptr + head * {stride}", own))))
+
+
+def _of_several(what: str, names: tuple[str, ...], address: str) -> Misconception:
+    return idea("wrong-row-map", Unwritten(_all_but_head_0(*names), shared=True), what=what, address=address)
 
 
 ADDRESSING = (
-    _heads_together("l and m", ("l_ptr", "m_ptr"), "l_ptr + head * n_q + queries, and m_ptr likewise"),
+    _of_several("l and m", ("l_ptr", "m_ptr"), "l_ptr + head * n_q + queries, and m_ptr likewise"),
+    *(heads_together(name, "n_q", "queries") for name in ("l", "m", "lse", "delta")),
+    _of_several("dk and dv", ("dk_ptr", "dv_ptr"), "dk_ptr + head * k_head_stride, and dv_ptr likewise"),
     *(
-        _heads_together(name, (f"{name}_ptr",), f"{name}_ptr + head * n_q + queries")
-        for name in ("l", "m", "lse", "delta")
-    ),
-    _heads_together("dk and dv", ("dk_ptr", "dv_ptr"), "dk_ptr + head * k_head_stride, and dv_ptr likewise"),
-    *(
-        _heads_together(name, (f"{name}_ptr",), f"{name}_ptr + head * {side}_head_stride")
+        heads_together(name, f"{side}_head_stride")
         for name, side in (("o", "q"), ("dq", "q"), ("dk", "k"), ("dv", "k"))
     ),
     idea("tile-and-step-differ", Unwritten(_past_bc_of_each_tile)),

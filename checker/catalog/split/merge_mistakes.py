@@ -11,6 +11,7 @@ import numpy as np
 
 from checker.catalog.attention.mistakes import LOG2_E, rounded
 from checker.catalog.attention.tiles import ADDRESSING as OF_TILES
+from checker.catalog.attention.tiles import heads_together
 from checker.catalog.softmax.mistakes import exp32
 from checker.catalog.split.launch import is_split
 from checker.catalog.split.models import (
@@ -24,7 +25,7 @@ from checker.catalog.split.models import (
     weighed,
 )
 from checker.course.case import Array, Case
-from checker.course.misconception import Moves, Writes
+from checker.course.misconception import Moves, Writes, chosen
 from checker.course.verdict import Traffic
 from checker.course.words import Ideas
 
@@ -176,11 +177,9 @@ PLACES = (
     idea("parts-read-twice", Moves(_reads_twice)),
 )
 
-_SHARED = ("head-stride-assumed", "width-as-stride", "strides-of-the-other-side")
-ADDRESSING = tuple(
-    idea
-    for idea in OF_TILES
-    if idea.id in _SHARED
-    or idea.title in {f"All heads are written to the place of head 0 in {n}" for n in ("o", "lse")}
+ADDRESSING = (
+    heads_together("lse", "n_q", "queries"),
+    heads_together("o", "q_head_stride"),
+    *chosen(OF_TILES, "head-stride-assumed", "width-as-stride", "strides-of-the-other-side"),
 )
 MERGES = (*WEIGHTS, *LSE, *PLACES)

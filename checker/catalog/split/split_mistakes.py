@@ -39,22 +39,14 @@ from checker.catalog.split.models import (
     with_one_more,
 )
 from checker.course.case import Array, Case
-from checker.course.misconception import Moves, Reaches, Unwritten, Writes
+from checker.course.misconception import Moves, Reaches, Unwritten, Writes, without
 from checker.course.verdict import Traffic
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 
+
 # What the shared ones say of a loop to n_k does not hold here.
-OF_ONE_LOOP = {
-    "keys-compared-with-n-q",
-    "keys-behind-the-end-counted",
-    "whole-tiles-only",
-    "loop-to-another-end",
-    "maximum-of-hidden-scores",
-}
-
-
 def _moves_next_keys(case: Case, moved: Mapping[str, Traffic]) -> bool:
     """K and V are loaded as if each split had whole tiles of keys."""
     if not is_split(case):
@@ -195,5 +187,9 @@ PLACES = (
     idea("program-ids-exchanged", Reaches(ids_exchanged)),
 )
 
-IN_EACH_SPLIT = tuple(lifted(idea) for idea in (*ACCUMULATION, *SCORES) if idea.id not in OF_ONE_LOOP)
+OF_ONE_LOOP = (
+    *("keys-compared-with-n-q", "keys-behind-the-end-counted", "whole-tiles-only", "loop-to-another-end"),
+    "maximum-of-hidden-scores",
+)
+IN_EACH_SPLIT = tuple(lifted(one) for one in without((*ACCUMULATION, *SCORES), *OF_ONE_LOOP))
 SPLITS = (*KEYS, *EMPTY, NO_MAXIMUM, *LSE, *PLACES, *IN_EACH_SPLIT)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import stat
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
+from checker.course.places import code
 from checker.course.saving import replace_whole
 
 WHEN = (1980, 1, 1, 0, 0, 0)  # no file of a zip archive is older than that
@@ -26,15 +27,8 @@ def checker_files(root: Path, *more: str) -> Files:
 
     Named one by one or by kind: what happens to lie about stays out.
     """
-    paths = [path for name in (*JUDGING, *more) for path in _below(root / "checker" / name)]
+    paths = [path for name in (*JUDGING, *more) for path in code(root / "checker" / name) if not path.is_symlink()]
     return {path.relative_to(root).as_posix(): (path.read_bytes(), 0o644) for path in paths}
-
-
-def _below(path: Path) -> Iterator[Path]:
-    if not path.is_dir():
-        yield path
-        return
-    yield from (one for one in path.rglob("*.py") if one.is_file() and not one.is_symlink())
 
 
 def write(path: Path, files: Mapping[str, tuple[bytes, int]], mode: int | None = None) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 from checker import catalog
 from checker.course import ladder
 from checker.course.lesson import emptied
-from checker.course.places import script
+from checker.course.places import code, script
 from checker.publish import triton
 
 ROOMS = (
@@ -129,11 +129,10 @@ def _is(path: Path, sha256: str) -> bool:
 
 
 def _pack(path: Path, root: Path) -> None:
-    """Our Python files, the lessons and Triton's Python files, as one archive."""
+    """Our modules and their words, the lessons and Triton's Python files, as one archive."""
     files = {f"puzzles/{stem}.py": _lesson(id, root) for id, stem in ladder.stems().items()}
     for room in ROOMS:
-        found = (root / "checker" / room).rglob("*.py") if not room.endswith(".py") else [root / "checker" / room]
-        files |= {file.relative_to(root).as_posix(): file.read_bytes() for file in found}
+        files |= {file.relative_to(root).as_posix(): file.read_bytes() for file in code(root / "checker" / room)}
     files |= triton.python_files()
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, data in sorted(files.items()):
