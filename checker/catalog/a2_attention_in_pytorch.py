@@ -12,6 +12,7 @@ from checker.catalog.attention.in_pytorch import (
     KERNEL,
     PROPERTIES,
     Size,
+    as_in_the_family,
     call,
     expected,
     folded,
@@ -26,6 +27,7 @@ from checker.catalog.attention.launch import Proves, Shape
 from checker.catalog.attention.pytorch_mistakes import IN_PYTORCH
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE
 from checker.catalog.attention.suspected import suspected_tiles
+from checker.catalog.attention.update_mistakes import DIVIDED_AT_THE_END, by_part
 from checker.course.case import Case, Outputs
 from checker.course.puzzle import Draw, Footprints, Puzzle
 from checker.course.question import Question, largest, products
@@ -142,6 +144,7 @@ PUZZLE = Puzzle(
     suspected=suspected_tiles(_around_a_number, {KERNEL.name: "any-length"}, both_masks=True, largest=LARGEST_SCORE),
     footprint=Footprints(most=most, plain=plain),
     misconceptions=IN_PYTORCH,
+    by_part=by_part(DIVIDED_AT_THE_END, as_in_the_family),
     invariants=(replace(O_IS_AN_AVERAGE, broken=_outside_the_range_of_v),),
     questions=QUESTIONS,
 )

@@ -51,6 +51,7 @@ from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected, is_ca
 from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import attention_timed
+from checker.catalog.attention.update_mistakes import DIVIDED_AT_THE_END, by_part
 from checker.catalog.attention.visit_mistakes import tiles_looked_at
 from checker.course.case import Array, Case, blank
 from checker.course.puzzle import (
@@ -352,6 +353,7 @@ PUZZLE = puzzle(
         *(*BIAS_OF_SCORES, *BIAS_GRADIENT, *scaled_in_half(gradient_with_p), *tiles_looked_at(budget, "b1")),
         *(*ACCUMULATION, *CAUSAL, *LSE, *SCORES, *ADDRESSING),
     ),
+    by_part=by_part(DIVIDED_AT_THE_END),
     invariants=(O_IS_AN_AVERAGE,),
     questions=QUESTIONS,
 )

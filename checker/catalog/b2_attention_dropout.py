@@ -29,6 +29,7 @@ from checker.catalog.attention.reference import expected
 from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import SIZES, attention_timed
+from checker.catalog.attention.update_mistakes import DIVIDED_AT_THE_END, by_part
 from checker.catalog.attention.values import (
     Inputs,
     hard_inputs,
@@ -38,6 +39,7 @@ from checker.catalog.attention.values import (
     with_large_v,
 )
 from checker.course.case import Case
+from checker.course.misconception import without
 from checker.course.puzzle import Budget, Draw, Expected, Kernel, Property, Timed, Tuning, Work
 from checker.course.question import Question, products, reads
 
@@ -264,12 +266,13 @@ PUZZLE = puzzle(
     misconceptions=(
         *DROPOUT,
         *ACCUMULATION,
-        *(idea for idea in LSE if idea.id != "lse-of-hidden-rows"),  # every query sees a key
+        *without(LSE, "lse-of-hidden-rows"),  # every query sees a key
         *SCORES,
         *FULL,
         *of_gradients("dv", "dk"),
         SIGN_REVERSED,
         *ADDRESSING,
     ),
+    by_part=by_part(DIVIDED_AT_THE_END),
     questions=QUESTIONS,
 )

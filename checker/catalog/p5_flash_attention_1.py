@@ -18,6 +18,7 @@ from checker.catalog.attention.reference import O_IS_AN_AVERAGE, TF32, expected
 from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import HIDDEN, SIZES, attention_timed
+from checker.catalog.attention.update_mistakes import KEPT_DIVIDED, by_part
 from checker.course.case import Case, Role, blank
 from checker.course.misconception import Moves
 from checker.course.puzzle import Budget, Draw, Kernel, Property, Timed, Tuning, Work
@@ -215,6 +216,7 @@ PUZZLE = puzzle(
     pictured=pictured(launch, beside="p6"),
     remarks=(TF32,),
     misconceptions=(LOOPS_SWAPPED, *VISITS, *SCORES, *ADDRESSING),
+    by_part=by_part(KEPT_DIVIDED),
     invariants=(O_IS_AN_AVERAGE,),
     questions=QUESTIONS,
 )

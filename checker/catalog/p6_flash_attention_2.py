@@ -17,6 +17,7 @@ from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected
 from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import SIZES, attention_timed
+from checker.catalog.attention.update_mistakes import DIVIDED_AT_THE_END, by_part
 from checker.catalog.attention.visit_mistakes import tiles_looked_at
 from checker.course.case import Case, Role
 from checker.course.puzzle import Draw, Kernel, Property, Timed, Tuning, Work
@@ -188,6 +189,7 @@ PUZZLE = puzzle(
     timed=timed,
     pictured=pictured(launch, beside="p5", causal=True),
     misconceptions=(*tiles_looked_at(forward_budget, "6"), *ACCUMULATION, *CAUSAL, *LSE, *SCORES, *ADDRESSING),
+    by_part=by_part(DIVIDED_AT_THE_END),
     invariants=(O_IS_AN_AVERAGE,),
     questions=QUESTIONS,
 )
