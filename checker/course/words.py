@@ -1,4 +1,4 @@
-"""The words of ideas: Markdown beside the module that has their signs.
+"""The words of ideas and of other findings: Markdown beside the module that has the signs, or knows when to say them.
 
     = mask: (keys < n_k)[None, :]
 
@@ -23,6 +23,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from checker.course.misconception import Misconception, Sign
+from checker.course.verdict import Finding, Status, Where
 
 _FIELDS = {"? ": "question", "> ": "hint"}
 _HEADING = re.compile(r"# ([a-z0-9-]+(?:/[a-z0-9-]+)?)(?:: (\S.*))?")
@@ -57,17 +58,16 @@ class Words:
         return [getattr(self, field.name) for field in fields(self)]
 
 
-class Ideas:
-    """Makes ideas of the words in one file, by their keys: `idea("keys-counted", sign, sign)`."""
+class _Page:
+    """The words of one file, by their keys."""
 
-    def __init__(self, module: str, *others: Ideas):
+    def __init__(self, module: str, *others: _Page):
         """Read the words beside a module; what they leave out is as other files have it, under the same key.
 
         Raises ValueError, with the line, if they do not have their form.
         """
         self.path = Path(module).with_suffix(".md")
         self.others = others
-        self.made: set[str] = set()  # the keys of which ideas have been made
         self.words: dict[str, Words] = {}
         for key, own in read(self.path.read_text(encoding="utf-8"), self.path.name).items():
             for known in (key, key.partition("/")[0]):
@@ -77,21 +77,36 @@ class Ideas:
                 raise ValueError(f"{self.path.name}: {key} lacks a title, an explanation or a hint.")
             self.words[key] = own
 
-    def __call__(self, key: str, *signs: Sign, **holes: str) -> Misconception:
-        """The idea of this key, with its signs; `holes` are filled in.
+    def said(self, key: str, holes: Mapping[str, str]) -> Words:
+        """The words under a key, with what these holes stand for.
 
-        Raises LookupError, with what it has in place of it, if the file lacks the key or the text a hole, and
-        ValueError without signs: nothing would recognise such an idea.
+        Raises LookupError, with what there is in place of it, if the file lacks the key or the text a hole.
         """
         words = next((one.words[key] for one in (self, *self.others) if key in one.words), None)
         if words is None:
-            raise LookupError(f"{self.path.name} has no words for {key}; it has some for {', '.join(self.unmade)}.")
+            raise LookupError(f"{self.path.name} has no words for {key}; it has some for {', '.join(self.words)}.")
         if unknown := holes.keys() - words.holes:
             raise LookupError(f"{self.path.name}: {key} has no {{{min(unknown)}}}, only {sorted(words.holes)}.")
+        return words.filled(holes)
+
+
+class Ideas(_Page):
+    """Makes ideas of the words in one file, by their keys: `idea("keys-counted", sign, sign)`."""
+
+    def __init__(self, module: str, *others: Ideas):
+        """As a page, of whose keys it is known which ideas have been made."""
+        super().__init__(module, *others)
+        self.made: set[str] = set()
+
+    def __call__(self, key: str, *signs: Sign, **holes: str) -> Misconception:
+        """The idea of this key, with its signs; `holes` are filled in, and others left to somebody else.
+
+        Raises LookupError as `said` does, and ValueError without signs: nothing would recognise such an idea.
+        """
+        said = self.said(key, holes)
         if not signs:
             raise ValueError(f"{self.path.name}: {key} has no signs.")
         self.made.add(key)
-        said = words.filled(holes)
         return Misconception(
             key.partition("/")[0], said.title, said.explanation, said.hint, signs, question=said.question
         )
@@ -100,6 +115,29 @@ class Ideas:
     def unmade(self) -> list[str]:
         """Words without signs, so far."""
         return sorted(self.words.keys() - self.made)
+
+
+class Findings(_Page):
+    """Makes findings of the words in one file, by their keys: `finding("lanes-collide", status, where, tensor="y")`."""
+
+    def __call__(
+        self,
+        key: str,
+        status: Status,
+        where: Where | None = None,
+        examples: tuple[str, ...] = (),
+        *,
+        named: bool = True,
+        **holes: object,
+    ) -> Finding:
+        """The finding of this key, with all holes filled in. Raises LookupError as `said` does, and for one left."""
+        said = self.said(key, {name: str(value) for name, value in holes.items()})
+        if left := self.words[key].holes - holes.keys():
+            raise LookupError(f"{self.path.name}: {key} needs {sorted(left)}.")
+        id, place = key.partition("/")[0], where or Where()
+        return Finding(
+            id, status, said.title, said.explanation, said.hint, place, examples, named=named, question=said.question
+        )
 
 
 def read(text: str, name: str) -> dict[str, Words]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from checker.box.inside.reached import Body, bodies
 from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, PropertyResult, Status
 from checker.judge.evidence import Locator
+from checker.judge.general import finding
 from checker.judge.wrong import MOST_EXAMPLES
 from checker.submission.extract import Program
 
@@ -45,24 +47,14 @@ def not_entered(program: Program, reached: Set[int]) -> list[Body]:
 def finding_on(missing: Sequence[Body], where: Locator) -> Finding:
     """One finding on all of them; it stands at the first."""
     first, *others = missing
+    holes: dict[str, Any] = {}
     if isinstance(first.owner, ast.FunctionDef):
-        title = f"No case has called {first.function.name}"
-    elif isinstance(first.owner, ast.For | ast.While):
-        title = "No case has entered this loop"
+        key, holes = f"{ID}/function", {"function": first.function.name}
     else:
-        title = "No case has taken this branch"
+        key = f"{ID}/loop" if isinstance(first.owner, ast.For | ast.While) else ID
     lines = [where(body.statements[0].lineno).line for body in others]
-    return Finding(
-        ID,
-        Status.WRONG,
-        title,
-        "Whatever was run of your kernel is right. But what begins at the marked line was never run, at any size, and "
-        "what was never run is not judged right.",
-        "Can this ever happen? If not, leave it out. If it can, write the kernel so that the same lines serve all "
-        "sizes, with masks.",
-        where(first.statements[0].lineno),
-        tuple(f"The same in line {line}." for line in lines)[:MOST_EXAMPLES],
-    )
+    same = tuple(f"The same in line {line}." for line in lines)[:MOST_EXAMPLES]
+    return finding(key, Status.WRONG, where(first.statements[0].lineno), same, **holes)
 
 
 def unproven(

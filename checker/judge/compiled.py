@@ -10,9 +10,10 @@ from checker.course.case import Case
 from checker.course.puzzle import Puzzle
 from checker.course.targets import KNOWN
 from checker.course.verdict import Compilation, Finding, Status, Where
-from checker.judge.errors import compiler_finding, known_errors
+from checker.judge.errors import known_errors
 from checker.judge.evidence import Locator, listed
 from checker.judge.forms import forms, ones
+from checker.judge.general import finding
 from checker.judge.naming import explaining_all
 
 
@@ -69,22 +70,19 @@ def _complaint(puzzle: Puzzle, result: Compiled, timed: Compiled, where: Locator
         limit = KNOWN[job.target].shared_limit
         if result.shared is None or result.shared <= limit:
             return None
-        return Finding(
+        return finding(
             "shared-memory",
             Status.DOES_NOT_COMPILE,
-            f"{job.kernel} needs more shared memory than a core of {job.target} has",
-            f"It asks for {result.shared} bytes{form}{_stages(job)}, and there are {limit}. On a GPU the launch would "
-            "fail.",
-            "What is loaded and multiplied lies in shared memory. Use up each tile before you load the next one: what "
-            "no later line uses takes no memory.",
+            kernel=job.kernel,
+            target=job.target,
+            shared=result.shared,
+            form=form,
+            stages=_stages(job),
+            limit=limit,
         )
     if result.error.type == DIED:
-        return Finding(
-            "compiler-error",
-            Status.DOES_NOT_COMPILE,
-            f"{job.kernel} does not compile for {job.target}{form}: the compiler did not finish",
-            "It has a limited time, and large blocks take most of it: the compiler writes instructions for every lane.",
-            "Make no block larger than a tile, and multiply tiles with tl.dot.",
+        return finding(
+            "compiler-error/not-finished", Status.DOES_NOT_COMPILE, kernel=job.kernel, target=job.target, form=form
         )
     message, place = _first_line(result), where(result.error.line)
     said = f"Triton says, compiling for {job.target}{form}: {message}"
@@ -92,7 +90,15 @@ def _complaint(puzzle: Puzzle, result: Compiled, timed: Compiled, where: Locator
         known_errors(puzzle), [result.error.message], lambda sign, said: sign.at is None and sign.recognises(said)
     ):
         return idea.finding(Status.DOES_NOT_COMPILE, place, (said,))
-    return compiler_finding(f"{job.kernel} does not compile for {job.target}{form}", said, place)
+    return finding(
+        "compiler-error",
+        Status.DOES_NOT_COMPILE,
+        place,
+        (said,),
+        kernel=job.kernel,
+        target=job.target,
+        form=form,
+    )
 
 
 def _stages(job: Job) -> str:

@@ -6,71 +6,27 @@ from checker.box.exchange import Ending
 from checker.box.parent import Limits
 from checker.course.case import Case
 from checker.course.verdict import Finding, Status, Where
-
-LOOPS = "Print the bounds and the step of each loop. How many iterations does that make, and how many blocks are there?"
+from checker.judge.general import finding
 
 
 def malformed(what: str) -> Finding:
     """The finding for an answer that cannot be believed."""
-    return Finding(
-        "malformed-output",
-        Status.MALFORMED_OUTPUT,
-        "The box sent back something that is not a result",
-        f"What came out was {what}.",
-        "Leave out whatever is not part of the computation: the checker takes what your code stores or returns, and "
-        "nothing else.",
-    )
+    return finding("malformed-output", Status.MALFORMED_OUTPUT, what=what)
 
 
 def ended(ending: Ending, code: int, limits: Limits, missing: Case | None = None) -> Finding:
     """The finding for a runner that did not answer everything; `missing` is what it was at, if that is known."""
+    place = Where() if missing is None else Where(case=missing.name, case_id=missing.id)
     match ending:
         case Ending.FLOODED:
-            facts = (
-                "output-flood",
-                Status.OUTPUT_FLOOD,
-                "Your code prints too much",
-                f"More than {limits.output_bytes >> 10} KB came out in one check.",
-                "Print less: one program and one small block. Take the print out when you are done.",
-            )
+            return finding("output-flood", Status.OUTPUT_FLOOD, place, kilobytes=limits.output_bytes >> 10)
         case Ending.WALL_TIME:  # on a GPU, where no work is counted
-            facts = (
-                "time-limit",
-                Status.TIME_LIMIT,
-                "Your code did not finish",
-                f"It was stopped after {limits.wall_seconds:g} s.",
-                LOOPS,
-            )
+            return finding("time-limit/seconds", Status.TIME_LIMIT, place, seconds=f"{limits.wall_seconds:g}")
         case Ending.CPU_TIME:
-            facts = (
-                "time-limit",
-                Status.TIME_LIMIT,
-                "Your code did not finish",
-                f"It was stopped after {limits.patience:g} s of computing in which no operation ended.",
-                "Look for a number or a tuple that becomes very large: Python computes with any number of digits.",
-            )
+            return finding("time-limit/one-operation", Status.TIME_LIMIT, place, seconds=f"{limits.patience:g}")
         case Ending.WAITED:
-            facts = (
-                "crashed",
-                Status.CRASHED,
-                "Your code has stopped computing",
-                f"It was waiting for something for {limits.waiting_seconds:g} s, and nothing will come.",
-                "Keep to the allowed operations; if you did, please report this with your code.",
-            )
+            return finding("crashed", Status.CRASHED, place, seconds=f"{limits.waiting_seconds:g}")
         case Ending.KILLED:
-            facts = (
-                "crashed",
-                Status.CRASHED,
-                "The process that ran your code died",
-                f"It was ended by signal {code}.",
-                "Keep to the allowed operations; if you did, please report this with your code.",
-            )
+            return finding("crashed/killed", Status.CRASHED, place, signal=code)
         case _:
-            facts = (
-                "no-output",
-                Status.NO_OUTPUT,
-                "Your code ended the process that ran it",
-                "No result came back.",
-                "Leave out whatever ends the process: your code ends by reaching its last line.",
-            )
-    return Finding(*facts, where=Where() if missing is None else Where(case=missing.name, case_id=missing.id))
+            return finding("no-output", Status.NO_OUTPUT, place)

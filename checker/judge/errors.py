@@ -13,6 +13,7 @@ from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, Status, Where
 from checker.judge import pytorch_errors, triton_errors
 from checker.judge.evidence import Locator, first_of_each, grid_position
+from checker.judge.general import finding
 from checker.judge.naming import Idea, cover, ideas
 from checker.judge.roles import Code
 from checker.judge.shapes import clash
@@ -71,96 +72,25 @@ def known_errors(puzzle: Puzzle) -> list[Idea[Raises]]:
 def error_finding(error: KernelError, place: Where) -> Finding:
     """What the kernel raised, in its own words."""
     if error.type == "MemoryError":
-        return Finding(
-            "out-of-memory",
-            Status.OUT_OF_MEMORY,
-            "Your code asks for more memory than there is",
-            "What it makes here does not fit into the memory of the box, let alone of a GPU's core.",
-            "Work on one block or tile at a time, of the size that the arguments give.",
-            place,
-        )
+        return finding("out-of-memory", Status.OUT_OF_MEMORY, place)
     message = plain(error.message) or "no message"
     if error.type == "Deadlock":  # of checker.box.inside.waiting
-        return Finding(
-            "programs-wait-for-ever",
-            Status.TIME_LIMIT,
-            "Programs wait for each other for ever",
-            f"In this case {error.message}. A GPU runs some programs at a time, starts them in any order, and lets "
-            "none of them step aside for another one.",
-            "A program may wait only for programs that have started before it, or run for certain. A ticket, from an "
-            "atomic counter, gives each program its work in the order in which programs start.",
-            place,
-        )
+        return finding("programs-wait-for-ever", Status.TIME_LIMIT, place, message=error.message)
     if error.type == "NotAtomic":
-        return Finding(
-            "scratch-without-atomics",
-            Status.NOT_DETERMINISTIC,
-            "What programs exchange is touched by a plain load or store",
-            f"In this case there is {plain(error.message)}, where other programs write at the same time. A GPU may "
-            "move a plain access, or answer it from a cache that never learns what others write: a loop around it may "
-            "run for ever, or go on with half of a value.",
-            "Write by tl.atomic_xchg(pointer, value), and read by tl.atomic_or(pointer, 0) or by tl.load(pointer, "
-            "volatile=True): each takes effect in the L2 that all programs share, every time.",
-            place,
-        )
+        return finding("scratch-without-atomics", Status.NOT_DETERMINISTIC, place, access=plain(error.message))
     if error.type == "NotScratch":  # of checker.box.inside.memory
-        return Finding(
-            "atomics-outside-scratch",
-            Status.CRASHED,
-            "An atomic operation touches a tensor that is not for exchange",
-            f"In this case there is {plain(error.message)}.",
-            "Rows are read by tl.load and written by tl.store, once each.",
-            place,
-        )
+        return finding("atomics-outside-scratch", Status.CRASHED, place, access=plain(error.message))
     if error.type == "FalsePromise":  # of checker.box.inside.promises, which needs Triton
-        return Finding(
-            "false-promise",
-            Status.CRASHED,
-            "What the kernel promises the compiler is not true",
-            f"In this case {message}. A GPU relies on the promise: it then loads and stores at wrong addresses.",
-            "Promise only what holds for every size and stride, or nothing: a kernel is right without promises.",
-            place,
-        )
+        return finding("false-promise", Status.CRASHED, place, message=message)
     if error.type == "NotAllowed":  # of checker.box.inside.pytorch
-        return Finding(
-            "operation-not-allowed",
-            Status.FORBIDDEN,
-            f"PyTorch's operation {message} is not on the list",
-            "Some operations do in one step what is to be written here, and others hand numbers to Python, where "
-            "nobody counts them.",
-            "Use what the lesson uses: products, exponentials, sums, maxima, slices.",
-            place,
-        )
+        return finding("operation-not-allowed", Status.FORBIDDEN, place, message=message)
     if error.type == "OutsideMemory":  # of checker.box.inside.autograd
-        return Finding(
-            OUTSIDE,
-            Status.OUT_OF_BOUNDS,
-            "A kernel leaves the memory of a tensor that it was given",
-            f"In this case {message}. On a GPU that reads other tensors' numbers, or overwrites them.",
-            "Look at this launch: does each tensor have the strides and the sizes that stand beside it? A kernel knows "
-            "one axis of heads, and its tensors must lie in memory as the strides say.",
-            place,
-        )
+        return finding(OUTSIDE, Status.OUT_OF_BOUNDS, place, message=message)
     if error.type == "WrongResult":
-        return Finding(
-            "returns-something-else",
-            Status.MALFORMED_OUTPUT,
-            "The function does not return what was asked for",
-            f"In this case {message}.",
-            "Return what the lesson's table says, in its order, with its shapes and types.",
-            place,
-        )
+        return finding("returns-something-else", Status.MALFORMED_OUTPUT, place, message=message)
     if error.type in _COMPILER_ERRORS:
-        return compiler_finding("The kernel does not compile for this GPU", f"Triton says: {message}", place)
-    return Finding(
-        "kernel-error",
-        Status.CRASHED,
-        "Your code stopped with an error",
-        f"{error.type}: {message}",
-        f"Look at the marked line: the shapes, types and names in it. {PRINT_HINT}",
-        place,
-        named=False,
-    )
+        return finding("compiler-error/this-gpu", Status.DOES_NOT_COMPILE, place, (f"Triton says: {message}",))
+    return finding("kernel-error", Status.CRASHED, place, named=False, type=error.type, message=message)
 
 
 def plain(message: str) -> str:
@@ -172,16 +102,3 @@ def plain(message: str) -> str:
         return found[0] if shape else "[…]"
 
     return _NUMBERS.sub(shortened, message.strip().split("\n")[0])
-
-
-def compiler_finding(title: str, said: str, place: Where) -> Finding:
-    """What the compiler complains of, if no misconception knows it."""
-    return Finding(
-        "compiler-error",
-        Status.DOES_NOT_COMPILE,
-        title,
-        "The interpreter runs a kernel as Python, so it accepts some code that the compiler refuses.",
-        "Look at the marked line: the type and the shape of each value must be known before the kernel runs.",
-        place,
-        (said,),
-    )

@@ -13,6 +13,7 @@ from checker.course.misconception import Footprint, Uses
 from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, Held, Status
 from checker.judge.evidence import Evidence, Locator
+from checker.judge.general import finding
 from checker.judge.naming import explaining_all, ideas
 from checker.judge.traffic import multiply_adds
 
@@ -61,34 +62,30 @@ def footprint_findings(
     if idea := explaining_all(ideas(puzzle.misconceptions, Uses), _beyond(puzzle, everything), _recognises):
         yield idea.finding(Status.OVER_TRAFFIC, where(line, case))
     elif largest > most.largest:
-        yield Finding(
+        yield finding(
             "too-large-a-tensor",
             Status.OVER_TRAFFIC,
-            f"A tensor of {largest:,} numbers is made",
-            f"In this case {most.largest:,} are enough for any one tensor. {puzzle.why_blocks}",
-            "Compute one tile of Br queries and Bc keys at a time, and keep of it only what the next one needs.",
             where(line, case),
+            largest=f"{largest:,}",
+            most=f"{most.largest:,}",
+            why=puzzle.why_blocks,
         )
     elif at_once > most.at_once:
-        yield Finding(
+        yield finding(
             "too-much-at-once",
             Status.OVER_TRAFFIC,
-            f"{at_once:,} numbers are alive at once",
-            f"In this case {most.at_once:,} are more than enough: the outputs, and a few tiles beside them. A tensor "
-            "lives as long as a name or a list holds it.",
-            "At the marked line, ask of each tensor that has a name or lies in a list: which later step needs it? Keep "
-            "the others no longer.",
             where(line, case),
+            at_once=f"{at_once:,}",
+            most=f"{most.at_once:,}",
         )
     else:
-        yield Finding(
-            "multiplied-too-much",
+        yield finding(
+            "multiplied-too-much/matrices",
             Status.OVER_TRAFFIC,
-            f"Products of matrices take {own.products / most.products:.3g} times as much as is needed",
-            f"In this case your products take {own.products:,} multiply-adds, and {most.products:,} are enough. Either "
-            "a tile is multiplied more often than the algorithm says, or one is multiplied that the causal mask hides.",
-            "A mask saves no work. Look at where the loops begin and end, and at each product in them.",
             where(None, case),
+            ratio=f"{own.products / most.products:.3g}",
+            products=f"{own.products:,}",
+            enough=f"{most.products:,}",
         )
 
 

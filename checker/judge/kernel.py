@@ -23,6 +23,7 @@ from checker.judge.evidence import (
     written_tensors,
 )
 from checker.judge.footprint import footprint_findings
+from checker.judge.general import finding
 from checker.judge.launches import launch_findings
 from checker.judge.memory import memory_notes, name_gaps
 from checker.judge.notes import Gap, Loss, Note, WrittenTwice, findings
@@ -219,14 +220,14 @@ def _differing_runs(evidence: Evidence, where: Locator) -> list[Note]:
         a, b = first.tensors[name], second.tensors[name]
         if a.tobytes() != b.tobytes() and not np.array_equal(a, b, equal_nan=True):
             index = tuple(int(i) for i in np.argwhere(~((a == b) | (np.isnan(a) & np.isnan(b))))[0])
-            finding = Finding(
+            differs = finding(
                 "order-dependent",
                 Status.NOT_DETERMINISTIC,
-                f"{tensor_name(name)} depends on the order in which programs run",
-                f"{element_name(name, index)} was {a[index]:.6g} with the programs from first to last, and "
-                f"{b[index]:.6g} with the same inputs and the programs shuffled. A GPU promises no order.",
-                "No program may use what another one writes, nor keep anything from one program to the next.",
                 where(None, evidence.case, tensor=name, index=index),
+                tensor=tensor_name(name),
+                element=element_name(name, index),
+                first=f"{a[index]:.6g}",
+                second=f"{b[index]:.6g}",
             )
-            notes.append(Note(finding))
+            notes.append(Note(differs))
     return notes

@@ -9,6 +9,7 @@ from checker.course.misconception import Launches
 from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, Status
 from checker.judge.evidence import Evidence, Locator
+from checker.judge.general import finding
 from checker.judge.naming import ideas
 
 
@@ -28,20 +29,6 @@ def launch_findings(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Itera
     if idea := next((one for one in known if any(sign.recognises(times) for sign in one.signs)), None):
         yield idea.finding(Status.OVER_TRAFFIC, where(line, case))
     elif not times[wrong]:
-        yield Finding(
-            "kernel-not-launched",
-            Status.OVER_TRAFFIC,
-            f"{wrong} is never launched",
-            "The results are right, but something else has computed what your own kernel is for.",
-            f"Call {wrong}[grid](...) with the tensors and numbers of its signature, and use what it stores.",
-            where(None, case),
-        )
+        yield finding("kernel-not-launched", Status.OVER_TRAFFIC, where(None, case), function=wrong)
     else:
-        yield Finding(
-            "launched-too-often",
-            Status.OVER_TRAFFIC,
-            f"{wrong} is launched {times[wrong]} times",
-            "One launch does it: its grid has a program for each tile of each head of each sequence.",
-            "Launch it once, with all sequences and heads along the second axis of the grid.",
-            where(line, case),
-        )
+        yield finding("launched-too-often", Status.OVER_TRAFFIC, where(line, case), function=wrong, times=times[wrong])

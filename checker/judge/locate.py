@@ -13,6 +13,7 @@ from checker.course.misconception import Part
 from checker.course.verdict import Finding, Status
 from checker.judge.errors import PRINT_HINT
 from checker.judge.evidence import Locator, element_name, has_columns, listed, tensor_name
+from checker.judge.general import finding
 from checker.judge.notes import Loss, Note
 from checker.judge.patterns import common_sizes, rounded_to
 from checker.judge.precision import BITS
@@ -100,19 +101,13 @@ def _made_of_rounded(items: list[Wrong], where: Locator) -> Finding | None:
     if line is None or not finite or not all(_nearly(i, n, LOST_IN_BF16) for i in finite for n in i.wrong):
         return None
     name = item.first
-    return Finding(
-        id="fp32-rounded-on-the-way",
-        status=Status.WRONG,
-        title="fp32 numbers are rounded to 16 bits, and then computed with",
-        explanation=f"Each wrong value of {tensor_name(name)} is close, and off by more than fp32 loses. This line "
-        "keeps 11 bits of each number, or 8 if it converts to bf16, where fp32 has 24.",
-        hint="Leave fp32 inputs as they are. Where two sides of tl.dot must have one type, convert the computed side "
-        "to the type of the loaded one: a.to(b.dtype).",
-        question="Which type do the inputs have in this case, and which type has what the marked line gives? What is "
-        "2048 + 1 in it?",
-        where=item.place(where, Part.CAST_TO_HALF),
-        examples=item.examples(name)[:2],
-        named=False,  # where digits were seen to be lost, that says more
+    return finding(
+        "fp32-rounded-on-the-way",
+        Status.WRONG,
+        item.place(where, Part.CAST_TO_HALF),
+        item.examples(name)[:2],
+        named=False,
+        tensor=tensor_name(name),
     )
 
 

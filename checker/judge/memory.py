@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ from checker.judge.evidence import (
     tensor_name,
     written_tensors,
 )
+from checker.judge.general import finding
 from checker.judge.naming import explaining_all, ideas
 from checker.judge.notes import Gap, Note, WrittenTwice
 from checker.judge.roles import Code
@@ -47,15 +49,12 @@ def memory_notes(evidence: Evidence, where: Locator) -> list[Note]:
 
 
 def _surroundings_changed(case: Case, name: str, where: Locator) -> Finding:
-    return Finding(
-        id="writes-outside",
-        status=Status.OUT_OF_BOUNDS,
-        title="The kernel writes outside its tensors",
-        explanation=f"On the GPU, memory around {tensor_name(name)}, or between its rows, was written to. It "
-        "belongs to somebody else.",
-        hint="Check with the interpreter, DEVICE=interpreter: it knows the program, the line and the element.",
-        where=where(None, case=case, tensor=name),
+    return finding(
+        "writes-outside",
+        Status.OUT_OF_BOUNDS,
+        where(None, case=case, tensor=name),
         named=False,
+        tensor=tensor_name(name),
     )
 
 
@@ -65,15 +64,11 @@ def _inputs_changed(case: Case, result: LaunchResult, where: Locator) -> Iterato
         in_kernel = stores & (result.log.lanes > 0)  # PyTorch's operations in place have none
         changed = result.tensors[name].tobytes() != tensor.values.tobytes()
         if tensor.role is Role.INPUT and (changed or in_kernel.any()):
-            yield Finding(
-                id="input-changed",
-                status=Status.INPUT_CHANGED,
-                title=f"The input {tensor_name(name)} is written to",
-                explanation=f"{tensor_name(name)} belongs to the caller, who will want to use it again.",
-                hint="Store to the output only: check which pointer stands in tl.store."
-                if in_kernel.any()
-                else "Work on a copy, or on a tensor of your own: a slice of an input is the input itself.",
-                where=where(int(result.log.line[stores][0]) if stores.any() else None, case=case, tensor=name),
+            yield finding(
+                "input-changed" if in_kernel.any() else "input-changed/in-place",
+                Status.INPUT_CHANGED,
+                where(int(result.log.line[stores][0]) if stores.any() else None, case=case, tensor=name),
+                tensor=tensor_name(name),
             )
 
 
@@ -92,9 +87,9 @@ def _shared_elements(case: Case, log: AccessLog, where: Locator) -> Iterator[Not
         last = np.full(tensor.values.size, -1, np.int64)
         last[written] = writers
         readers, read = _accesses(log, LOAD, position)
-        for note, id, verb, programs, elements in (
-            (WrittenTwice, "written-twice", "wrote", writers, written),
-            (Note, "reads-anothers-result", "read", readers, read),
+        for note, id, programs, elements in (
+            (WrittenTwice, "written-twice", writers, written),
+            (Note, "reads-anothers-result", readers, read),
         ):
             foreign = np.flatnonzero((last[elements] >= 0) & (last[elements] != programs))
             if foreign.size == 0:
@@ -102,23 +97,20 @@ def _shared_elements(case: Case, log: AccessLog, where: Locator) -> Iterator[Not
             first, element = int(programs[foreign[0]]), int(elements[foreign[0]])
             index = tuple(int(i) for i in np.unravel_index(element, tensor.values.shape))
             yield note(
-                Finding(
-                    id=id,
-                    status=Status.NOT_DETERMINISTIC,
-                    title=f"Two programs meet in {tensor_name(name)}",
-                    explanation=f"{program_name(case, first).capitalize()} {verb} {element_name(name, index)}, which "
-                    f"{program_name(case, int(last[element]))} also writes. Programs run in any order, or at once, so "
-                    "the result can differ from run to run.",
-                    hint="Give every element of the output to exactly one program.",
-                    question="Print the offsets that these two programs store to. Which number should set them apart, "
-                    "and is it in the address?",
-                    where=where(
+                finding(
+                    id,
+                    Status.NOT_DETERMINISTIC,
+                    where(
                         _line(log, position, element),
                         case=case,
                         program=grid_position(case, first),
                         tensor=name,
                         index=index,
                     ),
+                    tensor=tensor_name(name),
+                    program=program_name(case, first).capitalize(),
+                    element=element_name(name, index),
+                    other=program_name(case, int(last[element])),
                 )
             )
 
@@ -152,25 +144,25 @@ def _never_written(case: Case, result: LaunchResult, where: Locator) -> Iterator
         first = tuple(int(i) for i in np.argwhere(missing)[0])
         position = list(case.tensors).index(name)
         stores = np.unique(result.log.line[(result.log.kind == STORE) & (result.log.tensor == position)])
-        some = f"{missing.sum()} of {missing.size} elements {'was' if missing.sum() == 1 else 'were'} not"
-        amount = "no element was" if missing.all() else some
-        yield Finding(
-            id="not-written",
-            status=Status.WRONG,
-            title=f"{tensor_name(name)} is not written" + ("" if missing.all() else " completely"),
-            explanation=f"Of {tensor_name(name)}, {amount} stored. The first one missing is "
-            f"{element_name(name, first)}.",
-            hint="Every element needs a tl.store: check its mask and its offsets."
-            if stores.size or result.on_gpu
-            else f"No tl.store to {tensor_name(name)} was carried out: is there one, does a "
-            "loop around it have any iteration, and is its mask ever true?",
-            where=where(
+        facts: dict[str, Any] = {"tensor": tensor_name(name), "element": element_name(name, first)}
+        if not (stores.size or result.on_gpu):
+            key = "not-written/no-store"
+        elif missing.all():
+            key = "not-written"
+        else:
+            key = "not-written/one" if missing.sum() == 1 else "not-written/some"
+            facts |= {"all": missing.size} | ({"missing": missing.sum()} if missing.sum() > 1 else {})
+        yield finding(
+            key,
+            Status.WRONG,
+            where(
                 int(stores[-1]) if stores.size else None,
                 role=f"where {tensor_name(name)} is stored",
                 case=case,
                 tensor=name,
                 index=first,
             ),
+            **facts,
         )
 
 
@@ -204,15 +196,12 @@ def name_gaps(puzzle: Puzzle, notes: list[Note], evidence: list[Evidence], where
 
 
 def _wrong_map(sharing: Finding, unwritten: Finding) -> Finding:
-    return Finding(
-        id="wrong-row-map",
-        status=Status.NOT_DETERMINISTIC,
-        title="Programs share some of the output and leave the rest out",
-        explanation=f"{sharing.explanation} {unwritten.explanation}",
-        hint="tl.program_id must decide which part of the output a program owns: each part one program.",
-        question="Print the offsets that programs 0 and 1 store to. Which number should set them apart, and is it in "
-        "the address?",
-        where=sharing.where,
+    return finding(
+        "wrong-row-map",
+        Status.NOT_DETERMINISTIC,
+        sharing.where,
+        shared=sharing.explanation,
+        left_out=unwritten.explanation,
     )
 
 
@@ -221,15 +210,13 @@ def _colliding_lanes(case: Case, log: AccessLog, where: Locator) -> Iterator[Fin
     if hits.size:
         hit = hits[0]
         name = list(case.tensors)[int(log.tensor[hit])]
-        yield Finding(
-            id="lanes-collide",
-            status=Status.NOT_DETERMINISTIC,
-            title=f"Lanes of one store write different values to the same element of {tensor_name(name)}",
-            explanation=f"{program_name(case, int(log.program[hit])).capitalize()} stored "
-            f"{int(log.overwritten[hit])} values that another lane of the same store overwrote.",
-            hint="Each lane needs an address of its own: check the offsets for a missing tl.arange.",
-            question="Print the offsets of this store. Which two lanes have the same?",
-            where=where(int(log.line[hit]), case=case, tensor=name),
+        yield finding(
+            "lanes-collide",
+            Status.NOT_DETERMINISTIC,
+            where(int(log.line[hit]), case=case, tensor=name),
+            tensor=tensor_name(name),
+            program=program_name(case, int(log.program[hit])).capitalize(),
+            count=int(log.overwritten[hit]),
         )
 
 
@@ -259,17 +246,13 @@ def _missing_barrier(case: Case, log: AccessLog, where: Locator) -> Iterator[Fin
                 if not np.array_equal(elements, log.elements[ends[stored] - log.distinct[stored] : ends[stored]]):
                     yield _overlapping(case, name, int(log.program[n]), index, where(int(log.line[n]), case=case))
                     return
-                yield Finding(
-                    id="missing-barrier",
-                    status=Status.NOT_DETERMINISTIC,
-                    title=f"{tensor_name(name)} is loaded after it was stored, without a barrier between",
-                    explanation=f"{program_name(case, int(log.program[n])).capitalize()} loads "
-                    f"{element_name(name, index)}, which it has stored before. A program is many threads, and the one "
-                    "that loads an element is not the one that stored it: on a GPU it may come too early and find the "
-                    "old value. The interpreter has no threads, so the results look right here.",
-                    hint="Put tl.debug_barrier() after the stores, before the next iteration of the outer loop loads "
-                    "again.",
-                    where=where(int(log.line[n]), case=case, tensor=name, index=index),
+                yield finding(
+                    "missing-barrier",
+                    Status.NOT_DETERMINISTIC,
+                    where(int(log.line[n]), case=case, tensor=name, index=index),
+                    tensor=tensor_name(name),
+                    program=program_name(case, int(log.program[n])).capitalize(),
+                    element=element_name(name, index),
                 )
                 return
 
@@ -277,12 +260,13 @@ def _missing_barrier(case: Case, log: AccessLog, where: Locator) -> Iterator[Fin
 def _overlapping(case: Case, name: str, program: int, index: tuple[int, ...], where: Where) -> Finding:
     """A program loads part of a tile that it has stored, and not the same tile: a barrier would not help."""
     axis = case.tensors[name].axes[1 if case.tensors[name].values.ndim > 1 else 0]
-    return Finding(
-        id="tile-and-step-differ",
-        status=Status.NOT_DETERMINISTIC,
-        title=f"Tiles of {tensor_name(name)} overlap",
-        explanation=f"{program_name(case, program).capitalize()} loads {element_name(name, index)} with one tile, and "
-        f"has just stored it with another one. Each of the {axis.plural} belongs to one tile.",
-        hint=f"The step of the loop and the length of the tl.arange are the same: {axis.block} {axis.plural} here.",
-        where=replace(where, tensor=name, index=index, program=grid_position(case, program)),
+    return finding(
+        "tile-and-step-differ",
+        Status.NOT_DETERMINISTIC,
+        replace(where, tensor=name, index=index, program=grid_position(case, program)),
+        tensor=tensor_name(name),
+        program=program_name(case, program).capitalize(),
+        element=element_name(name, index),
+        plural=axis.plural,
+        block=axis.block,
     )

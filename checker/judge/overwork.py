@@ -10,8 +10,8 @@ from checker.course.case import Case
 from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, Status
 from checker.judge.asked import tiles_of
-from checker.judge.endings import LOOPS
 from checker.judge.evidence import Locator
+from checker.judge.general import finding
 
 
 def overworked(result: LaunchResult) -> bool:
@@ -26,21 +26,8 @@ def overwork_finding(puzzle: Puzzle, case: Case, error: KernelError, where: Loca
     enough = programs + math.ceil(max(tiles.values(), default=0.0))
     times = int(error.message) if error.message.isdecimal() else 0
     if not error.line or (tiles and times <= enough):
-        return Finding(
-            "time-limit",
-            Status.TIME_LIMIT,
-            "Your code does far more than is needed",
-            "It was stopped in this case: it had made many times the operations that are enough.",
-            "How many operations does your code make for one block, and how many blocks are there?",
-            where=where(None, case=case),
-        )
-    for_all = "one program" if programs == 1 else "all programs together"
-    known = f" For {for_all}, {enough} times are more than enough." if tiles else ""
-    return Finding(
-        "time-limit",
-        Status.TIME_LIMIT,
-        "Your code did not finish",
-        f"In this case the marked loop had run {times:,} times when it was stopped.{known}",
-        LOOPS,
-        where=where(error.line, case=case),
-    )
+        return finding("time-limit", Status.TIME_LIMIT, where(None, case=case))
+    if not tiles:
+        return finding("time-limit/loop", Status.TIME_LIMIT, where(error.line, case=case), times=f"{times:,}")
+    key = "time-limit/loop-of-one" if programs == 1 else "time-limit/loop-of-all"
+    return finding(key, Status.TIME_LIMIT, where(error.line, case=case), times=f"{times:,}", enough=enough)

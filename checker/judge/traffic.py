@@ -16,6 +16,7 @@ from checker.course.puzzle import Budget, Puzzle
 from checker.course.verdict import Finding, Status, Traffic
 from checker.judge.evidence import Evidence, Locator, listed, tensor_name
 from checker.judge.faults import Fault, fault_findings
+from checker.judge.general import finding
 from checker.judge.naming import explaining_all, ideas
 
 
@@ -209,22 +210,13 @@ def _by_hand(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Fin
     over = np.flatnonzero(done[: allowed.size] > allowed)
     if over.size:
         busiest = np.argmax(log.products)
-        if puzzle.work is not None and multiply_adds(result) >= puzzle.work(case) > 0:
-            title = "A loop looks at tiles that nobody needs"
-            why = "tl.dot has multiplied all tiles that count, so the rest is the arithmetic of tiles that do not."
-            hint = "Look at where each loop begins and ends: what is hidden, or past the end, needs no arithmetic."
-        else:
-            title = "Tiles are multiplied element by element, not by tl.dot"
-            why = "tl.dot runs on a GPU's tensor cores, which are many times as fast."
-            hint = "Multiply tiles with tl.dot; use * only for what is scaled element by element."
-        yield Finding(
-            id="multiplied-by-hand",
-            status=Status.OVER_TRAFFIC,
-            title=title,
-            explanation=f"In this case one program makes {int(done[over[0]])} products with * or /, where "
-            f"{int(allowed[over[0]])} are more than enough. {why}",
-            hint=hint,
-            where=where(int(log.line[busiest]), case=case),
+        all_by_dot = puzzle.work is not None and multiply_adds(result) >= puzzle.work(case) > 0
+        yield finding(
+            "multiplied-by-hand/tiles-nobody-needs" if all_by_dot else "multiplied-by-hand",
+            Status.OVER_TRAFFIC,
+            where(int(log.line[busiest]), case=case),
+            products=int(done[over[0]]),
+            enough=int(allowed[over[0]]),
         )
 
 
@@ -254,17 +246,13 @@ def multiply_adds(result: LaunchResult) -> int:
 def _too_much_work(products: int, case: Case, puzzle: Puzzle, where: Locator) -> Finding:
     assert puzzle.work is not None
     enough = puzzle.work(case)
-    return Finding(
-        id="multiplied-too-much",
-        status=Status.OVER_TRAFFIC,
-        title=f"tl.dot multiplies {products / enough:.3g} times as much as is needed",
-        explanation=f"In this case all tl.dot together make {products} multiply-adds, and {enough} are enough. Either "
-        "a tile is multiplied more often than the algorithm says, or one is multiplied of which nothing can count: the "
-        "mask hides it, or it lies past the end.",
-        hint="A mask on a load saves no work. Look at where the loop begins and ends, and at each tl.dot in it.",
-        question="How often does the loop run for the first program, and for the last? How many of these tiles hold "
-        "anything that counts there?",
-        where=where(None, case=case),
+    return finding(
+        "multiplied-too-much",
+        Status.OVER_TRAFFIC,
+        where(None, case=case),
+        ratio=f"{products / enough:.3g}",
+        products=products,
+        enough=enough,
     )
 
 

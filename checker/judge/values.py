@@ -15,6 +15,7 @@ from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, Status
 from checker.judge.compare import MOSTLY
 from checker.judge.evidence import Locator, tensor_name
+from checker.judge.general import finding
 from checker.judge.locate import located
 from checker.judge.models import Models
 from checker.judge.naming import Idea, cover, ideas
@@ -114,32 +115,16 @@ def _size(case: Case) -> int:
 
 def _read_before_stored(item: Wrong, name: str, line: int, where: Locator) -> Finding:
     output = tensor_name(name)
-    return Finding(
-        id="output-read-before-stored",
-        status=item.status,
-        title=f"{output} is loaded before anything was stored in it",
-        explanation=f"{output} is an output: what it holds before the kernel stores to it is left over from something "
-        "else. Here that is NaN, and whatever is added to NaN or multiplied by it stays NaN.",
-        hint=f"Start from numbers that the kernel makes itself, tl.zeros(...) for a sum, and only store to {output}.",
-        question=f"Which numbers are in {output} before your kernel has stored any? Which number should a sum start "
-        "from?",
-        where=where(line, item.case, tensor=item.first, index=item.at(item.first)),
-        examples=item.examples(item.first)[:2],
+    return finding(
+        "output-read-before-stored",
+        item.status,
+        where(line, item.case, tensor=item.first, index=item.at(item.first)),
+        item.examples(item.first)[:2],
+        output=output,
     )
 
 
 def _undefined_lanes(puzzle: Puzzle, first: Wrong, where: Locator) -> Finding:
     if own := ideas(puzzle.misconceptions, Undefined):
         return own[0].finding(first.status, first.place(where, Part.LOAD))
-    return Finding(
-        id="undefined-masked-lanes",
-        status=first.status,
-        title="The result depends on lanes that were masked off",
-        explanation="A masked load without `other` leaves its masked lanes undefined: on a GPU they hold "
-        "anything. What they held here, NaN and other values, reached the output.",
-        hint="Say what those lanes hold, other=..., so that they do not change a sum or a maximum, or "
-        "remove them with tl.where.",
-        question="What does a lane hold that lies past the end of the row? Which number could it hold without changing "
-        "your result?",
-        where=first.place(where, Part.LOAD),
-    )
+    return finding("undefined-masked-lanes", first.status, first.place(where, Part.LOAD))

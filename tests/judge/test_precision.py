@@ -30,9 +30,9 @@ def test_of_a_line_that_loses_in_several_ways_the_first_way_is_told() -> None:
 
 
 def test_every_loss_asks_before_it_tells() -> None:
-    for way, words in LOSSES.items():
+    for way, key in LOSSES.items():
         [loss] = seen(lost(way))
-        assert loss.finding.question == words.question and words.question.endswith("?")
+        assert loss.finding.id == key and loss.finding.question.endswith("?")
 
 
 def test_a_loss_of_sizes_is_not_conclusive() -> None:
