@@ -208,7 +208,7 @@ def test_what_only_a_gpu_may_say_is_not_believed_of_the_interpreter(right: tuple
 
 def test_a_flood_is_the_only_news(box_folder: Path) -> None:
     """Both runners are ended because one prints too much; the other has not crashed."""
-    verdict = check_path(ROOT / "tests" / "hostile" / "p1_output_flood_by_the_rules.py")
+    verdict = check_path(ROOT / "tests" / "hostile" / "p1_output_flood_by_the_rules.py", Terms())
     assert [finding.id for finding in verdict.findings] == ["output-flood"]
 
 

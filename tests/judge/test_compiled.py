@@ -172,7 +172,7 @@ def test_a_kernel_that_earns_nothing_does_not_wait_for_the_compiler(
     monkeypatch: pytest.MonkeyPatch, box_folder: Path
 ) -> None:
     monkeypatch.setattr(Compiler, "results", lambda _: pytest.fail("there was no need to wait"))
-    verdict = check_kernel(named("p1_no_division"))
+    verdict = check_kernel(named("p1_no_division"), Terms())
     assert verdict.earned == 0 and verdict.compiled == ()
 
 
