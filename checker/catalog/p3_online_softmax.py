@@ -46,8 +46,7 @@ def cases(draw: Draw) -> list[Case]:
 
 
 THREE_SWEEPS = idea(
-    "three-sweeps",
-    Moves(lambda case, moved: moved["x_ptr"].loads == 3 * case.tensors["x_ptr"].values.size),
+    "three-sweeps", Moves(lambda case, moved: moved["x_ptr"].loads == 3 * case.tensors["x_ptr"].values.size)
 )
 
 

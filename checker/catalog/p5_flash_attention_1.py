@@ -112,10 +112,7 @@ def _lossy(make: CaseMaker) -> list[Case]:
 def large_cases(draw: Draw) -> list[Case]:
     """For a GPU: a thousand queries and keys, a wide head, bf16."""
     make = CaseMaker(draw, launch)
-    return [
-        make.large("large", "a thousand keys", "any-length", LARGE),
-        *make.bf16_and_far(),
-    ]
+    return [make.large("large", "a thousand keys", "any-length", LARGE), *make.bf16_and_far()]
 
 
 LINE_6 = "before the inner loop (line 6 of the algorithm)"
@@ -130,11 +127,7 @@ def budget(case: Case) -> Mapping[str, Budget]:
     visited = {"o_ptr": q, "l_ptr": rows, "m_ptr": rows}
     state = {
         name: Budget(
-            shape.tc * size,
-            shape.tc * size,
-            least_loads=(shape.tc - 1) * size,
-            least_stores=shape.tc * size,
-            anew=ANEW,
+            shape.tc * size, shape.tc * size, least_loads=(shape.tc - 1) * size, least_stores=shape.tc * size, anew=ANEW
         )
         for name, size in visited.items()
     }

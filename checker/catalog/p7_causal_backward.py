@@ -41,15 +41,9 @@ STRIDES = ("q_head_stride", "q_row_stride", "k_head_stride", "k_row_stride")
 INPUTS = ("q_ptr", "k_ptr", "v_ptr", "do_ptr", "lse_ptr", "delta_ptr")
 BLOCKS = ("D", "Br", "Bc")
 DELTA = Kernel(
-    "delta_kernel",
-    ("o_ptr", "do_ptr", "delta_ptr", "q_head_stride", "q_row_stride", "n_q", "D", "Br"),
-    ("D", "Br"),
+    "delta_kernel", ("o_ptr", "do_ptr", "delta_ptr", "q_head_stride", "q_row_stride", "n_q", "D", "Br"), ("D", "Br")
 )
-DK_DV = Kernel(
-    "dk_dv_kernel",
-    (*INPUTS, "dk_ptr", "dv_ptr", *STRIDES, "n_q", "n_k", "scale", *BLOCKS),
-    BLOCKS,
-)
+DK_DV = Kernel("dk_dv_kernel", (*INPUTS, "dk_ptr", "dv_ptr", *STRIDES, "n_q", "n_k", "scale", *BLOCKS), BLOCKS)
 DQ = Kernel("dq_kernel", (*INPUTS, "dq_ptr", *STRIDES, "n_q", "n_k", "scale", *BLOCKS), BLOCKS)
 KERNELS = {kernel.name: kernel for kernel in (DELTA, DK_DV, DQ)}
 

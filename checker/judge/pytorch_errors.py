@@ -18,9 +18,6 @@ COMMON = (
         "product-of-wrong-shapes",
         Raises(re.compile(r"shapes cannot be multiplied|Expected size for first two dimensions|subscript \S+ has")),
     ),
-    idea(
-        "types-differ",
-        Raises(re.compile(r"to have the same dtype|expected scalar type|same type")),
-    ),
+    idea("types-differ", Raises(re.compile(r"to have the same dtype|expected scalar type|same type"))),
     idea("truth-of-many", Raises(re.compile(r"Boolean value of Tensor with"))),
 )

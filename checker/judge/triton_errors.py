@@ -22,34 +22,21 @@ COMMON = (
         ),
     ),
     idea(
-        "reduction-of-a-number",
-        Raises(re.compile(r"axis -?\d+ .*out of bounds for (shape \[\]|array of dimension 0)")),
+        "reduction-of-a-number", Raises(re.compile(r"axis -?\d+ .*out of bounds for (shape \[\]|array of dimension 0)"))
     ),
     idea(
         "maximum-without-its-place",
         Raises(re.compile(r"is not iterable|iteration over a 0-d|values to unpack"), Part.PAIR),
     ),
     idea("shape-is-a-tuple", Raises(re.compile(r"'(int|constexpr|tensor)' object is not iterable"))),
-    idea(
-        "block-as-a-number",
-        Raises(re.compile(r"only (0-dimensional|length-1|size-1) arrays can be converted")),
-    ),
+    idea("block-as-a-number", Raises(re.compile(r"only (0-dimensional|length-1|size-1) arrays can be converted"))),
     idea("store-shapes-differ", Raises(re.compile(r"Expected pointer argument to have shape"))),
     idea("half-not-upcast", Raises(re.compile(r"Expected dtype .*fp32.* but got fp16"))),
     idea("row-offset-32-bit", Raises(re.compile(r"int32 overflow detected"))),
     idea("block-in-condition", Raises(re.compile(r"need a scalar, but this is a block"))),
-    idea(
-        "number-as-condition",
-        Raises(re.compile(r"Cannot bitcast data-type of size \d+ to data-type of size 1\b")),
-    ),
-    idea(
-        "shapes-do-not-fit",
-        Raises(re.compile(r"incompatible dimensions|could not be broadcast|Cannot broadcast")),
-    ),
-    idea(
-        "dot-types-differ",
-        Raises(re.compile(r"must have the same dtype|operands must be same dtype")),
-    ),
+    idea("number-as-condition", Raises(re.compile(r"Cannot bitcast data-type of size \d+ to data-type of size 1\b"))),
+    idea("shapes-do-not-fit", Raises(re.compile(r"incompatible dimensions|could not be broadcast|Cannot broadcast"))),
+    idea("dot-types-differ", Raises(re.compile(r"must have the same dtype|operands must be same dtype"))),
     idea(
         "dot-shapes-do-not-fit",
         Raises(re.compile(r"not compatible for matmul|equal reduction dimensions|mismatch in its core dimension")),
@@ -62,10 +49,7 @@ COMMON = (
     idea("not-a-pointer", Raises(re.compile(r"Unsupported ptr type"))),
     idea("mask-is-not-true-or-false", Raises(re.compile(r"[Mm]ask must have boolean scalar type"))),
     idea("too-many-arguments", Raises(re.compile(r"multiple values for argument 'mask'"))),
-    idea(
-        "axis-out-of-range",
-        Raises(re.compile(r"axis -?\d+ (is )?out of bounds|axis .* out of range")),
-    ),
+    idea("axis-out-of-range", Raises(re.compile(r"axis -?\d+ (is )?out of bounds|axis .* out of range"))),
     idea("shared-memory", Raises(re.compile(r"out of resource: shared memory"))),
     idea("illegal-address", Raises(re.compile(r"illegal memory access|misaligned address"))),
     idea("order-matters", Raises(re.compile(r"tl\.reduce combines elements in any order"))),

@@ -18,9 +18,7 @@ IN_AUTOGRAD = (
     idea("stride-of-a-single-head", *models.ONE_HEAD),
     idea("scale-forgotten", *models.SCALE),
     idea(
-        "gradients-in-another-order",
-        *models.ORDER,
-        Raises(re.compile(r"the shapes are those of .*, in another order")),
+        "gradients-in-another-order", *models.ORDER, Raises(re.compile(r"the shapes are those of .*, in another order"))
     ),
     idea("lse-not-saved", *models.LSE),
     idea("lse-in-half", *models.LSE_IN_HALF),

@@ -80,19 +80,9 @@ _OF_GRADIENTS = (
     idea("scale-on-dv", scaled(lambda scale: scale, "dv_ptr")),
     idea(
         "scores-not-scaled",
-        from_p(
-            lambda case: p_of(
-                case,
-                scores(case) / float(case.scalars["scale"]),
-                lse_of(case),
-                sees(case),
-            )
-        ).at(Q_K),
+        from_p(lambda case: p_of(case, scores(case) / float(case.scalars["scale"]), lse_of(case), sees(case))).at(Q_K),
     ),
-    idea(
-        "lse-missing",
-        from_p(lambda case: p_of(case, scores(case), 0.0, sees(case))).at(Part.EXPONENTIAL),
-    ),
+    idea("lse-missing", from_p(lambda case: p_of(case, scores(case), 0.0, sees(case))).at(Part.EXPONENTIAL)),
     idea(
         "tile-max-for-lse",
         from_p(lambda case: p_of(case, scores(case), tile_max(case), sees(case))).at(Part.EXPONENTIAL),
@@ -119,31 +109,16 @@ _OF_OFFSET = (
         *(from_p(partial(reversed_offset, skipping=skipping)).at(Part.CAUSAL_MASK) for skipping in (True, False)),
     ),
     idea("causal-top-left", from_p(lambda case: another_mask(case, 0)).at(Part.CAUSAL_MASK)),
-    idea(
-        "causal-off-by-one",
-        from_p(lambda case: another_mask(case, offset(case) - 1)).at(Part.CAUSAL_MASK),
-    ),
-    idea(
-        "causal-off-by-one/future",
-        from_p(lambda case: another_mask(case, offset(case) + 1)).at(Part.CAUSAL_MASK),
-    ),
+    idea("causal-off-by-one", from_p(lambda case: another_mask(case, offset(case) - 1)).at(Part.CAUSAL_MASK)),
+    idea("causal-off-by-one/future", from_p(lambda case: another_mask(case, offset(case) + 1)).at(Part.CAUSAL_MASK)),
     idea("hidden-rows-nan", from_gradients(nan_from_hidden)),
     idea("mask-multiplied", from_gradients(times_mask)),
 )
 _OF_TILES = (
     idea("padding-infinite", from_gradients(nan_from_padding)),
-    idea(
-        "tile-transposed",
-        from_gradients(lambda case, g: with_transposed(case, g, p=True, ds=True)),
-    ),
-    idea(
-        "tile-transposed/p",
-        from_gradients(lambda case, g: with_transposed(case, g, p=True, ds=False)).at(DV),
-    ),
-    idea(
-        "tile-transposed/ds",
-        from_gradients(lambda case, g: with_transposed(case, g, p=False, ds=True)),
-    ),
+    idea("tile-transposed", from_gradients(lambda case, g: with_transposed(case, g, p=True, ds=True))),
+    idea("tile-transposed/p", from_gradients(lambda case, g: with_transposed(case, g, p=True, ds=False)).at(DV)),
+    idea("tile-transposed/ds", from_gradients(lambda case, g: with_transposed(case, g, p=False, ds=True))),
 )
 _OF_LOOPS = (
     idea("loop-to-another-end", from_gradients(partial(to_another_end, only="dk_ptr")).at(Part.LOOP_END)),

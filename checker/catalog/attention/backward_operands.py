@@ -144,20 +144,14 @@ def of_gradients(*names: str) -> tuple[Misconception, ...]:
     )
 
 
-SIGN_REVERSED = idea(
-    "sign-reversed",
-    from_p(lambda case: p_of(case, -scores(case), lse_of(case), sees(case))).at(Q_K),
-)
+SIGN_REVERSED = idea("sign-reversed", from_p(lambda case: p_of(case, -scores(case), lse_of(case), sees(case))).at(Q_K))
 OPERANDS = (
     RETURNED_EARLY,
     idea("delta-of-the-gradient/squared", delta_is(lambda o, do: (do * do).sum(axis=-1)).at(Part.SUM)),
     idea("reduced-over-the-whole-tile", Writes(delta_of_tiles)),
     *of_gradients("dv", "dk", "dq"),
     SIGN_REVERSED,
-    idea(
-        "causal-upside-down",
-        *(_upside_down(strict).at(Part.CAUSAL_MASK) for strict in (False, True)),
-    ),
+    idea("causal-upside-down", *(_upside_down(strict).at(Part.CAUSAL_MASK) for strict in (False, True))),
     idea("last-tile-left-out", _ending_early(1).at(Part.LOOP_END)),
     *(
         idea("last-tile-left-out/several", _ending_early(early).at(Part.LOOP_END), early=str(early))

@@ -109,10 +109,7 @@ BIAS_GRADIENT = (
     idea("delta-outside-the-product", _summed(lambda case, g: g.p * g.dp - delta_of(case))),
     idea("ds-without-p", _summed(lambda case, g: g.dp - delta_of(case))),
     idea("dbias-sign", _summed(lambda case, g: -g.ds)),
-    idea(
-        "scores-not-scaled",
-        gradient_with_p(lambda case: scaled_products(case) / _scale(case) + bias(case)).at(Q_K),
-    ),
+    idea("scores-not-scaled", gradient_with_p(lambda case: scaled_products(case) / _scale(case) + bias(case)).at(Q_K)),
     idea(
         "lse-missing",
         gradient_is(
@@ -142,11 +139,7 @@ BIAS_GRADIENT = (
     idea("head-not-advanced/do", gradient_is(lambda case, g: of_head_0(case, "o"))),
     idea("head-not-advanced/k", gradient_is(lambda case, g: of_head_0(case, "k"))),
     idea("head-not-advanced/q", gradient_is(lambda case, g: of_head_0(case, "q"))),
-    idea(
-        "program-ids-exchanged",
-        Unwritten(_left_by_exchanged_ids),
-        Unwritten(_left_by_exchanged_ids, shared=True),
-    ),
+    idea("program-ids-exchanged", Unwritten(_left_by_exchanged_ids), Unwritten(_left_by_exchanged_ids, shared=True)),
     idea("dbias-rows", _storing()),
     idea(
         "dbias-rows/n-q-apart",

@@ -117,18 +117,12 @@ BIAS_OF_SCORES = (
     ),
     idea("bias-of-the-first-tile", *from_addresses(_first_keys)),
     idea("bias-of-the-first-tile/queries", *from_addresses(_first_queries)),
-    idea(
-        "bias-transposed",
-        Writes(lambda case: with_bias(case, transposed(case, in_place(case)))).at(BIAS),
-    ),
+    idea("bias-transposed", Writes(lambda case: with_bias(case, transposed(case, in_place(case)))).at(BIAS)),
     idea("bias-without-mask", reaching(lanes=lambda case, q, k: (q >= 0) & (k >= 0))),
     idea("bias-without-mask/queries", reaching(lanes=lambda case, q, k: (q >= 0) & (k < shape_of(case).n_k))),
     idea("bias-without-mask/queries", reaching(lanes=seen_lanes)),
     idea("bias-without-mask/keys", reaching(lanes=lambda case, q, k: (q < shape_of(case).n_q) & (k >= 0))),
-    idea(
-        "bias-in-another-base",
-        with_scores(lambda case: scaled_products(case) + LN_2 * bias(case)).at(Q_K),
-    ),
+    idea("bias-in-another-base", with_scores(lambda case: scaled_products(case) + LN_2 * bias(case)).at(Q_K)),
     idea(
         "scores-in-half",
         Writes(lambda case: with_bias(case, rounded(scaled_products(case)) - scaled_products(case) + bias(case))),

@@ -99,32 +99,19 @@ POSITIONS = (
         at(lambda _, s, head, i, j: (head * s.n_k + j) * s.n_q + i),
         at(lambda _, s, head, i, j: (head * s.n_q + j) * s.n_k + i),
     ),
-    idea(
-        "offset-with-another-length",
-        *(_lengths(*of) for of in (("n_k", "n_q"), ("n_k", "n_k"), ("n_q", "n_q"))),
-    ),
+    idea("offset-with-another-length", *(_lengths(*of) for of in (("n_k", "n_q"), ("n_k", "n_k"), ("n_q", "n_q")))),
     idea("offset-in-32-bits", with_factors(in_32_bits)),
     idea("seed-ignored", *(seeded(lambda seed, fixed=fixed: fixed) for fixed in SEEDS)),  # type: ignore[misc]
     idea("other-rounds", *(in_rounds(rounds) for rounds in (6, 7, 8))),
-    idea(
-        "seed-cut",
-        seeded(lambda seed: seed & 0xFFFFFFFF),
-        seeded(lambda seed: int(np.int64(seed).astype(np.int32))),
-    ),
+    idea("seed-cut", seeded(lambda seed: seed & 0xFFFFFFFF), seeded(lambda seed: int(np.int64(seed).astype(np.int32)))),
 )
 
 KEPT = (
     idea("no-dropout", from_numbers(lambda r, p: np.ones(r.shape))),
     idea("kept-not-scaled-up", from_numbers(lambda r, p: np.greater_equal(r, p) * 1.0)),
     idea("scaled-by-another-factor", from_numbers(lambda r, p: np.greater_equal(r, p) * (1 - p))),
-    idea(
-        "scaled-by-another-factor/by-p",
-        from_numbers(lambda r, p: np.greater_equal(r, p) * (1 / p if p else np.inf)),
-    ),
-    idea(
-        "scaled-by-another-factor/twice",
-        from_numbers(lambda r, p: np.greater_equal(r, p) * (1 / (1 - p) ** 2)),
-    ),
+    idea("scaled-by-another-factor/by-p", from_numbers(lambda r, p: np.greater_equal(r, p) * (1 / p if p else np.inf))),
+    idea("scaled-by-another-factor/twice", from_numbers(lambda r, p: np.greater_equal(r, p) * (1 / (1 - p) ** 2))),
     idea(
         "mask-inverted",
         from_numbers(lambda r, p: scaled(np.less(r, p), p)),
@@ -136,10 +123,7 @@ KEPT = (
         from_numbers(lambda r, p: np.greater_equal(r, 1 - p) * (1 / p if p else np.inf)),
         from_numbers(lambda r, p: np.greater_equal(r, 1 - p) / (1 - p)),
     ),
-    idea(
-        "kept-from-the-other-end",
-        from_numbers(lambda r, p: scaled(np.less(r, np.float32(1) - np.float32(p)), p)),
-    ),
+    idea("kept-from-the-other-end", from_numbers(lambda r, p: scaled(np.less(r, np.float32(1) - np.float32(p)), p))),
     idea("kept-above-p-only", from_numbers(lambda r, p: scaled(np.greater(r, p), p))),
 )
 
@@ -175,13 +159,9 @@ BACKWARD = (
         queries_left_out(lambda case: -(-shape_of(case).n_k // shape_of(case).Br) * shape_of(case).Br),
     ),
     idea(
-        "whole-tiles-only",
-        queries_left_out(lambda case: shape_of(case).n_q // shape_of(case).Br * shape_of(case).Br),
+        "whole-tiles-only", queries_left_out(lambda case: shape_of(case).n_q // shape_of(case).Br * shape_of(case).Br)
     ),
-    idea(
-        "causal-loop",
-        as_if_causal(lambda start, offset, Br, Bc: max(0, start - offset) // Br * Br),
-    ),
+    idea("causal-loop", as_if_causal(lambda start, offset, Br, Bc: max(0, start - offset) // Br * Br)),
     idea("causal-mask", as_if_causal(None)),
 )
 DROPOUT = (*KEPT, *POSITIONS, *FORWARD, *BACKWARD)

@@ -146,10 +146,7 @@ VISITS = (
     ),
     idea("accumulator-overwritten", visits(_visit(old_o=lambda l, a: 0.0 * l)).at(Q_K_V)),
     idea("sum-of-last-tile", visits(_visit(old_l=lambda a: 0.0 * a)).at(Part.NORMALISER)),
-    idea(
-        "old-part-not-rescaled",
-        *(visits(_added_as_it_is(new)).at(Part.ACCUMULATOR) for new in (_once, one)),
-    ),
+    idea("old-part-not-rescaled", *(visits(_added_as_it_is(new)).at(Part.ACCUMULATOR) for new in (_once, one))),
     idea("divided-twice", visits(_visit(divided=_squared))),
     idea("multiplied-by-the-sum", visits(_visit(divided=_inverse))),
     *of_p(partial(visits, _visit()), "mij", "the factors exp(mi - mi_new) and m itself"),
@@ -166,10 +163,7 @@ VISITS = (
             Access("l_ptr", store=True)
         ),
     ),
-    idea(
-        "tile-maximum-stored",
-        visits(_visit(), kept_m=lambda m_new, m_tile: m_tile).at(Access("m_ptr", store=True)),
-    ),
+    idea("tile-maximum-stored", visits(_visit(), kept_m=lambda m_new, m_tile: m_tile).at(Access("m_ptr", store=True))),
     idea("queries-from-start-k", Writes(_beginning_at_the_keys)),
     idea("loop-to-another-end", Unwritten(_queries_past_n_k)),
     idea("old-l-not-folded-back", visits(_visit(old_o=lambda l, a: a)).at(Part.ACCUMULATOR)),
@@ -178,20 +172,11 @@ VISITS = (
     idea("new-part-rescaled-twice", visits(_visit(new_l=_squared, new_o=_squared))),
     idea("new-part-rescaled-twice/sum", visits(_visit(new_l=_squared, new_o=_once))),
     idea("new-part-rescaled-twice/product", visits(_visit(new_l=_once, new_o=_squared))),
-    idea(
-        "old-part-not-rescaled/grown-maximum",
-        visits(_visit(old_o=lambda l, a: l)).at(Part.ACCUMULATOR),
-    ),
+    idea("old-part-not-rescaled/grown-maximum", visits(_visit(old_o=lambda l, a: l)).at(Part.ACCUMULATOR)),
     idea("denominator-not-rescaled", visits(_visit(old_l=one)).at(Part.NORMALISER)),
     idea("denominator-not-rescaled/with-o", visits(_visit(old_l=one, old_o=lambda l, a: l))),
     idea("not-divided", visits(lambda o, l, a, b, l_j, pv: (a * o + b * pv, a * l + b * l_j))),
     idea("not-divided/by-its-own", visits(_visit(divided=one))),
-    idea(
-        "divided-by-the-tile-sum",
-        visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / l_j, a * l + b * l_j)),
-    ),
-    idea(
-        "divided-by-the-old-l",
-        visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / l, a * l + b * l_j)),
-    ),
+    idea("divided-by-the-tile-sum", visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / l_j, a * l + b * l_j))),
+    idea("divided-by-the-old-l", visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / l, a * l + b * l_j))),
 )

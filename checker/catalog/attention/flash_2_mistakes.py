@@ -114,21 +114,14 @@ ACCUMULATION = (
             for start in (0.0, *(start for start in FINITE if start >= -1e10))
         ),
     ),
-    idea(
-        "maximum-of-hidden-scores",
-        running(hidden_too=True, p=lambda s, m: exp32(s - m)).at(Part.MAX),
-    ),
+    idea("maximum-of-hidden-scores", running(hidden_too=True, p=lambda s, m: exp32(s - m)).at(Part.MAX)),
     idea("max-of-last-tile", running(top=lambda m, m_tile: m_tile).at(Part.MAXIMUM)),
     idea("max-not-kept", running(kept_m=lambda m, m_new: m).at(Part.MAXIMUM_NOT_KEPT, needed=True)),
     idea("accumulator-in-half", running(in_half=True)),
     idea("accumulator-not-rescaled", running(old_o=one).at(Part.ACCUMULATOR)),
     idea("denominator-not-rescaled", running(old_l=one).at(Part.NORMALISER)),
     idea("denominator-not-rescaled/with-o", running(old_l=one, old_o=one)),
-    idea(
-        "new-part-not-rescaled",
-        running(own=_same),
-        running(own=lambda m: np.where(np.isinf(m), 0.0, m)),
-    ),
+    idea("new-part-not-rescaled", running(own=_same), running(own=lambda m: np.where(np.isinf(m), 0.0, m))),
     idea("divided-at-every-step", running(each=lambda l: np.where(l == 0, 1.0, l), last=one)),
     idea("not-divided", running(last=one)),
 )

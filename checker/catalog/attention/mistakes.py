@@ -268,18 +268,9 @@ def of_p(model: Callable[..., Writes], m: str, others: str) -> tuple[Misconcepti
 # Wrong ideas about scores and keys that any forward kernel can have. Numbers are those of the lessons' example: the
 # scores 1 3 | 2 5 of one query, and the values 10 20 | 30 40.
 SCORES = (
-    idea(
-        "v-from-k",
-        from_scores(lambda s, v, case: attention(s, wide(case, "k"), case)).at(Part.SECOND_LOAD_OF_K),
-    ),
-    idea(
-        "sign-reversed",
-        Writes(lambda case: of_scores(case, rescaled(scores(case), case, -1.0), sees(case))).at(Q_K),
-    ),
-    idea(
-        "scores-in-half",
-        Writes(lambda case: of_scores(case, rounded(scores(case)), sees(case))).at(Q_K),
-    ),
+    idea("v-from-k", from_scores(lambda s, v, case: attention(s, wide(case, "k"), case)).at(Part.SECOND_LOAD_OF_K)),
+    idea("sign-reversed", Writes(lambda case: of_scores(case, rescaled(scores(case), case, -1.0), sees(case))).at(Q_K)),
+    idea("scores-in-half", Writes(lambda case: of_scores(case, rounded(scores(case)), sees(case))).at(Q_K)),
     idea("scale-on-the-output", from_scores(_scaled_output).at(Q_K)),
     idea("keys-compared-with-n-q", from_scores(_other_length)),
     idea("scale-missing", _scaled(lambda scale, d: 1 / scale)),
@@ -287,18 +278,12 @@ SCORES = (
     idea("scale-inverted", _scaled(lambda scale, d: 1 / scale**2)),
     idea("scale-assumed", _scaled(lambda scale, d: 1 / (scale * np.sqrt(d)))),
     *scaled_in_half(lambda s: Writes(lambda case: of_scores(case, s(case), sees(case)))),
-    idea(
-        "keys-behind-the-end-counted",
-        from_scores(lambda s, v, case: attention(*padded(s, v, case), case)),
-    ),
+    idea("keys-behind-the-end-counted", from_scores(lambda s, v, case: attention(*padded(s, v, case), case))),
     idea(
         "no-max-subtraction",
         *(without_max(guarded).at(Part.UNSHIFTED_EXPONENTIAL, needed=True) for guarded in (False, True)),
     ),
-    idea(
-        "base-two",
-        from_scores(lambda s, v, case: {"o_ptr": attention(s / LOG2_E, v, case)["o_ptr"]}),
-    ),
+    idea("base-two", from_scores(lambda s, v, case: {"o_ptr": attention(s / LOG2_E, v, case)["o_ptr"]})),
     idea("last-keys-only", from_scores(_last_tile)),
     idea("whole-tiles-only", from_scores(_whole)),
     idea("whole-tiles-only/unwritten", Unwritten(_without_whole_tiles)),

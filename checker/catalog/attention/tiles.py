@@ -76,14 +76,7 @@ def reach(
 
 
 def _reaches(
-    case: Case,
-    program: int,
-    stores: bool,
-    strides: Strides,
-    mask: Mask,
-    sides: str,
-    vectors: bool,
-    heads_apart: str,
+    case: Case, program: int, stores: bool, strides: Strides, mask: Mask, sides: str, vectors: bool, heads_apart: str
 ) -> Iterator[Reach]:
     d = int(case.constexprs["D"])
     for name, tensor in case.tensors.items():
@@ -202,22 +195,12 @@ ADDRESSING = (
         for name, side in (("o", "q"), ("dq", "q"), ("dk", "k"), ("dv", "k"))
     ),
     idea("tile-and-step-differ", Unwritten(_past_bc_of_each_tile)),
-    idea(
-        "tile-and-step-differ/apart",
-        *(Unwritten(_tiles_bc_apart, shared=shared) for shared in (False, True)),
-    ),
+    idea("tile-and-step-differ/apart", *(Unwritten(_tiles_bc_apart, shared=shared) for shared in (False, True))),
     idea("program-ids-exchanged", Reaches(_ids_exchanged)),
     idea("keys-without-mask", reach(False, mask="none", sides="k")),
-    idea(
-        "queries-without-mask",
-        reach(False, mask="none", sides="q"),
-        reach(False, mask="none", vectors=True),
-    ),
+    idea("queries-without-mask", reach(False, mask="none", sides="q"), reach(False, mask="none", vectors=True)),
     idea("store-without-mask", reach(True, mask="none"), reach(True, mask="none", vectors=True)),
-    idea(
-        "mask-off-by-one",
-        *(reach(*which, mask="one too many") for which in product((False, True), (False, True))),
-    ),
+    idea("mask-off-by-one", *(reach(*which, mask="one too many") for which in product((False, True), (False, True)))),
     idea(
         "head-stride-assumed",
         *(

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from checker.catalog.attention.mistakes import (
-    Q_K_V,
-    from_scores,
-    of_p,
-    one,
-)
+from checker.catalog.attention.mistakes import Q_K_V, from_scores, of_p, one
 from checker.catalog.attention.two_pass_models import (
     passes,
     reduced_over_queries,
@@ -27,10 +22,7 @@ idea = Ideas(__file__)
 # Numbers are those of the lesson's example: the scores 1 3 | 2 5 of one query, and the values 10 20 | 30 40.
 PASSES = (
     idea("keys-read-three-times", Moves(three_passes, products_too=True)),
-    idea(
-        "rescaled-by-the-inverse",
-        passes(old_l=lambda a: 1 / a).at(Part.INVERSE_FACTOR, needed=True),
-    ),
+    idea("rescaled-by-the-inverse", passes(old_l=lambda a: 1 / a).at(Part.INVERSE_FACTOR, needed=True)),
     idea("accumulator-overwritten", passes(kept=0.0).at(Q_K_V)),
     idea("sum-of-last-tile", passes(old_l=lambda a: 0.0 * a).at(Part.NORMALISER)),
     idea("sum-of-last-tile/both", passes(old_l=lambda a: 0.0 * a, top=lambda m, m_tile: m_tile)),
@@ -67,10 +59,7 @@ PASSES = (
         passes(weights=lambda t: exp32(t.s - t.m) / (t.l + t.seen)),
     ),
     idea("normaliser-counted-twice", passes(last=lambda o, l: o / 2)),
-    idea(
-        "divided-at-every-step",
-        passes(weights=lambda t: exp32(t.s - t.m), each=lambda o, l: o / l),
-    ),
+    idea("divided-at-every-step", passes(weights=lambda t: exp32(t.s - t.m), each=lambda o, l: o / l)),
     idea("divided-twice", passes(last=lambda o, l: o / l)),
     idea("multiplied-by-the-sum", passes(weights=lambda t: exp32(t.s - t.m) * t.l)),
     idea("not-divided", passes(weights=lambda t: exp32(t.s - t.m))),

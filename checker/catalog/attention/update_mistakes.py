@@ -65,10 +65,7 @@ _ELSE: Mapping[str, tuple[Factor, ...]] = {
     "q": (_one, lambda v: v.old, lambda v: v.new * v.old, lambda v: v.new**2),
     "e": (_one, lambda v: v.l, lambda v: v.new_l, lambda v: v.sum, lambda v: v.new_l**2),
 }
-_LINES = {
-    **dict.fromkeys("fghe", Part.ACCUMULATOR),
-    **dict.fromkeys("pq", Part.NORMALISER),
-}
+_LINES = {**dict.fromkeys("fghe", Part.ACCUMULATOR), **dict.fromkeys("pq", Part.NORMALISER)}
 _TOGETHER = (*combinations("fghe", 2), ("p", "q"))
 
 # Puzzle 5 keeps O divided from visit to visit; all others divide it at the end.

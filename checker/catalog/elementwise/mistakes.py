@@ -114,31 +114,19 @@ def _up_to_n_less_program(program: int, n: int, block: int) -> tuple[int, int] |
 
 
 VECTORS: tuple[Misconception, ...] = (
-    idea(
-        "program-forgotten",
-        _missing(lambda at, n, block: at >= block, shared=True, line=Part.OTHER_AXIS),
-    ),
+    idea("program-forgotten", _missing(lambda at, n, block: at >= block, shared=True, line=Part.OTHER_AXIS)),
     idea("program-forgotten/store", _missing(lambda at, n, block: at >= block, shared=True)),
     idea("program-forgotten/loads", _first_block_of("x_ptr", "y_ptr").at(Part.LOAD)),
     idea("program-forgotten/x", _first_block_of("x_ptr")),
     idea("program-forgotten/y", _first_block_of("y_ptr")),
-    idea(
-        "program-without-block-size",
-        _missing(lambda at, n, block: at >= -(-n // block) - 1 + block, shared=True),
-    ),
+    idea("program-without-block-size", _missing(lambda at, n, block: at >= -(-n // block) - 1 + block, shared=True)),
     idea("only-first-block", _missing(lambda at, n, block: at >= block)),
     idea("mask-inverted", _missing(lambda at, n, block: at >= 0, line=Part.INVERTED_MASK)),
-    idea(
-        "lanes-far-apart",
-        *_either_way(lambda at, n, block: (at % block >= -(-n // block)) | (at // block >= block)),
-    ),
+    idea("lanes-far-apart", *_either_way(lambda at, n, block: (at % block >= -(-n // block)) | (at // block >= block))),
     idea("counts-from-one", _missing(lambda at, n, block: at < block)),
     idea("tail-left-out", _missing(lambda at, n, block: at >= n // block * block)),
     idea("last-element-left-out", _missing(lambda at, n, block: at == n - 1)),
-    idea(
-        "mask-of-lanes",
-        *_each(lambda store: _outside(store, _whole_block_of_several), line=Part.LANES_AGAINST_N),
-    ),
+    idea("mask-of-lanes", *_each(lambda store: _outside(store, _whole_block_of_several), line=Part.LANES_AGAINST_N)),
     idea(
         "mask-of-lanes/n-minus-program",
         *_each(lambda store: _outside(store, _up_to_n_less_program), line=Part.LANES_AGAINST_REST),

@@ -130,13 +130,9 @@ def _reads_rows_again(case: Case, moved: Mapping[str, Traffic]) -> bool:
 
 
 PRODUCTS = (
+    idea("not-accumulated", _c_is(_of_steps(lambda c, s: c >= (s.tiles[2] - 1) * s.Bk)).at(OF_TILES)),
     idea(
-        "not-accumulated",
-        _c_is(_of_steps(lambda c, s: c >= (s.tiles[2] - 1) * s.Bk)).at(OF_TILES),
-    ),
-    idea(
-        "start-times-step",
-        _c_is(_of_steps(lambda c, s: c // s.Bk % s.Bk == 0)).at(Part.START_TIMES_STEP, needed=True),
+        "start-times-step", _c_is(_of_steps(lambda c, s: c // s.Bk % s.Bk == 0)).at(Part.START_TIMES_STEP, needed=True)
     ),
     idea("tile-and-step-differ", _stepping(lambda s: s.Bm), _stepping(lambda s: s.Bn)),
     idea("divided-by-k", _c_is(lambda a, b, s: a @ b.T / s.k)),
@@ -188,10 +184,7 @@ PRODUCTS = (
         _c_is(_of_steps(lambda c, s: _sliding(c, s, s.tiles[2]))).at(Part.LOOP_END),
     ),
     idea("added-twice", _c_is(_of_steps(_added_twice)).at(OF_TILES)),
-    idea(
-        "padding-counted",
-        _c_is(lambda a, b, s: a @ b.T + (s.tiles[2] * s.Bk - s.k)).at(Part.PADDING),
-    ),
+    idea("padding-counted", _c_is(lambda a, b, s: a @ b.T + (s.tiles[2] * s.Bk - s.k)).at(Part.PADDING)),
     idea(
         "padding-counted/minus-infinity",
         _c_is(_where(_whole, lambda a, b: a @ b.T, np.inf)).at(Part.LOAD_OF_MINUS_INFINITY),

@@ -137,10 +137,7 @@ def _everywhere(rows: Mask, columns: Mask) -> tuple[Reaches, ...]:
 ADDRESSING = (
     idea("program-ids-exchanged", Unwritten(_ids_exchanged)),
     idea("limits-exchanged", Unwritten(_masks_exchanged), Reaches(_stored_with_masks_exchanged)),
-    idea(
-        "limits-exchanged/loads",
-        *(reach(name, rows="of the other matrix") for name in ("a_ptr", "b_ptr")),
-    ),
+    idea("limits-exchanged/loads", *(reach(name, rows="of the other matrix") for name in ("a_ptr", "b_ptr"))),
     idea(
         "wrong-tile-map",
         *(Unwritten(_all_but_tile(*which), shared=True) for which in ((True, True), (True, False), (False, True))),
@@ -163,8 +160,7 @@ ADDRESSING = (
         *_everywhere("one too many", "one too many"),
     ),
     idea(
-        "stride-of-another",
-        *(reach(name, _stride_of(other)) for name, other in product(NAMES, NAMES) if name != other),
+        "stride-of-another", *(reach(name, _stride_of(other)) for name, other in product(NAMES, NAMES) if name != other)
     ),
     idea("width-as-stride", *(reach(name, _width) for name in NAMES)),
     idea("row-without-stride", *(reach(name, _one) for name in NAMES)),

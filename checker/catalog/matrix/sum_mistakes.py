@@ -59,10 +59,7 @@ SUMS = (
     idea("mean-for-sum/block-size", _out_is(lambda x, case: x.sum(axis=1) / rows.block_size(case))),
     idea("first-element-only", _out_is(lambda x, _: x[:, 0])),
     idea("mask-off-by-one", _out_is(lambda x, _: x[:, :-1].sum(axis=1))),
-    idea(
-        "only-first-row",
-        _out_is(lambda x, _: np.where(np.arange(len(x)) == 0, x.sum(axis=1), 0.0)),
-    ),
+    idea("only-first-row", _out_is(lambda x, _: np.where(np.arange(len(x)) == 0, x.sum(axis=1), 0.0))),
     idea("absolute-values", _out_is(lambda x, _: np.abs(x).sum(axis=1))),
     idea("summed-as-integers", _out_is(lambda x, _: np.trunc(x).sum(axis=1))),
     idea("store-masked-by-columns", Unwritten(_rows_past_columns)),

@@ -146,11 +146,7 @@ def _reshaped(case: Case) -> Mapping[str, Array]:
 
 
 TRANSPOSES = (
-    idea(
-        "not-transposed",
-        _store(Y, _one),
-        _store(Y, _one, "left along the other", "left along the other"),
-    ),
+    idea("not-transposed", _store(Y, _one), _store(Y, _one, "left along the other", "left along the other")),
     idea("tile-in-its-old-place", Reaches(_in_old_place), *_either_way(_not_in_old_place)),
     idea("reshaped", Writes(_reshaped, Part.RESHAPE, needs_line=True)),
     idea("undefined-masked-lanes", Undefined()),
@@ -197,8 +193,7 @@ TRANSPOSES = (
         ),
     ),
     idea(
-        "columns-of-first-tile",
-        _missing(lambda case, rows, cols: (cols >= block_size(case)) | (rows < 0), shared=True),
+        "columns-of-first-tile", _missing(lambda case, rows, cols: (cols >= block_size(case)) | (rows < 0), shared=True)
     ),
     idea(
         "columns-from-axis-0",
@@ -212,10 +207,6 @@ TRANSPOSES = (
             )
         ),
     ),
-    idea(
-        "tiles-not-a-tile-apart",
-        *_either_way(_columns_apart(rows_owned)),
-        *_either_way(_columns_apart(_one)),
-    ),
+    idea("tiles-not-a-tile-apart", *_either_way(_columns_apart(rows_owned)), *_either_way(_columns_apart(_one))),
     idea("row-offset-32-bit", Raises(re.compile(r"int32 overflow detected"))),
 )

@@ -132,10 +132,7 @@ BLOCKWISE = (
     idea("first-block-only/written", Unwritten(_past_first_block)),
     idea("max-by-lane", y_is(_by_lane).at(Part.MAXIMUM)),
     idea("x-not-loaded-again", y_is(lambda x, case: _last_loaded(x, case, in_sum=False))),
-    idea(
-        "x-not-loaded-again/later-passes",
-        y_is(lambda x, case: _last_loaded(x, case, in_sum=True)),
-    ),
+    idea("x-not-loaded-again/later-passes", y_is(lambda x, case: _last_loaded(x, case, in_sum=True))),
     idea("written-too-early", y_is(_divided_too_early)),
     idea("own-maximum-in-sum", y_is(_sum_of_own).at(Part.NORMALISER)),
     idea("own-maximum-in-result", y_is(_result_of_own)),
@@ -147,44 +144,26 @@ BLOCKWISE = (
     idea("not-the-maximum/mean", y_is(lambda x, _: with_max(x, x.mean(axis=-1, keepdims=True)))),
     idea("not-the-maximum/first-element", y_is(lambda x, _: with_max(x, x[:, :1]))),
     idea("minimum-for-maximum", y_is(_of_smallest).at(Part.MINIMUM, needed=True)),
+    idea("minimum-for-maximum/running", y_is(lambda x, _: np.full_like(x, np.nan)).at(Part.MINIMUM, needed=True)),
+    idea("block-local", y_is(lambda x, case: np.concatenate([softmax(b) for b in blocks(x, case)], axis=1))),
     idea(
-        "minimum-for-maximum/running",
-        y_is(lambda x, _: np.full_like(x, np.nan)).at(Part.MINIMUM, needed=True),
-    ),
-    idea(
-        "block-local",
-        y_is(lambda x, case: np.concatenate([softmax(b) for b in blocks(x, case)], axis=1)),
-    ),
-    idea(
-        "no-max-subtraction",
-        y_is(lambda x, _: exp32(x) / total(exp32(x))).at(Part.UNSHIFTED_EXPONENTIAL, needed=True),
+        "no-max-subtraction", y_is(lambda x, _: exp32(x) / total(exp32(x))).at(Part.UNSHIFTED_EXPONENTIAL, needed=True)
     ),
     idea("max-forgotten-in-result", y_is(lambda x, _: exp32(x) / total(exp32(shifted(x))))),
-    idea(
-        "max-forgotten-in-sum",
-        y_is(lambda x, _: exp32(shifted(x)) / total(exp32(x))).at(Part.NORMALISER),
-    ),
+    idea("max-forgotten-in-sum", y_is(lambda x, _: exp32(shifted(x)) / total(exp32(x))).at(Part.NORMALISER)),
     idea("lse-as-the-state", y_is(_of_lse)),
+    idea("max-of-last-block", y_is(lambda x, case: with_max(x, top(blocks(x, case)[-1]))).at(Part.MAXIMUM)),
     idea(
-        "max-of-last-block",
-        y_is(lambda x, case: with_max(x, top(blocks(x, case)[-1]))).at(Part.MAXIMUM),
+        "first-block-again", y_is(lambda x, case: softmax(x[:, np.arange(x.shape[1]) % block_size(case)])).at(Part.LOAD)
     ),
     idea(
-        "first-block-again",
-        y_is(lambda x, case: softmax(x[:, np.arange(x.shape[1]) % block_size(case)])).at(Part.LOAD),
-    ),
-    idea(
-        "max-starts-at-zero",
-        y_is(lambda x, _: with_max(x, np.maximum(top(x), 0.0))).at(Part.START_ABOVE, needed=True),
+        "max-starts-at-zero", y_is(lambda x, _: with_max(x, np.maximum(top(x), 0.0))).at(Part.START_ABOVE, needed=True)
     ),
     idea(
         "max-starts-too-high",
         y_is(lambda x, _: with_max(x, np.maximum(top(x), -1000.0))).at(Part.START_ABOVE, needed=True),
     ),
-    idea(
-        "padding-in-max",
-        y_is(lambda x, case: with_max(x, _padded_top(x, case))).at(Part.PADDING, needed=True),
-    ),
+    idea("padding-in-max", y_is(lambda x, case: with_max(x, _padded_top(x, case))).at(Part.PADDING, needed=True)),
     idea(
         "padding-in-max/a-number",
         *(_padded_with(number).at(Part.PADDING) for number in (-1e4, -1e3, -1e5, -65504.0, -100.0)),

@@ -41,10 +41,7 @@ def _half(x: Array) -> Array:
 
 # Wrong ideas that any kernel for a row-wise softmax can have.
 RESULTS = (
-    idea(
-        "no-division",
-        y_is(lambda x, _: np.exp(shifted(x))).at(Part.MAX_OF_EXPONENTIALS, needed=True),
-    ),
+    idea("no-division", y_is(lambda x, _: np.exp(shifted(x))).at(Part.MAX_OF_EXPONENTIALS, needed=True)),
     idea("no-division/exponentials", y_is(lambda x, _: np.exp(shifted(x)))),
     idea("base-two", y_is(lambda x, _: np.exp2(shifted(x)) / total(np.exp2(shifted(x))))),
     idea(
@@ -71,14 +68,8 @@ RESULTS = (
     idea("no-exponential/neither", y_is(lambda x, _: shifted(x))),
     idea("input-stored", y_is(lambda x, _: x)),
     idea("multiplied-by-the-sum", y_is(lambda x, _: exp32(shifted(x)) * total(exp32(shifted(x))))),
-    idea(
-        "mean-for-sum",
-        y_is(lambda x, _: exp32(shifted(x)) / exp32(shifted(x)).mean(axis=-1, keepdims=True)),
-    ),
-    idea(
-        "mean-for-sum/as-well",
-        y_is(lambda x, _: exp32(shifted(x)) / total(exp32(shifted(x))) / x.shape[1]),
-    ),
+    idea("mean-for-sum", y_is(lambda x, _: exp32(shifted(x)) / exp32(shifted(x)).mean(axis=-1, keepdims=True))),
+    idea("mean-for-sum/as-well", y_is(lambda x, _: exp32(shifted(x)) / total(exp32(shifted(x))) / x.shape[1])),
     idea(
         "exponentials-in-half",
         y_is(lambda x, _: _half(exp32(x)) / total(exp32(x))),
@@ -87,13 +78,7 @@ RESULTS = (
     idea("sign-reversed", y_is(lambda x, _: exp32(-shifted(x)) / total(exp32(shifted(x))))),
     idea("sign-reversed/all", y_is(lambda x, _: exp32(-shifted(x)) / total(exp32(-shifted(x))))),
     idea("base-two/numerator", y_is(lambda x, _: np.exp2(shifted(x)) / total(np.exp(shifted(x))))),
-    idea(
-        "base-two/sum",
-        y_is(lambda x, _: np.exp(shifted(x)) / total(np.exp2(shifted(x)))).at(Part.NORMALISER),
-    ),
-    idea(
-        "branches-swapped",
-        y_is(lambda x, _: np.full_like(x, np.nan)).at(Part.SWAPPED_BRANCHES, needed=True),
-    ),
+    idea("base-two/sum", y_is(lambda x, _: np.exp(shifted(x)) / total(np.exp2(shifted(x)))).at(Part.NORMALISER)),
+    idea("branches-swapped", y_is(lambda x, _: np.full_like(x, np.nan)).at(Part.SWAPPED_BRANCHES, needed=True)),
     idea("wrong-row-map", y_is(lambda x, _: np.broadcast_to(softmax(x[:1]), x.shape))),
 )

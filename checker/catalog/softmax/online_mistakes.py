@@ -90,10 +90,7 @@ ONLINE = (
     idea("minimum-for-maximum", y_is(_max_not_kept).at(Part.MINIMUM, needed=True)),
     idea("max-not-kept", y_is(_max_not_kept)),
     idea("new-part-not-rescaled", _online(own=True).at(Part.NORMALISER)),
-    idea(
-        "rescaled-by-the-inverse",
-        _online(lambda m, m_new: exp32(m_new - m)).at(Part.INVERSE_FACTOR, needed=True),
-    ),
+    idea("rescaled-by-the-inverse", _online(lambda m, m_new: exp32(m_new - m)).at(Part.INVERSE_FACTOR, needed=True)),
     idea("written-too-early", y_is(lambda x, case: _running(x, case))),
     idea("written-too-early/relative", y_is(_first_pass_kept)),
     idea(
@@ -114,8 +111,5 @@ ONLINE = (
         "minus-infinity-prefix",
         _online(guard=lambda m, first: np.where(np.isinf(m) & first, 0.0, m)).at(Part.NORMALISER),
     ),
-    idea(
-        "minus-infinity-prefix/unguarded",
-        _online(guard=lambda m, _: m).at(Part.UNGUARDED_EXPONENTIAL),
-    ),
+    idea("minus-infinity-prefix/unguarded", _online(guard=lambda m, _: m).at(Part.UNGUARDED_EXPONENTIAL)),
 )

@@ -173,9 +173,6 @@ ADDRESSING = (
     idea("row-without-stride", *both(lambda case: 1, lambda case: 1)),
     idea("width-as-stride", *both(columns, columns)),
     idea("rows-without-mask", *both(X, Y, rows_mask="none")),
-    idea(
-        "limits-swapped",
-        *both(X, Y, columns_mask="end of the other", rows_mask="end of the other"),
-    ),
+    idea("limits-swapped", *both(X, Y, columns_mask="end of the other", rows_mask="end of the other")),
     idea("rows-mask-off-by-one", *both(X, Y, rows_mask="one too many")),
 )

@@ -42,10 +42,7 @@ def _of_rows(x: Array, case: Case, maximum: bool) -> Array:
 
 WITHOUT_AXIS = (
     idea("reduced-over-the-whole-tile", y_is(lambda x, case: _without_axis(x, case, maximum=True))),
-    idea(
-        "reduced-over-the-whole-tile/sum",
-        y_is(lambda x, case: _without_axis(x, case, maximum=False)),
-    ),
+    idea("reduced-over-the-whole-tile/sum", y_is(lambda x, case: _without_axis(x, case, maximum=False))),
 )
 
 

@@ -43,10 +43,7 @@ WHOLE_ROW = (
         y_is(lambda x, case: np.exp(x) / (np.exp(x).sum(axis=1, keepdims=True) + _padding(case) - x.shape[1])),
     ),
     idea("epsilon-in-the-sum", *(_with_epsilon(10.0**-digits) for digits in range(3, 17))),
-    idea(
-        "infinite-padding",
-        y_is(lambda x, case: np.zeros_like(x) if _padding(case) else softmax(x)).at(Part.LOAD),
-    ),
+    idea("infinite-padding", y_is(lambda x, case: np.zeros_like(x) if _padding(case) else softmax(x)).at(Part.LOAD)),
     idea("no-division", y_is(lambda x, _: np.exp(x))),
     idea("divides-by-max", y_is(lambda x, _: np.exp(x) / x.max(axis=1, keepdims=True))),
     idea("no-exponential", y_is(lambda x, _: x / x.sum(axis=1, keepdims=True))),

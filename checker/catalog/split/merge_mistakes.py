@@ -64,10 +64,7 @@ WEIGHTS = (
         merging(lambda o, lse, case: weighed(o, lse, lambda lse, m: lse)),
         merging(lambda o, lse, case: (weighed(o, lse, lambda lse, m: lse)[0], weighed(o, lse)[1])),
     ),
-    idea(
-        "weights-reversed",
-        merging(lambda o, lse, case: weighed(o, lse, lambda lse, m: exp32(m - lse))),
-    ),
+    idea("weights-reversed", merging(lambda o, lse, case: weighed(o, lse, lambda lse, m: exp32(m - lse)))),
     idea(
         "base-two",
         merging(lambda o, lse, case: weighed(o, lse, lambda lse, m: np.exp2(lse - m))),
@@ -81,10 +78,7 @@ WEIGHTS = (
         merging(lambda o, lse, case: weighed(o, lse, divided=lambda x, l: x / len(o))),
         merging(lambda o, lse, case: weighed(o, lse, divided=lambda x, l: x / int(case.constexprs["Bs"]))),
     ),
-    idea(
-        "divided-twice",
-        merging(lambda o, lse, case: weighed(o, lse, divided=lambda o, l: o / l**2)),
-    ),
+    idea("divided-twice", merging(lambda o, lse, case: weighed(o, lse, divided=lambda o, l: o / l**2))),
     idea("padding-weighs", merging(lambda o, lse, case: weighed(*padded_parts(o, lse, case)))),
     idea(
         "padding-weighs/maximum",
@@ -96,10 +90,7 @@ WEIGHTS = (
             )
         ),
     ),
-    idea(
-        "maximum-starts-too-high",
-        merging(lambda o, lse, case: weighed(o, lse, m=np.maximum(lse.max(axis=0), 0.0))),
-    ),
+    idea("maximum-starts-too-high", merging(lambda o, lse, case: weighed(o, lse, m=np.maximum(lse.max(axis=0), 0.0)))),
     idea(
         "one-maximum-for-all",
         merging(lambda o, lse, case: weighed(o, lse, m=lse[0])),
@@ -121,33 +112,21 @@ LSE = (
     idea("merged-lse-is-the-max", merging_with_lse(lambda lse, m, l: m)),
     idea(
         "merged-lse-is-a-sum",
-        *(
-            merging_with_lse(total)
-            for total in (
-                lambda lse, m, l: np.where(np.isfinite(lse), lse, 0.0).sum(axis=0),
-                lambda lse, m, l: lse.sum(axis=0),
-            )
-        ),
+        merging_with_lse(lambda lse, m, l: np.where(np.isfinite(lse), lse, 0.0).sum(axis=0)),
+        merging_with_lse(lambda lse, m, l: lse.sum(axis=0)),
     ),
     idea(
         "merged-lse-is-a-mean",
-        *(
-            merging_with_lse(total)
-            for total in (
-                lambda lse, m, l: lse.mean(axis=0),
-                lambda lse, m, l: (exp32(lse - m) * np.where(np.isfinite(lse), lse, 0.0)).sum(axis=0) / l,
-            )
-        ),
+        merging_with_lse(lambda lse, m, l: lse.mean(axis=0)),
+        merging_with_lse(lambda lse, m, l: (exp32(lse - m) * np.where(np.isfinite(lse), lse, 0.0)).sum(axis=0) / l),
     ),
     idea("lse-without-max", merging_with_lse(lambda lse, m, l: np.log(l))),
     idea("lse-without-log", merging_with_lse(lambda lse, m, l: m + l)),
     idea("lse-is-the-normaliser", merging_with_lse(lambda lse, m, l: l)),
     idea(
         "lse-in-base-two",
-        *(
-            merging_with_lse(total)
-            for total in (lambda lse, m, l: m + np.log2(l), lambda lse, m, l: (m + np.log(l)) * LOG2_E)
-        ),
+        merging_with_lse(lambda lse, m, l: m + np.log2(l)),
+        merging_with_lse(lambda lse, m, l: (m + np.log(l)) * LOG2_E),
     ),
 )
 
@@ -171,8 +150,7 @@ PLACES = (
     idea("only-one-head/all", merging_first(1, True, True)),
     idea("parts-without-mask", parts_reached(lambda case: int(case.constexprs["Bs"]) - 1)),
     idea(
-        "mask-off-by-one",
-        parts_reached(lambda case: min(int(case.scalars["splits"]), int(case.constexprs["Bs"]) - 1)),
+        "mask-off-by-one", parts_reached(lambda case: min(int(case.scalars["splits"]), int(case.constexprs["Bs"]) - 1))
     ),
     idea("parts-read-twice", Moves(_reads_twice)),
 )

@@ -46,7 +46,6 @@ from checker.course.words import Ideas
 idea = Ideas(__file__)
 
 
-# What the shared ones say of a loop to n_k does not hold here.
 def _moves_next_keys(case: Case, moved: Mapping[str, Traffic]) -> bool:
     """K and V are loaded as if each split had whole tiles of keys."""
     if not is_split(case):
@@ -78,24 +77,15 @@ KEYS = (
     *(idea("keys-behind-the-end-counted", sign) for sign in (padding_counted(False), padding_counted(True))),
     idea("keys-compared-with-n-q", Writes(keys_below_n_q)),
     *(
-        idea(
-            "split-begins-elsewhere",
-            in_splits(right, from_to(lambda case, split: split * shape_of(case).Bc, last)),
-        )
+        idea("split-begins-elsewhere", in_splits(right, from_to(lambda case, split: split * shape_of(case).Bc, last)))
         for last in (lambda case, split: split * shape_of(case).Bc + cut_of(case).keys, end)
     ),
     idea(
         "split-ends-elsewhere",
         in_splits(right, from_to(begin, lambda case, split: max(begin(case, split), cut_of(case).keys))),
     ),
-    idea(
-        "split-ends-elsewhere/at-n-k",
-        in_splits(right, from_to(begin, lambda case, split: shape_of(case).n_k)),
-    ),
-    idea(
-        "split-ends-elsewhere/one-early",
-        in_splits(right, from_to(begin, lambda case, split: end(case, split) - 1)),
-    ),
+    idea("split-ends-elsewhere/at-n-k", in_splits(right, from_to(begin, lambda case, split: shape_of(case).n_k))),
+    idea("split-ends-elsewhere/one-early", in_splits(right, from_to(begin, lambda case, split: end(case, split) - 1))),
     idea(
         "split-ends-elsewhere/whole-tiles",
         in_splits(
@@ -125,10 +115,7 @@ KEYS = (
             ),
         ),
     ),
-    idea(
-        "all-splits-alike",
-        in_splits(right, from_to(lambda case, split: 0, lambda case, split: cut_of(case).keys)),
-    ),
+    idea("all-splits-alike", in_splits(right, from_to(lambda case, split: 0, lambda case, split: cut_of(case).keys))),
     idea(
         "all-splits-alike/all-keys",
         in_splits(right, from_to(lambda case, split: 0, lambda case, split: shape_of(case).n_k)),
@@ -164,30 +151,17 @@ PLACES = (
     idea("splits-and-heads-exchanged", stored(exchanged)),
     idea("splits-and-heads-exchanged/by-query", stored(queries_first)),
     idea("wrong-row-map", left_out(lambda case: np.arange(case.grid[0] * shape_of(case).n_q))),
-    idea(
-        "wrong-row-map/splits",
-        left_out(lambda case: np.arange(case.grid[1] * shape_of(case).n_q)),
-    ),
-    idea(
-        "parts-in-half",
-        stored(lambda case, made: {**made, "o_part_ptr": rounded(made["o_part_ptr"])}),
-    ),
+    idea("wrong-row-map/splits", left_out(lambda case: np.arange(case.grid[1] * shape_of(case).n_q))),
+    idea("parts-in-half", stored(lambda case, made: {**made, "o_part_ptr": rounded(made["o_part_ptr"])})),
     idea("keys-without-mask", reach(False, mask="none", sides="k")),
     idea("mask-off-by-one", reach(False, mask="one too many", sides="k")),
-    idea(
-        "queries-without-mask",
-        reach(False, mask="none", sides="q"),
-        reach(False, mask="one too many", sides="q"),
-    ),
+    idea("queries-without-mask", reach(False, mask="none", sides="q"), reach(False, mask="one too many", sides="q")),
     idea("store-without-mask", part_stored(lambda case: shape_of(case).Br)),
-    idea(
-        "mask-off-by-one/store",
-        part_stored(lambda case: min(shape_of(case).Br, shape_of(case).n_q + 1)),
-    ),
+    idea("mask-off-by-one/store", part_stored(lambda case: min(shape_of(case).Br, shape_of(case).n_q + 1))),
     idea("program-ids-exchanged", Reaches(ids_exchanged)),
 )
 
-OF_ONE_LOOP = (
+OF_ONE_LOOP = (  # what is said of a loop to n_k does not hold for splits
     *("keys-compared-with-n-q", "keys-behind-the-end-counted", "whole-tiles-only", "loop-to-another-end"),
     "maximum-of-hidden-scores",
 )
