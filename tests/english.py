@@ -33,7 +33,7 @@ HOUSE = {
     r"besides(?=\s*([.;:)|]|$))": "as well",
 }
 RULES = [(re.compile(r"\b(" + old.replace(" ", r"\s+") + r")(?!\w)", re.IGNORECASE), new) for old, new in HOUSE.items()]
-NO_PROSE = re.compile(r"^ *```.*?^ *```|`[^`]*`|\]\([^)]*\)", re.DOTALL | re.MULTILINE)
+NO_PROSE = re.compile(r"^ *```.*?^ *```|`[^`]*`|\]\([^)]*\)|^# [a-z0-9/-]+(?=:|$)", re.DOTALL | re.MULTILINE)
 WRITTEN = ("build/", "benchmarks/results", "tests/gpu/agreement.md", "tests/versions")  # by programs
 
 
