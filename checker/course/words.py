@@ -1,4 +1,4 @@
-"""The words of ideas and of other findings: Markdown beside the module that has the signs, or knows when to say them.
+"""The words of ideas, other findings and refusals: Markdown beside the module that knows when to say them.
 
     = mask: (keys < n_k)[None, :]
 
@@ -58,10 +58,12 @@ class Words:
         return [getattr(self, field.name) for field in fields(self)]
 
 
-class _Page:
+class Page:
     """The words of one file, by their keys."""
 
-    def __init__(self, module: str, *others: _Page):
+    needed: tuple[str, ...] = ("title", "explanation", "hint")
+
+    def __init__(self, module: str, *others: Page):
         """Read the words beside a module; what they leave out is as other files have it, under the same key.
 
         Raises ValueError, with the line, if they do not have their form.
@@ -73,8 +75,8 @@ class _Page:
             for known in (key, key.partition("/")[0]):
                 for words in (self.words, *(other.words for other in others)):
                     own = own.or_else(words.get(known, Words()))
-            if not (own.title and own.explanation and own.hint):
-                raise ValueError(f"{self.path.name}: {key} lacks a title, an explanation or a hint.")
+            if missing := [name for name in self.needed if not getattr(own, name)]:
+                raise ValueError(f"{self.path.name}: {key} has no {missing[0]}.")
             self.words[key] = own
 
     def said(self, key: str, holes: Mapping[str, str]) -> Words:
@@ -90,7 +92,7 @@ class _Page:
         return words.filled(holes)
 
 
-class Ideas(_Page):
+class Ideas(Page):
     """Makes ideas of the words in one file, by their keys: `idea("keys-counted", sign, sign)`."""
 
     def __init__(self, module: str, *others: Ideas):
@@ -117,7 +119,7 @@ class Ideas(_Page):
         return sorted(self.words.keys() - self.made)
 
 
-class Findings(_Page):
+class Findings(Page):
     """Makes findings of the words in one file, by their keys: `finding("lanes-collide", status, where, tensor="y")`."""
 
     def __call__(

@@ -54,7 +54,7 @@ class KernelLint(Walk):
         self.refused: set[str] = set()  # variables that hold what was refused: what is done with them is no news
 
     def _misplaced(self, word: str) -> Problem:
-        return refusals.misplaced(word)
+        return refusals.problem("syntax/misplaced", word=word)
 
     def _header(self) -> None:
         arguments = self.function.args

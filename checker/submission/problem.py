@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from checker.course.words import Page
+
 KEEP = (
     "The lessons get by with arithmetic, comparisons, `for`, and functions of tl or torch. Which of these does what "
     "you need?"
@@ -19,6 +21,17 @@ class Problem:
     hint: str = KEEP
     compiles: bool = True  # False: no GPU will run it
     line: int = 0  # of the submission's text; 0: it is about no line
+
+
+class Problems(Page):
+    """Makes problems of the words in one file, by their keys: the title is the sentence, and a hint may be missing."""
+
+    needed = ("title",)
+
+    def __call__(self, key: str, *, compiles: bool = True, **holes: str) -> Problem:
+        """The problem of this key, with its holes filled in. Raises LookupError as `said` does."""
+        words = self.said(key, holes)
+        return Problem(key.partition("/")[0], words.title, words.hint or KEEP, compiles)
 
 
 class NotASubmission(Exception):

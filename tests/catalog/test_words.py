@@ -50,10 +50,10 @@ def test_what_is_written_in_this_form_is_read_as_it_was(words: dict[str, Words])
         (f"{FIRST}And one more line.", "line 4: a second explanation; each is one line"),
         (f"{FIRST}> And one more hint.", "line 4: a second hint"),
         (f"{FIRST}= two: 2\n", "line 4: a second explanation"),
-        ("# one: One\nIt is one.\n", "one lacks a title, an explanation or a hint"),
-        ("# one: One\n> Make it two.\n", "one lacks"),
-        ("# one\nIt is one.\n> Make it two.\n", "one lacks"),
-        ("# one/more\n> Make it two.\n", "one/more lacks"),
+        ("# one: One\nIt is one.\n", "one has no hint"),
+        ("# one: One\n> Make it two.\n", "one has no explanation"),
+        ("# one\nIt is one.\n> Make it two.\n", "one has no title"),
+        ("# one/more\n> Make it two.\n", "one/more has no title"),
     ],
 )
 def test_what_has_not_the_form_is_refused_with_its_place(text: str, sentence: str, tmp_path: Path) -> None:
@@ -133,6 +133,17 @@ def test_findings_need_all_that_their_words_leave_open(tmp_path: Path) -> None:
         finding("bad", Status.WRONG, what="x")
     with pytest.raises(LookupError, match=r"has no words for worse"):
         finding("worse", Status.WRONG)
+
+
+def test_every_refusal_is_asked_for() -> None:
+    """A key that is misspelt fails when the module is imported; a text that nobody asks for fails here."""
+    folder = ROOT / "checker" / "submission"
+    for place in (folder, folder / "pytorch"):
+        texts = [path.read_text(encoding="utf-8") for path in place.glob("*.py")]
+        unsaid = [
+            key for key in read((place / "refusals.md").read_text("utf-8"), "") if f'"{key}"' not in "".join(texts)
+        ]
+        assert not unsaid
 
 
 def test_every_general_finding_is_asked_for_with_all_that_it_needs() -> None:

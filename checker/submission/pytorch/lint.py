@@ -31,7 +31,7 @@ class PyTorchLint(Walk):
         self.names = Names(function, program)
 
     def _misplaced(self, word: str) -> Problem:
-        return refusals.misplaced(word)
+        return refusals.problem("syntax/misplaced", word=word)
 
     def _header(self) -> None:
         arguments = self.function.args
