@@ -20,7 +20,7 @@ endif
 
 pytest = "$(bin)/python" -m pytest -q -n auto --dist worksteal
 
-.PHONY: solution bug course grade grades class similar viva ideas questions gradescope classroom student-bundle wheel site test test-all test-costs mutants versions locks lint needs-cluster needs-site needs-test
+.PHONY: solution bug course grade grades class similar viva ideas questions gradescope student-bundle wheel site test test-all test-costs mutants versions locks lint needs-cluster needs-site needs-test
 
 solution: $(call layer,check) ## the solution of PUZZLE=p4, explained, once yours is accepted (FORCE=1: before)
 	@$(checker) solution $(call argument,PUZZLE) $(if $(FORCE),--force)
@@ -53,9 +53,6 @@ questions: $(call layer,lab) ## for instructors: a question bank for Moodle, and
 
 gradescope: $(call layer,lab) ## for instructors: an autograder for Gradescope, of PUZZLE=p4 or of all that the course has (FILE=gradescope.zip, COURSE=course)
 	@$(checker) gradescope $(call argument,PUZZLE) --course "$${COURSE:-course}" $(call option,--file,FILE)
-
-classroom: $(call layer,lab) ## for instructors: an autograder for Classroom 50, of PUZZLE=p4 or of all that the course has (FILE=classroom50.zip, COURSE=course)
-	@$(checker) classroom $(call argument,PUZZLE) --course "$${COURSE:-course}" $(call option,--file,FILE)
 
 student-bundle: $(call layer,lab) ## for instructors: the course without solutions, tests and grading, as one archive
 	@$(checker) student-bundle $(call argument,FILE)

@@ -22,7 +22,6 @@ VERBS = (
         "build",
         "check",
         "class-report",
-        "classroom",
         "compiled",
         "course",
         "doctor",

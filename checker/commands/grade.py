@@ -46,7 +46,6 @@ _COLUMNS = ("all points", "some points", "no points", "not started", "no score")
 )
 @click.option("--csv", type=click.Path(path_type=Path), help="Write a line for each submission to this file.")
 @click.option("--json", type=click.Path(path_type=Path), help="Write all that is known to this file.")
-@click.option("--junit", type=click.Path(path_type=Path), help="Write JUnit XML to this file.")
 def grade(places: tuple[Path, ...], folder: Path, jobs: int, cluster: str, **forms: Path | None) -> NoReturn:
     """Grade what lies in PATHs, folders or files; without PATHs, what nbgrader has collected in the course.
 

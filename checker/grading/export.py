@@ -1,4 +1,4 @@
-"""The results of a batch as CSV, JSON and JUnit XML: sorted, and the same however it was graded."""
+"""The results of a batch as CSV and JSON: sorted, and the same however it was graded."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, Any, NamedTuple
-from xml.sax.saxutils import quoteattr
 
 from checker.course import ladder
 from checker.course.clean import clean
@@ -61,27 +60,7 @@ def to_json(rows: Iterable[Row], file: IO[str]) -> None:
     file.write("\n]\n")
 
 
-def to_junit(rows: Iterable[Row], file: IO[str]) -> None:
-    """A test suite for each submission, with a test case for each property."""
-    file.write('<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="flash-puzzles">\n')
-    for row in rows:
-        facts, verdict = _facts(row), row.verdict
-        properties = [] if verdict is None else [(one, verdict.counts(one)) for one in verdict.properties]
-        failed = sum(not passed for _, passed in properties)
-        counts = f'tests="{max(1, len(properties))}" failures="{failed}" errors="{int(verdict is None)}"'
-        name = f"{facts['student']}: {facts['puzzle']}"
-        file.write(f"  <testsuite name={quoteattr(name)} {counts}>\n")
-        for one, passed in properties:
-            file.write(f"    <testcase classname={quoteattr(facts['puzzle'])} name={quoteattr(one.title)}")
-            reason = quoteattr(clean(one.detail, _LONG) or facts["verdict"])
-            file.write("/>\n" if passed else f"><failure message={reason}/></testcase>\n")
-        if verdict is None:
-            file.write(f'    <testcase name="judged"><error message={quoteattr(facts["fault"])}/></testcase>\n')
-        file.write("  </testsuite>\n")
-    file.write("</testsuites>\n")
-
-
-FORMS: dict[str, Callable[[Iterable[Row], IO[str]], None]] = {"csv": to_csv, "json": to_json, "junit": to_junit}
+FORMS: dict[str, Callable[[Iterable[Row], IO[str]], None]] = {"csv": to_csv, "json": to_json}
 
 
 def _facts(row: Row) -> dict[str, Any]:

@@ -21,7 +21,7 @@ TOP = (
 )
 KINDS = {".py", ".md", ".sh", ".json", ".txt"}
 VERBS = (
-    *("build", "class_report", "classroom", "course", "grade", "grades", "gradescope", "ideas"),
+    *("build", "class_report", "course", "grade", "grades", "gradescope", "ideas"),
     *("questions", "similar", "site", "student_bundle", "viva"),
 )
 INSTRUCTORS = ("browser", "grading", "nbgrader", "publish", *(f"commands/{verb}.py" for verb in VERBS))  # in checker/
