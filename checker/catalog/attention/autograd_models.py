@@ -188,7 +188,7 @@ OTHER_STRIDES = (
 MIXED = (
     *(
         sign(Idea(reads=dict.fromkeys(names, by_own_strides), writes=writes))
-        for names in (("q", "k", "v"), ("q", "k", "v", "do"))
+        for names in (("q", "k", "v"), ("q", "k", "v", "do"), ("k", "v"))
         for writes in (None, by_strides_of_the_input)
     ),
     *(sign(Idea(writes=_first_sequence(left))) for left in (np.nan, 0.0)),

@@ -179,4 +179,8 @@ VISITS = (
     idea("not-divided/by-its-own", visits(_visit(divided=one))),
     idea("divided-by-the-tile-sum", visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / l_j, a * l + b * l_j))),
     idea("divided-by-the-old-l", visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / l, a * l + b * l_j))),
+    idea(
+        "divided-by-the-old-l/guarded",
+        visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / np.where(l == 0, 1.0, l), a * l + b * l_j)),
+    ),
 )
