@@ -4,7 +4,7 @@
 #   COURSE=…       the folder of the nbgrader course (course)
 #   EXCHANGE=…     the folder through which nbgrader hands out and collects, for a new course
 #   LMS=…          the learning platform that has exported ROSTER=…: canvas or moodle (grades)
-#   CLUSTER=…      who grades: local, slurm, or the address of a Dask scheduler (grade)
+#   CLUSTER=…      who grades: local, or the address of a Dask scheduler (grade)
 #   STUDENT=…      a student's name, as nbgrader knows it; NAMES=1: name those whom a page is about (class)
 #   KIND=…         what is asked about wrong kernels: line or property; COUNT=… of them, drawn by SEED=… (questions)
 #   SITE=…         the folder of the site (build/site); SERVE=1: show it as well; PYODIDE=cdn: pages take Python from its public address (site)
@@ -107,7 +107,7 @@ lint: $(call layer,test) ## style, types and house words
 	@touch $@
 
 needs-cluster: needs-lab
-	@$(missing) distributed dask_jobqueue cryptography
+	@$(missing) distributed cryptography
 needs-site: needs-check
 	@$(missing) sphinx furo myst_parser
 needs-test: needs-cluster needs-site needs-torch

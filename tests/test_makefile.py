@@ -221,11 +221,11 @@ def test_pictures_are_installed_for_once_there_is_one(course: Path, target: str)
 
 
 def test_a_cluster_brings_what_it_needs(course: Path) -> None:
-    assert run(course, "grade", "CLUSTER=slurm", "JOBS=8") == [
-        ["grade", "--course", "course", "--jobs", "8", "--cluster", "slurm"]
+    assert run(course, "grade", "CLUSTER=local", "JOBS=8") == [
+        ["grade", "--course", "course", "--jobs", "8", "--cluster", "local"]
     ]
     assert run(course, "grade") == [["grade", "--course", "course"]]
-    done = make(course, "-n", "grade", "CLUSTER=slurm")
+    done = make(course, "-n", "grade", "CLUSTER=local")
     assert "pip install" in done.stdout and "-r locks/cluster.txt" in done.stdout
 
 

@@ -40,9 +40,9 @@ _COLUMNS = ("all points", "some points", "no points", "not started", "no score")
 @click.option(
     "--cluster",
     default="",
-    metavar="local|slurm|ADDRESS",
-    help="Have Dask workers grade: --jobs of this machine, at most --jobs Slurm jobs, or those of a scheduler that is "
-    "there already, such as tls://host:8786.",
+    metavar="local|ADDRESS",
+    help="Have Dask workers grade: --jobs of this machine, or those of a scheduler that is there already, such as "
+    "tls://host:8786.",
 )
 @click.option("--csv", type=click.Path(path_type=Path), help="Write a line for each submission to this file.")
 @click.option("--json", type=click.Path(path_type=Path), help="Write all that is known to this file.")

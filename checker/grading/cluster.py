@@ -1,4 +1,4 @@
-"""A crew on a Dask cluster: one of this machine, one that is there already, or Slurm jobs.
+"""A crew on a Dask cluster: one of this machine, or one that is there already.
 
 Dask hands out calls, and hands them out again if a worker is lost. What counts is in the records, so whatever of Dask
 ends, nothing else is lost than what was under way.
@@ -36,7 +36,7 @@ _T = TypeVar("_T")
 def cluster(where: str, jobs: int, course: Settings, sample: Path) -> Iterator[Crew]:
     """Dask workers that make calls, each in a process of its own. Raises NoCrew, CrewLost, KeyProblem and OSError.
 
-    `where`: local, slurm, or a scheduler's address. `jobs`: workers to start; 0 on this machine: its cores.
+    `where`: local, or a scheduler's address. `jobs`: workers to start on this machine; 0: one for each core.
     `course`: with the puzzles that were handed in. `sample`: a submission, which all workers must see.
     """
     for name in ("distributed", "distributed.client"):  # what matters of it is said in a sentence
@@ -44,21 +44,15 @@ def cluster(where: str, jobs: int, course: Settings, sample: Path) -> Iterator[C
     course.records.mkdir(parents=True, exist_ok=True, mode=0o700)
     with tempfile.TemporaryDirectory(dir=course.records, prefix=".cluster-") as mark, ExitStack() as stack:
         wanted = needs(course, Path(mark), sample)
-        client = stack.enter_context(_client(where, jobs, Path(mark), stack))
+        client = stack.enter_context(_client(where, jobs, stack))
         yield _Cluster(where, client, wanted)
 
 
-def _client(where: str, jobs: int, private: Path, stack: ExitStack) -> Client:
+def _client(where: str, jobs: int, stack: ExitStack) -> Client:
     if where == "local":
         return Client(stack.enter_context(_local(jobs)), set_as_default=False)
-    if where == "slurm":
-        from checker.grading import slurm
-
-        jobs_of_slurm = stack.enter_context(slurm.cluster(private))
-        slurm.hand_in(jobs_of_slurm, jobs)
-        return Client(jobs_of_slurm, set_as_default=False)
     if not re.fullmatch(r"(?:tcp|tls)://\S+:\d+", where):
-        raise NoCrew(f"{where} is neither local nor slurm nor a Dask scheduler's address, such as tls://host:8786.")
+        raise NoCrew(f"{where} is neither local nor a Dask scheduler's address, such as tls://host:8786.")
     if jobs:
         raise NoCrew(f"{where} has its workers already: leave --jobs out.")
     try:

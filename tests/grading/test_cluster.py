@@ -1,11 +1,9 @@
-"""Grading on a Dask cluster: the same results as without one, whatever dies. Dask is real here, and Slurm a script."""
+"""Grading on a Dask cluster: the same results as without one, whatever dies. Dask is real here."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
-import shlex
 import shutil
 import signal
 import subprocess
@@ -243,11 +241,9 @@ def test_a_worker_that_would_judge_otherwise_is_refused(desk: Path, dask: Dask, 
 @pytest.mark.parametrize(
     ("arguments", "status", "sentence"),
     [
-        (("--cluster", "cloud"), 2, "neither local nor slurm nor a Dask scheduler's address"),
+        (("--cluster", "cloud"), 2, "neither local nor a Dask scheduler's address"),
         (("--cluster", "tcp://127.0.0.1:1", "--jobs", "2"), 2, "leave --jobs out"),
         (("--cluster", "tcp://127.0.0.1:1"), 3, "no Dask scheduler answers at tcp://127.0.0.1:1"),
-        (("--cluster", "slurm"), 2, "how many Slurm jobs"),
-        (("--cluster", "slurm", "--jobs", "2"), 2, "There is no sbatch here"),
     ],
 )
 def test_what_cannot_be_used_is_a_sentence(
@@ -280,103 +276,3 @@ def test_without_dask_it_is_a_sentence(desk: Path) -> None:
     )
     assert done.returncode == 2
     assert "distributed is missing" in done.stderr and "[cluster]" in done.stderr and "Traceback" not in done.stderr
-
-
-def script(folder: Path, configured: str) -> list[str]:
-    """The lines of a Slurm job, with something in Dask's configuration; no Slurm is needed."""
-    code = (
-        "import sys; from pathlib import Path; from checker.grading import slurm\n"
-        "with slurm.cluster(Path(sys.argv[1])) as cluster: print(cluster.job_script())\n"
-        "import signal; assert signal.getsignal(signal.SIGINT) is signal.default_int_handler"
-    )
-    (folder / "dask's configuration").mkdir(exist_ok=True)
-    (folder / "dask's configuration" / "jobqueue.yaml").write_text(configured)
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(folder)], env=environment(), capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout.splitlines()
-
-
-def test_a_slurm_job_is_one_worker(tmp_path: Path) -> None:
-    lines = script(tmp_path, "")
-    assert {"#SBATCH -n 1", "#SBATCH --cpus-per-task=1", "#SBATCH --mem=4G"} <= set(lines)
-    assert not [line for line in lines if "gres" in line]
-    *_, place, worker = [line for line in lines if line]
-    assert place == f"cd {shlex.quote(str(ROOT))} || exit"
-    words = shlex.split(worker)
-    assert words[:3] == [sys.executable, "-m", "distributed.cli.dask_worker"]
-    assert words[words.index("--nthreads") + 1] == "1" and "--nworkers" not in words
-    assert words[3].startswith("tls://")
-    assert f"export DASK_DISTRIBUTED__COMM__TLS__WORKER__CERT={shlex.quote(str(tmp_path / 'dask.pem'))}" in lines
-    assert (tmp_path / "dask.pem").stat().st_mode & 0o077 == 0
-
-
-def test_a_slurm_job_is_as_dask_s_own_configuration_has_it(tmp_path: Path) -> None:
-    """The guide's example, but for a network that is not here, and with a GPU."""
-    guide = (ROOT / "docs" / "instructors.md").read_text()
-    (example,) = re.findall(r"<!-- jobqueue.yaml -->\n```yaml\n(.*?)```", guide, re.DOTALL)
-    example = example.replace("interface: eth0", "interface: lo").replace("[] # grading", '["--gres=gpu:1"] # grading')
-    lines = script(tmp_path, example.replace("prologue: []", 'prologue: ["module load python"]'))
-    assert {
-        "#SBATCH -p normal",
-        "#SBATCH -A cs336",
-        "#SBATCH -t 02:00:00",
-        "#SBATCH -n 1",
-        "#SBATCH --cpus-per-task=2",
-        "#SBATCH --mem=4G",
-        "#SBATCH --gres=gpu:1",
-        "module load python",
-    } <= set(lines)
-    (worker,) = [line for line in lines if "dask_worker" in line]
-    assert "--nthreads 1 " in worker and "--interface lo" in worker
-
-
-SBATCH = """\
-#!/bin/bash
-test "$1" = --test-only && exec grep -q "#SBATCH -n 1"
-cp "$1" "{folder}/job $$.sh" && cd "{folder}" || exit
-setsid bash "job $$.sh" >>jobs.log 2>&1 &
-echo "$!" >>jobs
-echo "Submitted batch job $!"
-"""
-SCANCEL = """\
-#!/bin/bash
-kill -KILL -- "-$1"
-"""
-
-
-@pytest.fixture
-def a_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What Dask calls of Slurm: a job is a group of processes of this machine. The folder of its jobs."""
-    folder = tmp_path / "a slurm"
-    folder.mkdir()
-    for name, text in (("sbatch", SBATCH), ("scancel", SCANCEL)):
-        (folder / name).write_text(text.format(folder=folder))
-        (folder / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-    return folder
-
-
-def jobs(slurm: Path) -> list[int]:
-    """The jobs that were handed in; each is a process, and leads a group of them."""
-    return [int(line) for line in (slurm / "jobs").read_text().split()]
-
-
-def test_slurm_jobs_that_end_are_handed_in_again(desk: Path, a_slurm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT", "100ms")
-    grader = running(desk, "--cluster", "slurm", "--jobs", "1")
-    wait_for(lambda: records(desk))
-    (first,) = jobs(a_slurm)
-    os.killpg(first, signal.SIGKILL)
-    assert grader.wait() == 0, (desk / "said").read_text()
-    _, second = jobs(a_slurm)
-    wait_for(lambda: ended(second))
-    assert rows(desk) == uninterrupted(desk)
-
-
-def test_what_slurm_does_not_take_is_a_sentence(desk: Path, a_slurm: Path) -> None:
-    (a_slurm / "sbatch").write_text("#!/bin/sh\necho 'sbatch: error: invalid partition' >&2\nexit 1\n")
-    done = graded(desk, "--cluster", "slurm", "--jobs", "1")
-    assert done.returncode == 2
-    assert "Slurm does not accept the job: sbatch: error: invalid partition" in done.stderr
