@@ -6,7 +6,7 @@
 #   LMS=…          the learning platform that has exported ROSTER=…: canvas or moodle (grades)
 #   CLUSTER=…      who grades: local, or the address of a Dask scheduler (grade)
 #   STUDENT=…      a student's name, as nbgrader knows it; NAMES=1: name those whom a page is about (class)
-#   KIND=…         what is asked about wrong kernels: line or property; COUNT=… of them, drawn by SEED=… (questions)
+#   COUNT=…        how many questions, drawn by SEED=… (questions)
 #   SITE=…         the folder of the site (build/site); SERVE=1: show it as well; PYODIDE=cdn: pages take Python from its public address (site)
 #   TESTS=…        some files of tests (test, test-all, test-costs)
 #   SLICE=…        a slice of the tests or the mutants, as `make test` has named it (test, mutants)
@@ -48,8 +48,8 @@ viva: $(call layer,lab) ## for instructors: questions to each student on their o
 ideas: $(call layer,check) ## for instructors: the mistakes that reports on PUZZLE=p4 name, in their words, with kernels that make them
 	@$(checker) ideas $(call argument,PUZZLE)
 
-questions: $(call layer,lab) ## for instructors: a question bank for Moodle, and for print, from wrong kernels of PUZZLE=p4 (KIND=line or property, COUNT=10, SEED=1, FOLDER=questions)
-	@$(checker) questions $(call argument,PUZZLE) $(call option,--kind,KIND) $(call option,--count,COUNT) $(call option,--seed,SEED) $(call option,--folder,FOLDER)
+questions: $(call layer,lab) ## for instructors: a question bank for Moodle, and for print, from wrong kernels of PUZZLE=p4 (COUNT=10, SEED=1, FOLDER=questions)
+	@$(checker) questions $(call argument,PUZZLE) $(call option,--count,COUNT) $(call option,--seed,SEED) $(call option,--folder,FOLDER)
 
 gradescope: $(call layer,lab) ## for instructors: an autograder for Gradescope, of PUZZLE=p4 or of all that the course has (FILE=gradescope.zip, COURSE=course)
 	@$(checker) gradescope $(call argument,PUZZLE) --course "$${COURSE:-course}" $(call option,--file,FILE)

@@ -17,25 +17,20 @@ from checker.report.screen import console, say
 
 @click.command()
 @click.argument("puzzle", required=False, metavar="PUZZLE")
-@click.option(
-    "--kind", type=click.Choice(["line", "property"]), default="line", show_default=True, help="Of questions."
-)
 @click.option("--count", type=click.IntRange(min=1), default=10, show_default=True, help="How many questions.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Another number draws other questions.")
 @click.option(
     "--folder", type=click.Path(path_type=Path), default="questions", show_default=True, help="Where to write."
 )
-def questions(puzzle: str | None, kind: str, count: int, seed: int, folder: Path) -> None:
-    """Make questions on wrong kernels: which line was changed, or which properties fail?
+def questions(puzzle: str | None, count: int, seed: int, folder: Path) -> None:
+    """Make questions on wrong kernels: which line was changed?
 
-    Writes questions-PUZZLE-KIND.xml for Moodle, the same questions as a notebook to hand out, and a notebook with the
-    answers. None of these kernels is handed out by `bug`. Which properties fail, the judge finds out here, as in
-    practice.
+    Writes questions-PUZZLE.xml for Moodle, the same questions as a notebook to hand out, and a notebook with the
+    answers. None of these kernels is handed out by `bug`.
     """
     puzzle_id, screen = asked_for(puzzle, "questions"), console()
     try:
-        with screen.status("judging" if kind == "property" else "reading"):
-            asked = list(islice(bank.questions(puzzle_id, kind, seed), count))
+        asked = list(islice(bank.questions(puzzle_id, seed), count))
     except OSError as error:
         raise Misuse(
             f"This copy of the course has no wrong kernels of puzzle {puzzle_id}: they are made from solutions/ and "
@@ -44,8 +39,8 @@ def questions(puzzle: str | None, kind: str, count: int, seed: int, folder: Path
     except BadEdit as problem:
         raise Misuse(str(problem)) from problem
     if not asked:
-        raise Misuse(f"No wrong kernel of puzzle {puzzle_id} makes a question about its {kind}.")
-    stem = f"questions-{puzzle_id}-{kind}"
+        raise Misuse(f"No wrong kernel of puzzle {puzzle_id} makes a question about a line.")
+    stem = f"questions-{puzzle_id}"
     files = {
         folder / f"{stem}.xml": moodle.quiz(asked),
         folder / f"{stem}.ipynb": notebooks.handed_out(asked).encode(),

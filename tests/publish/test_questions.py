@@ -13,17 +13,13 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner, Result
 
-from checker import catalog, check
 from checker.commands.questions import questions
 from checker.course import ladder, places
 from checker.course.status import Misuse
 from checker.learner.bugs import bugs_of, code_of
-from checker.publish.questions import bank, moodle
-from tests.conftest import ROOT, check_kernel, importable, need, typed
+from checker.publish.questions import bank
+from tests.conftest import ROOT, importable, need, typed
 from tests.kernels import named
-
-LARGE = (100, 90, 83.33333, 80, 75, 70, 66.66667, 60, 50, 40, 33.33333, 30, 25, 20)
-MOODLE = {sign * one for one in (*LARGE, 16.66667, 14.28571, 12.5, 11.11111, 10, 5, 0) for sign in (1, -1)}
 
 
 def asked(folder: Path, *options: str) -> Result:
@@ -57,7 +53,7 @@ def test_the_line_to_blame_is_the_one_that_the_solution_does_not_have(puzzle_id:
     lines = [re.sub("#.*", "", line).strip() for line in code_of(places.solution(puzzle_id).read_text()).split("\n")]
     solution = [line for line in lines if line and not line.startswith(("import ", "from "))]
     published = {bug.text.partition('"""\n')[2] for bug in bugs_of(puzzle_id)}
-    every = list(bank.questions(puzzle_id, "line", 0))
+    every = list(bank.questions(puzzle_id, 0))
     assert len(every) >= 10 and len({one.kernel for one in every}) == len(every)
     for one in every:
         assert code_of(named(one.kernel).text) not in published
@@ -74,7 +70,7 @@ def test_the_line_to_blame_is_the_one_that_the_solution_does_not_have(puzzle_id:
 def test_lines_for_moodle_and_for_print(tmp_path: Path) -> None:
     said = asked(tmp_path / "new" / "folder", "3").output
     folder = tmp_path / "new" / "folder"
-    names = [f"questions-p3-line{end}" for end in ("-answers.ipynb", ".ipynb", ".xml")]
+    names = [f"questions-p3{end}" for end in ("-answers.ipynb", ".ipynb", ".xml")]
     assert sorted(path.name for path in folder.iterdir()) == names and said.startswith("10 questions:")
     quiz = bank_of(folder / names[2])
     assert len(quiz) == 10 and len({text(one, "name") for one in quiz}) == 10
@@ -92,7 +88,7 @@ def test_lines_for_moodle_and_for_print(tmp_path: Path) -> None:
     for notebook in (out, all_of_it):
         nbformat.validate(notebook)
     assert len(out.cells) == 11 and len(all_of_it.cells) == 21
-    kernels = list(bank.questions("p3", "line", 0))[:10]
+    kernels = list(bank.questions("p3", 0))[:10]
     for number, one in enumerate(kernels):
         question, answer = all_of_it.cells[2 * number + 1 : 2 * number + 3]
         assert question.source == out.cells[number + 1].source and listed(question.source) == list(one.lines)
@@ -113,37 +109,7 @@ def test_the_same_bytes_for_the_same_seed(tmp_path: Path) -> None:
     assert "there are no more for 500" in asked(tmp_path / "all", "p1", "--count", "500").output
 
 
-def test_the_judge_says_which_properties_fail(tmp_path: Path) -> None:
-    asked(tmp_path, "p1", "--kind", "property", "--count", "2")
-    quiz = bank_of(tmp_path / "questions-p1-property.xml")
-    answers = importable("nbformat").read(tmp_path / "questions-p1-property-answers.ipynb", 4)
-    titles = {one.title: one.name for one in catalog.load("p1").properties}
-    for number, one in enumerate(quiz):
-        shares = {
-            titles[unescape(a.findtext("text") or "")]: float(a.get("fraction", "")) for a in one.findall("answer")
-        }
-        assert list(shares) == list(titles.values()) and one.findtext("single") == "false"
-        [kernel] = re.findall(r"The kernel: (\w+)", answers.cells[2 * number + 2].source)
-        verdict = check_kernel(named(kernel))  # as it stands among the wrong ones, with its comments
-        failed = {its.name for its in verdict.properties if not its.passed}
-        assert {name for name, share in shares.items() if share > 0} == failed and failed < set(shares)
-        assert verdict.findings[0].title in unescape(text(one, "generalfeedback"))
-        assert "Memory traffic" in text(one, "questiontext")
-
-
-@pytest.mark.parametrize(("right", "wrong"), [(n, 11 - n) for n in range(1, 11)])
-def test_shares_are_some_that_moodle_knows(right: int, wrong: int) -> None:
-    choices = (*[bank.Choice("fails", True)] * right, *[bank.Choice("holds", False)] * wrong)
-    shares = [float(one) for one in moodle.fractions(bank.Question("p1", "property", "", (), choices, ""))]
-    assert set(shares) <= MOODLE
-    assert sum(shares[:right]) == pytest.approx(100, abs=1e-3) and sum(shares) == pytest.approx(0, abs=1e-3)
-
-
-def test_no_puzzle_has_more_properties_than_moodle_has_shares() -> None:
-    assert all(len(catalog.load(puzzle_id).properties) <= 11 for puzzle_id in ladder.RUNGS)
-
-
-def test_what_cannot_be_asked_gets_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_asked_gets_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for options, sentence in (
         (["p99"], "There is no puzzle"),
@@ -152,12 +118,7 @@ def test_what_cannot_be_asked_gets_a_sentence(tmp_path: Path, monkeypatch: pytes
     ):
         with pytest.raises(Misuse, match=sentence):
             asked(tmp_path / "file", *options)
-    monkeypatch.setattr(check, "pytorch_missing", lambda: "There is no PyTorch.")
-    with pytest.raises(Misuse, match="There is no PyTorch"):
-        asked(tmp_path / "torch", "a4", "--kind", "property")
-    assert not (tmp_path / "torch").exists()
-    for strange in (["p3", "--count", "0"], ["p3", "--kind", "fix"]):
-        assert CliRunner().invoke(questions, strange).exit_code == 2
+    assert CliRunner().invoke(questions, ["p3", "--count", "0"]).exit_code == 2
 
 
 @pytest.mark.parametrize("kept", ["tests/wrong", "solutions"])
@@ -179,5 +140,4 @@ def test_the_guide_can_be_typed(tmp_path: Path) -> None:
     for line in re.findall(r"^make questions .*", (ROOT / "docs" / "instructors.md").read_text(), re.MULTILINE):
         typed = [*line.split(), "COUNT=2", "SEED=1", "FOLDER=my folder", f"VENV={tmp_path}"]
         done = subprocess.run(typed, cwd=ROOT, capture_output=True, text=True, check=True)
-        kind = line.partition("KIND=")[2]
-        assert f"checker questions p3 --kind {kind} --count 2 --seed 1 --folder my folder" in done.stdout
+        assert "checker questions p3 --count 2 --seed 1 --folder my folder" in done.stdout

@@ -1,4 +1,4 @@
-"""Questions on wrong kernels of a puzzle, each with its answers: which line is wrong, or which properties fail?
+"""Questions on wrong kernels of a puzzle, each with its answer: which line is wrong?
 
 The kernels are those of `tests/wrong/ID.toml` with one change of a few lines. `make bug` hands some of them out, and
 these are not asked about.
@@ -9,15 +9,14 @@ from __future__ import annotations
 import ast
 import random
 import tokenize
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from checker import catalog
-from checker.check import Terms, check, program_of
-from checker.course import ladder, places
+from checker.check import program_of
+from checker.course import places
 from checker.grading.viva.lines import Listing, listing
 from checker.learner.bugs import changes, code_of, edited, entries
 from checker.submission.problem import NotASubmission
@@ -29,11 +28,11 @@ _FEW = 3  # lines that one mistake may take up
 
 @dataclass(frozen=True)
 class Choice:
-    """An answer to choose: a property by its title, or a line of the listing by its number."""
+    """An answer to choose: a line of the listing."""
 
     text: str
     right: bool
-    line: int = 0  # whose code the text is; 0: of a property
+    line: int  # its number
 
 
 @dataclass(frozen=True)
@@ -41,12 +40,10 @@ class Question:
     """A kernel with one mistake, and what it is asked about."""
 
     puzzle: str
-    kind: str  # line or property
     kernel: str  # its name among the wrong kernels
     lines: tuple[str, ...]  # of its listing
     choices: tuple[Choice, ...]
     says: str  # what the mistake is
-    finding: str = ""  # the title of the judge's first finding, if it has judged
 
 
 @dataclass(frozen=True)
@@ -61,21 +58,16 @@ class Wrong:
     in_one_line: bool  # which replaces one of the solution's
 
 
-def questions(puzzle_id: str, kind: str, seed: int, root: Path = places.ROOT) -> Iterator[Question]:
-    """All questions of a kind on a puzzle, in an order that is drawn; the same for the same seed.
+def questions(puzzle_id: str, seed: int, root: Path = places.ROOT) -> Iterator[Question]:
+    """All questions on a puzzle, in an order that is drawn; the same for the same seed.
 
-    Raises OSError if this copy of the course has no wrong kernels or no solutions, BadEdit if one of the kernels cannot
-    be made, and Misuse if the puzzle cannot be judged here.
+    Raises OSError if this copy of the course has no wrong kernels or no solutions, and BadEdit if one of the kernels
+    cannot be made.
     """
-    draw = random.Random(f"{puzzle_id} {kind} {seed}")
+    draw = random.Random(f"{puzzle_id} line {seed}")
     kernels = wrong_kernels(puzzle_id, root)
     draw.shuffle(kernels)
-    asked: Callable[[str, Wrong], Question | None] = partial(_on_its_line, draw)
-    if kind == "property":
-        needed = {one: places.solution(one, root) for one in ladder.RUNGS[puzzle_id].launches}
-        lent = {one: _submission(path.name, path.read_text(encoding="utf-8")) for one, path in needed.items()}
-        asked = partial(_on_its_properties, Terms(targets=(), lent=lent))
-    return (question for question in map(asked, [puzzle_id] * len(kernels), kernels) if question is not None)
+    return (question for one in kernels if (question := _on_its_line(draw, puzzle_id, one)) is not None)
 
 
 def wrong_kernels(puzzle_id: str, root: Path = places.ROOT) -> list[Wrong]:
@@ -124,7 +116,7 @@ def _on_its_line(draw: random.Random, puzzle_id: str, one: Wrong) -> Question | 
     choices = tuple(
         Choice(one.listing.lines[number - 1].strip(), number == right, number) for number in sorted([*numbers, right])
     )
-    return Question(puzzle_id, "line", one.name, one.listing.lines, choices, one.says)
+    return Question(puzzle_id, one.name, one.listing.lines, choices, one.says)
 
 
 def _other_statements(text: str, wrong: int) -> list[int]:
@@ -137,13 +129,3 @@ def _other_statements(text: str, wrong: int) -> list[int]:
             if wrong not in range(node.lineno, end) and node.lineno != wrong:
                 found.add(node.lineno)
     return sorted(found)
-
-
-def _on_its_properties(terms: Terms, puzzle_id: str, one: Wrong) -> Question | None:
-    """None if it fails all properties or none: then there is nothing to tell apart."""
-    verdict = check(puzzle_id, one.submission, terms).verdict
-    choices = tuple(Choice(its.title, not its.passed) for its in verdict.properties)
-    if len({choice.right for choice in choices}) < 2 or not verdict.findings:
-        return None
-    finding = verdict.findings[0].title
-    return Question(puzzle_id, "property", one.name, one.listing.lines, choices, one.says, finding)

@@ -14,26 +14,16 @@ def quiz(questions: Sequence[Question]) -> bytes:
     root = ElementTree.Element("quiz")
     for number, one in enumerate(questions, start=1):
         question = ElementTree.SubElement(root, "question", type="multichoice")
-        _text(question, "name", f"{one.puzzle}, {one.kind} {number}")
+        _text(question, "name", f"{one.puzzle}, line {number}")
         _text(question, "questiontext", shown.question(one), format="html")
         _text(question, "generalfeedback", shown.feedback(one), format="html")
-        ElementTree.SubElement(question, "single").text = "true" if one.kind == "line" else "false"
+        ElementTree.SubElement(question, "single").text = "true"
         ElementTree.SubElement(question, "shuffleanswers").text = "false"
-        ElementTree.SubElement(question, "answernumbering").text = "none" if one.kind == "line" else "abc"
-        for choice, fraction in zip(one.choices, fractions(one), strict=True):
-            _text(question, "answer", shown.choice(choice), fraction=fraction, format="html")
+        ElementTree.SubElement(question, "answernumbering").text = "none"
+        for choice in one.choices:
+            _text(question, "answer", shown.choice(choice), fraction="100" if choice.right else "0", format="html")
     ElementTree.indent(root)
     return bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
-
-
-def fractions(one: Question) -> list[str]:
-    """What each choice counts for, in percent, as Moodle writes it: at most five decimals.
-
-    Of several right ones, each is a part of the whole, and each wrong one takes a part: to tick everything gives 0.
-    """
-    right = sum(choice.right for choice in one.choices)
-    taken = 0.0 if one.kind == "line" else -100 / (len(one.choices) - right)
-    return [f"{100 / right if choice.right else taken:.7g}" for choice in one.choices]
 
 
 def _text(parent: ElementTree.Element, tag: str, text: str, **attributes: str) -> None:
