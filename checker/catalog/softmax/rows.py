@@ -7,14 +7,14 @@ refused access covers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Literal
 
 import numpy as np
 
 from checker.course.case import Array, Case, Role
 from checker.course.misconception import Misconception, Reach, Reaches, Unwritten
-from checker.course.words import Ideas
+from checker.course.words import Ideas, Words
 
 idea = Ideas(__file__)
 
@@ -63,16 +63,8 @@ TILE_OF_ROWS = {
 
 def worded(misconceptions: Iterable[Misconception], notation: Mapping[str, str]) -> tuple[Misconception, ...]:
     """Misconceptions about rows in the notation of a kernel."""
-    return tuple(
-        replace(
-            m,
-            title=m.title.format_map(notation),
-            explanation=m.explanation.format_map(notation),
-            hint=m.hint.format_map(notation),
-            question=m.question.format_map(notation),
-        )
-        for m in misconceptions
-    )
+    texts = ((m, Words(m.title, m.explanation, m.hint, m.question)) for m in misconceptions)
+    return tuple(replace(m, **asdict(words.filled(notation))) for m, words in texts)
 
 
 Stride = Callable[[Case], int]  # how far apart a kernel believes rows to be
