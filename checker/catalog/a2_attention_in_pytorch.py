@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.catalog.attention import values
-from checker.catalog.attention.in_pytorch import (
+from checker.catalog.attention.forward.update_mistakes import DIVIDED_AT_THE_END, by_part
+from checker.catalog.attention.launch import Proves, Shape
+from checker.catalog.attention.pytorch.calls import (
     KERNEL,
     PROPERTIES,
     Size,
@@ -23,11 +25,9 @@ from checker.catalog.attention.in_pytorch import (
     size,
     steps,
 )
-from checker.catalog.attention.launch import Proves, Shape
-from checker.catalog.attention.pytorch_mistakes import IN_PYTORCH
+from checker.catalog.attention.pytorch.mistakes import IN_PYTORCH
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE
 from checker.catalog.attention.suspected import suspected_tiles
-from checker.catalog.attention.update_mistakes import DIVIDED_AT_THE_END, by_part
 from checker.course.case import Case, Outputs
 from checker.course.puzzle import Draw, Footprints, Puzzle
 from checker.course.question import Question, largest, products

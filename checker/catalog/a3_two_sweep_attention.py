@@ -9,15 +9,15 @@ import numpy as np
 from checker.catalog.attention import launch as attention
 from checker.catalog.attention import values
 from checker.catalog.attention.bounds import in_tiles, work
-from checker.catalog.attention.cases import LARGE, CaseMaker, of_other_blocks, pictured
+from checker.catalog.attention.forward.cases import LARGE, CaseMaker, of_other_blocks, pictured
+from checker.catalog.attention.forward.mistakes import SCORES
+from checker.catalog.attention.forward.two_pass_mistakes import PASSES
 from checker.catalog.attention.launch import Proves, Shape, shape_of, tensors, unwritten
-from checker.catalog.attention.mistakes import SCORES
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected
 from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import SIZES, attention_timed
-from checker.catalog.attention.two_pass_mistakes import PASSES
 from checker.course.case import Case, Role
 from checker.course.puzzle import Budget, Draw, Kernel, Property, Remark, Timed, Tuning, Work
 from checker.course.question import Question, reads

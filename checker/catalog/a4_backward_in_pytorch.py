@@ -6,11 +6,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from checker.catalog.attention.backward_cases import delta_of_zero, large_values
-from checker.catalog.attention.backward_in_pytorch import KERNEL, call_back, expected
-from checker.catalog.attention.in_pytorch import PROPERTIES, Size, in_pytorch, most, of_every_size, plain, size, steps
+from checker.catalog.attention.backward.cases import delta_of_zero, large_values
 from checker.catalog.attention.launch import Proves, Shape
-from checker.catalog.attention.pytorch_backward_mistakes import BACKWARD_IN_PYTORCH
+from checker.catalog.attention.pytorch.backward import KERNEL, call_back, expected
+from checker.catalog.attention.pytorch.backward_mistakes import BACKWARD_IN_PYTORCH
+from checker.catalog.attention.pytorch.calls import (
+    PROPERTIES,
+    Size,
+    in_pytorch,
+    most,
+    of_every_size,
+    plain,
+    size,
+    steps,
+)
 from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.values import Inputs, hard_inputs, normal_inputs
 from checker.course.case import Array, Case

@@ -7,13 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from checker.catalog.attention import values
-from checker.catalog.attention.backward_cases import half_inputs, large_products, large_values
-from checker.catalog.attention.bias_cases import BiasMaker, suspected_bias
-from checker.catalog.attention.bias_gradient import bias_loads, expected_gradient, gradient_budget
-from checker.catalog.attention.bias_gradient_mistakes import BIAS_GRADIENT
-from checker.catalog.attention.bias_mistakes import BIAS_OF_SCORES
-from checker.catalog.attention.bias_models import gradient_with_p
-from checker.catalog.attention.biased import (
+from checker.catalog.attention.backward.cases import half_inputs, large_products, large_values
+from checker.catalog.attention.bias.cases import BiasMaker, suspected_bias
+from checker.catalog.attention.bias.gradient import bias_loads, expected_gradient, gradient_budget
+from checker.catalog.attention.bias.gradient_mistakes import BIAS_GRADIENT
+from checker.catalog.attention.bias.launch import (
     FULL,
     OF_ALL_HEADS,
     OF_KEYS,
@@ -30,8 +28,10 @@ from checker.catalog.attention.biased import (
     gradient_launch,
     laid_out,
 )
+from checker.catalog.attention.bias.mistakes import BIAS_OF_SCORES
+from checker.catalog.attention.bias.models import gradient_with_p
 from checker.catalog.attention.bounds import forward_budget, work
-from checker.catalog.attention.cases import (
+from checker.catalog.attention.forward.cases import (
     FAR,
     FAR_HALF,
     FAR_HEADS,
@@ -42,17 +42,17 @@ from checker.catalog.attention.cases import (
     of_every_class,
     of_other_blocks,
 )
-from checker.catalog.attention.causal_mistakes import CAUSAL
-from checker.catalog.attention.flash_2_mistakes import ACCUMULATION, LSE
+from checker.catalog.attention.forward.causal_mistakes import CAUSAL
+from checker.catalog.attention.forward.flash_2_mistakes import ACCUMULATION, LSE
+from checker.catalog.attention.forward.mistakes import SCORES, scaled_in_half
+from checker.catalog.attention.forward.update_mistakes import DIVIDED_AT_THE_END, by_part
+from checker.catalog.attention.forward.visit_mistakes import tiles_looked_at
 from checker.catalog.attention.launch import FAR_APART, Shape, sampled, shape_of
-from checker.catalog.attention.mistakes import SCORES, scaled_in_half
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected, is_causal, sees
 from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import attention_timed
-from checker.catalog.attention.update_mistakes import DIVIDED_AT_THE_END, by_part
-from checker.catalog.attention.visit_mistakes import tiles_looked_at
 from checker.course.case import Array, Case, blank
 from checker.course.puzzle import (
     Budget,

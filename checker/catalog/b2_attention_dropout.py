@@ -6,13 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from checker.catalog.attention.backward import expected as expected_gradients
-from checker.catalog.attention.backward_cases import delta_of_zero, half_inputs, large_products, large_values
-from checker.catalog.attention.backward_mistakes import FULL
-from checker.catalog.attention.backward_operands import SIGN_REVERSED, of_gradients
+from checker.catalog.attention.backward.cases import delta_of_zero, half_inputs, large_products, large_values
+from checker.catalog.attention.backward.gradients import expected as expected_gradients
+from checker.catalog.attention.backward.mistakes import FULL
+from checker.catalog.attention.backward.operands import SIGN_REVERSED, of_gradients
 from checker.catalog.attention.bounds import in_tiles, work
-from checker.catalog.attention.cases import of_other_blocks
-from checker.catalog.attention.dropout_cases import (
+from checker.catalog.attention.dropout.cases import (
     Dropout,
     DropoutCaseMaker,
     backward_launch,
@@ -20,16 +19,17 @@ from checker.catalog.attention.dropout_cases import (
     pictured,
     timed_backward,
 )
-from checker.catalog.attention.dropout_mistakes import DROPOUT
-from checker.catalog.attention.flash_2_mistakes import ACCUMULATION, LSE
+from checker.catalog.attention.dropout.mistakes import DROPOUT
+from checker.catalog.attention.forward.cases import of_other_blocks
+from checker.catalog.attention.forward.flash_2_mistakes import ACCUMULATION, LSE
+from checker.catalog.attention.forward.mistakes import SCORES
+from checker.catalog.attention.forward.update_mistakes import DIVIDED_AT_THE_END, by_part
 from checker.catalog.attention.launch import Shape, sampled, shape_of
-from checker.catalog.attention.mistakes import SCORES
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import expected
 from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import SIZES, attention_timed
-from checker.catalog.attention.update_mistakes import DIVIDED_AT_THE_END, by_part
 from checker.catalog.attention.values import (
     Inputs,
     hard_inputs,

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from checker.catalog.attention import values
-from checker.catalog.attention.cases import FAR, FAR_HEADS
+from checker.catalog.attention.forward.cases import FAR, FAR_HEADS
+from checker.catalog.attention.forward.update_mistakes import DIVIDED_AT_THE_END, by_part
 from checker.catalog.attention.launch import Shape
 from checker.catalog.attention.reference import sees
-from checker.catalog.attention.update_mistakes import DIVIDED_AT_THE_END, by_part
 from checker.catalog.split.bounds import WHY_BLOCKS, budget, by_hand, largest_block, work
 from checker.catalog.split.cases import SplitCaseMaker, of_programs, right_parts
 from checker.catalog.split.launch import MERGE, SPLIT, Cut, Parts, launch_merge, launch_split

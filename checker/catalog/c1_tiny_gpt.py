@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from checker.catalog.attention.autograd_mistakes import IN_AUTOGRAD
-from checker.catalog.attention.in_autograd import BACKWARD, FORWARD, Layout, call, expected, steps, suspected_calls
 from checker.catalog.attention.launch import Proves
+from checker.catalog.attention.pytorch.autograd import BACKWARD, FORWARD, Layout, call, expected, steps, suspected_calls
+from checker.catalog.attention.pytorch.autograd_mistakes import IN_AUTOGRAD
 from checker.course.case import Case
 from checker.course.puzzle import Draw, Kernel, Property, Puzzle
 from checker.course.question import Question, launched, launches

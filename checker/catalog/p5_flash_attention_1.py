@@ -9,16 +9,16 @@ import numpy as np
 from checker.catalog.attention import launch as attention
 from checker.catalog.attention import values
 from checker.catalog.attention.bounds import in_tiles, work
-from checker.catalog.attention.cases import LARGE, CaseMaker, of_other_blocks, pictured
-from checker.catalog.attention.flash_1_mistakes import VISITS
+from checker.catalog.attention.forward.cases import LARGE, CaseMaker, of_other_blocks, pictured
+from checker.catalog.attention.forward.flash_1_mistakes import VISITS
+from checker.catalog.attention.forward.mistakes import SCORES
+from checker.catalog.attention.forward.update_mistakes import KEPT_DIVIDED, by_part
 from checker.catalog.attention.launch import Proves, Shape, shape_of, tensors
-from checker.catalog.attention.mistakes import SCORES
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE, TF32, expected
 from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import HIDDEN, SIZES, attention_timed
-from checker.catalog.attention.update_mistakes import KEPT_DIVIDED, by_part
 from checker.course.case import Case, Role, blank
 from checker.course.misconception import Moves
 from checker.course.puzzle import Budget, Draw, Kernel, Property, Timed, Tuning, Work

@@ -7,18 +7,18 @@ import numpy as np
 from checker.catalog.attention import launch as attention
 from checker.catalog.attention import values
 from checker.catalog.attention.bounds import forward_budget, work
-from checker.catalog.attention.cases import CaseMaker, of_other_blocks, pictured
-from checker.catalog.attention.causal_mistakes import CAUSAL
-from checker.catalog.attention.flash_2_mistakes import ACCUMULATION, LSE
+from checker.catalog.attention.forward.cases import CaseMaker, of_other_blocks, pictured
+from checker.catalog.attention.forward.causal_mistakes import CAUSAL
+from checker.catalog.attention.forward.flash_2_mistakes import ACCUMULATION, LSE
+from checker.catalog.attention.forward.mistakes import SCORES
+from checker.catalog.attention.forward.update_mistakes import DIVIDED_AT_THE_END, by_part
+from checker.catalog.attention.forward.visit_mistakes import tiles_looked_at
 from checker.catalog.attention.launch import Proves, Shape, sampled, tensors, unwritten
-from checker.catalog.attention.mistakes import SCORES
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected
 from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import SIZES, attention_timed
-from checker.catalog.attention.update_mistakes import DIVIDED_AT_THE_END, by_part
-from checker.catalog.attention.visit_mistakes import tiles_looked_at
 from checker.course.case import Case, Role
 from checker.course.puzzle import Draw, Kernel, Property, Timed, Tuning, Work
 from checker.course.question import Question, reads

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from checker.catalog.attention.backward import expected, given, given_all, launch_given
-from checker.catalog.attention.backward_cases import (
+from checker.catalog.attention.backward.cases import (
     BackwardCaseMaker,
     delta_of_zero,
     half_inputs,
@@ -17,11 +16,12 @@ from checker.catalog.attention.backward_cases import (
     launch_with,
     pictured,
 )
-from checker.catalog.attention.backward_mistakes import MISTAKES
-from checker.catalog.attention.backward_operands import OPERANDS
+from checker.catalog.attention.backward.gradients import expected, given, given_all, launch_given
+from checker.catalog.attention.backward.mistakes import MISTAKES
+from checker.catalog.attention.backward.operands import OPERANDS
 from checker.catalog.attention.bounds import in_tiles, keys_needed, keys_seen
 from checker.catalog.attention.bounds import work as work_of
-from checker.catalog.attention.cases import FAR, FAR_HALF, FURTHER, MANY_HEADS, of_every_class, of_other_blocks
+from checker.catalog.attention.forward.cases import FAR, FAR_HALF, FURTHER, MANY_HEADS, of_every_class, of_other_blocks
 from checker.catalog.attention.launch import FAR_APART, Shape, sampled, shape_of, some_heads
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.suspected import suspected_tiles

@@ -9,6 +9,7 @@ import numpy as np
 
 from checker.catalog.matrix.launch import matrix, sums
 from checker.catalog.matrix.sum_mistakes import SUMS
+from checker.catalog.numbers import EPS32
 from checker.catalog.softmax import reference, rows
 from checker.catalog.softmax.cases import CaseMaker, large_cases, pictured, stacked
 from checker.catalog.softmax.launch import Proves, equal_gaps
@@ -107,7 +108,7 @@ def expected(case: Case) -> Mapping[str, Expected]:
     """
     x = matrix(case)
     additions = 32 + rows.block_size(case) / 128
-    return {"out_ptr": Expected(x.sum(axis=1), reference.EPS32 * additions * np.abs(x).sum(axis=1))}
+    return {"out_ptr": Expected(x.sum(axis=1), EPS32 * additions * np.abs(x).sum(axis=1))}
 
 
 def budget(case: Case) -> Mapping[str, Budget]:

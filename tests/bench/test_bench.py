@@ -24,8 +24,8 @@ from checker.bench.run import BenchmarkFailed, Extent, measure, predict
 from checker.bench.workload import asked, size_of
 from checker.box.parent import torch_gpu_missing
 from checker.catalog import s3_long_rows
-from checker.catalog.attention import dropout
-from checker.catalog.attention.dropout_cases import DropoutCaseMaker
+from checker.catalog.attention import dropped as dropout
+from checker.catalog.attention.dropout.cases import DropoutCaseMaker
 from checker.catalog.attention.launch import Shape
 from checker.course import ladder, places
 from checker.course.case import Role

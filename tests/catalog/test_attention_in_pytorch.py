@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from checker import catalog
-from checker.catalog.attention.in_pytorch import most, plain
+from checker.catalog.attention.pytorch.calls import most, plain
 from checker.course.case import Array, Case, Tensor
 from tests.conftest import importable
 

@@ -9,9 +9,10 @@ import pytest
 
 from checker import catalog
 from checker.box.protocol.philox import rand
-from checker.catalog.attention import backward, dropout
+from checker.catalog.attention import dropped as dropout
 from checker.catalog.attention import reference as attention
-from checker.catalog.attention.bias_gradient import expected_gradient
+from checker.catalog.attention.backward import gradients as backward
+from checker.catalog.attention.bias.gradient import expected_gradient
 from checker.catalog.attention.launch import shape_of, tensors, wide
 from checker.course.case import Array, Case
 from tests.conftest import importable

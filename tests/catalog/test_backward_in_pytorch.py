@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from checker import catalog
-from checker.catalog.attention.in_pytorch import most, plain
+from checker.catalog.attention.pytorch.calls import most, plain
 from checker.course.case import Case, Role
 from tests.catalog.test_attention_in_pytorch import in_tiles_seen, positions
 from tests.conftest import importable

@@ -10,8 +10,8 @@ import pytest
 from checker import catalog
 from checker.catalog import b1_attention_bias as b1
 from checker.catalog import p7_causal_backward as p7
-from checker.catalog.attention.backward_cases import launch_with
-from checker.catalog.attention.biased import KINDS, OF_ALL_HEADS, attention_launch, drawn_bias, gradient_launch
+from checker.catalog.attention.backward.cases import launch_with
+from checker.catalog.attention.bias.launch import KINDS, OF_ALL_HEADS, attention_launch, drawn_bias, gradient_launch
 from checker.catalog.attention.bounds import A_PROGRAM, A_VISIT, by_hand, keys_needed, largest_tile, visits
 from checker.catalog.attention.launch import Shape, shape_of
 from checker.catalog.attention.reference import sees

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from checker import catalog
-from checker.catalog.attention.cases import of_every_class
+from checker.catalog.attention.forward.cases import of_every_class
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.reference import is_causal
 from checker.catalog.cases import covering

@@ -14,7 +14,7 @@ from checker.bench.run import BenchmarkFailed, Extent, measure
 from checker.bench.workload import asked
 from checker.box.parent import torch_gpu_missing
 from checker.catalog import p6_flash_attention_2, p7_causal_backward
-from checker.catalog.attention.backward import given_all, launch_given
+from checker.catalog.attention.backward.gradients import given_all, launch_given
 from checker.catalog.attention.launch import Shape
 from checker.catalog.attention.values import Inputs
 from checker.course import places

@@ -1,1 +1,1 @@
-"""Rung a3 and puzzles 5 to 7: attention in tiles, forward and backward."""
+"""Attention in tiles: launches and references here; forward, backward, bias, dropout and PyTorch in their folders."""

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from checker.catalog.attention.dropout import dropped, drops
+from checker.catalog.attention.dropped import dropped, drops
 from checker.catalog.attention.launch import shape_of, wide
+from checker.catalog.numbers import EPS32, dot_eps
 from checker.course.case import Array, Case, Outputs
 from checker.course.puzzle import Expected, Invariant, Remark
 
-TF32_EPS = 2.0**-10
-EPS32 = float(np.finfo(np.float32).eps)
 TF32 = Remark(
     "with fp32 inputs a GPU's tl.dot rounds them to TF32, which keeps 11 binary digits; the interpreter does not. "
     "input_precision='ieee' would keep all of them, much more slowly. fp16 inputs lose nothing.",
@@ -102,12 +101,6 @@ def score_error(case: Case) -> Array:
     errors = max(4.0, shape_of(case).D ** 0.5) * dot_eps(case)
     of_product = errors * float(case.scalars["scale"]) * products.max(axis=-1, keepdims=True)
     return np.asarray(of_product + 4 * EPS32 * np.abs(bias(case)).max(axis=-1, keepdims=True))
-
-
-def dot_eps(case: Case) -> float:
-    """The precision of tl.dot: fp32's, but TF32's for fp32 inputs on a GPU (two inputs rounded to 10 bits)."""
-    x = next(iter(case.tensors.values()))
-    return TF32_EPS / 2 if case.on_gpu and x.values.dtype == np.float32 and not x.bf16 else EPS32
 
 
 def expected(case: Case) -> Mapping[str, Expected]:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from checker.catalog.attention.bounds import A_PROGRAM, A_VISIT
-from checker.catalog.attention.reference import EPS32, dot_eps
 from checker.catalog.matmul.launch import shape_of, wide
+from checker.catalog.numbers import EPS32, dot_eps
 from checker.course.case import Array, Case
 from checker.course.puzzle import Budget, Expected
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from checker.catalog.softmax.mistakes import exp32, shifted, total, y_is
+from checker.catalog.numbers import exp32
+from checker.catalog.softmax.mistakes import shifted, total, y_is
 from checker.catalog.softmax.reference import softmax
 from checker.catalog.softmax.rows import block_size
 from checker.course.case import Array, Case

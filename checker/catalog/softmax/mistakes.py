@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from checker.catalog.numbers import exp32, rounded
 from checker.catalog.softmax.reference import row_input, softmax
 from checker.course.case import Array, Case
 from checker.course.misconception import Part, Writes
@@ -19,11 +20,6 @@ def y_is(formula: Callable[[Array, Case], Array]) -> Writes:
     return Writes(lambda case: {"y_ptr": formula(row_input(case), case)})
 
 
-def exp32(x: Array) -> Array:
-    """exp(x) as fp32 has it, infinite from 88.7 on; in float64."""
-    return np.exp(x).astype(np.float32).astype(np.float64)
-
-
 def total(x: Array) -> Array:
     """Sum over a row, kept as a column."""
     return np.asarray(x.sum(axis=-1, keepdims=True))
@@ -32,11 +28,6 @@ def total(x: Array) -> Array:
 def shifted(x: Array) -> Array:
     """x minus its row's maximum."""
     return np.asarray(x - x.max(axis=-1, keepdims=True))
-
-
-def _half(x: Array) -> Array:
-    """Rounded to fp16, infinite beyond 65504; in float64."""
-    return x.astype(np.float16).astype(np.float64)
 
 
 # Wrong ideas that any kernel for a row-wise softmax can have.
@@ -72,8 +63,8 @@ RESULTS = (
     idea("mean-for-sum/as-well", y_is(lambda x, _: exp32(shifted(x)) / total(exp32(shifted(x))) / x.shape[1])),
     idea(
         "exponentials-in-half",
-        y_is(lambda x, _: _half(exp32(x)) / total(exp32(x))),
-        y_is(lambda x, _: _half(exp32(shifted(x))) / total(exp32(shifted(x)))),
+        y_is(lambda x, _: rounded(exp32(x)) / total(exp32(x))),
+        y_is(lambda x, _: rounded(exp32(shifted(x))) / total(exp32(shifted(x)))),
     ),
     idea("sign-reversed", y_is(lambda x, _: exp32(-shifted(x)) / total(exp32(shifted(x))))),
     idea("sign-reversed/all", y_is(lambda x, _: exp32(-shifted(x)) / total(exp32(-shifted(x))))),

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from checker.catalog.numbers import exp32
 from checker.catalog.softmax.blockwise_mistakes import blocks, filled, top, with_max
-from checker.catalog.softmax.mistakes import exp32, shifted, total, y_is
+from checker.catalog.softmax.mistakes import shifted, total, y_is
 from checker.catalog.softmax.rows import block_size
 from checker.course.case import Array, Case
 from checker.course.misconception import Part, Writes

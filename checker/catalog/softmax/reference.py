@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from checker.catalog.numbers import EPS32
 from checker.course.case import Array, Case, Outputs, Tensor
 from checker.course.misconception import Moves
 from checker.course.puzzle import Budget, Expected, Invariant
@@ -15,7 +16,6 @@ from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 
-EPS32 = float(np.finfo(np.float32).eps)
 LARGEST_EXPONENT = 88.0  # from 88.7 on, exp is infinite in fp32
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from checker.catalog.numbers import exp32
 from checker.catalog.softmax import rows
 from checker.catalog.softmax.blockwise_mistakes import blocks, top
-from checker.catalog.softmax.mistakes import exp32, total, y_is
+from checker.catalog.softmax.mistakes import total, y_is
 from checker.course.case import Array, Case
 from checker.course.misconception import Moves
 from checker.course.words import Ideas

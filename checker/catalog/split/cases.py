@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from checker.catalog.attention.cases import FAR, FAR_HALF, FURTHER, MANY_HEADS, CaseMaker, Chosen
+from checker.catalog.attention.forward.cases import FAR, FAR_HALF, FURTHER, MANY_HEADS, CaseMaker, Chosen
 from checker.catalog.attention.launch import FAR_APART, Proves, Shape, some_heads
 from checker.catalog.attention.values import Inputs
 from checker.catalog.cases import covering

@@ -9,10 +9,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from checker.catalog.attention.mistakes import LOG2_E, rounded
 from checker.catalog.attention.tiles import ADDRESSING as OF_TILES
 from checker.catalog.attention.tiles import heads_together
-from checker.catalog.softmax.mistakes import exp32
+from checker.catalog.numbers import LOG2_E, exp32, rounded
 from checker.catalog.split.launch import is_split
 from checker.catalog.split.models import (
     merging,

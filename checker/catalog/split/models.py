@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from checker.catalog.attention.forward.models import attention, of_scores
 from checker.catalog.attention.launch import shape_of, wide
-from checker.catalog.attention.mistakes import attention, of_scores
 from checker.catalog.attention.reference import scores, sees
-from checker.catalog.softmax.mistakes import exp32
+from checker.catalog.numbers import exp32
 from checker.catalog.split.launch import cut_of, is_split, keys_of, tiles_of
 from checker.catalog.split.reference import of_splits, own_keys, right_splits
 from checker.course.case import Array, Case, Role

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from checker.catalog.attention.launch import shape_of, wide
-from checker.catalog.attention.reference import EPS32
 from checker.catalog.attention.reference import expected as expected_alone
+from checker.catalog.numbers import EPS32
 from checker.catalog.split.launch import alone, is_split, keys_of
 from checker.course.case import Array, Case
 from checker.course.puzzle import Expected

@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from checker.catalog.attention.flash_2_mistakes import ACCUMULATION, FINITE
+from checker.catalog.attention.forward.flash_2_mistakes import ACCUMULATION, FINITE
+from checker.catalog.attention.forward.mistakes import SCORES
+from checker.catalog.attention.forward.models import attention, from_scores, without_max
 from checker.catalog.attention.launch import shape_of
-from checker.catalog.attention.mistakes import LOG2_E, SCORES, attention, from_scores, rounded, without_max
 from checker.catalog.attention.tiles import reach
+from checker.catalog.numbers import LOG2_E, rounded
 from checker.catalog.split.bounds import budget
 from checker.catalog.split.launch import cut_of, is_split
 from checker.catalog.split.models import (

@@ -1,0 +1,1 @@
+"""Attention's causal backward pass: gradients, cases, wrong ideas."""

@@ -1,0 +1,153 @@
+"""Wrong ideas about the backward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from checker.catalog.attention.backward.models import (
+    DV,
+    another_mask,
+    before_the_first_query,
+    collected_of,
+    delta_in_half,
+    delta_is,
+    delta_of,
+    from_ds,
+    from_gradients,
+    from_late_loop,
+    from_p,
+    in_base_two,
+    in_half,
+    lse_of,
+    masked_only_in_ds,
+    nan_from_hidden,
+    nan_from_padding,
+    p_of,
+    reversed_offset,
+    scaled,
+    tile_delta,
+    tile_max,
+    tile_softmax,
+    times_mask,
+    to_another_end,
+    with_transposed,
+    without_last_tile,
+)
+from checker.catalog.attention.bounds import looked_at
+from checker.catalog.attention.forward.mistakes import Q_K, scaled_in_half
+from checker.catalog.attention.reference import offset, scores, sees
+from checker.course.misconception import Part, Reaches, Writes
+from checker.course.words import Ideas
+
+idea = Ideas(__file__)
+
+
+def _begun_at(first: Callable[[int, int, int, int], int]) -> Writes:
+    return from_gradients(partial(from_late_loop, first=first)).at(Part.LOOP_BEGIN)
+
+
+def _begun_late(late: int) -> Writes:
+    return _begun_at(lambda start, offset, Br, Bc: max(0, start - offset + late) // Br * Br)
+
+
+_OF_DELTA = (
+    idea("delta-of-the-output", delta_is(lambda o, do: (o * o).sum(axis=-1))),
+    idea("delta-of-the-gradient", delta_is(lambda o, do: do.sum(axis=-1))),
+    idea("delta-in-half", Writes(lambda case: delta_in_half(case, rounded=False))),
+    idea("delta-in-half/delta", Writes(lambda case: delta_in_half(case, rounded=True))),
+)
+_OF_GRADIENTS = (
+    idea("delta-missing", from_ds(lambda case, g: g.p * g.dp).at(Part.DS)),
+    idea("delta-added", from_ds(lambda case, g: g.p * (g.dp + delta_of(case))).at(Part.DS)),
+    idea("delta-of-one-tile", from_ds(lambda case, g: g.p * (g.dp - tile_delta(case, g)))),
+    idea("ds-without-p", from_ds(lambda case, g: np.where(sees(case), g.dp - delta_of(case), 0.0)).at(Part.DS)),
+    idea(
+        "ds-without-p/mask-lost",
+        from_ds(lambda case, g: np.where(looked_at(case), g.dp - delta_of(case), 0.0)).at(Part.DS),
+    ),
+    idea(
+        "delta-outside-the-product",
+        from_ds(lambda case, g: np.where(looked_at(case), g.p * g.dp - delta_of(case), 0.0)).at(Part.DS),
+    ),
+    idea("base-two", from_p(lambda case: in_base_two(case, 1.0)).at(Part.EXPONENTIAL)),
+    idea("base-two/not-in-lse", from_p(lambda case: in_base_two(case, float(np.log2(np.e))))),
+    idea("accumulator-in-half", from_gradients(in_half)),
+    idea("scale-missing", scaled(lambda scale: 1 / scale, "dq_ptr", "dk_ptr")),
+    idea("scale-twice", scaled(lambda scale: scale, "dq_ptr", "dk_ptr")),
+    idea("scale-on-dv", scaled(lambda scale: scale, "dv_ptr")),
+    idea(
+        "scores-not-scaled",
+        from_p(lambda case: p_of(case, scores(case) / float(case.scalars["scale"]), lse_of(case), sees(case))).at(Q_K),
+    ),
+    idea("lse-missing", from_p(lambda case: p_of(case, scores(case), 0.0, sees(case))).at(Part.EXPONENTIAL)),
+    idea(
+        "tile-max-for-lse",
+        from_p(lambda case: p_of(case, scores(case), tile_max(case), sees(case))).at(Part.EXPONENTIAL),
+    ),
+)
+_OF_MASK = (
+    idea("mask-forgotten", from_p(lambda case: another_mask(case, None))),
+    idea(
+        "mask-only-in-ds",
+        from_gradients(lambda case, g: masked_only_in_ds(case) if "dv_ptr" in case.tensors else {}).at(
+            Part.CAUSAL_MASK
+        ),
+    ),
+)
+_OF_NORMALISER = (
+    idea(
+        "softmax-of-each-tile",
+        *(from_p(partial(tile_softmax, hidden_too=hidden_too)).at(Part.EXPONENTIAL) for hidden_too in (False, True)),
+    ),
+)
+_OF_OFFSET = (
+    idea(
+        "causal-offset-reversed",
+        *(from_p(partial(reversed_offset, skipping=skipping)).at(Part.CAUSAL_MASK) for skipping in (True, False)),
+    ),
+    idea("causal-top-left", from_p(lambda case: another_mask(case, 0)).at(Part.CAUSAL_MASK)),
+    idea("causal-off-by-one", from_p(lambda case: another_mask(case, offset(case) - 1)).at(Part.CAUSAL_MASK)),
+    idea("causal-off-by-one/future", from_p(lambda case: another_mask(case, offset(case) + 1)).at(Part.CAUSAL_MASK)),
+    idea("hidden-rows-nan", from_gradients(nan_from_hidden)),
+    idea("mask-multiplied", from_gradients(times_mask)),
+)
+_OF_TILES = (
+    idea("padding-infinite", from_gradients(nan_from_padding)),
+    idea("tile-transposed", from_gradients(lambda case, g: with_transposed(case, g, p=True, ds=True))),
+    idea("tile-transposed/p", from_gradients(lambda case, g: with_transposed(case, g, p=True, ds=False)).at(DV)),
+    idea("tile-transposed/ds", from_gradients(lambda case, g: with_transposed(case, g, p=False, ds=True))),
+)
+_OF_LOOPS = (
+    idea("loop-to-another-end", from_gradients(partial(to_another_end, only="dk_ptr")).at(Part.LOOP_END)),
+    idea("loop-to-another-end/keys", from_gradients(partial(to_another_end, only="dq_ptr")).at(Part.LOOP_END)),
+    idea("first-tile-left-out", _begun_at(lambda start, offset, Br, Bc: start // Br * Br)),
+    idea(
+        "first-tile-left-out/rounded-up", _begun_at(lambda start, offset, Br, Bc: -(-max(0, start - offset) // Br) * Br)
+    ),
+    idea(
+        "first-tile-left-out/next-tile", _begun_at(lambda start, offset, Br, Bc: max(0, start - offset + Br) // Br * Br)
+    ),
+    idea(
+        "first-tile-left-out/last-key",
+        _begun_at(lambda start, offset, Br, Bc: max(0, start + Bc - 1 - offset) // Br * Br),
+    ),
+    idea("first-tile-left-out/one-query", _begun_late(1)),
+    *(idea("first-tile-left-out/several", _begun_late(late), late=str(late)) for late in range(2, 5)),
+    idea("begins-before-the-first-query", Reaches(before_the_first_query)),
+    idea(
+        "last-tile-left-out",
+        from_gradients(lambda case, g: collected_of(case, g.p, without_last_tile(case, g.ds), "dq_ptr")).at(
+            Part.LOOP_END
+        ),
+    ),
+)
+
+_OF_SCALE = scaled_in_half(lambda s: from_p(lambda case: p_of(case, s(case), lse_of(case), sees(case))))
+FULL = (*_OF_SCALE, *_OF_GRADIENTS, *_OF_NORMALISER, *_OF_TILES)  # those that need no causal mask, of gradient kernels
+MISTAKES = (
+    *(*_OF_SCALE, *_OF_DELTA, *_OF_GRADIENTS, *_OF_MASK),
+    *(*_OF_NORMALISER, *_OF_OFFSET, *_OF_TILES, *_OF_LOOPS),
+)

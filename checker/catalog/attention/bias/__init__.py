@@ -1,0 +1,1 @@
+"""Attention with a bias on its scores, and the gradient of that bias."""

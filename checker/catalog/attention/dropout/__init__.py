@@ -1,0 +1,1 @@
+"""Attention with dropout: cases and wrong ideas."""

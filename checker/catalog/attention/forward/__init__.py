@@ -1,0 +1,1 @@
+"""Attention forward: cases, and wrong ideas by algorithm."""

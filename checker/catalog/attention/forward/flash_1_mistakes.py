@@ -1,0 +1,185 @@
+"""Wrong ideas about FlashAttention-1: O, l and m are kept finished, and brought up to date at each visit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from checker.catalog.attention.forward.mistakes import Q_K_V, of_p
+from checker.catalog.attention.forward.models import (
+    Outputs,
+    Over,
+    from_scores,
+    in_whole_tiles,
+    of_scores,
+    one,
+    reduced,
+    tiles,
+    with_lse,
+)
+from checker.catalog.attention.launch import shape_of
+from checker.catalog.attention.reference import scores
+from checker.catalog.numbers import exp32
+from checker.course.case import Array, Case
+from checker.course.misconception import Access, Part, Unwritten, Writes
+from checker.course.words import Ideas
+
+idea = Ideas(__file__)
+
+# FlashAttention-1: O, l and m are kept divided and complete from visit to visit.
+
+# (O, l, a = exp(m - m_new), b = exp(mij - m_new), lij, Pij Vj) → (O, l)
+Step = Callable[[Array, Array, Array, Array, Array, Array], tuple[Array, Array]]
+
+
+def visits(
+    step: Step,
+    top: Callable[[Array, Array], Array] = np.maximum,
+    p: Callable[[Array, Array], Array] = lambda s, m: exp32(s - m),
+    unscaled: Callable[[Array, Array, float], Array] | None = None,
+    over: Over = "",
+    kept_m: Callable[[Array, Array], Array] = lambda m_new, m_tile: m_new,
+) -> Writes:
+    """The outputs of a kernel that comes back to O and l for every tile of keys, and changes them by `step`.
+
+    `top(m, m_tile)` is its running maximum, `p(s, m_tile)` its P; `unscaled(s, m_tile, scale)` instead, if the scores
+    themselves are not scaled. `over`: which reductions run over the whole tile, because they lack an axis.
+    `kept_m(m_new, m_tile)`: what is stored as the maximum.
+    """
+
+    def formula(s: Array, v: Array, case: Case) -> Outputs:
+        scale, count = float(case.scalars["scale"]), s.shape[1]
+        s = in_whole_tiles(s / scale if unscaled else s, case) if over else s / scale if unscaled else s
+        o = np.zeros((*s.shape[:-1], v.shape[-1]))
+        l = np.zeros((*s.shape[:-1], 1))
+        m = np.full_like(l, -np.inf)
+        for s_j, v_j in tiles(s, v, case):
+            m_j = reduced(np.max, s_j, case, over in ("max", "both"))
+            p_j = unscaled(s_j, m_j, scale) if unscaled else p(s_j, m_j)
+            m_new = top(m, m_j)
+            l_j = reduced(np.sum, p_j, case, over in ("sum", "both"))
+            o, l = step(o, l, exp32(m - m_new), exp32(m_j - m_new), l_j, p_j @ v_j)
+            m = kept_m(m_new, m_j)
+        return with_lse(*(x[:, :count] for x in (m, l, o)))
+
+    return from_scores(formula)
+
+
+def _visit(
+    old_o: Callable[[Array, Array], Array] = lambda l, a: l * a,
+    new_o: Callable[[Array], Array] = lambda b: b,
+    old_l: Callable[[Array], Array] = lambda a: a,
+    new_l: Callable[[Array], Array] = lambda b: b,
+    divided: Callable[[Array], Array] = lambda l: l,
+) -> Step:
+    """Line 11 and 12 of the algorithm, with one factor of it changed."""
+
+    def step(o: Array, l: Array, a: Array, b: Array, l_j: Array, pv: Array) -> tuple[Array, Array]:
+        l_new = old_l(a) * l + new_l(b) * l_j
+        return (old_o(l, a) * o + new_o(b) * pv) / divided(l_new), l_new
+
+    return step
+
+
+def _old_part(factor: Callable[[Array, Array, Array], Array]) -> Step:
+    """Lines 11 and 12 with `factor(l, a, b)` for the old part of both l and O."""
+
+    def step(o: Array, l: Array, a: Array, b: Array, l_j: Array, pv: Array) -> tuple[Array, Array]:
+        old = factor(l, a, b)
+        l_new = old + b * l_j
+        return (old * o + b * pv) / l_new, l_new
+
+    return step
+
+
+def _beginning_at_the_keys(case: Case) -> Outputs:
+    """Queries see the tiles of keys that begin at their own number, or before it."""
+    shape = shape_of(case)
+    first = np.arange(shape.n_k) // shape.Bc * shape.Bc
+    return of_scores(case, scores(case), np.arange(shape.n_q)[:, None] >= first[None, :])
+
+
+def _queries_past_n_k(case: Case) -> dict[str, Array]:
+    """Queries in tiles that a loop to n_k does not visit."""
+    shape = shape_of(case)
+    late = np.arange(shape.n_q) >= -(-shape.n_k // shape.Br) * shape.Br
+    outputs = {name: case.tensors[name].values for name in ("o_ptr", "l_ptr", "m_ptr") if name in case.tensors}
+    return {
+        name: np.broadcast_to(late.reshape(1, -1, *[1] * (values.ndim - 2)), values.shape)
+        for name, values in outputs.items()
+    }
+
+
+def _once(b: Array) -> Array:
+    return b
+
+
+def _squared(b: Array) -> Array:
+    """The factor b, applied twice."""
+    return b * b
+
+
+def _inverse(b: Array) -> Array:
+    return 1 / b
+
+
+def _added_as_it_is(new: Callable[[Array], Array]) -> Step:
+    """The old O unchanged, and the new part divided by the new l."""
+    return lambda o, l, a, b, l_j, pv: (o + new(b) * pv / (a * l + b * l_j), a * l + b * l_j)
+
+
+# Numbers are those of the lesson's table: the scores 1 3 | 2 5 of one query, and the values 10 20 | 30 40.
+VISITS = (
+    idea(
+        "rescaled-by-the-inverse",
+        visits(_visit(old_o=lambda l, a: l / a)).at(Part.INVERSE_FACTOR, needed=True),
+        visits(_visit(old_l=_inverse)).at(Part.INVERSE_FACTOR, needed=True),
+    ),
+    idea(
+        "rescaled-by-the-inverse/new-part",
+        visits(_visit(new_o=_inverse, new_l=_inverse)).at(Part.INVERSE_FACTOR),
+        visits(_visit(new_o=_inverse)).at(Part.INVERSE_FACTOR),
+        visits(_visit(new_l=_inverse)).at(Part.INVERSE_FACTOR),
+    ),
+    idea("accumulator-overwritten", visits(_visit(old_o=lambda l, a: 0.0 * l)).at(Q_K_V)),
+    idea("sum-of-last-tile", visits(_visit(old_l=lambda a: 0.0 * a)).at(Part.NORMALISER)),
+    idea("old-part-not-rescaled", *(visits(_added_as_it_is(new)).at(Part.ACCUMULATOR) for new in (_once, one))),
+    idea("divided-twice", visits(_visit(divided=_squared))),
+    idea("multiplied-by-the-sum", visits(_visit(divided=_inverse))),
+    *of_p(partial(visits, _visit()), "mij", "the factors exp(mi - mi_new) and m itself"),
+    idea("max-of-last-tile", visits(_visit(), top=lambda m, m_tile: m_tile).at(Part.MAXIMUM)),
+    idea(
+        "old-l-left-out",
+        visits(_old_part(lambda l, a, b: a)),
+        visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / (a + b * l_j), a + b * l_j)),
+    ),
+    idea("rescaled-to-the-tile-maximum", visits(_old_part(lambda l, a, b: a / b * l))),
+    idea(
+        "old-state-stored",
+        visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / (a * l + b * l_j), l)).at(
+            Access("l_ptr", store=True)
+        ),
+    ),
+    idea("tile-maximum-stored", visits(_visit(), kept_m=lambda m_new, m_tile: m_tile).at(Access("m_ptr", store=True))),
+    idea("queries-from-start-k", Writes(_beginning_at_the_keys)),
+    idea("loop-to-another-end", Unwritten(_queries_past_n_k)),
+    idea("old-l-not-folded-back", visits(_visit(old_o=lambda l, a: a)).at(Part.ACCUMULATOR)),
+    idea("new-part-not-rescaled", visits(_visit(new_o=one)), visits(_visit(new_l=one, new_o=one))),
+    idea("new-part-not-rescaled/sum", visits(_visit(new_l=one)).at(Part.NORMALISER)),
+    idea("new-part-rescaled-twice", visits(_visit(new_l=_squared, new_o=_squared))),
+    idea("new-part-rescaled-twice/sum", visits(_visit(new_l=_squared, new_o=_once))),
+    idea("new-part-rescaled-twice/product", visits(_visit(new_l=_once, new_o=_squared))),
+    idea("old-part-not-rescaled/grown-maximum", visits(_visit(old_o=lambda l, a: l)).at(Part.ACCUMULATOR)),
+    idea("denominator-not-rescaled", visits(_visit(old_l=one)).at(Part.NORMALISER)),
+    idea("denominator-not-rescaled/with-o", visits(_visit(old_l=one, old_o=lambda l, a: l))),
+    idea("not-divided", visits(lambda o, l, a, b, l_j, pv: (a * o + b * pv, a * l + b * l_j))),
+    idea("not-divided/by-its-own", visits(_visit(divided=one))),
+    idea("divided-by-the-tile-sum", visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / l_j, a * l + b * l_j))),
+    idea("divided-by-the-old-l", visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / l, a * l + b * l_j))),
+    idea(
+        "divided-by-the-old-l/guarded",
+        visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / np.where(l == 0, 1.0, l), a * l + b * l_j)),
+    ),
+)

@@ -1,0 +1,169 @@
+"""Wrong ideas about FlashAttention-2: the accumulator is divided once, at the end; LSE is what remains of l and m."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from checker.catalog.attention.bounds import looked_at
+from checker.catalog.attention.dropped import dropped
+from checker.catalog.attention.forward.mistakes import Q_K_V, of_p
+from checker.catalog.attention.forward.models import (
+    Outputs,
+    Over,
+    attention,
+    from_scores,
+    in_whole_tiles,
+    last_looked_at,
+    one,
+    reduced,
+    rescaled,
+    tiles,
+    with_lse,
+)
+from checker.catalog.attention.launch import shape_of
+from checker.catalog.attention.reference import scores
+from checker.catalog.numbers import LOG2_E, exp32
+from checker.course.case import Array, Case
+from checker.course.misconception import Part, Writes
+from checker.course.words import Ideas
+
+idea = Ideas(__file__)
+
+# What a program may have in the place of -inf.
+FINITE = (-1e4, -1e6, -1e9, -1e10, -1e20, -1e30, float(np.finfo(np.float32).min))
+
+# FlashAttention-2: the accumulator is divided once, at the end; hidden scores are -inf, and a guard keeps NaN away.
+
+
+def running(
+    old_o: Callable[[Array], Array] = lambda a: a,
+    old_l: Callable[[Array], Array] = lambda a: a,
+    each: Callable[[Array], Array] = lambda l: np.ones_like(l),
+    last: Callable[[Array], Array] = lambda l: np.where(l == 0, 1.0, l),
+    top: Callable[[Array, Array], Array] = np.maximum,
+    in_half: bool = False,
+    own: Callable[[Array], Array] | None = None,
+    p: Callable[[Array, Array], Array] = lambda s, m: exp32(s - m),
+    unscaled: Callable[[Array, Array, float], Array] | None = None,
+    over: Over = "",
+    hidden_too: bool = False,
+    kept_m: Callable[[Array, Array], Array] = lambda m, m_new: m_new,
+) -> Writes:
+    """The outputs of a kernel that rescales and divides by its own ideas.
+
+    `top(m, m_tile)` is its running maximum; `in_half`: it keeps O in V's type; `own(m_tile)` is what it subtracts
+    from a tile's scores instead of the running maximum. `p(s, m)` is its P; `unscaled(s, m, scale)` instead, if the
+    scores themselves are not scaled. `over`: which reductions run over the whole tile, because they lack an axis.
+    `hidden_too`: the maximum is taken before scores are hidden. `kept_m(m, m_new)`: what is kept of the maximum.
+    """
+
+    def formula(s: Array, v: Array, case: Case) -> Outputs:
+        scale, count = float(case.scalars["scale"]), s.shape[1]
+        s = rescaled(s, case, 1 / scale) if unscaled else s
+        every = np.pad(scores(case), ((0, 0), (0, 0), (0, -s.shape[-1] % shape_of(case).Bc)))  # past the end: 0
+        s = in_whole_tiles(s, case) if over else s
+        last_seen = np.pad(last_looked_at(case), (0, s.shape[1] - count), mode="edge")
+        o = np.zeros((*s.shape[:-1], v.shape[-1]))
+        l = np.zeros((*s.shape[:-1], 1))
+        m = np.full_like(l, -np.inf)
+        for j, (s_j, v_j) in enumerate(tiles(s, v, case)):
+            block = shape_of(case).Bc
+            compared = every[..., j * block : (j + 1) * block] if hidden_too else s_j
+            m_j = reduced(np.max, compared, case, over in ("max", "both"))
+            m_new = top(m, m_j)
+            shift = np.where(np.isinf(m_new), 0.0, m_new)
+            minus = own(m_j) if own else shift
+            p_j = unscaled(s_j, minus, scale) if unscaled else p(s_j, minus)
+            a = exp32(m - shift)
+            here = (j <= last_seen)[:, None]
+            l = np.where(here, old_l(a) * l + reduced(np.sum, p_j, case, over in ("sum", "both")), l)
+            o = np.where(here, (old_o(a) * o + dropped(case, p_j, j * block) @ v_j) / each(l), o)
+            o = o.astype(case.tensors["v_ptr"].values.dtype).astype(np.float64) if in_half else o
+            m = np.where(here, kept_m(m, m_new), m)
+        return with_lse(*(x[:, :count] for x in (m, l, o / last(l))))
+
+    return from_scores(formula)
+
+
+def inverse(a: Array) -> Array:
+    """A factor the wrong way round."""
+    return 1 / a
+
+
+def _same(a: Array) -> Array:
+    return a
+
+
+# Numbers are those of the lesson's example: the scores 1 3 | 2 5 of one query, and the values 10 20 | 30 40.
+ACCUMULATION = (
+    idea("rescaled-by-the-inverse", running(old_o=inverse, old_l=_same).at(Part.INVERSE_FACTOR, needed=True)),
+    idea(
+        "rescaled-by-the-inverse/normaliser", running(old_o=_same, old_l=inverse).at(Part.INVERSE_FACTOR, needed=True)
+    ),
+    idea("accumulator-overwritten", running(old_o=lambda a: 0.0 * a).at(Q_K_V)),
+    idea("sum-of-last-tile", running(old_l=lambda a: 0.0 * a).at(Part.NORMALISER)),
+    *of_p(running, "mi_new", "the factor exp(mi - mi_new), and mi in LSE,"),
+    idea(
+        "maximum-starts-too-high",
+        *(
+            running(top=lambda m, m_tile, start=start: np.maximum(np.maximum(m, m_tile), start)).at(Part.MAX)  # type: ignore[misc]
+            for start in (0.0, *(start for start in FINITE if start >= -1e10))
+        ),
+    ),
+    idea("maximum-of-hidden-scores", running(hidden_too=True, p=lambda s, m: exp32(s - m)).at(Part.MAX)),
+    idea("max-of-last-tile", running(top=lambda m, m_tile: m_tile).at(Part.MAXIMUM)),
+    idea("max-not-kept", running(kept_m=lambda m, m_new: m).at(Part.MAXIMUM_NOT_KEPT, needed=True)),
+    idea("accumulator-in-half", running(in_half=True)),
+    idea("accumulator-not-rescaled", running(old_o=one).at(Part.ACCUMULATOR)),
+    idea("denominator-not-rescaled", running(old_l=one).at(Part.NORMALISER)),
+    idea("denominator-not-rescaled/with-o", running(old_l=one, old_o=one)),
+    idea("new-part-not-rescaled", running(own=_same), running(own=lambda m: np.where(np.isinf(m), 0.0, m))),
+    idea("divided-at-every-step", running(each=lambda l: np.where(l == 0, 1.0, l), last=one)),
+    idea("not-divided", running(last=one)),
+)
+
+
+def _lse_instead(value: Callable[[Array, Array], Array]) -> Writes:
+    """Right O, and another LSE, computed from m and l."""
+
+    def formula(s: Array, v: Array, case: Case) -> Outputs:
+        m = s.max(axis=-1, keepdims=True)
+        shift = np.where(np.isinf(m), 0.0, m)
+        e = exp32(s - shift)
+        l = e.sum(axis=-1, keepdims=True)
+        return {"o_ptr": (dropped(case, e) @ v) / np.where(l == 0, 1.0, l), "lse_ptr": value(m, l)[..., 0]}
+
+    return from_scores(formula)
+
+
+def _lse_of_hidden(lse: float, everywhere: bool) -> Writes:
+    """The right O, and another LSE of queries that see no key: of all, or of those in tiles that look at some key."""
+
+    def formula(s: Array, v: Array, case: Case) -> Outputs:
+        made = attention(s, v, case)
+        hidden = np.isinf(made["lse_ptr"]) & (everywhere | looked_at(case).any(axis=-1))
+        return {"o_ptr": made["o_ptr"], "lse_ptr": np.where(hidden, lse, made["lse_ptr"])}
+
+    return from_scores(formula)
+
+
+_OF_M_AND_L = (
+    idea("lse-without-max", _lse_instead(lambda m, l: np.log(l))),
+    idea("lse-without-log", _lse_instead(lambda m, l: m + l)),
+    idea("lse-is-the-normaliser", _lse_instead(lambda m, l: l)),
+    idea("lse-is-the-max", _lse_instead(lambda m, l: m)),
+    idea("lse-of-the-sum", _lse_instead(lambda m, l: np.log(m + l))),
+    idea("lse-of-hidden-rows", _lse_instead(lambda m, l: np.where(l == 0, 0.0, m + np.log(np.where(l == 0, 1.0, l))))),
+    idea("lse-in-base-two", _lse_instead(lambda m, l: (m + np.log(l)) * LOG2_E)),
+    idea("lse-in-base-two/mixed", _lse_instead(lambda m, l: m * LOG2_E + np.log(l))),
+    idea("lse-in-base-two/added", _lse_instead(lambda m, l: m + np.log2(l))),
+)
+LSE = (
+    *_OF_M_AND_L,
+    idea(
+        "lse-of-hidden-rows/finite",
+        *(_lse_of_hidden(lse, everywhere) for lse in FINITE for everywhere in (False, True)),
+    ),
+)

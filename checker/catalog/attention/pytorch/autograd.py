@@ -1,0 +1,198 @@
+"""Causal attention as a function of autograd, by kernels of other puzzles: calls on tensors (batch, heads, n, d).
+
+A call of `attention_forward` gives O; one of `attention_backward` runs both, and gives the gradients of what dO says.
+References know one axis of heads: `family` makes their launch of a call.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from enum import Enum
+
+import numpy as np
+
+from checker.catalog.attention import reference
+from checker.catalog.attention.backward import gradients as backward
+from checker.catalog.attention.launch import Proves, wide
+from checker.catalog.attention.pytorch import calls as in_pytorch
+from checker.catalog.attention.pytorch.calls import dense
+from checker.catalog.cases import suspected
+from checker.course.case import Array, Axis, Case, Tensor
+from checker.course.puzzle import Draw, Expected, Kernel, Suspected, Suspects
+
+FORWARD = Kernel(
+    "attention_forward", ("ctx", "q", "k", "v", "scale"), pytorch=True, launches=("flash_attention_2_kernel",)
+)
+BACKWARD = Kernel(
+    "attention_backward", ("ctx", "do"), pytorch=True, launches=("delta_kernel", "dq_kernel", "dk_dv_kernel")
+)
+TILE = 16  # the smallest that tl.dot takes: of the tiles that a function may choose, the one that rounds most often
+BOTH_PASSES = 4  # times a kernel's own bound: what its inputs, which are kernels' outputs, are off by
+
+
+class Layout(Enum):
+    """How a tensor (batch, heads, n, d) lies in memory."""
+
+    DENSE = "dense"
+    SIDE_BY_SIDE = "heads side by side"  # cut from (batch, n, heads, d)
+    PACKED = "packed"  # cut from (batch, n, 3, heads, d), as a model makes Q, K and V with one product
+    PADDED = "padded"  # rows with unused elements between them
+    EXPANDED = "expanded"  # one number, seen as many: dO of a sum
+
+    def strides(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Strides in elements."""
+        _, heads, n, d = shape
+        if self is Layout.EXPANDED:
+            return (0, 0, 0, 0)
+        if self is Layout.PADDED:
+            return (heads * n * (d + 8), n * (d + 8), d + 8, 1)
+        if self is Layout.DENSE:
+            return dense(shape)
+        width = heads * d * (3 if self is Layout.PACKED else 1)
+        return (n * width, d, width, 1)
+
+
+def call(
+    kernel: Kernel,
+    name: str,
+    proves: Proves,
+    random: np.random.Generator,
+    sizes: tuple[int, int, int, int, int],
+    layouts: Mapping[str, Layout] | Layout = Layout.DENSE,
+    dtype: type = np.float32,
+    telling: bool = True,
+    raised: float = 0.0,
+) -> Case:
+    """One call; `sizes` are batch, heads, n_q, n_k and d. The scale is not 1 / sqrt(d). All scores are `raised`."""
+    batch, heads, n_q, n_k, d = sizes
+    of = layouts if isinstance(layouts, Mapping) else dict.fromkeys(("q", "k", "v", "do"), layouts)
+    queries = (Axis("sequence"), Axis("head"), Axis("query"), Axis("dimension"))
+    keys = (Axis("sequence"), Axis("head"), Axis("key"), Axis("dimension"))
+    scale = float(np.float32(random.uniform(1.4, 1.8) / np.sqrt(d)))
+    tensors: dict[str, Tensor] = {}
+    for tensor, rows, axes in (("q", n_q, queries), ("k", n_k, keys), ("v", n_k, keys), ("do", n_q, queries)):
+        values: Array = random.normal(0.0, 1.0, (batch, heads, rows, d)).astype(dtype)
+        layout = of.get(tensor, Layout.DENSE)
+        if raised and tensor in "qk":
+            values[..., 0] = raised / scale if tensor == "q" else 1.0
+        if layout is Layout.EXPANDED:
+            values[...] = 0.5
+        tensors[tensor] = Tensor(values, layout.strides(values.shape), axes=axes)
+    do = tensors.pop("do")
+    asked = {"o": tensors["q"]}
+    if kernel is BACKWARD:
+        asked = {f"d{name}": tensor for name, tensor in tensors.items()}
+        tensors["do"] = do
+    for output, like in asked.items():
+        tensors[output] = Tensor.output(like.values.shape, dtype, dense(like.values.shape), like.axes)
+    words = [f"{batch} sequences"] if batch > 1 else []
+    words += [f"{heads} heads"] if heads > 1 else []
+    words += [f"n_q={n_q}", f"n_k={n_k}", f"d={d}"]
+    return Case(
+        title=name,
+        sizes=", ".join(words),
+        kernel=kernel.name,
+        proves=(proves,) if isinstance(proves, str) else proves,
+        grid=(1,),
+        tensors=tensors,
+        scalars={"scale": scale},
+        telling=telling,
+    )
+
+
+def family(case: Case) -> Case:
+    """A launch of the family's with this call's values, all heads of all sequences on one axis, and O, LSE and delta.
+
+    O is rounded to its type, as the backward pass gets it.
+    """
+    tensors = {}
+    for name, tensor in case.tensors.items():
+        values = tensor.values.reshape(-1, *tensor.values.shape[2:])
+        tensors[f"{name}_ptr"] = Tensor(values, dense(values.shape), tensor.role, tensor.axes[1:])
+    q = tensors["q_ptr"]
+    blocks = {"D": q.values.shape[-1], "Br": TILE, "Bc": TILE, "CAUSAL": True}
+    one = replace(case, tensors=tensors, constexprs=blocks)
+    right = reference.forward(np.where(reference.sees(one), reference.scores(one), -np.inf), wide(one, "v"))
+    rows = (q.values.shape[1], 1)
+    lse = Tensor(right.lse.astype(np.float32), rows, axes=q.axes[:2])
+    if "do_ptr" not in tensors:
+        return replace(one, tensors={**tensors, "lse_ptr": lse})
+    o = right.o.astype(q.values.dtype).astype(np.float64)
+    delta = Tensor((o * wide(one, "do")).sum(axis=-1), rows, axes=q.axes[:2])
+    return replace(one, tensors={**tensors, "lse_ptr": lse, "delta_ptr": delta})
+
+
+def expected(case: Case) -> Mapping[str, Expected]:
+    """O, or dQ, dK and dV, with the bounds of kernels in tiles of 16 by 16."""
+    one = family(case)
+    bounds = backward.expected(one) if case.kernel == BACKWARD.name else reference.expected(one)
+    right = {}
+    for name, of in bounds.items():
+        plain = name.removesuffix("_ptr")
+        if plain in case.tensors:
+            shape = case.tensors[plain].values.shape
+            right[plain] = Expected(of.values.reshape(shape), BOTH_PASSES * of.tolerance.reshape(shape))
+    return right
+
+
+def steps(case: Case) -> float:
+    """Programs and tiles of all kernels that a call launches, with the smallest tiles."""
+    kernels = len(FORWARD.launches) + (len(BACKWARD.launches) if case.kernel == BACKWARD.name else 0)
+    return kernels * in_pytorch.steps(case, TILE)
+
+
+def memory_of(case: Case, name: str) -> Array:
+    """A tensor's memory in float64, from its first element to its last; NaN where nothing of it lies."""
+    tensor = case.tensors[name]
+    shape, strides = tensor.values.shape, tensor.strides
+    span = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)) + 1
+    memory = np.full(span, np.nan)
+    at = sum(
+        np.arange(n).reshape(-1, *[1] * (len(shape) - 1 - i)) * s
+        for i, (n, s) in enumerate(zip(shape, strides, strict=True))
+    )
+    memory[at] = tensor.values
+    return memory
+
+
+def suspected_calls(proves: Mapping[str, str]) -> Suspected:
+    """Calls on both sides of the numbers in a function, such as the sides of its tiles: rows, heads and sequences."""
+    around = suspected.Around(_around, lambda number: (), lambda a, b: (1, 1, b + 1, a + 1, 16), (), ())
+
+    def cases(kernel: str, draw: Draw, suspects: Suspects) -> list[Case]:
+        function = FORWARD if kernel == FORWARD.name else BACKWARD
+        return around.cases(suspects, lambda sizes: _wanted(function, proves[kernel], draw, sizes))
+
+    return Suspected(proves, cases)
+
+
+Sizes = tuple[int, int, int, int, int]
+
+
+def _around(c: int, computed: bool) -> Iterator[Sizes]:
+    """Each of the sizes is c, a little more or less, and far beyond."""
+    yield 1, 2, c + 1, 16, 16
+    yield 1, 2, 16, c + 1, 16
+    if computed:
+        return
+    yield 1, 1, 2 * c + 5, 3, 16
+    yield 1, 1, 2, 2 * c + 5, 16
+    yield c, 1, 2, 3, 16
+    yield 1, c + 1, 3, 2, 16
+    yield 1, 1, c - 1, 16, 16
+    yield 1, 1, c, c, 16
+
+
+def _wanted(function: Kernel, proves: str, draw: Draw, sizes: Sizes) -> suspected.Wanted:
+    batch, heads, n_q, n_k, d = sizes
+    tiles = [-(-n // 64) for n in (n_q, n_k)]  # as most functions cut them
+    milliseconds = 1.5 * batch * heads * (math.prod(tiles) + sum(tiles)) + batch * heads * n_q * n_k / 20_000
+    elements = batch * heads * max((n_q + n_k) * d, n_q * n_k)
+
+    def make(name: str) -> Case:
+        word = function.name.removeprefix("attention_")
+        return call(function, f"{word}: {name}", proves, draw.case(f"{word} {name} {sizes}"), sizes)
+
+    return suspected.Wanted((function.name, sizes), milliseconds, elements, 0, make)

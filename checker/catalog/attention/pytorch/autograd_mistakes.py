@@ -1,0 +1,35 @@
+"""Wrong ideas of a function of autograd that launches kernels."""
+
+from __future__ import annotations
+
+import re
+
+from checker.catalog.attention.pytorch import autograd_models as models
+from checker.course.misconception import Launches, Raises
+from checker.course.words import Ideas
+
+idea = Ideas(__file__)
+
+
+IN_AUTOGRAD = (
+    idea("not-contiguous", *models.NOT_CONTIGUOUS),
+    idea("strides-of-another-tensor", *models.OTHER_STRIDES),
+    idea("heads-and-sequences-mixed", *models.MIXED),
+    idea("stride-of-a-single-head", *models.ONE_HEAD),
+    idea("scale-forgotten", *models.SCALE),
+    idea(
+        "gradients-in-another-order", *models.ORDER, Raises(re.compile(r"the shapes are those of .*, in another order"))
+    ),
+    idea("lse-not-saved", *models.LSE),
+    idea("lse-in-half", *models.LSE_IN_HALF),
+    idea("delta-not-computed", *models.DELTA),
+    idea("not-causal", *models.NOT_CAUSAL),
+    idea("keys-and-values-exchanged", *models.EXCHANGED),
+    idea("grid-of-the-other-side", *models.GRID),
+    idea("tensor-kept-on-ctx", Raises(re.compile(r"^ctx\.\w+ holds a tensor"))),
+    idea("not-one-gradient-for-each-input", Raises(re.compile(r"it returned .*, and not 4: "))),
+    idea(
+        "forward-computed-again",
+        Launches(lambda times: times["flash_attention_2_kernel"] > 1 and times["dq_kernel"] == 1),
+    ),
+)

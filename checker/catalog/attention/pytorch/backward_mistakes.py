@@ -1,0 +1,127 @@
+"""Wrong ideas of the backward pass in PyTorch. Kernels with the same idea lend their signs."""
+
+from __future__ import annotations
+
+from checker.catalog.attention.backward import mistakes as backward_mistakes
+from checker.catalog.attention.backward import operands as backward_operands
+from checker.catalog.attention.backward.mistakes import MISTAKES
+from checker.catalog.attention.backward.operands import (
+    EXCHANGED,
+    MADE_OF,
+    OPERANDS,
+    OPERANDS_OF_DP,
+    VARIANTS,
+    dp_from,
+    with_operands,
+)
+from checker.catalog.attention.pytorch import backward_models as models
+from checker.catalog.attention.pytorch import mistakes as pytorch_mistakes
+from checker.catalog.attention.pytorch import models as takes
+from checker.catalog.attention.pytorch.backward import as_in_kernels
+from checker.catalog.attention.pytorch.mistakes import MEMORY_AND_WORK
+from checker.course.misconception import Misconception, Product, Sign, Writes, chosen
+from checker.course.words import Ideas
+
+idea = Ideas(__file__, backward_mistakes.idea, backward_operands.idea, pytorch_mistakes.idea)
+
+
+def _of(*ids: str, causal: bool = False) -> tuple[Writes, ...]:
+    """The signs by which kernels with these ideas are known. `causal`: only causal calls go wrong."""
+    signs = (sign for one in chosen((*MISTAKES, *OPERANDS), *ids) for sign in one.signs)
+    return tuple(as_in_kernels(sign, causal=causal) for sign in signs if isinstance(sign, Writes))
+
+
+def _idea(key: str, *signs: Sign) -> Misconception:
+    """A wrong idea; without signs of its own, those of kernels that have it."""
+    return idea(key, *(signs or _of(key.partition("/")[0])))
+
+
+_AS_FORWARD = {one.id: one for one in MEMORY_AND_WORK}
+
+TAKING_TOO_MUCH = (
+    _idea("blocks-not-skipped", takes.HIDDEN_TILES),
+    _idea("products-computed-again", takes.SCORES_AND_DP_TWICE),
+    _idea("products-computed-again/one", takes.SCORES_TWICE),
+    _AS_FORWARD["all-scores-at-once"],
+    _idea("all-keys-at-once", takes.STRIP_OF_KEYS),
+    _AS_FORWARD["all-queries-at-once"],
+    _AS_FORWARD["whole-mask"],
+    _idea("all-tiles-kept", takes.ALL_TILES),
+    _idea("hidden-tile-computed", takes.SOME_HIDDEN_TILES),
+)
+
+OF_DELTA_AND_DS = (
+    _idea("delta-missing"),
+    _idea("delta-added"),
+    _idea("delta-outside-the-product", *_of("delta-outside-the-product"), models.DELTA_OUTSIDE),
+    _idea("delta-of-the-output", models.DELTA_OF_O),
+    _idea("delta-of-the-gradient/squared", models.DELTA_OF_DO),
+    _idea("delta-of-the-gradient", models.DELTA_WITHOUT_O),
+    _idea("delta-of-the-queries", models.DELTA_OF_Q),
+    _idea("delta-of-one-tile"),
+    _idea("reduced-over-everything", *models.DELTA_OF_EVERYTHING),
+    _idea("ds-without-p"),
+    *(
+        idea(
+            f"wrong-operand/dp-{place.lower()}",
+            as_in_kernels(dp_from(one, other).at(Product(frozenset({f"{one}_ptr", f"{other}_ptr"}))), "dq", "dk"),
+            operand=what,
+        )
+        for what, place, one, other in OPERANDS_OF_DP
+    ),
+)
+
+OF_P = (
+    _idea("lse-missing"),
+    _idea("tile-max-for-lse"),
+    _idea("softmax-of-each-tile", *models.SOFTMAX_OF_EACH_TILE),
+    _idea("scores-not-scaled"),
+    _idea("scores-scaled-twice", models.SCALED_TWICE),
+    _idea("sign-reversed"),
+    _idea("base-two"),
+    _idea("k-not-transposed", models.RESHAPED_K),
+    _idea("mask-forgotten", *models.NO_MASK),
+    _idea("mask-only-in-ds", *models.MASK_ONLY_IN_DS),
+    _idea("hidden-scores-zero", models.HIDDEN_AS_ZERO),
+    _idea("mask-of-each-tile", *models.MASK_OF_EACH_TILE),
+    _idea("mask-of-each-tile/keys", *models.KEYS_FROM_ZERO),
+    _idea("mask-of-each-tile/queries", *models.QUERIES_FROM_ZERO),
+    _idea("causal-offset-reversed", *models.OFFSET_REVERSED),
+    _idea("causal-top-left", *models.TOP_LEFT),
+    _idea("causal-off-by-one", *models.ONE_TOO_FEW),
+    _idea("causal-off-by-one/future", *models.ONE_TOO_MANY),
+    _idea("causal-upside-down", *_of("causal-upside-down", causal=True)),
+    _idea("hidden-rows-nan"),
+    _idea("mask-multiplied"),
+)
+
+OF_GRADIENTS = (
+    *(idea(f"accumulator-overwritten/{name}", models.LAST_TILE[name]) for name in models.ALL),
+    idea("accumulator-not-reset", models.NOT_RESET["dk dv"]),
+    idea("accumulator-not-reset/dq", models.NOT_RESET["dq"]),
+    idea("accumulator-not-reset/dk", models.NOT_RESET["dk"]),
+    idea("accumulator-not-reset/dv", models.NOT_RESET["dv"]),
+    *(idea(f"tile-transposed/{name}", models.TRANSPOSED[name]) for name in ("dv", "dk", "dq")),
+    *(idea(f"tile-reshaped/{name}", models.RESHAPED[name]) for name in ("dv", "dk")),
+    *(idea(f"scale-missing/{name}", models.scaled(lambda scale: 1 / scale, name)) for name in ("dq", "dk")),
+    *(idea(f"scale-twice/{name}", models.scaled(lambda scale: scale, name)) for name in ("dq", "dk")),
+    idea("scale-on-dv", models.scaled(lambda scale: scale, "dv")),
+    *(
+        idea(
+            f"wrong-operand/{name}-{place.lower()}",
+            *(
+                as_in_kernels(with_operands(name, x, of).at(Product(MADE_OF[tile] | {f"{of}_ptr"})), name)
+                for x in VARIANTS.get(tile, (tile,))
+            ),
+            operand=what,
+        )
+        for name, what, place, tile, of in EXCHANGED
+    ),
+    _idea("gradients-exchanged", *models.EXCHANGED),
+    _idea("first-tile-left-out", *models.BEGUN_LATE),
+    _idea("begins-before-the-first-query", models.FROM_THE_END),
+    _idea("last-tile-left-out", *models.ENDED_EARLY),
+    _idea("whole-tiles-only", *models.WHOLE_TILES),
+)
+
+BACKWARD_IN_PYTORCH = (*TAKING_TOO_MUCH, *OF_DELTA_AND_DS, *OF_P, *OF_GRADIENTS)

@@ -1,0 +1,90 @@
+"""Wrong ideas of FlashAttention in PyTorch. Kernels with the same idea lend their signs."""
+
+from __future__ import annotations
+
+from checker.catalog.attention.forward.causal_mistakes import CAUSAL
+from checker.catalog.attention.forward.flash_2_mistakes import ACCUMULATION, LSE
+from checker.catalog.attention.forward.mistakes import SCORES
+from checker.catalog.attention.pytorch import models
+from checker.catalog.attention.pytorch.calls import as_in_the_family
+from checker.course.misconception import Misconception, Sign, Writes, chosen
+from checker.course.words import Ideas
+
+idea = Ideas(__file__)
+
+
+def _of(*ids: str) -> tuple[Writes, ...]:
+    """The signs by which kernels with these ideas are known."""
+    every = (*ACCUMULATION, *CAUSAL, *LSE, *SCORES)
+    signs = (sign for one in chosen(every, *ids) for sign in one.signs)
+    return tuple(as_in_the_family(sign) for sign in signs if isinstance(sign, Writes))
+
+
+def _idea(key: str, *signs: Sign) -> Misconception:
+    """A wrong idea; without signs of its own, those of kernels that have it."""
+    return idea(key, *(signs or _of(key.partition("/")[0])))
+
+
+MEMORY_AND_WORK = (
+    _idea("blocks-not-skipped", models.HIDDEN_TILES),
+    _idea("scores-computed-twice", models.SCORES_TWICE),
+    _idea("all-scores-at-once", models.ALL_SCORES),
+    _idea("all-keys-at-once", models.STRIP_OF_KEYS),
+    _idea("all-queries-at-once", models.STRIP_OF_QUERIES),
+    _idea("whole-mask", models.WHOLE_MASK),
+    _idea("all-tiles-kept", models.ALL_TILES),
+    _idea("hidden-tile-computed", models.SOME_HIDDEN_TILES),
+)
+
+VALUES = (
+    _idea("accumulator-not-rescaled"),
+    _idea("denominator-not-rescaled"),
+    _idea("max-of-last-tile"),
+    _idea("new-part-not-rescaled"),
+    _idea("accumulator-overwritten"),
+    _idea("sum-of-last-tile"),
+    _idea("softmax-of-each-tile", *models.SOFTMAX_OF_EACH_TILE),
+    _idea("softmax-of-each-tile/p", models.SUM_OF_SOFTMAXES),
+    _idea("rescaled-by-the-inverse", *models.INVERSE_FACTORS),
+    _idea("divided-at-every-step"),
+    _idea("not-divided"),
+    _idea("reduced-over-everything", *models.OVER_EVERYTHING),
+    _idea("reduced-over-queries", *models.STATE_ACROSS_KEYS),
+    _idea("epsilon-in-the-division", *models.EPSILON),
+    _idea("no-max-subtraction"),
+    _idea("maximum-starts-too-high"),
+    _idea("maximum-of-hidden-scores", models.MAXIMUM_OF_HIDDEN),
+    _idea("hidden-scores-zero", models.HIDDEN_AS_ZERO),
+    _idea("mask-of-each-tile", *models.MASK_OF_EACH_TILE),
+    _idea("mask-of-each-tile/keys", *models.KEYS_FROM_ZERO),
+    _idea("mask-of-each-tile/queries", *models.QUERIES_FROM_ZERO),
+    _idea("causal-upside-down"),
+    _idea("causal-off-by-one"),
+    _idea("causal-top-left"),
+    _idea("causal-offset-reversed", *models.OFFSET_REVERSED),
+    _idea("causal-ignored"),
+    _idea("loop-ends-too-early"),
+    _idea("hidden-rows-nan"),
+    _idea("hidden-rows-mean-of-v", models.MEAN_OF_V),
+    _idea("lse-without-max"),
+    _idea("lse-of-the-last-tile", models.LSE_OF_LAST_TILE),
+    _idea("lse-of-hidden-rows"),
+    _idea("lse-without-log"),
+    _idea("lse-is-the-normaliser"),
+    _idea("lse-is-the-max"),
+    _idea("v-from-k"),
+    _idea("sign-reversed"),
+    _idea("scale-on-the-output"),
+    _idea("scale-missing"),
+    _idea("scale-twice"),
+    _idea("scale-inverted"),
+    _idea("scale-assumed"),
+    _idea("base-two"),
+    _idea("last-keys-only", models.MAXIMUM_FORGOTTEN),
+    _idea("last-keys-only/kept-nothing"),
+    _idea("whole-tiles-only"),
+    _idea("k-not-transposed", models.RESHAPED),
+    _idea("only-one-head"),
+)
+
+IN_PYTORCH = (*MEMORY_AND_WORK, *VALUES)
