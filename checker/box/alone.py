@@ -24,7 +24,7 @@ from checker.box.processes import command_of, paths
 from checker.box.protocol import wire
 
 if TYPE_CHECKING:  # needs NumPy
-    from checker.box.protocol.results import Launch
+    from checker.box.protocol.launch import Launch
 
 
 class Alone:

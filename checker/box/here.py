@@ -22,7 +22,7 @@ from checker.box.parent import BoxResult, Limits, Pass, believed, request
 from checker.box.protocol import wire
 
 if TYPE_CHECKING:  # needs NumPy
-    from checker.box.protocol.results import Launch
+    from checker.box.protocol.launch import Launch
 
 _PATH = "/submission.py"  # what a submission is called in tracebacks; there is no such file
 

@@ -18,7 +18,8 @@ from checker.box.inside import seccomp
 from checker.box.protocol import wire
 
 if TYPE_CHECKING:  # needs NumPy
-    from checker.box.protocol.results import KernelError, Launch, LaunchResult
+    from checker.box.protocol.launch import Launch
+    from checker.box.protocol.results import KernelError, LaunchResult
 
 PASSES = 2  # in order, and shuffled; each in a process of its own
 Pass = list[tuple[int, Iterable[int]]]  # (launch number, order of its programs)
@@ -159,43 +160,12 @@ def request(
 ) -> tuple[dict[str, Any], list[bytes]]:
     """The header and the buffers of a frame that asks for `passes` over `launches`."""
     buffers: list[bytes] = []
-    asked = []
-    for launch in launches:
-        tensors = []
-        for name, argument in launch.tensors.items():
-            tensors.append(
-                {
-                    "name": name,
-                    "dtype": argument.values.dtype.name,
-                    "shape": argument.values.shape,
-                    "strides": argument.strides,
-                    "bf16": argument.bf16,
-                    "output": argument.output,
-                    "scratch": argument.scratch,
-                    "buffer": len(buffers),
-                }
-            )
-            buffers.append(argument.values.tobytes())
-        asked.append(
-            {
-                "kernel": launch.kernel,
-                "grid": launch.grid,
-                "tensors": tensors,
-                "scalars": launch.scalars,
-                "constexprs": launch.constexprs,
-                "debug": launch.debug,
-                "most_touched": launch.most_touched,
-                "most_work": launch.most_work,
-                "resident": launch.resident,
-                "in_a_row": launch.in_a_row,
-            }
-        )
     header = {
         "source": source,
         "kernels": kernels,
         "device": device,
-        "launches": asked,
-        "passes": [[{"launch": number, "order": [int(p) for p in order]} for number, order in one] for one in passes],
+        "launches": [launch.packed(buffers) for launch in launches],
+        "passes": [[(number, [int(program) for program in order]) for number, order in one] for one in passes],
     }
     return header, buffers
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # numpy is imported while the box starts
     from collections.abc import Mapping, Sequence
 
     from checker.box.parent import BoxResult
-    from checker.box.protocol.results import Launch
+    from checker.box.protocol.launch import Launch
     from checker.course.puzzle import Kernel, Puzzle
     from checker.judge.evidence import Evidence
     from checker.submission.extract import Program

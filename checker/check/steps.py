@@ -16,8 +16,8 @@ from checker.box.exchange import Ending
 from checker.box.here import Here
 from checker.box.parent import Box, BoxResult, Pass
 from checker.box.protocol.fitting import smallest_tiles, tile
+from checker.box.protocol.launch import Launch
 from checker.box.protocol.records import MEMORY, TILE
-from checker.box.protocol.results import Launch
 from checker.box.protocol.supported import untried
 from checker.check import Outcome, Terms, device_of, program_of, run_in, unproven
 from checker.check.lent import lent

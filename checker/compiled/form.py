@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from checker.box.compiling import Job
 from checker.course.case import Case
 from checker.course.puzzle import PLENTY, Kernel, Puzzle, Timed, Tuning
 from checker.course.status import Misuse
-from checker.judge.forms import CONSTEXPR, job_of, shortened, timed_like
+from checker.judge.forms import as_launched, job_of, shortened, timed_like
 
-DIVISOR = 16  # Triton notes whether an integer is a multiple of it
 MOST_WARPS = 32  # 1024 threads
 WARPS = 4  # of a launch that says nothing of them
 
@@ -61,7 +58,7 @@ def forms(
                 [tuning] = timed.tunings[kernel.name]
                 if not launch:
                     tuning = replace(tuning, blocks=shortened(tuning.blocks, target, puzzle.work is not None))
-                job, size_of_it = _as_launched(kernel, timed.launch(kernel.name, tuning.blocks), target), timed.name
+                job, size_of_it = as_launched(kernel, timed.launch(kernel.name, tuning.blocks), target), timed.name
             options = {"num_warps": tuning.num_warps, "num_stages": tuning.num_stages}
             fewer = () if launch else job.fewer
             found.append(Form(replace(job, options=options, stages=stages, fewer=fewer), tuning, size_of_it))
@@ -124,16 +121,3 @@ def timed_at(puzzle: Puzzle, kernel: Kernel, size: str, launch: Mapping[str, int
 
 def _judged(puzzle: Puzzle, kernel: Kernel) -> Case:
     return timed_like([case for case in puzzle.cases(puzzle.draw()) if case.kernel == kernel.name])
-
-
-def _as_launched(kernel: Kernel, case: Case, target: str) -> Job:
-    """What Triton knows of the launch: which integers are 1, and which are multiples of 16."""
-    job = job_of(kernel, case, target)
-    whole = {name: value for name, value in case.scalars.items() if isinstance(value, int | np.integer)}
-    ones = {name: 1 for name, value in whole.items() if value == 1}
-    return replace(
-        job,
-        signature={name: CONSTEXPR if name in ones else kind for name, kind in job.signature.items()},
-        constexprs={**job.constexprs, **ones},
-        multiples=tuple(name for name, value in whole.items() if value % DIVISOR == 0),
-    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from checker.box.protocol.launch import Launch, TensorArgument, scalar_type
 from checker.box.protocol.records import OPERATION
-from checker.box.protocol.results import Launch, TensorArgument
 from checker.course.case import Case, Role, Tensor
 from checker.course.puzzle import Puzzle
 
@@ -91,10 +91,3 @@ def half_of(steps: Mapping[int, float]) -> set[int]:
         halves[side].add(number)
         taken[side] += steps[number]
     return halves[1]
-
-
-def scalar_type(value: int | float) -> str:
-    """The type that Triton gives a number passed to a kernel."""
-    if isinstance(value, float):
-        return "float32"
-    return "int32" if -(2**31) <= value < 2**31 else "int64"

@@ -12,19 +12,15 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from checker.box.compiling import Job
 from checker.box.protocol.fitting import fewer_stages, longest_side, sides
+from checker.box.protocol.launch import CONSTEXPR, Form
 from checker.course.case import Case
 from checker.course.puzzle import Kernel, Tuning
 from checker.course.targets import KNOWN
-from checker.judge.asked import scalar_type
+from checker.judge.asked import launch_of
 
-_POINTERS = {np.dtype(np.float16): "*fp16", np.dtype(np.float32): "*fp32", np.dtype(np.int64): "*i64"}
-_SCALARS = {"float32": "fp32", "int32": "i32", "int64": "i64"}
 TYPES, MEMORY = "ttir", "llir"  # Triton's stages after which types, and shared memory, are settled
-CONSTEXPR = "constexpr"
 
 
 def forms(kernel: Kernel, cases: Sequence[Case], target: str, *, multiplies: bool = False) -> Iterator[Job]:
@@ -92,7 +88,7 @@ def _covering(cases: Sequence[Case]) -> list[Case]:
 
 def timed_like(cases: Sequence[Case]) -> Case:
     """The case that is most like a timed one: with fp16, the largest tile, and switches on."""
-    return max(cases, key=lambda case: ("*fp16" in _types(case), _tile(case), _switched_on(case)))
+    return max(cases, key=lambda case: ("float16" in _types(case), _tile(case), _switched_on(case)))
 
 
 def _levels(case: Case, largest: Sequence[Case]) -> set[object]:
@@ -103,7 +99,7 @@ def _levels(case: Case, largest: Sequence[Case]) -> set[object]:
 
 
 def _types(case: Case) -> tuple[str, ...]:
-    return tuple(_POINTERS[tensor.values.dtype] for tensor in case.tensors.values())
+    return tuple(tensor.values.dtype.name for tensor in case.tensors.values())
 
 
 def _tile(case: Case) -> int:
@@ -116,19 +112,22 @@ def _switched_on(case: Case) -> int:
 
 def job_of(kernel: Kernel, case: Case, target: str) -> Job:
     """A launch like this one, with integers that are multiples of 16."""
-    signature = {}
-    for parameter in kernel.parameters:
-        if parameter in case.tensors:
-            tensor = case.tensors[parameter]
-            signature[parameter] = "*bf16" if tensor.bf16 else _POINTERS[tensor.values.dtype]
-        elif parameter in case.scalars:
-            signature[parameter] = _SCALARS[scalar_type(case.scalars[parameter])]
-        else:
-            signature[parameter] = CONSTEXPR
-    multiples = tuple(name for name, kind in signature.items() if kind.startswith("i"))
+    form = launch_of(case).form(ones=False)
+    integers = tuple(name for name in kernel.parameters if form.signature.get(name, "").startswith("i"))
+    return _job(kernel, replace(form, multiples=integers), target)
+
+
+def as_launched(kernel: Kernel, case: Case, target: str) -> Job:
+    """This very launch: integers that are 1 are constants, and multiples of 16 are those that are."""
+    return _job(kernel, launch_of(case).form(), target)
+
+
+def _job(kernel: Kernel, form: Form, target: str) -> Job:
+    signature = {name: form.signature.get(name, CONSTEXPR) for name in kernel.parameters}
     limit = KNOWN[target].shared_limit
-    constexprs = dict(case.constexprs)
-    return Job(kernel.name, target, signature, constexprs, multiples, most_shared=limit, fewer=fewer_stages(limit))
+    return Job(
+        kernel.name, target, signature, form.constexprs, form.multiples, most_shared=limit, fewer=fewer_stages(limit)
+    )
 
 
 def _parts(first: Job, job: Job) -> Iterator[Job]:

@@ -14,7 +14,8 @@ import triton.language as tl
 from checker.box.compiling import Job
 from checker.box.inside import language, lowering, promises
 from checker.box.parent import Box, Limits
-from checker.box.protocol.results import Launch, LaunchResult, TensorArgument
+from checker.box.protocol.launch import Launch, TensorArgument
+from checker.box.protocol.results import LaunchResult
 from checker.check import Terms
 from tests.conftest import ROOT, check_kernel, check_path
 from tests.gpu import semantics

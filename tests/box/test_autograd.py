@@ -9,7 +9,8 @@ import pytest
 
 from checker.box.host import Host
 from checker.box.parent import Box, Limits
-from checker.box.protocol.results import Launch, LaunchResult, TensorArgument
+from checker.box.protocol.launch import Launch, TensorArgument
+from checker.box.protocol.results import LaunchResult
 from tests.conftest import installed
 
 installed("torch")

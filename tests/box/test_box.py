@@ -25,8 +25,9 @@ from checker.box.inside import seccomp
 from checker.box.parent import Box, BoxResult, Limits
 from checker.box.processes import Sleep, Started
 from checker.box.protocol import wire
+from checker.box.protocol.launch import Launch, TensorArgument
 from checker.box.protocol.records import BARRIER, BLOCK, LOAD, MEMORY, OPERATION, STORE, TOO_MUCH_WORK
-from checker.box.protocol.results import Launch, LaunchResult, TensorArgument, parse
+from checker.box.protocol.results import LaunchResult, parse
 from checker.check import Terms
 from checker.course.status import ExitStatus
 from checker.course.verdict import Status, Verdict

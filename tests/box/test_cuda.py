@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from checker.box.inside import cuda, driver, jobs
+from checker.box.inside import cuda, driver
+from checker.box.protocol.launch import Launch, TensorArgument
 from checker.box.protocol.results import MARKS
 from tests.conftest import ROOT
 
@@ -65,8 +66,7 @@ def _in_numpy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 
 def buffer_of(values: Any, strides: tuple[int, ...], *, bf16: bool = False, output: bool = False) -> cuda.Buffer:
-    spec = {"name": "x", "shape": values.shape, "strides": strides, "bf16": bf16, "output": output}
-    buffer = cuda.Buffer({**spec, "dtype": values.dtype.name}, values.ravel())
+    buffer = cuda.Buffer(TensorArgument(values, strides, bf16=bf16, output=output))
     buffer.fill()
     return buffer
 
@@ -113,22 +113,13 @@ def test_an_output_holds_the_mark_until_it_is_written(dtype: str, bf16: bool) ->
 
 
 def test_arguments_are_specialised_as_at_a_launch_of_tritons_own() -> None:
-    launch = {
-        "grid": [7],
-        "tensors": [{"name": "x_ptr", "dtype": "float32", "bf16": True}],
-        "scalars": {
-            "a": ("int64", 1),
-            "b": ("int64", 32),
-            "c": ("int32", 2**31),
-            "d": ("float32", 1.0),
-            "e": ("int32", 7),
-        },
-        "constexprs": {"D": 16},
-    }
-    job = jobs.job_of(launch)
-    assert job["signature"] == {"x_ptr": "*bf16", "b": "i32", "c": "i64", "d": "fp32", "e": "i32"}
-    assert job["constexprs"] == {"D": 16, "a": 1} and job["multiples"] == ["b", "c"]
-    assert jobs.job_of(launch, ones=False)["signature"]["a"] == "i32"
+    tensors = {"x_ptr": TensorArgument(np.zeros(4, np.float32), (1,), bf16=True)}
+    scalars = {"a": ("int64", 1), "b": ("int64", 32), "c": ("int32", 2**31), "d": ("float32", 1.0), "e": ("int32", 7)}
+    launch = Launch("kernel", (7, 1, 1), tensors, scalars, {"D": 16})
+    form = launch.form()
+    assert form.signature == {"x_ptr": "*bf16", "b": "i32", "c": "i64", "d": "fp32", "e": "i32"}
+    assert form.constexprs == {"D": 16, "a": 1} and form.multiples == ("b", "c")
+    assert launch.form(ones=False).signature["a"] == "i32"
 
 
 def test_kernels_are_compiled_side_by_side_and_kept_on_disk(tmp_path: Path) -> None:
@@ -142,15 +133,17 @@ def test_kernels_are_compiled_side_by_side_and_kept_on_disk(tmp_path: Path) -> N
 PRINTED = """
 import sys
 from pathlib import Path
+import numpy as np
 from checker.box.inside import cuda, jobs
+from checker.box.protocol.launch import Launch, TensorArgument
 
 path, name = "submission.py", "naive_softmax_kernel"
 Path(path).write_text(Path(sys.argv[1]).read_text())
 kernel = cuda.load_kernels(path, Path(path).read_text(), [name])[name]
-tensors = [{"name": name, "dtype": "float32", "bf16": False} for name in ("x_ptr", "y_ptr")]
-scalars = {name: ("int32", 7) for name in ("x_row_stride", "y_row_stride", "n_cols")}
-for grid, block in ([128], 8), ([129], 8), ([3, 43], 8), ([4], 4096), ([5], 4096):
-    launch = {"grid": grid, "tensors": tensors, "scalars": scalars, "constexprs": {"BLOCK_SIZE": block}}
+tensors = {one: TensorArgument(np.zeros(7, "f4"), (1,)) for one in ("x_ptr", "y_ptr")}
+scalars = {one: ("int32", 7) for one in ("x_row_stride", "y_row_stride", "n_cols")}
+for grid, block in ((128, 1, 1), 8), ((129, 1, 1), 8), ((3, 43, 1), 8), ((4, 1, 1), 4096), ((5, 1, 1), 4096):
+    launch = Launch(name, grid, tensors, scalars, {"BLOCK_SIZE": block})
     print("vprintf" in jobs.compiled(kernel, jobs.job_of(launch)).asm["ptx"])
 """
 
@@ -158,15 +151,17 @@ for grid, block in ([128], 8), ([129], 8), ([3, 43], 8), ([4], 4096), ([5], 4096
 TOO_LARGE = """
 import dataclasses, sys
 from pathlib import Path
+import numpy as np
 from checker.box.inside import cuda, jobs
+from checker.box.protocol.launch import Launch, TensorArgument
 
 Path("submission.py").write_text(text := Path(sys.argv[1]).read_text())
 jobs.gpu = dataclasses.replace(jobs.gpu, shared=int(sys.argv[2]))
 kernel = cuda.load_kernels("submission.py", text, ["matmul_kernel"])["matmul_kernel"]
-tensors = [{"name": name, "dtype": "float16", "bf16": False} for name in ("a_ptr", "b_ptr", "c_ptr")]
-names = [name for name in kernel.arg_names if name not in ("a_ptr", "b_ptr", "c_ptr", "Bm", "Bn", "Bk")]
-launch = {"grid": [1], "tensors": tensors, "scalars": {name: ("int32", 64) for name in names}}
-job = jobs.job_of(launch | {"constexprs": dict.fromkeys(("Bm", "Bn", "Bk"), 64)})
+tensors = {name: TensorArgument(np.zeros(64, "f2"), (1,)) for name in ("a_ptr", "b_ptr", "c_ptr")}
+blocks = dict.fromkeys(("Bm", "Bn", "Bk"), 64)
+scalars = {name: ("int32", 64) for name in kernel.arg_names if name not in {*tensors, *blocks}}
+job = jobs.job_of(Launch("matmul_kernel", (1, 1, 1), tensors, scalars, blocks))
 try:
     print(jobs.fitted(kernel, job).metadata.num_stages)
     cuda._function(kernel, job)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from checker.box.parent import Box, Limits
+from checker.box.protocol.launch import Launch, TensorArgument
 from checker.box.protocol.records import IN_DOT, IN_LOOP, IN_STORE, IN_SUM, LOSS, ON_THE_WAY, PRODUCT, STORE
-from checker.box.protocol.results import Launch, LaunchResult, TensorArgument
+from checker.box.protocol.results import LaunchResult
 
 HEADER = "@triton.jit\ndef {name}(x_ptr, h_ptr, y_ptr, n, SIDE: tl.constexpr):\n"
 START = """\

@@ -15,8 +15,8 @@ from checker.box.exchange import Ending
 from checker.box.host import Host
 from checker.box.inside import seccomp
 from checker.box.parent import Box, Limits, PassResult
+from checker.box.protocol.launch import Launch, TensorArgument
 from checker.box.protocol.records import BLOCK, DOT, HELD, STORE
-from checker.box.protocol.results import Launch, TensorArgument
 from checker.course.misconception import Footprint
 from checker.judge.footprint import used
 from checker.submission.extract import NotASubmission, extract

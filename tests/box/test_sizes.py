@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from checker.box.parent import Box, Limits
+from checker.box.protocol.launch import Launch, TensorArgument
 from checker.box.protocol.records import AS_FLOAT, MULTIPLIED, NARROWED
-from checker.box.protocol.results import Launch, LaunchResult, TensorArgument
+from checker.box.protocol.results import LaunchResult
 
 HEADER = "@triton.jit\ndef {name}(x_ptr, y_ptr, n_rows, n_cols, stride, B: tl.constexpr):\n"
 START = """\

@@ -14,7 +14,8 @@ import pytest
 
 from checker.box.parent import Box, Limits
 from checker.box.protocol import philox
-from checker.box.protocol.results import Launch, LaunchResult, TensorArgument
+from checker.box.protocol.launch import Launch, TensorArgument
+from checker.box.protocol.results import LaunchResult
 from tests.conftest import ROOT
 
 # Triton's own function, as it was before anything was patched, and the box's, in a process that interprets: of drawn
@@ -148,6 +149,6 @@ def test_both_sides_of_the_wall_have_one_philox() -> None:
     ]
     assert sorted(using) == [
         "box/inside/uniform.py",
-        "catalog/attention/dropout.py",
-        "catalog/attention/dropout_models.py",
+        "catalog/attention/dropout/models.py",
+        "catalog/attention/dropped.py",
     ]

@@ -20,7 +20,7 @@ import triton.language as tl
 
 from checker.box.parent import Box, Limits, torch_gpu_missing
 from checker.box.protocol import philox
-from checker.box.protocol.results import Launch, TensorArgument
+from checker.box.protocol.launch import Launch, TensorArgument
 
 LANES = 16
 MAX32, MIN32 = 2**31 - 1, -(2**31)

@@ -17,6 +17,7 @@ from checker.box.inside.memory import BoxTensor, Memory, RefusedAccess
 from checker.box.inside.running import running
 from checker.box.inside.work import TooMuchWork, work
 from checker.box.protocol import wire
+from checker.box.protocol.launch import Launch
 from checker.box.protocol.records import FILLS, MEMORY, TILE, TOO_MUCH_WORK
 
 MESSAGE_LIMIT = 2000  # characters of an exception's text that leave the box
@@ -29,8 +30,7 @@ class Asked:
 
     number: int
     order: list[int]  # of its programs
-    launch: dict[str, Any]
-    tensors: list[tuple[dict[str, Any], npt.NDArray[Any]]]  # what is told of each, and its dense values
+    launch: Launch
     kernel: Any
     path: str  # what the submission is called in tracebacks
 
@@ -49,19 +49,19 @@ def run_pass(
         return
     answers = {"cuda": _answer_from_gpu, "pytorch": _answer_of_pytorch, "autograd": _answer_of_pytorch}
     answer = answers.get(header["device"], _answer)
+    every = []
+    for place, order in header["passes"][number]:
+        launch = Launch.unpacked(header["launches"][place], buffers)
+        every.append(Asked(place, order, launch, kernels[launch.kernel], path))
     if header["device"] == "cuda":
-        asked_for = [header["launches"][one["launch"]] for one in header["passes"][number]]
-        device.start(kernels, asked_for, number, header["most_shared"])
+        device.start(kernels, [asked.launch for asked in every], number, header["most_shared"])
     mark = wire.launch_mark(header["source"])
-    allowed = [header["launches"][one["launch"]]["most_work"] for one in header["passes"][number]]
+    allowed = [asked.launch.most_work for asked in every]
     left = max(sum(allowed) // _LAUNCHES_IN_FULL, *allowed, 1)  # of all together
-    for one in header["passes"][number]:
-        launch = header["launches"][one["launch"]]
-        launch = {**launch, "most_work": min(launch["most_work"], left)}
-        tensors = [(spec, np.frombuffer(buffers[spec["buffer"]], dtype=spec["dtype"])) for spec in launch["tensors"]]
-        print(f"{mark}{one['launch']}")
-        asked = Asked(one["launch"], one["order"], launch, tensors, kernels[launch["kernel"]], path)
-        if not answer(stream, device, asked):
+    for asked in every:
+        print(f"{mark}{asked.number}")
+        limited = replace(asked.launch, most_work=min(asked.launch.most_work, left))
+        if not answer(stream, device, replace(asked, launch=limited)):
             return
         left = max(left - work.done, 1)
 
@@ -81,8 +81,7 @@ def _answer(stream: BinaryIO, device: Any, asked: Asked) -> bool:
         if all(repeat["error"] is None and repeat["refused"] is None for repeat, _ in repeats):
             answer["again"] = len(FILLS)
             buffers += [tensor.values.tobytes() for _, filled in repeats for tensor in filled.tensors]
-    records, touched = memory.log()
-    _send(stream, answer, [*buffers, records.tobytes(), touched.tobytes()])
+    _send(stream, answer, [*buffers, *(part.tobytes() for part in memory.log())])
     return not _ended(answer)
 
 
@@ -91,10 +90,9 @@ def _answer_from_gpu(stream: BinaryIO, cuda: Any, asked: Asked) -> bool:
     from checker.box.inside.lowering import described
 
     answer: dict[str, Any] = {"launch": asked.number, "refused": None, "error": None, "again": 0}
-    values = [values for _, values in asked.tensors]
-    results = [dense.tobytes() for dense in values]
+    results = [argument.values.tobytes() for argument in asked.launch.tensors.values()]
     try:
-        results, answer["outside"] = cuda.launched(asked.kernel, asked.launch, values)
+        results, answer["outside"] = cuda.launched(asked.kernel, asked.launch)
     except cuda.TooLarge:
         answer["left_out"] = MEMORY
     except cuda.TileTooLarge:
@@ -108,10 +106,10 @@ def _answer_from_gpu(stream: BinaryIO, cuda: Any, asked: Asked) -> bool:
 def _answer_of_pytorch(stream: BinaryIO, pytorch: Any, asked: Asked) -> bool:
     """Call the function once and send what came of it."""
     answer: dict[str, Any] = {"launch": asked.number, "refused": None, "error": None, "again": 0}
-    buffers = [*(values.tobytes() for _, values in asked.tensors), b"", b""]
+    buffers = [*(argument.values.tobytes() for argument in asked.launch.tensors.values()), b"", b""]
     try:
-        work.begin(asked.launch["most_work"])
-        results, log, elements = pytorch.called(asked.kernel, asked.launch, asked.tensors)
+        work.begin(asked.launch.most_work)
+        results, log, elements = pytorch.called(asked.kernel, asked.launch)
         buffers = [*results, log, elements]
     except BaseException as error:
         answer["error"] = _described(error, asked.path)
@@ -128,7 +126,7 @@ def _ended(answer: dict[str, Any]) -> bool:
 def launched(asked: Asked, poison: float) -> tuple[dict[str, Any], Memory]:
     """(What is answered of one launch, and the memory that it ran in), with `poison` in undefined masked lanes."""
     scratch: dict[str, npt.NDArray[Any]] = {}
-    for _ in range(asked.launch["in_a_row"] - 1):
+    for _ in range(asked.launch.in_a_row - 1):
         answer, memory = _once(_backwards(asked), poison, scratch)
         if answer["error"] is not None or answer["refused"] is not None:
             return answer, memory
@@ -138,8 +136,11 @@ def launched(asked: Asked, poison: float) -> tuple[dict[str, Any], Memory]:
 
 def _backwards(asked: Asked) -> Asked:
     """The launch with the values of each tensor in reverse: what it leaves in scratch is wrong for the next one."""
-    turned = [(spec, values if spec["scratch"] else values[::-1]) for spec, values in asked.tensors]
-    return replace(asked, tensors=turned)
+    tensors = {
+        name: argument if argument.scratch else replace(argument, values=np.flip(argument.values))
+        for name, argument in asked.launch.tensors.items()
+    }
+    return replace(asked, launch=replace(asked.launch, tensors=tensors))
 
 
 def _once(asked: Asked, poison: float, scratch: dict[str, npt.NDArray[Any]]) -> tuple[dict[str, Any], Memory]:
@@ -149,23 +150,23 @@ def _once(asked: Asked, poison: float, scratch: dict[str, npt.NDArray[Any]]) -> 
     launch = asked.launch
     tensors = [
         BoxTensor(
-            spec["name"],
-            scratch[spec["name"]] if spec["name"] in scratch else values.reshape(spec["shape"]).copy(),
-            tuple(spec["strides"]),
-            scratch=spec["scratch"],
+            name,
+            scratch[name] if name in scratch else argument.values.copy(),
+            argument.strides,
+            scratch=argument.scratch,
         )
-        for spec, values in asked.tensors
+        for name, argument in launch.tensors.items()
     ]
-    memory = Memory(tensors, interpreter.running_position, poison, launch["most_touched"])
+    memory = Memory(tensors, interpreter.running_position, poison, launch.most_touched)
     answer: dict[str, Any] = {"launch": asked.number, "refused": None, "error": None}
-    order, grid = np.array(asked.order, dtype=np.int64), tuple(launch["grid"])
     try:
-        work.begin(launch["most_work"])
+        work.begin(launch.most_work)
         arguments: dict[str, Any] = {tensor.name: interpreter.pointer(tensor) for tensor in memory.tensors}
-        for name, (dtype, value) in launch["scalars"].items():
+        for name, (dtype, value) in launch.scalars.items():
             arguments[name] = interpreter.scalar(value, dtype)
-        arguments.update(launch["constexprs"])
-        interpreter.launch(asked.kernel, memory, arguments, grid, order, launch["debug"], launch["resident"])
+        arguments.update(launch.constexprs)
+        order = np.array(asked.order, dtype=np.int64)
+        interpreter.launch(asked.kernel, memory, arguments, launch.grid, order, launch.debug, launch.resident)
     except BaseException as error:
         cause = _root(error)
         if isinstance(cause, RefusedAccess):

@@ -13,17 +13,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from checker.box.inside import child, functions, interpreter, pytorch
 from checker.box.inside.memory import BoxTensor, Memory, RefusedAccess
 from checker.box.inside.running import running
-from checker.box.protocol.records import LAUNCHED, STORE
+from checker.box.protocol.launch import Launch, scalar_type
+from checker.box.protocol.records import LAUNCHED, STORE, Record
 
 _OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg"})  # for a compiler
 _lent: dict[str, Any] = {}  # kernels by name
-_launched: list[tuple[int, ...]] = []  # records of the call in progress
+_launched: list[Record] = []  # records of the call in progress
 
 
 class OutsideMemory(Exception):
@@ -87,7 +87,7 @@ class _Launcher:
         memory = Memory(tensors, interpreter.running_position, float("nan"))
         arguments = {name: self._argument(name, value, tensors) for name, value in bound.items()}
         programs = np.arange(grid[0] * grid[1] * grid[2])
-        _launched.append((LAUNCHED, 0, 0, running.where()[1], 0, min(programs.size, 2**31 - 1), self.number))
+        _launched.append(Record(LAUNCHED, line=running.where()[1], lanes=programs.size, detail=self.number))
         bodies = dict(running.entered)  # a launch begins a count of its own, and these are the calling function's
         try:
             interpreter.launch(self.kernel, memory, arguments, grid, programs, debug=False)
@@ -116,8 +116,7 @@ class _Launcher:
             return value
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise TypeError(f"{self.name} gets {type(value).__name__} for {name}, and not a number or a tensor")
-        dtype = "float32" if isinstance(value, float) else "int32" if -(2**31) <= value < 2**31 else "int64"
-        return interpreter.scalar(value, dtype)
+        return interpreter.scalar(value, scalar_type(value))
 
     def _sentence(self, refused: dict[str, Any], tensors: list[BoxTensor]) -> str:
         """What was accessed, of which tensor."""
@@ -130,22 +129,18 @@ class _Launcher:
         return f"{program} element {refused['first']} of {of}, counted from 0 in a memory of {sizes[of]} elements"
 
 
-def called(
-    loaded: list[tuple[Any, int]], launch: dict[str, Any], tensors: list[tuple[dict[str, Any], npt.NDArray[Any]]]
-) -> tuple[list[bytes], bytes, bytes]:
+def called(loaded: list[tuple[Any, int]], launch: Launch) -> tuple[list[bytes], bytes, bytes]:
     """(dense values of each tensor afterwards, log, elements of the log) of one call: forward, and maybe back."""
     running.entered.clear()
     _launched.clear()
-    inputs = {spec["name"]: functions.laid_out(spec, values) for spec, values in tensors if not spec["output"]}
-    of_o = next(spec for spec, _ in tensors if spec["name"] == "q") | {"name": "O"}
-    outputs = {spec["name"]: spec for spec, _ in tensors if spec["output"]}
+    inputs, outputs = functions.inputs(launch), functions.outputs(launch)
     returned: dict[str, torch.Tensor] = {}
 
     class Function(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, *given: Any) -> Any:
             o = loaded[0][0](ctx, *given)
-            returned["o"] = functions.believed(o, [of_o])["O"]
+            returned["o"] = functions.believed(o, {"O": launch.tensors["q"]})["O"]
             for name, value in vars(ctx).items():
                 if isinstance(value, torch.Tensor):
                     raise functions.WrongResult(
@@ -160,13 +155,13 @@ def called(
                 got = f"{len(made)} values" if isinstance(made, tuple | list) else type(made).__name__
                 last = ", the last of them not None" if got == "4 values" else ""
                 raise functions.WrongResult(f"it returned {got}{last}, and not 4: dQ, dK, dV, and None for scale")
-            returned.update(functions.believed(tuple(made[:3]), [outputs[f"d{x}"] for x in "qkv"]))
+            returned.update(functions.believed(tuple(made[:3]), {name: outputs[name] for name in ("dq", "dk", "dv")}))
             return tuple(made)
 
     wanted = {name: inputs[name].requires_grad_() for name in ("q", "k", "v")}
     with pytorch.Counted():  # type: ignore[no-untyped-call]
-        o: torch.Tensor = Function.apply(*wanted.values(), float(launch["scalars"]["scale"][1]))  # type: ignore[no-untyped-call]
+        o: torch.Tensor = Function.apply(*wanted.values(), float(launch.scalars["scale"][1]))  # type: ignore[no-untyped-call]
         if "do" in inputs:
             torch.autograd.backward(o, inputs["do"])
     after = {name: tensor.detach() for name, tensor in (inputs | returned).items()}
-    return functions.answered(tensors, after, list(_launched), loaded[-1][1])
+    return functions.answered(launch.tensors, after, list(_launched), loaded[-1][1])

@@ -7,8 +7,6 @@ import sys
 import warnings
 from typing import Any
 
-import numpy as np
-
 from checker.box.inside import harness
 from checker.box.inside.answering import Asked, launched, run_pass
 from checker.box.inside.work import work
@@ -26,9 +24,8 @@ def rehearse() -> None:
     path = rehearsal.__file__
     with open(path, encoding="utf-8") as file:
         kernel = _device().load_kernels(path, file.read(), ["kernel"])["kernel"]
-    tensors = [(tensor, np.zeros(tensor["shape"], tensor["dtype"])) for tensor in rehearsal.TENSORS]
     for _ in range(rehearsal.LAUNCHES):
-        answer, _ = launched(Asked(0, [0], rehearsal.LAUNCH, tensors, kernel, path), float("nan"))
+        answer, _ = launched(Asked(0, [0], rehearsal.LAUNCH, kernel, path), float("nan"))
         if answer["error"] or answer["refused"]:
             raise RuntimeError(f"the rehearsal did not succeed: {answer}")
 

@@ -25,6 +25,7 @@ from triton.compiler.errors import CompilationError
 from checker.box.inside import driver, jobs, untouched
 from checker.box.inside.lowering import executed
 from checker.box.protocol.fitting import LITTLE, smallest_tiles, tile
+from checker.box.protocol.launch import CONSTEXPR, Launch, TensorArgument
 from checker.box.protocol.results import MARKS
 
 MARGIN = 4096  # elements before and behind each tensor; keeps the first element aligned
@@ -79,7 +80,7 @@ def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]
     return {name: namespace[name] for name in names}
 
 
-def start(kernels: Mapping[str, Any], launches: Sequence[dict[str, Any]], number: int, most_shared: int) -> None:
+def start(kernels: Mapping[str, Any], launches: Sequence[Launch], number: int, most_shared: int) -> None:
     """Start CUDA in this process, while others compile for the launches: what they have compiled is found on disk.
 
     `number`: of the runner. The first one has others compile; the second one starts meanwhile, and waits for its turn.
@@ -87,7 +88,7 @@ def start(kernels: Mapping[str, Any], launches: Sequence[dict[str, Any]], number
     """
     if most_shared:
         jobs.gpu = dataclasses.replace(jobs.gpu, shared=most_shared)
-    _smallest.update(smallest_tiles((launch["kernel"], launch["constexprs"]) for launch in launches))
+    _smallest.update(smallest_tiles((launch.kernel, launch.constexprs) for launch in launches))
     turn = open(_TURN, "w")  # noqa: SIM115 (until this process ends)
     if number == 0:
         fcntl.flock(turn, fcntl.LOCK_EX)
@@ -109,22 +110,16 @@ def _warm_up() -> None:
         nothing.free()
 
 
-def _elements(tensor: dict[str, Any]) -> int:
-    """From the first element of the buffer to the last."""
-    shape, strides = tensor["shape"], tensor["strides"]
-    return 2 * MARGIN + sum((int(n) - 1) * int(stride) for n, stride in zip(shape, strides, strict=True)) + 1
-
-
 class Buffer:
     """One argument tensor on the GPU: a flat buffer with margins, and which of its elements are the tensor's."""
 
-    def __init__(self, spec: dict[str, Any], values: npt.NDArray[Any]):
-        self.spec, self.type, self.extent = spec, jobs.type_of(spec), _elements(spec)
+    def __init__(self, argument: TensorArgument):
+        self.argument, self.type, self.extent = argument, argument.type, 2 * MARGIN + argument.span
         self.bits: npt.DTypeLike = np.uint32 if self.type == "float32" else np.uint16
-        spans = [stride * (extent - 1) for extent, stride in zip(spec["shape"], spec["strides"], strict=True)]
+        spans = [stride * (extent - 1) for extent, stride in zip(argument.shape, argument.strides, strict=True)]
         self.far = [axis for axis, span in enumerate(spans) if span >= _WHOLE]
         self.size = self.extent * np.dtype(self.bits).itemsize
-        self.values = _bits_of(values, self.type).reshape(spec["shape"])
+        self.values = _bits_of(argument.values, self.type)
         self.memory: driver.Memory | None = None
 
     def fill(self) -> None:
@@ -133,11 +128,11 @@ class Buffer:
         self.memory.fill(_NAN[self.type])
         for rows, at, part in self._parts(self.values):
             host = np.full((rows.number, rows.count), _NAN[self.type], self.bits)
-            host[:, at] = MARKS[self.type] if self.spec["output"] else part
+            host[:, at] = MARKS[self.type] if self.argument.output else part
             self.memory.store(host, rows)
 
     @property
-    def argument(self) -> int:
+    def address(self) -> int:
         """What the kernel gets: the address of the first element."""
         assert self.memory is not None
         return self.memory.at(MARGIN)
@@ -175,7 +170,7 @@ class Buffer:
         A buffer with far axes is too long to be copied as a whole. Its rows are of elements that lie close together;
         those along the longest far axis are copied together, as many as fit.
         """
-        shape, strides = self.spec["shape"], self.spec["strides"]
+        shape, strides = self.argument.shape, self.argument.strides
         if not self.far:
             yield driver.Rows(0, self.extent), MARGIN + _places(shape, strides), values[None]
             return
@@ -219,9 +214,10 @@ def _bits_of(values: npt.NDArray[Any], kind: str) -> npt.NDArray[Any]:
     return (bits >> 16).astype(np.uint16) if kind == "bfloat16" else bits
 
 
-def launched(kernel: Any, launch: dict[str, Any], values: list[npt.NDArray[Any]]) -> tuple[list[bytes], str | None]:
+def launched(kernel: Any, launch: Launch) -> tuple[list[bytes], str | None]:
     """(dense values of each tensor afterwards, name of a tensor whose surroundings were written to)."""
-    buffers = [Buffer(spec, v) for spec, v in zip(launch["tensors"], values, strict=True)]
+    by_name = {name: Buffer(argument) for name, argument in launch.tensors.items()}
+    buffers = list(by_name.values())
     try:
         try:
             driver.start()
@@ -231,21 +227,21 @@ def launched(kernel: Any, launch: dict[str, Any], values: list[npt.NDArray[Any]]
                 buffer.fill()
         except driver.DriverError:  # nothing of the submission has run yet: the GPU, or who else uses it, is to blame
             raise TooLarge from None
-        _run(kernel, launch, {buffer.spec["name"]: buffer.argument for buffer in buffers})
+        _run(kernel, launch, {name: buffer.address for name, buffer in by_name.items()})
         read = [buffer.read() for buffer in buffers]
     except driver.OutOfMemory:  # a kernel itself allocates nothing
         raise TooLarge from None
     finally:
         for buffer in buffers:
             buffer.free()
-    outside = next((b.spec["name"] for b, (_, touched) in zip(buffers, read, strict=True) if touched), None)
+    outside = next((name for name, (_, touched) in zip(by_name, read, strict=True) if touched), None)
     return [dense for dense, _ in read], outside
 
 
-def _run(kernel: Any, launch: dict[str, Any], addresses: dict[str, int]) -> None:
+def _run(kernel: Any, launch: Launch, addresses: dict[str, int]) -> None:
     """Launch the kernel and wait for its end."""
-    small = jobs.gpu.shared < LITTLE and tile(launch["constexprs"]) > _smallest[launch["kernel"]]
-    if small and jobs.multiplies_too_much(launch["constexprs"]):
+    small = jobs.gpu.shared < LITTLE and tile(launch.constexprs) > _smallest[launch.kernel]
+    if small and jobs.multiplies_too_much(launch.constexprs):
         raise TileTooLarge
     job = jobs.job_of(launch)
     try:
@@ -261,12 +257,12 @@ def _run(kernel: Any, launch: dict[str, Any], addresses: dict[str, int]) -> None
         raise
     arguments = []
     for name in kernel.arg_names:
-        kind = job["signature"].get(name, "constexpr")
+        kind = job["signature"].get(name, CONSTEXPR)
         if kind.startswith("*"):
             arguments.append(ctypes.c_uint64(addresses[name]))
-        elif kind != "constexpr":
-            arguments.append(_NUMBERS[kind](launch["scalars"][name][1]))
-    function.launch(launch["grid"], (*arguments, *_SCRATCH))
+        elif kind != CONSTEXPR:
+            arguments.append(_NUMBERS[kind](launch.scalars[name][1]))
+    function.launch(launch.grid, (*arguments, *_SCRATCH))
     driver.wait()
 
 

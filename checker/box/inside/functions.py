@@ -12,14 +12,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from checker.box.inside import harness, reached
 from checker.box.inside.answering import run_pass
 from checker.box.inside.running import running
 from checker.box.inside.work import work
-from checker.box.protocol.records import RECORD_FIELDS, STORE
+from checker.box.protocol.launch import Launch, TensorArgument
+from checker.box.protocol.records import STORE, Record, table
 
 
 class WrongResult(Exception):
@@ -58,57 +58,58 @@ def _last_return(function: ast.FunctionDef) -> int:
 
 
 def answered(
-    tensors: list[tuple[dict[str, Any], npt.NDArray[Any]]],
-    after: Mapping[str, torch.Tensor],
-    records: list[tuple[int, ...]],
-    line: int,
+    tensors: Mapping[str, TensorArgument], after: Mapping[str, torch.Tensor], records: list[Record], line: int
 ) -> tuple[list[bytes], bytes, bytes]:
     """What `called` gives, of all tensors `after` the call; `line` has returned what was returned."""
     elements = []
-    for position, (spec, _) in enumerate(tensors):
-        if spec["output"]:
-            size = after[spec["name"]].numel()
-            records.append((STORE, position, 0, line, size, size, 0))
+    for position, (name, argument) in enumerate(tensors.items()):
+        if argument.output:
+            size = after[name].numel()
+            records.append(Record(STORE, position, line=line, distinct=size, lanes=size))
             elements.append(np.arange(size, dtype=np.int32))
-    return (
-        [after[spec["name"]].contiguous().numpy().tobytes() for spec, _ in tensors],
-        np.array(records, np.int32).reshape(-1, RECORD_FIELDS).tobytes(),
-        np.concatenate(elements).tobytes(),
-    )
+    dense = [after[name].contiguous().numpy().tobytes() for name in tensors]
+    return dense, table(records).tobytes(), np.concatenate(elements).tobytes()
 
 
-def laid_out(spec: dict[str, Any], values: npt.NDArray[Any]) -> torch.Tensor:
-    """A tensor with these strides, in a buffer that is NaN between its elements."""
-    shape, strides = spec["shape"], spec["strides"]
-    span = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)) + 1
-    flat = torch.full((span,), float("nan"), dtype=getattr(torch, values.dtype.name))
-    view = torch.as_strided(flat, shape, strides)
-    if 0 in strides:  # all elements are one, as in the gradient of a sum
-        return torch.as_strided(flat.fill_(float(values[0])), shape, strides)
-    view.copy_(torch.from_numpy(values.reshape(shape).copy()))
+def inputs(launch: Launch) -> dict[str, torch.Tensor]:
+    """What a function gets: each tensor with its strides, in a buffer that is NaN between its elements."""
+    return {name: _laid_out(argument) for name, argument in launch.tensors.items() if not argument.output}
+
+
+def _laid_out(argument: TensorArgument) -> torch.Tensor:
+    flat = torch.full((argument.span,), float("nan"), dtype=getattr(torch, argument.values.dtype.name))
+    view = torch.as_strided(flat, argument.shape, argument.strides)
+    if 0 in argument.strides:  # all elements are one, as in the gradient of a sum
+        return torch.as_strided(flat.fill_(float(argument.values.flat[0])), argument.shape, argument.strides)
+    view.copy_(torch.from_numpy(argument.values.copy()))
     return view
 
 
-def believed(returned: Any, asked: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
+def outputs(launch: Launch) -> dict[str, TensorArgument]:
+    """What a function is asked for."""
+    return {name: argument for name, argument in launch.tensors.items() if argument.output}
+
+
+def believed(returned: Any, asked: Mapping[str, TensorArgument]) -> dict[str, torch.Tensor]:
     """The outputs by name. Raises WrongResult."""
     given = returned if isinstance(returned, tuple | list) else (returned,)
-    names = ", ".join(spec["name"] for spec in asked)
+    names = ", ".join(asked)
     if len(given) != len(asked):
         one = "one tensor" if isinstance(returned, torch.Tensor) else _described(returned)
         wanted = f"{len(asked)} tensors: {names}" if len(asked) > 1 else names
         raise WrongResult(f"it returned {one}, and not {wanted}")
-    shapes = [list(one.shape) for one in given if isinstance(one, torch.Tensor)]
-    exchanged = sorted(shapes) == sorted(list(spec["shape"]) for spec in asked)
-    for spec, one in zip(asked, given, strict=True):
-        kind = getattr(torch, spec["dtype"])
+    shapes = [tuple(one.shape) for one in given if isinstance(one, torch.Tensor)]
+    exchanged = sorted(shapes) == sorted(argument.shape for argument in asked.values())
+    for (name, argument), one in zip(asked.items(), given, strict=True):
+        kind = argument.values.dtype.name
         if not isinstance(one, torch.Tensor):
-            raise WrongResult(f"for {spec['name']} it returned {_described(one)}, and not a tensor")
-        wrong_shape = list(one.shape) != list(spec["shape"])
-        if wrong_shape or one.dtype is not kind:
-            right = f"{tuple(spec['shape'])} and type {spec['dtype']}"
+            raise WrongResult(f"for {name} it returned {_described(one)}, and not a tensor")
+        wrong_shape = tuple(one.shape) != argument.shape
+        if wrong_shape or one.dtype is not getattr(torch, kind):
+            right = f"{argument.shape} and type {kind}"
             order = f"; the shapes are those of {names}, in another order" if exchanged and wrong_shape else ""
-            raise WrongResult(f"{spec['name']} has {_described(one)}, and not shape {right}{order}")
-    return {spec["name"]: one.detach() for spec, one in zip(asked, given, strict=True)}
+            raise WrongResult(f"{name} has {_described(one)}, and not shape {right}{order}")
+    return {name: one.detach() for name, one in zip(asked, given, strict=True)}
 
 
 def _described(value: Any) -> str:

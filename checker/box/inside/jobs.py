@@ -1,7 +1,4 @@
-"""What a GPU's launches are compiled as: in the form that Triton gives a launch, side by side, kept on disk.
-
-`checker.judge.forms` has the same rule for launches that are only compiled: there few forms stand for all.
-"""
+"""What a GPU's launches are compiled as: in the form that Triton gives a launch, side by side, kept on disk."""
 
 from __future__ import annotations
 
@@ -19,24 +16,24 @@ from triton.language.semantic import TritonSemantic
 from checker.box.inside import children, driver, untouched
 from checker.box.inside.lowering import gpu_target, source_of
 from checker.box.protocol.fitting import AMPLE, fewer_stages, fitting, longest_side, sides
+from checker.box.protocol.launch import CONSTEXPR, Launch
 
 WARP = 32  # threads
 _MOST = 256  # jobs that are compiled ahead: their numbers are bytes. Others are compiled when they are launched
 _THREADS = 128  # of a program, unless it asks for more
 _MOST_LINES = 1 << 14  # of one print: of a launch that would print more, nothing is printed. Threads wait for each line
-_POINTERS = {"float32": "*fp32", "float16": "*fp16", "bfloat16": "*bf16"}
 
 gpu = driver.Gpu("not known yet", 90, AMPLE)  # the one that is compiled for
 printing = False  # whether the submission prints
 multiplying = False  # whether it multiplies tiles
 
 
-def compiling(kernels: Mapping[str, Any], launches: Iterable[dict[str, Any]]) -> list[int]:
+def compiling(kernels: Mapping[str, Any], launches: Iterable[Launch]) -> list[int]:
     """Processes that compile, each the next one of the jobs, those with the largest blocks first."""
     distinct = {
-        json.dumps([one["kernel"], job := job_of(one)], sort_keys=True): (kernels[one["kernel"]], job)
+        json.dumps([one.kernel, job := job_of(one)], sort_keys=True): (kernels[one.kernel], job)
         for one in launches
-        if not multiplies_too_much(one["constexprs"])
+        if not multiplies_too_much(one.constexprs)
     }
     every = [(untouched.count_kernel, job) for job in untouched.JOBS] + list(distinct.values())
     every.sort(key=lambda one: math.prod(int(n) or 1 for n in one[1]["constexprs"].values()), reverse=True)
@@ -58,21 +55,9 @@ def compiling(kernels: Mapping[str, Any], launches: Iterable[dict[str, Any]]) ->
     return pids
 
 
-def job_of(launch: dict[str, Any], *, ones: bool = True) -> dict[str, Any]:
-    """What Triton makes of a launch's arguments, and whether nothing is printed. `ones`: a 1 becomes a constant."""
-    signature: dict[str, str] = {tensor["name"]: _POINTERS[type_of(tensor)] for tensor in launch["tensors"]}
-    constexprs = dict(launch["constexprs"])
-    multiples = []
-    for name, (kind, value) in launch["scalars"].items():
-        if kind.startswith("float"):
-            signature[name] = "fp32"
-        elif value == 1 and ones:
-            constexprs[name] = 1
-        else:
-            signature[name] = "i32" if -(1 << 31) <= value < 1 << 31 else "i64"
-            multiples += [name] if value % 16 == 0 else []
-    silent = printing and _lines(launch) > _MOST_LINES
-    return {"signature": signature, "constexprs": constexprs, "multiples": multiples, "silent": silent}
+def job_of(launch: Launch, *, ones: bool = True) -> dict[str, Any]:
+    """The form of a launch, and whether nothing is printed. `ones`: a 1 becomes a constant."""
+    return {**vars(launch.form(ones=ones)), "silent": printing and _lines(launch) > _MOST_LINES}
 
 
 class _Silent(ASTSource):  # type: ignore[misc]
@@ -94,15 +79,15 @@ class _Silent(ASTSource):  # type: ignore[misc]
             TritonSemantic.device_print = usual
 
 
-def _lines(launch: dict[str, Any]) -> int:
+def _lines(launch: Launch) -> int:
     """About how many lines one print gives: one for each thread, or for each element of a tile."""
-    blocks = sorted((int(n) or 1 for n in launch["constexprs"].values()), reverse=True)
-    return int(math.prod(launch["grid"])) * max(_THREADS, math.prod(blocks[:2]))
+    blocks = sorted((int(n) or 1 for n in launch.constexprs.values()), reverse=True)
+    return launch.programs * max(_THREADS, math.prod(blocks[:2]))
 
 
 def compiled(kernel: Any, job: dict[str, Any]) -> Any:
     """The compiled kernel; from disk, if some process has compiled it."""
-    order = {name: job["signature"].get(name, "constexpr") for name in kernel.arg_names}
+    order = {name: job["signature"].get(name, CONSTEXPR) for name in kernel.arg_names}
     source = source_of(kernel, {**job, "signature": order})
     options = {"num_stages": job["stages"]} if "stages" in job else None
     return triton.compile(_Silent(source) if job["silent"] else source, gpu_target(f"sm_{gpu.capability}"), options)
@@ -119,12 +104,7 @@ def fitted(kernel: Any, job: dict[str, Any]) -> Any:
     return made
 
 
-def multiplies_too_much(constexprs: dict[str, Any]) -> bool:
+def multiplies_too_much(constexprs: Mapping[str, int | float | bool]) -> bool:
     """Whether tiles are longer than what the GPU multiplies."""
     longest = longest_side(f"sm_{gpu.capability}")
     return multiplying and longest > 0 and max(sides(constexprs).values(), default=0) > longest
-
-
-def type_of(tensor: dict[str, Any]) -> str:
-    """The type of its elements on the GPU."""
-    return "bfloat16" if tensor["bf16"] else tensor["dtype"]

@@ -7,6 +7,8 @@ import os
 import re
 from typing import Any
 
+from checker.box.protocol.launch import CONSTEXPR, DIVISOR
+
 MESSAGE_LIMIT = 2000  # characters of a complaint that leave the box
 ASSEMBLER = "assembler"  # the text that every target has last: PTX, or AMD's
 
@@ -91,9 +93,9 @@ def source_of(kernel: Any, job: dict[str, Any]) -> Any:
 def _aligned(job: dict[str, Any]) -> dict[tuple[int], list[list[Any]]]:
     """What Triton finds out at a launch: tensors from PyTorch begin at a multiple of 16, and so may integers be."""
     return {
-        (number,): [["tt.divisibility", 16]]
+        (number,): [["tt.divisibility", DIVISOR]]
         for number, (name, kind) in enumerate(job["signature"].items())
-        if kind.startswith("*") or (name in job["multiples"] and kind != "constexpr")
+        if kind.startswith("*") or (name in job["multiples"] and kind != CONSTEXPR)
     }
 
 

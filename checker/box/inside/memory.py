@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.box.inside.work import TooMuchWork
-from checker.box.protocol.records import BARRIER, BLOCK, DOT, LARGEST, LOAD, LOSS, PRODUCT, RECORD_FIELDS, STORE
+from checker.box.protocol.records import BARRIER, BLOCK, DOT, LOAD, LOSS, PRODUCT, STORE, Record, table
 
 ADDRESS_BITS = 44  # the range of addresses of one tensor
 
@@ -107,7 +107,7 @@ class Memory:
         self.where = where
         self.poison = poison
         self.poisoned = False
-        self.records: list[tuple[int, ...]] = []
+        self.records: list[Record] = []
         self.touched: list[npt.NDArray[np.int32]] = []
         self.left = most_touched
         self.largest = 0
@@ -231,18 +231,18 @@ class Memory:
         self.losses[way] = times + 1, program, line
 
     def log(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """All records, shape (accesses, RECORD_FIELDS), and the distinct elements of each, joined."""
-        sums = [
-            *((PRODUCT, 0, *position, 0, 0, min(lanes, LARGEST)) for position, lanes in self.products.items()),
-            *((LOSS, 0, program, line, 0, times, way) for way, (times, program, line) in self.losses.items()),
-        ]
-        records = np.array([*self.records, *sums], dtype=np.int32).reshape(-1, RECORD_FIELDS)
-        touched = np.concatenate(self.touched) if self.touched else np.zeros(0, np.int32)
-        return records, touched
+        """All records, a row each, and the distinct elements of each, joined."""
+        records = list(self.records)
+        for (program, line), lanes in self.products.items():
+            records.append(Record(PRODUCT, program=program, line=line, detail=lanes))
+        for way, (times, program, line) in self.losses.items():
+            records.append(Record(LOSS, program=program, line=line, lanes=times, detail=way))
+        return table(records), np.concatenate(self.touched) if self.touched else np.zeros(0, np.int32)
 
     def _note(self, kind: int, lanes: int = 0, detail: int = 0) -> None:
         """A record of what is done to no tensor."""
-        self.records.append((kind, 0, *self.where(), 0, lanes, detail))
+        program, line = self.where()
+        self.records.append(Record(kind, program=program, line=line, lanes=lanes, detail=detail))
 
     def _record(
         self, kind: int, tensor: BoxTensor, elements: Ints, lanes: int, detail: int, volatile: bool = False
@@ -262,7 +262,7 @@ class Memory:
         program, line = self.where()
         self._spend(distinct.size + 1)
         self.touched.append((distinct + first).astype(np.int32))
-        self.records.append((kind, tensor.slot - 1, program, line, distinct.size, lanes, detail))
+        self.records.append(Record(kind, tensor.slot - 1, program, line, distinct.size, lanes, detail))
 
     def _spend(self, elements: int) -> None:
         """Take from what a launch may touch. What is masked altogether moves nothing, but is waited for as well."""

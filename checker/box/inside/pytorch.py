@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-import numpy.typing as npt
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -20,7 +19,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from checker.box.inside import functions
 from checker.box.inside.running import running
 from checker.box.inside.work import work
-from checker.box.protocol.records import BLOCK, DOT, HELD, OPERATION, STORE
+from checker.box.protocol.launch import Launch
+from checker.box.protocol.records import BLOCK, DOT, HELD, OPERATION, STORE, Record
 
 
 def _words(text: str) -> frozenset[str]:
@@ -88,7 +88,7 @@ class Watch(Counted):
     def __init__(self, inputs: Mapping[int, torch.Tensor]):
         """`inputs` by their positions among the launch's tensors."""
         super().__init__()  # type: ignore[no-untyped-call]
-        self.records: list[tuple[int, ...]] = []
+        self.records: list[Record] = []
         self._inputs = {tensor.untyped_storage()._cdata: position for position, tensor in inputs.items()}
         self._living: dict[int, tuple[StorageWeakRef, int]] = {}
         self._largest = self._peak = 0
@@ -135,32 +135,30 @@ class Watch(Counted):
         """Note where an input is written to: a store of no lanes, as nothing is known of which elements changed."""
         position = self._inputs.get(tensor.untyped_storage()._cdata)
         if position is not None:
-            self.records.append((STORE, position, 0, running.where()[1], 0, 0, 0))
+            self.records.append(Record(STORE, position, line=running.where()[1]))
 
     def _record(self, kind: int, lanes: int, detail: int = 0) -> None:
         _, line = running.where()
-        self.records.append((kind, 0, 0, line, 0, min(lanes, 2**31 - 1), detail))
+        self.records.append(Record(kind, line=line, lanes=lanes, detail=detail))
 
 
 def _size(value: Any) -> int:
     return value.numel() if isinstance(value, torch.Tensor) else 1
 
 
-def called(
-    loaded: tuple[Any, int], launch: dict[str, Any], tensors: list[tuple[dict[str, Any], npt.NDArray[Any]]]
-) -> tuple[list[bytes], bytes, bytes]:
+def called(loaded: tuple[Any, int], launch: Launch) -> tuple[list[bytes], bytes, bytes]:
     """(dense values of each tensor afterwards, log, elements of the log) of one call."""
     function, line = loaded
-    inputs = {spec["name"]: functions.laid_out(spec, values) for spec, values in tensors if not spec["output"]}
-    scalars = {name: value for name, (_, value) in launch["scalars"].items()}
+    inputs = functions.inputs(launch)
+    scalars = {name: value for name, (_, value) in launch.scalars.items()}
     running.entered.clear()
-    watch = Watch({n: inputs[spec["name"]] for n, (spec, _) in enumerate(tensors) if not spec["output"]})
+    watch = Watch({n: inputs[name] for n, name in enumerate(launch.tensors) if name in inputs})
     try:
         with watch:
-            returned = function(**inputs, **scalars, **launch["constexprs"])
+            returned = function(**inputs, **scalars, **launch.constexprs)
     except RuntimeError as error:
         if "can't allocate memory" in str(error):
             raise MemoryError from None
         raise
-    outputs = functions.believed(returned, [spec for spec, _ in tensors if spec["output"]])
-    return functions.answered(tensors, inputs | outputs, watch.records, line)
+    outputs = functions.believed(returned, functions.outputs(launch))
+    return functions.answered(launch.tensors, inputs | outputs, watch.records, line)

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import triton
 import triton.language as tl
+
+from checker.box.protocol.launch import Launch, TensorArgument
 
 JOB: dict[str, Any] = {
     "target": "sm_90",
@@ -20,20 +23,14 @@ JOB: dict[str, Any] = {
     "stages": [],
 }
 LAUNCHES = 10  # Python itself looks at code only when it has run a few times
-LAUNCH: dict[str, Any] = {
-    "grid": [1, 1, 1],
-    "scalars": {"stride": ["int32", 32]},
-    "constexprs": JOB["constexprs"],
-    "debug": False,
-    "most_touched": 1_000_000,
-    "most_work": 1 << 40,
-    "resident": 0,
-    "in_a_row": 1,
-}
-TENSORS: list[dict[str, Any]] = [
-    {"name": "a_ptr", "dtype": "float16", "shape": (16, 32), "strides": (32, 1), "scratch": False},
-    {"name": "b_ptr", "dtype": "float32", "shape": (16, 32), "strides": (32, 1), "scratch": False},
-]
+LAUNCH = Launch(
+    "kernel",
+    (1, 1, 1),
+    {name: TensorArgument(np.zeros((16, 32), dtype), (32, 1)) for name, dtype in (("a_ptr", "f2"), ("b_ptr", "f4"))},
+    {"stride": ("int32", 32)},
+    JOB["constexprs"],
+    most_work=1 << 40,
+)
 
 
 @triton.jit  # type: ignore[untyped-decorator]

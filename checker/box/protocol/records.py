@@ -1,7 +1,7 @@
 """The access log as it crosses the wall: its codes, what masked lanes are filled with, and which numbers are sizes.
 
-A record is RECORD_FIELDS numbers of 32 bits: kind, tensor, program, line, distinct elements, lanes, and a detail that
-depends on the kind. `results.AccessLog` gives each of these meanings a name.
+A `Record` is some numbers of 32 bits; what its lanes and its detail are depends on its kind. `results.AccessLog` has
+a column of each, and gives these meanings a name.
 
 | kind | lanes | detail |
 |---|---|---|
@@ -18,16 +18,46 @@ depends on the kind. `results.AccessLog` gives each of these meanings a name.
 A PyTorch program has BLOCK for each tensor that is the largest so far, and STORE for each output that it returns.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
 LOAD, STORE, BARRIER, DOT, BLOCK, PRODUCT, LOSS, HELD, LAUNCHED = KINDS = range(9)
 IN_DOT, IN_SUM, IN_LOOP, IN_STORE, ON_THE_WAY = range(5)  # where something is added up or kept in half
 MULTIPLIED, AS_FLOAT, NARROWED = range(5, 8)  # what is done with positions and sizes
 WAYS = range(8)  # to lose digits or bits
-RECORD_FIELDS = 7
 OPERATION = 10_000  # elements of an operation, or terms of a product, that take as long as the rest of it does
 TOO_MUCH_WORK = "TooMuchWork"  # the type of the error that ends a launch and its pass
-LARGEST = 2**31 - 1  # what a field can hold
 MEMORY, TILE = "memory", "tile"  # what a GPU has too little of, or too small a core for, to run a launch
 FILLS = (0.0, 6e4)  # what undefined masked lanes hold in the repetitions; the second fits into fp16
+
+
+class Record(NamedTuple):
+    """What happened once: its fields, in this order, are what crosses the wall."""
+
+    kind: int
+    tensor: int = 0  # position among the launch's tensors
+    program: int = 0
+    line: int = 0
+    distinct: int = 0  # number of distinct elements
+    lanes: int = 0
+    detail: int = 0
+
+
+def table(records: Iterable[Record]) -> npt.NDArray[np.int32]:
+    """Records, a row each, as they cross the wall; what is too large for its field is the most that it can hold."""
+    rows = np.array([*records], np.int64).reshape(-1, len(Record._fields))
+    return np.minimum(rows, np.iinfo(np.int32).max).astype(np.int32)
+
+
+def columns(data: memoryview) -> dict[str, npt.NDArray[np.int32]]:
+    """The fields of records that came. Raises ValueError for a length that no records have."""
+    rows = np.frombuffer(data, np.int32).reshape(-1, len(Record._fields))
+    return dict(zip(Record._fields, rows.T, strict=True))
 
 
 def is_size(parameter: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.box.protocol import wire
+from checker.box.protocol.launch import Launch
 from checker.box.protocol.records import (
     BARRIER,
     DOT,
@@ -19,19 +19,17 @@ from checker.box.protocol.records import (
     LOAD,
     LOSS,
     MEMORY,
-    OPERATION,
     PRODUCT,
-    RECORD_FIELDS,
     STORE,
     TILE,
     WAYS,
+    columns,
 )
 
 Ints = npt.NDArray[np.int32]
 
 # What outputs hold on a GPU until they are written: bits of a NaN that no operation gives.
 MARKS = {"float32": 0x7FC0BEEF, "float16": 0x7E5B, "bfloat16": 0x7FDB}
-SMALL = 1 << 30  # bytes; a launch of less fits into every GPU, and a runner that says otherwise is not believed
 LONGEST_HEADER = 1 << 16  # bytes; an honest one has less than ten thousand
 MOST_BUFFERS = 1 << 8  # an honest answer has the launch's tensors, once more for each of FILLS, and a log
 
@@ -46,49 +44,6 @@ def marked(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         return np.zeros(values.shape, bool)
     kind = np.int32 if values.dtype.itemsize == 4 else np.int16
     return np.asarray(values.view(kind) == MARKS[values.dtype.name])
-
-
-@dataclass(frozen=True)
-class TensorArgument:
-    """A tensor that a launch passes by pointer: its dense values and its strides in elements."""
-
-    values: npt.NDArray[Any]
-    strides: tuple[int, ...]
-    bf16: bool = False  # fp32 values that are passed as bf16, which NumPy does not have
-    output: bool = False  # starts without values
-    scratch: bool = False  # atomic operations may touch it, and volatile loads
-
-    @property
-    def span_bytes(self) -> int:
-        """From the first element to the last, with what lies between."""
-        span = sum((extent - 1) * stride for extent, stride in zip(self.values.shape, self.strides, strict=True)) + 1
-        return int(span * (2 if self.bf16 else self.values.itemsize))
-
-
-@dataclass(frozen=True)
-class Launch:
-    """One launch of one kernel: everything the child is told."""
-
-    kernel: str
-    grid: tuple[int, int, int]
-    tensors: dict[str, TensorArgument]
-    scalars: dict[str, tuple[str, float]]  # name → (int32, int64 or float32; value)
-    constexprs: dict[str, int | float | bool]
-    debug: bool = False  # check for integer overflow and tl.device_assert
-    most_touched: int = 1_000_000  # elements that it may load and store in all
-    most_work: int = 20_000 * OPERATION  # that it may do in all, as `inside.work` counts
-    resident: int = 0  # programs that run at the same time, if they wait for each other; 0: all of them
-    in_a_row: int = 1  # launches, of which the last is told; scratch keeps its values from one to the next
-
-    @property
-    def programs(self) -> int:
-        """Number of programs in the grid."""
-        return math.prod(self.grid)
-
-    @property
-    def small(self) -> bool:
-        """Whether every GPU has the memory for it."""
-        return sum(argument.span_bytes for argument in self.tensors.values()) < SMALL
 
 
 @dataclass(frozen=True)
@@ -253,10 +208,10 @@ def _tensors(buffers: list[memoryview], launch: Launch) -> dict[str, npt.NDArray
 
 
 def _log(records: memoryview, elements: memoryview, launch: Launch) -> AccessLog:
-    if len(records) % (4 * RECORD_FIELDS) or len(elements) % 4:
-        raise MalformedAnswer("the access log has a broken length")
-    table = np.frombuffer(records, np.int32).reshape(-1, RECORD_FIELDS)
-    log = AccessLog(*[*table.T, np.frombuffer(elements, np.int32)])
+    try:
+        log = AccessLog(**columns(records), elements=np.frombuffer(elements, np.int32))
+    except ValueError:
+        raise MalformedAnswer("the access log has a broken length") from None
     sizes = np.array([a.values.size for a in launch.tensors.values()] or [0])
     sound = (
         ((log.kind >= 0) & (log.kind < len(KINDS))).all()
