@@ -22,6 +22,7 @@ from checker.box.here import interpreter, passed
 from checker.box.parent import BoxResult, Limits, Pass, believed, not_done, request
 from checker.box.processes import command_of, paths
 from checker.box.protocol import wire
+from checker.box.protocol.device import Device
 
 if TYPE_CHECKING:  # needs NumPy
     from checker.box.protocol.launch import Launch
@@ -55,7 +56,7 @@ class Alone:
         started = time.monotonic()
         otherwise = Ending.EXITED
         try:
-            frame = wire.pack(*request(source, kernels, launches, passes, "interpreter"))
+            frame = wire.pack(*request(source, kernels, launches, passes, Device.INTERPRETER))
             self._process.communicate(frame, self.limits.wall_seconds)
         except subprocess.TimeoutExpired:
             raise not_done(self.limits) from None

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from checker.box.exchange import BoxFailed, Ending, Exchange, Received, TooBusy
-from checker.box.host import Host, Server
+from checker.box.host import COMPILER, Host, Server
 from checker.box.inside import seccomp
 from checker.box.inside.lowering import ASSEMBLER
 from checker.box.parent import Limits
@@ -108,7 +108,7 @@ class Compiler:
             "limits": self.limits.of_compiler(),
             "filter": self.limits.filter,
         }
-        server = self._stack.enter_context(self.host.server("compiler", may_stay=self.harmless))
+        server = self._stack.enter_context(self.host.server(COMPILER, may_stay=self.harmless))
         self.exchange = self._stack.enter_context(Exchange(server, wire.pack(header), len(self.groups)))
         return self.exchange
 

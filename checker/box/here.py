@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from checker.box.exchange import Ending, Received
 from checker.box.parent import BoxResult, Limits, Pass, believed, request
 from checker.box.protocol import wire
+from checker.box.protocol.device import Device
 
 if TYPE_CHECKING:  # needs NumPy
     from checker.box.protocol.launch import Launch
@@ -44,7 +45,7 @@ class Here:
         """Run `passes` over `launches`: each a list of (launch number, program order), one after the other."""
         module = interpreter()
         started = time.monotonic()
-        frame = wire.pack(*request(source, kernels, launches, passes, "interpreter"))
+        frame = wire.pack(*request(source, kernels, launches, passes, Device.INTERPRETER))
         header, buffers = next(wire.unpack(frame))
         results, stopped = [], False
         for number, orders in enumerate(passes):

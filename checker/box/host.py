@@ -17,17 +17,19 @@ from typing import TYPE_CHECKING, Any
 
 from checker.box import standin
 from checker.box.processes import Started, command_of, environment
+from checker.box.protocol.device import Device
 
 if TYPE_CHECKING:  # where there is no fcntl, there is no cage either
     from checker.box.cage.cage import Cage
 
+COMPILER = "compiler"  # a server that runs nothing
 # Module, variables (the interpreter's mode is chosen before Triton is imported), how many runners run at once.
 _KINDS: dict[str, tuple[str, dict[str, str], int]] = {
-    "interpreter": ("child", {"TRITON_INTERPRET": "1"}, 2),
-    "cuda": ("child", {}, 2),
-    "pytorch": ("pytorch", {}, 2),
-    "autograd": ("autograd", {"TRITON_INTERPRET": "1"}, 2),
-    "compiler": ("compiler", {}, 2),
+    Device.INTERPRETER: ("child", {"TRITON_INTERPRET": "1"}, 2),
+    Device.CUDA: ("child", {}, 2),
+    Device.PYTORCH: ("pytorch", {}, 2),
+    Device.AUTOGRAD: ("autograd", {"TRITON_INTERPRET": "1"}, 2),
+    COMPILER: ("compiler", {}, 2),
 }
 _LONGEST_MESSAGE = 1 << 12
 

@@ -16,6 +16,7 @@ from checker.box.exchange import Ending, Exchange, Received, TooBusy
 from checker.box.host import Host
 from checker.box.inside import seccomp
 from checker.box.protocol import wire
+from checker.box.protocol.device import Device
 
 if TYPE_CHECKING:  # needs NumPy
     from checker.box.protocol.launch import Launch
@@ -50,14 +51,14 @@ class Limits:
     compiler_bytes: int = 4 << 30  # address space of a process that compiles
     filter: bool = True  # the system-call filter, where the kernel has one
 
-    def of_runner(self, device: str) -> dict[str, int]:
+    def of_runner(self, device: Device) -> dict[str, int]:
         """What a runner sets for itself, by the names of `setrlimit`.
 
         A GPU's driver needs address space without end, threads, and calls of its own; Triton starts a compiler.
         """
-        if device == "cuda":
+        if device.on_gpu:
             return {"CORE": 0, "CPU": self.cpu_seconds}
-        if device in ("pytorch", "autograd"):
+        if device.in_torch:
             return self.of_compiler() | {"NPROC": 0, "AS": self.pytorch_bytes}
         return self.of_compiler() | {"NPROC": 0, "AS": self.memory_bytes}
 
@@ -97,14 +98,10 @@ class BoxResult:
 class Box:
     """A server that is importing Triton, and what is asked of it. Use as a context manager."""
 
-    def __init__(self, limits: Limits, device: str = "interpreter", host: Host | None = None):
-        """`device`: `interpreter`, `pytorch`, `autograd` (PyTorch that launches kernels on the interpreter), or `cuda`.
-
-        On `cuda` no memory limit and no system-call filter apply.
-        """
+    def __init__(self, limits: Limits, device: Device = Device.INTERPRETER, host: Host | None = None):
         self.limits, self.device, self.host = limits, device, host or Host()
         # What runs cannot send a signal, and cannot leave anything for the next submission.
-        self.harmless = device != "cuda" and limits.filter and seccomp.available()
+        self.harmless = not device.on_gpu and limits.filter and seccomp.available()
 
     def __enter__(self) -> Box:
         self._lent = self.host.server(self.device, may_stay=self.harmless)
@@ -125,7 +122,7 @@ class Box:
         for one, orders in zip(received, passes, strict=True):
             ending, code = one.ending(self.limits.cpu_seconds, self.harmless)
             asked = [number for number, _ in orders]
-            results.append(believed(one, source, launches, asked, ending, code, self.device == "cuda"))
+            results.append(believed(one, source, launches, asked, ending, code, self.device.on_gpu))
         return BoxResult(results, self.server.versions, seconds)
 
     def received(
@@ -135,14 +132,14 @@ class Box:
         limits = self.limits
         header, buffers = request(source, kernels, launches, passes, self.device)
         header["limits"] = limits.of_runner(self.device)
-        header["filter"] = limits.filter and self.device != "cuda"
-        header["patience"] = 0 if self.device == "cuda" else limits.patience
+        header["filter"] = limits.filter and not self.device.on_gpu
+        header["patience"] = 0 if self.device.on_gpu else limits.patience
         header["most_shared"] = limits.gpu_shared_bytes
         header["lent"] = [[source, list(names)] for source, names in lent]
         with Exchange(self.server, wire.pack(header, buffers), len(passes)) as exchange:
-            waiting = 0.0 if self.device == "cuda" else limits.waiting_seconds  # while a kernel runs, its host sleeps
+            waiting = 0.0 if self.device.on_gpu else limits.waiting_seconds  # while a kernel runs, its host sleeps
             received = exchange.received(limits.wall_seconds, limits.answer_bytes, limits.output_bytes, waiting)
-        if self.device != "cuda" and any(one.machine_at_fault for one in received):
+        if not self.device.on_gpu and any(one.machine_at_fault for one in received):
             raise not_done(limits)
         return received
 
@@ -156,7 +153,7 @@ def not_done(limits: Limits) -> TooBusy:
 
 
 def request(
-    source: str, kernels: list[str], launches: list[Launch], passes: list[Pass], device: str
+    source: str, kernels: list[str], launches: list[Launch], passes: list[Pass], device: Device
 ) -> tuple[dict[str, Any], list[bytes]]:
     """The header and the buffers of a frame that asks for `passes` over `launches`."""
     buffers: list[bytes] = []

@@ -18,7 +18,7 @@ from checker.catalog.softmax.launch import Proves, launch
 from checker.catalog.softmax.puzzle import puzzle
 from checker.catalog.softmax.reference import budget
 from checker.catalog.softmax.timing import LONG_ROWS, rows_timed
-from checker.course.case import Array, Axis, Case, Role, Tensor, blank
+from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, blank
 from checker.course.puzzle import Draw, Kernel, Property, Timed, Tuning
 
 KERNEL = Kernel(
@@ -61,8 +61,8 @@ def split(kernel: Kernel, name: str, proves: Proves, x: Array, blocks: Mapping[s
     case = launch(kernel, name, proves, x, blocks, **how)
     count, n = x.shape
     parts = -(-n // blocks["BLOCK_SIZE"])
-    words = Tensor(blank((count * parts,), np.int64), (1,), Role.SCRATCH, (Axis("word"),))
-    ticket = Tensor(blank((1,), np.int64), (1,), Role.SCRATCH, (Axis("counter"),))
+    words = Tensor(blank((count * parts,), np.int64), (1,), Role.SCRATCH, (Axis(AxisKind.WORD),))
+    ticket = Tensor(blank((1,), np.int64), (1,), Role.SCRATCH, (Axis(AxisKind.COUNTER),))
     return replace(
         case,
         grid=(count * parts,),

@@ -12,6 +12,7 @@ from checker.box.here import Here
 from checker.box.host import Host
 from checker.box.inside import seccomp
 from checker.box.parent import Box, Lent, Limits, Pass, PassResult, gpu_missing, pytorch_missing
+from checker.box.protocol.device import Device
 from checker.course import targets
 from checker.course.clean import cleaned
 from checker.course.ladder import entry
@@ -129,18 +130,18 @@ def _checked(puzzle_id: str, submission: Submission, terms: Terms) -> Outcome:
         return Check(catalog.load(puzzle_id), submission, terms).run(box)
 
 
-def device_of(puzzle_id: str, terms: Terms) -> str:
-    """What a puzzle's programs run on, in the words of the box. Raises Misuse if they cannot run there."""
+def device_of(puzzle_id: str, terms: Terms) -> Device:
+    """What a puzzle's programs run on. Raises Misuse if they cannot run there."""
     if not entry(puzzle_id).pytorch:
-        return "cuda" if terms.on_gpu else "interpreter"
+        return Device.CUDA if terms.on_gpu else Device.INTERPRETER
     if terms.on_gpu or not terms.host.walled:
         raise Misuse(f"Puzzle {puzzle_id} is written in PyTorch: it is checked on a CPU, and on Linux only.")
     if missing := pytorch_missing():
         raise Misuse(missing)
-    return "autograd" if entry(puzzle_id).launches else "pytorch"
+    return Device.AUTOGRAD if entry(puzzle_id).launches else Device.PYTORCH
 
 
-def _box(limits: Limits, host: Host, device: str = "interpreter") -> AbstractContextManager[Box | Alone | Here]:
+def _box(limits: Limits, host: Host, device: Device = Device.INTERPRETER) -> AbstractContextManager[Box | Alone | Here]:
     if host.here:
         return nullcontext(Here(limits))
     return Alone(limits) if host.alone else Box(limits, device, host)
@@ -151,12 +152,12 @@ def launch(
     launches: list[Launch],
     limits: Limits,
     host: Host | None = None,
-    device: str = "interpreter",
+    device: Device = Device.INTERPRETER,
     lent: Sequence[Lent] = (),
 ) -> PassResult:
     """Run launches of a program that nothing keeps from being run, as in practice, every program in order.
 
-    `device`: in the words of the box. `lent`: as `Box.run` takes it.
+    `lent`: as `Box.run` takes it.
     """
     with _box(limits, host or Host(), device) as box:
         in_order: Pass = [(number, range(one.programs)) for number, one in enumerate(launches)]

@@ -221,7 +221,7 @@ class Check:
                 findings = [finding_on(missing, self.where)]
                 results = unproven_branch(self.puzzle, program, missing, results)
         printed = result.passes[0].printed if self.practice else {}
-        device = "pytorch" if self.puzzle.pytorch else device_of(self.puzzle.id, self.terms)
+        device = device_of(self.puzzle.id, self.terms).reported
         return replace(
             self.unjudged,
             status=status_of(findings, results),

@@ -25,18 +25,42 @@ class Role(str, Enum):
     SCRATCH = "scratch"  # where programs exchange numbers, by atomics and volatile loads only; kept between launches
 
 
+class AxisKind(str, Enum):
+    """What an axis of a tensor counts; the value is the word for one of it."""
+
+    POSITION = "position"
+    ELEMENT = "element"
+    PIECE = "piece"
+    ROW = "row"
+    COLUMN = "column"
+    SEQUENCE = "sequence"
+    HEAD = "head"
+    QUERY = "query"
+    KEY = "key"
+    DIMENSION = "dimension"
+    SPLIT = "split"
+    WORD = "word"
+    COUNTER = "counter"
+
+
 @dataclass(frozen=True)
 class Axis:
-    """What one axis of a tensor counts, for the words of a report."""
+    """One axis of a tensor: what it counts, and how a launch cuts it."""
 
-    name: str  # in the singular: row, column, query
+    kind: AxisKind
     block: int = 0  # how much of it a tile covers; 0: all of it
-    kinds: tuple[str, ...] = ()  # what stands at each position, in a few words
+    labels: tuple[str, ...] = ()  # what stands at each position, in a few words
+    number: int = 0  # among a tensor's axes, if nothing else tells them apart
+
+    @property
+    def word(self) -> str:
+        """For a report, in the singular."""
+        return f"axis-{self.number} position" if self.kind is AxisKind.POSITION else self.kind.value
 
     @property
     def plural(self) -> str:
         """`queries` for `query`."""
-        return f"{self.name[:-1]}ies" if self.name.endswith("ry") else f"{self.name}s"
+        return f"{self.word[:-1]}ies" if self.word.endswith("ry") else f"{self.word}s"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +84,9 @@ class Tensor:
         return float(np.finfo(self.values.dtype).smallest_subnormal) if self.values.dtype == np.float16 else 0.0
 
     def __post_init__(self) -> None:
-        """Axes without a name of their own are numbered."""
+        """Axes of which nothing is said are numbered."""
         if not self.axes:
-            object.__setattr__(self, "axes", tuple(Axis(f"axis-{n} position") for n in range(self.values.ndim)))
+            object.__setattr__(self, "axes", tuple(Axis(AxisKind.POSITION, number=n) for n in range(self.values.ndim)))
 
     @staticmethod
     def output(

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from checker.box.protocol.results import LaunchResult
-from checker.course.case import Case, Role, Tensor
+from checker.course.case import AxisKind, Case, Role, Tensor
 from checker.course.verdict import Where
 from checker.submission.read import Submission
 
@@ -111,4 +111,4 @@ def written_tensors(case: Case) -> list[str]:
 
 def has_columns(tensor: Tensor) -> bool:
     """Whether the last axis runs across: of l, m, LSE and delta it is the queries, which run downwards."""
-    return tensor.axes[-1].name in ("column", "dimension") or tensor.values.ndim == 1
+    return tensor.axes[-1].kind in (AxisKind.COLUMN, AxisKind.DIMENSION) or tensor.values.ndim == 1

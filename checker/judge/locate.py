@@ -137,7 +137,7 @@ def _share(item: Wrong) -> float:
 
 def _kinds(item: Wrong) -> int:
     """How many kinds of rows the case has."""
-    return max(len(axis.kinds) for tensor in item.case.tensors.values() for axis in tensor.axes)
+    return max(len(axis.labels) for tensor in item.case.tensors.values() for axis in tensor.axes)
 
 
 def _region(item: Wrong, name: str) -> str:
@@ -165,19 +165,19 @@ def _along(axis: Axis, hit: npt.NDArray[np.int64], extent: int) -> list[str]:
     if len(hit) == extent:
         return []
     tail = extent // axis.block * axis.block if axis.block else 0
-    span = f"{axis.plural} {hit[0]} to {hit[-1]}" if len(hit) > 1 else f"{axis.name} {hit[0]}"
+    span = f"{axis.plural} {hit[0]} to {hit[-1]}" if len(hit) > 1 else f"{axis.word} {hit[0]}"
     if axis.block and tail >= 2 * axis.block and hit[0] >= tail:  # of two blocks, the last is only the second
         return [f"the tail: {span}, after the last whole block of {axis.block}"]
     if axis.block and hit[0] // axis.block == hit[-1] // axis.block and extent > axis.block:
         return [f"block {hit[0] // axis.block} ({span})"]
     if axis.block and hit[0] >= axis.block and len(hit) == extent - hit[0]:
         return [f"{axis.plural} from {hit[0]} on"]
-    if len(hit) > extent // 2 and not axis.kinds:
+    if len(hit) > extent // 2 and not axis.labels:
         return []
-    shown = 2 if axis.kinds and len(hit) > 4 else 4
-    named = [f"{n} ({axis.kinds[n]})" if n < len(axis.kinds) else str(n) for n in hit[:shown]]
+    shown = 2 if axis.labels and len(hit) > 4 else 4
+    named = [f"{n} ({axis.labels[n]})" if n < len(axis.labels) else str(n) for n in hit[:shown]]
     more = f" and {len(hit) - shown} more" if len(hit) > shown else ""
-    return [f"{axis.plural if len(hit) > 1 else axis.name} {', '.join(named)}{more} of {extent}"]
+    return [f"{axis.plural if len(hit) > 1 else axis.word} {', '.join(named)}{more} of {extent}"]
 
 
 def _shape_of_error(item: Wrong, name: str, only_in_half: bool) -> str:
@@ -189,7 +189,7 @@ def _shape_of_error(item: Wrong, name: str, only_in_half: bool) -> str:
         relative = np.abs(actual / right - 1)[wrong & (right != 0)]
     small = relative.size > 0 and bool(np.all(relative < SMALL_ERROR))
     if actual.ndim >= 2 and actual.shape[-1] > 2 and has_columns(item.case.tensors[name]) and not small:
-        row = item.case.tensors[name].axes[-2].name
+        row = item.case.tensors[name].axes[-2].word
         rows = wrong.any(axis=-1)
         a, b = actual[rows], right[rows]
         with np.errstate(all="ignore"):

@@ -88,7 +88,7 @@ def _outside(case: Case, refusal: Refusal, who: str, did: str) -> tuple[tuple[in
         whole = (
             element_name(refusal.tensor, (last,))
             if len(tensor.strides) == 1
-            else f"{tensor.axes[too_far[0]].name} {last}"
+            else f"{tensor.axes[too_far[0]].word} {last}"
         )
         ends = f", but {name} ends at {whole}"
     return tuple(index), f"{who} {did} {element}{ends} ({name} is {shape}); {lanes}."

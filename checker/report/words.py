@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from checker.box.protocol.device import Device
 from checker.course.status import ExitStatus
 from checker.course.verdict import Compilation, ErrorMap, Finding, Held, PropertyResult, Status, Traffic, Verdict, Where
 
@@ -46,7 +47,7 @@ def sign(status: Status) -> str:
 
 def plain(verdict: Verdict) -> str:
     """How it ended, in a few words. What PyTorch moves nobody knows: there it is what lives, and what is computed."""
-    if verdict.status is Status.OVER_TRAFFIC and verdict.runs and verdict.runs[0].device == "pytorch":
+    if verdict.status is Status.OVER_TRAFFIC and verdict.runs and verdict.runs[0].device == Device.PYTORCH:
         return (
             "takes more memory or work than is needed" if verdict.runs[0].held else "does not launch each kernel once"
         )
@@ -166,8 +167,8 @@ def printed(verdict: Verdict) -> tuple[str, list[str], int]:
 
 def closing(verdict: Verdict) -> str:
     """The last sentence: what to do next, in practice, and how long it took."""
-    devices = {"interpreter": "the interpreter", "cuda": "the GPU", "pytorch": "PyTorch"}
-    took = ", ".join(f"{run.seconds:.2f} s on {devices[run.device]}" for run in verdict.runs if run.seconds)
+    devices = {Device.INTERPRETER: "the interpreter", Device.CUDA: "the GPU", Device.PYTORCH: "PyTorch"}
+    took = ", ".join(f"{run.seconds:.2f} s on {devices[Device(run.device)]}" for run in verdict.runs if run.seconds)
     seconds = f" ({took})" if took else ""
     if verdict.accepted:
         return f"All of it is right{seconds}."

@@ -9,6 +9,7 @@ import pytest
 
 from checker.box.host import Host
 from checker.box.parent import Box, Limits
+from checker.box.protocol.device import Device
 from checker.box.protocol.launch import Launch, TensorArgument
 from checker.box.protocol.results import LaunchResult
 from tests.conftest import installed
@@ -70,7 +71,7 @@ def called(
         del tensors["do"]
     asked = Launch(name, (1, 1, 1), tensors, {"scale": ("float32", 0.5)}, {})
     source = SOURCE.format(forward=forward, backward=backward)
-    with Box(Limits(), "autograd", host) as box:
+    with Box(Limits(), Device.AUTOGRAD, host) as box:
         lent = [(LENT, ["double_kernel", "never_kernel"])]
         done = box.run(source, [FORWARD, BACKWARD], [asked], [[(0, range(1))]], lent).passes[0]
     assert done.loading is None and done.malformed is None

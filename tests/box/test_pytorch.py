@@ -15,6 +15,7 @@ from checker.box.exchange import Ending
 from checker.box.host import Host
 from checker.box.inside import seccomp
 from checker.box.parent import Box, Limits, PassResult
+from checker.box.protocol.device import Device
 from checker.box.protocol.launch import Launch, TensorArgument
 from checker.box.protocol.records import BLOCK, DOT, HELD, STORE
 from checker.course.misconception import Footprint
@@ -44,7 +45,7 @@ def launch(m: int = 4, k: int = 5, n: int = 6, dtype: type = np.float32, gap: in
 
 
 def ran(source: str, host: Host, one: Launch | None = None, limits: Limits | None = None) -> PassResult:
-    with Box(limits or Limits(), "pytorch", host) as box:
+    with Box(limits or Limits(), Device.PYTORCH, host) as box:
         return box.run(source, ["f"], [one or launch()], [[(0, range(1))]]).passes[0]
 
 
@@ -229,7 +230,7 @@ def _attacked(host: Host, attack: Attack) -> None:
     except NotASubmission:
         return
     limits = Limits(patience=1.0, waiting_seconds=2.0, output_bytes=1 << 16)
-    with Box(limits, "pytorch", host) as box:
+    with Box(limits, Device.PYTORCH, host) as box:
         box.run(program.source, [FORWARD.name], [attention()], [[(0, range(1))]])
     result = ran(PRODUCT, host).results[0]
     assert result.error is None and used(result) == Footprint(24, 24, 120), attack.name

@@ -59,7 +59,7 @@ def test_what_a_launch_promises_holds_in_every_case(key: str) -> None:
 def test_some_case_has_each_kind_of_parts_and_some_an_empty_split() -> None:
     cases = PUZZLE.cases(PUZZLE.draw())
     assert any((tiles_of(case) == 0).sum() > 1 for case in cases if is_split(case))
-    kinds = {kind for case in cases if not is_split(case) for kind in case.tensors["o_ptr"].axes[1].kinds}
+    kinds = {kind for case in cases if not is_split(case) for kind in case.tensors["o_ptr"].axes[1].labels}
     assert kinds >= {*KINDS}
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from checker.box.protocol.records import LOAD, STORE
 from checker.box.protocol.results import AccessLog, KernelError, LaunchResult, Refusal
-from checker.course.case import Array, Axis, Case, Role, Tensor
+from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor
 from checker.course.misconception import Misconception, Sign
 from checker.course.puzzle import Budget, Expected, Kernel, Property, Puzzle
 from checker.course.verdict import Where
@@ -38,7 +38,7 @@ def code(text: str = TEXT) -> Code:
 def case(title: str = "plain", id: int = 0, shape: tuple[int, ...] = (ROWS, COLUMNS), **facts: Any) -> Case:
     """A launch with a program a row: x counts from 1."""
     x = np.arange(1.0, 1.0 + np.prod(shape), dtype=np.float32).reshape(shape)
-    axes = (Axis("row"), Axis("column", 4))[-len(shape) :]
+    axes = (Axis(AxisKind.ROW), Axis(AxisKind.COLUMN, 4))[-len(shape) :]
     strides = tuple(int(s) for s in np.array(x.strides) // 4)
     made = Case(
         title,

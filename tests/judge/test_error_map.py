@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checker.course.case import Axis
+from checker.course.case import Axis, AxisKind
 from checker.judge.error_map import MOST_CELLS, MOST_LINES, error_map
 from checker.judge.wrong import wrong_outputs
 from tests.judge.made import case, code, puzzle, result, right
@@ -30,7 +30,7 @@ def test_the_shares_of_all_cells_sum_up_to_what_is_wrong(rows: int, columns: int
 def test_a_number_for_each_query_runs_downwards() -> None:
     one = case(shape=(2, 5))
     for name in ("x_ptr", "y_ptr"):
-        object.__setattr__(one.tensors[name], "axes", (Axis("head"), Axis("query")))
+        object.__setattr__(one.tensors[name], "axes", (Axis(AxisKind.HEAD), Axis(AxisKind.QUERY)))
     item = wrong_outputs(one, puzzle().expected(one), result(one, 0 * right(one)), code())
     assert item is not None
     picture = error_map(item, "y_ptr")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from checker.course.case import Array, Axis, Case
+from checker.course.case import Array, Axis, AxisKind, Case
 from checker.judge.locate import located
 from checker.judge.notes import Loss
 from checker.judge.wrong import Wrong, wrong_outputs
@@ -58,7 +58,9 @@ def test_a_part_that_differs_from_case_to_case_is_that_of_one_case() -> None:
 def test_of_rows_of_many_kinds_the_case_is_told_that_says_which() -> None:
     kinds = case("kinds", 1, (8, 6))
     for name in ("x_ptr", "y_ptr"):
-        object.__setattr__(kinds.tensors[name], "axes", (Axis("row", 0, tuple("abcdefgh")), Axis("column", 4)))
+        object.__setattr__(
+            kinds.tensors[name], "axes", (Axis(AxisKind.ROW, 0, tuple("abcdefgh")), Axis(AxisKind.COLUMN, 4))
+        )
     items = [item(case(), changed(case(), slice(1, 4), EVERY)), item(kinds, changed(kinds, 2, EVERY))]
     assert located(items, [case(), kinds], [], where).finding.title.startswith("y is wrong only in row 2 (c) of 8")
 

@@ -17,6 +17,7 @@ from checker.box.inside.memory import BoxTensor, Memory, RefusedAccess
 from checker.box.inside.running import running
 from checker.box.inside.work import TooMuchWork, work
 from checker.box.protocol import wire
+from checker.box.protocol.device import Device
 from checker.box.protocol.launch import Launch
 from checker.box.protocol.records import FILLS, MEMORY, TILE, TOO_MUCH_WORK
 
@@ -47,13 +48,13 @@ def run_pass(
     except BaseException as error:
         _send(stream, {"launch": None, "error": _described(error, path)})
         return
-    answers = {"cuda": _answer_from_gpu, "pytorch": _answer_of_pytorch, "autograd": _answer_of_pytorch}
-    answer = answers.get(header["device"], _answer)
+    on = Device(header["device"])
+    answer = _answer_from_gpu if on.on_gpu else _answer_of_pytorch if on.in_torch else _answer
     every = []
     for place, order in header["passes"][number]:
         launch = Launch.unpacked(header["launches"][place], buffers)
         every.append(Asked(place, order, launch, kernels[launch.kernel], path))
-    if header["device"] == "cuda":
+    if on.on_gpu:
         device.start(kernels, [asked.launch for asked in every], number, header["most_shared"])
     mark = wire.launch_mark(header["source"])
     allowed = [asked.launch.most_work for asked in every]

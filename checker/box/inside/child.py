@@ -10,6 +10,7 @@ from typing import Any
 from checker.box.inside import harness
 from checker.box.inside.answering import Asked, launched, run_pass
 from checker.box.inside.work import work
+from checker.box.protocol.device import Device
 
 
 def prepare() -> None:
@@ -34,7 +35,7 @@ def serve(header: dict[str, Any], buffers: list[memoryview], number: int) -> Non
     """Run the pass of that `number`."""
     device = _device()
     path = f"{os.getcwd()}/submission.py"
-    if header["device"] == "cuda":  # the compiler wants to read the text in a file, too
+    if Device(header["device"]).on_gpu:  # the compiler wants to read the text in a file, too
         path = harness.written(header["source"])
     sys.stdout = sys.stderr = open(1, "w", encoding="utf-8", errors="replace", buffering=1, closefd=False)  # noqa: SIM115
     warnings.simplefilter("ignore")  # Triton's own, which the student could do nothing about

@@ -9,7 +9,7 @@ import numpy as np
 
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.reference import has_keys, is_causal, sees
-from checker.course.case import Array, Case
+from checker.course.case import Array, AxisKind, Case
 from checker.course.puzzle import Budget
 
 A_VISIT, A_PROGRAM = 8, 4  # largest tiles that a program may multiply each time it looks at a tile, and besides
@@ -53,11 +53,11 @@ def in_tiles(case: Case, budgets: Mapping[str, Budget]) -> Mapping[str, Budget]:
     """
     found, seeing = dict(budgets), int(has_keys(case).sum())
     for name, tensor in case.tensors.items():
-        if tensor.axes[-1].name == "dimension":
+        if tensor.axes[-1].kind is AxisKind.DIMENSION:
             _, rows, d = tensor.values.shape
             block = tensor.axes[1].block or rows
             part = rows % block or block
-            part = min(part, seeing) if tensor.axes[1].name == "query" else part
+            part = min(part, seeing) if tensor.axes[1].kind is AxisKind.QUERY else part
             found[name] = replace(found[name], least_at_once=-(-part * d // 8))
     return found
 

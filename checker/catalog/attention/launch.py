@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.catalog.cases import covering
-from checker.course.case import Array, Axis, Case, Role, Tensor, blank
+from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, blank
 from checker.course.puzzle import Kernel
 
 FAR_APART = 2**30  # elements between heads, and more: head 2 begins beyond int32, head 4 beyond uint32
@@ -90,8 +90,8 @@ def tensors(
     `kinds`: what the queries are. `bf16`: matrices are passed as bf16.
     """
     made = {}
-    queries = (Axis("head"), Axis("query", shape.Br, kinds), Axis("dimension"))
-    keys = (Axis("head"), Axis("key", shape.Bc), Axis("dimension"))
+    queries = (Axis(AxisKind.HEAD), Axis(AxisKind.QUERY, shape.Br, kinds), Axis(AxisKind.DIMENSION))
+    keys = (Axis(AxisKind.HEAD), Axis(AxisKind.KEY, shape.Bc), Axis(AxisKind.DIMENSION))
     for name, x in values.items():
         if x.ndim == 2:
             tensor = Tensor(x, (shape.n_q, 1), role, queries[:2])
@@ -173,15 +173,15 @@ def sampled(case: Case, tiles: Collection[int] | None, heads: Collection[int]) -
     for name, tensor in case.tensors.items():
         if tensor.role is not Role.INPUT:
             extents = tensor.values.shape
-            axes = [axis.name for axis in tensor.axes]
-            if "head" not in axes:
+            axes = [axis.kind for axis in tensor.axes]
+            if AxisKind.HEAD not in axes:
                 down, across = (
                     np.isin(np.arange(extent) // axis.block, [*own])
                     for extent, axis, own in zip(extents, tensor.axes, (some, heads), strict=True)
                 )
                 asked[name] = down[:, None] & across[None, :]
                 continue
-            head = axes.index("head")  # partial results have another axis before it
+            head = axes.index(AxisKind.HEAD)  # partial results have another axis before it
             mask = np.isin(np.arange(extents[head]), [*heads])[:, None]
             if tiles is not None:
                 mask = mask & np.isin(np.arange(extents[1]) // tensor.axes[1].block, [*tiles])[None, :]

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from checker.course.case import Array, Case, Role, Tensor
+from checker.course.case import Array, AxisKind, Case, Role, Tensor
 from checker.course.misconception import Misconception, Reach, Reaches, Unwritten
 from checker.course.words import Ideas
 
@@ -80,7 +80,7 @@ def _reaches(
 ) -> Iterator[Reach]:
     d = int(case.constexprs["D"])
     for name, tensor in case.tensors.items():
-        side = "k" if tensor.axes[1].name == "key" else "q"
+        side = "k" if tensor.axes[1].kind is AxisKind.KEY else "q"
         if side not in sides or (stores and tensor.role is Role.INPUT) or not _has_rows(tensor):
             continue
         n, block = tensor.values.shape[1], tensor.axes[1].block
@@ -100,7 +100,7 @@ def _reaches(
 
 def _has_rows(tensor: Tensor) -> bool:
     """Whether it has a row for each query or key of a head, or a number; a bias has neither."""
-    return tensor.axes[0].name == "head" and tensor.axes[-1].name in ("dimension", tensor.axes[1].name)
+    return tensor.axes[0].kind is AxisKind.HEAD and tensor.axes[-1].kind in (AxisKind.DIMENSION, tensor.axes[1].kind)
 
 
 def _heads(case: Case, program: int) -> Collection[int]:
@@ -137,7 +137,7 @@ def _past_bc_of_each_tile(case: Case) -> dict[str, Array]:
     """Of outputs with a row for each query, the rows of each tile of Br from Bc on."""
     made = {}
     for name, tensor in case.tensors.items():
-        if tensor.role is not Role.INPUT and tensor.axes[1].name == "query" and "Bc" in case.constexprs:
+        if tensor.role is not Role.INPUT and tensor.axes[1].kind is AxisKind.QUERY and "Bc" in case.constexprs:
             late = np.arange(tensor.values.shape[1]) % int(case.constexprs["Br"]) >= int(case.constexprs["Bc"])
             made[name] = np.broadcast_to(late.reshape(1, -1, *[1] * (tensor.values.ndim - 2)), tensor.values.shape)
     return made
@@ -147,7 +147,7 @@ def _tiles_bc_apart(case: Case) -> dict[str, Array]:
     """Of outputs with a row for each query, what is left by tiles of Br that begin Bc apart, one for each program."""
     made = {}
     for name, tensor in case.tensors.items():
-        if tensor.role is not Role.INPUT and tensor.axes[1].name == "query" and len(case.grid) > 1:
+        if tensor.role is not Role.INPUT and tensor.axes[1].kind is AxisKind.QUERY and len(case.grid) > 1:
             Br, Bc = int(case.constexprs["Br"]), int(case.constexprs.get("Bc", case.constexprs["Br"]))
             first = np.arange(case.grid[0])[:, None] * Bc
             queries = np.arange(tensor.values.shape[1])
@@ -169,7 +169,7 @@ def _tile_of(case: Case, head: int, tile: int) -> Iterator[Reach]:
     for name, tensor in case.tensors.items():
         n, block = tensor.values.shape[1], tensor.axes[1].block
         if _has_rows(tensor) and tensor.role is Role.INPUT and tile * block < n and tensor.axes[1].block:
-            side = "k" if tensor.axes[1].name == "key" else "q"
+            side = "k" if tensor.axes[1].kind is AxisKind.KEY else "q"
             head_stride, row_stride = right_strides(case, side) if tensor.values.ndim > 2 else (n, 1)
             first = head * head_stride + tile * block * row_stride
             rows = min(block, n - tile * block)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from checker.course.case import Array, Axis, Case, Role, Tensor, blank
+from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, blank
 from checker.course.puzzle import Kernel
 
 PIECES = 6  # of a vector that is too long for memory
@@ -25,7 +25,7 @@ def launch(
     once: bool = False,
 ) -> Case:
     """One launch on vectors of one length and type. `once`: chosen for its sizes."""
-    (n,), axes = x.shape, (Axis("element", block),)
+    (n,), axes = x.shape, (Axis(AxisKind.ELEMENT, block),)
     return Case(
         title=name,
         sizes=f"n={n}, BLOCK_SIZE={block}",
@@ -50,7 +50,7 @@ def far_launch(kernel: Kernel, name: str, proves: tuple[str, ...], x: Array, y: 
     x and y have shape (PIECES, BLOCK_SIZE). Only the programs that own a piece are run; the first and the last are
     among them, so counting programs from the end does no harm.
     """
-    block, axes = x.shape[1], (Axis("piece"), Axis("element", x.shape[1]))
+    block, axes = x.shape[1], (Axis(AxisKind.PIECE), Axis(AxisKind.ELEMENT, x.shape[1]))
     n = (PIECES - 1) * apart * block + block
     programs = tuple(piece * apart for piece in range(PIECES))
     strides = (apart * block, 1)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from checker.course.case import Array, Axis, Case, Role, Tensor, blank
+from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, blank
 from checker.course.puzzle import Kernel
 
 FAR_APART = 2**30  # elements between rows, and more: row 2 begins beyond int32, row 4 beyond uint32
@@ -71,7 +71,7 @@ def launch(
     blocks = {"Bm": s.Bm, "Bn": s.Bn, "Bk": s.Bk}
     row_strides = dict(zip(("a_row_stride", "b_row_stride", "c_row_stride"), s.strides, strict=True))
     of_strides = [(stride, 1) for stride in s.strides]
-    rows, columns, inner = Axis("row", s.Bm, kinds), Axis("column", s.Bn), Axis("column", s.Bk)
+    rows, columns, inner = Axis(AxisKind.ROW, s.Bm, kinds), Axis(AxisKind.COLUMN, s.Bn), Axis(AxisKind.COLUMN, s.Bk)
     far = max(s.strides) >= FAR_APART
     c = blank((s.m, s.n), a.dtype, np.nan)
     return Case(
@@ -82,7 +82,7 @@ def launch(
         grid=s.tiles[:2],
         tensors={
             "a_ptr": Tensor(a, of_strides[0], axes=(rows, inner), bf16=bf16),
-            "b_ptr": Tensor(b, of_strides[1], axes=(Axis("row", s.Bn), inner), bf16=bf16),
+            "b_ptr": Tensor(b, of_strides[1], axes=(Axis(AxisKind.ROW, s.Bn), inner), bf16=bf16),
             "c_ptr": Tensor(c, of_strides[2], Role.OUTPUT, (rows, columns), bf16),
         },
         scalars={**row_strides, "m": s.m, "n": s.n, "k": s.k},

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from checker.catalog.softmax.launch import FAR_APART, Proves, launch
-from checker.course.case import Array, Axis, Case, Role, Tensor, blank
+from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, blank
 from checker.course.puzzle import Kernel
 
 
@@ -39,7 +39,7 @@ def transposed(
     count, n = x.shape
     rows, columns = given.axes
     stride = gaps[1] if gaps[1] >= FAR_APART else count + gaps[1]
-    axes = Axis("row", columns.block), Axis("column", rows.block, rows.kinds)
+    axes = Axis(AxisKind.ROW, columns.block), Axis(AxisKind.COLUMN, rows.block, rows.labels)
     y = Tensor(blank((n, count), x.dtype, np.nan), (stride, 1), Role.OUTPUT, axes, given.bf16)
     return replace(
         case,

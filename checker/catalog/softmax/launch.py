@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from checker.course.case import Array, Axis, Case, Role, Tensor, blank
+from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, blank
 from checker.course.puzzle import Kernel
 
 FAR_APART = 2**30  # elements between rows, and more: row 2 begins beyond int32, row 4 beyond uint32
@@ -39,7 +39,7 @@ def launch(
     strides = [gap if gap >= FAR_APART else n + gap for gap in gaps]
     scalars = {"x_row_stride": strides[0], "y_row_stride": strides[1], "n_rows": count, "n_cols": n}
     sizes = ", ".join(f"{block}={size}" for block, size in blocks.items())
-    axes = (Axis("row", blocks.get("BLOCK_ROWS", 0), kinds), Axis("column", width_of(blocks)))
+    axes = (Axis(AxisKind.ROW, blocks.get("BLOCK_ROWS", 0), kinds), Axis(AxisKind.COLUMN, width_of(blocks)))
     far = strides[0] >= FAR_APART
     return Case(
         title=name,

@@ -14,7 +14,7 @@ import numpy as np
 from checker.catalog.attention import launch as attention
 from checker.catalog.attention.launch import Proves, Shape, shape_of, unwritten
 from checker.catalog.attention.values import Inputs
-from checker.course.case import Array, Axis, Case, Role, Tensor, blank
+from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, blank
 from checker.course.puzzle import Kernel
 
 SPLIT = Kernel(
@@ -87,7 +87,7 @@ def launch_merge(
 
 
 def _parts(o: Array, lse: Array, role: Role, kinds: tuple[str, ...], Br: int) -> dict[str, Tensor]:
-    axes = (Axis("split"), Axis("head"), Axis("query", Br, kinds), Axis("dimension"))
+    axes = (Axis(AxisKind.SPLIT), Axis(AxisKind.HEAD), Axis(AxisKind.QUERY, Br, kinds), Axis(AxisKind.DIMENSION))
     return {
         "o_part_ptr": Tensor(o, _dense(o.shape), role, axes),
         "lse_part_ptr": Tensor(lse, _dense(lse.shape), role, axes[:3]),

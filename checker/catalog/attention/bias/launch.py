@@ -16,13 +16,13 @@ from checker.catalog.attention import launch as attention
 from checker.catalog.attention.launch import FAR_APART, Proves, Shape, tensors, unwritten
 from checker.catalog.attention.reference import forward
 from checker.catalog.attention.values import Inputs
-from checker.course.case import Array, Axis, Case, Role, Tensor, as_bf16, blank
+from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, as_bf16, blank
 from checker.course.puzzle import Kernel
 
 Kind = tuple[bool, bool, bool]  # whether it has a number for each head, each query, each key
 KINDS: tuple[Kind, ...] = tuple(itertools.product((False, True), repeat=3))  # type: ignore[arg-type]
 ONE, PER_KEY, PER_QUERY, OF_ALL_HEADS, PER_HEAD, OF_KEYS, OF_QUERIES, FULL = KINDS
-NAMES = ("head", "query", "key")
+AXES = AxisKind.HEAD, AxisKind.QUERY, AxisKind.KEY
 SIGMA = 2.0  # of a bias, as of the scores
 # How it lies in memory: dense; rows padded; keys some elements apart; keys outside and queries inside.
 LAYOUTS = DENSE, PADDED, SPREAD, TRANSPOSED = range(4)
@@ -30,7 +30,7 @@ LAYOUTS = DENSE, PADDED, SPREAD, TRANSPOSED = range(4)
 
 def words(kind: Kind) -> str:
     """What a report calls a bias of this kind."""
-    each = [name for name, own in zip(NAMES, kind, strict=True) if own]
+    each = [axis.value for axis, own in zip(AXES, kind, strict=True) if own]
     if not each:
         return "one bias for all"
     *others, last = each
@@ -59,7 +59,7 @@ class Bias:
         """As an argument of a launch. What has one number has no stride: any will do that is longer than the rest."""
         span = sum((extent - 1) * stride for extent, stride in zip(self.values.shape, self.strides, strict=True)) + 1
         strides = tuple(stride or span + 1 for stride in self.strides)
-        axes = Axis("head"), Axis("query", shape.Br), Axis("key", shape.Bc)
+        axes = Axis(AxisKind.HEAD), Axis(AxisKind.QUERY, shape.Br), Axis(AxisKind.KEY, shape.Bc)
         return Tensor(as_bf16(self.values) if bf16 else self.values, strides, axes=axes, bf16=bf16)
 
     def of_all_heads(self, shape: Shape, bf16: bool = False) -> Tensor:
@@ -144,7 +144,7 @@ def gradient_launch(
     """
     rows = rows or lse_and_delta(inputs, bias, do)
     arguments = inputs.tensors(shape) | tensors(shape, {"do": do, **rows}, Role.INPUT, inputs.kinds, inputs.bf16)
-    axes = Axis("query", shape.Br, inputs.kinds), Axis("key", shape.Bc)
+    axes = Axis(AxisKind.QUERY, shape.Br, inputs.kinds), Axis(AxisKind.KEY, shape.Bc)
     written = blank((shape.n_q, shape.n_k), np.float32, np.nan)
     arguments["dbias_ptr"] = Tensor(written, (shape.n_k, 1), Role.OUTPUT, axes)
     arguments["bias_ptr"] = bias.of_all_heads(shape, inputs.bf16)

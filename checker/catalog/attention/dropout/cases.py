@@ -175,7 +175,7 @@ def _of_heads_apart(case: Case, apart: int) -> Case:
         name: replace(
             tensor,
             strides=(apart * tensor.strides[0], *tensor.strides[1:]),
-            axes=(replace(tensor.axes[0], kinds=named), *tensor.axes[1:]),
+            axes=(replace(tensor.axes[0], labels=named), *tensor.axes[1:]),
         )
         for name, tensor in case.tensors.items()
     }

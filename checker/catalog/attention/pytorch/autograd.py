@@ -19,7 +19,7 @@ from checker.catalog.attention.launch import Proves, wide
 from checker.catalog.attention.pytorch import calls as in_pytorch
 from checker.catalog.attention.pytorch.calls import dense
 from checker.catalog.cases import suspected
-from checker.course.case import Array, Axis, Case, Tensor
+from checker.course.case import Array, Axis, AxisKind, Case, Tensor
 from checker.course.puzzle import Draw, Expected, Kernel, Suspected, Suspects
 
 FORWARD = Kernel(
@@ -68,8 +68,8 @@ def call(
     """One call; `sizes` are batch, heads, n_q, n_k and d. The scale is not 1 / sqrt(d). All scores are `raised`."""
     batch, heads, n_q, n_k, d = sizes
     of = layouts if isinstance(layouts, Mapping) else dict.fromkeys(("q", "k", "v", "do"), layouts)
-    queries = (Axis("sequence"), Axis("head"), Axis("query"), Axis("dimension"))
-    keys = (Axis("sequence"), Axis("head"), Axis("key"), Axis("dimension"))
+    queries = (Axis(AxisKind.SEQUENCE), Axis(AxisKind.HEAD), Axis(AxisKind.QUERY), Axis(AxisKind.DIMENSION))
+    keys = (Axis(AxisKind.SEQUENCE), Axis(AxisKind.HEAD), Axis(AxisKind.KEY), Axis(AxisKind.DIMENSION))
     scale = float(np.float32(random.uniform(1.4, 1.8) / np.sqrt(d)))
     tensors: dict[str, Tensor] = {}
     for tensor, rows, axes in (("q", n_q, queries), ("k", n_k, keys), ("v", n_k, keys), ("do", n_q, queries)):

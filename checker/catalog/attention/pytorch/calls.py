@@ -16,7 +16,7 @@ from checker.catalog.attention.bounds import keys_seen
 from checker.catalog.attention.launch import Proves, Shape, shape_of
 from checker.catalog.attention.values import Inputs
 from checker.catalog.cases import covering
-from checker.course.case import Array, Axis, Case, Role, Tensor
+from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor
 from checker.course.misconception import Footprint, Writes
 from checker.course.puzzle import Expected, Kernel, Property
 
@@ -90,8 +90,13 @@ def of_every_size(made: Callable[..., Case], sizes: np.random.Generator, *, caus
 def call(name: str, proves: Proves, size: Size, inputs: Inputs, causal: bool = False, once: bool = False) -> Case:
     """One call of the function. `once`: chosen for its sizes. What is asked for in fp64 tells no mistake's name."""
     shape, dtype = size.shape, inputs.q.dtype
-    queries = (Axis("sequence"), Axis("head"), Axis("query", shape.Br, inputs.kinds), Axis("dimension"))
-    keys = (Axis("sequence"), Axis("head"), Axis("key", shape.Bc), Axis("dimension"))
+    queries = (
+        Axis(AxisKind.SEQUENCE),
+        Axis(AxisKind.HEAD),
+        Axis(AxisKind.QUERY, shape.Br, inputs.kinds),
+        Axis(AxisKind.DIMENSION),
+    )
+    keys = (Axis(AxisKind.SEQUENCE), Axis(AxisKind.HEAD), Axis(AxisKind.KEY, shape.Bc), Axis(AxisKind.DIMENSION))
     q, k, v = (x.reshape(size.batch, shape.heads, *x.shape[1:]) for x in (inputs.q, inputs.k, inputs.v))
     k_strides = size.strides("k")
     if size.transposed_k:
