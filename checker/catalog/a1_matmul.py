@@ -13,16 +13,11 @@ from checker.catalog.matmul.suspected import suspected_sizes
 from checker.catalog.matmul.tiles import ADDRESSING
 from checker.catalog.matmul.timing import products_timed
 from checker.course.case import Case
-from checker.course.puzzle import Draw, Kernel, Property, Puzzle, Tuning
+from checker.course.puzzle import Draw, Property, Puzzle, Tuning, kernel_of
 from checker.course.question import Question, multiply_adds, reads
 
-KERNEL = Kernel(
-    name="matmul_kernel",
-    parameters=(
-        *("a_ptr", "b_ptr", "c_ptr", "a_row_stride", "b_row_stride", "c_row_stride", "m", "n", "k"),
-        *("Bm", "Bn", "Bk"),
-    ),
-    constexprs=("Bm", "Bn", "Bk"),
+KERNEL = kernel_of(
+    "matmul_kernel", "a_ptr b_ptr c_ptr a_row_stride b_row_stride c_row_stride m n k", constexprs="Bm Bn Bk"
 )
 
 PROPERTIES = (

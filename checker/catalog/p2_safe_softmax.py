@@ -16,15 +16,11 @@ from checker.catalog.softmax.reference import ROW_KEPT, blockwise_budget
 from checker.catalog.softmax.suspected import suspected_rows
 from checker.catalog.softmax.timing import LONG_ROWS, rows_timed
 from checker.course.case import Case
-from checker.course.puzzle import Draw, Kernel, Property, Remark
+from checker.course.puzzle import Draw, Property, Remark, kernel_of
 from checker.course.question import Question, reads, value
 from checker.course.verdict import Traffic
 
-KERNEL = Kernel(
-    name="safe_softmax_kernel",
-    parameters=("x_ptr", "y_ptr", "x_row_stride", "y_row_stride", "n_cols", "BLOCK_SIZE"),
-    constexprs=("BLOCK_SIZE",),
-)
+KERNEL = kernel_of("safe_softmax_kernel", "x_ptr y_ptr x_row_stride y_row_stride n_cols", constexprs="BLOCK_SIZE")
 
 PROPERTIES = (
     Property("values", "rows of every kind of value", 30),

@@ -16,17 +16,13 @@ from checker.catalog.softmax.suspected import suspected_rows
 from checker.catalog.softmax.timing import LONG_ROWS, rows_timed
 from checker.course.case import Case
 from checker.course.misconception import Moves
-from checker.course.puzzle import Draw, Kernel, Property
+from checker.course.puzzle import Draw, Property, kernel_of
 from checker.course.question import Question, reads, value
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 
-KERNEL = Kernel(
-    name="online_softmax_kernel",
-    parameters=("x_ptr", "y_ptr", "x_row_stride", "y_row_stride", "n_cols", "BLOCK_SIZE"),
-    constexprs=("BLOCK_SIZE",),
-)
+KERNEL = kernel_of("online_softmax_kernel", "x_ptr y_ptr x_row_stride y_row_stride n_cols", constexprs="BLOCK_SIZE")
 
 PROPERTIES = (
     Property("values", "rows of every kind of value", 25),

@@ -16,13 +16,11 @@ from checker.catalog.softmax.suspected import suspected_rows
 from checker.catalog.softmax.tiled_mistakes import TILED
 from checker.catalog.softmax.timing import rows_timed
 from checker.course.case import Case
-from checker.course.puzzle import Draw, Kernel, Property, Tuning
+from checker.course.puzzle import Draw, Property, Tuning, kernel_of
 from checker.course.question import Question, idle_lanes, programs, reads
 
-KERNEL = Kernel(
-    name="tiled_softmax_kernel",
-    parameters=("x_ptr", "y_ptr", "x_row_stride", "y_row_stride", "n_rows", "n_cols", "BLOCK_ROWS", "BLOCK_COLS"),
-    constexprs=("BLOCK_ROWS", "BLOCK_COLS"),
+KERNEL = kernel_of(
+    "tiled_softmax_kernel", "x_ptr y_ptr x_row_stride y_row_stride n_rows n_cols", constexprs="BLOCK_ROWS BLOCK_COLS"
 )
 
 PROPERTIES = (

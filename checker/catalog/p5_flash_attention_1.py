@@ -13,7 +13,7 @@ from checker.catalog.attention.forward.cases import LARGE, CaseMaker, of_other_b
 from checker.catalog.attention.forward.flash_1_mistakes import VISITS
 from checker.catalog.attention.forward.mistakes import SCORES
 from checker.catalog.attention.forward.update_mistakes import KEPT_DIVIDED, by_part
-from checker.catalog.attention.launch import Proves, Shape, shape_of, tensors
+from checker.catalog.attention.launch import STRIDES, Proves, Shape, shape_of, tensors
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE, TF32, expected
 from checker.catalog.attention.suspected import suspected_tiles
@@ -21,21 +21,15 @@ from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import HIDDEN, SIZES, attention_timed
 from checker.course.case import Case, Role, blank
 from checker.course.misconception import Moves
-from checker.course.puzzle import Budget, Draw, Kernel, Property, Timed, Tuning, Work
+from checker.course.puzzle import Budget, Draw, Property, Timed, Tuning, Work, kernel_of
 from checker.course.question import Question, reads, writes
 from checker.course.verdict import Traffic
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 
-KERNEL = Kernel(
-    name="flash_attention_1_kernel",
-    parameters=(
-        *("q_ptr", "k_ptr", "v_ptr", "o_ptr", "l_ptr", "m_ptr"),
-        *("q_head_stride", "q_row_stride", "k_head_stride", "k_row_stride", "n_q", "n_k", "scale"),
-        *("D", "Br", "Bc"),
-    ),
-    constexprs=("D", "Br", "Bc"),
+KERNEL = kernel_of(
+    "flash_attention_1_kernel", "q_ptr k_ptr v_ptr o_ptr l_ptr m_ptr", STRIDES, "n_q n_k scale", constexprs="D Br Bc"
 )
 
 PROPERTIES = (

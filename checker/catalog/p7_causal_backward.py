@@ -22,7 +22,7 @@ from checker.catalog.attention.backward.operands import OPERANDS
 from checker.catalog.attention.bounds import in_tiles, keys_needed, keys_seen
 from checker.catalog.attention.bounds import work as work_of
 from checker.catalog.attention.forward.cases import FAR, FAR_HALF, FURTHER, MANY_HEADS, of_every_class, of_other_blocks
-from checker.catalog.attention.launch import FAR_APART, Shape, sampled, shape_of, some_heads
+from checker.catalog.attention.launch import FAR_APART, STRIDES, Shape, sampled, shape_of, some_heads
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.tiles import ADDRESSING
@@ -30,21 +30,17 @@ from checker.catalog.attention.timing import SIZES, attention_timed
 from checker.catalog.attention.values import Inputs, normal_inputs
 from checker.course.case import Case, blank
 from checker.course.misconception import Moves
-from checker.course.puzzle import Budget, Draw, Kernel, Property, Timed, Tuning, Work
+from checker.course.puzzle import Budget, Draw, Kernel, Property, Timed, Tuning, Work, kernel_of
 from checker.course.question import Question, products, reads
 from checker.course.verdict import Traffic
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 
-STRIDES = ("q_head_stride", "q_row_stride", "k_head_stride", "k_row_stride")
-INPUTS = ("q_ptr", "k_ptr", "v_ptr", "do_ptr", "lse_ptr", "delta_ptr")
-BLOCKS = ("D", "Br", "Bc")
-DELTA = Kernel(
-    "delta_kernel", ("o_ptr", "do_ptr", "delta_ptr", "q_head_stride", "q_row_stride", "n_q", "D", "Br"), ("D", "Br")
-)
-DK_DV = Kernel("dk_dv_kernel", (*INPUTS, "dk_ptr", "dv_ptr", *STRIDES, "n_q", "n_k", "scale", *BLOCKS), BLOCKS)
-DQ = Kernel("dq_kernel", (*INPUTS, "dq_ptr", *STRIDES, "n_q", "n_k", "scale", *BLOCKS), BLOCKS)
+DELTA = kernel_of("delta_kernel", "o_ptr do_ptr delta_ptr q_head_stride q_row_stride n_q", constexprs="D Br")
+INPUTS = "q_ptr k_ptr v_ptr do_ptr lse_ptr delta_ptr"
+DK_DV = kernel_of("dk_dv_kernel", INPUTS, "dk_ptr dv_ptr", STRIDES, "n_q n_k scale", constexprs="D Br Bc")
+DQ = kernel_of("dq_kernel", INPUTS, "dq_ptr", STRIDES, "n_q n_k scale", constexprs="D Br Bc")
 KERNELS = {kernel.name: kernel for kernel in (DELTA, DK_DV, DQ)}
 
 PROPERTIES = (

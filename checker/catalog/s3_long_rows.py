@@ -19,15 +19,12 @@ from checker.catalog.softmax.puzzle import puzzle
 from checker.catalog.softmax.reference import budget
 from checker.catalog.softmax.timing import LONG_ROWS, rows_timed
 from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, blank
-from checker.course.puzzle import Draw, Kernel, Property, Timed, Tuning
+from checker.course.puzzle import Draw, Kernel, Property, Timed, Tuning, kernel_of
 
-KERNEL = Kernel(
-    name="long_rows_kernel",
-    parameters=(
-        *("x_ptr", "y_ptr", "words_ptr", "ticket_ptr", "x_row_stride", "y_row_stride", "n_cols", "n_parts"),
-        *("BLOCK_SIZE", "SLOTS"),
-    ),
-    constexprs=("BLOCK_SIZE", "SLOTS"),
+KERNEL = kernel_of(
+    "long_rows_kernel",
+    "x_ptr y_ptr words_ptr ticket_ptr x_row_stride y_row_stride n_cols n_parts",
+    constexprs="BLOCK_SIZE SLOTS",
     atomics=True,
 )
 

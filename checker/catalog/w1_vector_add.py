@@ -12,15 +12,10 @@ from checker.catalog.elementwise.launch import FAR_APART, PIECES, TOO_FAR, far_l
 from checker.catalog.elementwise.mistakes import VECTORS
 from checker.catalog.elementwise.suspected import suspected_lengths
 from checker.course.case import Array, Case, as_bf16
-from checker.course.puzzle import Budget, Draw, Expected, Kernel, Pictured, Property, Puzzle
+from checker.course.puzzle import Budget, Draw, Expected, Pictured, Property, Puzzle, kernel_of
 from checker.course.question import Question, idle_lanes, programs, reads
 
-KERNEL = Kernel(
-    name="vector_add_kernel",
-    parameters=("x_ptr", "y_ptr", "z_ptr", "n", "BLOCK_SIZE"),
-    constexprs=("BLOCK_SIZE",),
-    shown=("double_kernel",),
-)
+KERNEL = kernel_of("vector_add_kernel", "x_ptr y_ptr z_ptr n", constexprs="BLOCK_SIZE", shown=("double_kernel",))
 
 PROPERTIES = (
     Property("whole-blocks", "vectors that fill their blocks", 25),

@@ -17,14 +17,10 @@ from checker.catalog.softmax.suspected import suspected_rows
 from checker.catalog.softmax.whole_rows import block_of, mostly_padding, of_every_length, whole_row
 from checker.course.case import Array, Case
 from checker.course.misconception import chosen
-from checker.course.puzzle import Budget, Draw, Expected, Kernel, Property, Puzzle
+from checker.course.puzzle import Budget, Draw, Expected, Property, Puzzle, kernel_of
 from checker.course.question import Question, idle_lanes, value
 
-KERNEL = Kernel(
-    name="row_sum_kernel",
-    parameters=("x_ptr", "out_ptr", "x_row_stride", "n_cols", "BLOCK_SIZE"),
-    constexprs=("BLOCK_SIZE",),
-)
+KERNEL = kernel_of("row_sum_kernel", "x_ptr out_ptr x_row_stride n_cols", constexprs="BLOCK_SIZE")
 
 PROPERTIES = (
     Property("full-block", "a row that fills its block", 25),

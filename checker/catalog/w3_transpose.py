@@ -14,13 +14,11 @@ from checker.catalog.softmax.cases import CaseMaker, large_cases, pictured
 from checker.catalog.softmax.launch import Proves, equal_gaps, unequal_gaps
 from checker.catalog.softmax.suspected import suspected_rows
 from checker.course.case import Case
-from checker.course.puzzle import Draw, Expected, Kernel, Property, Puzzle
+from checker.course.puzzle import Draw, Expected, Property, Puzzle, kernel_of
 from checker.course.question import Question, idle_lanes, programs, unwritten
 
-KERNEL = Kernel(
-    name="transpose_kernel",
-    parameters=("x_ptr", "y_ptr", "x_row_stride", "y_row_stride", "n_rows", "n_cols", "BLOCK_ROWS", "BLOCK_COLS"),
-    constexprs=("BLOCK_ROWS", "BLOCK_COLS"),
+KERNEL = kernel_of(
+    "transpose_kernel", "x_ptr y_ptr x_row_stride y_row_stride n_rows n_cols", constexprs="BLOCK_ROWS BLOCK_COLS"
 )
 
 PROPERTIES = (

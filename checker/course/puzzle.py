@@ -11,6 +11,7 @@ import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +42,12 @@ class Kernel:
     def signature(self) -> str:
         """The `def` line's parentheses, as in the stub."""
         return ", ".join(f"{p}: tl.constexpr" if p in self.constexprs else p for p in self.parameters)
+
+
+def kernel_of(name: str, *parameters: str, constexprs: str, **more: Any) -> Kernel:
+    """A kernel whose parameters are the words of some texts, with its constexprs behind them; `more`: other fields."""
+    words = constexprs.split()
+    return Kernel(name, (*" ".join(parameters).split(), *words), (*words,), **more)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, blank
 from checker.course.puzzle import Kernel
 
 FAR_APART = 2**30  # elements between heads, and more: head 2 begins beyond int32, head 4 beyond uint32
+STRIDES = "q_head_stride q_row_stride k_head_stride k_row_stride"
 Proves = str | tuple[str, ...]  # one property, or several
 
 
