@@ -20,7 +20,7 @@ endif
 
 pytest = "$(bin)/python" -m pytest -q -n auto --dist worksteal
 
-.PHONY: solution bug course grade grades class similar viva ideas questions gradescope student-bundle wheel site test test-all test-costs mutants versions locks lint needs-cluster needs-site needs-test
+.PHONY: solution bug course grade grades class similar viva ideas questions gradescope student-bundle wheel site test test-all test-costs mutants versions locks size lint needs-cluster needs-site needs-test
 
 solution: $(call layer,check) ## the solution of PUZZLE=p4, explained, once yours is accepted (FORCE=1: before)
 	@$(checker) solution $(call argument,PUZZLE) $(if $(FORCE),--force)
@@ -81,6 +81,9 @@ versions: $(call layer,test) ## the tests on every Python, triton and numpy supp
 
 locks: $(call layer,test) ## for authors: pin all packages by hash again, after a change of constraints.txt
 	@PATH="$$PWD/$(bin):$$PATH" "$(bin)/python" -m checker.publish.locks
+
+size: $(call layer,check) ## for authors: how many lines of code, words and data there are, room by room
+	@"$(bin)/python" -m tests.size
 
 lint: $(call layer,test) ## style, types and house words
 	@"$(bin)/ruff" check .

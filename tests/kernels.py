@@ -3,11 +3,10 @@
     python -m tests.kernels                lists the wrong ones, each with the finding that it must get
     python -m tests.kernels p6_lse_is_l    prints the whole text of one
 
-Most wrong kernels are edits of their puzzle's solution. They stand in `tests/wrong/ID.toml`: what each of them `says`
-of itself, the `findings` that it must get, and its `edits`, which are pairs of old and new lines. Edits are made one
-after the other, and the old lines must occur exactly once in what those before have made; if there are no new ones, the
-old ones are taken out. A wrong kernel that has little in common with the solution is a whole file,
-`tests/wrong/ID_….py`, and so is the one that the README's report is about, which `python -m checker build` reads.
+Most wrong kernels are edits of their puzzle's solution, and so are some right ones. They stand in `tests/wrong/ID.diff`
+and `tests/right/ID.diff`, in the form of `checker/course/edits.py`. A kernel that has little in common with the
+solution is a whole file, `ID_….py`; so is the one that the README's report is about, which `python -m checker build`
+reads.
 """
 
 from __future__ import annotations
@@ -19,14 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from checker.learner.bugs import BadEdit, code_of, edited
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from checker.course.edits import BadEdit, Edited, code_of, read
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = {
@@ -73,21 +66,19 @@ class Kernel:
         return path
 
 
-def _made(name: str, solution: str, entry: dict[str, Any]) -> Kernel:
-    """A wrong kernel: the solution, edited, under a docstring of its own."""
-    code = code_of(solution)
-    docstring = f'"""{entry["says"]}\n\nFinding: {" and ".join(entry["findings"])}\n"""\n'
-    return Kernel(name, "wrong", docstring + edited(name, code, entry["edits"]))
+def _made(folder: str, solution: str, entry: Edited) -> Kernel:
+    """The solution, edited, under a docstring of its own."""
+    must = f"\n\nFinding: {' and '.join(entry.findings)}\n" if entry.findings else ""
+    return Kernel(entry.name, folder, f'"""{entry.says}{must}"""\n{entry.made_of(code_of(solution))}')
 
 
 def _of_folder(folder: str) -> Iterator[Kernel]:
     for path in FOLDERS[folder].glob("[a-z][0-9]*_*.py"):
         yield Kernel(path.stem, folder, path.read_bytes().decode())
-    for path in FOLDERS[folder].glob("[a-z][0-9]*.toml"):
+    for path in FOLDERS[folder].glob("[a-z][0-9]*.diff"):
         [solution] = FOLDERS["solutions"].glob(f"{path.stem}_*.py")
         text = solution.read_text(encoding="utf-8")
-        for name, entry in tomllib.loads(path.read_text(encoding="utf-8")).items():
-            yield _made(name, text, entry)
+        yield from (_made(folder, text, entry) for entry in read(path).values())
 
 
 @cache

@@ -98,7 +98,7 @@ def test_what_a_file_is_about() -> None:
         "tests/test_course.py": {"test_course.py"},
         "checker/catalog/p4_tiled_softmax.py": {"catalog", "p4"},
         "solutions/p4_tiled_softmax.md": {"p4"},
-        "tests/wrong/p4.toml": {"wrong", "p4"},
+        "tests/wrong/p4.diff": {"wrong", "p4"},
         "README.md": set(),
     }
     assert {name: set(about_of(name)) for name in about} == about

@@ -84,10 +84,11 @@ y is x: of 3 it has 3.
 > Multiply by 2.
 """
 
-WRONG = """[t1_copied]
-says = "Nothing is doubled."
-findings = ["copied"]
-edits = [["    tl.store(y_ptr + at, 2 * x, mask=at < n)", "    tl.store(y_ptr + at, x, mask=at < n)"]]
+WRONG = """# t1_copied: copied
+Nothing is doubled.
+
+-    tl.store(y_ptr + at, 2 * x, mask=at < n)
++    tl.store(y_ptr + at, x, mask=at < n)
 """
 
 
@@ -115,7 +116,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "checker" / "catalog" / f"{TOY}.py").write_text(CATALOG)
     (root / "checker" / "catalog" / f"{TOY}.md").write_text(WORDS)
     (root / "tests" / "wrong").mkdir()
-    (root / "tests" / "wrong" / "t1.toml").write_text(WRONG)
+    (root / "tests" / "wrong" / "t1.diff").write_text(WRONG)
     registry = root / "checker" / "course" / "ladder.py"
     text = registry.read_text()
     assert text.count(BEFORE) == 1

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from checker.course import ladder, places
-from checker.learner.bugs import BadEdit, edited
+from checker.course.edits import BadEdit, edited, read
 from tests.conftest import ROOT
 from tests.kernels import FOLDERS, kernels, named
 
@@ -27,10 +29,10 @@ def without_docstring(text: str) -> str:
 def test_every_name_is_there_once_and_says_the_puzzle() -> None:
     every = [kernel for folder in FOLDERS for kernel in kernels(folder)]
     assert len({kernel.name for kernel in every}) == len(every)
-    for path in FOLDERS["wrong"].glob("*.toml"):
-        names = [line for line in path.read_text(encoding="utf-8").split("\n") if line.startswith("[")]
+    for path in FOLDERS["wrong"].glob("*.diff"):
+        names = list(read(path))
         assert names == sorted(names)
-        assert all(name.startswith(f"[{path.stem}_") for name in names)
+        assert all(name.startswith(f"{path.stem}_") for name in names)
     assert len(EDITED) > 300
 
 
@@ -41,17 +43,32 @@ def test_edits_change_the_code() -> None:
         assert kernel.says and kernel.findings, kernel.name
 
 
-@pytest.mark.parametrize(("old", "times"), {"b = 3": 0, " = 2": 0, "a = 1": 2, "": 0, "c = 3\nd = 4": 0}.items())
+@pytest.mark.parametrize(("old", "times"), {"-b = 3": 0, "- = 2": 0, "-a = 1": 2, "+c": 0, "-c = 3\n d = 4": 0}.items())
 def test_an_edit_that_fits_no_place_or_two_is_refused(old: str, times: int) -> None:
-    with pytest.raises(BadEdit, match=f"^p1_x: these lines must occur once, and occur {times} times:\n{old}$"):
-        edited("p1_x", CODE, [[old, "d = 4"]])
+    edit = f"{old}\n+d = 4"
+    sentence = f"p1_x: what goes or stays must be there once, and is there {times} times:\n{edit}"
+    with pytest.raises(BadEdit, match=f"^{re.escape(sentence)}$"):
+        edited("p1_x", CODE, (edit,))
 
 
 def test_edits_are_of_whole_lines_and_made_in_order() -> None:
-    assert edited("p1_x", CODE, [["b = 2", "b = 5\nb = 6\n"]]) == CODE.replace("\nb = 2", "\nb = 5\nb = 6")
-    assert edited("p1_x", CODE, [["    b = 2\na = 1\n", ""], ["a = 1", "a = 7"]]) == "a = 7\nb = 2\nc = 3\n"
+    assert edited("p1_x", CODE, ("-b = 2\n+b = 5\n+b = 6",)) == CODE.replace("\nb = 2", "\nb = 5\nb = 6")
+    assert edited("p1_x", CODE, (" b = 2\n+b = 6",)) == CODE.replace("\nb = 2", "\nb = 2\nb = 6")
+    assert edited("p1_x", CODE, ("-    b = 2\n-a = 1", "-a = 1\n+a = 7")) == "a = 7\nb = 2\nc = 3\n"
     with pytest.raises(BadEdit, match="p1_x"):
-        edited("p1_x", CODE, [["a = 1", "a = 7"], ["    b = 2\na = 1\n", ""]])
+        edited("p1_x", CODE, ("-a = 1\n+a = 7", "-    b = 2\n-a = 1"))
+
+
+@pytest.mark.parametrize("text", ["p1_x: a", "# p1_x: a\n\n-b", "# p1_x: a\nSays.", "# p1_x: a\nSays.\n\n-b\n" * 2])
+def test_a_file_of_another_form_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "p1.diff").write_text(text)
+    with pytest.raises(BadEdit, match=r"^p1\.diff: a kernel begins with"):
+        read(tmp_path / "p1.diff")
+
+
+def test_a_line_without_a_sign_is_refused() -> None:
+    with pytest.raises(BadEdit, match=r"^p1_x: each line of an edit begins with"):
+        edited("p1_x", CODE, ("-b = 2\nb = 3",))
 
 
 def command(*names: str) -> subprocess.CompletedProcess[str]:

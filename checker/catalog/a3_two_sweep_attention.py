@@ -12,20 +12,18 @@ from checker.catalog.attention.bounds import in_tiles, work
 from checker.catalog.attention.forward.cases import LARGE, CaseMaker, of_other_blocks, pictured
 from checker.catalog.attention.forward.mistakes import SCORES
 from checker.catalog.attention.forward.two_pass_mistakes import PASSES
-from checker.catalog.attention.launch import STRIDES, Proves, Shape, shape_of, tensors, unwritten
+from checker.catalog.attention.launch import Proves, Shape, shape_of, tensors, tiled_kernel, unwritten
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected
 from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import SIZES, attention_timed
 from checker.course.case import Case, Role
-from checker.course.puzzle import Budget, Draw, Property, Remark, Timed, Tuning, Work, kernel_of
+from checker.course.puzzle import Budget, Draw, Property, Remark, Timed, Tuning, Work
 from checker.course.question import Question, reads
 from checker.course.verdict import Traffic
 
-KERNEL = kernel_of(
-    "two_sweep_attention_kernel", "q_ptr k_ptr v_ptr o_ptr", STRIDES, "n_q n_k scale", constexprs="D Br Bc"
-)
+KERNEL = tiled_kernel("two_sweep_attention_kernel", "q k v o")
 
 PROPERTIES = (
     Property("values", "queries of every kind", 25),

@@ -47,7 +47,7 @@ from checker.catalog.attention.forward.flash_2_mistakes import ACCUMULATION, LSE
 from checker.catalog.attention.forward.mistakes import SCORES, scaled_in_half
 from checker.catalog.attention.forward.update_mistakes import DIVIDED_AT_THE_END, by_part
 from checker.catalog.attention.forward.visit_mistakes import tiles_looked_at
-from checker.catalog.attention.launch import FAR_APART, STRIDES, Shape, sampled, shape_of
+from checker.catalog.attention.launch import FAR_APART, Shape, sampled, shape_of, tiled_kernel
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected, is_causal, sees
 from checker.catalog.attention.suspected import suspected_tiles
@@ -64,23 +64,17 @@ from checker.course.puzzle import (
     Timed,
     Tuning,
     Work,
-    kernel_of,
 )
 from checker.course.question import Question, reads
 
-ATTENTION = kernel_of(
+ATTENTION = tiled_kernel(
     "attention_bias_kernel",
-    "q_ptr k_ptr v_ptr bias_ptr o_ptr lse_ptr",
-    STRIDES,
-    "bias_head_stride bias_row_stride bias_col_stride n_q n_k scale",
+    "q k v bias o lse",
+    "bias_head_stride bias_row_stride bias_col_stride",
     constexprs="D Br Bc CAUSAL",
 )
-GRADIENT = kernel_of(
-    "dbias_kernel",
-    "q_ptr k_ptr v_ptr bias_ptr do_ptr lse_ptr delta_ptr dbias_ptr",
-    STRIDES,
-    "bias_row_stride bias_col_stride n_q n_k heads scale",
-    constexprs="D Br Bc",
+GRADIENT = tiled_kernel(
+    "dbias_kernel", "q k v bias do lse delta dbias", "bias_row_stride bias_col_stride", sizes="n_q n_k heads scale"
 )
 
 PROPERTIES = (

@@ -24,7 +24,7 @@ from checker.catalog.attention.forward.cases import of_other_blocks
 from checker.catalog.attention.forward.flash_2_mistakes import ACCUMULATION, LSE
 from checker.catalog.attention.forward.mistakes import SCORES
 from checker.catalog.attention.forward.update_mistakes import DIVIDED_AT_THE_END, by_part
-from checker.catalog.attention.launch import STRIDES, Shape, sampled, shape_of
+from checker.catalog.attention.launch import Shape, sampled, shape_of, tiled_kernel
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import expected
 from checker.catalog.attention.suspected import suspected_tiles
@@ -40,19 +40,11 @@ from checker.catalog.attention.values import (
 )
 from checker.course.case import Case
 from checker.course.misconception import without
-from checker.course.puzzle import Budget, Draw, Expected, Kernel, Property, Timed, Tuning, Work, kernel_of
+from checker.course.puzzle import Budget, Draw, Expected, Kernel, Property, Timed, Tuning, Work
 from checker.course.question import Question, products, reads
 
-FORWARD = kernel_of(
-    "attention_dropout_kernel", "q_ptr k_ptr v_ptr o_ptr lse_ptr", STRIDES, "n_q n_k scale p seed", constexprs="D Br Bc"
-)
-DK_DV = kernel_of(
-    "dropout_dk_dv_kernel",
-    "q_ptr k_ptr v_ptr do_ptr lse_ptr delta_ptr dk_ptr dv_ptr",
-    STRIDES,
-    "n_q n_k scale p seed",
-    constexprs="D Br Bc",
-)
+FORWARD = tiled_kernel("attention_dropout_kernel", "q k v o lse", sizes="n_q n_k scale p seed")
+DK_DV = tiled_kernel("dropout_dk_dv_kernel", "q k v do lse delta dk dv", sizes="n_q n_k scale p seed")
 KERNELS = {kernel.name: kernel for kernel in (FORWARD, DK_DV)}
 
 PROPERTIES = (

@@ -13,7 +13,7 @@ from checker.catalog.attention.forward.cases import LARGE, CaseMaker, of_other_b
 from checker.catalog.attention.forward.flash_1_mistakes import VISITS
 from checker.catalog.attention.forward.mistakes import SCORES
 from checker.catalog.attention.forward.update_mistakes import KEPT_DIVIDED, by_part
-from checker.catalog.attention.launch import STRIDES, Proves, Shape, shape_of, tensors
+from checker.catalog.attention.launch import Proves, Shape, shape_of, tensors, tiled_kernel
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE, TF32, expected
 from checker.catalog.attention.suspected import suspected_tiles
@@ -21,16 +21,14 @@ from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import HIDDEN, SIZES, attention_timed
 from checker.course.case import Case, Role, blank
 from checker.course.misconception import Moves
-from checker.course.puzzle import Budget, Draw, Property, Timed, Tuning, Work, kernel_of
+from checker.course.puzzle import Budget, Draw, Property, Timed, Tuning, Work
 from checker.course.question import Question, reads, writes
 from checker.course.verdict import Traffic
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 
-KERNEL = kernel_of(
-    "flash_attention_1_kernel", "q_ptr k_ptr v_ptr o_ptr l_ptr m_ptr", STRIDES, "n_q n_k scale", constexprs="D Br Bc"
-)
+KERNEL = tiled_kernel("flash_attention_1_kernel", "q k v o l m")
 
 PROPERTIES = (
     Property("values", "queries of every kind", 25),

@@ -13,19 +13,17 @@ from checker.catalog.attention.forward.flash_2_mistakes import ACCUMULATION, LSE
 from checker.catalog.attention.forward.mistakes import SCORES
 from checker.catalog.attention.forward.update_mistakes import DIVIDED_AT_THE_END, by_part
 from checker.catalog.attention.forward.visit_mistakes import tiles_looked_at
-from checker.catalog.attention.launch import STRIDES, Proves, Shape, sampled, tensors, unwritten
+from checker.catalog.attention.launch import Proves, Shape, sampled, tensors, tiled_kernel, unwritten
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected
 from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import SIZES, attention_timed
 from checker.course.case import Case, Role
-from checker.course.puzzle import Draw, Property, Timed, Tuning, Work, kernel_of
+from checker.course.puzzle import Draw, Property, Timed, Tuning, Work
 from checker.course.question import Question, reads
 
-KERNEL = kernel_of(
-    "flash_attention_2_kernel", "q_ptr k_ptr v_ptr o_ptr lse_ptr", STRIDES, "n_q n_k scale", constexprs="D Br Bc CAUSAL"
-)
+KERNEL = tiled_kernel("flash_attention_2_kernel", "q k v o lse", constexprs="D Br Bc CAUSAL")
 
 PROPERTIES = (
     Property("values", "queries of every kind", 20),

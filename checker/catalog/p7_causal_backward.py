@@ -22,7 +22,7 @@ from checker.catalog.attention.backward.operands import OPERANDS
 from checker.catalog.attention.bounds import in_tiles, keys_needed, keys_seen
 from checker.catalog.attention.bounds import work as work_of
 from checker.catalog.attention.forward.cases import FAR, FAR_HALF, FURTHER, MANY_HEADS, of_every_class, of_other_blocks
-from checker.catalog.attention.launch import FAR_APART, STRIDES, Shape, sampled, shape_of, some_heads
+from checker.catalog.attention.launch import FAR_APART, Shape, sampled, shape_of, some_heads, tiled_kernel
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.tiles import ADDRESSING
@@ -38,9 +38,8 @@ from checker.course.words import Ideas
 idea = Ideas(__file__)
 
 DELTA = kernel_of("delta_kernel", "o_ptr do_ptr delta_ptr q_head_stride q_row_stride n_q", constexprs="D Br")
-INPUTS = "q_ptr k_ptr v_ptr do_ptr lse_ptr delta_ptr"
-DK_DV = kernel_of("dk_dv_kernel", INPUTS, "dk_ptr dv_ptr", STRIDES, "n_q n_k scale", constexprs="D Br Bc")
-DQ = kernel_of("dq_kernel", INPUTS, "dq_ptr", STRIDES, "n_q n_k scale", constexprs="D Br Bc")
+DK_DV = tiled_kernel("dk_dv_kernel", "q k v do lse delta dk dv")
+DQ = tiled_kernel("dq_kernel", "q k v do lse delta dq")
 KERNELS = {kernel.name: kernel for kernel in (DELTA, DK_DV, DQ)}
 
 PROPERTIES = (

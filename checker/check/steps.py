@@ -27,14 +27,14 @@ from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, Run, Status, Verdict
 from checker.judge.ahead import expected_ahead
 from checker.judge.asked import half_of, launch_of, runs_of, steps_of
-from checker.judge.branches import finding_on, not_entered
-from checker.judge.branches import unproven as unproven_branch
 from checker.judge.compiled import compilations, compile_findings, compile_remarks, jobs
 from checker.judge.endings import ended, malformed
 from checker.judge.errors import error_finding
 from checker.judge.evidence import Evidence, locator
 from checker.judge.judge import in_order_of_cases, judge, properties, status_of
 from checker.judge.overwork import overworked
+from checker.judge.text.branches import finding_on, not_entered
+from checker.judge.text.branches import unproven as unproven_branch
 from checker.submission.extract import NotASubmission, Program
 from checker.submission.problem import Problem
 from checker.submission.read import Submission

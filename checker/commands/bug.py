@@ -16,11 +16,12 @@ from checker import catalog
 from checker.check import Terms, check
 from checker.commands.arguments import asked_for
 from checker.course import places
+from checker.course.edits import changes
 from checker.course.puzzle import Puzzle
 from checker.course.saving import replace_whole
 from checker.course.status import ExitStatus, Misuse
 from checker.course.verdict import Verdict
-from checker.learner.bugs import Bug, bugs_of, changes
+from checker.learner.bugs import Bug, bugs_of
 from checker.learner.progress import Progress, changed, opened
 from checker.report import screen, terminal
 from checker.submission.read import Unreadable, from_cells, from_file

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from checker.commands.arguments import asked_for
+from checker.course.edits import BadEdit
 from checker.course.saving import replace_whole
 from checker.course.status import Misuse
-from checker.learner.bugs import BadEdit
 from checker.publish.questions import bank, moodle, notebooks
 from checker.report.screen import console, say
 

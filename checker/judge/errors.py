@@ -15,8 +15,8 @@ from checker.judge import pytorch_errors, triton_errors
 from checker.judge.evidence import Locator, first_of_each, grid_position
 from checker.judge.general import finding
 from checker.judge.naming import Idea, cover, ideas
-from checker.judge.roles import Code
-from checker.judge.shapes import clash
+from checker.judge.text.roles import Code
+from checker.judge.text.shapes import clash
 
 SHAPES = "shapes-do-not-fit"  # what is said of blocks that cannot be combined
 OUTSIDE = "outside-a-tensor"  # what is said of a launch whose strides lead out of the memory

@@ -12,7 +12,7 @@ from checker.course.verdict import Finding, Held, PropertyResult, Status, Traffi
 from checker.judge.evidence import Evidence, Locator, counted
 from checker.judge.footprint import held
 from checker.judge.kernel import judge_kernel
-from checker.judge.roles import Code
+from checker.judge.text.roles import Code
 from checker.judge.traffic import remarks, total
 from checker.judge.wrong import MOST_EXAMPLES
 

@@ -30,7 +30,7 @@ from checker.judge.notes import Gap, Loss, Note, WrittenTwice, findings
 from checker.judge.overwork import overwork_finding, overworked
 from checker.judge.precision import losses, most_telling
 from checker.judge.refusals import Refused, name_refusals
-from checker.judge.roles import Code
+from checker.judge.text.roles import Code
 from checker.judge.traffic import named_findings, traffic_findings
 from checker.judge.values import name_wrong
 from checker.judge.wrong import Wrong, wrong_outputs

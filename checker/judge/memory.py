@@ -27,7 +27,7 @@ from checker.judge.evidence import (
 from checker.judge.general import finding
 from checker.judge.naming import explaining_all, ideas
 from checker.judge.notes import Gap, Note, WrittenTwice
-from checker.judge.roles import Code
+from checker.judge.text.roles import Code
 
 
 def memory_notes(evidence: Evidence, where: Locator) -> list[Note]:

@@ -12,7 +12,7 @@ from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, Status
 from checker.judge.evidence import Locator, element_name, first_of_each, grid_position, program_name, tensor_name
 from checker.judge.naming import cover, ideas
-from checker.judge.roles import Code
+from checker.judge.text.roles import Code
 
 
 @dataclass(frozen=True, eq=False)

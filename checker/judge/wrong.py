@@ -17,7 +17,7 @@ from checker.course.verdict import Status, Where
 from checker.judge.compare import agrees, wrong_elements
 from checker.judge.evidence import Locator, element_name, tensor_name, written_tensors
 from checker.judge.memory import never_stored
-from checker.judge.roles import Code
+from checker.judge.text.roles import Code
 
 MOST_EXAMPLES = 5
 

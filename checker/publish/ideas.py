@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import unified_diff
-from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from checker import catalog
+from checker.course.edits import Edited, read
 from checker.course.ladder import RUNGS
 from checker.course.misconception import Misconception
 from checker.course.places import ROOT
-from checker.learner.bugs import entries
 
 
 def page(puzzle_id: str, root: Path = ROOT) -> str:
@@ -21,11 +18,11 @@ def page(puzzle_id: str, root: Path = ROOT) -> str:
     A wrong kernel stands with the idea that the report names first. Raises OSError where there are no wrong kernels.
     """
     wrong = root / "tests" / "wrong"
-    kernels = {**entries(wrong / f"{puzzle_id}.toml"), **_files(wrong.glob(f"{puzzle_id}_*.py"))}
+    kernels = {**read(wrong / f"{puzzle_id}.diff"), **_files(wrong.glob(f"{puzzle_id}_*.py"))}
     by_id: dict[str, list[Misconception]] = {}
     for one in catalog.load(puzzle_id).misconceptions:
         by_id.setdefault(one.id, []).append(one)
-    of_others = [name for name, kernel in kernels.items() if kernel["findings"][0] not in by_id]
+    of_others = [name for name, kernel in kernels.items() if kernel.findings[0] not in by_id]
     return "\n".join(
         [
             f"# Puzzle {puzzle_id}, {RUNGS[puzzle_id].title}: {len(by_id)} mistakes that a report names",
@@ -37,7 +34,7 @@ def page(puzzle_id: str, root: Path = ROOT) -> str:
     )
 
 
-def _of_one(id: str, ideas: Iterable[Misconception], kernels: Mapping[str, Any]) -> Iterator[str]:
+def _of_one(id: str, ideas: Iterable[Misconception], kernels: Mapping[str, Edited]) -> Iterator[str]:
     yield from (f"## {id}", "")
     for title, explanation, question, hint in dict.fromkeys(
         (m.title, m.explanation, m.question, m.hint) for m in ideas
@@ -45,27 +42,21 @@ def _of_one(id: str, ideas: Iterable[Misconception], kernels: Mapping[str, Any])
         yield from (f"**{title}.** {explanation}", "")
         yield from (f"*Asks:* {question}", "") if question else ()
         yield from (f"*Hint:* {hint}", "")
-    yield from _kernels({name: kernel for name, kernel in kernels.items() if kernel["findings"][0] == id})
+    yield from _kernels({name: kernel for name, kernel in kernels.items() if kernel.findings[0] == id})
 
 
-def _files(paths: Iterable[Path]) -> dict[str, Any]:
+def _files(paths: Iterable[Path]) -> dict[str, Edited]:
     """Wrong kernels that are whole files: what their docstrings say."""
     found = {}
     for path in sorted(paths):
         says = path.read_text(encoding="utf-8").split('"""')[1].strip()
-        findings = says.partition("Finding: ")[2].split(" and ")
-        found[path.stem] = {"says": f"{says.partition(chr(10))[0]} (a whole file)", "findings": findings, "edits": []}
+        findings = tuple(says.partition("Finding: ")[2].split(" and "))
+        found[path.stem] = Edited(path.stem, f"{says.partition(chr(10))[0]} (a whole file)", findings, ())
     return found
 
 
-def _kernels(kernels: Mapping[str, Any]) -> Iterator[str]:
+def _kernels(kernels: Mapping[str, Edited]) -> Iterator[str]:
     for name, kernel in kernels.items():
-        yield from (f"`{name}`: {kernel['says']}", "")
-        if kernel["edits"]:
-            yield from ("```diff", *_changes(kernel["edits"]), "```", "")
-
-
-def _changes(edits: Iterable[tuple[str, str]]) -> Iterator[str]:
-    for old, new in edits:
-        compared = unified_diff(old.splitlines(), new.splitlines(), n=len(old), lineterm="")
-        yield from islice(compared, 3, None)  # after its heading
+        yield from (f"`{name}`: {kernel.says}", "")
+        if kernel.edits:
+            yield from ("```diff", *kernel.edits, "```", "")

@@ -17,7 +17,7 @@ from checker.box.parent import Box, Limits
 from checker.box.protocol.launch import Launch, TensorArgument
 from checker.box.protocol.results import LaunchResult
 from checker.check import Terms
-from tests.conftest import ROOT, check_kernel, check_path
+from tests.conftest import check_kernel
 from tests.gpu import semantics
 from tests.kernels import named
 
@@ -222,6 +222,5 @@ def test_a_false_promise_says_which_value_breaks_it(quick: Terms) -> None:
 
 
 def test_a_row_merged_by_reduce_is_right(quick: Terms) -> None:
-    path = ROOT / "tests" / "right" / "p3_reduced_with_a_function.py"
-    verdict = check_path(path, replace(quick, lint=False))
+    verdict = check_kernel(named("p3_reduced_with_a_function"), replace(quick, lint=False))
     assert verdict.accepted, verdict.findings

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from checker.box.inside import cuda, driver
+from checker.box.inside.gpu import cuda, driver
 from checker.box.protocol.launch import Launch, TensorArgument
 from checker.box.protocol.results import MARKS
 from tests.conftest import ROOT
@@ -124,7 +124,9 @@ def test_arguments_are_specialised_as_at_a_launch_of_tritons_own() -> None:
 
 def test_kernels_are_compiled_side_by_side_and_kept_on_disk(tmp_path: Path) -> None:
     """Such as the two that count: no launch asks for more here, and no GPU is needed for that."""
-    compiled = "import os; from checker.box.inside import jobs; [os.waitpid(pid, 0) for pid in jobs.compiling({}, [])]"
+    compiled = (
+        "import os; from checker.box.inside.gpu import jobs; [os.waitpid(pid, 0) for pid in jobs.compiling({}, [])]"
+    )
     variables = {"PATH": "/usr/bin:/bin", "TRITON_CACHE_DIR": str(tmp_path), "HOME": str(tmp_path)}
     subprocess.run([sys.executable, "-c", compiled], env=variables, cwd=ROOT, check=True)
     assert len(list(tmp_path.rglob("*.cubin"))) == 2
@@ -134,7 +136,8 @@ PRINTED = """
 import sys
 from pathlib import Path
 import numpy as np
-from checker.box.inside import cuda, jobs
+from checker.box.inside.gpu import jobs
+from checker.box.inside.gpu import cuda
 from checker.box.protocol.launch import Launch, TensorArgument
 
 path, name = "submission.py", "naive_softmax_kernel"
@@ -152,7 +155,8 @@ TOO_LARGE = """
 import dataclasses, sys
 from pathlib import Path
 import numpy as np
-from checker.box.inside import cuda, jobs
+from checker.box.inside.gpu import jobs
+from checker.box.inside.gpu import cuda
 from checker.box.protocol.launch import Launch, TensorArgument
 
 Path("submission.py").write_text(text := Path(sys.argv[1]).read_text())

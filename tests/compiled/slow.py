@@ -14,7 +14,7 @@ from checker.compiled import form, run
 from checker.compiled.result import Made, Slow
 from checker.compiled.slowness import slow
 from checker.course import places
-from checker.learner.bugs import edited
+from checker.course.edits import edited
 from checker.submission.read import from_cells
 
 if sys.version_info >= (3, 11):
@@ -30,7 +30,7 @@ class Pair:
     finding: str
     puzzle: str
     says: str
-    edits: list[list[str]] = field(default_factory=list)
+    edit: str = ""
     quick: str = ""  # a file below solutions/, without .py; none: the puzzle's own
     size: str = ""
     quick_size: str = ""
@@ -40,7 +40,8 @@ class Pair:
     @property
     def slow_text(self) -> str:
         """The text of the slow one."""
-        return edited(self.finding, places.solution(self.puzzle).read_text(), self.edits)
+        edits = tuple(self.edit.rstrip("\n").split("\n\n")) if self.edit else ()
+        return edited(self.finding, places.solution(self.puzzle).read_text(), edits)
 
     @property
     def quick_text(self) -> str:

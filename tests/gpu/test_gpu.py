@@ -122,13 +122,13 @@ def test_what_does_not_compile_is_located() -> None:
 
 
 def test_what_fails_only_where_a_size_is_1_is_not_refused() -> None:
-    verdict = check_path(ROOT / "tests" / "right" / "p2_size_cast.py", ON_GPU)
+    verdict = check_kernel(named("p2_size_cast"), ON_GPU)
     assert verdict.accepted, verdict.findings
 
 
 @pytest.mark.parametrize("name", ["p1_prints", "w1_prints"])
 def test_every_thread_may_print(name: str) -> None:
-    verdict = check_path(ROOT / "tests" / "right" / f"{name}.py", ON_GPU)
+    verdict = check_kernel(named(name), ON_GPU)
     assert verdict.accepted, verdict.findings
     assert verdict.printed
     assert any("only small launches print" in remark for remark in verdict.remarks)

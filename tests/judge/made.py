@@ -16,7 +16,7 @@ from checker.course.misconception import Misconception, Sign
 from checker.course.puzzle import Budget, Expected, Kernel, Property, Puzzle
 from checker.course.verdict import Where
 from checker.judge.evidence import Evidence
-from checker.judge.roles import Code
+from checker.judge.text.roles import Code
 
 ROWS, COLUMNS = 4, 6
 LOADS, STORES = 2, 4  # lines of the text

@@ -243,11 +243,11 @@ def test_shared_memory_counts_in_every_form() -> None:
 
 
 def test_what_fails_only_where_a_size_is_1_is_a_remark_and_its_remedy_works() -> None:
-    path = ROOT / "tests" / "right" / "p2_size_cast.py"
-    verdict = check_path(path)
+    kernel = named("p2_size_cast")
+    verdict = check_kernel(kernel)
     assert verdict.accepted and [c.compiles for c in verdict.compiled] == [True]
     [remark] = [remark for remark in verdict.remarks if "does not compile" in remark]
-    text = path.read_text()
+    text = kernel.text
     line = text[: text.index("n_cols.to(")].count("\n") + 1
     [name, remedy] = re.findall(rf"in which (\w+) is 1 \(line {line}\).* Begin with (.*), and it is", remark)[0]
     assert name == "n_cols" and remedy.startswith("n_cols = ")

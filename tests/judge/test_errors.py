@@ -10,7 +10,7 @@ import pytest
 from checker.course.misconception import Part, Raises
 from checker.course.verdict import Status
 from checker.judge.errors import Raised, error_finding, name_errors, plain
-from checker.judge.roles import Code
+from checker.judge.text.roles import Code
 from tests.judge.made import case, code, error, idea, puzzle, where
 
 LINES = ast.parse("""

@@ -8,7 +8,7 @@ import pytest
 
 from checker.course import places
 from checker.course.misconception import Part, Product
-from checker.judge.roles import Code
+from checker.judge.text.roles import Code
 
 # Roles of lines that no right kernel has.
 FAULTS = (

@@ -7,8 +7,8 @@ import ast
 import pytest
 
 from checker.course import places
-from checker.judge.roles import Code
-from checker.judge.shapes import clash
+from checker.judge.text.roles import Code
+from checker.judge.text.shapes import clash
 from tests.conftest import STEMS_OF_KERNELS
 from tests.judge.made import code
 

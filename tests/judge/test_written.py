@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from checker.judge.written import fits
+from checker.judge.text.written import fits
 
 
 @pytest.mark.parametrize(

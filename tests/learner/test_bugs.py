@@ -51,7 +51,7 @@ def test_lines_that_differ_and_the_neighbours_of_those_that_are_gone() -> None:
 def hunting(course: Course) -> Course:
     """A course with all that bugs are made of, whose puzzle p3 is solved."""
     (course.root / "tests" / "wrong").mkdir(parents=True)
-    for name in ("p3.toml", "p2.toml"):
+    for name in ("p3.diff", "p2.diff"):
         shutil.copy(ROOT / "tests" / "wrong" / name, course.root / "tests" / "wrong")
     (course.root / "progress.txt").write_text("puzzle p3: solved 2026-01-01 10:00\n")
     return course

@@ -10,9 +10,10 @@ import pytest
 
 from checker import catalog
 from checker.course import ladder
+from checker.course.edits import code_of
 from checker.publish.ideas import page
 from tests.conftest import ROOT, typed
-from tests.kernels import code_of, kernels, named
+from tests.kernels import kernels, named
 
 
 @pytest.mark.parametrize("puzzle_id", ladder.RUNGS)

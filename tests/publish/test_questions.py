@@ -15,8 +15,9 @@ from click.testing import CliRunner, Result
 
 from checker.commands.questions import questions
 from checker.course import ladder, places
+from checker.course.edits import code_of
 from checker.course.status import Misuse
-from checker.learner.bugs import bugs_of, code_of
+from checker.learner.bugs import bugs_of
 from checker.publish.questions import bank
 from tests.conftest import ROOT, importable, need, typed
 from tests.kernels import named

@@ -18,7 +18,7 @@ from checker.course import ladder
 from checker.course.case import Case
 from checker.course.puzzle import Kernel, Suspect, Suspects
 from checker.course.verdict import Verdict
-from checker.judge.branches import not_entered
+from checker.judge.text.branches import not_entered
 from checker.submission.extract import Program, extract
 from checker.submission.read import from_cells, from_file
 from checker.submission.suspects import MOST_SUSPECTS, suspects

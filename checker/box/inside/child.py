@@ -50,6 +50,6 @@ def _device() -> Any:
         from checker.box.inside import interpreter
 
         return interpreter
-    from checker.box.inside import cuda
+    from checker.box.inside.gpu import cuda
 
     return cuda

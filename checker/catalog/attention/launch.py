@@ -14,11 +14,19 @@ import numpy.typing as npt
 
 from checker.catalog.cases import covering
 from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, blank
-from checker.course.puzzle import Kernel
+from checker.course.puzzle import Kernel, kernel_of
 
 FAR_APART = 2**30  # elements between heads, and more: head 2 begins beyond int32, head 4 beyond uint32
-STRIDES = "q_head_stride q_row_stride k_head_stride k_row_stride"
 Proves = str | tuple[str, ...]  # one property, or several
+
+
+def tiled_kernel(
+    name: str, tensors: str, *strides: str, sizes: str = "n_q n_k scale", constexprs: str = "D Br Bc"
+) -> Kernel:
+    """A kernel on tiles of Q-shaped and K-shaped tensors; `strides`: what it has besides of those."""
+    pointers = " ".join(f"{tensor}_ptr" for tensor in tensors.split())
+    own = "q_head_stride q_row_stride k_head_stride k_row_stride"
+    return kernel_of(name, pointers, own, *strides, sizes, constexprs=constexprs)
 
 
 @dataclass(frozen=True)

@@ -12,18 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from checker.catalog.attention import launch as attention
-from checker.catalog.attention.launch import STRIDES, Proves, Shape, shape_of, unwritten
+from checker.catalog.attention.launch import Proves, Shape, shape_of, tiled_kernel, unwritten
 from checker.catalog.attention.values import Inputs
 from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, blank
 from checker.course.puzzle import kernel_of
 
-SPLIT = kernel_of(
-    "split_kernel",
-    "q_ptr k_ptr v_ptr o_part_ptr lse_part_ptr",
-    STRIDES,
-    "n_q n_k keys_per_split scale",
-    constexprs="D Br Bc",
-)
+SPLIT = tiled_kernel("split_kernel", "q k v o_part lse_part", sizes="n_q n_k keys_per_split scale")
 MERGE = kernel_of(
     "merge_kernel", "o_part_ptr lse_part_ptr o_ptr lse_ptr q_head_stride q_row_stride n_q splits", constexprs="D Bs"
 )

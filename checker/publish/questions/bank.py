@@ -1,6 +1,6 @@
 """Questions on wrong kernels of a puzzle, each with its answer: which line is wrong?
 
-The kernels are those of `tests/wrong/ID.toml` with one change of a few lines. `make bug` hands some of them out, and
+The kernels are those of `tests/wrong/ID.diff` with one change of a few lines. `make bug` hands some of them out, and
 these are not asked about.
 """
 
@@ -17,8 +17,9 @@ from pathlib import Path
 from checker import catalog
 from checker.check import program_of
 from checker.course import places
+from checker.course.edits import changes, code_of, read
 from checker.grading.viva.lines import Listing, listing
-from checker.learner.bugs import changes, code_of, edited, entries
+from checker.learner.bugs import listed
 from checker.submission.problem import NotASubmission
 from checker.submission.read import Submission, from_cells, without_comments
 
@@ -72,13 +73,13 @@ def questions(puzzle_id: str, seed: int, root: Path = places.ROOT) -> Iterator[Q
 
 def wrong_kernels(puzzle_id: str, root: Path = places.ROOT) -> list[Wrong]:
     """The kernels that can be asked about, as their file orders them. Raises OSError and BadEdit."""
-    handed_out = entries(root / "solutions" / "bugs.toml").get(puzzle_id, ())
+    handed_out = listed(root / "solutions" / "bugs.toml").get(puzzle_id, ())
     solution = code_of(places.solution(puzzle_id, root).read_text(encoding="utf-8"))
     found = []
-    for name, entry in entries(root / "tests" / "wrong" / f"{puzzle_id}.toml").items():
+    for name, wrong in read(root / "tests" / "wrong" / f"{puzzle_id}.diff").items():
         if name not in handed_out:
             with suppress(NotASubmission, SyntaxError, tokenize.TokenError):  # nothing to list
-                made = _wrong(puzzle_id, name, entry["says"], solution, edited(name, solution, entry["edits"]))
+                made = _wrong(puzzle_id, name, wrong.says, solution, wrong.made_of(solution))
                 found += [made] if made is not None else []
     return found
 

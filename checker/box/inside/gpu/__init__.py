@@ -1,0 +1,1 @@
+"""Kernels on a real GPU: memory and launches by the driver, without PyTorch."""

@@ -1,0 +1,243 @@
+"""Which lines play which part: where the normaliser grows, where the maximum starts, where a loop ends.
+
+Whatever things are called. A part that no line plays, or more than one, has no line: then a report says less rather
+than something that is not so.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+
+from checker.course.misconception import Part
+from checker.judge.text.code import Assignment, Text, calls, is_sum, names_in
+from checker.judge.text.softmax_parts import (
+    Lines,
+    calling,
+    exponential,
+    exponential_of_scores,
+    inverse,
+    is_minus_infinity,
+    is_number,
+    max_of_exponentials,
+    maximum,
+    maximum_not_kept,
+    ratio,
+    start_above,
+    start_of_maximum,
+    started_in_loop,
+    unguarded,
+    unshifted,
+    zeroed_padding,
+)
+from checker.judge.text.written import Holes, fits, found, having
+
+
+def _second_load_of_k(code: Text) -> Lines:
+    """Of two loads from K, the later one, if nothing is loaded from V."""
+    loads = [one for one in code.assignments if calls(one.value, "load")]
+    of = [(one, code.closure(names_in(one.value)) & code.pointers) for one in loads]
+    of_k = [one for one, pointers in of if pointers == {"k_ptr"}]
+    return of_k[1:] if len(of_k) == 2 and not any("v_ptr" in pointers for _, pointers in of) else []
+
+
+def _branches_swapped(code: Text) -> Lines:
+    """tl.where(mask, 0 or -inf, …) with the mask of a load or store: what exists is thrown away."""
+    used = [holes["M"] for verb in ("load", "store") for holes in found(f"tl.{verb}(..., mask=M)", code.kernel)]
+    masks = {mask.id for mask in used if isinstance(mask, ast.Name)}
+
+    def throws_away(holes: Holes) -> bool:
+        return isinstance(holes["M"], ast.Name) and holes["M"].id in masks and is_number(holes["A"])
+
+    return having(code.assignments, "tl.where(M, A, _)", where=throws_away)
+
+
+def _loads_of_minus_infinity(code: Text) -> Lines:
+    """Loads whose masked lanes hold -inf."""
+    forms = "tl.load(_, _, O, ...)", "tl.load(..., other=O)"
+    return having(code.assignments, *forms, where=lambda holes: is_minus_infinity(holes["O"]))
+
+
+def _causal_mask(code: Text) -> Lines:
+    """A comparison of a row with a column of numbers; failing that, one in a loop that n_q and n_k both decide."""
+
+    def lifted(side: ast.expr) -> bool:
+        return any(isinstance(part, ast.Subscript) for part in ast.walk(side))
+
+    compared = [
+        (one, node, [lifted(side) for side in (node.left, *node.comparators)])
+        for one in code.assignments
+        for node in ast.walk(one.value)
+        if isinstance(node, ast.Compare)
+    ]
+    return [one for one, _, sides in compared if all(sides)] or [
+        one
+        for one, node, sides in compared
+        if any(sides) and one.loops and {"n_q", "n_k"} <= code.closure(names_in(node))
+    ]
+
+
+def _bound(position: int, last: bool = True) -> Callable[[Text], Lines]:
+    """Where the loop over tiles begins (0) or ends (1): the name's last or first assignment, or the loop's own line."""
+
+    def of(code: Text) -> Lines:
+        loops = {loop for one in code.in_loops() if calls(one.value, "dot") for loop in one.loops[-1:]}
+        if len(loops) != 1 or not isinstance((call := loops.pop()).iter, ast.Call):
+            return []
+        arguments = call.iter.args
+        bound = arguments[min(position, len(arguments) - 1)]
+        own = [one for one in code.assignments if isinstance(bound, ast.Name) and one.target == bound.id]
+        own = [one for one in own if not one.loops and one.line < call.lineno]
+        return own[-1 if last else 0 :][:1] or [Assignment("", bound, call.lineno, ())]
+
+    return of
+
+
+def _ds(code: Text) -> Lines:
+    """Where the product of dO and V is used."""
+    products = {one.target for pair in ("v_ptr", "k_ptr") for one in code.product(frozenset({"do_ptr", pair}))}
+    return [one for one in code.in_loops() if names_in(one.value) & products and not calls(one.value, "dot")]
+
+
+def _elementwise(code: Text) -> Lines:
+    """a * b, where a was loaded from one tensor and b from another one."""
+
+    def of_two(holes: Holes) -> bool:
+        a, b = (code.closure(names_in(side)) & code.pointers for side in holes.values())
+        return len(a) == len(b) == 1 and a != b
+
+    return having(code.assignments, "A * B", where=of_two)
+
+
+def _keys_as_rows(code: Text) -> Lines:
+    """tl.where(keys[:, None] < n_k, scores, …)."""
+
+    def column(node: ast.AST) -> bool:
+        return isinstance(node, ast.Compare) and fits("_[:, None]", node.left) is not None and "n_k" in names_in(node)
+
+    return having(code.assignments, "tl.where(M, ...)", where=lambda holes: any(map(column, ast.walk(holes["M"]))))
+
+
+def _loops(code: Text) -> Iterator[tuple[ast.For, str, Holes]]:
+    """Loops over a range from A to B in steps C: (loop, variable, these)."""
+    for node in ast.walk(code.kernel):
+        match node:
+            case ast.For(target=ast.Name(id=name)) if holes := fits("range(A, B, C)", node.iter):
+                yield node, name, holes
+
+
+def _start_times_step(code: Text) -> Lines:
+    steps = [(loop, name, ast.unparse(of["C"])) for loop, name, of in _loops(code) if not is_number(of["C"])]
+    return [
+        one
+        for loop, name, step in steps
+        for one in having(code.assignments, f"{name} * ({step})", f"({step}) * {name}")
+        if loop in one.loops
+    ]
+
+
+def _range_to_block(code: Text) -> Lines:
+    """range(0, BLOCK_SIZE, …), or with another constant of the kernel."""
+    constants = {a.arg for a in code.kernel.args.args if isinstance(a.annotation, ast.Attribute)}
+    loops = [loop for loop, _, of in _loops(code) if isinstance(of["B"], ast.Name) and of["B"].id in constants]
+    return [Assignment("", loop.iter, loop.lineno, ()) for loop in loops]
+
+
+def _other_axis(code: Text) -> Lines:
+    def other(holes: Holes) -> bool:
+        return isinstance(holes["A"], ast.Constant) and holes["A"].value != 0
+
+    return having(code.assignments, "tl.program_id(A)", where=other)
+
+
+def _is_lanes(code: Text, value: ast.expr) -> bool:
+    """tl.arange(…), or a name that holds just that."""
+    if isinstance(value, ast.Name):
+        own = [one.value for one in code.assignments if one.target == value.id]
+        return len(own) == 1 and isinstance(own[0], ast.Call) and _is_lanes(code, own[0])
+    return fits("tl.arange(...)", value) is not None
+
+
+def _inverted_mask(code: Text) -> Lines:
+    """lanes >= n, or > n - …: what is compared begins with a size."""
+    sizes = {a.arg for a in code.kernel.args.args if a.arg == "n" or a.arg.startswith("n_")}
+
+    def inverted(holes: Holes) -> bool:
+        return bool(names_in(holes["B"]) & sizes) and not names_in(holes["A"]) & sizes
+
+    return having(code.assignments, "A > B", "A >= B", where=inverted)
+
+
+def _lanes_against(kind: type[ast.expr]) -> Callable[[Text], Lines]:
+    """tl.arange(…) < n; or < n - …, of what is left."""
+
+    def of(code: Text) -> Lines:
+        def against_n(holes: Holes) -> bool:
+            return isinstance(holes["B"], kind) and "n" in names_in(holes["B"]) and _is_lanes(code, holes["A"])
+
+        return having(code.assignments, "A < B", "A <= B", "A > B", "A >= B", where=against_n)
+
+    return of
+
+
+def _changed_first(code: Text) -> Lines:
+    """l += …, or l = l * … + …, with no line above that assigns l."""
+    assigned = {one.target: one.line for one in reversed(code.assignments)}
+    parameters = {a.arg for a in code.kernel.args.args}
+    return [
+        one
+        for one in code.assignments
+        if (one.adds or one.target in names_in(one.value)) and assigned[one.target] == one.line
+        if one.target not in parameters
+    ]
+
+
+def _pair(code: Text) -> Lines:
+    """values, indices = tl.max(…), as in PyTorch."""
+    reductions = [one for one in code.assignments if calls(one.value, "max", "min")]
+    return [one for one in reductions if sum(one.value is other.value for other in reductions) > 1]
+
+
+PARTS: dict[Part, Callable[[Text], Lines]] = {
+    Part.NORMALISER: lambda code: code.sums("sum"),
+    Part.ACCUMULATOR: lambda code: [one for one in code.sums("dot") if one.adds or is_sum(one.value)],
+    Part.MAXIMUM: maximum,
+    Part.MAX: calling("max"),
+    Part.SUM: calling("sum"),
+    Part.EXPONENTIAL_OF_SCORES: exponential_of_scores,
+    Part.START_OF_MAXIMUM: start_of_maximum,
+    Part.START_ABOVE: start_above,
+    Part.UNSHIFTED_EXPONENTIAL: unshifted,
+    Part.EXPONENTIAL: exponential,
+    Part.INVERSE_FACTOR: inverse,
+    Part.LOAD_OF_MINUS_INFINITY: _loads_of_minus_infinity,
+    Part.SECOND_LOAD_OF_K: _second_load_of_k,
+    Part.SWAPPED_BRANCHES: _branches_swapped,
+    Part.MINIMUM: calling("min", "minimum"),
+    Part.CAUSAL_MASK: _causal_mask,
+    Part.LOOP_BEGIN: _bound(0),
+    Part.LOOP_END: _bound(1),
+    Part.LOOP_END_WITHOUT_MASK: _bound(1, last=False),
+    Part.DS: _ds,
+    Part.ELEMENTWISE: _elementwise,
+    Part.REDUCED_ALONG_0: lambda code: having(
+        code.in_loops(), "tl.max(_, 0, ...)", "tl.sum(_, 0, ...)", "tl.max(..., axis=0)", "tl.sum(..., axis=0)"
+    ),
+    Part.MAXIMUM_NOT_KEPT: maximum_not_kept,
+    Part.CAST_TO_HALF: lambda code: having(code.assignments, "tl.float16", "tl.bfloat16"),  # not .to(x.dtype)
+    Part.KEYS_AS_ROWS: _keys_as_rows,
+    Part.ZEROED_PADDING: zeroed_padding,
+    Part.MAX_OF_EXPONENTIALS: max_of_exponentials,
+    Part.UNGUARDED_EXPONENTIAL: unguarded,
+    Part.RATIO_OF_EXPONENTIALS: ratio,
+    Part.SUM_STARTED_IN_LOOP: started_in_loop,
+    Part.START_TIMES_STEP: _start_times_step,
+    Part.RANGE_TO_BLOCK: _range_to_block,
+    Part.OTHER_AXIS: _other_axis,
+    Part.RESHAPE: calling("reshape", "view", everywhere=True),
+    Part.INVERTED_MASK: _inverted_mask,
+    Part.LANES_AGAINST_N: _lanes_against(ast.Name),
+    Part.CHANGED_FIRST: _changed_first,
+    Part.PAIR: _pair,
+    Part.LANES_AGAINST_REST: _lanes_against(ast.BinOp),
+}

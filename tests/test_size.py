@@ -1,0 +1,40 @@
+"""`make size` counts what git tracks, by room and by kind, and names what is too large."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import size
+
+
+@pytest.mark.parametrize(
+    ("path", "room", "kind"),
+    [
+        ("checker/box/inside/gpu/cuda.py", "checker/box", "Python"),
+        ("checker/judge/general.md", "checker/judge", "words"),
+        ("checker/__main__.py", "checker", "Python"),
+        ("tests/wrong/p6.diff", "tests/wrong", "data"),
+        ("tests/hostile/p1_x.py", "tests/hostile", "data"),
+        ("docs/figures/draw.py", "docs", "Python"),
+        ("README.md", ".", "words"),
+        ("docs/figures/a.svg", "docs", None),
+    ],
+)
+def test_each_file_has_a_room_and_a_kind(path: str, room: str, kind: str | None) -> None:
+    assert (size.room(Path(path)), size.kind(Path(path))) == (room, kind)
+
+
+def test_what_is_large_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(size, "ROOT", tmp_path)
+    (tmp_path / "checker" / "judge").mkdir(parents=True)
+    names = [Path("checker/judge") / f"f{n}.py" for n in range(size.CROWDED + 1)]
+    for name in names:
+        (tmp_path / name).write_text('"""Words."""\n\nx = 1  # why\n\n\ndef f():\n    """More."""\n    return x\n')
+    (tmp_path / names[3]).write_text("x = 1\n" * (size.LONG + 1))
+    said = size.report(names)
+    assert f"checker/judge {size.CROWDED + 1}" in said and f"{names[3]} {size.LONG + 1}" in said
+    [row] = [line.split() for line in said.split("\n") if line.startswith("checker in all")]
+    code = size.LONG + 1 + 3 * size.CROWDED
+    assert row[3:] == [str(size.LONG + 1 + 8 * size.CROWDED), str(code)]
