@@ -35,7 +35,7 @@ _DIED = {"type": DIED, "message": "the compiler did not finish", "line": 0, "pro
 class Job:
     """One kernel to compile for one target, in the form that Triton gives it for one kind of launch.
 
-    `signature`: Triton's type of each parameter, in order. `parts`: forms that have only a part of what is special
+    `signature`: Triton's type of each parameter, in order. `simpler`: forms that have only a part of what is special
     about this one. They are tried if it does not compile, to find what that is due to.
     """
 
@@ -49,7 +49,7 @@ class Job:
     most_shared: int = 0  # bytes; what asks for more is compiled with fewer stages, as far as there are any
     fewer: tuple[int, ...] = ()  # these, one after the other
     stages: tuple[str, ...] = ()  # Triton's names of those whose texts are wanted, beside the assembler's
-    parts: tuple[Job, ...] = ()
+    simpler: tuple[Job, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -231,8 +231,8 @@ def _result(fields: Any, job: Job) -> Compiled:
     if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
         raise MalformedAnswer("a result's texts are none")
     error, alone, stages = fields.get("error"), fields.get("alone"), fields.get("stages")
-    if type(alone) is int and 0 <= alone < len(job.parts):
-        job = job.parts[alone]
+    if type(alone) is int and 0 <= alone < len(job.simpler):
+        job = job.simpler[alone]
     if stages in job.fewer:
         job = replace(job, options={**job.options, "num_stages": stages})
     return Compiled(job, None if error is None else parse_error(error), **numbers, texts=texts)

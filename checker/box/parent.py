@@ -104,12 +104,12 @@ class Box:
         self.harmless = not device.on_gpu and limits.filter and seccomp.available()
 
     def __enter__(self) -> Box:
-        self._lent = self.host.server(self.device, may_stay=self.harmless)
-        self.server = self._lent.__enter__()
+        self._lease = self.host.server(self.device, may_stay=self.harmless)
+        self.server = self._lease.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._lent.__exit__(None, None, None)
+        self._lease.__exit__(None, None, None)
 
     def run(
         self, source: str, kernels: list[str], launches: list[Launch], passes: list[Pass], lent: Iterable[Lent] = ()

@@ -119,7 +119,7 @@ class Check:
 
     def _not_started(self, program: Program) -> Finding:
         function = next(iter(program.kernels.values()))
-        place = self.where(program.gaps.get(function.name, function.lineno))
+        place = self.where(program.unfilled.get(function.name, function.lineno))
         what = "function" if self.puzzle.pytorch else "kernel"
         typed: tuple[str, ...] = ()
         if not self.practice:  # after the deadline there is nothing to be typed
@@ -241,7 +241,7 @@ class Check:
             f"{kernel} is still empty",
             "The other kernels were judged without it.",
             "Fill it in as well.",
-            self.where(program.gaps.get(kernel, program.kernels[kernel].lineno)),
+            self.where(program.unfilled.get(kernel, program.kernels[kernel].lineno)),
         )
 
     def _unseen(self, evidence: list[Evidence], prints: bool, versions: dict[str, str]) -> Iterable[str]:

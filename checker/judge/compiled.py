@@ -30,15 +30,15 @@ def jobs(puzzle: Puzzle, cases: Sequence[Case], targets: Sequence[str]) -> list[
 
 def compilations(results: Sequence[Compiled]) -> tuple[Compilation, ...]:
     """The results as the verdict has them: the form that is timed stands for all."""
-    told = []
+    said = []
     for timed, others in _by_kernel(results):
         job, compiles = timed.job, all(r.error is None or ones(r.job) for r in (timed, *others))
         limit = KNOWN[job.target].shared_limit
         stages = job.options.get("num_stages")
-        told.append(
+        said.append(
             Compilation(job.kernel, job.target, compiles, timed.shared, limit, timed.registers, timed.spilled, stages)
         )
-    return tuple(told)
+    return tuple(said)
 
 
 def compile_findings(puzzle: Puzzle, results: Sequence[Compiled], where: Locator) -> list[Finding]:
@@ -108,11 +108,11 @@ def _stages(job: Job) -> str:
 def _form(job: Job, timed: Job) -> str:
     """What is otherwise than in the form that is timed, in words."""
     types = dict.fromkeys(t.strip("*") for p, t in job.signature.items() if t != timed.signature[p] and t[0] == "*")
-    told = [f"{' and '.join(types)} inputs"] if types else []
-    told += [f"{name}={value}" for name, value in job.constexprs.items() if value != timed.constexprs[name]]
+    said = [f"{' and '.join(types)} inputs"] if types else []
+    said += [f"{name}={value}" for name, value in job.constexprs.items() if value != timed.constexprs[name]]
     if job.multiples != timed.multiples:
-        told.append("sizes that are not multiples of 16")
-    return f" with {listed(told)}" if told else ""
+        said.append("sizes that are not multiples of 16")
+    return f" with {listed(said)}" if said else ""
 
 
 def _remark(result: Compiled, where: Locator) -> str:

@@ -33,10 +33,10 @@ def forms(kernel: Kernel, cases: Sequence[Case], target: str, *, multiplies: boo
     yield first
     for case in others or [timed]:
         job = replace(job_of(kernel, case, target), multiples=(), until=MEMORY)
-        yield replace(job, parts=tuple(_parts(first, job)))
+        yield replace(job, simpler=tuple(_simpler(first, job)))
     if integers := first.multiples:
         for form in (first, *_switched(first, cases)):
-            yield replace(_with_ones(form, integers), parts=tuple(_with_ones(form, (name,)) for name in integers))
+            yield replace(_with_ones(form, integers), simpler=tuple(_with_ones(form, (name,)) for name in integers))
 
 
 def _shortened(case: Case, target: str, multiplies: bool) -> Case:
@@ -130,7 +130,7 @@ def _job(kernel: Kernel, form: Form, target: str) -> Job:
     )
 
 
-def _parts(first: Job, job: Job) -> Iterator[Job]:
+def _simpler(first: Job, job: Job) -> Iterator[Job]:
     """The first form with one of the things that are otherwise in another; nothing if that is all there is."""
     base = replace(first, until=TYPES)
     parts = [replace(base, multiples=job.multiples)] if job.multiples != first.multiples else []

@@ -26,7 +26,7 @@ from checker.judge.footprint import footprint_findings
 from checker.judge.general import finding
 from checker.judge.launches import launch_findings
 from checker.judge.memory import memory_notes, name_gaps
-from checker.judge.notes import Gap, Loss, Note, WrittenTwice, findings
+from checker.judge.notes import Left, Loss, Note, WrittenTwice, findings
 from checker.judge.overwork import overwork_finding, overworked
 from checker.judge.precision import losses, most_telling
 from checker.judge.refusals import Refused, name_refusals
@@ -124,7 +124,9 @@ def _explained(puzzle: Puzzle, seen: Seen, evidence: list[Evidence], where: Loca
     heard = _heard(seen, evidence)
     memory = first_of_each([note for note in seen.memory if note.case in heard], lambda note: note.finding.id)
     memory = name_gaps(puzzle, memory, [one for one in evidence if one.case.id in heard], where, code)
-    memory.sort(key=lambda note: not isinstance(note, Gap))  # a name for a gap says more than where tiles overlap
+    memory.sort(
+        key=lambda note: not isinstance(note, Left)
+    )  # a name for what is left says more than where tiles overlap
     errors = list(name_errors(puzzle, [one for one in seen.raised if one.case.id in heard], where, code))
     outside = list(name_refusals(puzzle, [one for one in seen.refused if one.case.id in heard], where, code))
     wrong = [one for one in seen.wrong if one.case.id in heard]
@@ -133,8 +135,8 @@ def _explained(puzzle: Puzzle, seen: Seen, evidence: list[Evidence], where: Loca
     address_named = any(finding.named for finding in outside)
     if address_named:
         memory = []  # a wrong address that has a name also explains where programs met, and what came out wrong
-    elif any(isinstance(note, Gap) and note.shared for note in memory):  # in other cases that shows in part only
-        memory = [n for n in memory if not (isinstance(n, WrittenTwice) or (isinstance(n, Gap) and not n.shared))]
+    elif any(isinstance(note, Left) and note.shared for note in memory):  # in other cases that shows in part only
+        memory = [n for n in memory if not (isinstance(n, WrittenTwice) or (isinstance(n, Left) and not n.shared))]
     if any(note.finding.named for note in values):  # what leaves the memory in one layout is wrong in another
         errors = [finding for finding in errors if finding.id != OUTSIDE]
     if address_named or errors:

@@ -26,7 +26,7 @@ from checker.judge.evidence import (
 )
 from checker.judge.general import finding
 from checker.judge.naming import explaining_all, ideas
-from checker.judge.notes import Gap, Note, WrittenTwice
+from checker.judge.notes import Left, Note, WrittenTwice
 from checker.judge.text.roles import Code
 
 
@@ -41,9 +41,9 @@ def memory_notes(evidence: Evidence, where: Locator) -> list[Note]:
     sharing = list(_shared_elements(case, result.log, where))
     unwritten = list(_never_written(case, result, where))
     if sharing and unwritten:
-        notes: list[Note] = [Gap(_wrong_map(sharing[0].finding, unwritten[0]), shared=True)]
+        notes: list[Note] = [Left(_wrong_map(sharing[0].finding, unwritten[0]), shared=True)]
     else:
-        notes = [*sharing, *(Gap(finding, shared=False) for finding in unwritten)]
+        notes = [*sharing, *(Left(finding, shared=False) for finding in unwritten)]
     notes += [Note(finding) for finding in _colliding_lanes(case, result.log, where)]
     return notes + ([] if sharing else [Note(finding) for finding in _missing_barrier(case, result.log, where)])
 
@@ -171,7 +171,7 @@ def name_gaps(puzzle: Puzzle, notes: list[Note], evidence: list[Evidence], where
 
     It must be so in every launch in which something was left out: a tail looks like a block if there are two of them.
     """
-    if not any(isinstance(note, Gap) for note in notes):
+    if not any(isinstance(note, Left) for note in notes):
         return notes
     missing = [
         (e.case, {name: never_stored(e.case, e.result, name) for name in written_tensors(e.case)})
@@ -182,7 +182,7 @@ def name_gaps(puzzle: Puzzle, notes: list[Note], evidence: list[Evidence], where
     cases: dict[int | None, Case] = {one.case.id: one.case for one in evidence}
 
     def named(note: Note) -> Note:
-        if not isinstance(note, Gap):
+        if not isinstance(note, Left):
             return note
         candidates = ideas(puzzle.misconceptions, Unwritten, lambda s: s.shared == note.shared and code.has(s.line))
         idea = explaining_all(candidates, gaps, lambda sign, gap: sign.recognises(*gap))

@@ -31,8 +31,8 @@ class WrittenTwice(Note):
 
 
 @dataclass(frozen=True, eq=False)
-class Gap(Note):
-    """No program stores some elements of an output; `shared`: several write to the rest."""
+class Left(Note):
+    """Some elements of an output are left unwritten by all programs; `shared`: several write to the rest."""
 
     shared: bool
 

@@ -35,7 +35,7 @@ class Program:
     constants: dict[str, ast.expr]  # literals at module level, by name
     definitions: frozenset[str]  # every name that the whole text defines at module level, but by import
     imports: Mapping[str, str]  # what each imported name stands for
-    gaps: dict[str, int]  # line of the FILL IN mark of each kernel that still has one
+    unfilled: dict[str, int]  # line of the FILL IN mark of each kernel that still has one
     language: Language = TRITON
     atomics: bool = False  # its programs may wait for each other
 
@@ -53,7 +53,7 @@ class Program:
         """Whether a kernel is as its stub was: the mark is there, nothing follows it, and there is no result."""
         nodes = list(ast.walk(self.kernels[kernel]))
         results = any(self._has_result(node) for node in nodes)
-        gap = self.gaps.get(kernel)
+        gap = self.unfilled.get(kernel)
         if gap is None:
             return all(_does_nothing(statement) for statement in self.kernels[kernel].body)
         follows = any(isinstance(n, ast.stmt) and n.lineno > gap and not _does_nothing(n) for n in nodes)

@@ -11,7 +11,7 @@ from checker.course.case import Case, Role, for_gpu
 from checker.course.misconception import Mask, Unwritten
 from checker.judge.evidence import Evidence
 from checker.judge.memory import memory_notes, name_gaps, never_stored
-from checker.judge.notes import Gap, Note, WrittenTwice
+from checker.judge.notes import Left, Note, WrittenTwice
 from tests.judge.made import COLUMNS, LOADS, STORES, Record, case, code, evidence, idea, puzzle, result, usual, where
 
 
@@ -63,7 +63,7 @@ def test_a_program_that_reads_what_another_one_writes() -> None:
 
 def test_elements_that_nobody_stores_are_a_gap() -> None:
     [note] = notes(case(), usual(case())[:-1])
-    assert isinstance(note, Gap) and not note.shared
+    assert isinstance(note, Left) and not note.shared
     assert note.finding.explanation == "Of y, 6 of 24 elements were not stored. The first one missing is y[3, 0]."
     [note] = notes(case(), [])
     assert note.finding.title == "y is not written" and note.finding.where.line is None
@@ -72,7 +72,7 @@ def test_elements_that_nobody_stores_are_a_gap() -> None:
 def test_shared_and_left_out_is_one_finding() -> None:
     records = [*usual(case())[:-1], store(3, range(6))]
     [note] = notes(case(), records)
-    assert isinstance(note, Gap) and note.shared and note.finding.id == "wrong-row-map"
+    assert isinstance(note, Left) and note.shared and note.finding.id == "wrong-row-map"
 
 
 def test_of_some_programs_only_what_they_write_is_asked_for() -> None:

@@ -103,8 +103,8 @@ def _fitted(kernel: Any, job: dict[str, Any]) -> tuple[tuple[dict[str, str], dic
 
 
 def _alone(kernel: Any, job: dict[str, Any]) -> int | None:
-    """The first of a failed job's `parts` that fails as well; None if no part does so alone."""
-    for number, part in enumerate(job["parts"]):
+    """The first of a failed job's `simpler` ones that fails as well; None if no part does so alone."""
+    for number, part in enumerate(job["simpler"]):
         try:
             lowered(kernel, part)
         except BaseException:
