@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from checker import catalog
+from checker.box.protocol.records import is_size
 from checker.check import Terms, check
 from checker.check.steps import Check
 from checker.course import ladder
@@ -242,8 +243,25 @@ def test_what_a_mistake_writes_has_the_shape_of_the_output_at_any_size(puzzle_id
                     assert np.shape(values) == case.tensors[name].values.shape, (misconception.title, case.name, name)
 
 
+NO_SIZES = {"heads", "seed", "keys_per_split", "splits"}  # products of these are looked at by no rule
+
+
+@pytest.mark.parametrize("puzzle_id", STEMS_OF_KERNELS)
+def test_a_number_is_a_stride_or_a_size_whose_products_are_watched(puzzle_id: str) -> None:
+    """By its name, as `is_size` has it: a puzzle that calls its length otherwise would lose that and never know."""
+    parameters = {name for kernel in catalog.load(puzzle_id).kernels for name in kernel.parameters}
+    numbers = {
+        name
+        for case in catalog.load(puzzle_id).cases(catalog.load(puzzle_id).draw())
+        for name, value in case.scalars.items()
+        if not isinstance(value, float)
+    }
+    assert numbers <= parameters
+    assert {name for name in numbers if not (name.endswith("_stride") or is_size(name))} <= NO_SIZES
+
+
 # What runs on a GPU, in processes of its own, and what trains. Nothing else may wait for torch.
-WITH_TORCH = {f"box/inside/{name}.py" for name in ("autograd", "cuda", "functions", "pytorch")}
+WITH_TORCH = {f"box/inside/{name}.py" for name in ("autograd", "functions", "pytorch")}
 WITH_TORCH |= {"bench/inside/child.py", "bench/inside/peers.py"}
 WITH_TORCH |= {"train/kernels.py", "train/run.py", "train/session.py", "train/speed.py"}
 BEHIND_THE_WALL = {*sys.stdlib_module_names, "checker", "numpy", "triton", "torch"}

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from checker.catalog.attention.launch import shape_of
+from checker.catalog.attention.launch import shape_of, writes
 from checker.catalog.attention.reference import has_keys, is_causal, sees
 from checker.course.case import Array, AxisKind, Case
 from checker.course.puzzle import Budget
@@ -112,10 +112,10 @@ def by_hand(case: Case) -> Array:
     tiles = -(-keys_seen(case) // s.Bc)  # of each query tile
     if "k_ptr" not in case.tensors:
         return np.full(s.tr * s.heads, np.inf)  # no tl.dot is asked for
-    if "dbias_ptr" in case.tensors:  # a program is a pair of tiles, of all heads
+    if writes(case, "dbias"):  # a program is a pair of tiles, of all heads
         return np.full(s.tr * s.tc, (A_VISIT * s.heads + A_PROGRAM) * largest_tile(case))
     if len(case.grid) == 1:
         tiles = np.array([tiles.sum()])
-    elif "dk_ptr" in case.tensors:
+    elif writes(case, "dk"):
         tiles = np.array([np.count_nonzero(tiles > tile) for tile in range(s.tc)])
     return np.asarray(np.repeat((A_VISIT * tiles + A_PROGRAM) * largest_tile(case), s.heads))

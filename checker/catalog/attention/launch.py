@@ -214,6 +214,12 @@ def shape_of(case: Case) -> Shape:
     return Shape(n_q, n_k, d, Br, int(blocks.get("Bc", Br)), heads)
 
 
+def writes(case: Case, name: str) -> bool:
+    """Whether an output of this name is asked for: so the launches of a family are told apart."""
+    tensor = case.tensors.get(f"{name}_ptr")
+    return tensor is not None and tensor.role is not Role.INPUT
+
+
 def wide(case: Case, name: str) -> Array:
     """A tensor's values in float64."""
     return case.tensors[f"{name}_ptr"].values.astype(np.float64)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.catalog.attention.dropped import dropped, drops
-from checker.catalog.attention.launch import shape_of, wide
+from checker.catalog.attention.launch import shape_of, wide, writes
 from checker.catalog.numbers import EPS32, dot_eps
 from checker.course.case import Array, Case, Outputs
 from checker.course.puzzle import Expected, Invariant, Remark
@@ -32,7 +32,7 @@ def offset(case: Case) -> int:
 
 def is_causal(case: Case) -> bool:
     """Whether the launch is causal: by its flag, and in the backward pass always, but with dropout and of a bias."""
-    backward = "do_ptr" in case.tensors and "dbias_ptr" not in case.tensors and not drops(case)
+    backward = "do_ptr" in case.tensors and not writes(case, "dbias") and not drops(case)
     return bool(case.constexprs.get("CAUSAL", backward))
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from checker.catalog.attention.launch import writes
 from checker.course.case import Array, AxisKind, Case, Role, Tensor
 from checker.course.misconception import Misconception, Reach, Reaches, Unwritten
 from checker.course.words import Ideas
@@ -105,7 +106,7 @@ def _has_rows(tensor: Tensor) -> bool:
 
 def _heads(case: Case, program: int) -> Collection[int]:
     """The heads that a program looks at: its own, or all of them."""
-    if "dbias_ptr" in case.tensors:
+    if writes(case, "dbias"):
         return range(case.tensors["q_ptr"].values.shape[0])
     return (program // case.grid[0] if len(case.grid) > 1 else program,)
 
@@ -158,7 +159,7 @@ def _tiles_bc_apart(case: Case) -> dict[str, Array]:
 
 def _ids_exchanged(case: Case, program: int) -> tuple[Reach, ...]:
     """The first load of a program that takes the grid's second axis for the tile, and the first one for the head."""
-    if len(case.grid) < 2 or "dbias_ptr" in case.tensors:
+    if len(case.grid) < 2 or writes(case, "dbias"):
         return ()
     head, tile = program % case.grid[0], program // case.grid[0]
     return tuple(_tile_of(case, head, tile)) if head >= case.grid[1] else ()

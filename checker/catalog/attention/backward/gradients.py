@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from checker.catalog.attention.dropped import dropped
-from checker.catalog.attention.launch import Proves, Shape, launch, shape_of, tensors, unwritten, wide
+from checker.catalog.attention.launch import Proves, Shape, launch, shape_of, tensors, unwritten, wide, writes
 from checker.catalog.attention.reference import forward, score_error, scores, sees, visible
 from checker.catalog.attention.values import Inputs
 from checker.catalog.numbers import EPS32, dot_eps
@@ -112,7 +112,7 @@ def expected(case: Case) -> Mapping[str, Expected]:
     differ if it is computed as rowsum(P ∘ dP); P and dS are rounded to the inputs' type before a product, each sum
     once a tile.
     """
-    if "o_ptr" in case.tensors:
+    if writes(case, "delta"):
         products = wide(case, "o") * wide(case, "do")
         tolerance = 16 * EPS32 * np.abs(products).sum(axis=-1) + 1e-30
         return {"delta_ptr": Expected(products.sum(axis=-1), tolerance)}

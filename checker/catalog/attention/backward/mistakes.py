@@ -38,6 +38,7 @@ from checker.catalog.attention.backward.models import (
 )
 from checker.catalog.attention.bounds import looked_at
 from checker.catalog.attention.forward.mistakes import Q_K, scaled_in_half
+from checker.catalog.attention.launch import writes
 from checker.catalog.attention.reference import offset, scores, sees
 from checker.course.misconception import Part, Reaches, Writes
 from checker.course.words import Ideas
@@ -92,9 +93,7 @@ _OF_MASK = (
     idea("mask-forgotten", from_p(lambda case: another_mask(case, None))),
     idea(
         "mask-only-in-ds",
-        from_gradients(lambda case, g: masked_only_in_ds(case) if "dv_ptr" in case.tensors else {}).at(
-            Part.CAUSAL_MASK
-        ),
+        from_gradients(lambda case, g: masked_only_in_ds(case) if writes(case, "dv") else {}).at(Part.CAUSAL_MASK),
     ),
 )
 _OF_NORMALISER = (

@@ -10,7 +10,7 @@ from checker.catalog.attention.backward.gradients import Gradients, collected, g
 from checker.catalog.attention.bounds import looked_at, transposed
 from checker.catalog.attention.dropped import dropped
 from checker.catalog.attention.forward.models import last_looked_at
-from checker.catalog.attention.launch import shape_of, wide
+from checker.catalog.attention.launch import shape_of, wide, writes
 from checker.catalog.attention.reference import has_keys, scores, sees, visible
 from checker.catalog.numbers import EPS32, exp32
 from checker.course.case import Array, Case
@@ -39,7 +39,7 @@ def from_gradients(formula: Wrong) -> Writes:
 def delta_is(formula: Callable[[Array, Array], Array]) -> Writes:
     """What a delta kernel writes that computes `formula(O, dO)`."""
     return Writes(
-        lambda case: {"delta_ptr": formula(wide(case, "o"), wide(case, "do"))} if "o_ptr" in case.tensors else {}
+        lambda case: {"delta_ptr": formula(wide(case, "o"), wide(case, "do"))} if writes(case, "delta") else {}
     )
 
 
@@ -126,7 +126,7 @@ def ended_early(case: Case, x: Array, early: int) -> Array:
 def of_last_tile(case: Case, x: Array) -> Array:
     """P or dS of the last tile alone that each program looks at: of keys for dQ, of queries for dK and dV."""
     s = shape_of(case)
-    if "dq_ptr" in case.tensors:
+    if writes(case, "dq"):
         last = np.arange(s.n_k) // s.Bc == last_looked_at(case)[:, None]
     else:
         last = np.broadcast_to(np.arange(s.n_q)[:, None] // s.Br == s.tr - 1, (s.n_q, s.n_k))
@@ -140,7 +140,7 @@ def product(case: Case, one: str, other: str) -> Array:
 
 def delta_of_tiles(case: Case) -> dict[str, Array]:
     """The sum of O ∘ dO over each tile of queries, for each of its queries."""
-    if "o_ptr" not in case.tensors:
+    if not writes(case, "delta"):
         return {}
     rows, block = (wide(case, "o") * wide(case, "do")).sum(axis=-1), shape_of(case).Br
     tiles = np.arange(rows.shape[-1]) // block
@@ -152,7 +152,7 @@ def in_half(case: Case, g: Gradients) -> dict[str, Array]:
     s, dtype = shape_of(case), case.tensors["q_ptr"].values.dtype
     if dtype == np.float32:
         return {}
-    axis, block, count = (2, s.Bc, s.tc) if "dq_ptr" in case.tensors else (1, s.Br, s.tr)
+    axis, block, count = (2, s.Bc, s.tc) if writes(case, "dq") else (1, s.Br, s.tr)
     scale = float(case.scalars["scale"])
     made: dict[str, Array] = {}
     for tile in range(count):
@@ -174,7 +174,7 @@ def another_mask(case: Case, offset: int | None) -> Array:
 
 def delta_in_half(case: Case, rounded: bool) -> dict[str, Array]:
     """delta from products rounded to the inputs' type; `rounded`: their sum as well."""
-    if "o_ptr" not in case.tensors:
+    if not writes(case, "delta"):
         return {}
     products = case.tensors["o_ptr"].values * case.tensors["do_ptr"].values  # in their own type
     exact = products.astype(np.float64).sum(axis=-1)
@@ -183,7 +183,7 @@ def delta_in_half(case: Case, rounded: bool) -> dict[str, Array]:
 
 def before_the_first_query(case: Case, program: int) -> tuple[Reach, ...]:
     """Loads of Q in tiles before the first query, by a dK and dV kernel."""
-    if "dk_ptr" not in case.tensors:
+    if not writes(case, "dk"):
         return ()
     shape = shape_of(case)
     head_stride, row_stride = int(case.scalars["q_head_stride"]), int(case.scalars["q_row_stride"])
@@ -262,7 +262,7 @@ def to_another_end(case: Case, g: Gradients, only: str) -> dict[str, Array]:
 
 def with_transposed(case: Case, g: Gradients, p: bool, ds: bool) -> dict[str, Array]:
     """Gradients with tiles of P, of dS or of both transposed, where tiles are square."""
-    if "dq_ptr" in case.tensors and p:
+    if writes(case, "dq") and p:
         return {}
     return collected(case, transposed(case, g.p) if p else g.p, transposed(case, g.ds) if ds else g.ds)
 
@@ -278,7 +278,7 @@ def times_mask(case: Case, g: Gradients) -> dict[str, Array]:
     """NaN wherever a hidden entry of P is infinite before 0 is multiplied in: inf * 0."""
     with np.errstate(all="ignore"):
         hidden = np.where(looked_at(case) & ~sees(case), 0.0 * exp32(scores(case) - lse_of(case)), 0.0)
-        if "dk_ptr" not in case.tensors and shape_of(case).n_k % shape_of(case).Bc:  # keys past the end: scores of 0
+        if not writes(case, "dk") and shape_of(case).n_k % shape_of(case).Bc:  # keys past the end: scores of 0
             hidden[..., -1:] += np.where(looked_at(case)[:, -1:], 0.0 * exp32(-lse_of(case)), 0.0)
     return collected(case, g.p + hidden, g.ds + hidden)
 

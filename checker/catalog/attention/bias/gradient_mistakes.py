@@ -25,7 +25,7 @@ from checker.catalog.attention.bias.models import (
     turned,
 )
 from checker.catalog.attention.forward.mistakes import Q_K
-from checker.catalog.attention.launch import shape_of, wide
+from checker.catalog.attention.launch import shape_of, wide, writes
 from checker.catalog.attention.reference import bias, scaled_products, scores, sees
 from checker.catalog.numbers import LOG2_E, exp32
 from checker.course.case import Array, Case
@@ -62,7 +62,7 @@ def _divided_in_the_loop(case: Case, g: Gradients) -> Array:
 
 def _left_by_exchanged_ids(case: Case) -> dict[str, Array]:
     """Tiles of dB that no program has for its own which takes the axes of the grid for one another."""
-    if "dbias_ptr" not in case.tensors:
+    if not writes(case, "dbias"):
         return {}
     s = shape_of(case)
     queries, keys = np.ogrid[: s.n_q, : s.n_k]
@@ -75,7 +75,7 @@ def _rows_of_n_q(case: Case, head: Array, query: Array, key: Array) -> Array:
 
 def _left_by_rows_of_n_q(case: Case) -> dict[str, Array]:
     """What is left of dB by rows that begin n_q apart, where they overlap."""
-    if "dbias_ptr" not in case.tensors:
+    if not writes(case, "dbias"):
         return {}
     s = shape_of(case)
     left = np.ones(s.n_q * s.n_k, bool)

@@ -25,7 +25,7 @@ from checker.catalog.attention.bias.models import (
 )
 from checker.catalog.attention.bounds import transposed
 from checker.catalog.attention.forward.mistakes import Q_K
-from checker.catalog.attention.launch import shape_of
+from checker.catalog.attention.launch import shape_of, writes
 from checker.catalog.attention.reference import bias, scaled_products
 from checker.catalog.numbers import LN_2, exp32, rounded
 from checker.course.case import Array, Case
@@ -90,12 +90,12 @@ BIAS_OF_SCORES = (
     idea(
         "bias-missing",
         with_scores(scaled_products),
-        Writes(lambda case: with_bias(case, np.zeros(1)) if "dbias_ptr" in case.tensors else {}),
+        Writes(lambda case: with_bias(case, np.zeros(1)) if writes(case, "dbias") else {}),
     ),
     idea(
         "bias-scaled",
         with_scores(lambda case: scaled_products(case) + _scale(case) * bias(case)).at(Q_K),
-        Writes(lambda case: with_bias(case, _scale(case) * bias(case)) if "dbias_ptr" in case.tensors else {}),
+        Writes(lambda case: with_bias(case, _scale(case) * bias(case)) if writes(case, "dbias") else {}),
     ),
     idea("bias-multiplied", with_scores(lambda case: scaled_products(case) * bias(case)).at(Q_K)),
     idea("bias-subtracted", with_scores(lambda case: scaled_products(case) - bias(case)).at(Q_K)),

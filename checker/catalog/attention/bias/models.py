@@ -11,7 +11,7 @@ from checker.catalog.attention.backward.gradients import Gradients, gradients
 from checker.catalog.attention.backward.models import delta_of, lse_of, p_of
 from checker.catalog.attention.bounds import looked_at
 from checker.catalog.attention.forward.models import attention, from_scores, last_looked_at, of_scores, with_lse
-from checker.catalog.attention.launch import shape_of, wide
+from checker.catalog.attention.launch import shape_of, wide, writes
 from checker.catalog.attention.reference import bias, is_causal, scaled_products, scores, sees
 from checker.catalog.numbers import exp32
 from checker.course.case import Array, Case
@@ -24,7 +24,7 @@ Lanes = Callable[[Case, Array, Array], npt.NDArray[np.bool_]]  # (case, queries,
 
 def with_scores(s: Callable[[Case], Array]) -> Writes:
     """What attention with these scores writes; nothing for the gradient."""
-    return Writes(lambda case: of_scores(case, s(case), sees(case)) if "o_ptr" in case.tensors else {})
+    return Writes(lambda case: of_scores(case, s(case), sees(case)) if writes(case, "o") else {})
 
 
 def merged(of_max: Callable[[Array, Array], Array], p: Callable[[Array, Array, Array], Array]) -> Writes:
@@ -54,7 +54,7 @@ def merged(of_max: Callable[[Array, Array], Array], p: Callable[[Array, Array, A
 
 def added_after(case: Case) -> Outputs:
     """Attention without the bias, to which the product of bias and V is added."""
-    if "o_ptr" not in case.tensors:
+    if not writes(case, "o"):
         return {}
     made = of_scores(case, scaled_products(case), sees(case))
     weights = np.where(looked_at(case), bias(case), 0.0) * np.ones((shape_of(case).heads, 1, 1))
@@ -63,7 +63,7 @@ def added_after(case: Case) -> Outputs:
 
 def come_back(case: Case, hidden: float) -> Outputs:
     """Attention whose hidden scores are a large negative number, and then get the bias, in tiles that are visited."""
-    if "o_ptr" not in case.tensors:
+    if not writes(case, "o"):
         return {}
     s, v, shape = scaled_products(case), wide(case, "v"), shape_of(case)
     s = np.where(sees(case), s, hidden).astype(np.float32) + bias(case).astype(np.float32)
@@ -77,7 +77,7 @@ def come_back(case: Case, hidden: float) -> Outputs:
 
 def lse_without_bias(case: Case) -> Outputs:
     """The right O, and LSE of the scores without their bias."""
-    if "o_ptr" not in case.tensors:
+    if not writes(case, "o"):
         return {}
     other = of_scores(case, scaled_products(case), sees(case))
     return {**of_scores(case, scores(case), sees(case)), "lse_ptr": other["lse_ptr"]}
@@ -124,7 +124,7 @@ def in_tile(case: Case, queries: Array, keys: Array) -> npt.NDArray[np.bool_]:
 def _tiles(case: Case, program: int) -> Iterator[tuple[int, int, int]]:
     """Head, first query and first key of each tile of the bias that a program may load."""
     s, row = shape_of(case), program % case.grid[0]
-    if "dbias_ptr" in case.tensors:
+    if writes(case, "dbias"):
         yield 0, row * s.Br, program // case.grid[0] * s.Bc
         return
     last = last_looked_at(case)[row * s.Br : (row + 1) * s.Br].max()
@@ -164,7 +164,7 @@ def from_addresses(address: Address) -> tuple[Sign, ...]:
 def with_bias(case: Case, other: Array) -> Outputs:
     """What either kernel writes with another bias."""
     s = scaled_products(case) + other
-    if "o_ptr" in case.tensors:
+    if writes(case, "o"):
         return of_scores(case, s, sees(case))
     g = gradients(case)
     return {"dbias_ptr": (_p(case, s) * (g.dp - delta_of(case))).sum(axis=0)}
@@ -182,7 +182,7 @@ def _p(case: Case, s: Array) -> Array:
 
 def gradient_is(formula: Callable[[Case, Gradients], Array]) -> Writes:
     """What the second kernel writes with this formula; nothing for the first one."""
-    return Writes(lambda case: {"dbias_ptr": formula(case, gradients(case))} if "dbias_ptr" in case.tensors else {})
+    return Writes(lambda case: {"dbias_ptr": formula(case, gradients(case))} if writes(case, "dbias") else {})
 
 
 def gradient_with_p(s: Callable[[Case], Array]) -> Writes:

@@ -11,7 +11,7 @@ from checker.catalog.attention.backward.gradients import gradients
 from checker.catalog.attention.backward.models import First, begun_late
 from checker.catalog.attention.dropped import drawn, factors, heads_of, numbers, offsets, probability, scaled
 from checker.catalog.attention.forward.models import Outputs, with_lse
-from checker.catalog.attention.launch import Shape, shape_of, wide
+from checker.catalog.attention.launch import Shape, shape_of, wide, writes
 from checker.catalog.attention.reference import scores, visible
 from checker.catalog.numbers import exp32
 from checker.course.case import Array, Case
@@ -24,7 +24,7 @@ Parts = Callable[[Array, Array, Array, Array], tuple[Array, Array]]  # (P, Z, dO
 
 def is_forward(case: Case) -> bool:
     """Whether the launch writes O."""
-    return "o_ptr" in case.tensors
+    return writes(case, "o")
 
 
 def exponentials(case: Case) -> tuple[Array, Array]:

@@ -18,9 +18,8 @@ from checker.catalog.attention.forward.models import (
     padded,
     rescaled,
     without_max,
-    written,
 )
-from checker.catalog.attention.launch import shape_of, wide
+from checker.catalog.attention.launch import shape_of, wide, writes
 from checker.catalog.attention.reference import bias, scaled_products, scores, sees
 from checker.catalog.numbers import LOG2_E, exp32, rounded
 from checker.course.case import Array, Case
@@ -97,7 +96,7 @@ def _without_whole_tiles(case: Case) -> dict[str, Array]:
     """All outputs, of launches with less than one whole tile of keys; but with a whole tile of queries."""
     shape = shape_of(case)
     nothing = shape.n_k < shape.Bc and shape.n_q >= shape.Br
-    names = written(case, ("o_ptr", "l_ptr", "m_ptr", "lse_ptr"))
+    names = [f"{name}_ptr" for name in ("o", "l", "m", "lse") if writes(case, name)]
     return {name: np.full(case.tensors[name].values.shape, nothing) for name in names}
 
 
@@ -106,7 +105,7 @@ def _other_length(s: Array, v: Array, case: Case) -> Outputs:
     s, v = padded(s, v, case)
     hidden = np.where(np.arange(s.shape[-1]) < shape_of(case).n_q, s, -np.inf)
     made = attention(hidden, v, case)
-    if "m_ptr" in case.tensors and shape_of(case).n_q <= s.shape[-1] - shape_of(case).Bc:
+    if writes(case, "m") and shape_of(case).n_q <= s.shape[-1] - shape_of(case).Bc:
         made = {name: np.full_like(values, np.nan) for name, values in made.items() if name != "m_ptr"}
     return made
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
 import numpy as np
 
 from checker.catalog.attention.bounds import looked_at
 from checker.catalog.attention.dropped import dropped
-from checker.catalog.attention.launch import shape_of, wide
+from checker.catalog.attention.launch import shape_of, wide, writes
 from checker.catalog.attention.reference import bias, is_causal, scores, sees
 from checker.catalog.numbers import exp32
-from checker.course.case import Array, Case, Role
+from checker.course.case import Array, Case
 from checker.course.misconception import Writes
 
 Outputs = Mapping[str, Array]
@@ -24,17 +24,12 @@ def from_scores(formula: Formula) -> Writes:
     """What a kernel with this formula writes, which gets the right scores; of the outputs that the launch has."""
 
     def outputs(case: Case) -> Outputs:
-        if not written(case, ("o_ptr",)):
+        if not writes(case, "o"):
             return {}
         s = np.where(sees(case), scores(case), -np.inf)
         return _written(case, formula(s, wide(case, "v"), case))
 
     return Writes(outputs)
-
-
-def written(case: Case, names: Iterable[str]) -> list[str]:
-    """Those of the names that the launch writes to."""
-    return [name for name in names if name in case.tensors and case.tensors[name].role is not Role.INPUT]
 
 
 def tiles(s: Array, v: Array, case: Case) -> Iterator[tuple[Array, Array]]:
@@ -59,7 +54,7 @@ def attention(s: Array, v: Array, case: Case | None = None) -> Outputs:
 
 def of_scores(case: Case, s: Array, seen: Array, v: Array | None = None) -> Outputs:
     """What a kernel with these scores writes, where `seen` holds; of the outputs that the launch has."""
-    if not written(case, ("o_ptr",)):
+    if not writes(case, "o"):
         return {}
     with np.errstate(all="ignore"):
         made = attention(np.where(seen, s, -np.inf), wide(case, "v") if v is None else v, case)
@@ -67,7 +62,7 @@ def of_scores(case: Case, s: Array, seen: Array, v: Array | None = None) -> Outp
 
 
 def _written(case: Case, made: Outputs) -> Outputs:
-    return {name: o for name, o in made.items() if name in case.tensors and case.tensors[name].role is not Role.INPUT}
+    return {name: o for name, o in made.items() if writes(case, name.removesuffix("_ptr"))}
 
 
 def padded(s: Array, v: Array, case: Case) -> tuple[Array, Array]:
