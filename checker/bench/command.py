@@ -11,15 +11,12 @@ from checker.box.parent import torch_gpu_missing
 from checker.check import Outcome, program_of
 from checker.course import ladder, places
 from checker.course.places import ROOT
+from checker.course.status import Misuse
 from checker.submission.read import Submission, from_file
 
 SOLUTIONS = ROOT / "solutions"
 
-__all__ = ["BenchmarkFailed", "Extent", "NoBenchmark", "of_the_course", "reread", "result_of", "save", "source_of"]
-
-
-class NoBenchmark(ValueError):
-    """There is nothing to time or to show: a sentence."""
+__all__ = ["BenchmarkFailed", "Extent", "of_the_course", "reread", "result_of", "save", "source_of"]
 
 
 def source_of(puzzle_id: str, submission: Submission) -> str:
@@ -34,13 +31,13 @@ def of_the_course(puzzle_id: str, path: Path) -> str | Path:
 
 
 def result_of(outcome: Outcome, extent: Extent, tell: Tell, *, only_predict: bool = False) -> Result:
-    """Time an accepted submission beside the course's own kernels, or predict if there is no GPU."""
+    """Time an accepted submission beside the course's own kernels, or predict if there is no GPU. Raises Misuse."""
     puzzle_id = outcome.verdict.puzzle
     assert puzzle_id is not None and outcome.submission is not None and outcome.program is not None
     if catalog.load(puzzle_id).pytorch:
-        raise NoBenchmark(f"Puzzle {puzzle_id} is written in PyTorch: it is judged by memory and work, and not timed.")
+        raise Misuse(f"Puzzle {puzzle_id} is written in PyTorch: it is judged by memory and work, and not timed.")
     if catalog.load(puzzle_id).timed is None:
-        raise NoBenchmark(f"Puzzle {puzzle_id} has no sizes to be timed at.")
+        raise Misuse(f"Puzzle {puzzle_id} has no sizes to be timed at.")
     if only_predict or torch_gpu_missing():
         return predict(puzzle_id, extent, outcome.verdict.runs[0].traffic)
     sources: dict[str, str | Path] = {"yours": outcome.program.source}
@@ -55,11 +52,11 @@ def result_of(outcome: Outcome, extent: Extent, tell: Tell, *, only_predict: boo
 
 
 def reread(path: Path) -> Result:
-    """A result that was kept. NoBenchmark if the file is none."""
+    """A result that was kept. Misuse if the file is none."""
     try:
         return from_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise NoBenchmark(f"{path} cannot be shown: {error}.") from error
+        raise Misuse(f"{path} cannot be shown: {error}.") from error
 
 
 def save(result: Result, folder: Path) -> list[Path]:

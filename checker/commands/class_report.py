@@ -11,7 +11,8 @@ from pathlib import Path
 import click
 from rich.progress import Progress
 
-from checker.commands.arguments import of_course
+from checker.commands.arguments import PATH, of_course
+from checker.commands.problems import as_misuse
 from checker.course.saving import replace_whole, replacing
 from checker.course.status import Misuse
 from checker.grading import settings
@@ -22,7 +23,7 @@ from checker.grading.key import KeyProblem
 from checker.grading.overview import page, student
 from checker.grading.overview.seen import Seen, seen
 from checker.grading.overview.tally import tallies, to_csv
-from checker.grading.settings import Settings
+from checker.grading.settings import Settings, SettingsError
 from checker.report.screen import console, say
 
 
@@ -30,7 +31,8 @@ from checker.report.screen import console, say
 @of_course
 @click.option("--student", "one", metavar="NAME", help="One student's attempts instead, each beside the one before.")
 @click.option("--names", is_flag=True, help="Name those who have not begun, and whose work has no verdict.")
-@click.option("--file", type=click.Path(path_type=Path), help="Where to. [default: class.html in the course's folder]")
+@click.option("--file", type=PATH, help="Where to. [default: class.html in the course's folder]")
+@as_misuse(SettingsError, KeyProblem, NothingFound, NotReady)
 def class_report(folder: Path, one: str | None, names: bool, file: Path | None) -> None:
     """Show what the class did: points, properties, the commonest findings with two kernels each.
 
@@ -45,8 +47,6 @@ def class_report(folder: Path, one: str | None, names: bool, file: Path | None) 
             _of_student(course, one, file or folder / f"student-{re.sub(r'[^A-Za-z0-9_.-]+', '-', one)}.html")
         else:
             _of_class(course, names, file or folder / "class.html")
-    except (settings.SettingsError, KeyProblem, NothingFound, NotReady) as problem:
-        raise Misuse(str(problem)) from problem
     except OSError as error:
         raise Misuse(f"{error.filename} could not be written: {error.strerror}.") from error
 
@@ -69,7 +69,7 @@ def _seen(works: Sequence[Work], folder: Path) -> list[Seen]:
     with Progress(transient=True) as bar, local() as crew:
         task = bar.add_task("reading", total=len(works))
         for number, answer in crew.run(seen, [(work, folder) for work in works]):
-            if isinstance(answer, KeyProblem | settings.SettingsError):
+            if isinstance(answer, KeyProblem | SettingsError):
                 raise answer
             lost = "the process that read it ended" if isinstance(answer, WorkerLost) else str(answer)
             every[number] = answer if isinstance(answer, Seen) else Seen(problem=lost)

@@ -10,9 +10,10 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from checker.commands.arguments import asked_for, of_course
+from checker.commands.arguments import PATH, of_course, of_puzzle
+from checker.commands.problems import as_misuse, writing
 from checker.course.clean import one_line
-from checker.course.saving import reason, replace_whole
+from checker.course.saving import replace_whole
 from checker.course.status import ExitStatus, Misuse
 from checker.grading import settings
 from checker.grading.crew import CrewLost, local
@@ -28,12 +29,12 @@ _FOR_ALL = (settings.SettingsError, KeyProblem, NotReady, OSError)
 
 
 @click.command()
-@click.argument("puzzle", required=False, metavar="PUZZLE")
+@of_puzzle
 @of_course
 @click.option("--student", "students", multiple=True, metavar="NAME", help="Only this one; may be given repeatedly.")
-@click.option("--file", type=click.Path(path_type=Path), help="Where to.  [default: viva-PUZZLE.html]")
+@click.option("--file", type=PATH, help="Where to.  [default: viva-PUZZLE.html]")
 @click.option("--jobs", type=click.IntRange(min=0), default=0, help="Processes; 0: as many as there are cores.")
-def viva(puzzle: str | None, folder: Path, students: tuple[str, ...], file: Path | None, jobs: int) -> NoReturn:
+def viva(puzzle: str, folder: Path, students: tuple[str, ...], file: Path | None, jobs: int) -> NoReturn:
     """Ask each student three questions on their own accepted kernel: if this line read like that, what would fail?
 
     Writes a page for print, a sheet for each student, and the answers to a page beside it, …-answers.html. Who is
@@ -42,21 +43,19 @@ def viva(puzzle: str | None, folder: Path, students: tuple[str, ...], file: Path
 
     Exit status: 0 there are questions, 2 misused, 3 some kernels could not be judged.
     """
-    puzzle_id = asked_for(puzzle, "viva")
-    file = file or Path(f"viva-{puzzle_id}.html")
+    file = file or Path(f"viva-{puzzle}.html")
     screen = console()
     try:
-        course = settings.read(folder.absolute())
-        if puzzle_id not in course.puzzles:
-            raise Misuse(f"course.toml does not name puzzle {puzzle_id}.")
-        if missing := not_installed([puzzle_id]):
-            raise Misuse(f"{missing}.")
-        with screen.status("reading"):
-            class_ = _accepted(screen, puzzle_id, course, students)
-            terms_for_grading(course)  # better to say now what is missing than in every process
-        asked, lost = _asked(screen, class_, course, jobs)
-    except (*_FOR_ALL, NothingFound) as problem:
-        raise Misuse(reason(problem) if isinstance(problem, OSError) else str(problem)) from problem
+        with as_misuse(*_FOR_ALL, NothingFound):
+            course = settings.read(folder.absolute())
+            if puzzle not in course.puzzles:
+                raise Misuse(f"course.toml does not name puzzle {puzzle}.")
+            if missing := not_installed([puzzle]):
+                raise Misuse(f"{missing}.")
+            with screen.status("reading"):
+                class_ = _accepted(screen, puzzle, course, students)
+                terms_for_grading(course)  # better to say now what is missing than in every process
+            asked, lost = _asked(screen, class_, course, jobs)
     except CrewLost as problem:
         raise Misuse(f"Judging has stopped: {problem}.") from problem
     _say(screen, "No questions, because the judge itself failed on changes of the kernel", lost)
@@ -65,8 +64,9 @@ def viva(puzzle: str | None, folder: Path, students: tuple[str, ...], file: Path
     _say(screen, f"Fewer than {WANTED} questions", few)
     if shown := [one for one in class_ if asked.get(one.identity)]:
         answers = file.with_name(f"{file.stem}-answers{file.suffix}")
-        _write(file, page.questions(puzzle_id, shown, asked))
-        _write(answers, page.answers(puzzle_id, shown, asked))
+        for path, text in ((file, page.questions(puzzle, shown, asked)), (answers, page.answers(puzzle, shown, asked))):
+            with writing(path):
+                replace_whole(path, text.encode(), mode=0o600)  # it has names in it
         say(screen, f"Questions for {len(shown)} students, and the answers:", f"{file} {answers}")
     raise SystemExit(ExitStatus.FAULT if lost else ExitStatus.ACCEPTED)
 
@@ -118,10 +118,3 @@ def _some(names: Sequence[str]) -> str:
     """Names for a sentence, on one line and without orders to a terminal: they may be the students' to choose."""
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(one_line(one) for one in names[:_NAMED]) + more
-
-
-def _write(file: Path, text: str) -> None:
-    try:
-        replace_whole(file, text.encode(), mode=0o600)  # it has names in it
-    except OSError as error:
-        raise Misuse(f"{file} could not be written: {error.strerror}.") from error

@@ -176,17 +176,20 @@ def changed(change: Callable[[Progress], Progress], root: Path = ROOT) -> Opened
     return Opened(after, remark)
 
 
+def noted(puzzle_id: str, change: Callable[[Entry], Entry], root: Path = ROOT) -> Opened:
+    """Change what was reached in one puzzle, in the same way."""
+    return changed(lambda progress: progress.having(puzzle_id, change(progress.of(puzzle_id))), root)
+
+
 def solved(puzzle_id: str, sha256: str = "", root: Path = ROOT) -> Opened:
     """Note that a puzzle is solved, when it was for the first time, and by which text now. Raises OSError."""
-    now = time.strftime("%Y-%m-%d %H:%M")
+    now, text = time.strftime("%Y-%m-%d %H:%M"), sha256[:_DIGITS]
 
-    def noted(progress: Progress) -> Progress:
-        entry = progress.of(puzzle_id)
-        when = entry.when if entry.solved else now
-        now_solved = replace(entry, solved=True, when=when, text=sha256[:_DIGITS], asked=frozenset(), told=frozenset())
-        return progress.having(puzzle_id, now_solved)
+    def to_solved(was: Entry) -> Entry:
+        when = was.when if was.solved else now
+        return replace(was, solved=True, when=when, text=text, asked=frozenset(), told=frozenset())
 
-    return changed(noted, root)
+    return noted(puzzle_id, to_solved, root)
 
 
 def accepted_as(puzzle_id: str, sha256: str, root: Path = ROOT) -> bool:

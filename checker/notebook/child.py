@@ -39,7 +39,7 @@ def main() -> None:
         puzzle_id = ladder.id_of(request.pop("puzzle"))
         try:
             answer = _served(puzzle_id, **request)
-        except (Unreadable, Misuse, command.BenchmarkFailed, command.NoBenchmark) as problem:
+        except (Unreadable, Misuse, command.BenchmarkFailed) as problem:
             answer = _shown(misused(str(problem)))
         except Exception as error:
             answer = _shown(fault(puzzle_id, error))
