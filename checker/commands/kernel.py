@@ -44,25 +44,25 @@ def bench(puzzle: str, file: Path | None, every: bool, predict: bool, into: Path
 
     The kernel is checked first. A wrong one is refused, not timed: exit status as for `check`.
     """
-    from checker.bench import command, table
+    from checker.bench import run, table
 
     screen = console()
     try:
         puzzle_id = id_of(puzzle)
         if redraw is not None:
-            result = command.reread(redraw)
+            result = run.reread(redraw)
         else:
             outcome = outcome_of(puzzle_id, file or _own(puzzle_id), Terms(targets=()))
             if not outcome.verdict.accepted:
                 end(outcome.verdict, "Nothing was timed: the kernel has to be right first.")
             with console(stderr=True).status("checking") as status:
-                result = command.result_of(outcome, command.Extent(every), status.update, only_predict=predict)
+                result = run.result_of(outcome, run.Extent(every), status.update, only_predict=predict)
         screen.print(table.report(result))
         can_draw()
-        written = command.save(result, into)
+        written = run.save(result, into)
     except Misuse as misuse:
         _see_help(misuse, "bench")
-    except (command.BenchmarkFailed, OSError) as failure:
+    except (run.BenchmarkFailed, OSError) as failure:
         click.echo(str(failure), err=True)
         sys.exit(ExitStatus.FAULT)
     screen.print("\nWritten: " + ", ".join(map(os.path.relpath, written)))
