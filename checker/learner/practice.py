@@ -47,9 +47,9 @@ def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None, *, believ
         if outcome.verdict.status is Status.NOT_STARTED and file is None:
             return replace(outcome, verdict=_with_notebook(outcome.verdict, puzzle_id))
         return replace(outcome, verdict=for_learner(outcome.verdict, path))
+    except Misuse:
+        raise
     except Exception as error:
-        if isinstance(error, Misuse):
-            raise
         return Outcome(fault(puzzle_id, error))
 
 
@@ -148,10 +148,9 @@ def _with_notebook(verdict: Verdict, puzzle_id: str) -> Verdict:
     """If only the notebook was edited, say what to type to check it."""
     path = notebook(puzzle_id)
     try:
-        edited = started(puzzle_id, from_file(path))
+        if not started(puzzle_id, from_file(path)):
+            return verdict
     except Unreadable:
-        edited = False
-    if not edited:
         return verdict
     finding = replace(
         verdict.findings[0],
@@ -170,14 +169,14 @@ def fault(puzzle_id: str, error: Exception) -> Verdict:
     """The verdict when the checker itself has failed, or the machine has let it do too little."""
     if os.environ.get(TRACEBACK_VARIABLE):
         traceback.print_exception(error)
-    sentence = f"{type(error).__name__}: {error}"
-    hint = (
-        "This is not your kernel's fault, and it costs no points. Check again; if it happens again, report it with "
-        f"the output of {TRACEBACK_VARIABLE}=1 python -m checker check {puzzle_id}."
-    )
     if isinstance(error, TooBusy):
         hint = "This is not your code's fault, and it costs no points. Check again when the machine has less to do."
         finding = Finding("too-busy", Status.TOO_BUSY, "This machine is too busy", str(error), hint)
-        return cleaned(Verdict(puzzle_id, ladder.stems()[puzzle_id], Status.TOO_BUSY, (finding,)))
-    finding = Finding("checker-fault", Status.CHECKER_FAULT, "The checker itself failed", sentence, hint)
-    return cleaned(Verdict(puzzle_id, ladder.stems()[puzzle_id], Status.CHECKER_FAULT, (finding,)))
+    else:
+        hint = (
+            "This is not your kernel's fault, and it costs no points. Check again; if it happens again, report it "
+            f"with the output of {TRACEBACK_VARIABLE}=1 python -m checker check {puzzle_id}."
+        )
+        sentence = f"{type(error).__name__}: {error}"
+        finding = Finding("checker-fault", Status.CHECKER_FAULT, "The checker itself failed", sentence, hint)
+    return cleaned(Verdict(puzzle_id, ladder.stems()[puzzle_id], finding.status, (finding,)))

@@ -201,12 +201,10 @@ def accepted_as(puzzle_id: str, sha256: str, root: Path = ROOT) -> bool:
 def _locked(path: Path) -> Iterator[None]:
     """Hold the file, which is made if it is missing, against all others who want to change it. OSError."""
     deadline = time.monotonic() + PATIENCE
-    descriptor = _held(path)
-    while descriptor is None:
+    while (descriptor := _held(path)) is None:
         if time.monotonic() > deadline:
             raise TimeoutError(0, "another process holds it")
         time.sleep(0.005)
-        descriptor = _held(path)
     try:
         yield
     finally:
@@ -216,23 +214,19 @@ def _locked(path: Path) -> Iterator[None]:
 def _held(path: Path) -> int | None:
     """A descriptor that holds the lock; None if another process has it, or has just replaced the file."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    with contextlib.ExitStack() as unless_held:
+        unless_held.callback(os.close, descriptor)
+        held = os.fstat(descriptor)
+        if not stat.S_ISREG(held.st_mode):
             raise OSError(errno.EINVAL, "it is not a file")
         with contextlib.suppress(OSError):  # some network file systems have no locks: better to go on without
             try:
                 if fcntl is not None:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                os.close(descriptor)
                 return None
-        now, held = path.stat(), os.fstat(descriptor)
-        if (now.st_dev, now.st_ino) == (held.st_dev, held.st_ino):
-            return descriptor
-    except FileNotFoundError:  # removed since
-        pass
-    except BaseException:
-        os.close(descriptor)
-        raise
-    os.close(descriptor)
+        with contextlib.suppress(FileNotFoundError):  # it was removed since
+            if os.path.samestat(path.stat(), held):
+                unless_held.pop_all()
+                return descriptor
     return None
