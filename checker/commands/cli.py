@@ -16,12 +16,13 @@ import click
 from checker.course.status import TRACEBACK_VARIABLE, ExitStatus, Misuse
 
 SHARED = {  # by file beside this one: the verbs in it
+    "class_pages": ("class-report", "viva"),
     "author": ("build", "ideas", "questions", "student-bundle"),
     "course": ("course", "gradescope"),
     "kernel": ("bench", "compiled", "trace"),
     "learner": ("bug", "hint", "predict", "progress", "reset", "solution"),
 }
-ALONE = "check", "class-report", "doctor", "grade", "grades", "init", "similar", "site", "train", "viva", "watch"
+ALONE = "check", "doctor", "grade", "grades", "init", "similar", "site", "train", "watch"
 FILE_OF = {verb: file for file, verbs in SHARED.items() for verb in verbs} | {verb: verb for verb in ALONE}
 
 
