@@ -144,10 +144,8 @@ def viva(puzzle: str, folder: Path, students: tuple[str, ...], file: Path | None
     _say(screen, f"Fewer than {WANTED} questions", few)
     if shown := [one for one in class_ if asked.get(one.identity)]:
         answers = file.with_name(f"{file.stem}-answers{file.suffix}")
-        for path, text in (
-            (file, sheets.questions(puzzle, shown, asked)),
-            (answers, sheets.answers(puzzle, shown, asked)),
-        ):
+        pages = {file: sheets.questions(puzzle, shown, asked), answers: sheets.answers(puzzle, shown, asked)}
+        for path, text in pages.items():
             with writing(path):
                 replace_whole(path, text.encode(), mode=0o600)  # it has names in it
         say(screen, f"Questions for {len(shown)} students, and the answers:", f"{file} {answers}")

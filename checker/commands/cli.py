@@ -16,8 +16,8 @@ import click
 from checker.course.status import TRACEBACK_VARIABLE, ExitStatus, Misuse
 
 SHARED = {  # by file beside this one: the verbs in it
-    "class_pages": ("class-report", "viva"),
     "author": ("build", "ideas", "questions", "student-bundle"),
+    "class_pages": ("class-report", "viva"),
     "course": ("course", "gradescope"),
     "kernel": ("bench", "compiled", "trace"),
     "learner": ("bug", "hint", "predict", "progress", "reset", "solution"),
