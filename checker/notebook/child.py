@@ -37,14 +37,11 @@ def main() -> None:
     request = json.loads(sys.stdin.read())
     try:
         puzzle_id = ladder.id_of(request.pop("puzzle"))
-        try:
-            answer = _served(puzzle_id, **request)
-        except (Unreadable, Misuse, run.BenchmarkFailed) as problem:
-            answer = _shown(misused(str(problem)))
-        except Exception as error:
-            answer = _shown(fault(puzzle_id, error))
-    except Misuse as misuse:
-        answer = _shown(misused(str(misuse)))
+        answer = _served(puzzle_id, **request)
+    except (Unreadable, Misuse, run.BenchmarkFailed) as problem:
+        answer = _shown(misused(str(problem)))
+    except Exception as error:
+        answer = _shown(fault(puzzle_id, error))
     json.dump(answer, sys.stdout)
 
 
