@@ -15,9 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from checker import catalog
-from checker.bench import command, table
+from checker.bench import table
 from checker.bench.result import Result
-from checker.bench.run import Extent, measure
+from checker.bench.run import Extent, measure, of_the_course
 from checker.catalog import s3_long_rows
 from checker.course import ladder, places
 from checker.course.puzzle import Timed
@@ -27,12 +27,12 @@ RESULTS = Path(os.environ.get("OUT", Path(__file__).parent / "results"))
 
 def forms(puzzle_id: str) -> dict[str, str | Path]:
     """The solution and each step, by name, as they are timed."""
-    solution = command.SOLUTIONS / f"{ladder.entry(puzzle_id).stem}.py"
+    solution = places.ROOT / "solutions" / f"{ladder.entry(puzzle_id).stem}.py"
     paths = {"solution": solution} if solution.exists() else {}
     for path in places.steps(puzzle_id):
         _, step, *words = path.stem.split("_")
         paths[f"tuned {step}, {' '.join(words)}"] = path
-    return {name: command.of_the_course(puzzle_id, path) for name, path in paths.items()}
+    return {name: of_the_course(puzzle_id, path) for name, path in paths.items()}
 
 
 def beside(puzzle_id: str) -> dict[str, Callable[[int], list[Timed]]]:

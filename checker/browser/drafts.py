@@ -47,7 +47,9 @@ def draft_in(puzzle_id: str, name: str, text: str) -> str:
         cells = script_cells(plain)
     shipped = {source.strip() for kind, source in _lesson(puzzle_id) if kind == "code"}
     code = [source.strip("\n") for kind, source in cells if kind == "code"]
-    kept = [source for source in code if _defines(source, puzzle) or _helps(source, shipped)]
+    # A cell of the learner's own with functions for kernels to call is kept, too.
+    helping = {source for source in code if "@triton.jit" in source and source.strip() not in shipped}
+    kept = [source for source in code if _defines(source, puzzle) or source in helping]
     if not any(_defines(source, puzzle) for source in kept):
         names = ", ".join(kernel.name for kernel in puzzle.kernels)
         raise Unreadable(f"{name} does not define {names}. Is it a file of puzzle {puzzle_id}?")
@@ -56,11 +58,6 @@ def draft_in(puzzle_id: str, name: str, text: str) -> str:
 
 def _defines(source: str, puzzle: Puzzle) -> bool:
     return any(f"def {kernel.name}(" in source for kernel in puzzle.kernels)
-
-
-def _helps(source: str, shipped: set[str]) -> bool:
-    """Whether a cell is the learner's own, and has functions for kernels to call."""
-    return "@triton.jit" in source and source.strip() not in shipped
 
 
 @cache

@@ -1,1 +1,1 @@
-"""The command line: one file a verb."""
+"""The command line: a file has the verbs of one kind of reader, or of one need."""

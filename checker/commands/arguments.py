@@ -1,21 +1,40 @@
-"""What several verbs take alike: a puzzle, and an instructor's course."""
+"""What several verbs take alike: a puzzle, an instructor's course, a file of the learner's, a folder for results."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
 from checker.course.ladder import id_of
 from checker.course.status import Misuse
 
-of_course = click.option(
-    "--course", "folder", default="course", show_default=True, type=click.Path(path_type=Path), help="The course."
-)
+PATH = click.Path(path_type=Path)
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def asked_for(puzzle: str | None, verb: str) -> str:
-    """The puzzle that a verb was asked for; without one there is a sentence."""
+def _asked_for(context: click.Context, parameter: click.Parameter, puzzle: str | None) -> str | None:
+    if context.resilient_parsing:  # a shell asks how to complete a line
+        return puzzle
+    verb = context.command.name
     if puzzle is None:
         raise Misuse(f"Say which puzzle: make {verb} PUZZLE=p1, or python -m checker {verb} p1.")
     return id_of(puzzle)
+
+
+# The ID of the puzzle that a verb is asked for; without one there is a sentence.
+of_puzzle = click.argument("puzzle", required=False, metavar="PUZZLE", callback=_asked_for)
+of_course = click.option("--course", "folder", default="course", show_default=True, type=PATH, help="The course.")
+
+
+def of_file(does: str) -> Option:
+    """`--file`: the learner's own is taken if it is left out. `does`: what is done with it."""
+    return click.option("--file", "file", type=PATH, help=f"{does} this .py file or .ipynb notebook.")
+
+
+def into_folder(default: str, what: str) -> Option:
+    """`--into`: the folder for what a verb writes."""
+    kind = click.Path(path_type=Path, file_okay=False)
+    return click.option("--into", type=kind, default=Path(default), show_default=True, help=f"Folder for {what}.")

@@ -11,11 +11,13 @@ from typing import NoReturn
 
 import click
 
-from checker.box.parent import pytorch_missing
+from checker.box.host import Host
+from checker.box.parent import gpu_missing, pytorch_missing
 from checker.check import Terms
 from checker.check.lent import AnotherFirst
+from checker.commands.arguments import of_file
 from checker.commands.output import write
-from checker.commands.terms import terms_of
+from checker.commands.problems import as_misuse
 from checker.course import ladder, targets
 from checker.course.ladder import id_of
 from checker.course.status import ExitStatus, Misuse
@@ -23,17 +25,14 @@ from checker.course.verdict import Status, Verdict
 from checker.learner.practice import checked, misused
 
 _SERIOUSNESS = [
-    ExitStatus.ACCEPTED,
-    ExitStatus.NOT_STARTED,
-    ExitStatus.REFUSED,
-    ExitStatus.MISUSED,
-    ExitStatus.FAULT,
+    *(ExitStatus.ACCEPTED, ExitStatus.NOT_STARTED, ExitStatus.REFUSED),
+    *(ExitStatus.MISUSED, ExitStatus.FAULT),
 ]
 
 
 @click.command()
 @click.argument("puzzle", required=False, metavar="[PUZZLE]")
-@click.option("--file", "file", type=click.Path(path_type=Path), help="Check this .py file or .ipynb notebook.")
+@of_file("Check")
 @click.option(
     "--device",
     type=click.Choice(["interpreter", "cuda", "auto"]),
@@ -77,7 +76,7 @@ def check(
     Of several puzzles, the worst.
     """
     try:
-        under = terms_of(key, device, "" if no_compile else targets_, unsafe=unsafe)
+        under = _terms(key, device, "" if no_compile else targets_, unsafe=unsafe)
         if puzzle is None:
             if file is not None:
                 raise Misuse("Say which puzzle the file solves: python -m checker check PUZZLE --file PATH.")
@@ -96,6 +95,27 @@ def check(
     write(verdicts, json_path, table=puzzle is None and verdicts[0].status is not Status.MISUSED)
     worst = max((v.exit_status for v in verdicts), key=_SERIOUSNESS.index)
     sys.exit(worst)
+
+
+def _terms(key: str | None, device: str, wanted: str, *, unsafe: bool) -> Terms:
+    """Under which terms is checked; `wanted`: targets, none if empty. With a key in a cage, unless `unsafe`."""
+    if device == "cuda" and key is not None and not unsafe:
+        raise Misuse("Grading runs on the interpreter, whose verdict is that of a GPU: leave out --device cuda.")
+    if device == "cuda" and (reason := gpu_missing()):
+        raise Misuse(f"{reason} Without --device cuda, the interpreter checks as strictly.")
+    with as_misuse(ValueError):
+        terms = Terms(key=key, device=device, targets=targets.chosen(wanted) if wanted else ())
+    if key is None or unsafe:
+        return terms
+    from checker.box.cage import cage  # needs fcntl
+
+    try:
+        return replace(terms, host=Host(cage.held()))
+    except cage.NoCage as reason:
+        raise Misuse(
+            f"Grading was not started, because no sandbox works here. {reason} python -m checker doctor says "
+            "what to do about it. Or add --unsafe-no-sandbox: then a submission can read everything that you can."
+        ) from reason
 
 
 def _twice(asked: Sequence[Callable[[], Verdict]]) -> list[Verdict]:

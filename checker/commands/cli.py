@@ -15,56 +15,33 @@ import click
 
 from checker.course.status import TRACEBACK_VARIABLE, ExitStatus, Misuse
 
-VERBS = (
-    *(
-        "bench",
-        "bug",
-        "build",
-        "check",
-        "class-report",
-        "compiled",
-        "course",
-        "doctor",
-        "grade",
-        "grades",
-        "gradescope",
-        "hint",
-        "ideas",
-        "init",
-        "predict",
-    ),
-    *(
-        "progress",
-        "questions",
-        "reset",
-        "similar",
-        "site",
-        "solution",
-        "student-bundle",
-        "trace",
-        "train",
-        "viva",
-        "watch",
-    ),
-)
+SHARED = {  # by file beside this one: the verbs in it
+    "author": ("build", "ideas", "questions", "student-bundle"),
+    "class_pages": ("class-report", "viva"),
+    "course": ("course", "gradescope"),
+    "kernel": ("bench", "compiled", "trace"),
+    "learner": ("bug", "hint", "predict", "progress", "reset", "solution"),
+}
+ALONE = "check", "doctor", "grade", "grades", "init", "similar", "site", "train", "watch"
+FILE_OF = {verb: file for file, verbs in SHARED.items() for verb in verbs} | {verb: verb for verb in ALONE}
 
 
 class Verbs(click.Group):
-    """Each verb is a module beside this one, imported when it is needed."""
+    """Each verb is a function of its name, in a file beside this one that is imported when it is needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All verbs; those that are missing here are not shown."""
-        return list(VERBS)
+        return sorted(FILE_OF)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """A verb; one that has not all it needs says so when it is called."""
-        if name not in VERBS:
+        if name not in FILE_OF:
             return None
-        module = name.replace("-", "_")
         try:
-            command: click.Command = getattr(import_module(f"checker.commands.{module}"), module)
+            file = import_module(f"checker.commands.{FILE_OF[name].replace('-', '_')}")
         except ModuleNotFoundError as error:
             return _missing(name, error.name or "a module")
+        command: click.Command = getattr(file, name.replace("-", "_"))
         return command
 
 
@@ -122,7 +99,7 @@ def main() -> NoReturn:
             from checker.commands.output import write
             from checker.learner.practice import misused
 
-            write([misused(error.format_message(), "See --help.")], path, table=False)
+            write([misused(error.format_message(), "See --help.")], path)
         sys.exit(ExitStatus.MISUSED)
     except Misuse as misuse:
         click.echo(str(misuse), err=True)

@@ -1,4 +1,4 @@
-"""`python -m checker course`: an nbgrader course, made or brought up to date."""
+"""A course of nbgrader's, made or brought up to date, and an autograder that grades as it does, for Gradescope."""
 
 from __future__ import annotations
 
@@ -7,28 +7,30 @@ from pathlib import Path
 
 import click
 
+from checker.commands.arguments import PATH, of_course
+from checker.commands.problems import as_misuse
 from checker.course import ladder
 from checker.course.saving import reason
 from checker.course.status import Misuse
+from checker.grading import settings
 from checker.grading.key import KeyProblem
-from checker.grading.settings import SettingsError
 from checker.nbgrader.assignment import NoAssignment
 from checker.nbgrader.folder import make
+from checker.publish.gradescope.archive import write
 
 
 @click.command()
-@click.argument("folder", required=False, default="course", metavar="[DIR]", type=click.Path(path_type=Path))
+@click.argument("folder", required=False, default="course", metavar="[DIR]", type=PATH)
 @click.option("--id", "id", help="Name of a new course; flash-puzzles if you give none.")
 @click.option("--exchange", help="For a new course: the folder through which nbgrader hands out and collects.")
+@as_misuse(settings.SettingsError, KeyProblem, NoAssignment)
 def course(folder: Path, id: str | None, exchange: str | None) -> None:
     """Make an nbgrader course in DIR (`course`), or bring it up to date; docs/instructors.md has the next steps.
 
     Submissions, gradebook, key, course.toml and own_config.py are never overwritten.
     """
     try:
-        settings, made = make(folder, id or "", exchange or "")
-    except (SettingsError, KeyProblem, NoAssignment) as problem:
-        raise Misuse(str(problem)) from problem
+        found, made = make(folder, id or "", exchange or "")
     except OSError as error:
         raise Misuse(f"The course could not be written: {reason(error)}.") from error
     for path in made.written:
@@ -37,9 +39,9 @@ def course(folder: Path, id: str | None, exchange: str | None) -> None:
         click.echo(f"! {remark}")
     if not made.written and not made.remarks:
         click.echo("Nothing has changed.")
-    stem = ladder.stems()[settings.puzzles[0]]
+    stem = ladder.stems()[found.puzzles[0]]
     here = os.path.relpath(folder)
-    click.echo(f"\nThe course {settings.id} is in {here}. For each assignment:")
+    click.echo(f"\nThe course {found.id} is in {here}. For each assignment:")
     click.echo(f"  . .venv/bin/activate && cd {here}")
     click.echo(f"  nbgrader generate_assignment {stem} && nbgrader release_assignment {stem}")
     if (folder / "gradebook.db").exists():
@@ -48,3 +50,26 @@ def course(folder: Path, id: str | None, exchange: str | None) -> None:
         click.echo(f"  nbgrader autograde {stem} --force")
         click.echo(f"  nbgrader generate_feedback {stem} --force")
         click.echo(f"  nbgrader release_feedback {stem}")
+
+
+@click.command()
+@click.argument("puzzle", required=False, metavar="[PUZZLE]")
+@of_course
+@click.option("--file", default="gradescope.zip", show_default=True, type=PATH, help="Where to.")
+@as_misuse(settings.SettingsError, KeyProblem)
+def gradescope(puzzle: str | None, folder: Path, file: Path) -> None:
+    """Write an autograder for Gradescope: of a puzzle, or of all that course.toml names.
+
+    It grades as `grade` does, with the key and the points of the course, so keep it secret.
+    """
+    try:
+        named = () if puzzle is None else settings.ids_of([puzzle])
+        found = settings.read(folder.absolute())
+        puzzles = named or found.puzzles
+        names = write(file, found, puzzles)
+    except OSError as error:
+        raise Misuse(f"{file} could not be written: {reason(error)}.") from error
+    points = sum(found.possible(puzzle_id) for puzzle_id in puzzles)
+    click.echo(f"{file}: {len(names)} files, {points} points. It holds the course's key: keep it secret.")
+    if not found.caged:
+        click.echo("! Submissions will run without a sandbox there, as course.toml says.")

@@ -16,7 +16,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 
 from checker import catalog
-from checker.commands.arguments import of_course
+from checker.commands.arguments import PATH, of_course
+from checker.commands.problems import as_misuse
 from checker.course import ladder
 from checker.course.clean import LONGEST, one_line
 from checker.course.saving import reason, replacing
@@ -34,7 +35,7 @@ _COLUMNS = ("all points", "some points", "no points", "not started", "no score")
 
 
 @click.command()
-@click.argument("places", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
+@click.argument("places", nargs=-1, metavar="[PATH]...", type=PATH)
 @of_course
 @click.option("--jobs", type=click.IntRange(min=0), default=0, help="Processes; 0: as many as there are cores.")
 @click.option(
@@ -44,8 +45,8 @@ _COLUMNS = ("all points", "some points", "no points", "not started", "no score")
     help="Have Dask workers grade: --jobs of this machine, or those of a scheduler that is there already, such as "
     "tls://host:8786.",
 )
-@click.option("--csv", type=click.Path(path_type=Path), help="Write a line for each submission to this file.")
-@click.option("--json", type=click.Path(path_type=Path), help="Write all that is known to this file.")
+@click.option("--csv", type=PATH, help="Write a line for each submission to this file.")
+@click.option("--json", type=PATH, help="Write all that is known to this file.")
 def grade(places: tuple[Path, ...], folder: Path, jobs: int, cluster: str, **forms: Path | None) -> NoReturn:
     """Grade what lies in PATHs, folders or files; without PATHs, what nbgrader has collected in the course.
 
@@ -63,6 +64,7 @@ def grade(places: tuple[Path, ...], folder: Path, jobs: int, cluster: str, **for
     sys.exit(grade_all(places, folder, jobs, written, cluster))
 
 
+@as_misuse(settings.SettingsError, KeyProblem, NotReady, NothingFound, NoCrew)
 def grade_all(
     places: Sequence[Path], folder: Path, jobs: int, written: Mapping[str, Path], cluster: str = ""
 ) -> ExitStatus:
@@ -84,8 +86,6 @@ def grade_all(
         for form, path in written.items():
             with replacing(path) as file:
                 export.FORMS[form](rows, file)
-    except (settings.SettingsError, KeyProblem, NotReady, NothingFound, NoCrew) as problem:
-        raise Misuse(str(problem)) from problem
     except (OSError, CrewLost) as problem:
         why = reason(problem) if isinstance(problem, OSError) else str(problem)
         say(screen, f"Grading has stopped: {_harmless(why)}. Nothing is lost: what is done is kept.")

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from checker.commands.arguments import of_course
+from checker.commands.arguments import PATH, of_course
+from checker.commands.problems import as_misuse, writing
 from checker.course.clean import one_line
 from checker.course.saving import replace_whole
 from checker.course.status import Misuse
@@ -25,10 +26,10 @@ if find_spec("nbgrader") is None:  # which takes 2 s to import: not before its g
 
 
 @click.command()
-@click.argument("roster", type=click.Path(path_type=Path))
+@click.argument("roster", type=PATH)
 @click.option("--lms", required=True, type=click.Choice(list(PLATFORMS)), help="The learning platform.")
 @of_course
-@click.option("--to", "file", type=click.Path(path_type=Path), help="Where to; else grades-LMS.csv in the course.")
+@click.option("--to", "file", type=PATH, help="Where to; else grades-LMS.csv in the course.")
 def grades(roster: Path, lms: str, folder: Path, file: Path | None) -> None:
     """Fill a course's grades into ROSTER, which the learning platform has exported: for you to import there.
 
@@ -41,16 +42,12 @@ def grades(roster: Path, lms: str, folder: Path, file: Path | None) -> None:
     sheet = _export(roster, platform)
     if to.exists() and to.samefile(roster):
         raise Misuse(f"{to} is what {platform.name} has exported, and stays as it is. Name another file: --to FILE.")
-    try:
+    with as_misuse(settings.SettingsError, NoGradebook):
         settings.read(folder.absolute())
         rows = rows_of(folder.absolute())
-    except (settings.SettingsError, NoGradebook) as problem:
-        raise Misuse(str(problem)) from problem
     made = filled(sheet, platform, rows)
-    try:
+    with writing(to):
         replace_whole(to, made.sheet.data(), mode=0o600)  # it has names in it
-    except OSError as error:
-        raise Misuse(f"{to} could not be written: {error.strerror}.") from error
     screen = console()
     for sentence in _report(made, platform, _names([roster.name])):
         say(screen, sentence)

@@ -26,15 +26,12 @@ def init(folder: Path) -> None:
     if folder.is_dir() and not (folder / OURS).exists() and any(map(_is_foreign, folder.iterdir())):
         raise Misuse(f"{folder} already contains other files. Choose a new or empty folder.")
     files = (path for path in places.SHIPPED.rglob("*") if path.is_file() and path.suffix != ".pyc")  # pip makes some
-    shipped = {path.relative_to(places.SHIPPED): path.read_bytes() for path in files}
-    shipped[Path(OURS)] = (
-        f"# Which Python make uses here. `flash-puzzles init` writes it.\nVENV ?= {_for_make(sys.prefix)}\n".encode()
-    )
+    ours = f"# Which Python make uses here. `flash-puzzles init` writes it.\nVENV ?= {_for_make(sys.prefix)}\n"
+    shipped = {Path(OURS): ours.encode()}  # first what marks our folder
+    shipped |= {path.relative_to(places.SHIPPED): path.read_bytes() for path in files}
     new, kept, replaced = 0, 0, []
     try:
-        for name, data in sorted(
-            shipped.items(), key=lambda item: item[0] != Path(OURS)
-        ):  # first what marks our folder
+        for name, data in shipped.items():
             path = folder / name
             if not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
-from checker.commands.arguments import of_course
+from checker.commands.arguments import PATH, of_course
+from checker.commands.problems import as_misuse, writing
 from checker.course import ladder
 from checker.course.saving import replace_whole
-from checker.course.status import Misuse
 from checker.grading.chosen import Unresolved, chosen
 from checker.grading.found import NothingFound, found
 from checker.grading.similar import pairs
@@ -21,10 +21,10 @@ from checker.submission.read import Submission
 
 
 @click.command()
-@click.argument("places", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
+@click.argument("places", nargs=-1, metavar="[PATH]...", type=PATH)
 @of_course
 @click.option("--puzzle", metavar="PUZZLE", help="Only this puzzle.")
-@click.option("--file", default="similar.html", show_default=True, type=click.Path(path_type=Path), help="Where to.")
+@click.option("--file", default="similar.html", show_default=True, type=PATH, help="Where to.")
 def similar(places: tuple[Path, ...], folder: Path, puzzle: str | None, file: Path) -> None:
     """Show which submissions share passages that few others have: in PATHs, or in what nbgrader has collected.
 
@@ -33,10 +33,8 @@ def similar(places: tuple[Path, ...], folder: Path, puzzle: str | None, file: Pa
     """
     puzzle_id = None if puzzle is None else ladder.id_of(puzzle)
     screen = console()
-    try:
+    with as_misuse(NothingFound):
         works = [work for work in found(places or (folder / "submitted",)) if puzzle_id in (None, work.puzzle)]
-    except NothingFound as problem:
-        raise Misuse(str(problem)) from problem
     handed: dict[str, list[tuple[str, Submission]]] = defaultdict(list)
     with screen.status("reading"):
         for work in works:
@@ -47,8 +45,7 @@ def similar(places: tuple[Path, ...], folder: Path, puzzle: str | None, file: Pa
     for one, submissions in sorted(handed.items(), key=lambda one: ladder.place_of(one[0])):
         with screen.status(f"comparing puzzle {one}"):
             classes.append(pairs.found(one, submissions))
-    try:
-        replace_whole(file, html(classes, counted, len(works) - counted).encode(), mode=0o600)  # it has names in it
-    except OSError as error:
-        raise Misuse(f"{file} could not be written: {error.strerror}.") from error
+    page = html(classes, counted, len(works) - counted)
+    with writing(file):
+        replace_whole(file, page.encode(), mode=0o600)  # it has names in it
     say(screen, f"{counted} submissions compared, {sum(one.total for one in classes)} pairs to look at:", str(file))

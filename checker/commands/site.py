@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
-from checker.course.status import Misuse
+from checker.commands.arguments import PATH
+from checker.commands.problems import as_misuse, writing
 from checker.publish import site as pages
 
 
 @click.command()
-@click.argument("folder", required=False, default="build/site", type=click.Path(path_type=Path))
+@click.argument("folder", required=False, default="build/site", type=PATH)
 @click.option(
     "--pyodide",
     type=click.Choice(["beside", "cdn"]),
@@ -22,12 +23,8 @@ from checker.publish import site as pages
 @click.option("--serve", is_flag=True, help="Then show it on 127.0.0.1, until Ctrl-C.")
 def site(folder: Path, pyodide: str, serve: bool) -> None:
     """Write the course to FOLDER as a static site, for any host: what is there is replaced."""
-    try:
+    with as_misuse(pages.SiteError), writing(folder):
         pages.build(folder, beside=pyodide == "beside")
-    except pages.SiteError as error:
-        raise Misuse(str(error)) from error
-    except OSError as error:
-        raise Misuse(f"{folder} could not be written: {error.strerror}.") from error
     click.echo(f"{folder}: open it with `make site SERVE=1`, or put it on any web server.")
     if serve:
         with pages.server(folder) as server:

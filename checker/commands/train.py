@@ -14,8 +14,9 @@ import click
 from checker.box.exchange import TooBusy
 from checker.check import Terms, check
 from checker.check.lent import own
-from checker.commands.drawing import can_draw
-from checker.commands.output import write
+from checker.commands.arguments import PATH, into_folder
+from checker.commands.output import can_draw, end
+from checker.commands.problems import as_misuse
 from checker.course.ladder import RUNGS
 from checker.course.places import script, shown
 from checker.course.status import ExitStatus, Misuse
@@ -24,22 +25,15 @@ from checker.learner.progress import opened
 from checker.report.screen import console
 from checker.submission.read import Unreadable, from_file
 from checker.train import session
-from checker.train.page import page
-from checker.train.result import Training
+from checker.train.result import Training, page
 from checker.train.sizes import SIZES
 
 
 @click.command()
-@click.option("--file", "file", type=click.Path(path_type=Path), help="Train the GPT of this .py file or notebook.")
+@click.option("--file", "file", type=PATH, help="Train the GPT of this .py file or notebook.")
 @click.option("--device", type=click.Choice([*SIZES]), default="cpu", show_default=True, help="Where it is trained.")
 @click.option("--steps", type=click.IntRange(min=1), help="How long it is trained.")
-@click.option(
-    "--into",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("train"),
-    show_default=True,
-    help="Folder for the picture and the numbers.",
-)
+@into_folder("train", "the picture and the numbers")
 def train(file: Path | None, device: str, steps: int | None, into: Path) -> NoReturn:
     """Train a small GPT with the attention of puzzle c1, and beside it the same one with PyTorch's attention.
 
@@ -51,15 +45,11 @@ def train(file: Path | None, device: str, steps: int | None, into: Path) -> NoRe
     if steps is not None:
         size = replace(size, steps=steps, warm_up=min(size.warm_up, steps // 10))
     session.insist(device, into)
-    try:
+    with as_misuse(Unreadable):
         submission = from_file(path)
-    except Unreadable as problem:
-        raise Misuse(str(problem)) from problem
     verdict = outcome_of("c1", path, Terms(targets=()), believing=True).verdict
     if not verdict.accepted:
-        write([verdict], None, table=False)
-        click.echo("\nNothing was trained: the attention has to be right first.")
-        sys.exit(verdict.exit_status)
+        end(verdict, "Nothing was trained: the attention has to be right first.")
     stop = session.Stop()
     with stop.by_interrupt():
         session.prepare(device)
@@ -78,20 +68,16 @@ def train(file: Path | None, device: str, steps: int | None, into: Path) -> NoRe
 
 
 def _keep(training: Training, folder: Path) -> None:
-    """Write the files, and say where they are."""
+    """Write the files, with what the judge says of the kernels that were run, and say where they are."""
     if not can_draw():
         click.echo("\nNothing was drawn: matplotlib is missing.")
-    try:
-        written = session.save(training, _page(training), folder)
-    except OSError as error:
-        raise Misuse(f"The results could not be written to {folder}: {error.strerror}.") from error
-    click.echo("\nWritten: " + ", ".join(map(os.path.relpath, written)))
-
-
-def _page(training: Training) -> str:
-    """The page, with what the judge says of the kernels that were run."""
     verdicts = []
     with suppress(TooBusy):  # then the page goes without
         verdicts = [check(needed, own(needed), Terms(targets=())).verdict for needed in RUNGS["c1"].launches]
     found = opened().progress
-    return page(training, verdicts, sum(found.of(puzzle_id).solved for puzzle_id in RUNGS), len(RUNGS))
+    text = page(training, verdicts, sum(found.of(puzzle_id).solved for puzzle_id in RUNGS), len(RUNGS))
+    try:
+        written = session.save(training, text, folder)
+    except OSError as error:
+        raise Misuse(f"The results could not be written to {folder}: {error.strerror}.") from error
+    click.echo("\nWritten: " + ", ".join(map(os.path.relpath, written)))

@@ -18,13 +18,11 @@ def watch(puzzle: str | None) -> None:
     """
     puzzle_id = None if puzzle is None else id_of(puzzle)
     try:
-        from checker.learner.watch import NothingToWatch, Watcher
+        from checker.learner.watch import Watcher
     except ImportError as error:
         raise Misuse(f"{error.name} is missing here: make watch installs it.") from error
     console = screen.console()
     try:
         Watcher(console, puzzle_id).run()
-    except NothingToWatch as problem:
-        raise Misuse(str(problem)) from problem
     except KeyboardInterrupt:
         screen.say(console, "\nNo longer watching.")

@@ -47,12 +47,7 @@ _FORBIDDEN = (
             "# or: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
         ),
     ),
-    (
-        "kernel/unprivileged_userns_clone",
-        "0",
-        _SWITCHED_OFF,
-        ("sudo sysctl -w kernel.unprivileged_userns_clone=1",),
-    ),
+    ("kernel/unprivileged_userns_clone", "0", _SWITCHED_OFF, ("sudo sysctl -w kernel.unprivileged_userns_clone=1",)),
     ("user/max_user_namespaces", "0", _SWITCHED_OFF, ("sudo sysctl -w user.max_user_namespaces=10000",)),
 )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from checker.course import places
 from checker.course.lesson import Hint, hints, script_cells
-from checker.learner.progress import Opened, Progress, changed, opened
+from checker.learner.progress import Entry, Opened, noted, opened
 from checker.submission.read import Unreadable, cells_of
 
 
@@ -50,13 +50,13 @@ def next_hint(puzzle_id: str, root: Path = places.ROOT) -> Shown:
     if seen >= len(every):
         return _shown(puzzle_id, (), before, every, root)
 
-    def one_more(progress: Progress) -> Progress:
+    def one_more(was: Entry) -> Entry:
         nonlocal seen
-        seen = progress.of(puzzle_id).hints  # another process may have been faster
-        return progress.having(puzzle_id, replace(progress.of(puzzle_id), hints=min(seen + 1, len(every))))
+        seen = was.hints  # another process may have been faster
+        return replace(was, hints=min(seen + 1, len(every)))
 
     try:
-        after = changed(one_more, root)
+        after = noted(puzzle_id, one_more, root)
     except OSError as error:
         sentence = (
             f"progress.txt cannot be written ({error.strerror}), so this hint is not counted. All hints end the lesson."

@@ -20,7 +20,6 @@ from checker.course.verdict import Finding, Status, Verdict
 from checker.learner import progress
 from checker.learner.progress import Entry, Opened
 from checker.learner.solution import typed
-from checker.learner.steps import in_steps
 from checker.report.words import MOST_FINDINGS
 from checker.submission.read import Submission, Unreadable, from_file
 
@@ -48,9 +47,9 @@ def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None, *, believ
         if outcome.verdict.status is Status.NOT_STARTED and file is None:
             return replace(outcome, verdict=_with_notebook(outcome.verdict, puzzle_id))
         return replace(outcome, verdict=for_learner(outcome.verdict, path))
+    except Misuse:
+        raise
     except Exception as error:
-        if isinstance(error, Misuse):
-            raise
         return Outcome(fault(puzzle_id, error))
 
 
@@ -72,7 +71,7 @@ def for_learner(verdict: Verdict, path: Path | None) -> Verdict:
         _insist_on_accepted(verdict.puzzle, verdict.accepted)
     own = path is not None and is_own(path, verdict.puzzle)
     if not verdict.accepted:
-        return _asking(in_steps(verdict)) if own else verdict
+        return _in_steps(verdict, verdict.puzzle) if own else verdict
     found = None
     if own:
         with contextlib.suppress(OSError):  # a folder that cannot be written to is no reason to fail
@@ -94,12 +93,33 @@ def _insist_on_accepted(puzzle_id: str, works: bool) -> None:
             raise AnotherFirst(needed)
 
 
-def _asking(verdict: Verdict) -> Verdict:
-    """A verdict with how to get the hint that is withheld, if one is."""
-    assert verdict.puzzle is not None
-    if not any(finding.withheld for finding in verdict.findings[:MOST_FINDINGS]):
+def _in_steps(verdict: Verdict, puzzle_id: str) -> Verdict:
+    """The verdict with the hints withheld of what is seen for the first time, and how to get them.
+
+    Only the first finding is written down: the others wait until it is their turn. Where it cannot be written down,
+    nothing is withheld.
+    """
+    if not any(finding.question for finding in verdict.findings):
         return verdict
-    return replace(verdict, asking=typed("hint", verdict.puzzle, in_notebook=not verdict.file.endswith(".py")))
+    first = verdict.findings[0]
+    found = {first.id} if first.question else set()
+    known: frozenset[str] = frozenset()
+
+    def seen(was: Entry) -> Entry:
+        nonlocal known
+        known = was.asked | was.told
+        told = was.told | (found & known)
+        return replace(was, asked=(was.asked | found) - told, told=told)
+
+    try:
+        remark = progress.noted(puzzle_id, seen).remark
+    except OSError:
+        return verdict
+    findings = tuple(replace(f, withheld=bool(f.question) and f.id not in known) for f in verdict.findings)
+    asking = ""
+    if any(finding.withheld for finding in findings[:MOST_FINDINGS]):
+        asking = typed("hint", puzzle_id, in_notebook=not verdict.file.endswith(".py"))
+    return replace(verdict, findings=findings, remarks=(*verdict.remarks, *filter(None, [remark])), asking=asking)
 
 
 def _looking_ahead(verdict: Verdict, puzzle_id: str, found: Opened) -> Verdict:
@@ -128,10 +148,9 @@ def _with_notebook(verdict: Verdict, puzzle_id: str) -> Verdict:
     """If only the notebook was edited, say what to type to check it."""
     path = notebook(puzzle_id)
     try:
-        edited = started(puzzle_id, from_file(path))
+        if not started(puzzle_id, from_file(path)):
+            return verdict
     except Unreadable:
-        edited = False
-    if not edited:
         return verdict
     finding = replace(
         verdict.findings[0],
@@ -150,14 +169,14 @@ def fault(puzzle_id: str, error: Exception) -> Verdict:
     """The verdict when the checker itself has failed, or the machine has let it do too little."""
     if os.environ.get(TRACEBACK_VARIABLE):
         traceback.print_exception(error)
-    sentence = f"{type(error).__name__}: {error}"
-    hint = (
-        "This is not your kernel's fault, and it costs no points. Check again; if it happens again, report it with "
-        f"the output of {TRACEBACK_VARIABLE}=1 python -m checker check {puzzle_id}."
-    )
     if isinstance(error, TooBusy):
         hint = "This is not your code's fault, and it costs no points. Check again when the machine has less to do."
         finding = Finding("too-busy", Status.TOO_BUSY, "This machine is too busy", str(error), hint)
-        return cleaned(Verdict(puzzle_id, ladder.stems()[puzzle_id], Status.TOO_BUSY, (finding,)))
-    finding = Finding("checker-fault", Status.CHECKER_FAULT, "The checker itself failed", sentence, hint)
-    return cleaned(Verdict(puzzle_id, ladder.stems()[puzzle_id], Status.CHECKER_FAULT, (finding,)))
+    else:
+        hint = (
+            "This is not your kernel's fault, and it costs no points. Check again; if it happens again, report it "
+            f"with the output of {TRACEBACK_VARIABLE}=1 python -m checker check {puzzle_id}."
+        )
+        sentence = f"{type(error).__name__}: {error}"
+        finding = Finding("checker-fault", Status.CHECKER_FAULT, "The checker itself failed", sentence, hint)
+    return cleaned(Verdict(puzzle_id, ladder.stems()[puzzle_id], finding.status, (finding,)))

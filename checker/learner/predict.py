@@ -30,7 +30,8 @@ from checker.judge.compare import wrong_elements
 from checker.judge.footprint import used
 from checker.judge.memory import never_stored
 from checker.judge.traffic import multiply_adds
-from checker.learner.progress import Entry, Opened, Progress, changed, opened
+from checker.learner import progress
+from checker.learner.progress import Entry, Opened, opened
 
 DIGITS = 4  # that a number is shown with, or so many decimals
 Guesses = Mapping[str, float | None]  # by question; None: not guessed yet
@@ -123,18 +124,18 @@ def noted(puzzle: Puzzle, answers: Sequence[Answer], path: Path | None, root: Pa
     if path is None or not is_own(path, puzzle.id, root):
         return None
 
-    def with_firsts(progress: Progress) -> Progress:
-        entry = progress.of(puzzle.id)
-        first = [answer for answer in answers if answer.question.name not in entry.right | entry.wrong]
-        right = entry.right.union(answer.question.name for answer in first if answer.right)
-        wrong = entry.wrong.union(answer.question.name for answer in first if not answer.right)
-        return progress.having(puzzle.id, replace(entry, right=right, wrong=wrong))
+    def with_firsts(was: Entry) -> Entry:
+        first = [answer for answer in answers if answer.question.name not in was.right | was.wrong]
+        right = was.right.union(answer.question.name for answer in first if answer.right)
+        wrong = was.wrong.union(answer.question.name for answer in first if not answer.right)
+        return replace(was, right=right, wrong=wrong)
 
     try:
-        return changed(with_firsts, root)
+        return progress.noted(puzzle.id, with_firsts, root)
     except OSError as error:
+        found = opened(root).progress
         remark = f"Your guesses cannot be noted in progress.txt ({error.strerror})."
-        return Opened(with_firsts(opened(root).progress), remark)
+        return Opened(found.having(puzzle.id, with_firsts(found.of(puzzle.id))), remark)
 
 
 def right_at_first(puzzle: Puzzle, entry: Entry) -> str:

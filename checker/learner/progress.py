@@ -176,17 +176,20 @@ def changed(change: Callable[[Progress], Progress], root: Path = ROOT) -> Opened
     return Opened(after, remark)
 
 
+def noted(puzzle_id: str, change: Callable[[Entry], Entry], root: Path = ROOT) -> Opened:
+    """Change what was reached in one puzzle, in the same way."""
+    return changed(lambda progress: progress.having(puzzle_id, change(progress.of(puzzle_id))), root)
+
+
 def solved(puzzle_id: str, sha256: str = "", root: Path = ROOT) -> Opened:
     """Note that a puzzle is solved, when it was for the first time, and by which text now. Raises OSError."""
-    now = time.strftime("%Y-%m-%d %H:%M")
+    now, text = time.strftime("%Y-%m-%d %H:%M"), sha256[:_DIGITS]
 
-    def noted(progress: Progress) -> Progress:
-        entry = progress.of(puzzle_id)
-        when = entry.when if entry.solved else now
-        now_solved = replace(entry, solved=True, when=when, text=sha256[:_DIGITS], asked=frozenset(), told=frozenset())
-        return progress.having(puzzle_id, now_solved)
+    def to_solved(was: Entry) -> Entry:
+        when = was.when if was.solved else now
+        return replace(was, solved=True, when=when, text=text, asked=frozenset(), told=frozenset())
 
-    return changed(noted, root)
+    return noted(puzzle_id, to_solved, root)
 
 
 def accepted_as(puzzle_id: str, sha256: str, root: Path = ROOT) -> bool:
@@ -198,12 +201,10 @@ def accepted_as(puzzle_id: str, sha256: str, root: Path = ROOT) -> bool:
 def _locked(path: Path) -> Iterator[None]:
     """Hold the file, which is made if it is missing, against all others who want to change it. OSError."""
     deadline = time.monotonic() + PATIENCE
-    descriptor = _held(path)
-    while descriptor is None:
+    while (descriptor := _held(path)) is None:
         if time.monotonic() > deadline:
             raise TimeoutError(0, "another process holds it")
         time.sleep(0.005)
-        descriptor = _held(path)
     try:
         yield
     finally:
@@ -213,23 +214,19 @@ def _locked(path: Path) -> Iterator[None]:
 def _held(path: Path) -> int | None:
     """A descriptor that holds the lock; None if another process has it, or has just replaced the file."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    with contextlib.ExitStack() as unless_held:
+        unless_held.callback(os.close, descriptor)
+        held = os.fstat(descriptor)
+        if not stat.S_ISREG(held.st_mode):
             raise OSError(errno.EINVAL, "it is not a file")
         with contextlib.suppress(OSError):  # some network file systems have no locks: better to go on without
             try:
                 if fcntl is not None:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                os.close(descriptor)
                 return None
-        now, held = path.stat(), os.fstat(descriptor)
-        if (now.st_dev, now.st_ino) == (held.st_dev, held.st_ino):
-            return descriptor
-    except FileNotFoundError:  # removed since
-        pass
-    except BaseException:
-        os.close(descriptor)
-        raise
-    os.close(descriptor)
+        with contextlib.suppress(FileNotFoundError):  # it was removed since
+            if os.path.samestat(path.stat(), held):
+                unless_held.pop_all()
+                return descriptor
     return None

@@ -42,11 +42,9 @@ def page(puzzle_id: str, *, in_notebook: bool, force: bool = False, root: Path =
         ) from error
     found = opened(root)
     if not (force or found.progress.of(puzzle_id).solved):
+        opens = f"The solution of puzzle {puzzle_id} opens once yours is accepted:"
         closing = (
-            (
-                f"The solution of puzzle {puzzle_id} opens once yours is accepted:",
-                typed("check", puzzle_id, in_notebook=in_notebook),
-            ),
+            (opens, typed("check", puzzle_id, in_notebook=in_notebook)),
             ("Perhaps a hint is enough:", typed("hint", puzzle_id, in_notebook=in_notebook)),
             ("To open it anyway:", typed("solution", puzzle_id, in_notebook=in_notebook, force=True)),
         )

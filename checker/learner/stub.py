@@ -17,14 +17,15 @@ from checker.course import places
 from checker.course.lesson import notebook_json, notebook_text, script_text, span, with_stubs
 from checker.course.puzzle import Puzzle
 from checker.course.saving import keep_copy, replace_whole
+from checker.course.status import Misuse
 from checker.submission.read import Submission, Unreadable, cells_in, from_cells, notebook_of
 
 
-class NoStub(Exception):
+class NoStub(Misuse):
     """The file cannot be made the stub again: a sentence, and nothing was changed."""
 
 
-class Changed(Exception):
+class Changed(Misuse):
     """Somebody else wrote the file just now: a sentence, and it was not changed."""
 
 

@@ -37,10 +37,6 @@ _ENDING = (signal.SIGTERM, signal.SIGINT)  # ends a check; at a terminal, Ctrl-C
 ECHO = 1.0  # seconds in which the same text, written again, is one save that came in two parts
 
 
-class NothingToWatch(Exception):
-    """There is no folder that could be watched: a sentence."""
-
-
 class Watcher:
     """The files to look after, the check that is going on, and the screen."""
 
@@ -63,9 +59,9 @@ class Watcher:
         self.ended: dict[Path, float] = {}  # when that check ended
 
     def run(self) -> None:
-        """Watch until interrupted. Raises KeyboardInterrupt and NothingToWatch."""
+        """Watch until interrupted. Raises KeyboardInterrupt, and Misuse where there is nothing to watch."""
         if not self.folders:
-            raise NothingToWatch("There is nothing to watch here: no folder puzzles and no folder notebooks.")
+            raise Misuse("There is nothing to watch here: no folder puzzles and no folder notebooks.")
         greeted = False
         try:
             for changed in self._changes():
@@ -94,7 +90,7 @@ class Watcher:
             ):
                 yield {Path(path) for _, path in changes}
         except (OSError, RuntimeError) as problem:  # such as: the system lends no more watches
-            raise NothingToWatch(
+            raise Misuse(
                 f"The folders cannot be watched: {problem}. Try: WATCHFILES_FORCE_POLLING=1 make watch"
             ) from problem
 
@@ -188,11 +184,8 @@ class Watcher:
         if ahead is None:
             say(self.console, "All puzzles are solved. Any of their files is checked when you save it.")
         else:
-            say(
-                self.console,
-                "Open this file. It is checked when you save it:",
-                places.shown(places.script(ahead, self.root)),
-            )
+            path = places.shown(places.script(ahead, self.root))
+            say(self.console, "Open this file. It is checked when you save it:", path)
         say(self.console, "Ctrl-C ends this.")
 
     def _warm_up(self) -> None:

@@ -18,8 +18,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from checker.box.processes import command_of, paths
+from checker.course.ladder import id_of
+from checker.course.status import Misuse
+from checker.learner import hints
+from checker.learner.progress import opened
+from checker.learner.solution import page
 from checker.notebook.cells import latest, place, run_so_far
 from checker.notebook.experiment import Ran, ran
+from checker.submission.problem import NotASubmission
 from checker.submission.read import Unreadable
 
 __all__ = ["Ran", "Report", "bench", "check", "compiled", "hint", "predict", "run", "solution", "trace", "train"]
@@ -82,8 +89,6 @@ def train(*, steps: int | None = None, device: str = "cpu") -> Report:
 
     It goes into the folder `train`, with the numbers. `device`: `cpu`, or `cuda` for a larger model.
     """
-    from checker.box.processes import paths
-
     cells = run_so_far()
     if cells is None:
         return Report("This needs a notebook. In a terminal, type: make train")
@@ -122,8 +127,6 @@ def run(kernel: Any, *arguments: Any, grid: int | Sequence[int] | None = None, *
 
     Arrays are NumPy's, fp32 or fp16, and are not changed: `run(...)["y_ptr"]` is what the kernel made of one.
     """
-    from checker.submission.problem import NotASubmission
-
     name = kernel if isinstance(kernel, str) else getattr(kernel, "__name__", repr(kernel))
     cells = run_so_far()
     if cells is None:
@@ -138,11 +141,6 @@ def run(kernel: Any, *arguments: Any, grid: int | Sequence[int] | None = None, *
 
 def hint(puzzle: int | str, *, again: bool = False) -> Report:
     """The next hint for a puzzle, and no more: first on what a report has asked. `again`: those seen so far."""
-    from checker.course.ladder import id_of
-    from checker.course.status import Misuse
-    from checker.learner import hints
-    from checker.learner.progress import opened
-
     try:
         puzzle_id = id_of(puzzle)
     except Misuse as misuse:
@@ -153,37 +151,32 @@ def hint(puzzle: int | str, *, again: bool = False) -> Report:
         if told.text:
             return told
     shown = hints.seen_hints(puzzle_id) if again else hints.next_hint(puzzle_id)
-    plain, rich = (list(filter(None, (found.remark, shown.remark))) for _ in range(2))
+    parts = [(remark, remark) for remark in (found.remark, shown.remark)]
     for one in shown.hints:
         head = f"Hint {one.level} of {shown.total}: {one.title}"
-        plain.append(f"{head}\n{hints.plain(one.text)}")
-        rich.append(f"**{head}**\n\n{one.text}")
+        parts.append((f"{head}\n{hints.plain(one.text)}", f"**{head}**\n\n{one.text}"))
     next_one, again_all = f'hint("{puzzle_id}")', f'hint("{puzzle_id}", again=True)'
-    for sentence, typed in hints.closing(shown, next_one, again_all, f'solution("{puzzle_id}")'):
-        plain.append(f"{sentence} {typed}" if typed else sentence)
-        rich.append(f"{sentence} `{typed}`" if typed else sentence)
-    return Report("\n\n".join(plain), markdown="\n\n".join(rich))
+    return _in_parts(parts, hints.closing(shown, next_one, again_all, f'solution("{puzzle_id}")'))
 
 
 def solution(puzzle: int | str, *, force: bool = False) -> Report:
     """The solution of a puzzle and how it works, once yours is accepted. `force`: although it is not."""
-    from checker.course.ladder import id_of
-    from checker.course.status import Misuse
-    from checker.learner.solution import page
-
     try:
-        puzzle_id = id_of(puzzle)
-        shown = page(puzzle_id, in_notebook=True, force=force)
+        shown = page(id_of(puzzle), in_notebook=True, force=force)
     except Misuse as misuse:
         return Report(str(misuse))
-    plain, rich = ([shown.remark] if shown.remark else [] for _ in range(2))
+    parts = [(shown.remark, shown.remark)]
     if shown.open:
-        plain += [shown.code.strip(), shown.walk_through.strip()]
-        rich += [f"```python\n{shown.code.strip()}\n```", shown.walk_through.strip()]
-    for sentence, typed in shown.closing:
-        plain.append(f"{sentence} {typed}" if typed else sentence)
-        rich.append(f"{sentence} `{typed}`" if typed else sentence)
-    return Report("\n\n".join(filter(None, plain)), markdown="\n\n".join(filter(None, rich)))
+        code, walk_through = shown.code.strip(), shown.walk_through.strip()
+        parts += [(code, f"```python\n{code}\n```"), (walk_through, walk_through)]
+    return _in_parts(parts, shown.closing)
+
+
+def _in_parts(parts: Sequence[tuple[str, str]], closing: Sequence[tuple[str, str]]) -> Report:
+    """Parts as plain text and as Markdown, those that are not empty; then sentences with what to type, if anything."""
+    typed = [(f"{said} {typed}", f"{said} `{typed}`") if typed else (said, said) for said, typed in closing]
+    plain, rich = zip(*(part for part in (*parts, *typed) if part[0]), strict=True)
+    return Report("\n\n".join(plain), markdown="\n\n".join(rich))
 
 
 def _shown_as_it_comes(process: subprocess.Popen[str]) -> None:
@@ -201,8 +194,6 @@ def _shown_as_it_comes(process: subprocess.Popen[str]) -> None:
 
 def _asked(verb: str, puzzle: int | str, **options: Any) -> Report:
     """What the judging process answers."""
-    from checker.box.processes import command_of
-
     cells = run_so_far()
     if cells is None:
         return Report(f"This needs a notebook. In a terminal, type: make {verb} PUZZLE={puzzle}")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from checker import catalog
-from checker.bench import command, table
+from checker.bench import run, table
 from checker.check import Terms, check
 from checker.compiled import command as compiling
 from checker.course import ladder, targets
@@ -37,14 +37,11 @@ def main() -> None:
     request = json.loads(sys.stdin.read())
     try:
         puzzle_id = ladder.id_of(request.pop("puzzle"))
-        try:
-            answer = _served(puzzle_id, **request)
-        except (Unreadable, Misuse, command.BenchmarkFailed, command.NoBenchmark) as problem:
-            answer = _shown(misused(str(problem)))
-        except Exception as error:
-            answer = _shown(fault(puzzle_id, error))
-    except Misuse as misuse:
-        answer = _shown(misused(str(misuse)))
+        answer = _served(puzzle_id, **request)
+    except (Unreadable, Misuse, run.BenchmarkFailed) as problem:
+        answer = _shown(misused(str(problem)))
+    except Exception as error:
+        answer = _shown(fault(puzzle_id, error))
     json.dump(answer, sys.stdout)
 
 
@@ -100,7 +97,7 @@ def _judged(
         return {"text": "" if finding is None else plain(told(finding))}
     verdict = _learned(verdict, place)
     if verb == "bench" and verdict.accepted:
-        result = command.result_of(outcome, command.Extent(every), lambda _: None)
+        result = run.result_of(outcome, run.Extent(every), lambda _: None)
         return _pictured("bench", result, plain(table.report(result)))
     return _shown(verdict)
 

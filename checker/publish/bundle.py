@@ -20,11 +20,8 @@ TOP = (
     *(f"locks/{layer}.txt" for layer in ("check", "plot", "lab")),
 )
 KINDS = {".py", ".md", ".sh", ".json", ".txt"}
-VERBS = (
-    *("build", "class_report", "course", "grade", "grades", "gradescope", "ideas"),
-    *("questions", "similar", "site", "student_bundle", "viva"),
-)
-INSTRUCTORS = ("browser", "grading", "nbgrader", "publish", *(f"commands/{verb}.py" for verb in VERBS))  # in checker/
+FILES = ("author", "class_pages", "course", "grade", "grades", "similar", "site")
+INSTRUCTORS = ("browser", "grading", "nbgrader", "publish", *(f"commands/{file}.py" for file in FILES))  # in checker/
 BACKGROUND = (
     *("docs/background/*.md", "docs/figures/*.png", "docs/figures/*.svg", "docs/sources.md"),
     "benchmarks/results/speed.md",

@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -35,6 +36,15 @@ WRONG, TILES = 3.0, 4.0
 Panel = tuple[float, Callable[[SubFigure], None]]  # its share of the width, and what draws it
 Row = tuple[float, Sequence[Panel]]  # its height
 Text = tuple[str, dict[str, Any]]  # a line, and how it looks
+
+
+def save(trace: Trace, folder: Path) -> list[Path]:
+    """Write the pictures, one for each kernel; the files written. OSError."""
+    made = [(folder / f"{name}.png", png) for name, png in pages(trace)]
+    folder.mkdir(parents=True, exist_ok=True)
+    for path, png in made:
+        path.write_bytes(png)
+    return [path for path, _ in made]
 
 
 def pages(trace: Trace) -> Iterator[tuple[str, bytes]]:

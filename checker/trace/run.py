@@ -87,7 +87,5 @@ def _beside(puzzle: Puzzle, host: Host | None = None) -> Beside | None:
         outcome = believed(puzzle_id, submission)
     else:
         outcome = check(puzzle_id, submission, Terms(targets=(), host=host or Host()))
-    if outcome.verdict.accepted:
-        pairs = next((one.pairs for one in launches(other, outcome, host)), None)
-        return Beside(puzzle_id, other.title, pairs)
-    return Beside(puzzle_id, other.title, None)
+    seen = launches(other, outcome, host) if outcome.verdict.accepted else ()
+    return Beside(puzzle_id, other.title, next((one.pairs for one in seen), None))

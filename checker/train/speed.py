@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from checker.train.kernels import kernels_of
 from checker.train.result import OWN, SDPA, Speeds
 from checker.train.run import Attention, Corpus, model_with, sdpa
 
+Clock = Callable[[Callable[[], None]], float]  # seconds that some work takes
 WARM_UP, MEASURED = 5, 30  # steps
 TUNED, EAGER = "the speed track's kernels", "eager attention"
 WORKS = {"p6": Work.CAUSAL_ATTENTION, "p7": Work.CAUSAL_BACKWARD}  # what the model's attention is made of
@@ -99,11 +100,22 @@ def with_kernels(submission: Submission, kernels: Mapping[str, Any]) -> Attentio
     return attention
 
 
+def _speed(names: Mapping[str, Any], attention: Attention, corpus: Corpus, clock: Clock) -> float:
+    one, batches = model_with(names, attention, corpus), corpus.batches()
+
+    def steps(count: int) -> None:
+        for tokens in islice(batches, count):
+            one.step(tokens, corpus.size.rate)
+
+    steps(WARM_UP)
+    return MEASURED * corpus.size.tokens / clock(lambda: steps(MEASURED))
+
+
 def speeds(
     names: Mapping[str, Any],
     attentions: Mapping[str, Attention],
     corpus: Corpus,
-    clock: Callable[[Callable[[], None]], float],
+    clock: Clock,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Speeds:
     """Tokens per second with each attention, and what could not be timed, with the reason."""
@@ -113,16 +125,7 @@ def speeds(
         if stopped():
             break
         try:
-            one = model_with(names, attention, corpus)
-            batches = corpus.batches()
-
-            def steps(count: int, one: Any = one, batches: Iterator[torch.Tensor] = batches) -> None:
-                for tokens in islice(batches, count):
-                    one.step(tokens, corpus.size.rate)
-
-            steps(WARM_UP)
-            seconds = clock(lambda steps=steps: steps(MEASURED))  # type: ignore[misc]
-            found[name] = MEASURED * corpus.size.tokens / seconds
+            found[name] = _speed(names, attention, corpus, clock)
         except torch.OutOfMemoryError:
             left_out.append(f"{name}: it needs more memory than this GPU has left.")
         except Exception as error:  # one that does not run does not keep the others from it

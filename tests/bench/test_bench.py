@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checker import catalog
-from checker.bench import command, table
+from checker.bench import table
 from checker.bench.result import Result, Size, Timing, from_json
 from checker.bench.roofline import NAMED, Gpu
-from checker.bench.run import BenchmarkFailed, Extent, measure, predict
+from checker.bench.run import BenchmarkFailed, Extent, measure, predict, save
 from checker.bench.workload import asked, size_of
 from checker.box.parent import torch_gpu_missing
 from checker.catalog import s3_long_rows
@@ -445,7 +445,7 @@ def _first(timed: Timed) -> tuple[str, Mapping[str, int]]:
 def test_a_result_of_the_speed_tracks_own_can_be_kept(tmp_path: Path) -> None:
     result = replace(MEASURED, puzzle="s3")
     assert from_json(result.to_json()) == result
-    assert command.save(result, tmp_path)[0].name == "s3_long_rows.json"
+    assert save(result, tmp_path)[0].name == "s3_long_rows.json"
 
 
 def test_every_form_of_a_puzzle_is_found() -> None:

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from checker.bench import command
-from checker.bench.run import BenchmarkFailed, Extent, measure
+from checker.bench.run import BenchmarkFailed, Extent, measure, source_of
 from checker.bench.workload import asked
 from checker.box.parent import torch_gpu_missing
 from checker.catalog import p6_flash_attention_2, p7_causal_backward
@@ -24,17 +23,17 @@ from checker.submission.read import from_cells, from_file
 
 pytestmark = pytest.mark.skipif(bool(torch_gpu_missing()), reason=torch_gpu_missing() or "there is a GPU")
 
-SOLUTION = command.SOLUTIONS / "p1_naive_softmax.py"
+SOLUTION = places.solution("p1")
 SHORT = Extent(milliseconds=20)
 
 
 def linted(text: str) -> str:
-    return command.source_of("p1", from_cells([("code", text)], "kernel.py", numbered=False))
+    return source_of("p1", from_cells([("code", text)], "kernel.py", numbered=False))
 
 
 def test_kernels_and_peers_are_timed_in_one_run() -> None:
     said: list[str] = []
-    result = measure("p1", {"yours": command.source_of("p1", from_file(SOLUTION))}, SHORT, said.append)
+    result = measure("p1", {"yours": source_of("p1", from_file(SOLUTION))}, SHORT, said.append)
     assert result.measured and result.copy > 0 and result.matrix > 0
     for size in result.sizes:
         assert {"yours", "torch eager", "torch.compile"} == {timing.name for timing in size.timings}
@@ -60,7 +59,7 @@ def test_a_kernel_that_breaks_the_gpu_ends_the_benchmark() -> None:
 
 def test_solutions_of_all_puzzles_can_be_timed() -> None:
     for puzzle_id in ("a1", "p4", "a3", "p5", "p6", "p7", "b1", "b2", "b3"):
-        source = command.source_of(puzzle_id, from_file(places.solution(puzzle_id)))
+        source = source_of(puzzle_id, from_file(places.solution(puzzle_id)))
         result = measure(puzzle_id, {"solution": source}, SHORT, lambda _: None)
         assert all(size.of("solution") for size in result.sizes), [size.left_out for size in result.sizes]
 

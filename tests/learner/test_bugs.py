@@ -9,7 +9,8 @@ import pytest
 from checker import catalog
 from checker.check import Terms, check
 from checker.course import ladder
-from checker.learner.bugs import Bug, bugs_of, changes
+from checker.course.edits import changes
+from checker.learner.bugs import Bug, bugs_of
 from checker.submission.read import from_cells
 from tests.conftest import ROOT, lending
 from tests.learner.conftest import Course, solution_text

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner, Result
 
-from checker.commands.questions import questions
+from checker.commands.author import questions
 from checker.course import ladder, places
 from checker.course.edits import code_of
 from checker.course.status import Misuse

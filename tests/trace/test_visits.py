@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from checker import catalog
 from checker.box.protocol.records import DOT, LOAD
-from checker.trace import run, visits, words
+from checker.trace import record, run, words
 from tests.conftest import ROOT
 from tests.trace.traces import BESIDE_DIAGONAL, STEMS, pairs_of, said, solution, traced, trail, wrong
 
@@ -85,7 +85,7 @@ def test_visits_are_pairs_of_what_was_loaded_last(trail: list[tuple[int, int]], 
         distinct=np.array([len(some) for some in touched], np.int32),
         elements=np.array([e for some in touched for e in some], np.int32),
     )
-    found = list(visits._visits(case, SimpleNamespace(log=log), {"q_ptr": "query", "k_ptr": "key"}))  # type: ignore[arg-type]
+    found = list(record._visits(case, SimpleNamespace(log=log), {"q_ptr": "query", "k_ptr": "key"}))  # type: ignore[arg-type]
     once = [pair for n, pair in enumerate(trail) if n == 0 or pair != trail[n - 1]]
     assert [(v.query_tile, v.key_tile) for v in found] == once
     assert [v.number for v in found] == list(range(1, len(once) + 1))

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from checker.commands.kernel import show_indented
 from checker.trace import words
-from checker.trace.command import show
 from tests.trace.traces import said, solution, wrong
 
 
@@ -24,9 +24,8 @@ def test_the_grid_is_drawn_in_characters() -> None:
 @pytest.mark.parametrize("puzzle_id", ["p3", "p5", "p7"])
 def test_the_summary_fits_a_narrow_terminal(puzzle_id: str) -> None:
     out = io.StringIO()
-    show(
-        Console(file=out, width=40, color_system=None, markup=False, highlight=False, emoji=False), solution(puzzle_id)
-    )
+    narrow = Console(file=out, width=40, color_system=None, markup=False, highlight=False, emoji=False)
+    show_indented(narrow, words.summary(solution(puzzle_id)))
     lines = out.getvalue().split("\n")
     assert max(map(len, lines)) <= 40
     assert sum(line.strip() == "" for line in lines) > len(solution(puzzle_id).launches)  # kernels stand apart

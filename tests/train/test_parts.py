@@ -16,8 +16,7 @@ from checker.course import ladder
 from checker.course.status import Misuse
 from checker.report.screen import console
 from checker.train import session
-from checker.train.page import page
-from checker.train.result import OWN, SDPA, Curve, Speeds, Training
+from checker.train.result import OWN, SDPA, Curve, Speeds, Training, page
 from checker.train.sizes import CPU, GPU, lessons, text_for
 from tests.conftest import ROOT, importable
 from tests.train.conftest import solved

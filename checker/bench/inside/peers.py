@@ -25,7 +25,8 @@ Tensors = dict[str, torch.Tensor]
 Function = Callable[..., torch.Tensor]
 Run = Callable[[], Any]
 EAGER, COMPILED, FLEX, EFFICIENT = "torch eager", "torch.compile", "FlexAttention", "SDPA efficient"
-_AT_ONCE = frozenset((EAGER, COMPILED))  # they make all scores at once
+ALONE = frozenset((EAGER, COMPILED))  # they make all scores at once
+QKV = ("q_ptr", "k_ptr", "v_ptr")
 P = 0.1  # of peers' own dropout
 SDPA = {"SDPA flash": SDPBackend.FLASH_ATTENTION, "SDPA cuDNN": SDPBackend.CUDNN_ATTENTION}
 
@@ -55,11 +56,15 @@ class Work:
     def complete(self, t: Tensors, scalars: Mapping[str, float]) -> None:
         """Make O and LSE, which the backward pass starts from. `scalars`: what the first kernel gets."""
         if self.backward:
-            with torch.no_grad(), sdpa_kernel(SDPBackend.FLASH_ATTENTION):
-                o, lse, *_ = torch.ops.aten._scaled_dot_product_flash_attention(
-                    *(t[name][None] for name in self.inputs), 0.0, True
-                )
-            t["o_ptr"], t["lse_ptr"] = o[0].contiguous(), lse[0].contiguous()
+            o, lse = self.flash(t, causal=True)
+            t["o_ptr"], t["lse_ptr"] = o.contiguous(), lse.contiguous()
+
+    def flash(self, t: Tensors, causal: bool) -> tuple[torch.Tensor, torch.Tensor]:
+        """O and LSE, made by SDPA flash without dropout."""
+        with torch.no_grad(), sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+            inputs = (t[name][None] for name in self.inputs)
+            o, lse, *_ = torch.ops.aten._scaled_dot_product_flash_attention(*inputs, 0.0, causal)
+        return o[0], lse[0]
 
     def reference(self, t: Tensors, scalars: Mapping[str, float]) -> Tensors:
         """Right values of the first rows or heads, in fp32; one after the other, or there may not be memory."""
@@ -95,12 +100,9 @@ class Dropout(Work):
         """Make LSE, which knows no dropout, and delta: with dropout in the heads that are compared only."""
         if not self.backward:
             return
-        with torch.no_grad(), sdpa_kernel(SDPBackend.FLASH_ATTENTION):
-            o, lse, *_ = torch.ops.aten._scaled_dot_product_flash_attention(
-                *(t[name][None] for name in self.inputs), 0.0, False
-            )
-        t["lse_ptr"] = lse[0].contiguous()
-        t["delta_ptr"] = (o[0].float() * t["do_ptr"].float()).sum(-1)
+        o, lse = self.flash(t, causal=False)
+        t["lse_ptr"] = lse.contiguous()
+        t["delta_ptr"] = (o.float() * t["do_ptr"].float()).sum(-1)
         for head in range(self.exact):
             right = _with_factors([t[name][head].float() for name in self.inputs], _factors(t, scalars, head))
             t["delta_ptr"][head] = (right * t["do_ptr"][head].float()).sum(-1)
@@ -135,51 +137,41 @@ def _with_factors(inputs: list[torch.Tensor], z: torch.Tensor) -> torch.Tensor:
     return (torch.softmax(q @ k.T * q.shape[-1] ** -0.5, dim=-1) * z) @ v
 
 
-def _dropped(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """Attention with PyTorch's own dropout, all scores at once."""
-    s = q @ k.transpose(1, 2) * q.shape[-1] ** -0.5
-    return F.dropout(torch.softmax(s, dim=-1), P) @ v
-
-
-def _sdpa_dropped(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
-        return F.scaled_dot_product_attention(q[None], k[None], v[None], dropout_p=P)[0]
-
-
-def _materialised(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) -> torch.Tensor:
+def _at_once(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    *,
+    causal: bool = False,
+    dropped: float = 0.0,
+) -> torch.Tensor:
     """Attention as it is written on the board: all scores at once."""
     s = q @ k.transpose(1, 2) * q.shape[-1] ** -0.5
+    if bias is not None:
+        s = s + bias
     if causal:
         n = s.shape[-1]
         s = s.masked_fill(torch.ones(n, n, dtype=torch.bool, device=s.device).triu(1), -float("inf"))
-    return torch.softmax(s, dim=-1) @ v
+    weights = torch.softmax(s, dim=-1)
+    return (F.dropout(weights, dropped) if dropped else weights) @ v
 
 
-def _sdpa(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool, backend: SDPBackend) -> torch.Tensor:
+def _sdpa(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, backend: SDPBackend, **options: Any) -> torch.Tensor:
     with sdpa_kernel(backend):
-        return F.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=causal)[0]
+        return F.scaled_dot_product_attention(q[None], k[None], v[None], **options)[0]
 
 
 def _attention(*outputs: str, causal: bool, backward: bool = False) -> Work:
-    functions = dict.fromkeys((EAGER, COMPILED), partial(_materialised, causal=causal))
-    functions |= {name: partial(_sdpa, causal=causal, backend=backend) for name, backend in SDPA.items()}
-    return Work(("q_ptr", "k_ptr", "v_ptr"), outputs, functions, 2, _AT_ONCE, backward)
-
-
-def _biased(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, bias: torch.Tensor, causal: bool) -> torch.Tensor:
-    """Attention with a bias as it is written on the board; of the first heads, if the bias has more."""
-    s = q @ k.transpose(1, 2) * q.shape[-1] ** -0.5 + bias
-    if causal:
-        n = s.shape[-1]
-        s = s.masked_fill(torch.ones(n, n, dtype=torch.bool, device=s.device).triu(1), -float("inf"))
-    return torch.softmax(s, dim=-1) @ v
+    functions = dict.fromkeys((EAGER, COMPILED), partial(_at_once, causal=causal))
+    functions |= {name: partial(_sdpa, is_causal=causal, backend=backend) for name, backend in SDPA.items()}
+    return Work(QKV, outputs, functions, 2, ALONE, backward)
 
 
 def _efficient(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
     """The one kernel of SDPA that takes a bias: as a mask that is added, of full size, but not in memory."""
     mask = bias[None].expand(1, len(q), q.shape[1], k.shape[1])
-    with sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION):
-        return F.scaled_dot_product_attention(q[None], k[None], v[None], attn_mask=mask)[0]
+    return _sdpa(q, k, v, SDPBackend.EFFICIENT_ATTENTION, attn_mask=mask)
 
 
 @cache
@@ -204,13 +196,12 @@ def _flex(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, bias: torch.Tensor,
 
 
 def _with_bias(causal: bool) -> Work:
-    functions: dict[str, Function] = dict.fromkeys((EAGER, COMPILED), partial(_biased, causal=causal))
+    functions: dict[str, Function] = dict.fromkeys((EAGER, COMPILED), partial(_at_once, causal=causal))
     if not causal:  # a mask and `is_causal` exclude each other
         functions[EFFICIENT] = _efficient
     if flex_attention is not None:
         functions[FLEX] = partial(_flex, causal=causal)
-    inputs, alone = ("q_ptr", "k_ptr", "v_ptr", "bias_ptr"), frozenset((EAGER, COMPILED))
-    return Work(inputs, ("o_ptr",), functions, 2, alone)
+    return Work((*QKV, "bias_ptr"), ("o_ptr",), functions, 2, ALONE)
 
 
 def _bias_gradient(
@@ -235,7 +226,10 @@ def _product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return torch.matmul(a, b.T)
 
 
-_DROPPED: Mapping[str, Function] = {EAGER: _dropped, COMPILED: _dropped, "SDPA flash": _sdpa_dropped}
+_DROPPED: Mapping[str, Function] = {
+    **dict.fromkeys((EAGER, COMPILED), partial(_at_once, dropped=P)),
+    "SDPA flash": partial(_sdpa, backend=SDPBackend.FLASH_ATTENTION, dropout_p=P),
+}
 WORKS: Mapping[str, Work] = {
     "softmax": Work(("x_ptr",), ("y_ptr",), dict.fromkeys((EAGER, COMPILED), partial(torch.softmax, dim=1)), exact=64),
     "product of matrices": Work(
@@ -243,16 +237,14 @@ WORKS: Mapping[str, Work] = {
     ),
     "attention": _attention("o_ptr", causal=False),
     "causal attention": _attention("o_ptr", causal=True),
-    "attention with dropout": Dropout(("q_ptr", "k_ptr", "v_ptr"), ("o_ptr",), _DROPPED, 2, _AT_ONCE),
-    "attention with dropout, dK and dV": Dropout(
-        ("q_ptr", "k_ptr", "v_ptr"), ("dk_ptr", "dv_ptr"), _DROPPED, 2, _AT_ONCE, backward=True
-    ),
+    "attention with dropout": Dropout(QKV, ("o_ptr",), _DROPPED, 2, ALONE),
+    "attention with dropout, dK and dV": Dropout(QKV, ("dk_ptr", "dv_ptr"), _DROPPED, 2, ALONE, backward=True),
     "attention of a single query": _attention("o_ptr", causal=False),
     "causal attention, backward": _attention("dq_ptr", "dk_ptr", "dv_ptr", causal=True, backward=True),
     "attention with a bias": _with_bias(causal=False),
     "causal attention with a bias": _with_bias(causal=True),
     "gradient of a bias": Work(
-        ("q_ptr", "k_ptr", "v_ptr", "bias_ptr", "do_ptr", "lse_ptr", "delta_ptr"),
+        (*QKV, "bias_ptr", "do_ptr", "lse_ptr", "delta_ptr"),
         ("dbias_ptr",),
         {EAGER: _bias_gradient},
         exact=0,

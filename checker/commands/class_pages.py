@@ -1,0 +1,201 @@
+"""Pages about a class, from the records of `grade`: what it did, and questions to each student on their own kernel."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from checker.commands.arguments import PATH, of_course, of_puzzle
+from checker.commands.problems import as_misuse, writing
+from checker.course.clean import one_line
+from checker.course.saving import replace_whole, replacing
+from checker.course.status import ExitStatus, Misuse
+from checker.grading import settings
+from checker.grading.crew import CrewLost, WorkerLost, local
+from checker.grading.found import NothingFound, Work, found
+from checker.grading.grade import NotReady, not_installed, terms_for_grading
+from checker.grading.key import KeyProblem
+from checker.grading.overview import page, student
+from checker.grading.overview.seen import Seen, seen
+from checker.grading.overview.tally import tallies, to_csv
+from checker.grading.settings import Settings, SettingsError
+from checker.grading.viva import page as sheets
+from checker.grading.viva.questions import MOST, WANTED, Own, Question, accepted, questions
+from checker.report.screen import console, say
+
+_NAMED = 20  # students in a sentence
+_FOR_ALL = (SettingsError, KeyProblem, NotReady, OSError)
+
+
+@click.command()
+@of_course
+@click.option("--student", "one", metavar="NAME", help="One student's attempts instead, each beside the one before.")
+@click.option("--names", is_flag=True, help="Name those who have not begun, and whose work has no verdict.")
+@click.option("--file", type=PATH, help="Where to. [default: class.html in the course's folder]")
+@as_misuse(SettingsError, KeyProblem, NothingFound, NotReady)
+def class_report(folder: Path, one: str | None, names: bool, file: Path | None) -> None:
+    """Show what the class did: points, properties, the commonest findings with two kernels each.
+
+    What counts is what nbgrader has collected, and `grade` or `nbgrader autograde` has judged. Beside the page there is
+    the same as CSV. With --student, all attempts of one student, also those that are still in the exchange; what nobody
+    has judged is judged then.
+    """
+    folder = folder.absolute()
+    try:
+        course = settings.read(folder)
+        if one is not None:
+            _of_student(course, one, file or folder / f"student-{re.sub(r'[^A-Za-z0-9_.-]+', '-', one)}.html")
+        else:
+            _of_class(course, names, file or folder / "class.html")
+    except OSError as error:
+        raise Misuse(f"{error.filename} could not be written: {error.strerror}.") from error
+
+
+def _of_class(course: Settings, names: bool, file: Path) -> None:
+    works = [work for work in found([course.folder / "submitted"], course.puzzles) if work.puzzle in course.puzzles]
+    every = tallies(works, _seen(works, course.folder), course, _known(course.folder))
+    replace_whole(file, page.html(every.values(), course, names).encode(), mode=0o600)
+    with replacing(file.with_suffix(".csv")) as table:
+        to_csv(every.values(), table)
+    screen = console()
+    if waiting := sum(tally.not_judged for tally in every.values()):
+        say(screen, f"Not judged yet: {waiting}. To judge them:", f"make grade COURSE={course.folder}")
+    say(screen, f"{len(works)} submissions:", str(file))
+
+
+def _seen(works: Sequence[Work], folder: Path) -> list[Seen]:
+    """What is known of each, read on all cores. Raises KeyProblem."""
+    every = [Seen()] * len(works)
+    with Progress(transient=True) as bar, local() as crew:
+        task = bar.add_task("reading", total=len(works))
+        for number, answer in crew.run(seen, [(work, folder) for work in works]):
+            if isinstance(answer, KeyProblem | SettingsError):
+                raise answer
+            lost = "the process that read it ended" if isinstance(answer, WorkerLost) else str(answer)
+            every[number] = answer if isinstance(answer, Seen) else Seen(problem=lost)
+            bar.advance(task)
+    return every
+
+
+def _known(folder: Path) -> set[str]:
+    """The students in nbgrader's gradebook; nobody if there is none yet."""
+    path = folder / "gradebook.db"
+    if not path.exists():
+        return set()
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as book:
+            return {str(id) for (id,) in book.execute("SELECT id FROM student")}
+    except sqlite3.Error as error:
+        raise Misuse(f"{path} cannot be read: {error}.") from error
+
+
+def _of_student(course: Settings, name: str, file: Path) -> None:
+    from checker.nbgrader.attempts import attempts
+
+    with console().status("reading"):
+        made = list(attempts(course, name))
+    if not made:
+        raise Misuse(f"{name!r} has handed in nothing: neither in {course.folder / 'submitted'} nor in the exchange.")
+    replace_whole(file, student.html(name, made).encode(), mode=0o600)
+    say(console(), f"{len(made)} attempts:", str(file))
+
+
+@click.command()
+@of_puzzle
+@of_course
+@click.option("--student", "students", multiple=True, metavar="NAME", help="Only this one; may be given repeatedly.")
+@click.option("--file", type=PATH, help="Where to.  [default: viva-PUZZLE.html]")
+@click.option("--jobs", type=click.IntRange(min=0), default=0, help="Processes; 0: as many as there are cores.")
+def viva(puzzle: str, folder: Path, students: tuple[str, ...], file: Path | None, jobs: int) -> NoReturn:
+    """Ask each student three questions on their own accepted kernel: if this line read like that, what would fail?
+
+    Writes a page for print, a sheet for each student, and the answers to a page beside it, …-answers.html. Who is
+    accepted is known from the records of `grade`. Each changed kernel is judged as in grading. Equal kernels get the
+    same questions.
+
+    Exit status: 0 there are questions, 2 misused, 3 some kernels could not be judged.
+    """
+    file = file or Path(f"viva-{puzzle}.html")
+    screen = console()
+    try:
+        with as_misuse(*_FOR_ALL, NothingFound):
+            course = settings.read(folder.absolute())
+            if puzzle not in course.puzzles:
+                raise Misuse(f"course.toml does not name puzzle {puzzle}.")
+            if missing := not_installed([puzzle]):
+                raise Misuse(f"{missing}.")
+            with screen.status("reading"):
+                class_ = _accepted(screen, puzzle, course, students)
+                terms_for_grading(course)  # better to say now what is missing than in every process
+            asked, lost = _asked(screen, class_, course, jobs)
+    except CrewLost as problem:
+        raise Misuse(f"Judging has stopped: {problem}.") from problem
+    _say(screen, "No questions, because the judge itself failed on changes of the kernel", lost)
+    _say(screen, "No line was found to ask about", [one for one in class_ if asked.get(one.identity) == ()])
+    few = [one for one in class_ if 0 < len(asked.get(one.identity, ())) < WANTED]
+    _say(screen, f"Fewer than {WANTED} questions", few)
+    if shown := [one for one in class_ if asked.get(one.identity)]:
+        answers = file.with_name(f"{file.stem}-answers{file.suffix}")
+        pages = {file: sheets.questions(puzzle, shown, asked), answers: sheets.answers(puzzle, shown, asked)}
+        for path, text in pages.items():
+            with writing(path):
+                replace_whole(path, text.encode(), mode=0o600)  # it has names in it
+        say(screen, f"Questions for {len(shown)} students, and the answers:", f"{file} {answers}")
+    raise SystemExit(ExitStatus.FAULT if lost else ExitStatus.ACCEPTED)
+
+
+def _accepted(screen: Console, puzzle_id: str, course: Settings, students: Sequence[str]) -> list[Own]:
+    """Who is accepted, of those that are wanted; the others are named. Raises Misuse if nobody is."""
+    works = [one for one in found((course.folder / "submitted",), course.puzzles) if one.puzzle == puzzle_id]
+    if strange := sorted(set(students) - {one.student for one in works}):
+        raise Misuse(f"Nothing was handed in for puzzle {puzzle_id} by {_some(strange)}.")
+    looked = [(one, accepted(one, course)) for one in works if not students or one.student in students]
+    ungraded = [one.student for one, result in looked if result is None]
+    refused = [one.student for one, result in looked if result is False]
+    class_ = [result for _, result in looked if isinstance(result, Own)]
+    _say(screen, "Not accepted", refused)
+    _say(screen, f"Not graded yet: type make grade COURSE={course.folder.name} first", ungraded)
+    if not class_:
+        raise Misuse(f"No kernel of puzzle {puzzle_id} is accepted by the records of {course.folder}.")
+    return class_
+
+
+def _asked(
+    screen: Console, class_: Sequence[Own], course: Settings, jobs: int
+) -> tuple[Mapping[str, tuple[Question, ...]], list[Own]]:
+    """The questions on each kernel, by its identity, and who has none because the judge failed."""
+    distinct = list({one.identity: one for one in reversed(class_)}.values())
+    say(
+        screen, f"{len(class_)} accepted, {len(distinct)} different kernels; at most {MOST} changes of each are judged."
+    )
+    asked: dict[str, tuple[Question, ...]] = {}
+    columns = (TextColumn("judging"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with local(jobs) as crew, Progress(*columns, console=screen, transient=True) as bar:
+        task = bar.add_task("judging", total=len(distinct))
+        for number, answer in crew.run(questions, [(one, course.folder) for one in distinct]):
+            if isinstance(answer, _FOR_ALL):
+                raise answer
+            if not isinstance(answer, Exception):
+                asked[distinct[number].identity] = answer
+            bar.advance(task)
+    return asked, [one for one in class_ if one.identity not in asked]
+
+
+def _say(screen: Console, what: str, who: Iterable[Own | str]) -> None:
+    names = sorted({one if isinstance(one, str) else one.work.student for one in who})
+    if names:
+        say(screen, f"{what}: {_some(names)}.")
+
+
+def _some(names: Sequence[str]) -> str:
+    """Names for a sentence, on one line and without orders to a terminal: they may be the students' to choose."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(one_line(one) for one in names[:_NAMED]) + more

@@ -1,0 +1,177 @@
+"""Verbs that show more of a kernel than its check does: how fast it is, what is compiled, what it does to memory.
+
+What a verb needs of its own room is imported when that verb is called.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NoReturn
+
+import click
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from checker import catalog
+from checker.check import Terms
+from checker.commands.arguments import PATH, into_folder, of_file
+from checker.commands.output import can_draw, end
+from checker.commands.problems import as_misuse
+from checker.compiled.listing import STAGES
+from checker.course import targets
+from checker.course.ladder import id_of
+from checker.course.places import script, shown
+from checker.course.status import ExitStatus, Misuse
+from checker.learner.practice import outcome_of
+from checker.learner.solution import typed
+from checker.report.screen import console, say
+from checker.submission.read import Submission, Unreadable, from_file
+
+
+@click.command()
+@click.argument("puzzle", metavar="PUZZLE")
+@of_file("Time")
+@click.option("--every", is_flag=True, help="Time every size, not only the usual ones.")
+@click.option("--predict", is_flag=True, help="Predict from the roofline, even if there is a GPU.")
+@into_folder("bench", "the result as JSON and as a picture")
+@click.option("--redraw", type=PATH, help="Show this result (JSON) again and time nothing.")
+def bench(puzzle: str, file: Path | None, every: bool, predict: bool, into: Path, redraw: Path | None) -> None:
+    """Time a puzzle's kernel on a GPU beside its peers and the roofline; without a GPU, predict.
+
+    The kernel is checked first. A wrong one is refused, not timed: exit status as for `check`.
+    """
+    from checker.bench import run, table
+
+    screen = console()
+    try:
+        puzzle_id = id_of(puzzle)
+        if redraw is not None:
+            result = run.reread(redraw)
+        else:
+            outcome = outcome_of(puzzle_id, file or _own(puzzle_id), Terms(targets=()))
+            if not outcome.verdict.accepted:
+                end(outcome.verdict, "Nothing was timed: the kernel has to be right first.")
+            with console(stderr=True).status("checking") as status:
+                result = run.result_of(outcome, run.Extent(every), status.update, only_predict=predict)
+        screen.print(table.report(result))
+        can_draw()
+        written = run.save(result, into)
+    except Misuse as misuse:
+        _see_help(misuse, "bench")
+    except (run.BenchmarkFailed, OSError) as failure:
+        click.echo(str(failure), err=True)
+        sys.exit(ExitStatus.FAULT)
+    screen.print("\nWritten: " + ", ".join(map(os.path.relpath, written)))
+    if redraw is None:
+        say(screen, "What the compiler made of it, line by line:", typed("compiled", puzzle_id, in_notebook=False))
+
+
+@click.command()
+@click.argument("puzzle", metavar="PUZZLE")
+@of_file("Compile")
+@click.option("--before", type=PATH, help="Show this file's numbers beside it: an older version.")
+@click.option(
+    "--targets",
+    "wanted",
+    default=",".join(targets.DEFAULT),
+    show_default=True,
+    help=f"GPUs to compile for, separated by commas: {', '.join(targets.KNOWN)}.",
+)
+@click.option("--size", default="", help="Compile for the timed size that has these words in its name.")
+@click.option("--launch", default="", help="Change the launch, such as `Br=128 num_warps=8`.")
+@click.option(
+    "--stage", type=click.Choice([*STAGES]), help="Print this text of the compiler, with your lines beside it."
+)
+def compiled(
+    puzzle: str, file: Path | None, before: Path | None, wanted: str, size: str, launch: str, stage: str | None
+) -> NoReturn:
+    """Show what the compiler made of a puzzle's kernels, line by line, and what in them is known to cost time.
+
+    No GPU is needed. A kernel need not be right, but it has to pass the checker's rules: it is compiled, not run.
+    """
+    from checker.compiled import command
+
+    puzzle_id = id_of(puzzle)
+    of_puzzle = catalog.load(puzzle_id)
+    path = file or _own(puzzle_id)
+    try:
+        submission = from_file(path)
+    except Unreadable:
+        found = None
+    else:
+        if stage:
+            found = command.listed(of_puzzle, submission, wanted, size, launch, stage)
+        else:
+            with console(stderr=True).status("compiling"):
+                older = None if before is None else _older(before)
+                found = command.shown(of_puzzle, submission, older, wanted, size, launch)
+    if found is None:  # a check says why
+        end(outcome_of(puzzle_id, path, Terms(targets=())).verdict)
+    screen = console()
+    for part in found.parts:
+        screen.print(part, soft_wrap=bool(stage))
+    sys.exit(ExitStatus.ACCEPTED if found.compiles else ExitStatus.REFUSED)
+
+
+@as_misuse(Unreadable)
+def _older(path: Path) -> Submission:
+    """The version to compare with."""
+    return from_file(path)
+
+
+@click.command()
+@click.argument("puzzle", metavar="PUZZLE")
+@of_file("Draw")
+@into_folder("trace", "the pictures")
+def trace(puzzle: str, file: Path | None, into: Path) -> NoReturn:
+    """Draw what a puzzle's kernel does to memory: which tiles in which order, how often, and what comes out wrong.
+
+    The kernel is checked first, unless this very text has been accepted; the exit status is that of `check`. One that
+    cannot be run is not drawn.
+    """
+    from checker.trace import words
+    from checker.trace.run import traced
+
+    screen = console()
+    try:
+        puzzle_id = id_of(puzzle)
+        outcome = outcome_of(puzzle_id, file or _own(puzzle_id), Terms(targets=()), believing=True)
+        verdict, seen = outcome.verdict, traced(outcome)
+    except Misuse as misuse:
+        _see_help(misuse, "trace")
+    if seen.empty:
+        end(verdict, "Nothing was drawn: no launch got far enough to show anything." if verdict.runs else "")
+    show_indented(screen, words.summary(seen))
+    if not can_draw():
+        click.echo("\nNothing was drawn: matplotlib is missing.")
+        sys.exit(verdict.exit_status)
+    from checker.trace import chart
+
+    try:
+        written = chart.save(seen, into)
+    except OSError as error:
+        click.echo(f"The picture could not be written to {into}: {error.strerror}.", err=True)
+        sys.exit(ExitStatus.MISUSED)
+    screen.print("\nWritten: " + ", ".join(map(os.path.relpath, written)))
+    sys.exit(verdict.exit_status)
+
+
+def show_indented(screen: Console, lines: Iterable[str]) -> None:
+    """Print lines; what is indented stays so when they are broken."""
+    for line in lines:
+        text = line.lstrip()
+        screen.print(Padding(Text(text), (0, 0, 0, len(line) - len(text)), expand=False) if text else "")
+
+
+def _own(puzzle_id: str) -> Path:
+    """The learner's own file, as it can be typed here."""
+    return Path(shown(script(puzzle_id)))
+
+
+def _see_help(misuse: Misuse, verb: str) -> NoReturn:
+    click.echo(f"{misuse} See python -m checker {verb} --help.", err=True)
+    sys.exit(ExitStatus.MISUSED)

@@ -1,0 +1,321 @@
+"""Verbs that help a learner along: hints, predictions, progress, the stub again, the solution, and bugs to find."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from checker import catalog
+from checker.check import Terms, check
+from checker.commands.arguments import PATH, of_file, of_puzzle
+from checker.commands.output import end
+from checker.course import ladder, places
+from checker.course.edits import changes
+from checker.course.puzzle import Puzzle
+from checker.course.saving import replace_whole
+from checker.course.status import ExitStatus, Misuse
+from checker.learner import hints, stub
+from checker.learner import predict as predictions
+from checker.learner.bugs import Bug, bugs_of
+from checker.learner.practice import checked, fault, held_back
+from checker.learner.progress import noted, opened
+from checker.learner.solution import page
+from checker.report import screen, terminal
+from checker.submission.read import Unreadable, from_cells, from_file
+
+COLOURS = "ansi_dark"  # those of the terminal itself
+HAS_SOLUTIONS = (places.ROOT / "solutions").is_dir()
+
+
+@click.command()
+@of_puzzle
+@click.option("--again", is_flag=True, help="Show only the hints that you have seen so far.")
+def hint(puzzle: str, again: bool) -> None:
+    """Show the next hint for a puzzle.
+
+    If a report has asked you to find something out, the hint is about that. Then come those at the end of the lesson.
+    progress.txt remembers what you have seen.
+    """
+    found = opened()
+    _remark(found.remark)
+    asked = found.progress.of(puzzle).asked
+    if asked and not again and (finding := held_back(asked, checked(puzzle, None, None))):
+        screen.console().print(terminal.told(finding))
+        return
+    shown = hints.seen_hints(puzzle) if again else hints.next_hint(puzzle)
+    _remark(shown.remark)
+    console = screen.console()
+    for one in shown.hints:
+        console.print(Text(f"Puzzle {puzzle}, hint {one.level} of {shown.total}: {one.title}", style="bold"))
+        for paragraph in hints.plain(one.text).split("\n"):
+            text = Text(paragraph)
+            text.highlight_regex("`[^`]+`", "bold")
+            console.print(text)
+        console.print()
+    typed = f"make hint PUZZLE={puzzle}"
+    for sentence, command in hints.closing(shown, typed, f"{typed} AGAIN=1", f"make solution PUZZLE={puzzle}"):
+        screen.say(console, sentence, command)
+
+
+@click.command()
+@of_puzzle
+@click.argument("words", nargs=-1, metavar="[NAME=NUMBER]...")
+@of_file("Ask")
+def predict(puzzle: str, words: tuple[str, ...], file: Path | None) -> NoReturn:
+    """Compare your guess with what your own accepted kernel does, and say why. Nothing of it is graded.
+
+    Without a guess, the questions are listed; the lesson asks the same ones. The first guess at each is kept in
+    progress.txt. The exit status is 0 whether it is right or wrong, and that of `check` if no kernel can answer.
+    """
+    found = catalog.load(puzzle)
+    guesses = predictions.guesses_of(found, predictions.said_in(words))
+    console = screen.console()
+    if any(guess is not None for guess in guesses.values()):
+        path = file or Path(places.shown(places.script(puzzle)))
+        try:
+            outcome = check(puzzle, from_file(path), Terms(targets=()))  # what it finds is said by `check` alone
+            if not outcome.verdict.accepted:
+                which = f' FILE="{file}"' if file else ""
+                screen.say(console, predictions.not_accepted(found), f"make check PUZZLE={puzzle}{which}")
+                sys.exit(outcome.verdict.exit_status)
+            answers = predictions.answered(found, outcome, guesses)
+        except Unreadable as problem:
+            raise Misuse(str(problem)) from problem
+        except Misuse:
+            raise
+        except Exception as error:
+            end(fault(puzzle, error))
+        console.print(screen.lines(predictions.shown(found, answers, predictions.noted(found, answers, path))))
+        console.print()
+    if still_open := predictions.still_open(found, guesses):
+        console.print(screen.lines(predictions.asked(still_open)))
+        console.print()
+        typed = " ".join(f"{question.name}=..." for question in still_open)
+        sentence = "Write your guesses in place of the dots, and type:"
+        screen.say(console, sentence, f'make predict PUZZLE={puzzle} GUESS="{typed}"')
+    sys.exit(ExitStatus.ACCEPTED)
+
+
+@click.command()
+def progress() -> None:
+    """Show what is solved, how many hints were seen, what was predicted, and which file to open next.
+
+    All of this is in progress.txt, which you may read, change or delete.
+    """
+    found = opened()
+    _remark(found.remark)
+    table = Table.grid(padding=(0, 1))
+    for justify in ("left", "left", "left", "right", "right"):
+        table.add_column(justify=justify, overflow="fold")
+    table.add_row("", "", "solved", "hints", "predicted", style="dim")
+    for puzzle_id in ladder.stems():
+        entry, total = found.progress.of(puzzle_id), len(hints.hints_of(puzzle_id))
+        sign = Text("✓", style="green") if entry.solved else Text("○", style="cyan")
+        solved = entry.when[:10] or ("yes" if entry.solved else "not yet")
+        seen, puzzle = f"{min(entry.hints, total)} of {total}", catalog.load(puzzle_id)
+        predicted = predictions.right_at_first(puzzle, entry)
+        table.add_row(sign, f"{puzzle_id} {puzzle.title}", solved, seen, predicted)
+    console = screen.console()
+    console.print(table)
+    done = sum(found.progress.of(puzzle_id).solved for puzzle_id in ladder.stems())
+    console.print(f"\n{done} of {len(ladder.stems())} puzzles solved.")
+    ahead = found.progress.next_open()
+    if ahead is not None:
+        screen.say(console, "Next:", places.shown(places.script(ahead)))
+
+
+@click.command()
+@of_puzzle
+@click.option("--file", "file", type=PATH, help="Reset only this one of the puzzle's two files.")
+def reset(puzzle: str, file: Path | None) -> None:
+    """Put the stub of a puzzle back into its file and its notebook.
+
+    What they held is kept beside them, as .bak, .bak2 and so on. Only the kernels become stubs again, and a
+    notebook's results are cleared; whatever else you have written stays.
+    """
+    paths = [path for path in (places.script(puzzle), places.notebook(puzzle)) if path.parent.is_dir()]
+    if file is not None:
+        if not places.is_own(file, puzzle):
+            names = " and ".join(map(places.shown, paths))
+            raise Misuse(f"{file} is not a file of puzzle {puzzle}, so it has no stub. These have one: {names}.")
+        paths = [path for path in paths if os.path.realpath(path) == os.path.realpath(file)]
+    done = False
+    try:
+        for plan in [stub.planned(puzzle, path) for path in paths]:
+            name = places.shown(plan.path)
+            if not plan.needed:
+                click.echo(f"{name} is the stub already.")
+                continue
+            backup = stub.carry_out(plan)
+            kept = "" if backup is None else f" What it held is in {places.shown(backup)}."
+            click.echo(f"{name} is the stub again.{kept}")
+            done = True
+    except OSError as error:
+        name = error.filename or "A file"
+        raise Misuse(f"{name} cannot be read or written: {error.strerror}. Nothing is lost.") from error
+    if done:
+        click.echo("If it is open in an editor or in JupyterLab, load it again there.")
+
+
+@click.command(hidden=not HAS_SOLUTIONS)
+@of_puzzle
+@click.option("--force", is_flag=True, help="Open it even if the puzzle is not solved.")
+def solution(puzzle: str, force: bool) -> None:
+    """Print the solution of a puzzle and how it works, once you have solved it.
+
+    Exit status 1: it is not solved yet.
+    """
+    shown = page(puzzle, in_notebook=False, force=force)
+    _remark(shown.remark)
+    console = screen.console()
+    if shown.open and console.is_terminal:
+        _print(console, shown.code, shown.walk_through)
+    elif shown.open:  # into a pipe, as the files are
+        click.echo(f"{shown.code}\n{shown.walk_through}" if shown.walk_through else shown.code)
+    for sentence, typed in shown.closing:
+        screen.say(console, sentence, typed)
+    if not shown.open:
+        sys.exit(ExitStatus.REFUSED)
+
+
+def _print(console: Console, code: str, walk_through: str) -> None:
+    """For a terminal, in its colours, and without boxes and backgrounds."""
+    from rich.markdown import Markdown  # takes its time to import, as Syntax does
+    from rich.syntax import Syntax
+    from rich.theme import Theme
+
+    console.print(Syntax(code, "python", theme=COLOURS, background_color="default", word_wrap=True))
+    if walk_through:
+        with console.use_theme(Theme({"markdown.code": "bold", "markdown.h1": "bold", "markdown.h2": "bold"})):
+            console.print(Markdown(walk_through, code_theme=COLOURS, hyperlinks=False))
+        console.print()
+
+
+@click.command(hidden=not HAS_SOLUTIONS)
+@of_puzzle
+@click.option("--number", type=int, help="Which bug. The first that is not fixed, if it is left out.")
+@click.option("--line", type=int, help="The line that you think is to blame.")
+@click.option("--fails", metavar="NAMES", help="The properties that you think fail, with spaces between them.")
+@click.option("--fix", is_flag=True, help="Check the bug's file, in which you have fixed it.")
+def bug(puzzle: str, number: int | None, line: int | None, fails: str | None, fix: bool) -> None:
+    """Find the one mistake in a kernel, say what it breaks, and fix it in one edit.
+
+    Open once the puzzle is solved. Exit status 1: the puzzle is not solved yet, or the bug is not fixed.
+    """
+    bugs = bugs_of(puzzle)
+    if not bugs:
+        raise Misuse(f"This copy of the course has no bugs of puzzle {puzzle}: ask whoever gave it to you.")
+    console, entry = screen.console(), opened().progress.of(puzzle)
+    if not entry.solved:
+        screen.say(console, f"Bugs open once puzzle {puzzle} is solved.", f"make check PUZZLE={puzzle}")
+        sys.exit(ExitStatus.REFUSED)
+    chosen = number if number is not None else min(entry.bugs + 1, len(bugs))
+    if not 1 <= chosen <= len(bugs):
+        raise Misuse(f"Puzzle {puzzle} has bugs 1 to {len(bugs)}; there is no bug {chosen}.")
+    one, found = bugs[chosen - 1], catalog.load(puzzle)
+    if fix:
+        sys.exit(_fixed(console, one))
+    if line is not None or fails is not None:
+        _judged(console, one, found, line, (fails or "").replace(",", " ").split())
+    elif number is None and entry.bugs >= len(bugs):
+        say = f"You have fixed all {one.total} bugs of puzzle {puzzle}. One of them again:"
+        screen.say(console, say, f"make bug PUZZLE={puzzle} NUMBER=1")
+    else:
+        _handed_out(console, one, found)
+
+
+def _handed_out(console: Console, one: Bug, puzzle: Puzzle) -> None:
+    """Write the bug's file, if it is not there, show it, and say what to do."""
+    from rich.syntax import Syntax
+
+    path = one.path()
+    try:
+        path.parent.mkdir(exist_ok=True)
+        if not path.exists():
+            replace_whole(path, one.text.encode())
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise Misuse(f"{places.shown(path)} cannot be written: {error.strerror}.") from error
+    console.print(Text(f"Puzzle {one.puzzle}, bug {one.number} of {one.total}: {places.shown(path)}", style="bold"))
+    language = "python" if console.is_terminal else "text"
+    console.print(Syntax(text, language, line_numbers=True, background_color="default", word_wrap=True))
+    console.print("\nThere is one mistake in it. Which of these properties does it break, and which line is to blame?")
+    for p in puzzle.properties:
+        console.print(Text.assemble("  ", (f"{p.name:14}", "bold"), f" {p.title}"))
+    names = " ".join(p.name for p in puzzle.properties[:2])
+    screen.say(console, "\nSay it first, with the names that you choose:", f'{_again(one)} LINE=17 FAILS="{names}"')
+    screen.say(console, f"Then fix it in {places.shown(path)}, with one edit:", f"{_again(one)} FIX=1")
+
+
+def _judged(console: Console, one: Bug, puzzle: Puzzle, line: int | None, fails: list[str]) -> None:
+    """Say whether the guesses are right."""
+    known = [p.name for p in puzzle.properties]
+    if strange := [name for name in fails if name not in known]:
+        raise Misuse(f"There is no property {', '.join(strange)}. There are: {', '.join(known)}.")
+    submission = from_cells([("code", one.text)], one.path().name, numbered=False)
+    verdict = check(one.puzzle, submission, Terms(targets=())).verdict
+    failing = {p.name for p in verdict.properties if not p.passed}
+    for name in fails:
+        console.print(f"✓ {name}: fails indeed" if name in failing else f"✗ {name}: holds all the same")
+    if fails:
+        console.print(Text(f"  What fails: {', '.join(name for name in known if name in failing)}", style="dim"))
+    if line is None:
+        return
+    if line not in one.lines:
+        console.print(f"✗ Line {line} is not to blame. Look again.")
+        return
+    console.print(f"✓ Line {line} is to blame.")
+    finding = verdict.findings[0]
+    console.print(Text(f"  {finding.title}", style="bold"))
+    console.print(Text(f"  {finding.explanation}"))
+    screen.say(console, f"Now fix it in {places.shown(one.path())}:", f"{_again(one)} FIX=1")
+
+
+def _fixed(console: Console, one: Bug) -> ExitStatus:
+    """Check the learner's fix: accepted, and made in one place."""
+    path = one.path()
+    try:
+        submission = from_file(Path(os.path.relpath(path)))
+        places_changed = len(changes(one.text, path.read_text(encoding="utf-8", errors="replace")))
+    except (Unreadable, OSError) as problem:
+        raise Misuse(f"{problem} Get the file: {_again(one)}") from problem
+    if places_changed == 0:
+        screen.say(console, "The bug is as it was. Fix it in its file first:", places.shown(path))
+        return ExitStatus.REFUSED
+    verdict = check(one.puzzle, submission, Terms()).verdict
+    if not verdict.accepted:
+        held = tuple(replace(finding, withheld=bool(finding.question)) for finding in verdict.findings)
+        console.print(terminal.report(replace(verdict, findings=held)), crop=False)
+        return verdict.exit_status
+    if places_changed > 1:
+        console.print(
+            f"It is right now, but you changed {places_changed} places, and one edit is enough: which one? "
+            f"Delete {places.shown(path)} to begin again."
+        )
+        return ExitStatus.REFUSED
+    console.print(Text(f"✓ fixed: bug {one.number} of {one.total}", style="bold green"))
+    try:
+        noted(one.puzzle, lambda was: replace(was, bugs=max(was.bugs, one.number)))
+    except OSError as error:
+        console.print(f"That you have fixed it cannot be written down in progress.txt ({error.strerror}).")
+    if one.number < one.total:
+        screen.say(console, "Next:", f"make bug PUZZLE={one.puzzle}")
+    return ExitStatus.ACCEPTED
+
+
+def _again(one: Bug) -> str:
+    return f"make bug PUZZLE={one.puzzle} NUMBER={one.number}"
+
+
+def _remark(sentence: str) -> None:
+    """What there is to say about progress.txt, if anything."""
+    if sentence:
+        click.echo(sentence, err=True)
