@@ -11,7 +11,7 @@ from checker.commands.arguments import asked_for
 from checker.course.saving import replace_whole
 from checker.course.status import Misuse
 from checker.learner.bugs import BadEdit
-from checker.publish.questions import bank, moodle, notebooks
+from checker.publish.questions import bank, forms
 from checker.report.screen import console, say
 
 
@@ -42,9 +42,9 @@ def questions(puzzle: str | None, count: int, seed: int, folder: Path) -> None:
         raise Misuse(f"No wrong kernel of puzzle {puzzle_id} makes a question about a line.")
     stem = f"questions-{puzzle_id}"
     files = {
-        folder / f"{stem}.xml": moodle.quiz(asked),
-        folder / f"{stem}.ipynb": notebooks.handed_out(asked).encode(),
-        folder / f"{stem}-answers.ipynb": notebooks.with_answers(asked).encode(),
+        folder / f"{stem}.xml": forms.quiz(asked),
+        folder / f"{stem}.ipynb": forms.handed_out(asked).encode(),
+        folder / f"{stem}-answers.ipynb": forms.with_answers(asked).encode(),
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
