@@ -88,9 +88,7 @@ class KernelNames(Names):
         if name in self.language:
             return Problem("bare-module", f"`{name}` can only be used as {name}.something here.")
         if name in self.program.functions:
-            return not_taken(
-                f"the function `{name}` as a value", "Call it, or let tl.reduce combine with it.", "function-as-value"
-            )
+            return self.problem("function-as-value/function", name=name)
         if name in self.program.constants:
             return self._constant(name, self.program.constants[name])
         if name in self.program.definitions:
@@ -112,7 +110,7 @@ class KernelNames(Names):
         if owner == "tl":
             known = _TL | ATOMICS if self.program.atomics else _TL
             if self.program.atomics and last.startswith("atomic_") and last not in known:
-                return Problem("atomics", f"tl.{last} is not taken here.", refusals.OTHER_ATOMICS)
+                return self.problem("atomics/others", name=f"tl.{last}")
             return None if len(words) == 2 and last in known else _unknown_tl(words)
         if owner == "triton":
             host = f"triton.{words[1]} is for the host, not for a kernel."
@@ -136,13 +134,7 @@ class KernelNames(Names):
     def _constant(self, name: str, value: ast.expr) -> Problem | None:
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):  # the literal is a tl.constexpr(…)
             return None
-        return Problem(
-            "global-not-constexpr",
-            f"The kernel uses the global {name}, which is an ordinary Python number. The interpreter "
-            "allows that; a GPU compiler does not.",
-            f"Write {name} = tl.constexpr({ast.unparse(value)}) at the top of the file.",
-            compiles=False,
-        )
+        return self.problem("global-not-constexpr/global", name=name, value=ast.unparse(value))
 
 
 def attribute(name: str, owner: str | None) -> Problem | None:
@@ -163,7 +155,7 @@ def attribute(name: str, owner: str | None) -> Problem | None:
 def _unknown_tl(words: list[str]) -> Problem:
     name, last = ".".join(words[:3]), words[-1]
     if last.startswith("atomic_"):
-        return Problem("atomics", f"{name} is an atomic operation.", refusals.ATOMICS)
+        return refusals.problem("atomics/atomics", name=name)
     if len(words) == 2 and last in refusals.EXPLAINED:
         return refusals.EXPLAINED[last]
     if words[1] in {"math", "extra", "standard"} and len(words) > 2:

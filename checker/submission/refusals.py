@@ -12,7 +12,7 @@ problem = Problems(
     __file__,
     uncompilable=(
         *("not-a-kernel", "indexed/indexed", "recursion", "returns-a-value"),
-        *("print-without-text", "print-of-texts", "python-type"),
+        *("print-without-text", "print-of-texts", "python-type", "global-not-constexpr"),
     ),
     alike={"ImportFrom": "Import"},
 )
@@ -37,12 +37,6 @@ EXPLAINED = problem.by_word(
         "not-allowed/inline-asm-elementwise": "inline_asm_elementwise",
     }
 )
-ATOMICS = (
-    "Atomic operations are not part of this course. Give each output element to exactly one program: "
-    "then no two programs ever meet in memory."
-)
-OTHER_ATOMICS = "Use tl.atomic_add, tl.atomic_or and tl.atomic_xchg: the interpreter lets programs wait at these."
-
 # PyTorch's and NumPy's words for what Triton calls otherwise.
 PYTORCH = {
     "unsqueeze": "Write m[:, None] for m.unsqueeze(1), and m[None, :] for m.unsqueeze(0).",

@@ -51,11 +51,7 @@ class FunctionNames(names.Names):
         if name in self.locals or name in self.program.constants or name in self.refused:
             return None
         if name in self.program.definitions:
-            return Problem(
-                "not-kept",
-                f"The function uses `{name}`, which is neither a plain function nor a number.",
-                refusals.NOT_KEPT,
-            )
+            return self.problem("not-kept/not-kept", name=name)
         if self.imported(name):
             return self._from_outside(name, name)
         return Problem("unknown-name", f"The name `{name}` is not defined here.", self.what_was_meant(name))

@@ -45,7 +45,3 @@ LESSON = "Use what the lesson uses: torch.exp, x.amax, x.sum, slices, …"
 LEAVE_OUT = "Leave it out: no lesson needs it."
 PYTHON_ONLY = "A function has arithmetic, comparisons, for, if, and what torch has, and little else of Python."
 NOT_SEEN = "A function sees no such name from outside: write the value in it, or define it in a line above."
-NOT_KEPT = (
-    "Of the file, the judge keeps plain functions, without decorators, and constants that are numbers: SCALE = 0.5, "
-    'NEG_INF = -float("inf").'
-)
