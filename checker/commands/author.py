@@ -16,7 +16,7 @@ from checker.course.status import Misuse
 from checker.publish import bundle
 from checker.publish import ideas as mistakes
 from checker.publish.build import build as build_files
-from checker.publish.questions import bank, moodle, notebooks
+from checker.publish.questions import bank, forms
 from checker.report.screen import console, say
 
 
@@ -71,9 +71,9 @@ def questions(puzzle: str, count: int, seed: int, folder: Path) -> None:
         raise Misuse(f"No wrong kernel of puzzle {puzzle} makes a question about a line.")
     stem = f"questions-{puzzle}"
     files = {
-        folder / f"{stem}.xml": moodle.quiz(asked),
-        folder / f"{stem}.ipynb": notebooks.handed_out(asked).encode(),
-        folder / f"{stem}-answers.ipynb": notebooks.with_answers(asked).encode(),
+        folder / f"{stem}.xml": forms.quiz(asked),
+        folder / f"{stem}.ipynb": forms.handed_out(asked).encode(),
+        folder / f"{stem}-answers.ipynb": forms.with_answers(asked).encode(),
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -111,10 +111,6 @@ def _beside(puzzle: Puzzle, submission: Submission, before: Submission | None) -
 
 def _forms(puzzle: Puzzle, program: Program, targets: str, size: str, launch: str, stage: str = "ttgir") -> list[Form]:
     """In which forms the kernels that are filled in are compiled."""
-    try:
-        chosen = known.chosen(targets)
-    except ValueError as error:
-        raise Misuse(str(error)) from error
     kernels = [name for name in program.kernels if not program.empty(name)]
     stages = tuple(dict.fromkeys(("ttgir", STAGES[stage])))
-    return form.forms(puzzle, kernels, chosen, size, form.changes(launch, puzzle), stages)
+    return form.forms(puzzle, kernels, known.chosen(targets), size, form.changes(launch, puzzle), stages)

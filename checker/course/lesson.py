@@ -44,17 +44,22 @@ def notebook_text(puzzle_file: str, puzzle: Puzzle) -> str:
     """
     cells = []
     for number, (kind, source) in enumerate(script_cells(puzzle_file)):
-        cell: dict[str, Any] = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": source}
-        if kind == "code":
-            cell |= {"execution_count": None, "outputs": []}
-            if graded := _nbgrader(source, puzzle):
-                cell["metadata"] = {"nbgrader": graded}
-        cells.append(cell)
-    metadata = {
-        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-        "language_info": {"name": "python"},
-    }
-    return notebook_json({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
+        graded = _nbgrader(source, puzzle) if kind == "code" else {}
+        cells.append(new_cell(kind, f"cell-{number}", source, {"nbgrader": graded} if graded else {}))
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return notebook_json(new_notebook(cells, {"kernelspec": kernel}))
+
+
+def new_cell(kind: str, id: str, source: str, metadata: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """A cell of a notebook."""
+    made = {"cell_type": kind, "id": id, "metadata": metadata or {}, "source": source}
+    return made | ({"execution_count": None, "outputs": []} if kind == "code" else {})
+
+
+def new_notebook(cells: Sequence[Any], metadata: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """A notebook of Python with these cells."""
+    about = {"language_info": {"name": "python"}, **(metadata or {})}
+    return {"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 5}
 
 
 def notebook_json(notebook: Any) -> str:

@@ -48,22 +48,25 @@ def replacing(path: Path, mode: int | None = None) -> Iterator[TextIO]:
         raise
 
 
+def write_new(path: Path, data: bytes, mode: int = NEW_FILE) -> None:
+    """Write a file that is not there yet, whole or not at all. FileExistsError, OSError."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), mode)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(path)  # half a file would look like a whole one
+        raise
+
+
 def keep_copy(path: Path, data: bytes) -> Path:
     """Write what a file holds beside it, as .bak, .bak2, …: the first name that is free. OSError."""
     for number in count(1):
         copy = path.with_name(f"{path.name}.bak{number if number > 1 else ''}")
-        try:
-            descriptor = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), NEW_FILE)
-        except FileExistsError:
-            continue
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(copy)  # half a copy would look like a whole one
-            raise
-        return copy
+        with contextlib.suppress(FileExistsError):
+            write_new(copy, data)
+            return copy
     raise AssertionError("there is always a next number")

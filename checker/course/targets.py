@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from checker.course.status import Misuse
+
 KIB = 1024
 
 
@@ -57,10 +59,10 @@ DEFAULT = ("sm_90",)
 
 
 def chosen(text: str) -> tuple[str, ...]:
-    """The targets that `all` or a list with commas names. ValueError: one that is not known."""
+    """The targets that `all` or a list with commas names. Raises Misuse for one that is not known."""
     words = [name.strip() for name in text.split(",")]
     names = tuple(dict.fromkeys(name for word in words for name in (ALL if word == "all" else (word,))))
     for name in names:
         if name not in KNOWN:
-            raise ValueError(f"There is no target {name!r}. There is: {', '.join(KNOWN)}; all is {', '.join(ALL)}.")
+            raise Misuse(f"There is no target {name!r}. There is: {', '.join(KNOWN)}; all is {', '.join(ALL)}.")
     return names

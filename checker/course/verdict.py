@@ -43,15 +43,8 @@ class Status(str, Enum):
 # Whatever else such a submission got right, it scores 0.
 SCORES_NOTHING = frozenset(
     {
-        Status.CHECKER_FAULT,
-        Status.TOO_BUSY,
-        Status.MISUSED,
-        Status.INVALID,
-        Status.FORBIDDEN,
-        Status.NOT_STARTED,
-        Status.DOES_NOT_COMPILE,
-        Status.OUTPUT_FLOOD,
-        Status.MALFORMED_OUTPUT,
+        *(Status.CHECKER_FAULT, Status.TOO_BUSY, Status.MISUSED, Status.INVALID, Status.FORBIDDEN, Status.NOT_STARTED),
+        *(Status.DOES_NOT_COMPILE, Status.OUTPUT_FLOOD, Status.MALFORMED_OUTPUT),
     }
 )
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from checker.course.puzzle import Puzzle
 from checker.submission.extract import NotASubmission, extract
+from checker.submission.nodes import parsed
 from checker.submission.read import Cell, Submission, Unreadable, blanked, cells_of, from_cells, from_file
 
 
@@ -100,8 +101,6 @@ def _numbers(positions: Sequence[int]) -> str:
 
 def _without(text: str, kernel: str) -> str:
     """A cell without a kernel's definition, or without anything if Python cannot read it; lines keep their numbers."""
-    try:
-        statements = ast.parse(text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    if (tree := parsed(text)) is None:
         return "\n" * text.count("\n")
-    return blanked(text, [node for node in statements if isinstance(node, ast.FunctionDef) and node.name == kernel])
+    return blanked(text, [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == kernel])

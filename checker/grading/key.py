@@ -6,11 +6,12 @@ the course's folder, because folders like these are shared, copied and released 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import secrets
 from pathlib import Path
+
+from checker.course.saving import write_new
 
 
 class KeyProblem(Exception):
@@ -29,17 +30,11 @@ def make(path: Path, course: Path) -> bool:
         )
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(secrets.token_hex(32) + "\n")
-            os.fchmod(descriptor, 0o600)
-            file.flush()
-            os.fsync(descriptor)
+        write_new(path, f"{secrets.token_hex(32)}\n".encode(), 0o600)
+        path.chmod(0o600)  # also where files are made without some of these rights
     except FileExistsError:  # another one was faster
         return False
     except OSError as error:
-        with contextlib.suppress(OSError):
-            path.unlink(missing_ok=True)  # half a key is none
         raise KeyProblem(f"The key {path} cannot be written: {error.strerror}.") from error
     return True
 

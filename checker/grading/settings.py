@@ -6,6 +6,7 @@ Points are for the instructor to change at any time: they are applied when a rep
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,61 +21,49 @@ from checker import catalog
 from checker.course import ladder
 from checker.course.status import Misuse
 from checker.course.verdict import Verdict
-from checker.grading.late import Late
 from checker.report.detail import FULL, Detail
 
 NAME = "course.toml"
 SEVEN = ("p1", "p2", "p3", "p4", "p5", "p6", "p7")  # what a course has whose file is older than the line `puzzles`
 
-# What may stand in the file; the description ends the sentence on a value that does not fit.
-_Id = Annotated[
+
+def _kind(of: Any, description: str, **limits: Any) -> Any:
+    """What a value of the file may be; the description ends the sentence on one that does not fit."""
+    return Annotated[of, Meta(description=description, **limits)]
+
+
+_ID = _kind(
     str,
-    Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*\Z", description="use letters, digits, `-`, `_` and `.` only, in quotes"),
-]
-_Puzzles = Annotated[
-    list[str | int], Meta(min_length=1, description='name the puzzles of the course, such as ["p1", "p2"]')
-]
-_Text = Annotated[str, Meta(description="use a text, in quotes")]
-_Sandbox = Annotated[Literal["required", "none"], Meta(description="use 'required' or 'none'")]
-_Policy = Annotated[Literal["none", "zero", "per day"], Meta(description="use 'none', 'zero' or 'per day'")]
-_Amount = Annotated[float, Meta(ge=0, lt=1e6, description="use a number that is not negative")]
-_Whole = Annotated[int, Meta(ge=0, lt=1_000_000, description="use a whole number that is not negative")]
-_Detail = Annotated[Detail, Meta(description="use 'full', 'finding' or 'points'")]
-_Slug = Annotated[
+    "use letters, digits, `-`, `_` and `.` only, in quotes",
+    pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*\Z",
+)
+_SLUG = _kind(
     str,
-    Meta(
-        pattern=r"^[a-z0-9]+(-[a-z0-9]+)*\Z",
-        max_length=50,  # of a cell's id there may be 64
-        description="use at most 50 small letters, digits and `-` between them, in quotes",
-    ),
-]
+    "use at most 50 small letters, digits and `-` between them, in quotes",
+    pattern=r"^[a-z0-9]+(-[a-z0-9]+)*\Z",
+    max_length=50,  # of a cell's id there may be 64
+)
 _Markdown = Annotated[
     str,
     Meta(
-        pattern=r"(?s)^(?!.*(BEGIN|END) (SOLUTION|MARK SCHEME|HIDDEN TESTS)).*\S",
         description="use a text, in quotes, without the lines that nbgrader takes for marks, such as BEGIN SOLUTION",
+        pattern=r"(?s)^(?!.*(BEGIN|END) (SOLUTION|MARK SCHEME|HIDDEN TESTS)).*\S",
     ),
 ]
-_Rubric = Annotated[
-    list[_Markdown], Meta(description='use texts, such as ["names the maximum"], without nbgrader\'s marks')
-]
-_Questions = Annotated[
-    list[dict[str, Any]], Meta(description="write [[question.ASSIGNMENT]], in double brackets, above each question")
-]
-_Table = Annotated[dict[str, Any], Meta(description='it must hold lines such as "name" = 10')]
-_FILE = {
-    "id": _Id,
-    "puzzles": _Puzzles,
-    "key_file": _Text,
-    "sandbox": _Sandbox,
-    "late": _Table,
-    "attempts": _Table,
-    "points": _Table,
-    "question": _Table,
-    "feedback": _Table,
-}
-_LATE = {"policy": _Policy, "percent_per_day": _Amount, "most_percent": _Amount, "grace_minutes": _Amount}
-_QUESTION = {"name": _Slug, "text": _Markdown, "points": _Whole, "rubric": _Rubric}
+_RUBRIC = _kind(list[_Markdown], 'use texts, such as ["names the maximum"], without nbgrader\'s marks')
+_TEXT = _kind(str, "use a text, in quotes")
+_AMOUNT = _kind(float, "use a number that is not negative", ge=0, lt=1e6)
+_WHOLE = _kind(int, "use a whole number that is not negative", ge=0, lt=1_000_000)
+_DETAIL = _kind(Detail, "use 'full', 'finding' or 'points'")
+_POLICY = _kind(Literal["none", "zero", "per day"], "use 'none', 'zero' or 'per day'")
+_SANDBOX = _kind(Literal["required", "none"], "use 'required' or 'none'")
+_PUZZLES = _kind(list[str | int], 'name the puzzles of the course, such as ["p1", "p2"]', min_length=1)
+_TABLE = _kind(dict[str, Any], 'it must hold lines such as "name" = 10')
+_QUESTIONS = _kind(list[dict[str, Any]], "write [[question.ASSIGNMENT]], in double brackets, above each question")
+_FILE = {"id": _ID, "puzzles": _PUZZLES, "key_file": _TEXT, "sandbox": _SANDBOX}
+_FILE |= dict.fromkeys(("late", "attempts", "points", "question", "feedback"), _TABLE)
+_LATE = {"policy": _POLICY, "percent_per_day": _AMOUNT, "most_percent": _AMOUNT, "grace_minutes": _AMOUNT}
+_QUESTION = {"name": _SLUG, "text": _Markdown, "points": _WHOLE, "rubric": _RUBRIC}
 
 
 class SettingsError(Exception):
@@ -89,6 +78,25 @@ class Question:
     text: str  # Markdown
     points: int
     rubric: tuple[str, ...] = ()  # what graders look for; students do not see it
+
+
+@dataclass(frozen=True)
+class Late:
+    """What a submission loses that comes after its deadline, which nbgrader knows."""
+
+    policy: str = "none"  # none; zero: everything; per day: a share of its score for each day that has begun
+    percent_per_day: float = 10.0
+    most_percent: float = 100.0
+    grace_minutes: float = 0.0
+
+    def penalty(self, score: float, seconds_late: float) -> float:
+        """The points that a score loses."""
+        late = seconds_late - 60 * self.grace_minutes
+        if self.policy == "none" or late <= 0:
+            return 0.0
+        percent = 100.0 if self.policy == "zero" else math.ceil(late / 86400) * self.percent_per_day
+        most = self.most_percent if self.policy == "per day" else 100.0
+        return score * min(percent, most, 100.0) / 100  # never more than there is
 
 
 @dataclass(frozen=True)
@@ -187,15 +195,15 @@ def _said(data: dict[str, Any]) -> dict[str, Any]:
     if "puzzles" in said:
         said["puzzles"] = ids_of(said["puzzles"])
     said["late"] = Late(**_table("[late]", said.get("late", {}), _LATE))
-    said["attempts"] = _table("[attempts]", said.get("attempts", {}), dict.fromkeys(["allowed", *ids], _Whole))
-    points = _table("[points]", said.get("points", {}), dict.fromkeys(ids, _Table))
+    said["attempts"] = _table("[attempts]", said.get("attempts", {}), dict.fromkeys(["allowed", *ids], _WHOLE))
+    points = _table("[points]", said.get("points", {}), dict.fromkeys(ids, _TABLE))
     said["points"] = {
-        stem: _table(f"[points.{stem}]", given, {p.name: _Whole for p in catalog.load(ids[stem]).properties})
+        stem: _table(f"[points.{stem}]", given, {p.name: _WHOLE for p in catalog.load(ids[stem]).properties})
         for stem, given in points.items()
     }
-    questions = _table("[question]", said.get("question", {}), dict.fromkeys(ids, _Questions))
+    questions = _table("[question]", said.get("question", {}), dict.fromkeys(ids, _QUESTIONS))
     said["question"] = {stem: tuple(_questions(stem, given)) for stem, given in questions.items()}
-    said["feedback"] = _table("[feedback]", said.get("feedback", {}), dict.fromkeys(["detail", *ids], _Detail))
+    said["feedback"] = _table("[feedback]", said.get("feedback", {}), dict.fromkeys(["detail", *ids], _DETAIL))
     return said
 
 
@@ -249,7 +257,8 @@ def check_id(id: str) -> None:
 
 def template(id: str) -> str:
     """A new course's `course.toml`: everything that can be said in it, as it holds by default."""
-    head = _HEAD.format(id=id, puzzles=json.dumps(ladder.graded()))
+    head = Path(__file__).with_name(NAME).read_text(encoding="utf-8")
+    head = head.format(id=id, puzzles=json.dumps(ladder.graded()))
     return head + "".join(_template_points(puzzle_id) for puzzle_id in ladder.graded())
 
 
@@ -258,47 +267,3 @@ def _template_points(puzzle_id: str) -> str:
     width = 2 + max(len(one.name) for one in puzzle.properties)
     lines = [f"{chr(34) + one.name + chr(34):{width}} = {one.weight:<3} # {one.title}" for one in puzzle.properties]
     return f"\n[points.{puzzle.stem}]\n" + "\n".join(lines) + "\n"
-
-
-_HEAD = """\
-# This course's own settings. `make course` wrote this file once; it is yours, and is never overwritten.
-# After a change: `make course` brings the points into source/, and says what to type then. Nothing that was judged is
-# run again.
-
-id = "{id}" # nbgrader's course_id; the name of the folder in the exchange
-
-# The puzzles of this course: no other one is handed out, graded or exported.
-puzzles = {puzzles}
-
-# The key that hidden inputs are drawn from. Nothing: in your configuration folder, under the course's id.
-key_file = ""
-
-# "required": grade only in a sandbox; `python -m checker doctor` says whether there is one. "none": without one, if you
-# trust everybody who hands in; a submission can then read everything that you can, and each result says so.
-sandbox = "required"
-
-[late] # deadlines are nbgrader's: set them in the formgrader
-policy = "none" # "none", "zero" (a late submission gets nothing), or "per day"
-percent_per_day = 10 # of the score, for each day that has begun
-most_percent = 100
-grace_minutes = 0
-
-[attempts] # the newest of the first N submissions counts, with `nbgrader collect --update`; 0: any number
-allowed = 0
-# p5_flash_attention_1 = 3 # for one assignment
-
-[feedback] # what students get of a report; `make grade` writes all of it for you
-# "full": as `make check` shows it; "finding": names mistakes and their places, with no fix and no values; "points":
-# properties and points only
-detail = "full"
-# p5_flash_attention_1 = "finding" # for one assignment
-
-# Questions that students answer in writing, and you grade by hand: as many as you like, below the cell that checks.
-# [[question.p2_safe_softmax]]
-# name = "why-three-passes" # fixed once students have answered
-# text = "Why does safe softmax read each row three times?" # Markdown; longer texts between three quotes
-# points = 10
-# rubric = ["the maximum comes first", "exp overflows without it"] # for graders only
-
-# Points, by property.
-"""

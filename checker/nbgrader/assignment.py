@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from checker import catalog
-from checker.course.lesson import GAP, emptied, notebook_text, span
+from checker.course.lesson import GAP, emptied, new_cell, notebook_json, notebook_text, span
 from checker.course.puzzle import Puzzle
 from checker.grading.settings import Question
 
@@ -59,7 +59,7 @@ def source_notebook(root: Path, puzzle_id: str, points: int, questions: Sequence
             f'puzzles/{puzzle.stem}.py has no cell that ends with check("{puzzle_id}"): nothing can be graded.'
         )
     notebook["cells"][place:place] = [cell for question in questions for cell in _asked(question)]
-    return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    return notebook_json(notebook)
 
 
 def _asked(question: Question) -> Iterator[dict[str, Any]]:
@@ -75,7 +75,7 @@ def _asked(question: Question) -> Iterator[dict[str, Any]]:
         (question.name, ANSWER, {"grade": True, "solution": True, "locked": False, "points": question.points}),
     ):
         metadata = {"nbgrader": {"grade_id": name, **marks, **common}}
-        yield {"cell_type": "markdown", "id": f"{SAID}{name}", "metadata": metadata, "source": source}
+        yield new_cell("markdown", f"{SAID}{name}", source, metadata)
 
 
 def with_questions(notebook: str, old: str) -> str:
@@ -106,14 +106,13 @@ def with_questions(notebook: str, old: str) -> str:
             cells.insert(place, own)
             place += 1
     marks = [_mark(cell) for cell in cells]
-    if twice := [
-        _mark(cell) for cell in cells if str(cell.get("id")).startswith(SAID) and marks.count(_mark(cell)) > 1
-    ]:
+    said = [_mark(cell) for cell in cells if str(cell.get("id")).startswith(SAID)]
+    if twice := [mark for mark in said if marks.count(mark) > 1]:
         raise NoAssignment(
             f"Two cells of one notebook would be called {twice[0]!r}: a question of course.toml's, and one that was "
             "there before. Give the question another name."
         )
-    return json.dumps(made, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    return notebook_json(made)
 
 
 def _mark(cell: dict[str, Any]) -> str | None:

@@ -8,25 +8,13 @@ from typing import Any
 from checker.grading import settings
 
 _STOCK_AFTER_EXECUTE = [
-    "nbgrader.preprocessors.IgnorePattern",
-    "nbconvert.preprocessors.ClearMetadataPreprocessor",
-    "nbgrader.preprocessors.LimitOutput",
-    "nbgrader.preprocessors.SaveAutoGrades",
+    *("nbgrader.preprocessors.IgnorePattern", "nbconvert.preprocessors.ClearMetadataPreprocessor"),
+    *("nbgrader.preprocessors.LimitOutput", "nbgrader.preprocessors.SaveAutoGrades"),
 ]
-_STOCK_GENERATE = [
-    "IncludeHeaderFooter",
-    "InstantiateTests",
-    "LockCells",
-    "ClearSolutions",
-    "ClearOutput",
-    "CheckCellMetadata",
-    "ComputeChecksums",
-    "SaveCells",
-    "ClearHiddenTests",
-    "ClearMarkScheme",
-    "ComputeChecksums",
-    "CheckCellMetadata",
-]
+_STOCK_GENERATE = (
+    *("IncludeHeaderFooter", "InstantiateTests", "LockCells", "ClearSolutions", "ClearOutput", "CheckCellMetadata"),
+    *("ComputeChecksums", "SaveCells", "ClearHiddenTests", "ClearMarkScheme", "ComputeChecksums", "CheckCellMetadata"),
+)
 _OURS = ("ClearSolutions", "ClearMarkScheme")
 
 

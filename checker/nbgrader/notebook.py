@@ -6,6 +6,7 @@ further steps, or be more in a browser than words and formulas.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
@@ -29,7 +30,9 @@ def clean_notebook(notebook: Handed, puzzle: Puzzle, points: int, released: Path
 
     `released`: the notebook as students got it. If it is not there any more, nothing but the check is marked.
     """
-    ours = _released(released)
+    ours: list[tuple[Cell, dict[str, Any]]] = []
+    with contextlib.suppress(OSError, ValueError):
+        ours = _read(released)
     named = {marks["grade_id"]: (cell, marks) for cell, marks in ours if "grade_id" in marks}
     handed_in = notebook.cells[:MOST_CELLS]
     cells = _cells(handed_in, ours)
@@ -74,7 +77,14 @@ def _cells(handed_in: Sequence[Cell], ours: Sequence[tuple[Cell, Any]]) -> list[
 
 def _wanted(named: Mapping[str, tuple[Cell, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
     """Marks by name, of the cells that people grade and of those that nbgrader puts back as they were in `source/`."""
-    return {name: dict(marks) for name, (_, marks) in named.items() if _by_hand(marks) or _is_locked(marks)}
+    wanted = {}
+    for name, (_, marks) in named.items():
+        grade, solution = marks.get("grade"), marks.get("solution")
+        by_hand = (grade and solution) or marks.get("task")
+        put_back = marks.get("locked") and not grade and not solution
+        if by_hand or put_back:
+            wanted[name] = dict(marks)
+    return wanted
 
 
 def _marked(
@@ -95,28 +105,10 @@ def _marked(
     return nbformat.from_dict(made)
 
 
-def _released(path: Path) -> list[tuple[Cell, dict[str, Any]]]:
-    """(cell, nbgrader's marks of it) of a notebook; nothing if it cannot be read."""
-    try:
-        return _read(path)
-    except (OSError, ValueError):
-        return []
-
-
 def _read(path: Path) -> list[tuple[Cell, dict[str, Any]]]:
-    """The same. Raises OSError or ValueError."""
+    """(cell, nbgrader's marks of it) of a notebook. Raises OSError or ValueError."""
     cells = nbformat.read(path, nbformat.NO_CONVERT).cells
     return [(Cell(cell.cell_type, cell.source), cell.metadata.get("nbgrader", {})) for cell in cells]
-
-
-def _by_hand(marks: dict[str, Any]) -> bool:
-    """Whether these are the marks of a question that an instructor has added and grades."""
-    return bool((marks.get("grade") and marks.get("solution")) or marks.get("task"))
-
-
-def _is_locked(marks: dict[str, Any]) -> bool:
-    """Whether nbgrader puts back what stood in such a cell."""
-    return bool(marks.get("locked") and not marks.get("grade") and not marks.get("solution"))
 
 
 def _cell(number: int, kind: str, text: str) -> Any:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from checker import __version__
-from checker.course.lesson import notebook_json
+from checker.course.lesson import new_cell, notebook_json
 
 REPOSITORY = "https://github.com/flash-puzzles/flash-puzzles"  # where the project is published
 WHEEL = f"{REPOSITORY}/releases/download/v{__version__}/flash_puzzles-{__version__}-py3-none-any.whl"
@@ -21,20 +20,7 @@ except ImportError:
 def hosted(notebook: str, name: str) -> str:
     """A notebook with both above its lesson. `name`: of its file."""
     lesson = json.loads(notebook)
-    open_there: dict[str, Any] = {
-        "cell_type": "markdown",
-        "id": "open",
-        "metadata": {},
-        # In words, because a picture would need a network.
-        "source": f"**[▶ Open in Colab]({_COLAB}/blob/v{__version__}/notebooks/{name})**",
-    }
-    install: dict[str, Any] = {
-        "cell_type": "code",
-        "execution_count": None,
-        "id": "install",
-        "metadata": {},
-        "outputs": [],
-        "source": _INSTALL,
-    }
-    lesson["cells"] = [open_there, install, *lesson["cells"]]
+    # In words, because a picture would need a network.
+    words = f"**[▶ Open in Colab]({_COLAB}/blob/v{__version__}/notebooks/{name})**"
+    lesson["cells"] = [new_cell("markdown", "open", words), new_cell("code", "install", _INSTALL), *lesson["cells"]]
     return notebook_json(lesson)

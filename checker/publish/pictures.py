@@ -30,26 +30,7 @@ MAGENTA, CYAN = (210, 168, 255), (86, 211, 219)
 THEME = TerminalTheme(PAPER, INK, [PAPER, RED, GREEN, YELLOW, BLUE, MAGENTA, CYAN, INK])
 
 # As rich's own, without fonts that would have to be fetched; a line is as long in any font.
-SVG = """\
-<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">
-<style>
-.{unique_id}-matrix {{ font: {char_height}px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }}
-.{unique_id}-title {{ font: bold 18px sans-serif; }}
-{styles}
-</style>
-<defs>
-<clipPath id="{unique_id}-clip-terminal"><rect width="{terminal_width}" height="{terminal_height}"/></clipPath>
-{lines}
-</defs>
-{chrome}
-<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
-{backgrounds}
-<g class="{unique_id}-matrix">
-{matrix}
-</g>
-</g>
-</svg>
-"""
+SVG = Path(__file__).with_name("terminal.svg")
 
 
 def example(path: Path) -> Verdict:
@@ -70,7 +51,7 @@ def verdict_svg(verdict: Verdict) -> str:
     screen = console(file=io.StringIO(), width=COLUMNS, record=True, **colours)
     show(screen, verdict)
     title = f"make check PUZZLE={verdict.puzzle}"
-    return screen.export_svg(title=title, theme=THEME, code_format=SVG, unique_id="report")
+    return screen.export_svg(title=title, theme=THEME, code_format=SVG.read_text(encoding="utf-8"), unique_id="report")
 
 
 def words_of(svg: str) -> list[str]:

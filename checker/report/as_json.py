@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
 from checker.course.verdict import Compilation, Finding, Run, Verdict
 
 SCHEMA = 3  # 1: `puzzle` was a number; 2: `endless-traffic` was a finding of its own, now it is `time-limit`
-_OF_A_PLACE = ("cell", "line", "case", "program", "tensor", "index")
-_OF_TRAFFIC = ("elements", "loads", "stores", "most_loads", "most_stores")
 
 
 def as_dict(verdict: Verdict) -> dict[str, Any]:
@@ -22,10 +21,7 @@ def as_dict(verdict: Verdict) -> dict[str, Any]:
         "verdict": verdict.status.value,
         "accepted": verdict.accepted,
         "score": {"earned": verdict.earned, "possible": verdict.possible},
-        "properties": [
-            {"name": p.name, "title": p.title, "passed": p.passed, "weight": p.weight, "detail": p.detail}
-            for p in verdict.properties
-        ],
+        "properties": [_fields(one, ("name", "title", "passed", "weight", "detail")) for one in verdict.properties],
         "findings": [_finding(finding) for finding in verdict.findings],
         "remarks": list(verdict.remarks),
         "runs": [_run(run) for run in verdict.runs],
@@ -34,11 +30,7 @@ def as_dict(verdict: Verdict) -> dict[str, Any]:
             for target in dict.fromkeys(c.target for c in verdict.compiled)
         },
         "printed": [{"case": case, "text": text} for case, text in verdict.printed],
-        "file": verdict.file,
-        "mode": verdict.mode,
-        "sandbox": verdict.sandbox,
-        "submission_sha256": verdict.submission_sha256,
-        "versions": verdict.versions,
+        **_fields(verdict, ("file", "mode", "sandbox", "submission_sha256", "versions")),
     }
 
 
@@ -51,11 +43,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
     return {
         "id": finding.id,
         "verdict": finding.status.value,
-        "title": finding.title,
-        "explanation": finding.explanation,
-        "question": finding.question,
-        "hint": finding.hint,
-        "where": {name: getattr(finding.where, name) for name in _OF_A_PLACE},
+        **_fields(finding, ("title", "explanation", "question", "hint")),
+        "where": _fields(finding.where, ("cell", "line", "case", "program", "tensor", "index")),
         "examples": finding.examples,
         "error_map": None if finding.error_map is None else asdict(finding.error_map),
     }
@@ -63,23 +52,25 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def _compiled(one: Compilation) -> dict[str, Any]:
     return {
-        "kernel": one.kernel,
-        "compiles": one.compiles,
+        **_fields(one, ("kernel", "compiles")),
         "shared_bytes": one.shared,
         "shared_limit": one.shared_limit,
         "num_stages": one.stages,
-        "registers": one.registers,
-        "spilled": one.spilled,
+        **_fields(one, ("registers", "spilled")),
     }
 
 
 def _run(run: Run) -> dict[str, Any]:
     traffic: dict[str, dict[str, Any]] = {}
     for moved in run.traffic:
-        numbers = {name: getattr(moved, name) for name in _OF_TRAFFIC}
+        numbers = _fields(moved, ("elements", "loads", "stores", "most_loads", "most_stores"))
         traffic.setdefault(moved.kernel, {})[moved.tensor] = numbers
     held = {"held": [asdict(one) for one in run.held]} if run.held else {}
     return {"device": run.device, "seconds": run.seconds, "traffic": traffic} | held
+
+
+def _fields(one: object, names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(one, name) for name in names}
 
 
 def finite(value: Any) -> Any:

@@ -45,10 +45,10 @@ def _parts(verdict: Verdict, colour: str) -> Iterator[str]:
     for finding in verdict.findings[: words.MOST_FINDINGS]:
         yield from _finding(verdict, finding)
     if len(verdict.findings) > words.MOST_FINDINGS:
-        yield _paragraph(f"and {len(verdict.findings) - words.MOST_FINDINGS} more, which may follow from these.")
+        yield _paragraph(words.more(verdict))
     if verdict.runs:
         yield _properties(verdict)
-        if verdict.accepted or any(f.status is Status.OVER_TRAFFIC for f in verdict.findings):
+        if words.shows_traffic(verdict):
             if verdict.runs[0].held:
                 yield _held(verdict.runs[0].held)
             elif verdict.runs[0].traffic:
@@ -105,11 +105,8 @@ def _pre(lines: Iterable[str]) -> str:
 
 def _source(finding: Finding) -> str:
     """The line and its neighbours; the line itself is marked."""
-    lines = list(finding.where.source)
-    while lines and not lines[-1][1].strip():
-        lines.pop()
     rows = []
-    for number, line in lines:
+    for number, line in words.source(finding):
         marked = number == finding.where.line
         text = f"{'▶' if marked else ' '} {number:>3} │ {escape(line)}"
         rows.append(f'<span style="{_MARKED}">{text}</span>' if marked else f'<span style="{_FAINT}">{text}</span>')

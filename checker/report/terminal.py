@@ -53,50 +53,46 @@ def show_table(console: Console, verdicts: Iterable[Verdict]) -> None:
 
 
 def _report(verdict: Verdict) -> Iterator[RenderableType]:
-    yield Rule(Text(words.title(verdict), style="bold"), align="left", characters="─", style="dim")
-    yield headline(verdict)
+    for number, block in enumerate(_blocks(verdict)):
+        yield from (Text(), *block) if number else block
+
+
+def _blocks(verdict: Verdict) -> Iterator[Iterable[RenderableType]]:
+    """What stands together, with an empty line between one and the next."""
+    yield (
+        Rule(Text(words.title(verdict), style="bold"), align="left", characters="─", style="dim"),
+        headline(verdict),
+    )
     if verdict.status is Status.NOT_STARTED:
-        yield from _invitation(verdict)
+        finding = verdict.findings[0]
+        yield Text(finding.explanation), *_command(finding), Text(finding.hint)
         return
     for finding in verdict.findings[: words.MOST_FINDINGS]:
-        yield Text()
-        yield from _finding(verdict, finding)
+        yield _finding(verdict, finding)
     if len(verdict.findings) > words.MOST_FINDINGS:
-        yield Text()
-        yield Text(f"and {len(verdict.findings) - words.MOST_FINDINGS} more, which may follow from these.")
+        yield [Text(words.more(verdict))]
     if verdict.runs:
-        yield Text()
-        yield _properties(verdict)
-        if verdict.accepted or any(f.status is Status.OVER_TRAFFIC for f in verdict.findings):
-            yield Text()
-            yield from _traffic(verdict.runs[0].traffic)
-            yield from _held(verdict.runs[0].held)
+        yield [_properties(verdict)]
+        if words.shows_traffic(verdict):
+            yield *_traffic(verdict.runs[0].traffic), *_held(verdict.runs[0].held)
     if verdict.compiled:
-        yield Text()
-        for sentence in words.compiled(verdict.compiled):
-            yield _indented(Text(sentence))
+        yield [_indented(Text(sentence)) for sentence in words.compiled(verdict.compiled)]
     for remark in verdict.remarks:
-        yield Text()
-        yield Text.assemble(("By the way: ", "bold"), remark)
+        yield [Text.assemble(("By the way: ", "bold"), remark)]
     if verdict.printed:
-        yield Text()
-        yield from _printed(verdict)
-    yield Text()
+        yield _printed(verdict)
+    yield _closing(verdict)
+
+
+def _closing(verdict: Verdict) -> Iterator[RenderableType]:
     yield Text(words.closing(verdict), style="" if verdict.accepted else "dim")
-    if verdict.asking:
-        yield Text.assemble("Stuck? ", (verdict.asking, "bold"), no_wrap=True, overflow="ignore")
-    if verdict.walk_through:
-        yield Text.assemble(words.WALK_THROUGH, " ", (verdict.walk_through, "bold"), no_wrap=True, overflow="ignore")
-    if verdict.upcoming:
-        yield Text.assemble("Next: ", (verdict.upcoming, "bold"), no_wrap=True, overflow="ignore")
-
-
-def _invitation(verdict: Verdict) -> Iterator[RenderableType]:
-    finding = verdict.findings[0]
-    yield Text()
-    yield Text(finding.explanation)
-    yield from _command(finding)
-    yield Text(finding.hint)
+    for what, typed in (
+        ("Stuck?", verdict.asking),
+        (words.WALK_THROUGH, verdict.walk_through),
+        ("Next:", verdict.upcoming),
+    ):
+        if typed:
+            yield Text.assemble(f"{what} ", (typed, "bold"), no_wrap=True, overflow="ignore")
 
 
 def _command(finding: Finding) -> Iterator[RenderableType]:
@@ -132,14 +128,11 @@ def _indented(text: Text) -> RenderableType:
 
 def _source(finding: Finding) -> RenderableType:
     """The line and its neighbours: the line itself whole, its neighbours as far as there is room."""
-    lines = list(finding.where.source)
-    while lines and not lines[-1][1].strip():
-        lines.pop()
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     table.add_column(overflow="fold")
-    for number, line in lines:
+    for number, line in words.source(finding):
         if number == finding.where.line:
             table.add_row("  ▶", f"{number} │", Text(line, style="bold"))
         else:

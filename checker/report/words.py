@@ -84,6 +84,24 @@ def place(verdict: Verdict, finding: Finding) -> str:
     return ", ".join(parts)
 
 
+def more(verdict: Verdict) -> str:
+    """What stands below the findings that are shown, if there are others."""
+    return f"and {len(verdict.findings) - MOST_FINDINGS} more, which may follow from these."
+
+
+def source(finding: Finding) -> list[tuple[int, str]]:
+    """(number, text) of a finding's line and its neighbours, without blank lines at the end."""
+    lines = list(finding.where.source)
+    while lines and not lines[-1][1].strip():
+        lines.pop()
+    return lines
+
+
+def shows_traffic(verdict: Verdict) -> bool:
+    """Whether a report says what was moved or held: if all is right, or if that is what is wrong."""
+    return verdict.accepted or any(one.status is Status.OVER_TRAFFIC for one in verdict.findings)
+
+
 def why(result: PropertyResult) -> str:
     """Why a property is not proven, in a few words; or what else there is to say of it."""
     if result.case:

@@ -1,44 +1,94 @@
-"""What the names in a kernel stand for, and which of them are taken."""
+"""What the names in a kernel stand for, and which of them are taken; what PyTorch's names share with it."""
 
 from __future__ import annotations
 
 import ast
 import builtins
 import difflib
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
-from checker.submission import refusals
+from checker.submission import refusals, vocabulary
 from checker.submission.extract import Program
-from checker.submission.problem import Problem
+from checker.submission.problem import Problem, Problems
 from checker.submission.refusals import not_taken
-from checker.submission.vocabulary import ATOMICS, ATTRIBUTES, BUILTINS, TL_FUNCTIONS, TL_TYPES
+from checker.submission.vocabulary import ATOMICS, ATTRIBUTES, TL_FUNCTIONS, TL_TYPES
 
 # Names are compared with each other to say which one was meant: not more and not longer ones than people write.
 MOST_NAMES, LONGEST_NAME = 200, 32
 _TL = TL_FUNCTIONS | TL_TYPES
 
 
-class Names:
-    """The names that one function of a program may use."""
+class Names(ABC):
+    """The names that one function of a program may use: what both languages have in common."""
 
-    def __init__(self, function: ast.FunctionDef, program: Program):
+    problem: ClassVar[Problems]
+    python_only: ClassVar[str]  # said of Python's other functions
+    not_seen: ClassVar[str]  # said of what nobody knows
+    builtins: ClassVar[frozenset[str]]  # functions of Python
+    language: ClassVar[frozenset[str]]  # names of the language's module, and of what is around it
+    words: ClassVar[frozenset[str]]  # what that module has
+    others: ClassVar[frozenset[str]]  # modules that have no place here
+
+    def __init__(self, function: ast.FunctionDef, program: Program, stored: Iterable[str]):
+        """`stored`: names that get a value in the function."""
         self.program = program
-        self.locals = {a.arg for a in function.args.args} | {
-            node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        }
+        self.locals = {a.arg for a in function.args.args} | {*stored}
         # Functions from which this one can be reached again: calling one of them is recursion.
         self.callers = {name for name, called in program.calls.items() if function.name in called}
 
+    @abstractmethod
     def value(self, name: str) -> Problem | None:
         """What is wrong with a name that stands alone, where a value is wanted."""
-        if name in self.locals or name in BUILTINS:
+
+    def function(self, name: str) -> Problem | None:
+        """What is wrong with calling a name, or with combining with it."""
+        if name in self.locals:
+            return not_taken(f"calls of a variable, such as `{name}`", "Call a function by its own name.", "call")
+        if name in self.callers:
+            return self.problem("recursion/recursion")
+        return None if name in self.builtins or name in self.program.functions else self.value(name)
+
+    def of_a_module(self, name: str) -> bool:
+        """Whether `name.something` is a name of a module, as far as anybody can tell."""
+        known = self.locals | self.program.functions.keys() | self.program.definitions
+        return name not in known and (name in self.language | self.others or self.imported(name))
+
+    def imported(self, name: str) -> bool:
+        """Whether an import may have given a name its meaning."""
+        return name in self.program.imports or ("*" in self.program.imports and name in self.words)
+
+    def what_was_meant(self, name: str) -> str:
+        """A hint on a name that is not defined."""
+        known = sorted(self.locals | set(self.program.functions) | set(self.program.constants) | self.builtins)
+        if close := meant(name, known):
+            return f"Did you mean `{close}`?"
+        return self.python_only if hasattr(builtins, name) else self.not_seen
+
+
+class KernelNames(Names):
+    """The names that a kernel or a helper may use."""
+
+    problem = refusals.problem
+    python_only, not_seen = refusals.PYTHON_ONLY, refusals.NOT_SEEN
+    builtins = vocabulary.BUILTINS
+    language = frozenset({"tl", "triton"})
+    words = _TL
+    others = refusals.HOST_MODULES
+
+    def __init__(self, function: ast.FunctionDef, program: Program):
+        names = (node for node in ast.walk(function) if isinstance(node, ast.Name))
+        super().__init__(function, program, (node.id for node in names if isinstance(node.ctx, ast.Store)))
+
+    def value(self, name: str) -> Problem | None:
+        """What is wrong with a name that stands alone, where a value is wanted."""
+        if name in self.locals or name in self.builtins:
             return None
-        if name in {"tl", "triton"}:
+        if name in self.language:
             return Problem("bare-module", f"`{name}` can only be used as {name}.something here.")
         if name in self.program.functions:
-            return not_taken(
-                f"the function `{name}` as a value", "Call it, or let tl.reduce combine with it.", "function-as-value"
-            )
+            return self.problem("function-as-value/function", name=name)
         if name in self.program.constants:
             return self._constant(name, self.program.constants[name])
         if name in self.program.definitions:
@@ -47,20 +97,12 @@ class Names:
                 f"The kernel uses `{name}`, which is neither a @triton.jit function nor a literal number.",
                 "Put @triton.jit above a helper function; write a constant as tl.constexpr(number).",
             )
-        if self._imported(name):
+        if self.imported(name):
             return self._from_outside(name, name)
         if name in refusals.PYTHON_IN_TRITON:
             return not_taken(f"Python's `{name}`", id="not-allowed")
         sentence = f"The name `{name}` is not defined in this kernel."
-        return Problem("unknown-name", sentence, self._what_was_meant(name), compiles=False)
-
-    def function(self, name: str) -> Problem | None:
-        """What is wrong with calling a name, or with combining with it."""
-        if name in self.locals:
-            return not_taken(f"calls of a variable, such as `{name}`", "Call a function by its own name.", "call")
-        if name in self.callers:
-            return refusals.RECURSION
-        return None if name in self.program.functions else self.value(name)
+        return Problem("unknown-name", sentence, self.what_was_meant(name), compiles=False)
 
     def dotted(self, words: list[str]) -> Problem | None:
         """What is wrong with `words[0].words[1]…`, if that is a name of a module and not an attribute of a value."""
@@ -68,49 +110,31 @@ class Names:
         if owner == "tl":
             known = _TL | ATOMICS if self.program.atomics else _TL
             if self.program.atomics and last.startswith("atomic_") and last not in known:
-                return Problem("atomics", f"tl.{last} is not taken here.", refusals.OTHER_ATOMICS)
+                return self.problem("atomics/others", name=f"tl.{last}")
             return None if len(words) == 2 and last in known else _unknown_tl(words)
         if owner == "triton":
             host = f"triton.{words[1]} is for the host, not for a kernel."
             sentence = "Triton's language is tl here." if words[1] == "language" else host
             return Problem("not-tl", sentence, _in_tl(last) or "Use functions of tl.")
-        if self._imported(owner):
+        if self.imported(owner):
             return self._from_outside(owner, last)
         sentence = f"The name `{owner}` is not defined in this kernel."
-        return Problem("unknown-name", sentence, _in_tl(last) or self._what_was_meant(owner), compiles=False)
-
-    def of_a_module(self, name: str) -> bool:
-        """Whether `name.something` is a name of a module, as far as anybody can tell."""
-        known = self.locals | self.program.functions.keys() | self.program.definitions
-        return name not in known and (name in {"tl", "triton"} | refusals.HOST_MODULES or self._imported(name))
-
-    def _imported(self, name: str) -> bool:
-        return name in self.program.imports or ("*" in self.program.imports and name in _TL)
+        return Problem("unknown-name", sentence, _in_tl(last) or self.what_was_meant(owner), compiles=False)
 
     def _from_outside(self, name: str, last: str) -> Problem:
         hint = _in_tl(last) or "Inside a kernel, use functions of tl: tl.exp, tl.sum, tl.max, …"
         return not_taken(f"imported names inside a kernel, such as `{name}`", hint, "not-tl")
 
-    def _what_was_meant(self, name: str) -> str:
+    def what_was_meant(self, name: str) -> str:
+        """A hint on a name that is not defined."""
         if name in refusals.HOST_MODULES:
             return f"{name} runs on the host. Inside a kernel, tl has what you need: tl.exp, tl.sum, tl.max, …"
-        if hint := _in_tl(name):
-            return hint
-        known = sorted(self.locals | set(self.program.functions) | set(self.program.constants) | BUILTINS)
-        if close := meant(name, known):
-            return f"Did you mean `{close}`?"
-        return refusals.PYTHON_ONLY if hasattr(builtins, name) else refusals.NOT_SEEN
+        return _in_tl(name) or super().what_was_meant(name)
 
     def _constant(self, name: str, value: ast.expr) -> Problem | None:
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):  # the literal is a tl.constexpr(…)
             return None
-        return Problem(
-            "global-not-constexpr",
-            f"The kernel uses the global {name}, which is an ordinary Python number. The interpreter "
-            "allows that; a GPU compiler does not.",
-            f"Write {name} = tl.constexpr({ast.unparse(value)}) at the top of the file.",
-            compiles=False,
-        )
+        return self.problem("global-not-constexpr/global", name=name, value=ast.unparse(value))
 
 
 def attribute(name: str, owner: str | None) -> Problem | None:
@@ -131,7 +155,7 @@ def attribute(name: str, owner: str | None) -> Problem | None:
 def _unknown_tl(words: list[str]) -> Problem:
     name, last = ".".join(words[:3]), words[-1]
     if last.startswith("atomic_"):
-        return Problem("atomics", f"{name} is an atomic operation.", refusals.ATOMICS)
+        return refusals.problem("atomics/atomics", name=name)
     if len(words) == 2 and last in refusals.EXPLAINED:
         return refusals.EXPLAINED[last]
     if words[1] in {"math", "extra", "standard"} and len(words) > 2:

@@ -1,8 +1,16 @@
-"""Small questions about the syntax of an expression."""
+"""Small questions about syntax."""
 
 from __future__ import annotations
 
 import ast
+
+
+def parsed(text: str) -> ast.Module | None:
+    """A program's syntax tree; None if Python cannot read it, also because it was made to be hard to read."""
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def argument(node: ast.Call, position: int, name: str) -> ast.expr | None:

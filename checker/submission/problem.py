@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from checker.course.words import Page
@@ -28,10 +30,26 @@ class Problems(Page):
 
     needed = ("title",)
 
-    def __call__(self, key: str, *, compiles: bool = True, **holes: str) -> Problem:
+    def __init__(self, module: str, uncompilable: tuple[str, ...] = (), alike: Mapping[str, str] | None = None):
+        """`uncompilable`: ids and keys of what no GPU will run. `alike`: forms that have another's words."""
+        super().__init__(module)
+        self.uncompilable = {*uncompilable}
+        self.alike = alike or {}
+
+    def __call__(self, key: str, **holes: str) -> Problem:
         """The problem of this key, with its holes filled in. Raises LookupError as `said` does."""
-        words = self.said(key, holes)
-        return Problem(key.partition("/")[0], words.title, words.hint or KEEP, compiles)
+        words, id = self.said(key, holes), key.partition("/")[0]
+        return Problem(id, words.title, words.hint or KEEP, self.uncompilable.isdisjoint({id, key}))
+
+    def by_word(self, keys: Mapping[str, str]) -> dict[str, Problem]:
+        """What is said of each of some words, from the words of each key, with blanks between them."""
+        return {word: self(key) for key, words in keys.items() for word in words.split()}
+
+    def of_form(self, name: str) -> Problem:
+        """What is said of a form of syntax under its name in `ast`, such as IsNot; at least that it has no place."""
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", self.alike.get(name, name)).lower()
+        keys = (f"syntax/{words}", f"not-a-kernel/{words}")
+        return next((self(key) for key in keys if key in self.words), self("syntax/misplaced", word=name))
 
 
 class NotASubmission(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 from pathlib import Path
 
 import pytest
@@ -135,15 +136,20 @@ def test_findings_need_all_that_their_words_leave_open(tmp_path: Path) -> None:
         finding("worse", Status.WRONG)
 
 
-def test_every_refusal_is_asked_for() -> None:
-    """A key that is misspelt fails when the module is imported; a text that nobody asks for fails here."""
+def test_every_refusal_is_asked_for_and_every_one_that_is_asked_for_is_there() -> None:
+    """A form of syntax asks for the words under its own name."""
     folder = ROOT / "checker" / "submission"
+    forms = {"ForElse", *(name for name in vars(ast) if isinstance(getattr(ast, name), type))}
+    shared = [folder / f"{name}.py" for name in ("problem", "walk")]  # by the languages
     for place in (folder, folder / "pytorch"):
-        texts = [path.read_text(encoding="utf-8") for path in place.glob("*.py")]
-        unsaid = [
-            key for key in read((place / "refusals.md").read_text("utf-8"), "") if f'"{key}"' not in "".join(texts)
-        ]
-        assert not unsaid
+        module = importlib.import_module(".".join((place / "refusals").relative_to(ROOT).parts))
+        trees = [ast.parse(path.read_text(encoding="utf-8")) for path in {*place.glob("*.py"), *shared}]
+        texts = [node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+        asked = {text for text in texts if isinstance(text, str) and re.fullmatch(r"[a-z-]+/[a-z-]+", text)}
+        words, of_forms = module.problem.words, {module.problem.of_form(form) for form in forms}
+        assert asked <= words.keys()
+        said = {key for key in words if module.problem(key) in of_forms} | {"recursion/recursion"}  # of names in both
+        assert words.keys() <= asked | said
 
 
 def test_every_general_finding_is_asked_for_with_all_that_it_needs() -> None:

@@ -60,8 +60,10 @@ TOLD = [
 
 
 @pytest.mark.parametrize(("made", "name"), TOLD)
-def test_each_is_told_from_one_number(made: Made, name: str) -> None:
-    assert names(made) == [name]
+def test_each_is_told_from_one_number_and_in_whole_sentences(made: Made, name: str) -> None:
+    [one] = slow(made, {})
+    assert one.id == name
+    assert "{" not in one.title + one.explanation + one.hint
 
 
 def test_every_name_has_such_a_number_and_a_pair_of_kernels() -> None:

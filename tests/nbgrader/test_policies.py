@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from checker.grading.found import found
-from checker.grading.late import Late
+from checker.grading.settings import Late
 from tests.conftest import typed
 from tests.nbgrader.conftest import ASSIGNMENT, RIGHT, Course, filled
 

@@ -21,9 +21,8 @@ from checker.course.lesson import emptied
 from checker.course.places import solution
 from checker.course.verdict import PropertyResult, Status, Verdict
 from checker.grading import key, settings
-from checker.publish.autograder.parts import Part
 from checker.publish.gradescope import archive
-from checker.publish.gradescope.results import graded, not_graded
+from checker.publish.gradescope.results import Part, graded, not_graded
 from tests.conftest import ROOT, SOLUTION, cage_or_skip, typed
 
 STUB = emptied((ROOT / "puzzles" / "p1_naive_softmax.py").read_text(), catalog.load("p1"))

@@ -278,7 +278,8 @@ def test_nothing_is_both_on_the_list_and_refused() -> None:
     allowed = vocabulary.TORCH_FUNCTIONS | vocabulary.TORCH_VALUES | vocabulary.METHODS | vocabulary.FIELDS
     assert not allowed & refusals.EXPLAINED.keys()
     assert not vocabulary.KEYWORDS & refusals.KEYWORDS.keys()
-    assert not {*vocabulary.LEAVES, *vocabulary.BRANCHES} & refusals.SYNTAX.keys()
+    names = [form.__name__ for form in (*vocabulary.LEAVES, *vocabulary.BRANCHES)]
+    assert all(refusals.problem.of_form(name) == refusals.problem("syntax/misplaced", word=name) for name in names)
 
 
 def _places(text: str) -> Iterator[tuple[str, ast.expr]]:

@@ -11,7 +11,7 @@ from checker.course.clean import clean
 from checker.course.verdict import Finding
 from checker.grading.cells import kernels_of
 from checker.grading.chosen import Unresolved, chosen
-from checker.grading.document import bars, code, document, name, paragraph
+from checker.grading.document import bars, code, document, name, paragraph, table
 from checker.grading.found import Work
 from checker.grading.overview.seen import recorded
 from checker.grading.overview.tally import TENTHS, Tally, label
@@ -49,17 +49,16 @@ def _parts(tallies: Sequence[Tally], course: Settings, names: bool) -> Iterator[
 
 
 def _contents(tallies: Sequence[Tally]) -> str:
-    heads = ("", "handed in", "not begun", "all points", "most often not proven")
-    rows = []
-    for tally in tallies:
-        rarest = next(tally.rates(), None) if tally.begun else None
-        missing = "" if rarest is None or rarest[2] == tally.begun else rarest[1]
-        cells = (str(tally.handed_in), str(len(tally.not_begun)), str(tally.points[TENTHS]))
-        numbers = "".join(f'<td class="number">{cell}</td>' for cell in cells)
-        link = f'<a href="#{tally.puzzle}">{escape(catalog.load(tally.puzzle).heading)}</a>'
-        rows.append(f"<tr><td>{link}</td>{numbers}<td>{escape(missing)}</td></tr>\n")
-    head = "".join(f'<th scope="col">{one}</th>' for one in heads)
-    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{''.join(rows)}</tbody>\n</table>\n"
+    return table(("", "handed in", "not begun", "all points", "most often not proven"), map(_in_short, tallies))
+
+
+def _in_short(tally: Tally) -> str:
+    rarest = next(tally.rates(), None) if tally.begun else None
+    missing = "" if rarest is None or rarest[2] == tally.begun else rarest[1]
+    counts = (tally.handed_in, len(tally.not_begun), tally.points[TENTHS])
+    numbers = "".join(f'<td class="number">{count}</td>' for count in counts)
+    link = f'<a href="#{tally.puzzle}">{escape(catalog.load(tally.puzzle).heading)}</a>'
+    return f"<td>{link}</td>{numbers}<td>{escape(missing)}</td>"
 
 
 def _handed_in(tally: Tally) -> str:

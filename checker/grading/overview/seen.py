@@ -17,6 +17,7 @@ from checker.grading.chosen import Unresolved, chosen
 from checker.grading.found import Work
 from checker.grading.settings import Settings
 from checker.grading.similar.fingerprints import tokens
+from checker.submission.nodes import parsed
 
 
 @dataclass(frozen=True)
@@ -76,10 +77,10 @@ def _published(puzzle_id: str) -> tuple[str, ...]:
 def _words(puzzle_id: str, text: str) -> tuple[str, ...]:
     """The kernels' tokens that count, with each name that could be any other as the number of its first place."""
     asked = {kernel.name for kernel in catalog.load(puzzle_id).kernels}
-    try:
-        found = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name in asked]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = parsed(text)
+    if tree is None:
         return ()
+    found = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in asked]
     source = "\n".join(ast.get_source_segment(text, node) or "" for node in sorted(found, key=lambda one: one.name))
     names: dict[str, str] = {}
     return tuple(names.setdefault(one.text, f"#{len(names)}") if one.free else one.text for one in tokens(source))

@@ -13,9 +13,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from checker.grading.viva.mutants import Replacement, put, replacements
+from checker.grading.viva.mutants import Replacement, replacements
 from checker.grading.viva.operators import promised, untiled
 from checker.submission.extract import Program
+from checker.submission.nodes import parsed
 
 LONGEST = 160  # characters of a line that is asked about
 # What is true or slow on a GPU only, or asks for another algorithm: nobody can tell that from the line.
@@ -64,7 +65,7 @@ def changes(text: str, function: ast.FunctionDef, draw: random.Random) -> Iterat
     """Changes of one line of a function, each in one place, in an order that is drawn: all operators take turns."""
     lines = text.split("\n")
     end = function.end_lineno or function.lineno
-    # Without its decorators, and a tree of our own: it is changed and changed back.
+    # Without its decorators, and a tree of our own: replacements change it, and change it back.
     own = ast.parse("\n" * (function.lineno - 1) + "\n".join(lines[function.lineno - 1 : end])).body[0]
     assert isinstance(own, ast.FunctionDef)
     turns: dict[str, list[Replacement]] = defaultdict(list)
@@ -88,12 +89,11 @@ def _change(lines: list[str], function: ast.FunctionDef, one: Replacement) -> Ch
     """A replacement as a change of one line; None if it is none, or changes nothing."""
     if isinstance(one.old, ast.Expr) and isinstance(one.old.value, ast.Constant):
         return None  # a docstring
-    was = ast.unparse(function)
-    put(function, one.path, one.new)
-    wanted = ast.unparse(function)
-    put(function, one.path, one.old)
+    wanted = one.text
     old, new = _smallest(one.old, one.new)
-    if wanted == was or not isinstance(old, ast.expr | ast.stmt | ast.keyword) or old.end_lineno != old.lineno:
+    if not isinstance(old, ast.expr | ast.stmt | ast.keyword) or old.end_lineno != old.lineno:
+        return None
+    if wanted == ast.unparse(function):
         return None
     line = lines[old.lineno - 1]
     kept = {id(node): node for node in ast.walk(function) if isinstance(node, ast.expr)}
@@ -108,10 +108,8 @@ def _change(lines: list[str], function: ast.FunctionDef, one: Replacement) -> Ch
 
 def _means(text: str, wanted: str) -> bool:
     """Whether a function's text is the one that is wanted, however it is written."""
-    try:
-        return ast.unparse(ast.parse(text)) == wanted
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
+    tree = parsed(text)
+    return tree is not None and ast.unparse(tree) == wanted
 
 
 def _smallest(old: ast.AST, new: ast.AST) -> tuple[ast.AST, ast.AST]:

@@ -13,17 +13,41 @@ from dataclasses import dataclass
 from checker.grading.viva.kinds import scope_of
 from checker.grading.viva.operators import OPERATORS, Operator
 
-Path = tuple[tuple[str, int | None], ...]
-
 
 @dataclass(frozen=True)
 class Replacement:
     """A node of a function, and another one that may stand in its place."""
 
-    path: Path  # where it stands: fields, and places in them
+    function: ast.FunctionDef
+    place: Place
     operator: Operator
     old: ast.AST
     new: ast.AST
+
+    @property
+    def text(self) -> str:
+        """The function with the other node in it, as source."""
+        self.place.put(self.new)
+        text = ast.unparse(self.function)
+        self.place.put(self.old)
+        return text
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a node stands: in a field of its parent, or at one place of that."""
+
+    parent: ast.AST
+    field: str
+    index: int | None
+    statement: ast.AST  # the innermost one that it is, or is in
+
+    def put(self, new: ast.AST) -> None:
+        """Put a node there."""
+        if self.index is None:
+            setattr(self.parent, self.field, new)
+        else:
+            getattr(self.parent, self.field)[self.index] = new
 
 
 @dataclass(frozen=True)
@@ -54,37 +78,24 @@ def mutants(solution: str) -> list[Mutant]:
         parts = [ast.unparse(part) for part in tree.body]
         itself = parts[number]
         for one in replacements(function):
-            put(function, one.path, one.new)
-            parts[number] = ast.unparse(function)
-            put(function, one.path, one.old)
+            parts[number] = one.text
             text = "\n\n".join(parts)
             if text in found or parts[number] == itself:
                 continue
-            facts = function.name, one.operator.__name__, _change(one.old, one.new), _statement(function, one.path)
+            statement = ast.unparse(one.place.statement).split("\n")[0]
+            facts = function.name, one.operator.__name__, _change(one.old, one.new), statement
             read_the_same[facts] += 1
             found[text] = Mutant(text, *facts, read_the_same[facts])
     return list(found.values())
 
 
 def replacements(function: ast.FunctionDef) -> Iterator[Replacement]:
-    """All that the operators make of a function's nodes. Each may be `put` into it, and taken out before the next."""
+    """All that the operators make of a function's nodes."""
     scope = scope_of(function)
-    for path, node in list(_nodes(function)):
+    for place, node in list(_nodes(function, function)):
         for operator in OPERATORS:
             for new in list(operator(node, scope)):
-                yield Replacement(path, operator, node, ast.fix_missing_locations(new))
-
-
-def put(root: ast.AST, path: Path, new: ast.AST) -> None:
-    """Put a node in the place that a path leads to."""
-    for field, index in path[:-1]:
-        value = getattr(root, field)
-        root = value if index is None else value[index]
-    field, index = path[-1]
-    if index is None:
-        setattr(root, field, new)
-    else:
-        getattr(root, field)[index] = new
+                yield Replacement(function, place, operator, node, ast.fix_missing_locations(new))
 
 
 def _change(node: ast.AST, new: ast.AST) -> str:
@@ -92,7 +103,7 @@ def _change(node: ast.AST, new: ast.AST) -> str:
     return f"{before} -> {'nothing' if isinstance(new, ast.Pass) else ast.unparse(new).split(chr(10))[0]}"
 
 
-def _nodes(root: ast.AST, path: Path = ()) -> Iterator[tuple[Path, ast.AST]]:
+def _nodes(root: ast.AST, statement: ast.AST) -> Iterator[tuple[Place, ast.AST]]:
     """Every node that stands for something at run time: no parameters, and nothing that only lends its type."""
     if isinstance(root, ast.Attribute) and root.attr == "dtype":
         return
@@ -101,16 +112,6 @@ def _nodes(root: ast.AST, path: Path = ()) -> Iterator[tuple[Path, ast.AST]]:
             continue
         for index, child in enumerate(value) if isinstance(value, list) else ((None, value),):
             if isinstance(child, ast.AST):
-                yield (*path, (field, index)), child
-                yield from _nodes(child, (*path, (field, index)))
-
-
-def _statement(function: ast.FunctionDef, path: Path) -> str:
-    node: ast.AST = function
-    statement: ast.AST = function
-    for field, index in path:
-        value = getattr(node, field)
-        node = value if index is None else value[index]
-        if isinstance(node, ast.stmt):
-            statement = node
-    return ast.unparse(statement).split("\n")[0]
+                innermost = child if isinstance(child, ast.stmt) else statement
+                yield Place(root, field, index, innermost), child
+                yield from _nodes(child, innermost)

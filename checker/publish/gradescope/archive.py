@@ -5,36 +5,51 @@ It holds the course's key, so it is written for its owner's eyes only.
 
 from __future__ import annotations
 
+import io
+import stat
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from checker.course import ladder
-from checker.course.places import ROOT
+from checker.course.places import ROOT, code
+from checker.course.saving import replace_whole
 from checker.grading import key, settings
 from checker.grading.settings import Settings
-from checker.publish.autograder import archive
-from checker.publish.autograder.archive import Files
 from checker.publish.gradescope import results
 from checker.publish.gradescope.run import COURSE, KEY, SETTINGS
 from checker.report.as_json import dumps
 
 PROGRAMS = ("setup.sh", "run_autograder")  # at the archive's root
-# What grades with a key; and `python -m checker doctor`, for which its sentences ask if there is no sandbox.
-MORE = ("grading", "publish/gradescope", "__main__.py", "commands", "doctor", "learner")
+# What judges and grades, below checker/, folders with all that is in them; and `python -m checker doctor`, for which
+# its sentences ask if there is no sandbox.
+CODE = (
+    *("__init__.py", "supported.sh", "course", "submission", "box", "catalog", "judge", "check", "report", "grading"),
+    *("publish/__init__.py", "publish/gradescope", "__main__.py", "commands", "doctor", "learner"),
+)
+WHEN = (1980, 1, 1, 0, 0, 0)  # no file of a zip archive is older than that: the same files make the same bytes
 
 
 def write(path: Path, course: Settings, puzzles: Sequence[str], root: Path = ROOT) -> list[str]:
-    """Write the archive for some puzzles; the names of what is in it. Raises KeyProblem, OSError."""
+    """Write the archive for some puzzles, whole or not at all; the names in it. Raises KeyProblem, OSError."""
     files = contents(course, puzzles, root)
-    archive.write(path, files, mode=0o600)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, (data, mode) in sorted(files.items()):
+            entry = zipfile.ZipInfo(name, WHEN)
+            entry.create_system = 3  # Unix, whose modes these are
+            entry.external_attr = (stat.S_IFREG | mode) << 16
+            archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
+    replace_whole(path, packed.getvalue(), mode=0o600)
     return sorted(files)
 
 
-def contents(course: Settings, puzzles: Sequence[str], root: Path) -> Files:
-    """Bytes and mode by name."""
-    files = archive.checker_files(root, *MORE)
+def contents(course: Settings, puzzles: Sequence[str], root: Path) -> dict[str, tuple[bytes, int]]:
+    """Bytes and mode by name. Named one by one or by kind: what happens to lie about stays out."""
+    paths = [path for name in CODE for path in code(root / "checker" / name) if not path.is_symlink()]
+    files = {path.relative_to(root).as_posix(): (path.read_bytes(), 0o644) for path in paths}
     files["constraints.txt"] = (root / "constraints.txt").read_bytes(), 0o644
     for name in PROGRAMS:
         files[name] = (root / "checker" / "publish" / "gradescope" / name).read_bytes(), 0o755

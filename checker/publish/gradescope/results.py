@@ -7,10 +7,17 @@ nothing of a student's is taken for HTML.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from checker.publish.autograder.parts import Credit, Part
+from checker import catalog
+from checker.course.verdict import Verdict
+from checker.report import words
+from checker.report.detail import FULL, Detail, told
+from checker.report.screen import plain
+from checker.report.terminal import report
 
+COLUMNS = 80
 # What is printed is for the instructor.
 _FRAME = {"output_format": "text", "visibility": "visible", "stdout_visibility": "hidden"}
 _OF_A_TEST = {"name_format": "text", "output_format": "text", "visibility": "visible"}
@@ -20,15 +27,64 @@ _NOT_GRADED = (
 )
 
 
+@dataclass(frozen=True)
+class Part:
+    """What became of one puzzle."""
+
+    puzzle: str  # its ID
+    possible: int  # points
+    verdict: Verdict | None = None
+    problem: str = ""  # why there is no verdict: nothing was handed in, or it is open what
+    detail: Detail = FULL  # how much of the verdict the student is told
+
+    @property
+    def told(self) -> Verdict | None:
+        """The verdict as the student gets it."""
+        return None if self.verdict is None else told(self.verdict, self.detail)
+
+    @property
+    def tests(self) -> list[dict[str, Any]]:
+        """One for each property that was judged; if none was, one for all of them."""
+        verdict = self.told
+        if verdict is None or not verdict.properties:
+            why = self.problem if verdict is None else words.plain(verdict)
+            return [self._test(1, catalog.load(self.puzzle).title, False, self.possible, why)]
+        tests = []
+        for position, one in enumerate(verdict.properties, start=1):
+            counts = verdict.counts(one)
+            why = words.why(one) if counts or not one.passed else words.plain(verdict)
+            tests.append(self._test(position, one.title, counts, one.weight, why))
+        return tests
+
+    def _test(self, position: int, title: str, passed: bool, possible: int, why: str) -> dict[str, Any]:
+        return {
+            "number": f"{self.puzzle}.{position}",
+            "name": title,
+            "score": possible if passed else 0,
+            "max_score": possible,
+            "status": "passed" if passed else "failed",
+            "output": why,
+            **_OF_A_TEST,
+        }
+
+    @property
+    def text(self) -> str:
+        """The report as a terminal without colours shows it."""
+        verdict = self.told
+        if verdict is None:
+            return f"{catalog.load(self.puzzle).heading}\n{self.problem}"
+        return plain(report(verdict), COLUMNS)
+
+
 def graded(parts: Sequence[Part], others: str = "") -> dict[str, Any]:
     """The results of a submission that was graded, in the course's points. `others`: files for other puzzles."""
     left_out = [f"Left out, because this assignment does not ask for their puzzles: {others}."] if others else []
-    every = [credit for part in parts for credit in part.credits]
+    tests = [test for part in parts for test in part.tests]
     return {
-        "score": sum(credit.earned for credit in every),
+        "score": sum(test["score"] for test in tests),
         "output": "\n\n".join([*(part.text for part in parts), *left_out]),
         **_FRAME,
-        "tests": [_test(credit) for credit in every],
+        "tests": tests,
         "extra_data": {"graded": True, "puzzles": {part.puzzle: _facts(part) for part in parts}},
     }
 
@@ -37,18 +93,6 @@ def not_graded() -> dict[str, Any]:
     """The results if nothing could be graded. The form demands a score."""
     test = {"name": "Not graded", "score": 0, "max_score": 0, "status": "failed", "output": _NOT_GRADED, **_OF_A_TEST}
     return {"score": 0, "output": _NOT_GRADED, **_FRAME, "tests": [test], "extra_data": {"graded": False}}
-
-
-def _test(credit: Credit) -> dict[str, Any]:
-    return {
-        "number": f"{credit.puzzle}.{credit.position}",
-        "name": credit.title,
-        "score": credit.earned,
-        "max_score": credit.possible,
-        "status": "passed" if credit.passed else "failed",
-        "output": credit.why,
-        **_OF_A_TEST,
-    }
 
 
 def _facts(part: Part) -> dict[str, Any]:

@@ -11,16 +11,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from checker.course import ladder
 from checker.course.clean import clean
 from checker.course.saving import replace_whole
 from checker.course.status import ExitStatus
-from checker.course.verdict import Verdict
 from checker.grading import settings
-from checker.grading.cells import Handed
-from checker.grading.found import Work, in_folder, some_of
+from checker.grading.chosen import Unresolved, chosen
+from checker.grading.found import Work, in_folder, puzzle_of, some_of
 from checker.grading.grade import terms_for_grading, verdict_on
-from checker.publish.autograder.parts import part_of, works_in
 from checker.publish.gradescope import results
+from checker.publish.gradescope.results import Part
 from checker.report.as_json import dumps
 
 SETTINGS, COURSE, KEY = "autograder.json", "course", "key"
@@ -46,15 +46,26 @@ def results_of(home: Path) -> dict[str, Any]:
     course = replace(course, key_file=str(source / COURSE / KEY), puzzles=tuple(puzzles))
     terms_for_grading(course)  # no sandbox, no results: not even for those who have handed in nothing
     folder = home / "submission"
-    works, others = works_in(folder, puzzles)
-    if len(puzzles) == 1:  # nothing else is expected, so that a file may have any name
-        works, others = [Work("", puzzles[0], in_folder(folder))], []
-
-    def judge(puzzle_id: str, handed: Handed, name: str) -> Verdict:
-        return verdict_on(puzzle_id, handed, name, course)
-
-    parts = [part_of(work, course.possible(work.puzzle), judge, course.detail(work.puzzle)) for work in works]
+    paths = in_folder(folder)
+    alone = puzzles[0] if len(puzzles) == 1 else None  # nothing else is expected, so that a file may have any name
+    named = {path: alone or puzzle_of(path, puzzles) for path in paths}
+    parts = [_part(Work("", one, tuple(path for path in paths if named[path] == one)), course) for one in puzzles]
+    others = [path.relative_to(folder) for path in paths if named[path] not in (None, *puzzles)]
     return results.graded(parts, clean(some_of(others), 1000))
+
+
+def _part(work: Work, course: settings.Settings) -> Part:
+    """What becomes of a puzzle. Raises what keeps it from being judged: then there is no score."""
+    stem, possible = ladder.stems()[work.puzzle], course.possible(work.puzzle)
+    if not work.paths:
+        problem = f"Nothing was handed in: no file is called {stem}.ipynb or {stem}.py."
+        return Part(work.puzzle, possible, problem=problem)
+    try:
+        file, handed = chosen(work)
+    except Unresolved as reason:
+        return Part(work.puzzle, possible, problem=f"{reason}.")
+    verdict = verdict_on(work.puzzle, handed, clean(file.name, 200), course)
+    return Part(work.puzzle, possible, verdict, detail=course.detail(work.puzzle))
 
 
 if __name__ == "__main__":

@@ -67,61 +67,6 @@ WORDS = {
 }
 PREDICT_LINE = re.compile(r"^```\nmake predict .*\n```\n?", re.MULTILINE)
 
-WORKBENCH = """\
-```{{raw}} html
-<div class="workbench" data-puzzle="{id}">
-<noscript><p>To edit and check the kernel here, switch JavaScript on. This is where you begin:</p>
-<pre tabindex="0">{stub}</pre></noscript>
-</div>
-<script type="application/json" class="workbench-data">
-{data}
-</script>
-```
-
-<div class="hints" hidden>
-
-{hints}
-
-</div>
-"""
-
-CELL = """\
-<details class="cell"><summary>A cell of the notebook</summary>
-
-```python
-{code}
-```
-
-It runs in [a notebook on your own machine](../docs/guide.md#notebooks).
-
-</details>
-"""
-
-ELSEWHERE = """\
-:::{{note}}
-This puzzle is PyTorch, which does not run in a browser. The next puzzle does not need your answer: you can read on, and
-look at [the solution](../solutions/{stem}.md). To solve it yourself,
-<a href="../flash-puzzles.tar.gz" download>download the course</a>. There, `make check PUZZLE={id}` checks it, and so
-does [a notebook](../docs/guide.md#puzzles-in-pytorch).
-:::
-"""
-
-SOLUTION = """\
----
-orphan: true
-nosearch: true
-hide-toc: true
-{gate}myst: {{html_meta: {{robots: noindex}}}}
----
-{heading}
-
-```python
-{code}
-```
-
-{parts}
-"""
-
 
 def write(folder: Path, root: Path = places.ROOT) -> None:
     """Write the pages of the course below `root`, and their pictures."""
@@ -151,11 +96,17 @@ def lesson(rung: Rung, root: Path = places.ROOT) -> str:
     cells = script_cells(emptied(text, catalog.load(rung.id)))
     if rung.pytorch:
         kept = [cell for cell in cells if not re.search(r"\A## How to check|^check\(", cell[1], re.MULTILINE)]
-        elsewhere = ELSEWHERE.format(id=rung.id, stem=rung.stem)
+        elsewhere = _part("elsewhere", id=rung.id, stem=rung.stem)
         return "\n\n".join(f"```python\n{text}\n```" if kind == "code" else text for kind, text in kept).replace(
             "## Your turn\n", f"## Your turn\n\n{elsewhere}"
         )
     return "\n\n".join(_parts(rung, cells, root))
+
+
+def _part(name: str, **holes: str) -> str:
+    """A part of a page, in which these holes are filled."""
+    text = (Path(__file__).with_name("parts") / f"{name}.md").read_text(encoding="utf-8")
+    return text.format(**holes)
 
 
 def _here(text: str) -> str:
@@ -173,7 +124,7 @@ def _parts(rung: Rung, cells: list[tuple[str, str]], root: Path) -> Iterator[str
             yield _workbench(rung, text, hints(cells), root)
         elif kind == "code" and (experiments or re.search(r"^run\(", text, re.MULTILINE)):
             if not re.search(r"^predict\(", text, re.MULTILINE):
-                yield CELL.format(code=text)
+                yield _part("cell", code=text)
         elif kind == "code" and not re.search(r"^check\(", text, re.MULTILINE):
             yield f"```python\n{text}\n```"
         elif kind == "markdown":
@@ -208,7 +159,8 @@ def _workbench(rung: Rung, stub: str, steps: Sequence[Hint], root: Path) -> str:
         f"{_here(hint.text)}\n\n</details>"
         for hint in steps
     )
-    return WORKBENCH.format(
+    return _part(
+        "workbench",
         id=rung.id,
         stub=html.escape(stub),
         data=json.dumps(data, ensure_ascii=False).replace("<", "\\u003c"),  # so that no text of ours ends the script
@@ -222,7 +174,7 @@ def _solution(rung: Rung, root: Path) -> str:
     walk_through = places.walk_through(rung.id, root).read_text(encoding="utf-8")
     heading, _, parts = _here(walk_through).partition("\n")
     gate = "" if rung.pytorch else f"puzzle: {rung.id}\n"  # opens after success, which PyTorch has elsewhere
-    return SOLUTION.format(gate=gate, heading=heading, code=code, parts=parts.strip())
+    return _part("solution", gate=gate, heading=heading, code=code, parts=parts.strip())
 
 
 def _go_on() -> str:

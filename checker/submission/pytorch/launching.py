@@ -6,7 +6,6 @@ import ast
 
 from checker.submission.nodes import dotted
 from checker.submission.problem import Problem
-from checker.submission.pytorch import refusals
 from checker.submission.pytorch.lint import PyTorchLint
 from checker.submission.refusals import not_taken
 
@@ -55,7 +54,7 @@ class LaunchingLint(PyTorchLint):
         for value in (*node.args, *(keyword.value for keyword in node.keywords)):
             self._visit(value.value if isinstance(value, ast.Starred) else value)
         if any(keyword.arg is None for keyword in node.keywords):
-            self._refuse(node, refusals.SPLAT)
+            self._refuse(node, "call/splat")
 
     def _visit_Name(self, node: ast.Name) -> None:
         if self._kernel(node):
@@ -67,7 +66,7 @@ class LaunchingLint(PyTorchLint):
     def _visit_Attribute(self, node: ast.Attribute) -> None:
         if self._of_context(node):
             if node.attr.startswith("_"):
-                self._refuse(node, refusals.UNDERSCORE)
+                self._refuse(node, "attribute/underscore")
             elif node.attr not in _CONTEXTS_OWN | self._kept():
                 sentence = f"Nothing has set ctx.{node.attr}."
                 hint = "What attention_forward sets, ctx.scale = scale, attention_backward can use."
@@ -78,7 +77,7 @@ class LaunchingLint(PyTorchLint):
     def _target(self, node: ast.expr) -> None:
         if isinstance(node, ast.Attribute) and self._of_context(node) and node.attr not in _CONTEXTS_OWN:
             if node.attr.startswith("_"):
-                self._refuse(node, refusals.UNDERSCORE)
+                self._refuse(node, "attribute/underscore")
         else:
             super()._target(node)
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import ast
-import builtins
 
+from checker.submission import names
 from checker.submission.extract import Program
-from checker.submission.names import closest, meant
+from checker.submission.names import closest
 from checker.submission.problem import Problem
 from checker.submission.pytorch import refusals
 from checker.submission.pytorch.vocabulary import BUILTINS, FIELDS, METHODS, TORCH_FUNCTIONS, TORCH_VALUES
 from checker.submission.refusals import not_taken
 
-RESERVED = BUILTINS | {"torch"}
-_OTHER_MODULES = frozenset({"np", "numpy", "math", "F", "nn", "einops"})
 _TORCH = TORCH_FUNCTIONS | TORCH_VALUES
 
 
@@ -29,15 +27,19 @@ def stored(*nodes: ast.AST) -> set[str]:
     return names
 
 
-class Names:
+class FunctionNames(names.Names):
     """The names that one function of a program may use."""
 
+    problem = refusals.problem
+    python_only, not_seen = refusals.PYTHON_ONLY, refusals.NOT_SEEN
+    builtins = BUILTINS
+    language = frozenset({"torch"})
+    words = _TORCH
+    others = frozenset({"np", "numpy", "math", "F", "nn", "einops"})
+
     def __init__(self, function: ast.FunctionDef, program: Program):
-        self.program = program
-        self.locals = {a.arg for a in function.args.args} | stored(*function.body)
+        super().__init__(function, program, stored(*function.body))
         self.refused: set[str] = set()  # functions that stand inside this one, which was said where they stand
-        # Functions from which this one can be reached again: calling one of them is recursion.
-        self.callers = {name for name, called in program.calls.items() if function.name in called}
 
     def value(self, name: str) -> Problem | None:
         """What is wrong with a name that stands alone, where a value is wanted."""
@@ -49,24 +51,16 @@ class Names:
         if name in self.locals or name in self.program.constants or name in self.refused:
             return None
         if name in self.program.definitions:
-            return Problem(
-                "not-kept",
-                f"The function uses `{name}`, which is neither a plain function nor a number.",
-                refusals.NOT_KEPT,
-            )
-        if self._imported(name):
+            return self.problem("not-kept/not-kept", name=name)
+        if self.imported(name):
             return self._from_outside(name, name)
-        return Problem("unknown-name", f"The name `{name}` is not defined here.", self._what_was_meant(name))
+        return Problem("unknown-name", f"The name `{name}` is not defined here.", self.what_was_meant(name))
 
     def function(self, name: str) -> Problem | None:
         """What is wrong with calling a name."""
         if name in self.program.constants and name in BUILTINS:
             return Problem("reserved-name", f"The name `{name}` is taken.", "Give the constant another name.")
-        if name in self.locals:
-            return not_taken(f"calls of a variable, such as `{name}`", "Call a function by its own name.", "call")
-        if name in self.callers:
-            return refusals.RECURSION
-        return None if name in BUILTINS or name in self.program.functions else self.value(name)
+        return super().function(name)
 
     def dotted(self, words: list[str], *, called: bool) -> Problem | None:
         """What is wrong with `words[0].words[1]…`, if that is a name of a module and not an attribute of a value."""
@@ -78,9 +72,9 @@ class Names:
         if len(words) == 2 and last in _TORCH:
             if called and last in TORCH_VALUES:
                 return not_taken(f"calls of torch.{last}", "It is a value, not a function.", "call")
-            return refusals.FUNCTION if not called and last in TORCH_FUNCTIONS else None
+            return refusals.problem("function-as-value/function") if not called and last in TORCH_FUNCTIONS else None
         if words[1].startswith("_"):
-            return refusals.UNDERSCORE
+            return refusals.problem("attribute/underscore")
         for word in (last, words[1]):
             if word in refusals.EXPLAINED:
                 return refusals.EXPLAINED[word]
@@ -89,12 +83,8 @@ class Names:
         return Problem("not-allowed", sentence, _in_torch(last) or refusals.LESSON)
 
     def of_a_module(self, name: str) -> bool:
-        """Whether `name.something` is a name of a module, as far as anybody can tell."""
-        known = self.locals | self.program.functions.keys() | self.program.definitions
-        return name == "torch" or (name not in known and (name in _OTHER_MODULES or self._imported(name)))
-
-    def _imported(self, name: str) -> bool:
-        return name in self.program.imports or ("*" in self.program.imports and name in _TORCH)
+        """Whether `name.something` is a name of a module; torch is one whatever else is called so."""
+        return name == "torch" or super().of_a_module(name)
 
     def _from_outside(self, name: str, last: str) -> Problem:
         if last in refusals.EXPLAINED:
@@ -104,13 +94,9 @@ class Names:
             hint = "Write torch.sqrt for a tensor, and 2 ** 0.5 for a number."
         return not_taken(f"imported names but torch, such as `{name}`", hint, "not-torch")
 
-    def _what_was_meant(self, name: str) -> str:
-        if name in _TORCH:
-            return f"Write torch.{name}."
-        known = sorted(self.locals | set(self.program.functions) | set(self.program.constants) | BUILTINS)
-        if close := meant(name, known):
-            return f"Did you mean `{close}`?"
-        return refusals.PYTHON_ONLY if hasattr(builtins, name) else refusals.NOT_SEEN
+    def what_was_meant(self, name: str) -> str:
+        """A hint on a name that is not defined."""
+        return f"Write torch.{name}." if name in _TORCH else super().what_was_meant(name)
 
 
 def attribute(name: str, *, called: bool) -> Problem | None:
@@ -124,7 +110,7 @@ def attribute(name: str, *, called: bool) -> Problem | None:
     if name in FIELDS:
         return not_taken(f"calls of `.{name}`", f"Write x.{name}, without parentheses.", "call")
     if name.startswith("_"):
-        return refusals.UNDERSCORE
+        return refusals.problem("attribute/underscore")
     if name in refusals.EXPLAINED:
         return refusals.EXPLAINED[name]
     if name in TORCH_FUNCTIONS:

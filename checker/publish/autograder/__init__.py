@@ -1,1 +1,0 @@
-"""What the autograders for services that students hand in to have in common; the form of each lies beside this."""
