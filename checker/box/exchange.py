@@ -121,7 +121,7 @@ class Exchange:
                     if key.data is not None:
                         more = _drain(key.fd, *key.data)
                     else:
-                        message = self.server.told()
+                        message = self.server.next_message()
                         more = message is not None and self._noted(message)
                         if message is not None and "versions" in message:
                             deadline = time.monotonic() + seconds

@@ -69,7 +69,7 @@ class Server:
         with suppress(OSError):  # it is gone, as it will be seen to have told nothing
             socket.send_fds(self.channel, [b"r"], descriptors)
 
-    def told(self) -> dict[str, Any] | None:
+    def next_message(self) -> dict[str, Any] | None:
         """What it says next; None if it is gone."""
         try:
             data = self.channel.recv(_LONGEST_MESSAGE)

@@ -48,7 +48,7 @@ def hint(puzzle: str, again: bool) -> None:
     _remark(found.remark)
     asked = found.progress.of(puzzle).asked
     if asked and not again and (finding := held_back(asked, checked(puzzle, None, None))):
-        screen.console().print(terminal.told(finding))
+        screen.console().print(terminal.blocks_of(finding))
         return
     shown = hints.seen_hints(puzzle) if again else hints.next_hint(puzzle)
     _remark(shown.remark)

@@ -28,7 +28,7 @@ from checker.grading.chosen import Unresolved, chosen_in
 from checker.grading.grade import CheckerFault, verdict_on
 from checker.nbgrader.assignment import check_id
 from checker.nbgrader.notebook import clean_notebook, written_notebook
-from checker.report.detail import told
+from checker.report.detail import shown_with
 from checker.report.html import html
 from checker.report.screen import plain
 from checker.report.terminal import report
@@ -146,7 +146,7 @@ class Judge(NbGraderPreprocessor):
             path, notebook = one.chosen()
             outputs += [_told(notebook.notes)] if notebook.notes else []
             verdict = verdict_on(puzzle.id, notebook, path.name, one.course)
-            outputs += _outputs(told(verdict, one.course.detail(puzzle.id)))
+            outputs += _outputs(shown_with(verdict, one.course.detail(puzzle.id)))
             if notebook.submission is None:  # somebody may read it all the same, and then it might be right
                 resources[FAULT] = notebook.problem
         except (CheckerFault, Unresolved) as fault:

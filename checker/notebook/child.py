@@ -26,7 +26,7 @@ from checker.learner.progress import opened
 from checker.notebook.cells import submission_of
 from checker.report.html import html
 from checker.report.screen import lines, plain
-from checker.report.terminal import report, told
+from checker.report.terminal import blocks_of, report
 from checker.submission.read import Submission, Unreadable, from_file
 from checker.trace import words
 from checker.trace.run import traced
@@ -94,7 +94,7 @@ def _judged(
     if verb == "hint":
         asked = opened().progress.of(puzzle_id).asked
         finding = held_back(asked, _learned(verdict, place))
-        return {"text": "" if finding is None else plain(told(finding))}
+        return {"text": "" if finding is None else plain(blocks_of(finding))}
     verdict = _learned(verdict, place)
     if verb == "bench" and verdict.accepted:
         result = run.result_of(outcome, run.Extent(every), lambda _: None)

@@ -13,7 +13,7 @@ FULL: Detail = "full"
 _OF_THE_FILE = frozenset({Status.INVALID, Status.NOT_STARTED})
 
 
-def told(verdict: Verdict, detail: Detail) -> Verdict:
+def shown_with(verdict: Verdict, detail: Detail) -> Verdict:
     """What a student gets: all of it; the names and places of mistakes; or properties and points alone.
 
     Status, score and what is recorded for machines (hash, versions, sandbox) stay.

@@ -37,7 +37,7 @@ def report(verdict: Verdict) -> RenderableType:
     return Group(*_report(verdict))
 
 
-def told(finding: Finding) -> RenderableType:
+def blocks_of(finding: Finding) -> RenderableType:
     """A finding's hint alone."""
     return Group(Text(finding.title, style="bold"), *_hint(finding))
 

@@ -32,7 +32,7 @@ def definitions(submission: Submission) -> dict[str, Any]:
     except NoKernel as problem:
         raise Misuse(str(problem)) from None
     except Exception as error:
-        raise Misuse(source.told(error)) from error
+        raise Misuse(source.sentence_on(error)) from error
     if missing := [name for name in NEEDED if not callable(names.get(name))]:
         raise Misuse(
             f"{submission.name} defines no {' and no '.join(missing)}. Keep the cells of the lesson that define them."

@@ -85,7 +85,7 @@ def trained(submission: Submission, size: Size, screen: Console, stop: Stop) -> 
         if size.device == "cuda" and not training.problem:
             training = _timed(training, names, submission, corpus, stop)
     except Exception as error:
-        raise Misuse(source.told(error)) from error
+        raise Misuse(source.sentence_on(error)) from error
     return training
 
 
@@ -106,7 +106,7 @@ def _timed(training: Training, names: Mapping[str, Any], submission: Submission,
             found.append(replace(speeds, launched={name: str(kernel) for name, kernel in tuned.items()}))
     except Exception as error:
         found = found or [*training.speeds]
-        found[-1] = replace(found[-1], left_out=(*found[-1].left_out, source.told(error)))
+        found[-1] = replace(found[-1], left_out=(*found[-1].left_out, source.sentence_on(error)))
     return replace(training, speeds=tuple(found) or training.speeds)
 
 

@@ -25,7 +25,7 @@ def at(submission: Submission, line: int) -> str:
     return f"{name}, line {line}" if cell is None else f"{name}, cell {cell}, line {line}"
 
 
-def told(error: BaseException) -> str:
+def sentence_on(error: BaseException) -> str:
     """What was raised, in a sentence that names the line of the learner's text if one was running."""
     if os.environ.get(TRACEBACK_VARIABLE):
         traceback.print_exception(error)

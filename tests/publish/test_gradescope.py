@@ -22,7 +22,7 @@ from checker.course.places import solution
 from checker.course.verdict import PropertyResult, Status, Verdict
 from checker.grading import key, settings
 from checker.publish.gradescope import archive
-from checker.publish.gradescope.results import Part, graded, not_graded
+from checker.publish.gradescope.results import Graded, graded, not_graded
 from tests.conftest import ROOT, SOLUTION, cage_or_skip, typed
 
 STUB = emptied((ROOT / "puzzles" / "p1_naive_softmax.py").read_text(), catalog.load("p1"))
@@ -235,7 +235,7 @@ def test_students_are_told_as_much_as_the_course_says(container: Container) -> N
 
 def test_what_a_flood_has_proven_counts_nothing() -> None:
     properties = (PropertyResult("any", "any length", True, 25, ""),)
-    results = graded([Part("p1", 25, Verdict("p1", "Naive softmax", Status.OUTPUT_FLOOD, (), properties))])
+    results = graded([Graded("p1", 25, Verdict("p1", "Naive softmax", Status.OUTPUT_FLOOD, (), properties))])
     insist_on_form(results)
     assert (results["score"], results["tests"][0]["score"], results["tests"][0]["status"]) == (0, 0, "failed")
 

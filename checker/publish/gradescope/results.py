@@ -13,7 +13,7 @@ from typing import Any
 from checker import catalog
 from checker.course.verdict import Verdict
 from checker.report import words
-from checker.report.detail import FULL, Detail, told
+from checker.report.detail import FULL, Detail, shown_with
 from checker.report.screen import plain
 from checker.report.terminal import report
 
@@ -28,7 +28,7 @@ _NOT_GRADED = (
 
 
 @dataclass(frozen=True)
-class Part:
+class Graded:
     """What became of one puzzle."""
 
     puzzle: str  # its ID
@@ -38,14 +38,14 @@ class Part:
     detail: Detail = FULL  # how much of the verdict the student is told
 
     @property
-    def told(self) -> Verdict | None:
+    def shown(self) -> Verdict | None:
         """The verdict as the student gets it."""
-        return None if self.verdict is None else told(self.verdict, self.detail)
+        return None if self.verdict is None else shown_with(self.verdict, self.detail)
 
     @property
     def tests(self) -> list[dict[str, Any]]:
         """One for each property that was judged; if none was, one for all of them."""
-        verdict = self.told
+        verdict = self.shown
         if verdict is None or not verdict.properties:
             why = self.problem if verdict is None else words.plain(verdict)
             return [self._test(1, catalog.load(self.puzzle).title, False, self.possible, why)]
@@ -70,13 +70,13 @@ class Part:
     @property
     def text(self) -> str:
         """The report as a terminal without colours shows it."""
-        verdict = self.told
+        verdict = self.shown
         if verdict is None:
             return f"{catalog.load(self.puzzle).heading}\n{self.problem}"
         return plain(report(verdict), COLUMNS)
 
 
-def graded(parts: Sequence[Part], others: str = "") -> dict[str, Any]:
+def graded(parts: Sequence[Graded], others: str = "") -> dict[str, Any]:
     """The results of a submission that was graded, in the course's points. `others`: files for other puzzles."""
     left_out = [f"Left out, because this assignment does not ask for their puzzles: {others}."] if others else []
     tests = [test for part in parts for test in part.tests]
@@ -95,7 +95,7 @@ def not_graded() -> dict[str, Any]:
     return {"score": 0, "output": _NOT_GRADED, **_FRAME, "tests": [test], "extra_data": {"graded": False}}
 
 
-def _facts(part: Part) -> dict[str, Any]:
+def _facts(part: Graded) -> dict[str, Any]:
     """What Gradescope keeps for the instructor."""
     if part.verdict is None:
         return {"verdict": None}

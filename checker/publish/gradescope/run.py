@@ -20,7 +20,7 @@ from checker.grading.chosen import Unresolved, chosen
 from checker.grading.found import Work, in_folder, puzzle_of, some_of
 from checker.grading.grade import terms_for_grading, verdict_on
 from checker.publish.gradescope import results
-from checker.publish.gradescope.results import Part
+from checker.publish.gradescope.results import Graded
 from checker.report.as_json import dumps
 
 SETTINGS, COURSE, KEY = "autograder.json", "course", "key"
@@ -54,18 +54,18 @@ def results_of(home: Path) -> dict[str, Any]:
     return results.graded(parts, clean(some_of(others), 1000))
 
 
-def _part(work: Work, course: settings.Settings) -> Part:
+def _part(work: Work, course: settings.Settings) -> Graded:
     """What becomes of a puzzle. Raises what keeps it from being judged: then there is no score."""
     stem, possible = ladder.stems()[work.puzzle], course.possible(work.puzzle)
     if not work.paths:
         problem = f"Nothing was handed in: no file is called {stem}.ipynb or {stem}.py."
-        return Part(work.puzzle, possible, problem=problem)
+        return Graded(work.puzzle, possible, problem=problem)
     try:
         file, handed = chosen(work)
     except Unresolved as reason:
-        return Part(work.puzzle, possible, problem=f"{reason}.")
+        return Graded(work.puzzle, possible, problem=f"{reason}.")
     verdict = verdict_on(work.puzzle, handed, clean(file.name, 200), course)
-    return Part(work.puzzle, possible, verdict, detail=course.detail(work.puzzle))
+    return Graded(work.puzzle, possible, verdict, detail=course.detail(work.puzzle))
 
 
 if __name__ == "__main__":
