@@ -23,8 +23,8 @@ request = here.request
 def noted(*asked):
     """The request, and what it is made of added to the digest."""
     header, buffers = request(*asked)
-    tensors = [tensor for launch in header["launches"] for tensor in launch["tensors"]]
-    drawn = [buffers[tensor["buffer"]] for tensor in tensors if tensor["name"] not in DERIVED]
+    tensors = [of for launch in header["launches"] for of in launch["tensors"].items()]
+    drawn = [buffers[tensor["values"]["buffer"]] for name, tensor in tensors if name not in DERIVED]
     digest.update(here.wire.pack(header, drawn))
     return header, buffers
 
