@@ -16,7 +16,8 @@ What stands on this road: `learner/` (hints, predictions, progress, the solution
 `bench/` (pictures, timings), `compiled/` (what the compiler made of it), `train/` (a model with one's own kernels),
 `doctor/`, `notebook/` (the same from a cell), and, not in students' copies, `browser/` (the same from a page),
 `grading/`, `nbgrader/` and `publish/`, which makes these pages and the wheel.
-`commands/` is the command line, one file for verbs that belong together. Imports run in this order only, from later rooms to earlier ones.
+`commands/` is the command line, one file for verbs that belong together. Imports run in this order only, from later
+rooms to earlier ones.
 
 To read it, begin with `check/__init__.py`, then a puzzle, `catalog/p1_naive_softmax.py`.
 """
