@@ -11,6 +11,7 @@ from triton.language import semantic
 from triton.runtime import interpreter
 
 from checker.box.inside import half, language
+from checker.box.inside.bfloat16 import is_bf16
 from checker.box.inside.running import memory, running
 from checker.box.inside.work import work
 
@@ -21,15 +22,16 @@ def _masked_load(builder: Any, ptrs: Any, mask: Any, other: Any, *hints: Any, **
     element = ptrs.get_element_ty()
     dtype = interpreter._get_np_dtype(element)
     lanes, padding = np.asarray(mask.data, dtype=bool), None if other is None else other.data
-    values = memory().load(ptrs.data, lanes, padding, dtype, bool(is_volatile))
+    values = memory().load(ptrs.data, lanes, padding, dtype, bool(is_volatile), is_bf16(element))
     return interpreter.TensorHandle(values, element)
 
 
 def _masked_store(builder: Any, ptrs: Any, value: Any, mask: Any, *_: Any, **__: Any) -> None:
     """Every store, through the launch's memory."""
     half.stored(value)
-    dtype = interpreter._get_np_dtype(ptrs.get_element_ty())
-    memory().store(ptrs.data, value.data, np.asarray(mask.data, dtype=bool), dtype)
+    element = ptrs.get_element_ty()
+    lanes = np.asarray(mask.data, dtype=bool)
+    memory().store(ptrs.data, value.data, lanes, interpreter._get_np_dtype(element), is_bf16(element))
 
 
 def _barrier(builder: Any) -> None:

@@ -154,6 +154,7 @@ def _once(asked: Asked, poison: float, scratch: dict[str, npt.NDArray[Any]]) -> 
             name,
             scratch[name] if name in scratch else argument.values.copy(),
             argument.strides,
+            bf16=argument.bf16,
             scratch=argument.scratch,
         )
         for name, argument in launch.tensors.items()

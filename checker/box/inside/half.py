@@ -27,13 +27,12 @@ from checker.box.inside.running import running
 from checker.box.protocol.records import IN_DOT, IN_LOOP, IN_STORE, IN_SUM, ON_THE_WAY
 
 ROUNDED, SUMMED_AGAIN, ROUNDED_AGAIN = 2, 3, 4
-MARKS = {"sums": 0, "rounded": 0}  # of values that nothing is known of
+MARKS = {"sums": 0, "rounded": 0, "bf16": False}  # of values that nothing is known of
 
 
 def _is_half(handle: Any) -> bool:
-    """Whether a value is fp16, or bf16, which Triton's interpreter keeps as the bits of an unsigned integer."""
-    char = handle.data.dtype.char
-    return bool(char == "e" or (char == "H" and handle.dtype.scalar.name == "bf16"))
+    """Whether a value is fp16, or bf16, which is fp32 in NumPy."""
+    return bool(handle.data.dtype.char == "e" or handle.bf16)
 
 
 def _summed(handle: Any, before: int) -> None:
@@ -57,14 +56,15 @@ def _multiplied(handle: Any) -> None:
 
 
 def _rounds(result: Any, exact: Callable[[], Any]) -> None:
-    """Note the line that has rounded `result` to half, if it differs from what is exact. No tensor here is bf16."""
+    """Note the line that has rounded `result` to half, if it differs from what is exact.
+
+    To bf16 nothing is rounded for its own sake where no tensor has that type.
+    """
     if not _is_half(result) or running.memory is None:
         return
-    bf16 = result.data.dtype.char == "H"
-    values = (result.data.astype(np.uint32) << 16).view(np.float32) if bf16 else result.data
-    if (values != exact()).any():
+    if (result.data != exact()).any():
         result.rounded = running.where()[1]
-        if bf16:
+        if result.bf16 and not running.memory.bf16:
             _used(result.rounded)
 
 

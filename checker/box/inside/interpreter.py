@@ -18,7 +18,7 @@ import triton
 import triton.language as tl
 from triton.runtime import interpreter
 
-from checker.box.inside import language, patches, reached, waiting
+from checker.box.inside import bfloat16, language, patches, reached, waiting
 from checker.box.inside.memory import BoxTensor, Memory
 from checker.box.inside.running import running
 from checker.box.protocol.records import is_size
@@ -30,6 +30,7 @@ _SCALARS = {"int32": (np.int32, tl.int32), "int64": (np.int64, tl.int64), "float
 def prepare() -> None:
     """Patch Triton once, for the life of this process, before any kernel is loaded. Raises UnknownTriton."""
     patches.apply()
+    interpreter.InterpreterBuilder.get_bf16 = bfloat16.constant  # which Triton's own lacks
     np.seterr(all="ignore")  # a kernel may divide by zero; the judge will see what comes of it
 
 
@@ -79,8 +80,8 @@ def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]
 
 def pointer(tensor: BoxTensor, element: int = 0) -> Any:
     """The kernel argument that points at an element of `tensor`, counted along the address range: at the first one."""
-    kind = tl.pointer_type(_POINTEES[tensor.values.dtype.name])
-    address = tensor.base + element * tensor.values.itemsize
+    kind = tl.pointer_type(tl.bfloat16 if tensor.bf16 else _POINTEES[tensor.values.dtype.name])
+    address = tensor.base + element * tensor.itemsize
     return tl.tensor(interpreter.TensorHandle(np.array([address], np.uint64), kind), kind)
 
 

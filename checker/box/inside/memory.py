@@ -52,6 +52,7 @@ class BoxTensor:
     values: npt.NDArray[Any]
     strides: tuple[int, ...]
     slot: int = 0
+    bf16: bool = False  # fp32 values that bf16 can hold, at addresses two bytes apart
     scratch: bool = False  # atomic operations may touch it, and volatile loads
     seen: npt.NDArray[np.bool_] = field(init=False)
     nested: list[tuple[int, int, int]] = field(init=False)  # of each axis extent, stride here, and stride if dense
@@ -61,6 +62,11 @@ class BoxTensor:
         dense = [math.prod(self.values.shape[axis + 1 :]) for axis in range(self.values.ndim)]
         of_axes = zip(self.values.shape, self.strides, dense, strict=True)
         self.nested = sorted(of_axes, key=lambda axis: axis[1], reverse=True)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element, as addresses have it."""
+        return 2 if self.bf16 else self.values.itemsize
 
     @property
     def base(self) -> int:
@@ -104,6 +110,7 @@ class Memory:
         self.tensors = tensors
         for slot, tensor in enumerate(tensors):
             tensor.slot = slot + 1
+        self.bf16 = any(tensor.bf16 for tensor in tensors)
         self.where = where
         self.poison = poison
         self.poisoned = False
@@ -123,14 +130,17 @@ class Memory:
         other: npt.NDArray[Any] | None,
         dtype: np.dtype[Any],
         volatile: bool = False,
+        bf16: bool = False,
     ) -> npt.NDArray[Any]:
         """Values at `addresses` where `mask` holds, `other` (or poison) elsewhere; same shape.
+
+        The kernel takes them for `dtype`, or for bf16 that is held as such.
 
         A volatile load may see what other programs write at the same time, so it may read scratch as well.
         """
         lanes = int(np.count_nonzero(mask))
         if lanes == addresses.size > 0 and mask.shape == addresses.shape:
-            tensor, elements = self._translate(LOAD, addresses.reshape(-1), dtype)
+            tensor, elements = self._translate(LOAD, addresses.reshape(-1), dtype, bf16)
             self._record(LOAD, tensor, elements, addresses.size, 0, volatile)
             return tensor.values.reshape(-1)[elements].reshape(addresses.shape)
         result = np.empty(addresses.shape, dtype)
@@ -140,7 +150,7 @@ class Memory:
             result[...] = self.poison if dtype.kind == "f" else 0
             self.poisoned = self.poisoned or lanes < mask.size
         if lanes:
-            tensor, elements = self._translate(LOAD, addresses[mask], dtype)
+            tensor, elements = self._translate(LOAD, addresses[mask], dtype, bf16)
             padded = int(np.count_nonzero(result[~mask] != -np.inf)) * (-1 if other is None else 1)
             result[mask] = tensor.values.reshape(-1)[elements]
             self._record(LOAD, tensor, elements, addresses.size, padded, volatile)
@@ -154,6 +164,7 @@ class Memory:
         values: npt.NDArray[Any],
         mask: npt.NDArray[np.bool_],
         dtype: np.dtype[Any],
+        bf16: bool = False,
     ) -> None:
         """Write `values` at `addresses` where `mask` holds."""
         lanes = int(np.count_nonzero(mask))
@@ -162,10 +173,10 @@ class Memory:
             return
         written = values if values.shape == addresses.shape else np.broadcast_to(values, addresses.shape)
         if lanes == addresses.size and mask.shape == addresses.shape:
-            tensor, elements = self._translate(STORE, addresses.reshape(-1), dtype)
+            tensor, elements = self._translate(STORE, addresses.reshape(-1), dtype, bf16)
             written = written.reshape(-1)
         else:
-            tensor, elements = self._translate(STORE, addresses[mask], dtype)
+            tensor, elements = self._translate(STORE, addresses[mask], dtype, bf16)
             written = written[mask]
         flat = tensor.values.reshape(-1)
         flat[elements] = written
@@ -270,24 +281,26 @@ class Memory:
         if self.left < 0:
             raise TooMuchWork
 
-    def _translate(self, kind: int, addresses: npt.NDArray[np.uint64], dtype: np.dtype[Any]) -> tuple[BoxTensor, Ints]:
+    def _translate(
+        self, kind: int, addresses: npt.NDArray[np.uint64], dtype: np.dtype[Any], bf16: bool = False
+    ) -> tuple[BoxTensor, Ints]:
         """The one tensor that all `addresses` lie in, and their elements, or RefusedAccess."""
-        where = addresses.view(np.int64)
+        where, taken_for = addresses.view(np.int64), "bfloat16" if bf16 else dtype.name
         slot = int(where[0]) >> ADDRESS_BITS
         if not 1 <= slot <= len(self.tensors):
-            raise self._refusal(kind, None, where, dtype, np.zeros(where.shape, bool))
+            raise self._refusal(kind, None, where, taken_for, np.zeros(where.shape, bool))
         tensor = self.tensors[slot - 1]
-        size = tensor.values.dtype.itemsize
+        size = tensor.itemsize
         distances = where - tensor.base
         offsets = distances // size
         elements, inside = tensor.elements(offsets)
         if int(np.bitwise_or.reduce(distances)) % size:  # sizes are powers of two
             aligned = distances % size == 0
             inside = aligned if inside is None else inside & aligned
-        if tensor.values.dtype != dtype:
+        if (tensor.values.dtype, tensor.bf16) != (dtype, bf16):
             inside = np.zeros(where.shape, bool)
         if inside is not None and not np.logical_and.reduce(inside):  # .all() is a function in Python
-            raise self._refusal(kind, tensor, offsets, dtype, inside)
+            raise self._refusal(kind, tensor, offsets, taken_for, inside)
         return tensor, elements
 
     def _refusal(
@@ -295,7 +308,7 @@ class Memory:
         kind: int,
         tensor: BoxTensor | None,
         offsets: Ints,
-        dtype: np.dtype[Any],
+        taken_for: str,
         inside: npt.NDArray[np.bool_],
     ) -> RefusedAccess:
         program, line = self.where()
@@ -310,6 +323,6 @@ class Memory:
                 "highest": int(offsets.max()),
                 "lanes": int(offsets.size),
                 "outside": int(np.count_nonzero(~inside)),
-                "dtype": dtype.name,
+                "dtype": taken_for,
             }
         )

@@ -18,7 +18,7 @@ import triton
 import triton.language as tl
 import triton.runtime.interpreter
 
-from checker.box.inside import accesses, arithmetic, half, language, promises, remembered, sizes, uniform
+from checker.box.inside import accesses, arithmetic, bfloat16, half, language, promises, remembered, sizes, uniform
 from checker.box.protocol.supported import UnknownTriton, instead_of
 
 
@@ -171,7 +171,7 @@ TABLE = (
         _ROOT,
         _RUN,
         {
-            "_get_np_dtype": _used(lambda dtype: None),
+            "_get_np_dtype": _around(bfloat16.type_of),
             "ASTTransformer": _used(),
             "TensorHandle": Patch(_with_marks, None),
         },
@@ -203,6 +203,7 @@ TABLE = (
         "accesses are not seen, and nothing of how much is computed",
         _all(_instead, accesses.INSTEAD) | _all(_noted, accesses.NOTES),
     ),
+    Group(_BUILDER, _NUMBERS, _all(_around, bfloat16.OF_CONVERSIONS)),
     Group(
         _BUILDER,
         _NUMBERS,

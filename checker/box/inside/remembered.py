@@ -12,6 +12,7 @@ import numpy as np
 import triton.language as tl
 from triton.runtime.interpreter import TensorHandle
 
+from checker.box.inside.bfloat16 import rounded
 from checker.box.inside.work import work
 from checker.box.protocol.records import OPERATION
 
@@ -107,7 +108,9 @@ def handle(plain: Any) -> Any:
 
     def __init__(self: Any, data: Any, dtype: Any, *attr: Any) -> None:
         work.spend(OPERATION + data.size)
-        if attr or (data.itemsize, dtype.name) not in fit:
+        if dtype.name == "bf16" and data.dtype.kind == "f":
+            self.data, self.dtype, self.attr, self.bf16 = rounded(data), dtype, {}, True
+        elif attr or (data.itemsize, dtype.name) not in fit:
             plain(self, data, dtype, *attr)
             fit.add((data.itemsize, dtype.name))
         else:

@@ -1,0 +1,167 @@
+"""`python3 -m tests.gpu.bf16`: every operation on bf16, on a GPU and on the interpreter, compared bit for bit.
+
+Each is a line of a kernel that has read a and b, blocks of bf16, and stores z, of a type that it names. Numbers of every
+kind go in: ties of roundings, subnormals, what overflows, infinities, NaN. Prints what differs.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from checker.box.parent import Box, Limits
+from checker.box.protocol.device import Device
+from checker.box.protocol.launch import Launch, TensorArgument
+from checker.course.case import as_bf16
+
+SIDE = 16
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A line that gives z, and the type that z is stored as."""
+
+    line: str
+    kind: str = "bf16"  # or float32, float16, int32
+
+    @property
+    def name(self) -> str:
+        """Of its kernel."""
+        return f"kernel_{OPERATIONS.index(self)}"
+
+    @property
+    def source(self) -> str:
+        """Its kernel."""
+        return f"""
+@triton.jit
+def {self.name}(a_ptr, b_ptr, z_ptr, n, B: tl.constexpr):
+    at = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
+    a, b = tl.load(a_ptr + at), tl.load(b_ptr + at)
+    z = {self.line}
+    tl.store(z_ptr + at, z)
+"""
+
+
+A32 = "a.to(tl.float32)"
+OPERATIONS = (
+    *(Operation(f"a {sign} b") for sign in "+-*/"),
+    *(Operation(f"a {sign} 1.7") for sign in "+-*"),
+    *(Operation(f"a {sign} n") for sign in "+*"),
+    Operation("-a"),
+    Operation("tl.abs(a)"),
+    Operation("a * b + a"),
+    Operation("tl.fma(a, b, a)"),
+    Operation("tl.maximum(a, b)"),
+    Operation("tl.minimum(a, b)"),
+    Operation("tl.where(a > b, a, b)"),
+    Operation("tl.where(a == b, a, 0.3)"),
+    *(Operation(f"(a {sign} b).to(tl.int32)", "int32") for sign in ("<", "<=", "==", "!=")),
+    Operation("(a != a).to(tl.int32)", "int32"),
+    Operation("tl.full((B, B), 1.7, tl.bfloat16) * a"),
+    Operation("tl.zeros((B, B), tl.bfloat16) + a"),
+    Operation(A32, "float32"),
+    Operation("a.to(tl.float16)", "float16"),
+    Operation("a.to(tl.float16)"),
+    Operation("a.to(tl.float64).to(tl.float32)", "float32"),
+    *(Operation(f"a.to(tl.{kind}).to(tl.int32)", "int32") for kind in ("int8", "int16", "int32", "int64", "uint8")),
+    Operation("(a > 0)"),
+    Operation("(at * 1003 - 70000).to(tl.bfloat16)"),
+    Operation("(at.to(tl.int64) * 100000007).to(tl.bfloat16)"),
+    Operation("(at % 2 == 0).to(tl.bfloat16)"),
+    Operation(f"{A32} * 1.0039", "bf16"),
+    Operation(f"({A32} * 1.0039).to(tl.bfloat16)", "bf16"),
+    Operation(f"({A32} * 1.0039).to(tl.bfloat16).to(tl.float32)", "float32"),
+    Operation(f"({A32} * 1.0039).to(tl.float16).to(tl.bfloat16)", "bf16"),
+    Operation("a.to(tl.int16, bitcast=True).to(tl.int32)", "int32"),
+    Operation("at.to(tl.int16).to(tl.bfloat16, bitcast=True)"),
+    Operation("tl.trans(a)"),
+    Operation("tl.max(a, axis=1)[:, None] + tl.zeros((B, B), tl.float32)", "float32"),
+    Operation("tl.min(a, axis=0)[None, :] + tl.zeros((B, B), tl.float32)", "float32"),
+    Operation("tl.argmax(a, axis=1)[:, None] + tl.zeros((B, B), tl.int32)", "int32"),
+    Operation("tl.dot(a, b)", "float32"),
+    Operation("tl.dot(a, tl.trans(b))"),
+    Operation("tl.dot(a, b).to(tl.bfloat16) + a"),
+    Operation("tl.broadcast_to(tl.sum(a, axis=1)[:, None], (B, B))"),
+    Operation("tl.broadcast_to(tl.sum(a, axis=0)[None, :], (B, B))", "float32"),
+    Operation(f"tl.exp({A32} * 0.01)", "bf16"),
+    Operation(f"tl.sqrt(tl.abs({A32}))", "bf16"),
+)
+
+
+def inputs(kind: int) -> list[npt.NDArray[np.float32]]:
+    """a and b: normal numbers (0), numbers of which many are ties once added (1), numbers of every kind (2)."""
+    random = np.random.default_rng(kind)
+    if kind == 0:
+        return [as_bf16(random.normal(0, 1, (SIDE, SIDE))) for _ in range(2)]
+    if kind == 1:
+        return [as_bf16(random.integers(-300, 300, (SIDE, SIDE)) / 2.0 ** random.integers(0, 9)) for _ in range(2)]
+    bits = random.integers(0, 1 << 16, (2, SIDE, SIDE)).astype(np.uint32) << 16
+    bits[:, 0, :8] = np.array([0, 0x8000, 0x7F80, 0xFF80, 0x7FC0, 1, 0x7F7F, 0x0080], np.uint32) << 16
+    return list(bits.view(np.float32))
+
+
+def launches() -> list[Launch]:
+    """One for each operation and kind of inputs."""
+    made = []
+    for operation in OPERATIONS:
+        half, dtype = operation.kind == "bf16", "float32" if operation.kind == "bf16" else operation.kind
+        for kind in range(3):
+            a, b = (TensorArgument(x, (SIDE, 1), bf16=True) for x in inputs(kind))
+            z = TensorArgument(np.zeros((SIDE, SIDE), dtype), (SIDE, 1), bf16=half)
+            made.append(
+                Launch(
+                    operation.name, (1, 1, 1), {"a_ptr": a, "b_ptr": b, "z_ptr": z}, {"n": ("int32", 3)}, {"B": SIDE}
+                )
+            )
+    return made
+
+
+def results(device: Device) -> list[npt.NDArray[np.float64] | str]:
+    """What z is after each launch, or what went wrong."""
+    found: list[npt.NDArray[np.float64] | str] = []
+    for operation in OPERATIONS:  # each by itself: what one does to a GPU is no other's
+        source = "import triton\nimport triton.language as tl\n" + operation.source
+        own = [launch for launch in launches() if launch.kernel == operation.name]
+        with Box(Limits(), device) as box:
+            done = box.run(source, [operation.name], own, [[(n, range(1)) for n in range(len(own))]]).passes[0]
+        for number in range(len(own)):
+            answer = done.results.get(number)
+            if answer is None or answer.error is not None:
+                found.append(str(done.loading or done.malformed or (answer and answer.error and answer.error.message)))
+            else:
+                found.append(answer.tensors["z_ptr"].astype(np.float64))
+    return found
+
+
+def main() -> int:
+    """Print what differs; 1 if anything does."""
+    here, there = results(Device.INTERPRETER), results(Device.CUDA)
+    differ = 0
+    for number, (one, other) in enumerate(zip(here, there, strict=True)):
+        operation, kind = OPERATIONS[number // 3], number % 3
+        if isinstance(one, str) or isinstance(other, str):
+            if isinstance(one, str) and isinstance(other, str):
+                continue
+            differ += 1
+            print(
+                f"`{operation.line}` ({operation.kind}, inputs {kind}): {str(one)[:150]!r} here, {str(other)[:150]!r} there"
+            )
+            continue
+        wrong = ~((one == other) | (np.isnan(one) & np.isnan(other)))
+        if wrong.any():
+            differ += 1
+            where = tuple(np.argwhere(wrong)[0])
+            a, b = (x[where] for x in inputs(kind))
+            print(
+                f"`{operation.line}` ({operation.kind}, inputs {kind}): {wrong.sum()} of {wrong.size} differ, at a={a:g}, "
+                f"b={b:g} {one[where]:.9g} here, {other[where]:.9g} there"
+            )
+    print(f"{len(OPERATIONS)} operations, {differ} of {len(here)} launches differ")
+    return int(differ > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
