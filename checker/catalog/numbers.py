@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
-import numpy as np
+import itertools
+from collections.abc import Iterator
+from typing import Any
 
-from checker.course.case import Array, Case
+import numpy as np
+import numpy.typing as npt
+
+from checker.course.case import Array, Case, as_bf16
 
 EPS32 = float(np.finfo(np.float32).eps)
 TF32_EPS = 2.0**-10
+THREADS = 128  # of a program on a GPU, at least: each adds up its own part of a block, term by term
 LOG2_E, LN_2 = float(np.log2(np.e)), float(np.log(2))
+
+
+class BF16:
+    """Stands for bf16 where a type of NumPy's is asked for, which has none: such numbers are fp32."""
+
+
+def halves() -> Iterator[type[Any]]:
+    """The types of half precision, in turn."""
+    return itertools.cycle((np.float16, BF16))
+
+
+def as_type(x: Array, dtype: npt.DTypeLike) -> Array:
+    """x in a type of NumPy's, or in fp32 with what bf16 can hold."""
+    return as_bf16(x) if dtype is BF16 else x.astype(dtype)
+
+
+def half_in_words(dtype: npt.DTypeLike) -> str:
+    """fp16 or bf16, for the name of a case; nothing of fp32."""
+    return "bf16" if dtype is BF16 else "fp16" if dtype is np.float16 else ""
 
 
 def exp32(x: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from checker.catalog.matrix.launch import matrix, sums
 from checker.catalog.matrix.sum_mistakes import SUMS
-from checker.catalog.numbers import EPS32
+from checker.catalog.numbers import EPS32, THREADS
 from checker.catalog.softmax import reference, rows
 from checker.catalog.softmax.cases import CaseMaker, large_cases, pictured, stacked
 from checker.catalog.softmax.launch import Proves, equal_gaps
@@ -103,7 +103,7 @@ def expected(case: Case) -> Mapping[str, Expected]:
     own lanes, one in 128 or more, and threads then add in pairs; NumPy adds pairs of such runs too.
     """
     x = matrix(case)
-    additions = 32 + rows.block_size(case) / 128
+    additions = 32 + rows.block_size(case) / THREADS
     return {"out_ptr": Expected(x.sum(axis=1), EPS32 * additions * np.abs(x).sum(axis=1))}
 
 

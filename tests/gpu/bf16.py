@@ -1,7 +1,8 @@
 """`python3 -m tests.gpu.bf16`: every operation on bf16, on a GPU and on the interpreter, compared bit for bit.
 
-Each is a line of a kernel that has read a and b, blocks of bf16, and stores z, of a type that it names. Numbers of every
-kind go in: ties of roundings, subnormals, what overflows, infinities, NaN. Prints what differs.
+Each is a line of a kernel that has read a and b, blocks of bf16, and stores z, of a type that it names. Numbers of
+every kind go in: ties of roundings, subnormals, what overflows, infinities, NaN. Prints what differs, and ends with 1
+if something does for no reason that is known.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from checker.box.protocol.launch import Launch, TensorArgument
 from checker.course.case import as_bf16
 
 SIDE = 16
+Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Operation:
 
     line: str
     kind: str = "bf16"  # or float32, float16, int32
+    differs: str = ""  # why it does, where it does
 
     @property
     def name(self) -> str:
@@ -46,13 +49,16 @@ def {self.name}(a_ptr, b_ptr, z_ptr, n, B: tl.constexpr):
 
 
 A32 = "a.to(tl.float32)"
+FUSED = "a GPU may round a product and a sum once, both together"
+ORDER = "sums are added up in another order"
+FLUSHED = "a root of a subnormal number is 0"
 OPERATIONS = (
     *(Operation(f"a {sign} b") for sign in "+-*/"),
     *(Operation(f"a {sign} 1.7") for sign in "+-*"),
     *(Operation(f"a {sign} n") for sign in "+*"),
     Operation("-a"),
     Operation("tl.abs(a)"),
-    Operation("a * b + a"),
+    Operation("a * b + a", differs=FUSED),
     Operation("tl.fma(a, b, a)"),
     Operation("tl.maximum(a, b)"),
     Operation("tl.minimum(a, b)"),
@@ -81,13 +87,13 @@ OPERATIONS = (
     Operation("tl.max(a, axis=1)[:, None] + tl.zeros((B, B), tl.float32)", "float32"),
     Operation("tl.min(a, axis=0)[None, :] + tl.zeros((B, B), tl.float32)", "float32"),
     Operation("tl.argmax(a, axis=1)[:, None] + tl.zeros((B, B), tl.int32)", "int32"),
-    Operation("tl.dot(a, b)", "float32"),
-    Operation("tl.dot(a, tl.trans(b))"),
-    Operation("tl.dot(a, b).to(tl.bfloat16) + a"),
-    Operation("tl.broadcast_to(tl.sum(a, axis=1)[:, None], (B, B))"),
-    Operation("tl.broadcast_to(tl.sum(a, axis=0)[None, :], (B, B))", "float32"),
+    Operation("tl.dot(a, b)", "float32", ORDER),
+    Operation("tl.dot(a, tl.trans(b))", differs=ORDER),
+    Operation("tl.dot(a, b).to(tl.bfloat16) + a", differs=ORDER),
+    Operation("tl.broadcast_to(tl.sum(a, axis=1)[:, None], (B, B))", differs=ORDER),
+    Operation("tl.broadcast_to(tl.sum(a, axis=0)[None, :], (B, B))", "float32", ORDER),
     Operation(f"tl.exp({A32} * 0.01)", "bf16"),
-    Operation(f"tl.sqrt(tl.abs({A32}))", "bf16"),
+    Operation(f"tl.sqrt(tl.abs({A32}))", differs=FLUSHED),
 )
 
 
@@ -103,64 +109,44 @@ def inputs(kind: int) -> list[npt.NDArray[np.float32]]:
     return list(bits.view(np.float32))
 
 
-def launches() -> list[Launch]:
-    """One for each operation and kind of inputs."""
+def launches(operation: Operation) -> list[Launch]:
+    """One for each kind of inputs."""
+    half, dtype = operation.kind == "bf16", "float32" if operation.kind == "bf16" else operation.kind
     made = []
-    for operation in OPERATIONS:
-        half, dtype = operation.kind == "bf16", "float32" if operation.kind == "bf16" else operation.kind
-        for kind in range(3):
-            a, b = (TensorArgument(x, (SIDE, 1), bf16=True) for x in inputs(kind))
-            z = TensorArgument(np.zeros((SIDE, SIDE), dtype), (SIDE, 1), bf16=half)
-            made.append(
-                Launch(
-                    operation.name, (1, 1, 1), {"a_ptr": a, "b_ptr": b, "z_ptr": z}, {"n": ("int32", 3)}, {"B": SIDE}
-                )
-            )
+    for kind in range(3):
+        a, b = (TensorArgument(x, (SIDE, 1), bf16=True) for x in inputs(kind))
+        z = TensorArgument(np.zeros((SIDE, SIDE), dtype), (SIDE, 1), bf16=half)
+        tensors = {"a_ptr": a, "b_ptr": b, "z_ptr": z}
+        made.append(Launch(operation.name, (1, 1, 1), tensors, {"n": ("int32", 3)}, {"B": SIDE}))
     return made
 
 
-def results(device: Device) -> list[npt.NDArray[np.float64] | str]:
-    """What z is after each launch, or what went wrong."""
-    found: list[npt.NDArray[np.float64] | str] = []
-    for operation in OPERATIONS:  # each by itself: what one does to a GPU is no other's
-        source = "import triton\nimport triton.language as tl\n" + operation.source
-        own = [launch for launch in launches() if launch.kernel == operation.name]
-        with Box(Limits(), device) as box:
-            done = box.run(source, [operation.name], own, [[(n, range(1)) for n in range(len(own))]]).passes[0]
-        for number in range(len(own)):
-            answer = done.results.get(number)
-            if answer is None or answer.error is not None:
-                found.append(str(done.loading or done.malformed or (answer and answer.error and answer.error.message)))
-            else:
-                found.append(answer.tensors["z_ptr"].astype(np.float64))
-    return found
+def results(operation: Operation, device: Device) -> list[Numbers]:
+    """What z is after each launch. Raises RuntimeError for what is not computed."""
+    source, own = "import triton\nimport triton.language as tl\n" + operation.source, launches(operation)
+    with Box(Limits(), device) as box:
+        done = box.run(source, [operation.name], own, [[(n, range(1)) for n in range(len(own))]]).passes[0]
+    if problem := done.loading or done.malformed or next((r.error for r in done.results.values() if r.error), None):
+        raise RuntimeError(f"{operation.line}: {problem}")
+    return [done.results[number].tensors["z_ptr"].astype(np.float64) for number in range(len(own))]
+
+
+def same(one: Numbers, other: Numbers) -> npt.NDArray[np.bool_]:
+    """Which numbers are alike; NaN is like NaN."""
+    return np.asarray((one == other) | (np.isnan(one) & np.isnan(other)))
 
 
 def main() -> int:
-    """Print what differs; 1 if anything does."""
-    here, there = results(Device.INTERPRETER), results(Device.CUDA)
-    differ = 0
-    for number, (one, other) in enumerate(zip(here, there, strict=True)):
-        operation, kind = OPERATIONS[number // 3], number % 3
-        if isinstance(one, str) or isinstance(other, str):
-            if isinstance(one, str) and isinstance(other, str):
-                continue
-            differ += 1
-            print(
-                f"`{operation.line}` ({operation.kind}, inputs {kind}): {str(one)[:150]!r} here, {str(other)[:150]!r} there"
-            )
-            continue
-        wrong = ~((one == other) | (np.isnan(one) & np.isnan(other)))
-        if wrong.any():
-            differ += 1
-            where = tuple(np.argwhere(wrong)[0])
-            a, b = (x[where] for x in inputs(kind))
-            print(
-                f"`{operation.line}` ({operation.kind}, inputs {kind}): {wrong.sum()} of {wrong.size} differ, at a={a:g}, "
-                f"b={b:g} {one[where]:.9g} here, {other[where]:.9g} there"
-            )
-    print(f"{len(OPERATIONS)} operations, {differ} of {len(here)} launches differ")
-    return int(differ > 0)
+    """Print what differs; 1 if anything does that should not."""
+    failed = 0
+    for operation in OPERATIONS:
+        here, there = results(operation, Device.INTERPRETER), results(operation, Device.CUDA)
+        wrong = sum(int((~same(one, other)).sum()) for one, other in zip(here, there, strict=True))
+        failed += wrong > 0 and not operation.differs
+        if wrong:
+            print(f"`{operation.line}`, {operation.kind}: {wrong} of {3 * SIDE**2} numbers. {operation.differs}")
+    print(f"{len(OPERATIONS)} operations, {failed} that differ for no known reason")
+    return int(failed > 0)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.catalog.attention.launch import Shape, tensors
+from checker.catalog.numbers import BF16
 from checker.catalog.softmax.cases import RISE, SMALL_TERM
 from checker.course.case import Array, Tensor, as_bf16
 
@@ -23,7 +24,7 @@ class Inputs:
     v: Array
     scale: float
     kinds: tuple[str, ...] = ()
-    bf16: bool = False  # on a GPU: fp32 values that bf16 can hold, passed as bf16
+    bf16: bool = False  # fp32 values that bf16 can hold, passed as bf16
 
     def tensors(self, shape: Shape) -> dict[str, Tensor]:
         """Q, K and V as arguments of a launch."""
@@ -44,6 +45,8 @@ def normal_inputs(
     `factor`, a power of two: the scale is so many times as large, and Q so many times as small. `unit_scale`: so that
     the scale is 1. One key and one row of V are 0.
     """
+    if dtype is BF16:
+        return in_bf16(normal_inputs(random, shape, np.float32, factor, unit_scale))
     q, k, v = (
         random.normal(0.0, 1.0, (shape.heads, rows, shape.D)).astype(dtype)
         for rows in (shape.n_q, shape.n_k, shape.n_k)

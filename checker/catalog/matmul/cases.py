@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from checker.catalog.cases import covering
 from checker.catalog.matmul.launch import FAR_APART, Proves, Shape, launch, sampled
+from checker.catalog.numbers import BF16, as_type, half_in_words, halves
 from checker.catalog.softmax.cases import SMALL_TERM
 from checker.course.case import Array, Case, as_bf16
 from checker.course.puzzle import Draw, Kernel, Pictured
@@ -25,7 +26,7 @@ def normal_matrices(
     random: np.random.Generator, shape: Shape, dtype: npt.DTypeLike = np.float32
 ) -> tuple[Array, Array]:
     """Standard normal A and B; one row of A holds one number throughout, and one of B holds 0: rows like any other."""
-    a, b = (random.normal(0.0, 1.0, (rows, shape.k)).astype(dtype) for rows in (shape.m, shape.n))
+    a, b = (as_type(random.normal(0.0, 1.0, (rows, shape.k)), dtype) for rows in (shape.m, shape.n))
     for x, number in ((a, 0.5), (b, 0.0)):
         if len(x) > 4:
             x[int(random.integers(len(x)))] = number
@@ -124,7 +125,7 @@ class CaseMaker:
         An orthogonal array: of the classes of m, n and k, whether each has several tiles, and the blocks, every pair
         occurs. Its columns are r, c, r + c and two more sums, in the field of four elements.
         """
-        made = []
+        made, half = [], halves()
         twice = (0, 2, 3, 1)  # times the element 2
         rows = [(r, c, r ^ c, r ^ twice[c], r ^ twice[twice[c]]) for r in range(4) for c in range(4)]
         for (*classes, several, blocks), (layout, on) in zip(rows, self._besides(len(rows)), strict=True):
@@ -137,11 +138,11 @@ class CaseMaker:
             a_gap, b_gap = covering.gaps(layout, self.sizes)
             c_gap = int(self.sizes.choice([0, a_gap, self.some()]))
             shape = Shape(m, n, k, Bm, Bn, Bk, (a_gap, b_gap, c_gap))
-            half = bool(on & covering.HALF)
-            name = "every size, fp16" if half else "every size"
-            proves = "half" if half else "any-k" if shape.k % shape.Bk else "any-size"
-            matrices = normal_matrices(self.sizes, shape, np.float16 if half else np.float32)
-            made.append(self.launch(name, proves, shape, *matrices, once=True))
+            dtype = next(half) if on & covering.HALF else np.float32
+            name = "every size" + (f", {word}" if (word := half_in_words(dtype)) else "")
+            proves = "half" if word else "any-k" if shape.k % shape.Bk else "any-size"
+            matrices = normal_matrices(self.sizes, shape, dtype)
+            made.append(self.launch(name, proves, shape, *matrices, once=True, bf16=dtype is BF16))
         return made
 
     def _besides(self, count: int) -> list[tuple[int, int]]:

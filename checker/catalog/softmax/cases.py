@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.catalog.cases import covering
+from checker.catalog.numbers import BF16, as_type, half_in_words, halves
 from checker.catalog.softmax.launch import (
     FAR_APART,
     Launcher,
@@ -165,7 +166,7 @@ class CaseMaker:
     def of_every_size(self) -> list[Case]:
         """Columns of every class by their block, in one and in several; with tiles of rows, rows of every class too.
 
-        Between them x and y lie in every way that two tensors can, in fp32 and in fp16.
+        Between them x and y lie in every way that two tensors can, in fp32 and in half.
         """
         random = self.draw.case("lengths")
         columns = covering.lengths(self.width, random)
@@ -177,23 +178,25 @@ class CaseMaker:
             of = [(row, column) for row in range(4) for column in range(4)]
             # Which of the two is long is arranged so that every pair of classes and lengths occurs.
             sizes = [(counts[r + 4 * ((r + c) % 2)], columns[c + 4 * ((r // 2 + c // 2) % 2)]) for r, c in of]
-        made = []
+        made, half = [], halves()
         for (count, n), (layout, on) in zip(sizes, covering.besides(len(sizes), random), strict=True):
             tail = "row-tail" if count % self.owned else "any-length"
-            made.append(self.of_length(tail, (count, n), layout, bool(on & covering.HALF), random))
+            dtype = next(half) if on & covering.HALF else np.float32
+            made.append(self.of_length(tail, (count, n), layout, dtype, random))
         return list({case.name: case for case in made}.values())
 
     def of_length(
-        self, proves: str, size: tuple[int, int], layout: int, half: bool, random: np.random.Generator
+        self, proves: str, size: tuple[int, int], layout: int, dtype: npt.DTypeLike, random: np.random.Generator
     ) -> Case:
         """Rows of this size, with x and y in one of `covering`'s layouts; padding makes whole blocks of rows."""
-        x = _normal(random, size, np.float16 if half else np.float32)
+        x = as_type(random.normal(0.0, 2.0, size), dtype)
         gaps = covering.gaps(layout, random)
         if layout in (covering.FIRST_PADDED, covering.SECOND_PADDED):
             whole = -size[1] % self.width or self.width
             gaps = (whole, 0) if layout == covering.FIRST_PADDED else (0, whole)
-        name = "fp16, every length" if half else "every length"
-        return self.launch(name, "half" if half else proves, x, gaps, once=True)
+        word = half_in_words(dtype)
+        name, of = (f"{word}, every length", "half") if word else ("every length", proves)
+        return self.launch(name, of, x, gaps, once=True, bf16=dtype is BF16)
 
     def _of_real_size(self) -> list[Case]:
         """Rows of 20,000 columns in blocks as on a GPU, in fp32 and in fp16.

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from checker.catalog.numbers import EPS32
+from checker.catalog.numbers import EPS32, THREADS
 from checker.course.case import Array, Case, Outputs, Tensor
 from checker.course.misconception import Moves
 from checker.course.puzzle import Budget, Expected, Invariant
@@ -36,18 +36,20 @@ def expected(case: Case) -> Mapping[str, Expected]:
     An exponential of a rounded argument x errs by about |x|·eps, hence the tolerance grows with the
     largest finite |x| of a row. Elements at the maximum are rounded as that is, and have the exponential 1: all that
     they err by is in the sum, of others, or is what exp(x) errs by where nothing is subtracted, up to 88. Then the sum
-    is rounded once a block, all in one direction if the terms are alike, and the result twice to the output's type; and
+    is rounded once a block, all in one direction if the terms are alike, and so on a GPU is that of each thread, which
+    adds up its part of a block term by term, by half an eps each. The result is rounded twice to the output's type; and
     that has a smallest step.
     """
     x = row_input(case)
     y = case.tensors["y_ptr"]
-    blocks = -(-x.shape[1] // (y.axes[1].block or x.shape[1]))
+    width = min(y.axes[1].block or x.shape[1], x.shape[1])
+    additions = -(-x.shape[1] // width) + (width / THREADS / 2 if case.on_gpu else 0)
     values = softmax(x)
     magnitude = np.max(np.abs(x), axis=-1, keepdims=True, where=np.isfinite(x), initial=0.0)
     below = x < x.max(axis=-1, keepdims=True)
     of_others = np.maximum(below, np.sum(values * below, axis=-1, keepdims=True))
     shift = np.maximum(np.minimum(magnitude, LARGEST_EXPONENT), magnitude * of_others)
-    relative = EPS32 * (16 + 4 * shift + blocks) + 2 * y.eps
+    relative = EPS32 * (16 + 4 * shift + additions) + 2 * y.eps
     return {"y_ptr": Expected(values, values * relative + max(y.smallest, 1e-30))}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from checker.catalog.cases import covering
+from checker.catalog.numbers import halves
 from checker.catalog.softmax.cases import CaseMaker
 from checker.catalog.softmax.launch import Proves
 from checker.course.case import Array, Case
@@ -36,8 +37,9 @@ def of_every_length(make: CaseMaker, random: np.random.Generator) -> list[Case]:
     for block in (8, 16, 32, 256):
         half = block // 2
         lengths |= {half + 1, block, int(random.integers(half + 2, block - 1)), block - 1}
-    made = []
+    made, of_half = [], halves()
     for n, (layout, on) in zip(sorted(lengths), covering.besides(len(lengths), random), strict=True):
         size, of = (int(random.integers(2, 4)), n), replace(make, blocks=block_of(n))
-        made.append(of.of_length("any-length", size, layout, bool(on & covering.HALF), random))
+        dtype = next(of_half) if on & covering.HALF else np.float32
+        made.append(of.of_length("any-length", size, layout, dtype, random))
     return made

@@ -12,6 +12,7 @@ from checker.catalog.attention.forward.cases import FAR, FAR_HALF, FURTHER, MANY
 from checker.catalog.attention.launch import FAR_APART, Proves, Shape, some_heads
 from checker.catalog.attention.values import Inputs
 from checker.catalog.cases import covering
+from checker.catalog.numbers import halves
 from checker.catalog.split.launch import Cut, Parts, is_split, launch_merge, launch_split
 from checker.catalog.split.reference import right_splits
 from checker.course.case import Case, Role
@@ -47,7 +48,7 @@ class SplitCaseMaker(CaseMaker):
         shape: Shape,
         splits: int,
         Bs: int,
-        dtype: type = np.float32,
+        dtype: type[Any] = np.float32,
         once: bool = False,
     ) -> Case:
         """A launch of the merge, on parts of every kind."""
@@ -93,11 +94,11 @@ class SplitCaseMaker(CaseMaker):
         """Every number of parts up to four, and of each class by the block."""
         counts = [(1, 2), (2, 2), (3, 4), (4, 4), (1, 16), (9, 16), (15, 16), (16, 16), (17, 32)]
         layouts = covering.besides(len(counts), self.sizes)
-        made = []
+        made, half = [], halves()
         for (splits, Bs), (layout, on) in zip(counts, layouts, strict=True):
             heads, D = 2 if on & covering.HEADS else 1, 64 if on & covering.WIDE else 16
             shape = Shape(1 + splits % 3, 1, D, 1, 1, heads).apart(self.sizes, layout=layout)
-            dtype, of = (np.float16, "half") if on & covering.HALF else (np.float32, "any-count")
+            dtype, of = (next(half), "half") if on & covering.HALF else (np.float32, "any-count")
             made.append(self.merge(f"{splits} of {Bs}", of, shape, splits, Bs, dtype, once=True))
         return made
 
@@ -172,7 +173,7 @@ def of_every_class(random: np.random.Generator) -> list[ChosenSplit]:
     A Latin square: the third class is that of the sum of the first two. Each class of the keys of a split comes with no
     tile before its last one and with one, but for a remainder of 1, and with no, one and two splits without keys.
     """
-    made = []
+    made, half = [], halves()
     for number, (layout, on) in enumerate(covering.besides(16, random)):
         i, j = divmod(number, 4)
         Br, Bc = ((16, 16), (16, 32), (32, 16), (16, 16))[(i + 2 * j) % 4]
@@ -184,6 +185,6 @@ def of_every_class(random: np.random.Generator) -> list[ChosenSplit]:
         heads, D = 2 if on & covering.HEADS else 1, 64 if on & covering.WIDE else 16
         shape = Shape(n_q, whole * keys + last, D, Br, Bc, heads).apart(random, layout=layout)
         cut = Cut(whole + 1 + (i + 2 * j) % 3, keys)
-        dtype = np.float16 if on & covering.HALF else np.float32
+        dtype = next(half) if on & covering.HALF else np.float32
         made.append(ChosenSplit(shape, dtype, bool(on & covering.SWITCH), cut))
     return made

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from checker.catalog.attention import launch as attention
 from checker.catalog.attention.launch import Proves, Shape, shape_of, tiled_kernel, unwritten
 from checker.catalog.attention.values import Inputs
+from checker.catalog.numbers import BF16
 from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, blank
 from checker.course.puzzle import kernel_of
 
@@ -58,13 +60,20 @@ def launch_split(name: str, proves: Proves, shape: Shape, cut: Cut, inputs: Inpu
 
 
 def launch_merge(
-    name: str, proves: Proves, shape: Shape, Bs: int, parts: Parts, dtype: type = np.float32, once: bool = False
+    name: str,
+    proves: Proves,
+    shape: Shape,
+    Bs: int,
+    parts: Parts,
+    dtype: type[Any] = np.float32,
+    once: bool = False,
 ) -> Case:
     """One launch of `merge_kernel`: a program per query and head. Of the shape, Br is 1; O has the `dtype`."""
     splits = len(parts.lse)
-    outputs = {"o": unwritten(parts.o[0], dtype), "lse": unwritten(parts.lse[0], np.float32)}
+    half = dtype is BF16
+    outputs = {"o": unwritten(parts.o[0], np.float32 if half else dtype), "lse": unwritten(parts.lse[0], np.float32)}
     arguments = _parts(parts.o, parts.lse, Role.INPUT, parts.kinds, shape.Br)
-    arguments |= attention.tensors(shape, outputs, Role.OUTPUT, parts.kinds)
+    arguments |= attention.tensors(shape, outputs, Role.OUTPUT, parts.kinds, half)
     grid, name = (shape.n_q, shape.heads), f"merge: {name}"
     case = attention.launch(MERGE, name, proves, shape, arguments, 1.0, grid, once=once, splits=splits, Bs=Bs)
     heads = f"{shape.heads} heads, " if shape.heads > 1 else ""

@@ -20,6 +20,7 @@ from checker.catalog.attention.values import (
     normal_inputs,
     with_cancelling_terms,
 )
+from checker.catalog.numbers import as_type
 from checker.course.case import Array, Case, as_bf16
 from checker.course.puzzle import Draw, Kernel, Pictured
 
@@ -37,7 +38,7 @@ class BackwardCaseMaker(CaseMaker):
         name: str,
         proves: Proves,
         shape: Shape,
-        dtype: type = np.float32,
+        dtype: type[object] = np.float32,
         hard: bool = False,
         once: bool = False,
         unit_scale: bool = False,
@@ -50,11 +51,11 @@ class BackwardCaseMaker(CaseMaker):
         of = c.proves(otherwise)
         return self.launched(kernel, c.name, of, c.shape, c.dtype, once=True, unit_scale=c.unit_scale)
 
-    def _drawn(self, name: str, shape: Shape, dtype: type, hard: bool, unit_scale: bool) -> Given:
+    def _drawn(self, name: str, shape: Shape, dtype: type[object], hard: bool, unit_scale: bool) -> Given:
         source = self.random(f"{name} {shape.n_q} {shape.n_k}")
         factor = drawn_factor(self.sizes, dtype) if name.startswith(EVERY) else 1.0
         inputs = hard_inputs(source, shape, dtype) if hard else normal_inputs(source, shape, dtype, factor, unit_scale)
-        do: Array = source.normal(0.0, 1.0, inputs.q.shape).astype(dtype)
+        do = as_type(source.normal(0.0, 1.0, inputs.q.shape), dtype)
         do[:, int(source.integers(shape.n_q))] = 0.5  # a row like any other
         return given(shape, inputs, do)
 

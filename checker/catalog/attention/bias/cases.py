@@ -22,6 +22,7 @@ from checker.catalog.attention.forward.cases import EVERY, CaseMaker, Chosen
 from checker.catalog.attention.launch import FAR_APART, Proves, Shape
 from checker.catalog.attention.values import Inputs, drawn_factor, hard_inputs, normal_inputs
 from checker.catalog.cases import covering
+from checker.catalog.numbers import as_type
 from checker.course.case import Array, Case
 from checker.course.puzzle import Draw, Kernel
 
@@ -83,7 +84,7 @@ class BiasMaker(CaseMaker):
         random = self.random(f"dbias {name} {shape.n_q} {shape.n_k}")
         factor = drawn_factor(self.sizes, dtype) if name.startswith(EVERY) else 1.0
         inputs = hard_inputs(random, shape, dtype) if hard else normal_inputs(random, shape, dtype, factor, unit_scale)
-        do: Array = random.normal(0.0, 1.0, inputs.q.shape).astype(dtype)
+        do = as_type(random.normal(0.0, 1.0, inputs.q.shape), dtype)
         return self.gradient_of(name, proves, shape, inputs, do, once, layout)
 
     def gradient_of(

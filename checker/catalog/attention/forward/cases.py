@@ -12,6 +12,7 @@ from checker.catalog.attention.launch import FAR_APART, Proves, Shape, some_head
 from checker.catalog.attention.reference import sees
 from checker.catalog.attention.values import drawn_factor, hard_inputs, in_bf16, long_sums, normal_inputs
 from checker.catalog.cases import covering
+from checker.catalog.numbers import half_in_words, halves
 from checker.course.case import Case
 from checker.course.puzzle import Draw, Pictured
 
@@ -47,7 +48,7 @@ class CaseMaker:
         name: str,
         proves: Proves,
         shape: Shape,
-        dtype: type = np.float32,
+        dtype: type[Any] = np.float32,
         once: bool = False,
         unit_scale: bool = False,
         **how: Any,
@@ -118,28 +119,28 @@ class Chosen:
     """A launch by construction: its shape, the type of its inputs, and whether its scale is 1."""
 
     shape: Shape
-    dtype: type
+    dtype: type[Any]
     unit_scale: bool
 
     @property
     def name(self) -> str:
         """What a report calls the case."""
-        return EVERY if self.dtype is np.float32 else f"{EVERY}, fp16"
+        return f"{EVERY}, {word}" if (word := half_in_words(self.dtype)) else EVERY
 
     def proves(self, otherwise: str) -> str:
         """The property that it is evidence for: that of its type, but for queries that see no key, or of its sizes."""
-        return "half" if self.dtype is np.float16 and otherwise != "hidden-queries" else otherwise
+        return "half" if self.dtype is not np.float32 and otherwise != "hidden-queries" else otherwise
 
 
 def of_every_class(random: np.random.Generator, *, causal: bool) -> list[Chosen]:
     """Small launches of all classes that the design asks for, with every pair of what else they may have."""
     design = covering.CAUSAL if causal else covering.FULL
     sizes = sorted({covering.drawn(stored, causal, random) for stored in design}, key=lambda s: (s[0] > s[1], s))
-    made = []
+    made, half = [], halves()
     for (n_q, n_k, Br, Bc), (layout, on) in zip(sizes, covering.besides(len(sizes), random), strict=True):
         heads, D = 2 if on & covering.HEADS else 1, 64 if on & covering.WIDE else 16
         shape = Shape(n_q, n_k, D, Br, Bc, heads).apart(random, layout=layout)
-        made.append(Chosen(shape, np.float16 if on & covering.HALF else np.float32, bool(on & covering.SWITCH)))
+        made.append(Chosen(shape, next(half) if on & covering.HALF else np.float32, bool(on & covering.SWITCH)))
     return made
 
 
