@@ -113,7 +113,7 @@
 #
 # | parameter | what it is |
 # |---|---|
-# | `a_ptr` | pointer to the first element of A, shape `(m, k)`, fp32 or fp16 |
+# | `a_ptr` | pointer to the first element of A, shape `(m, k)`, fp32, fp16 or bf16 |
 # | `b_ptr` | the same of B, shape `(n, k)`, of A's type |
 # | `c_ptr` | the same of C, shape `(m, n)`, of A's type |
 # | `a_row_stride`, `b_row_stride`, `c_row_stride` | elements from the beginning of one row to that of the next; at least the row's length; all three may differ |

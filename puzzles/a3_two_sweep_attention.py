@@ -133,7 +133,7 @@
 #
 # | parameter | what it is |
 # |---|---|
-# | `q_ptr` | pointer to the first element of Q, shape `(heads, n_q, D)`, fp32 or fp16 |
+# | `q_ptr` | pointer to the first element of Q, shape `(heads, n_q, D)`, fp32, fp16 or bf16 |
 # | `k_ptr`, `v_ptr` | the same of K and V, shape `(heads, n_k, D)`, of Q's type |
 # | `o_ptr` | the same of O, with the shape, strides and type of Q |
 # | `q_head_stride`, `q_row_stride` | elements from head to head, and from row to row, in Q and O |

@@ -104,7 +104,7 @@
 #
 # | parameter | what it is |
 # |---|---|
-# | `q_ptr`, `k_ptr`, `v_ptr` | Q, shape `(heads, n_q, D)`; K and V, shape `(heads, n_k, D)`; fp32 or fp16 |
+# | `q_ptr`, `k_ptr`, `v_ptr` | Q, shape `(heads, n_q, D)`; K and V, shape `(heads, n_k, D)`; fp32, fp16 or bf16 |
 # | `bias_ptr` | the bias, of Q's type; of the second kernel `(n_q, n_k)`, for all heads |
 # | `o_ptr`, `lse_ptr` | O and LSE, as in puzzle 6 |
 # | `do_ptr`, `lse_ptr`, `delta_ptr` | dO, LSE and delta, as in puzzle 7: given |

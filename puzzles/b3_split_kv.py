@@ -96,7 +96,7 @@
 #
 # | parameter | what it is |
 # |---|---|
-# | `q_ptr`, `k_ptr`, `v_ptr` | Q, shape `(heads, n_q, D)`; K and V, shape `(heads, n_k, D)`; fp32 or fp16 |
+# | `q_ptr`, `k_ptr`, `v_ptr` | Q, shape `(heads, n_q, D)`; K and V, shape `(heads, n_k, D)`; fp32, fp16 or bf16 |
 # | `o_part_ptr`, `lse_part_ptr` | the parts: O, shape `(splits, heads, n_q, D)`, and LSE, shape `(splits, heads, n_q)`; contiguous, fp32 |
 # | `o_ptr` | O, shape, strides and type of Q |
 # | `lse_ptr` | LSE, shape `(heads, n_q)`, contiguous, fp32, natural logarithm |

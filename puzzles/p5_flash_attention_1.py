@@ -118,7 +118,7 @@
 #
 # | parameter | what it is |
 # |---|---|
-# | `q_ptr`, `k_ptr`, `v_ptr` | Q, shape `(heads, n_q, D)`; K and V, shape `(heads, n_k, D)`; fp32 or fp16 |
+# | `q_ptr`, `k_ptr`, `v_ptr` | Q, shape `(heads, n_q, D)`; K and V, shape `(heads, n_k, D)`; fp32, fp16 or bf16 |
 # | `o_ptr` | O, shape and strides of Q, fp32; holds 0 at the start |
 # | `l_ptr`, `m_ptr` | l and m, shape `(heads, n_q)`, contiguous (a head's row begins at `head * n_q`), fp32; hold 0 and $-\infty$ at the start |
 # | `q_head_stride`, `q_row_stride` | elements from head to head and from row to row in Q and O |

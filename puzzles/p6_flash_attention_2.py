@@ -94,7 +94,7 @@
 # ### Causal: 65 points
 #
 # These are the points of *causal, with as many queries as keys or fewer* (20), *queries that see no key* (10),
-# *several heads* (10), *fp16 in and out* (10), *head offsets beyond 2\*\*31* (5) and *traffic* (10). The last four are
+# *several heads* (10), *half precision in and out* (10), *head offsets beyond 2\*\*31* (5) and *traffic* (10). The last four are
 # tried with and without `CAUSAL`. It is a constexpr: of `if CAUSAL:` the compiler keeps one branch.
 #
 # **Who sees what.** The last query sees every key, and each query before it one fewer. With $\text{off} = n_k - n_q$,
@@ -122,7 +122,7 @@
 #
 # | parameter | what it is |
 # |---|---|
-# | `q_ptr`, `k_ptr`, `v_ptr` | Q, shape `(heads, n_q, D)`; K and V, shape `(heads, n_k, D)`; fp32 or fp16 |
+# | `q_ptr`, `k_ptr`, `v_ptr` | Q, shape `(heads, n_q, D)`; K and V, shape `(heads, n_k, D)`; fp32, fp16 or bf16 |
 # | `o_ptr` | O, shape, strides and type of Q |
 # | `lse_ptr` | LSE, shape `(heads, n_q)`, contiguous, fp32, natural logarithm |
 # | `q_head_stride`, `q_row_stride` | elements from head to head and from row to row in Q and O |

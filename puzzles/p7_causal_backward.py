@@ -155,7 +155,7 @@
 #
 # | parameter | what it is |
 # |---|---|
-# | `q_ptr`, `o_ptr`, `do_ptr`, `dq_ptr` | Q, O, dO, dQ, shape `(heads, n_q, D)`, fp32 or fp16, one pair of strides |
+# | `q_ptr`, `o_ptr`, `do_ptr`, `dq_ptr` | Q, O, dO, dQ, shape `(heads, n_q, D)`, fp32, fp16 or bf16, one pair of strides |
 # | `k_ptr`, `v_ptr`, `dk_ptr`, `dv_ptr` | K, V, dK, dV, shape `(heads, n_k, D)`, same type, one pair of strides |
 # | `lse_ptr`, `delta_ptr` | LSE and delta, shape `(heads, n_q)`, contiguous, fp32 |
 # | `q_head_stride`, `q_row_stride`, `k_head_stride`, `k_row_stride` | elements from head to head and from row to row |

@@ -205,7 +205,7 @@ run(double_kernel, x_ptr=x, y_ptr=y, n=10, BLOCK_SIZE=4, grid=3)
 #
 # | parameter | what it is |
 # |---|---|
-# | `x_ptr`, `y_ptr` | pointers to the first elements of x and y, vectors of length `n`, both fp32 or both fp16 |
+# | `x_ptr`, `y_ptr` | pointers to the first elements of x and y, vectors of length `n`, both fp32, both fp16 or both bf16 |
 # | `z_ptr` | pointer to the first element of z, of the same length and type, to be written |
 # | `n` | length of the vectors, at least 1 |
 # | `BLOCK_SIZE` | elements of a program, a power of two |

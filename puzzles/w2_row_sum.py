@@ -131,7 +131,7 @@
 #
 # | parameter | what it is |
 # |---|---|
-# | `x_ptr` | pointer to the first element of x, shape `(n_rows, n_cols)`, fp32 or fp16 |
+# | `x_ptr` | pointer to the first element of x, shape `(n_rows, n_cols)`, fp32, fp16 or bf16 |
 # | `out_ptr` | pointer to the first element of out, a vector of `n_rows` numbers without gaps, fp32, to be written |
 # | `x_row_stride` | elements from the beginning of one row to that of the next, at least `n_cols` |
 # | `n_cols` | length of a row, at least 1 |

@@ -144,7 +144,7 @@
 #
 # | parameter | what it is |
 # |---|---|
-# | `x_ptr` | pointer to the first element of x, shape `(n_rows, n_cols)`, fp32 or fp16 |
+# | `x_ptr` | pointer to the first element of x, shape `(n_rows, n_cols)`, fp32, fp16 or bf16 |
 # | `y_ptr` | pointer to the first element of y, shape `(n_cols, n_rows)`, of the same type, to be written |
 # | `x_row_stride` | elements from the beginning of one row of x to that of the next, at least `n_cols` |
 # | `y_row_stride` | the same of y, at least `n_rows` |

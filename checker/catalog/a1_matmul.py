@@ -25,7 +25,7 @@ PROPERTIES = (
     Property("any-size", "any m and n, any tile", 20),
     Property("any-k", "any k: the mask along k", 15),
     Property("strides", "rows that lie apart in memory, in each matrix differently", 10),
-    Property("half", "fp16 in and out, fp32 inside", 10),
+    Property("half", "half precision in and out, fp32 inside", 10),
     Property("far-rows", "row offsets beyond 2**31", 5),
     Property("traffic", "reads A and B once for each tile of C across and down, writes C once", 20, traffic=True),
 )

@@ -29,7 +29,7 @@ PROPERTIES = (
     Property("values", "queries of every kind", 25),
     Property("any-length", "any number of queries and keys, any tile", 25),
     Property("heads", "several heads, which lie apart in memory", 15),
-    Property("half", "fp16 in and out, fp32 inside", 10),
+    Property("half", "half precision in and out, fp32 inside", 10),
     Property("far-heads", "head offsets beyond 2**31", 5),
     Property("traffic", "reads Q once, K twice and V once for each tile of queries, writes O once", 20, traffic=True),
 )

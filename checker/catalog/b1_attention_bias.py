@@ -85,7 +85,7 @@ PROPERTIES = (
     Property("hidden-queries", "queries that see no key", 5),
     Property("heads", "several heads, which lie apart in memory", 5),
     Property("dbias", "the gradient of the bias", 20),
-    Property("half", "fp16 in and out, fp32 inside", 10),
+    Property("half", "half precision in and out, fp32 inside", 10),
     Property("far-heads", "head offsets beyond 2**31", 5),
     Property("traffic", "loads the bias once for each tile it meets, and all else as before", 10, traffic=True),
 )

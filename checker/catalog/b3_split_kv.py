@@ -30,7 +30,7 @@ PROPERTIES = (
     Property("merge", "the merge: parts of every kind", 20),
     Property("any-count", "the merge: any number of parts and of queries", 10),
     Property("heads", "several heads, which lie apart in memory", 10),
-    Property("half", "fp16 in and out, fp32 between", 10),
+    Property("half", "half precision in and out, fp32 between", 10),
     Property("far-heads", "head offsets beyond 2**31", 5),
     Property("traffic", "reads Q once a split, K, V and the parts once, and writes once", 10, traffic=True),
 )

@@ -26,7 +26,7 @@ PROPERTIES = (
     Property("values", "rows of every kind of value", 30),
     Property("any-length", "rows of any length", 25),
     Property("strides", "rows that lie apart in memory, x and y differently", 10),
-    Property("half", "fp16 in and out, fp32 inside", 10),
+    Property("half", "half precision in and out, fp32 inside", 10),
     Property("far-rows", "row offsets beyond 2**31", 5),
     Property("traffic", "reads x three times at most, writes y once", 20, traffic=True),
 )

@@ -28,7 +28,7 @@ PROPERTIES = (
     Property("values", "rows of every kind of value", 25),
     Property("any-length", "rows of any length", 20),
     Property("strides", "rows that lie apart in memory, x and y differently", 10),
-    Property("half", "fp16 in and out, fp32 inside", 10),
+    Property("half", "half precision in and out, fp32 inside", 10),
     Property("far-rows", "row offsets beyond 2**31", 5),
     Property("prefix", "rows that begin with a block of -inf", 10),
     Property("traffic", "reads x twice, writes y once", 20, traffic=True),

@@ -34,7 +34,7 @@ PROPERTIES = (
     Property("values", "queries of every kind", 25),
     Property("any-length", "any number of queries and keys, any tile", 25),
     Property("heads", "several heads, which lie apart in memory", 10),
-    Property("half", "fp16 in, fp32 inside", 10),
+    Property("half", "half precision in, fp32 inside", 10),
     Property("far-heads", "head offsets beyond 2**31", 5),
     Property("traffic", "reads K and V once, comes back to O, l and m for every tile of keys", 25, traffic=True),
 )

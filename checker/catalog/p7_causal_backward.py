@@ -46,7 +46,7 @@ PROPERTIES = (
     Property("delta", "delta = rowsum(dO * O)", 10),
     Property("dk-dv", "dK and dV", 25),
     Property("dq", "dQ", 25),
-    Property("half", "fp16 in and out, fp32 inside", 10),
+    Property("half", "half precision in and out, fp32 inside", 10),
     Property("hidden-queries", "queries that see no key", 10),
     Property("far-heads", "head offsets beyond 2**31", 5),
     Property("traffic", "loads each tile once, skips hidden tiles, writes once", 15, traffic=True),

@@ -32,7 +32,7 @@ PROPERTIES = (
     Property("values", "rows of every kind of value", 20),
     Property("any-length", "rows of any length", 20),
     Property("strides", "rows that lie apart in memory, x and y differently", 10),
-    Property("half", "fp16 in and out, fp32 inside", 10),
+    Property("half", "half precision in and out, fp32 inside", 10),
     Property("far-rows", "row offsets beyond 2**31", 5),
     Property("prefix", "rows that begin with a block of -inf", 10),
     Property("again", "launches in a row, with nothing reset between them", 10),

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from checker.catalog.cases import covering
 from checker.catalog.elementwise.launch import FAR_APART, PIECES, TOO_FAR, far_launch, launch
 from checker.catalog.elementwise.mistakes import VECTORS
 from checker.catalog.elementwise.suspected import suspected_lengths
+from checker.catalog.numbers import BF16, as_type, half_in_words, halves
 from checker.course.case import Array, Case, as_bf16
 from checker.course.puzzle import Budget, Draw, Expected, Pictured, Property, Puzzle, kernel_of
 from checker.course.question import Question, idle_lanes, programs, reads
@@ -21,7 +23,7 @@ PROPERTIES = (
     Property("whole-blocks", "vectors that fill their blocks", 25),
     Property("any-length", "vectors of any length", 30),
     Property("values", "numbers of every kind", 15),
-    Property("half", "fp16 in and out", 10),
+    Property("half", "half precision in and out", 10),
     Property("far", "vectors of more than 2**31 elements", 10),
     Property("traffic", "reads x and y once, writes z once", 10, traffic=True),
 )
@@ -47,9 +49,9 @@ def _kinds(random: np.random.Generator, n: int, large: float) -> tuple[Array, Ar
     return np.concatenate([x for x, _ in kinds]), np.concatenate([y for _, y in kinds])
 
 
-def _normal(random: np.random.Generator, *sides: int, half: bool = False) -> tuple[Array, Array]:
+def _normal(random: np.random.Generator, *sides: int, dtype: npt.DTypeLike = np.float32) -> tuple[Array, Array]:
     """x and y of normal numbers with sigma 2."""
-    x, y = (random.normal(0.0, 2.0, sides).astype(np.float16 if half else np.float32) for _ in range(2))
+    x, y = (as_type(random.normal(0.0, 2.0, sides), dtype) for _ in range(2))
     return x, y
 
 
@@ -58,8 +60,8 @@ def cases(draw: Draw) -> list[Case]:
     sizes = draw.case("sizes")
     block = int(sizes.choice([16, 32]))
 
-    def case(name: str, proves: str, n: int, block: int = block, half: bool = False, once: bool = False) -> Case:
-        return launch(KERNEL, name, (proves,), *_normal(draw.case(name), n, half=half), block, once=once)
+    def case(name: str, proves: str, n: int, block: int = block, once: bool = False, dtype: type = np.float32) -> Case:
+        return launch(KERNEL, name, (proves,), *_normal(draw.case(name), n, dtype=dtype), block, once=once)
 
     def every_kind(name: str, proves: str, dtype: type, large: float) -> Case:
         x, y = _kinds(draw.case(name), 13, large)
@@ -79,19 +81,21 @@ def cases(draw: Draw) -> list[Case]:
         case("blocks of one", "any-length", int(sizes.integers(4, 8)), block=1, once=True),
         case("many blocks", "any-length", int(sizes.integers(290, 330)), block=4, once=True),
         case("blocks as on a GPU", "any-length", int(sizes.integers(2100, 3000)), block=1024, once=True),
-        case("fp16, blocks as on a GPU", "half", int(sizes.integers(2100, 3000)), 1024, half=True, once=True),
+        case("fp16, blocks as on a GPU", "half", int(sizes.integers(2100, 3000)), 1024, True, np.float16),
         *_far(draw),
     ]
 
 
 def _of_every_length(draw: Draw) -> list[Case]:
-    """Lengths of every class by the block, in one block and in several; half of them in fp16."""
-    random, made = draw.case("lengths"), []
+    """Lengths of every class by the block, in one block and in several; half of them in fp16 or bf16."""
+    random, made, of_half = draw.case("lengths"), [], halves()
     for block in (8, 16):
         for number, n in enumerate(covering.lengths(block, random)):
-            half = (number + block // 8) % 2 == 0
-            name, proves = ("fp16, every length", "half") if half else ("every length", "any-length")
-            made.append(launch(KERNEL, name, (proves,), *_normal(random, n, half=half), block, once=True))
+            dtype = next(of_half) if (number + block // 8) % 2 == 0 else np.float32
+            word = half_in_words(dtype)
+            name, proves = (f"{word}, every length", "half") if word else ("every length", "any-length")
+            x, y = _normal(random, n, dtype=dtype)
+            made.append(launch(KERNEL, name, (proves,), x, y, block, bf16=dtype is BF16, once=True))
     return list({case.name: case for case in made}.values())
 
 
@@ -99,14 +103,14 @@ def _far(draw: Draw) -> list[Case]:
     """Six blocks of vectors that are too long for memory: in fp32 for any GPU's, so it says that it leaves them out."""
     random = draw.case("far")
 
-    def case(name: str, block: int, apart: int, half: bool, once: bool) -> Case:
+    def case(name: str, block: int, apart: int, dtype: type, once: bool) -> Case:
         blocks = apart // block + int(random.integers(1, 1 << 16))
-        made = far_launch(KERNEL, name, ("far",), *_normal(random, PIECES, block, half=half), blocks)
+        made = far_launch(KERNEL, name, ("far",), *_normal(random, PIECES, block, dtype=dtype), blocks)
         return replace(made, once=once)
 
     return [
-        case("a very long vector", 128, TOO_FAR, half=False, once=False),
-        case("fp16, a very long vector", 64, FAR_APART, half=True, once=True),
+        case("a very long vector", 128, TOO_FAR, np.float32, once=False),
+        case("fp16, a very long vector", 64, FAR_APART, np.float16, once=True),
     ]
 
 

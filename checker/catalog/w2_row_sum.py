@@ -27,7 +27,7 @@ PROPERTIES = (
     Property("any-length", "rows of any length", 25),
     Property("values", "rows of every kind of value", 10),
     Property("strides", "rows that lie apart in memory", 15),
-    Property("half", "fp16 in, sums in fp32", 10),
+    Property("half", "half precision in, sums in fp32", 10),
     Property("far-rows", "row offsets beyond 2**31", 5),
     Property("traffic", "reads x once, writes out once", 10, traffic=True),
 )

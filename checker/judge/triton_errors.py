@@ -31,11 +31,12 @@ COMMON = (
     idea("shape-is-a-tuple", Raises(re.compile(r"'(int|constexpr|tensor)' object is not iterable"))),
     idea("block-as-a-number", Raises(re.compile(r"only (0-dimensional|length-1|size-1) arrays can be converted"))),
     idea("store-shapes-differ", Raises(re.compile(r"Expected pointer argument to have shape"))),
-    idea("half-not-upcast", Raises(re.compile(r"Expected dtype .*fp32.* but got fp16"))),
+    idea("half-not-upcast", Raises(re.compile(r"Expected dtype .*fp32.* but got (fp16|bf16)"))),
     idea("row-offset-32-bit", Raises(re.compile(r"int32 overflow detected"))),
     idea("block-in-condition", Raises(re.compile(r"need a scalar, but this is a block"))),
     idea("number-as-condition", Raises(re.compile(r"Cannot bitcast data-type of size \d+ to data-type of size 1\b"))),
     idea("shapes-do-not-fit", Raises(re.compile(r"incompatible dimensions|could not be broadcast|Cannot broadcast"))),
+    idea("dot-in-half", Raises(re.compile(r"out_dtype=bfloat16 is unsupported"))),
     idea("dot-types-differ", Raises(re.compile(r"must have the same dtype|operands must be same dtype"))),
     idea(
         "dot-shapes-do-not-fit",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -52,7 +55,7 @@ def test_each_operation_gives_numbers_of_its_type(operation: Operation) -> None:
         "tl.full((B, B), 1.7, tl.bfloat16) * a": lambda a, b: a * as_bf16(np.float32(1.7)),
     }.items(),
 )
-def test_each_step_is_rounded(line: str, ours: object) -> None:
+def test_each_step_is_rounded(line: str, ours: Callable[..., Any]) -> None:
     [operation] = [one for one in OPERATIONS if one.line == line]
     for kind, z in enumerate(results(operation, Device.INTERPRETER)[:2]):
         assert same(z, as_bf16(ours(*inputs(kind)))).all()

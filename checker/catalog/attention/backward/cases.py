@@ -30,7 +30,7 @@ class BackwardCaseMaker(CaseMaker):
 
     def __init__(self, draw: Draw) -> None:
         super().__init__(draw, launch_given)
-        self._given = cache(self._drawn)
+        self._given: Callable[..., Given] = cache(self._drawn)
 
     def launched(
         self,
