@@ -13,8 +13,9 @@ from checker.catalog.attention.forward.cases import of_every_class
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.reference import is_causal
 from checker.catalog.cases import covering
-from checker.course.case import Case, Role
+from checker.course.case import Case, Role, Tensor
 from checker.course.puzzle import Draw
+from tests.conftest import STEMS_OF_KERNELS
 from tests.covering import all_covered, every
 
 KEYS = ["practice", *(f"key {n}" for n in range(100))]
@@ -68,6 +69,20 @@ def test_lengths_have_every_class_in_one_block_and_in_several() -> None:
         assert found == set(itertools.product(range(4), (False, True))), (key, block)
 
 
+def in_half(tensor: Tensor) -> bool:
+    """Whether it is fp16 or bf16."""
+    return tensor.bf16 or tensor.values.dtype == np.float16
+
+
+@pytest.mark.parametrize("puzzle", [*STEMS_OF_KERNELS])
+def test_each_kernel_is_run_in_each_type(puzzle: str) -> None:
+    """Of what it gets or what it gives: the merge of b3 gets fp32 alone."""
+    for key, kernel in itertools.product(KEYS, catalog.load(puzzle).kernels):
+        own = [case for case in cases_of(puzzle, key) if case.kernel == kernel.name]
+        types = {"bf16" if t.bf16 else t.values.dtype.name for case in own for t in case.tensors.values()}
+        assert {"float32", "float16", "bf16"} <= types, (key, kernel.name)
+
+
 def factors(puzzle: str, case: Case) -> list[tuple[str, int]]:
     """The factors of a launch of a puzzle of rows, by name."""
     sizes = [(case.scalars["n_cols"], case.constexprs.get("BLOCK_COLS") or case.constexprs["BLOCK_SIZE"])]
@@ -103,15 +118,15 @@ def test_rows_of_one_block_have_every_class_that_exists(puzzle: str) -> None:
             assert {block // 2 + 1, block - 1, block} < lengths, (key, block)
 
 
-def test_vectors_have_every_class_in_both_types() -> None:
-    wanted = set(itertools.product(range(4), (False, True), (np.float16, np.float32)))
+def test_vectors_have_every_class_in_fp32_and_in_half() -> None:
+    wanted = set(itertools.product(range(4), (False, True), (False, True)))
     for key in KEYS:
         found = set()
         for case in (case for case in cases_of("w1", key) if not case.programs):
             n, block = int(case.scalars["n"]), int(case.constexprs["BLOCK_SIZE"])
             if block > 4:  # or a remainder is of several classes
                 of = int(covering.remainder_class(n, block)), n > block
-                found.add((*of, case.tensors["x_ptr"].values.dtype.type))
+                found.add((*of, in_half(case.tensors["x_ptr"])))
         assert found == wanted, key
 
 
@@ -245,7 +260,7 @@ def test_every_pair_of_what_a_launch_has_besides_its_sizes_occurs(puzzle: str, k
 
 
 FACTS = {
-    "half": lambda case: case.tensors["k_ptr"].values.dtype == np.float16,
+    "half": lambda case: in_half(case.tensors["k_ptr"]),
     "heads": lambda case: case.tensors["k_ptr"].values.shape[0] > 1,
     "wide": lambda case: case.constexprs["D"] > 16,
     "scale of 1": lambda case: case.scalars["scale"] == 1.0,
@@ -266,7 +281,7 @@ def test_every_kind_of_bias_meets_every_class_of_sizes(key: str) -> None:
             kind, shape = tuple(case.scalars[f"bias_{of}_stride"] > 0 for of in ("head", "row", "col")), shape_of(case)
             found.add((kind, "queries", int(covering.remainder_class(shape.n_q, shape.Br))))
             found.add((kind, "keys", int(covering.remainder_class(shape.n_k, shape.Bc))))
-            found.add((kind, "half", case.tensors["bias_ptr"].values.dtype == np.float16))
+            found.add((kind, "half", in_half(case.tensors["bias_ptr"])))
             found |= {(kind, "causal", is_causal(case)), (kind, "heads", shape.heads > 1)}
     assert wanted <= found, wanted - found
 

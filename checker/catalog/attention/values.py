@@ -26,6 +26,11 @@ class Inputs:
     kinds: tuple[str, ...] = ()
     bf16: bool = False  # fp32 values that bf16 can hold, passed as bf16
 
+    @property
+    def half(self) -> bool:
+        """Whether they are fp16 or bf16."""
+        return self.bf16 or self.q.dtype == np.float16
+
     def tensors(self, shape: Shape) -> dict[str, Tensor]:
         """Q, K and V as arguments of a launch."""
         return tensors(shape, {"q": self.q, "k": self.k, "v": self.v}, kinds=self.kinds, bf16=self.bf16)

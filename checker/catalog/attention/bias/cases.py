@@ -98,7 +98,7 @@ class BiasMaker(CaseMaker):
         layout: int | None = None,
     ) -> Case:
         """A launch of the second kernel on these inputs."""
-        _, drawn = self._layouts.of(shape, inputs.q.dtype == np.float16, False, (OF_ALL_HEADS,))
+        _, drawn = self._layouts.of(shape, inputs.half, False, (OF_ALL_HEADS,))
         random = self.random(f"dbias {name} {shape.n_q} {shape.n_k}, bias")
         bias = drawn_bias(random, shape, inputs, OF_ALL_HEADS, drawn if layout is None else layout)
         return gradient_launch(self._kernels[1], name, proves, shape, inputs, bias, do, once)
@@ -121,7 +121,7 @@ class BiasMaker(CaseMaker):
     ) -> Case:
         far = shape.strides("q")[0] >= FAR_APART
         kinds = (kind,) if kind is not None else OF_FAR_HEADS if far else KINDS
-        chosen, drawn = self._kinds.of(shape, inputs.q.dtype == np.float16, causal, kinds)
+        chosen, drawn = self._kinds.of(shape, inputs.half, causal, kinds)
         random = self.random(f"{name} {shape.n_q} {shape.n_k} {causal}, bias")
         bias = drawn_bias(random, shape, inputs, chosen, drawn if layout is None else layout, level)
         return attention_launch(self._kernels[0], name, proves, shape, inputs, bias, causal, once)
@@ -135,7 +135,7 @@ def suspected_bias(random: np.random.Generator, shape: Shape, inputs: Inputs, ki
     kind = kinds[int(random.integers(len(kinds)))]
     bias = drawn_bias(random, shape, inputs, kind, int(random.choice(LAYOUTS)))
     s = inputs.scale * (inputs.q[:1].astype(np.float64) @ inputs.k[:1].astype(np.float64).swapaxes(1, 2))[0]
-    most = 6e4 if inputs.q.dtype == np.float16 else np.inf
+    most = 6e4 if inputs.half else np.inf
     values = np.resize(s.ravel()[::-1], bias.values.shape).clip(-most, most).astype(bias.values.dtype)
     head, row, key = bias.strides
     wider = shape.strides("q")[1]
