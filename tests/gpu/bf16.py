@@ -27,7 +27,7 @@ class Operation:
     """A line that gives z, and the type that z is stored as."""
 
     line: str
-    kind: str = "bf16"  # or float32, float16, int32
+    kind: str = "bf16"  # or float32, float16
     differs: str = ""  # why it does, where it does
 
     @property
@@ -51,6 +51,8 @@ def {self.name}(a_ptr, b_ptr, z_ptr, n, B: tl.constexpr):
 A32 = "a.to(tl.float32)"
 FUSED = "a GPU may round a product and a sum once, both together"
 ORDER = "sums are added up in another order"
+BEYOND = "what is beyond 16 bits becomes another number of 8"
+NAN = "NaN is the largest here, and not there"
 FLUSHED = "a root of a subnormal number is 0"
 OPERATIONS = (
     *(Operation(f"a {sign} b") for sign in "+-*/"),
@@ -64,15 +66,16 @@ OPERATIONS = (
     Operation("tl.minimum(a, b)"),
     Operation("tl.where(a > b, a, b)"),
     Operation("tl.where(a == b, a, 0.3)"),
-    *(Operation(f"(a {sign} b).to(tl.int32)", "int32") for sign in ("<", "<=", "==", "!=")),
-    Operation("(a != a).to(tl.int32)", "int32"),
+    *(Operation(f"(a {sign} b).to(tl.float32)", "float32") for sign in ("<", "<=", "==", "!=")),
+    Operation("(a != a).to(tl.float32)", "float32"),
     Operation("tl.full((B, B), 1.7, tl.bfloat16) * a"),
     Operation("tl.zeros((B, B), tl.bfloat16) + a"),
     Operation(A32, "float32"),
     Operation("a.to(tl.float16)", "float16"),
     Operation("a.to(tl.float16)"),
     Operation("a.to(tl.float64).to(tl.float32)", "float32"),
-    *(Operation(f"a.to(tl.{kind}).to(tl.int32)", "int32") for kind in ("int8", "int16", "int32", "int64", "uint8")),
+    *(Operation(f"a.to(tl.{kind}).to(tl.float32)", "float32") for kind in ("int16", "int32", "int64")),
+    *(Operation(f"a.to(tl.{kind}).to(tl.float32)", "float32", BEYOND) for kind in ("int8", "uint8")),
     Operation("(a > 0)"),
     Operation("(at * 1003 - 70000).to(tl.bfloat16)"),
     Operation("(at.to(tl.int64) * 100000007).to(tl.bfloat16)"),
@@ -81,12 +84,12 @@ OPERATIONS = (
     Operation(f"({A32} * 1.0039).to(tl.bfloat16)", "bf16"),
     Operation(f"({A32} * 1.0039).to(tl.bfloat16).to(tl.float32)", "float32"),
     Operation(f"({A32} * 1.0039).to(tl.float16).to(tl.bfloat16)", "bf16"),
-    Operation("a.to(tl.int16, bitcast=True).to(tl.int32)", "int32"),
+    Operation("a.to(tl.int16, bitcast=True).to(tl.float32)", "float32"),
     Operation("at.to(tl.int16).to(tl.bfloat16, bitcast=True)"),
     Operation("tl.trans(a)"),
     Operation("tl.max(a, axis=1)[:, None] + tl.zeros((B, B), tl.float32)", "float32"),
     Operation("tl.min(a, axis=0)[None, :] + tl.zeros((B, B), tl.float32)", "float32"),
-    Operation("tl.argmax(a, axis=1)[:, None] + tl.zeros((B, B), tl.int32)", "int32"),
+    Operation("tl.argmax(a, axis=1)[:, None] + tl.zeros((B, B), tl.float32)", "float32", NAN),
     Operation("tl.dot(a, b)", "float32", ORDER),
     Operation("tl.dot(a, tl.trans(b))", differs=ORDER),
     Operation("tl.dot(a, b).to(tl.bfloat16) + a", differs=ORDER),

@@ -284,7 +284,7 @@ def test_all_that_a_launch_makes_another_kernel_of_is_compiled_once(puzzle_id: s
 
 
 def pointers(tensors: dict[str, Tensor | None]) -> tuple[str, ...]:
-    return tuple(f"*fp{8 * t.values.itemsize}" for t in tensors.values() if t is not None)
+    return tuple("*bf16" if t.bf16 else f"*fp{8 * t.values.itemsize}" for t in tensors.values() if t is not None)
 
 
 def tile(constexprs: Mapping[str, float]) -> float:

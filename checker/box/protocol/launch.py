@@ -15,7 +15,7 @@ from checker.box.protocol.records import OPERATION
 SMALL = 1 << 30  # bytes; a launch of less fits into every GPU, and a runner that says otherwise is not believed
 CONSTEXPR = "constexpr"
 DIVISOR = 16  # Triton notes which integers are multiples of it
-_POINTERS = {"float32": "*fp32", "float16": "*fp16", "bfloat16": "*bf16", "int32": "*i32", "int64": "*i64"}
+_POINTERS = {"float32": "*fp32", "float16": "*fp16", "bfloat16": "*bf16", "int64": "*i64"}
 _SCALARS = {"float32": "fp32", "int32": "i32", "int64": "i64"}
 
 
