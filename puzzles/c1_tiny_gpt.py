@@ -119,7 +119,7 @@
 # | parameter | what it is |
 # |---|---|
 # | `ctx` | where you keep what the backward pass needs |
-# | `q` | Q, shape `(batch, heads, n_q, d)`, fp32 or fp16 |
+# | `q` | Q, shape `(batch, heads, n_q, d)`, fp32, fp16 or bf16 |
 # | `k`, `v` | K and V, shape `(batch, heads, n_k, d)`, of Q's type |
 # | `scale` | factor of the scores: a number, not always $1/\sqrt{d}$ |
 # | `do` | dO, with the shape and type of Q |

@@ -7,6 +7,7 @@ import numpy as np
 from checker.catalog.attention.launch import Proves
 from checker.catalog.attention.pytorch.autograd import BACKWARD, FORWARD, Layout, call, expected, steps, suspected_calls
 from checker.catalog.attention.pytorch.autograd_mistakes import IN_AUTOGRAD
+from checker.catalog.numbers import BF16
 from checker.course.case import Case
 from checker.course.puzzle import Draw, Kernel, Property, Puzzle
 from checker.course.question import Question, launched, launches
@@ -15,7 +16,7 @@ PROPERTIES = (
     Property("output", "O, with any number of sequences, heads, queries and keys", 25),
     Property("gradients", "dQ, dK and dV, with any of these numbers", 30),
     Property("any-layout", "however Q, K, V and dO lie in memory", 25),
-    Property("half", "fp16 in and out", 5),
+    Property("half", "half precision in and out", 5),
     Property("own-kernels", "each of your kernels, launched once", 15, traffic=True),
 )
 
@@ -56,6 +57,7 @@ def cases(draw: Draw) -> list[Case]:
             made("one head, cut from a tensor of one", "any-layout", 2, 1, n, n, 16, layouts=Layout.SIDE_BY_SIDE),
             made("fp16", "half", 2, 2, square, square, 32, dtype=np.float16, raised=200.0),
             made("one query, one key", proves, 2, 2, 1, 1, 16, telling=False),
+            *([made("bf16", "half", 2, 2, n, n, 32, dtype=BF16, telling=False)] if kernel is BACKWARD else []),
         ]
 
     return [*of(FORWARD, "output"), *of(BACKWARD, "gradients")]

@@ -83,6 +83,12 @@ def test_each_kernel_is_run_in_each_type(puzzle: str) -> None:
         assert {"float32", "float16", "bf16"} <= types, (key, kernel.name)
 
 
+def test_a_model_trains_in_bf16_and_so_does_the_function_of_c1() -> None:
+    """Both ways at once: the backward pass runs on what the forward pass has left."""
+    [case] = [case for case in cases_of("c1", "practice") if case.tensors["q"].bf16]
+    assert "do" in case.tensors and case.tensors["dq"].bf16
+
+
 def factors(puzzle: str, case: Case) -> list[tuple[str, int]]:
     """The factors of a launch of a puzzle of rows, by name."""
     sizes = [(case.scalars["n_cols"], case.constexprs.get("BLOCK_COLS") or case.constexprs["BLOCK_SIZE"])]

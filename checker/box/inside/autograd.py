@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from checker.box.inside import child, functions, interpreter, pytorch
@@ -84,13 +85,16 @@ class _Launcher:
         except TypeError as error:
             raise TypeError(f"{self.name}: {error}") from None
         tensors: list[BoxTensor] = []
+        copied: list[tuple[torch.Tensor, npt.NDArray[Any]]] = []
         memory = Memory(tensors, interpreter.running_position, float("nan"))
-        arguments = {name: self._argument(name, value, tensors) for name, value in bound.items()}
+        arguments = {name: self._argument(name, value, tensors, copied) for name, value in bound.items()}
         programs = np.arange(grid[0] * grid[1] * grid[2])
         _launched.append(Record(LAUNCHED, line=running.where()[1], lanes=programs.size, detail=self.number))
         bodies = dict(running.entered)  # a launch begins a count of its own, and these are the calling function's
         try:
             interpreter.launch(self.kernel, memory, arguments, grid, programs, debug=False)
+            for whole, values in copied:
+                whole.copy_(torch.from_numpy(values))
         except RefusedAccess as refused:
             raise OutsideMemory(self._sentence(refused.report, tensors)) from None
         except Exception as error:
@@ -101,16 +105,25 @@ class _Launcher:
             running.entered.clear()
             running.entered.update(bodies)
 
-    def _argument(self, name: str, value: Any, tensors: list[BoxTensor]) -> Any:
-        """What the kernel gets for a value; a tensor's memory is added to `tensors`."""
+    def _argument(
+        self,
+        name: str,
+        value: Any,
+        tensors: list[BoxTensor],
+        copied: list[tuple[torch.Tensor, npt.NDArray[Any]]],
+    ) -> Any:
+        """What the kernel gets for a value; a tensor's memory goes to `tensors`, and to `copied` if it is a copy."""
         if isinstance(value, torch.Tensor):
-            if value.dtype not in (torch.float32, torch.float16):
+            if value.dtype not in (torch.float32, torch.float16, torch.bfloat16):
                 kind = str(value.dtype).removeprefix("torch.")
-                raise TypeError(f"{self.name} gets {kind} for {name}: it takes float32 or float16")
-            storage = value.detach().untyped_storage()
+                raise TypeError(f"{self.name} gets {kind} for {name}: it takes float32, float16 or bfloat16")
+            storage, half = value.detach().untyped_storage(), value.dtype is torch.bfloat16
             count = storage.nbytes() // value.element_size()
-            whole = value.detach().as_strided((count,), (1,), 0).numpy()
-            tensors.append(BoxTensor(name, whole, (1,), slot=len(tensors) + 1))
+            whole = value.detach().as_strided((count,), (1,), 0)
+            values = (whole.float() if half else whole).numpy()
+            tensors.append(BoxTensor(name, values, (1,), slot=len(tensors) + 1, bf16=half))
+            if half:  # NumPy has a copy
+                copied.append((whole, values))
             return interpreter.pointer(tensors[-1], int(value.storage_offset()))
         if name in self.constexprs:
             return value

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from checker.box.inside import harness, reached
@@ -67,8 +68,13 @@ def answered(
             size = after[name].numel()
             records.append(Record(STORE, position, line=line, distinct=size, lanes=size))
             elements.append(np.arange(size, dtype=np.int32))
-    dense = [after[name].contiguous().numpy().tobytes() for name in tensors]
+    dense = [_in_numpy(after[name]).tobytes() for name in tensors]
     return dense, table(records).tobytes(), np.concatenate(elements).tobytes()
+
+
+def _in_numpy(tensor: torch.Tensor) -> npt.NDArray[Any]:
+    """Its values; those of bf16 as fp32."""
+    return (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).contiguous().numpy()
 
 
 def inputs(launch: Launch) -> dict[str, torch.Tensor]:
@@ -77,7 +83,7 @@ def inputs(launch: Launch) -> dict[str, torch.Tensor]:
 
 
 def _laid_out(argument: TensorArgument) -> torch.Tensor:
-    flat = torch.full((argument.span,), float("nan"), dtype=getattr(torch, argument.values.dtype.name))
+    flat = torch.full((argument.span,), float("nan"), dtype=getattr(torch, argument.type))
     view = torch.as_strided(flat, argument.shape, argument.strides)
     if 0 in argument.strides:  # all elements are one, as in the gradient of a sum
         return torch.as_strided(flat.fill_(float(argument.values.flat[0])), argument.shape, argument.strides)
@@ -101,7 +107,7 @@ def believed(returned: Any, asked: Mapping[str, TensorArgument]) -> dict[str, to
     shapes = [tuple(one.shape) for one in given if isinstance(one, torch.Tensor)]
     exchanged = sorted(shapes) == sorted(argument.shape for argument in asked.values())
     for (name, argument), one in zip(asked.items(), given, strict=True):
-        kind = argument.values.dtype.name
+        kind = argument.type
         if not isinstance(one, torch.Tensor):
             raise WrongResult(f"for {name} it returned {_described(one)}, and not a tensor")
         wrong_shape = tuple(one.shape) != argument.shape

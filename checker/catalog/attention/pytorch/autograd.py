@@ -12,6 +12,7 @@ from dataclasses import replace
 from enum import Enum
 
 import numpy as np
+import numpy.typing as npt
 
 from checker.catalog.attention import reference
 from checker.catalog.attention.backward import gradients as backward
@@ -19,6 +20,7 @@ from checker.catalog.attention.launch import Proves, wide
 from checker.catalog.attention.pytorch import calls as in_pytorch
 from checker.catalog.attention.pytorch.calls import dense
 from checker.catalog.cases import suspected
+from checker.catalog.numbers import BF16, as_type
 from checker.course.case import Array, Axis, AxisKind, Case, Tensor
 from checker.course.puzzle import Draw, Expected, Kernel, Suspected, Suspects
 
@@ -61,7 +63,7 @@ def call(
     random: np.random.Generator,
     sizes: tuple[int, int, int, int, int],
     layouts: Mapping[str, Layout] | Layout = Layout.DENSE,
-    dtype: type = np.float32,
+    dtype: npt.DTypeLike = np.float32,
     telling: bool = True,
     raised: float = 0.0,
 ) -> Case:
@@ -73,20 +75,21 @@ def call(
     scale = float(np.float32(random.uniform(1.4, 1.8) / np.sqrt(d)))
     tensors: dict[str, Tensor] = {}
     for tensor, rows, axes in (("q", n_q, queries), ("k", n_k, keys), ("v", n_k, keys), ("do", n_q, queries)):
-        values: Array = random.normal(0.0, 1.0, (batch, heads, rows, d)).astype(dtype)
+        values = as_type(random.normal(0.0, 1.0, (batch, heads, rows, d)), dtype)
         layout = of.get(tensor, Layout.DENSE)
         if raised and tensor in "qk":
             values[..., 0] = raised / scale if tensor == "q" else 1.0
         if layout is Layout.EXPANDED:
             values[...] = 0.5
-        tensors[tensor] = Tensor(values, layout.strides(values.shape), axes=axes)
+        tensors[tensor] = Tensor(values, layout.strides(values.shape), axes=axes, bf16=dtype is BF16)
     do = tensors.pop("do")
     asked = {"o": tensors["q"]}
     if kernel is BACKWARD:
         asked = {f"d{name}": tensor for name, tensor in tensors.items()}
         tensors["do"] = do
     for output, like in asked.items():
-        tensors[output] = Tensor.output(like.values.shape, dtype, dense(like.values.shape), like.axes)
+        made = Tensor.output(like.values.shape, like.values.dtype, dense(like.values.shape), like.axes)
+        tensors[output] = replace(made, bf16=like.bf16)
     words = [f"{batch} sequences"] if batch > 1 else []
     words += [f"{heads} heads"] if heads > 1 else []
     words += [f"n_q={n_q}", f"n_k={n_k}", f"d={d}"]
@@ -110,7 +113,7 @@ def family(case: Case) -> Case:
     tensors = {}
     for name, tensor in case.tensors.items():
         values = tensor.values.reshape(-1, *tensor.values.shape[2:])
-        tensors[f"{name}_ptr"] = Tensor(values, dense(values.shape), tensor.role, tensor.axes[1:])
+        tensors[f"{name}_ptr"] = Tensor(values, dense(values.shape), tensor.role, tensor.axes[1:], tensor.bf16)
     q = tensors["q_ptr"]
     blocks = {"D": q.values.shape[-1], "Br": TILE, "Bc": TILE, "CAUSAL": True}
     one = replace(case, tensors=tensors, constexprs=blocks)
@@ -119,7 +122,7 @@ def family(case: Case) -> Case:
     lse = Tensor(right.lse.astype(np.float32), rows, axes=q.axes[:2])
     if "do_ptr" not in tensors:
         return replace(one, tensors={**tensors, "lse_ptr": lse})
-    o = right.o.astype(q.values.dtype).astype(np.float64)
+    o = as_type(right.o, BF16 if q.bf16 else q.values.dtype).astype(np.float64)
     delta = Tensor((o * wide(one, "do")).sum(axis=-1), rows, axes=q.axes[:2])
     return replace(one, tensors={**tensors, "lse_ptr": lse, "delta_ptr": delta})
 
