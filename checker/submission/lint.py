@@ -159,6 +159,13 @@ class KernelLint(Walk):
             return node.attr in vocabulary.TL_FUNCTIONS | vocabulary.ATOMICS
         return node.attr not in vocabulary.FIELDS
 
+    @staticmethod
+    def _hinted_twice(node: ast.Call, cache: int, eviction: int) -> bool:
+        """Whether a load or store has a cache modifier and an eviction policy, which no instruction has together."""
+        hints = argument(node, cache, "cache_modifier"), argument(node, eviction, "eviction_policy")
+        texts = [hint.value for hint in hints if isinstance(hint, ast.Constant) and hint.value]
+        return len(texts) == 2 and texts[0] != ".cv"  # beside which Triton leaves the policy out
+
     def _arguments(self, node: ast.Call) -> None:
         if isinstance(node.func, ast.Attribute) and self._is_refused(node.func.value):
             return
@@ -176,6 +183,8 @@ class KernelLint(Walk):
             self._refuse(node, "print-of-texts/print-of-texts")
         if last == "to" and any(isinstance(a, ast.Name) and a.id in {*vocabulary.BUILTINS, "bool"} for a in node.args):
             self._refuse(node, "python-type/python-type")
+        if function in vocabulary.HINTED and self._hinted_twice(node, *vocabulary.HINTED[function]):
+            self._refuse(node, "two-hints/two-hints")
         if last == "ravel" and len(node.args) > (function == "tl.ravel"):
             self._refuse(node, "not-allowed/can-reorder")
         for value in node.args:

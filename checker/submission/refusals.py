@@ -12,7 +12,7 @@ problem = Problems(
     __file__,
     uncompilable=(
         *("not-a-kernel", "indexed/indexed", "recursion", "returns-a-value"),
-        *("print-without-text", "print-of-texts", "python-type", "global-not-constexpr"),
+        *("print-without-text", "print-of-texts", "python-type", "global-not-constexpr", "two-hints"),
     ),
     alike={"ImportFrom": "Import"},
 )

@@ -57,3 +57,5 @@ LEAVES = nodes("""
 """)
 # Node types whose children are all looked at in turn.
 BRANCHES = nodes("BinOp UnaryOp BoolOp IfExp If Expr")
+# Where a cache modifier and an eviction policy stand, if not by name.
+HINTED = {"tl.load": (5, 6), "tl.store": (4, 5)}

@@ -1,0 +1,87 @@
+"""A cache modifier beside an eviction policy: the lint refuses what NVIDIA's assembler refuses, and nothing else."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from checker.course.puzzle import Kernel
+from checker.submission.extract import extract
+from checker.submission.lint import lint
+from checker.submission.read import from_cells
+
+MODIFIERS = {"load": ["", ".ca", ".cg", ".cv"], "store": ["", ".wb", ".cg", ".cs", ".wt"]}
+BOTH = [
+    (verb, *hints)
+    for verb, modifiers in MODIFIERS.items()
+    for hints in itertools.product(modifiers, ["", "evict_first", "evict_last"])
+]
+KERNEL = Kernel("kernel", ("x_ptr", "y_ptr", "B"), ("B",))
+LINES = {
+    "load": "x = tl.load(x_ptr + i, {})\n    tl.store(y_ptr + i, x)",
+    "store": "x = tl.load(x_ptr + i)\n    tl.store(y_ptr + i, x, {})",
+}
+# What becomes of each text that is read: whether Triton makes a binary of it.
+COMPILES = """
+import importlib.util, json, sys
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+found = []
+for path in sys.argv[1:]:
+    spec = importlib.util.spec_from_file_location("kernels", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "B": "constexpr"}
+    try:
+        triton.compile(ASTSource(module.kernel, signature, {"B": 128}), target=GPUTarget("cuda", 90, 32))
+        found.append(True)
+    except Exception:
+        found.append(False)
+print("compiled:", json.dumps(found))
+"""
+
+
+def text(verb: str, modifier: str, policy: str) -> str:
+    hints = f'cache_modifier="{modifier}", eviction_policy="{policy}"'
+    return (
+        "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
+        f"def kernel(x_ptr, y_ptr, B: tl.constexpr):\n    i = tl.arange(0, B)\n    {LINES[verb].format(hints)}\n"
+    )
+
+
+def refused(written: str) -> bool:
+    problems = lint(extract(from_cells([("code", written)], "kernel.py", numbered=False), [KERNEL]))
+    assert all(problem.id == "two-hints" and not problem.compiles for problem in problems)
+    return bool(problems)
+
+
+def test_what_the_assembler_refuses_is_refused_and_nothing_else(tmp_path: Path) -> None:
+    paths = [tmp_path / f"kernel_{number}.py" for number in range(len(BOTH))]
+    for path, hints in zip(paths, BOTH, strict=True):
+        path.write_text(text(*hints))
+    done = subprocess.run(
+        [sys.executable, "-c", COMPILES, *map(str, paths)],
+        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TRITON_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    compiles = json.loads(done.stdout.rpartition("compiled: ")[2])
+    assert [refused(text(*hints)) for hints in BOTH] == [not fine for fine in compiles]
+    assert 0 < sum(compiles) < len(compiles)
+
+
+@pytest.mark.parametrize(
+    "line", ['x = tl.load(x_ptr + i, None, None, (), "", ".cg", "evict_last")', "x = tl.load(x_ptr + i)"]
+)
+def test_hints_by_position_are_seen_as_well(line: str) -> None:
+    assert refused(
+        text("load", "", "").replace(LINES["load"].split("\n")[0].format('cache_modifier="", eviction_policy=""'), line)
+    ) == ("evict" in line)
