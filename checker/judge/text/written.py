@@ -4,8 +4,7 @@
     A * tl.exp(B - _)      a capital letter for something that is asked about
     tl.load(_, _, A, ...)  dots for further arguments; keywords that are not written down may be there or not
 
-A function is known by its last name, so `tl.max(x)` is also `x.max()` with x as its first argument left out, and exp2
-is an exp.
+A function is known by its last name: `tl.sum(...)` is `x.sum(0)` as well. And exp2 is an exp.
 """
 
 from __future__ import annotations
