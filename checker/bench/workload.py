@@ -67,7 +67,7 @@ def _launch(case: Case, tuning: Tuning, prefix: str) -> request.Launch:
 
 def _tensor(tensor: Tensor) -> request.Tensor:
     return {
-        "dtype": "bfloat16" if tensor.bf16 else tensor.values.dtype.name,
+        "dtype": tensor.type,
         "shape": list(tensor.values.shape),
         "scratch": tensor.role is Role.SCRATCH,
         "value": None if tensor.role is Role.INPUT else float(tensor.values.flat[0]),

@@ -71,7 +71,12 @@ class Tensor:
     strides: tuple[int, ...]
     role: Role = Role.INPUT
     axes: tuple[Axis, ...] = ()
-    bf16: bool = False  # on a GPU: fp32 values that bf16 can hold, passed as bf16, which NumPy does not have
+    bf16: bool = False  # fp32 values that bf16 can hold, passed as bf16, which NumPy does not have
+
+    @property
+    def type(self) -> str:
+        """Of its elements, as a kernel sees them."""
+        return "bfloat16" if self.bf16 else self.values.dtype.name
 
     @property
     def eps(self) -> float:

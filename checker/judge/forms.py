@@ -99,7 +99,7 @@ def _levels(case: Case, largest: Sequence[Case]) -> set[object]:
 
 
 def _types(case: Case) -> tuple[str, ...]:
-    return tuple("bfloat16" if tensor.bf16 else tensor.values.dtype.name for tensor in case.tensors.values())
+    return tuple(tensor.type for tensor in case.tensors.values())
 
 
 def _tile(case: Case) -> int:

@@ -79,8 +79,8 @@ def test_each_kernel_is_run_in_each_type(puzzle: str) -> None:
     """Of what it gets or what it gives: the merge of b3 gets fp32 alone."""
     for key, kernel in itertools.product(KEYS, catalog.load(puzzle).kernels):
         own = [case for case in cases_of(puzzle, key) if case.kernel == kernel.name]
-        types = {"bf16" if t.bf16 else t.values.dtype.name for case in own for t in case.tensors.values()}
-        assert {"float32", "float16", "bf16"} <= types, (key, kernel.name)
+        types = {t.type for case in own for t in case.tensors.values()}
+        assert {"float32", "float16", "bfloat16"} <= types, (key, kernel.name)
 
 
 def test_a_model_trains_in_bf16_and_so_does_the_function_of_c1() -> None:

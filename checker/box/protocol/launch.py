@@ -43,7 +43,7 @@ class TensorArgument:
 
     @property
     def type(self) -> str:
-        """Of its elements, on a GPU."""
+        """Of its elements, as a kernel sees them."""
         return "bfloat16" if self.bf16 else self.values.dtype.name
 
     @property
