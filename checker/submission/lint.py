@@ -160,11 +160,12 @@ class KernelLint(Walk):
         return node.attr not in vocabulary.FIELDS
 
     @staticmethod
-    def _hinted_twice(node: ast.Call, cache: int, eviction: int) -> bool:
-        """Whether a load or store has a cache modifier and an eviction policy, which no instruction has together."""
-        hints = argument(node, cache, "cache_modifier"), argument(node, eviction, "eviction_policy")
-        texts = [hint.value for hint in hints if isinstance(hint, ast.Constant) and hint.value]
-        return len(texts) == 2 and texts[0] != ".cv"  # beside which Triton leaves the policy out
+    def _hinted_twice(node: ast.Call, hints: tuple[tuple[int, str], ...]) -> bool:
+        """Whether a load or store has hints that no instruction has together. One that is computed may be any."""
+        given = (argument(node, position, name) for position, name in hints)
+        said = [hint.value if isinstance(hint, ast.Constant) else hint for hint in given if hint is not None]
+        some = [hint for hint in said if hint]
+        return len(some) > 1 + (some[:1] == [".cv"])  # which goes with any other one
 
     def _arguments(self, node: ast.Call) -> None:
         if isinstance(node.func, ast.Attribute) and self._is_refused(node.func.value):
@@ -183,7 +184,7 @@ class KernelLint(Walk):
             self._refuse(node, "print-of-texts/print-of-texts")
         if last == "to" and any(isinstance(a, ast.Name) and a.id in {*vocabulary.BUILTINS, "bool"} for a in node.args):
             self._refuse(node, "python-type/python-type")
-        if function in vocabulary.HINTED and self._hinted_twice(node, *vocabulary.HINTED[function]):
+        if function in vocabulary.HINTED and self._hinted_twice(node, vocabulary.HINTED[function]):
             self._refuse(node, "two-hints/two-hints")
         if last == "ravel" and len(node.args) > (function == "tl.ravel"):
             self._refuse(node, "not-allowed/can-reorder")

@@ -57,5 +57,8 @@ LEAVES = nodes("""
 """)
 # Node types whose children are all looked at in turn.
 BRANCHES = nodes("BinOp UnaryOp BoolOp IfExp If Expr")
-# Where a cache modifier and an eviction policy stand, if not by name.
-HINTED = {"tl.load": (5, 6), "tl.store": (4, 5)}
+# What stands where, if not by name, of that which a GPU's instruction has one of; a cache modifier is the first.
+HINTED = {
+    "tl.load": ((5, "cache_modifier"), (6, "eviction_policy"), (7, "volatile")),
+    "tl.store": ((4, "cache_modifier"), (5, "eviction_policy")),
+}

@@ -1,4 +1,4 @@
-"""A cache modifier beside an eviction policy: the lint refuses what NVIDIA's assembler refuses, and nothing else."""
+"""A cache modifier, an eviction policy and `volatile` side by side: the lint refuses what NVIDIA's assembler refuses, and nothing else."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from checker.submission.lint import lint
 from checker.submission.read import from_cells
 
 MODIFIERS = {"load": ["", ".ca", ".cg", ".cv"], "store": ["", ".wb", ".cg", ".cs", ".wt"]}
-BOTH = [
+VOLATILE = {"load": ["", "volatile=False", "volatile=True"], "store": [""]}
+EVERY = [
     (verb, *hints)
     for verb, modifiers in MODIFIERS.items()
-    for hints in itertools.product(modifiers, ["", "evict_first", "evict_last"])
+    for hints in itertools.product(modifiers, ["", "evict_first", "evict_last"], VOLATILE[verb])
 ]
 KERNEL = Kernel("kernel", ("x_ptr", "y_ptr", "B"), ("B",))
 LINES = {
@@ -48,8 +49,11 @@ print("compiled:", json.dumps(found))
 """
 
 
-def text(verb: str, modifier: str, policy: str) -> str:
-    hints = f'cache_modifier="{modifier}", eviction_policy="{policy}"'
+def text(verb: str, modifier: str, policy: str, volatile: str) -> str:
+    return written(verb, f'cache_modifier="{modifier}", eviction_policy="{policy}", {volatile}')
+
+
+def written(verb: str, hints: str) -> str:
     return (
         "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
         f"def kernel(x_ptr, y_ptr, B: tl.constexpr):\n    i = tl.arange(0, B)\n    {LINES[verb].format(hints)}\n"
@@ -63,8 +67,8 @@ def refused(written: str) -> bool:
 
 
 def test_what_the_assembler_refuses_is_refused_and_nothing_else(tmp_path: Path) -> None:
-    paths = [tmp_path / f"kernel_{number}.py" for number in range(len(BOTH))]
-    for path, hints in zip(paths, BOTH, strict=True):
+    paths = [tmp_path / f"kernel_{number}.py" for number in range(len(EVERY))]
+    for path, hints in zip(paths, EVERY, strict=True):
         path.write_text(text(*hints))
     done = subprocess.run(
         [sys.executable, "-c", COMPILES, *map(str, paths)],
@@ -74,14 +78,20 @@ def test_what_the_assembler_refuses_is_refused_and_nothing_else(tmp_path: Path) 
         check=True,
     )
     compiles = json.loads(done.stdout.rpartition("compiled: ")[2])
-    assert [refused(text(*hints)) for hints in BOTH] == [not fine for fine in compiles]
+    assert [refused(text(*hints)) for hints in EVERY] == [not fine for fine in compiles]
     assert 0 < sum(compiles) < len(compiles)
 
 
 @pytest.mark.parametrize(
-    "line", ['x = tl.load(x_ptr + i, None, None, (), "", ".cg", "evict_last")', "x = tl.load(x_ptr + i)"]
+    ("hints", "expected"),
+    [
+        ('None, None, (), "", ".cg", "evict_last"', True),
+        ('None, None, (), "", "", "evict_last", True', True),
+        ('None, None, (), "", "", "", True', False),
+        ('cache_modifier=".cg" if B > 1 else "", eviction_policy="evict_last"', True),
+        ('cache_modifier=".cg" if B > 1 else ""', False),
+        ("", False),
+    ],
 )
-def test_hints_by_position_are_seen_as_well(line: str) -> None:
-    assert refused(
-        text("load", "", "").replace(LINES["load"].split("\n")[0].format('cache_modifier="", eviction_policy=""'), line)
-    ) == ("evict" in line)
+def test_hints_by_position_or_computed_are_seen_as_well(hints: str, expected: bool) -> None:
+    assert refused(written("load", hints)) == expected
