@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from checker.catalog.attention.reference import TF32
 from checker.catalog.matmul.cases import CaseMaker, large_cases, pictured
 from checker.catalog.matmul.launch import Shape, launch
 from checker.catalog.matmul.mistakes import PRODUCTS
@@ -109,7 +108,6 @@ PUZZLE = Puzzle(
     timed=lambda _: products_timed(KERNEL, TUNINGS),
     pictured=pictured(KERNEL),
     why_blocks=WHY_BLOCKS,
-    remarks=(TF32,),
     misconceptions=(*PRODUCTS, *ADDRESSING),
     questions=QUESTIONS,
 )

@@ -15,7 +15,7 @@ from checker.catalog.attention.forward.mistakes import SCORES
 from checker.catalog.attention.forward.update_mistakes import KEPT_DIVIDED, by_part
 from checker.catalog.attention.launch import Proves, Shape, shape_of, tensors, tiled_kernel
 from checker.catalog.attention.puzzle import puzzle
-from checker.catalog.attention.reference import O_IS_AN_AVERAGE, TF32, expected
+from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected
 from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import HIDDEN, SIZES, attention_timed
@@ -199,7 +199,6 @@ PUZZLE = puzzle(
     work=work(products=2),
     timed=timed,
     pictured=pictured(launch, beside="p6"),
-    remarks=(TF32,),
     misconceptions=(LOOPS_SWAPPED, *VISITS, *SCORES, *ADDRESSING),
     by_part=by_part(KEPT_DIVIDED),
     invariants=(O_IS_AN_AVERAGE,),

@@ -35,6 +35,7 @@ from checker.judge.judge import in_order_of_cases, judge, properties, status_of
 from checker.judge.overwork import overworked
 from checker.judge.text.branches import finding_on, not_entered
 from checker.judge.text.branches import unproven as unproven_branch
+from checker.judge.tf32 import in_fp32, tf32_remarks
 from checker.submission.extract import NotASubmission, Program
 from checker.submission.problem import Problem
 from checker.submission.read import Submission
@@ -48,8 +49,14 @@ class _Plan:
     cases: list[Case]  # also those of kernels that are still empty
     usual: int  # so many of them, the first, every submission gets
     runnable: list[Case]
-    launches: list[Launch]  # of the runnable ones
+    launches: list[Launch]  # of the runnable ones, then of some of these again, in TF32
     passes: list[Pass]  # in order, and shuffled
+    in_tf32: dict[int, Case]  # launches that multiply in TF32, by their number
+
+    @property
+    def launched(self) -> list[Case]:
+        """Of each launch its case."""
+        return [*self.runnable, *self.in_tf32.values()]
 
 
 class Check:
@@ -146,7 +153,15 @@ class Check:
         filled = {kernel for kernel in program.kernels if not program.empty(kernel)}
         runnable = [case for case in cases if case.kernel in filled]
         launches = [launch_of(case, self.puzzle) for case in runnable]
-        return _Plan(cases, len(usual), runnable, launches, self._passes(runnable, launches))
+        in_order, shuffled = self._passes(runnable, launches)
+        in_tf32 = {}
+        for number, case in in_fp32(self.puzzle, runnable).items() if self.practice else ():
+            if not self.terms.on_gpu:
+                number, launch = len(launches), replace(launches[number], tf32=True)
+                shuffled.append((number, np.arange(launch.programs)))
+                launches.append(launch)
+            in_tf32[number] = case
+        return _Plan(cases, len(usual), runnable, launches, [in_order, shuffled], in_tf32)
 
     def _suspected(self, program: Program) -> list[Case]:
         """Cases on both sides of the numbers in this submission."""
@@ -202,7 +217,7 @@ class Check:
             elif one.ending is Ending.KILLED_FROM_OUTSIDE:
                 raise RuntimeError("the box was killed from outside, as by the system when memory is short")
             elif one.unanswered is not None:
-                yield ended(one.ending, one.code, self.terms.limits, plan.runnable[one.unanswered])
+                yield ended(one.ending, one.code, self.terms.limits, plan.launched[one.unanswered])
 
     def _judged(
         self, puzzle: Puzzle, program: Program, plan: _Plan, evidence: list[Evidence], result: BoxResult
@@ -215,6 +230,8 @@ class Check:
         unfinished = [self._empty(program, kernel) for kernel in empty]
         findings = [*in_order_of_cases([*endings.values(), *made.findings]), *unfinished]
         results = properties(self.puzzle, plan.cases, made)
+        known = {n: answer for one in reversed(result.passes) for n, answer in one.results.items()}
+        lost = [] if findings else tf32_remarks(puzzle, {case: known.get(n) for n, case in plan.in_tf32.items()})
         if not self.terms.on_gpu and not findings:  # beside anything else it would be noise
             reached = {n for e in evidence for answer in e.results for n in answer.reached}
             if missing := not_entered(program, reached):
@@ -228,7 +245,7 @@ class Check:
             findings=tuple(findings),
             properties=results,
             runs=(Run(device, result.seconds, made.traffic, made.held),),
-            remarks=(*made.remarks, *self._unseen(evidence, "print" in program.source, result.versions)),
+            remarks=(*made.remarks, *lost, *self._unseen(evidence, "print" in program.source, result.versions)),
             printed=tuple((plan.runnable[number].name, text) for number, text in printed.items()),
             versions=self.unjudged.versions | result.versions,
         )

@@ -125,7 +125,8 @@ def predict(puzzle: int | str, /, **guesses: Any) -> Report:
 def run(kernel: Any, *arguments: Any, grid: int | Sequence[int] | None = None, **named: Any) -> Ran:
     """Launch a kernel of this notebook once, in the box, with arrays, numbers and constexprs of your own.
 
-    Arrays are NumPy's, fp32 or fp16, and are not changed: `run(...)["y_ptr"]` is what the kernel made of one.
+    Arrays are NumPy's or PyTorch's, fp32, fp16 or bf16, and are not changed: `run(...)["y_ptr"]` is what the kernel
+    made of one, in NumPy, which has no bf16 and gets fp32 for it.
     """
     name = kernel if isinstance(kernel, str) else getattr(kernel, "__name__", repr(kernel))
     cells = run_so_far()

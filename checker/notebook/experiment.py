@@ -116,12 +116,13 @@ def _case(kernel: Kernel, bound: dict[str, Any], grid: tuple[int, ...]) -> Case:
     """The launch as a puzzle's would be written down."""
     tensors = {}
     for name, value in bound.items():
-        array = value.detach().cpu().numpy() if hasattr(value, "detach") else value  # a tensor of PyTorch's
+        bf16 = str(getattr(value, "dtype", "")) == "torch.bfloat16"
+        array = (value.float() if bf16 else value).detach().cpu().numpy() if hasattr(value, "detach") else value
         if isinstance(array, np.ndarray):
             if array.dtype not in (np.float32, np.float16):
-                raise ValueError(f"{name} is an array of {array.dtype}: kernels here take float32 or float16.")
-            strides = tuple(stride // array.itemsize for stride in array.strides)
-            tensors[name] = Tensor(np.ascontiguousarray(array), strides)
+                raise ValueError(f"{name} is an array of {array.dtype}, and not of float32, float16 or bfloat16.")
+            strides = tuple(value.stride()) if bf16 else tuple(stride // array.itemsize for stride in array.strides)
+            tensors[name] = Tensor(np.ascontiguousarray(array), strides, bf16=bf16)
     constexprs = {name: bound[name] for name in kernel.constexprs}
     scalars = {name: value for name, value in bound.items() if name not in (*tensors, *constexprs)}
     return Case("experiment", kernel.name, (), grid, tensors, scalars, constexprs, checked_arithmetic=True)

@@ -56,6 +56,9 @@ INSTRUCTIONS = {
     "larger_of_two": "max.f32",
     "shifted_left": "shl.b32",
     "shifted_right": "shr.s32",
+    "product_in_tf32": "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
+    "tall_product_in_tf32": "wgmma.mma_async.sync.aligned.m64n16k8.f32.tf32.tf32",
+    "product_in_fp32": "fma.rn.f32",
 }
 
 

@@ -124,14 +124,21 @@ def launches(operation: Operation) -> list[Launch]:
     return made
 
 
-def results(operation: Operation, device: Device) -> list[Numbers]:
-    """What z is after each launch. Raises RuntimeError for what is not computed."""
-    source, own = "import triton\nimport triton.language as tl\n" + operation.source, launches(operation)
-    with Box(Limits(), device) as box:
-        done = box.run(source, [operation.name], own, [[(n, range(1)) for n in range(len(own))]]).passes[0]
-    if problem := done.loading or done.malformed or next((r.error for r in done.results.values() if r.error), None):
-        raise RuntimeError(f"{operation.line}: {problem}")
-    return [done.results[number].tensors["z_ptr"].astype(np.float64) for number in range(len(own))]
+def results(device: Device, *operations: Operation) -> list[list[Numbers]]:
+    """Of each operation what z is after each launch. Raises RuntimeError for what is not computed."""
+    own = [(one, launch) for one in operations for launch in launches(one)]
+    source = "\n".join(["import triton", "import triton.language as tl", *(one.source for one in operations)])
+    names = [one.name for one in operations]
+    with Box(Limits(cpu_seconds=300, wall_seconds=300), device) as box:
+        asked = [(number, range(1)) for number in range(len(own))]
+        done = box.run(source, names, [launch for _, launch in own], [asked]).passes[0]
+    found: dict[str, list[Numbers]] = {name: [] for name in names}
+    for number, (operation, _) in enumerate(own):
+        result = done.results.get(number)
+        if result is None or result.error:
+            raise RuntimeError(f"{operation.line}: {done.loading or done.malformed or (result and result.error)}")
+        found[operation.name].append(result.tensors["z_ptr"].astype(np.float64))
+    return list(found.values())
 
 
 def same(one: Numbers, other: Numbers) -> npt.NDArray[np.bool_]:
@@ -142,8 +149,8 @@ def same(one: Numbers, other: Numbers) -> npt.NDArray[np.bool_]:
 def main() -> int:
     """Print what differs; 1 if anything does that should not."""
     failed = 0
-    for operation in OPERATIONS:
-        here, there = results(operation, Device.INTERPRETER), results(operation, Device.CUDA)
+    found = (results(device, *OPERATIONS) for device in (Device.INTERPRETER, Device.CUDA))
+    for operation, here, there in zip(OPERATIONS, *found, strict=True):
         wrong = sum(int((~same(one, other)).sum()) for one, other in zip(here, there, strict=True))
         failed += wrong > 0 and not operation.differs
         if wrong:

@@ -322,6 +322,28 @@ def combined(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     tl.store(y_ptr + 2, tl.reduce(x, 0, larger_by_if))
 
 
+@triton.jit
+def product_in_tf32(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.where(i[:, None] == i[None, :], tl.load(x_ptr + i)[None, :], 0.0)
+    tl.store(y_ptr + i, tl.sum(tl.dot(x, x), axis=0))
+
+
+@triton.jit
+def tall_product_in_tf32(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i)[None, :]
+    tall = tl.where(tl.arange(0, 64)[:, None] == i[None, :], x, 0.0)
+    tl.store(y_ptr + i, tl.sum(tl.dot(tall, tl.where(i[:, None] == i[None, :], x, 0.0)), axis=0))
+
+
+@triton.jit
+def product_in_fp32(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.where(i[:, None] == i[None, :], tl.load(x_ptr + i)[None, :], 0.0)
+    tl.store(y_ptr + i, tl.sum(tl.dot(x, x, input_precision="ieee"), axis=0))
+
+
 @dataclass(frozen=True)
 class Probe:
     """One kernel, launched once: (LANES,) values in, (LANES,) values out that start as 0."""
@@ -352,6 +374,14 @@ def wrapped(value: int) -> int:
     return (value + 2**31) % 2**32 - 2**31
 
 
+def cut(number: float) -> float:
+    """What TF32 keeps of it: a sign, 8 bits of exponent, 10 of the digits behind the point."""
+    return float((np.float32(number).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32))
+
+
+LONG = [
+    float(np.float32(x)) for x in (1 + 2**-11, -1 - 2**-11, 1 + 3 * 2**-11, 1 - 2**-12, 3.14, -0.0012, 65535, 3e-12)
+]
 ODD = [0.5, -0.5, 2.75, -2.75, 300.0, -300.0, 7e4, -7e4, 3e9, -3e9, 1e19, -1e19, INF, -INF, NAN, -1.0]
 FIT = [0.5, -0.5, 2.75, -2.75, 99.5, -99.5, 127.0, -128.0] * 2
 FLOATS = ("float32", "int32")
@@ -567,6 +597,11 @@ GIVES = [
         [7 * 1000000007, wrapped(7 * 1000000007), -6],
         ("int32", "int64"),
     ),
+    *(
+        Probe(name, "fp32 is cut to TF32 by tl.dot", LONG, [cut(x) ** 2 for x in LONG], ("float32", "float32"))
+        for name in ("product_in_tf32", "tall_product_in_tf32")
+    ),
+    Probe("product_in_fp32", "not if it says ieee", LONG, [x**2 for x in LONG], ("float32", "float32")),
     Probe("combined", "tl.reduce with a combine function", [3, 9, 9, 1, 9, *[2] * 11], [9, 3, 9]),
 ]
 
@@ -584,7 +619,9 @@ def on_interpreter() -> list[npt.NDArray[Any] | str]:
     for probe in GIVES:
         result = np.zeros(LANES, probe.kinds[1])
         tensors = {"x_ptr": TensorArgument(probe.values(), (1,)), "y_ptr": TensorArgument(result, (1,))}
-        launches.append(Launch(probe.kernel, (1, 1, 1), tensors, {"n": ("int32", probe.n)}, {"BLOCK": LANES}))
+        launches.append(
+            Launch(probe.kernel, (1, 1, 1), tensors, {"n": ("int32", probe.n)}, {"BLOCK": LANES}, tf32=True)
+        )
     numbers = list(range(len(launches)))
     with Box(Limits()) as box:
         report = box.run(source(), sorted({p.kernel for p in GIVES}), launches, [[(n, range(1)) for n in numbers]])

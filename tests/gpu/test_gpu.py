@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from checker.check import Terms, check
 from checker.course.verdict import Status, Verdict
 from checker.submission.read import from_cells
 from tests.conftest import ROOT, STEMS_OF_KERNELS, check_kernel, check_path
-from tests.gpu import semantics
+from tests.gpu import bf16, semantics
 from tests.kernels import named
 
 pytestmark = pytest.mark.skipif(bool(gpu_missing()), reason=gpu_missing() or "there is a GPU")
@@ -144,7 +145,15 @@ def test_auto_checks_on_the_interpreter_and_on_the_gpu() -> None:
 
 
 def test_the_interpreter_computes_as_this_gpu_does() -> None:
-    assert semantics.main() == 0  # it prints what differs
+    assert semantics.main() == bf16.main() == 0  # they print what differs
+
+
+def test_what_tf32_costs_is_what_it_costs_here() -> None:
+    """The interpreter's figure is this GPU's."""
+    both = check_path(solution("a1"), ON_GPU), check_path(solution("a1"), Terms(targets=()))
+    figures = [re.findall(r"off by (\S+) %", remark) for verdict in both for remark in verdict.remarks]
+    here, there = (float(figure) for found in figures for figure in found)
+    assert abs(here - there) <= 0.02 * there
 
 
 @pytest.mark.parametrize("shared", [99 << 10, 64 << 10, 48 << 10], ids=["RTX 40", "T4", "less"])

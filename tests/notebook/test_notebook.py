@@ -163,12 +163,21 @@ def test_run_shows_arrays_and_traffic(cell: Kernel) -> None:
     assert cell("float(y.sum())")["text/plain"] == "0.0"  # y itself has not changed
 
 
+def test_run_takes_bf16(cell: Kernel) -> None:
+    importable("torch")
+    cell(SOLUTION)
+    cell("import torch\nx = torch.tensor([[1.0, 2, 3, 9], [3, 1, 2, 9]], dtype=torch.bfloat16)[:, :3]")
+    shown = cell("done = run(naive_softmax_kernel, x, x.clone(), 4, 3, 3, BLOCK_SIZE=4, grid=2)\ndone")["text/plain"]
+    assert "written 1.00 times" in shown
+    assert cell("done['y_ptr'].dtype, float(done['y_ptr'][1, 0])")["text/plain"] == "(dtype('float32'), 0.6640625)"
+
+
 WRONG_CALLS = {
     "x, y, 300, 3, 3, BLOCK_SIZE=4, grid=2": "outside",
     "x, y, grid=2": "also needs x_row_stride",
     "x, y, 3, 3, 3, 4, 5, grid=2": "6 parameters, and 7",
     "x, y, 3, 3, 3, BLOCK=4, grid=2": "no parameter",
-    "x.astype(int), y, 3, 3, 3, BLOCK_SIZE=4, grid=2": "float32 or float16",
+    "x.astype(int), y, 3, 3, 3, BLOCK_SIZE=4, grid=2": "float32, float16 or bfloat16",
     "x, y, 3, 3, 3, BLOCK_SIZE=3, grid=2": "The kernel stopped (line",
     "x, y, 3, 3, 3, BLOCK_SIZE=4": "grid=1",
     "x, y, 3, 'three', 3, BLOCK_SIZE=4, grid=2": "✗",

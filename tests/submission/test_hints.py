@@ -1,4 +1,4 @@
-"""A cache modifier, an eviction policy and `volatile` side by side: the lint refuses what NVIDIA's assembler refuses, and nothing else."""
+"""A cache modifier, an eviction policy, `volatile`: the lint refuses those together that ptxas refuses."""
 
 from __future__ import annotations
 

@@ -160,6 +160,7 @@ def _once(asked: Asked, poison: float, scratch: dict[str, npt.NDArray[Any]]) -> 
         for name, argument in launch.tensors.items()
     ]
     memory = Memory(tensors, interpreter.running_position, poison, launch.most_touched)
+    memory.tf32 = launch.tf32
     answer: dict[str, Any] = {"launch": asked.number, "refused": None, "error": None}
     try:
         work.begin(launch.most_work)

@@ -14,7 +14,11 @@ import numpy.typing as npt
 import triton.language as tl
 from triton.runtime import interpreter
 
+from checker.box.inside.bfloat16 import is_bf16
 from checker.box.inside.language import BlockAsCondition
+from checker.box.inside.running import running
+
+TF32_BITS = 13  # of fp32 that TF32 does not have
 
 
 def _of_conditions(result: Any, left: Any, right: Any, operation: Any) -> None:
@@ -77,6 +81,21 @@ def _clamp(plain: Any, builder: Any, value: Any, low: Any, high: Any, propagate_
     if propagate_nans != tl.PropagateNan.NONE:
         return plain(builder, value, low, high, propagate_nans)
     return _smaller(builder, _larger(builder, value, low), high)
+
+
+def _product(plain: Any, builder: Any, left: Any, right: Any, accumulator: Any, precision: Any, *how: Any) -> Any:
+    """tl.dot, exact in fp32, but where a launch asks for TF32 and the kernel for nothing better."""
+    if running.memory is not None and running.memory.tf32 and str(precision).endswith(".TF32"):
+        left, right = (_in_tf32(factor) for factor in (left, right))
+    return plain(builder, left, right, accumulator, precision, *how)
+
+
+def _in_tf32(factor: Any) -> Any:
+    """What a tensor core reads of fp32: the upper 19 bits."""
+    if factor.data.dtype != np.float32 or is_bf16(factor.dtype):
+        return factor
+    bits = np.ascontiguousarray(factor.data).view(np.uint32) >> TF32_BITS << TF32_BITS
+    return interpreter.TensorHandle(bits.view(np.float32), factor.dtype.scalar)
 
 
 def total(reduction: Any, block: Any) -> Any:
@@ -164,5 +183,6 @@ AROUND = {
     "create_sub": _of_one_bit,
     "create_ashr": _leaving_operands,
     "create_clampf": _clamp,
+    "create_dot": _product,
 }
 INSTEAD = {"create_maxnumf": _larger, "create_minnumf": _smaller}

@@ -120,6 +120,7 @@ class Memory:
         self.largest = 0
         self.products: dict[tuple[int, int], int] = {}
         self.checked = False  # whether the launch looks for numbers that get too large
+        self.tf32 = False  # whether tl.dot multiplies fp32 as a GPU does
         self.losses: dict[int, tuple[int, int, int]] = {}
         self.changes = 0  # signs that somebody goes on: new values to exchange, volatile loads of rows
 

@@ -16,13 +16,7 @@ from checker.catalog.attention.dropped import dropped, drops
 from checker.catalog.attention.launch import shape_of, wide, writes
 from checker.catalog.numbers import EPS32, dot_eps
 from checker.course.case import Array, Case, Outputs
-from checker.course.puzzle import Expected, Invariant, Remark
-
-TF32 = Remark(
-    "with fp32 inputs a GPU's tl.dot rounds them to TF32, which keeps 11 binary digits; the interpreter does not. "
-    "input_precision='ieee' would keep all of them, much more slowly. fp16 inputs lose nothing.",
-    lambda case, moved: True,
-)
+from checker.course.puzzle import Expected, Invariant
 
 
 def offset(case: Case) -> int:

@@ -1,0 +1,62 @@
+"""What TF32 costs a right kernel is measured and said, and only where it costs anything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from checker.check import Terms
+from checker.judge.tf32 import in_fp32, tf32_remarks
+from tests.conftest import check_changed
+from tests.judge.made import case, error, puzzle, refusal, result, right
+
+PLAIN = "tl.dot(a, tl.trans(b))"
+
+
+def said(terms: Terms, instead: str) -> list[str]:
+    verdict = check_changed("a1", PLAIN, instead, terms)
+    assert verdict.accepted, verdict.findings
+    return [remark for remark in verdict.remarks if "TF32" in remark]
+
+
+def test_a_kernel_is_told_what_its_own_launch_loses(quick: Terms) -> None:
+    [remark] = said(quick, PLAIN)
+    assert "c is then off by 0.077 % (two by two tiles, two steps)" in remark
+
+
+@pytest.mark.parametrize("precision", ["ieee", "tf32x3"])
+def test_nobody_is_asked_for_what_is_there(quick: Terms, precision: str) -> None:
+    assert said(quick, f'tl.dot(a, tl.trans(b), input_precision="{precision}")') == []
+
+
+def test_it_is_no_part_of_grading(quick: Terms) -> None:
+    verdict = check_changed("a1", PLAIN, PLAIN, Terms(key="a key", host=quick.host))
+    assert verdict.accepted and not any("TF32" in remark for remark in verdict.remarks)
+
+
+def test_the_first_launch_in_fp32_of_each_kernel_is_taken() -> None:
+    x = case().tensors["x_ptr"]
+    halves = [replace(x, values=x.values.astype(np.float16)), replace(x, bf16=True)]
+    cases = [case("half", tensors={"x_ptr": half}) for half in halves]
+    cases += [case("first"), case("second"), case("other", kernel="other_kernel")]
+    assert in_fp32(puzzle(work=lambda _: 1), cases) == {2: cases[2], 4: cases[4]}
+    assert in_fp32(puzzle(), cases) == {}
+
+
+def test_what_loses_most_is_told_and_a_rounding_is_not() -> None:
+    little, much, more = (case(title) for title in ("little", "much", "more"))
+    off = {little: 1 + 2.0**-16, much: 1 + 2.0**-10, more: 1 - 2.0**-9}
+    ran = {one: result(one, right(one) * by) for one, by in off.items()}
+    [remark] = tf32_remarks(puzzle(), ran)
+    assert "y is then off by 0.2 % (more)" in remark
+    assert list(tf32_remarks(puzzle(), {little: ran[little]})) == []
+
+
+@pytest.mark.parametrize("facts", [{"error": error()}, {"refused": refusal()}, {"left_out": "memory"}])
+def test_what_did_not_run_to_its_end_says_nothing(facts: dict[str, object]) -> None:
+    one = case()
+    assert list(tf32_remarks(puzzle(), {one: result(one, right(one) * 2, **facts)})) == []
+    assert list(tf32_remarks(puzzle(), {one: None})) == []
+    assert list(tf32_remarks(puzzle(), {one: result(one, np.zeros(right(one).shape))})) != []
