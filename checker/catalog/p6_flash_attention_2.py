@@ -18,7 +18,7 @@ from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected
 from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.tiles import ADDRESSING
-from checker.catalog.attention.timing import SIZES, attention_timed
+from checker.catalog.attention.timing import IN_BF16, SIZES, attention_timed
 from checker.course.case import Case, Role
 from checker.course.puzzle import Draw, Property, Timed, Tuning, Work
 from checker.course.question import Question, reads
@@ -119,17 +119,18 @@ TUNINGS = (Tuning({"Br": 64, "Bc": 64}, 4), Tuning({"Br": 128, "Bc": 64}, 8))
 
 
 def timed(_: int) -> list[Timed]:
-    """Full and causal, both head dimensions."""
+    """Full and causal, both head dimensions, in fp16; one size in bf16."""
 
-    def size(n: int, d: int, work: Work) -> Timed:
+    def size(n: int, d: int, work: Work, bf16: bool = False) -> Timed:
         causal = work is Work.CAUSAL_ATTENTION
 
         def case(_: str, shape: Shape, inputs: values.Inputs) -> Case:
             return launch("timed", (), shape, inputs, causal)
 
-        return attention_timed(case, n, d, work, {KERNEL.name: TUNINGS})
+        return attention_timed(case, n, d, work, {KERNEL.name: TUNINGS}, bf16=bf16)
 
-    return [size(n, d, work) for n, d in SIZES for work in (Work.ATTENTION, Work.CAUSAL_ATTENTION)]
+    made = [size(n, d, work) for n, d in SIZES for work in (Work.ATTENTION, Work.CAUSAL_ATTENTION)]
+    return [*made, size(*IN_BF16, Work.CAUSAL_ATTENTION, bf16=True)]
 
 
 FULL, CAUSAL_LAUNCH, TALL_TILES = (

@@ -26,7 +26,7 @@ from checker.catalog.attention.launch import FAR_APART, Shape, sampled, shape_of
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.tiles import ADDRESSING
-from checker.catalog.attention.timing import SIZES, attention_timed
+from checker.catalog.attention.timing import IN_BF16, SIZES, attention_timed
 from checker.catalog.attention.values import Inputs, normal_inputs
 from checker.course.case import Case, blank
 from checker.course.misconception import Moves
@@ -224,7 +224,8 @@ def timed(_: int) -> list[Timed]:
         rows = blank((shape.heads, shape.n_q), np.float32)
         return launch_given(KERNELS[name], "timed", (), given_all(shape, inputs, inputs.q, inputs.q, rows, rows))
 
-    return [attention_timed(case, n, d, Work.CAUSAL_BACKWARD, TUNINGS[d]) for n, d in SIZES]
+    sizes = [(*size, False) for size in SIZES] + [(*IN_BF16, True)]
+    return [attention_timed(case, n, d, Work.CAUSAL_BACKWARD, TUNINGS[d], bf16=bf16) for n, d, bf16 in sizes]
 
 
 def _tall_tiles(kernel: Kernel) -> Case:

@@ -28,6 +28,7 @@ BESIDES = {
 }
 TOKENS, HIDDEN = 16384, 2048  # TOKENS / N sequences, usually of HIDDEN / d heads each
 SIZES = [(n, d) for n in (2048, 4096, 8192, 16384) for d in (64, 128)]
+IN_BF16 = (4096, 128)  # which is timed in bf16 as well
 USUAL = 4096
 
 
@@ -39,22 +40,24 @@ def attention_timed(
     tunings: Mapping[str, Sequence[Tuning]],
     hidden: int = HIDDEN,
     what: str = "",
+    *,
+    bf16: bool = False,
 ) -> Timed:
-    """Attention in fp16 over TOKENS tokens in sequences of n, with hidden / d heads each.
+    """Attention in fp16, or in bf16, over TOKENS tokens in sequences of n, with hidden / d heads each.
 
     `launch(kernel, shape, inputs)` launches one of the kernels that have `tunings`. `what`: what else a size is told
     by.
     """
     heads = TOKENS // n * (hidden // d)
     flops = 4.0 * heads * n * n * d * PRODUCTS.get(work, 1.0)
-    x = blank((heads, n, d), np.float16)
+    x = blank((heads, n, d), np.float32 if bf16 else np.float16)
 
     def case(kernel: str, blocks: Mapping[str, int]) -> Case:
         shape = Shape(n, n, d, blocks["Br"], blocks.get("Bc", blocks["Br"]), heads, (0, 0), (0, 0))
-        return launch(kernel, shape, Inputs(x, x, x, d**-0.5))
+        return launch(kernel, shape, Inputs(x, x, x, d**-0.5, bf16=bf16))
 
     return Timed(
-        f"N = {n}, d = {d}, fp16"
+        f"N = {n}, d = {d}, {'bf16' if bf16 else 'fp16'}"
         + BESIDES.get(work, "")
         + (f", {heads} heads" if hidden != HIDDEN else "")
         + (f", {what}" if what else ""),
@@ -62,5 +65,5 @@ def attention_timed(
         case,
         {kernel: tuple(some) for kernel, some in tunings.items()},
         flops=flops,
-        usual=n == USUAL,
+        usual=n == USUAL and not bf16,
     )
