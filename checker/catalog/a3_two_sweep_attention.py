@@ -86,7 +86,7 @@ def cases(draw: Draw) -> list[Case]:
 def large_cases(draw: Draw) -> list[Case]:
     """For a GPU: a thousand queries and keys, a wide head, bf16."""
     make = CaseMaker(draw, launch)
-    return [make.large("large", "a thousand keys", "any-length", LARGE), *make.bf16_and_far()]
+    return [make.large("large", "a thousand keys", "any-length", LARGE), *make.on_gpu()]
 
 
 def budget(case: Case) -> Mapping[str, Budget]:

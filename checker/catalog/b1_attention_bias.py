@@ -227,7 +227,7 @@ def large_cases(draw: Draw) -> list[Case]:
     for kind in (FULL, PER_KEY, PER_HEAD):
         made.append(make.large("large", "a thousand keys", "any-length", LARGE, kind=kind))
         made.append(make.large("causal", "a thousand keys, causal", "causal", LARGE, causal=True, kind=kind))
-    made += make.bf16_and_far(causal=True)
+    made += make.on_gpu(causal=True)
     return [
         *made,
         make.gradient("a thousand keys", "dbias", LARGE, np.float16),

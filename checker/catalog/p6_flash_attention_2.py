@@ -111,7 +111,7 @@ def large_cases(draw: Draw) -> list[Case]:
     return [
         make.large("large", "thousands of keys", "any-length", large),
         make.large("causal", "thousands of keys, causal", "causal", large, causal=True),
-        *make.bf16_and_far(causal=True),
+        *make.on_gpu(causal=True),
     ]
 
 

@@ -10,11 +10,13 @@ digits of dQ differ from launch to launch. That is why the puzzle itself wants a
 As in puzzle 6's step 5, a warp only loads, and two groups of four warps compute, each for 64 of the keys:
 
     producer               Q_i and LSE_i, dO_i and delta_i into stage s of a ring, as soon as it is empty
-    consumer               S^T = K_j Q_i^T and dP^T = V_j dO_i^T, of them P^T and dS^T; dV_j += P^T dO_i,
-                           dK_j += dS^T Q_i; its half of dS^T into shared memory
-    every other time       wait for the other group's half; dQ_i = dS K, added to global memory
+    consumer               S^T = K_j Q_i^T and dP^T = V_j dO_i^T, of them P^T and dS^T; dV_j += P^T dO_i;
+                           its half of dS^T into shared memory; dK_j += dS^T Q_i
+                           wait for the other group's half; dQ_i = dS K, added to global memory
 
-So while one group multiplies for dQ, the other one is ahead, with its exponentials.
+With wide heads each group computes half of the columns of dQ: all of them would take 64 registers of each thread, beside
+128 for dK and dV, and there are 240 in all. With narrow ones the groups take turns, so while one multiplies for dQ, the
+other one is ahead, with its exponentials.
 
 One kernel before it computes delta and sets the sum of dQ to 0, and one after it rounds the sum. All this is for causal
 attention with as many queries as keys, in dense fp16 tensors, in multiples of 128. A benchmark launches this file by
@@ -44,6 +46,7 @@ KEYS = gl.constexpr(64)  # of a group; as many as an instruction multiplies
 Bc = gl.constexpr(128)  # keys of a program
 Br = gl.constexpr(64)  # queries of a tile
 STAGES = {64: 3, 128: 2}  # by D
+SPLIT = {64: 1, 128: 2}  # by D: parts of dQ's columns, each a group's; with one part the groups take turns
 HEADS = 8  # whose programs run at about the same time, so that Q, dO and dQ stay in the L2 cache
 
 barrier = gl.barrier if hasattr(gl, "barrier") else gl.thread_barrier  # before Triton 3.7
@@ -107,8 +110,32 @@ def producer(descs, memory, barriers, sizes, STAGES: gl.constexpr):
 
 
 @gluon.jit
+def add_to_dq(
+    sum_desc, k_smem, ds_smem, dq_smem, ds_full, ds_empty, room, turn, start_q,
+    group: gl.constexpr, D: gl.constexpr, SPLIT: gl.constexpr,
+):  # fmt: skip
+    """A group's columns of dQ_i = dS K, once both groups have stored their keys' dS."""
+    COLUMNS: gl.constexpr = D // SPLIT
+    first: gl.constexpr = group * COLUMNS if SPLIT == 2 else 0
+    LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, COLUMNS, 16])
+    mbarrier.wait(ds_full.index(room), turn)
+    dS = ds_smem.index(room).permute((1, 0))
+    zeros = gl.zeros([Br, COLUMNS], gl.float32, LAYOUT)
+    dQi = warpgroup_mma(dS, k_smem.slice(first, COLUMNS, 1), zeros, use_acc=False, is_async=True)
+    dQi = warpgroup_mma_wait(0, deps=(dQi,))
+    mbarrier.arrive(ds_empty.index(room), count=1)
+    tma.store_wait(0)  # until the tile before has been read
+    barrier()
+    dq_smem.index(group).store(dQi)
+    fence_async_shared()
+    barrier()
+    add_shared_to_global(sum_desc, [start_q, first], dq_smem.index(group))
+
+
+@gluon.jit
 def consumer(
-    memory, outputs, barriers, sizes, scale, group: gl.constexpr, D: gl.constexpr, STAGES: gl.constexpr
+    memory, outputs, barriers, sizes, scale,
+    group: gl.constexpr, D: gl.constexpr, STAGES: gl.constexpr, SPLIT: gl.constexpr,
 ):  # fmt: skip
     q_smem, do_smem, k_smem, v_smem, lse_smem, delta_smem, ds_smem, dq_smem = memory
     sum_desc, dk_ptr, dv_ptr = outputs
@@ -123,7 +150,6 @@ def consumer(
     row, start_k, count = tile_of_program(heads_at_once, n)
     Kj, Vj = k_smem.slice(group * KEYS, KEYS, 0), v_smem.slice(group * KEYS, KEYS, 0)
     s_zeros = gl.zeros([KEYS, Br], gl.float32, S_LAYOUT)
-    dq_zeros = gl.zeros([Br, D], gl.float32, D_LAYOUT)
     dKj = gl.zeros([KEYS, D], gl.float32, D_LAYOUT)
     dVj = gl.zeros([KEYS, D], gl.float32, D_LAYOUT)
     mbarrier.wait(kv_full, 0)
@@ -147,28 +173,21 @@ def consumer(
             delta_i = delta_smem.index(stage).load(gl.SliceLayout(0, S_LAYOUT))
             dS_t = (P_t * (dP_t - delta_i[None, :])).to(gl.float16)
             dVj = warpgroup_mma(gl.convert_layout(P_t.to(gl.float16), LEFT), dOi, dVj, is_async=True)
-            dKj = warpgroup_mma(gl.convert_layout(dS_t, LEFT), Qi, dKj, is_async=True)
 
-            # There is room for dS of two tiles. The group with the number of the room reads it. What is stored here is
-            # still a factor of the product above: both only read it.
+            # There is room for dS of two tiles. The unit that multiplies reads its left factor from registers, which
+            # nobody else may read meanwhile: dS is stored before its own product begins.
             room, turn = i % 2, i // 2 & 1
             mbarrier.wait(ds_empty.index(room), turn ^ 1)
             ds_smem.index(room).slice(group * KEYS, KEYS, 0).store(dS_t)
             fence_async_shared()
             barrier()
             mbarrier.arrive(ds_full.index(room), count=1)
-            if room == group:
-                mbarrier.wait(ds_full.index(room), turn)
-                dS = ds_smem.index(room).permute((1, 0))
-                dQi = warpgroup_mma(dS, k_smem, dq_zeros, use_acc=False, is_async=True)
-                dQi = warpgroup_mma_wait(0, deps=(dQi,))
-                mbarrier.arrive(ds_empty.index(room), count=1)
-                tma.store_wait(0)  # until the tile before has been read
-                barrier()
-                dq_smem.index(group).store(dQi)
-                fence_async_shared()
-                barrier()
-                add_shared_to_global(sum_desc, [row + start_k + i * Br, 0], dq_smem.index(group))
+            dKj = warpgroup_mma(gl.convert_layout(dS_t, LEFT), Qi, dKj, is_async=True)
+            start_q = row + start_k + i * Br
+            if SPLIT == 2 or room == group:
+                add_to_dq(
+                    sum_desc, k_smem, ds_smem, dq_smem, ds_full, ds_empty, room, turn, start_q, group, D, SPLIT
+                )  # fmt: skip
             dVj, dKj = warpgroup_mma_wait(0, deps=(dVj, dKj))
             mbarrier.arrive(empty.index(stage), count=1)
 
@@ -182,7 +201,7 @@ def consumer(
 @gluon.jit(do_not_specialize=["heads_at_once"])
 def backward_kernel(
     q_desc, do_desc, k_desc, v_desc, lse_desc, delta_desc, sum_desc, dk_ptr, dv_ptr, n, heads_at_once, scale,
-    D: gl.constexpr, STAGES: gl.constexpr,
+    D: gl.constexpr, STAGES: gl.constexpr, SPLIT: gl.constexpr,
 ):  # fmt: skip
     BARRIER: gl.constexpr = mbarrier.MBarrierLayout()
     DS_LAYOUT: gl.constexpr = gl.NVMMASharedLayout.get_default_for([Bc, Br], gl.float16)
@@ -193,7 +212,7 @@ def backward_kernel(
     k_smem = gl.allocate_shared_memory(gl.float16, [Bc, D], k_desc.layout)
     v_smem = gl.allocate_shared_memory(gl.float16, [Bc, D], v_desc.layout)
     ds_smem = gl.allocate_shared_memory(gl.float16, [GROUPS, Bc, Br], DS_LAYOUT)
-    dq_smem = gl.allocate_shared_memory(gl.float32, [GROUPS, Br, D], sum_desc.layout)
+    dq_smem = gl.allocate_shared_memory(gl.float32, [GROUPS, Br, D // SPLIT], sum_desc.layout)
     kv_full = gl.allocate_shared_memory(gl.int64, [1], BARRIER)
     q_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], BARRIER)
     do_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], BARRIER)
@@ -207,7 +226,7 @@ def backward_kernel(
         mbarrier.init(empty.index(stage), count=GROUPS)
     for room in gl.static_range(GROUPS):
         mbarrier.init(ds_full.index(room), count=GROUPS)
-        mbarrier.init(ds_empty.index(room), count=1)
+        mbarrier.init(ds_empty.index(room), count=SPLIT)
     fence_async_shared()
     barrier()
     memory = (q_smem, do_smem, k_smem, v_smem, lse_smem, delta_smem, ds_smem, dq_smem)
@@ -217,8 +236,8 @@ def backward_kernel(
     descs = (q_desc, do_desc, k_desc, v_desc, lse_desc, delta_desc)
     gl.warp_specialize(
         [
-            (consumer, (memory, outputs, barriers, sizes, scale, 0, D, STAGES)),
-            (consumer, (memory, outputs, barriers, sizes, scale, 1, D, STAGES)),
+            (consumer, (memory, outputs, barriers, sizes, scale, 0, D, STAGES, SPLIT)),
+            (consumer, (memory, outputs, barriers, sizes, scale, 1, D, STAGES, SPLIT)),
             (producer, (descs, memory, barriers, sizes, STAGES)),
         ],
         [4, 1],  # warps, and registers of a thread, of all but the first, which gets what is left: 240 as well
@@ -253,9 +272,9 @@ def launched(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, sum_ptr, dk_ptr, d
     heads, n, D = q_ptr.shape
     flat = gl.NVMMASharedLayout(swizzle_byte_width=0, element_bitwidth=32, rank=1)
 
-    def tiles(x, rows, kind=gl.float16):
-        layout = gl.NVMMASharedLayout.get_default_for([rows, D], kind)
-        return TensorDescriptor(x, [heads * n, D], [D, 1], [rows, D], layout)
+    def tiles(x, rows, columns=D, kind=gl.float16):
+        layout = gl.NVMMASharedLayout.get_default_for([rows, columns], kind)
+        return TensorDescriptor(x, [heads * n, D], [D, 1], [rows, columns], layout)
 
     def numbers(x):
         return TensorDescriptor(x, [heads * n], [1], [Br.value], flat)
@@ -263,7 +282,7 @@ def launched(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, sum_ptr, dk_ptr, d
     heads_at_once = math.gcd(heads, HEADS)
     arguments = (
         tiles(q_ptr, Br.value), tiles(do_ptr, Br.value), tiles(k_ptr, Bc.value), tiles(v_ptr, Bc.value),
-        numbers(lse_ptr), numbers(delta_ptr), tiles(sum_ptr, Br.value, gl.float32), dk_ptr, dv_ptr,
-        n, heads_at_once, scale, D, STAGES[D],
+        numbers(lse_ptr), numbers(delta_ptr), tiles(sum_ptr, Br.value, D // SPLIT[D], gl.float32), dk_ptr, dv_ptr,
+        n, heads_at_once, scale, D, STAGES[D], SPLIT[D],
     )  # fmt: skip
     return (heads * (n // Bc.value),), arguments

@@ -10,7 +10,7 @@ import numpy as np
 
 from checker.catalog.attention.launch import FAR_APART, Proves, Shape, some_heads
 from checker.catalog.attention.reference import sees
-from checker.catalog.attention.values import drawn_factor, hard_inputs, in_bf16, long_sums, normal_inputs
+from checker.catalog.attention.values import drawn_factor, hard_inputs, in_bf16, large_scores, long_sums, normal_inputs
 from checker.catalog.cases import covering
 from checker.catalog.numbers import half_in_words, halves
 from checker.course.case import Case
@@ -92,9 +92,11 @@ class CaseMaker:
         sums = long_sums(random, shape)
         return self._launch("fp16, a sum of small terms", "half", shape, sums, once=True, **mask)
 
-    def bf16_and_far(self, **mask: bool) -> list[Case]:
-        """On a GPU, also: heads of the usual width in bf16, and heads that lie far apart."""
+    def on_gpu(self, **mask: bool) -> list[Case]:
+        """There also: heads of the usual width in bf16, scores of any size, and heads that lie far apart."""
+        some = Shape(17, 40, 16, 16, 16)
         return [
+            self._launch("large scores", "any-length", some, large_scores(self.random("large"), some), **mask),
             self.large("bf16", "bf16", "half", NARROW, bf16=True, **mask),
             self.large("far", FAR, "far-heads", FAR_HEADS),
         ]
