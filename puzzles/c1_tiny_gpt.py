@@ -33,7 +33,7 @@
 #
 # Without a GPU that takes about a minute: the kernels run in Triton's interpreter, and the model is tiny. It learns to
 # write from the lessons of this course. With `make train DEVICE=cuda` it is five hundred times as large, and learns
-# from Shakespeare. On an H200, the 1000 steps of both models take half a minute. This is a sample of what the model
+# from Shakespeare. On an H100, the 1000 steps of both models take 40 seconds. This is a sample of what the model
 # with the course's own solutions then writes:
 #
 # ```
@@ -325,17 +325,17 @@ train()
 # keeps the weights as well, $n^2$ of them. With n = 64 and d = 16 this is 4160 against 8192, which is nothing much.
 # With 16,384 tokens and d = 64 it is 4 million against 272 million, for each head of each layer.
 #
-# On one H200, with 65,536 tokens a step, the larger model trained on so many thousand tokens per second:
+# On one H100, with 65,536 tokens a step, the larger model trained on so many thousand tokens per second:
 #
 # | attention | sequences of 256 | of 4,096 | of 16,384 |
 # |---|---|---|---|
-# | the solutions of puzzles 6, 7 and c1 | 2293 | 1448 | 674 |
-# | the same functions with the speed track's kernels | 2301 | 1689 | 890 |
-# | PyTorch's own (SDPA) | 2343 | 1791 | 986 |
-# | eager PyTorch, as in puzzle a2 | 1395 | 207 | not enough memory |
+# | the solutions of puzzles 6, 7 and c1 | 2081 | 1364 | 660 |
+# | the same functions with the speed track's kernels | 2068 | 1576 | 869 |
+# | PyTorch's own (SDPA) | 2107 | 1667 | 959 |
+# | eager PyTorch, as in puzzle a2 | 1195 | not enough memory | not enough memory |
 #
-# With short sequences, a model spends most of its time elsewhere. With long ones, most of it is attention; and with the
-# longest, the attention weights of six layers take more memory than even this GPU has.
+# With short sequences, a model spends most of its time elsewhere. With long ones, most of it is attention, and the
+# attention weights of six layers take more than the 80 GB of this GPU.
 #
 # The copies that `.contiguous()` makes cost time, as much as reading and writing Q, K and V once. Real libraries give
 # their kernels one stride more, for sequences, and let them read the tensors where they lie. With your kernels you
