@@ -14,9 +14,9 @@ As in puzzle 6's step 5, a warp only loads, and two groups of four warps compute
                            its half of dS^T into shared memory; dK_j += dS^T Q_i
                            wait for the other group's half; dQ_i = dS K, added to global memory
 
-With wide heads each group computes half of the columns of dQ: all of them would take 64 registers of each thread, beside
-128 for dK and dV, and there are 240 in all. With narrow ones the groups take turns, so while one multiplies for dQ, the
-other one is ahead, with its exponentials.
+With wide heads each group computes half of the columns of dQ: all of them would take 64 registers of each thread,
+beside 128 for dK and dV, and there are 240 in all. With narrow ones the groups take turns, so while one multiplies for
+dQ, the other one is ahead, with its exponentials.
 
 One kernel before it computes delta and sets the sum of dQ to 0, and one after it rounds the sum. All this is for causal
 attention with as many queries as keys, in dense fp16 tensors, in multiples of 128. A benchmark launches this file by
