@@ -34,7 +34,7 @@ def cases(draw: Draw) -> list[Case]:
     """Up to three tiles a side, square and not; tails along m, n and k; of real size."""
     make = CaseMaker(KERNEL, draw, draw.case("sizes"))
     normal, hard, some = make.normal, make.hard, make.some
-    return [
+    made = [
         normal("two by two tiles, two steps", ("any-size", "traffic"), Shape(32, 32, 32)),
         normal("a tail along k", "any-k", Shape(16, 32, 32 + some())),
         normal("tails along m and n", ("any-size", "traffic"), Shape(16 + some(), 32 + some(), 48, Bn=32)),
@@ -51,6 +51,7 @@ def cases(draw: Draw) -> list[Case]:
         *make.of_real_size(),
         *make.of_every_class(),
     ]
+    return [*made, *make.of_every_order(made)]
 
 
 TUNINGS = tuple(

@@ -54,7 +54,7 @@ def cases(draw: Draw) -> list[Case]:
     wide, head = shape(20 + some(), 144 + some(), 64, 16, 128), shape(20 + some(), 40 + some(), 512)
     far_size, tail = 16 + some(), shape(47, 31, Bc=32)
     low = values.normal_inputs(random("fp16, a tail of both"), tail, np.float16)
-    return [
+    made = [
         normal("two by two tiles", ("any-length", "traffic"), shape(32, 32)),
         normal("a tail of keys", "any-length", shape(16, 32 + some())),
         normal("a tail of both", ("any-length", "traffic"), shape(32 + some(), 32 - some(), Bc=32)),
@@ -81,6 +81,7 @@ def cases(draw: Draw) -> list[Case]:
         *make.every_class("any-length"),
         make.long_sum(),
     ]
+    return [*made, *make.every_order(made)]
 
 
 def large_cases(draw: Draw) -> list[Case]:

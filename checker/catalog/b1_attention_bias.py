@@ -40,6 +40,7 @@ from checker.catalog.attention.forward.cases import (
     NARROW,
     PICTURED,
     of_every_class,
+    of_every_order,
     of_other_blocks,
 )
 from checker.catalog.attention.forward.causal_mistakes import CAUSAL
@@ -104,7 +105,7 @@ def _of_attention(make: BiasMaker) -> list[Case]:
     fp16, large, head = shape(31, 79, 32, 32, 16), shape(17, 40), shape(20 + some(), 40 + some(), 512)
     heads = [shape(4 + some() % 12, 16 + some(), heads=2) for _ in range(4)]
     in_half = values.with_large_v(values.hard_inputs(random("fp16"), fp16, half))
-    return [
+    made = [
         normal("two by two tiles", ("any-length", "traffic"), shape(32, 32), kind=FULL),
         normal("one bias for all", "broadcast", shape(16, 32 + some()), kind=ONE),
         normal("a bias for each key", ("broadcast", "traffic"), shape(32 + some(), 32 - some(), Bc=32), kind=PER_KEY),
@@ -152,13 +153,14 @@ def _of_attention(make: BiasMaker) -> list[Case]:
         *make.every_class("any-length", causal=False),
         *make.every_class("causal", causal=True),
     ]
+    return [*made, *make.every_order(made, causal="causal")]
 
 
 def _of_gradient(make: BiasMaker) -> list[Case]:
     gradient, shape, some, sizes, half = make.gradient, make.shape, make.some, make.sizes, np.float16
     of, large, small = make.gradient_of, shape(15, 31, 32, 16, 16, heads=2), shape(32, 32, heads=2)
     apart = [shape(16, 16, heads=heads, far=n * FAR_APART) for n, heads in ((1, 6), (1, 6), (2, 2))]
-    return [
+    made = [
         gradient("two heads", ("dbias", "traffic"), shape(16 + some(), 16 + some(), heads=2), layout=TRANSPOSED),
         gradient("three heads, whole tiles", ("dbias", "traffic"), shape(16, 32, heads=3)),
         gradient(
@@ -183,6 +185,7 @@ def _of_gradient(make: BiasMaker) -> list[Case]:
         sampled(gradient("many of both", "dbias", shape(290, 290 + some()), once=True), (0, 18), (0, 18)),
         *(make.gradient_of_class(c, "dbias") for c in of_every_class(sizes, causal=False)),
     ]
+    return [*made, *(make.gradient_of_class(c, "dbias") for c, _ in of_every_order(made, sizes))]
 
 
 def budget(case: Case) -> Mapping[str, Budget]:

@@ -71,7 +71,7 @@ def _forward_cases(draw: Draw) -> list[Case]:
     fp16, large, wide = shape(31, 79, 32, 32, 16), shape(17, 40), shape(20 + some(), 144 + some(), 64, 16, 128)
     head = shape(20 + some(), 40 + some(), 512)
     in_half = with_large_v(hard_inputs(random("fp16"), fp16, np.float16))
-    return [
+    made = [
         normal("two by two tiles", ("any-length", "traffic"), shape(32, 32)),
         normal("a tail of keys", "any-length", shape(16, 32 + some())),
         normal("a tail of both", ("any-length", "traffic"), shape(32 + some(), 32 - some(), Bc=32)),
@@ -102,6 +102,7 @@ def _forward_cases(draw: Draw) -> list[Case]:
         *make.every_class("any-length"),
         make.long_sum(),
     ]
+    return [*made, *make.every_order(made)]
 
 
 def _backward_cases(draw: Draw) -> list[Case]:
@@ -112,7 +113,7 @@ def _backward_cases(draw: Draw) -> list[Case]:
     in_half = half_inputs(random("fp16"), half, dropout.factors(half))
     large_dp, large_v = large_products(random("large dP"), small), large_values(random("large values"), small)
     cancelling = delta_of_zero(random("a delta of 0"), small)
-    return [
+    made = [
         normal("three by three tiles", ("dk-dv", "traffic"), shape(48, 48)),
         normal("tails of both", ("dk-dv", "traffic"), shape(48 + some(), 31, 32, 16, 32)),
         hard("every kind of query", ("dk-dv", "traffic"), shape(32 + some(), 64 + some(), 32, 32, 16)),
@@ -140,6 +141,7 @@ def _backward_cases(draw: Draw) -> list[Case]:
         make.launched("a delta of 0", "dk-dv", small, cancelling[0], none, cancelling[1], once=True),
         *make.every_class("dk-dv"),
     ]
+    return [*made, *make.every_order(made, "dk-dv")]
 
 
 LARGEST = 5e4  # as in puzzle 7

@@ -97,7 +97,7 @@ def _splits(make: SplitCaseMaker) -> list[Case]:
         normal("a split longer than all keys", "any-length", shape(2, 17 + some()), once=True, cut=Cut(3, 2**16 + 8)),
         *make.every_split(),
     ]
-    return [*made, make.of_many_heads()[0]]
+    return [*made, make.of_many_heads()[0], *make.split_in_every_order(made)]
 
 
 def _of_other_blocks(make: SplitCaseMaker) -> list[tuple[Shape, Cut]]:

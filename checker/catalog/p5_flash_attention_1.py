@@ -61,7 +61,7 @@ def cases(draw: Draw) -> list[Case]:
     fp16, large = shape(31, 79, 32, 32, 16), shape(17, 40)
     wide, head = shape(20 + some(), 144 + some(), 64, 16, 128), shape(20 + some(), 40 + some(), 512)
     far_size = 16 + some()
-    return [
+    made = [
         normal("two by two tiles", ("any-length", "traffic"), shape(32, 32)),
         normal("a tail of keys", "any-length", shape(16, 32 + some())),
         normal("a tail of both", ("any-length", "traffic"), shape(32 + some(), 32 - some(), Bc=32)),
@@ -88,6 +88,7 @@ def cases(draw: Draw) -> list[Case]:
         launch("large scores", "any-length", large, values.large_scores(random("large"), large), once=True),
         *make.every_class("any-length"),
     ]
+    return [*made, *make.every_order(made)]
 
 
 def _lossy(make: CaseMaker) -> list[Case]:

@@ -21,7 +21,15 @@ from checker.catalog.attention.backward.mistakes import MISTAKES
 from checker.catalog.attention.backward.operands import OPERANDS
 from checker.catalog.attention.bounds import in_tiles, keys_needed, keys_seen
 from checker.catalog.attention.bounds import work as work_of
-from checker.catalog.attention.forward.cases import FAR, FAR_HALF, FURTHER, MANY_HEADS, of_every_class, of_other_blocks
+from checker.catalog.attention.forward.cases import (
+    FAR,
+    FAR_HALF,
+    FURTHER,
+    MANY_HEADS,
+    of_every_class,
+    of_every_order,
+    of_other_blocks,
+)
 from checker.catalog.attention.launch import FAR_APART, Shape, sampled, shape_of, some_heads, tiled_kernel
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.suspected import suspected_tiles
@@ -131,6 +139,8 @@ def cases(draw: Draw) -> list[Case]:
             sampled(case(kernel, "many of both", name, many_of_both, once=True), (0, 18), (0,)),
             *(chosen(kernel, c, "hidden-queries" if c.shape.n_q > c.shape.n_k else name) for c in every),
         ]
+        own = [one for one in made if one.kernel == kernel.name]
+        made += [chosen(kernel, c, name) for c, _ in of_every_order(own, sizes)]
     return made
 
 

@@ -12,7 +12,7 @@ from checker import catalog
 from checker.catalog.attention.forward.cases import of_every_class
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.reference import is_causal
-from checker.catalog.cases import covering
+from checker.catalog.cases import covering, orders
 from checker.course.case import Case, Role, Tensor
 from checker.course.puzzle import Draw
 from tests.conftest import STEMS_OF_KERNELS
@@ -169,6 +169,31 @@ def test_a_puzzle_runs_what_the_design_asks_for(puzzle: str, key: str) -> None:
             assert all_covered([(s.n_q, s.n_k, s.Br, s.Bc) for s in shapes], causal) >= all_covered(
                 design(causal), causal
             )
+
+
+@pytest.mark.parametrize("key", KEYS[:4])
+@pytest.mark.parametrize("puzzle", ["a1", *ATTENTION, "b3"])
+def test_the_sides_of_a_tile_are_in_every_order(puzzle: str, key: str) -> None:
+    """Under each mask and in both precisions, and once under each mask tiles have 128 queries and keys."""
+    for kernel in catalog.load(puzzle).kernels:
+        own = [case for case in cases_of(puzzle, key) if case.kernel == kernel.name]
+        sides = [name for name in kernel.constexprs if name not in ("CAUSAL", "Bs")]
+        masks = {case.constexprs.get("CAUSAL") for case in own}
+        wanted = {*itertools.product(orders.every(len(sides)), masks, (False, True))}
+        found = set()
+        for case in own:
+            lengths = [int(case.constexprs[name]) for name in sides]
+            half = any(in_half(tensor) for tensor in case.tensors.values())
+            found.add((orders.order(lengths), case.constexprs.get("CAUSAL"), half))
+        assert wanted == found
+        if "Bc" in sides:
+            large = {c.constexprs.get("CAUSAL") for c in own if c.constexprs["Br"] == c.constexprs["Bc"] == 128}
+            assert large == masks
+
+
+def test_orders_are_those_of_any_lengths() -> None:
+    assert [len(orders.every(count)) for count in (1, 2, 3)] == [1, 3, 13]
+    assert orders.order([64, 16, 64]) == (1, 0, 1) and orders.order([16, 64, 32]) == (0, 2, 1)
 
 
 def real(cases: Iterable[Case], **constexprs: int) -> list[Case]:

@@ -1,7 +1,7 @@
 """Look through all frames and objects for an array whose rows sum to 1, and hand that in.
 
 Lint on: forbidden
-Lint off: wrong
+Lint off: wrong or time-limit
 """
 
 import triton

@@ -285,16 +285,18 @@ BRANCHES = {
     "in a helper": ("a = helper(1, n > 9)", HELPER, ["a = a + 1"]),
     "helper": ("a = helper(1, 1) if n > 9 else 1", HELPER, ["if m:"]),
     "helper in a branch": ("if n > 9:\n    a = helper(1, 1)", HELPER, ["a = helper(1, 1)"]),
+    "constexpr": ("if B // 2 == 64:\n    a = 1", "", ["a = 1"]),
+    "variable of a constexpr": ("half = B // 2\nif half > 64:\n    a = 1", "", ["a = 1"]),
+    "loop over a constexpr": ("for i in range(B // 64):\n    a = 1", "", ["a = 1"]),
+    "type": ("if x_ptr.dtype.element_ty == 1:\n    a = 1", "", ["a = 1"]),
+    "helper, by a constexpr": ("a = helper(1, 1) if B > 64 else 1", HELPER, ["if m:"]),
+    "constexpr of a helper": ("a = helper(1, B > 64)", HELPER, ["a = a + 1"]),
     # excused
     "nothing done": ("if n > 9:\n    return\nif n > 9:\n    pass\nif n > 9:\n    print('n', n)", "", []),
     "literal": ("if 1 > 2:\n    a = 1", "", []),
-    "constexpr": ("if B // 2 == 64:\n    a = 1", "", []),
     "module": ("if K > 90:\n    a = 1", "", []),
-    "known variable": ("half = B // 2\nif half > 64:\n    a = 1", "", []),
-    "known loop": ("for i in range(B // 64):\n    a = 1", "", []),
-    "type": ("if x_ptr.dtype.element_ty == 1:\n    a = 1", "", []),
     "flag of a helper": ("a = helper(1, False)", HELPER, []),
-    "helper that the compiler drops": ("a = helper(1, 1) if B > 64 else 1", HELPER, []),
+    "helper that nothing calls": ("a = helper(1, 1) if K > 90 else 1", HELPER, []),
 }
 
 

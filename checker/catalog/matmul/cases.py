@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from checker.catalog.cases import covering
+from checker.catalog.cases import covering, orders
 from checker.catalog.matmul.launch import FAR_APART, Proves, Shape, launch, sampled
 from checker.catalog.numbers import BF16, as_type, half_in_words, halves
 from checker.catalog.softmax.cases import SMALL_TERM
@@ -138,12 +138,23 @@ class CaseMaker:
             a_gap, b_gap = covering.gaps(layout, self.sizes)
             c_gap = int(self.sizes.choice([0, a_gap, self.some()]))
             shape = Shape(m, n, k, Bm, Bn, Bk, (a_gap, b_gap, c_gap))
-            dtype = next(half) if on & covering.HALF else np.float32
-            name = "every size" + (f", {word}" if (word := half_in_words(dtype)) else "")
-            proves = "half" if word else "any-k" if shape.k % shape.Bk else "any-size"
-            matrices = normal_matrices(self.sizes, shape, dtype)
-            made.append(self.launch(name, proves, shape, *matrices, once=True, bf16=dtype is BF16))
+            made.append(self._of_size(shape, next(half) if on & covering.HALF else np.float32))
         return made
+
+    def of_every_order(self, made: list[Case]) -> list[Case]:
+        """Small launches in which the tile's sides are as long, one beside the other, as in none of these."""
+        found = []
+        for (Bm, Bn, Bk), _, dtype in orders.missing(made, ("Bm", "Bn", "Bk")):
+            m, n, k = (side + self.some() - 8 for side in (Bm, Bn, Bk))
+            found.append(self._of_size(Shape(m, n, k, Bm, Bn, Bk), dtype))
+        return found
+
+    def _of_size(self, shape: Shape, dtype: type[Any]) -> Case:
+        """A launch that is chosen for its sizes."""
+        name = "every size" + (f", {word}" if (word := half_in_words(dtype)) else "")
+        proves = "half" if word else "any-k" if shape.k % shape.Bk else "any-size"
+        matrices = normal_matrices(self.sizes, shape, dtype)
+        return self.launch(name, proves, shape, *matrices, once=True, bf16=dtype is BF16)
 
     def _besides(self, count: int) -> list[tuple[int, int]]:
         return covering.besides(count, self.sizes)

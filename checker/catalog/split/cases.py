@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from checker.catalog.attention.forward.cases import FAR, FAR_HALF, FURTHER, MANY_HEADS, CaseMaker, Chosen
+from checker.catalog.attention.forward.cases import (
+    FAR,
+    FAR_HALF,
+    FURTHER,
+    MANY_HEADS,
+    CaseMaker,
+    Chosen,
+    of_every_order,
+)
 from checker.catalog.attention.launch import FAR_APART, Proves, Shape, some_heads
 from checker.catalog.attention.values import Inputs
 from checker.catalog.cases import covering
@@ -88,6 +96,13 @@ class SplitCaseMaker(CaseMaker):
         return [
             self.normal(c.name, c.proves("any-length"), c.shape, c.dtype, once=True, unit_scale=c.unit_scale, cut=c.cut)
             for c in of_every_class(self.sizes)
+        ]
+
+    def split_in_every_order(self, made: list[Case]) -> list[Case]:
+        """Launches in which D, Br and Bc are as long, one beside the other, as in none of these."""
+        return [
+            self.normal(c.name, c.proves("any-length"), c.shape, c.dtype, once=True, cut=Cut(2, c.shape.n_k - 9))
+            for c, _ in of_every_order(made, self.sizes)
         ]
 
     def every_merge(self) -> list[Case]:

@@ -17,7 +17,6 @@ from checker.submission.extract import Program
 
 ID = "never-reached"
 MOST_ROUNDS = 50  # to find out what is known; a kernel of the course needs two or three
-_OF_TYPES = frozenset({"dtype", "element_ty", "type", "shape"})  # known when compiling, of whatever they are asked
 _PLAIN = frozenset({"tl.cdiv", "tl.constexpr", "tl.maximum", "tl.minimum", "min", "max", "abs", "int", "float", "bool"})
 _SAYING = frozenset({"print", "tl.device_print", "tl.static_print", "tl.device_assert", "tl.static_assert"})
 
@@ -26,7 +25,7 @@ def not_entered(program: Program, reached: Set[int]) -> list[Body]:
     """Bodies that no launch has entered, in the order of the text.
 
     The outermost ones only, and helpers only if something that was entered calls them. Excused are bodies that do
-    nothing, and those whose condition is decided when the kernel is compiled.
+    nothing, and those whose condition is the same in each launch.
     """
     functions = {f.name: f for f in sorted(program.functions.values(), key=lambda f: f.lineno)}
     every = bodies(list(functions.values()))
@@ -81,7 +80,7 @@ def _does_nothing(statement: ast.stmt) -> bool:
 def _called(entered: list[Body], decided: _Decided) -> set[str]:
     """Names in bodies that were entered: helpers that they call are among them.
 
-    Not in the way of a conditional expression that the compiler drops.
+    Not in the way of a conditional expression that is the same in each launch.
     """
     names: set[str] = set()
     for body in entered:
@@ -94,17 +93,18 @@ def _called(entered: list[Body], decided: _Decided) -> set[str]:
                 waiting.append(node.test)  # its bodies have their own entries
             elif isinstance(node, ast.For):
                 waiting.append(node.iter)
-            elif not (isinstance(node, ast.IfExp) and decided.when_compiling(node.test, body.function.name)):
+            elif not (isinstance(node, ast.IfExp) and decided.in_each_launch(node.test, body.function.name)):
                 waiting += ast.iter_child_nodes(node)
     return names
 
 
 @dataclass
 class _Decided:
-    """What is known when a kernel is compiled: literals, constexprs, helper defaults, types, arithmetic on them.
+    """What is known whatever is launched: literals, constants of the submission, helper defaults, arithmetic on them.
 
-    A variable is known if all that is assigned to it is, and no `if` or loop that is not known decides about it; a
-    helper's parameter, if every call passes something known.
+    What the kernel's own constexprs and types decide is not: the compiler makes another kernel for each of them, and
+    what no launch has had compiled in has not been judged. A variable is known if all that is assigned to it is, and no
+    `if` or loop that is not known decides about it; a helper's parameter, if every call passes something known.
     """
 
     functions: Mapping[str, ast.FunctionDef]
@@ -113,8 +113,7 @@ class _Decided:
 
     def __post_init__(self) -> None:
         for name, function in self.functions.items():
-            plain = {a.arg for a in function.args.args if a.annotation is None}
-            self.unknown[name] = plain if name in self.kernels else set()
+            self.unknown[name] = {a.arg for a in function.args.args} if name in self.kernels else set()
         before = -1
         for _ in range(MOST_ROUNDS):
             if before == (before := sum(map(len, self.unknown.values()))):
@@ -124,28 +123,30 @@ class _Decided:
                 self._calls(function)
 
     def condition(self, body: Body) -> bool:
-        """Whether it is known when compiling if this body is entered."""
+        """Whether it is known, whatever is launched, if this body is entered."""
         assert not isinstance(body.owner, ast.FunctionDef)
         asked = body.owner.iter if isinstance(body.owner, ast.For) else body.owner.test
-        return self.when_compiling(asked, body.function.name)
+        return self.in_each_launch(asked, body.function.name)
 
-    def when_compiling(self, node: ast.expr, function: str) -> bool:
-        """Whether the value of an expression in a function is known when compiling."""
+    def in_each_launch(self, node: ast.expr, function: str) -> bool:
+        """Whether the value of an expression in a function is known, whatever is launched."""
         match node:
             case ast.Constant():
                 return True
             case ast.Name(id=name):
                 return name not in self.unknown[function]
-            case ast.Attribute(value=value, attr=attr):
-                return attr in _OF_TYPES or self.when_compiling(value, function)
+            case ast.Attribute(value=ast.Name(id="tl")):
+                return True
+            case ast.Attribute(value=value):
+                return self.in_each_launch(value, function)
             case ast.Subscript(value=value):
-                return self.when_compiling(value, function)
+                return self.in_each_launch(value, function)
             case ast.Call(func=called):
                 plain = ast.unparse(called) in _PLAIN or self._is_range(called)
                 parts = [*node.args, *(k.value for k in node.keywords)]
-                return plain and all(self.when_compiling(part, function) for part in parts)
+                return plain and all(self.in_each_launch(part, function) for part in parts)
         parts = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
-        return bool(parts) and all(self.when_compiling(part, function) for part in parts)
+        return bool(parts) and all(self.in_each_launch(part, function) for part in parts)
 
     @staticmethod
     def _is_range(called: ast.expr) -> bool:
@@ -155,16 +156,16 @@ class _Decided:
         for statement in statements:
             match statement:
                 case ast.Assign(targets=targets, value=value):
-                    self._assigned(targets, known and self.when_compiling(value, function), function)
+                    self._assigned(targets, known and self.in_each_launch(value, function), function)
                 case ast.AugAssign(target=target, value=value):
-                    self._assigned([target], known and self.when_compiling(value, function), function)
+                    self._assigned([target], known and self.in_each_launch(value, function), function)
                 case ast.AnnAssign(target=target, value=ast.expr() as value):
-                    self._assigned([target], known and self.when_compiling(value, function), function)
+                    self._assigned([target], known and self.in_each_launch(value, function), function)
                 case ast.If(test=test, body=body, orelse=orelse) | ast.While(test=test, body=body, orelse=orelse):
-                    inside = known and self.when_compiling(test, function)
+                    inside = known and self.in_each_launch(test, function)
                     self._assignments([*body, *orelse], function, inside)
                 case ast.For(target=target, iter=asked, body=body):
-                    inside = known and self.when_compiling(asked, function)
+                    inside = known and self.in_each_launch(asked, function)
                     self._assigned([target], inside, function)
                     self._assignments(body, function, inside)
 
@@ -183,7 +184,6 @@ class _Decided:
                 *zip((p.arg for p in parameters), node.args, strict=False),
                 *((k.arg, k.value) for k in node.keywords if k.arg),
             ]
-            constexprs = {p.arg for p in parameters if p.annotation is not None}
             self.unknown[node.func.id].update(
-                name for name, value in given if name not in constexprs and not self.when_compiling(value, caller.name)
+                name for name, value in given if not self.in_each_launch(value, caller.name)
             )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from checker.catalog.attention.launch import FAR_APART, Proves, Shape, some_heads
 from checker.catalog.attention.reference import sees
 from checker.catalog.attention.values import drawn_factor, hard_inputs, in_bf16, large_scores, long_sums, normal_inputs
-from checker.catalog.cases import covering
+from checker.catalog.cases import covering, orders
 from checker.catalog.numbers import half_in_words, halves
 from checker.course.case import Case
 from checker.course.puzzle import Draw, Pictured
@@ -20,6 +21,7 @@ EVERY = "every size"
 FAR, FURTHER = "heads more than 2**30 apart", "heads more than 2**31 apart"
 FAR_HALF = f"fp16, {FAR}"
 MANY_HEADS = Shape(5, 7, 16, 16, 16, 1001)  # more than 8 bits can count, of a tile each
+LARGE_SIDE = 128  # of a tile
 PICTURED = Shape(64, 64, 16, 16, 16)  # four by four tiles, for pictures
 # On a GPU: a wide head, one of the usual width, and heads that lie far apart, where they take memory.
 LARGE, NARROW = Shape(1061, 1109, 128, 32, 64, heads=2), Shape(700, 900, 64, 64, 64, heads=3)
@@ -85,6 +87,13 @@ class CaseMaker:
             made.append(self.normal(c.name, of, c.shape, c.dtype, once=True, unit_scale=c.unit_scale, **mask))
         return made
 
+    def every_order(self, made: list[Case], full: str = "any-length", causal: str = "") -> list[Case]:
+        """Launches of `of_every_order` beside these; what a full and a causal one prove."""
+        return [
+            self.normal(c.name, c.proves(causal if mask else full), c.shape, c.dtype, once=True, **_mask(mask))
+            for c, mask in of_every_order(made, self.sizes)
+        ]
+
     def long_sum(self, **mask: bool) -> Case:
         """fp16 inputs that show what is added up in half: many small terms."""
         random = self.random("long sum")
@@ -138,12 +147,34 @@ def of_every_class(random: np.random.Generator, *, causal: bool) -> list[Chosen]
     """Small launches of all classes that the design asks for, with every pair of what else they may have."""
     design = covering.CAUSAL if causal else covering.FULL
     sizes = sorted({covering.drawn(stored, causal, random) for stored in design}, key=lambda s: (s[0] > s[1], s))
-    made, half = [], halves()
+    made, half, wide = [], halves(), itertools.cycle((64, 32))
     for (n_q, n_k, Br, Bc), (layout, on) in zip(sizes, covering.besides(len(sizes), random), strict=True):
-        heads, D = 2 if on & covering.HEADS else 1, 64 if on & covering.WIDE else 16
+        heads, D = 2 if on & covering.HEADS else 1, next(wide) if on & covering.WIDE else 16
         shape = Shape(n_q, n_k, D, Br, Bc, heads).apart(random, layout=layout)
         made.append(Chosen(shape, next(half) if on & covering.HALF else np.float32, bool(on & covering.SWITCH)))
     return made
+
+
+def _mask(causal: bool | None) -> dict[str, bool]:
+    """As a launch of a puzzle takes it that has both masks, or one."""
+    return {} if causal is None else {"causal": causal}
+
+
+def of_every_order(made: Sequence[Case], random: np.random.Generator) -> list[tuple[Chosen, bool | None]]:
+    """Launches in which D, Br and Bc are as long, one beside the other, as in none of these; each with its mask.
+
+    They are small, but for one under each mask with tiles of 128 queries and keys.
+    """
+    switch = "CAUSAL" if "CAUSAL" in made[0].constexprs else ""
+    wanted = [*orders.missing(made, ("D", "Br", "Bc"), switch)]
+    for on in (False, True) if switch else (None,):
+        wanted.append(((16, LARGE_SIDE, LARGE_SIDE), on, np.float16))
+    chosen = []
+    for (D, Br, Bc), on, dtype in wanted:
+        n_q, n_k = (int(random.integers(side // 2 + 1, side)) for side in (Br, Br + Bc))
+        shape = Shape(n_q, max(n_q, n_k), D, Br, Bc).apart(random)
+        chosen.append((Chosen(shape, dtype, False), on))
+    return chosen
 
 
 def of_other_blocks(random: np.random.Generator) -> list[Shape]:
