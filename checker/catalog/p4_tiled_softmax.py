@@ -43,7 +43,7 @@ def cases(draw: Draw) -> list[Case]:
     def rows_left(of: CaseMaker, name: str, rows: int, n: int, seed: str = "", once: bool = False) -> Case:
         return of.launch(name, "row-tail", make.normal(seed or name, rows, n), (24, 24), once=once)
 
-    return [
+    made = [
         *make.safe_cases(),
         *make.empty_blocks(),
         make.long_sum_case(),
@@ -53,6 +53,7 @@ def cases(draw: Draw) -> list[Case]:
         rows_left(make, "whole tiles of rows", 2 * count, width + 3),
         rows_left(make, "one row more", count + 1, width + 3),
     ]
+    return [*made, *make.of_every_order(made)]
 
 
 # Rows of 128 to 4096, several in one block while they are short: rows and columns of a block, and warps.

@@ -47,7 +47,7 @@ def cases(draw: Draw) -> list[Case]:
         return make.resized(width, high).launch(name, "tile-shapes", make.normal(name, *size), (5, 9), once=once)
 
     apart = make.normal("strides", high + 3, 2 * width - 1)
-    return [
+    made = [
         make.launch("whole tiles", ("whole-tiles", "traffic"), make.normal("whole", 2 * high, 3 * width), (0, 0)),
         case("a few rows over", "row-tail", (2 * high + 3, 2 * width)),
         case("one row short", "row-tail", (2 * high - 1, width - 3)),
@@ -69,6 +69,7 @@ def cases(draw: Draw) -> list[Case]:
         make.resized(1 << 16, 1).launch("long rows", "any-length", make.normal("long", 1, 70_003), (0, 0), once=True),
         make.tall_case(),
     ]
+    return [*made, *make.of_every_order(made)]
 
 
 def expected(case: Case) -> Mapping[str, Expected]:

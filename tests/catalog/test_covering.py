@@ -172,7 +172,7 @@ def test_a_puzzle_runs_what_the_design_asks_for(puzzle: str, key: str) -> None:
 
 
 @pytest.mark.parametrize("key", KEYS[:4])
-@pytest.mark.parametrize("puzzle", ["a1", *ATTENTION, "b3"])
+@pytest.mark.parametrize("puzzle", ["w3", "p4", "a1", *ATTENTION, "b3"])
 def test_the_sides_of_a_tile_are_in_every_order(puzzle: str, key: str) -> None:
     """Under each mask and in both precisions, and once under each mask tiles have 128 queries and keys."""
     for kernel in catalog.load(puzzle).kernels:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from checker.catalog.cases import covering
+from checker.catalog.cases import covering, orders
 from checker.catalog.numbers import BF16, as_type, half_in_words, halves
 from checker.catalog.softmax.launch import (
     FAR_APART,
@@ -184,6 +184,14 @@ class CaseMaker:
             dtype = next(half) if on & covering.HALF else np.float32
             made.append(self.of_length(tail, (count, n), layout, dtype, random))
         return list({case.name: case for case in made}.values())
+
+    def of_every_order(self, made: list[Case]) -> list[Case]:
+        """Launches in which a tile's sides are as long, one beside the other, as in none of these."""
+        random = self.draw.case("orders")
+        return [
+            self.resized(width, owned).of_length("any-length", (owned + 3, width + 5), covering.DENSE, dtype, random)
+            for (owned, width), _, dtype in orders.missing(made, ("BLOCK_ROWS", "BLOCK_COLS"))
+        ]
 
     def of_length(
         self, proves: str, size: tuple[int, int], layout: int, dtype: npt.DTypeLike, random: np.random.Generator
