@@ -37,10 +37,10 @@
 # with the course's own solutions then writes:
 #
 # ```
-# Thou must know she first a meant! Parding
-# The true of thy hounds here hath good been
-# To seek him; that's your ways are comes;
-# And true next fortune enemy one arms
+# Thy father have not made thee hand, in the steel
+# Thou would for any man's death a pellass. I have that
+# often a top a while infection need of their weeps
+# to first this head. And what's huzzed there?
 # ```
 #
 # On a GPU, these kernels are what makes long texts affordable: with 32 heads of width 64 and 16,384 tokens, puzzle 6

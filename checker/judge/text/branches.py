@@ -135,10 +135,6 @@ class _Decided:
                 return True
             case ast.Name(id=name):
                 return name not in self.unknown[function]
-            case ast.Attribute(value=ast.Name(id="tl")):
-                return True
-            case ast.Attribute(value=value):
-                return self.in_each_launch(value, function)
             case ast.Subscript(value=value):
                 return self.in_each_launch(value, function)
             case ast.Call(func=called):

@@ -102,7 +102,7 @@ class CaseMaker:
         return self._launch("fp16, a sum of small terms", "half", shape, sums, once=True, **mask)
 
     def on_gpu(self, **mask: bool) -> list[Case]:
-        """There also: heads of the usual width in bf16, scores of any size, and heads that lie far apart."""
+        """Launches for a GPU alone: heads of the usual width in bf16, scores of any size, heads that lie far apart."""
         some = Shape(17, 40, 16, 16, 16)
         return [
             self._launch("large scores", "any-length", some, large_scores(self.random("large"), some), **mask),
