@@ -25,41 +25,10 @@ from tests.kernels import kernels, named
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 # What a title may begin with although it is small: names in code, and types.
-SMALL = set(
-    [
-        "x",
-        "y",
-        "z",
-        "c",
-        "p",
-        "q",
-        "k",
-        "v",
-        "o",
-        "l",
-        "m",
-        "mi",
-        "out",
-        "do",
-        "dq",
-        "dk",
-        "dv",
-        "lse",
-        "delta",
-        "rows",
-        "keys_per_split",
-        "log2(e)",
-        "only",
-        "dO",
-        "dS",
-        "dV",
-        "dK",
-        "dQ",
-        "dP",
-        "fp16",
-        "fp32",
-    ]
-)
+SMALL = {
+    *("x", "y", "z", "c", "p", "q", "k", "v", "o", "l", "m", "mi", "lse", "do", "dq", "dk", "dv", "delta", "out"),
+    *("dO", "dP", "dS", "dQ", "dK", "dV", "rows", "keys_per_split", "log2(e)", "fp16", "fp32", "only"),
+}
 
 
 def shown(verdict: Verdict, width: int = 80, **options: object) -> str:
