@@ -230,13 +230,13 @@ class Check:
         unfinished = [self._empty(program, kernel) for kernel in empty]
         findings = [*in_order_of_cases([*endings.values(), *made.findings]), *unfinished]
         results = properties(self.puzzle, plan.cases, made)
-        known = {n: answer for one in reversed(result.passes) for n, answer in one.results.items()}
-        lost = [] if findings else tf32_remarks(puzzle, {case: known.get(n) for n, case in plan.in_tf32.items()})
         if not self.terms.on_gpu and not findings:  # beside anything else it would be noise
             reached = {n for e in evidence for answer in e.results for n in answer.reached}
             if missing := not_entered(program, reached):
                 findings = [finding_on(missing, self.where)]
                 results = unproven_branch(self.puzzle, program, missing, results)
+        known = {n: answer for one in reversed(result.passes) for n, answer in one.results.items()}
+        lost = [] if findings else tf32_remarks(puzzle, {case: known.get(n) for n, case in plan.in_tf32.items()})
         printed = result.passes[0].printed if self.practice else {}
         device = device_of(self.puzzle.id, self.terms).reported
         return replace(

@@ -60,3 +60,8 @@ def test_what_did_not_run_to_its_end_says_nothing(facts: dict[str, object]) -> N
     assert list(tf32_remarks(puzzle(), {one: result(one, right(one) * 2, **facts)})) == []
     assert list(tf32_remarks(puzzle(), {one: None})) == []
     assert list(tf32_remarks(puzzle(), {one: result(one, np.zeros(right(one).shape))})) != []
+
+
+def test_it_is_not_said_of_what_is_not_accepted(quick: Terms) -> None:
+    verdict = check_changed("a1", PLAIN, f"{PLAIN}\n        if Bm >= 4096:\n            acc = 2 * acc", quick)
+    assert verdict.findings[0].id == "never-reached" and not any("TF32" in remark for remark in verdict.remarks)

@@ -163,12 +163,12 @@ def _mask(causal: bool | None) -> dict[str, bool]:
 def of_every_order(made: Sequence[Case], random: np.random.Generator) -> list[tuple[Chosen, bool | None]]:
     """Launches in which D, Br and Bc are as long, one beside the other, as in none of these; each with its mask.
 
-    They are small, but for one under each mask with tiles of 128 queries and keys.
+    They are small, but for two with tiles of 128 queries and keys: one in fp32, one in half, and under each mask.
     """
     switch = "CAUSAL" if "CAUSAL" in made[0].constexprs else ""
     wanted = [*orders.missing(made, ("D", "Br", "Bc"), switch)]
-    for on in (False, True) if switch else (None,):
-        wanted.append(((16, LARGE_SIDE, LARGE_SIDE), on, np.float16))
+    for on, dtype in zip((False, True) if switch else (None, None), (np.float32, np.float16), strict=True):
+        wanted.append(((16, LARGE_SIDE, LARGE_SIDE), on, dtype))
     chosen = []
     for (D, Br, Bc), on, dtype in wanted:
         n_q, n_k = (int(random.integers(side // 2 + 1, side)) for side in (Br, Br + Bc))
