@@ -174,7 +174,7 @@ def test_a_puzzle_runs_what_the_design_asks_for(puzzle: str, key: str) -> None:
 @pytest.mark.parametrize("key", KEYS[:4])
 @pytest.mark.parametrize("puzzle", ["w3", "p4", "a1", *ATTENTION, "b3"])
 def test_the_sides_of_a_tile_are_in_every_order(puzzle: str, key: str) -> None:
-    """Under each mask and in both precisions; in each of these, one launch has tiles of 128 queries and keys."""
+    """Under each mask, in both precisions; in each, but for decoding, some tile has 128 queries and keys."""
     for kernel in catalog.load(puzzle).kernels:
         own = [case for case in cases_of(puzzle, key) if case.kernel == kernel.name]
         sides = [name for name in kernel.constexprs if name not in ("CAUSAL", "Bs")]
@@ -186,7 +186,7 @@ def test_the_sides_of_a_tile_are_in_every_order(puzzle: str, key: str) -> None:
             half = any(in_half(tensor) for tensor in case.tensors.values())
             found.add((orders.order(lengths), case.constexprs.get("CAUSAL"), half))
         assert wanted == found
-        if "Bc" in sides:
+        if "Bc" in sides and puzzle != "b3":
             large = [c for c in own if c.constexprs["Br"] == c.constexprs["Bc"] == 128]
             assert {c.constexprs.get("CAUSAL") for c in large} == masks
             assert {any(in_half(tensor) for tensor in c.tensors.values()) for c in large} == {False, True}

@@ -99,10 +99,13 @@ class SplitCaseMaker(CaseMaker):
         ]
 
     def split_in_every_order(self, made: list[Case]) -> list[Case]:
-        """Launches in which D, Br and Bc are as long, one beside the other, as in none of these."""
+        """Launches in which D, Br and Bc are as long, one beside the other, as in none of these.
+
+        None has large tiles: who decodes has a query or a few, and the largest tile is what is compiled for each GPU.
+        """
         return [
             self.normal(c.name, c.proves("any-length"), c.shape, c.dtype, once=True, cut=Cut(2, c.shape.n_k - 9))
-            for c, _ in of_every_order(made, self.sizes)
+            for c, _ in of_every_order(made, self.sizes, large=False)
         ]
 
     def every_merge(self) -> list[Case]:

@@ -160,15 +160,18 @@ def _mask(causal: bool | None) -> dict[str, bool]:
     return {} if causal is None else {"causal": causal}
 
 
-def of_every_order(made: Sequence[Case], random: np.random.Generator) -> list[tuple[Chosen, bool | None]]:
+def of_every_order(
+    made: Sequence[Case], random: np.random.Generator, *, large: bool = True
+) -> list[tuple[Chosen, bool | None]]:
     """Launches in which D, Br and Bc are as long, one beside the other, as in none of these; each with its mask.
 
-    They are small, but for two with tiles of 128 queries and keys: one in fp32, one in half, and under each mask.
+    They are small; `large`: but for two with tiles of 128 queries and keys, one in fp32, one in half, under each mask.
     """
     switch = "CAUSAL" if "CAUSAL" in made[0].constexprs else ""
     wanted = [*orders.missing(made, ("D", "Br", "Bc"), switch)]
-    for on, dtype in zip((False, True) if switch else (None, None), (np.float32, np.float16), strict=True):
-        wanted.append(((16, LARGE_SIDE, LARGE_SIDE), on, dtype))
+    if large:
+        masks = (False, True) if switch else (None, None)
+        wanted += [((16, LARGE_SIDE, LARGE_SIDE), *of) for of in zip(masks, (np.float32, np.float16), strict=True)]
     chosen = []
     for (D, Br, Bc), on, dtype in wanted:
         n_q, n_k = (int(random.integers(side // 2 + 1, side)) for side in (Br, Br + Bc))
