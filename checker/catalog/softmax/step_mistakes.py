@@ -113,9 +113,10 @@ STEPS = (
     idea("steps-overlap", *(sign for begins in _SHORT for sign in overlapping(begins))),
     idea("steps-overlap/end", *skipping(_by_their_numbers)),
     idea("blocks-skipped", *(sign for begins in _LONG for sign in skipping(begins)), *skipping(_BLOCK_COUNT)),
-    idea("moved-on-twice", *skipping(_after(0)), *(_left_out(_after(loops), Part.CARRIED_ON) for loops in (1, 2))),
 )
+# What is moved on by start stays in a row of one block, and is told from what is moved on by a block by that.
 NOT_SET_BACK = (
+    idea("moved-on-twice", *skipping(_after(0)), *(_left_out(_after(loops), Part.CARRIED_ON) for loops in (1, 2))),
     idea(
         "not-set-back",
         Unwritten(_nothing, line=Part.CARRIED_ON),
