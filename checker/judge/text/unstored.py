@@ -39,15 +39,16 @@ def with_reason(program: Program, seen: Finding, evidence: Sequence[Evidence], w
     why = _why(program, kernel, stores[0].line, one.result.reached)
     if why is None:
         return seen
-    place = replace(_at(why.line, seen.where, where), role=why.role)
-    return finding(f"not-written/{why.key}", seen.status, place, tensor=tensor_name(tensor))
+    name = tensor_name(tensor)
+    role = f"where {name} is stored" if why.stored else ""
+    return finding(why.key, seen.status, replace(_at(why.line, seen.where, where), role=role), tensor=name)
 
 
 @dataclass(frozen=True)
 class _Why:
     key: str
     line: int
-    role: str = ""
+    stored: bool = False  # the line is that of the store
 
 
 def _why(program: Program, kernel: str, store: int, reached: frozenset[int]) -> _Why | None:
@@ -58,13 +59,13 @@ def _why(program: Program, kernel: str, store: int, reached: frozenset[int]) -> 
         return None
     missed = next((body for body in around if body.number not in reached), None)
     if missed is None:
-        return _Why("mask-never-true", store, "where it is stored")
+        return _Why("not-written/mask-never-true", store, stored=True)
     left = [s for body in own if body.number in reached for s in body.statements if isinstance(s, ast.Return)]
     if left:
-        return _Why("returned", left[0].lineno)
+        return _Why("not-written/returned", left[0].lineno)
     if isinstance(missed.owner, ast.For):
-        return _Why("no-iteration", missed.owner.lineno)
-    return _Why("if-never-true", missed.owner.lineno) if isinstance(missed.owner, ast.If) else None
+        return _Why("not-written/no-iteration", missed.owner.lineno)
+    return _Why("not-written/if-never-true", missed.owner.lineno) if isinstance(missed.owner, ast.If) else None
 
 
 def _end(body: Body) -> int:
