@@ -64,9 +64,12 @@ def _left_out(begins: Begins, line: Part | None = None) -> Unwritten:
     return Unwritten(elements, line=line)
 
 
-def skipping(begins: Begins) -> tuple[Sign, ...]:
-    """Steps that are longer than a block, in the loop that writes, or in one before it."""
-    loops = ((True, True), (False, True), (True, False))
+def skipping(begins: Begins, *more: tuple[bool, bool]) -> tuple[Sign, ...]:
+    """Steps that are longer than a block, in the loop that writes, or in one before it.
+
+    `more`: of which loops besides; a maximum by itself is wrong only if a case has the largest element between blocks.
+    """
+    loops = ((True, True), (False, True), *more)
     of_values = (y_is(lambda x, case, of=of: _seen(x, case, begins, *of)) for of in loops)  # type: ignore[misc]
     return _left_out(begins), *of_values
 
@@ -103,16 +106,14 @@ _SHORT = (
     in_steps(lambda case: block_size(case) - 1),
     _BLOCK_COUNT,
 )
-_LONG = (
-    in_steps(lambda case: 2 * block_size(case)),
-    in_steps(lambda case: block_size(case) + 1),
-)
+_TWICE = in_steps(lambda case: 2 * block_size(case))
+_ONE_MORE = in_steps(lambda case: block_size(case) + 1)
 
 BY_ROWS = idea("steps-overlap/by-rows", *overlapping(in_steps(rows_owned)), *skipping(in_steps(rows_owned)))
 STEPS = (
     idea("steps-overlap", *(sign for begins in _SHORT for sign in overlapping(begins))),
     idea("steps-overlap/end", *skipping(_by_their_numbers)),
-    idea("blocks-skipped", *(sign for begins in _LONG for sign in skipping(begins)), *skipping(_BLOCK_COUNT)),
+    idea("blocks-skipped", *skipping(_TWICE, (True, False)), *skipping(_ONE_MORE), *skipping(_BLOCK_COUNT)),
 )
 # What is moved on by start stays in a row of one block, and is told from what is moved on by a block by that.
 NOT_SET_BACK = (
