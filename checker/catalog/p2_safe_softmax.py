@@ -11,11 +11,14 @@ from checker.catalog.softmax.blockwise_mistakes import BLOCKWISE
 from checker.catalog.softmax.cases import CaseMaker, large_cases, pictured
 from checker.catalog.softmax.launch import launch
 from checker.catalog.softmax.mistakes import RESULTS
+from checker.catalog.softmax.online_mistakes import ONLINE
 from checker.catalog.softmax.puzzle import puzzle
 from checker.catalog.softmax.reference import ROW_KEPT, blockwise_budget
+from checker.catalog.softmax.step_mistakes import NOT_SET_BACK, STEPS
 from checker.catalog.softmax.suspected import suspected_rows
 from checker.catalog.softmax.timing import LONG_ROWS, rows_timed
 from checker.course.case import Case
+from checker.course.misconception import chosen
 from checker.course.puzzle import Draw, Property, Remark, kernel_of
 from checker.course.question import Question, reads, value
 from checker.course.verdict import Traffic
@@ -65,6 +68,9 @@ QUESTIONS = (
     ),
 )
 
+# A learner's first version often has fewer loops than three, and so the mistakes of puzzle 3.
+FEWER_LOOPS = chosen(ONLINE, "written-too-early", "denominator-not-rescaled")
+
 PUZZLE = puzzle(
     id="p2",
     kernels=(KERNEL,),
@@ -77,6 +83,9 @@ PUZZLE = puzzle(
     pictured=pictured(KERNEL, "four rows of four blocks", (4, 64), {"BLOCK_SIZE": 16}),
     largest_block=rows.block_size,
     remarks=(Remark("You read x only twice: that is puzzle 3, the online softmax.", _two_sweeps),),
-    misconceptions=(ROW_KEPT, *rows.worded((*BLOCKWISE, *RESULTS, *rows.ADDRESSING), rows.ONE_ROW)),
+    misconceptions=(
+        ROW_KEPT,
+        *rows.worded((*NOT_SET_BACK, *BLOCKWISE, *STEPS, *FEWER_LOOPS, *RESULTS, *rows.ADDRESSING), rows.ONE_ROW),
+    ),
     questions=QUESTIONS,
 )

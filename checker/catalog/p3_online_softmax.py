@@ -12,6 +12,7 @@ from checker.catalog.softmax.mistakes import RESULTS
 from checker.catalog.softmax.online_mistakes import ONLINE
 from checker.catalog.softmax.puzzle import puzzle
 from checker.catalog.softmax.reference import ROW_KEPT, blockwise_budget
+from checker.catalog.softmax.step_mistakes import NOT_SET_BACK, STEPS
 from checker.catalog.softmax.suspected import suspected_rows
 from checker.catalog.softmax.timing import LONG_ROWS, rows_timed
 from checker.course.case import Case
@@ -82,7 +83,7 @@ PUZZLE = puzzle(
     misconceptions=(
         ROW_KEPT,
         THREE_SWEEPS,
-        *rows.worded((*ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING), rows.ONE_ROW),
+        *rows.worded((*NOT_SET_BACK, *ONLINE, *BLOCKWISE, *STEPS, *RESULTS, *rows.ADDRESSING), rows.ONE_ROW),
     ),
     questions=QUESTIONS,
 )

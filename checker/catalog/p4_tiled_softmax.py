@@ -12,6 +12,7 @@ from checker.catalog.softmax.mistakes import RESULTS
 from checker.catalog.softmax.online_mistakes import ONLINE
 from checker.catalog.softmax.puzzle import puzzle
 from checker.catalog.softmax.reference import ROW_KEPT, blockwise_budget
+from checker.catalog.softmax.step_mistakes import BY_ROWS, NOT_SET_BACK, STEPS
 from checker.catalog.softmax.suspected import suspected_rows
 from checker.catalog.softmax.tiled_mistakes import TILED
 from checker.catalog.softmax.timing import rows_timed
@@ -121,7 +122,8 @@ PUZZLE = puzzle(
     misconceptions=(
         ROW_KEPT,
         *TILED,
-        *rows.worded((*ONLINE, *BLOCKWISE, *RESULTS, *rows.ADDRESSING), rows.TILE_OF_ROWS),
+        BY_ROWS,
+        *rows.worded((*NOT_SET_BACK, *ONLINE, *BLOCKWISE, *STEPS, *RESULTS, *rows.ADDRESSING), rows.TILE_OF_ROWS),
     ),
     questions=QUESTIONS,
 )

@@ -206,7 +206,7 @@ def started(puzzle_id: str, submission: Submission) -> bool:
         program, complaints = program_of(submission, catalog.load(puzzle_id).kernels)
     except (NotASubmission, RecursionError, MemoryError, ValueError):
         return True
-    return bool(complaints) or not all(program.empty(kernel) for kernel in program.kernels)
+    return bool(complaints or program.outside) or not all(program.empty(kernel) for kernel in program.kernels)
 
 
 def unreadable(puzzle_id: str, name: str, sentence: str) -> Verdict:

@@ -35,6 +35,7 @@ from checker.judge.judge import in_order_of_cases, judge, properties, status_of
 from checker.judge.overwork import overworked
 from checker.judge.text.branches import finding_on, not_entered
 from checker.judge.text.branches import unproven as unproven_branch
+from checker.judge.text.unstored import outside, with_reason
 from checker.judge.tf32 import in_fp32, tf32_remarks
 from checker.submission.extract import NotASubmission, Program
 from checker.submission.problem import Problem
@@ -139,7 +140,8 @@ class Check:
         else:
             explanation = f"Fill in the {what} in cell [{place.cell}], line {place.line}; run that cell, then this one."
         title, place_only = f"{function.name} is still empty", replace(place, source=())
-        return Finding("not-started", Status.NOT_STARTED, title, explanation, "", place_only, typed)
+        empty = Finding("not-started", Status.NOT_STARTED, title, explanation, "", place_only, typed)
+        return outside(program, function.name, replace(empty, status=Status.INVALID), self.where) or empty
 
     def _plan(self, program: Program) -> _Plan:
         usual = self.puzzle.cases(self.draw)
@@ -226,6 +228,7 @@ class Check:
         made = judge(puzzle, evidence, self.where, program.kernels)
         empty = [kernel for kernel in program.kernels if program.empty(kernel)]
         made.failed |= {case.id: f"{case.kernel} is still empty" for case in plan.cases if case.kernel in empty}
+        made.findings = [with_reason(program, one, evidence, self.where) for one in made.findings]
         endings = {finding.id: finding for finding in reversed(list(self._endings(plan, result)))}
         unfinished = [self._empty(program, kernel) for kernel in empty]
         findings = [*in_order_of_cases([*endings.values(), *made.findings]), *unfinished]
@@ -252,7 +255,7 @@ class Check:
 
     def _empty(self, program: Program, kernel: str) -> Finding:
         """The finding on a kernel that is still a stub, while others are not."""
-        return Finding(
+        empty = Finding(
             "kernel-empty",
             Status.PARTLY_RIGHT,
             f"{kernel} is still empty",
@@ -260,6 +263,7 @@ class Check:
             "Fill it in as well.",
             self.where(program.unfilled.get(kernel, program.kernels[kernel].lineno)),
         )
+        return outside(program, kernel, empty, self.where) or empty
 
     def _unseen(self, evidence: list[Evidence], prints: bool, versions: dict[str, str]) -> Iterable[str]:
         """What this check cannot say, for want of an interpreter, of a compiler or of a Triton that we know."""

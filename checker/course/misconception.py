@@ -62,6 +62,7 @@ class Part(Enum):
     INVERTED_MASK = "a mask that is true past the end"
     LANES_AGAINST_N = "lanes that are compared with n"
     CHANGED_FIRST = "a line that adds to a name to which nothing was assigned before"
+    CARRIED_ON = "positions that a loop moves on, and a later one uses without setting them back"
     PAIR = "several names for what one reduction gives"
     LANES_AGAINST_REST = "lanes that are compared with what is left of n"
 

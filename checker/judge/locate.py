@@ -13,13 +13,13 @@ from checker.course.misconception import Part
 from checker.course.verdict import Finding, Status
 from checker.judge.errors import PRINT_HINT
 from checker.judge.evidence import Locator, element_name, has_columns, listed, tensor_name
+from checker.judge.factors import SMALL_ERROR, one_factor
 from checker.judge.general import finding
 from checker.judge.notes import Loss, Note
 from checker.judge.patterns import common_sizes, rounded_to
 from checker.judge.precision import BITS
 from checker.judge.wrong import MOST_EXAMPLES, Wrong
 
-SMALL_ERROR = 2e-2  # relative; below it a value is nearly right
 LOST_IN_HALF = 2048  # times its tolerance an fp32 result may be off, if what it is made of was rounded to fp16
 LOST_IN_BF16 = 8 * LOST_IN_HALF
 
@@ -59,11 +59,12 @@ def located(items: list[Wrong], failed: list[Case], right: list[Case], where: Lo
         title, below = f"{listed([tensor_name(n) for n in regions])} are wrong", f"In this case, {'; '.join(parts)}."
     elif _parts(item, name) and any({n: _region(i, n) for n in i.wrong} != regions for i in items):
         title += ", in this case"
+    factor, common = one_factor(items, name), common_sizes(failed, right)
     finding = Finding(
         id="not-a-number" if item.status is Status.NOT_A_NUMBER else "wrong-values",
         status=item.status,
         title=title,
-        explanation=" ".join(filter(None, (below, _shape_of_error(item, name, half), common_sizes(failed, right)))),
+        explanation=" ".join(filter(None, (below, factor or _shape_of_error(item, name, half), common))),
         hint=_HALF_HINT if half else f"Take one of the examples and follow it through your code by hand. {PRINT_HINT}",
         where=item.place(where),
         examples=item.examples(name),

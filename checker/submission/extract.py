@@ -36,6 +36,7 @@ class Program:
     definitions: frozenset[str]  # every name that the whole text defines at module level, but by import
     imports: Mapping[str, str]  # what each imported name stands for
     unfilled: dict[str, int]  # line of the FILL IN mark of each kernel that still has one
+    outside: Mapping[str, tuple[int, int]]  # by kernel: first and last line of what looks like its end, not indented
     language: Language = TRITON
     atomics: bool = False  # its programs may wait for each other
 
@@ -108,8 +109,11 @@ def extract(submission: Submission, asked: Sequence[Kernel]) -> Program:
     source = _source(lines, kept, [module.constants[name][1] for name in constants])
     _insist_on_same_code(source, kept, language)
     gaps = {name: line for name, f in kernels.items() if (line := _gap(f, lines)) is not None}
+    outside = {name: stray for name, f in kernels.items() if (stray := module.stray_lines(f))}
     atomics = any(kernel.atomics for kernel in asked)
-    return Program(source, kernels, helpers, calls, constants, module.defined, module.imports, gaps, language, atomics)
+    return Program(
+        source, kernels, helpers, calls, constants, module.defined, module.imports, gaps, outside, language, atomics
+    )
 
 
 def _mentioned(functions: Mapping[str, ast.FunctionDef]) -> dict[str, set[str]]:

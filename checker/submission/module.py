@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 
 from checker.course.puzzle import Kernel
 from checker.submission.language import TRITON, Language
@@ -80,6 +81,20 @@ class Module:
         """Whether a function is decorated as a language wants it, and with nothing else."""
         return self._is_jit(function) if language is TRITON else not function.decorator_list
 
+    def stray_lines(self, kernel: ast.FunctionDef) -> tuple[int, int] | None:
+        """The first and the last line of statements below a kernel that load or store, as only a kernel can."""
+        below = self.statements[self.statements.index(kernel) + 1 :]
+        own = {a.arg for a in kernel.args.args} | {
+            n.id for n in ast.walk(kernel) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
+        run = list(takewhile(lambda s: isinstance(s, ast.Assign | ast.AugAssign | ast.Expr | ast.For | ast.If), below))
+        touching = [n for n, s in enumerate(run) if _calls(s, "load", "store")]
+        if not touching:
+            return None
+        first = next(n for n, s in enumerate(run) if n == touching[0] or _calls(s) or _reads(s) & own)
+        last = run[touching[-1]]
+        return run[first].lineno, last.end_lineno or last.lineno
+
     def _is_jit(self, function: ast.FunctionDef) -> bool:
         """Whether a function is decorated with triton.jit, under whatever name, and with nothing else."""
         names = [ast.unparse(decorator).removesuffix("()") for decorator in function.decorator_list]
@@ -136,6 +151,23 @@ def _depth(statement: ast.stmt) -> int:
         depth += 1
         level = [child for node in level for child in ast.iter_child_nodes(node)]  # type: ignore[misc]
     return depth
+
+
+def _calls(statement: ast.stmt, *names: str) -> bool:
+    """Whether any of these functions of tl is called in it; without names, any at all but tl.constexpr."""
+    called = {
+        node.func.attr
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "tl"
+    }
+    return bool(called & set(names) if names else called - {"constexpr"})
+
+
+def _reads(statement: ast.stmt) -> set[str]:
+    return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
 def is_literal(value: ast.expr) -> bool:

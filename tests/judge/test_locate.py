@@ -115,3 +115,42 @@ def test_what_fp16_cannot_hold_is_infinite_and_otherwise_values_are_nearly_right
         ([broken, infinite], "wrong-values"),
     ):
         assert located(items, [one.case for one in items], [], where).finding.id == id
+
+
+def of_scale(number: int, factor: float) -> Wrong:
+    """y is off by this factor, in a launch with that id, and a size, D and scale of its own."""
+    sizes = {"n": 6 + number, "scale": 0.3 + number}
+    one = case(id=number, shape=(4, 6 + number), scalars=sizes, constexprs={"BLOCK": 4, "D": 16 << number})
+    return item(one, factor * right(one))
+
+
+@pytest.mark.parametrize(
+    ("factors", "sentence"),
+    [
+        ((np.log(2), np.log(2)), "In every case, y is off by one factor (0.693), which is ln 2: "),
+        ((np.log2(np.e), np.log2(np.e)), "one factor (1.44), which is log2(e)"),
+        ((-1, -1), "one factor (-1): "),
+        ((0.5, 0.5), "one factor (0.5): "),
+        ((5, 5), "one factor (5): "),
+        ((0.3, 1.3), "one factor (0.3 in this one), which is scale"),
+        ((1 / 6, 1 / 7), "one factor (0.167 in this one), which is 1 / n"),
+        ((1 / 16, 1 / 32), "one factor (0.0625 in this one), which is 1 / D"),
+        ((4, 32**0.5), "one factor (4 in this one), which is sqrt(D)"),
+        ((5, 6), "Each wrong row is off by one factor (5)"),
+    ],
+)
+def test_a_factor_that_all_cases_have_is_said_and_named(factors: tuple[float, float], sentence: str) -> None:
+    items = [of_scale(number, factor) for number, factor in enumerate(factors)]
+    finding = located(items, [one.case for one in items], [], where).finding
+    assert sentence in finding.explanation
+    assert finding.id == "wrong-values"
+
+
+def test_a_size_of_a_single_launch_names_no_factor() -> None:
+    finding = located([of_scale(0, 6)], [], [], where).finding
+    assert "off by one factor (6): " in finding.explanation
+
+
+def test_one_value_has_no_factor() -> None:
+    one = case(shape=(1, 2))
+    assert "factor" not in located([item(one, 3 * right(one))], [one], [], where).finding.explanation

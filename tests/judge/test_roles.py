@@ -9,12 +9,13 @@ import pytest
 from checker.course import places
 from checker.course.misconception import Part, Product
 from checker.judge.text.roles import Code
+from tests.judge.made import code
 
 # Roles of lines that no right kernel has.
 FAULTS = (
     *(Part.INVERSE_FACTOR, Part.SWAPPED_BRANCHES, Part.MINIMUM, Part.START_ABOVE, Part.UNSHIFTED_EXPONENTIAL),
     *(Part.ZEROED_PADDING, Part.MAX_OF_EXPONENTIALS, Part.RATIO_OF_EXPONENTIALS, Part.SUM_STARTED_IN_LOOP),
-    *(Part.START_TIMES_STEP, Part.RANGE_TO_BLOCK, Part.RESHAPE, Part.INVERTED_MASK),
+    *(Part.START_TIMES_STEP, Part.RANGE_TO_BLOCK, Part.RESHAPE, Part.INVERTED_MASK, Part.CARRIED_ON),
 )
 # (puzzle, kernel, role, what stands in its line)
 ROLES = [
@@ -62,3 +63,25 @@ def test_of_two_lines_with_a_role_none_is_marked() -> None:
     [function] = ast.parse(source).body
     assert isinstance(function, ast.FunctionDef)
     assert Code(function).line_of(Part.NORMALISER, None) is None
+
+
+LOOP = "    for start in range(0, n, B):\n        x = tl.load(x_ptr + cols, mask=cols < n)\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        (f"{LOOP}        cols += B\n{LOOP}", 5),
+        (f"{LOOP}        cols = cols + B\n{LOOP}        cols = cols + B\n", 5),
+        (f"{LOOP}        cols = start + cols\n{LOOP}", 5),
+        (f"{LOOP}        cols += B\n", None),
+        (f"{LOOP}        cols += B\n    cols = tl.arange(0, B)\n{LOOP}", None),
+        (f"{LOOP}        total += tl.sum(x)\n{LOOP}        tl.store(x_ptr + cols, x / total)\n", None),
+        (f"{LOOP}        total += tl.sum(x)\n        cols += B\n{LOOP}        y = total\n", 6),
+    ],
+)
+def test_positions_that_a_loop_moves_on_are_told_from_sums_and_from_those_that_are_set_back(
+    body: str, line: int | None
+) -> None:
+    text = f"def f(x_ptr, n, B: tl.constexpr):\n    cols, total = tl.arange(0, B), 0.0\n{body}"
+    assert code(text).last_line(Part.CARRIED_ON) == line

@@ -49,3 +49,13 @@ def test_no_line_of_a_solution_clashes(puzzle_id: str) -> None:
         if isinstance(node, ast.FunctionDef):
             made = Code(node)
             assert not [one.line for one in made.assignments if clash(made, one.line)]
+
+
+def test_a_square_is_traced_to_the_vector_that_met_a_column() -> None:
+    """Where it does not fit is a later line, which is right by itself."""
+    grown = f"{TILE}new = tl.maximum(m, tl.max(x, axis=1, keep_dims=True))\n    "
+    text = f"{grown}y = x - new[:, None]\n"
+    met = "(B, C) of `x` and (B, 1, B) of `new[:, None]`"
+    how = "In `new`, (B,) of `m` met (B, 1) of `tl.max(x, axis=1, keep_dims=True)`, which makes a square, (B, B)."
+    assert clash(code(text), 8) == f"Shapes that meet in this line: {met}. {how}"
+    assert "square" not in clash(code(f"{grown}y = x - m\n"), 8)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from checker.catalog.numbers import exp32
@@ -13,6 +15,17 @@ from checker.course.misconception import Part, Unwritten, Writes
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
+
+Exponential = Callable[[Array, Array], Array]  # of x relative to m
+
+
+def relative(x: Array, m: Array) -> Array:
+    """exp(x - m), as it should be."""
+    return exp32(x - m)
+
+
+# What is the same on paper, and subtracts after the exponential.
+LATE: tuple[Exponential, ...] = (lambda x, m: exp32(x) / exp32(m), lambda x, m: exp32(x) * exp32(-m))
 
 
 def blocks(x: Array, case: Case) -> list[Array]:
@@ -151,6 +164,21 @@ BLOCKWISE = (
         "no-max-subtraction", y_is(lambda x, _: exp32(x) / total(exp32(x))).at(Part.UNSHIFTED_EXPONENTIAL, needed=True)
     ),
     idea("max-forgotten-in-result", y_is(lambda x, _: exp32(x) / total(exp32(shifted(x))))),
+    idea(
+        "subtracted-too-late",
+        *(
+            y_is(lambda x, _, late=late: late(x, top(x)) / total(late(x, top(x))))  # type: ignore[misc]
+            for late in LATE
+        ),
+        *(
+            y_is(lambda x, _, late=late: relative(x, top(x)) / total(late(x, top(x))))  # type: ignore[misc]
+            for late in LATE
+        ),
+        *(
+            y_is(lambda x, _, late=late: late(x, top(x)) / total(relative(x, top(x))))  # type: ignore[misc]
+            for late in LATE
+        ),
+    ),
     idea("max-forgotten-in-sum", y_is(lambda x, _: exp32(shifted(x)) / total(exp32(x))).at(Part.NORMALISER)),
     idea("lse-as-the-state", y_is(_of_lse)),
     idea("max-of-last-block", y_is(lambda x, case: with_max(x, top(blocks(x, case)[-1]))).at(Part.MAXIMUM)),

@@ -7,14 +7,15 @@ from collections.abc import Callable
 import numpy as np
 
 from checker.catalog.numbers import exp32
-from checker.catalog.softmax.blockwise_mistakes import blocks, filled, top, with_max
+from checker.catalog.softmax import blockwise_mistakes
+from checker.catalog.softmax.blockwise_mistakes import LATE, Exponential, blocks, filled, relative, top, with_max
 from checker.catalog.softmax.mistakes import shifted, total, y_is
 from checker.catalog.softmax.rows import block_size
 from checker.course.case import Array, Case
 from checker.course.misconception import Part, Writes
 from checker.course.words import Ideas
 
-idea = Ideas(__file__)
+idea = Ideas(__file__, blockwise_mistakes.idea)
 
 
 def _online(
@@ -23,12 +24,14 @@ def _online(
     own: bool = False,
     own_factor: bool = False,
     both: bool = False,
+    term: Exponential = relative,
+    result: Exponential = relative,
 ) -> Writes:
     """The two-pass softmax with a factor `rescale(m_old, m_new)` for the old normaliser.
 
     `guard(m, first)`: what is subtracted, of the maximum so far; whether this is the first block. `own`: each block's
     exponentials are taken relative to the block's own maximum; `own_factor`: and the old normaliser is. `both`: the
-    factor is for the new part as well.
+    factor is for the new part as well. `term`, `result`: how exponentials are taken, in pass 1 and in pass 2.
     """
 
     def formula(x: Array, case: Case) -> Array:
@@ -36,11 +39,11 @@ def _online(
         for number, block in enumerate(blocks(x, case)):
             m_new = np.maximum(m, top(block))
             shift = guard(m_new, number == 0)
-            new = total(exp32(block - (top(block) if own else shift)))
+            new = total(term(block, top(block) if own else shift))
             factor = rescale(m, guard(top(block), number == 0) if own_factor else shift)
             l = (l + new) * factor if both else l * factor + new
             m = m_new
-        return np.asarray(exp32(x - m) / l)
+        return np.asarray(result(x, m) / l)
 
     return y_is(formula)
 
@@ -60,6 +63,17 @@ def _running(x: Array, case: Case) -> Array:
         seen = x[:, :end]
         m = np.where(np.isinf(top(seen)), 0.0, top(seen))
         written.append((exp32(seen - m) / total(exp32(seen - m)))[:, end - block_size(case) :])
+    return np.concatenate(written, axis=1)
+
+
+def _running_as_added(x: Array, case: Case) -> Array:
+    """The same, where the normaliser adds up what each block has relative to the maximum up to it."""
+    written, m, l = [], np.full((len(x), 1), -np.inf), np.zeros((len(x), 1))
+    for block in blocks(x, case):
+        m = np.maximum(m, top(block))
+        e = exp32(block - np.where(np.isinf(m), 0.0, m))
+        l = l + total(e)
+        written.append(e / l)
     return np.concatenate(written, axis=1)
 
 
@@ -93,11 +107,22 @@ ONLINE = (
     idea("new-part-not-rescaled", _online(own=True).at(Part.NORMALISER)),
     idea("rescaled-by-the-inverse", _online(lambda m, m_new: exp32(m_new - m)).at(Part.INVERSE_FACTOR, needed=True)),
     idea("written-too-early", y_is(lambda x, case: _running(x, case))),
+    idea("written-too-early/in-one-loop", y_is(_running_as_added)),
     idea("written-too-early/relative", y_is(_first_pass_kept)),
     idea(
         "factor-overflows",
         _online(lambda m, m_new: exp32(m) / exp32(m_new)).at(Part.RATIO_OF_EXPONENTIALS, needed=True),
         _online(lambda m, m_new: exp32(m) * exp32(-m_new)).at(Part.RATIO_OF_EXPONENTIALS, needed=True),
+    ),
+    idea(
+        "subtracted-too-late",
+        *(
+            _online(factor, guard, term=late, result=result)
+            for late in LATE
+            for factor in (lambda m, m_new: exp32(m - m_new), late)
+            for guard in (lambda m, _: np.where(np.isinf(m), 0.0, m), lambda m, _: m)
+            for result in (late, relative)
+        ),
     ),
     idea("rescaled-to-the-blocks-maximum", _online(own_factor=True).at(Part.NORMALISER)),
     idea("guard-in-the-maximum", y_is(_guard_kept)),

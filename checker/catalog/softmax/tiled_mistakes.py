@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from checker.catalog.numbers import exp32
@@ -9,7 +11,7 @@ from checker.catalog.softmax import rows
 from checker.catalog.softmax.blockwise_mistakes import blocks, top
 from checker.catalog.softmax.mistakes import total, y_is
 from checker.course.case import Array, Case
-from checker.course.misconception import Moves
+from checker.course.misconception import Mask, Moves, Unwritten
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
@@ -68,4 +70,23 @@ def _rows_of_whole_tiles(case: Case) -> int:
     return case.grid[0] * min(count, owned)
 
 
-TILED = (PADDED_ROWS, ONE_MAXIMUM, *WITHOUT_AXIS, OF_COLUMNS)
+def _rows_left(left: Callable[[Array, Case], Array]) -> Unwritten:
+    """All columns of the rows for which this holds."""
+
+    def elements(case: Case) -> dict[str, Mask]:
+        shape = case.tensors["y_ptr"].values.shape
+        return {"y_ptr": np.broadcast_to(left(np.arange(shape[0]), case)[:, None], shape)}
+
+    return Unwritten(elements)
+
+
+ROWS_LEFT = (
+    idea("one-row-per-program", _rows_left(lambda row, case: row >= case.grid[0])),
+    idea("one-row-per-program/first-of-its-rows", _rows_left(lambda row, case: row % rows.rows_owned(case) > 0)),
+    idea(
+        "row-tail-left-out",
+        _rows_left(lambda row, case: row >= rows.row_count(case) // rows.rows_owned(case) * rows.rows_owned(case)),
+    ),
+)
+
+TILED = (PADDED_ROWS, *ROWS_LEFT, ONE_MAXIMUM, *WITHOUT_AXIS, OF_COLUMNS)

@@ -198,6 +198,31 @@ def _pair(code: Text) -> Lines:
     return [one for one in reductions if sum(one.value is other.value for other in reductions) > 1]
 
 
+def _carried_on(code: Text) -> Lines:
+    """cols += BLOCK_SIZE in a loop, where a later loop uses cols and nothing has set it back: the first such line.
+
+    What comes out of a load, as a sum does, is no position.
+    """
+    loops = [statement for statement in code.kernel.body if isinstance(statement, ast.For)]
+    for one in (one for one in code.in_loops() if one.adds or one.target in names_in(one.value)):
+        own = [other for other in code.assignments if other.target in code.closure({one.target})]
+        later = [loop for loop in loops if loop.lineno > one.loops[0].lineno and one.target in _names(loop)]
+        set_back = [
+            other.line
+            for other in own
+            if other.target == one.target and not other.adds and one.target not in names_in(other.value)
+        ]
+        if any(calls(other.value, "load") for other in own):
+            continue
+        if any(not any(one.line < line <= (loop.end_lineno or loop.lineno) for line in set_back) for loop in later):
+            return [one]
+    return []
+
+
+def _names(statement: ast.stmt) -> set[str]:
+    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+
+
 PARTS: dict[Part, Callable[[Text], Lines]] = {
     Part.NORMALISER: lambda code: code.sums("sum"),
     Part.ACCUMULATOR: lambda code: [one for one in code.sums("dot") if one.adds or is_sum(one.value)],
@@ -238,6 +263,7 @@ PARTS: dict[Part, Callable[[Text], Lines]] = {
     Part.INVERTED_MASK: _inverted_mask,
     Part.LANES_AGAINST_N: _lanes_against(ast.Name),
     Part.CHANGED_FIRST: _changed_first,
+    Part.CARRIED_ON: _carried_on,
     Part.PAIR: _pair,
     Part.LANES_AGAINST_REST: _lanes_against(ast.BinOp),
 }

@@ -14,9 +14,10 @@ class Code(Text):
 
     def plays(self, part: Line, line: int | None) -> bool:
         """Whether a line plays a part, or is in a statement that does."""
-        return any(one.line <= (line or 0) <= end_of(one.value) for one in self._playing(part))
+        return any(one.line <= (line or 0) <= end_of(one.value) for one in self.playing(part))
 
-    def _playing(self, part: Line) -> list[Assignment]:
+    def playing(self, part: Line) -> list[Assignment]:
+        """The lines that play a part."""
         if isinstance(part, Product):
             return self.product(part.of)
         return self._accesses(part) if isinstance(part, Access) else PARTS[part](self)
@@ -34,7 +35,7 @@ class Code(Text):
 
     def line_of(self, part: Line, store: int | None) -> int | None:
         """The line that plays a part; of several, the one that what is stored in line `store` depends on."""
-        found = self._playing(part)
+        found = self.playing(part)
         if len({one.line for one in found}) > 1:
             found = [one for one in found if self.carried(one.target)] or found
         if len({one.line for one in found}) > 1:

@@ -6,7 +6,7 @@ import ast
 import textwrap
 
 from checker.judge.evidence import listed
-from checker.judge.text.code import Assignment
+from checker.judge.text.code import Assignment, called, names_in
 from checker.judge.text.roles import Code
 
 LONGEST = 60  # characters of code in a sentence
@@ -35,10 +35,49 @@ def clash(code: Code, line: int) -> str:
                 _shape(code, _computed(one), line)
             except _ClashError as found:
                 met = [f"{_said(shape)} of {what}" for what, shape in found.parts]
-                return f"Shapes that meet in this line: {listed(met)}."
+                return f"Shapes that meet in this line: {listed(met)}.{_square(code, one)}"
             except _UnknownError:
                 return ""
     return ""
+
+
+def _square(code: Code, of: Assignment) -> str:
+    """A sentence on the first of the names in a line that has become square: a vector met a column."""
+    names = code.closure(names_in(of.value))
+    for one in code.assignments:
+        if one.target not in names or one.line >= of.line:
+            continue
+        for node in ast.walk(one.value):
+            match node:
+                case ast.BinOp(left=left, right=right):
+                    sides = [left, right]
+                case ast.Call(args=arguments) if called(node) in _ELEMENTWISE:
+                    sides = arguments
+                case _:
+                    continue
+            if met := _vector_and_column(code, sides, one.line):
+                (vector, flat), (column, upright) = met
+                square = _said((upright[0], flat[0]))
+                how = f"{_said(flat)} of {vector} met {_said(upright)} of {column}"
+                return f" In `{one.target}`, {how}, which makes a square, {square}."
+    return ""
+
+
+def _vector_and_column(code: Code, sides: list[ast.expr], line: int) -> list[tuple[str, Shape]]:
+    """A vector and a column of the same length that are combined, each with what has it; nothing if there are none."""
+    try:
+        shapes = [(f"`{_short(side)}`", _shape(code, side, line)) for side in sides]
+    except (_ClashError, _UnknownError):
+        return []
+    for column in shapes:
+        for vector in shapes:
+            if len(vector[1]) == 1 and vector[1] != ("1",) and column[1] == (*vector[1], "1"):
+                return [vector, column]
+    return []
+
+
+def _short(value: ast.expr) -> str:
+    return textwrap.shorten(ast.unparse(value), LONGEST)
 
 
 def _computed(one: Assignment) -> ast.expr:
@@ -64,7 +103,7 @@ def _shape(code: Code, value: ast.expr, line: int) -> Shape:
             return _together(code, [left, right], line)
         case ast.Subscript(value=inner, slice=ast.Tuple(elts=places)):
             sides = iter(_shape(code, inner, line))
-            return tuple(next(sides, "?") if isinstance(place, ast.Slice) else "1" for place in places)
+            return (*(next(sides, "?") if isinstance(place, ast.Slice) else "1" for place in places), *sides)
         case ast.Call():
             return _of_call(code, value, line)
     raise _UnknownError
@@ -72,7 +111,7 @@ def _shape(code: Code, value: ast.expr, line: int) -> Shape:
 
 def _together(code: Code, values: list[ast.expr], line: int) -> Shape:
     """The shape of what is combined element by element."""
-    return _fitted([(f"`{textwrap.shorten(ast.unparse(one), LONGEST)}`", _shape(code, one, line)) for one in values])
+    return _fitted([(f"`{_short(one)}`", _shape(code, one, line)) for one in values])
 
 
 def _fitted(parts: list[tuple[str, Shape]]) -> Shape:
