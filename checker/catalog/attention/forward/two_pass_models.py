@@ -24,6 +24,7 @@ class Tile:
     l: Array
     last_m: Array  # maximum of the last tile of keys alone
     seen: Array  # sum of exp(S - m) up to and with this tile
+    top: Array  # maximum up to and with this tile
 
     @property
     def own(self) -> Array:
@@ -101,14 +102,14 @@ def passes(
             l_j = reduced(np.sum, exponentials(s_j, m_j if own else m_new), case, over in ("sum", "both"))
             l, m = old_l(exp32(m - m_new)) * l + l_j, kept_m(m, m_new)
 
-        o, seen = np.zeros((*s.shape[:-1], v.shape[-1])), np.zeros_like(l)
+        o, seen, top_2 = np.zeros((*s.shape[:-1], v.shape[-1])), np.zeros_like(l), np.full_like(l, -np.inf)
         s = second(s, with_tail, scale)
         whole = np.pad(s, ((0, 0), (0, 0), (0, v.shape[1] - s.shape[-1])), constant_values=-np.inf)
         every = list(tiles(s, v[:, : s.shape[-1]], case) if stale is None else tiles(whole, v, case))
         for s_j, v_j in every if stale is None else [every[stale]] * len(every):
             e = exponentials(s_j, m)
-            seen = seen + e.sum(axis=-1, keepdims=True)
-            p_j = weights(Tile(s_j, m, l, m_j, seen)) if weights else e / l
+            seen, top_2 = seen + e.sum(axis=-1, keepdims=True), np.maximum(top_2, s_j.max(axis=-1, keepdims=True))
+            p_j = weights(Tile(s_j, m, l, m_j, seen, top_2)) if weights else e / l
             o = each(kept * o + p_j.astype(kind).astype(np.float64) @ v_j, l)
         return {"o_ptr": last(o, l)[:, :count]}
 
