@@ -46,7 +46,7 @@ from checker.catalog.split.models import (
     with_one_more,
 )
 from checker.course.case import Array, Case
-from checker.course.misconception import Moves, Reaches, Unwritten, Writes, without
+from checker.course.misconception import Moves, Part, Reaches, Unwritten, Writes, without
 from checker.course.verdict import Traffic
 from checker.course.words import Ideas
 
@@ -88,7 +88,13 @@ KEYS = (
         for last in (lambda case, split: split * shape_of(case).Bc + cut_of(case).keys, end)
     ),
     idea("split-begins-elsewhere/at-key-0", in_splits(right, from_to(lambda case, split: 0, end))),
-    idea("first-key-added-twice", *(first_added_twice(*how) for how in product((False, True), repeat=2))),
+    idea(
+        "first-key-added-twice",  # of a guarded kernel only the text tells it from one whose loop has no iteration
+        *(
+            first_added_twice(guarded, up_to_n_k).at(Part.BEGINNING_ADDED, needed=guarded)
+            for guarded, up_to_n_k in product((False, True), repeat=2)
+        ),
+    ),
     idea(
         "split-ends-elsewhere",
         in_splits(right, from_to(begin, lambda case, split: max(begin(case, split), cut_of(case).keys))),

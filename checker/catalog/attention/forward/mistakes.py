@@ -140,6 +140,8 @@ def _k_filled(value: float) -> Writes:
         filled = case.tensors["k_ptr"].values.dtype.type(value)
         products = (wide(case, "q").astype(np.float32) * np.float32(filled)).astype(np.float64)
         extra = float(case.scalars["scale"]) * products.sum(axis=-1, keepdims=True)
+        if np.isfinite(value) and not np.isfinite(extra).all():  # where it overflows, NaN says nothing of it
+            return {}
         s, (_, v) = np.concatenate([s, np.repeat(extra, past, axis=-1)], axis=-1), padded(s, v, case)
         m = s.max(axis=-1, keepdims=True)
         e = exp32(s - m)
@@ -239,7 +241,7 @@ SCORES = (
     # The last ones: of another kernel that makes NaN of all tails, something else may be known.
     idea(
         "k-filled-with-infinity",
-        _k_filled(-np.inf).at(Part.LOAD_OF_MINUS_INFINITY, needed=True),
+        _k_filled(-np.inf).at(Part.K_OF_MINUS_INFINITY, needed=True),
         *(_k_filled(value) for value in FINITE),
     ),
 )

@@ -50,6 +50,7 @@ PASSES = (
     idea("tail-hidden-in-one-pass", passes(second=scores_with_tail)),
     idea("denominator-not-rescaled", passes(old_l=one).at(Part.NORMALISER)),
     idea("new-part-not-rescaled", passes(own=True).at(Part.NORMALISER)),
+    idea("new-part-rescaled-too", passes(new_too=True).at(Part.NORMALISER)),
     idea(
         "block-local",
         passes(weights=lambda t: t.own / t.own.sum(axis=-1, keepdims=True)),
