@@ -15,7 +15,8 @@ from tests.judge.made import code
 FAULTS = (
     *(Part.INVERSE_FACTOR, Part.SWAPPED_BRANCHES, Part.MINIMUM, Part.START_ABOVE, Part.UNSHIFTED_EXPONENTIAL),
     *(Part.ZEROED_PADDING, Part.MAX_OF_EXPONENTIALS, Part.RATIO_OF_EXPONENTIALS, Part.SUM_STARTED_IN_LOOP),
-    *(Part.START_TIMES_STEP, Part.RANGE_TO_BLOCK, Part.RESHAPE, Part.INVERTED_MASK, Part.CARRIED_ON),
+    *(Part.START_TIMES_STEP, Part.BEGINNING_ADDED, Part.RANGE_TO_BLOCK, Part.RESHAPE, Part.INVERTED_MASK),
+    Part.CARRIED_ON,
 )
 # (puzzle, kernel, role, what stands in its line)
 ROLES = [

@@ -27,9 +27,14 @@ def largest_tile(case: Case) -> int:
 
 def looked_at(case: Case) -> Array:
     """Which entries lie in tiles that a kernel looks at, whole tiles, shape (n_q, n_k)."""
+    return whole_tiles(case, sees(case))
+
+
+def whole_tiles(case: Case, seen: Array) -> Array:
+    """Which entries lie in tiles that have any of those in `seen`, shape (n_q, n_k)."""
     s = shape_of(case)
     some = np.zeros((s.tr, s.tc), bool)
-    queries, keys = np.nonzero(sees(case))
+    queries, keys = np.nonzero(seen)
     some[queries // s.Br, keys // s.Bc] = True
     return np.asarray(np.repeat(np.repeat(some, s.Br, axis=0), s.Bc, axis=1)[: s.n_q, : s.n_k])
 

@@ -6,9 +6,12 @@ Numbers are those of the lesson's example: two parts with O 18.81 and 39.53, and
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
+from checker.catalog.attention.forward import flash_2_mistakes
+from checker.catalog.attention.forward.flash_2_mistakes import OTHER_BASES
 from checker.catalog.attention.tiles import ADDRESSING as OF_TILES
 from checker.catalog.attention.tiles import heads_together
 from checker.catalog.numbers import LOG2_E, exp32, rounded
@@ -28,11 +31,18 @@ from checker.course.misconception import Moves, Writes, chosen
 from checker.course.verdict import Traffic
 from checker.course.words import Ideas
 
-idea = Ideas(__file__)
+idea = Ideas(__file__, flash_2_mistakes.idea)
 
 
 def _unweighed(o: Array, divided_by: Array | float) -> Array:
     return np.asarray(o.sum(axis=0) / divided_by)
+
+
+def _beginning_empty(o: Array, lse: Array, case: Case, first: int, lse_too: bool) -> tuple[Array, Array]:
+    """NaN where the `first` parts have no key: the maximum of these is -inf, and so is the next LSE."""
+    made, total = weighed(o, lse)
+    empty = np.all(np.isinf(lse[:first]), axis=0, keepdims=True)[0] & (len(lse) >= first)
+    return np.where(empty[..., None], np.nan, made), np.where(empty & lse_too, np.nan, total)
 
 
 def _reads_twice(case: Case, moved: Mapping[str, Traffic]) -> bool:
@@ -96,6 +106,10 @@ WEIGHTS = (
         merging(lambda o, lse, case: weighed(o, lse, m=lse[-1])),
         merging(lambda o, lse, case: weighed(o, lse, m=lse.min(axis=0))),
     ),
+    idea(
+        "empty-part-first",
+        *(merging(partial(_beginning_empty, first=n, lse_too=x)) for n in (1, 2) for x in (True, False)),
+    ),
     idea("parts-left-out", merging_some(slice(None, -1))),
     idea("parts-left-out/first", merging_some(slice(1, None))),
     idea("parts-left-out/all-but-first", merging_some(slice(None, 1))),
@@ -126,6 +140,11 @@ LSE = (
         "lse-in-base-two",
         merging_with_lse(lambda lse, m, l: m + np.log2(l)),
         merging_with_lse(lambda lse, m, l: (m + np.log(l)) * LOG2_E),
+    ),
+    *(
+        idea(key, merging_with_lse(lambda lse, m, l, total=total: total(m, l)))  # type: ignore[misc]
+        for key, total in OTHER_BASES.items()
+        if "natural" in key
     ),
 )
 

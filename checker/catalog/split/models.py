@@ -143,6 +143,42 @@ def keys_below_n_q(case: Case) -> Outputs:
     return made
 
 
+def length(case: Case, split: int) -> int:
+    """How many keys a split has."""
+    first, last = keys_of(case, split)
+    return last - first
+
+
+def in_tiles_of_its_length(case: Case, split: int) -> int:
+    """Where a loop over as many keys as a split has ends, if it begins at key 0, and keys are compared with end_k."""
+    return min(in_whole_tiles(case, length(case, split)), end(case, split))
+
+
+def first_added_twice(guarded: bool, up_to_n_k: bool) -> Writes:
+    """The first key of a split is added to positions that begin there already.
+
+    What lies past the end is hidden: that of the split, or, `up_to_n_k`, of all keys. Where that is a whole tile from
+    the beginning, NaN comes of it, or, `guarded`, nothing.
+    """
+
+    def keys(case: Case, split: int) -> Array:
+        first, last = 2 * begin(case, split), end(case, split)
+        far = first + in_whole_tiles(case, length(case, split)) if up_to_n_k else last
+        return np.arange(first, min(far, shape_of(case).n_k))
+
+    def outputs(case: Case) -> Outputs:
+        if not is_split(case):
+            return {}
+        made = of_splits(case, right, keys)
+        for split in range(case.grid[0]):
+            if not guarded and length(case, split) and not len(keys(case, split)):
+                for values in made.values():
+                    values[split] = np.nan
+        return made
+
+    return Writes(outputs)
+
+
 def stored(change: Callable[[Case, dict[str, Array]], Outputs]) -> Writes:
     """Right parts, of which something else is stored."""
     return Writes(lambda case: change(case, right_splits(case)) if is_split(case) else {})

@@ -6,15 +6,17 @@ Numbers are those of the lesson's example: the scores 1 3 | 2 5 of one query in 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import product
 
 import numpy as np
 
-from checker.catalog.attention.forward.flash_2_mistakes import ACCUMULATION, FINITE
+from checker.catalog.attention.forward import flash_2_mistakes
+from checker.catalog.attention.forward.flash_2_mistakes import ACCUMULATION, LACKING_A_TILE, OTHER_BASES
 from checker.catalog.attention.forward.mistakes import SCORES
-from checker.catalog.attention.forward.models import attention, from_scores, without_max
+from checker.catalog.attention.forward.models import FINITE, attention, from_scores, without_max
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.tiles import reach
-from checker.catalog.numbers import LOG2_E, rounded
+from checker.catalog.numbers import rounded
 from checker.catalog.split.bounds import budget
 from checker.catalog.split.launch import cut_of, is_split
 from checker.catalog.split.models import (
@@ -24,11 +26,14 @@ from checker.catalog.split.models import (
     empty_splits,
     end,
     exchanged,
+    first_added_twice,
     from_to,
     ids_exchanged,
     in_splits,
+    in_tiles_of_its_length,
     keys_below_n_q,
     left_out,
+    length,
     lifted,
     of_equal_length,
     of_whole_tiles,
@@ -41,11 +46,11 @@ from checker.catalog.split.models import (
     with_one_more,
 )
 from checker.course.case import Array, Case
-from checker.course.misconception import Moves, Reaches, Unwritten, Writes, without
+from checker.course.misconception import Moves, Part, Reaches, Unwritten, Writes, without
 from checker.course.verdict import Traffic
 from checker.course.words import Ideas
 
-idea = Ideas(__file__)
+idea = Ideas(__file__, flash_2_mistakes.idea)
 
 
 def _moves_next_keys(case: Case, moved: Mapping[str, Traffic]) -> bool:
@@ -82,6 +87,14 @@ KEYS = (
         idea("split-begins-elsewhere", in_splits(right, from_to(lambda case, split: split * shape_of(case).Bc, last)))
         for last in (lambda case, split: split * shape_of(case).Bc + cut_of(case).keys, end)
     ),
+    idea("split-begins-elsewhere/at-key-0", in_splits(right, from_to(lambda case, split: 0, end))),
+    idea(
+        "first-key-added-twice",  # of a guarded kernel only the text tells it from one whose loop has no iteration
+        *(
+            first_added_twice(guarded, up_to_n_k).at(Part.BEGINNING_ADDED, needed=guarded)
+            for guarded, up_to_n_k in product((False, True), repeat=2)
+        ),
+    ),
     idea(
         "split-ends-elsewhere",
         in_splits(right, from_to(begin, lambda case, split: max(begin(case, split), cut_of(case).keys))),
@@ -117,7 +130,11 @@ KEYS = (
             ),
         ),
     ),
-    idea("all-splits-alike", in_splits(right, from_to(lambda case, split: 0, lambda case, split: cut_of(case).keys))),
+    idea(
+        "all-splits-alike",
+        in_splits(right, from_to(lambda case, split: 0, lambda case, split: cut_of(case).keys)),
+        *(in_splits(right, from_to(lambda case, split: 0, last)) for last in (length, in_tiles_of_its_length)),
+    ),
     idea(
         "all-splits-alike/all-keys",
         in_splits(right, from_to(lambda case, split: 0, lambda case, split: shape_of(case).n_k)),
@@ -144,9 +161,7 @@ LSE = (
     idea("lse-without-log", _lse(lambda m, l: m + l, -np.inf)),
     idea("lse-is-the-normaliser", _lse(lambda m, l: l, 0.0)),
     idea("lse-is-the-max", _lse(lambda m, l: m, -np.inf)),
-    idea("lse-in-base-two", _lse(lambda m, l: (m + np.log(l)) * LOG2_E, -np.inf)),
-    idea("lse-in-base-two/mixed", _lse(lambda m, l: m * LOG2_E + np.log(l), -np.inf)),
-    idea("lse-in-base-two/added", _lse(lambda m, l: m + np.log2(l), -np.inf)),
+    *(idea(key, _lse(lse, -np.inf)) for key, lse in OTHER_BASES.items()),
 )
 
 PLACES = (
@@ -167,5 +182,5 @@ OF_ONE_LOOP = (  # what is said of a loop to n_k does not hold for splits
     *("keys-compared-with-n-q", "keys-behind-the-end-counted", "whole-tiles-only", "loop-to-another-end"),
     "maximum-of-hidden-scores",
 )
-IN_EACH_SPLIT = tuple(lifted(one) for one in without((*ACCUMULATION, *SCORES), *OF_ONE_LOOP))
+IN_EACH_SPLIT = tuple(lifted(one) for one in without((*ACCUMULATION, *LACKING_A_TILE, *SCORES), *OF_ONE_LOOP))
 SPLITS = (*KEYS, *EMPTY, NO_MAXIMUM, *LSE, *PLACES, *IN_EACH_SPLIT)

@@ -33,6 +33,12 @@ from checker.judge.text.softmax_parts import (
 from checker.judge.text.written import Holes, fits, found, having
 
 
+def _k_of_minus_infinity(code: Text) -> Lines:
+    """The first load from K whose masked lanes hold -inf."""
+    loads = _loads_of_minus_infinity(code)
+    return [one for one in loads if code.closure(names_in(one.value)) & code.pointers == {"k_ptr"}][:1]
+
+
 def _second_load_of_k(code: Text) -> Lines:
     """Of two loads from K, the later one, if nothing is loaded from V."""
     loads = [one for one in code.assignments if calls(one.value, "load")]
@@ -132,6 +138,17 @@ def _start_times_step(code: Text) -> Lines:
         one
         for loop, name, step in steps
         for one in having(code.assignments, f"{name} * ({step})", f"({step}) * {name}")
+        if loop in one.loops
+    ]
+
+
+def _beginning_added(code: Text) -> Lines:
+    """first + start + …, or start + first, in a loop over a range from `first`."""
+    beginnings = [(loop, ast.unparse(of["A"])) for loop, _, of in _loops(code) if not is_number(of["A"])]
+    return [
+        one
+        for loop, first in beginnings
+        for one in having(code.assignments, f"({first}) + _", f"_ + ({first})")
         if loop in one.loops
     ]
 
@@ -236,6 +253,7 @@ PARTS: dict[Part, Callable[[Text], Lines]] = {
     Part.EXPONENTIAL: exponential,
     Part.INVERSE_FACTOR: inverse,
     Part.LOAD_OF_MINUS_INFINITY: _loads_of_minus_infinity,
+    Part.K_OF_MINUS_INFINITY: _k_of_minus_infinity,
     Part.SECOND_LOAD_OF_K: _second_load_of_k,
     Part.SWAPPED_BRANCHES: _branches_swapped,
     Part.MINIMUM: calling("min", "minimum"),
@@ -257,6 +275,7 @@ PARTS: dict[Part, Callable[[Text], Lines]] = {
     Part.RATIO_OF_EXPONENTIALS: ratio,
     Part.SUM_STARTED_IN_LOOP: started_in_loop,
     Part.START_TIMES_STEP: _start_times_step,
+    Part.BEGINNING_ADDED: _beginning_added,
     Part.RANGE_TO_BLOCK: _range_to_block,
     Part.OTHER_AXIS: _other_axis,
     Part.RESHAPE: calling("reshape", "view", everywhere=True),

@@ -22,6 +22,7 @@ from checker.catalog.attention.backward.models import (
     in_base_two,
     in_half,
     lse_of,
+    masked_once,
     masked_only_in_ds,
     nan_from_hidden,
     nan_from_padding,
@@ -57,6 +58,7 @@ def _begun_late(late: int) -> Writes:
 _OF_DELTA = (
     idea("delta-of-the-output", delta_is(lambda o, do: (o * o).sum(axis=-1))),
     idea("delta-of-the-gradient", delta_is(lambda o, do: do.sum(axis=-1))),
+    idea("delta-is-a-mean", delta_is(lambda o, do: (o * do).mean(axis=-1)).at(Part.SUM)),
     idea("delta-in-half", Writes(lambda case: delta_in_half(case, rounded=False))),
     idea("delta-in-half/delta", Writes(lambda case: delta_in_half(case, rounded=True))),
 )
@@ -94,6 +96,12 @@ _OF_MASK = (
     idea(
         "mask-only-in-ds",
         from_gradients(lambda case, g: masked_only_in_ds(case) if writes(case, "dv") else {}).at(Part.CAUSAL_MASK),
+    ),
+)
+_OF_TILES_MASKED = (
+    idea(
+        "causal-tile-not-masked",
+        *(from_p(partial(masked_once, keys_outside=outside)).at(Part.CAUSAL_MASK) for outside in (True, False)),
     ),
 )
 _OF_NORMALISER = (
@@ -147,6 +155,6 @@ _OF_LOOPS = (
 _OF_SCALE = scaled_in_half(lambda s: from_p(lambda case: p_of(case, s(case), lse_of(case), sees(case))))
 FULL = (*_OF_SCALE, *_OF_GRADIENTS, *_OF_NORMALISER, *_OF_TILES)  # those that need no causal mask, of gradient kernels
 MISTAKES = (
-    *(*_OF_SCALE, *_OF_DELTA, *_OF_GRADIENTS, *_OF_MASK),
+    *(*_OF_SCALE, *_OF_DELTA, *_OF_GRADIENTS, *_OF_MASK, *_OF_TILES_MASKED),
     *(*_OF_NORMALISER, *_OF_OFFSET, *_OF_TILES, *_OF_LOOPS),
 )

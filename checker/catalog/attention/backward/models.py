@@ -172,6 +172,16 @@ def another_mask(case: Case, offset: int | None) -> Array:
     return p_of(case, scores(case), lse_of(case), seen & looked_at(case))
 
 
+def masked_once(case: Case, keys_outside: bool) -> Array:
+    """P of a kernel that masks one tile of each loop: the first one of queries, or the last one of keys."""
+    shape, looked = shape_of(case), looked_at(case)
+    if keys_outside:
+        masked = np.arange(shape.n_q)[:, None] // shape.Br == looked.argmax(axis=0) // shape.Br
+    else:
+        masked = np.arange(shape.n_k) // shape.Bc == last_looked_at(case)[:, None]
+    return p_of(case, scores(case), lse_of(case), sees(case) | (looked & ~masked))
+
+
 def delta_in_half(case: Case, rounded: bool) -> dict[str, Array]:
     """delta from products rounded to the inputs' type; `rounded`: their sum as well."""
     if not writes(case, "delta"):

@@ -7,8 +7,8 @@ from itertools import product
 
 import numpy as np
 
-from checker.catalog.attention.bounds import looked_at
-from checker.catalog.attention.forward.models import Outputs, attention, from_scores, of_scores
+from checker.catalog.attention.bounds import looked_at, whole_tiles
+from checker.catalog.attention.forward.models import Outputs, attention, from_scores, last_looked_at, of_scores
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.reference import has_keys, is_causal, offset, scores, sees, visible
 from checker.course.case import Array, Case, Role
@@ -67,6 +67,56 @@ def _ending(end: Callable[[Case, int], int], causal: bool = True) -> Writes:
         return of_scores(case, scores(case), seen)
 
     return Writes(outputs)
+
+
+def _beginning(first: Callable[[Case, int], int], always: bool) -> Writes:
+    """Right, but for a loop over keys that begins at `first(case, first query of the tile)`; `always`: not only where
+    the launch is causal.
+    """
+
+    def outputs(case: Case) -> Outputs:
+        shape = shape_of(case)
+        seen = sees(case).copy()
+        for start in range(0, shape.n_q, shape.Br) if always or is_causal(case) else ():
+            seen[start : start + shape.Br, : max(0, first(case, start))] = False
+        return of_scores(case, scores(case), seen)
+
+    return Writes(outputs)
+
+
+def causal_unasked(case: Case, ending_only: bool) -> Array:
+    """Which query sees which key if the mask is there in full launches, too; or only the end of the loop over keys."""
+    seen = visible(shape_of(case).n_q, shape_of(case).n_k, causal=True)
+    return whole_tiles(case, seen) if ending_only else seen
+
+
+def _unasked(ending_only: bool) -> Writes:
+    """Full launches come out as if they were causal; the others are right."""
+    return Writes(
+        lambda case: {} if is_causal(case) else of_scores(case, scores(case), causal_unasked(case, ending_only))
+    )
+
+
+def _masking(masked: Callable[[Case, Array, Array], Array]) -> Writes:
+    """The mask is left out, but in tiles of which `masked(case, first query, first key)` holds."""
+
+    def seen(case: Case, queries: Array, keys: Array) -> Array:
+        s = shape_of(case)
+        hiding = masked(case, _first_of_tile(queries, s.Br), _first_of_tile(keys, s.Bc))
+        return np.asarray((keys <= queries + offset(case)) | ~hiding)
+
+    return _seeing(seen).at(Part.CAUSAL_MASK)
+
+
+def _is_last(case: Case, first_query: Array, first_key: Array) -> Array:
+    """Tiles of keys that are the last one of their loop."""
+    return np.asarray(first_key // shape_of(case).Bc == last_looked_at(case)[:, None])
+
+
+def _passes_the_end(case: Case, first_query: Array, first_key: Array) -> Array:
+    """Tiles of keys that go past the end of their loop."""
+    end = np.minimum(shape_of(case).n_k, first_query + shape_of(case).Br + offset(case))
+    return np.asarray(first_key + shape_of(case).Bc > end)
 
 
 def _mask_on_the_load(s: Array, v: Array, case: Case) -> Outputs:
@@ -163,6 +213,10 @@ def _mean(v: Array, case: Case) -> Array:
     return np.asarray(v[:, :block].sum(axis=1, keepdims=True) / block)
 
 
+UNASKED = {  # signs by what is said of them
+    "causal-unasked": _unasked(ending_only=False).at(Part.CAUSAL_MASK),
+    "causal-unasked/end": _unasked(ending_only=True).at(Part.LOOP_END),
+}
 CAUSAL = (
     RETURNED_EARLY,
     idea(
@@ -235,17 +289,18 @@ CAUSAL = (
     ),
     idea(
         "causal-tile-not-masked",
-        *(
-            _seeing(
-                lambda case, queries, keys, late=late: (  # type: ignore[misc]
-                    (keys <= queries + offset(case))
-                    | (
-                        _first_of_tile(keys, shape_of(case).Bc) + shape_of(case).Bc
-                        <= _first_of_tile(queries, shape_of(case).Br) + late
-                    )
-                )
-            ).at(Part.CAUSAL_MASK)
-            for late in (0, 1)
+        _masking(lambda case, first_query, first_key: first_key + shape_of(case).Bc > first_query),
+        _masking(lambda case, first_query, first_key: first_key + shape_of(case).Bc > first_query + 1),
+    ),
+    idea("causal-tile-not-masked/last-tile", _masking(_is_last), _masking(_passes_the_end)),
+    idea(
+        "causal-tile-not-masked/where-queries-begin",
+        _masking(lambda case, first_query, first_key: first_key >= first_query + offset(case)),
+        _masking(lambda case, first_query, first_key: first_key == first_query + offset(case)),
+        _masking(lambda case, first_query, first_key: first_key >= first_query),
+        _masking(lambda case, first_query, first_key: first_key == first_query),
+        _masking(
+            lambda case, first_query, first_key: first_key // shape_of(case).Bc == first_query // shape_of(case).Br
         ),
     ),
     idea(
@@ -256,6 +311,20 @@ CAUSAL = (
         "causal-top-left",
         _with_mask(lambda case: 0).at(Part.CAUSAL_MASK),
         _with_mask(lambda case: 0, skipping=True).at(Part.CAUSAL_MASK),
+    ),
+    *(idea(key, sign) for key, sign in UNASKED.items()),
+    idea(
+        "loop-begins-at-the-diagonal",
+        *(
+            _beginning(first, always).at(Part.LOOP_BEGIN)
+            for always in (False, True)
+            for first in (
+                lambda case, start: start,
+                lambda case, start: start + offset(case),
+                lambda case, start: start // shape_of(case).Bc * shape_of(case).Bc,
+                lambda case, start: (start + offset(case)) // shape_of(case).Bc * shape_of(case).Bc,
+            )
+        ),
     ),
     idea("causal-ignored", _with_mask(lambda case: None)),
     idea("causal-ignored/on-the-diagonal", _with_mask(lambda case: None, skipping=True)),

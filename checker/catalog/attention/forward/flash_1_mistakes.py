@@ -11,6 +11,7 @@ from checker.catalog.attention.forward.mistakes import Q_K_V, of_p
 from checker.catalog.attention.forward.models import (
     Outputs,
     Over,
+    attention,
     from_scores,
     in_whole_tiles,
     of_scores,
@@ -40,13 +41,13 @@ def visits(
     p: Callable[[Array, Array], Array] = lambda s, m: exp32(s - m),
     unscaled: Callable[[Array, Array, float], Array] | None = None,
     over: Over = "",
-    kept_m: Callable[[Array, Array], Array] = lambda m_new, m_tile: m_new,
+    kept_m: Callable[[Array, Array, Array], Array] = lambda m_new, m_tile, l: m_new,
 ) -> Writes:
     """The outputs of a kernel that comes back to O and l for every tile of keys, and changes them by `step`.
 
     `top(m, m_tile)` is its running maximum, `p(s, m_tile)` its P; `unscaled(s, m_tile, scale)` instead, if the scores
     themselves are not scaled. `over`: which reductions run over the whole tile, because they lack an axis.
-    `kept_m(m_new, m_tile)`: what is stored as the maximum.
+    `kept_m(m_new, m_tile, l)`: what is stored as the maximum.
     """
 
     def formula(s: Array, v: Array, case: Case) -> Outputs:
@@ -61,7 +62,7 @@ def visits(
             m_new = top(m, m_j)
             l_j = reduced(np.sum, p_j, case, over in ("sum", "both"))
             o, l = step(o, l, exp32(m - m_new), exp32(m_j - m_new), l_j, p_j @ v_j)
-            m = kept_m(m_new, m_j)
+            m = kept_m(m_new, m_j, l)
         return with_lse(*(x[:, :count] for x in (m, l, o)))
 
     return from_scores(formula)
@@ -125,6 +126,12 @@ def _inverse(b: Array) -> Array:
     return 1 / b
 
 
+def _lse_kept(s: Array, v: Array, case: Case) -> Outputs:
+    """Each visit leaves LSE in the place of m, and 1 in that of l: O is right all the same."""
+    made = attention(s, v)
+    return {"o_ptr": made["o_ptr"], "l_ptr": one(made["l_ptr"]), "m_ptr": made["lse_ptr"]}
+
+
 def _added_as_it_is(new: Callable[[Array], Array]) -> Step:
     """The old O unchanged, and the new part divided by the new l."""
     return lambda o, l, a, b, l_j, pv: (o + new(b) * pv / (a * l + b * l_j), a * l + b * l_j)
@@ -162,9 +169,22 @@ VISITS = (
             Access("l_ptr", store=True)
         ),
     ),
-    idea("tile-maximum-stored", visits(_visit(), kept_m=lambda m_new, m_tile: m_tile).at(Access("m_ptr", store=True))),
+    idea(
+        "tile-maximum-stored", visits(_visit(), kept_m=lambda m_new, m_tile, l: m_tile).at(Access("m_ptr", store=True))
+    ),
     idea("queries-from-start-k", Writes(_beginning_at_the_keys)),
     idea("loop-to-another-end", Unwritten(_queries_past_n_k)),
+    idea("m-keeps-lse", from_scores(_lse_kept).at(Access("m_ptr", store=True))),
+    idea(
+        "m-keeps-lse/and-l",
+        visits(_visit(), kept_m=lambda m_new, m_tile, l: m_new + np.log(l)).at(Access("m_ptr", store=True)),
+    ),
+    idea(
+        "new-part-rescaled-too",
+        visits(lambda o, l, a, b, l_j, pv: (a * (l * o + b * pv) / (a * l + b * l_j), a * l + b * l_j)).at(
+            Part.ACCUMULATOR
+        ),
+    ),
     idea("old-l-not-folded-back", visits(_visit(old_o=lambda l, a: a)).at(Part.ACCUMULATOR)),
     idea("new-part-not-rescaled", visits(_visit(new_o=one)), visits(_visit(new_l=one, new_o=one))),
     idea("new-part-not-rescaled/sum", visits(_visit(new_l=one)).at(Part.NORMALISER)),

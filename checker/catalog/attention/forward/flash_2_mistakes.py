@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from checker.catalog.attention.bounds import looked_at
 from checker.catalog.attention.dropped import dropped
 from checker.catalog.attention.forward.mistakes import Q_K_V, of_p
 from checker.catalog.attention.forward.models import (
+    FINITE,
     Outputs,
     Over,
     attention,
@@ -22,6 +23,7 @@ from checker.catalog.attention.forward.models import (
     tiles,
     with_lse,
 )
+from checker.catalog.attention.forward.update_mistakes import DIVIDED_AT_THE_END, Factor, Visit, stepping
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.reference import scores
 from checker.catalog.numbers import LOG2_E, exp32
@@ -30,9 +32,6 @@ from checker.course.misconception import Part, Writes
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
-
-# What a program may have in the place of -inf.
-FINITE = (-1e4, -1e6, -1e9, -1e10, -1e20, -1e30, float(np.finfo(np.float32).min))
 
 # FlashAttention-2: the accumulator is divided once, at the end; hidden scores are -inf, and a guard keeps NaN away.
 
@@ -96,6 +95,48 @@ def _same(a: Array) -> Array:
     return a
 
 
+def _or_one(l: Array) -> Array:
+    """What a guarded division divides by."""
+    return np.where(l == 0, 1.0, l)
+
+
+def tile_softmax(s: Array, _: Array) -> Array:
+    """The softmax of a tile's scores, in place of their exponentials."""
+    e = exp32(s - np.maximum(s.max(axis=-1, keepdims=True), -1e300))
+    return np.asarray(e / _or_one(e.sum(axis=-1, keepdims=True)))
+
+
+def _step(**parts: Factor) -> Writes:
+    """The step of the algorithm with other parts, by the letters of its formula."""
+    return stepping({**DIVIDED_AT_THE_END, **parts})
+
+
+def _by_own_sum(v: Visit) -> Array:
+    return 1 / _or_one(v.sum)
+
+
+def _as_it_comes(v: Visit) -> Array:
+    return one(v.sum)
+
+
+def _new_and_old(v: Visit) -> Array:
+    """The factor of the old parts on the new one, too."""
+    return v.new * v.old
+
+
+# P is divided by its own sum in each tile: for l as well, or for O alone.
+OWN_SOFTMAX = (
+    running(p=tile_softmax),
+    running(p=tile_softmax, old_o=one, old_l=one),
+    running(p=tile_softmax, old_o=one, last=one),
+)
+OWN_VALUES = (_step(g=_by_own_sum), _step(g=_by_own_sum, e=_as_it_comes))
+RESCALED_TOO = {  # signs by what is said of them, as below
+    "new-part-rescaled-too": _step(g=_new_and_old, q=_new_and_old).at(Part.ACCUMULATOR),
+    "new-part-rescaled-too/product": _step(g=_new_and_old).at(Part.ACCUMULATOR),
+    "new-part-rescaled-too/sum": _step(q=_new_and_old).at(Part.NORMALISER),
+}
+
 # Numbers are those of the lesson's example: the scores 1 3 | 2 5 of one query, and the values 10 20 | 30 40.
 ACCUMULATION = (
     idea("rescaled-by-the-inverse", running(old_o=inverse, old_l=_same).at(Part.INVERSE_FACTOR, needed=True)),
@@ -120,12 +161,17 @@ ACCUMULATION = (
     idea("denominator-not-rescaled", running(old_l=one).at(Part.NORMALISER)),
     idea("denominator-not-rescaled/with-o", running(old_l=one, old_o=one)),
     idea("new-part-not-rescaled", running(own=_same), running(own=lambda m: np.where(np.isinf(m), 0.0, m))),
-    idea("divided-at-every-step", running(each=lambda l: np.where(l == 0, 1.0, l), last=one)),
+    idea("divided-at-every-step", running(each=_or_one, last=one)),
+    idea("divided-at-every-step/and-at-the-end", running(each=_or_one)),
+    idea("divided-twice", running(last=lambda l: _or_one(l) ** 2).at(Part.ACCUMULATOR)),
     idea("not-divided", running(last=one)),
+    idea("softmax-of-each-tile", *OWN_SOFTMAX),
+    idea("softmax-of-each-tile/values", *OWN_VALUES),
+    *(idea(key, sign) for key, sign in RESCALED_TOO.items()),
 )
 
 
-def _lse_instead(value: Callable[[Array, Array], Array]) -> Writes:
+def lse_instead(value: Callable[[Array, Array], Array]) -> Writes:
     """Right O, and another LSE, computed from m and l."""
 
     def formula(s: Array, v: Array, case: Case) -> Outputs:
@@ -149,19 +195,50 @@ def _lse_of_hidden(lse: float, everywhere: bool) -> Writes:
     return from_scores(formula)
 
 
+def _lse_before_the_last_tile(value: Callable[[Array, Array, Array, Array], Array]) -> Writes:
+    """Right O, and an LSE of m and l before the last tile, and after it."""
+
+    def formula(s: Array, v: Array, case: Case) -> Outputs:
+        before = np.arange(s.shape[-1]) // shape_of(case).Bc < last_looked_at(case)[:, None]
+        old, new = attention(np.where(before, s, -np.inf), v), attention(s, v, case)
+        lse = value(old["m_ptr"], old["l_ptr"], new["m_ptr"], new["l_ptr"])
+        return {"o_ptr": new["o_ptr"], "lse_ptr": lse}
+
+    return from_scores(formula)
+
+
+# LSE of m and l where 2 and e are mixed up, by what is said of it.
+OTHER_BASES: Mapping[str, Callable[[Array, Array], Array]] = {
+    "lse-in-base-two": lambda m, l: (m + np.log(l)) * LOG2_E,
+    "lse-in-base-two/mixed": lambda m, l: m * LOG2_E + np.log(l),
+    "lse-in-base-two/added": lambda m, l: m + np.log2(l),
+    "lse-in-base-two/natural-already": lambda m, l: (m + np.log(l)) / LOG2_E,
+    "lse-in-base-two/natural-maximum": lambda m, l: m / LOG2_E + np.log(l),
+    "lse-in-base-two/natural-sum": lambda m, l: m + np.log(l) / LOG2_E,
+}
+
+LSE_LACKS = {
+    "lse-lacks-the-last-tile": (
+        _lse_before_the_last_tile(lambda m, l, m_new, l_new: m + np.log(l)),
+        _lse_before_the_last_tile(lambda m, l, m_new, l_new: m_new + np.log(l)),
+        _lse_before_the_last_tile(lambda m, l, m_new, l_new: m_new + np.log(_or_one(l))),
+    ),
+    "lse-lacks-the-last-tile/maximum": (_lse_before_the_last_tile(lambda m, l, m_new, l_new: m + np.log(l_new)),),
+}
+
 _OF_M_AND_L = (
-    idea("lse-without-max", _lse_instead(lambda m, l: np.log(l))),
-    idea("lse-without-log", _lse_instead(lambda m, l: m + l)),
-    idea("lse-is-the-normaliser", _lse_instead(lambda m, l: l)),
-    idea("lse-is-the-max", _lse_instead(lambda m, l: m)),
-    idea("lse-of-the-sum", _lse_instead(lambda m, l: np.log(m + l))),
-    idea("lse-of-hidden-rows", _lse_instead(lambda m, l: np.where(l == 0, 0.0, m + np.log(np.where(l == 0, 1.0, l))))),
-    idea("lse-in-base-two", _lse_instead(lambda m, l: (m + np.log(l)) * LOG2_E)),
-    idea("lse-in-base-two/mixed", _lse_instead(lambda m, l: m * LOG2_E + np.log(l))),
-    idea("lse-in-base-two/added", _lse_instead(lambda m, l: m + np.log2(l))),
+    idea("lse-without-max", lse_instead(lambda m, l: np.log(l))),
+    idea("lse-without-log", lse_instead(lambda m, l: m + l)),
+    idea("lse-is-the-normaliser", lse_instead(lambda m, l: l)),
+    idea("lse-is-the-max", lse_instead(lambda m, l: m)),
+    idea("lse-of-the-sum", lse_instead(lambda m, l: np.log(m + l))),
+    idea("lse-of-hidden-rows", lse_instead(lambda m, l: np.where(l == 0, 0.0, m + np.log(np.where(l == 0, 1.0, l))))),
+    *(idea(key, lse_instead(lse)) for key, lse in OTHER_BASES.items()),
 )
+LACKING_A_TILE = tuple(idea(key, *signs) for key, signs in LSE_LACKS.items())
 LSE = (
     *_OF_M_AND_L,
+    *LACKING_A_TILE,
     idea(
         "lse-of-hidden-rows/finite",
         *(_lse_of_hidden(lse, everywhere) for lse in FINITE for everywhere in (False, True)),

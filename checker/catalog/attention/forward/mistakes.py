@@ -9,7 +9,9 @@ from functools import partial
 import numpy as np
 
 from checker.catalog.attention.bounds import looked_at, transposed
+from checker.catalog.attention.dropped import dropped
 from checker.catalog.attention.forward.models import (
+    FINITE,
     Outputs,
     attention,
     from_scores,
@@ -20,7 +22,7 @@ from checker.catalog.attention.forward.models import (
     without_max,
 )
 from checker.catalog.attention.launch import shape_of, wide, writes
-from checker.catalog.attention.reference import bias, scaled_products, scores, sees
+from checker.catalog.attention.reference import bias, is_causal, scaled_products, scores, sees
 from checker.catalog.numbers import LOG2_E, exp32, rounded
 from checker.course.case import Array, Case
 from checker.course.misconception import Access, Misconception, Part, Product, Raises, Unwritten, Writes
@@ -128,6 +130,37 @@ def _keys_up_to_n_q(case: Case) -> Array:
     return np.asarray(np.arange(shape.n_k) < -(-shape.n_q // shape.Bc) * shape.Bc)
 
 
+def _k_filled(value: float) -> Writes:
+    """K past the last key is loaded as this number, and no score is hidden: it is multiplied with each query."""
+
+    def formula(s: Array, v: Array, case: Case) -> Outputs:
+        past = -s.shape[-1] % shape_of(case).Bc
+        if not past or is_causal(case):
+            return {}
+        filled = case.tensors["k_ptr"].values.dtype.type(value)
+        products = (wide(case, "q").astype(np.float32) * np.float32(filled)).astype(np.float64)
+        extra = float(case.scalars["scale"]) * products.sum(axis=-1, keepdims=True)
+        if np.isfinite(value) and not np.isfinite(extra).all():  # where it overflows, NaN says nothing of it
+            return {}
+        s, (_, v) = np.concatenate([s, np.repeat(extra, past, axis=-1)], axis=-1), padded(s, v, case)
+        m = s.max(axis=-1, keepdims=True)
+        e = exp32(s - m)
+        l = e.sum(axis=-1, keepdims=True)
+        return {"o_ptr": (dropped(case, e) @ v) / l, "l_ptr": l[..., 0], "lse_ptr": (m + np.log(l))[..., 0]}
+
+    return from_scores(formula)
+
+
+def vector_for_o(of: str) -> Writes:
+    """One number of each query in all columns of its row of O."""
+
+    def formula(s: Array, v: Array, case: Case) -> Outputs:
+        vector = attention(s, v, case)[of][..., None]
+        return {"o_ptr": np.repeat(vector, v.shape[-1], axis=-1)}
+
+    return from_scores(formula)
+
+
 def _up_to_n_q(s: Array, v: Array, case: Case) -> Outputs:
     return attention(np.where(_keys_up_to_n_q(case), s, -np.inf), v, case)
 
@@ -163,6 +196,8 @@ def of_p(model: Callable[..., Writes], m: str, others: str) -> tuple[Misconcepti
         idea("reduced-over-the-whole-tile/both", model(over="both")),
     )
 
+
+VECTORS = {"l": "the normaliser", "m": "the maximum", "lse": "LSE"}
 
 # Wrong ideas about scores and keys that any forward kernel can have. Numbers are those of the lessons' example: the
 # scores 1 3 | 2 5 of one query, and the values 10 20 | 30 40.
@@ -202,4 +237,11 @@ SCORES = (
     idea("lse-as-the-normaliser", from_scores(_divided_by_lse)),
     idea("loop-to-another-end", from_scores(_up_to_n_q)),
     idea("loop-to-another-end/o", from_scores(_o_up_to_n_q)),
+    *(idea("vector-for-o", vector_for_o(f"{name}_ptr"), vector=said) for name, said in VECTORS.items()),
+    # The last ones: of another kernel that makes NaN of all tails, something else may be known.
+    idea(
+        "k-filled-with-infinity",
+        _k_filled(-np.inf).at(Part.K_OF_MINUS_INFINITY, needed=True),
+        *(_k_filled(value) for value in FINITE),
+    ),
 )

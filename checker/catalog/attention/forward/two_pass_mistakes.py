@@ -40,6 +40,7 @@ PASSES = (
     idea("keys-not-advanced/first", passes(stale=0)),
     idea("l-in-the-exponent", passes(weights=lambda t: exp32(t.s - t.m - t.l))),
     idea("own-maximum-in-pass-2", passes(weights=lambda t: t.own / t.l)),
+    idea("own-maximum-in-pass-2/running", passes(weights=lambda t: exp32(t.s - t.top) / t.l)),
     idea(
         "max-missing-in-one-pass", passes(p=lambda s, m: exp32(s), old_l=one, weights=lambda t: exp32(t.s - t.m) / t.l)
     ),
@@ -49,6 +50,7 @@ PASSES = (
     idea("tail-hidden-in-one-pass", passes(second=scores_with_tail)),
     idea("denominator-not-rescaled", passes(old_l=one).at(Part.NORMALISER)),
     idea("new-part-not-rescaled", passes(own=True).at(Part.NORMALISER)),
+    idea("new-part-rescaled-too", passes(new_too=True).at(Part.NORMALISER)),
     idea(
         "block-local",
         passes(weights=lambda t: t.own / t.own.sum(axis=-1, keepdims=True)),

@@ -24,6 +24,7 @@ class Tile:
     l: Array
     last_m: Array  # maximum of the last tile of keys alone
     seen: Array  # sum of exp(S - m) up to and with this tile
+    top: Array  # maximum up to and with this tile
 
     @property
     def own(self) -> Array:
@@ -59,6 +60,7 @@ def passes(
     top: Callable[[Array, Array], Array] = np.maximum,
     old_l: Callable[[Array], Array] = lambda a: a,
     own: bool = False,
+    new_too: bool = False,
     hidden_too: bool = False,
     over: Over = "",
     p: Callable[[Array, Array], Array] = lambda s, m: exp32(s - m),
@@ -74,8 +76,8 @@ def passes(
 
     `first` and `second` are the scores of the passes. Pass 1: `top(m, m_tile)` is the running maximum,
     `kept_m(m, m_new)` what is kept of it, `old_l` the factor of the normaliser, given exp(m - m_new); `own`: a tile's
-    exponentials are relative to its own maximum; `hidden_too`: the maximum is taken before scores are hidden; `over`:
-    which reductions run over the whole tile.
+    exponentials are relative to its own maximum; `new_too`: their sum gets the factor of the old one; `hidden_too`:
+    the maximum is taken before scores are hidden; `over`: which reductions run over the whole tile.
 
     `p(s, m)` are the exponentials of both passes, or `unscaled(s, m, scale)` if the scores themselves are not scaled.
 
@@ -99,16 +101,17 @@ def passes(
             m_j = reduced(np.max, compared, case, over in ("max", "both"))
             m_new = top(m, m_j)
             l_j = reduced(np.sum, exponentials(s_j, m_j if own else m_new), case, over in ("sum", "both"))
-            l, m = old_l(exp32(m - m_new)) * l + l_j, kept_m(m, m_new)
+            factor = old_l(exp32(m - m_new))
+            l, m = factor * l + (factor * l_j if new_too else l_j), kept_m(m, m_new)
 
-        o, seen = np.zeros((*s.shape[:-1], v.shape[-1])), np.zeros_like(l)
+        o, seen, top_2 = np.zeros((*s.shape[:-1], v.shape[-1])), np.zeros_like(l), np.full_like(l, -np.inf)
         s = second(s, with_tail, scale)
         whole = np.pad(s, ((0, 0), (0, 0), (0, v.shape[1] - s.shape[-1])), constant_values=-np.inf)
         every = list(tiles(s, v[:, : s.shape[-1]], case) if stale is None else tiles(whole, v, case))
         for s_j, v_j in every if stale is None else [every[stale]] * len(every):
             e = exponentials(s_j, m)
-            seen = seen + e.sum(axis=-1, keepdims=True)
-            p_j = weights(Tile(s_j, m, l, m_j, seen)) if weights else e / l
+            seen, top_2 = seen + e.sum(axis=-1, keepdims=True), np.maximum(top_2, s_j.max(axis=-1, keepdims=True))
+            p_j = weights(Tile(s_j, m, l, m_j, seen, top_2)) if weights else e / l
             o = each(kept * o + p_j.astype(kind).astype(np.float64) @ v_j, l)
         return {"o_ptr": last(o, l)[:, :count]}
 

@@ -80,7 +80,7 @@ KEPT_DIVIDED: Parts = {
 DIVIDED_AT_THE_END: Parts = {**KEPT_DIVIDED, "f": lambda v: v.old, "h": _one, "e": lambda v: v.new_l}
 
 
-def _stepping(parts: Parts) -> Writes:
+def stepping(parts: Parts) -> Writes:
     """The outputs of a kernel whose step has these parts."""
 
     def formula(s: Array, v: Array, case: Case) -> Outputs:
@@ -115,7 +115,7 @@ def by_part(right: Parts, of: Callable[[Writes], Writes] = lambda sign: sign) ->
     ones = (
         idea(
             "part-of-the-update",
-            *(of(_stepping({**right, part: factor})).at(_LINES[part]) for factor in factors),
+            *(of(stepping({**right, part: factor})).at(_LINES[part]) for factor in factors),
             part=part,
         )
         for part, factors in _ELSE.items()
@@ -123,7 +123,7 @@ def by_part(right: Parts, of: Callable[[Writes], Writes] = lambda sign: sign) ->
     twos = (
         idea(
             "part-of-the-update/two",
-            *(of(_stepping({**right, one: a, other: b})).at(_LINES[one]) for a, b in product(_ELSE[one], _ELSE[other])),
+            *(of(stepping({**right, one: a, other: b})).at(_LINES[one]) for a, b in product(_ELSE[one], _ELSE[other])),
             part=one,
             other=other,
         )

@@ -56,12 +56,11 @@ def call_back(
 
 
 def folded_back(case: Case) -> Case:
-    """A launch of the family with the values and sizes of this call: with delta, and without O."""
+    """A launch of the family with the values and sizes of this call, and with delta."""
     one = folded(case)
     delta = (wide(one, "o") * wide(one, "do")).sum(axis=-1)
     rows = one.tensors["lse_ptr"]
-    tensors = {name: tensor for name, tensor in one.tensors.items() if name != "o_ptr"}
-    return replace(one, tensors={**tensors, "delta_ptr": replace(rows, values=delta)})
+    return replace(one, tensors={**one.tensors, "delta_ptr": replace(rows, values=delta)})
 
 
 def as_in_kernels(sign: Writes, *only: str, causal: bool = False) -> Writes:

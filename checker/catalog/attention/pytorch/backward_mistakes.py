@@ -58,6 +58,7 @@ OF_DELTA_AND_DS = (
     _idea("delta-of-the-gradient/squared", models.DELTA_OF_DO),
     _idea("delta-of-the-gradient", models.DELTA_WITHOUT_O),
     _idea("delta-of-the-queries", models.DELTA_OF_Q),
+    _idea("delta-is-a-mean", models.DELTA_OF_MEAN),
     _idea("delta-of-one-tile"),
     _idea("reduced-over-everything", *models.DELTA_OF_EVERYTHING),
     _idea("ds-without-p"),
@@ -67,7 +68,7 @@ OF_DELTA_AND_DS = (
             as_in_kernels(dp_from(one, other).at(Product(frozenset({f"{one}_ptr", f"{other}_ptr"}))), "dq", "dk"),
             operand=what,
         )
-        for what, place, one, other in OPERANDS_OF_DP
+        for what, place, one, other in (*OPERANDS_OF_DP, ("O", "dO", "o", "v"))
     ),
 )
 
@@ -88,6 +89,8 @@ OF_P = (
     _idea("mask-of-each-tile/queries", *models.QUERIES_FROM_ZERO),
     _idea("causal-offset-reversed", *models.OFFSET_REVERSED),
     _idea("causal-top-left", *models.TOP_LEFT),
+    _idea("causal-unasked", *models.UNASKED),
+    _idea("causal-tile-not-masked", *models.ONE_TILE_MASKED),
     _idea("causal-off-by-one", *models.ONE_TOO_FEW),
     _idea("causal-off-by-one/future", *models.ONE_TOO_MANY),
     _idea("causal-upside-down", *_of("causal-upside-down", causal=True)),

@@ -6,6 +6,7 @@ A call makes all three gradients, where each kernel of the family makes some.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -18,6 +19,7 @@ from checker.catalog.attention.backward.models import (
     from_gradients,
     from_p,
     lse_of,
+    masked_once,
     masked_only_in_ds,
     p_of,
     tile_softmax,
@@ -25,6 +27,7 @@ from checker.catalog.attention.backward.models import (
 )
 from checker.catalog.attention.backward.models import scaled as scaled_in_kernels
 from checker.catalog.attention.bounds import looked_at, transposed
+from checker.catalog.attention.forward.causal_mistakes import causal_unasked
 from checker.catalog.attention.forward.models import last_looked_at
 from checker.catalog.attention.launch import shape_of, wide
 from checker.catalog.attention.pytorch.backward import as_in_kernels
@@ -58,6 +61,7 @@ def _of_tiles_of_queries(o: Array, do: Array, case: Case) -> Array:
 DELTA_OF_O = _with_delta(lambda o, do, case: (o * o).sum(axis=-1, keepdims=True))
 DELTA_OF_DO = _with_delta(lambda o, do, case: (do * do).sum(axis=-1, keepdims=True))
 DELTA_WITHOUT_O = _with_delta(lambda o, do, case: do.sum(axis=-1, keepdims=True))
+DELTA_OF_MEAN = _with_delta(lambda o, do, case: (o * do).mean(axis=-1, keepdims=True))
 DELTA_OF_Q = _with_delta(lambda o, do, case: (do * wide(case, "q")).sum(axis=-1, keepdims=True))
 DELTA_OF_EVERYTHING = (
     _with_delta(lambda o, do, case: np.asarray((o * do).sum())),
@@ -244,6 +248,22 @@ def _p_outside(case: Case, g: Gradients) -> dict[str, Array]:
     return collected(case, g.p, np.where(sees(case), g.p * g.dp - delta_of(case), 0.0))
 
 
+def _unasked(case: Case, ending_only: bool) -> Array:
+    """P of calls that are not causal, with the causal mask all the same, or only the loops that go with it."""
+    return p_of(case, scores(case), lse_of(case), causal_unasked(case, ending_only))
+
+
+def _unless_causal(sign: Writes) -> Writes:
+    """This sign, of calls that are not causal alone."""
+    return replace(sign, outputs=lambda case: {} if case.constexprs["causal"] else sign.outputs(case))
+
+
+UNASKED = tuple(
+    _unless_causal(as_in_kernels(from_p(partial(_unasked, ending_only=ending_only)))) for ending_only in (False, True)
+)
+ONE_TILE_MASKED = tuple(
+    as_in_kernels(from_p(partial(masked_once, keys_outside=outside)), causal=True) for outside in (True, False)
+)
 NOT_RESET = {name: _not_reset(*name.split()) for name in ("dk dv", "dq", "dk", "dv")}
 EXCHANGED = _exchanged(False), _exchanged(True)
 DELTA_OUTSIDE = as_in_kernels(from_gradients(_p_outside), "dq", "dk")

@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from checker.catalog.attention.forward.causal_mistakes import CAUSAL
-from checker.catalog.attention.forward.flash_2_mistakes import ACCUMULATION, LSE
-from checker.catalog.attention.forward.mistakes import SCORES
+from checker.catalog.attention.forward import causal_mistakes, flash_2_mistakes
+from checker.catalog.attention.forward import mistakes as forward_mistakes
+from checker.catalog.attention.forward.causal_mistakes import CAUSAL, UNASKED
+from checker.catalog.attention.forward.flash_2_mistakes import (
+    ACCUMULATION,
+    LSE,
+    LSE_LACKS,
+    OTHER_BASES,
+    OWN_VALUES,
+    RESCALED_TOO,
+    lse_instead,
+)
+from checker.catalog.attention.forward.mistakes import SCORES, VECTORS, vector_for_o
 from checker.catalog.attention.pytorch import models
 from checker.catalog.attention.pytorch.calls import as_in_the_family
 from checker.course.misconception import Misconception, Sign, Writes, chosen
 from checker.course.words import Ideas
 
-idea = Ideas(__file__)
+idea = Ideas(__file__, causal_mistakes.idea, flash_2_mistakes.idea, forward_mistakes.idea)
 
 
 def _of(*ids: str) -> tuple[Writes, ...]:
     """The signs by which kernels with these ideas are known."""
     every = (*ACCUMULATION, *CAUSAL, *LSE, *SCORES)
     signs = (sign for one in chosen(every, *ids) for sign in one.signs)
-    return tuple(as_in_the_family(sign) for sign in signs if isinstance(sign, Writes))
+    return _lent(*(sign for sign in signs if isinstance(sign, Writes)))
+
+
+def _lent(*signs: Writes) -> tuple[Writes, ...]:
+    """The signs of kernels, as signs of functions in PyTorch."""
+    return tuple(as_in_the_family(sign) for sign in signs)
 
 
 def _idea(key: str, *signs: Sign) -> Misconception:
@@ -45,8 +60,11 @@ VALUES = (
     _idea("sum-of-last-tile"),
     _idea("softmax-of-each-tile", *models.SOFTMAX_OF_EACH_TILE),
     _idea("softmax-of-each-tile/p", models.SUM_OF_SOFTMAXES),
+    _idea("softmax-of-each-tile/values", *_lent(*OWN_VALUES)),
     _idea("rescaled-by-the-inverse", *models.INVERSE_FACTORS),
     _idea("divided-at-every-step"),
+    _idea("divided-twice"),
+    *(_idea(key, *_lent(sign)) for key, sign in RESCALED_TOO.items()),
     _idea("not-divided"),
     _idea("reduced-over-everything", *models.OVER_EVERYTHING),
     _idea("reduced-over-queries", *models.STATE_ACROSS_KEYS),
@@ -63,6 +81,9 @@ VALUES = (
     _idea("causal-top-left"),
     _idea("causal-offset-reversed", *models.OFFSET_REVERSED),
     _idea("causal-ignored"),
+    *(_idea(key, *_lent(sign)) for key, sign in UNASKED.items()),
+    _idea("causal-tile-not-masked"),
+    _idea("loop-begins-at-the-diagonal"),
     _idea("loop-ends-too-early"),
     _idea("hidden-rows-nan"),
     _idea("hidden-rows-mean-of-v", models.MEAN_OF_V),
@@ -72,6 +93,8 @@ VALUES = (
     _idea("lse-without-log"),
     _idea("lse-is-the-normaliser"),
     _idea("lse-is-the-max"),
+    *(_idea(key, *_lent(*signs)) for key, signs in LSE_LACKS.items()),
+    *(_idea(key, *_lent(lse_instead(lse))) for key, lse in OTHER_BASES.items()),
     _idea("v-from-k"),
     _idea("sign-reversed"),
     _idea("scale-on-the-output"),
@@ -85,6 +108,7 @@ VALUES = (
     _idea("whole-tiles-only"),
     _idea("k-not-transposed", models.RESHAPED),
     _idea("only-one-head"),
+    *(idea("vector-for-o", *_lent(vector_for_o(f"{name}_ptr")), vector=said) for name, said in VECTORS.items()),
 )
 
 IN_PYTORCH = (*MEMORY_AND_WORK, *VALUES)
