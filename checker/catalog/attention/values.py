@@ -13,6 +13,9 @@ from checker.catalog.softmax.cases import RISE, SMALL_TERM
 from checker.course.case import Array, Tensor, as_bf16
 
 LARGEST_SCORE = 1e12  # two fp16 rows of 128 give no more: what is larger may stand for infinity
+# A GPU rounds scale * s - m once, after the difference: half a unit in the last place of m is left, whose exponential
+# has to be finite.
+LARGEST_ON_GPU = 1e8
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def _left_out(begins: Begins, line: Part | None = None) -> Unwritten:
 def skipping(begins: Begins, *more: tuple[bool, bool]) -> tuple[Sign, ...]:
     """Steps that are longer than a block, in the loop that writes, or in one before it.
 
-    `more`: of which loops besides; a maximum by itself is wrong only if a case has the largest element between blocks.
+    `more`: of which loops as well; a maximum by itself is wrong only if a case has the largest element between blocks.
     """
     loops = ((True, True), (False, True), *more)
     of_values = (y_is(lambda x, case, of=of: _seen(x, case, begins, *of)) for of in loops)  # type: ignore[misc]

@@ -11,7 +11,15 @@ import numpy as np
 
 from checker.catalog.attention.launch import FAR_APART, Proves, Shape, some_heads
 from checker.catalog.attention.reference import sees
-from checker.catalog.attention.values import drawn_factor, hard_inputs, in_bf16, large_scores, long_sums, normal_inputs
+from checker.catalog.attention.values import (
+    LARGEST_ON_GPU,
+    drawn_factor,
+    hard_inputs,
+    in_bf16,
+    large_scores,
+    long_sums,
+    normal_inputs,
+)
 from checker.catalog.cases import covering, orders
 from checker.catalog.numbers import half_in_words, halves
 from checker.course.case import Case
@@ -102,10 +110,11 @@ class CaseMaker:
         return self._launch("fp16, a sum of small terms", "half", shape, sums, once=True, **mask)
 
     def on_gpu(self, **mask: bool) -> list[Case]:
-        """Launches for a GPU alone: heads of the usual width in bf16, scores of any size, heads that lie far apart."""
+        """Launches for a GPU alone: heads of the usual width in bf16, large scores, heads that lie far apart."""
         some = Shape(17, 40, 16, 16, 16)
+        large = large_scores(self.random("large"), some, LARGEST_ON_GPU)
         return [
-            self._launch("large scores", "any-length", some, large_scores(self.random("large"), some), **mask),
+            self._launch("large scores", "any-length", some, large, **mask),
             self.large("bf16", "bf16", "half", NARROW, bf16=True, **mask),
             self.large("far", FAR, "far-heads", FAR_HEADS),
         ]
