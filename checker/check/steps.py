@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -14,7 +14,7 @@ from checker.box.alone import Alone
 from checker.box.compiling import Compiler
 from checker.box.exchange import Ending
 from checker.box.here import Here
-from checker.box.parent import Box, BoxResult, Pass
+from checker.box.parent import Box, BoxResult, Lent, Pass
 from checker.box.protocol.fitting import smallest_tiles, tile
 from checker.box.protocol.launch import Launch
 from checker.box.protocol.records import MEMORY, TILE
@@ -32,6 +32,7 @@ from checker.judge.endings import ended, malformed
 from checker.judge.errors import error_finding
 from checker.judge.evidence import Evidence, locator
 from checker.judge.judge import in_order_of_cases, judge, properties, status_of
+from checker.judge.launches import as_launched, refused_launches
 from checker.judge.overwork import overworked
 from checker.judge.text.branches import finding_on, not_entered
 from checker.judge.text.branches import unproven as unproven_branch
@@ -116,6 +117,8 @@ class Check:
                 verdict = self._judged(puzzle, program, plan, evidence, result)
             if verdict.earned:  # what does not compile scores 0, whatever else is wrong with it
                 verdict = self._with_compiled(verdict, compiler)
+        if others and verdict.accepted:
+            verdict = self._with_launches(verdict, evidence, others)
         return Outcome(cleaned(verdict), self.submission, program, tuple(evidence), tuple(others))
 
     def _not_run(self, *findings: Finding) -> Outcome:
@@ -295,6 +298,20 @@ class Check:
         else:
             return verdict
         return replace(verdict, compiled=compilations(compiled))
+
+    def _with_launches(self, verdict: Verdict, evidence: list[Evidence], others: Sequence[Lent]) -> Verdict:
+        """The verdict on a function with what the compiler made of the kernels that it is lent, as it launches them."""
+        launched = as_launched(self.puzzle, evidence, self.terms.targets)
+        refused: list[Finding] = []
+        for source, names in others:
+            own = [(one, job) for one, job in launched if job.kernel in names]
+            jobs = [job for _, job in own]
+            with Compiler(source, jobs, self.terms.limits, self.terms.host, assembled=False) as compiler:
+                made = zip((one for one, _ in own), compiler.results(), strict=True)
+                refused += refused_launches(list(made), self.where)
+        once = {(finding.id, finding.where.line): finding for finding in reversed(refused)}
+        findings = tuple(reversed(once.values()))
+        return replace(verdict, status=Status.DOES_NOT_COMPILE, findings=findings, remarks=()) if findings else verdict
 
 
 _UNREADABLE_CODE = Finding(

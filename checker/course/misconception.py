@@ -193,11 +193,22 @@ class Launches:
 
 
 @dataclass(frozen=True)
+class InHalf:
+    """A function launches a kernel with a tensor in half precision for a parameter that has to be fp32."""
+
+    parameter: str
+
+    def recognises(self, signature: Mapping[str, str]) -> bool:
+        """Whether a launch of this signature does."""
+        return signature.get(self.parameter) in ("*fp16", "*bf16")
+
+
+@dataclass(frozen=True)
 class Undefined:
     """What masked lanes hold without `other` reaches the output: the puzzle's own words for it."""
 
 
-Sign = Undefined | Writes | Unwritten | Reaches | Raises | Moves | Uses | Launches
+Sign = Undefined | Writes | Unwritten | Reaches | Raises | Moves | Uses | Launches | InHalf
 
 
 @dataclass(frozen=True)

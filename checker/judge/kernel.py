@@ -24,7 +24,7 @@ from checker.judge.evidence import (
 )
 from checker.judge.footprint import footprint_findings
 from checker.judge.general import finding
-from checker.judge.launches import launch_findings
+from checker.judge.launches import kept_in_half, launch_findings
 from checker.judge.memory import memory_notes, name_gaps
 from checker.judge.notes import Left, Loss, Note, WrittenTwice, findings
 from checker.judge.overwork import overwork_finding, overworked
@@ -104,7 +104,8 @@ def _collected(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: C
 def _wrong_with(puzzle: Puzzle, one: Evidence, where: Locator, code: Code, seen: Seen) -> str:
     """What is wrong with a launch that ran to its end, in a few words; nothing if it is right."""
     assert one.result is not None
-    if notes := memory_notes(one, where) or _differing_runs(one, where):
+    notes: list[Note] = memory_notes(one, where) or _differing_runs(one, where)
+    if notes := notes or list(kept_in_half(puzzle, one, where)):
         seen.memory += notes
         return notes[0].finding.title  # values follow from that
     lost = losses(one, where)

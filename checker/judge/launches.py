@@ -1,23 +1,31 @@
-"""Which kernels a function has launched, and how often: each of those that it is for, once."""
+"""Which kernels a function has launched, and how often: each of those that it is for, once; and what a GPU takes."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from checker.course.misconception import Launches
+from checker.box.compiling import Compiled, Job
+from checker.box.protocol.results import Launched
+from checker.course.misconception import InHalf, Launches
 from checker.course.puzzle import Puzzle
+from checker.course.targets import KNOWN
 from checker.course.verdict import Finding, Status
-from checker.judge.evidence import Evidence, Locator
+from checker.judge.evidence import Evidence, Locator, listed
+from checker.judge.forms import MEMORY
 from checker.judge.general import finding
 from checker.judge.naming import ideas
+from checker.judge.notes import Note
+
+MOST_COMPILED = 8  # launches; of more than that, those with the largest tiles
 
 
 def launch_findings(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Finding]:
     """The misconception that explains which kernels a call has launched; or the first one that it does not fit."""
     case, result = evidence.case, evidence.result
     assert result is not None
-    every = [kernel for one in puzzle.kernels for kernel in one.launches]  # in the order in which the box has them
+    every = _every(puzzle)
     launches = [(every[number], line) for number, line in result.log.launched if number < len(every)]
     times = Counter(name for name, _ in launches)
     asked = puzzle.launched(case.kernel)
@@ -32,3 +40,84 @@ def launch_findings(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Itera
         yield finding("kernel-not-launched", Status.OVER_TRAFFIC, where(None, case), function=wrong)
     else:
         yield finding("launched-too-often", Status.OVER_TRAFFIC, where(line, case), function=wrong, times=times[wrong])
+
+
+def kept_in_half(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Note]:
+    """What a function keeps in half precision although nothing else of it is rounded so."""
+    assert evidence.result is not None
+    known = ideas(puzzle.misconceptions, InHalf)
+    for one in evidence.result.launched:
+        for idea in known:
+            if any(sign.recognises(one.form.signature) for sign in idea.signs):
+                yield Note(idea.finding(Status.WRONG, where(one.line, evidence.case)))
+
+
+def _every(puzzle: Puzzle) -> list[str]:
+    """The kernels that a puzzle's functions launch, in the order in which the box has them."""
+    return [kernel for one in puzzle.kernels for kernel in one.launches]
+
+
+def as_launched(puzzle: Puzzle, evidence: Sequence[Evidence], targets: Sequence[str]) -> list[tuple[Launched, Job]]:
+    """The kernels to compile as they were launched: of each kernel, type and set of options the largest tiles."""
+    every, largest = _every(puzzle), dict[object, Launched]()
+    for one in (launched for e in evidence for result in e.results for launched in result.launched):
+        if one.kernel < len(every):
+            blocks = {name: value for name, value in one.form.constexprs.items() if name != "D"}
+            kind = str((one.kernel, _types(one), blocks, one.options))
+            largest[kind] = max(largest.get(kind, one), one, key=_bytes)
+    chosen = sorted(largest.values(), key=_bytes, reverse=True)[:MOST_COMPILED]
+    return [
+        (
+            one,
+            Job(
+                every[one.kernel],
+                target,
+                dict(one.form.signature),
+                dict(one.form.constexprs),
+                one.form.multiples,
+                MEMORY,
+                one.options,
+            ),
+        )
+        for target in targets
+        for one in chosen
+    ]
+
+
+def _types(one: Launched) -> list[str]:
+    return [kind for kind in one.form.signature.values() if kind.startswith("*")]
+
+
+def _bytes(one: Launched) -> int:
+    """The size of a tile in each dimension, times that of its elements."""
+    sides = math.prod(int(value) for value in one.form.constexprs.values() if not isinstance(value, bool))
+    return sides * (4 if _types(one)[0] == "*fp32" else 2)
+
+
+def refused_launches(compiled: Sequence[tuple[Launched, Compiled]], where: Locator) -> Iterator[Finding]:
+    """Launches that a GPU does not take: there is no room for their tiles, or they do not compile."""
+    for launched, made in compiled:
+        job, limit = made.job, KNOWN[made.job.target].shared_limit
+        said = [f"{name}={value}" for name, value in {**job.constexprs, **job.options}.items()]
+        how, place = listed([*said, f"{_types(launched)[0][1:]} inputs"]), where(launched.line)
+        if made.error is not None:
+            yield finding(
+                "launch-does-not-compile",
+                Status.DOES_NOT_COMPILE,
+                place,
+                (f"Triton says: {made.error.message.strip().split(chr(10))[0]}",),
+                kernel=job.kernel,
+                target=job.target,
+                how=how,
+            )
+        elif made.shared is not None and made.shared > limit:
+            yield finding(
+                "launch-too-large",
+                Status.DOES_NOT_COMPILE,
+                place,
+                kernel=job.kernel,
+                target=job.target,
+                how=how,
+                shared=made.shared,
+                limit=limit,
+            )

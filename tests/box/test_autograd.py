@@ -10,11 +10,13 @@ import pytest
 from checker.box.host import Host
 from checker.box.parent import Box, Limits
 from checker.box.protocol.device import Device
-from checker.box.protocol.launch import Launch, TensorArgument
-from checker.box.protocol.results import LaunchResult
+from checker.box.protocol.launch import Form, Launch, TensorArgument
+from checker.box.protocol.results import Launched, LaunchResult
 from tests.conftest import installed
 
 installed("torch")
+
+MOST_FORMS = 8  # as in `box.inside.autograd`, which only a runner imports
 
 LENT = """
 import triton
@@ -39,7 +41,7 @@ def attention_forward(ctx, q, k, v, scale):
 
 def attention_backward(ctx, do):
     k, v = ctx.saved_tensors
-    dq = torch.empty(do.shape)
+    dq = torch.empty(do.shape, device=do.device)
     double_kernel[(3,)](do, dq, do.stride(2), 5, B=8)
     {backward}
 """
@@ -138,8 +140,59 @@ def test_launches_of_another_form_are_errors(host: Host) -> None:
         assert said.startswith(begins)
 
 
-def test_options_for_a_compiler_are_let_through(host: Host) -> None:
-    assert called(host, RIGHT.replace("B=8", "B=8, num_warps=8, num_stages=2, maxnreg=64")).error is None
+def test_launches_are_told_as_a_compiler_gets_them(host: Host) -> None:
+    done = called(host, RIGHT.replace("B=8", "B=8, num_warps=8, num_stages=2"), name=FORWARD)
+    signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "row_stride": "i32", "n": "i32", "B": "constexpr"}
+    assert done.error is None
+    assert done.launched == (Launched(0, 5, Form(signature, {"B": 8}, ()), {"num_warps": 8, "num_stages": 2}),)
+
+
+def test_an_option_is_a_whole_number(host: Host) -> None:
+    assert complaint(host, RIGHT.replace("B=8", "B=8, num_warps=8.0"))[1] == (
+        "double_kernel: num_warps must be a whole number"
+    )
+
+
+def test_of_many_launches_alike_one_is_told_and_of_many_kinds_a_few(host: Host) -> None:
+    often = called(host, f"for _ in range(20): {RIGHT}", name=FORWARD)
+    assert often.error is None and len(often.launched) == 1 and len(often.log.launched) == 20
+    other = RIGHT.replace("B=8", "B=8, num_stages=n")
+    assert len(called(host, f"for n in range(20): {other}", name=FORWARD).launched) == MOST_FORMS
+
+
+ON_THE_CPU = {
+    "p = torch.empty(2, 3)": "torch.empty without device= makes a tensor on the CPU",
+    "p = torch.zeros((2, 3), dtype=torch.float32)": "torch.zeros without device= makes a tensor on the CPU",
+    "p = torch.arange(3)": "torch.arange without device= makes a tensor on the CPU",
+    "p = torch.empty_like(q, device='cpu')": "empty_like is told to make a tensor on the CPU",
+    "p = q.to('cpu')": "to is told to make a tensor on the CPU",
+    "p = q.new_empty(2, device='cpu')": "new_empty is told to make a tensor on the CPU",
+}
+
+
+@pytest.mark.parametrize("line", ON_THE_CPU)
+@pytest.mark.parametrize("direction", [FORWARD, BACKWARD])
+def test_what_lies_on_the_cpu_wherever_q_lies_is_an_error(host: Host, direction: str, line: str) -> None:
+    if direction == FORWARD:
+        said = complaint(host, f"{line}; {RIGHT}")
+    else:
+        said = complaint(host, backward=f"{line.replace('q', 'do')}; {RETURNED}")
+    assert said[:2] == ("OnAnotherDevice", ON_THE_CPU[line])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "p = torch.empty(2, 3, device=q.device)",
+        "p = torch.full((), 2.0) * q",  # a single number
+        "p = torch.zeros_like(q)",
+        "p = q.new_zeros(2)",
+        "p = q.to(torch.float32)",
+        "p = torch.ones(3, device=q.device, dtype=q.dtype)",
+    ],
+)
+def test_what_lies_where_q_lies_is_none(host: Host, line: str) -> None:
+    assert called(host, f"{line}; {RIGHT}", name=FORWARD).error is None
 
 
 @pytest.mark.parametrize(

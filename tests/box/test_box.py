@@ -182,6 +182,26 @@ def test_odd_words_are_no_fault_of_the_checker(odd: dict[str, Any], right: tuple
     assert parsed.malformed is not None if "again" in odd else parsed.results[0].outside is None
 
 
+LAUNCHED = {"kernel": 0, "line": 1, "signature": {}, "constexprs": {}, "multiples": [], "options": {}}
+
+
+@pytest.mark.parametrize(
+    "launched",
+    [
+        *(None, {}, 1, [1], [[]], "x", [{}]),
+        *([LAUNCHED | odd] for odd in ({"kernel": "0"}, {"line": 1 << 63}, {"multiples": {}}, {"multiples": [1]})),
+        *([LAUNCHED | odd] for odd in ({"options": {"x": 1.0}}, {"signature": {"x": 1}}, {"constexprs": {"x": None}})),
+    ],
+    ids=str,
+)
+def test_launches_of_another_form_are_malformed(launched: object, right: tuple[bytes, list[Launch]]) -> None:
+    data, launches = right
+    header, buffers = next(wire.unpack(data))
+    own = [bytes(b) for b in buffers]
+    assert parse(wire.pack(header | {"launched": launched}, own), launches, [0]).malformed
+    assert not parse(wire.pack(header | {"launched": [LAUNCHED]}, own), launches, [0]).malformed
+
+
 def test_many_empty_buffers_take_no_memory(right: tuple[bytes, list[Launch]]) -> None:
     """Eight bytes announce a buffer; an object for it takes two hundred."""
     count = 1_000_000

@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 
 from checker import catalog
+from checker.box.protocol.launch import Form
 from checker.box.protocol.records import LAUNCHED
-from checker.box.protocol.results import AccessLog, LaunchResult
+from checker.box.protocol.results import AccessLog, Launched, LaunchResult
+from checker.course import ladder
 from checker.judge.evidence import Evidence
-from checker.judge.launches import launch_findings
+from checker.judge.launches import MOST_COMPILED, as_launched, launch_findings
 from tests.judge.made import where
 
 PUZZLE = catalog.load("c1")
 KERNELS = [name for kernel in PUZZLE.kernels for name in kernel.launches]
-FORWARD, DELTA, DQ, DK_DV = range(4)
+FORWARD, DELTA, DK_DV, DQ = range(4)
 NOTHING = np.zeros(0, np.int32)
 
 
@@ -50,6 +52,31 @@ def findings(kernel: str, *launched: int) -> list[str]:
 )
 def test_each_kernel_once(kernel: str, launched: list[int], said: list[str]) -> None:
     assert findings(kernel, *launched) == said
+
+
+def test_kernels_have_the_numbers_that_the_box_gives_them() -> None:
+    lent = [catalog.load(needed) for needed in ladder.RUNGS["c1"].launches]
+    assert [kernel.name for puzzle in lent for kernel in puzzle.kernels] == KERNELS
+
+
+def test_of_each_kernel_and_type_the_largest_tiles_are_compiled() -> None:
+    case = PUZZLE.cases(PUZZLE.draw())[0]
+
+    def launched(kernel: int, d: int, side: int, type_: str = "*fp32", **options: int) -> Launched:
+        return Launched(kernel, 10, Form({"q_ptr": type_}, {"D": d, "Br": side}, ()), options)
+
+    def compiled(*every: Launched) -> list[tuple[str, int, int, str]]:
+        evidence = Evidence(case, LaunchResult({}, [], AccessLog(*[NOTHING] * 8), None, None, launched=every), None)
+        jobs = [job for _, job in as_launched(PUZZLE, [evidence], ["sm_90"])]
+        return [(job.kernel, job.constexprs["D"], job.constexprs["Br"], job.signature["q_ptr"]) for job in jobs]
+
+    assert compiled(launched(0, 16, 64), launched(0, 32, 64), launched(0, 64, 64, "*fp16"), launched(9, 16, 16)) == [
+        ("flash_attention_2_kernel", 32, 64, "*fp32"),
+        ("flash_attention_2_kernel", 64, 64, "*fp16"),
+    ]
+    assert len(compiled(launched(0, 16, 64), launched(0, 16, 64, num_warps=8))) == 2
+    many = compiled(*(launched(0, 16, side) for side in range(1, 20)))
+    assert [side for _, _, side, _ in many] == [*range(19, 19 - MOST_COMPILED, -1)]
 
 
 def test_only_these_kernels_are_counted() -> None:

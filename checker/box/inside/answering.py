@@ -114,7 +114,7 @@ def _answer_of_pytorch(stream: BinaryIO, pytorch: Any, asked: Asked) -> bool:
         buffers = [*results, log, elements]
     except BaseException as error:
         answer["error"] = _described(error, asked.path)
-    answer["reached"] = running.bodies()
+    answer["reached"], answer["launched"] = running.bodies(), [*running.launched.values()]
     _send(stream, answer, buffers)
     return not _ended(answer)
 

@@ -15,20 +15,43 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch.overrides import TorchFunctionMode
 
 from checker.box.inside import child, functions, interpreter, pytorch
 from checker.box.inside.memory import BoxTensor, Memory, RefusedAccess
 from checker.box.inside.running import running
-from checker.box.protocol.launch import Launch, scalar_type
+from checker.box.protocol.launch import CONSTEXPR, Launch, TensorArgument, scalar_type
 from checker.box.protocol.records import LAUNCHED, STORE, Record
 
 _OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg"})  # for a compiler
 _lent: dict[str, Any] = {}  # kernels by name
+MOST_FORMS = 8  # of the launches of one call that are told
 _launched: list[Record] = []  # records of the call in progress
+
+
+_MAKERS = {torch.empty, torch.zeros, torch.ones, torch.full, torch.arange}
 
 
 class OutsideMemory(Exception):
     """A kernel has accessed something outside the memory of a tensor: a sentence."""
+
+
+class OnAnotherDevice(Exception):
+    """A tensor that lies on the CPU wherever the inputs lie: a sentence."""
+
+
+class _AsOnAGPU(TorchFunctionMode):
+    """Refuses what is right only as long as everything lies on the CPU. A single number may lie there."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Carry out one call as it is written: later, a device that was not named is named as well."""
+        given, name = kwargs or {}, getattr(func, "__name__", "")
+        made = func(*args, **given)
+        if func in _MAKERS and given.get("device") is None and made.dim():
+            raise OnAnotherDevice(f"torch.{name} without device= makes a tensor on the CPU")
+        if "cpu" in (given.get("device"), *(args[1:] if name == "to" else ())):
+            raise OnAnotherDevice(f"{name} is told to make a tensor on the CPU")
+        return made
 
 
 def prepare() -> None:
@@ -90,6 +113,7 @@ class _Launcher:
         arguments = {name: self._argument(name, value, tensors, copied) for name, value in bound.items()}
         programs = np.arange(grid[0] * grid[1] * grid[2])
         _launched.append(Record(LAUNCHED, line=running.where()[1], lanes=programs.size, detail=self.number))
+        self._note(tensors, bound, named)
         bodies = dict(running.entered)  # a launch begins a count of its own, and these are the calling function's
         try:
             interpreter.launch(self.kernel, memory, arguments, grid, programs, debug=False)
@@ -104,6 +128,22 @@ class _Launcher:
         finally:
             running.entered.clear()
             running.entered.update(bodies)
+
+    def _note(self, tensors: list[BoxTensor], bound: dict[str, Any], named: dict[str, Any]) -> None:
+        """Note as what Triton would compile this launch."""
+        options = {name: value for name, value in named.items() if name in _OPTIONS}
+        if wrong := next((name for name, value in options.items() if type(value) is not int), None):
+            raise TypeError(f"{self.name}: {wrong} must be a whole number")
+        known = {one.name: TensorArgument(one.values, (1,), one.bf16) for one in tensors}
+        constexprs = {name: value for name, value in bound.items() if name in self.constexprs}
+        numbers = {n: (scalar_type(v), v) for n, v in bound.items() if n not in known and n not in constexprs}
+        form = Launch(self.name, (1, 1, 1), known, numbers, constexprs).form()
+        signature = {name: form.signature.get(name, CONSTEXPR) for name in bound}
+        launch = {"kernel": self.number, "options": options, "line": running.where()[1]}
+        # Which integers are 1, or multiples of 16, says nothing of whether a GPU has room for it.
+        kind = str((self.number, [one.type for one in known.values()], constexprs, options))
+        if len(running.launched) < MOST_FORMS:
+            running.launched.setdefault(kind, {**vars(form), "signature": signature, **launch})
 
     def _argument(
         self,
@@ -145,6 +185,7 @@ class _Launcher:
 def called(loaded: list[tuple[Any, int]], launch: Launch) -> tuple[list[bytes], bytes, bytes]:
     """(dense values of each tensor afterwards, log, elements of the log) of one call: forward, and maybe back."""
     running.entered.clear()
+    running.launched.clear()
     _launched.clear()
     inputs, outputs = functions.inputs(launch), functions.outputs(launch)
     returned: dict[str, torch.Tensor] = {}
@@ -152,7 +193,8 @@ def called(loaded: list[tuple[Any, int]], launch: Launch) -> tuple[list[bytes], 
     class Function(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, *given: Any) -> Any:
-            o = loaded[0][0](ctx, *given)
+            with _AsOnAGPU():
+                o = loaded[0][0](ctx, *given)
             returned["o"] = functions.believed(o, {"O": launch.tensors["q"]})["O"]
             for name, value in vars(ctx).items():
                 if isinstance(value, torch.Tensor):
@@ -163,7 +205,8 @@ def called(loaded: list[tuple[Any, int]], launch: Launch) -> tuple[list[bytes], 
 
         @staticmethod
         def backward(ctx: Any, *given: Any) -> Any:
-            made = loaded[1][0](ctx, *given)
+            with _AsOnAGPU():  # autograd runs this outside the modes that it was called in
+                made = loaded[1][0](ctx, *given)
             if not isinstance(made, tuple | list) or len(made) != 4 or made[3] is not None:
                 got = f"{len(made)} values" if isinstance(made, tuple | list) else type(made).__name__
                 last = ", the last of them not None" if got == "4 values" else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from checker.box.inside.memory import Memory
 from checker.box.inside.work import work
@@ -17,6 +18,7 @@ class _Running:
         self.program = 0
         self.filename = ""
         self.entered: dict[int, int] = {}  # bodies of the submission, and how often each was entered
+        self.launched: dict[str, dict[str, Any]] = {}  # how a PyTorch program launches: `results.Launched`, as data
         self.loops: dict[int, int] = {}  # which of these are loops', and the lines where the loops begin
 
     def enter(self, body: int) -> None:

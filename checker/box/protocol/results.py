@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.box.protocol import wire
-from checker.box.protocol.launch import Launch
+from checker.box.protocol.launch import Form, Launch
 from checker.box.protocol.records import (
     BARRIER,
     DOT,
@@ -136,6 +137,16 @@ class AccessLog:
 
 
 @dataclass(frozen=True)
+class Launched:
+    """How a PyTorch program has launched a kernel."""
+
+    kernel: int  # which one of those that it is lent
+    line: int
+    form: Form
+    options: Mapping[str, int]  # num_warps, num_stages
+
+
+@dataclass(frozen=True)
 class LaunchResult:
     """What came of one launch: tensors afterwards, the log, and how it ended."""
 
@@ -148,6 +159,7 @@ class LaunchResult:
     outside: str | None = None  # on a GPU: a tensor whose surroundings were written to
     left_out: str = ""  # on a GPU: what it has not enough of for this launch, MEMORY or room for its TILE
     reached: frozenset[int] = frozenset()  # numbers of the bodies that were entered; on a GPU nobody counts them
+    launched: tuple[Launched, ...] = ()  # by a PyTorch program
 
 
 @dataclass
@@ -195,6 +207,7 @@ def _result(header: dict[str, Any], buffers: list[memoryview], launch: Launch, o
         outside=outside if isinstance(outside, str) and outside in launch.tensors else None,
         left_out=left_out if on_gpu and (left_out := header.get("left_out")) in (MEMORY, TILE) else "",
         reached=frozenset() if on_gpu else _numbers(header.get("reached")),
+        launched=_launched(header.get("launched", [])),
     )
 
 
@@ -243,6 +256,28 @@ def _numbers(values: Any) -> frozenset[int]:
     if not isinstance(values, list) or not all(type(value) is int for value in values):
         raise MalformedAnswer("numbers are missing")
     return frozenset(values)
+
+
+def _launched(told: Any) -> tuple[Launched, ...]:
+    if not isinstance(told, list) or not all(isinstance(fields, dict) for fields in told):
+        raise MalformedAnswer("launches are no list of objects")
+    found = []
+    for fields in told:
+        kernel, line = _integers(fields, "kernel", "line")
+        multiples = fields.get("multiples")
+        if not isinstance(multiples, list) or not all(isinstance(name, str) for name in multiples):
+            raise MalformedAnswer("a launch has no list of multiples")
+        form = Form(_dict(fields, "signature", str), _dict(fields, "constexprs", int, float, bool), tuple(multiples))
+        found.append(Launched(kernel, line, form, _dict(fields, "options", int)))
+    return tuple(found)
+
+
+def _dict(fields: dict[str, Any], name: str, *kinds: type) -> dict[str, Any]:
+    """One of the fields that has values of these types by name."""
+    found = fields.get(name)
+    if not isinstance(found, dict) or not all(type(value) in kinds for value in found.values()):
+        raise MalformedAnswer(f"a launch has no {name}")
+    return found
 
 
 def _refusal(fields: Any, launch: Launch) -> Refusal:

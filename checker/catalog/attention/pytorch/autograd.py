@@ -28,7 +28,7 @@ FORWARD = Kernel(
     "attention_forward", ("ctx", "q", "k", "v", "scale"), pytorch=True, launches=("flash_attention_2_kernel",)
 )
 BACKWARD = Kernel(
-    "attention_backward", ("ctx", "do"), pytorch=True, launches=("delta_kernel", "dq_kernel", "dk_dv_kernel")
+    "attention_backward", ("ctx", "do"), pytorch=True, launches=("delta_kernel", "dk_dv_kernel", "dq_kernel")
 )
 TILE = 16  # the smallest that tl.dot takes: of the tiles that a function may choose, the one that rounds most often
 BOTH_PASSES = 4  # times a kernel's own bound: what its inputs, which are kernels' outputs, are off by
@@ -65,9 +65,8 @@ def call(
     layouts: Mapping[str, Layout] | Layout = Layout.DENSE,
     dtype: npt.DTypeLike = np.float32,
     telling: bool = True,
-    raised: float = 0.0,
 ) -> Case:
-    """One call; `sizes` are batch, heads, n_q, n_k and d. The scale is not 1 / sqrt(d). All scores are `raised`."""
+    """One call; `sizes` are batch, heads, n_q, n_k and d. The scale is not 1 / sqrt(d)."""
     batch, heads, n_q, n_k, d = sizes
     of = layouts if isinstance(layouts, Mapping) else dict.fromkeys(("q", "k", "v", "do"), layouts)
     queries = (Axis(AxisKind.SEQUENCE), Axis(AxisKind.HEAD), Axis(AxisKind.QUERY), Axis(AxisKind.DIMENSION))
@@ -77,8 +76,6 @@ def call(
     for tensor, rows, axes in (("q", n_q, queries), ("k", n_k, keys), ("v", n_k, keys), ("do", n_q, queries)):
         values = as_type(random.normal(0.0, 1.0, (batch, heads, rows, d)), dtype)
         layout = of.get(tensor, Layout.DENSE)
-        if raised and tensor in "qk":
-            values[..., 0] = raised / scale if tensor == "q" else 1.0
         if layout is Layout.EXPANDED:
             values[...] = 0.5
         tensors[tensor] = Tensor(values, layout.strides(values.shape), axes=axes, bf16=dtype is BF16)

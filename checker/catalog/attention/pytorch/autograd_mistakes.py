@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from checker.catalog.attention.pytorch import autograd_models as models
-from checker.course.misconception import Launches, Raises
+from checker.course.misconception import InHalf, Launches, Raises
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
@@ -21,7 +21,9 @@ IN_AUTOGRAD = (
         "gradients-in-another-order", *models.ORDER, Raises(re.compile(r"the shapes are those of .*, in another order"))
     ),
     idea("lse-not-saved", *models.LSE),
-    idea("lse-in-half", *models.LSE_IN_HALF),
+    idea("lse-in-half", InHalf("lse_ptr")),
+    idea("on-the-cpu", Raises(re.compile(r"makes? a tensor on the CPU"))),
+    idea("delta-in-half", InHalf("delta_ptr")),
     idea("delta-not-computed", *models.DELTA),
     idea("not-causal", *models.NOT_CAUSAL),
     idea("keys-and-values-exchanged", *models.EXCHANGED),

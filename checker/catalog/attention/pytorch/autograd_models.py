@@ -207,15 +207,6 @@ LSE = tuple(
     sign(Idea(lse=wrong))
     for wrong in (lambda lse, case: np.full_like(lse, np.nan), lambda lse, case: np.zeros_like(lse))
 )
-LSE_IN_HALF = (
-    sign(
-        Idea(
-            lse=lambda lse, case: (
-                lse.astype(np.float16).astype(np.float64) if case.tensors["q"].values.dtype == np.float16 else lse
-            )
-        )
-    ),
-)
 DELTA = tuple(sign(Idea(delta=wrong)) for wrong in (lambda d: np.full_like(d, np.nan), np.zeros_like))
 NOT_CAUSAL = (sign(Idea(causal=False)),)
 EXCHANGED = (
