@@ -14,13 +14,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from checker.course.puzzle import Suspect, Suspects
+from checker.submission import refusals
 from checker.submission.extract import Program
+from checker.submission.problem import Problem
 
 LEAST, MOST = 3, 2**31  # smaller ones stand in every right kernel; no size is larger
 AXES = 4  # of PyTorch's tensors here: smaller numbers stand wherever an axis does
 LEAST_OF_DATA = 1e-6  # what is smaller is hardly more than a rounding
 MOST_OF_DATA = 10**12  # what is larger may stand for infinity
-MOST_SUSPECTS = 24  # of one kernel; those written down come before those computed
+MOST_SUSPECTS = 24  # of one kernel, which has a case for each; those written down come before those computed
 SMALL = 9  # for what has no number of its own
 RANGES = {"int8": 2**7, "uint8": 2**8, "int16": 2**15, "uint16": 2**16, "float16": 2**11, "bfloat16": 2**8}
 MOST_LOOKED_AT = 10_000
@@ -60,11 +62,25 @@ class _Number:
 
 def suspects(program: Program, place: Place) -> dict[str, Suspects]:
     """What is suspicious in each kernel and in the helpers that it calls."""
+    kept = ([some[:MOST_SUSPECTS] for some in _of_kernel(program, name)] for name in program.kernels)
+    made = (Suspects(*(tuple(number.suspect(place) for number in some) for some in both)) for both in kept)
+    return dict(zip(program.kernels, made, strict=True))
+
+
+def crowded(program: Program) -> Problem | None:
+    """What is said of a program of which one kernel has more suspicious numbers than there can be cases for.
+
+    Some of them would hide others. A right kernel has a third as many, with all that is made of them.
+    """
+    for name, function in program.kernels.items():
+        if any(len(numbers) > MOST_SUSPECTS for numbers in _of_kernel(program, name)):
+            return replace(refusals.problem("too-many-numbers/kernel", name=name), line=function.lineno)
+    return None
+
+
+def _of_kernel(program: Program, kernel: str) -> tuple[list[_Number], list[_Number]]:
+    """What sizes may be compared with, and what data may be, the most likely first."""
     known = {name: value for name, node in program.constants.items() if (value := _folded(node, {})) is not None}
-    return {name: _of_kernel(program, name, known, place) for name in program.kernels}
-
-
-def _of_kernel(program: Program, kernel: str, known: Mapping[str, int | float], place: Place) -> Suspects:
     statements: list[list[_Number]] = []
     others: list[_Number] = []
     for name in sorted({kernel} | program.calls[kernel]):
@@ -83,8 +99,7 @@ def _of_kernel(program: Program, kernel: str, known: Mapping[str, int | float], 
             sizes[int(number.value)] = number
     of_data = [n for n in (*constants, *_exponents(constants)) if LEAST <= n.value <= MOST_OF_DATA]
     values = {n.value: n for n in (*reversed(of_data), *_small(constants))}
-    kept = [*sizes.values()][:MOST_SUSPECTS], [*values.values()][::-1][:MOST_SUSPECTS]
-    return Suspects(*(tuple(number.suspect(place) for number in some) for some in kept))
+    return [*sizes.values()], [*values.values()][::-1]
 
 
 def _parts(function: ast.FunctionDef) -> Iterator[ast.AST]:

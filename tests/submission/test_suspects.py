@@ -20,6 +20,7 @@ from checker.course.puzzle import Kernel, Suspect, Suspects
 from checker.course.verdict import Verdict
 from checker.judge.text.branches import not_entered
 from checker.submission.extract import Program, extract
+from checker.submission.lint import lint
 from checker.submission.read import from_cells, from_file
 from checker.submission.suspects import MOST_SUSPECTS, suspects
 from tests.conftest import ROOT, check_kernel, puzzle_of
@@ -47,6 +48,26 @@ def test_no_more_numbers_are_placed_than_are_kept() -> None:
     found = suspects(written, lambda line: (asked.append(line), (None, line))[1])["kernel"]
     assert len(asked) == len(found.sizes) + len(found.values) == 2 * MOST_SUSPECTS
     assert found.sizes[0].value == 77
+
+
+def test_what_cannot_all_be_looked_into_is_refused() -> None:
+    """Else those that come first would hide the one that matters."""
+    numbers = [101 * n for n in range(1, MOST_SUSPECTS + 2)]
+    lines = [f"x = tl.where(n < {number}, x, x)" for number in numbers]
+    many = lint(program("\n".join(["x = 0", *lines])))
+    assert [(one.id, one.line) for one in many] == [("too-many-numbers", 6)]
+    assert lint(program("x = 0\nx = tl.where(n < 101, x, x)\nx = tl.where(n < 207, x, x)")) == []
+
+
+@pytest.mark.parametrize("puzzle_id", [one for one in ladder.RUNGS if one != "c1"])  # whose cases take long
+def test_each_number_has_a_case_however_many_there_are(puzzle_id: str) -> None:
+    puzzle = catalog.load(puzzle_id)
+    numbers = [101 + 202 * n for n in range(MOST_SUSPECTS)]
+    many = tuple(Suspect(n, f"the constant {n} in line {n}", False) for n in numbers)
+    assert puzzle.suspected is not None
+    for kernel in puzzle.kernels:
+        cases = puzzle.suspected.cases(kernel.name, puzzle.draw(), Suspects(many))
+        assert all(any(f" {number} in line " in case.name for case in cases) for number in numbers)
 
 
 def test_numbers_of_axes_are_not_suspicious_in_pytorch_and_others_are() -> None:

@@ -70,10 +70,10 @@ class Around(Generic[Sizes]):
         written = [(s, [*self.size(int(s.value), False)]) for s in suspects.sizes if not s.computed]
         computed = [(s, [*self.size(int(s.value), True)]) for s in suspects.sizes if s.computed]
         first = suspects.sizes[:1]
-        yield from ((s, "around", one) for s, some in written for one in some[:LIKELY])
+        yield from _in_turn([[(s, "around", one) for one in some[:LIKELY]] for s, some in written])
         yield from ((s, "far beyond", one) for s in first for one in self.far)
         yield from ((s, "around", one) for s in suspects.values for one in self.value(s.value))
-        yield from ((s, "around", one) for s, some in computed for one in some[:2])
+        yield from _in_turn([[(s, "around", one) for one in some[:2]] for s, some in computed])
         yield from (
             (a, "around", self.pair(int(a.value), int(b.value))) for a, _ in written for b, _ in written if a != b
         )
