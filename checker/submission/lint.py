@@ -35,8 +35,8 @@ def lint(program: Program) -> list[Problem]:
         if problem.line not in found and problem.sentence + problem.hint not in said:
             found[problem.line] = problem
             said.add(problem.sentence + problem.hint)
-    if not found and (problem := crowded(program)):
-        return [problem]
+    if not found and (crowd := crowded(program)):
+        return [crowd]
     return [found[line] for line in sorted(found)]
 
 
