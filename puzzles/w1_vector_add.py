@@ -62,7 +62,8 @@ def double_kernel(x_ptr, y_ptr, n, BLOCK_SIZE: tl.constexpr):
 #
 # **`@triton.jit`.** On a GPU these lines do not run as Python. At the first launch Triton reads the function's text and
 # compiles it. That is why a kernel knows nothing of `torch`, of lists or of your other variables. It has its
-# parameters, arithmetic, comparisons, `for`, `if`, and the functions of `tl`.
+# parameters, arithmetic, comparisons, `for`, `if`, and the functions of `tl`. Of what else Triton has, the course
+# leaves out `while`, block pointers and scans: nothing here needs them.
 #
 # **`x_ptr`, `y_ptr`.** You pass tensors, and the kernel gets *pointers*. Triton converts them at the launch. A pointer
 # is the address of the tensor's first element, and the type of its elements. Shape and strides stay behind. What the

@@ -13,7 +13,7 @@ from checker.submission import refusals, vocabulary
 from checker.submission.extract import Program
 from checker.submission.problem import Problem, Problems
 from checker.submission.refusals import not_taken
-from checker.submission.vocabulary import ATOMICS, ATTRIBUTES, TL_FUNCTIONS, TL_TYPES
+from checker.submission.vocabulary import ATOMICS, ATTRIBUTES, MATH, TL_FUNCTIONS, TL_TYPES
 
 # Names are compared with each other to say which one was meant: not more and not longer ones than people write.
 MOST_NAMES, LONGEST_NAME = 200, 32
@@ -111,7 +111,8 @@ class KernelNames(Names):
             known = _TL | ATOMICS if self.program.atomics else _TL
             if self.program.atomics and last.startswith("atomic_") and last not in known:
                 return self.problem("atomics/others", name=f"tl.{last}")
-            return None if len(words) == 2 and last in known else _unknown_tl(words)
+            is_known = (len(words) == 2 and last in known) or (words[1:-1] == ["math"] and last in MATH)
+            return None if is_known else _unknown_tl(words)
         if owner == "triton":
             host = f"triton.{words[1]} is for the host, not for a kernel."
             sentence = "Triton's language is tl here." if words[1] == "language" else host

@@ -23,6 +23,7 @@ TL_FUNCTIONS = words("""
     range static_range debug_barrier multiple_of max_contiguous max_constancy assume
     static_assert static_print device_assert device_print
 """)
+MATH = words("exp exp2 log log2 sqrt sqrt_rn rsqrt abs fma fdiv div_rn")  # the same as tl.math.exp, and so on
 ATOMICS = words("atomic_add atomic_or atomic_xchg")  # only where programs may wait for each other
 TL_TYPES = words("float16 float32 float64 bfloat16 int1 int8 int16 int32 int64 uint8 uint16 uint32 uint64")
 

@@ -46,7 +46,7 @@ def test_what_a_launch_may_need_is_taken(line: str) -> None:
         ("    delta_kernel(o, do, delta)\n", "function-as-value: "),
         ("    delta_kernel.fn(o)\n", "not-torch: "),
         (LAUNCH.replace("D=d", "**n_q"), "call: "),
-        (LAUNCH.replace("(o, do", "(open, do"), "unknown-name: The name `open` is not defined here."),
+        (LAUNCH.replace("(o, do", "(open, do"), "unknown-name: This course does not allow Python's `open`."),
         ("    delta_kernel[triton.language](o)\n", "not-torch: "),
         ("    triton.jit(o)\n", "not-allowed: This course does not allow triton.jit."),
         ("    ctx.mark_dirty(o)\n", "attribute: This course does not allow ctx.mark_dirty(…)."),

@@ -327,8 +327,7 @@ def test_hints_name_the_likely_word() -> None:
         ("a = -math.inf", '-float("inf")'),
         ("a = inf", '-float("inf")'),
         ("a = np.random", "host"),
-        ("a = tl.math.exp(n_cols)", "tl.exp."),
-        ("a = tl.math.log2(n_cols)", "tl.log2."),
+        ("a = tl.math.tanh(n_cols)", "what tl itself has"),
         ("a = tl.extra.cuda.libdevice.exp(n_cols)", "tl.exp."),
         ("a = triton.language.exp(n_cols)", "tl.exp."),
         ("a = triton.cdiv(n_cols, 2)", "tl.cdiv."),
@@ -421,7 +420,7 @@ def test_another_jit_than_tritons_is_not_taken() -> None:
 
 def test_a_while_loop_is_not_said_to_be_impossible() -> None:
     [problem] = problems("while n_cols > 0:\n    n_cols -= 1")
-    assert problem.sentence == "This course does not allow `while`."
+    assert problem.sentence == "This course does not allow `while`, although Triton compiles it."
     [problem] = problems("with n_cols:\n    pass")
     assert problem.sentence == "Python's `with` has no place in a kernel."
 

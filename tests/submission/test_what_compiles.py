@@ -92,7 +92,7 @@ NOT_TAKEN = {
     "can-reorder": Example("x = tl.reshape(x, (BLOCK_SIZE,), can_reorder=True)"),
     "can-reorder-by-position": Example("x = tl.ravel(x, True)"),
     "assembly": Example("x = tl.inline_asm_elementwise('mov.b32 $0, $1;', '=f,f', [x], tl.float32, True, 1)"),
-    "math": Example("x = tl.math.exp(x)"),
+    "math": Example("x = tl.math.sin(x)"),
     "method": Example("x = x.exp()"),
     "imported": Example("x = exp(x)", "from triton.language import exp"),
     "imported-all": Example("x = exp(x)", "from triton.language import *"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 
 from checker.submission import names
 from checker.submission.extract import Program
@@ -54,6 +55,8 @@ class FunctionNames(names.Names):
             return self.problem("not-kept/not-kept", name=name)
         if self.imported(name):
             return self._from_outside(name, name)
+        if hasattr(builtins, name):
+            return not_taken(f"Python's `{name}`", self.what_was_meant(name), "unknown-name")
         return Problem("unknown-name", f"The name `{name}` is not defined here.", self.what_was_meant(name))
 
     def function(self, name: str) -> Problem | None:

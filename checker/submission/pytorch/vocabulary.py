@@ -24,10 +24,11 @@ BUILTINS = words("range min max len enumerate zip list tuple slice reversed floa
 # Attributes of values: of tensors, of what torch.max returns, of slices and lists.
 FIELDS = words("shape dtype device ndim T mT values indices start stop")  # nothing but a value
 METHODS = words("""
-    size stride is_contiguous dim numel transpose permute unsqueeze squeeze reshape view expand split chunk unbind
+    size stride is_contiguous dim numel
+    transpose permute unsqueeze squeeze reshape view flatten unflatten expand split chunk unbind
     contiguous clone
     to float double
-    matmul bmm exp exp2 log log2 log1p sqrt rsqrt abs sum amax amin max min maximum minimum clamp
+    matmul bmm exp exp2 log log2 log1p sqrt rsqrt abs sum amax amin max min maximum minimum clamp clamp_min clamp_max
     softmax logsumexp logaddexp isneginf isinf isnan any all masked_fill tril triu
     new_zeros new_ones new_empty new_full
     copy_ fill_ zero_ add_ sub_ mul_ div_ exp_ exp2_ log_ log2_ clamp_ masked_fill_
