@@ -23,6 +23,7 @@ AXES = 4  # of PyTorch's tensors here: smaller numbers stand wherever an axis do
 LEAST_OF_DATA = 1e-6  # what is smaller is hardly more than a rounding
 MOST_OF_DATA = 10**12  # what is larger may stand for infinity
 MOST_SUSPECTS = 24  # of one kernel, which has a case for each; those written down come before those computed
+MOST_WRITTEN = 12  # of these; no right kernel that was ever seen has more than three
 SMALL = 9  # for what has no number of its own
 RANGES = {"int8": 2**7, "uint8": 2**8, "int16": 2**15, "uint16": 2**16, "float16": 2**11, "bfloat16": 2**8}
 MOST_LOOKED_AT = 10_000
@@ -68,12 +69,9 @@ def suspects(program: Program, place: Place) -> dict[str, Suspects]:
 
 
 def crowded(program: Program) -> Problem | None:
-    """What is said of a program of which one kernel has more suspicious numbers than there can be cases for.
-
-    Some of them would hide others. A right kernel has a third as many, with all that is made of them.
-    """
+    """What is said of a program of which one kernel has so many suspicious numbers that they would hide others."""
     for name, function in program.kernels.items():
-        if any(len(numbers) > MOST_SUSPECTS for numbers in _of_kernel(program, name)):
+        if any(sum(not n.computed for n in some) > MOST_WRITTEN for some in _of_kernel(program, name)):
             return replace(refusals.problem("too-many-numbers/kernel", name=name), line=function.lineno)
     return None
 
