@@ -27,7 +27,7 @@ from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, Run, Status, Verdict
 from checker.judge.ahead import expected_ahead
 from checker.judge.asked import half_of, launch_of, runs_of, steps_of
-from checker.judge.compiled import compilations, compile_findings, compile_remarks, jobs
+from checker.judge.compiled import compilations, compile_findings, compile_remarks, jobs, only_in_half, without_half
 from checker.judge.endings import ended, malformed
 from checker.judge.errors import error_finding
 from checker.judge.evidence import Evidence, locator
@@ -115,7 +115,8 @@ class Check:
                 result = run_in(box, (program.source, list(program.kernels), plan.launches, plan.passes), others)
                 evidence = self._evidence(plan, result)
                 verdict = self._judged(puzzle, program, plan, evidence, result)
-            if verdict.earned:  # what does not compile scores 0, whatever else is wrong with it
+            partly = verdict.status is Status.DOES_NOT_COMPILE and any(p.passed for p in verdict.properties)
+            if verdict.earned or partly:  # what does not compile scores 0, unless that is so in half precision alone
                 verdict = self._with_compiled(verdict, compiler)
         if others and verdict.accepted:
             verdict = self._with_launches(verdict, evidence, others)
@@ -293,6 +294,8 @@ class Check:
             lined = [finding for finding in new if finding.where.line is not None]  # the rest may follow from others
             findings = (*lined, *verdict.findings, *(finding for finding in new if finding not in lined))
             verdict = replace(verdict, status=Status.DOES_NOT_COMPILE, findings=findings, remarks=())
+            if only_in_half(compiled):
+                verdict = without_half(verdict)
         elif verdict.accepted:
             verdict = replace(verdict, remarks=(*verdict.remarks, *compile_remarks(compiled, self.where)))
         else:

@@ -120,6 +120,7 @@ class Case:
     asked: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)  # then: what they write of each output
     why: str = ""  # a sentence on why this submission gets the case, if not every one does
     sizes: str = ""  # of its tensors and blocks, in words
+    asks: frozenset[str] = frozenset()  # properties that it needs as well as those it proves
     resident: int = 0  # programs that run at the same time, if they wait for each other; 0: all of them
     in_a_row: int = 1  # launches, one after the other, of which the last is judged; scratch is not reset between them
     id: int = -1  # its place among the cases that are run together, see `numbered`

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from checker.box.compiling import DIED, Compiled, Job
 from checker.course.case import Case
 from checker.course.puzzle import Puzzle
 from checker.course.targets import KNOWN
-from checker.course.verdict import Compilation, Finding, Status, Where
+from checker.course.verdict import Compilation, Finding, Status, Verdict, Where
 from checker.judge.errors import known_errors
 from checker.judge.evidence import Locator, listed
 from checker.judge.forms import forms, ones
 from checker.judge.general import finding
 from checker.judge.naming import explaining_all
+
+_HALF = {"*fp16", "*bf16"}
 
 
 def jobs(puzzle: Puzzle, cases: Sequence[Case], targets: Sequence[str]) -> list[Job]:
@@ -55,6 +58,25 @@ def compile_remarks(results: Sequence[Compiled], where: Locator) -> list[str]:
     """What fails only where an integer is 1, once per kernel."""
     said = {r.job.kernel: _remark(r, where) for r in reversed(results) if r.error and ones(r.job)}
     return [said[kernel] for kernel in dict.fromkeys(r.job.kernel for r in results) if kernel in said]
+
+
+def only_in_half(results: Sequence[Compiled]) -> bool:
+    """Whether each kernel that does not compile does so in fp32, for which it was compiled as well."""
+    forms = [result for result in results if not ones(result.job)]
+    failed = [r for r in forms if r.error or (r.shared or 0) > KNOWN[r.job.target].shared_limit]
+    kernels = {(one.job.kernel, one.job.target) for one in failed}
+    in_fp32 = [r for r in forms if _HALF.isdisjoint(r.job.signature.values())]
+    compile_in_fp32 = {(r.job.kernel, r.job.target) for r in in_fp32 if not any(r is one for one in failed)}
+    return bool(failed) and kernels <= compile_in_fp32 and not any(r is one for r in in_fp32 for one in failed)
+
+
+def without_half(verdict: Verdict) -> Verdict:
+    """A verdict on kernels that compile in fp32 alone: they lose what half precision is worth, and no more."""
+    properties = tuple(
+        replace(p, passed=False, detail=p.detail or "does not compile") if p.name == "half" else p
+        for p in verdict.properties
+    )
+    return replace(verdict, status=Status.PARTLY_RIGHT, properties=properties)
 
 
 def _by_kernel(results: Sequence[Compiled]) -> Iterator[tuple[Compiled, list[Compiled]]]:

@@ -77,9 +77,12 @@ def properties(puzzle: Puzzle, cases: list[Case], made: Judgement) -> tuple[Prop
     A case that was left out counts as passed, and the detail says so.
     """
     results = []
+    lost = _lost(puzzle, cases, made)
     for p in puzzle.properties:
         proving = [case for case in cases if p.name in case.proves]
         failed = [case for case in proving if case.id in made.failed]
+        if p.name not in lost and len(failed) < len(proving):
+            failed = [case for case in failed if lost.isdisjoint(case.asks.union(case.proves) - {p.name})]
         detail = f"{failed[0].name}: {made.failed[failed[0].id]}" if failed else ""
         case = failed[0].title if failed else ""
         if p.traffic and failed:
@@ -91,6 +94,17 @@ def properties(puzzle: Puzzle, cases: list[Case], made: Judgement) -> tuple[Prop
             detail = f"not run: {left_out[0]}, too large for this GPU"
         results.append(PropertyResult(p.name, p.title, passed, p.weight, detail, case))
     return tuple(results)
+
+
+def _lost(puzzle: Puzzle, cases: list[Case], made: Judgement) -> set[str]:
+    """Properties that are lost by themselves: a case has failed that asks for nothing else.
+
+    Where they are asked for as well, a failure tells nothing of other properties, as long as these have passed
+    anywhere: if no mask ends with the row, rows that do not fill their blocks are lost, and half precision is not.
+    """
+    of_values = {p.name for p in puzzle.properties if not p.traffic}
+    proven = [of_values.intersection(case.proves) for case in cases if case.id in made.failed and not case.asks]
+    return {name for names in proven if len(names) == 1 for name in names}
 
 
 def in_order_of_cases(findings: list[Finding]) -> list[Finding]:

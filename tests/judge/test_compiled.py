@@ -186,6 +186,13 @@ def test_what_does_not_compile_scores_nothing() -> None:
     assert finding.where.source[2][1].strip().startswith("for start in range")
 
 
+def test_what_compiles_in_fp32_alone_loses_what_half_precision_is_worth() -> None:
+    verdict = check_kernel(named("p1_half_exponential"), Terms())
+    assert [p.name for p in verdict.properties if not p.passed] == ["half"]
+    assert verdict.status is Status.PARTLY_RIGHT and verdict.earned == verdict.possible - 10
+    assert [c.compiles for c in verdict.compiled] == [False]
+
+
 def check_lesson(puzzle_id: str, text: str, terms: Terms | None = None) -> Verdict:
     return check(puzzle_id, from_cells([("code", text)], "lesson.py", numbered=False), terms).verdict
 

@@ -12,7 +12,7 @@ from checker.box.protocol.records import IN_LOOP, LOSS, MULTIPLIED, STORE
 from checker.box.protocol.results import LaunchResult
 from checker.course.case import Case
 from checker.course.misconception import Raises, Reach, Reaches, Writes
-from checker.course.puzzle import Invariant, Puzzle
+from checker.course.puzzle import Invariant, Property, Puzzle
 from checker.course.verdict import Finding, Status
 from checker.judge.asked import runs_of
 from checker.judge.evidence import Evidence
@@ -219,6 +219,43 @@ def test_a_property_is_proven_by_all_of_its_cases() -> None:
     left_out = properties(puzzle(), cases, Judgement(left_out={1}))[0]
     assert left_out.passed and left_out.detail == "not run: b, too large for this GPU"
     assert not any(p.passed for p in properties(puzzle(), [], Judgement()))
+
+
+SEVERAL = replace(
+    puzzle(),
+    properties=(Property("right", "", 1), Property("tail", "", 2), Property("half", "", 4), Property("t", "", 8, True)),
+)
+
+
+@pytest.mark.parametrize(
+    ("failed", "lost"),
+    [
+        ({}, []),
+        ({2}, ["tail"]),
+        ({2, 4}, ["tail"]),  # half precision has passed where no tail was asked for
+        ({2, 3, 4}, ["tail", "half"]),  # and here it has not
+        ({3}, ["half"]),
+        ({3, 4}, ["half"]),
+        ({4}, ["half"]),  # nothing else explains it
+        ({5}, ["t"]),
+        ({2, 5}, ["tail", "t"]),
+        ({2, 4, 6}, ["tail"]),  # traffic was counted elsewhere
+        ({0, 1, 2, 3, 4, 5, 6}, ["right", "tail", "half", "t"]),
+    ],
+    ids=str,
+)
+def test_a_property_is_not_lost_with_another_that_its_case_asks_for(failed: set[int], lost: list[str]) -> None:
+    cases = [
+        case("a", 0),
+        case("b", 1, proves=("tail",)),
+        case("c", 2, proves=("tail",)),
+        case("d", 3, proves=("half",)),
+        case("e", 4, proves=("half",), asks=frozenset({"tail"})),
+        case("f", 5, proves=("t",)),
+        case("g", 6, proves=("t", "tail"), asks=frozenset({"half"})),
+    ]
+    results = properties(SEVERAL, cases, Judgement(failed=dict.fromkeys(failed, "why")))
+    assert [p.name for p in results if not p.passed] == lost
 
 
 def finding(status: Status, id: int | None) -> Finding:

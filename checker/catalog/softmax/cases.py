@@ -135,6 +135,7 @@ class CaseMaker:
             case("fp16, a single column", "half", normal("one", 2, 1).astype(np.float16), once=True),
             case("fp16, every kind of row", "half", fp16, once=True),
             *self.far_cases(block + 5),
+            *self.plain_cases(kinds, 3 * block),
             *self.of_every_size(),
             *self.resized(1024)._of_real_size(),
             self.resized(4, owned=1)._many_blocks(),
@@ -142,10 +143,26 @@ class CaseMaker:
             self.tall_case(),
         ]
 
+    def plain_cases(self, kinds: Mapping[str, Array], n: int) -> list[Case]:
+        """What each property is about and nothing else: whole blocks of columns and of rows, and rows without gaps."""
+        random = self.draw.case("plain")
+        count = 4 * self.owned
+
+        def case(name: str, proves: str, gaps: tuple[int, int] = (0, 0), dtype: npt.DTypeLike = np.float32) -> Case:
+            return self.launch(name, proves, _normal(random, (count, n), dtype), gaps, once=True)
+
+        every = stacked(kinds)
+        every = every[np.arange(-(-len(every) // self.owned) * self.owned) % len(every), :n]
+        return [
+            self.launch("every kind of row, of whole blocks", "values", every, (0, 0), once=True),
+            case("strided rows of whole blocks", "strides", unequal_gaps(random)),
+            case("fp16, whole blocks", "half", dtype=np.float16),
+        ]
+
     def far_cases(self, longest: int = 5) -> list[Case]:
         """Rows whose offsets pass the range of 32-bit integers, in fp32 and fp16; and strides that pass it."""
         random = self.draw.case("far")
-        further = self.far_case(random, name="rows more than 2**31 apart", far=2 * FAR_APART)
+        further = self.far_case(random, name="rows more than 2**31 apart", far=2 * FAR_APART, n=self.width)
         return [
             self.far_case(random, n=longest),
             self.far_case(random, np.float16, "fp16, rows more than 2**30 apart"),

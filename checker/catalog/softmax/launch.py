@@ -41,11 +41,20 @@ def launch(
     sizes = ", ".join(f"{block}={size}" for block, size in blocks.items())
     axes = (Axis(AxisKind.ROW, blocks.get("BLOCK_ROWS", 0), kinds), Axis(AxisKind.COLUMN, width_of(blocks)))
     far = strides[0] >= FAR_APART
+    asks = {
+        "any-length": n % width_of(blocks) > 0,
+        "row-tail": count % blocks.get("BLOCK_ROWS", 1) > 0,
+        "strides": strides != [n, n],
+        "half": bf16 or x.dtype == np.float16,
+        "far-rows": far,
+    }
+    of = (proves,) if isinstance(proves, str) else proves
     return Case(
         title=name,
         sizes=f"{count} x {n}, {sizes}",
         kernel=kernel.name,
-        proves=(proves,) if isinstance(proves, str) else proves,
+        proves=of,
+        asks=frozenset(name for name, asked in asks.items() if asked and name not in of),
         grid=(-(-count // blocks.get("BLOCK_ROWS", 1)),),
         tensors={
             "x_ptr": Tensor(x, (strides[0], 1), axes=axes, bf16=bf16),
