@@ -53,6 +53,7 @@ class Part(Enum):
     KEYS_AS_ROWS = "scores hidden by a comparison that has the keys down its rows"
     ZEROED_PADDING = "tl.where that makes 0 of padding, of which an exponential is taken"
     MAX_OF_EXPONENTIALS = "the largest exponential"
+    EXPONENTIALS_BY_LANE = "exponentials that a loop adds up, each lane for itself"
     UNGUARDED_EXPONENTIAL = "an exponential relative to a maximum that may be -inf, or else the sum of exponentials"
     RATIO_OF_EXPONENTIALS = "one exponential divided by another one, or multiplied by one, in a loop"
     SUM_STARTED_IN_LOOP = "a sum of exponentials that begins again in each iteration"

@@ -72,6 +72,14 @@ def _by_lane(x: Array, case: Case) -> Array:
     return np.asarray(made.reshape(len(x), -1)[:, : x.shape[1]])
 
 
+def _sums_by_lane(x: Array, case: Case, maxima_too: bool) -> Array:
+    """The softmax with a sum of each lane, over all blocks; `maxima_too`: and with a maximum of each lane."""
+    lanes = filled(x, case)
+    e = exp32(lanes - lanes.max(axis=1 if maxima_too else (1, 2), keepdims=True))
+    made = e / e.sum(axis=1, keepdims=True)
+    return np.asarray(made.reshape(len(x), -1)[:, : x.shape[1]])
+
+
 def _last_loaded(x: Array, case: Case, in_sum: bool) -> Array:
     """Each block as the softmax of the last one's x; `in_sum`: it was summed in place of each of them, too."""
     lanes = filled(x, case)
@@ -145,6 +153,14 @@ BLOCKWISE = (
     idea("tail-left-out", Unwritten(_tail)),
     idea("first-block-only/written", Unwritten(_past_first_block)),
     idea("max-by-lane", y_is(_by_lane).at(Part.MAXIMUM)),
+    idea(
+        "sum-by-lane",
+        y_is(lambda x, case: _sums_by_lane(x, case, maxima_too=False)).at(Part.EXPONENTIALS_BY_LANE),
+    ),
+    idea(
+        "sum-by-lane/maximum-too",
+        y_is(lambda x, case: _sums_by_lane(x, case, maxima_too=True)).at(Part.EXPONENTIALS_BY_LANE),
+    ),
     idea("x-not-loaded-again", y_is(lambda x, case: _last_loaded(x, case, in_sum=False))),
     idea("x-not-loaded-again/later-passes", y_is(lambda x, case: _last_loaded(x, case, in_sum=True))),
     idea("written-too-early", y_is(_divided_too_early)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from checker.catalog.numbers import exp32
 from checker.catalog.softmax import rows
 from checker.catalog.softmax.mistakes import y_is
 from checker.catalog.softmax.reference import softmax
@@ -45,6 +46,7 @@ WHOLE_ROW = (
     idea("epsilon-in-the-sum", *(_with_epsilon(10.0**-digits) for digits in range(3, 17))),
     idea("infinite-padding", y_is(lambda x, case: np.zeros_like(x) if _padding(case) else softmax(x)).at(Part.LOAD)),
     idea("no-division", y_is(lambda x, _: np.exp(x))),
+    idea("sum-by-lane", y_is(lambda x, _: exp32(x) / exp32(x))),
     idea("divides-by-max", y_is(lambda x, _: np.exp(x) / x.max(axis=1, keepdims=True))),
     idea("no-exponential", y_is(lambda x, _: x / x.sum(axis=1, keepdims=True))),
     idea("sum-of-x", y_is(lambda x, _: np.exp(x) / x.sum(axis=1, keepdims=True))),

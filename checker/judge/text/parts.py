@@ -13,6 +13,7 @@ from checker.course.misconception import Part
 from checker.judge.text.code import Assignment, Text, calls, is_sum, names_in
 from checker.judge.text.softmax_parts import (
     Lines,
+    added_by_lane,
     calling,
     exponential,
     exponential_of_scores,
@@ -271,6 +272,7 @@ PARTS: dict[Part, Callable[[Text], Lines]] = {
     Part.KEYS_AS_ROWS: _keys_as_rows,
     Part.ZEROED_PADDING: zeroed_padding,
     Part.MAX_OF_EXPONENTIALS: max_of_exponentials,
+    Part.EXPONENTIALS_BY_LANE: added_by_lane,
     Part.UNGUARDED_EXPONENTIAL: unguarded,
     Part.RATIO_OF_EXPONENTIALS: ratio,
     Part.SUM_STARTED_IN_LOOP: started_in_loop,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from checker.judge.text.code import Assignment, Text, called, calls, names_in
+from checker.judge.text.code import Assignment, Text, called, calls, is_sum, names_in
 from checker.judge.text.written import EXPONENTIALS, Holes, fits, found, having
 
 Lines = list[Assignment]
@@ -125,6 +125,17 @@ def max_of_exponentials(code: Text) -> Lines:
     made = {one.target for one in exponential(code)}
     largest = calling("max", everywhere=True)(code)
     return [one for one in largest if names_in(one.value) & made or exponentials(one.value)]
+
+
+def added_by_lane(code: Text) -> Lines:
+    """l += exp(…), or l = l * … + exp(…), with no reduction in it."""
+    made = {one.target for one in exponential(code)}
+    return [
+        one
+        for one in code.in_loops()
+        if one.target and (one.adds or is_sum(one.value)) and not calls(one.value, "sum", "dot")
+        if exponentials(one.value) or names_in(one.value) & made - {one.target}
+    ]
 
 
 def unguarded(code: Text) -> Lines:
