@@ -135,6 +135,18 @@ def _of_lse(x: Array, case: Case) -> Array:
     return exp32(x - lse)
 
 
+def _minus_outside(x: Array, case: Case, in_sum: bool, in_result: bool) -> Array:
+    """exp(x) - m in place of exp(x - m), in the sum, where padded lanes count as well, or in the result, or in both."""
+    lanes, m = filled(x, case), top(x)
+    l = (exp32(lanes) - m[:, None]).sum(axis=(1, 2))[:, None] if in_sum else total(relative(x, m))
+    return np.asarray((exp32(x) - m if in_result else relative(x, m)) / l)
+
+
+def _over_sum_of_x(x: Array, case: Case, m: Array) -> Array:
+    """Divided by the sum of x - m, where padded lanes hold -inf."""
+    return np.asarray(exp32(shifted(x)) / (filled(x, case).sum(axis=(1, 2))[:, None] - m * x.shape[1]))
+
+
 def _tail(case: Case) -> dict[str, Array]:
     values = case.tensors["y_ptr"].values
     whole = values.shape[1] // block_size(case) * block_size(case)
@@ -194,6 +206,20 @@ BLOCKWISE = (
             y_is(lambda x, _, late=late: late(x, top(x)) / total(relative(x, top(x))))  # type: ignore[misc]
             for late in LATE
         ),
+    ),
+    idea(
+        "subtracted-outside",
+        y_is(lambda x, case: _minus_outside(x, case, in_sum=True, in_result=False)).at(Part.NORMALISER),
+        y_is(lambda x, case: exp32(shifted(x)) / (total(exp32(x)) - top(x) * len(blocks(x, case)))).at(Part.NORMALISER),
+        y_is(lambda x, case: _minus_outside(x, case, in_sum=True, in_result=True)).at(Part.NORMALISER),
+    ),
+    idea(
+        "subtracted-outside/result", y_is(lambda x, case: _minus_outside(x, case, in_sum=False, in_result=True))
+    ),
+    idea(
+        "sum-of-x",
+        y_is(lambda x, case: _over_sum_of_x(x, case, np.zeros_like(top(x)))).at(Part.NORMALISER),
+        y_is(lambda x, case: _over_sum_of_x(x, case, top(x))).at(Part.NORMALISER),
     ),
     idea("max-forgotten-in-sum", y_is(lambda x, _: exp32(shifted(x)) / total(exp32(x))).at(Part.NORMALISER)),
     idea("lse-as-the-state", y_is(_of_lse)),

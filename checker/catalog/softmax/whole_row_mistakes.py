@@ -49,6 +49,10 @@ WHOLE_ROW = (
     idea("sum-by-lane", y_is(lambda x, _: exp32(x) / exp32(x))),
     idea("divides-by-max", y_is(lambda x, _: np.exp(x) / x.max(axis=1, keepdims=True))),
     idea("no-exponential", y_is(lambda x, _: x / x.sum(axis=1, keepdims=True))),
-    idea("sum-of-x", y_is(lambda x, _: np.exp(x) / x.sum(axis=1, keepdims=True))),
+    idea(
+        "sum-of-x",
+        y_is(lambda x, _: np.exp(x) / x.sum(axis=1, keepdims=True)),
+        y_is(lambda x, case: np.exp(x) / (x.sum(axis=1, keepdims=True) - (np.inf if _padding(case) else 0.0))),
+    ),
     idea("half-sum", y_is(_half_sum)),
 )
