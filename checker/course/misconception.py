@@ -52,6 +52,7 @@ class Part(Enum):
     CAST_TO_HALF = "a conversion to fp16 or bf16, by name"
     KEYS_AS_ROWS = "scores hidden by a comparison that has the keys down its rows"
     ZEROED_PADDING = "tl.where that makes 0 of padding, of which an exponential is taken"
+    ZEROED_INFINITY = "tl.where that makes 0 of -inf in what was loaded"
     MAX_OF_EXPONENTIALS = "the largest exponential"
     EXPONENTIALS_BY_LANE = "exponentials that a loop adds up, each lane for itself"
     UNGUARDED_EXPONENTIAL = "an exponential relative to a maximum that may be -inf, or else the sum of exponentials"

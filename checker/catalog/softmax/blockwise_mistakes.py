@@ -118,6 +118,13 @@ def _padded_with(number: float) -> Writes:
     return y_is(formula)
 
 
+def _of_zeroed(x: Array, case: Case, in_result: bool) -> Array:
+    """The softmax with 0 for each -inf and for the padding; `in_result`: when it writes as well, not just before."""
+    zeroed = np.where(np.isneginf(x), 0.0, x)
+    m = _padded_top(zeroed, case)
+    return np.asarray(exp32((zeroed if in_result else x) - m) / (total(exp32(zeroed - m)) + _padding(x, case) * exp32(-m)))
+
+
 def _sum_of_own(x: Array, case: Case) -> Array:
     """Divided by the sum of exponentials that are relative to each block's own maximum."""
     return np.asarray(exp32(shifted(x)) / sum(total(exp32(shifted(block))) for block in blocks(x, case)))
@@ -232,7 +239,12 @@ BLOCKWISE = (
     ),
     idea(
         "max-starts-too-high",
-        y_is(lambda x, _: with_max(x, np.maximum(top(x), -1000.0))).at(Part.START_ABOVE, needed=True),
+        *(
+            y_is(lambda x, _, start=start: with_max(x, np.maximum(top(x), start))).at(  # type: ignore[misc]
+                Part.START_ABOVE, needed=True
+            )
+            for start in (-100.0, -1e3, -1e4, -65504.0, -1e5)
+        ),
     ),
     idea("padding-in-max", y_is(lambda x, case: with_max(x, _padded_top(x, case))).at(Part.PADDING, needed=True)),
     idea(
@@ -243,6 +255,16 @@ BLOCKWISE = (
         "sums-padded-lanes",
         y_is(lambda x, case: _padded_sum(x, case, top(x))).at(Part.ZEROED_PADDING, needed=True),
         y_is(lambda x, case: _padded_sum(x, case, _padded_top(x, case))).at(Part.ZEROED_PADDING, needed=True),
+    ),
+    idea(
+        "sums-padded-lanes/infinity",
+        *(
+            y_is(lambda x, case, both=both: _of_zeroed(x, case, both)).at(  # type: ignore[misc]
+                Part.ZEROED_INFINITY, needed=True
+            )
+            for both in (False, True)
+        ),
+        y_is(lambda x, case: _padded_sum(x, case, top(x))).at(Part.ZEROED_INFINITY, needed=True),
     ),
     idea("sums-padded-lanes/sum", y_is(lambda x, case: _padded_sum(x, case, top(x))).at(Part.LOAD)),
     idea(

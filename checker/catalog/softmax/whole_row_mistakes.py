@@ -25,6 +25,11 @@ def _over_padding(x: Array, case: Case) -> Array:
     return softmax(padded)[:, : x.shape[1]]
 
 
+def _of_zeroed(x: Array, case: Case) -> Array:
+    """The same, with 0 for each -inf in the row as well."""
+    return _over_padding(np.where(np.isneginf(x), 0.0, x), case)
+
+
 def _half_sum(x: Array, case: Case) -> Array:
     if case.tensors["x_ptr"].values.dtype != np.float16:
         return softmax(x)
@@ -38,6 +43,7 @@ def _with_epsilon(epsilon: float) -> Writes:
 
 WHOLE_ROW = (
     idea("sums-padded-lanes", y_is(_over_padding).at(Part.ZEROED_PADDING, needed=True)),
+    idea("sums-padded-lanes/infinity", y_is(_of_zeroed).at(Part.ZEROED_INFINITY, needed=True)),
     idea("sums-padded-lanes/sum", y_is(_over_padding).at(Part.LOAD)),
     idea(
         "sums-padded-lanes/taken-out",

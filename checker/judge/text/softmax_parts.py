@@ -115,6 +115,17 @@ def zeroed_padding(code: Text) -> Lines:
     return [one for one in having(code.assignments, zeroed) if counts(one)]
 
 
+def zeroed_infinity(code: Text) -> Lines:
+    """The first tl.where(x == -inf, 0, …), or tl.where(x > -inf, …, 0), of an x that was loaded."""
+    loaded = {one.target for one in code.assignments if calls(one.value, "load")}
+    forms = "tl.where(A == B, 0, _)", "tl.where(A > B, _, 0)", "tl.where(A != B, _, 0)"
+
+    def of_loaded(holes: Holes) -> bool:
+        return bool(names_in(holes["A"]) & loaded) and is_minus_infinity(holes["B"])
+
+    return having(code.assignments, *forms, where=of_loaded)[:1]
+
+
 def exponentials(value: ast.expr) -> list[ast.Call]:
     """The calls of exp or exp2 in a value."""
     return [node for node in ast.walk(value) if isinstance(node, ast.Call) and called(node) in EXPONENTIALS]
