@@ -72,6 +72,14 @@ def _by_lane(x: Array, case: Case) -> Array:
     return np.asarray(made.reshape(len(x), -1)[:, : x.shape[1]])
 
 
+def _sums_by_lane(x: Array, case: Case, maxima_too: bool) -> Array:
+    """The softmax with a sum of each lane, over all blocks; `maxima_too`: and with a maximum of each lane."""
+    lanes = filled(x, case)
+    e = exp32(lanes - lanes.max(axis=1 if maxima_too else (1, 2), keepdims=True))
+    made = e / e.sum(axis=1, keepdims=True)
+    return np.asarray(made.reshape(len(x), -1)[:, : x.shape[1]])
+
+
 def _last_loaded(x: Array, case: Case, in_sum: bool) -> Array:
     """Each block as the softmax of the last one's x; `in_sum`: it was summed in place of each of them, too."""
     lanes = filled(x, case)
@@ -110,6 +118,13 @@ def _padded_with(number: float) -> Writes:
     return y_is(formula)
 
 
+def _of_zeroed(x: Array, case: Case, in_result: bool) -> Array:
+    """The softmax with 0 for each -inf and for the padding; `in_result`: when it writes as well, not just before."""
+    zeroed = np.where(np.isneginf(x), 0.0, x)
+    m = _padded_top(zeroed, case)
+    return np.asarray(exp32((zeroed if in_result else x) - m) / (total(exp32(zeroed - m)) + _padding(x, case) * exp32(-m)))
+
+
 def _sum_of_own(x: Array, case: Case) -> Array:
     """Divided by the sum of exponentials that are relative to each block's own maximum."""
     return np.asarray(exp32(shifted(x)) / sum(total(exp32(shifted(block))) for block in blocks(x, case)))
@@ -125,6 +140,18 @@ def _of_lse(x: Array, case: Case) -> Array:
     """Exponentials relative to log(sum(exp(x))), one number in fp32."""
     lse = (top(x) + np.log(total(exp32(shifted(x))))).astype(np.float32)
     return exp32(x - lse)
+
+
+def _minus_outside(x: Array, case: Case, in_sum: bool, in_result: bool) -> Array:
+    """exp(x) - m in place of exp(x - m), in the sum, where padded lanes count as well, or in the result, or in both."""
+    lanes, m = filled(x, case), top(x)
+    l = (exp32(lanes) - m[:, None]).sum(axis=(1, 2))[:, None] if in_sum else total(relative(x, m))
+    return np.asarray((exp32(x) - m if in_result else relative(x, m)) / l)
+
+
+def _over_sum_of_x(x: Array, case: Case, m: Array) -> Array:
+    """Divided by the sum of x - m, where padded lanes hold -inf."""
+    return np.asarray(exp32(shifted(x)) / (filled(x, case).sum(axis=(1, 2))[:, None] - m * x.shape[1]))
 
 
 def _tail(case: Case) -> dict[str, Array]:
@@ -145,6 +172,14 @@ BLOCKWISE = (
     idea("tail-left-out", Unwritten(_tail)),
     idea("first-block-only/written", Unwritten(_past_first_block)),
     idea("max-by-lane", y_is(_by_lane).at(Part.MAXIMUM)),
+    idea(
+        "sum-by-lane",
+        y_is(lambda x, case: _sums_by_lane(x, case, maxima_too=False)).at(Part.EXPONENTIALS_BY_LANE),
+    ),
+    idea(
+        "sum-by-lane/maximum-too",
+        y_is(lambda x, case: _sums_by_lane(x, case, maxima_too=True)).at(Part.EXPONENTIALS_BY_LANE),
+    ),
     idea("x-not-loaded-again", y_is(lambda x, case: _last_loaded(x, case, in_sum=False))),
     idea("x-not-loaded-again/later-passes", y_is(lambda x, case: _last_loaded(x, case, in_sum=True))),
     idea("written-too-early", y_is(_divided_too_early)),
@@ -179,6 +214,20 @@ BLOCKWISE = (
             for late in LATE
         ),
     ),
+    idea(
+        "subtracted-outside",
+        y_is(lambda x, case: _minus_outside(x, case, in_sum=True, in_result=False)).at(Part.NORMALISER),
+        y_is(lambda x, case: exp32(shifted(x)) / (total(exp32(x)) - top(x) * len(blocks(x, case)))).at(Part.NORMALISER),
+        y_is(lambda x, case: _minus_outside(x, case, in_sum=True, in_result=True)).at(Part.NORMALISER),
+    ),
+    idea(
+        "subtracted-outside/result", y_is(lambda x, case: _minus_outside(x, case, in_sum=False, in_result=True))
+    ),
+    idea(
+        "sum-of-x",
+        y_is(lambda x, case: _over_sum_of_x(x, case, np.zeros_like(top(x)))).at(Part.NORMALISER),
+        y_is(lambda x, case: _over_sum_of_x(x, case, top(x))).at(Part.NORMALISER),
+    ),
     idea("max-forgotten-in-sum", y_is(lambda x, _: exp32(shifted(x)) / total(exp32(x))).at(Part.NORMALISER)),
     idea("lse-as-the-state", y_is(_of_lse)),
     idea("max-of-last-block", y_is(lambda x, case: with_max(x, top(blocks(x, case)[-1]))).at(Part.MAXIMUM)),
@@ -190,7 +239,12 @@ BLOCKWISE = (
     ),
     idea(
         "max-starts-too-high",
-        y_is(lambda x, _: with_max(x, np.maximum(top(x), -1000.0))).at(Part.START_ABOVE, needed=True),
+        *(
+            y_is(lambda x, _, start=start: with_max(x, np.maximum(top(x), start))).at(  # type: ignore[misc]
+                Part.START_ABOVE, needed=True
+            )
+            for start in (-100.0, -1e3, -1e4, -65504.0, -1e5)
+        ),
     ),
     idea("padding-in-max", y_is(lambda x, case: with_max(x, _padded_top(x, case))).at(Part.PADDING, needed=True)),
     idea(
@@ -201,6 +255,16 @@ BLOCKWISE = (
         "sums-padded-lanes",
         y_is(lambda x, case: _padded_sum(x, case, top(x))).at(Part.ZEROED_PADDING, needed=True),
         y_is(lambda x, case: _padded_sum(x, case, _padded_top(x, case))).at(Part.ZEROED_PADDING, needed=True),
+    ),
+    idea(
+        "sums-padded-lanes/infinity",
+        *(
+            y_is(lambda x, case, both=both: _of_zeroed(x, case, both)).at(  # type: ignore[misc]
+                Part.ZEROED_INFINITY, needed=True
+            )
+            for both in (False, True)
+        ),
+        y_is(lambda x, case: _padded_sum(x, case, top(x))).at(Part.ZEROED_INFINITY, needed=True),
     ),
     idea("sums-padded-lanes/sum", y_is(lambda x, case: _padded_sum(x, case, top(x))).at(Part.LOAD)),
     idea(

@@ -24,6 +24,7 @@ def _online(
     own: bool = False,
     own_factor: bool = False,
     both: bool = False,
+    padded: bool = False,
     term: Exponential = relative,
     result: Exponential = relative,
 ) -> Writes:
@@ -31,12 +32,12 @@ def _online(
 
     `guard(m, first)`: what is subtracted, of the maximum so far; whether this is the first block. `own`: each block's
     exponentials are taken relative to the block's own maximum; `own_factor`: and the old normaliser is. `both`: the
-    factor is for the new part as well. `term`, `result`: how exponentials are taken, in pass 1 and in pass 2.
+    factor is for the new part as well. `padded`: padded lanes, which hold -inf, count as terms. `term`, `result`: how exponentials are taken, in pass 1 and in pass 2.
     """
 
     def formula(x: Array, case: Case) -> Array:
         m, l = np.full((len(x), 1), -np.inf), np.zeros((len(x), 1))
-        for number, block in enumerate(blocks(x, case)):
+        for number, block in enumerate(filled(x, case).swapaxes(0, 1) if padded else blocks(x, case)):
             m_new = np.maximum(m, top(block))
             shift = guard(m_new, number == 0)
             new = total(term(block, top(block) if own else shift))
@@ -46,6 +47,11 @@ def _online(
         return np.asarray(result(x, m) / l)
 
     return y_is(formula)
+
+
+def _outside(x: Array, m: Array) -> Array:
+    """exp(x) - m, in place of exp(x - m)."""
+    return np.asarray(exp32(x) - m)
 
 
 def _lanes_added(x: Array, case: Case) -> Array:
@@ -123,6 +129,18 @@ ONLINE = (
             for guard in (lambda m, _: np.where(np.isinf(m), 0.0, m), lambda m, _: m)
             for result in (late, relative)
         ),
+    ),
+    idea(
+        "subtracted-outside",
+        _online(term=_outside, padded=True).at(Part.NORMALISER),
+        _online(term=_outside, padded=True, result=_outside).at(Part.NORMALISER),
+        _online(term=lambda x, m: exp32(x) - m / x.shape[1], padded=True).at(Part.NORMALISER),
+    ),
+    idea("subtracted-outside/result", _online(result=_outside)),
+    idea(
+        "sum-of-x",
+        _online(term=lambda x, _: x, padded=True).at(Part.NORMALISER),
+        _online(term=lambda x, m: x - m, padded=True).at(Part.NORMALISER),
     ),
     idea("rescaled-to-the-blocks-maximum", _online(own_factor=True).at(Part.NORMALISER)),
     idea("guard-in-the-maximum", y_is(_guard_kept)),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
+from checker.catalog.numbers import exp32
 from checker.catalog.softmax import rows
 from checker.catalog.softmax.mistakes import y_is
 from checker.catalog.softmax.reference import softmax
@@ -24,6 +27,19 @@ def _over_padding(x: Array, case: Case) -> Array:
     return softmax(padded)[:, : x.shape[1]]
 
 
+def _of_zeroed(x: Array, case: Case) -> Array:
+    """The same, with 0 for each -inf in the row as well."""
+    return _over_padding(np.where(np.isneginf(x), 0.0, x), case)
+
+
+def _by_group(x: Array, case: Case, of: int) -> Array:
+    """Each group of so many lanes divided by its own sum."""
+    e = np.pad(exp32(x), ((0, 0), (0, _padding(case))))
+    grouped = e.reshape(len(x), -1, min(of, e.shape[1]))
+    made = grouped / grouped.sum(axis=2, keepdims=True)
+    return np.asarray(made.reshape(len(x), -1)[:, : x.shape[1]])
+
+
 def _half_sum(x: Array, case: Case) -> Array:
     if case.tensors["x_ptr"].values.dtype != np.float16:
         return softmax(x)
@@ -37,6 +53,7 @@ def _with_epsilon(epsilon: float) -> Writes:
 
 WHOLE_ROW = (
     idea("sums-padded-lanes", y_is(_over_padding).at(Part.ZEROED_PADDING, needed=True)),
+    idea("sums-padded-lanes/infinity", y_is(_of_zeroed).at(Part.ZEROED_INFINITY, needed=True)),
     idea("sums-padded-lanes/sum", y_is(_over_padding).at(Part.LOAD)),
     idea(
         "sums-padded-lanes/taken-out",
@@ -45,8 +62,14 @@ WHOLE_ROW = (
     idea("epsilon-in-the-sum", *(_with_epsilon(10.0**-digits) for digits in range(3, 17))),
     idea("infinite-padding", y_is(lambda x, case: np.zeros_like(x) if _padding(case) else softmax(x)).at(Part.LOAD)),
     idea("no-division", y_is(lambda x, _: np.exp(x))),
+    idea("sum-by-group", *(y_is(partial(_by_group, of=of)) for of in (32, 64, 16, 128, 8, 4, 2, 256))),
+    idea("sum-by-lane", y_is(lambda x, _: exp32(x) / exp32(x))),
     idea("divides-by-max", y_is(lambda x, _: np.exp(x) / x.max(axis=1, keepdims=True))),
     idea("no-exponential", y_is(lambda x, _: x / x.sum(axis=1, keepdims=True))),
-    idea("sum-of-x", y_is(lambda x, _: np.exp(x) / x.sum(axis=1, keepdims=True))),
+    idea(
+        "sum-of-x",
+        y_is(lambda x, _: np.exp(x) / x.sum(axis=1, keepdims=True)),
+        y_is(lambda x, case: np.exp(x) / (x.sum(axis=1, keepdims=True) - (np.inf if _padding(case) else 0.0))),
+    ),
     idea("half-sum", y_is(_half_sum)),
 )

@@ -13,6 +13,7 @@ from checker.course.misconception import Part
 from checker.judge.text.code import Assignment, Text, calls, is_sum, names_in
 from checker.judge.text.softmax_parts import (
     Lines,
+    added_by_lane,
     calling,
     exponential,
     exponential_of_scores,
@@ -28,6 +29,7 @@ from checker.judge.text.softmax_parts import (
     started_in_loop,
     unguarded,
     unshifted,
+    zeroed_infinity,
     zeroed_padding,
 )
 from checker.judge.text.written import Holes, fits, found, having
@@ -270,7 +272,9 @@ PARTS: dict[Part, Callable[[Text], Lines]] = {
     Part.CAST_TO_HALF: lambda code: having(code.assignments, "tl.float16", "tl.bfloat16"),  # not .to(x.dtype)
     Part.KEYS_AS_ROWS: _keys_as_rows,
     Part.ZEROED_PADDING: zeroed_padding,
+    Part.ZEROED_INFINITY: zeroed_infinity,
     Part.MAX_OF_EXPONENTIALS: max_of_exponentials,
+    Part.EXPONENTIALS_BY_LANE: added_by_lane,
     Part.UNGUARDED_EXPONENTIAL: unguarded,
     Part.RATIO_OF_EXPONENTIALS: ratio,
     Part.SUM_STARTED_IN_LOOP: started_in_loop,

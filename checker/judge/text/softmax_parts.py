@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from checker.judge.text.code import Assignment, Text, called, calls, names_in
+from checker.judge.text.code import Assignment, Text, called, calls, is_sum, names_in
 from checker.judge.text.written import EXPONENTIALS, Holes, fits, found, having
 
 Lines = list[Assignment]
@@ -115,6 +115,17 @@ def zeroed_padding(code: Text) -> Lines:
     return [one for one in having(code.assignments, zeroed) if counts(one)]
 
 
+def zeroed_infinity(code: Text) -> Lines:
+    """The first tl.where(x == -inf, 0, …), or tl.where(x > -inf, …, 0), of an x that was loaded."""
+    loaded = {one.target for one in code.assignments if calls(one.value, "load")}
+    forms = "tl.where(A == B, 0, _)", "tl.where(A > B, _, 0)", "tl.where(A != B, _, 0)"
+
+    def of_loaded(holes: Holes) -> bool:
+        return bool(names_in(holes["A"]) & loaded) and is_minus_infinity(holes["B"])
+
+    return having(code.assignments, *forms, where=of_loaded)[:1]
+
+
 def exponentials(value: ast.expr) -> list[ast.Call]:
     """The calls of exp or exp2 in a value."""
     return [node for node in ast.walk(value) if isinstance(node, ast.Call) and called(node) in EXPONENTIALS]
@@ -125,6 +136,17 @@ def max_of_exponentials(code: Text) -> Lines:
     made = {one.target for one in exponential(code)}
     largest = calling("max", everywhere=True)(code)
     return [one for one in largest if names_in(one.value) & made or exponentials(one.value)]
+
+
+def added_by_lane(code: Text) -> Lines:
+    """l += exp(…), or l = l * … + exp(…), with no reduction in it."""
+    made = {one.target for one in exponential(code)}
+    return [
+        one
+        for one in code.in_loops()
+        if one.target and (one.adds or is_sum(one.value)) and not calls(one.value, "sum", "dot")
+        if exponentials(one.value) or names_in(one.value) & made - {one.target}
+    ]
 
 
 def unguarded(code: Text) -> Lines:
