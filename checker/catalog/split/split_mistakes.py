@@ -31,6 +31,7 @@ from checker.catalog.split.models import (
     ids_exchanged,
     in_splits,
     in_tiles_of_its_length,
+    in_whole_tiles,
     keys_below_n_q,
     left_out,
     length,
@@ -86,6 +87,17 @@ KEYS = (
     *(
         idea("split-begins-elsewhere", in_splits(right, from_to(lambda case, split: split * shape_of(case).Bc, last)))
         for last in (lambda case, split: split * shape_of(case).Bc + cut_of(case).keys, end)
+    ),
+    *(
+        idea(
+            f"split-begins-elsewhere/{key}",
+            in_splits(right, from_to(first, lambda case, split: (split + 1) * cut_of(case).keys)),
+            in_splits(right, from_to(first, lambda case, split, first=first: first(case, split) + cut_of(case).keys)),
+        )
+        for key, first in (
+            ("tile-before", lambda case, split: begin(case, split) // shape_of(case).Bc * shape_of(case).Bc),
+            ("tile-after", lambda case, split: in_whole_tiles(case, begin(case, split))),
+        )
     ),
     idea("split-begins-elsewhere/at-key-0", in_splits(right, from_to(lambda case, split: 0, end))),
     idea(

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from checker.catalog.attention.backward.models import (
+    DP,
     DV,
     another_mask,
     before_the_first_query,
@@ -26,6 +27,7 @@ from checker.catalog.attention.backward.models import (
     masked_only_in_ds,
     nan_from_hidden,
     nan_from_padding,
+    of_head_0,
     p_of,
     reversed_offset,
     scaled,
@@ -34,6 +36,7 @@ from checker.catalog.attention.backward.models import (
     tile_softmax,
     times_mask,
     to_another_end,
+    with_scaled_dp,
     with_transposed,
     without_last_tile,
 )
@@ -41,7 +44,7 @@ from checker.catalog.attention.bounds import looked_at
 from checker.catalog.attention.forward.mistakes import Q_K, scaled_in_half
 from checker.catalog.attention.launch import writes
 from checker.catalog.attention.reference import offset, scores, sees
-from checker.course.misconception import Part, Reaches, Writes
+from checker.course.misconception import Access, Part, Reaches, Writes
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
@@ -80,6 +83,8 @@ _OF_GRADIENTS = (
     idea("accumulator-in-half", from_gradients(in_half)),
     idea("scale-missing", scaled(lambda scale: 1 / scale, "dq_ptr", "dk_ptr")),
     idea("scale-twice", scaled(lambda scale: scale, "dq_ptr", "dk_ptr")),
+    idea("dp-scaled", with_scaled_dp(again=True).at(DP)),
+    idea("dp-scaled/in-its-place", with_scaled_dp(again=False).at(DP)),
     idea("scale-on-dv", scaled(lambda scale: scale, "dv_ptr")),
     idea(
         "scores-not-scaled",
@@ -90,6 +95,18 @@ _OF_GRADIENTS = (
         "tile-max-for-lse",
         from_p(lambda case: p_of(case, scores(case), tile_max(case), sees(case))).at(Part.EXPONENTIAL),
     ),
+)
+_OF_HEADS = (
+    idea("only-one-head", of_head_0("q", "k", "v", "do", "lse", "delta")),
+    idea("only-one-head/lse-and-delta", of_head_0("lse", "delta")),
+    idea("only-one-head/lse", of_head_0("lse").at(Access("lse_ptr"))),
+    idea("only-one-head/delta", of_head_0("delta").at(Access("delta_ptr"))),
+    idea("only-one-head/k-and-v", of_head_0("k", "v")),
+    idea("only-one-head/k", of_head_0("k").at(Access("k_ptr"))),
+    idea("only-one-head/v", of_head_0("v").at(Access("v_ptr"))),
+    idea("only-one-head/q-and-do", of_head_0("q", "do")),
+    idea("only-one-head/q", of_head_0("q").at(Access("q_ptr"))),
+    idea("only-one-head/do", of_head_0("do").at(Access("do_ptr"))),
 )
 _OF_MASK = (
     idea("mask-forgotten", from_p(lambda case: another_mask(case, None))),
@@ -153,8 +170,9 @@ _OF_LOOPS = (
 )
 
 _OF_SCALE = scaled_in_half(lambda s: from_p(lambda case: p_of(case, s(case), lse_of(case), sees(case))))
-FULL = (*_OF_SCALE, *_OF_GRADIENTS, *_OF_NORMALISER, *_OF_TILES)  # those that need no causal mask, of gradient kernels
+# Those that need no causal mask, of gradient kernels.
+FULL = (*_OF_SCALE, *_OF_GRADIENTS, *_OF_HEADS, *_OF_NORMALISER, *_OF_TILES)
 MISTAKES = (
-    *(*_OF_SCALE, *_OF_DELTA, *_OF_GRADIENTS, *_OF_MASK, *_OF_TILES_MASKED),
+    *(*_OF_SCALE, *_OF_DELTA, *_OF_GRADIENTS, *_OF_HEADS, *_OF_MASK, *_OF_TILES_MASKED),
     *(*_OF_NORMALISER, *_OF_OFFSET, *_OF_TILES, *_OF_LOOPS),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,8 +21,9 @@ Outputs = Mapping[str, Array]
 Wrong = Callable[[Case, Gradients], dict[str, Array]]
 First = Callable[[int, int, int, int], int]  # (first key of the tile, n_k - n_q, Br, Bc) → first query
 
-# The products for dV, and for dK and dQ.
+# The products for dV, for dP, and for dK and dQ.
 DV = Product(frozenset({"q_ptr", "k_ptr", "lse_ptr", "do_ptr"}))
+DP = Product(frozenset({"do_ptr", "v_ptr"}))
 DK_DQ = Product(DV.of | {"v_ptr", "delta_ptr"})
 
 
@@ -56,6 +58,32 @@ def from_p(p: Callable[[Case], Array]) -> Writes:
 def from_ds(ds: Callable[[Case, Gradients], Array]) -> Writes:
     """All gradients with another dS."""
     return from_gradients(lambda case, g: collected(case, g.p, ds(case, g)))
+
+
+def with_scaled_dp(again: bool) -> Writes:
+    """All gradients with dP times the scale; `again`: dQ and dK get the scale as well, as they must."""
+
+    def formula(case: Case, g: Gradients) -> dict[str, Array]:
+        scale = float(case.scalars["scale"])
+        ds = g.p * (scale * g.dp - delta_of(case))
+        return collected(case, g.p, ds if again else ds / scale)
+
+    return from_gradients(formula)
+
+
+def of_head_0(*names: str) -> Writes:
+    """All gradients of a kernel that takes head 0 of these tensors for every head."""
+
+    def formula(case: Case, _: Gradients) -> dict[str, Array]:
+        seen = dict(case.tensors)
+        for name in (f"{name}_ptr" for name in names):
+            x = seen[name].values
+            seen[name] = replace(seen[name], values=np.broadcast_to(x[:1], x.shape))
+        other = replace(case, tensors=seen)
+        g = gradients(other)
+        return collected(other, g.p, g.ds)
+
+    return from_gradients(formula)
 
 
 def scaled(factor: Callable[[float], float], *names: str) -> Writes:

@@ -107,6 +107,7 @@ BIAS_GRADIENT = (
     idea("delta-missing", _summed(lambda case, g: g.p * g.dp)),
     idea("delta-added", _summed(lambda case, g: g.p * (g.dp + delta_of(case)))),
     idea("delta-outside-the-product", _summed(lambda case, g: g.p * g.dp - delta_of(case))),
+    idea("dp-scaled", _summed(lambda case, g: g.p * (_scale(case) * g.dp - delta_of(case)))),
     idea("ds-without-p", _summed(lambda case, g: g.dp - delta_of(case))),
     idea("dbias-sign", _summed(lambda case, g: -g.ds)),
     idea("scores-not-scaled", gradient_with_p(lambda case: scaled_products(case) / _scale(case) + bias(case)).at(Q_K)),

@@ -62,6 +62,7 @@ OF_DELTA_AND_DS = (
     _idea("delta-of-one-tile"),
     _idea("reduced-over-everything", *models.DELTA_OF_EVERYTHING),
     _idea("ds-without-p"),
+    *(_idea(f"dp-scaled{end}", *models.DP_SCALED[again]) for end, again in (("", True), ("/in-its-place", False))),
     *(
         idea(
             f"wrong-operand/dp-{place.lower()}",

@@ -13,6 +13,7 @@ import numpy as np
 
 from checker.catalog.attention.backward.gradients import Gradients, collected
 from checker.catalog.attention.backward.models import (
+    DP,
     begun_late,
     delta_of,
     ended_early,
@@ -23,6 +24,7 @@ from checker.catalog.attention.backward.models import (
     masked_only_in_ds,
     p_of,
     tile_softmax,
+    with_scaled_dp,
     without_last_tile,
 )
 from checker.catalog.attention.backward.models import scaled as scaled_in_kernels
@@ -266,4 +268,5 @@ ONE_TILE_MASKED = tuple(
 )
 NOT_RESET = {name: _not_reset(*name.split()) for name in ("dk dv", "dq", "dk", "dv")}
 EXCHANGED = _exchanged(False), _exchanged(True)
+DP_SCALED = {again: (as_in_kernels(with_scaled_dp(again).at(DP), "dq", "dk"),) for again in (True, False)}
 DELTA_OUTSIDE = as_in_kernels(from_gradients(_p_outside), "dq", "dk")
