@@ -82,7 +82,7 @@ def properties(puzzle: Puzzle, cases: list[Case], made: Judgement) -> tuple[Prop
         proving = [case for case in cases if p.name in case.proves]
         failed = [case for case in proving if case.id in made.failed]
         if p.name not in lost and len(failed) < len(proving):
-            failed = [case for case in failed if lost.isdisjoint(case.asks.union(case.proves) - {p.name})]
+            failed = [case for case in failed if lost.isdisjoint(case.asks)]
         detail = f"{failed[0].name}: {made.failed[failed[0].id]}" if failed else ""
         case = failed[0].title if failed else ""
         if p.traffic and failed:

@@ -239,7 +239,7 @@ SEVERAL = replace(
         ({4}, ["half"]),  # nothing else explains it
         ({5}, ["t"]),
         ({2, 5}, ["tail", "t"]),
-        ({2, 4, 6}, ["tail"]),  # traffic was counted elsewhere
+        ({2, 4, 6}, ["tail", "t"]),  # traffic is counted once the results are right
         ({0, 1, 2, 3, 4, 5, 6}, ["right", "tail", "half", "t"]),
     ],
     ids=str,

@@ -122,7 +122,8 @@ def _of_zeroed(x: Array, case: Case, in_result: bool) -> Array:
     """The softmax with 0 for each -inf and for the padding; `in_result`: when it writes as well, not just before."""
     zeroed = np.where(np.isneginf(x), 0.0, x)
     m = _padded_top(zeroed, case)
-    return np.asarray(exp32((zeroed if in_result else x) - m) / (total(exp32(zeroed - m)) + _padding(x, case) * exp32(-m)))
+    sums = total(exp32(zeroed - m)) + _padding(x, case) * exp32(-m)
+    return np.asarray(exp32((zeroed if in_result else x) - m) / sums)
 
 
 def _sum_of_own(x: Array, case: Case) -> Array:
