@@ -221,9 +221,7 @@ BLOCKWISE = (
         y_is(lambda x, case: exp32(shifted(x)) / (total(exp32(x)) - top(x) * len(blocks(x, case)))).at(Part.NORMALISER),
         y_is(lambda x, case: _minus_outside(x, case, in_sum=True, in_result=True)).at(Part.NORMALISER),
     ),
-    idea(
-        "subtracted-outside/result", y_is(lambda x, case: _minus_outside(x, case, in_sum=False, in_result=True))
-    ),
+    idea("subtracted-outside/result", y_is(lambda x, case: _minus_outside(x, case, in_sum=False, in_result=True))),
     idea(
         "sum-of-x",
         y_is(lambda x, case: _over_sum_of_x(x, case, np.zeros_like(top(x)))).at(Part.NORMALISER),
