@@ -92,7 +92,10 @@ KEYS = (
         idea(
             f"split-begins-elsewhere/{key}",
             in_splits(right, from_to(first, lambda case, split: (split + 1) * cut_of(case).keys)),
-            in_splits(right, from_to(first, lambda case, split, first=first: first(case, split) + cut_of(case).keys)),
+            in_splits(
+                right,
+                from_to(first, lambda case, split, first=first: first(case, split) + cut_of(case).keys),  # type: ignore[misc]
+            ),
         )
         for key, first in (
             ("tile-before", lambda case, split: begin(case, split) // shape_of(case).Bc * shape_of(case).Bc),
