@@ -74,6 +74,22 @@ def _lse(value: Callable[[Array, Array], Array], empty: float) -> Writes:
     return in_splits(from_scores(formula).outputs, empty=(0.0, empty))
 
 
+def _tile_before(case: Case, split: int) -> int:
+    return begin(case, split) // shape_of(case).Bc * shape_of(case).Bc
+
+
+def _tile_after(case: Case, split: int) -> int:
+    return in_whole_tiles(case, begin(case, split))
+
+
+def _beginning_at(first: Callable[[Case, int], int]) -> tuple[Writes, Writes]:
+    """Splits that begin elsewhere, and end where they should, or keys_per_split further on."""
+    return (
+        in_splits(right, from_to(first, lambda case, split: (split + 1) * cut_of(case).keys)),
+        in_splits(right, from_to(first, lambda case, split: first(case, split) + cut_of(case).keys)),
+    )
+
+
 KEYS = (
     idea("next-splits-keys-counted", in_splits(right, with_next_keys)),
     idea("next-splits-keys-loaded", Moves(_moves_next_keys)),
@@ -88,20 +104,8 @@ KEYS = (
         idea("split-begins-elsewhere", in_splits(right, from_to(lambda case, split: split * shape_of(case).Bc, last)))
         for last in (lambda case, split: split * shape_of(case).Bc + cut_of(case).keys, end)
     ),
-    *(
-        idea(
-            f"split-begins-elsewhere/{key}",
-            in_splits(right, from_to(first, lambda case, split: (split + 1) * cut_of(case).keys)),
-            in_splits(
-                right,
-                from_to(first, lambda case, split, first=first: first(case, split) + cut_of(case).keys),  # type: ignore[misc]
-            ),
-        )
-        for key, first in (
-            ("tile-before", lambda case, split: begin(case, split) // shape_of(case).Bc * shape_of(case).Bc),
-            ("tile-after", lambda case, split: in_whole_tiles(case, begin(case, split))),
-        )
-    ),
+    idea("split-begins-elsewhere/tile-before", *_beginning_at(_tile_before)),
+    idea("split-begins-elsewhere/tile-after", *_beginning_at(_tile_after)),
     idea("split-begins-elsewhere/at-key-0", in_splits(right, from_to(lambda case, split: 0, end))),
     idea(
         "first-key-added-twice",  # of a guarded kernel only the text tells it from one whose loop has no iteration

@@ -100,6 +100,13 @@ POSITIONS = (
         at(lambda _, s, head, i, j: (head * s.n_q + j) * s.n_k + i),
     ),
     idea("offset-with-another-length", *(_lengths(*of) for of in (("n_k", "n_q"), ("n_k", "n_k"), ("n_q", "n_q")))),
+    idea(
+        "offset-with-another-length/of-a-tile",
+        at(lambda _, s, head, i, j: (head * s.n_q + i) * s.Bc + j),
+        with_factors(lambda case: seeded_by_head(case, shape_of(case).Bc)),
+        at(lambda _, s, head, i, j: i * s.Bc + j),
+        at(lambda _, s, head, i, j: (head * s.Br + i) * s.n_k + j),
+    ),
     idea("offset-in-32-bits", with_factors(in_32_bits)),
     idea("seed-ignored", *(seeded(lambda seed, fixed=fixed: fixed) for fixed in SEEDS)),  # type: ignore[misc]
     idea("other-rounds", *(in_rounds(rounds) for rounds in (6, 7, 8))),

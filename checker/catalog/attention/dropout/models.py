@@ -113,10 +113,10 @@ def in_rounds(rounds: int) -> Writes:
     return with_factors(lambda case: _kept(case, philox.rand(int(case.scalars["seed"]), offsets(case), rounds)))
 
 
-def seeded_by_head(case: Case) -> Array:
-    """Z of a kernel that adds the head to the seed, and counts positions in a head."""
+def seeded_by_head(case: Case, row: int = 0) -> Array:
+    """Z of a kernel that adds the head to the seed, and counts positions in a head, in rows of n_k numbers or `row`."""
     shape = shape_of(case)
-    in_head = (np.arange(shape.n_q)[:, None] * shape.n_k + np.arange(shape.n_k))[None].astype(np.int64)
+    in_head = (np.arange(shape.n_q)[:, None] * (row or shape.n_k) + np.arange(shape.n_k))[None].astype(np.int64)
     seed = int(case.scalars["seed"])
     return np.concatenate([_kept(case, numbers(seed + head, in_head)) for head in heads_of(case)])
 

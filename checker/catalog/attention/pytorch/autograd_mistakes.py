@@ -27,6 +27,8 @@ IN_AUTOGRAD = (
     idea("delta-not-computed", *models.DELTA),
     idea("not-causal", *models.NOT_CAUSAL),
     idea("keys-and-values-exchanged", *models.EXCHANGED),
+    idea("grid-rounded-down", *models.WHOLE_TILES),
+    idea("axes-of-the-grid-exchanged", *models.AXES),
     idea("grid-of-the-other-side", *models.GRID),
     idea("tensor-kept-on-ctx", Raises(re.compile(r"^ctx\.\w+ holds a tensor"))),
     idea("not-one-gradient-for-each-input", Raises(re.compile(r"it returned .*, and not 4: "))),

@@ -157,6 +157,27 @@ def _first_sequence(left: float) -> Callable[[Case, str, Array], Array]:
     return writes
 
 
+def _axes_exchanged(block: int, left: float) -> Callable[[Case, str, Array], Array]:
+    """As many programs along the first axis as there are heads, and along the second one as there are tiles."""
+
+    def writes(case: Case, name: str, values: Array) -> Array:
+        heads, rows = values.shape[:2]
+        tile, head = np.arange(rows)[None, :, None] // block, np.arange(heads)[:, None, None]
+        return np.where((tile < heads) & (head < -(-rows // block)), values, left)
+
+    return writes
+
+
+def _whole_tiles(block: int, at_least: int, left: float) -> Callable[[Case, str, Array], Array]:
+    """Only as many programs as there are whole tiles, or `at_least` so many."""
+
+    def writes(case: Case, name: str, values: Array) -> Array:
+        reached = max(at_least, values.shape[1] // block) * block
+        return np.where(np.arange(values.shape[1])[None, :, None] < reached, values, left)
+
+    return writes
+
+
 def _tiles_of(side: int, block: int, left: float) -> Callable[[Case, str, Array], Array]:
     """As many programs as there are tiles of queries (0) or of keys (1), whatever a tensor has."""
 
@@ -214,4 +235,25 @@ EXCHANGED = (
 )
 GRID = tuple(
     sign(Idea(writes=_tiles_of(side, block, left))) for side in (0, 1) for block in BLOCKS for left in (np.nan, 0.0)
+)
+
+
+def _of_some(names: tuple[str, ...], writes: Callable[[Case, str, Array], Array]) -> Writes:
+    """What becomes of these outputs, or of all of them; the others are right."""
+    return sign(Idea(writes=lambda case, name, x: writes(case, name, x) if name in (names or (name,)) else x))
+
+
+_OF_A_KERNEL: tuple[tuple[str, ...], ...] = ((), ("o",), ("dq",), ("dk", "dv"))
+AXES = tuple(
+    _of_some(names, _axes_exchanged(block, left))
+    for names in _OF_A_KERNEL
+    for block in BLOCKS
+    for left in (np.nan, 0.0)
+)
+WHOLE_TILES = tuple(
+    _of_some(names, _whole_tiles(block, at_least, left))
+    for names in _OF_A_KERNEL
+    for block in BLOCKS
+    for at_least in (1, 0)
+    for left in (np.nan, 0.0)
 )
