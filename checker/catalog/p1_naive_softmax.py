@@ -87,7 +87,7 @@ def cases(draw: Draw) -> list[Case]:
         whole_row(make, "x and y strided differently", "strides", normal("strides", 3, block - 9), unequal_gaps(gaps)),
         case("fp16", "half", stacked(few, np.float16), kinds=(*few,)),
         *make.far_cases(),
-        *replace(make, blocks={"BLOCK_SIZE": 64}).plain_cases(kinds, 64),
+        *replace(make, blocks={"BLOCK_SIZE": 32}).plain_cases(kinds, 32),
         case("fp16, a single column", "half", normal("one", 1, 1).astype(np.float16), once=True),
         case("fp16, every kind of row", "half", stacked(half, np.float16), once=True),
         *_of_every_length(make),

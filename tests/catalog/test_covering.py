@@ -222,6 +222,17 @@ def test_every_kernel_runs_at_real_sizes(key: str) -> None:
             assert tall.tensors[next(iter(tall.tensors))].values.shape[0] > (65_536 if puzzle in ROWS else 256)
 
 
+@pytest.mark.parametrize("key", KEYS[:20])
+@pytest.mark.parametrize("puzzle", ROWS)
+def test_each_property_has_a_case_that_asks_for_nothing_else(puzzle: str, key: str) -> None:
+    """So that what loses one of them need not lose the others. Rows that lie far apart have strides."""
+    plain = {name for case in cases_of(puzzle, key) if not case.asks for name in case.proves}
+    assert {"any-length", "values", "strides", "half"} <= plain
+    assert (
+        any(case.asks == {"strides"} for case in cases_of(puzzle, key) if "far-rows" in case.proves) or puzzle == "p4"
+    )
+
+
 def is_real(case: Case) -> bool:
     """Blocks as on a GPU: 1024 columns or more, or tiles of 64 x 64 with D = 128 in fp16, D = 64 in fp32."""
     if "D" not in case.constexprs:

@@ -75,7 +75,7 @@ def test_what_is_released_is_the_students_notebook(course: Course, puzzle_id: st
 
 def test_everybody_gets_what_the_work_is_worth(graded: Course) -> None:
     scores = graded.scores()
-    assert scores == {"anna": 100, "ben": 25, "cleo": 0, "dan": 100, "emil": 0, "fay": 0}
+    assert scores == {"anna": 100, "ben": 65, "cleo": 0, "dan": 100, "emil": 0, "fay": 0}
 
 
 def test_the_report_is_in_the_graded_cell(graded: Course) -> None:
@@ -89,7 +89,7 @@ def test_feedback_shows_the_report_and_nothing_hidden(graded: Course) -> None:
     assert graded.run("generate_feedback", ASSIGNMENT, "--force").status == 0
     page = (graded.folder / "feedback" / "ben" / ASSIGNMENT / f"{ASSIGNMENT}.html").read_text()
     assert "The padding is counted in the sum" in page
-    assert "25/100 points" in page
+    assert "65/100 points" in page
     key = next((graded.folder.parent / "config").rglob("*.key")).read_text().strip()
     every = [path for path in graded.folder.rglob("*") if path.is_file() and "source" not in path.parts]
     assert len(every) > 20
@@ -123,7 +123,7 @@ def test_new_points_need_no_new_run(graded: Course, monkeypatch: pytest.MonkeyPa
     make(graded.folder)
     assert graded.run("generate_assignment", ASSIGNMENT, "--force").status == 0
     assert graded.run("autograde", ASSIGNMENT, "--force").status == 0
-    assert graded.scores()["ben"] == 40
+    assert graded.scores()["ben"] == 80
     assert graded.grade("anna")["max_score"] == 115
     (graded.folder / "course.toml").write_text(text)
     make(graded.folder)
@@ -135,7 +135,7 @@ def test_what_a_human_decides_stays(graded: Course) -> None:
     graded.grade("ben", manual_score=60.0, extra_credit=5.0)
     assert graded.run("autograde", ASSIGNMENT, "--force").status == 0
     assert graded.scores()["ben"] == 65
-    assert graded.grade("ben")["auto_score"] == 25
+    assert graded.grade("ben")["auto_score"] == 65
     graded.grade("ben", manual_score=None, extra_credit=None)
 
 
@@ -168,7 +168,7 @@ def test_without_the_key_nothing_is_graded(graded: Course) -> None:
     done = graded.run("autograde", ASSIGNMENT, "--force")
     assert done.status == 1 and "can be read by others than its owner (mode 644)" in done.said
     secret.chmod(0o600)
-    assert graded.grade("ben")["auto_score"] == 25
+    assert graded.grade("ben")["auto_score"] == 65
     assert graded.run("autograde", ASSIGNMENT).status == 0
     assert graded.scores() == before
 
@@ -181,7 +181,7 @@ def test_a_file_that_was_renamed_is_graded_and_told(graded: Course) -> None:
     shutil.copy(path.with_name("p1_naive_softmax-Copy1.ipynb"), both.parent)
     done = graded.run("autograde", ASSIGNMENT)
     assert done.status == 0 and "is called p1_naive_softmax-Copy1.ipynb" in done.said
-    assert (graded.scores()["ivy"], graded.scores()["zoe"]) == (100, 25)
+    assert (graded.scores()["ivy"], graded.scores()["zoe"]) == (100, 65)
     assert "left out: p1_naive_softmax-Copy1.ipynb" in graded.report("zoe")
 
 
@@ -212,7 +212,7 @@ def test_what_nobody_has_graded_has_no_score(graded: Course) -> None:
     graded.put("lea", filled(PADDED))  # over the one that was graded, as `zip_collect --force` does
     assert graded.scores()["lea"] == "needs grading"
     assert graded.run("autograde", ASSIGNMENT, "--student=lea", "--force").status == 0
-    assert graded.scores()["lea"] == 25
+    assert graded.scores()["lea"] == 65
 
 
 def test_without_its_configuration_nothing_is_graded(graded: Course) -> None:
@@ -225,7 +225,7 @@ def test_without_its_configuration_nothing_is_graded(graded: Course) -> None:
     assert "ZeroDivisionError" in done.said and "configuration could not be loaded" in done.said
     assert not (graded.homes / "executed").exists()
     own.write_text(text)
-    assert graded.grade("ben")["auto_score"] == 25
+    assert graded.grade("ben")["auto_score"] == 65
     assert graded.scores()["ben"] == "needs grading"  # nbgrader has removed what it had graded
     assert graded.run("autograde", ASSIGNMENT).status == 0
     assert graded.scores() == before
