@@ -122,7 +122,8 @@ def _of_zeroed(x: Array, case: Case, in_result: bool) -> Array:
     """The softmax with 0 for each -inf and for the padding; `in_result`: when it writes as well, not just before."""
     zeroed = np.where(np.isneginf(x), 0.0, x)
     m = _padded_top(zeroed, case)
-    return np.asarray(exp32((zeroed if in_result else x) - m) / (total(exp32(zeroed - m)) + _padding(x, case) * exp32(-m)))
+    l = total(exp32(zeroed - m)) + _padding(x, case) * exp32(-m)
+    return np.asarray(exp32((zeroed if in_result else x) - m) / l)
 
 
 def _sum_of_own(x: Array, case: Case) -> Array:
@@ -220,9 +221,7 @@ BLOCKWISE = (
         y_is(lambda x, case: exp32(shifted(x)) / (total(exp32(x)) - top(x) * len(blocks(x, case)))).at(Part.NORMALISER),
         y_is(lambda x, case: _minus_outside(x, case, in_sum=True, in_result=True)).at(Part.NORMALISER),
     ),
-    idea(
-        "subtracted-outside/result", y_is(lambda x, case: _minus_outside(x, case, in_sum=False, in_result=True))
-    ),
+    idea("subtracted-outside/result", y_is(lambda x, case: _minus_outside(x, case, in_sum=False, in_result=True))),
     idea(
         "sum-of-x",
         y_is(lambda x, case: _over_sum_of_x(x, case, np.zeros_like(top(x)))).at(Part.NORMALISER),

@@ -32,7 +32,8 @@ def _online(
 
     `guard(m, first)`: what is subtracted, of the maximum so far; whether this is the first block. `own`: each block's
     exponentials are taken relative to the block's own maximum; `own_factor`: and the old normaliser is. `both`: the
-    factor is for the new part as well. `padded`: padded lanes, which hold -inf, count as terms. `term`, `result`: how exponentials are taken, in pass 1 and in pass 2.
+    factor is for the new part as well. `padded`: padded lanes, which hold -inf, count as terms. `term`, `result`: how
+    exponentials are taken, in pass 1 and in pass 2.
     """
 
     def formula(x: Array, case: Case) -> Array:
