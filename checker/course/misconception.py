@@ -68,6 +68,7 @@ class Part(Enum):
     CHANGED_FIRST = "a line that adds to a name to which nothing was assigned before"
     CARRIED_ON = "positions that a loop moves on, and a later one uses without setting them back"
     PAIR = "several names for what one reduction gives"
+    TIMES_N = "a product with n"
     LANES_AGAINST_REST = "lanes that are compared with what is left of n"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from checker.box.protocol.results import Refusal
-from checker.course.case import Case
+from checker.course.case import AxisKind, Case
 from checker.course.misconception import Reach, Reaches
 from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, Status
@@ -76,6 +76,9 @@ def _outside(case: Case, refusal: Refusal, who: str, did: str) -> tuple[tuple[in
         return None, f"{who} {did} {name} as {refusal.dtype}, but its elements are {tensor.values.dtype.name}."
     if refusal.first < 0:
         return None, f"{who} {did} {-refusal.first} elements before the start of {name} ({shape}); {lanes}."
+    if tensor.axes and tensor.axes[0].kind is AxisKind.PIECE:  # it goes on between the pieces
+        held = f"of which the judge holds {tensor.values.shape[0]} runs of {tensor.values.shape[1]} elements"
+        return None, f"{who} {did} element {refusal.first} of {name}, {held}; {lanes}."
     index, rest = [], refusal.first
     for stride in tensor.strides:
         index.append(rest // stride)

@@ -97,6 +97,19 @@ def _one_too_many(program: int, n: int, block: int) -> tuple[int, int]:
     return program * block, min((program + 1) * block - 1, n)
 
 
+def _of_several(several: int) -> tuple[Reaches, ...]:
+    """Each program has so many blocks, one access for each."""
+
+    def signs(number: int) -> tuple[Reaches, Reaches]:
+        def reach(program: int, n: int, block: int) -> tuple[int, int] | None:
+            first = (several * program + number) * block
+            return (first, min(first + block, n) - 1) if first < n else None
+
+        return _each(lambda store: _outside(store, reach))
+
+    return tuple(sign for number in range(several) for sign in signs(number))
+
+
 def _far_apart(program: int, n: int, block: int) -> tuple[int, int]:
     programs = -(-n // block)
     return program, program + (n - 1 - program) // programs * programs
@@ -120,6 +133,7 @@ VECTORS: tuple[Misconception, ...] = (
     idea("program-forgotten/x", _first_block_of("x_ptr")),
     idea("program-forgotten/y", _first_block_of("y_ptr")),
     idea("program-without-block-size", _missing(lambda at, n, block: at >= -(-n // block) - 1 + block, shared=True)),
+    idea("only-first-block/programs-n-apart", _missing(lambda at, n, block: at >= block, line=Part.TIMES_N)),
     idea("only-first-block", _missing(lambda at, n, block: at >= block)),
     idea("mask-inverted", _missing(lambda at, n, block: at >= 0, line=Part.INVERTED_MASK)),
     idea("lanes-far-apart", *_either_way(lambda at, n, block: (at % block >= -(-n // block)) | (at // block >= block))),
@@ -136,6 +150,7 @@ VECTORS: tuple[Misconception, ...] = (
     idea("store-without-mask", _outside(True, _whole_block)),
     idea("mask-off-by-one", *_each(lambda store: _outside(store, _one_too_many))),
     idea("lanes-far-apart/in-memory", *_each(lambda store: _outside(store, _far_apart))),
+    idea("several-blocks", *(sign for several in (2, 4, 8) for sign in _of_several(several))),
     idea("one-vector-twice", _z_is(lambda x, y: x + x)),
     idea("one-vector-twice/y", _z_is(lambda x, y: y + y)),
     idea("one-vector-only", _z_is(lambda x, y: x)),

@@ -91,8 +91,8 @@ def reach(
         ends = {"right": count + first_row, "one too many": count + 1, "none": first + owned, "end of the other": n}
         last = min(first + owned, ends[rows_mask])
         end = {"right": n, "one too many": n + 1, "none": n + block, "end of the other": count}[columns_mask]
-        if first >= last:
-            return ()
+        if first >= last or (first_row and last - first < 2 <= owned):
+            return ()  # a single row below one's own may be any row past the end
         return tuple(
             Reach(
                 store,
@@ -151,6 +151,20 @@ def _all_but_row_0(case: Case) -> dict[str, Array]:
     return {"y_ptr": np.broadcast_to(rows, case.tensors["y_ptr"].values.shape)}
 
 
+def _row_by_row(store: bool, stride: Stride) -> Reaches:
+    """Rows past the last one, each by an access of its own."""
+
+    def of(case: Case, program: int) -> tuple[Reach, ...]:
+        n, block, owned, name = columns(case), block_size(case), rows_owned(case), "y_ptr" if store else "x_ptr"
+        return tuple(
+            Reach(store, name, row * stride(case) + column, row * stride(case) + min(column + block, n) - 1)
+            for row in range(row_count(case), program * owned + owned)
+            for column in range(0, n, block)
+        )
+
+    return Reaches(of)
+
+
 ADDRESSING = (
     idea("only-first-row", Unwritten(_all_but_row_0)),
     idea("wrong-row-map", Unwritten(_all_but_first_rows, shared=True)),
@@ -165,6 +179,7 @@ ADDRESSING = (
     idea("row-without-stride", *both(lambda case: 1, lambda case: 1)),
     idea("width-as-stride", *both(columns, columns)),
     idea("rows-without-mask", *both(X, Y, rows_mask="none")),
+    idea("rows-without-mask/row-by-row", _row_by_row(False, X), _row_by_row(True, Y)),
     idea("limits-swapped", *both(X, Y, columns_mask="end of the other", rows_mask="end of the other")),
     idea("rows-mask-off-by-one", *both(X, Y, rows_mask="one too many")),
 )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from checker.catalog.numbers import exp32
 from checker.catalog.softmax.blockwise_mistakes import top
 from checker.catalog.softmax.mistakes import shifted, total, y_is
-from checker.catalog.softmax.rows import X, block_size, columns, row_count, rows_owned
+from checker.catalog.softmax.rows import Stride, X, Y, block_size, columns, row_count, rows_owned
 from checker.course.case import Array, Case
 from checker.course.misconception import Mask, Part, Reach, Reaches, Sign, Unwritten
 from checker.course.words import Ideas
@@ -96,6 +96,25 @@ def _pointers_past_the_row(case: Case, program: int) -> tuple[Reach, ...]:
     return (Reach(False, "x_ptr", first * X(case) + moved, last * X(case) + moved + width - 1),)
 
 
+def _start_twice(store: bool, stride: Stride) -> Reaches:
+    """Blocks that begin twice as far from the row's begin as they should, with the right mask."""
+
+    def of(case: Case, program: int) -> tuple[Reach, ...]:
+        first, width = program * rows_owned(case), block_size(case)
+        last = min(first + rows_owned(case), row_count(case)) - 1
+        return tuple(
+            Reach(
+                store,
+                "y_ptr" if store else "x_ptr",
+                first * stride(case) + 2 * start,
+                last * stride(case) + 2 * start + min(width, columns(case) - start) - 1,
+            )
+            for start in range(width, columns(case), width)
+        )
+
+    return Reaches(of)
+
+
 # What the step may be confused with where a block is meant: nothing, a part of a block, or the number of blocks.
 _BLOCK_COUNT = in_steps(lambda case: -(-columns(case) // block_size(case)))
 _SHORT = (
@@ -113,6 +132,7 @@ BY_ROWS = idea("steps-overlap/by-rows", *overlapping(in_steps(rows_owned)), *ski
 STEPS = (
     idea("steps-overlap", *(sign for begins in _SHORT for sign in overlapping(begins))),
     idea("steps-overlap/end", *skipping(_by_their_numbers)),
+    idea("start-added-twice", _start_twice(False, X), _start_twice(True, Y)),
     idea("blocks-skipped", *skipping(_TWICE, (True, False)), *skipping(_ONE_MORE), *skipping(_BLOCK_COUNT)),
 )
 # What is moved on by start stays in a row of one block, and is told from what is moved on by a block by that.

@@ -70,19 +70,34 @@ def _rows_of_whole_tiles(case: Case) -> int:
     return case.grid[0] * min(count, owned)
 
 
-def _rows_left(left: Callable[[Array, Case], Array]) -> Unwritten:
+def _rows_left(left: Callable[[Array, Case], Array], shared: bool = False) -> Unwritten:
     """All columns of the rows for which this holds."""
 
     def elements(case: Case) -> dict[str, Mask]:
         shape = case.tensors["y_ptr"].values.shape
         return {"y_ptr": np.broadcast_to(left(np.arange(shape[0]), case)[:, None], shape)}
 
-    return Unwritten(elements)
+    return Unwritten(elements, shared)
+
+
+def _between_tiles(step: Callable[[Case], int]) -> Callable[[Array, Case], Array]:
+    """Rows in no tile, if tiles begin so many rows apart."""
+
+    def left(row: Array, case: Case) -> Array:
+        first = np.minimum(row // step(case), case.grid[0] - 1) * step(case)
+        return np.asarray(row - first >= rows.rows_owned(case))
+
+    return left
 
 
 ROWS_LEFT = (
     idea("one-row-per-program", _rows_left(lambda row, case: row >= case.grid[0])),
     idea("one-row-per-program/first-of-its-rows", _rows_left(lambda row, case: row % rows.rows_owned(case) > 0)),
+    idea("tiles-not-a-tile-apart", _rows_left(_between_tiles(lambda _: 1), shared=True)),
+    idea(
+        "tiles-not-a-tile-apart/by-columns",
+        *(_rows_left(_between_tiles(rows.block_size), shared) for shared in (False, True)),
+    ),
     idea(
         "row-tail-left-out",
         _rows_left(lambda row, case: row >= rows.row_count(case) // rows.rows_owned(case) * rows.rows_owned(case)),

@@ -288,5 +288,6 @@ PARTS: dict[Part, Callable[[Text], Lines]] = {
     Part.CHANGED_FIRST: _changed_first,
     Part.CARRIED_ON: _carried_on,
     Part.PAIR: _pair,
+    Part.TIMES_N: lambda code: having(code.assignments, "_ * n", "n * _"),
     Part.LANES_AGAINST_REST: _lanes_against(ast.BinOp),
 }
