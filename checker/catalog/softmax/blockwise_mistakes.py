@@ -242,7 +242,7 @@ BLOCKWISE = (
             y_is(lambda x, _, start=start: with_max(x, np.maximum(top(x), start))).at(  # type: ignore[misc]
                 Part.START_ABOVE, needed=True
             )
-            for start in (-100.0, -1e3, -1e4, -65504.0, -1e5)
+            for start in (-100.0, -1e3, -1e4, -65504.0)
         ),
     ),
     idea("padding-in-max", y_is(lambda x, case: with_max(x, _padded_top(x, case))).at(Part.PADDING, needed=True)),
