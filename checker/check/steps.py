@@ -115,8 +115,7 @@ class Check:
                 result = run_in(box, (program.source, list(program.kernels), plan.launches, plan.passes), others)
                 evidence = self._evidence(plan, result)
                 verdict = self._judged(puzzle, program, plan, evidence, result)
-            partly = verdict.status is Status.DOES_NOT_COMPILE and any(p.passed for p in verdict.properties)
-            if verdict.earned or partly:  # what does not compile scores 0, unless that is so in half precision alone
+            if verdict.earned:  # what does not compile scores 0, unless that is so in half precision alone
                 verdict = self._with_compiled(verdict, compiler)
         if others and verdict.accepted:
             verdict = self._with_launches(verdict, evidence, others)
@@ -293,9 +292,10 @@ class Check:
             new = [finding for finding in complaints if finding.id not in named]
             lined = [finding for finding in new if finding.where.line is not None]  # the rest may follow from others
             findings = (*lined, *verdict.findings, *(finding for finding in new if finding not in lined))
+            before = verdict.status
             verdict = replace(verdict, status=Status.DOES_NOT_COMPILE, findings=findings, remarks=())
             if only_in_half(compiled):
-                verdict = without_half(verdict)
+                verdict = without_half(verdict, before)
         elif verdict.accepted:
             verdict = replace(verdict, remarks=(*verdict.remarks, *compile_remarks(compiled, self.where)))
         else:

@@ -61,22 +61,25 @@ def compile_remarks(results: Sequence[Compiled], where: Locator) -> list[str]:
 
 
 def only_in_half(results: Sequence[Compiled]) -> bool:
-    """Whether each kernel that does not compile does so in fp32, for which it was compiled as well."""
+    """Whether each kernel that does not compile was compiled in fp32 as well, where nothing fails."""
     forms = [result for result in results if not ones(result.job)]
-    failed = [r for r in forms if r.error or (r.shared or 0) > KNOWN[r.job.target].shared_limit]
-    kernels = {(one.job.kernel, one.job.target) for one in failed}
-    in_fp32 = [r for r in forms if _HALF.isdisjoint(r.job.signature.values())]
-    compile_in_fp32 = {(r.job.kernel, r.job.target) for r in in_fp32 if not any(r is one for one in failed)}
-    return bool(failed) and kernels <= compile_in_fp32 and not any(r is one for r in in_fp32 for one in failed)
+    failed = [r.job for r in forms if r.error or (r.shared or 0) > KNOWN[r.job.target].shared_limit]
+    in_fp32 = {(r.job.kernel, r.job.target) for r in forms if _HALF.isdisjoint(r.job.signature.values())}
+    half_alone = all(not _HALF.isdisjoint(job.signature.values()) for job in failed)
+    return bool(failed) and half_alone and {(job.kernel, job.target) for job in failed} <= in_fp32
 
 
-def without_half(verdict: Verdict) -> Verdict:
-    """A verdict on kernels that compile in fp32 alone: they lose what half precision is worth, and no more."""
+def without_half(verdict: Verdict, before: Status) -> Verdict:
+    """A verdict on kernels that compile in fp32 alone: they lose what half precision is worth, and no more.
+
+    `before`: what the verdict was without the compiler. What is worse than partly right stays.
+    """
     properties = tuple(
         replace(p, passed=False, detail=p.detail or "does not compile") if p.name == "half" else p
         for p in verdict.properties
     )
-    return replace(verdict, status=Status.PARTLY_RIGHT, properties=properties)
+    status = Status.PARTLY_RIGHT if before is Status.ACCEPTED else before
+    return replace(verdict, status=status, properties=properties)
 
 
 def _by_kernel(results: Sequence[Compiled]) -> Iterator[tuple[Compiled, list[Compiled]]]:

@@ -61,7 +61,7 @@ def as_launched(puzzle: Puzzle, evidence: Sequence[Evidence], targets: Sequence[
     """The kernels to compile as they were launched: of each kernel, type and set of options the largest tiles."""
     every, largest = _every(puzzle), dict[object, Launched]()
     for one in (launched for e in evidence for result in e.results for launched in result.launched):
-        if one.kernel < len(every):
+        if 0 <= one.kernel < len(every) and _types(one):  # what a runner says may be anything
             blocks = {name: value for name, value in one.form.constexprs.items() if name != "D"}
             kind = str((one.kernel, _types(one), blocks, one.options))
             largest[kind] = max(largest.get(kind, one), one, key=_bytes)
@@ -90,7 +90,7 @@ def _types(one: Launched) -> list[str]:
 
 def _bytes(one: Launched) -> int:
     """The size of a tile in each dimension, times that of its elements."""
-    sides = math.prod(int(value) for value in one.form.constexprs.values() if not isinstance(value, bool))
+    sides = math.prod(value for value in one.form.constexprs.values() if type(value) is int)
     return sides * (4 if _types(one)[0] == "*fp32" else 2)
 
 

@@ -26,7 +26,7 @@ from checker.check import Terms, check
 from checker.course import targets
 from checker.course.case import Tensor
 from checker.course.verdict import Status, Verdict, Where
-from checker.judge.compiled import compile_findings
+from checker.judge.compiled import compile_findings, without_half
 from checker.judge.forms import MEMORY, forms, ones
 from checker.submission.read import from_cells
 from tests.conftest import ROOT, STEMS_OF_KERNELS, boxed_processes, check_kernel, check_path, killing, need
@@ -188,10 +188,13 @@ def test_what_does_not_compile_scores_nothing() -> None:
 
 
 def test_what_compiles_in_fp32_alone_loses_what_half_precision_is_worth() -> None:
+    """What is worse than partly right stays: here the interpreter has stopped as well."""
     verdict = check_kernel(named("p1_half_exponential"), Terms())
     assert [p.name for p in verdict.properties if not p.passed] == ["half"]
-    assert verdict.status is Status.PARTLY_RIGHT and verdict.earned == verdict.possible - 10
+    assert verdict.status is Status.CRASHED and verdict.earned == verdict.possible - 10
     assert [c.compiles for c in verdict.compiled] == [False]
+    accepted = replace(verdict, status=Status.ACCEPTED)
+    assert without_half(accepted, accepted.status).status is Status.PARTLY_RIGHT
 
 
 def check_lesson(puzzle_id: str, text: str, terms: Terms | None = None) -> Verdict:

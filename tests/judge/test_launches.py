@@ -75,6 +75,7 @@ def test_of_each_kernel_and_type_the_largest_tiles_are_compiled() -> None:
         ("flash_attention_2_kernel", 64, 64, "*fp16"),
     ]
     assert len(compiled(launched(0, 16, 64), launched(0, 16, 64, num_warps=8))) == 2
+    assert compiled(launched(-1, 16, 64), launched(0, 16, 64, "i32"), launched(9, 16, 64)) == []  # a runner may lie
     many = compiled(*(launched(0, 16, side) for side in range(1, 20)))
     assert [side for _, _, side, _ in many] == [*range(19, 19 - MOST_COMPILED, -1)]
 
