@@ -50,6 +50,7 @@ def cases(draw: Draw) -> list[Case]:
         *make.many_tiles(),
         *make.of_real_size(),
         *make.of_every_class(),
+        *make.plain_cases(),
     ]
     return [*made, *make.of_every_order(made)]
 

@@ -22,6 +22,7 @@ from checker.catalog.attention.pytorch.calls import (
     most,
     of_every_size,
     plain,
+    plain_calls,
     size,
     steps,
 )
@@ -78,6 +79,7 @@ def cases(draw: Draw) -> list[Case]:
         normal("tiles of one key", "causal", size(7, 8, 4, 3, 1), causal=True, once=True),
         *of_every_size(normal, sizes, causal=False),
         *of_every_size(normal, sizes, causal=True),
+        *plain_calls(normal, hard, sizes),
     ]
 
 

@@ -17,6 +17,7 @@ from checker.catalog.attention.pytorch.calls import (
     most,
     of_every_size,
     plain,
+    plain_calls,
     size,
     steps,
 )
@@ -83,6 +84,7 @@ def cases(draw: Draw) -> list[Case]:
         normal("many tiles", "memory-and-work", size(111, 113 + some(), 8, 16, 16, heads=2), causal=True),
         *of_every_size(normal, sizes, causal=False),
         *of_every_size(normal, sizes, causal=True),
+        *plain_calls(normal, hard, sizes),
     ]
 
 

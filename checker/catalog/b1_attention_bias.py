@@ -39,6 +39,7 @@ from checker.catalog.attention.forward.cases import (
     LARGE,
     NARROW,
     PICTURED,
+    PLAIN,
     of_every_class,
     of_every_order,
     of_other_blocks,
@@ -152,6 +153,10 @@ def _of_attention(make: BiasMaker) -> list[Case]:
         normal("tall tiles", "any-length", shape(132 + some(), 20 + some(), 64, 128, 16), once=True),
         *make.every_class("any-length", causal=False),
         *make.every_class("causal", causal=True),
+        *make.plain_cases(kind=FULL),
+        *make.plain_causal(kind=FULL),
+        normal("whole tiles of one head, a bias for each key", "broadcast", PLAIN, kind=PER_KEY, once=True),
+        normal("whole tiles of one head, a bias for each query", "broadcast", PLAIN, kind=PER_QUERY, once=True),
     ]
     return [*made, *make.every_order(made, causal="causal")]
 
@@ -184,6 +189,7 @@ def _of_gradient(make: BiasMaker) -> list[Case]:
         of("large values", "dbias", small, *large_values(make.random("large values"), small), once=True),
         sampled(gradient("many of both", "dbias", shape(290, 290 + some()), once=True), (0, 18), (0, 18)),
         *(make.gradient_of_class(c, "dbias") for c in of_every_class(sizes, causal=False)),
+        gradient("whole tiles of one head", "dbias", PLAIN, once=True),
     ]
     return [*made, *(make.gradient_of_class(c, "dbias") for c, _ in of_every_order(made, sizes))]
 

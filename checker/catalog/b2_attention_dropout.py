@@ -20,7 +20,7 @@ from checker.catalog.attention.dropout.cases import (
     timed_backward,
 )
 from checker.catalog.attention.dropout.mistakes import DROPOUT
-from checker.catalog.attention.forward.cases import of_other_blocks
+from checker.catalog.attention.forward.cases import PLAIN, of_other_blocks
 from checker.catalog.attention.forward.flash_2_mistakes import ACCUMULATION, LSE
 from checker.catalog.attention.forward.mistakes import SCORES
 from checker.catalog.attention.forward.update_mistakes import DIVIDED_AT_THE_END, by_part
@@ -101,6 +101,8 @@ def _forward_cases(draw: Draw) -> list[Case]:
         make.with_next("large scores", "any-length", large, large_scores(random("large"), large), once=True),
         *make.every_class("any-length"),
         make.long_sum(),
+        *make.plain_cases(),
+        normal("whole tiles of one head", "positions", PLAIN, once=True),
     ]
     return [*made, *make.every_order(made)]
 
@@ -140,6 +142,7 @@ def _backward_cases(draw: Draw) -> list[Case]:
         make.launched("large values", "dk-dv", small, large_v[0], none, large_v[1], once=True),
         make.launched("a delta of 0", "dk-dv", small, cancelling[0], none, cancelling[1], once=True),
         *make.every_class("dk-dv"),
+        *make.plain_cases("dk-dv", "dk-dv"),
     ]
     return [*made, *make.every_order(made, "dk-dv")]
 

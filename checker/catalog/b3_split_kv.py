@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from checker.catalog.attention import values
-from checker.catalog.attention.forward.cases import FAR, FAR_HEADS
+from checker.catalog.attention.forward.cases import FAR, FAR_HEADS, PLAIN
 from checker.catalog.attention.forward.update_mistakes import DIVIDED_AT_THE_END, by_part
 from checker.catalog.attention.launch import Shape
 from checker.catalog.attention.reference import sees
@@ -96,6 +96,7 @@ def _splits(make: SplitCaseMaker) -> list[Case]:
         *(normal("blocks exchanged", "any-length", s, once=True, cut=c) for s, c in _of_other_blocks(make)),
         normal("a split longer than all keys", "any-length", shape(2, 17 + some()), once=True, cut=Cut(3, 2**16 + 8)),
         *make.every_split(),
+        *make.plain_cases(whole=replace(PLAIN, n_q=16), cut=Cut(3, 16)),
     ]
     return [*made, make.of_many_heads()[0], *make.split_in_every_order(made)]
 
@@ -133,6 +134,10 @@ def _merges(make: SplitCaseMaker) -> list[Case]:
         of_programs(merge("many queries", "any-count", rows(300), 3, 4, once=True), (0, 255, 256, 299)),
         of_programs(merge("all sizes alike", "heads", rows(16, heads=16), 16, 16, once=True), (0, 15), (0, 7, 15)),
         *make.every_merge(),
+        *(
+            merge("parts of every kind, without gaps", of, replace(PLAIN, n_k=1, Br=1, Bc=1), splits, 4, once=True)
+            for of, splits in (("merge", 4), ("any-count", 3))
+        ),
     ]
     return [*made, make.of_many_heads()[1]]
 

@@ -53,6 +53,7 @@ def cases(draw: Draw) -> list[Case]:
         rows_left(make, "one row", 1, width + 3),
         rows_left(make, "whole tiles of rows", 2 * count, width + 3),
         rows_left(make, "one row more", count + 1, width + 3),
+        make.launch("two rows more, and nothing else", "row-tail", make.normal("more", count + 2, 2 * width), (0, 0)),
     ]
     return [*made, *make.of_every_order(made)]
 

@@ -102,6 +102,8 @@ def cases(draw: Draw) -> list[Case]:
         *make.every_class("any-length", causal=False),
         *make.every_class("causal", causal=True),
         make.long_sum(causal=True),
+        *make.plain_cases(),
+        *make.plain_causal(),
     ]
     return [*made, *make.every_order(made, causal="causal")]
 

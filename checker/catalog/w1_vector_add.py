@@ -63,9 +63,9 @@ def cases(draw: Draw) -> list[Case]:
     def case(name: str, proves: str, n: int, block: int = block, once: bool = False, dtype: type = np.float32) -> Case:
         return launch(KERNEL, name, (proves,), *_normal(draw.case(name), n, dtype=dtype), block, once=once)
 
-    def every_kind(name: str, proves: str, dtype: type, large: float) -> Case:
-        x, y = _kinds(draw.case(name), 13, large)
-        return launch(KERNEL, name, (proves,), x.astype(dtype), y.astype(dtype), block)
+    def every_kind(name: str, proves: str, dtype: type, large: float, n: int = 13, once: bool = False) -> Case:
+        x, y = _kinds(draw.case(name), n, large)
+        return launch(KERNEL, name, (proves,), x.astype(dtype), y.astype(dtype), block, once=once)
 
     whole = case("whole blocks", "whole-blocks", 24, block=8)  # few: `print` shows those of the first launch
     return [
@@ -78,6 +78,8 @@ def cases(draw: Draw) -> list[Case]:
         every_kind("every kind of number", "values", np.float32, 1e30),
         every_kind("fp16, every kind of number", "half", np.float16, 3000.0),
         *_of_every_length(draw),
+        every_kind("every kind of number, in whole blocks", "values", np.float32, 1e30, 2 * block, once=True),
+        case("fp16, whole blocks", "half", 2 * block, once=True, dtype=np.float16),
         case("blocks of one", "any-length", int(sizes.integers(4, 8)), block=1, once=True),
         case("many blocks", "any-length", int(sizes.integers(290, 330)), block=4, once=True),
         case("blocks as on a GPU", "any-length", int(sizes.integers(2100, 3000)), block=1024, once=True),

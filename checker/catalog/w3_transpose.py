@@ -46,6 +46,10 @@ def cases(draw: Draw) -> list[Case]:
         size = 2 * high + 3, 3 * width - 1
         return make.resized(width, high).launch(name, "tile-shapes", make.normal(name, *size), (5, 9), once=once)
 
+    def dense(name: str, proves: str, size: tuple[int, int], gaps: tuple[int, int] = (0, 0)) -> Case:
+        return make.launch(name, proves, make.normal(name, *size), gaps, once=True)
+
+    in_half = make.normal("whole, in half", high, 2 * width).astype(np.float16)
     apart = make.normal("strides", high + 3, 2 * width - 1)
     made = [
         make.launch("whole tiles", ("whole-tiles", "traffic"), make.normal("whole", 2 * high, 3 * width), (0, 0)),
@@ -68,6 +72,14 @@ def cases(draw: Draw) -> list[Case]:
         *make.of_every_size(),
         make.resized(1 << 16, 1).launch("long rows", "any-length", make.normal("long", 1, 70_003), (0, 0), once=True),
         make.tall_case(),
+        dense("a few rows over, and nothing else", "row-tail", (2 * high + 3, 2 * width)),
+        dense("a few columns over, and nothing else", "any-length", (2 * high, 2 * width + 3)),
+        make.launch("fp16, whole tiles", "half", in_half, (0, 0), once=True),
+        dense("whole tiles, strided", "strides", (2 * high, 2 * width), unequal_gaps(gaps)),
+        *(
+            make.resized(width, high).launch(name, "tile-shapes", make.normal(name, 64, 64), (0, 0), once=True)
+            for name, high, width in (("whole tall tiles", 32, 8), ("whole wide tiles", 8, 32))
+        ),
     ]
     return [*made, *make.of_every_order(made)]
 

@@ -290,7 +290,8 @@ class Check:
         if complaints := compile_findings(self.puzzle, compiled, self.where):
             named = {finding.id for finding in verdict.findings}
             new = [finding for finding in complaints if finding.id not in named]
-            lined = [finding for finding in new if finding.where.line is not None]  # the rest may follow from others
+            explained = {None, *(finding.where.line for finding in verdict.findings if finding.named)}
+            lined = [finding for finding in new if finding.where.line not in explained]  # others may follow from those
             findings = (*lined, *verdict.findings, *(finding for finding in new if finding not in lined))
             before = verdict.status
             verdict = replace(verdict, status=Status.DOES_NOT_COMPILE, findings=findings, remarks=())

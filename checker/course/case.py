@@ -136,6 +136,11 @@ def numbered(cases: Iterable[Case]) -> list[Case]:
     return [replace(case, id=n) for n, case in enumerate(cases)]
 
 
+def asked_besides(proves: tuple[str, ...], of: Mapping[str, bool]) -> frozenset[str]:
+    """What a case asks for beside what it proves; `of`: each property that a launch may ask for, and if it does."""
+    return frozenset(name for name, asked in of.items() if asked and name not in proves)
+
+
 def for_gpu(case: Case) -> Case:
     """The launch as a GPU runs it: with all of its programs, so that all of its outputs are asked for."""
     return replace(case, on_gpu=True, once=False, checked_arithmetic=False, programs=(), asked={})

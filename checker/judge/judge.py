@@ -103,7 +103,8 @@ def _lost(puzzle: Puzzle, cases: list[Case], made: Judgement) -> set[str]:
     anywhere: if no mask ends with the row, rows that do not fill their blocks are lost, and half precision is not.
     """
     of_values = {p.name for p in puzzle.properties if not p.traffic}
-    proven = [of_values.intersection(case.proves) for case in cases if case.id in made.failed and not case.asks]
+    failed = [case for case in cases if case.id in made.failed and of_values.isdisjoint(case.asks)]
+    proven = [of_values.intersection(case.proves) for case in failed]
     return {name for names in proven if len(names) == 1 for name in names}
 
 

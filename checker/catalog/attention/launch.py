@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.catalog.cases import covering
-from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, blank
+from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, asked_besides, blank
 from checker.course.puzzle import Kernel, kernel_of
 
 FAR_APART = 2**30  # elements between heads, and more: head 2 begins beyond int32, head 4 beyond uint32
@@ -69,6 +69,11 @@ class Shape:
             row = self.heads * head
             found.append((row - self.D, head - rows * row))
         return replace(self, q_gaps=found[0] if q else (0, 0), k_gaps=found[1] if k else (0, 0))
+
+    @property
+    def dense(self) -> bool:
+        """Whether nothing lies between rows, nor between heads."""
+        return not any((*self.q_gaps, *self.k_gaps))
 
     @property
     def tr(self) -> int:
@@ -147,6 +152,15 @@ def launch(
         **more,
     }
     constexprs = {"D": shape.D, "Br": shape.Br, "Bc": shape.Bc, "CAUSAL": bool(causal), **more}
+    of = (proves,) if isinstance(proves, str) else proves
+    asks = {
+        "any-length": shape.n_q % shape.Br > 0 or shape.n_k % shape.Bc > 0,
+        "causal": bool(causal),
+        "hidden-queries": causal is not False and shape.n_q > shape.n_k,
+        "heads": shape.heads > 1 or not shape.dense,
+        "half": any(tensor.bf16 or tensor.values.dtype == np.float16 for tensor in tensors.values()),
+        "far-heads": far,
+    }
     heads = f"{shape.heads} heads, " if shape.heads > 1 else ""
     mask = {None: "", True: ", causal", False: ", full"}[causal]
     besides = "".join(
@@ -156,7 +170,8 @@ def launch(
         title=name,
         sizes=f"{heads}n_q={shape.n_q}, n_k={shape.n_k}, D={shape.D}, Br={shape.Br}, Bc={shape.Bc}{mask}{besides}",
         kernel=kernel.name,
-        proves=(proves,) if isinstance(proves, str) else proves,
+        proves=of,
+        asks=asked_besides(of, asks),
         grid=grid,
         tensors={parameter: tensors[parameter] for parameter in kernel.parameters if parameter in tensors},
         scalars={

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, blank
+from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, asked_besides, blank
 from checker.course.puzzle import Kernel
 
 PIECES = 6  # of a vector that is too long for memory
@@ -31,6 +31,7 @@ def launch(
         sizes=f"n={n}, BLOCK_SIZE={block}",
         kernel=kernel.name,
         proves=proves,
+        asks=asked_besides(proves, {"any-length": n % block > 0, "half": bf16 or x.dtype == np.float16}),
         grid=(-(-n // block),),
         tensors={
             "x_ptr": Tensor(x, (1,), axes=axes, bf16=bf16),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -105,6 +105,22 @@ class CaseMaker:
         """A launch on rows of every kind."""
         random = self.draw.case(name)
         return self.launch(name, proves, shape.apart(random), *hard_matrices(random, shape, dtype, large), **how)
+
+    def plain_cases(self) -> list[Case]:
+        """What each property is about and nothing else: whole tiles, and rows without gaps."""
+        random, whole = self.draw.case("plain"), Shape(48, 32, 32, gaps=(0, 0, 0))
+
+        def case(name: str, proves: str, shape: Shape, dtype: npt.DTypeLike = np.float32) -> Case:
+            return self.launch(name, proves, shape, *normal_matrices(random, shape, dtype), once=True)
+
+        every = hard_matrices(random, whole, np.float32, 1e4)
+        return [
+            self.launch("every kind of row, of whole tiles", "values", whole, *every, once=True),
+            case("tails along m and n alone", "any-size", replace(whole, m=41, n=23)),
+            case("a tail along k alone", "any-k", replace(whole, k=39)),
+            case("whole tiles, strided", "strides", whole.apart(random)),
+            case("fp16, whole tiles", "half", whole, np.float16),
+        ]
 
     def far_cases(self) -> list[Case]:
         """Rows so far apart that offsets pass the range of 32-bit integers, in fp32 and fp16; and strides that do."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, blank
+from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, asked_besides, blank
 from checker.course.puzzle import Kernel
 
 FAR_APART = 2**30  # elements between rows, and more: row 2 begins beyond int32, row 4 beyond uint32
@@ -74,11 +74,20 @@ def launch(
     rows, columns, inner = Axis(AxisKind.ROW, s.Bm, kinds), Axis(AxisKind.COLUMN, s.Bn), Axis(AxisKind.COLUMN, s.Bk)
     far = max(s.strides) >= FAR_APART
     c = blank((s.m, s.n), a.dtype, np.nan)
+    of = (proves,) if isinstance(proves, str) else proves
+    asks = {
+        "any-size": s.m % s.Bm > 0 or s.n % s.Bn > 0,
+        "any-k": s.k % s.Bk > 0,
+        "strides": any(s.gaps),
+        "half": bf16 or a.dtype == np.float16,
+        "far-rows": far,
+    }
     return Case(
         title=name,
         sizes=f"m={s.m}, n={s.n}, k={s.k}, " + ", ".join(f"{block}={size}" for block, size in blocks.items()),
         kernel=kernel.name,
-        proves=(proves,) if isinstance(proves, str) else proves,
+        proves=of,
+        asks=asked_besides(of, asks),
         grid=s.tiles[:2],
         tensors={
             "a_ptr": Tensor(a, of_strides[0], axes=(rows, inner), bf16=bf16),

@@ -151,13 +151,16 @@ class CaseMaker:
         def case(name: str, proves: str, gaps: tuple[int, int] = (0, 0), dtype: npt.DTypeLike = np.float32) -> Case:
             return self.launch(name, proves, _normal(random, (count, n), dtype), gaps, once=True)
 
-        every = stacked(kinds)
-        every = every[np.arange(-(-len(every) // self.owned) * self.owned) % len(every), :n]
+        every = self._whole(stacked(kinds), n)
         return [
             self.launch("every kind of row, of whole blocks", "values", every, (0, 0), once=True),
             case("strided rows of whole blocks", "strides", unequal_gaps(random)),
             case("fp16, whole blocks", "half", dtype=np.float16),
         ]
+
+    def _whole(self, x: Array, n: int) -> Array:
+        """The first n columns of these rows, of which some come twice if they would leave a tile partly empty."""
+        return np.asarray(x[np.arange(-(-len(x) // self.owned) * self.owned) % len(x), :n])
 
     def far_cases(self, longest: int = 5) -> list[Case]:
         """Rows whose offsets pass the range of 32-bit integers, in fp32 and fp16; and strides that pass it."""
@@ -289,9 +292,11 @@ class CaseMaker:
         for row, length in enumerate(first.values()):
             begin[row, :length] = -np.inf
         long = np.where(np.arange(100) < 4 * int(random.integers(17, 22)), -np.inf, random.normal(0.0, 2.0, (1, 100)))
+        whole = self._whole(begin, 3 * block).astype(np.float32)
         begin, half, kinds = begin.astype(np.float32), x.astype(np.float16), (*elsewhere,)
         return [
             self.launch("beginning with -inf", "prefix", begin, gaps, kinds=(*first,)),
+            self.launch("whole blocks, beginning with -inf", "prefix", whole, (0, 0), once=True),
             self.resized(4, owned=1).launch("many blocks of -inf", "prefix", long.astype(np.float32), gaps, once=True),
             self.launch("blocks of -inf", "values", x.astype(np.float32), gaps, kinds=kinds),
             self.launch("fp16, blocks of -inf", "half", half, gaps, kinds=kinds, once=True),

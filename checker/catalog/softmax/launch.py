@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, blank
+from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, asked_besides, blank
 from checker.course.puzzle import Kernel
 
 FAR_APART = 2**30  # elements between rows, and more: row 2 begins beyond int32, row 4 beyond uint32
@@ -54,7 +54,7 @@ def launch(
         sizes=f"{count} x {n}, {sizes}",
         kernel=kernel.name,
         proves=of,
-        asks=frozenset(name for name, asked in asks.items() if asked and name not in of),
+        asks=asked_besides(of, asks),
         grid=(-(-count // blocks.get("BLOCK_ROWS", 1)),),
         tensors={
             "x_ptr": Tensor(x, (strides[0], 1), axes=axes, bf16=bf16),

@@ -56,7 +56,8 @@ def launch_split(name: str, proves: Proves, shape: Shape, cut: Cut, inputs: Inpu
     case = attention.launch(
         SPLIT, name, proves, shape, arguments, inputs.scale, grid, once=once, keys_per_split=cut.keys
     )
-    return replace(case, sizes=f"{case.sizes}, {cut.splits} splits of {cut.keys} keys")
+    ragged = {"any-length"} - {*case.proves} if cut.keys % shape.Bc or shape.n_k % cut.keys else set()
+    return replace(case, sizes=f"{case.sizes}, {cut.splits} splits of {cut.keys} keys", asks=case.asks | ragged)
 
 
 def launch_merge(

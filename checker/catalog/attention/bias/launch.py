@@ -124,7 +124,8 @@ def attention_launch(
     arguments["bias_ptr"] = bias.tensor(shape, inputs.bf16)
     grid = (shape.tr, shape.heads)
     case = attention.launch(kernel, name, proves, shape, arguments, inputs.scale, grid, causal, once, **bias.scalars)
-    return replace(case, sizes=f"{case.sizes}, {words(bias.kind)}")
+    shared = {"broadcast"} - {*case.proves} if bias.kind != FULL else set()
+    return replace(case, sizes=f"{case.sizes}, {words(bias.kind)}", asks=case.asks | shared)
 
 
 def gradient_launch(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ FAR, FURTHER = "heads more than 2**30 apart", "heads more than 2**31 apart"
 FAR_HALF = f"fp16, {FAR}"
 MANY_HEADS = Shape(5, 7, 16, 16, 16, 1001)  # more than 8 bits can count, of a tile each
 LARGE_SIDE = 128  # of a tile
+PLAIN = Shape(48, 48, 16, 16, 16, q_gaps=(0, 0), k_gaps=(0, 0))  # three by three whole tiles, one after the other
 PICTURED = Shape(64, 64, 16, 16, 16)  # four by four tiles, for pictures
 # On a GPU: a wide head, one of the usual width, and heads that lie far apart, where they take memory.
 LARGE, NARROW = Shape(1061, 1109, 128, 32, 64, heads=2), Shape(700, 900, 64, 64, 64, heads=3)
@@ -81,6 +82,29 @@ class CaseMaker:
             *(self.normal(FAR, "far-heads", shape, **mask) for shape, mask in zip(far, masks, strict=True)),
             self.normal(FAR_HALF, "far-heads", half, np.float16, **masks[-1]),
             self.normal(FURTHER, "far-heads", further, **masks[0]),
+        ]
+
+    def plain_cases(
+        self, values: str = "values", sizes: str = "any-length", whole: Shape = PLAIN, **how: Any
+    ) -> list[Case]:
+        """What each property is about and nothing else: whole tiles, of one head, without gaps.
+
+        `values` and `sizes`: the properties of queries of every kind, and of any number of queries and keys.
+        """
+        tails, heads = replace(whole, n_q=whole.n_q - 7, n_k=whole.n_k - 7), replace(whole, heads=2).apart(self.sizes)
+        return [
+            self.hard("every kind of query, of whole tiles", values, whole, once=True, **how),
+            self.normal("a tail of both, of one head", sizes, tails, once=True, **how),
+            self.normal("two heads of whole tiles", "heads", heads, once=True, **how),
+            self.normal("fp16, whole tiles", "half", whole, np.float16, once=True, **how),
+        ]
+
+    def plain_causal(self, **how: Any) -> list[Case]:
+        """Causal attention and nothing else; and queries that see no key."""
+        more_queries = replace(PLAIN, n_k=16)
+        return [
+            self.normal("whole tiles of one head", "causal", PLAIN, causal=True, once=True, **how),
+            self.normal("whole tiles of one head", "hidden-queries", more_queries, causal=True, once=True, **how),
         ]
 
     def many_heads(self) -> Case:

@@ -16,7 +16,7 @@ from checker.catalog.attention.bounds import keys_seen
 from checker.catalog.attention.launch import Proves, Shape, shape_of
 from checker.catalog.attention.values import Inputs
 from checker.catalog.cases import covering
-from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor
+from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, asked_besides
 from checker.course.misconception import Footprint, Writes
 from checker.course.puzzle import Expected, Kernel, Property
 
@@ -87,6 +87,19 @@ def of_every_size(made: Callable[..., Case], sizes: np.random.Generator, *, caus
         yield made("every size", proves, of, dtype, unit, causal=causal, once=True)
 
 
+def plain_calls(normal: Callable[..., Case], hard: Callable[..., Case], sizes: np.random.Generator) -> tuple[Case, ...]:
+    """What each property is about and nothing else: whole tiles, of one head, without gaps; made as a puzzle does."""
+    apart = Size(Shape(16, 24, 8, 8, 8, 2).apart(sizes), batch=2)
+    return (
+        hard("every kind of query, of whole tiles", size(24, 40, 16)),
+        normal("a tail of both, of one head", "any-length", size(20, 27), once=True),
+        normal("whole tiles", "causal", size(24, 24), causal=True, once=True),
+        normal("whole tiles", "hidden-queries", size(24, 16), causal=True, once=True),
+        normal("whole tiles, apart in memory", "any-layout", apart, once=True),
+        normal("fp64, whole tiles", "double", size(16, 24), np.float64, once=True),
+    )
+
+
 def call(name: str, proves: Proves, size: Size, inputs: Inputs, causal: bool = False, once: bool = False) -> Case:
     """One call of the function. `once`: chosen for its sizes. What is asked for in fp64 tells no mistake's name."""
     shape, dtype = size.shape, inputs.q.dtype
@@ -103,6 +116,14 @@ def call(name: str, proves: Proves, size: Size, inputs: Inputs, causal: bool = F
         sequence, head = shape.heads * shape.D * shape.n_k, shape.D * shape.n_k
         k_strides = (sequence, head, 1, shape.n_k)
     rows = q.shape[:3]
+    proven = (proves,) if isinstance(proves, str) else proves
+    asks = {
+        "any-length": shape.n_q % shape.Br > 0 or shape.n_k % shape.Bc > 0,
+        "causal": causal,
+        "hidden-queries": causal and shape.n_q > shape.n_k,
+        "any-layout": size.batch > 1 or shape.heads > 1 or not shape.dense or size.transposed_k,
+        "double": dtype == np.float64,
+    }
     of = [f"{size.batch} sequences"] if size.batch > 1 else []
     of += [f"{shape.heads} heads"] if shape.heads > 1 else []
     of += [f"n_q={shape.n_q}", f"n_k={shape.n_k}", f"d={shape.D}", f"Br={shape.Br}", f"Bc={shape.Bc}"]
@@ -110,7 +131,8 @@ def call(name: str, proves: Proves, size: Size, inputs: Inputs, causal: bool = F
         title=name,
         sizes=", ".join([*of, "causal" if causal else "full"]),
         kernel=KERNEL.name,
-        proves=(proves,) if isinstance(proves, str) else proves,
+        proves=proven,
+        asks=asked_besides(proven, asks),
         grid=(1,),
         tensors={
             "q": Tensor(q, size.strides("q"), axes=queries),
