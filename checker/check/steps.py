@@ -34,6 +34,7 @@ from checker.judge.evidence import Evidence, locator
 from checker.judge.judge import in_order_of_cases, judge, properties, status_of
 from checker.judge.launches import as_launched, refused_launches
 from checker.judge.overwork import overworked
+from checker.judge.text.axes import with_axis
 from checker.judge.text.branches import finding_on, not_entered
 from checker.judge.text.branches import unproven as unproven_branch
 from checker.judge.text.unstored import outside, with_reason
@@ -232,6 +233,8 @@ class Check:
         empty = [kernel for kernel in program.kernels if program.empty(kernel)]
         made.failed |= {case.id: f"{case.kernel} is still empty" for case in plan.cases if case.kernel in empty}
         made.findings = [with_reason(program, one, evidence, self.where) for one in made.findings]
+        launches = {one.case.id: one.case for one in evidence}
+        made.findings = [with_axis(program, one, launches, self.where) for one in made.findings]
         endings = {finding.id: finding for finding in reversed(list(self._endings(plan, result)))}
         unfinished = [self._empty(program, kernel) for kernel in empty]
         findings = [*in_order_of_cases([*endings.values(), *made.findings]), *unfinished]

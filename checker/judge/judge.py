@@ -81,7 +81,7 @@ def properties(puzzle: Puzzle, cases: list[Case], made: Judgement) -> tuple[Prop
     for p in puzzle.properties:
         proving = [case for case in cases if p.name in case.proves]
         failed = [case for case in proving if case.id in made.failed]
-        if p.name not in lost and len(failed) < len(proving):
+        if p.name not in lost and not p.traffic and len(failed) < len(proving):
             failed = [case for case in failed if lost.isdisjoint(case.asks)]
         detail = f"{failed[0].name}: {made.failed[failed[0].id]}" if failed else ""
         case = failed[0].title if failed else ""

@@ -173,6 +173,8 @@ def _on_values(
         lossy = {loss.case for loss in seen.losses if not loss.of_sizes}
         types = {_input_type(case) for case in failed if case.id in lossy}
         notes = name_wrong(puzzle, [w for w in wrong if _input_type(w.case) not in types], failed, right, where)
+        if notes:  # no digit is lost there, and it is wrong all the same
+            return [*notes, *(loss for loss in seen.losses if loss.case in heard and loss.of_sizes)]
     explained = {one.case.id for one in wrong} if named else set()
     return most_telling([*notes, *(loss for loss in seen.losses if loss.case in heard - explained)])
 

@@ -57,12 +57,22 @@ def refusal_finding(refused: Refused, where: Locator) -> Finding:
         status=Status.OUT_OF_BOUNDS,
         title=f"The kernel {'writes' if refusal.store else 'reads'} outside its tensors",
         explanation=text[0].upper() + text[1:],
-        hint="Check the mask first, then the offset: base + row * stride + column, with the tensor's own stride.",
+        hint=_hint(case, refusal.tensor),
         where=where(
             refusal.line, case=case, program=grid_position(case, refusal.program), tensor=refusal.tensor, index=index
         ),
         named=False,
     )
+
+
+def _hint(case: Case, name: str | None) -> str:
+    if name is not None and [axis.kind for axis in case.tensors[name].axes] == [AxisKind.HEAD, AxisKind.QUERY]:
+        plain = tensor_name(name)
+        return (
+            f"Check the mask, then the offset. {plain} has no stride of its own, because nothing lies between its "
+            f"numbers: each head has n_q of them, so those of a head begin at {plain}_ptr + head * n_q."
+        )
+    return "Check the mask first, then the offset: base + row * stride + column, with the tensor's own stride."
 
 
 def _outside(case: Case, refusal: Refusal, who: str, did: str) -> tuple[tuple[int, ...] | None, str]:

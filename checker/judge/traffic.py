@@ -14,7 +14,7 @@ from checker.course.case import Case, Role
 from checker.course.misconception import Moves
 from checker.course.puzzle import Budget, Puzzle
 from checker.course.verdict import Finding, Status, Traffic
-from checker.judge.evidence import Evidence, Locator, listed, tensor_name
+from checker.judge.evidence import Evidence, Locator, grid_position, listed, program_name, tensor_name
 from checker.judge.faults import Fault, fault_findings
 from checker.judge.general import finding
 from checker.judge.naming import explaining_all, ideas
@@ -105,6 +105,9 @@ def named_findings(
     if large := list(_too_large_a_block(puzzle, evidence, where)):
         yield from large
         return
+    if (repeated := np.flatnonzero(result.log.repeated)).size:
+        yield _repeated(evidence, int(repeated[0]), where)
+        return
     budget = puzzle.budget(case)
     narrow = list(_too_narrow(budget, evidence, where))
     if by_hand := list(_by_hand(puzzle, evidence, where)) or narrow:
@@ -169,6 +172,20 @@ def _too_few(t: Traffic, bound: Budget) -> str:
         return ""
     name = tensor_name(t.tensor)
     return f" In this case {t.loads} elements of {name} were read, and at least {bound.least_loads} must be."
+
+
+def _repeated(evidence: Evidence, at: int, where: Locator) -> Finding:
+    """A store of which several lanes have one element: an element has one lane, and what has none is masked off."""
+    case, log = evidence.case, evidence.results[0].log
+    name = list(case.tensors)[int(log.tensor[at])]
+    return finding(
+        "lanes-repeat",
+        Status.OVER_TRAFFIC,
+        where(int(log.line[at]), case=case, tensor=name, program=grid_position(case, int(log.program[at]))),
+        tensor=tensor_name(name),
+        program=program_name(case, int(log.program[at])).capitalize(),
+        count=int(log.repeated[at]),
+    )
 
 
 def _too_narrow(budget: Mapping[str, Budget], evidence: Evidence, where: Locator) -> Iterator[Finding]:

@@ -208,13 +208,15 @@ def test_masked_lanes_are_poisoned_unless_other_says_what_they_hold() -> None:
     assert not nothing.poisoned
 
 
-def test_lanes_that_contradict_each_other_are_counted() -> None:
+def test_lanes_that_contradict_each_other_are_counted_and_those_that_repeat_each_other() -> None:
     box, tensor = memory((4,), (1,))
     lanes, everything = addresses(tensor, [1, 1, 1, 2]), np.ones(4, bool)
     box.store(lanes, np.array([5, 5, 5, 6], F32), everything, F32)
     box.store(lanes, np.array([5, 7, 5, 6], F32), everything, F32)
     box.store(lanes, np.full(4, np.nan, F32), everything, F32)
-    assert box.log()[0][:, 6].tolist() == [0, 1, 0]
+    box.store(addresses(tensor, [1, 2]), np.ones(2, F32), np.ones(2, bool), F32)
+    box.load(lanes, everything, None, F32)
+    assert box.log()[0][:, 6].tolist() == [-2, 1, -2, 0, 0]
 
 
 def test_barriers_stand_in_the_log() -> None:

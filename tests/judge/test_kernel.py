@@ -132,7 +132,7 @@ def test_digits_that_are_lost_explain_wrong_values_of_that_type() -> None:
     for name, tensor in half.tensors.items():
         object.__setattr__(half.tensors[name], "values", tensor.values.astype(np.float16))
     assert ids(judged(puzzle(), lossy(IN_LOOP, half, by=1.0))) == ["accumulator-in-half"]
-    assert ids(judged(puzzle(), lossy(IN_LOOP, half), odd(case()))) == ["accumulator-in-half", "wrong-values"]
+    assert ids(judged(puzzle(), lossy(IN_LOOP, half), odd(case()))) == ["wrong-values"]  # in fp32
     assert ids(judged(puzzle(TRIPLED), lossy(IN_LOOP, half), tripled(case()))) == ["tripled", "accumulator-in-half"]
     one = case(shape=(1, 1))  # of which 1.5 * y is y + 1
     assert ids(judged(puzzle(TRIPLED), lossy(IN_LOOP, one, by=1.0))) == ["tripled"]

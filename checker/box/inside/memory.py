@@ -271,6 +271,8 @@ class Memory:
         seen[here] = True
         distinct = np.flatnonzero(seen)
         seen[here] = False
+        if kind == STORE and not detail:
+            detail = distinct.size - elements.size
         program, line = self.where()
         self._spend(distinct.size + 1)
         self.touched.append((distinct + first).astype(np.int32))

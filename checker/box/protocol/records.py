@@ -6,7 +6,7 @@ a column of each, and gives these meanings a name.
 | kind | lanes | detail |
 |---|---|---|
 | LOAD | of the block, masked or not | masked lanes that do not hold -inf; negative if nothing says what they hold |
-| STORE | of the block, masked or not | lanes whose element another lane gave another value |
+| STORE | of the block, masked or not | lanes whose element another gave another value; else, minus those that repeat |
 | BARRIER | 0 | 0 |
 | DOT | of the result | how many terms each element sums |
 | BLOCK | of a block, the largest of its launch so far | 0 |

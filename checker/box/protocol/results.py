@@ -93,7 +93,12 @@ class AccessLog:
     @property
     def overwritten(self) -> Ints:
         """Of stores: lanes whose element another lane gave another value."""
-        return self._of(STORE)
+        return np.maximum(self._of(STORE), 0)
+
+    @property
+    def repeated(self) -> Ints:
+        """Of stores: lanes that give an element the value that another lane gives it too."""
+        return np.maximum(-self._of(STORE), 0)
 
     @property
     def padded(self) -> npt.NDArray[np.bool_]:

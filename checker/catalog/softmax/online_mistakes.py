@@ -25,6 +25,9 @@ def _online(
     own_factor: bool = False,
     both: bool = False,
     padded: bool = False,
+    of_block: bool = False,
+    kept_of_block: bool = False,
+    stale_guard: bool = False,
     term: Exponential = relative,
     result: Exponential = relative,
 ) -> Writes:
@@ -32,19 +35,21 @@ def _online(
 
     `guard(m, first)`: what is subtracted, of the maximum so far; whether this is the first block. `own`: each block's
     exponentials are taken relative to the block's own maximum; `own_factor`: and the old normaliser is. `both`: the
-    factor is for the new part as well. `padded`: padded lanes, which hold -inf, count as terms. `term`, `result`: how
+    factor is for the new part as well. `padded`: padded lanes, which hold -inf, count as terms. `of_block`: a block's
+    maximum is used in place of the running one; `kept_of_block`: it is only what the next block starts from.
+    `stale_guard`: whether -inf must not be subtracted is asked of the maximum before the block. `term`, `result`: how
     exponentials are taken, in pass 1 and in pass 2.
     """
 
     def formula(x: Array, case: Case) -> Array:
         m, l = np.full((len(x), 1), -np.inf), np.zeros((len(x), 1))
         for number, block in enumerate(filled(x, case).swapaxes(0, 1) if padded else blocks(x, case)):
-            m_new = np.maximum(m, top(block))
-            shift = guard(m_new, number == 0)
+            m_new = top(block) if of_block else np.maximum(m, top(block))
+            shift = np.where(np.isinf(m), 0.0, m_new) if stale_guard else guard(m_new, number == 0)
             new = total(term(block, top(block) if own else shift))
             factor = rescale(m, guard(top(block), number == 0) if own_factor else shift)
             l = (l + new) * factor if both else l * factor + new
-            m = m_new
+            m = top(block) if kept_of_block else m_new
         return np.asarray(result(x, m) / l)
 
     return y_is(formula)
@@ -143,6 +148,8 @@ ONLINE = (
         _online(term=lambda x, _: x, padded=True).at(Part.NORMALISER),
         _online(term=lambda x, m: x - m, padded=True).at(Part.NORMALISER),
     ),
+    idea("max-of-last-block", *(_online(**{of: True}).at(Part.MAXIMUM) for of in ("of_block", "kept_of_block"))),
+    idea("guard-of-the-old-maximum", _online(stale_guard=True).at(Part.NORMALISER)),
     idea("rescaled-to-the-blocks-maximum", _online(own_factor=True).at(Part.NORMALISER)),
     idea("guard-in-the-maximum", y_is(_guard_kept)),
     idea(
