@@ -291,10 +291,11 @@ class Check:
         """The verdict with what the compiler made of the kernels."""
         compiled = compiler.results()
         if complaints := compile_findings(self.puzzle, compiled, self.where):
-            named = {finding.id for finding in verdict.findings}
-            new = [finding for finding in complaints if finding.id not in named]
-            explained = {None, *(finding.where.line for finding in verdict.findings if finding.named)}
-            lined = [finding for finding in new if finding.where.line not in explained]  # others may follow from those
+            named = [finding for finding in verdict.findings if finding.named]
+            said = {finding.id for finding in verdict.findings}
+            explained = {finding.where.line for finding in named} - {None}
+            new = [one for one in complaints if one.id not in said and one.where.line not in explained]
+            lined = [finding for finding in new if finding.where.line is not None]  # the rest may follow from others
             findings = (*lined, *verdict.findings, *(finding for finding in new if finding not in lined))
             before = verdict.status
             verdict = replace(verdict, status=Status.DOES_NOT_COMPILE, findings=findings, remarks=())
