@@ -124,7 +124,10 @@ PUZZLE = puzzle(
         ROW_KEPT,
         *TILED,
         BY_ROWS,
-        *rows.worded((*NOT_SET_BACK, *ONLINE, *BLOCKWISE, *STEPS, *RESULTS, *rows.ADDRESSING), rows.TILE_OF_ROWS),
+        *rows.worded(
+            (*NOT_SET_BACK, *ONLINE, *BLOCKWISE, *STEPS, *RESULTS, *rows.ADDRESSING, *rows.OF_SEVERAL_ROWS),
+            rows.TILE_OF_ROWS,
+        ),
     ),
     questions=QUESTIONS,
 )

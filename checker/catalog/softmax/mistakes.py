@@ -52,13 +52,21 @@ RESULTS = (
         y_is(lambda x, _: exp32(x) / (1.0 + exp32(x))),
         y_is(lambda x, _: exp32(shifted(x)) / (1.0 + exp32(shifted(x)))),
     ),
-    idea("sum-for-its-logarithm", y_is(lambda x, _: exp32(shifted(x) - total(exp32(shifted(x)))))),
+    idea(
+        "sum-for-its-logarithm",
+        y_is(lambda x, _: exp32(shifted(x) - total(exp32(shifted(x))))),
+        y_is(lambda x, _: exp32(x - total(exp32(x)))),
+    ),
     idea("log-softmax", y_is(lambda x, _: shifted(x) - np.log(total(np.exp(shifted(x)))))),
     idea("no-exponential", y_is(lambda x, _: x / total(np.exp(x)))),
     idea("no-exponential/shifted", y_is(lambda x, _: shifted(x) / total(np.exp(shifted(x))))),
     idea("no-exponential/neither", y_is(lambda x, _: shifted(x))),
     idea("input-stored", y_is(lambda x, _: x)),
-    idea("multiplied-by-the-sum", y_is(lambda x, _: exp32(shifted(x)) * total(exp32(shifted(x))))),
+    idea(
+        "multiplied-by-the-sum",
+        y_is(lambda x, _: exp32(shifted(x)) * total(exp32(shifted(x)))),
+        y_is(lambda x, _: exp32(x) * total(exp32(x))),
+    ),
     idea("mean-for-sum", y_is(lambda x, _: exp32(shifted(x)) / exp32(shifted(x)).mean(axis=-1, keepdims=True))),
     idea("mean-for-sum/as-well", y_is(lambda x, _: exp32(shifted(x)) / total(exp32(shifted(x))) / x.shape[1])),
     idea(
@@ -70,6 +78,5 @@ RESULTS = (
     idea("sign-reversed/all", y_is(lambda x, _: exp32(-shifted(x)) / total(exp32(-shifted(x))))),
     idea("base-two/numerator", y_is(lambda x, _: np.exp2(shifted(x)) / total(np.exp(shifted(x))))),
     idea("base-two/sum", y_is(lambda x, _: np.exp(shifted(x)) / total(np.exp2(shifted(x)))).at(Part.NORMALISER)),
-    idea("branches-swapped", y_is(lambda x, _: np.full_like(x, np.nan)).at(Part.SWAPPED_BRANCHES, needed=True)),
     idea("wrong-row-map", y_is(lambda x, _: np.broadcast_to(softmax(x[:1]), x.shape))),
 )

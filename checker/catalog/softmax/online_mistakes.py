@@ -148,7 +148,7 @@ ONLINE = (
         _online(term=lambda x, _: x, padded=True).at(Part.NORMALISER),
         _online(term=lambda x, m: x - m, padded=True).at(Part.NORMALISER),
     ),
-    idea("max-of-last-block", *(_online(**{of: True}).at(Part.MAXIMUM) for of in ("of_block", "kept_of_block"))),
+    idea("max-of-last-block", _online(of_block=True).at(Part.MAXIMUM), _online(kept_of_block=True).at(Part.MAXIMUM)),
     idea("guard-of-the-old-maximum", _online(stale_guard=True).at(Part.NORMALISER)),
     idea("rescaled-to-the-blocks-maximum", _online(own_factor=True).at(Part.NORMALISER)),
     idea("guard-in-the-maximum", y_is(_guard_kept)),

@@ -178,6 +178,9 @@ ADDRESSING = (
     idea("block-as-stride", *both(block_size, block_size)),
     idea("row-without-stride", *both(lambda case: 1, lambda case: 1)),
     idea("width-as-stride", *both(columns, columns)),
+)
+# Where a program has several rows, and may have some past the last one.
+OF_SEVERAL_ROWS = (
     idea("rows-without-mask", *both(X, Y, rows_mask="none")),
     idea("rows-without-mask/row-by-row", _row_by_row(False, X), _row_by_row(True, Y)),
     idea("limits-swapped", *both(X, Y, columns_mask="end of the other", rows_mask="end of the other")),

@@ -72,4 +72,5 @@ WHOLE_ROW = (
         y_is(lambda x, case: np.exp(x) / (x.sum(axis=1, keepdims=True) - (np.inf if _padding(case) else 0.0))),
     ),
     idea("half-sum", y_is(_half_sum)),
+    idea("branches-swapped", y_is(lambda x, _: np.full_like(x, np.nan)).at(Part.SWAPPED_BRANCHES, needed=True)),
 )

@@ -13,7 +13,6 @@ idea = Ideas(__file__)
 
 IN_AUTOGRAD = (
     idea("not-contiguous", *models.NOT_CONTIGUOUS),
-    idea("strides-of-another-tensor", *models.OTHER_STRIDES),
     idea("heads-and-sequences-mixed", *models.MIXED),
     idea("stride-of-a-single-head", *models.ONE_HEAD),
     idea("scale-forgotten", *models.SCALE),

@@ -202,10 +202,6 @@ NOT_CONTIGUOUS = tuple(
     for names in ("q k v do", "q k v", "k v", "q", "k", "v", "do")
     for writes in (None, like_the_input)
 )
-OTHER_STRIDES = (
-    sign(Idea(reads={"v": lambda case, name: _by_strides(case, name, "k")})),
-    sign(Idea(reads={"do": lambda case, name: _by_strides(case, name, "q")})),
-)
 MIXED = (
     *(
         sign(Idea(reads=dict.fromkeys(names, by_own_strides), writes=writes))
