@@ -30,7 +30,7 @@ FAR, FURTHER = "heads more than 2**30 apart", "heads more than 2**31 apart"
 FAR_HALF = f"fp16, {FAR}"
 MANY_HEADS = Shape(5, 7, 16, 16, 16, 1001)  # more than 8 bits can count, of a tile each
 LARGE_SIDE = 128  # of a tile
-PLAIN = Shape(48, 48, 16, 16, 16, q_gaps=(0, 0), k_gaps=(0, 0))  # three by three whole tiles, one after the other
+PLAIN = Shape(32, 32, 16, 16, 16, q_gaps=(0, 0), k_gaps=(0, 0))  # two by two whole tiles, one after the other
 PICTURED = Shape(64, 64, 16, 16, 16)  # four by four tiles, for pictures
 # On a GPU: a wide head, one of the usual width, and heads that lie far apart, where they take memory.
 LARGE, NARROW = Shape(1061, 1109, 128, 32, 64, heads=2), Shape(700, 900, 64, 64, 64, heads=3)
