@@ -44,6 +44,7 @@ def cases(draw: Draw) -> list[Case]:
     def rows_left(of: CaseMaker, name: str, rows: int, n: int, seed: str = "", once: bool = False) -> Case:
         return of.launch(name, "row-tail", make.normal(seed or name, rows, n), (24, 24), once=once)
 
+    more = make.normal("more", count + 2, 2 * width)
     made = [
         *make.safe_cases(),
         *make.empty_blocks(),
@@ -53,7 +54,7 @@ def cases(draw: Draw) -> list[Case]:
         rows_left(make, "one row", 1, width + 3),
         rows_left(make, "whole tiles of rows", 2 * count, width + 3),
         rows_left(make, "one row more", count + 1, width + 3),
-        make.launch("two rows more, and nothing else", "row-tail", make.normal("more", count + 2, 2 * width), (0, 0)),
+        make.launch("two rows more, and nothing else", "row-tail", more, (0, 0), once=True),
     ]
     return [*made, *make.of_every_order(made)]
 
