@@ -6,6 +6,7 @@
 #   LMS=…          the learning platform that has exported ROSTER=…: canvas or moodle (grades)
 #   CLUSTER=…      who grades: local, or the address of a Dask scheduler (grade)
 #   STUDENT=…      a student's name, as nbgrader knows it; NAMES=1: name those whom a page is about (class)
+#   AGAINST=…      a folder of an earlier class, with which this one is compared (similar)
 #   COUNT=…        how many questions, drawn by SEED=… (questions)
 #   SITE=…         the folder of the site (build/site); SERVE=1: show it as well; PYODIDE=cdn: pages take Python from its public address (site)
 #   TESTS=…        some files of tests (test, test-all, test-costs)
@@ -39,8 +40,8 @@ class: $(call layer,lab) ## for instructors: what the class in COURSE=course did
 grades: $(call layer,lab) ## for instructors: fill the grades of COURSE=course into ROSTER=export.csv, which LMS=canvas or moodle has written (FILE=…)
 	@$(checker) grades --course "$${COURSE:-course}" $(call option,--lms,LMS) $(call option,--to,FILE) $(call argument,ROSTER)
 
-similar: $(call layer,lab) ## for instructors: which submissions in COURSE=course share passages that few others have (PUZZLE=p4, FILE=similar.html)
-	@$(checker) similar --course "$${COURSE:-course}" $(call option,--puzzle,PUZZLE) $(call option,--file,FILE)
+similar: $(call layer,lab) ## for instructors: which submissions in COURSE=course share passages that few others have (PUZZLE=p4, AGAINST=last-year/submitted, FILE=similar.html)
+	@$(checker) similar --course "$${COURSE:-course}" $(call option,--puzzle,PUZZLE) $(call option,--against,AGAINST) $(call option,--file,FILE)
 
 viva: $(call layer,lab) ## for instructors: questions to each student on their own accepted kernel of PUZZLE=p4 (COURSE=course, STUDENT=NAME, JOBS=2, FILE=viva-p4.html)
 	@$(checker) viva $(call argument,PUZZLE) --course "$${COURSE:-course}" $(call option,--student,STUDENT) $(call option,--jobs,JOBS) $(call option,--file,FILE)

@@ -54,7 +54,9 @@ class ReleaseFeedback(ExchangeReleaseFeedback):
         """Pages by the names of the notebooks that the student has handed in; in a puzzle's assignment there is one."""
         course = self.coursedir
         if (stem := course.assignment_id) not in ladder.ids():
-            return {page.stem: page for page in sorted(folder.glob("*.html"))}
+            released = Path(course.format_path(course.release_directory, ".", stem)).glob("*.ipynb")
+            pages = [folder / f"{path.stem}.html" for path in sorted(released)]  # anything else is the student's own
+            return {page.stem: page for page in pages if page.exists()}
         handed_in = Path(course.format_path(course.submitted_directory, student, stem)).glob("*.ipynb")
         names = sorted({path.stem for path in handed_in if path.stem.isprintable()})
         return dict.fromkeys([stem, *names[:MOST_NAMES]], folder / f"{stem}.html")

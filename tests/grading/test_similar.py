@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from checker import catalog
 from checker.course import ladder
 from checker.course.lesson import emptied
-from checker.course.places import script, solution
+from checker.course.places import notebook, script, solution
 from checker.grading.similar import pairs
 from checker.grading.similar.fingerprints import GRAM, WINDOW, Token, grams, tokens, winnowed
 from checker.grading.similar.page import html
 from checker.grading.similar.pairs import FEW, Found, Pair, Side, found
-from checker.submission.read import Submission, from_cells
+from checker.submission.read import Submission, cells_of, from_cells
 from tests.conftest import ROOT, typed
 from tests.kernels import Kernel, kernels, named
 
@@ -128,6 +128,28 @@ def test_what_the_lesson_says_in_words_is_nobodys(tmp_path: Path) -> None:
     assert found("p3", works, tmp_path).pairs
     lesson.write_text(script("p3").read_text() + "".join(f"# {line}\n" for line in ODD.split("\n")))
     assert found("p3", works, tmp_path).pairs == ()
+
+
+@pytest.mark.parametrize("puzzle_id", ["p1", "p3", "p6", "a2", "c1"])
+def test_cells_of_the_course_are_nobodys_even_where_no_kernel_can_be_read(puzzle_id: str) -> None:
+    """One kernel is no Python, and one stands in a cell of text: what is left of both is the course's own."""
+    cells = [(cell.kind, cell.text) for cell in cells_of(notebook(puzzle_id), "")]
+    kernel = catalog.load(puzzle_id).kernels[0].name
+    broken = [(kind, text.replace(f"def {kernel}(", f"def {kernel}((")) for kind, text in cells]
+    gone = [("markdown" if f"def {kernel}(" in text else kind, text) for kind, text in cells]
+    assert broken != cells and gone != cells
+    works = [("anna", from_cells(broken, "a.ipynb")), ("ben", from_cells(gone, "b.ipynb"))]
+    assert found(puzzle_id, works).pairs == ()
+
+
+def test_an_earlier_class_is_compared_with_this_one_and_not_with_itself() -> None:
+    earlier = [
+        ("2025: ben", handed(disguised(ODD, "p3"))),
+        ("2025: carl", handed(ODD.replace("):\n", "):\n    x = 1\n"))),
+    ]
+    assert found("p3", [("dora", handed(solution("p3").read_text()))], earlier=earlier).total == 0
+    shown = found("p3", [("anna", handed(ODD))], earlier=earlier).pairs
+    assert {(pair.left.student, pair.right.student) for pair in shown} == {("anna", name) for name, _ in earlier}
 
 
 def test_of_many_pairs_those_with_most_in_common_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,8 +262,15 @@ def test_the_command(tmp_path: Path) -> None:
     assert "anna and ben" in page.read_text() and stat.S_IMODE(page.stat().st_mode) == 0o600
     done = typed("similar", "course/submitted", "--puzzle", "1", "--file", "other.html", cwd=tmp_path)
     assert done.returncode == 0 and "1 submissions compared, 0 pairs" in done.stdout, done.stdout + done.stderr
+    later = tmp_path / "2026" / "emil" / "p3_online_softmax.py"
+    later.parent.mkdir(parents=True)
+    later.write_text(disguised(ODD, "p3"))
+    done = typed("similar", "2026", "--against", "course/submitted", "--file", "years.html", cwd=tmp_path)
+    assert done.returncode == 0 and "1 submissions compared, 1 pairs" in done.stdout, done.stdout + done.stderr
+    assert "<h3>emil and submitted: " in (tmp_path / "years.html").read_text()
     for arguments, reason in [
         (("nowhere",), "There is no nowhere"),
+        (("--against", "nowhere"), "There is no nowhere"),
         (("--puzzle", "x"), "no puzzle"),
         (("--file", "no/folder"), "could not be written"),
     ]:

@@ -228,3 +228,15 @@ def test_without_what_was_released_nobody_could_give_points(course: Course) -> N
     course.released("essay").unlink()
     done = course.run("autograde", "essay", "--force", "--student=anna")
     assert done.status == 1 and "nbgrader generate_assignment essay --force" in done.said
+
+
+def test_pages_of_a_students_own_are_not_released_as_feedback(course: Course) -> None:
+    essay(course, "essay")
+    own = course.put("anna", lambda notebook: None, "essay").with_name("extra.html")
+    own.write_text("<script>alert(1)</script>")
+    own.with_name("submission_secret.txt").write_text("hers")
+    for command in ("autograde", "generate_feedback", "release_feedback"):
+        done = course.run(command, "essay")
+        assert done.status == 0, done.said
+    (released,) = (course.exchange / "flash-puzzles" / "feedback").glob("*.html")
+    assert "The essay" in released.read_text()

@@ -66,10 +66,19 @@ class Found:
     total: int  # how many there are
 
 
-def found(puzzle_id: str, handed: Iterable[tuple[str, Submission]], root: Path = places.ROOT) -> Found:
-    """The pairs among (student, submission) for one puzzle."""
-    puzzle = catalog.load(puzzle_id)
-    texts = _texts(puzzle, handed)
+def found(
+    puzzle_id: str,
+    handed: Iterable[tuple[str, Submission]],
+    root: Path = places.ROOT,
+    earlier: Iterable[tuple[str, Submission]] = (),
+) -> Found:
+    """The pairs among (student, submission) for one puzzle; `earlier`: of other classes, who make none by themselves.
+
+    Nobody is in both.
+    """
+    puzzle, others = catalog.load(puzzle_id), list(earlier)
+    texts = _texts(puzzle, [*handed, *others])
+    elsewhere = {student for student, _ in others}
     known = _known(puzzle, root)
     students: dict[int, set[str]] = defaultdict(set)
     for text in texts:
@@ -82,6 +91,8 @@ def found(puzzle_id: str, handed: Iterable[tuple[str, Submission]], root: Path =
     alike = []
     for a, b, shared in _in_common(texts, own):
         of = min(len(own[a]), len(own[b]))
+        if (texts[a].copies.keys() | texts[b].copies.keys()) <= elsewhere:
+            continue
         if shared >= max(LEAST, SHARE * of):
             alike.append((-shared, of, a, b))
     most = sorted(alike)[:MOST_PAIRS]
@@ -151,12 +162,13 @@ def _texts(puzzle: Puzzle, handed: Iterable[tuple[str, Submission]]) -> list[Tex
 
 
 def _known(puzzle: Puzzle, root: Path) -> set[int]:
-    """The numbers of all that the course itself says: the stub, the lesson's prose, the solution if it is there."""
+    """The numbers of all that the course itself says: the stub, the lesson, the solution if it is there."""
     lesson = emptied(places.script(puzzle.id, root).read_text(encoding="utf-8"), puzzle)
     texts = [lesson]
     if (solution := places.solution(puzzle.id, root)).exists():
         texts.append(solution.read_text(encoding="utf-8"))
     said = [tokens(kernels_of(puzzle, from_cells([("code", text)], "", numbered=False))) for text in texts]
+    said += map(tokens, texts)  # who has no kernel that can be told from the rest is compared with all of it
     # Line by line: prose may open what it never closes.
     said.append([token for line in lesson.split("\n") for token in tokens(line.lstrip("# "))])
     return {number for words in said for number in grams(words)}
