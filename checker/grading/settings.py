@@ -53,6 +53,7 @@ _Markdown = Annotated[
 _RUBRIC = _kind(list[_Markdown], 'use texts, such as ["names the maximum"], without nbgrader\'s marks')
 _TEXT = _kind(str, "use a text, in quotes")
 _AMOUNT = _kind(float, "use a number that is not negative", ge=0, lt=1e6)
+_DAYS = _kind(float, "use a number of days that is not negative", ge=0, lt=1e4)
 _WHOLE = _kind(int, "use a whole number that is not negative", ge=0, lt=1_000_000)
 _DETAIL = _kind(Detail, "use 'full', 'finding' or 'points'")
 _POLICY = _kind(Literal["none", "zero", "per day"], "use 'none', 'zero' or 'per day'")
@@ -61,7 +62,7 @@ _PUZZLES = _kind(list[str | int], 'name the puzzles of the course, such as ["p1"
 _TABLE = _kind(dict[str, Any], 'it must hold lines such as "name" = 10')
 _QUESTIONS = _kind(list[dict[str, Any]], "write [[question.ASSIGNMENT]], in double brackets, above each question")
 _FILE = {"id": _ID, "puzzles": _PUZZLES, "key_file": _TEXT, "sandbox": _SANDBOX}
-_FILE |= dict.fromkeys(("late", "attempts", "points", "question", "feedback"), _TABLE)
+_FILE |= dict.fromkeys(("late", "extension", "attempts", "points", "question", "feedback"), _TABLE)
 _LATE = {"policy": _POLICY, "percent_per_day": _AMOUNT, "most_percent": _AMOUNT, "grace_minutes": _AMOUNT}
 _QUESTION = {"name": _SLUG, "text": _Markdown, "points": _WHOLE, "rubric": _RUBRIC}
 
@@ -109,6 +110,7 @@ class Settings:
     key_file: str = ""  # nothing: see `key_path`
     sandbox: str = "required"  # or none
     late: Late = field(default_factory=Late)
+    extension: dict[str, dict[str, float]] = field(default_factory=dict)  # days, by assignment and student
     attempts: dict[str, int] = field(default_factory=dict)  # by assignment; `allowed`: of all others
     points: dict[str, dict[str, int]] = field(default_factory=dict)  # by assignment and property
     question: dict[str, tuple[Question, ...]] = field(default_factory=dict)  # by assignment
@@ -135,6 +137,11 @@ class Settings:
     def allowed_attempts(self, assignment: str) -> int:
         """How many submissions count; 0: any number."""
         return self.attempts.get(assignment, self.attempts.get("allowed", 0))
+
+    def penalty(self, assignment: str, student: str, score: float, seconds_late: float) -> float:
+        """The points that a student's score loses; `seconds_late`: after the deadline of all."""
+        days = self.extension.get(assignment, {}).get(student, 0.0)
+        return self.late.penalty(score, seconds_late - 86400 * days)
 
     def questions(self, puzzle_id: str) -> tuple[Question, ...]:
         """The written questions of a puzzle's assignment."""
@@ -195,6 +202,10 @@ def _said(data: dict[str, Any]) -> dict[str, Any]:
     if "puzzles" in said:
         said["puzzles"] = ids_of(said["puzzles"])
     said["late"] = Late(**_table("[late]", said.get("late", {}), _LATE))
+    extension = _table("[extension]", said.get("extension", {}), dict.fromkeys(ids, _TABLE))
+    said["extension"] = {
+        stem: _table(f"[extension.{stem}]", given, dict.fromkeys(given, _DAYS)) for stem, given in extension.items()
+    }
     said["attempts"] = _table("[attempts]", said.get("attempts", {}), dict.fromkeys(["allowed", *ids], _WHOLE))
     points = _table("[points]", said.get("points", {}), dict.fromkeys(ids, _TABLE))
     said["points"] = {

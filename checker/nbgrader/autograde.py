@@ -213,8 +213,8 @@ class LatePolicy(BasePlugin):
     def late_submission_penalty(self, student_id: str, score: float, total_seconds_late: float) -> float:
         """The points that a late submission loses."""
         converter = self.parent.parent.parent  # the preprocessor's exporter's converter
-        late = settings.read(Path(converter.coursedir.root)).late
-        return late.penalty(score, total_seconds_late)
+        course = settings.read(Path(converter.coursedir.root))
+        return course.penalty(converter.coursedir.assignment_id, student_id, score, total_seconds_late)
 
 
 def _outputs(verdict: Verdict) -> list[Any]:

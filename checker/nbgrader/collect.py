@@ -38,6 +38,9 @@ class CollectAllowed(ExchangeCollect):
         """Find the submissions that are collected."""
         super().init_src()
         self.src_records = [record for record in self.src_records if record["username"] is not None]
+        extended = settings.read(Path(self.coursedir.root)).extension.get(self.coursedir.assignment_id, {})
+        for name in sorted(extended.keys() - {record["username"] for record in self.src_records}):
+            self.log.warning("course.toml gives %s an extension, and nobody of this name has handed in", name)
 
     def _path_to_record(self, path: str) -> dict[str, Any]:
         """What a submission's name says. Anybody may write to the exchange: nbgrader would stop at an odd name."""

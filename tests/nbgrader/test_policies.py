@@ -66,6 +66,26 @@ def test_late_work_loses_points_and_manual_grades_too(course: Course) -> None:
     assert course.scores() == {"early": 100, "late": 0}
 
 
+def test_who_has_an_extension_is_late_only_after_it(course: Course) -> None:
+    course.settings('policy = "none"', 'policy = "per day"')
+    handed_in = datetime(2030, 5, 10, 12)
+    for name, days in (("anna", 1.5), ("ben", 1.5), ("o'cleo @x.edu", 2.5)):
+        path = course.put(name, filled(RIGHT))
+        (path.parent / "timestamp.txt").write_text(f"{handed_in + timedelta(days=days)} UTC")
+    deadline(course, handed_in)
+    assert course.run("autograde", ASSIGNMENT).status == 0
+    assert course.scores() == {"anna": 80, "ben": 80, "o'cleo @x.edu": 70}
+    toml = course.folder / "course.toml"
+    toml.write_text(f"""{toml.read_text()}\n[extension.{ASSIGNMENT}]\nanna = 2\n"o'cleo @x.edu" = 1.5\n""")
+    assert course.run("autograde", ASSIGNMENT, "--force").status == 0
+    assert course.scores() == {"anna": 100, "ben": 80, "o'cleo @x.edu": 90}
+    toml.write_text(toml.read_text().replace("anna = 2", "Ana = 2"))
+    course.hand_in("anna", filled(RIGHT))
+    done = course.run("collect", ASSIGNMENT)
+    assert done.status == 0 and "gives Ana an extension, and nobody of this name" in done.said, done.said
+    assert "gives anna" not in done.said
+
+
 def test_the_newest_of_the_attempts_that_count_is_collected(course: Course) -> None:
     for attempt in (1, 2, 3):
         course.hand_in("ida", filled(f"{RIGHT}\n# attempt {attempt}"))
