@@ -79,6 +79,10 @@ def _report(made: Filled, platform: Platform, roster: str) -> Iterator[str]:
         points = f" They are out of {number(one.possible)}; {platform.name} says {_names([one.there])}!"
         count = f"{one.grades} grade{'s' * (one.grades != 1)}"
         yield f"{_names([one.assignment])}: {count}, {where}.{points * one.differs}"
+        if one.waiting:
+            yield f"Without a grade yet, and left as they were: {_names(one.waiting)}."
+        if one.absent:
+            yield f"Not handed in, and left as they were: {one.absent}."
     for assignment, headings in made.unclear.items():
         yield f"{_names([assignment])}: left out, because it may be any of these columns: {_names(headings)}."
     for said, names in (

@@ -15,7 +15,8 @@ from checker.grading.export import harmless
 from checker.nbgrader.platform import KINDS, Keys, Platform, letters
 from checker.nbgrader.sheet import Sheet, folded
 
-GRADED = "graded"  # the status, in nbgrader's own export here, of a row whose score is final
+# The status of a row in nbgrader's own export here: only of the first is the score final.
+GRADED, NEEDS_GRADING, NOT_HANDED_IN = "graded", "needs grading", "not handed in"
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Column:
     grades: int  # how many were filled in
     possible: float  # points in nbgrader
     there: str  # points that the platform says; nothing if it says none
+    waiting: list[str]  # students whose work has no grade yet, and whose cells stay as they are
+    absent: int  # how many students have not handed in: theirs stay, too
 
     @property
     def differs(self) -> bool:
@@ -90,7 +93,13 @@ def filled(sheet: Sheet, platform: Platform, grades: Sequence[Mapping[str, Any]]
                 done += 1
         points = platform.points(made)
         there = points[place].strip() if points is not None and place < len(points) else ""
-        columns.append(Column(assignment, made.header[place], assignment in new, done, possible[assignment], there))
+        others = [row for row in grades if row["assignment"] == assignment and row["student_id"] in lines]
+        waiting = [row["student_id"] for row in others if row["status"] == NEEDS_GRADING]
+        absent = sum(row["status"] == NOT_HANDED_IN for row in others)
+        heading = made.header[place]
+        columns.append(
+            Column(assignment, heading, assignment in new, done, possible[assignment], there, waiting, absent)
+        )
     return Filled(
         made,
         columns,

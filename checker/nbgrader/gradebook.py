@@ -20,7 +20,7 @@ from checker.course.saving import replacing
 from checker.grading import settings
 from checker.grading.chosen import Unresolved, chosen_in
 from checker.grading.export import harmless
-from checker.nbgrader.filled import GRADED
+from checker.nbgrader.filled import GRADED, NEEDS_GRADING, NOT_HANDED_IN
 from checker.nbgrader.notebook import MOST_CELLS, own_words
 from checker.submission.read import CODE_LIMIT
 
@@ -29,7 +29,6 @@ COLUMNS = (
     *("raw_score", "late_submission_penalty", "score", "max_score"),
 )
 _IDS = ladder.ids()
-NEEDS_GRADING, NOT_HANDED_IN = "needs grading", "not handed in"
 
 
 class NoGradebook(Exception):

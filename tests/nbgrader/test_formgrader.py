@@ -44,7 +44,7 @@ def row(page: Any, server: str, name: str) -> Any:
 
 
 def test_an_instructor_reads_changes_and_grades_again(page: Any, server: str, shared_course: Course) -> None:
-    assert "25 / 100" in re.sub(r"\s+", " ", row(page, server, "ben").inner_text())
+    assert "65 / 100" in re.sub(r"\s+", " ", row(page, server, "ben").inner_text())
     picture(page, "formgrader-scores")
 
     page.goto(f"{server}formgrader/gradebook/{ASSIGNMENT}/{ASSIGNMENT}")
@@ -54,12 +54,12 @@ def test_an_instructor_reads_changes_and_grades_again(page: Any, server: str, sh
         page.locator(".score").first.wait_for()
         if page.locator("text=The padding is counted in the sum").count():
             break
-    assert page.locator("text=25/100 points").count() == 1
-    page.locator("text=25/100 points").scroll_into_view_if_needed()
+    assert page.locator("text=65/100 points").count() == 1
+    page.locator("text=65/100 points").scroll_into_view_if_needed()
     picture(page, "formgrader-report")
 
     score = page.locator("input.score")
-    assert score.get_attribute("placeholder") == "25"
+    assert score.get_attribute("placeholder") == "65"
     with page.expect_response(lambda response: "/api/grade/" in response.url and response.request.method == "PUT"):
         score.fill("60")
         score.press("Tab")
@@ -70,7 +70,7 @@ def test_an_instructor_reads_changes_and_grades_again(page: Any, server: str, sh
     picture(page, "formgrader-graded-again")
     assert shared_course.scores()["ben"] == 60
     grade = shared_course.grade("ben")
-    assert (grade["auto_score"], grade["manual_score"], grade["needs_manual_grade"]) == (25, 60, True)
+    assert (grade["auto_score"], grade["manual_score"], grade["needs_manual_grade"]) == (65, 60, True)
     assert "60 / 100" in re.sub(r"\s+", " ", row(page, server, "ben").inner_text())
 
 

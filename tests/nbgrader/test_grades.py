@@ -70,6 +70,8 @@ def test_a_gradebook_becomes_grades_in_canvas(course: Course) -> None:
     assert before["eve"] == "77.00" and export.read_bytes() == (EXPORTS / "canvas.txt").read_bytes()
     assert stat.S_IMODE(written.stat().st_mode) == 0o600
     assert f"{ASSIGNMENT}: 2 grades, in the column {ASSIGNMENT} (4711)." in report
+    assert "Without a grade yet, and left as they were: eve." in report
+    assert "Not handed in, and left as they were: 1." in report
     assert "1 in nbgrader whom no line of export.csv fits: zed." in report
     assert "1 in export.csv whom nobody in nbgrader fits: Student, Test (0f3bf4d6)." in report
     with pytest.raises(Misuse, match="Name another file"):

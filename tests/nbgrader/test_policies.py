@@ -141,7 +141,7 @@ def test_students_are_told_as_much_as_the_course_says(course: Course) -> None:
         shown = {text for text in (finding, fix, place) if text in page}
         assert shown == {text for text in (finding, fix, place) if text in course.report("kim")}
         seen[detail] = shown
-        assert course.scores()["kim"] == 25
+        assert course.scores()["kim"] == 65
     assert seen == {"full": {finding, fix, place}, "finding": {finding, place}, "points": set()}
     done = typed(
         "grade", str(course.folder / "submitted" / "kim"), "--course", ".", "--json", "all.json", cwd=course.folder
