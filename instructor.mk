@@ -32,8 +32,8 @@ bug: $(call layer,check) ## find the mistake in a kernel of PUZZLE=p4, once your
 course: $(call layer,lab) ## for instructors: make an nbgrader course in COURSE=course, or bring it up to date
 	@$(checker) course $(call argument,COURSE) $(call option,--exchange,EXCHANGE)
 
-grade: $(call layer,$(if $(CLUSTER),cluster,lab)) ## for instructors: grade all that COURSE=course has collected, on all cores (JOBS=2, CSV=FILE)
-	@$(checker) grade --course "$${COURSE:-course}" $(call argument,FILE) $(call option,--jobs,JOBS) $(call option,--cluster,CLUSTER) $(call option,--csv,CSV)
+grade: $(call layer,$(if $(CLUSTER),cluster,lab)) ## for instructors: grade all that COURSE=course has collected, on all cores (JOBS=2, CSV=FILE, PROPERTIES=FILE)
+	@$(checker) grade --course "$${COURSE:-course}" $(call argument,FILE) $(call option,--jobs,JOBS) $(call option,--cluster,CLUSTER) $(call option,--csv,CSV) $(call option,--properties,PROPERTIES)
 
 class: $(call layer,lab) ## for instructors: what the class in COURSE=course did, on one page (NAMES=1), or one student's attempts (STUDENT=anna)
 	@$(checker) class-report --course "$${COURSE:-course}" $(call option,--student,STUDENT) $(if $(NAMES),--names) $(call option,--file,FILE)

@@ -47,6 +47,7 @@ _COLUMNS = ("all points", "some points", "no points", "not started", "no score")
 )
 @click.option("--csv", type=PATH, help="Write a line for each submission to this file.")
 @click.option("--json", type=PATH, help="Write all that is known to this file.")
+@click.option("--properties", type=PATH, help="Write a line for each property of each submission to this CSV file.")
 def grade(places: tuple[Path, ...], folder: Path, jobs: int, cluster: str, **forms: Path | None) -> NoReturn:
     """Grade what lies in PATHs, folders or files; without PATHs, what nbgrader has collected in the course.
 

@@ -51,6 +51,17 @@ def to_csv(rows: Iterable[Row], file: IO[str]) -> None:
         out.writerow([harmless(facts[name]) for name in COLUMNS])
 
 
+def to_properties(rows: Iterable[Row], file: IO[str]) -> None:
+    """A line for each property of each submission that has a score, for a pivot table or a script."""
+    out = csv.writer(file)
+    out.writerow(("student", "puzzle", "property", "earned", "possible"))
+    for row in rows:
+        facts = _facts(row)
+        for one in row.verdict.properties if row.verdict is not None else ():
+            earned = one.weight if row.verdict is not None and row.verdict.counts(one) else 0
+            out.writerow([harmless(facts["student"]), facts["puzzle"], one.name, earned, one.weight])
+
+
 def to_json(rows: Iterable[Row], file: IO[str]) -> None:
     """A list with an object for each submission; `result` is what `check --json` writes."""
     file.write("[")
@@ -60,7 +71,11 @@ def to_json(rows: Iterable[Row], file: IO[str]) -> None:
     file.write("\n]\n")
 
 
-FORMS: dict[str, Callable[[Iterable[Row], IO[str]], None]] = {"csv": to_csv, "json": to_json}
+FORMS: dict[str, Callable[[Iterable[Row], IO[str]], None]] = {
+    "csv": to_csv,
+    "json": to_json,
+    "properties": to_properties,
+}
 
 
 def _facts(row: Row) -> dict[str, Any]:

@@ -89,6 +89,19 @@ def notebook_of(*cells: str) -> str:
     return json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
+def test_points_by_property_are_a_line_each_and_add_up(desk: Path) -> None:
+    done = graded(desk, "--properties", "properties.csv")
+    assert done.returncode == 0, done.stderr
+    with (desk / "properties.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    for row in rows(desk):
+        own = [line for line in lines if (line["student"], line["puzzle"]) == (row["student"], row["puzzle"])]
+        assert sum(int(line["earned"]) for line in own) == int(row["earned"])
+        assert sum(int(line["possible"]) for line in own) == int(row["possible"])
+    assert {line["property"] for line in lines if line["puzzle"] == "p1_naive_softmax"} >= {"full-block", "any-length"}
+    assert {line["earned"] for line in lines} > {"0"}
+
+
 def test_a_copy_that_is_cut_elsewhere_costs_only_its_own_points(desk: Path) -> None:
     """The text is the same, and so are the numbers of the cells; but a kernel that is cut in two is none."""
     shutil.rmtree(desk / "handed in")
