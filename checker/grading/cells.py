@@ -15,8 +15,11 @@ from pathlib import Path
 
 from checker.course.puzzle import Puzzle
 from checker.submission.extract import NotASubmission, extract
+from checker.submission.language import PYTORCH, language_of
 from checker.submission.nodes import parsed
-from checker.submission.read import Cell, Submission, Unreadable, blanked, cells_of, from_cells, from_file
+from checker.submission.read import Cell, Chunk, Submission, Unreadable, blanked, cells_of, from_cells, from_file
+
+_IMPORT = re.compile(r"^(?:import|from)\s+(?:triton|torch)\b", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,13 @@ def _chosen(cells: tuple[Cell, ...], puzzle: Puzzle, name: str) -> Handed:
                 f"{kernel.name} is defined in cells {_numbers(defining)}; the one in cell {meant[-1] + 1} was judged."
             )
     chunks = tuple(replace(chunk, text=texts[(chunk.cell or 1) - 1]) for chunk in submission.chunks)
+    language = language_of(puzzle.kernels)
+    if answers and not any(_IMPORT.search(text) for text in texts):  # that cell is the course's, and not the answer
+        chunks = (
+            Chunk("".join(f"{line}\n" for line in ("import triton", language.line)[language is PYTORCH :])),
+            *chunks,
+        )
+        notes.append("The cell with the imports is not there; they were added.")
     return Handed(cells, replace(submission, chunks=chunks), "", tuple(dict.fromkeys(answers)), tuple(notes))
 
 

@@ -15,8 +15,10 @@ from checker import catalog
 from checker.course import ladder
 from checker.course.lesson import emptied
 from checker.course.puzzle import Puzzle
+from checker.grading.cells import handed
 from checker.grading.chosen import Unresolved, chosen
 from checker.grading.found import NothingFound, Work, found, in_folder
+from checker.submission.extract import extract
 from tests.conftest import ROOT, SOLUTION
 
 PUZZLE: Puzzle = catalog.load("p1")
@@ -202,3 +204,20 @@ def test_a_path_that_is_too_long_costs_only_its_own_score(nested: Callable[[str,
     for path in (work.paths[0], work.paths[0].with_suffix(".ipynb")):
         with pytest.raises(Unresolved):
             chosen(Work("mallory", "p1", (path,)))
+
+
+@pytest.mark.parametrize("name", ["p1_naive_softmax", "a2_attention_in_pytorch"])
+def test_the_courses_own_imports_are_not_the_students_fault(name: str, tmp_path: Path) -> None:
+    """A notebook in which nothing is imported is judged by its kernel; who imports something else has meant it."""
+    puzzle, text = catalog.load(name[:2]), (ROOT / "solutions" / f"{name}.py").read_text()
+    kernel = "".join(line for line in text.splitlines(True) if not line.startswith(("import", "from")))
+    path = tmp_path / f"{name}.ipynb"
+    path.write_text(notebook(kernel))
+    handed_in = handed(path, puzzle)
+    assert handed_in.submission is not None and "imports" in handed_in.notes[-1]
+    assert extract(handed_in.submission, puzzle.kernels).kernels
+    line = next(number for number, one in enumerate(kernel.splitlines(), 1) if one.startswith("def "))
+    at = handed_in.submission.text.split("\n").index(kernel.splitlines()[line - 1]) + 1
+    assert handed_in.submission.place(at) == (1, line)  # lines are those of the student's own cell
+    path.write_text(notebook(kernel.replace('"""', "import triton as tl\n", 1).replace('"""', "", 1)))
+    assert not any("imports" in note for note in handed(path, puzzle).notes)
