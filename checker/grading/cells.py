@@ -84,10 +84,8 @@ def _chosen(cells: tuple[Cell, ...], puzzle: Puzzle, name: str) -> Handed:
     chunks = tuple(replace(chunk, text=texts[(chunk.cell or 1) - 1]) for chunk in submission.chunks)
     language = language_of(puzzle.kernels)
     if answers and not any(_IMPORT.search(text) for text in texts):  # that cell is the course's, and not the answer
-        chunks = (
-            Chunk("".join(f"{line}\n" for line in ("import triton", language.line)[language is PYTORCH :])),
-            *chunks,
-        )
+        lines = [language.line] if language is PYTORCH else ["import triton", language.line]
+        chunks = (Chunk("\n".join(lines)), *chunks)
         notes.append("The cell with the imports is not there; they were added.")
     return Handed(cells, replace(submission, chunks=chunks), "", tuple(dict.fromkeys(answers)), tuple(notes))
 

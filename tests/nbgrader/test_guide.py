@@ -13,7 +13,7 @@ import textwrap
 from pathlib import Path
 
 from checker.grading import settings
-from tests.conftest import ROOT, importable, need
+from tests.conftest import ROOT, cage_or_skip, importable, need
 
 GUIDE = (ROOT / "docs" / "instructors.md").read_text()
 
@@ -63,6 +63,7 @@ def test_they_lead_to_grades(tmp_path: Path) -> None:
     importable("nbgrader")
     need("make")
     need("bash")
+    cage_or_skip().close()
     clone, student, exchange = tmp_path / "clone", tmp_path / "student", tmp_path / "exchange"
     clone.mkdir()
     student.mkdir()
