@@ -19,7 +19,6 @@ UNSHOWN = {
         "p3": {"max-by-lane"},
         "p4": {"max-by-lane"},
     },
-    "where the loop ends is said: loop-ends-too-early": {"p6": {"whole-tiles-only"}},
     "the work that it adds is said, and not yet why": {
         "p6": {"loop-to-another-end"},
         "b1": {"loop-to-another-end"},

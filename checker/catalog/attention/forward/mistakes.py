@@ -81,6 +81,16 @@ def _whole(s: Array, v: Array, case: Case) -> Outputs:
     return attention(s[..., :end], v[:, :end], case) if end else attention(s - np.inf, v)
 
 
+def _whole_seen(s: Array, v: Array, case: Case) -> Outputs:
+    """The same where each tile of queries ends at the diagonal: of the keys up to there, whole tiles alone."""
+    shape = shape_of(case)
+    last = (np.arange(shape.n_q) // shape.Br + 1) * shape.Br + shape.n_k - shape.n_q
+    end = np.minimum(last, shape.n_k).clip(0) if is_causal(case) else np.full(shape.n_q, shape.n_k)
+    kept = np.arange(shape.n_k) < (end // shape.Bc * shape.Bc)[:, None]
+    with np.errstate(divide="ignore"):
+        return attention(np.where(kept, s, -np.inf), v, case)
+
+
 def _with_keys_of_head_0(case: Case, of: str = "kv") -> Outputs:
     k, v = (
         np.repeat(wide(case, name)[:1], shape_of(case).heads, axis=0) if name in of else wide(case, name)
@@ -219,7 +229,7 @@ SCORES = (
     ),
     idea("base-two", from_scores(lambda s, v, case: {"o_ptr": attention(s / LOG2_E, v, case)["o_ptr"]})),
     idea("last-keys-only", from_scores(_last_tile)),
-    idea("whole-tiles-only", from_scores(_whole)),
+    idea("whole-tiles-only", from_scores(_whole), from_scores(_whole_seen)),
     idea("whole-tiles-only/unwritten", Unwritten(_without_whole_tiles)),
     idea(
         "scores-transposed",
