@@ -60,7 +60,7 @@ def grade(places: tuple[Path, ...], folder: Path, jobs: int, cluster: str, **for
     Exit status: 0 every submission has a result, 2 misused, 3 some could not be judged: they have no score.
     """
     written = {form: path for form, path in forms.items() if path is not None}
-    if not places and not written:
+    if not places and not written.keys() & {"csv", "json"}:
         written["csv"] = folder / "verdicts.csv"
     sys.exit(grade_all(places, folder, jobs, written, cluster))
 

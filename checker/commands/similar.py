@@ -39,7 +39,7 @@ def similar(places: tuple[Path, ...], folder: Path, puzzle: str | None, against:
         works = [work for work in found(places or (folder / "submitted",)) if puzzle_id in (None, work.puzzle)]
         others = [] if against is None else found((against,))
     with screen.status("reading"):
-        handed, earlier = _read(works), _read(others, f"{against and against.resolve().name}: ")
+        handed, earlier = _read(works), _read(others, f"{against}: ")
     counted, classes = sum(map(len, handed.values())), []
     for one, submissions in sorted(handed.items(), key=lambda one: ladder.place_of(one[0])):
         with screen.status(f"comparing puzzle {one}"):

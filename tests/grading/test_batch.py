@@ -95,11 +95,17 @@ def test_points_by_property_are_a_line_each_and_add_up(desk: Path) -> None:
     with (desk / "properties.csv").open() as file:
         lines = list(csv.DictReader(file))
     for row in rows(desk):
-        own = [line for line in lines if (line["student"], line["puzzle"]) == (row["student"], row["puzzle"])]
-        assert sum(int(line["earned"]) for line in own) == int(row["earned"])
-        assert sum(int(line["possible"]) for line in own) == int(row["possible"])
+        of = [line for line in lines if (line["student"], line["puzzle"]) == (row["student"], row["puzzle"])]
+        assert sum(int(line["earned"]) for line in of) == int(row["earned"])
+        assert sum(int(line["possible"]) for line in of) == int(row["possible"])
     assert {line["property"] for line in lines if line["puzzle"] == "p1_naive_softmax"} >= {"full-block", "any-length"}
     assert {line["earned"] for line in lines} > {"0"}
+    own = desk / "course" / "submitted" / "anna" / "p1_naive_softmax.py"
+    own.parent.mkdir(parents=True)
+    own.write_text(SOLUTION)
+    done = typed("grade", "--properties", "again.csv", cwd=desk)  # beside what is written of a whole course anyway
+    assert done.returncode == 0, done.stderr
+    assert (desk / "course" / "verdicts.csv").exists() and (desk / "again.csv").exists()
 
 
 def test_a_copy_that_is_cut_elsewhere_costs_only_its_own_points(desk: Path) -> None:

@@ -267,7 +267,7 @@ def test_the_command(tmp_path: Path) -> None:
     later.write_text(disguised(ODD, "p3"))
     done = typed("similar", "2026", "--against", "course/submitted", "--file", "years.html", cwd=tmp_path)
     assert done.returncode == 0 and "1 submissions compared, 1 pairs" in done.stdout, done.stdout + done.stderr
-    assert "<h3>emil and submitted: " in (tmp_path / "years.html").read_text()
+    assert "<h3>emil and course/submitted: " in (tmp_path / "years.html").read_text()
     for arguments, reason in [
         (("nowhere",), "There is no nowhere"),
         (("--against", "nowhere"), "There is no nowhere"),

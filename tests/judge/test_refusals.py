@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from checker.course.case import Axis, AxisKind
 from checker.course.misconception import Reach, Reaches
 from checker.judge.refusals import Refused, name_refusals, refusal_finding
 from tests.judge.made import STORES, case, code, idea, puzzle, refusal, where
@@ -29,6 +30,17 @@ def test_of_a_padded_tensor_the_column_is_what_is_too_large() -> None:
     object.__setattr__(tensor, "strides", (10, 1))
     finding = refusal_finding(Refused(apart, refusal(first=7)), where)
     assert finding.where.index == (0, 7) and "but x ends at column 5" in finding.explanation
+
+
+def test_what_has_no_stride_of_its_own_is_said_to_have_none() -> None:
+    """LSE, say: a number for each query of each head, one after the other."""
+    rows = case()
+    tensor = rows.tensors["x_ptr"]
+    plain = refusal_finding(Refused(rows, refusal()), where).hint
+    object.__setattr__(tensor, "axes", (Axis(AxisKind.HEAD), Axis(AxisKind.QUERY)))
+    hint = refusal_finding(Refused(rows, refusal()), where).hint
+    assert "x has no stride of its own" in hint and "x_ptr + head * n_q" in hint
+    assert "the tensor's own stride" in plain
 
 
 def test_one_name_hides_what_has_none() -> None:

@@ -37,7 +37,7 @@ def with_axis(program: Program, seen: Finding, cases: dict[int, Case], where: Lo
 
 def _asked(program: Program, kernel: str) -> Iterator[tuple[int | None, int]]:
     """(axis, line) of each tl.program_id in the kernel and in what it calls."""
-    for name in {kernel, *program.calls.get(kernel, ())}:
+    for name in sorted({kernel, *program.calls.get(kernel, ())}):  # so that its line is the same each time
         for node in ast.walk(program.functions[name]) if name in program.functions else ():
             if isinstance(node, ast.Call) and called(node) == "program_id":
                 given = [*node.args, *(k.value for k in node.keywords)]
