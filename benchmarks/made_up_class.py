@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from tests.kernels import kernels
 
 PUZZLES = ("p1", "p2", "p3", "p4")
 STEMS = stems()
-# Of a hundred submissions, how many are of each kind. "Own" ones differ from all others, if only in a comment.
+# Of a hundred submissions, how many are of each kind. "Own" ones differ from all others, if only in a name.
 SHARES = {
     "right, own": 22,
     "right, alike": 34,
@@ -39,7 +40,15 @@ def submissions(count: int, seed: int = 0) -> Iterator[tuple[str, str, bytes]]:
             text = rng.choice(BROKEN)
         else:
             text = rng.choice(every[puzzle_id][kind.partition(",")[0]])
-        yield kind, puzzle_id, text + (f"\n# {seed} {position}\n".encode() if kind.endswith("own") else b"")
+        yield kind, puzzle_id, _with_own_name(text, f"{seed}_{position}") if kind.endswith("own") else text
+
+
+def _with_own_name(text: bytes, suffix: str) -> bytes:
+    """The same kernel with another name for its first variable: another program, which is judged by itself."""
+    found = re.search(rb"^\s+(\w+) = ", text, re.MULTILINE)
+    if found is None:
+        return text + b"\n# " + suffix.encode()
+    return re.sub(rb"\b%s\b" % found[1], b"%s_%s" % (found[1], suffix.encode()), text)
 
 
 def hand_in(folder: Path, made: Iterator[tuple[str, str, bytes]]) -> None:

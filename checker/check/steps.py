@@ -40,6 +40,7 @@ from checker.judge.text.branches import unproven as unproven_branch
 from checker.judge.text.unstored import outside, with_reason
 from checker.judge.tf32 import in_fp32, tf32_remarks
 from checker.submission.extract import NotASubmission, Program
+from checker.submission.fingerprint import fingerprint
 from checker.submission.problem import Problem
 from checker.submission.read import Submission
 from checker.submission.suspects import suspects
@@ -73,7 +74,7 @@ class Check:
         self.where = locator(submission)
         # What practice has found out is not believed in grading: who practises here may have written it.
         self.practice = terms.key is None
-        self.draw = puzzle.draw() if terms.key is None else puzzle.draw(terms.key, submission.sha256)
+        self.draw = puzzle.draw()
         self.unjudged = Verdict(
             puzzle.id,
             puzzle.title,
@@ -100,6 +101,8 @@ class Check:
             return self._not_run(*(self._finding(problem, status[problem.compiles]) for problem in problems))
         if all(program.empty(kernel) for kernel in program.kernels):
             return self._not_run(self._not_started(program))
+        if self.terms.key is not None:
+            self.draw = self.puzzle.draw(self.terms.key, fingerprint(program))
         others = lent(self.puzzle.id, self.terms.lent)
         plan = self._plan(program)
         compiled = [case for case in plan.runnable if case.id < plan.usual]  # with the puzzle's constexprs

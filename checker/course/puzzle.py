@@ -181,7 +181,7 @@ class Draw:
     """Where the cases of a puzzle come from: a key, and for grading also the submission that is graded.
 
     Practice uses a public key, so the same example comes back until it is solved. Grading mixes a
-    secret key with the submission's hash, so that no example can be prepared for.
+    secret key with a hash of the submission's program, so that no example can be prepared for.
     """
 
     puzzle: str  # its stem

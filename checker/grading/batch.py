@@ -34,6 +34,7 @@ class Outcome:
     work: Work
     file: Path | None = None  # the one that is meant; None: it is open which one that is
     record: Path | None = None
+    sha256: str = ""  # of the text
     known: bool = False  # judged by an earlier batch
     problem: str = ""  # why there is no record: it cannot be read
     fault: str = ""  # why there is none: it could not be judged
@@ -50,7 +51,7 @@ def look(work: Work, folder: Path) -> Outcome:
     if notebook.submission is None:
         return Outcome(work, file, problem=notebook.problem)
     path = record.place(course.records, record.identity(work.puzzle, notebook.submission, record.judging(course)))
-    return Outcome(work, file, path, known=record.load(path) is not None)
+    return Outcome(work, file, path, notebook.submission.sha256, known=record.load(path) is not None)
 
 
 def judge(work: Work, folder: Path) -> None:
@@ -65,7 +66,7 @@ def verdict_of(outcome: Outcome, course: settings.Settings) -> Verdict | None:
         assert outcome.file is not None
         return course.weighed(unreadable(outcome.work.puzzle, outcome.file.name, outcome.problem))
     verdict = None if outcome.record is None or outcome.fault else record.load(outcome.record)
-    return None if verdict is None else course.weighed(verdict)
+    return None if verdict is None else replace(course.weighed(verdict), submission_sha256=outcome.sha256)
 
 
 def grade(works: Sequence[Work], folder: Path, crew: Crew, tell: Callable[[str, int, int], None]) -> Iterator[Outcome]:

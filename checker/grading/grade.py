@@ -76,7 +76,7 @@ def verdict_on(puzzle_id: str, notebook: Handed, name: str, course: Settings) ->
     if verdict is None:
         verdict = checked(puzzle_id, _called_alike(puzzle_id, notebook.submission), terms_for_grading(course))
         record.keep(path, of, verdict)
-    return course.weighed(verdict)
+    return course.weighed(record.with_lines(verdict, notebook.submission))
 
 
 def _called_alike(puzzle_id: str, submission: Submission) -> Submission:

@@ -1,14 +1,15 @@
 """Results on disk: each submission is judged once, whoever hands it in and however often.
 
-A record is one JSON file, named for everything that the result depends on: the submission's hash, where its cells
-stand and end, the puzzle, the checker and its catalog, the key and Triton. It holds properties, not
-points, and no student's name.
+A record is one JSON file, named for everything that the result depends on: the program that was handed in and where it
+stands, the puzzle, the checker and its catalog, the key and Triton. It holds properties, not points; no student's name,
+and no line that anybody has written. So who has the same program with other comments has the same record.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,15 +17,18 @@ from typing import Any
 
 import msgspec
 
+from checker import catalog
+from checker.course.clean import clean
 from checker.course.ladder import RUNGS
 from checker.course.places import code
 from checker.course.saving import replace_whole
 from checker.course.verdict import Verdict
 from checker.grading import key
 from checker.grading.settings import Settings
+from checker.submission.fingerprint import place as placed
 from checker.submission.read import Submission
 
-FORM = 3  # of the file
+FORM = 4  # of the file
 # What a result depends on; the report's words do not belong to it.
 JUDGING = ("course", "submission", "box", "catalog", "judge", "check")
 
@@ -48,15 +52,12 @@ def judging(course: Settings) -> dict[str, Any]:
 def identity(puzzle_id: str, submission: Submission, judging: dict[str, Any]) -> dict[str, Any]:
     """Everything that a result depends on; the numbers of its cells are in the words of the findings.
 
-    Where a cell ends belongs to it: the same text, cut in the middle of a kernel, is another submission, and a bad one.
-    PyTorch does not, if the puzzle does without: whether it is installed changes no other record.
+    PyTorch does not belong to it if the puzzle does without: whether it is installed changes no other record.
     """
-    text = submission.text.encode("utf-8", "surrogatepass")
     return {
         "form": FORM,
         "puzzle": puzzle_id,
-        "submission": hashlib.sha256(text).hexdigest(),
-        "cells": [[chunk.cell, chunk.text.count("\n")] for chunk in submission.chunks],
+        "program": placed(submission, catalog.load(puzzle_id).kernels),
         **(judging if RUNGS[puzzle_id].pytorch else judging | {"torch": ""}),
     }
 
@@ -79,14 +80,32 @@ def load(path: Path) -> Verdict | None:
 
 
 def known(puzzle_id: str, submission: Submission, course: Settings) -> Verdict | None:
-    """The recorded result of a submission, if there is one. Raises KeyProblem."""
-    return load(place(course.records, identity(puzzle_id, submission, judging(course))))
+    """The recorded result of a submission, if there is one, with lines of its own. Raises KeyProblem."""
+    verdict = load(place(course.records, identity(puzzle_id, submission, judging(course))))
+    return None if verdict is None else with_lines(verdict, submission)
+
+
+def with_lines(verdict: Verdict, submission: Submission) -> Verdict:
+    """A recorded verdict on a submission: each finding with the lines that it points at, as they were handed in."""
+    texts = {chunk.cell: chunk.text.split("\n") for chunk in submission.chunks}
+    own = _with_source(verdict, lambda cell, number: clean(texts[cell][number - 1]))
+    return replace(own, submission_sha256=submission.sha256)
+
+
+def _with_source(verdict: Verdict, line: Callable[[int | None, int], str]) -> Verdict:
+    """A verdict with these texts of the lines that it shows, by cell and number."""
+    findings = []
+    for one in verdict.findings:
+        source = tuple((number, line(one.where.cell, number)) for number, _ in one.where.source)
+        findings.append(replace(one, where=replace(one.where, source=source)))
+    return replace(verdict, findings=tuple(findings))
 
 
 def keep(path: Path, of: dict[str, Any], verdict: Verdict) -> None:
     """Write a result down, whole or not at all. OSError."""
+    bare = replace(_with_source(verdict, lambda cell, number: ""), submission_sha256="")
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    replace_whole(path, msgspec.json.encode(_Record(of, verdict)))
+    replace_whole(path, msgspec.json.encode(_Record(of, bare)))
 
 
 def place(folder: Path, of: dict[str, Any]) -> Path:
