@@ -32,7 +32,9 @@ def forms(kernel: Kernel, cases: Sequence[Case], target: str, *, multiplies: boo
     first = job_of(kernel, timed, target)
     yield first
     for case in others or [timed]:
-        job = replace(job_of(kernel, case, target), multiples=(), until=MEMORY)
+        # A row that is not multiplied takes no more shared memory when it is longer, and very long ones take long.
+        longer_row = not multiplies and len(sides(case.constexprs)) == 1 and _tile(case) > _tile(timed)
+        job = replace(job_of(kernel, case, target), multiples=(), until=TYPES if longer_row else MEMORY)
         yield replace(job, simpler=tuple(_simpler(first, job)))
     if integers := first.multiples:
         for form in (first, *_switched(first, cases)):
