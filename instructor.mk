@@ -2,6 +2,9 @@
 #
 #   FORCE=1        the solution, even if the puzzle is not solved
 #   COURSE=…       the folder of the nbgrader course (course)
+#   ASSIGNMENT=…   an assignment of the course, such as p1_naive_softmax, or p1 (handout, round, extension)
+#   DUE=…          its deadline, such as DUE="2030-05-10 12:00 UTC" (handout); DAYS=2: so many more for STUDENT=anna (extension)
+#   RELEASE=1      release the feedback as well (round)
 #   EXCHANGE=…     the folder through which nbgrader hands out and collects, for a new course
 #   LMS=…          the learning platform that has exported ROSTER=…: canvas or moodle (grades)
 #   CLUSTER=…      who grades: local, or the address of a Dask scheduler (grade)
@@ -21,7 +24,7 @@ endif
 
 pytest = "$(bin)/python" -m pytest -q -n auto --dist worksteal
 
-.PHONY: solution bug course grade grades class similar viva ideas questions gradescope student-bundle wheel site test test-all test-costs mutants versions locks size lint needs-cluster needs-site needs-test
+.PHONY: solution bug course handout round extension grade grades class similar viva ideas questions gradescope student-bundle wheel site test test-all test-costs mutants versions locks size lint needs-cluster needs-site needs-test
 
 solution: $(call layer,check) ## the solution of PUZZLE=p4, explained, once yours is accepted (FORCE=1: before)
 	@$(checker) solution $(call argument,PUZZLE) $(if $(FORCE),--force)
@@ -31,6 +34,15 @@ bug: $(call layer,check) ## find the mistake in a kernel of PUZZLE=p4, once your
 
 course: $(call layer,lab) ## for instructors: make an nbgrader course in COURSE=course, or bring it up to date
 	@$(checker) course $(call argument,COURSE) $(call option,--exchange,EXCHANGE)
+
+handout: $(call layer,lab) ## for instructors: hand out ASSIGNMENT=p1_naive_softmax of COURSE=course (DUE="2030-05-10 12:00 UTC")
+	@$(checker) handout $(call argument,ASSIGNMENT) --course "$${COURSE:-course}" $(call option,--due,DUE)
+
+round: $(call layer,lab) ## for instructors: collect, grade, write feedback and export, at any time again (ASSIGNMENT=p1_naive_softmax, RELEASE=1)
+	@$(checker) round $(call argument,ASSIGNMENT) --course "$${COURSE:-course}" $(call option,--jobs,JOBS) $(if $(RELEASE),--release)
+
+extension: $(call layer,lab) ## for instructors: STUDENT=anna has DAYS=2 more for ASSIGNMENT=p1_naive_softmax of COURSE=course
+	@$(checker) extension "$$ASSIGNMENT" "$$STUDENT" "$$DAYS" --course "$${COURSE:-course}"
 
 grade: $(call layer,$(if $(CLUSTER),cluster,lab)) ## for instructors: grade all that COURSE=course has collected, on all cores (JOBS=2, CSV=FILE, PROPERTIES=FILE)
 	@$(checker) grade --course "$${COURSE:-course}" $(call argument,FILE) $(call option,--jobs,JOBS) $(call option,--cluster,CLUSTER) $(call option,--csv,CSV) $(call option,--properties,PROPERTIES)

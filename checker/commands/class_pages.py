@@ -6,6 +6,7 @@ import contextlib
 import re
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -15,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from checker.commands.arguments import PATH, of_course, of_puzzle
 from checker.commands.problems import as_misuse, writing
+from checker.course import ladder
 from checker.course.clean import one_line
 from checker.course.saving import replace_whole, replacing
 from checker.course.status import ExitStatus, Misuse
@@ -61,6 +63,10 @@ def class_report(folder: Path, one: str | None, names: bool, file: Path | None) 
 
 def _of_class(course: Settings, names: bool, file: Path) -> None:
     works = [work for work in found([course.folder / "submitted"], course.puzzles) if work.puzzle in course.puzzles]
+    handed_in = {work.puzzle for work in works}
+    released = {one for one, stem in ladder.stems().items() if (course.folder / "release" / stem).is_dir()}
+    waiting_for = [one for one in course.puzzles if one not in handed_in | released]
+    course = replace(course, puzzles=tuple(one for one in course.puzzles if one not in waiting_for))
     every = tallies(works, _seen(works, course.folder), course, _known(course.folder))
     replace_whole(file, page.html(every.values(), course, names).encode(), mode=0o600)
     with replacing(file.with_suffix(".csv")) as table:
@@ -69,6 +75,8 @@ def _of_class(course: Settings, names: bool, file: Path) -> None:
     if waiting := sum(tally.not_judged for tally in every.values()):
         say(screen, f"Not judged yet: {waiting}. To judge them:", f"make grade COURSE={course.folder}")
     say(screen, f"{len(works)} submissions:", str(file))
+    if waiting_for:
+        say(screen, f"Not handed out yet, and left out: {', '.join(waiting_for)}.")
 
 
 def _seen(works: Sequence[Work], folder: Path) -> list[Seen]:

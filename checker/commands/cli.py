@@ -20,6 +20,7 @@ SHARED = {  # by file beside this one: the verbs in it
     "class_pages": ("class-report", "viva"),
     "course": ("course", "gradescope"),
     "kernel": ("bench", "compiled", "trace"),
+    "rounds": ("extension", "handout", "round"),
     "learner": ("bug", "hint", "predict", "progress", "reset", "solution"),
 }
 ALONE = "check", "doctor", "grade", "grades", "init", "similar", "site", "train", "watch"

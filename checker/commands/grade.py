@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import NoReturn
 
 import click
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from checker import catalog
 from checker.commands.arguments import PATH, of_course
 from checker.commands.problems import as_misuse
+from checker.commands.progress import progress
 from checker.course import ladder
 from checker.course.clean import LONGEST, one_line
 from checker.course.saving import reason, replacing
@@ -81,8 +81,8 @@ def grade_all(
         others = list(_left_out(work for work in every if work.puzzle not in course.puzzles))
         if not works:
             raise NothingFound(" ".join(["There is nothing to grade.", *others]))
-        with _crew(cluster, jobs, course, works) as crew:
-            outcomes = _with_progress(works, course.folder, crew)
+        with _crew(cluster, jobs, course, works) as crew, progress(screen) as tell:
+            outcomes = list(batch.grade(works, course.folder, crew, tell))
         rows = export.Rows(outcomes, course)
         for form, path in written.items():
             with replacing(path) as file:
@@ -134,19 +134,6 @@ def _crew(cluster: str, jobs: int, course: settings.Settings, works: Sequence[Wo
 def _harmless(text: str) -> str:
     """On one line and without orders to a terminal: names of files are the students' to choose."""
     return one_line(text, LONGEST)
-
-
-def _with_progress(works: list[Work], folder: Path, crew: Crew) -> list[batch.Outcome]:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, transient=True) as bar:
-        tasks: dict[str, TaskID] = {}
-
-        def tell(what: str, done: int, of: int) -> None:
-            if what not in tasks:
-                tasks[what] = bar.add_task(what, total=of)
-            bar.update(tasks[what], completed=done)
-
-        return list(batch.grade(works, folder, crew, tell))
 
 
 def _summary(rows: Iterable[Row]) -> Table:

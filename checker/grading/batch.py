@@ -38,6 +38,7 @@ class Outcome:
     known: bool = False  # judged by an earlier batch
     problem: str = ""  # why there is no record: it cannot be read
     fault: str = ""  # why there is none: it could not be judged
+    unresolved: bool = False  # because it is open which file is meant, or whether there is one
 
     @property
     def files(self) -> str:
@@ -86,7 +87,7 @@ def grade(works: Sequence[Work], folder: Path, crew: Crew, tell: Callable[[str, 
         if isinstance(outcome, Outcome):
             yield replace(outcome, fault=faults.get(outcome.record, ""))
         else:
-            yield Outcome(work, fault=_fault(outcome))
+            yield Outcome(work, fault=_fault(outcome), unresolved=isinstance(outcome, Unresolved))
 
 
 def _in_turn(outcomes: Sequence[Outcome]) -> list[Outcome]:

@@ -13,7 +13,7 @@ from checker.check import started
 from checker.course import ladder
 from checker.course.clean import one_line
 from checker.grading.cells import Handed, defines, handed
-from checker.grading.found import MOST_NAMED, Work, in_folder
+from checker.grading.found import KINDS, MOST_NAMED, Work, of_assignment, some_of
 from checker.submission.extract import NotASubmission, extract
 
 
@@ -28,6 +28,8 @@ def chosen(work: Work) -> tuple[Path, Handed]:
     before stubs, and those that are named after the puzzle before others. If that leaves several, nobody can know.
     """
     stem = ladder.stems()[work.puzzle]
+    if work.paths and not any(path.suffix in KINDS for path in work.paths):
+        raise Unresolved(f"There is no notebook and no .py file in it, only {some_of([_name(p) for p in work.paths])}")
     distinct: dict[str, tuple[Path, Handed]] = {}
     for path in sorted(work.paths, key=lambda path: (path.stem != stem, path)):
         if not (os.path.islink(path) or os.access(path, os.R_OK)):  # noqa: PTH114 (`handed` says what it thinks of links)
@@ -57,7 +59,7 @@ def chosen_in(folder: Path, puzzle_id: str, assignment: str) -> tuple[Path, Hand
     In the assignment of a puzzle everything is for it; in another one the puzzles' names tell the files apart.
     """
     stem = ladder.stems()[puzzle_id]
-    paths = in_folder(folder) if assignment == stem else ()
+    paths = of_assignment(folder) if assignment == stem else ()
     return chosen(Work("", puzzle_id, paths or (folder / f"{stem}.ipynb",)))
 
 

@@ -14,6 +14,7 @@ from checker.course import ladder
 
 KINDS = (".ipynb", ".py")
 _OURS = {"checker", "solutions", "tests"}  # in a clone of the course: files with a puzzle's ID, and nobody's work
+_NBGRADERS = {"timestamp.txt", "submission_secret.txt"}  # which it adds to what is submitted
 MOST_DEEP = 20  # folders in folders; some unpackers, and Git, make a thousand for whoever asks
 MOST_NAMED = 5  # files in a sentence
 _ID = re.compile(rf"(?:^|[^A-Za-z0-9])({'|'.join(ladder.RUNGS)})(?=_)")
@@ -63,13 +64,13 @@ def found(places: Sequence[Path], puzzles: Collection[str] = ladder.RUNGS) -> li
 
     In a folder, whoever has a folder is a student: STUDENT/…/p1_naive_softmax.ipynb, as nbgrader lays it out. A file
     without one is its student's by the rest of its name: anna_p1_naive_softmax.py. Everything in a folder that is named
-    after a puzzle is for this puzzle.
+    after a puzzle is for this puzzle, and what nobody can read there, such as a .docx, was handed in, too.
     """
     works: set[Work] = set()
     for place in places:
         if not place.exists():
             raise NothingFound(f"There is no {place}.")
-        here = _works([place], place.parent, puzzles) if place.is_file() else _works(_files(place), place, puzzles)
+        here = _works([place], place.parent, puzzles) if place.is_file() else _works(_plain(place), place, puzzles)
         if not here:
             raise NothingFound(
                 f"{place} holds no submission: no .py or .ipynb with a puzzle's ID in its name, such as "
@@ -81,7 +82,12 @@ def found(places: Sequence[Path], puzzles: Collection[str] = ladder.RUNGS) -> li
 
 def in_folder(folder: Path) -> tuple[Path, ...]:
     """All that may be a submission in somebody's folder."""
-    return tuple(_files(folder))
+    return tuple(path for path in _plain(folder) if path.suffix in KINDS)
+
+
+def of_assignment(folder: Path) -> tuple[Path, ...]:
+    """The same of what was handed in for one assignment; if there is none, the files that nobody can read."""
+    return in_folder(folder) or tuple(path for path in _plain(folder) if path.name not in _NBGRADERS)
 
 
 def puzzle_of(path: Path, puzzles: Collection[str]) -> str | None:
@@ -90,13 +96,13 @@ def puzzle_of(path: Path, puzzles: Collection[str]) -> str | None:
     return None if named is None else named[1]
 
 
-def some_of(paths: Sequence[Path]) -> str:
+def some_of(paths: Sequence[Path | str]) -> str:
     """The names of files for a sentence: at most MOST_NAMED, and how many more there are."""
     more = len(paths) - MOST_NAMED
     return ", ".join(map(str, paths[:MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def _plain(folder: Path) -> Iterator[Path]:
     """Plain files below a folder. Links are not followed: they may lead to what nobody has handed in."""
     for place, folders, names in os.walk(folder, followlinks=False):
         ours = _OURS if os.access(Path(place, "checker", "__main__.py"), os.F_OK) else set()
@@ -104,7 +110,7 @@ def _files(folder: Path) -> Iterator[Path]:
         folders[:] = sorted(n for n in folders if not n.startswith(".") and n not in ours and not deepest)
         for name in sorted(names):
             path = Path(place, name)
-            if path.suffix in KINDS and not name.startswith(".") and not _special(path):
+            if not name.startswith(".") and not _special(path):
                 yield path
 
 
@@ -118,17 +124,23 @@ def _special(path: Path) -> bool:
 
 def _works(paths: Iterable[Path], folder: Path, puzzles: Collection[str]) -> list[Work]:
     of: dict[tuple[str, str, str], list[Path]] = defaultdict(list)
+    unread: dict[tuple[str, str, str], list[Path]] = defaultdict(list)
     ids = ladder.ids()
     for path in paths:
         inside = path.relative_to(folder)
         above, platform = inside.parts[:-1], download(inside)
-        puzzle_id = next((ids[name] for name in above if name in ids), None) or puzzle_of(path, puzzles)
-        if puzzle_id is None:
+        puzzle_id = next((ids[name] for name in above if name in ids), None)
+        if path.suffix in KINDS:
+            puzzle_id, whose = puzzle_id or puzzle_of(path, puzzles), of
+        else:
+            whose = unread
+        if puzzle_id is None or path.name in _NBGRADERS:
             continue
         if platform is not None:
-            of[platform.student, platform.participant, puzzle_id].append(path)
+            whose[platform.student, platform.participant, puzzle_id].append(path)
         else:
-            of[above[0] if above else _before(path, puzzles), "", puzzle_id].append(path)
+            whose[above[0] if above else _before(path, puzzles), "", puzzle_id].append(path)
+    of |= {who: files for who, files in unread.items() if who not in of}
     people = Counter((student, puzzle_id) for student, _, puzzle_id in of)
     return [
         Work(student if people[student, puzzle_id] == 1 else f"{student}_{participant}", puzzle_id, tuple(files))

@@ -178,13 +178,20 @@ def read(folder: Path) -> Settings:
     """The settings of the course in a folder. Raises SettingsError with a sentence."""
     path = folder / NAME
     try:
-        data = msgspec.toml.decode(path.read_text(encoding="utf-8"))
+        return checked(path.read_text(encoding="utf-8"), folder)
     except OSError as error:
         raise SettingsError(f"{path} cannot be read: {error.strerror}. `make course` writes one.") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise SettingsError(f"{path} is not TOML: {error}.") from error
+
+
+def checked(text: str, folder: Path) -> Settings:
+    """The settings that a text says, of the course in a folder. Raises SettingsError with a sentence."""
+    path = folder / NAME
     try:
-        return Settings(folder, **_said(data))
+        return Settings(folder, **_said(msgspec.toml.decode(text)))
+    except msgspec.DecodeError as error:
+        raise SettingsError(f"{path} is not TOML: {error}.") from error
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from error
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from glob import glob
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from nbconvert.exporters import NotebookExporter
 from nbformat.v4 import new_output
 from nbgrader.api import Gradebook
+from nbgrader.converters import Autograde
 from nbgrader.plugins import BasePlugin
 from nbgrader.preprocessors import NbGraderPreprocessor
 
@@ -25,6 +27,7 @@ from checker.course.verdict import Verdict
 from checker.grading import settings
 from checker.grading.cells import Handed
 from checker.grading.chosen import Unresolved, chosen_in
+from checker.grading.found import of_assignment
 from checker.grading.grade import CheckerFault, verdict_on
 from checker.nbgrader.assignment import check_id
 from checker.nbgrader.notebook import clean_notebook, written_notebook
@@ -95,6 +98,15 @@ def _puzzle_of(resources: Any) -> Puzzle | None:
     return None if puzzle_id is None else catalog.load(puzzle_id)
 
 
+def _without_notebook(converter: Any) -> dict[str, list[str]]:
+    """Folders in which nbgrader finds no notebook, and so nobody who waits: each with the one that was to be in it."""
+    course = converter.coursedir
+    pattern = course.format_path(course.submitted_directory, course.student_id, course.assignment_id)
+    folders = (folder for folder in glob(pattern) if folder not in converter.assignments)  # noqa: PTH207 (as nbgrader)
+    stem = course.assignment_id
+    return {one: [f"{one}/{stem}.ipynb"] for one in folders if stem in ladder.ids() and of_assignment(Path(one))}
+
+
 def under_one_name(assignment: str, notebooks: list[str], **_: Any) -> None:
     """Before it converts what a student has handed in, nbgrader leaves out what it does not know by name.
 
@@ -106,6 +118,11 @@ def under_one_name(assignment: str, notebooks: list[str], **_: Any) -> None:
 
 class CleanNotebook(NotebookExporter):
     """Reads submitted notebooks as `clean_notebook` and `written_notebook` make them, and all else as it is."""
+
+    def __init__(self, *arguments: Any, **options: Any):
+        super().__init__(*arguments, **options)
+        if type(self.parent) is Autograde:  # our own says itself which folders it is for
+            self.parent.assignments |= _without_notebook(self.parent)
 
     def from_filename(self, filename: str, resources: Any = None, **kw: Any) -> tuple[Any, Any]:
         """Convert the notebook in a file."""

@@ -13,9 +13,17 @@ _STOCK_AFTER_EXECUTE = [
 ]
 _STOCK_GENERATE = (
     *("IncludeHeaderFooter", "InstantiateTests", "LockCells", "ClearSolutions", "ClearOutput", "CheckCellMetadata"),
-    *("ComputeChecksums", "SaveCells", "ClearHiddenTests", "ClearMarkScheme", "ComputeChecksums", "CheckCellMetadata"),
+    *(
+        "ComputeChecksums",
+        "SaveCells",
+        "ClearHiddenTests",
+        "ClearMarkScheme",
+        "Deadline",
+        "ComputeChecksums",
+        "CheckCellMetadata",
+    ),
 )
-_OURS = ("ClearSolutions", "ClearMarkScheme")
+_OURS = ("ClearSolutions", "ClearMarkScheme", "Deadline")
 
 
 def configure(c: Any, folder: Path) -> None:
@@ -42,8 +50,9 @@ def configure(c: Any, folder: Path) -> None:
         f"checker.nbgrader.release.{name}" if name in _OURS else f"nbgrader.preprocessors.{name}"
         for name in _STOCK_GENERATE
     ]
+    c.GenerateFeedback.exporter_class = "checker.nbgrader.feedback.FeedbackPage"
     c.GenerateFeedback.preprocessors = [
         "checker.nbgrader.release.ClearMarkScheme",  # rubrics are for graders
-        "nbgrader.preprocessors.GetGrades",
+        "checker.nbgrader.feedback.GradesSoFar",
         "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
     ]

@@ -1,23 +1,55 @@
-"""What nbgrader loads to release feedback through its exchange.
+"""What nbgrader loads to write feedback, and to release it through its exchange.
 
-nbgrader itself stops for all at the first folder that lacks a file. And where a student looks for feedback, it seeks
-what has the name of a notebook that was handed in, but it released what has the name of the one that was handed out.
+nbgrader writes 0 points where nobody has given any yet. It stops for all at the first folder that lacks a file. And
+where a student looks for feedback, it seeks what has the name of a notebook that was handed in, but it released what
+has the name of the one that was handed out.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 from glob import glob
 from pathlib import Path
+from typing import Any
 
+from nbconvert.exporters import HTMLExporter
 from nbgrader.exchange.default import ExchangeReleaseFeedback
+from nbgrader.preprocessors import GetGrades
 from nbgrader.utils import notebook_hash
 
 from checker.course import ladder
 
 SECRET = "submission_secret.txt"  # by which a student, and nobody else, finds what is his
 MOST_NAMES = 20  # of one student's notebooks, each of which gets a copy
+
+
+class GradesSoFar(GetGrades):
+    """As nbgrader's, but what nobody has graded yet has no number for a score."""
+
+    def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
+        """Save the grades in the notebook."""
+        nb, resources = super().preprocess(nb, resources)
+        if any(math.isnan(cell.metadata.get("nbgrader", {}).get("score") or 0.0) for cell in nb.cells):
+            resources["nbgrader"]["score"] = math.nan
+        return nb, resources
+
+    def _get_score(self, cell: Any, resources: Any) -> None:
+        super()._get_score(cell, resources)
+        marks = cell.metadata["nbgrader"]
+        grade = self.gradebook.find_grade(marks["grade_id"], self.notebook_id, self.assignment_id, self.student_id)
+        if grade.auto_score is None and grade.manual_score is None:
+            marks["score"] = math.nan
+
+
+class FeedbackPage(HTMLExporter):
+    """As nbgrader's, which knows of numbers only."""
+
+    def from_notebook_node(self, nb: Any, resources: Any = None, **kw: Any) -> tuple[str, Any]:
+        """Make a page of a notebook."""
+        page, resources = super().from_notebook_node(nb, resources, **kw)
+        return re.sub(r"Score: nan / [\d.]+", "no score yet", page), resources
 
 
 class ReleaseFeedback(ExchangeReleaseFeedback):

@@ -57,7 +57,7 @@ class Grades(ExportPlugin):
                 self.log.warning("%s is left out: %s does not name %s", assignment.name, settings.NAME, puzzle_id)
                 continue
             known = {student.id: student for student in gradebook.students}
-            everybody = [*known, *sorted({*self._handed_in(assignment.name)} - known.keys())]
+            everybody = [*known, *sorted({*self.handed_in(assignment.name)} - known.keys())]
             for name in everybody:
                 if name in (wanted[0] or {name}) and assignment.name in (wanted[1] or {assignment.name}):
                     student = known.get(name)
@@ -72,7 +72,7 @@ class Grades(ExportPlugin):
                         **self._of(gradebook, assignment.name, name),
                     }
 
-    def _handed_in(self, assignment: str) -> Iterator[str]:
+    def handed_in(self, assignment: str) -> Iterator[str]:
         """Who has a folder in `submitted/` for an assignment."""
         pattern = self._folder("submitted", "*", assignment)
         for path in Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))):
@@ -89,7 +89,7 @@ class Grades(ExportPlugin):
         facts = {"timestamp": submission.timestamp}
         grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
         is_open = any(grade.auto_score is None and grade.manual_score is None for grade in grades)
-        if is_open or (handed_in and not self._is_graded(assignment, submitted, autograded)):
+        if is_open or (handed_in and not self.is_graded(assignment, submitted, autograded)):
             return {**facts, "status": NEEDS_GRADING}
         penalty = submission.late_submission_penalty or 0.0
         scores = {"raw_score": submission.score, "late_submission_penalty": penalty}
@@ -100,7 +100,7 @@ class Grades(ExportPlugin):
         course = self.parent.coursedir
         return Path(course.format_path(getattr(course, f"{step}_directory"), student, assignment))
 
-    def _is_graded(self, assignment: str, submitted: Path, autograded: Path) -> bool:
+    def is_graded(self, assignment: str, submitted: Path, autograded: Path) -> bool:
         """Whether what was graded is what is there now: it may have been replaced since, or nbgrader have failed."""
         times = [self.parent.coursedir.get_existing_timestamp(str(folder)) for folder in (submitted, autograded)]
         if not autograded.is_dir() or times[0] != times[1]:

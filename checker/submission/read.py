@@ -15,8 +15,10 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
-SIZE_LIMIT = 10 << 20  # bytes of a file; a lesson's notebook without outputs has about 60 thousand
+SIZE_LIMIT = 10 << 20  # bytes of a script
+NOTEBOOK_LIMIT = 100 << 20  # and of a notebook, which is mostly outputs; a lesson's without any has about 60 thousand
 MOST_OBJECTS = 500_000  # braces and brackets of a notebook; in memory each may take a hundred times its length
+MOST_TEXTS = 2_000_000  # as many, each of which takes twenty times its length
 MOST_CELLS = 5000
 CODE_LIMIT = 128 << 10  # characters of code; Python 3.10's own parser dies of half a million made for it
 
@@ -97,11 +99,10 @@ def _text_of(path: Path, name: str) -> str:
         if not path.is_file():
             raise Unreadable(f"{name} is not a file. Name a .py file or an .ipynb notebook.", missing=True)
         size = path.stat().st_size
-        if size > SIZE_LIMIT:
-            raise Unreadable(
-                f"{name} has {size >> 20} MB; more than {SIZE_LIMIT >> 20} MB are not read. If it is a "
-                "notebook, clear its outputs and save it again."
-            )
+        most = NOTEBOOK_LIMIT if path.suffix == ".ipynb" else SIZE_LIMIT
+        if size > most:
+            clear = " Clear its outputs and save it again." if path.suffix == ".ipynb" else ""
+            raise Unreadable(f"{name} has {size >> 20} MB; more than {most >> 20} MB are not read.{clear}")
         data = path.read_bytes()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
@@ -172,7 +173,8 @@ def cells_of(path: Path, name: str = "") -> list[Cell]:
 
 def notebook_of(text: str, name: str) -> dict[str, Any]:
     """What a notebook's text holds: JSON with a list of cells. Raises Unreadable."""
-    if len(text) > SIZE_LIMIT or text.count("{") + text.count("[") > MOST_OBJECTS:  # before objects are made of it
+    many = text.count("{") + text.count("[") > MOST_OBJECTS or text.count('"') > 2 * MOST_TEXTS
+    if len(text) > NOTEBOOK_LIMIT or many:  # before objects are made of it
         raise Unreadable(f"{name} holds far more than any notebook does. Clear its outputs and save it again.")
     try:
         notebook = json.loads(text)

@@ -1,0 +1,160 @@
+"""`python -m checker handout`, `round` and `extension`: an assignment of an nbgrader course, and its grades."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from checker.commands.arguments import of_course
+from checker.commands.problems import as_misuse
+from checker.commands.progress import progress
+from checker.course import ladder
+from checker.course.clean import LONGEST, one_line
+from checker.course.saving import reason
+from checker.course.status import ExitStatus, Misuse
+from checker.grading import settings
+from checker.grading.crew import CrewLost, local
+from checker.grading.extension import extend
+from checker.grading.grade import NotReady, not_installed, terms_for_grading
+from checker.grading.key import KeyProblem
+from checker.nbgrader.filled import number
+from checker.report.screen import console, say
+
+if TYPE_CHECKING:
+    from checker.nbgrader.round import Round
+
+if find_spec("nbgrader") is None:  # which takes 2 s to import: not before it is wanted, nor for --help
+    raise ModuleNotFoundError("nbgrader is missing", name="nbgrader")
+
+_of_assignment = click.argument("assignment", required=False, metavar="ASSIGNMENT")
+
+
+@click.command()
+@_of_assignment
+@of_course
+@click.option("--due", metavar="TIME", help='Its deadline, such as "2030-05-10 12:00 UTC", which the notebook says.')
+@as_misuse(settings.SettingsError, KeyProblem, OSError)
+def handout(assignment: str | None, folder: Path, due: str | None) -> None:
+    """Hand ASSIGNMENT out through the exchange: `nbgrader generate_assignment` and `release_assignment` in one.
+
+    Again, it replaces what is there, after a change of the deadline or the lesson; who has fetched it keeps that.
+    """
+    from checker.nbgrader.desk import Stopped
+    from checker.nbgrader.round import hand_out
+
+    course = settings.read(folder.absolute())
+    assignment = _named(assignment, course)
+    try:
+        desk = hand_out(course, assignment, due)
+    except ValueError as error:
+        raise Misuse(f'{due!r} is no time. Write one such as "2030-05-10 12:00 UTC".') from error
+    except Stopped as problem:
+        raise Misuse(f"{assignment} was not handed out: {one_line(str(problem), LONGEST)}") from problem
+    when = desk.due()
+    say(
+        console(), f"{assignment} is handed out" + (f", until {when:%Y-%m-%d %H:%M} UTC." if when else "; no deadline.")
+    )
+
+
+@click.command()
+@_of_assignment
+@click.argument("student")
+@click.argument("days", type=click.FloatRange(min=0))
+@of_course
+@as_misuse(settings.SettingsError, OSError)
+def extension(assignment: str | None, student: str, days: float, folder: Path) -> None:
+    """Give STUDENT so many DAYS beyond the deadline of ASSIGNMENT, in course.toml; 0 takes them back.
+
+    It counts from the next `round` on.
+    """
+    course = settings.read(folder.absolute())
+    assignment = _named(assignment, course)
+    extend(course, assignment, student, days)
+    say(console(), f"{one_line(student)} has {number(days)} days more for {assignment}, from the next round on.")
+
+
+@click.command()
+@_of_assignment
+@of_course
+@click.option("--release", is_flag=True, help="Release the feedback as well.")
+@click.option("--jobs", type=click.IntRange(min=0), default=0, help="Processes; 0: as many as there are cores.")
+@as_misuse(settings.SettingsError, KeyProblem, NotReady)
+def round(assignment: str | None, folder: Path, release: bool, jobs: int) -> NoReturn:
+    """Collect ASSIGNMENT, grade it, write feedback and export grades; at any time again, which does only what is new.
+
+    What nbgrader's own commands do one by one, with the same results. Late penalties are reckoned anew for everybody,
+    so that a new deadline or extension counts at once. It ends with a list of who needs a human, and why.
+
+    Exit status: 0 done, 2 misused, 3 the checker or the machine failed on somebody, who has no score: try again.
+    """
+    from checker.nbgrader.desk import Stopped
+    from checker.nbgrader.round import make_round
+
+    course, started, screen = settings.read(folder.absolute()), time.monotonic(), console()
+    assignment = _named(assignment, course)
+    puzzle_id = ladder.ids().get(assignment)
+    if puzzle_id is not None:
+        if missing := not_installed([puzzle_id]):
+            raise Misuse(f"{missing}.")
+        terms_for_grading(course)  # better to say now what is missing than in every process
+    try:
+        with progress(screen) as tell, local(jobs) if puzzle_id else nullcontext() as crew:
+            made = make_round(course, assignment, crew, tell, release=release)
+    except (OSError, CrewLost, Stopped) as problem:
+        why = reason(problem) if isinstance(problem, OSError) else str(problem)
+        say(screen, f"The round has stopped: {one_line(why, LONGEST)}. Nothing is lost: type it again.")
+        raise SystemExit(ExitStatus.FAULT) from None
+    for line in _told(assignment, made, released=release):
+        say(screen, line)
+    say(screen, f"Grades, in {time.monotonic() - started:.0f} s:", str(folder / "grades.csv"))
+    raise SystemExit(ExitStatus.FAULT if made.faults else ExitStatus.ACCEPTED)
+
+
+def _named(assignment: str | None, course: settings.Settings) -> str:
+    """The assignment that is meant, by its name or by a puzzle's ID. Raises Misuse."""
+    stems = ladder.stems()
+    known = [stems[puzzle_id] for puzzle_id in course.puzzles]
+    others = [path.parent.name for path in sorted(course.folder.glob("source/*/*.ipynb"))]
+    if assignment is None:
+        raise Misuse(f"Say which assignment: ASSIGNMENT={known[0]}.")
+    stem = stems.get(assignment, assignment)
+    if stem not in known and (stem not in others or stem in stems.values()):
+        raise Misuse(f"The course has no assignment {one_line(assignment)}. It has: {', '.join(known)}.")
+    return stem
+
+
+def _told(assignment: str, made: Round, *, released: bool) -> Iterator[str]:
+    """What came of a round, in lines; last who needs a human."""
+    if made.graded:
+        mean = statistics.fmean(made.graded.values())
+        fresh = f", {len(made.new)} of them now" if made.new else ", none of them now"
+        points = f"{mean:.1f} of {number(made.possible)} points on average"
+        yield f"{assignment}: {len(made.graded)} graded{fresh}; {points}."
+    else:
+        yield f"{assignment}: nobody is graded."
+    if made.pages:
+        yield f"Feedback: {len(made.pages)} new pages{', released' if released else ', not released (RELEASE=1)'}."
+    for what, some in (
+        ("Late", {name: f"−{number(points)}" for name, points in made.penalties.items()}),
+        ("Not handed in", dict.fromkeys(made.absent, "")),
+        ("Waiting for you", made.waiting),
+    ):
+        if some:
+            yield f"{what}: {len(some)}"
+            yield from (f"  {_line(name)}{': ' * bool(why)}{_line(why)}" for name, why in some.items())
+    for what, lines in (("nbgrader says", made.said), ("The checker or the machine failed", made.faults)):
+        if lines:
+            yield f"{what}:"
+            yield from (f"  {_line(line)}" for line in lines)
+
+
+def _line(text: str) -> str:
+    """On one line and without orders to a terminal: names are their bearers' to choose."""
+    return one_line(text, LONGEST)

@@ -1,0 +1,212 @@
+"""nbgrader's steps for one assignment, made one after the other in this process: each of its commands takes seconds to
+start. They are configured as its own commands are, so they do what these do.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.apps import ExportApp, NbGrader, ZipCollectApp
+from nbgrader.converters import Autograde, GenerateAssignment, GenerateFeedback
+from nbgrader.converters.base import NbGraderException
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.exchange import ExchangeError, ExchangeFactory
+from nbgrader.utils import parse_utc
+
+from checker.course import ladder
+from checker.grading import settings
+from checker.nbgrader.gradebook import Grades
+
+Tell = Callable[[], None]  # one more is done
+
+
+class Stopped(Exception):
+    """nbgrader could not go on: a sentence."""
+
+
+class _Some:
+    """A step of nbgrader's for some folders, with their notebooks, and not for all that a pattern finds."""
+
+    def __init__(self, wanted: Mapping[str, list[str]], tell: Tell, **options: Any):
+        super().__init__(**options)
+        self.wanted, self.tell = wanted, tell
+
+    def init_notebooks(self) -> None:
+        """Find what is to be converted."""
+        self.assignments = dict(self.wanted)
+        self.notebooks: list[str] = []
+
+    def init_assignment(self, assignment_id: str, student_id: str) -> None:
+        """Prepare a folder."""
+        self.tell()
+        super().init_assignment(assignment_id, student_id)  # type: ignore[misc]
+
+
+class _Autograde(_Some, Autograde):
+    """`nbgrader autograde`."""
+
+
+class _Feedback(_Some, GenerateFeedback):
+    """`nbgrader generate_feedback`."""
+
+
+class Desk:
+    """An assignment on an instructor's desk. What nbgrader has to say is in `said`."""
+
+    def __init__(self, course: settings.Settings, assignment: str):
+        self.course, self.assignment, self.puzzle = course, assignment, ladder.ids().get(assignment)
+        self.said: list[str] = []  # what went wrong in a step, and what was left out in collecting
+        # nbgrader starts alembic by name.
+        os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+        self.app = ExportApp(log_level=logging.ERROR)
+        self.app.load_cwd_config = False
+        self.app.initialize([], root=str(course.folder))
+        self.folders: Any = CourseDirectory(parent=self.app, root=str(course.folder), assignment_id=assignment)
+        self.exchange: Any = ExchangeFactory(parent=self.app)
+        self.app.coursedir = self.folders
+
+    def gradebook(self) -> Any:
+        """The gradebook, as a context manager."""
+        return Gradebook(self.folders.db_url, self.folders.course_id)
+
+    def place(self, step: str, student: str = ".") -> Path:
+        """One of nbgrader's folders of the assignment: source, release, submitted, autograded or feedback."""
+        return Path(self.folders.format_path(getattr(self.folders, f"{step}_directory"), student, self.assignment))
+
+    # The steps, in their order.
+
+    def generate(self) -> None:
+        """Make the students' notebook, and enter the assignment into the gradebook. Raises Stopped."""
+        step = GenerateAssignment(coursedir=self.folders, parent=self.app)
+        step.force, step.create_assignment = True, True
+        self._run(step)
+
+    def due(self, when: str | None = None) -> datetime | None:
+        """The deadline, after it was set if one is given. Raises ValueError for what is no time."""
+        with self.gradebook() as book:
+            if when is not None:
+                book.update_or_create_assignment(self.assignment, duedate=parse_utc(when))
+            try:
+                found: datetime | None = book.find_assignment(self.assignment).duedate
+            except MissingEntry:
+                return None
+        return found
+
+    def release(self) -> None:
+        """Hand the students' notebook out. Raises Stopped."""
+        self._run(self._exchanging("ReleaseAssignment", force=True))
+
+    def collect(self) -> None:
+        """Collect what is new, from the exchange and from what a learning platform has exported. Raises Stopped."""
+        step = self._exchanging("Collect", update=True)
+        if any(Path(step.root, self.folders.course_id, "inbound").glob(f"*+{self.assignment}+*")):
+            self._run(step, least=logging.WARNING)
+        unpacker = ZipCollectApp(parent=self.app, log_level=logging.ERROR)
+        unpacker.load_cwd_config = False
+        # Its own way to initialize puts the current folder into sys.path.
+        NbGrader.initialize(unpacker, [], root=str(self.course.folder))
+        unpacker.coursedir.assignment_id, unpacker.force = self.assignment, True
+        archive = Path(unpacker._format_collect_path(unpacker.archive_directory))
+        if archive.is_dir() and any(archive.iterdir()):
+            self._run(unpacker, least=logging.WARNING)
+
+    def autograde(self, students: Mapping[str, list[str]], tell: Tell) -> None:
+        """Autograde these students' notebooks, also again."""
+        self._convert(_Autograde, "submitted", students, tell)
+
+    def write_feedback(self, students: Mapping[str, list[str]], tell: Tell) -> None:
+        """Write these students' feedback, also again."""
+        self._convert(_Feedback, "autograded", students, tell)
+
+    def release_feedback(self) -> None:
+        """Release all feedback that was written. Raises Stopped."""
+        self._run(self._exchanging("ReleaseFeedback"))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of the assignment, as `nbgrader export` writes them, after it has written all."""
+        grades = Grades(parent=self.app)
+        grades.to = str(self.course.folder / "grades.csv")
+        with self.gradebook() as book:
+            grades.export(book)
+            return [row for row in grades.rows(book) if row["assignment"] == self.assignment]
+
+    def handed_in(self) -> list[str]:
+        """Who has a folder in `submitted/`."""
+        return sorted(Grades(parent=self.app).handed_in(self.assignment))
+
+    def is_graded(self, student: str) -> bool:
+        """Whether what was autograded is what is there now."""
+        submitted, autograded = self.place("submitted", student), self.place("autograded", student)
+        return Grades(parent=self.app).is_graded(self.assignment, submitted, autograded)
+
+    def _exchanging(self, name: str, **options: Any) -> Any:
+        """A step of the exchange's."""
+        step = getattr(self.exchange, name)(
+            coursedir=self.folders, parent=self.app, authenticator=self.app.authenticator
+        )
+        for option, value in options.items():
+            setattr(step, option, value)
+        return step
+
+    def _convert(self, kind: Any, step: str, students: Mapping[str, list[str]], tell: Tell) -> None:
+        wanted = {
+            str(folder): [str(folder / f"{name}.ipynb") for name in names]
+            for student, names in students.items()
+            if (folder := self.place(step, student))
+        }
+        converter = kind(wanted=wanted, tell=tell, coursedir=self.folders, parent=self.app)
+        converter.force = True
+        with suppress(Stopped):  # whoever could not be converted has no grade, and why is told in `said`
+            self._run(converter)
+
+    def _run(self, step: Any, least: int = logging.ERROR) -> None:
+        """Make a step, from the course's folder. Raises Stopped."""
+        before = Path.cwd()
+        os.chdir(self.course.folder)
+        try:
+            with _heard(step.log, least, self.said), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # nbgrader's dependencies warn whoever programs them
+                step.start()
+        except (NbGraderException, ExchangeError, SystemExit) as problem:
+            raise Stopped(self.said[-1] if self.said else str(problem)) from problem
+        finally:
+            os.chdir(before)
+
+
+_PROCESSING = "There was an error processing assignment: "
+_NO_NEWS = ("There was an error processing assignment '", "Please see the the above traceback")
+
+
+@contextmanager
+def _heard(log: Any, least: int, said: list[str]) -> Iterator[None]:
+    """Gather what is logged, each thing once: of a traceback whose it is, and its last line, which says what to do."""
+    handler, others = _Ear(least, said), log.handlers[:]
+    log.handlers[:] = [handler]
+    try:
+        yield
+    finally:
+        log.handlers[:] = others
+
+
+class _Ear(logging.Handler):
+    def __init__(self, least: int, said: list[str]):
+        super().__init__(least)
+        self.said, self.whose = said, ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage().strip()
+        if text.startswith(_PROCESSING):
+            self.whose = f"{Path(text.removeprefix(_PROCESSING)).parent.name}: "
+        elif record.module != "autograde" and not text.startswith(_NO_NEWS):  # who waits, and why, is told anyway
+            line = self.whose + text.splitlines()[-1] if text.startswith("Traceback") else " ".join(text.split())
+            if line not in self.said:
+                self.said.append(line)

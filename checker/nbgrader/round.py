@@ -1,0 +1,226 @@
+"""A round: what an instructor does with an assignment after a deadline, and again whenever something has changed.
+
+Whoever has handed in anew is graded, and so is everybody whose points or report have become others; late penalties are
+reckoned anew for all. Only whose page would say something else gets new feedback. All of this is nbgrader's own state
+but for one file, which says by student what feedback was made of: without it, all is made anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from nbgrader.api import MissingEntry
+
+from checker import catalog
+from checker.course.saving import replace_whole
+from checker.grading import batch
+from checker.grading.crew import Crew
+from checker.grading.found import NothingFound, found, of_assignment
+from checker.grading.settings import Settings
+from checker.nbgrader.assignment import check_id
+from checker.nbgrader.desk import Desk
+from checker.nbgrader.filled import GRADED, NEEDS_GRADING, NOT_HANDED_IN
+from checker.nbgrader.folder import make
+
+Tell = Callable[[str, int, int], None]  # what is done, how many of how many
+BY_HAND = "Something in it is graded by hand."
+
+
+@dataclass
+class Round:
+    """What came of a round, by student."""
+
+    graded: dict[str, float] = field(default_factory=dict)  # score
+    possible: float = 0.0
+    new: list[str] = field(default_factory=list)  # graded in this round
+    waiting: dict[str, str] = field(default_factory=dict)  # for a human, and why
+    absent: list[str] = field(default_factory=list)
+    penalties: dict[str, float] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)  # of the checker, or of the machine: another round may do
+    pages: list[str] = field(default_factory=list)  # whose feedback was written in this round
+    said: list[str] = field(default_factory=list)  # by nbgrader
+
+
+def hand_out(course: Settings, assignment: str, due: str | None) -> Desk:
+    """Make the students' notebook, with its deadline, and release it. Raises Stopped, and ValueError for no time."""
+    make(course.folder)
+    desk = Desk(course, assignment)
+    desk.due(due)
+    desk.generate()
+    desk.release()
+    return desk
+
+
+def make_round(course: Settings, assignment: str, crew: Crew | None, tell: Tell, *, release: bool) -> Round:
+    """Collect, grade, write feedback and, if asked, release it, and export. Raises Stopped, and what grading raises.
+
+    `crew`: who judges; None for an assignment that is no puzzle.
+    """
+    desk, made = Desk(course, assignment), Round()
+    if _is_out_of_date(desk):
+        make(course.folder)
+        desk.generate()
+    desk.collect()
+    why = dict(_judged(desk, crew, tell, made)) if crew is not None else {}
+    before = _Known.read(desk)
+    _autograde(desk, before, tell, made)
+    _reckon_penalties(desk)
+    _write_feedback(desk, before, tell, made)
+    if release:
+        desk.release_feedback()
+    _sum_up(desk, why, made)
+    return made
+
+
+def _is_out_of_date(desk: Desk) -> bool:
+    """Whether the gradebook does not know the assignment, or other points for it than course.toml."""
+    with desk.gradebook() as book:
+        try:
+            cells = book.find_notebook(desk.assignment, desk.assignment).grade_cells
+        except MissingEntry:
+            return True
+        if desk.puzzle is None:
+            return False
+        check = check_id(catalog.load(desk.puzzle))
+        return not any((cell.name, cell.max_score) == (check, desk.course.possible(desk.puzzle)) for cell in cells)
+
+
+def _judged(desk: Desk, crew: Crew, tell: Tell, made: Round) -> Iterator[tuple[str, str]]:
+    """Have all judged that nobody has judged; (student, why there is no score)."""
+    try:
+        every = found((desk.course.folder / "submitted",), desk.course.puzzles)
+    except NothingFound:
+        return
+    works = [work for work in every if work.puzzle == desk.puzzle]
+    for outcome in batch.grade(works, desk.course.folder, crew, tell):
+        if why := outcome.problem or outcome.fault:
+            yield outcome.work.student, why
+        if outcome.fault and not outcome.unresolved:
+            made.faults.append(f"{outcome.work.student}: {outcome.fault}")
+
+
+@dataclass
+class _Known:
+    """What an earlier round was made of, by student."""
+
+    graded: dict[str, str] = field(default_factory=dict)  # the terms: points, and what students are told
+    shown: dict[str, str] = field(default_factory=dict)  # what stands on the page of feedback
+
+    @staticmethod
+    def file(desk: Desk) -> Path:
+        """Where it is kept."""
+        return desk.course.records / f"round-{desk.assignment}.json"
+
+    @classmethod
+    def read(cls, desk: Desk) -> _Known:
+        """What was kept; nothing if there is nothing that can be read."""
+        try:
+            return msgspec.json.decode(cls.file(desk).read_bytes(), type=cls)
+        except (OSError, ValueError):
+            return cls()
+
+    def keep(self, desk: Desk) -> None:
+        """Write it down."""
+        desk.course.records.mkdir(exist_ok=True, mode=0o700)
+        replace_whole(self.file(desk), msgspec.json.encode(self))
+
+
+def _autograde(desk: Desk, known: _Known, tell: Tell, made: Round) -> None:
+    """Grade who has handed in anew, and who was graded on other terms."""
+    terms = _terms(desk)
+    students = {
+        name: names
+        for name in desk.handed_in()
+        if (names := _notebooks(desk, name)) and not (known.graded.get(name) == terms and desk.is_graded(name))
+    }
+    count = iter(range(1, len(students) + 1))
+    desk.autograde(students, lambda: tell("grading", next(count), len(students)))
+    made.new = [name for name in students if desk.is_graded(name)]
+    known.graded |= dict.fromkeys(made.new, terms)
+    known.keep(desk)
+
+
+def _terms(desk: Desk) -> str:
+    if desk.puzzle is None:
+        return ""
+    return _digest(desk.course.points_of(desk.puzzle), desk.course.detail(desk.puzzle))
+
+
+def _notebooks(desk: Desk, student: str) -> list[str]:
+    """The names of what nbgrader is to convert: in a puzzle's assignment one, whatever was handed in."""
+    folder = desk.place("submitted", student)
+    if desk.puzzle is not None:
+        return [desk.assignment] if of_assignment(folder) else []
+    return sorted(path.stem for path in folder.glob("*.ipynb"))
+
+
+def _reckon_penalties(desk: Desk) -> None:
+    """Late penalties by what holds now: deadlines, extensions and policies may have changed, and so may scores."""
+    with desk.gradebook() as book:
+        for submission in _submissions(desk, book):
+            late = submission.total_seconds_late
+            for notebook in submission.notebooks:
+                score, student = notebook.score, submission.student.id
+                penalty = desk.course.penalty(desk.assignment, student, score, late) if late > 0 else None
+                notebook.late_submission_penalty = None if penalty is None else min(max(penalty, 0.0), score)
+        book.db.commit()
+
+
+def _write_feedback(desk: Desk, known: _Known, tell: Tell, made: Round) -> None:
+    """Write the pages on which something else would stand."""
+    with desk.gradebook() as book:
+        now = {
+            one.student.id: _shown(one, desk.place("autograded", one.student.id)) for one in _submissions(desk, book)
+        }
+    students = {
+        name: names
+        for name, shown in sorted(now.items())
+        if (names := sorted(path.stem for path in desk.place("autograded", name).glob("*.ipynb")))
+        and not (known.shown.get(name) == shown and desk.place("feedback", name).is_dir())
+    }
+    count = iter(range(1, len(students) + 1))
+    desk.write_feedback(students, lambda: tell("writing feedback", next(count), len(students)))
+    made.pages = [name for name in students if desk.place("feedback", name).is_dir()]
+    known.shown |= {name: now[name] for name in made.pages}
+    known.keep(desk)
+
+
+def _shown(submission: Any, autograded: Path) -> str:
+    """A hash of all that feedback shows."""
+    notebooks = submission.notebooks
+    grades = [(g.name, g.auto_score, g.manual_score, g.extra_credit) for n in notebooks for g in n.grades]
+    comments = [(c.name, c.auto_comment, c.manual_comment) for n in notebooks for c in n.comments]
+    reports = [path.read_bytes() for path in sorted(autograded.glob("*.ipynb"))]
+    return _digest(sorted(grades), sorted(comments), submission.late_submission_penalty, *reports)
+
+
+def _submissions(desk: Desk, book: Any) -> list[Any]:
+    try:
+        return list(book.assignment_submissions(desk.assignment))
+    except MissingEntry:
+        return []
+
+
+def _sum_up(desk: Desk, why: dict[str, str], made: Round) -> None:
+    for row in desk.rows():
+        student = row["student_id"]
+        made.possible = row["max_score"]
+        if row["status"] == GRADED:
+            made.graded[student] = row["score"]
+            if row["late_submission_penalty"]:
+                made.penalties[student] = row["late_submission_penalty"]
+        elif row["status"] == NEEDS_GRADING:
+            made.waiting[student] = why.get(student, BY_HAND)
+        elif row["status"] == NOT_HANDED_IN:
+            made.absent.append(student)
+    made.new = [name for name in made.new if name in made.graded]
+    made.said = desk.said
+
+
+def _digest(*facts: object) -> str:
+    return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]

@@ -1,0 +1,214 @@
+"""A round does what nbgrader's commands do one by one, and says who needs a human: with a class of every kind."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from nbgrader.api import Gradebook
+
+from checker.commands.cli import cli
+from checker.course.status import Misuse
+from tests.conftest import SOLUTION
+from tests.nbgrader.conftest import ASSIGNMENT, RIGHT, Course, Notebook, copied, filled
+
+WRONG = RIGHT.replace("numerator / denominator", "numerator")
+
+
+def big(notebook: Notebook) -> None:
+    """A right kernel in a notebook of 30 MB, nearly all of them outputs."""
+    filled(RIGHT)(notebook)
+    code = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code")
+    code["outputs"] = [{"output_type": "stream", "name": "stdout", "text": [f"{'x' * 100}\n"] * 280_000}]
+
+
+def without_imports(notebook: Notebook) -> None:
+    """The cell with the imports is the course's own."""
+    filled(RIGHT)(notebook)
+    notebook["cells"] = [cell for cell in notebook["cells"] if not "".join(cell["source"]).startswith("import")]
+
+
+def as_file(name: str, data: bytes) -> Callable[[Path], None]:
+    """Only this file in the folder, and no notebook."""
+
+    def change(folder: Path) -> None:
+        for path in folder.glob("*.ipynb"):
+            path.unlink()
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(data)
+
+    return change
+
+
+def zipped() -> bytes:
+    data = BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr(f"{ASSIGNMENT}.py", SOLUTION)
+    return data.getvalue()
+
+
+def with_another(folder: Path) -> None:
+    """Two kernels, and nothing says which one is meant."""
+    stub = folder / f"{ASSIGNMENT}.ipynb"
+    for name, kernel in (("a", RIGHT), ("b", WRONG)):
+        notebook = json.loads(stub.read_text())
+        filled(kernel)(notebook)
+        (folder / f"{name}.ipynb").write_text(json.dumps(notebook))
+    stub.unlink()
+
+
+NOTEBOOKS: dict[str, Callable[[Notebook], object] | bytes] = {
+    "right": filled(RIGHT),
+    "wrong": filled(WRONG),
+    "big": big,
+    "noimport": without_imports,
+    "cut": b'{"cells": [',
+    "latin": json.dumps({"cells": []}).encode() + b"\xe4",
+}
+FOLDERS: dict[str, Callable[[Path], None]] = {
+    "script": as_file("mine.py", SOLUTION.encode()),
+    "inside": as_file(f"work/{ASSIGNMENT}.py", SOLUTION.encode()),
+    "archive": as_file("all.zip", zipped()),
+    "word": as_file("homework.docx", b"PK"),
+    "two": with_another,
+}
+WAITING = {
+    "cut": "is not a whole notebook",
+    "latin": "is not UTF-8 text",
+    "archive": "There is no notebook and no .py file in it, only all.zip",
+    "word": "There is no notebook and no .py file in it, only homework.docx",
+    "two": "There is more than one file for it, a.ipynb and b.ipynb",
+}
+GRADED = {"right": 100.0, "big": 100.0, "noimport": 100.0, "script": 100.0, "inside": 100.0}
+
+
+def typed(course: Course, *words: str) -> Result:
+    """A command of ours on the course."""
+    return CliRunner().invoke(cli, [*words, "--course", str(course.folder)], catch_exceptions=False)
+
+
+@pytest.fixture(scope="module")
+def after(new_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Course, str]]:
+    """The course after its first round, and what that said."""
+    with copied(new_course, tmp_path_factory.mktemp("class")) as course:
+        for name, change in NOTEBOOKS.items():
+            course.hand_in(name, change)
+        for name, spoil in FOLDERS.items():
+            spoil(course.work(name).parent)
+            assert course.student(name, "submit", ASSIGNMENT).status == 0
+        assert course.run("db", "student", "add", "absent").status == 0
+        done = typed(course, "round", "p1", "--release")
+        assert done.exit_code == 0, done.output
+        yield course, done.output
+
+
+def test_everybody_is_in_the_last_lines(after: tuple[Course, str]) -> None:
+    course, said = after
+    flat = " ".join(said.split())
+    assert "6 graded, 6 of them now" in flat
+    assert f"Waiting for you: {len(WAITING)}" in flat and "Not handed in: 1 absent" in flat
+    for name, why in WAITING.items():
+        assert f"{name}: " in flat and why in flat
+    scores = course.scores()
+    assert {name: scores[name] for name in GRADED} == GRADED
+    assert {name: scores[name] for name in WAITING} == dict.fromkeys(WAITING, "needs grading")
+    assert scores["absent"] == "not handed in" and scores["wrong"] < 100.0
+
+
+def test_what_waits_has_no_score_anywhere(after: tuple[Course, str]) -> None:
+    """In the formgrader's own data somebody waits; and no page of feedback says 0."""
+    course, _ = after
+    with Gradebook(f"sqlite:///{course.folder}/gradebook.db") as book:
+        for name in WAITING:
+            assert book.find_submission(ASSIGNMENT, name).needs_manual_grade
+    for name in [*WAITING, *GRADED, "wrong"]:
+        page = (course.folder / "feedback" / name / ASSIGNMENT / f"{ASSIGNMENT}.html").read_text()
+        assert ("Score: " in page, "no score yet" in page) == (name not in WAITING, name in WAITING), name
+        assert "Score: nan" not in page
+
+
+def test_stock_commands_agree(after: tuple[Course, str], tmp_path: Path) -> None:
+    course, _ = after
+    with copied(course.folder.parent, tmp_path / "stock") as stock:
+        for folder in ("autograded", "feedback"):
+            shutil.rmtree(stock.folder / folder)
+        assert stock.run("autograde", ASSIGNMENT).status == 0
+        assert stock.scores() == course.scores()
+        assert stock.run("generate_feedback", ASSIGNMENT).status == 0
+        for name in [*WAITING, *GRADED]:
+            pages = [one.folder / "feedback" / name / ASSIGNMENT / f"{ASSIGNMENT}.html" for one in (stock, course)]
+            assert ("no score yet" in pages[0].read_text()) == ("no score yet" in pages[1].read_text())
+
+
+def test_again_only_what_is_new_is_done(after: tuple[Course, str], tmp_path: Path) -> None:
+    with copied(after[0].folder.parent, tmp_path / "again") as course:
+        before = {path: path.stat().st_mtime_ns for path in course.folder.glob("feedback/*/*/*.html")}
+        done = typed(course, "round", ASSIGNMENT)
+        assert "none of them now" in done.output and "Feedback:" not in done.output
+        assert {path: path.stat().st_mtime_ns for path in before} == before
+        course.hand_in("wrong", filled(RIGHT))
+        course.grade("right", manual_score=50.0)
+        again = typed(course, "round", "p1").output
+        assert "1 of them now" in again and "Feedback: 2 new pages" in again
+        assert (course.scores()["wrong"], course.scores()["right"]) == (100.0, 50.0)
+
+
+def test_points_deadlines_and_extensions_count_at_once(after: tuple[Course, str], tmp_path: Path) -> None:
+    with copied(after[0].folder.parent, tmp_path / "terms") as course:
+        course.settings('"full-block" = 25', '"full-block" = 40')
+        assert "of 115 points" in typed(course, "round", "p1").output
+        assert course.scores()["right"] == 115.0
+        course.settings('policy = "none"', 'policy = "per day"')
+        yesterday = datetime.utcnow() - timedelta(hours=30)
+        assert (
+            course.run("db", "assignment", "add", ASSIGNMENT, f"--duedate={yesterday:%Y-%m-%d %H:%M} UTC").status == 0
+        )
+        late = typed(course, "round", "p1").output
+        assert "right: −23" in late and course.scores()["right"] == 92.0
+        given = typed(course, "extension", "p1", "right", "3")
+        assert given.exit_code == 0 and "# This course's own settings." in (course.folder / "course.toml").read_text()
+        typed(course, "round", "p1")
+        assert (course.scores()["right"], course.scores()["big"]) == (115.0, 92.0)
+        assert typed(course, "extension", "p1", "right", "0").exit_code == 0
+        typed(course, "round", "p1")
+        assert course.scores()["right"] == 92.0
+
+
+def test_the_deadline_is_in_the_students_notebook(course: Course) -> None:
+    done = typed(course, "handout", "p1", "--due", "2030-05-10 12:00 UTC")
+    assert done.exit_code == 0 and "until 2030-05-10 12:00 UTC" in done.output, done.output
+    cells = json.loads(course.work("anna").read_text())["cells"]
+    assert "Hand in by Friday, 10 May 2030, 12:00 UTC" in "".join(cells[1]["source"])
+    course.hand_in("anna", lambda notebook: filled_below(notebook))
+    assert "1 graded" in typed(course, "round", "p1").output
+    with pytest.raises(Misuse, match="is no time"):
+        typed(course, "handout", "p1", "--due", "tomorrow-ish")
+    assert "2030" in typed(course, "handout", "p1").output  # again, and the deadline is kept
+
+
+def filled_below(notebook: Notebook) -> None:
+    """The right kernel where it belongs, a cell further down."""
+    cell = next(one for one in notebook["cells"] if "def naive_softmax_kernel(" in "".join(one["source"]))
+    cell["source"] = RIGHT
+
+
+def test_what_a_platform_exports_is_collected(course: Course) -> None:
+    """And an assignment that nobody has generated is generated."""
+    (course.folder / "gradebook.db").unlink()
+    archive = course.folder / "downloaded" / ASSIGNMENT / "archive"
+    archive.mkdir(parents=True)
+    notebook = json.loads(course.released().read_text())
+    filled(RIGHT)(notebook)
+    (archive / f"wuli_7_9_{ASSIGNMENT}.ipynb").write_text(json.dumps(notebook))
+    done = typed(course, "round", "p1")
+    assert done.exit_code == 0 and "1 graded" in done.output, done.output
+    with (course.folder / "grades.csv").open() as file:
+        assert [(row["student_id"], row["score"]) for row in csv.DictReader(file)] == [("wuli_7", "100.0")]
