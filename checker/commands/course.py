@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 import click
@@ -39,17 +40,11 @@ def course(folder: Path, id: str | None, exchange: str | None) -> None:
         click.echo(f"! {remark}")
     if not made.written and not made.remarks:
         click.echo("Nothing has changed.")
-    stem = ladder.stems()[found.puzzles[0]]
-    here = os.path.relpath(folder)
+    stem, here = ladder.stems()[found.puzzles[0]], os.path.relpath(folder)
+    where = "" if here == "course" else f" COURSE={shlex.quote(here)}"
     click.echo(f"\nThe course {found.id} is in {here}. For each assignment:")
-    click.echo(f"  . .venv/bin/activate && cd {here}")
-    click.echo(f"  nbgrader generate_assignment {stem} && nbgrader release_assignment {stem}")
-    if (folder / "gradebook.db").exists():
-        click.echo("For an assignment that is handed out already, after a change of its points:")
-        click.echo(f"  nbgrader generate_assignment {stem} --force")
-        click.echo(f"  nbgrader autograde {stem} --force")
-        click.echo(f"  nbgrader generate_feedback {stem} --force")
-        click.echo(f"  nbgrader release_feedback {stem}")
+    click.echo(f'  make handout ASSIGNMENT={stem}{where} DUE="2030-05-10 12:00 UTC"')
+    click.echo(f"  make round ASSIGNMENT={stem}{where} RELEASE=1")
 
 
 @click.command()

@@ -178,6 +178,7 @@ class Verdict:
     sandbox: str = ""
     submission_sha256: str = ""
     versions: dict[str, str] = field(default_factory=dict)
+    uncompiled: int = 0  # percent of its points that count though it does not compile: a course's to decide
 
     @property
     def accepted(self) -> bool:
@@ -186,12 +187,21 @@ class Verdict:
 
     @property
     def earned(self) -> int:
-        """The sum of the weights of the properties that count."""
-        return sum(p.weight for p in self.properties if self.counts(p))
+        """The points of all properties together."""
+        return sum(map(self.worth, self.properties))
+
+    def worth(self, one: PropertyResult) -> int:
+        """The points that a property brings: it may be proven of a submission that scores 0."""
+        if not one.passed:
+            return 0
+        if self.status is Status.DOES_NOT_COMPILE:
+            return one.weight * self.uncompiled // 100
+        return 0 if self.status in SCORES_NOTHING else one.weight
 
     def counts(self, one: PropertyResult) -> bool:
-        """Whether a property brings its points: it may be proven of a submission that scores 0."""
-        return one.passed and self.status not in SCORES_NOTHING
+        """Whether a property that is proven counts."""
+        uncompiled = self.status is Status.DOES_NOT_COMPILE and self.uncompiled
+        return one.passed and (self.status not in SCORES_NOTHING or bool(uncompiled))
 
     @property
     def possible(self) -> int:

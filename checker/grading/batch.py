@@ -13,7 +13,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from checker.check import unreadable
 from checker.course.verdict import Verdict
 from checker.grading import key, record, settings
 from checker.grading.chosen import Unresolved, chosen
@@ -36,9 +35,10 @@ class Outcome:
     record: Path | None = None
     sha256: str = ""  # of the text
     known: bool = False  # judged by an earlier batch
-    problem: str = ""  # why there is no record: it cannot be read
     fault: str = ""  # why there is none: it could not be judged
-    unresolved: bool = False  # because it is open which file is meant, or whether there is one
+    unresolved: bool = (
+        False  # because it cannot be read, or nobody can know which file is meant: not for want of trying
+    )
 
     @property
     def files(self) -> str:
@@ -50,7 +50,7 @@ def look(work: Work, folder: Path) -> Outcome:
     """Read one submission: where its record would be, and whether it is there. Judges nothing. Raises Unresolved."""
     (file, notebook), course = chosen(work), settings.read_once(folder)
     if notebook.submission is None:
-        return Outcome(work, file, problem=notebook.problem)
+        return Outcome(work, file, fault=notebook.problem.rstrip("."), unresolved=True)
     path = record.place(course.records, record.identity(work.puzzle, notebook.submission, record.judging(course)))
     return Outcome(work, file, path, notebook.submission.sha256, known=record.load(path) is not None)
 
@@ -62,10 +62,7 @@ def judge(work: Work, folder: Path) -> None:
 
 
 def verdict_of(outcome: Outcome, course: settings.Settings) -> Verdict | None:
-    """The verdict in the course's points; None if there is none."""
-    if outcome.problem:
-        assert outcome.file is not None
-        return course.weighed(unreadable(outcome.work.puzzle, outcome.file.name, outcome.problem))
+    """The verdict in the course's points; None if there is none: what cannot be read may be right all the same."""
     verdict = None if outcome.record is None or outcome.fault else record.load(outcome.record)
     return None if verdict is None else replace(course.weighed(verdict), submission_sha256=outcome.sha256)
 
@@ -85,7 +82,7 @@ def grade(works: Sequence[Work], folder: Path, crew: Crew, tell: Callable[[str, 
     faults = {path: _fault(answer) for path, answer in zip(first, answers, strict=True) if answer is not None}
     for work, outcome in zip(works, outcomes, strict=True):
         if isinstance(outcome, Outcome):
-            yield replace(outcome, fault=faults.get(outcome.record, ""))
+            yield replace(outcome, fault=outcome.fault or faults.get(outcome.record, ""))
         else:
             yield Outcome(work, fault=_fault(outcome), unresolved=isinstance(outcome, Unresolved))
 

@@ -58,7 +58,7 @@ def to_properties(rows: Iterable[Row], file: IO[str]) -> None:
     for row in rows:
         facts = _facts(row)
         for one in row.verdict.properties if row.verdict is not None else ():
-            earned = one.weight if row.verdict is not None and row.verdict.counts(one) else 0
+            earned = 0 if row.verdict is None else row.verdict.worth(one)
             out.writerow([harmless(facts["student"]), facts["puzzle"], one.name, earned, one.weight])
 
 

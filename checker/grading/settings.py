@@ -9,7 +9,7 @@ import json
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -61,7 +61,8 @@ _SANDBOX = _kind(Literal["required", "none"], "use 'required' or 'none'")
 _PUZZLES = _kind(list[str | int], 'name the puzzles of the course, such as ["p1", "p2"]', min_length=1)
 _TABLE = _kind(dict[str, Any], 'it must hold lines such as "name" = 10')
 _QUESTIONS = _kind(list[dict[str, Any]], "write [[question.ASSIGNMENT]], in double brackets, above each question")
-_FILE = {"id": _ID, "puzzles": _PUZZLES, "key_file": _TEXT, "sandbox": _SANDBOX}
+_PERCENT = _kind(int, "use a whole number from 0 to 100", ge=0, le=100)
+_FILE = {"id": _ID, "puzzles": _PUZZLES, "key_file": _TEXT, "sandbox": _SANDBOX, "does_not_compile": _PERCENT}
 _FILE |= dict.fromkeys(("late", "extension", "attempts", "points", "question", "feedback"), _TABLE)
 _LATE = {"policy": _POLICY, "percent_per_day": _AMOUNT, "most_percent": _AMOUNT, "grace_minutes": _AMOUNT}
 _QUESTION = {"name": _SLUG, "text": _Markdown, "points": _WHOLE, "rubric": _RUBRIC}
@@ -109,6 +110,7 @@ class Settings:
     puzzles: tuple[str, ...] = SEVEN  # IDs, as they stand on the ladder
     key_file: str = ""  # nothing: see `key_path`
     sandbox: str = "required"  # or none
+    does_not_compile: int = 0  # percent of the points that count all the same
     late: Late = field(default_factory=Late)
     extension: dict[str, dict[str, float]] = field(default_factory=dict)  # days, by assignment and student
     attempts: dict[str, int] = field(default_factory=dict)  # by assignment; `allowed`: of all others
@@ -163,7 +165,9 @@ class Settings:
 
     def weighed(self, verdict: Verdict) -> Verdict:
         """A verdict with this course's points."""
-        return verdict if verdict.puzzle is None else verdict.weighed(self.points_of(verdict.puzzle))
+        if verdict.puzzle is None:
+            return verdict
+        return replace(verdict.weighed(self.points_of(verdict.puzzle)), uncompiled=self.does_not_compile)
 
 
 def expanded(path: str) -> Path:

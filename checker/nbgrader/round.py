@@ -98,7 +98,7 @@ def _judged(desk: Desk, crew: Crew, tell: Tell, made: Round) -> Iterator[tuple[s
         return
     works = [work for work in every if work.puzzle == desk.puzzle]
     for outcome in batch.grade(works, desk.course.folder, crew, tell):
-        if why := outcome.problem or outcome.fault:
+        if why := outcome.fault:
             yield outcome.work.student, why
         if outcome.fault and not outcome.unresolved:
             made.faults.append(f"{outcome.work.student}: {outcome.fault}")
@@ -148,7 +148,8 @@ def _autograde(desk: Desk, known: _Known, tell: Tell, made: Round) -> None:
 def _terms(desk: Desk) -> str:
     if desk.puzzle is None:
         return ""
-    return _digest(desk.course.points_of(desk.puzzle), desk.course.detail(desk.puzzle))
+    course = desk.course
+    return _digest(course.points_of(desk.puzzle), course.detail(desk.puzzle), course.does_not_compile)
 
 
 def _notebooks(desk: Desk, student: str) -> list[str]:

@@ -122,7 +122,7 @@ def _properties(verdict: Verdict) -> str:
         told = f'{escape(p.title)}<span style="{_FAINT}">{": " + escape(reason) if reason else ""}</span>'
         rows.append(
             f'<tr style="background:none"><td style="{_CELL}">{sign}</td><td style="{_CELL}">{told}</td>'
-            f'<td style="{_CELL};text-align:right">{p.weight if verdict.counts(p) else 0}/{p.weight}</td></tr>'
+            f'<td style="{_CELL};text-align:right">{verdict.worth(p)}/{p.weight}</td></tr>'
         )
     return _table(("proven", "property", "points"), rows)
 

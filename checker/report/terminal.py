@@ -151,7 +151,7 @@ def _properties(verdict: Verdict) -> RenderableType:
         text = Text(p.title)
         if reason := words.why(p):
             text.append(f": {reason}", style="dim")
-        table.add_row(sign, text, f"{p.weight if verdict.counts(p) else 0}/{p.weight}")
+        table.add_row(sign, text, f"{verdict.worth(p)}/{p.weight}")
     return table
 
 

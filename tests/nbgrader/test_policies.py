@@ -8,14 +8,18 @@ import os
 import shutil
 import warnings
 import zipfile
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from checker import catalog
+from checker.check import unproven
+from checker.course.verdict import Status, Verdict
 from checker.grading.found import found
-from checker.grading.settings import Late
+from checker.grading.settings import Late, Settings
 from tests.conftest import typed
 from tests.nbgrader.conftest import ASSIGNMENT, RIGHT, Course, filled
 
@@ -47,6 +51,18 @@ def deadline(course: Course, when: datetime) -> None:
     with Gradebook(f"sqlite:///{course.folder}/gradebook.db") as gradebook, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         gradebook.update_or_create_assignment(ASSIGNMENT, duedate=when)
+
+
+@pytest.mark.parametrize("percent", [0, 50, 100])
+def test_what_does_not_compile_gets_what_the_course_gives(percent: int) -> None:
+    """Of the points that were proven; other submissions that score 0 get nothing in any course."""
+    course = Settings(Path(), does_not_compile=percent)
+    proven = tuple(replace(one, passed=True) for one in unproven(catalog.load("p1")))
+    for status, worth in ((Status.DOES_NOT_COMPILE, percent), (Status.FORBIDDEN, 0), (Status.ACCEPTED, 100)):
+        verdict = course.weighed(Verdict("p1", "", status, (), proven))
+        assert abs(verdict.earned - worth) <= len(proven)
+        assert verdict.earned == sum(map(verdict.worth, verdict.properties))
+        assert all(verdict.counts(one) == (worth > 0) for one in verdict.properties)
 
 
 def test_late_work_loses_points_and_manual_grades_too(course: Course) -> None:

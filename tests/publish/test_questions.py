@@ -138,7 +138,7 @@ def test_the_guide_can_be_typed(tmp_path: Path) -> None:
     (echo := tmp_path / "bin" / "python").parent.mkdir()
     echo.write_text('#!/bin/sh\necho "$@"\n')
     echo.chmod(0o755)
-    for line in re.findall(r"^make questions .*", (ROOT / "docs" / "instructors.md").read_text(), re.MULTILINE):
+    for line in re.findall(r"^make questions .*", (ROOT / "docs" / "grading.md").read_text(), re.MULTILINE):
         typed = [*line.split(), "COUNT=2", "SEED=1", "FOLDER=my folder", f"VENV={tmp_path}"]
         done = subprocess.run(typed, cwd=ROOT, capture_output=True, text=True, check=True)
         assert "checker questions p3 --count 2 --seed 1 --folder my folder" in done.stdout

@@ -40,6 +40,8 @@ def seen(work: Work, folder: Path) -> Seen:
         _, handed = chosen(work)
     except Unresolved as problem:
         return Seen(problem=str(problem))
+    if handed.submission is None:
+        return Seen(problem=handed.problem)
     verdict = recorded(work.puzzle, handed, course)
     if verdict is None:
         return Seen()
@@ -49,7 +51,7 @@ def seen(work: Work, folder: Path) -> Seen:
         tuple(one.name for one in verdict.properties if verdict.counts(one)),
         tuple(dict.fromkeys(one.id for one in verdict.findings)),
         verdict.submission_sha256,
-        verdict.accepted and handed.submission is not None and _is_published(work.puzzle, handed.submission.text),
+        verdict.accepted and _is_published(work.puzzle, handed.submission.text),
     )
 
 

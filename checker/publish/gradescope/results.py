@@ -53,14 +53,14 @@ class Graded:
         for position, one in enumerate(verdict.properties, start=1):
             counts = verdict.counts(one)
             why = words.why(one) if counts or not one.passed else words.plain(verdict)
-            tests.append(self._test(position, one.title, counts, one.weight, why))
+            tests.append(self._test(position, one.title, counts, one.weight, why, verdict.worth(one)))
         return tests
 
-    def _test(self, position: int, title: str, passed: bool, possible: int, why: str) -> dict[str, Any]:
+    def _test(self, position: int, title: str, passed: bool, possible: int, why: str, score: int = 0) -> dict[str, Any]:
         return {
             "number": f"{self.puzzle}.{position}",
             "name": title,
-            "score": possible if passed else 0,
+            "score": score,
             "max_score": possible,
             "status": "passed" if passed else "failed",
             "output": why,
