@@ -178,12 +178,12 @@ HONEST: dict[str, Change] = {
 
 @pytest.fixture(scope="module")
 def batch(shared_course: Course) -> tuple[Course, Done]:
-    """All of them at once, and a notebook of 100 MB that takes no room on the disk."""
+    """All of them at once, and a notebook of 101 MB that takes no room on the disk."""
     for name, change in (POINTLESS | HONEST).items():
         shared_course.put(name, change)
     with shared_course.put("huge", b"").open("wb") as file:
         file.write(b'{"cells": [')
-        file.truncate(100 << 20)
+        file.truncate(101 << 20)
     shared_course.put("zz-last", filled(RIGHT))
     link = shared_course.put("link", b"")
     link.unlink()
@@ -223,7 +223,7 @@ def test_the_instructor_is_told_what_was_changed(batch: tuple[Course, Done]) -> 
     assert "defined in cell 1, which is not the cell for it" in course.report("moved-and-renamed")
     assert "the one in cell 4 was judged" in course.report("draft-left-over")
     assert "in different ways" in course.report("copied-differently")
-    assert "100 MB" in course.report("huge")
+    assert "101 MB" in course.report("huge")
     assert "is not UTF-8 text" in course.report("not-utf-8") and str(course.folder) not in course.report("not-utf-8")
     assert "submitted/huge" in done.said
 
