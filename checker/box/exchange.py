@@ -37,6 +37,10 @@ class BoxFailed(RuntimeError):
     """The box did not start: a sentence with what it complained of."""
 
 
+class TooLittle(BoxFailed):
+    """Whoever started us may use too little of something, so nothing can be said of the submission: a sentence."""
+
+
 class TooBusy(RuntimeError):
     """The machine had other things to do, so nothing can be said of the submission: a sentence."""
 

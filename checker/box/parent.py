@@ -6,13 +6,13 @@ The server is started before anything slow is imported here, so that both import
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from checker.box.exchange import Ending, Exchange, Received, TooBusy
+from checker.box.exchange import Ending, Exchange, Received, TooBusy, TooLittle
 from checker.box.host import Host
 from checker.box.inside import seccomp
 from checker.box.protocol import wire
@@ -67,6 +67,14 @@ class Limits:
         return {"CORE": 0, "FSIZE": self.file_bytes, "CPU": self.cpu_seconds, "AS": self.compiler_bytes}
 
 
+# What a shell limits: its letter for `ulimit`, what it is of, and its unit in bytes or seconds.
+_SHELLS = {
+    "AS": ("v", "MB of address space", 1 << 20),
+    "CPU": ("t", "seconds of computing", 1),
+    "FSIZE": ("f", "KB in a file", 1 << 10),
+}
+
+
 @dataclass(frozen=True)
 class PassResult:
     """What came of one pass: results by launch number, as far as its runner got, and how it ended."""
@@ -104,6 +112,7 @@ class Box:
         self.harmless = not device.on_gpu and limits.filter and seccomp.available()
 
     def __enter__(self) -> Box:
+        insist_on(self.limits.of_runner(self.device) | {"AS": self.limits.memory_bytes})
         self._lease = self.host.server(self.device, may_stay=self.harmless)
         self.server = self._lease.__enter__()
         return self
@@ -142,6 +151,19 @@ class Box:
         if not self.device.on_gpu and any(one.machine_at_fault for one in received):
             raise not_done(limits)
         return received
+
+
+def insist_on(wanted: Mapping[str, int]) -> None:
+    """Raise TooLittle if a process may have less than this here: what ended then would look like its own mistake."""
+    import resource  # which not every system has that does without a box
+
+    for name, (letter, what, unit) in _SHELLS.items():
+        given, _ = resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))
+        if given != resource.RLIM_INFINITY and given < wanted.get(name, 0):
+            raise TooLittle(
+                f"Here a process may take {given // unit} {what}, and a check needs {wanted[name] // unit}. "
+                f"`ulimit -{letter} unlimited` lifts that, or ask whoever has set it."
+            )
 
 
 def not_done(limits: Limits) -> TooBusy:

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
-from checker.box.exchange import TooBusy
+from checker.box.exchange import TooBusy, TooLittle
 from checker.check import Outcome, Terms, believed, check, started, unreadable
 from checker.check.lent import AnotherFirst, own
 from checker.course import ladder
@@ -172,6 +172,9 @@ def fault(puzzle_id: str, error: Exception) -> Verdict:
     if isinstance(error, TooBusy):
         hint = "This is not your code's fault, and it costs no points. Check again when the machine has less to do."
         finding = Finding("too-busy", Status.TOO_BUSY, "This machine is too busy", str(error), hint)
+    elif isinstance(error, TooLittle):
+        hint = "This is not your code's fault, and it costs no points."
+        finding = Finding("checker-fault", Status.CHECKER_FAULT, "There is too little to check with", str(error), hint)
     else:
         hint = (
             "This is not your kernel's fault, and it costs no points. Check again; if it happens again, report it "

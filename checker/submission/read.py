@@ -151,7 +151,9 @@ def without_comments(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Line ends as Python counts them: CRLF and CR become LF, a form feed a space."""
+    """Line ends as Python counts them: CRLF and CR become LF, a form feed a space; half a character is none."""
+    if not text.isascii():
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", " ")
 
 

@@ -1,0 +1,25 @@
+"""What whoever started a check may use is too little: that is said, and never taken for the submission's mistake."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import ROOT
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        ("-v 900000", "878 MB of address space, and a check needs 1024"),
+        ("-t 20", "20 seconds of computing, and a check needs 120"),
+        ("-f 100", "KB in a file, and a check needs 1024"),
+    ],
+)
+def test_a_limit_of_the_shell_is_no_mistake_of_the_kernels(limit: str, said: str) -> None:
+    words = f"ulimit {limit} && exec {sys.executable} -m checker check w1 --file solutions/w1_vector_add.py"
+    done = subprocess.run(["bash", "-c", words], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert said in " ".join(done.stdout.split()) and "not your code's fault" in done.stdout
