@@ -11,7 +11,7 @@
 #   STUDENT=…      a student's name, as nbgrader knows it; NAMES=1: name those whom a page is about (class)
 #   AGAINST=…      a folder of an earlier class, with which this one is compared (similar)
 #   COUNT=…        how many questions, drawn by SEED=… (questions)
-#   SITE=…         the folder of the site (build/site); SERVE=1: show it as well; PYODIDE=cdn: pages take Python from its public address (site)
+#   SITE=…         the folder of the site (build/site); SERVE=1: show it as well, at PORT=8000; PYODIDE=cdn: pages take Python from its public address (site)
 #   TESTS=…        some files of tests (test, test-all, test-costs)
 #   SLICE=…        a slice of the tests or the mutants, as `make test` has named it (test, mutants)
 
@@ -75,7 +75,7 @@ wheel: $(call layer,check) ## for authors: the course as a package for pip, in b
 	@ls build/wheel/*.whl
 
 site: $(call layer,site) ## for instructors: the course as a static site that checks in the browser, in SITE=build/site (SERVE=1: and show it; PYODIDE=cdn)
-	@$(checker) site $(call argument,SITE) $(call option,--pyodide,PYODIDE) $(if $(SERVE),--serve)
+	@$(checker) site $(call argument,SITE) $(call option,--pyodide,PYODIDE) $(call option,--port,PORT) $(if $(SERVE),--serve)
 
 test: $(call layer,test) ## the project's own tests, those that take long in slices: five minutes on two cores (SLICE=3: a slice again)
 	@$(pytest) --slice "$${SLICE:-now}" $$TESTS

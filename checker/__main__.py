@@ -11,7 +11,11 @@ if sys.path and sys.path[0] in ("", os.getcwd()):
 # Before numpy is imported: the references multiply small matrices, and the other cores run kernels meanwhile.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from checker.commands.cli import main
+try:
+    from checker.commands.cli import main
+except KeyboardInterrupt:
+    print("Interrupted.", file=sys.stderr)
+    sys.exit(130)
 
 if __name__ == "__main__":
     main()

@@ -8,6 +8,7 @@ import click
 
 from checker.commands.arguments import PATH
 from checker.commands.problems import as_misuse, writing
+from checker.course.status import Misuse
 from checker.publish import site as pages
 
 
@@ -21,12 +22,19 @@ from checker.publish import site as pages
     help="Where pages find Python: in the site itself, or at Pyodide's public address.",
 )
 @click.option("--serve", is_flag=True, help="Then show it on 127.0.0.1, until Ctrl-C.")
-def site(folder: Path, pyodide: str, serve: bool) -> None:
+@click.option("--port", type=click.IntRange(1, 65535), default=pages.PORT, show_default=True, help="Where to show it.")
+def site(folder: Path, pyodide: str, serve: bool, port: int) -> None:
     """Write the course to FOLDER as a static site, for any host: what is there is replaced."""
     with as_misuse(pages.SiteError), writing(folder):
         pages.build(folder, beside=pyodide == "beside")
     click.echo(f"{folder}: open it with `make site SERVE=1`, or put it on any web server.")
     if serve:
-        with pages.server(folder) as server:
+        try:
+            server = pages.server(folder, port)
+        except OSError as error:
+            raise Misuse(
+                f"Port {port} is not to be had: {error.strerror}. Name another one: PORT={port + 1}."
+            ) from error
+        with server:
             click.echo(f"http://127.0.0.1:{server.server_port}/ shows it. Ctrl-C ends that.")
             server.serve_forever()

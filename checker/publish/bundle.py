@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import re
-import tarfile
 from pathlib import Path
 
 from checker import catalog
@@ -13,6 +10,7 @@ from checker.course import ladder
 from checker.course.lesson import emptied, notebook_text
 from checker.course.places import ROOT
 from checker.course.saving import replace_whole
+from checker.publish.packed import as_tar, as_zip
 
 NAME = "flash-puzzles"
 TOP = (
@@ -20,7 +18,7 @@ TOP = (
     *(f"locks/{layer}.txt" for layer in ("check", "plot", "lab")),
 )
 KINDS = {".py", ".md", ".sh", ".json", ".txt"}
-FILES = ("author", "class_pages", "course", "grade", "grades", "similar", "site")
+FILES = ("author", "class_pages", "course", "grade", "grades", "progress", "rounds", "similar", "site")
 INSTRUCTORS = ("browser", "grading", "nbgrader", "publish", *(f"commands/{file}.py" for file in FILES))  # in checker/
 BACKGROUND = (
     *("docs/background/*.md", "docs/figures/*.png", "docs/figures/*.svg", "docs/sources.md"),
@@ -30,22 +28,13 @@ PAGES = ("README.md", "docs/guide.md")  # parts are built, and parts are for the
 ASSISTANTS = "checker/publish/AGENTS.md"  # at the top of the archive: here its rules would hold for authors, too
 BACKEND = 'build-backend = "backend"\nbackend-path = ["checker/publish/wheel"]\n'  # which lies in the full course
 FULL_COURSE = re.compile(r"<!-- full course -->\n.*?<!-- /full course -->\n", re.DOTALL)  # what students do not get
-WHEN = 315532800  # 1980: no file of an archive is older than that
 
 
 def write(path: Path, root: Path = ROOT) -> list[str]:
-    """Write the archive; the names of what is in it. OSError."""
+    """Write the archive, a zip if it is called so; the names of what is in it. OSError."""
     files = contents(root)
-    packed = io.BytesIO()
-    with (
-        gzip.GzipFile(fileobj=packed, mode="wb", mtime=WHEN, filename="") as zipped,
-        tarfile.open(fileobj=zipped, mode="w", format=tarfile.GNU_FORMAT) as archive,
-    ):
-        for name, (data, mode) in sorted(files.items()):
-            entry = tarfile.TarInfo(f"{NAME}/{name}")
-            entry.size, entry.mode, entry.mtime = len(data), mode, WHEN
-            archive.addfile(entry, io.BytesIO(data))
-    replace_whole(path, packed.getvalue())
+    made = as_zip if path.suffix == ".zip" else as_tar
+    replace_whole(path, made({f"{NAME}/{name}": one for name, one in files.items()}))
     return sorted(files)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -22,7 +23,7 @@ from checker.course.lesson import emptied
 from checker.course.status import Misuse
 from checker.course.verdict import Status, Verdict
 from checker.learner.practice import checked
-from tests.conftest import ROOT, SOLUTION, boxed_processes
+from tests.conftest import ROOT, SOLUTION, boxed_processes, importable
 
 STUB = (ROOT / "puzzles" / "p1_naive_softmax.py").read_text()
 
@@ -391,3 +392,27 @@ def test_what_the_machine_was_too_busy_for_is_checked_once_more_after_all_others
     verdicts = _twice([partial(check, puzzle_id) for puzzle_id in ("p1", "p2", "p6")])
     assert asked == ["p1", "p2", "p6", "p1", "p6"]
     assert [verdict.status.value for verdict in verdicts] == ["accepted", "accepted", "too-busy"]
+
+
+def test_who_stops_us_while_we_start_is_told_so(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("raise KeyboardInterrupt\n")  # what Ctrl-C does while this is imported
+    variables = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    words = [sys.executable, "-m", "checker", "progress"]
+    done = subprocess.run(words, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "Interrupted.\n")
+
+
+def test_a_port_that_is_taken_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    importable("sphinx")
+    from checker.commands.site import site
+    from checker.publish import site as pages
+    from checker.publish.site import SiteError, build
+
+    monkeypatch.setattr(pages, "build", lambda *_, **__: None)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(Misuse, match=f"Port {port} is not to be had.*PORT={port + 1}"):
+            site.main([str(tmp_path), "--serve", f"--port={port}"], standalone_mode=False)
+    (tmp_path / ".buildinfo").write_text("of another site of Sphinx's")
+    with pytest.raises(SiteError, match="something else"):
+        build(tmp_path)

@@ -163,3 +163,16 @@ def test_it_has_no_instructors_part_and_says_so(unpacked: Path) -> None:
     done = subprocess.run(called, cwd=unpacked, env={"PATH": ""}, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "no instructor's part" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_what_is_called_a_zip_is_one(archive: Path, tmp_path: Path) -> None:
+    bundle.write(tmp_path / "b.zip")
+    for kind, path in (("gztar", archive), ("zip", tmp_path / "b.zip")):
+        shutil.unpack_archive(path, tmp_path / kind, kind)
+    names = [
+        sorted(one.relative_to(tmp_path / kind) for one in (tmp_path / kind).rglob("*")) for kind in ("gztar", "zip")
+    ]
+    assert names[0] == names[1]
+    assert all(
+        (tmp_path / "gztar" / n).read_bytes() == (tmp_path / "zip" / n).read_bytes() for n in names[0] if n.suffix
+    )

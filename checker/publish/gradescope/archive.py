@@ -5,9 +5,6 @@ It holds the course's key, so it is written for its owner's eyes only.
 
 from __future__ import annotations
 
-import io
-import stat
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,6 +17,7 @@ from checker.grading import key, settings
 from checker.grading.settings import Settings
 from checker.publish.gradescope import results
 from checker.publish.gradescope.run import COURSE, KEY, SETTINGS
+from checker.publish.packed import as_zip
 from checker.report.as_json import dumps
 
 PROGRAMS = ("setup.sh", "run_autograder")  # at the archive's root
@@ -29,20 +27,12 @@ CODE = (
     *("__init__.py", "supported.sh", "course", "submission", "box", "catalog", "judge", "check", "report", "grading"),
     *("publish/__init__.py", "publish/gradescope", "__main__.py", "commands", "doctor", "learner"),
 )
-WHEN = (1980, 1, 1, 0, 0, 0)  # no file of a zip archive is older than that: the same files make the same bytes
 
 
 def write(path: Path, course: Settings, puzzles: Sequence[str], root: Path = ROOT) -> list[str]:
     """Write the archive for some puzzles, whole or not at all; the names in it. Raises KeyProblem, OSError."""
     files = contents(course, puzzles, root)
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, (data, mode) in sorted(files.items()):
-            entry = zipfile.ZipInfo(name, WHEN)
-            entry.create_system = 3  # Unix, whose modes these are
-            entry.external_attr = (stat.S_IFREG | mode) << 16
-            archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
-    replace_whole(path, packed.getvalue(), mode=0o600)
+    replace_whole(path, as_zip(files), mode=0o600)
     return sorted(files)
 
 

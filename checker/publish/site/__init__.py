@@ -29,7 +29,8 @@ def build(folder: Path, root: Path = ROOT, *, beside: bool = True) -> None:
     A link that leads nowhere, or a formula that cannot be drawn, is a SiteError, and so is a folder that holds
     something else. `beside`: Pyodide lies beside the pages; else they take it from its CDN.
     """
-    if folder.exists() and any(folder.iterdir()) and not (folder / ".buildinfo").exists():  # which Sphinx writes
+    ours = (folder / "sw.js").exists() and (folder / ".buildinfo").exists()  # the latter is in any site of Sphinx's
+    if folder.exists() and any(folder.iterdir()) and not ours:
         raise SiteError(f"{folder} holds something else than a site. Name a new folder, or an empty one.")
     with TemporaryDirectory() as made:
         sources, site = Path(made, "sources"), Path(made, "site")
@@ -53,6 +54,6 @@ class _Server(ThreadingHTTPServer):
         """Say nothing: a browser that leaves a page breaks off what it had asked for."""
 
 
-def server(folder: Path) -> ThreadingHTTPServer:
+def server(folder: Path, port: int = PORT) -> ThreadingHTTPServer:
     """What shows a folder to browsers on this machine. Raises OSError if the port is taken."""
-    return _Server(("127.0.0.1", PORT), partial(SimpleHTTPRequestHandler, directory=folder))
+    return _Server(("127.0.0.1", port), partial(SimpleHTTPRequestHandler, directory=folder))
