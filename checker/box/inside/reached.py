@@ -66,7 +66,9 @@ def _bodies(
 
 def may_return(statement: ast.stmt) -> bool:
     """Whether this is an `if` or a loop with a return in it: then what follows is not always entered."""
-    return isinstance(statement, Branching) and any(isinstance(node, ast.Return) for node in ast.walk(statement))
+    return isinstance(statement, Branching) and any(
+        isinstance(one, ast.Return) or may_return(one) for one in (*statement.body, *statement.orelse)
+    )
 
 
 def mark(functions: Sequence[ast.FunctionDef]) -> dict[int, int]:
