@@ -13,11 +13,13 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from checker.box import standin
 from checker.box.exchange import STARTUP_SECONDS, BoxFailed, Ending, Received
+from checker.box.folders import own_folder
 from checker.box.here import interpreter, passed
 from checker.box.parent import BoxResult, Limits, Pass, believed, not_done, request
 from checker.box.processes import command_of, paths
@@ -35,20 +37,19 @@ class Alone:
         self.limits = limits
 
     def __enter__(self) -> Alone:
-        self._folder = tempfile.TemporaryDirectory(prefix="flash-puzzles-box-", ignore_cleanup_errors=True)
-        command = command_of(
-            __name__, self._folder.name, self.limits.output_bytes, path=[*paths(), str(standin.CARRIED)]
-        )
+        self._stack = ExitStack()
+        self._folder = self._stack.enter_context(own_folder())
+        command = command_of(__name__, self._folder, self.limits.output_bytes, path=[*paths(), str(standin.CARRIED)])
         self._complaint = tempfile.TemporaryFile()
         streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._complaint}
-        self._process = subprocess.Popen(command, cwd=self._folder.name, **streams)  # type: ignore[call-overload]
+        self._process = subprocess.Popen(command, cwd=self._folder, **streams)  # type: ignore[call-overload]
         return self
 
     def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.communicate()
         self._complaint.close()
-        self._folder.cleanup()
+        self._stack.close()
 
     def run(self, source: str, kernels: list[str], launches: list[Launch], passes: list[Pass]) -> BoxResult:
         """Run `passes` over `launches`: each a list of (launch number, program order). Raises BoxFailed, or TooBusy."""
@@ -88,7 +89,7 @@ class Alone:
 
     def _read(self, number: int, kind: str) -> bytearray:
         try:
-            return bytearray(Path(self._folder.name, f"{number}.{kind}").read_bytes())
+            return bytearray(Path(self._folder, f"{number}.{kind}").read_bytes())
         except FileNotFoundError:
             return bytearray()
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from checker.box import standin
+from checker.box.folders import own_folder
 from checker.box.processes import Started, command_of, environment
 from checker.box.protocol.device import Device
 
@@ -53,8 +54,7 @@ class Server:
                 if cage is not None:
                     self.process = cage.start(*main, variables, **streams)
                 else:
-                    folder = tempfile.TemporaryDirectory(prefix="flash-puzzles-box-", ignore_cleanup_errors=True)
-                    path = stack.enter_context(folder)
+                    path = stack.enter_context(own_folder())
                     variables = environment(path) | variables
                     command = command_of(main[0], *main[1])
                     self.process = Started(command, cwd=path, env=variables, start_new_session=True, **streams)
